@@ -1,0 +1,37 @@
+/*
+ * limits: what an operator may set about the API (contract: API.md section 3).
+ *
+ * Plain values; main fills them from the options table, the handlers read them.
+ */
+#ifndef CLAIMD_API_LIMITS_H
+#define CLAIMD_API_LIMITS_H
+
+#include "claimd/base/bytes.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct api_limits {
+    int64_t max_queues_per_page;
+    int64_t max_messages_per_page;
+    int64_t max_messages_per_claim_or_pop;
+    int64_t default_page;           /* 10, or the maximum if that is less */
+    int64_t max_queue_metadata;     /* bytes */
+    int64_t max_messages_post_size; /* bytes */
+    int64_t default_message_ttl;    /* seconds, as all that follow */
+    int64_t min_message_ttl, max_message_ttl;
+    int64_t default_message_delay, max_message_delay;
+    int64_t default_claim_ttl, min_claim_ttl, max_claim_ttl;
+    int64_t default_claim_grace, min_claim_grace, max_claim_grace;
+    bool client_id_strict;                              /* client_id_uuid_safe = strict */
+    int64_t min_length_client_id, max_length_client_id; /* characters, when not strict */
+    bool message_delete_with_claim_id;
+    bool enable_checksum;
+    bool admin_mode;
+    bool enable_v1, enable_v1_1;
+};
+
+/* The defaults of the contract. */
+extern const struct api_limits api_limits_default;
+
+#endif

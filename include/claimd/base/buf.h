@@ -1,0 +1,58 @@
+/*
+ * buf: a growing run of bytes for building answers.
+ *
+ * Appending never returns a status: a failed allocation makes the buffer `failed`, later
+ * appends do nothing, and the owner asks once at the end.
+ *
+ *   Cost     amortised O(1) a byte
+ *   Threads  none
+ */
+#ifndef CLAIMD_BASE_BUF_H
+#define CLAIMD_BASE_BUF_H
+
+#include "claimd/base/bytes.h"
+#include "claimd/base/mem.h"
+
+struct buf {
+    struct mem *mem;
+    char *data; /* owned; NULL while nothing was ever appended */
+    size_t len;
+    size_t cap;
+    bool failed; /* an append was lost for want of memory */
+};
+
+void buf_init(struct buf *b, struct mem *mem);
+void buf_fini(struct buf *b);
+
+/* Forgets the content and the failure, keeps at most `keep` bytes of memory. */
+void buf_reset(struct buf *b, size_t keep);
+
+/* Makes room for n more bytes; false (and failed) when out of memory. */
+bool buf_reserve(struct buf *b, size_t n);
+
+void buf_add(struct buf *b, const void *data, size_t len);
+void buf_byte(struct buf *b, char c);
+void buf_u64(struct buf *b, uint64_t value);
+void buf_i64(struct buf *b, int64_t value);
+void
+buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static inline void
+buf_bytes(struct buf *b, struct bytes text)
+{
+    buf_add(b, text.data, text.len);
+}
+
+static inline void
+buf_str(struct buf *b, const char *text)
+{
+    buf_add(b, text, strlen(text));
+}
+
+static inline struct bytes
+buf_view(const struct buf *b)
+{
+    return bytes_of(b->data == NULL ? "" : b->data, b->len);
+}
+
+#endif

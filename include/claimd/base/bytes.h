@@ -1,0 +1,95 @@
+/*
+ * bytes: a borrowed run of bytes, the form in which text from outside travels.
+ *
+ *   Ownership  none: a `struct bytes` never owns what it points at
+ *   Encoding   any; may hold NUL bytes and need not end with one
+ *   Absent     data == NULL (len is then 0); empty but present: data != NULL, len == 0
+ */
+#ifndef CLAIMD_BASE_BYTES_H
+#define CLAIMD_BASE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct bytes {
+    const char *data;
+    size_t len;
+};
+
+/* A run over a string literal, usable in static initialisers. */
+#define BYTES_LIT(text)                                                                  \
+    {                                                                                    \
+        (text), sizeof(text) - 1                                                         \
+    }
+#define BYTES_NONE ((struct bytes){NULL, 0})
+
+static inline struct bytes
+bytes_of(const char *data, size_t len)
+{
+    return (struct bytes){data, len};
+}
+
+/* The run over a NUL-terminated text, absent for NULL. */
+static inline struct bytes
+bytes_str(const char *text)
+{
+    return (struct bytes){text, text == NULL ? 0 : strlen(text)};
+}
+
+static inline bool
+bytes_present(struct bytes b)
+{
+    return b.data != NULL;
+}
+
+static inline bool
+bytes_equal(struct bytes a, struct bytes b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+static inline bool
+bytes_equal_str(struct bytes a, const char *text)
+{
+    return bytes_equal(a, bytes_str(text));
+}
+
+/* Byte order, a proper prefix first: <0, 0, >0 as memcmp. */
+int bytes_compare(struct bytes a, struct bytes b);
+
+/* Equal when ASCII letters are taken without case. */
+bool bytes_equal_nocase(struct bytes a, struct bytes b);
+
+/* True if part occurs in whole; the empty part always does. */
+bool bytes_contain(struct bytes whole, struct bytes part);
+
+/* Without spaces, tabs, CR and LF at both ends. */
+struct bytes bytes_trim(struct bytes b);
+
+/*
+ * Cuts the text before the first `mark` off *rest and returns it; *rest goes on behind
+ * the mark, and is absent once the last piece was returned.
+ */
+struct bytes bytes_cut(struct bytes *rest, char mark);
+
+/*
+ * Parses an optional sign and decimal digits, nothing else. Returns false and leaves
+ * *out alone if the text is no such number or does not fit.
+ */
+bool bytes_to_i64(struct bytes b, int64_t *out);
+
+/* The same without sign, for counters and markers. */
+bool bytes_to_u64(struct bytes b, uint64_t *out);
+
+/* The value of one hexadecimal digit, -1 for any other character. */
+int hex_value(char c);
+
+/* Writes `digits` lower-case hexadecimal digits of value, highest first, no NUL. */
+void hex_write(char *out, uint64_t value, unsigned digits);
+
+/* Reads exactly b.len <= 16 lower-case hexadecimal digits. */
+bool hex_read(struct bytes b, uint64_t *out);
+
+#endif

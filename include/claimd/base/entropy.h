@@ -1,0 +1,42 @@
+/*
+ * entropy: random bytes from a pool, injected so that a simulation can replay them.
+ *
+ * Ids of claims are capabilities: the system source is the kernel's generator, drawn a
+ * pool at a time because a system call for each id costs a third of a request.
+ *
+ *   Threads  none: each shard has its own, under its lock
+ */
+#ifndef CLAIMD_BASE_ENTROPY_H
+#define CLAIMD_BASE_ENTROPY_H
+
+#include "claimd/base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Fills out with len random bytes; ST_UNAVAILABLE if the source cannot. */
+typedef enum status entropy_fill_fn(void *ctx, void *out, size_t len);
+
+struct entropy {
+    entropy_fill_fn *fill; /* NULL: the seeded stream */
+    void *ctx;             /* borrowed by fill */
+    uint64_t seed;         /* state of the seeded stream */
+    size_t left;           /* unused bytes at the end of pool */
+    uint8_t pool[512];
+};
+
+void entropy_init_system(struct entropy *e);
+
+/* Repeatable bytes from a seed, for tests and simulation; never for a served store. */
+void entropy_init_seeded(struct entropy *e, uint64_t seed);
+
+/* Makes sure that a following entropy_take() of up to len <= 64 bytes cannot fail. */
+enum status entropy_reserve(struct entropy *e, size_t len);
+
+/* Takes len reserved bytes. */
+void entropy_take(struct entropy *e, void *out, size_t len);
+
+/* Writes a fresh UUID (libuuid) in canonical form, 36 characters and a NUL. */
+void uid_text(char out[37]);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * log: one line an event, key=value text or JSON, written whole with one write(2).
+ *
+ * Only the edges log (main, http): libraries return a status.
+ *
+ *   Threads  any; lines never mix
+ */
+#ifndef CLAIMD_BASE_LOG_H
+#define CLAIMD_BASE_LOG_H
+
+#include "claimd/base/bytes.h"
+#include "claimd/base/clock.h"
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_format { LOG_TEXT, LOG_JSON };
+
+struct log {
+    int fd;               /* borrowed */
+    enum log_level level; /* lines above it are dropped */
+    enum log_format format;
+    const struct clock *clock; /* borrowed */
+};
+
+struct log_field {
+    const char *key;
+    struct bytes text; /* shown when present, else number */
+    int64_t number;
+};
+
+#define LOG_S(k, v)                                                                      \
+    {                                                                                    \
+        .key = (k), .text = bytes_str(v)                                                 \
+    }
+#define LOG_B(k, v)                                                                      \
+    {                                                                                    \
+        .key = (k), .text = (v)                                                          \
+    }
+#define LOG_I(k, v)                                                                      \
+    {                                                                                    \
+        .key = (k), .number = (int64_t)(v)                                               \
+    }
+
+/*
+ * Writes time, level, event and the fields. Texts are escaped, and cut at 512 bytes each.
+ * A line that cannot be written is lost: logging never stops the server.
+ */
+void log_write(const struct log *log, enum log_level level, const char *event,
+               const struct log_field *fields, size_t count);
+
+/* log_event(log, LOG_INFO, "listening", LOG_S("address", text), LOG_I("port", 8888)) */
+#define log_event(log, level, event, ...)                                                \
+    log_write((log), (level), (event), (const struct log_field[]){__VA_ARGS__},          \
+              sizeof((const struct log_field[]){__VA_ARGS__}) /                          \
+                  sizeof(struct log_field))
+
+static inline bool
+log_wants(const struct log *log, enum log_level level)
+{
+    return log != NULL && level <= log->level;
+}
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * status: every outcome a function of claimd can have, in one list.
+ *
+ * Functions that can fail return an `enum status`; their results go through the last
+ * parameters and are written only on ST_OK. What a status means on the wire (code, title)
+ * is decided in api/problem.c and nowhere else.
+ */
+#ifndef CLAIMD_BASE_STATUS_H
+#define CLAIMD_BASE_STATUS_H
+
+/* X(name, text): the text is the default explanation for people. */
+#define STATUS_LIST(X)                                                                   \
+    X(OK, "done")                                                                        \
+    /* The world: resources. */                                                          \
+    X(NO_MEMORY, "the server is out of memory; try again later")                         \
+    X(OVER_BUDGET, "the memory budget is used up; try again when messages are deleted")  \
+    X(UNAVAILABLE, "the store cannot do this now; try again later")                      \
+    X(IO, "a file or socket operation failed")                                           \
+    /* The store. */                                                                     \
+    X(NOT_FOUND, "there is nothing with this id")                                        \
+    X(EXISTS, "it exists already")                                                       \
+    X(CHANGED, "it was changed by somebody else meanwhile")                              \
+    X(CLAIMED, "the message is held by another claim")                                   \
+    X(NOT_CLAIMED, "the message is not held by this claim")                              \
+    X(TOO_LARGE, "the request is larger than the queue or the server allows")            \
+    /* A request. */                                                                     \
+    X(BAD_VALUE, "a value is out of range")                                              \
+    X(BAD_BODY, "the body is not the document this request needs")                       \
+    X(BAD_PARAMETER, "a query parameter cannot be understood")                           \
+    X(MISSING_PARAMETER, "a query parameter is missing")                                 \
+    X(MISSING_CLIENT_ID, "the header Client-ID is required")                             \
+    X(BAD_CLIENT_ID, "the header Client-ID must be a UUID")                              \
+    X(MISSING_PROJECT, "the header X-Project-ID is required")                            \
+    X(EMPTY_PROJECT, "the header X-Project-ID must not be empty")                        \
+    X(BAD_PROJECT, "a project id has at most 256 characters")                            \
+    X(BAD_QUEUE_NAME,                                                                    \
+      "a queue name has 1 to 64 characters out of A-Z a-z 0-9 _ - . and a project id at" \
+      " most 256")                                                                       \
+    X(BAD_CONTENT_TYPE, "form data is not accepted; send application/json")              \
+    X(BAD_MEDIA_TYPE,                                                                    \
+      "the body must be application/openstack-messaging-v2.0-json-patch")                \
+    X(CONFLICT, "the request conflicts with the present state")                          \
+    X(NO_PATH, "there is no such resource")                                              \
+    X(BAD_METHOD, "the resource does not know this method")                              \
+    X(NOT_ACCEPTABLE, "answers are application/json")                                    \
+    X(UNAUTHORIZED, "credentials are missing or wrong")                                  \
+    X(FORBIDDEN, "the action is not allowed")                                            \
+    X(INTERNAL, "claimd made a mistake; please report it")
+
+enum status {
+#define STATUS_ENUM(name, text) ST_##name,
+    STATUS_LIST(STATUS_ENUM)
+#undef STATUS_ENUM
+        ST_COUNT
+};
+
+/* The name without the prefix, such as "NOT_FOUND". Never NULL. */
+const char *status_name(enum status st);
+
+/* One explanation for people, without a full stop at its end. Never NULL. */
+const char *status_text(enum status st);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * hashmap: chained hash table of embedded nodes that grows a little at a time.
+ *
+ * Growing never stops the world: a second, larger table is allocated (zeroed by the
+ * kernel on demand) and each later change moves a few chains over. The owner computes the
+ * hash; keys stay in the owner's structure and are compared by the owner's function.
+ *
+ *   Cost     find, insert, remove O(1); no operation is proportional to the table
+ *   Memory   8 bytes a bucket, load factor at most 1; node 16 bytes, in its owner
+ *   Threads  none: the owner's lock
+ */
+#ifndef CLAIMD_DS_HASHMAP_H
+#define CLAIMD_DS_HASHMAP_H
+
+#include "claimd/base/mem.h"
+#include "claimd/base/status.h"
+
+struct hashnode {
+    struct hashnode *next; /* private to the map */
+    uint64_t hash;         /* set by hashmap_insert */
+};
+
+struct hashmap {
+    struct mem *mem;
+    struct hashnode **table[2]; /* owned; [1] is the one being filled while growing */
+    size_t mask[2];             /* buckets - 1; meaningless while the table is NULL */
+    size_t moved;               /* chains of table[0] moved so far */
+    size_t count;
+};
+
+/* True if node has this key. */
+typedef bool hashmap_equal_fn(const struct hashnode *node, const void *key);
+
+/* Starts empty and without a table: an unused map costs nothing. */
+void hashmap_init(struct hashmap *map, struct mem *mem);
+
+/* Frees the tables, not the nodes. */
+void hashmap_fini(struct hashmap *map);
+
+/* Makes sure that the next `extra` inserts cannot fail. */
+enum status hashmap_reserve(struct hashmap *map, size_t extra);
+
+/* Inserts a node whose key is not in the map; room must have been reserved. */
+void hashmap_insert(struct hashmap *map, struct hashnode *node, uint64_t hash);
+
+/* Returns the node with this key, NULL if there is none. */
+struct hashnode *hashmap_find(const struct hashmap *map, uint64_t hash,
+                              hashmap_equal_fn *equal, const void *key);
+
+/* Removes a node that is in the map. */
+void hashmap_remove(struct hashmap *map, struct hashnode *node);
+
+/*
+ * Walks all nodes, in no order: start with NULL, ends with NULL. The map must not change
+ * meanwhile, but for the removal of the node returned last after the next was fetched.
+ * O(buckets): for shutdown, tests and audits.
+ */
+struct hashnode *hashmap_walk(const struct hashmap *map, const struct hashnode *last);
+
+bool hashmap_audit(const struct hashmap *map);
+
+#endif

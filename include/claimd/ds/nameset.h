@@ -1,0 +1,42 @@
+/*
+ * nameset: names in byte order, for listings that page (a treap: a search tree on the
+ * names that is a heap on random priorities; Seidel & Aragon 1996).
+ *
+ *   Cost     insert, remove, find-after O(log n) expected; the priority is the owner's
+ *            keyed hash of the name, so clients cannot choose a shape
+ *   Memory   never allocates: a node lives in its owner, and so does the name
+ *   Threads  none: the owner's lock
+ */
+#ifndef CLAIMD_DS_NAMESET_H
+#define CLAIMD_DS_NAMESET_H
+
+#include "claimd/base/bytes.h"
+
+struct namenode {
+    struct namenode *left, *right, *parent; /* private */
+    uint64_t priority;                      /* private */
+    struct bytes name;                      /* borrowed from the owner while inserted */
+};
+
+struct nameset {
+    struct namenode *root;
+    size_t count;
+};
+
+void nameset_init(struct nameset *set);
+
+/* Inserts a name that is not in the set. */
+void nameset_insert(struct nameset *set, struct namenode *node, struct bytes name,
+                    uint64_t priority);
+
+void nameset_remove(struct nameset *set, struct namenode *node);
+
+/* The first name behind marker (an absent marker: the very first); NULL if none. */
+struct namenode *nameset_after(const struct nameset *set, struct bytes marker);
+
+/* The name behind this one; NULL if none. O(1) amortised over a walk. */
+struct namenode *nameset_next(const struct namenode *node);
+
+bool nameset_audit(const struct nameset *set);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * engine: the in-memory store (docs/engine.md).
+ *
+ * Queues are spread over shards by a keyed hash of (project, name); a shard is one mutex
+ * with its queues, claims and timing wheels. Everything above talks to it through
+ * store/store.h; this header only makes one.
+ */
+#ifndef CLAIMD_ENGINE_ENGINE_H
+#define CLAIMD_ENGINE_ENGINE_H
+
+#include "claimd/base/entropy.h"
+#include "claimd/base/mem.h"
+#include "claimd/store/store.h"
+
+struct engine_config {
+    struct mem *mem;           /* borrowed for the engine's life */
+    size_t shards;             /* a power of two, 1..1024 */
+    int64_t now_ms;            /* the present at the start */
+    int64_t message_ttl_s;     /* default_message_ttl */
+    int64_t message_delay_s;   /* default_message_delay */
+    int64_t max_message_ttl_s; /* caps a claim's ttl + grace */
+    bool seeded;               /* repeatable ids from `seed`: for tests and simulation */
+    uint64_t seed;
+};
+
+/* Makes an empty store, owned: store_close() it. ST_NO_MEMORY, ST_UNAVAILABLE (no
+ * entropy). */
+enum status engine_open(const struct engine_config *config, struct store **out);
+
+#endif

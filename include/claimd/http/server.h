@@ -1,0 +1,61 @@
+/*
+ * server: libmicrohttpd in, libmicrohttpd out; event loops of our own.
+ *
+ * The caller's thread accepts connections and hands each to the worker with the fewest; a
+ * worker is a thread with an epoll set that holds its libmicrohttpd daemon (external
+ * mode: no thread and no listen socket of its own), a wake-up descriptor and the store's
+ * next deadline as time-out. Handlers run in the worker. docs/architecture.md has the
+ * picture.
+ */
+#ifndef CLAIMD_HTTP_SERVER_H
+#define CLAIMD_HTTP_SERVER_H
+
+#include "claimd/api/api.h"
+#include "claimd/base/clock.h"
+#include "claimd/base/log.h"
+#include "claimd/base/status.h"
+
+struct server_config {
+    const struct api *api; /* borrowed for the server's life, as all pointers here */
+    struct store *store;   /* for housekeeping */
+    struct mem *mem;
+    const struct clock *clock;
+    const struct log *log;
+    const char *listen; /* "127.0.0.1:8888", "[::1]:0", "unix:/path" */
+    size_t workers;
+    size_t max_connections;  /* over all workers */
+    size_t max_header_bytes; /* request line and headers, and the answer's headers */
+    int64_t idle_seconds;    /* a connection without progress is closed after this */
+    int64_t request_seconds; /* a request must be whole this long after its first byte */
+    bool access_log;         /* one line a request at level info */
+};
+
+struct server; /* opaque */
+
+/*
+ * Binds, listens and starts the workers; does not accept yet. On failure returns a status
+ * and writes a text for people into error[error_cap] ("address already in use ...").
+ */
+enum status server_open(const struct server_config *config, struct server **out,
+                        char *error, size_t error_cap);
+
+/* The real address: "127.0.0.1:40123" when port 0 was asked for. Borrowed. */
+const char *server_address(const struct server *s);
+
+/* Accepts until server_stop(); call it from the thread that opened the server. */
+void server_run(struct server *s);
+
+/* Makes server_run() return; async-signal-safe, from any thread. */
+void server_stop(struct server *s);
+
+/*
+ * Closes the listener, lets requests in flight finish for at most drain_ms of real time,
+ * stops the workers. Returns how many requests were cut off. A drain that server_stop()
+ * is called upon again ends at once.
+ */
+size_t server_drain(struct server *s, int64_t drain_ms);
+
+/* Frees a drained server. */
+void server_free(struct server *s);
+
+#endif

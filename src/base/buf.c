@@ -1,0 +1,108 @@
+#include "claimd/base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void
+buf_init(struct buf *b, struct mem *mem)
+{
+    *b = (struct buf){.mem = mem};
+}
+
+void
+buf_fini(struct buf *b)
+{
+    mem_free(b->mem, b->data);
+    *b = (struct buf){.mem = b->mem};
+}
+
+void
+buf_reset(struct buf *b, size_t keep)
+{
+    if (b->cap > keep)
+        buf_fini(b);
+    b->len = 0;
+    b->failed = false;
+}
+
+bool
+buf_reserve(struct buf *b, size_t n)
+{
+    size_t want = b->cap < 256 ? 256 : b->cap;
+    char *grown;
+
+    if (b->failed)
+        return false;
+    if (n <= b->cap - b->len)
+        return true;
+    while (want - b->len < n) {
+        if (want > SIZE_MAX / 2) {
+            b->failed = true;
+            return false;
+        }
+        want *= 2;
+    }
+    grown = mem_realloc(b->mem, b->data, want);
+    if (grown == NULL) {
+        b->failed = true;
+        return false;
+    }
+    b->data = grown;
+    b->cap = want;
+    return true;
+}
+
+void
+buf_add(struct buf *b, const void *data, size_t len)
+{
+    if (len == 0 || !buf_reserve(b, len))
+        return;
+    memcpy(b->data + b->len, data, len);
+    b->len += len;
+}
+
+void
+buf_byte(struct buf *b, char c)
+{
+    if (!buf_reserve(b, 1))
+        return;
+    b->data[b->len++] = c;
+}
+
+void
+buf_u64(struct buf *b, uint64_t value)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    buf_add(b, digits + at, sizeof(digits) - at);
+}
+
+void
+buf_i64(struct buf *b, int64_t value)
+{
+    if (value < 0)
+        buf_byte(b, '-');
+    buf_u64(b, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+void
+buf_printf(struct buf *b, const char *format, ...)
+{
+    va_list args, again;
+    int need;
+
+    va_start(args, format);
+    va_copy(again, args);
+    need = vsnprintf(NULL, 0, format, args);
+    if (need > 0 && buf_reserve(b, (size_t)need + 1)) {
+        (void)vsnprintf(b->data + b->len, (size_t)need + 1, format, again);
+        b->len += (size_t)need;
+    }
+    va_end(again);
+    va_end(args);
+}

@@ -1,0 +1,91 @@
+#include "claimd/base/entropy.h"
+#include "claimd/base/hash.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <uuid/uuid.h>
+
+static enum status
+fill_system(void *ctx, void *out, size_t len)
+{
+    uint8_t *at = out;
+
+    (void)ctx; /* the kernel needs no state of ours */
+    while (len > 0) {
+        ssize_t n = getrandom(at, len, 0);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return ST_UNAVAILABLE;
+        at += n;
+        len -= (size_t)n;
+    }
+    return ST_OK;
+}
+
+void
+entropy_init_system(struct entropy *e)
+{
+    memset(e, 0, sizeof(*e));
+    e->fill = fill_system;
+}
+
+void
+entropy_init_seeded(struct entropy *e, uint64_t seed)
+{
+    memset(e, 0, sizeof(*e));
+    e->seed = seed;
+}
+
+/* The seeded stream: a counter, scrambled (SplitMix64). */
+static void
+fill_seeded(uint64_t *seed, uint8_t *out, size_t len)
+{
+    for (size_t i = 0; i < len; i += sizeof(uint64_t)) {
+        uint64_t word;
+
+        *seed += 0x9e3779b97f4a7c15ULL;
+        word = hash_mix(*seed);
+        memcpy(out + i, &word, sizeof(word));
+    }
+}
+
+enum status
+entropy_reserve(struct entropy *e, size_t len)
+{
+    enum status st = ST_OK;
+
+    assert(len <= 64);
+    if (e->left >= len)
+        return ST_OK;
+    if (e->fill == NULL)
+        fill_seeded(&e->seed, e->pool, sizeof(e->pool));
+    else
+        st = e->fill(e->ctx, e->pool, sizeof(e->pool));
+    if (st == ST_OK)
+        e->left = sizeof(e->pool);
+    return st;
+}
+
+void
+entropy_take(struct entropy *e, void *out, size_t len)
+{
+    uint8_t *from = e->pool + sizeof(e->pool) - e->left;
+
+    assert(e->left >= len);
+    memcpy(out, from, len);
+    memset(from, 0, len);
+    e->left -= len;
+}
+
+void
+uid_text(char out[37])
+{
+    uuid_t id;
+
+    uuid_generate_random(id);
+    uuid_unparse_lower(id, out);
+}

@@ -1,0 +1,108 @@
+#include "claimd/base/log.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { LINE_CAP = 4096, TEXT_CAP = 512 };
+
+struct line {
+    char text[LINE_CAP];
+    size_t len;
+};
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+static void
+put(struct line *line, const char *text, size_t len)
+{
+    size_t room = sizeof(line->text) - 1 - line->len; /* 1: for the line feed */
+
+    if (len > room)
+        len = room;
+    memcpy(line->text + line->len, text, len);
+    line->len += len;
+}
+
+static void
+put_str(struct line *line, const char *text)
+{
+    put(line, text, strlen(text));
+}
+
+static void
+put_quoted(struct line *line, struct bytes text)
+{
+    size_t len = text.len < TEXT_CAP ? text.len : TEXT_CAP;
+
+    put_str(line, "\"");
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        char escape[8];
+
+        if (c == '"' || c == '\\')
+            (void)snprintf(escape, sizeof(escape), "\\%c", c);
+        else if (c < 0x20 ||
+                 c >= 0x7f) /* other than ASCII: the text may be cut anywhere */
+            (void)snprintf(escape, sizeof(escape), "\\u%04x", c);
+        else
+            (void)snprintf(escape, sizeof(escape), "%c", c);
+        put_str(line, escape);
+    }
+    put_str(line, "\"");
+}
+
+/* True if the text can stand behind key= without quotation marks. */
+static bool
+is_plain(struct bytes text)
+{
+    if (text.len == 0 || text.len > TEXT_CAP)
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.data[i] <= ' ' || (unsigned char)text.data[i] >= 0x7f ||
+            strchr("\"\\=", text.data[i]) != NULL)
+            return false;
+    return true;
+}
+
+static void
+put_field(struct line *line, const struct log *log, const struct log_field *field)
+{
+    char number[24];
+
+    put_str(line, log->format == LOG_JSON ? ", \"" : " ");
+    put_str(line, field->key);
+    put_str(line, log->format == LOG_JSON ? "\": " : "=");
+    if (!bytes_present(field->text)) {
+        (void)snprintf(number, sizeof(number), "%lld", (long long)field->number);
+        put_str(line, number);
+    } else if (log->format == LOG_TEXT && is_plain(field->text)) {
+        put(line, field->text.data, field->text.len);
+    } else {
+        put_quoted(line, field->text);
+    }
+}
+
+void
+log_write(const struct log *log, enum log_level level, const char *event,
+          const struct log_field *fields, size_t count)
+{
+    struct line line = {.len = 0};
+    char when[CLOCK_TEXT_CAP];
+
+    if (!log_wants(log, level))
+        return;
+    clock_text(clock_now_ms(log->clock), when);
+    put_str(&line, log->format == LOG_JSON ? "{\"time\": \"" : "");
+    put_str(&line, when);
+    put_str(&line, log->format == LOG_JSON ? "\", \"level\": \"" : " ");
+    put_str(&line, level_names[level]);
+    put_str(&line, log->format == LOG_JSON ? "\", \"event\": \"" : " ");
+    put_str(&line, event);
+    put_str(&line, log->format == LOG_JSON ? "\"" : "");
+    for (size_t i = 0; i < count; i++)
+        put_field(&line, log, &fields[i]);
+    put_str(&line, log->format == LOG_JSON ? "}" : "");
+    line.text[line.len++] = '\n';
+    if (write(log->fd, line.text, line.len) < 0)
+        return; /* a lost line is all that happens */
+}
