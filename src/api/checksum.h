@@ -1,0 +1,29 @@
+/*
+ * checksum: the MD5 of a body in one fixed form (API.md 6.8).
+ *
+ * The form is what Python's json.dumps() gives, because that is what clients compare
+ * with: fixed separators, ASCII only, shortest decimal for other numbers than integers,
+ * and of members of the same name the last value at the place of the first.
+ *
+ *   Cost     O(length) for a body without members of the same name
+ *   Memory   a buffer of the form's length during the call
+ */
+#ifndef API_CHECKSUM_H
+#define API_CHECKSUM_H
+
+#include "claimd/base/buf.h"
+#include "claimd/base/status.h"
+
+/* "MD5:" and 32 hexadecimal digits. */
+#define CHECKSUM_LEN 36
+
+/*
+ * Writes the checksum of a valid JSON text and a NUL. ST_NO_MEMORY; ST_BAD_BODY if the
+ * text is not JSON after all.
+ */
+enum status checksum_of(struct bytes body, struct mem *mem, char out[CHECKSUM_LEN + 1]);
+
+/* The form itself, appended to out; for tests. Statuses as above. */
+enum status checksum_form(struct bytes body, struct buf *out);
+
+#endif

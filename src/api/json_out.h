@@ -1,0 +1,46 @@
+/*
+ * json_out: answers written straight into a buffer.
+ *
+ * Nothing here builds a tree: stored bodies are spliced in as the bytes they are. A lack
+ * of memory makes the buffer `failed`, which its owner asks for once.
+ *
+ *   Cost     O(bytes written); with checksums the bodies are read once more
+ */
+#ifndef API_JSON_OUT_H
+#define API_JSON_OUT_H
+
+#include "claimd/base/buf.h"
+#include "claimd/store/store.h"
+
+/* text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD. */
+void json_out_string(struct buf *out, struct bytes text);
+
+/* text with everything but A-Z a-z 0-9 - . _ ~ percent-encoded, for parts of a href. */
+void json_out_percent(struct buf *out, struct bytes text);
+
+enum message_shape {
+    MESSAGE_FULL, /* id, href, ttl, age, body; v2 and v1.1 */
+    MESSAGE_V1,   /* href, ttl, age, body; never a checksum */
+    MESSAGE_POP   /* id, age, ttl, body, claim_id (null), claim_count */
+};
+
+/* How one answer shows its messages. */
+struct message_form {
+    enum message_shape shape;
+    struct bytes href; /* of the collection, such as /v2/queues/q/messages; not for pop */
+    bool hide_claim;   /* v1 outside claims: the href goes without ?claim_id= */
+    bool checksum;     /* option enable_checksum */
+};
+
+/* One message document (API.md 6.1). */
+void json_out_message(struct buf *out, const struct message_form *form,
+                      const struct store_message *message);
+
+/* Message documents separated by commas and enclosed in brackets. */
+void json_out_messages(struct buf *out, const struct message_form *form,
+                       const struct store_message *messages, size_t count);
+
+/* {"title": ..., "description": ...}; an absent description is left out. */
+void json_out_error(struct buf *out, struct bytes title, struct bytes description);
+
+#endif

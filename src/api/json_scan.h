@@ -1,0 +1,106 @@
+/*
+ * json_scan: one validating pass over a JSON text, without memory of its own.
+ *
+ * A scanner stands somewhere in a text and is asked to go on: into an object or an array,
+ * to the next member or item, or over a whole value whose kind and exact bytes it notes.
+ * Whatever it passes has been checked: UTF-8, grammar, escapes and surrogate pairs, that
+ * integers fit int64_t and other numbers a double, and the depth. It takes what jansson
+ * takes (docs/adr/0001-own-json-scanner.md names the one difference).
+ *
+ * The first fault makes the scanner `bad`; from then on it is at the end of everything,
+ * so that loops over members and items just stop, and the owner asks once, at scan_end():
+ *
+ *     scan_begin(&s, text);
+ *     if (scan_enter(&s, SCAN_OBJECT))
+ *         while (scan_member(&s, &name))
+ *             if (scan_name_is(&name, "ttl"))
+ *                 scan_value(&s, &ttl);
+ *             else
+ *                 scan_value(&s, NULL);
+ *     return scan_end(&s);
+ *
+ *   Cost     O(length), about 0.5 ns a byte of plain text; the stack use is constant
+ *   Memory   never allocates; what it returns are spans of the text given
+ *   Bounds   reads nothing behind the text, which need not end with a NUL
+ *   Threads  none
+ */
+#ifndef API_JSON_SCAN_H
+#define API_JSON_SCAN_H
+
+#include "claimd/base/bytes.h"
+#include "claimd/base/status.h"
+
+/* As jansson counts: a scalar in an array in an array stands at depth 3. */
+#define SCAN_DEPTH_MAX 2048
+
+enum scan_kind {
+    SCAN_NONE, /* no value can begin here; also: absent */
+    SCAN_OBJECT,
+    SCAN_ARRAY,
+    SCAN_STRING,
+    SCAN_INTEGER,
+    SCAN_REAL,
+    SCAN_TRUE,
+    SCAN_FALSE,
+    SCAN_NULL
+};
+
+/* A value passed: its kind and its bytes, quotes and brackets included, no space around.
+ */
+struct scan_value {
+    enum scan_kind kind;
+    struct bytes text; /* borrowed from the text scanned */
+};
+
+/* The name of a member as it is written, without the quotes. */
+struct scan_name {
+    struct bytes text; /* borrowed from the text scanned */
+    bool escaped;      /* holds a backslash: text is not the name itself */
+};
+
+struct json_scan {
+    const unsigned char *at, *end; /* private, as is the rest */
+    unsigned depth;                /* containers entered and not left */
+    bool first;                    /* nothing of the innermost one was passed yet */
+    bool bad;
+};
+
+/* Stands before the value that text holds. */
+void scan_begin(struct json_scan *s, struct bytes text);
+
+/* The kind of the value that begins here, by its first byte; a number counts as integer.
+ */
+enum scan_kind scan_peek(struct json_scan *s);
+
+/* Passes one whole value. False (and bad) if there is none; out may be NULL. */
+bool scan_value(struct json_scan *s, struct scan_value *out);
+
+/* Enters the object or array that begins here; false (and not bad) if it is another kind.
+ */
+bool scan_enter(struct json_scan *s, enum scan_kind kind);
+
+/* Goes to the value of the next member; false when the object was left, or bad. */
+bool scan_member(struct json_scan *s, struct scan_name *name);
+
+/* Goes to the next item; false when the array was left, or bad. */
+bool scan_item(struct json_scan *s);
+
+/* ST_OK if the text was one value and nothing else, and nothing was bad; ST_BAD_BODY. */
+enum status scan_end(struct json_scan *s);
+
+/* Checks a whole document, whose top must be an object or an array. ST_BAD_BODY. */
+enum status scan_document(struct bytes text);
+
+/* True if the name, its escapes undone, is this one. `plain` is ASCII without NUL. */
+bool scan_name_is(const struct scan_name *name, const char *plain);
+
+/* The value of a SCAN_INTEGER. */
+int64_t scan_to_i64(const struct scan_value *value);
+
+/*
+ * Undoes the next escape or takes the next character of a string's inside (validated
+ * text between the quotes): returns its code point and moves *rest behind it.
+ */
+uint32_t scan_code_point(struct bytes *rest);
+
+#endif
