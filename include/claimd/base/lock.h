@@ -6,6 +6,7 @@
 #ifndef CLAIMD_BASE_LOCK_H
 #define CLAIMD_BASE_LOCK_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -140,6 +140,7 @@ struct store_queue_view {
     struct bytes name;              /* owned with the views, see store_queues_release */
     struct store_metadata metadata; /* json only if asked for in a listing */
     uint64_t version;               /* changes with every change of metadata */
+    void *pin;                      /* private to the store */
 };
 
 struct store_queues {
@@ -197,7 +198,7 @@ enum status store_queue_list(struct store *s, int64_t now_ms, struct bytes proje
                              struct bytes marker, size_t limit, bool with_metadata,
                              struct store_queues *out);
 
-/* Zeros for an unknown queue; ST_NOT_FOUND is told apart for API v1. */
+/* ST_NOT_FOUND for an unknown queue, with zeros in *out: API v2 shows them. */
 enum status store_queue_stats(struct store *s, int64_t now_ms,
                               const struct store_queue *queue, struct store_stats *out);
 

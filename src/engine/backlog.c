@@ -1,0 +1,138 @@
+#include "engine/backlog.h"
+#include "claimd/base/hash.h"
+
+#include <assert.h>
+
+struct backlog *
+backlog_new(struct mem *mem, uint64_t generation)
+{
+    struct backlog *b = mem_calloc(mem, 1, sizeof(*b));
+
+    if (b == NULL)
+        return NULL;
+    b->generation = generation;
+    seqmap_init(&b->messages);
+    hashmap_init(&b->foreign, mem);
+    return b;
+}
+
+void
+backlog_free(struct mem *mem, struct backlog *b)
+{
+    assert(b->messages.live == 0 && b->foreign.count == 0);
+    hashmap_fini(&b->foreign);
+    mem_free(mem, b);
+}
+
+enum status
+backlog_reserve(struct backlog *b, struct seqmap_pool *pool, uint64_t last_seq,
+                size_t count)
+{
+    return seqmap_pool_stock(pool, seqmap_nodes_for(&b->messages, last_seq + 1, count));
+}
+
+void
+backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m)
+{
+    m->backlog = b;
+    seqmap_insert(&b->messages, pool, m->seq, m, !m->delayed);
+}
+
+void
+backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
+{
+    void *item = seqmap_remove(&b->messages, pool, m->seq);
+
+    assert(item == m);
+    (void)item;
+    if (m->claim != NULL)
+        b->claimed--;
+    if (m->foreign != NULL)
+        hashmap_remove(&b->foreign, &m->foreign->node);
+    m->claim = NULL;
+    m->backlog = NULL;
+}
+
+void
+backlog_hold(struct backlog *b, struct message *m, struct claim *c)
+{
+    assert(m->claim == NULL && !m->delayed);
+    m->claim = c;
+    b->claimed++;
+    seqmap_set_ready(&b->messages, m->seq, false);
+}
+
+void
+backlog_give_back(struct backlog *b, struct message *m)
+{
+    assert(m->claim != NULL);
+    m->claim = NULL;
+    b->claimed--;
+    seqmap_set_ready(&b->messages, m->seq, true);
+}
+
+static uint64_t
+foreign_hash(struct ident id)
+{
+    return hash_mix(id.low ^ (uint64_t)id.high << 32);
+}
+
+static bool
+foreign_equal(const struct hashnode *node, const void *key)
+{
+    const struct foreign *f = container_of(node, const struct foreign, node);
+
+    return ident_equal(f->id, *(const struct ident *)key);
+}
+
+struct message *
+backlog_find(const struct backlog *b, uint32_t tag, struct ident id)
+{
+    struct hashnode *node;
+
+    if (id.high == tag) {
+        struct message *m = seqmap_find(&b->messages, id.low);
+
+        if (m != NULL && m->foreign == NULL)
+            return m;
+    }
+    node = hashmap_find(&b->foreign, foreign_hash(id), foreign_equal, &id);
+    return node == NULL ? NULL : container_of(node, struct foreign, node)->message;
+}
+
+void
+backlog_add_foreign(struct backlog *b, struct message *m)
+{
+    hashmap_insert(&b->foreign, &m->foreign->node, foreign_hash(m->foreign->id));
+}
+
+bool
+backlog_audit(const struct backlog *b)
+{
+    size_t live = 0, claimed = 0, foreign = 0;
+    uint64_t seq = 0;
+    struct message *m;
+
+    if (!seqmap_audit(&b->messages) || !hashmap_audit(&b->foreign))
+        return false;
+    while ((m = seqmap_next_live(&b->messages, &seq)) != NULL) {
+        bool ready = m->claim == NULL && !m->delayed;
+
+        if (m->seq != seq || m->backlog != b || !deadline_armed(&m->due) ||
+            m->due.due_ms > m->expires_ms ||
+            (!m->delayed && m->due.due_ms != m->expires_ms))
+            return false;
+        /* The claims of a queue that is gone go before its messages or after them. */
+        if (b->queue != NULL && seqmap_is_ready(&b->messages, seq) != ready)
+            return false;
+        if (m->foreign != NULL &&
+            (m->foreign->message != m || backlog_find(b, 0, m->foreign->id) != m))
+            return false;
+        live++;
+        claimed += m->claim != NULL;
+        foreign += m->foreign != NULL;
+        seq++;
+    }
+    return live == b->messages.live && claimed == b->claimed &&
+           foreign == b->foreign.count;
+}

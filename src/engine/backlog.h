@@ -1,0 +1,63 @@
+/*
+ * backlog: the messages of a queue, from its making or last purge to the next.
+ *
+ * Purging or deleting a queue takes its backlog away whole, in O(1); the graveyard frees
+ * the messages later. A message belongs to its queue only if its backlog still does.
+ *
+ * Invariants (backlog_audit):
+ *   - each message is in `messages` under its seq, and points back here
+ *   - ready bit == neither claimed nor delayed
+ *   - `claimed` counts the messages with a claim
+ *   - a message has a foreign id exactly if it is in `foreign` under that id
+ */
+#ifndef ENGINE_BACKLOG_H
+#define ENGINE_BACKLOG_H
+
+#include "claimd/ds/hashmap.h"
+#include "claimd/ds/seqmap.h"
+#include "engine/message.h"
+
+struct queue;
+struct shard;
+
+struct backlog {
+    struct queue *queue;    /* NULL once it lies in the graveyard */
+    uint64_t generation;    /* different for every backlog of a shard */
+    struct seqmap messages; /* number -> struct message, owned */
+    size_t claimed;
+    struct hashmap foreign; /* ids from other queues -> struct foreign, owned */
+    struct list grave;      /* in the shard's graveyard */
+};
+
+/* Makes an empty backlog; NULL without memory. */
+struct backlog *backlog_new(struct mem *mem, uint64_t generation);
+
+/* Frees an empty backlog. */
+void backlog_free(struct mem *mem, struct backlog *b);
+
+/* Makes sure that the next `count` messages can be added behind last_seq. */
+enum status backlog_reserve(struct backlog *b, struct seqmap_pool *pool,
+                            uint64_t last_seq, size_t count);
+
+/* Adds a message under m->seq, ready unless delayed; room must have been reserved. */
+void backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m);
+
+/*
+ * Takes a message out: out of the index, its claim's count and the foreign ids. Its
+ * foreign id stays with it; the caller owns the backlog's pin now.
+ */
+void backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m);
+
+/* Marks a free message as held by c, and a held one as free. */
+void backlog_hold(struct backlog *b, struct message *m, struct claim *c);
+void backlog_give_back(struct backlog *b, struct message *m);
+
+/* The message with this id in a queue with this tag; NULL if there is none. */
+struct message *backlog_find(const struct backlog *b, uint32_t tag, struct ident id);
+
+/* Enters m's foreign id, whose room must have been reserved. */
+void backlog_add_foreign(struct backlog *b, struct message *m);
+
+bool backlog_audit(const struct backlog *b);
+
+#endif

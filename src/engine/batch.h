@@ -1,0 +1,19 @@
+/*
+ * batch: filling the answers of the store seam with pinned messages.
+ */
+#ifndef ENGINE_BATCH_H
+#define ENGINE_BATCH_H
+
+#include "engine/engine_private.h"
+#include "engine/message.h"
+
+/* Makes an empty batch with room for `room` messages. ST_NO_MEMORY. */
+enum status batch_open(struct engine *e, size_t room, struct store_batch *out);
+
+/* Shows one more message, for which there must be room. Needs the shard's lock. */
+void
+batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms);
+
+void engine_batch_release(const struct store *s, struct store_batch *batch);
+
+#endif

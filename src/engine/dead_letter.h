@@ -1,0 +1,38 @@
+/*
+ * dead_letter: messages that were claimed too often move to another queue.
+ *
+ * The two queues may lie in two shards. A claim on a queue with dead letters holds both
+ * shards' locks, taken in the order of the shards (docs/adr/0003-dead-letters.md), so
+ * that a message is always in exactly one of the queues.
+ */
+#ifndef ENGINE_DEAD_LETTER_H
+#define ENGINE_DEAD_LETTER_H
+
+#include "engine/engine_private.h"
+#include "engine/queue.h"
+
+/* Two shards under lock; `target` is NULL if there are no dead letters to think of. */
+struct dead_letter {
+    struct shard *source, *target; /* may be the same */
+    struct queue *queue;           /* of the claim; NULL if it does not exist */
+    struct store_queue where;      /* the dead letter queue; texts of queue's metadata */
+    uint64_t hash;                 /* of where */
+    int64_t now_ms;                /* the time the operation takes place at */
+};
+
+/* Enters the queue's shard, settled, and that of its dead letter queue if it has one. */
+void dead_letter_enter(struct engine *e, int64_t now_ms, const struct store_queue *where,
+                       struct dead_letter *out);
+void dead_letter_leave(struct dead_letter *dl);
+
+/* True if m has been claimed as often as its queue allows. */
+bool dead_letter_is(const struct dead_letter *dl, const struct message *m);
+
+/*
+ * Moves the dead letters among the next ready messages of the queue, from *seq on: at
+ * most a slice of them, up to the first that is not one. Makes the target queue if
+ * needed. ST_NO_MEMORY: nothing was moved.
+ */
+enum status dead_letter_move(struct dead_letter *dl, uint64_t *seq);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * graveyard: what purge and deletion took away in O(1), freed a little at a time.
+ *
+ * Backlogs lose their messages, queues their claims; whatever is empty is freed. Nothing
+ * in here can be found by anybody. All functions need the shard's lock.
+ */
+#ifndef ENGINE_GRAVEYARD_H
+#define ENGINE_GRAVEYARD_H
+
+#include "engine/queue.h"
+
+/* Take the dead thing over. */
+void graveyard_add_backlog(struct shard *sh, struct backlog *b);
+void graveyard_add_queue(struct shard *sh, struct queue *q);
+
+bool graveyard_empty(const struct shard *sh);
+
+/* Frees up to `budget` messages and claims. True when nothing is left. */
+bool graveyard_slice(struct shard *sh, size_t budget);
+
+bool graveyard_audit(const struct shard *sh);
+
+#endif

@@ -1,0 +1,69 @@
+#include "engine/ident.h"
+
+#include <assert.h>
+
+/* Spreads a tag's first digit over a..f. */
+static uint32_t
+with_letter(uint32_t digits, uint32_t letter)
+{
+    return (digits & 0x0fffffffu) | (10u + letter % 6u) << 28;
+}
+
+void
+ident_write(struct store_id *out, struct ident id)
+{
+    static_assert(STORE_ID_CAP > IDENT_DIGITS, "an id and its NUL must fit");
+    hex_write(out->text, id.high, 8);
+    hex_write(out->text + 8, id.low, 16);
+    out->text[IDENT_DIGITS] = '\0';
+}
+
+bool
+ident_read(struct bytes text, struct ident *out)
+{
+    uint64_t high, low;
+
+    if (text.len != IDENT_DIGITS || text.data[0] < 'a')
+        return false;
+    if (!hex_read(bytes_of(text.data, 8), &high) ||
+        !hex_read(bytes_of(text.data + 8, 16), &low))
+        return false;
+    *out = (struct ident){(uint32_t)high, low};
+    return true;
+}
+
+struct ident
+ident_random(struct entropy *entropy)
+{
+    uint8_t raw[IDENT_ENTROPY];
+    struct ident id = {0, 0};
+
+    entropy_take(entropy, raw, sizeof(raw));
+    memcpy(&id.low, raw, 8);
+    memcpy(&id.high, raw + 8, 4);
+    id.high = with_letter(id.high, id.high >> 28);
+    return id;
+}
+
+uint32_t
+ident_tag(uint64_t start, uint64_t count)
+{
+    uint64_t at = start + count;
+
+    /* An odd factor permutes the 28 low bits, so neighbours look unlike each other. */
+    return with_letter((uint32_t)(at * 0x9e3779b1u), (uint32_t)((at >> 28) % 6));
+}
+
+void
+ident_write_marker(struct store_id *out, uint64_t seq)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+
+    do {
+        digits[--at] = (char)('0' + seq % 10);
+        seq /= 10;
+    } while (seq != 0);
+    memcpy(out->text, digits + at, sizeof(digits) - at);
+    out->text[sizeof(digits) - at] = '\0';
+}

@@ -1,0 +1,47 @@
+/*
+ * ident: how the engine's ids and markers are written.
+ *
+ *   message   8 hex digits: tag of the queue's incarnation; 16: the message's number
+ *   claim     24 random hex digits
+ *   marker    the number of the last message seen, in decimal
+ *
+ * The first digit of an id is a letter, so no id can be taken for a marker.
+ */
+#ifndef ENGINE_IDENT_H
+#define ENGINE_IDENT_H
+
+#include "claimd/base/entropy.h"
+#include "claimd/store/store.h"
+
+#define IDENT_DIGITS 24
+
+struct ident {
+    uint32_t high; /* message: the tag; the top digit is a letter */
+    uint64_t low;  /* message: the number */
+};
+
+static inline bool
+ident_equal(struct ident a, struct ident b)
+{
+    return a.high == b.high && a.low == b.low;
+}
+
+void ident_write(struct store_id *out, struct ident id);
+
+/* False if the text is no id in our form. */
+bool ident_read(struct bytes text, struct ident *out);
+
+/* A random id; entropy_reserve(IDENT_ENTROPY) must have succeeded. */
+#define IDENT_ENTROPY 12
+struct ident ident_random(struct entropy *entropy);
+
+/*
+ * The tag of the count-th queue of an engine whose random start is `start`: different for
+ * 6 * 2^28 queues in a row, so that no two queues ever have the same message ids.
+ */
+uint32_t ident_tag(uint64_t start, uint64_t count);
+
+/* Decimal digits of a number. */
+void ident_write_marker(struct store_id *out, uint64_t seq);
+
+#endif

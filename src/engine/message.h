@@ -1,0 +1,79 @@
+/*
+ * message: one message and its body, in one allocation.
+ *
+ * A message has one owner, its backlog; answers pin it, so that its body stays readable
+ * after it was deleted. Everything but the body and the pins is guarded by the shard's
+ * lock.
+ *
+ *                 +--------- delayed ----(delay ends)----+
+ *   posted -------+                                      v
+ *                 +----------------------------------> free <----+
+ *                                                        |       | claim ends
+ *                                                      claim ----+
+ *   and from any state: deleted, purged, expired
+ */
+#ifndef ENGINE_MESSAGE_H
+#define ENGINE_MESSAGE_H
+
+#include "claimd/base/mem.h"
+#include "claimd/ds/hashmap.h"
+#include "claimd/ds/wheel.h"
+#include "engine/ident.h"
+
+#include <stdatomic.h>
+
+struct backlog;
+struct claim;
+
+struct message {
+    struct deadline due; /* in the message wheel: end of delay, then end of life */
+    int64_t expires_ms;  /* end of life; due.due_ms is at most this */
+    int64_t posted_ms;
+    uint64_t seq;            /* its number in the backlog: its age */
+    struct backlog *backlog; /* owner */
+    struct claim *claim;     /* holder; NULL: free */
+    struct foreign
+        *foreign;    /* owned; the id it came with from another queue; NULL: none */
+    uint64_t client; /* who posted it */
+    uint32_t body_len;
+    _Atomic uint32_t pins; /* the backlog's and those of answers */
+    uint32_t claim_count;  /* how often it was claimed here */
+    bool delayed;          /* neither ready nor claimed until due.due_ms */
+    char body[];
+};
+
+/* The id of a message that was moved here as a dead letter: it keeps the one it had. */
+struct foreign {
+    struct hashnode node; /* in its backlog's `foreign` */
+    struct ident id;
+    struct message *message;
+};
+
+/* Makes a message with a copy of the body and one pin; NULL without memory. */
+struct message *message_new(struct mem *mem, struct bytes body, uint64_t client);
+
+void message_pin(struct message *m);
+
+/* Takes back a pin; the last one frees the message. */
+void message_unpin(struct mem *mem, struct message *m);
+
+/* Takes the backlog's pin from each message of a list linked by due.link. */
+void message_unpin_all(struct mem *mem, struct list *messages);
+
+static inline struct message *
+message_of(struct deadline *d)
+{
+    return container_of(d, struct message, due);
+}
+
+static inline bool
+message_live(const struct message *m, int64_t now_ms)
+{
+    return now_ms < m->expires_ms;
+}
+
+/* Shows a message of a queue with this tag, and pins it. */
+void
+message_view(struct message *m, uint32_t tag, int64_t now_ms, struct store_message *out);
+
+#endif
