@@ -5,7 +5,7 @@
  * to the next member or item, or over a whole value whose kind and exact bytes it notes.
  * Whatever it passes has been checked: UTF-8, grammar, escapes and surrogate pairs, that
  * integers fit int64_t and other numbers a double, and the depth. It takes what jansson
- * takes (docs/adr/0001-own-json-scanner.md names the one difference).
+ * takes (docs/adr/0001-own-json-scanner.md names the two differences).
  *
  * The first fault makes the scanner `bad`; from then on it is at the end of everything,
  * so that loops over members and items just stop, and the owner asks once, at scan_end():
@@ -96,11 +96,5 @@ bool scan_name_is(const struct scan_name *name, const char *plain);
 
 /* The value of a SCAN_INTEGER. */
 int64_t scan_to_i64(const struct scan_value *value);
-
-/*
- * Undoes the next escape or takes the next character of a string's inside (validated
- * text between the quotes): returns its code point and moves *rest behind it.
- */
-uint32_t scan_code_point(struct bytes *rest);
 
 #endif
