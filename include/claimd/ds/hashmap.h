@@ -2,11 +2,14 @@
  * hashmap: chained hash table of embedded nodes that grows a little at a time.
  *
  * Growing never stops the world: a second, larger table is allocated (zeroed by the
- * kernel on demand) and each later change moves a few chains over. The owner computes the
- * hash; keys stay in the owner's structure and are compared by the owner's function.
+ * kernel on demand) and each later insert moves a few chains over. The owner computes the
+ * hash; keys stay in the owner's structure and are compared by the owner's function. The
+ * low bits of the hash choose the chain: it must be a good one (hash_bytes, hash_mix).
  *
  *   Cost     find, insert, remove O(1); no operation is proportional to the table
- *   Memory   8 bytes a bucket, load factor at most 1; node 16 bytes, in its owner
+ *   Memory   8 bytes a bucket, load factor at most 1 (but for a moment when more is
+ *            reserved than a table that is just being filled can hold); never shrinks;
+ *            node 16 bytes, in its owner
  *   Threads  none: the owner's lock
  */
 #ifndef CLAIMD_DS_HASHMAP_H
@@ -37,7 +40,7 @@ void hashmap_init(struct hashmap *map, struct mem *mem);
 /* Frees the tables, not the nodes. */
 void hashmap_fini(struct hashmap *map);
 
-/* Makes sure that the next `extra` inserts cannot fail. */
+/* Makes sure that the next `extra` inserts cannot fail; ST_NO_MEMORY changes nothing. */
 enum status hashmap_reserve(struct hashmap *map, size_t extra);
 
 /* Inserts a node whose key is not in the map; room must have been reserved. */
