@@ -7,11 +7,11 @@
  * where it was. Levels are added above the root as numbers grow and taken off as old
  * numbers go, so the height follows the span of the numbers in the map, not their size.
  *
- *   Cost     every operation O(levels), levels = ceil(log64(newest - oldest + 1)) at
- * worst
- *            + 1; walking to the next costs the same
- *   Memory   9 bytes an item in a dense map; nodes without live numbers are freed
- *   Threads  none: the owner's lock
+ *   Cost     every operation O(levels), at most 11: the height of the lowest node that
+ *            covers the oldest and the newest number. Mostly log64 of their distance,
+ * more while they straddle a multiple of a high power of 64. A find-next looks at no more
+ * than two nodes a level Memory   9 bytes an item in a dense map; nodes without live
+ * numbers go back at once Threads  none: the owner's lock
  *
  * Nodes come from a pool that maps under one lock share. Stocking the pool is the only
  * thing that can fail.
@@ -36,7 +36,10 @@ void seqmap_pool_fini(struct seqmap_pool *pool);
 /* Makes sure the pool has at least `nodes` nodes. */
 enum status seqmap_pool_stock(struct seqmap_pool *pool, size_t nodes);
 
-/* Frees all but a few spare nodes (which keep single posts and deletes off malloc). */
+/*
+ * Frees all but 64 spare nodes (which keep single posts and deletes off malloc). O(spare
+ * nodes): call it after each slice of removals, not once after a million.
+ */
 void seqmap_pool_trim(struct seqmap_pool *pool);
 
 struct seqmap {
@@ -48,7 +51,10 @@ struct seqmap {
 
 void seqmap_init(struct seqmap *map);
 
-/* How many pool nodes inserting the numbers first .. first + count - 1 may take at most.
+/*
+ * How many pool nodes inserting the numbers first .. first + count - 1, in any order, may
+ * take at most. O(levels). A safe bound, not the exact number: nodes that are there
+ * already are counted too. It holds until the next removal.
  */
 size_t seqmap_nodes_for(const struct seqmap *map, uint64_t first, size_t count);
 
