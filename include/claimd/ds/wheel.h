@@ -6,12 +6,14 @@
  * millisecond, so "due" is exact: after wheel_advance(w, now, ...) has returned true, the
  * drained deadlines are precisely those with due_ms <= now.
  *
- *   Cost     arm, disarm O(1); advance O(due) plus at most 5 moves a deadline in its
- * life, in slices: a call does at most `budget` moves Range    7 levels x 64 slots: 139
- * years, longer ones are clamped to the last slot Memory   never allocates: a deadline
- * lives in its owner Threads  none: the lock that guards the owner guards the wheel
+ *   Cost     arm, disarm, drain O(1); advance O(due) plus at most 6 moves a deadline in
+ *            its life (4 for two weeks), in slices: a call does at most `budget` moves
+ *   Range    7 levels x 128 slots, 64^level ms wide: 276 years; a deadline beyond that
+ *            waits in the last slot and is placed again when its time comes
+ *   Memory   14 KB, untouched while unused; a deadline lives in its owner
+ *   Threads  none: the lock that guards the owner guards the wheel
  *
- * A slot of an upper level is emptied into the level below before its time comes, during
+ * A slot of an upper level is emptied into the levels below before its time comes, during
  * the slot before it, with what is left of the budgets, so that a million deadlines in
  * one second do not move in one go (docs/adr/0002-millisecond-wheel.md).
  */
@@ -53,18 +55,26 @@ void wheel_arm(struct wheel *w, struct deadline *d, int64_t due_ms);
 void wheel_disarm(struct wheel *w, struct deadline *d);
 
 /*
- * Moves the present towards now_ms (never backwards), with at most `budget` moves of
- * deadlines. True when everything due by now_ms can be drained; false: call again.
+ * Moves the present towards now_ms (never backwards), with at most `budget` > 0 moves: a
+ * deadline to a lower level, or all deadlines of one millisecond to the due ones. True
+ * when everything due by now_ms can be drained; false: call again. Between the calls
+ * deadlines may be armed, disarmed and drained. What is left of the budget is spent on
+ * emptying the next slots ahead of their time.
  */
 bool wheel_advance(struct wheel *w, int64_t now_ms, size_t budget);
 
-/* Returns one due deadline, now disarmed, or NULL when none is left. */
+/*
+ * Returns one due deadline, now disarmed, or NULL when none is left. Earlier ones come
+ * first, but one that was due when it was armed comes after those due already.
+ */
 struct deadline *wheel_drain(struct wheel *w);
 
 /*
  * When to call wheel_advance() again if nothing is armed meanwhile: a time at or before
- * the earliest deadline, WHEEL_NEVER when nothing is armed, the past when something is
- * due.
+ * the earliest deadline, WHEEL_NEVER when nothing is armed. It is the present of the
+ * wheel when something is due, when an advance was cut short, or when a slot is being
+ * emptied ahead of its time: then there is work now, and each call gets on with it. An
+ * owner that sleeps until this time wakes at most once a level for a lone deadline.
  */
 int64_t wheel_next_ms(const struct wheel *w);
 

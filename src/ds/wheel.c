@@ -1,0 +1,396 @@
+#include "claimd/ds/wheel.h"
+
+#include "claimd/base/mem.h"
+
+#include <assert.h>
+
+/*
+ * Slots of level L are 64^L ms wide, and a level has 128 of them, used in a circle:
+ *
+ *   level 0  |.|.|.|.| ... 128 slots of 1 ms
+ *   level 1  |   .   |   .   | ... 128 slots of 64 ms
+ *   level 2  |            .            | ... 128 slots of 4.1 s
+ *             ^present
+ *
+ * With 64 slots a level would reach exactly to the end of the present slot of the level
+ * above. The other 64 let it hold all of the slot after that, so this one can be emptied
+ * at any time while the present moves through the slot before it.
+ *
+ * A tick is a millisecond with the sign bit flipped, so that ticks are unsigned and in
+ * the order of time. The unit of a tick at level L is tick >> 6 L: a slot, not yet folded
+ * into the circle. Invariants (wheel_audit checks them):
+ *
+ *   - a deadline is in `due` if its tick <= present, otherwise in the slot of its unit at
+ *     a level where that unit is 1 .. 127 units after the present one (at the top level
+ *     a deadline that is farther away may be in a slot before its own)
+ *   - so no slot of the present unit has a deadline, at any level
+ *   - bit i of a level's `used` is set if slot i has a deadline; a head whose bit is
+ *     clear is not initialised (an unused wheel touches little memory)
+ */
+enum {
+    LEVELS = 7,
+    UNIT_BITS = 6,
+    SLOTS = 128,
+    WORD_BITS = 64,
+};
+
+struct level {
+    uint64_t used[SLOTS / WORD_BITS];
+    struct list slot[SLOTS];
+};
+
+struct wheel {
+    struct mem *mem;
+    uint64_t present; /* tick */
+    size_t armed;     /* deadlines in slots and in due */
+    struct list due;
+    struct level level[LEVELS];
+};
+
+/* A slot by its unit. */
+struct spot {
+    unsigned level;
+    uint64_t unit;
+};
+
+static uint64_t
+tick_of(int64_t ms)
+{
+    return (uint64_t)ms ^ (uint64_t)1 << 63;
+}
+
+static int64_t
+ms_of(uint64_t tick)
+{
+    return (int64_t)(tick ^ (uint64_t)1 << 63);
+}
+
+static uint64_t
+unit_of(uint64_t tick, unsigned level)
+{
+    return tick >> (UNIT_BITS * level);
+}
+
+static uint64_t
+unit_start(uint64_t unit, unsigned level)
+{
+    return unit << (UNIT_BITS * level);
+}
+
+static bool
+is_used(const struct level *level, unsigned slot)
+{
+    return (level->used[slot / WORD_BITS] >> slot % WORD_BITS & 1) != 0;
+}
+
+struct wheel *
+wheel_new(struct mem *mem, int64_t now_ms)
+{
+    struct wheel *w = mem_calloc(mem, 1, sizeof(*w));
+
+    if (w == NULL)
+        return NULL;
+    w->mem = mem;
+    w->present = tick_of(now_ms);
+    list_init(&w->due);
+    return w;
+}
+
+void
+wheel_free(struct wheel *w)
+{
+    if (w != NULL)
+        mem_free(w->mem, w);
+}
+
+/* The lowest level that reaches the tick; it is after the present. */
+static struct spot
+choose_spot(const struct wheel *w, uint64_t tick)
+{
+    struct spot at = {0, tick};
+
+    while (at.unit - unit_of(w->present, at.level) >= SLOTS) {
+        if (at.level == LEVELS - 1) {
+            at.unit = unit_of(w->present, at.level) + SLOTS - 1;
+            break;
+        }
+        at.level++;
+        at.unit = unit_of(tick, at.level);
+    }
+    return at;
+}
+
+/* Puts a deadline where it belongs at present. */
+static void
+place(struct wheel *w, struct deadline *d)
+{
+    uint64_t tick = tick_of(d->due_ms);
+    struct spot at;
+    struct level *level;
+    unsigned slot;
+
+    if (tick <= w->present) {
+        list_add_before(&w->due, &d->link);
+        return;
+    }
+    at = choose_spot(w, tick);
+    level = &w->level[at.level];
+    slot = at.unit % SLOTS;
+    if (!is_used(level, slot)) {
+        level->used[slot / WORD_BITS] |= (uint64_t)1 << slot % WORD_BITS;
+        list_init(&level->slot[slot]);
+    }
+    list_add_before(&level->slot[slot], &d->link);
+}
+
+static void
+mark_unused(struct level *level, unsigned slot)
+{
+    level->used[slot / WORD_BITS] &= ~((uint64_t)1 << slot % WORD_BITS);
+}
+
+/* Clears the bit of the slot with this head; nothing to do for the head of due. */
+static void
+mark_head_unused(struct wheel *w, const struct list *head)
+{
+    size_t offset;
+
+    if (head == &w->due)
+        return;
+    offset = (size_t)((const char *)head - (const char *)w->level);
+    mark_unused(&w->level[offset / sizeof(struct level)],
+                (unsigned)(head - w->level[offset / sizeof(struct level)].slot));
+}
+
+/* Unlinks a deadline from its slot or from due. */
+static void
+displace(struct wheel *w, struct deadline *d)
+{
+    struct list *next = d->link.next;
+
+    if (next == d->link.prev) /* the only one: both neighbours are the head */
+        mark_head_unused(w, next);
+    list_remove(&d->link);
+}
+
+void
+wheel_arm(struct wheel *w, struct deadline *d, int64_t due_ms)
+{
+    wheel_disarm(w, d);
+    d->due_ms = due_ms;
+    place(w, d);
+    w->armed++;
+}
+
+void
+wheel_disarm(struct wheel *w, struct deadline *d)
+{
+    if (!deadline_armed(d))
+        return;
+    displace(w, d);
+    w->armed--;
+}
+
+/* How many units after the present one the first used slot is; 0 if there is none. */
+static unsigned
+first_used(const struct wheel *w, unsigned l)
+{
+    const struct level *level = &w->level[l];
+    unsigned from = unit_of(w->present, l) % SLOTS;
+
+    /* The slots from the present one on, up to the end of its word; the other word; and
+     * the first word again, of which only the slots before the present one are left. */
+    for (unsigned word = 0; word <= SLOTS / WORD_BITS; word++) {
+        unsigned at = (from / WORD_BITS + word) % (SLOTS / WORD_BITS);
+        uint64_t bits = level->used[at];
+
+        if (word == 0)
+            bits &= UINT64_MAX << from % WORD_BITS;
+        if (bits != 0)
+            return (at * WORD_BITS + (unsigned)__builtin_ctzll(bits) - from) % SLOTS;
+    }
+    return 0;
+}
+
+/* The first tick after the present at which a slot begins that is used; false: none. */
+static bool
+next_start(const struct wheel *w, uint64_t *tick)
+{
+    bool found = false;
+
+    for (unsigned l = 0; l < LEVELS; l++) {
+        unsigned ahead = first_used(w, l);
+        uint64_t start = unit_start(unit_of(w->present, l) + ahead, l);
+
+        if (ahead == 0 || (found && start >= *tick))
+            continue;
+        *tick = start;
+        found = true;
+    }
+    return found;
+}
+
+/*
+ * Moves the deadlines of the slot after the present one to lower levels, which reach its
+ * end. True if it is empty now, false if the budget ended before. A deadline beyond the
+ * top level comes back to that level, but to its far end.
+ */
+static bool
+empty_next_slot(struct wheel *w, unsigned l, size_t *budget)
+{
+    unsigned slot = (unit_of(w->present, l) + 1) % SLOTS;
+    struct list *head = &w->level[l].slot[slot];
+
+    if (!is_used(&w->level[l], slot))
+        return true;
+    for (; !list_empty(head); --*budget) {
+        struct list *node = head->next;
+
+        if (*budget == 0)
+            return false;
+        __builtin_prefetch(node->next->next); /* a long list is a chain of cache misses */
+        list_remove(node);
+        place(w, container_of(node, struct deadline, link));
+    }
+    mark_unused(&w->level[l], slot);
+    return true;
+}
+
+/* Appends the deadlines of the next tick to due, in one step however many they are. */
+static void
+collect_next_tick(struct wheel *w)
+{
+    unsigned slot = (w->present + 1) % SLOTS;
+    struct list *head = &w->level[0].slot[slot];
+
+    if (!is_used(&w->level[0], slot))
+        return;
+    head->next->prev = w->due.prev;
+    w->due.prev->next = head->next;
+    head->prev->next = &w->due;
+    w->due.prev = head->prev;
+    mark_unused(&w->level[0], slot);
+}
+
+/* Moves the present from just before `tick` onto it; false if the budget ended. */
+static bool
+enter_tick(struct wheel *w, uint64_t tick, size_t *budget)
+{
+    assert(tick == w->present + 1);
+    for (unsigned l = 1; l < LEVELS && tick % unit_start(1, l) == 0; l++)
+        if (!empty_next_slot(w, l, budget))
+            return false;
+    if (*budget == 0)
+        return false;
+    --*budget;
+    collect_next_tick(w);
+    w->present = tick;
+    return true;
+}
+
+bool
+wheel_advance(struct wheel *w, int64_t now_ms, size_t budget)
+{
+    uint64_t now = tick_of(now_ms);
+    uint64_t tick;
+
+    while (w->present < now) {
+        if (!next_start(w, &tick) || tick > now) {
+            w->present = now;
+            break;
+        }
+        w->present = tick - 1; /* nothing begins in between */
+        if (!enter_tick(w, tick, &budget))
+            return false;
+    }
+    for (unsigned l = 1; l < LEVELS; l++)
+        if (!empty_next_slot(w, l, &budget))
+            break;
+    return true;
+}
+
+struct deadline *
+wheel_drain(struct wheel *w)
+{
+    struct list *node = list_pop(&w->due);
+
+    if (node == NULL)
+        return NULL;
+    w->armed--;
+    return container_of(node, struct deadline, link);
+}
+
+int64_t
+wheel_next_ms(const struct wheel *w)
+{
+    int64_t next = WHEEL_NEVER;
+
+    if (!list_empty(&w->due))
+        return ms_of(w->present);
+    for (unsigned l = 0; l < LEVELS; l++) {
+        unsigned ahead = first_used(w, l);
+        uint64_t unit = unit_of(w->present, l) + ahead;
+        int64_t at;
+
+        if (ahead == 0)
+            continue;
+        if (l > 0 && ahead == 1) /* its move has begun and should go on */
+            return ms_of(w->present);
+        at = ms_of(unit_start(l == 0 ? unit : unit - 1, l));
+        if (at < next)
+            next = at;
+    }
+    return next;
+}
+
+size_t
+wheel_armed(const struct wheel *w)
+{
+    return w->armed;
+}
+
+/* True if the deadline may be in a slot so far ahead at this level. */
+static bool
+audit_deadline(const struct wheel *w, const struct list *node, unsigned l, unsigned ahead)
+{
+    uint64_t tick = tick_of(container_of(node, const struct deadline, link)->due_ms);
+    uint64_t unit = unit_of(w->present, l) + ahead;
+
+    if (node->next->prev != node || node->prev->next != node || tick <= w->present)
+        return false;
+    return unit_of(tick, l) == unit || (l == LEVELS - 1 && unit_of(tick, l) > unit);
+}
+
+/* Checks one slot and adds its deadlines to *armed. */
+static bool
+audit_slot(const struct wheel *w, unsigned l, unsigned ahead, size_t *armed)
+{
+    unsigned slot = (unit_of(w->present, l) + ahead) % SLOTS;
+    const struct list *head = &w->level[l].slot[slot];
+
+    if (!is_used(&w->level[l], slot))
+        return true;
+    if (ahead == 0 || list_empty(head))
+        return false;
+    for (const struct list *node = head->next; node != head; node = node->next, ++*armed)
+        if (!audit_deadline(w, node, l, ahead))
+            return false;
+    return true;
+}
+
+bool
+wheel_audit(const struct wheel *w)
+{
+    size_t armed = 0;
+
+    for (const struct list *node = w->due.next; node != &w->due; node = node->next) {
+        if (tick_of(container_of(node, const struct deadline, link)->due_ms) > w->present)
+            return false;
+        armed++;
+    }
+    for (unsigned l = 0; l < LEVELS; l++)
+        for (unsigned ahead = 0; ahead < SLOTS; ahead++)
+            if (!audit_slot(w, l, ahead, &armed))
+                return false;
+    return armed == w->armed;
+}

@@ -1,0 +1,451 @@
+#include "claimd/ds/wheel.h"
+
+#include "claimd/base/mem.h"
+#include "support/check_main.h"
+#include "support/dice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The naive twin: an array of what is armed, and for when. */
+enum { DEADLINES = 200 };
+
+struct fixture {
+    struct mem *mem;
+    struct wheel *wheel;
+    struct dice dice;
+    int64_t now;
+    struct deadline d[DEADLINES];
+    bool armed[DEADLINES];
+    int64_t due[DEADLINES];
+};
+
+enum { HUGE_BUDGET = 1 << 30 };
+
+static void
+fixture_open(struct fixture *f, int64_t now)
+{
+    memset(f, 0, sizeof(*f));
+    f->mem = mem_new(0);
+    f->now = now;
+    f->wheel = wheel_new(f->mem, now);
+    ck_assert_ptr_nonnull(f->wheel);
+}
+
+static void
+fixture_close(struct fixture *f)
+{
+    wheel_free(f->wheel);
+    mem_destroy(f->mem);
+}
+
+static void
+arm(struct fixture *f, size_t i, int64_t due)
+{
+    wheel_arm(f->wheel, &f->d[i], due);
+    f->armed[i] = true;
+    f->due[i] = due;
+}
+
+static void
+disarm(struct fixture *f, size_t i)
+{
+    wheel_disarm(f->wheel, &f->d[i]);
+    f->armed[i] = false;
+}
+
+/* Whatever is drained must be armed and due by `now`. Returns NULL when nothing is left.
+ */
+static struct deadline *
+drain_one(struct fixture *f)
+{
+    struct deadline *d = wheel_drain(f->wheel);
+    size_t i;
+
+    if (d == NULL)
+        return NULL;
+    i = (size_t)(d - f->d);
+    ck_assert(f->armed[i]);
+    ck_assert_int_le(f->due[i], f->now);
+    ck_assert(!deadline_armed(d));
+    f->armed[i] = false;
+    return d;
+}
+
+static int64_t
+earliest(const struct fixture *f)
+{
+    int64_t first = WHEEL_NEVER;
+
+    for (size_t i = 0; i < DEADLINES; i++)
+        if (f->armed[i] && f->due[i] < first)
+            first = f->due[i];
+    return first;
+}
+
+static size_t
+count_armed(const struct fixture *f)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < DEADLINES; i++)
+        n += f->armed[i];
+    return n;
+}
+
+static void
+check(struct fixture *f)
+{
+    ck_assert(wheel_audit(f->wheel));
+    ck_assert_uint_eq(wheel_armed(f->wheel), count_armed(f));
+    if (count_armed(f) == 0)
+        ck_assert_int_eq(wheel_next_ms(f->wheel), WHEEL_NEVER);
+    else if (earliest(f) <= f->now)
+        ck_assert_int_le(wheel_next_ms(f->wheel), f->now);
+    else
+        ck_assert_int_le(wheel_next_ms(f->wheel), earliest(f));
+}
+
+/* A time to wait that ends near the border of a slot, of any level, or anywhere. */
+static int64_t
+pick_wait(struct fixture *f)
+{
+    int64_t width = (int64_t)1 << 6 * dice_below(&f->dice, 7);
+
+    switch (dice_below(&f->dice, 5)) {
+    case 0:
+        return (int64_t)dice_below(&f->dice, 200) - 20; /* also the past */
+    case 1:
+        return width * (int64_t)dice_below(&f->dice, 3) +
+               (int64_t)dice_below(&f->dice, 5) - 2;
+    case 2: /* just before or behind a border of the circle */
+        return (f->now / width + (int64_t)dice_below(&f->dice, 130)) * width - f->now +
+               (int64_t)dice_below(&f->dice, 3) - 1;
+    case 3:
+        return 86400000;
+    default:
+        return (int64_t)(dice_u64(&f->dice) >> (1 + dice_below(&f->dice, 63))) / 4;
+    }
+}
+
+static int64_t
+pick_due(struct fixture *f)
+{
+    if (dice_once_in(&f->dice, 200))
+        return dice_once_in(&f->dice, 2) ? INT64_MAX : INT64_MIN;
+    if (dice_once_in(&f->dice, 4)) /* together with another one */
+        return f->due[dice_below(&f->dice, DEADLINES)];
+    return f->now + pick_wait(f);
+}
+
+/* Moves on with little budget, changing and draining things between the calls. */
+static void
+advance_in_slices(struct fixture *f)
+{
+    int64_t wait = pick_wait(f) % 100000000000;
+
+    if (wait > 0)
+        f->now += wait;
+    while (!wheel_advance(f->wheel, f->now, 1 + dice_below(&f->dice, 9))) {
+        size_t i = dice_below(&f->dice, DEADLINES);
+
+        check(f);
+        if (dice_once_in(&f->dice, 4))
+            disarm(f, i);
+        if (dice_once_in(&f->dice, 4))
+            arm(f, i, pick_due(f));
+        if (dice_once_in(&f->dice, 4))
+            (void)drain_one(f); /* checked inside; there may be none yet */
+    }
+    check(f);
+}
+
+START_TEST(random_changes_agree_with_an_array)
+{
+    struct fixture f;
+
+    fixture_open(&f, 1700000000000);
+    dice_init(&f.dice, "wheel");
+    for (int step = 0; step < 60000; step++) {
+        size_t i = dice_below(&f.dice, DEADLINES);
+
+        if (!dice_once_in(&f.dice, 3))
+            arm(&f, i, pick_due(&f));
+        else
+            disarm(&f, i);
+        check(&f);
+        if (!dice_once_in(&f.dice, 4))
+            continue;
+        advance_in_slices(&f);
+        while (drain_one(&f) != NULL)
+            continue;
+        ck_assert_int_gt(earliest(&f), f.now); /* precisely those due were drained */
+        check(&f);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_deadline_falls_due_in_its_millisecond_and_not_before)
+{
+    struct fixture f;
+
+    fixture_open(&f, 1000);
+    for (int64_t wait = 1; wait < 10000; wait += 37) {
+        int64_t due = f.now + wait;
+
+        arm(&f, 0, due);
+        f.now = due - 1;
+        ck_assert(wheel_advance(f.wheel, f.now, HUGE_BUDGET));
+        ck_assert_ptr_null(wheel_drain(f.wheel));
+        f.now = due;
+        ck_assert(wheel_advance(f.wheel, f.now, HUGE_BUDGET));
+        ck_assert_ptr_eq(drain_one(&f), &f.d[0]);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(deadlines_come_in_the_order_of_their_time)
+{
+    static const int64_t waits[] = {70000, 5, 64, 128, 63, 4097, 300000, 127, 4096, 1};
+    enum { COUNT = sizeof(waits) / sizeof(waits[0]) };
+    struct fixture f;
+    int64_t last = 0;
+
+    fixture_open(&f, 12345);
+    for (size_t i = 0; i < COUNT; i++)
+        arm(&f, i, f.now + waits[i]);
+    f.now += 1000000;
+    ck_assert(wheel_advance(f.wheel, f.now, HUGE_BUDGET));
+    for (size_t i = 0; i < COUNT; i++) {
+        const struct deadline *d = drain_one(&f);
+
+        ck_assert_ptr_nonnull(d);
+        ck_assert_int_gt(d->due_ms, last);
+        last = d->due_ms;
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_deadline_in_the_past_is_due_at_once)
+{
+    struct fixture f;
+
+    fixture_open(&f, 1000);
+    arm(&f, 0, 999);
+    arm(&f, 1, 1000);
+    ck_assert_int_le(wheel_next_ms(f.wheel), 1000);
+    ck_assert_ptr_eq(drain_one(&f), &f.d[0]);
+    ck_assert_ptr_eq(drain_one(&f), &f.d[1]);
+    ck_assert_int_eq(wheel_next_ms(f.wheel), WHEEL_NEVER);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_due_deadline_can_be_disarmed_before_it_is_drained)
+{
+    struct fixture f;
+
+    fixture_open(&f, 0);
+    arm(&f, 0, 10);
+    arm(&f, 1, 10);
+    f.now = 10;
+    ck_assert(wheel_advance(f.wheel, 10, HUGE_BUDGET));
+    disarm(&f, 0);
+    disarm(&f, 0); /* twice is fine */
+    check(&f);
+    ck_assert_ptr_eq(drain_one(&f), &f.d[1]);
+    ck_assert_ptr_null(wheel_drain(f.wheel));
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_present_never_goes_back)
+{
+    struct fixture f;
+
+    fixture_open(&f, 1000);
+    arm(&f, 0, 600);
+    (void)drain_one(&f);
+    ck_assert(wheel_advance(f.wheel, 500, HUGE_BUDGET));
+    arm(&f, 0, 900);
+    ck_assert_ptr_eq(drain_one(&f), &f.d[0]); /* 900 is past: the present is 1000 */
+    fixture_close(&f);
+}
+END_TEST
+
+/* How often an idle owner that sleeps as it is told wakes up before the deadline. */
+static unsigned
+wakes_until(struct fixture *f, int64_t due)
+{
+    unsigned wakes = 0;
+
+    arm(f, 0, due);
+    while (wheel_next_ms(f->wheel) != WHEEL_NEVER) {
+        int64_t next = wheel_next_ms(f->wheel);
+
+        ck_assert_int_gt(next, f->now); /* no busy loop */
+        ck_assert_int_le(next, due);
+        f->now = next;
+        ck_assert(wheel_advance(f->wheel, f->now, 64));
+        while (drain_one(f) != NULL)
+            continue;
+        wakes++;
+    }
+    ck_assert_int_eq(f->now, due);
+    return wakes;
+}
+
+START_TEST(an_idle_owner_wakes_at_most_once_a_level)
+{
+    struct fixture f;
+
+    fixture_open(&f, 1700000000000);
+    ck_assert_uint_eq(wakes_until(&f, f.now + 1), 1);
+    ck_assert_uint_eq(wakes_until(&f, f.now + 127), 1);
+    ck_assert_uint_le(wakes_until(&f, f.now + 60000), 3);
+    ck_assert_uint_le(wakes_until(&f, f.now + 43200000), 5);
+    ck_assert_uint_le(wakes_until(&f, f.now + 15LL * 86400000), 5);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(an_unused_wheel_asks_for_no_wake_up_however_far_it_moves)
+{
+    struct fixture f;
+
+    fixture_open(&f, 0);
+    ck_assert_int_eq(wheel_next_ms(f.wheel), WHEEL_NEVER);
+    ck_assert(wheel_advance(f.wheel, 15LL * 86400000, 0)); /* takes no budget at all */
+    ck_assert_int_eq(wheel_next_ms(f.wheel), WHEEL_NEVER);
+    ck_assert(wheel_advance(f.wheel, INT64_MAX, 0));
+    arm(&f, 0, 5);
+    ck_assert_ptr_eq(wheel_drain(f.wheel), &f.d[0]);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(times_beyond_the_range_are_kept)
+{
+    struct fixture f;
+
+    fixture_open(&f, INT64_MIN);
+    arm(&f, 0, INT64_MAX);
+    arm(&f, 1, INT64_MIN + 1);
+    check(&f);
+    f.now = INT64_MIN + 1;
+    ck_assert(wheel_advance(f.wheel, f.now, 64));
+    ck_assert_ptr_eq(drain_one(&f), &f.d[1]);
+    f.now = INT64_MAX - 1;
+    while (!wheel_advance(f.wheel, f.now, 1 << 20))
+        continue;
+    check(&f);
+    ck_assert_ptr_null(wheel_drain(f.wheel));
+    f.now = INT64_MAX;
+    ck_assert(wheel_advance(f.wheel, f.now, 64));
+    ck_assert_ptr_eq(drain_one(&f), &f.d[0]);
+    fixture_close(&f);
+}
+END_TEST
+
+/* A crowd: many deadlines of one owner, all in the same second. */
+enum { CROWD = 100000 };
+
+static struct deadline *
+arm_crowd(struct fixture *f, int64_t from)
+{
+    struct deadline *crowd = calloc(CROWD, sizeof(*crowd));
+
+    ck_assert_ptr_nonnull(crowd);
+    for (size_t i = 0; i < CROWD; i++)
+        wheel_arm(f->wheel, &crowd[i], from + (int64_t)(i * 7919 % 1000));
+    return crowd;
+}
+
+START_TEST(an_idle_owner_has_moved_a_crowd_before_it_falls_due)
+{
+    struct fixture f;
+    struct deadline *crowd;
+    int64_t from = 3600000;
+
+    fixture_open(&f, 0);
+    crowd = arm_crowd(&f, from);
+    while (wheel_next_ms(f.wheel) < from) {
+        if (wheel_next_ms(f.wheel) > f.now)
+            f.now = wheel_next_ms(f.wheel);
+        ck_assert(wheel_advance(f.wheel, f.now, 1000)); /* never behind */
+    }
+    ck_assert(wheel_audit(f.wheel));
+    ck_assert(wheel_advance(f.wheel, from, 1)); /* one move makes a hundred due */
+    ck_assert_ptr_nonnull(wheel_drain(f.wheel));
+    fixture_close(&f);
+    free(crowd);
+}
+END_TEST
+
+START_TEST(a_crowd_is_moved_within_the_budget_of_each_call)
+{
+    struct fixture f;
+    struct deadline *crowd;
+    size_t calls = 1, drained = 0;
+
+    fixture_open(&f, 0);
+    crowd = arm_crowd(&f, 3600000);
+    while (!wheel_advance(f.wheel, 3601000, 50)) /* late: nothing was moved ahead */
+        calls++;
+    ck_assert_uint_ge(calls, CROWD / 50);
+    ck_assert_uint_le(calls, CROWD / 50 * 4);
+    ck_assert(wheel_audit(f.wheel));
+    while (wheel_drain(f.wheel) != NULL)
+        drained++;
+    ck_assert_uint_eq(drained, CROWD);
+    fixture_close(&f);
+    free(crowd);
+}
+END_TEST
+
+START_TEST(freeing_a_wheel_forgets_its_deadlines)
+{
+    struct fixture f;
+
+    fixture_open(&f, 0);
+    arm(&f, 0, 10);
+    fixture_close(&f);
+    ck_assert(deadline_armed(&f.d[0])); /* not touched */
+    wheel_free(NULL);
+}
+END_TEST
+
+START_TEST(a_wheel_without_memory_is_none)
+{
+    struct mem *mem = mem_new(0);
+
+    mem_fail_nth(mem, 1);
+    ck_assert_ptr_null(wheel_new(mem, 0));
+    mem_destroy(mem);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("wheel");
+    TCase *tc = test_case(suite, "wheel");
+
+    tcase_add_test(tc, random_changes_agree_with_an_array);
+    tcase_add_test(tc, a_deadline_falls_due_in_its_millisecond_and_not_before);
+    tcase_add_test(tc, deadlines_come_in_the_order_of_their_time);
+    tcase_add_test(tc, a_deadline_in_the_past_is_due_at_once);
+    tcase_add_test(tc, a_due_deadline_can_be_disarmed_before_it_is_drained);
+    tcase_add_test(tc, the_present_never_goes_back);
+    tcase_add_test(tc, an_idle_owner_wakes_at_most_once_a_level);
+    tcase_add_test(tc, an_unused_wheel_asks_for_no_wake_up_however_far_it_moves);
+    tcase_add_test(tc, times_beyond_the_range_are_kept);
+    tcase_add_test(tc, an_idle_owner_has_moved_a_crowd_before_it_falls_due);
+    tcase_add_test(tc, a_crowd_is_moved_within_the_budget_of_each_call);
+    tcase_add_test(tc, freeing_a_wheel_forgets_its_deadlines);
+    tcase_add_test(tc, a_wheel_without_memory_is_none);
+    return check_main(suite);
+}
