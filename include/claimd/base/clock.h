@@ -25,6 +25,12 @@ void clock_init_manual(struct clock *c, int64_t start_ms);
 
 int64_t clock_now_ms(const struct clock *c);
 
+/*
+ * Nanoseconds of a clock that only runs forward, for telling how long something took.
+ * Never for deciding anything: what happens depends on `now_ms` alone.
+ */
+int64_t clock_stopwatch_ns(void);
+
 /* Moves a manual clock; never backwards (asserted). */
 void clock_advance(struct clock *c, int64_t by_ms);
 

@@ -1,0 +1,252 @@
+#include "claimd/api/api.h"
+
+#include "api/call.h"
+#include "api/check.h"
+#include "api/problem.h"
+#include "api/uri.h"
+
+enum { VERSIONS_MAX = 3 };
+
+/* A version that is switched on. */
+struct served {
+    const struct version *version;
+    struct resources resources; /* owned */
+};
+
+struct api {
+    struct api_limits limits;
+    struct store *store;
+    struct mem *mem;
+    struct served served[VERSIONS_MAX]; /* newest first: it has the most clients */
+    size_t count;
+    struct served root; /* "/" */
+};
+
+/* ------------------------------------------------------------------ life */
+
+static enum status
+serve(struct api *api, const struct version *version, struct served *out)
+{
+    out->version = version;
+    return resources_build(api->mem, version->routes, &out->resources);
+}
+
+static enum status
+serve_enabled(struct api *api)
+{
+    const struct {
+        const struct version *version;
+        bool enabled;
+    } known[VERSIONS_MAX] = {
+        {&version_v2, true},
+        {&version_v1_1, api->limits.enable_v1_1},
+        {&version_v1, api->limits.enable_v1},
+    };
+    enum status st = serve(api, &version_root, &api->root);
+
+    for (size_t i = 0; i < VERSIONS_MAX && st == ST_OK; i++)
+        if (known[i].enabled)
+            st = serve(api, known[i].version, &api->served[api->count++]);
+    return st;
+}
+
+enum status
+api_new(const struct api_config *config, struct api **out)
+{
+    struct api *api = mem_calloc(config->mem, 1, sizeof(*api));
+    enum status st;
+
+    if (api == NULL)
+        return ST_NO_MEMORY;
+    api->limits = config->limits;
+    api->store = config->store;
+    api->mem = config->mem;
+    st = serve_enabled(api);
+    if (st != ST_OK) {
+        api_free(api);
+        return st;
+    }
+    *out = api;
+    return ST_OK;
+}
+
+void
+api_free(struct api *api)
+{
+    if (api == NULL)
+        return;
+    for (size_t i = 0; i < VERSIONS_MAX; i++)
+        resources_free(api->mem, &api->served[i].resources);
+    resources_free(api->mem, &api->root.resources);
+    mem_free(api->mem, api);
+}
+
+size_t
+api_body_limit(const struct api *api)
+{
+    const struct api_limits *l = &api->limits;
+
+    return (size_t)(l->max_messages_post_size > l->max_queue_metadata
+                        ? l->max_messages_post_size
+                        : l->max_queue_metadata);
+}
+
+/* ------------------------------------------------------------------ finding the way */
+
+static const struct served *
+find_version(const struct api *api, const struct path *path)
+{
+    for (size_t i = 0; i < api->count; i++)
+        if (bytes_equal(path->segments[0], api->served[i].version->name))
+            return &api->served[i];
+    return path->depth == 1 && path->segments[0].len == 0 ? &api->root : NULL;
+}
+
+/* Hrefs keep the project in front when the request had it there (see call.h). */
+static enum status
+take_project(struct call *call, struct path *path)
+{
+    struct bytes raw, tidy;
+    enum status st;
+
+    call->base = call->version->base;
+    if (!path_take_project(path, &raw, &call->path_project))
+        return ST_OK;
+    st = uri_tidy(call->req->arena, raw, &tidy);
+    if (st != ST_OK)
+        return st;
+    call->base = arena_printf(call->req->arena, "%s/%.*s", call->version->base.data,
+                              (int)tidy.len, tidy.data);
+    return bytes_present(call->base) ? ST_OK : ST_NO_MEMORY;
+}
+
+/* What the path names: a queue, then perhaps something in it. */
+static void
+take_names(struct call *call, const struct path *path)
+{
+    const struct resource *r = call->resource;
+
+    if (r->depth > 2 && !bytes_present(r->words[2]))
+        call->queue.name = path->segments[2];
+    if (r->depth > 4 && !bytes_present(r->words[4]))
+        call->id = path->segments[4];
+}
+
+/* A resource for administrators is not there for anybody while admin_mode is off. */
+static bool
+is_hidden(const struct call *call)
+{
+    const struct route *get = call->resource->routes[METHOD_GET];
+
+    return get != NULL && (get->flags & ROUTE_ADMIN) != 0 && !call->limits->admin_mode;
+}
+
+static enum status
+find_resource(const struct api *api, struct call *call)
+{
+    const struct served *served;
+    struct path path;
+    enum status st = path_split(call->req->arena, call->req->path, &path);
+
+    if (st != ST_OK)
+        return st;
+    served = find_version(api, &path);
+    if (served == NULL)
+        return ST_NO_PATH;
+    call->version = served->version;
+    st = take_project(call, &path);
+    if (st != ST_OK)
+        return st;
+    call->resource = resource_find(&served->resources, &path);
+    if (call->resource == NULL || is_hidden(call))
+        return ST_NO_PATH;
+    take_names(call, &path);
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ answering */
+
+static enum status
+answer_options(struct call *call)
+{
+    call_header(call, "Allow", bytes_str(call->resource->allow));
+    return call_empty(call, 200);
+}
+
+static enum status
+refuse_method(struct call *call)
+{
+    call_header(call, "Allow", bytes_str(call->resource->allow_all));
+    return ST_BAD_METHOD;
+}
+
+/* Content-Location, for the routes that promise it: what was asked for, as it was sent.
+ */
+static enum status
+locate_content(struct call *call, const struct route *route)
+{
+    const struct request *req = call->req;
+    bool query = (route->flags & ROUTE_LOCATED) != 0 && bytes_present(req->query);
+    struct bytes text;
+    enum status st;
+
+    if ((route->flags & (ROUTE_LOCATED | ROUTE_LOCATED_PATH)) == 0)
+        return ST_OK;
+    text = arena_printf(req->arena, "%.*s%s%.*s", (int)req->path.len, req->path.data,
+                        query ? "?" : "", query ? (int)req->query.len : 0,
+                        query ? req->query.data : "");
+    if (!bytes_present(text))
+        return ST_NO_MEMORY;
+    st = uri_tidy(req->arena, text, &text);
+    if (st == ST_OK)
+        call_header(call, "Content-Location", text);
+    return st;
+}
+
+static enum status
+answer(const struct api *api, struct call *call)
+{
+    const struct request *req = call->req;
+    const struct route *route;
+    enum status st = find_resource(api, call);
+
+    if (st != ST_OK)
+        return st;
+    call->res->route = call->resource->pattern;
+    route = call->resource->routes[req->method];
+    st = check_request(call, route);
+    if (st != ST_OK)
+        return st;
+    if (req->method == METHOD_OPTIONS)
+        return answer_options(call);
+    if (route == NULL)
+        return refuse_method(call);
+    st = query_parse(req->query, req->arena, &call->query);
+    if (st != ST_OK)
+        return st;
+    st = route->handle(call);
+    if (st != ST_OK)
+        return st;
+    return locate_content(call, route);
+}
+
+void
+api_handle(const struct api *api, struct request *req, struct response *res)
+{
+    struct call call = {
+        .limits = &api->limits, .store = api->store, .req = req, .res = res};
+    enum status st;
+
+    res->code = 0;
+    res->header_count = 0;
+    res->route = "none";
+    /* With this room a refusal can be written even when memory runs out on the way. */
+    st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, &call) : ST_NO_MEMORY;
+    if (st == ST_OK && res->body.failed)
+        st = ST_NO_MEMORY;
+    if (st != ST_OK && call.bare_errors)
+        problem_write_bare(res, st);
+    else if (st != ST_OK)
+        problem_write(res, st, call.detail);
+    res->status = st;
+}

@@ -1,0 +1,74 @@
+/*
+ * call: one request on its way through the API: what handlers are given.
+ *
+ * api.c fills it in the order of the checks (API.md 2.2); a handler finds everything that
+ * concerns every request checked, writes its answer to `res`, and returns a status. Texts
+ * made on the way come from the request's arena.
+ */
+#ifndef API_CALL_H
+#define API_CALL_H
+
+#include "api/query.h"
+#include "api/route.h"
+#include "api/version.h"
+
+struct call {
+    const struct api_limits *limits;
+    struct store *store;
+    const struct version *version;
+    const struct resource *resource;
+    const struct request *req;
+    struct response *res;
+    struct bytes base;         /* what hrefs begin with: "/v2", or "/v1/project" */
+    struct bytes path_project; /* project named by the path; absent: none */
+    struct store_queue queue;  /* project, and name if the path names one */
+    struct bytes id;           /* of the message or claim the path names */
+    struct query query;
+    uint64_t client;     /* the Client-ID's value; 0 where none was sent */
+    struct bytes detail; /* why the request was refused, for people; may be absent */
+    bool bare_errors;    /* errors have no document */
+};
+
+/* ------------------------------------------------------------------ refusing */
+
+/* Explains a refusal and returns st, so that `return call_refuse(...)` does both. */
+enum status call_refuse(struct call *call, enum status st, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ST_NOT_FOUND: there is no such queue. */
+enum status call_refuse_queue(struct call *call);
+
+/* ST_TOO_LARGE if the body has more than `max` bytes. */
+enum status call_body_within(struct call *call, int64_t max);
+
+/* ------------------------------------------------------------------ parameters */
+
+/* query_limit(), query_bool() and query_list(), with the refusal explained. */
+enum status call_limit(struct call *call, const char *name, int64_t max, size_t *out);
+enum status call_bool(struct call *call, const char *name, bool *out);
+enum status call_list(struct call *call, const char *name, int64_t max,
+                      struct bytes **items, size_t *count);
+
+/* ------------------------------------------------------------------ answering */
+
+/* Adds a header; the value is borrowed, ends with a NUL, and lives as long as the arena.
+ */
+void call_header(struct call *call, const char *name, struct bytes value);
+
+/* base + "/queues/" + name + tail + id (may be absent), NUL-terminated; absent without
+ * memory. */
+struct bytes call_path(const struct call *call, const char *tail, struct bytes id);
+
+/* Adds Location with this path. ST_NO_MEMORY. */
+enum status call_location(struct call *call, const char *tail, struct bytes id);
+
+/* An answer without a body; ST_OK. */
+enum status call_empty(struct call *call, int code);
+
+/* An answer with the JSON that stands in res->body by now; ST_OK. */
+enum status call_json(struct call *call, int code);
+
+/* How the messages of this call's queue are shown, outside of claims. ST_NO_MEMORY. */
+enum status call_message_form(const struct call *call, struct message_form *out);
+
+#endif

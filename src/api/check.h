@@ -1,0 +1,15 @@
+/*
+ * check: what is checked of every request, in the order of the contract (API.md 2.2).
+ */
+#ifndef API_CHECK_H
+#define API_CHECK_H
+
+#include "api/call.h"
+
+/*
+ * Checks headers and names of a call whose resource is known, and fills in project and
+ * client. route is NULL where the resource lacks the method: that is found out later.
+ */
+enum status check_request(struct call *call, const struct route *route);
+
+#endif

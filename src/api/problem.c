@@ -1,0 +1,114 @@
+#include "api/problem.h"
+
+#include "api/json_out.h"
+
+struct problem {
+    int code;
+    const char *title;          /* NULL: no document */
+    const char *header, *value; /* NULL: none */
+};
+
+#define RETRY(seconds) "Retry-After", seconds
+
+/* Titles are tested by clients: they are those of the contract (API.md 2.8). */
+static const struct problem problems[ST_COUNT] = {
+    [ST_NO_MEMORY] = {503, "Service temporarily unavailable", RETRY("1")},
+    [ST_OVER_BUDGET] = {503, "Service temporarily unavailable", RETRY("5")},
+    [ST_UNAVAILABLE] = {503, "Service temporarily unavailable", RETRY("1")},
+    [ST_IO] = {503, "Service temporarily unavailable", RETRY("1")},
+    [ST_CHANGED] = {503, "Service temporarily unavailable", RETRY("1")},
+    [ST_NOT_FOUND] = {404, "Not found", NULL, NULL},
+    [ST_EXISTS] = {409, "Resource conflict", NULL, NULL},
+    [ST_CLAIMED] = {403, "Unable to delete", NULL, NULL},
+    [ST_NOT_CLAIMED] = {400, "Unable to delete", NULL, NULL},
+    [ST_TOO_LARGE] = {400, "Invalid API request", NULL, NULL},
+    [ST_BAD_VALUE] = {400, "Invalid API request", NULL, NULL},
+    [ST_BAD_BODY] = {400, "Invalid request body", NULL, NULL},
+    [ST_BAD_PARAMETER] = {400, "Invalid parameter", NULL, NULL},
+    [ST_MISSING_PARAMETER] = {400, "Missing parameter", NULL, NULL},
+    [ST_MISSING_CLIENT_ID] = {400, "Missing header value", NULL, NULL},
+    [ST_BAD_CLIENT_ID] = {400, "Wrong UUID value", NULL, NULL},
+    [ST_MISSING_PROJECT] = {400, "Project-Id Missing", NULL, NULL},
+    [ST_EMPTY_PROJECT] = {400, "Empty project header not allowed", NULL, NULL},
+    [ST_BAD_PROJECT] = {400, "Invalid project identification", NULL, NULL},
+    [ST_BAD_QUEUE_NAME] = {400, "Invalid queue identification", NULL, NULL},
+    [ST_BAD_CONTENT_TYPE] = {400, "Invalid Content-Type", NULL, NULL},
+    [ST_BAD_MEDIA_TYPE] = {415, "415 Unsupported Media Type", NULL, NULL},
+    [ST_CONFLICT] = {409, "Resource conflict", NULL, NULL},
+    [ST_NO_PATH] = {404, "404 Not Found", NULL, NULL},
+    [ST_BAD_METHOD] = {405, "405 Method Not Allowed", NULL, NULL},
+    [ST_NOT_ACCEPTABLE] = {406, NULL, NULL, NULL},
+    [ST_UNAUTHORIZED] = {401, "Unauthorized", "WWW-Authenticate", "Keystone"},
+    [ST_FORBIDDEN] = {403, "Not authorized", NULL, NULL},
+    [ST_INTERNAL] = {500, "Internal server error", NULL, NULL},
+};
+
+/* Whatever has no row (ST_OK among them) is a mistake of ours. */
+static const struct problem *
+problem_of(enum status st)
+{
+    return problems[st].code != 0 ? &problems[st] : &problems[ST_INTERNAL];
+}
+
+/* The contract gives these two a title and nothing else. */
+static bool
+has_description(enum status st)
+{
+    return st != ST_NO_PATH && st != ST_BAD_METHOD;
+}
+
+static void
+add_header(struct response *res, const char *name, const char *value)
+{
+    res->headers[res->header_count++] = (struct response_header){name, bytes_str(value)};
+}
+
+/* Forgets the answer begun, but keeps the methods that a 405 has to name. */
+static void
+start_over(struct response *res, const struct problem *p)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < res->header_count; i++)
+        if (strcmp(res->headers[i].name, "Allow") == 0)
+            res->headers[kept++] = res->headers[i];
+    res->header_count = kept;
+    res->code = p->code;
+    res->body.len = 0;
+    res->body.failed = false;
+    if (p->header != NULL)
+        add_header(res, p->header, p->value);
+}
+
+static struct bytes
+description(enum status st, struct bytes detail)
+{
+    if (!has_description(st))
+        return BYTES_NONE;
+    return bytes_present(detail) ? detail : bytes_str(status_text(st));
+}
+
+void
+problem_write(struct response *res, enum status st, struct bytes detail)
+{
+    const struct problem *p = problem_of(st);
+
+    start_over(res, p);
+    if (p->title == NULL)
+        return;
+    json_out_error(&res->body, bytes_str(p->title), description(st, detail));
+    if (res->body.failed && st != ST_NO_MEMORY) {
+        problem_write(res, ST_NO_MEMORY, BYTES_NONE);
+        return;
+    }
+    if (!res->body.failed)
+        add_header(res, "Content-Type", "application/json");
+    else
+        start_over(res, p); /* not even PROBLEM_ROOM: the code and Retry-After must do */
+}
+
+void
+problem_write_bare(struct response *res, enum status st)
+{
+    start_over(res, problem_of(st));
+}

@@ -1,0 +1,88 @@
+/*
+ * route: which handler a path and a method lead to.
+ *
+ * A version of the API is a table of rows (pattern, method, handler). From it api_new()
+ * builds the resources once: one for each pattern, split into segments, with its handlers
+ * by method and the text of its Allow header.
+ *
+ * A path is split at its slashes before the segments are percent-decoded, so "%2F" never
+ * makes a segment more (and no resource has a segment with a slash in it).
+ *
+ *   Cost     finding a resource: a few comparisons of lengths and words; no allocation
+ *            unless a segment is percent-encoded
+ *   Threads  any: nothing changes after resources_build()
+ */
+#ifndef API_ROUTE_H
+#define API_ROUTE_H
+
+#include "claimd/api/api.h"
+
+struct call;
+
+/* Answers one call; what it returns becomes a problem document unless it is ST_OK. */
+typedef enum status handler_fn(struct call *call);
+
+enum route_flag {
+    ROUTE_CLIENT = 1,  /* needs a Client-ID where the version does not always need one */
+    ROUTE_ADMIN = 2,   /* there only with admin_mode */
+    ROUTE_LOCATED = 4, /* answers carry Content-Location: path and query of the request */
+    ROUTE_LOCATED_PATH = 8, /* the same without the query */
+};
+
+struct route {
+    const char *pattern; /* "/v2/queues/{queue}/claims/{id}"; braces take one segment */
+    enum method method;
+    handler_fn *handle;
+    const char *action; /* what is allowed or forbidden to a caller: "claims:create" */
+    unsigned flags;     /* of enum route_flag */
+};
+
+/* Ends a table of rows. */
+#define ROUTE_END                                                                        \
+    {                                                                                    \
+        NULL, METHOD_OTHER, NULL, NULL, 0                                                \
+    }
+
+#define PATH_DEPTH_MAX 6 /* version, project, "queues", queue, collection, id */
+
+/* A path in pieces: "/v2/queues/" has three, the last one empty. */
+struct path {
+    struct bytes raw[PATH_DEPTH_MAX];      /* as sent */
+    struct bytes segments[PATH_DEPTH_MAX]; /* percent-decoded */
+    size_t depth;
+};
+
+struct resource {
+    const char *pattern;
+    size_t depth;
+    struct bytes words[PATH_DEPTH_MAX]; /* absent: takes any segment */
+    const struct route *routes[METHOD_COUNT];
+    char allow[48];     /* "GET, HEAD": what OPTIONS answers */
+    char allow_all[56]; /* "GET, HEAD, OPTIONS": what a 405 tells */
+};
+
+struct resources {
+    struct resource *all; /* owned by whoever built them, of the account's memory */
+    size_t count;
+};
+
+/* Builds the resources of a table of rows in which those of one pattern follow another.
+ */
+enum status
+resources_build(struct mem *mem, const struct route *rows, struct resources *out);
+void resources_free(struct mem *mem, struct resources *resources);
+
+/* ST_NO_PATH: no resource can have such a path. ST_NO_MEMORY. */
+enum status path_split(struct arena *arena, struct bytes text, struct path *out);
+
+/* The resource of this path, NULL if there is none. */
+const struct resource *
+resource_find(const struct resources *resources, const struct path *path);
+
+/*
+ * Takes the project out of /{version}/{project}/queues/... and returns its place: 1 if
+ * there was one, else 0. "queues" right behind the version is never a project.
+ */
+bool path_take_project(struct path *path, struct bytes *raw, struct bytes *project);
+
+#endif

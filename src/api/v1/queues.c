@@ -1,0 +1,98 @@
+#include "api/json_scan.h"
+#include "api/json_string.h"
+#include "api/metadata.h"
+#include "api/v1/handlers.h"
+
+enum status
+v1_queue_exists(struct call *call)
+{
+    struct store_queues found = STORE_QUEUES_INIT;
+    enum status st =
+        store_queue_get(call->store, call->req->now_ms, &call->queue, &found);
+
+    store_queues_release(&found);
+    call->bare_errors = st == ST_NOT_FOUND;
+    return st == ST_OK ? call_empty(call, 204) : st;
+}
+
+/* ------------------------------------------------------------------ metadata */
+
+static bool
+is_underscored(const struct scan_name *name)
+{
+    struct bytes rest = name->text;
+
+    return rest.len > 0 && string_next(&rest) == '_';
+}
+
+/* v1 knows no reserved members, and keeps their names free. */
+static enum status
+check_names(struct call *call)
+{
+    struct json_scan s;
+    struct scan_name name;
+
+    scan_begin(&s, call->req->body);
+    if (!scan_enter(&s, SCAN_OBJECT))
+        return ST_BAD_BODY;
+    while (scan_member(&s, &name)) {
+        if (is_underscored(&name))
+            return call_refuse(call, ST_BAD_VALUE,
+                               "members must not begin with an underscore");
+        (void)scan_value(&s, NULL);
+    }
+    return scan_end(&s);
+}
+
+static enum status
+read_metadata(struct call *call, struct store_metadata *out)
+{
+    const struct request *req = call->req;
+    enum status st = call_body_within(call, call->limits->max_queue_metadata);
+
+    if (st == ST_OK && req->body.len == 0)
+        st = call_refuse(call, ST_BAD_BODY, "a body is required: a JSON object");
+    if (st == ST_OK)
+        st = scan_document(req->body);
+    if (st == ST_OK)
+        st = check_names(call);
+    if (st != ST_OK)
+        return st;
+    return metadata_decode(req->body, call->limits, req->arena, out);
+}
+
+/* Whatever stands there is replaced; a change in between is as if it had come before. */
+static enum status
+replace_metadata(struct call *call, const struct store_metadata *metadata)
+{
+    enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
+    enum status st = ST_CHANGED;
+
+    for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++) {
+        struct store_queues found = STORE_QUEUES_INIT;
+
+        st = store_queue_get(call->store, call->req->now_ms, &call->queue, &found);
+        if (st == ST_OK)
+            st = store_queue_update(call->store, call->req->now_ms, &call->queue,
+                                    found.queues[0].version, metadata);
+        store_queues_release(&found);
+    }
+    return st;
+}
+
+enum status
+v1_metadata_put(struct call *call)
+{
+    struct store_metadata metadata;
+    enum status st = read_metadata(call, &metadata);
+
+    if (st != ST_OK)
+        return st;
+    st = call_location(call, "/metadata", BYTES_NONE);
+    if (st != ST_OK)
+        return st;
+    st = replace_metadata(call, &metadata);
+    if (st == ST_NOT_FOUND)
+        return call_refuse_queue(call);
+    return st == ST_OK ? call_empty(call, 204) : st;
+}

@@ -1,0 +1,159 @@
+#include "api/v2/handlers.h"
+
+static enum status
+decode(struct call *call, enum terms_form form, struct store_terms *out)
+{
+    const struct api_limits *l = call->limits;
+    enum status st = call_body_within(call, l->max_queue_metadata);
+
+    if (st != ST_OK)
+        return st;
+    st = decode_terms(call->req->body, form, l, out);
+    if (st == ST_BAD_VALUE)
+        return call_refuse(call, st,
+                           "ttl must be within %lld and %lld seconds, grace within %lld "
+                           "and %lld",
+                           (long long)l->min_claim_ttl, (long long)l->max_claim_ttl,
+                           (long long)l->min_claim_grace, (long long)l->max_claim_grace);
+    if (st == ST_BAD_BODY)
+        return call_refuse(call, st,
+                           "the body must be a JSON object with the integers ttl and "
+                           "grace%s",
+                           form == TERMS_CLAIM_V1   ? ", both required"
+                           : form == TERMS_RENEW_V1 ? ", ttl required"
+                                                    : "");
+    return st;
+}
+
+static enum status
+refuse_unknown(struct call *call)
+{
+    return call_refuse(call, ST_NOT_FOUND, "queue %.*s has no live claim with this id",
+                       (int)call->queue.name.len, call->queue.name.data);
+}
+
+/* Messages of a claim always show the claim id. */
+static enum status
+claimed_form(const struct call *call, struct message_form *out)
+{
+    enum status st = call_message_form(call, out);
+
+    if (st == ST_OK)
+        out->hide_claim = false;
+    return st;
+}
+
+static enum status
+write_claimed(struct call *call, const struct store_batch *batch)
+{
+    struct buf *out = &call->res->body;
+    struct message_form form;
+    enum status st = claimed_form(call, &form);
+
+    if (st != ST_OK)
+        return st;
+    st = call_location(call, "/claims/", store_id_bytes(&batch->claim_id));
+    if (st != ST_OK)
+        return st;
+    if (!call->version->bare_arrays)
+        buf_str(out, "{\"messages\":");
+    json_out_messages(out, &form, batch->messages, batch->count);
+    if (!call->version->bare_arrays)
+        buf_byte(out, '}');
+    return out->failed ? ST_NO_MEMORY : call_json(call, 201);
+}
+
+/* POST .../claims?limit=N */
+enum status
+claim_create(struct call *call)
+{
+    const struct api_limits *l = call->limits;
+    int64_t most = l->max_messages_per_claim_or_pop;
+    size_t limit = (size_t)(l->default_page < most ? l->default_page : most);
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct store_terms terms;
+    enum status st = call_limit(call, "limit", most, &limit);
+
+    if (st != ST_OK)
+        return st;
+    st = decode(call, call->version->claim, &terms);
+    if (st != ST_OK)
+        return st;
+    st = store_claim_create(call->store, call->req->now_ms, &call->queue, &terms, limit,
+                            &batch);
+    if (st != ST_OK)
+        return st;
+    if (batch.claim_id.text[0] == '\0')
+        return call_empty(call, 204);
+    st = write_claimed(call, &batch);
+    /* Nobody will ever learn of this claim: its messages must not wait for its end. */
+    if (st != ST_OK)
+        (void)store_claim_release(call->store, call->req->now_ms, &call->queue,
+                                  store_id_bytes(&batch.claim_id));
+    store_batch_release(&batch);
+    return st;
+}
+
+static enum status
+write_claim(struct call *call, const struct store_batch *batch)
+{
+    struct buf *out = &call->res->body;
+    struct bytes href = call_path(call, "/claims/", call->id);
+    struct message_form form;
+
+    if (!bytes_present(href) || claimed_form(call, &form) != ST_OK)
+        return ST_NO_MEMORY;
+    buf_str(out, "{\"age\":");
+    buf_i64(out, batch->claim_age_s);
+    buf_str(out, ",\"ttl\":");
+    buf_i64(out, batch->claim_ttl_s);
+    buf_str(out, ",\"href\":\"");
+    buf_bytes(out, href); /* a live claim's id: nothing in it to escape */
+    buf_str(out, "\",\"messages\":");
+    json_out_messages(out, &form, batch->messages, batch->count);
+    buf_byte(out, '}');
+    return call_json(call, 200);
+}
+
+/* GET .../claims/{id} */
+enum status
+claim_show(struct call *call)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st =
+        store_claim_get(call->store, call->req->now_ms, &call->queue, call->id, &batch);
+
+    if (st == ST_NOT_FOUND)
+        return refuse_unknown(call);
+    if (st != ST_OK)
+        return st;
+    st = write_claim(call, &batch);
+    store_batch_release(&batch);
+    return st;
+}
+
+/* PATCH .../claims/{id} */
+enum status
+claim_renew(struct call *call)
+{
+    struct store_terms terms;
+    enum status st = decode(call, call->version->renew, &terms);
+
+    if (st != ST_OK)
+        return st;
+    st =
+        store_claim_renew(call->store, call->req->now_ms, &call->queue, call->id, &terms);
+    if (st == ST_NOT_FOUND)
+        return refuse_unknown(call);
+    return st == ST_OK ? call_empty(call, 204) : st;
+}
+
+/* DELETE .../claims/{id} */
+enum status
+claim_release(struct call *call)
+{
+    enum status st =
+        store_claim_release(call->store, call->req->now_ms, &call->queue, call->id);
+
+    return st == ST_OK ? call_empty(call, 204) : st;
+}

@@ -1,0 +1,47 @@
+/*
+ * handlers: what every version's table of routes leads to.
+ *
+ * They are written for v2; where an older version differs in form they ask
+ * call->version. Each takes its input, checks all of it, calls the store once where that
+ * is possible, and writes the answer.
+ */
+#ifndef API_V2_HANDLERS_H
+#define API_V2_HANDLERS_H
+
+#include "api/call.h"
+
+/* queue_list.c */
+enum status queue_list(struct call *call);
+
+/* queues.c */
+enum status queue_create(struct call *call);
+enum status queue_show(struct call *call);
+enum status queue_patch(struct call *call);
+enum status queue_delete(struct call *call);
+enum status queue_stats(struct call *call);
+enum status queue_purge(struct call *call);
+
+/* Appends metadata as this version shows it. ST_NO_MEMORY. */
+enum status
+queue_write_metadata(struct call *call, const struct store_metadata *metadata);
+
+/* messages.c */
+enum status message_post(struct call *call);
+enum status message_list(struct call *call);
+enum status message_get(struct call *call);
+
+/* message_delete.c */
+enum status message_delete(struct call *call);
+enum status message_delete_many(struct call *call);
+
+/* claims.c */
+enum status claim_create(struct call *call);
+enum status claim_show(struct call *call);
+enum status claim_renew(struct call *call);
+enum status claim_release(struct call *call);
+
+/* health.c */
+enum status ping(struct call *call);
+enum status health_show(struct call *call);
+
+#endif

@@ -1,0 +1,330 @@
+#include "api/link.h"
+#include "api/v2/handlers.h"
+
+/*
+ * A Location with more than this is replaced by the path of the collection: a front end
+ * keeps room for the head of an answer, and the body has all ids anyway.
+ */
+enum { LOCATION_MAX = 4096 };
+
+/* ------------------------------------------------------------------ post */
+
+static enum status
+refuse_size(struct call *call, int64_t max)
+{
+    return call_refuse(call, ST_TOO_LARGE,
+                       "a request that posts to queue %.*s may have %lld bytes",
+                       (int)call->queue.name.len, call->queue.name.data, (long long)max);
+}
+
+/* The queue's own limit, or the server's where it has none or the version ignores it. */
+static int64_t
+post_limit(struct call *call)
+{
+    struct store_queues found = STORE_QUEUES_INIT;
+    int64_t max = STORE_UNSET;
+
+    if (call->version->queue_settings &&
+        store_queue_get(call->store, call->req->now_ms, &call->queue, &found) == ST_OK)
+        max = found.queues[0].metadata.settings.max_post_bytes;
+    store_queues_release(&found);
+    return max == STORE_UNSET ? call->limits->max_messages_post_size : max;
+}
+
+/*
+ * A body too large for its queue is refused for that even when it cannot be decoded. The
+ * store compares on the good path; here nothing will be posted, so asking it is cheap.
+ */
+static enum status
+refuse_post(struct call *call, enum status why)
+{
+    const struct api_limits *l = call->limits;
+    int64_t max = post_limit(call);
+
+    if (call->req->body.len > (size_t)max)
+        return refuse_size(call, max);
+    if (why == ST_BAD_VALUE)
+        return call_refuse(call, why,
+                           "there must be messages, each with a ttl within %lld and %lld "
+                           "and a delay within 0 and %lld seconds",
+                           (long long)l->min_message_ttl, (long long)l->max_message_ttl,
+                           (long long)l->max_message_delay);
+    if (why == ST_BAD_BODY)
+        return call_refuse(
+            call, why, "%s",
+            call->version->post == POST_V1
+                ? "the body must be a JSON array of objects, each with a "
+                  "body and an integer ttl"
+                : "the body must be {\"messages\": [...]} with objects that "
+                  "have a body and perhaps the integers ttl and delay");
+    return why;
+}
+
+/* What the answer to a post is made of; all of it is there before the store is asked. */
+struct posted {
+    struct bytes collection; /* path of the queue's messages */
+    struct store_id *ids;
+    size_t count;
+    char *location; /* room for the collection with all ids; NULL: they are too many */
+};
+
+/* Reserve: once the store has posted, nothing may fail any more. */
+static enum status
+posted_reserve(struct call *call, size_t count, struct posted *out)
+{
+    struct arena *arena = call->req->arena;
+    size_t room;
+
+    *out = (struct posted){.count = count};
+    out->collection = call_path(call, "/messages", BYTES_NONE);
+    out->ids = arena_array(arena, count, sizeof(*out->ids));
+    if (!bytes_present(out->collection) || out->ids == NULL)
+        return ST_NO_MEMORY;
+    room = out->collection.len + sizeof("?ids=") + count * sizeof(*out->ids);
+    if (room <= LOCATION_MAX) {
+        out->location = arena_alloc(arena, room);
+        if (out->location == NULL)
+            return ST_NO_MEMORY;
+    }
+    room = count * (out->collection.len + sizeof(*out->ids) + 4) + 64;
+    return buf_reserve(&call->res->body, room) ? ST_OK : ST_NO_MEMORY;
+}
+
+static struct bytes
+posted_location(const struct posted *posted)
+{
+    char *to = posted->location;
+
+    if (to == NULL)
+        return posted->collection;
+    memcpy(to, posted->collection.data, posted->collection.len);
+    to += posted->collection.len;
+    for (size_t i = 0; i < posted->count; i++) {
+        struct bytes id = store_id_bytes(&posted->ids[i]);
+        struct bytes mark = bytes_str(i == 0 ? "?ids=" : ",");
+
+        memcpy(to, mark.data, mark.len);
+        memcpy(to + mark.len, id.data, id.len);
+        to += mark.len + id.len;
+    }
+    *to = '\0';
+    return bytes_of(posted->location, (size_t)(to - posted->location));
+}
+
+static enum status
+posted_write(struct call *call, const struct posted *posted)
+{
+    struct buf *out = &call->res->body;
+
+    buf_str(out, "{\"resources\":[");
+    for (size_t i = 0; i < posted->count; i++) {
+        buf_str(out, i == 0 ? "\"" : ",\"");
+        buf_bytes(out, posted->collection);
+        buf_byte(out, '/');
+        buf_bytes(out, store_id_bytes(&posted->ids[i]));
+        buf_byte(out, '"');
+    }
+    buf_str(out, call->version->tells_partial ? "],\"partial\":false}" : "]}");
+    call_header(call, "Location", posted_location(posted));
+    return call_json(call, 201);
+}
+
+/* POST .../messages */
+enum status
+message_post(struct call *call)
+{
+    const struct request *req = call->req;
+    const struct version *v = call->version;
+    struct decoded_post decoded;
+    struct store_post post;
+    struct posted posted;
+    enum status st = call_body_within(call, call->limits->max_messages_post_size);
+
+    if (st != ST_OK)
+        return st;
+    st = decode_post(req->body, v->post, call->limits, req->arena, &decoded);
+    if (st != ST_OK)
+        return refuse_post(call, st);
+    st = posted_reserve(call, decoded.count, &posted);
+    if (st != ST_OK)
+        return st;
+    post = (struct store_post){
+        .drafts = decoded.drafts,
+        .count = decoded.count,
+        .client = call->client,
+        .request_bytes = v->queue_settings ? req->body.len : 0,
+        .create_queue = v->posts_make_queue,
+    };
+    st = store_message_post(call->store, req->now_ms, &call->queue, &post, posted.ids);
+    if (st == ST_TOO_LARGE)
+        return refuse_size(call, post_limit(call));
+    if (st == ST_NOT_FOUND)
+        return call_refuse_queue(call);
+    return st == ST_OK ? posted_write(call, &posted) : st;
+}
+
+/* ------------------------------------------------------------------ list */
+
+/* The parameters of a listing; those given are repeated in the link. */
+struct listing {
+    struct store_filter filter;
+    bool echo;
+};
+
+static enum status
+read_listing(struct call *call, struct listing *out)
+{
+    const struct api_limits *l = call->limits;
+    struct store_filter *f = &out->filter;
+    enum status st;
+
+    *out = (struct listing){.filter = {.marker = query_get(&call->query, "marker"),
+                                       .limit = (size_t)l->default_page,
+                                       .client = call->client}};
+    st = call_limit(call, "limit", l->max_messages_per_page, &f->limit);
+    if (st != ST_OK)
+        return st;
+    st = call_bool(call, "echo", &out->echo);
+    if (st != ST_OK)
+        return st;
+    f->hide_client = !out->echo;
+    st = call_bool(call, "include_claimed", &f->include_claimed);
+    if (st != ST_OK || !call->version->lists_delayed)
+        return st;
+    return call_bool(call, "include_delayed", &f->include_delayed);
+}
+
+static void
+write_link(struct call *call, const struct message_form *form,
+           const struct listing *listing, const struct store_batch *batch)
+{
+    const struct query *q = &call->query;
+    struct link link;
+
+    if (batch->count == 0) {
+        link_none(&call->res->body);
+        return;
+    }
+    link_begin(&link, &call->res->body, form->href);
+    if (bytes_present(query_get(q, "limit")))
+        link_number(&link, "limit", listing->filter.limit);
+    if (bytes_present(query_get(q, "echo")))
+        link_bool(&link, "echo", listing->echo);
+    if (bytes_present(query_get(q, "include_claimed")))
+        link_bool(&link, "include_claimed", listing->filter.include_claimed);
+    if (call->version->lists_delayed && bytes_present(query_get(q, "include_delayed")))
+        link_bool(&link, "include_delayed", listing->filter.include_delayed);
+    link_text(&link, bytes_str("marker"), store_id_bytes(&batch->next));
+    link_end(&link);
+}
+
+static enum status
+write_page(struct call *call, const struct listing *listing,
+           const struct store_batch *batch)
+{
+    struct buf *out = &call->res->body;
+    struct message_form form;
+    enum status st = call_message_form(call, &form);
+
+    if (st != ST_OK)
+        return st;
+    if (batch->count == 0 && call->version->empty_is_204)
+        return call_empty(call, 204);
+    buf_str(out, "{\"messages\":");
+    json_out_messages(out, &form, batch->messages, batch->count);
+    write_link(call, &form, listing, batch);
+    buf_byte(out, '}');
+    return call_json(call, 200);
+}
+
+static enum status
+list_page(struct call *call)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct listing listing;
+    enum status st = read_listing(call, &listing);
+
+    if (st != ST_OK)
+        return st;
+    st = store_message_list(call->store, call->req->now_ms, &call->queue, &listing.filter,
+                            &batch);
+    if (st == ST_OK)
+        st = write_page(call, &listing, &batch);
+    store_batch_release(&batch);
+    return st;
+}
+
+/* ------------------------------------------------------------------ get */
+
+static enum status
+write_found(struct call *call, const struct store_batch *batch)
+{
+    struct buf *out = &call->res->body;
+    struct message_form form;
+    enum status st = call_message_form(call, &form);
+
+    if (st != ST_OK)
+        return st;
+    if (!call->version->bare_arrays)
+        buf_str(out, "{\"messages\":");
+    json_out_messages(out, &form, batch->messages, batch->count);
+    if (!call->version->bare_arrays)
+        buf_byte(out, '}');
+    return call_json(call, 200);
+}
+
+static enum status
+list_ids(struct call *call, const struct bytes *ids, size_t count)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st = store_message_get(call->store, call->req->now_ms, &call->queue, ids,
+                                       count, &batch);
+
+    if (st == ST_OK && batch.count > 0)
+        st = write_found(call, &batch);
+    else if (st == ST_OK && call->version->empty_is_204)
+        st = call_empty(call, 204);
+    else if (st == ST_OK)
+        st = call_refuse(call, ST_NOT_FOUND, "queue %.*s has none of these messages",
+                         (int)call->queue.name.len, call->queue.name.data);
+    store_batch_release(&batch);
+    return st;
+}
+
+/* GET .../messages, a page or those named by ids */
+enum status
+message_list(struct call *call)
+{
+    struct bytes *ids = NULL;
+    size_t count = 0;
+    enum status st =
+        call_list(call, "ids", call->limits->max_messages_per_page, &ids, &count);
+
+    if (st != ST_OK)
+        return st;
+    return count > 0 ? list_ids(call, ids, count) : list_page(call);
+}
+
+/* GET .../messages/{id} */
+enum status
+message_get(struct call *call)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct message_form form;
+    enum status st = call_message_form(call, &form);
+
+    if (st != ST_OK)
+        return st;
+    st = store_message_get(call->store, call->req->now_ms, &call->queue, &call->id, 1,
+                           &batch);
+    if (st == ST_OK && batch.count == 0)
+        st =
+            call_refuse(call, ST_NOT_FOUND, "queue %.*s has no live message with this id",
+                        (int)call->queue.name.len, call->queue.name.data);
+    if (st == ST_OK) {
+        json_out_message(&call->res->body, &form, &batch.messages[0]);
+        st = call_json(call, 200);
+    }
+    store_batch_release(&batch);
+    return st;
+}

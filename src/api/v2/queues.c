@@ -1,0 +1,178 @@
+#include "api/ident.h"
+#include "api/metadata.h"
+#include "api/patch.h"
+#include "api/v2/handlers.h"
+#include "claimd/base/clock.h"
+
+/* ------------------------------------------------------------------ create, delete */
+
+/* PUT .../queues/{queue} */
+enum status
+queue_create(struct call *call)
+{
+    const struct request *req = call->req;
+    struct store_metadata metadata = {BYTES_NONE, STORE_SETTINGS_INIT};
+    bool created = false;
+    enum status st = ST_OK;
+
+    if (call->version->puts_metadata) {
+        st = call_body_within(call, call->limits->max_queue_metadata);
+        if (st == ST_OK)
+            st = metadata_decode(req->body, call->limits, req->arena, &metadata);
+    }
+    if (st != ST_OK)
+        return st;
+    st = call_location(call, "", BYTES_NONE);
+    if (st != ST_OK)
+        return st;
+    st = store_queue_create(call->store, req->now_ms, &call->queue, &metadata, &created);
+    return st == ST_OK ? call_empty(call, created ? 201 : 204) : st;
+}
+
+/* DELETE .../queues/{queue} */
+enum status
+queue_delete(struct call *call)
+{
+    enum status st = store_queue_delete(call->store, call->req->now_ms, &call->queue);
+
+    return st == ST_OK ? call_empty(call, 204) : st;
+}
+
+/* ------------------------------------------------------------------ show */
+
+enum status
+queue_write_metadata(struct call *call, const struct store_metadata *metadata)
+{
+    if (call->version->metadata_defaults)
+        return metadata_show(metadata, call->limits, &call->res->body);
+    metadata_plain(metadata, &call->res->body);
+    return ST_OK;
+}
+
+/* GET .../queues/{queue}: a queue that does not exist looks like one without metadata. */
+enum status
+queue_show(struct call *call)
+{
+    const struct store_metadata nothing = {BYTES_NONE, STORE_SETTINGS_INIT};
+    struct store_queues found = STORE_QUEUES_INIT;
+    enum status st =
+        store_queue_get(call->store, call->req->now_ms, &call->queue, &found);
+
+    if (st == ST_OK)
+        st = queue_write_metadata(call, &found.queues[0].metadata);
+    else if (st == ST_NOT_FOUND && call->version->queues_must_exist)
+        st = call_refuse_queue(call);
+    else if (st == ST_NOT_FOUND)
+        st = queue_write_metadata(call, &nothing);
+    store_queues_release(&found);
+    return st == ST_OK ? call_json(call, 200) : st;
+}
+
+/* ------------------------------------------------------------------ patch */
+
+/*
+ * One attempt: what the patch makes of the metadata as it is now. The answer is written
+ * before the store is changed, so that nothing can fail afterwards.
+ */
+static enum status
+patch_once(struct call *call, const struct patch *patch)
+{
+    struct store_queues found = STORE_QUEUES_INIT;
+    struct store_metadata changed;
+    enum status st =
+        store_queue_get(call->store, call->req->now_ms, &call->queue, &found);
+
+    if (st == ST_OK)
+        st = patch_apply(patch, &found.queues[0].metadata, call->limits, call->req->arena,
+                         &changed);
+    if (st == ST_OK) {
+        call->res->body.len = 0;
+        st = metadata_show(&changed, call->limits, &call->res->body);
+    }
+    if (st == ST_OK)
+        st = call->res->body.failed
+                 ? ST_NO_MEMORY
+                 : store_queue_update(call->store, call->req->now_ms, &call->queue,
+                                      found.queues[0].version, &changed);
+    store_queues_release(&found);
+    return st;
+}
+
+static enum status
+refuse_patch(struct call *call, enum status st)
+{
+    if (st == ST_NOT_FOUND)
+        return call_refuse_queue(call);
+    if (st == ST_CONFLICT)
+        return call_refuse(call, st, "a member to replace or remove does not exist");
+    if (st == ST_BAD_BODY)
+        return call_refuse(
+            call, st,
+            "the body must be an array of operations (op: add, replace or "
+            "remove; path: /metadata/{member}; value), at most %lld bytes, "
+            "whose result has valid reserved members",
+            (long long)call->limits->max_queue_metadata);
+    return st;
+}
+
+/* PATCH .../queues/{queue} */
+enum status
+queue_patch(struct call *call)
+{
+    enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
+    const struct request *req = call->req;
+    struct patch patch = PATCH_INIT;
+    enum status st = ident_patch_type(req->headers[API_HEADER_CONTENT_TYPE]);
+
+    if (st != ST_OK)
+        return st;
+    st = req->body_too_large ? ST_BAD_BODY
+                             : patch_read(req->body, call->limits, req->arena, &patch);
+    if (st == ST_OK) {
+        st = ST_CHANGED;
+        for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++)
+            st = patch_once(call, &patch);
+    }
+    patch_fini(&patch);
+    return st == ST_OK ? call_json(call, 200) : refuse_patch(call, st);
+}
+
+/* ------------------------------------------------------------------ statistics */
+
+static void
+write_end(struct call *call, const char *name, const struct store_end *end)
+{
+    struct buf *out = &call->res->body;
+    char created[CLOCK_TEXT_CAP];
+
+    clock_text(end->created_ms, created);
+    buf_printf(out, ",\"%s\":{\"age\":%lld,\"created\":\"%s\",\"href\":\"%s/queues/",
+               name, (long long)end->age_s, created, call->base.data);
+    buf_bytes(out, call->queue.name);
+    buf_printf(out, "/messages/%s\"}", end->id.text);
+}
+
+/* GET .../queues/{queue}/stats */
+enum status
+queue_stats(struct call *call)
+{
+    struct store_stats stats = {.total = 0};
+    enum status st =
+        store_queue_stats(call->store, call->req->now_ms, &call->queue, &stats);
+
+    if (st == ST_NOT_FOUND && call->version->queues_must_exist)
+        return call_refuse_queue(call);
+    if (st != ST_OK && st != ST_NOT_FOUND)
+        return st;
+    buf_printf(&call->res->body,
+               "{\"messages\":{\"claimed\":%llu,\"free\":%llu,\"total\":%llu",
+               (unsigned long long)stats.claimed,
+               (unsigned long long)(stats.total - stats.claimed),
+               (unsigned long long)stats.total);
+    if (stats.total > 0) {
+        write_end(call, "oldest", &stats.oldest);
+        write_end(call, "newest", &stats.newest);
+    }
+    buf_str(&call->res->body, "}}");
+    return call_json(call, 200);
+}
