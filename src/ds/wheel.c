@@ -212,19 +212,21 @@ first_used(const struct wheel *w, unsigned l)
     return 0;
 }
 
-/* The first tick after the present at which a slot begins that is used; false: none. */
+/* The first tick after the present at which a used slot begins; false if none is used. */
 static bool
 next_start(const struct wheel *w, uint64_t *tick)
 {
     bool found = false;
 
+    *tick = UINT64_MAX;
     for (unsigned l = 0; l < LEVELS; l++) {
         unsigned ahead = first_used(w, l);
         uint64_t start = unit_start(unit_of(w->present, l) + ahead, l);
 
-        if (ahead == 0 || (found && start >= *tick))
+        if (ahead == 0)
             continue;
-        *tick = start;
+        if (start < *tick)
+            *tick = start;
         found = true;
     }
     return found;
