@@ -1,0 +1,107 @@
+#include "api/decode_terms.h"
+#include "support/check_main.h"
+
+static struct store_terms terms;
+
+static enum status
+decode(enum terms_form form, const char *body)
+{
+    terms = (struct store_terms){-7, -7};
+    return decode_terms(bytes_str(body), form, &api_limits_default, &terms);
+}
+
+static void
+gives(enum terms_form form, const char *body, int64_t ttl_s, int64_t grace_s)
+{
+    ck_assert_int_eq(decode(form, body), ST_OK);
+    ck_assert_int_eq(terms.ttl_s, ttl_s);
+    ck_assert_int_eq(terms.grace_s, grace_s);
+}
+
+static void
+refused(enum terms_form form, const char *body, enum status st)
+{
+    ck_assert_msg(decode(form, body) == st, "%s", body);
+    ck_assert_int_eq(terms.ttl_s, -7); /* results are written only on success */
+}
+
+START_TEST(terms_left_out_have_defaults)
+{
+    gives(TERMS_CLAIM, NULL, 300, 60);
+    gives(TERMS_CLAIM, "", 300, 60);
+    gives(TERMS_CLAIM, "{}", 300, 60);
+    gives(TERMS_CLAIM, "{\"ttl\":100}", 100, 60);
+    gives(TERMS_CLAIM, "{\"grace\":100}", 300, 100);
+    gives(TERMS_CLAIM, "{\"ttl\":null,\"grace\":null}", 300, 60);
+    gives(TERMS_RENEW, "{}", 300, 60);
+    gives(TERMS_RENEW, "{\"ttl\":60,\"ttl\":61,\"x\":[{}]}", 61, 60);
+}
+END_TEST
+
+START_TEST(a_renewal_needs_a_body)
+{
+    refused(TERMS_RENEW, NULL, ST_BAD_BODY);
+    refused(TERMS_RENEW, "", ST_BAD_BODY);
+}
+END_TEST
+
+START_TEST(both_terms_are_within_their_bounds)
+{
+    gives(TERMS_CLAIM, "{\"ttl\":60,\"grace\":60}", 60, 60);
+    gives(TERMS_CLAIM, "{\"ttl\":43200,\"grace\":43200}", 43200, 43200);
+    refused(TERMS_CLAIM, "{\"ttl\":59}", ST_BAD_VALUE);
+    refused(TERMS_CLAIM, "{\"ttl\":43201}", ST_BAD_VALUE);
+    refused(TERMS_CLAIM, "{\"ttl\":-60}", ST_BAD_VALUE);
+    refused(TERMS_CLAIM, "{\"ttl\":9223372036854775807}", ST_BAD_VALUE);
+    refused(TERMS_CLAIM, "{\"grace\":59}", ST_BAD_VALUE);
+    refused(TERMS_CLAIM, "{\"grace\":43201}", ST_BAD_VALUE);
+    refused(TERMS_RENEW, "{\"ttl\":60,\"grace\":59}", ST_BAD_VALUE);
+    refused(TERMS_RENEW_V1, "{\"ttl\":60,\"grace\":59}", ST_BAD_VALUE);
+    refused(TERMS_CLAIM, "{\"ttl\":true}", ST_BAD_VALUE);
+}
+END_TEST
+
+START_TEST(wrong_types_and_documents_are_bad_bodies)
+{
+    refused(TERMS_CLAIM, "{\"ttl\":\"60\"}", ST_BAD_BODY);
+    refused(TERMS_CLAIM, "{\"ttl\":60.5}", ST_BAD_BODY);
+    refused(TERMS_CLAIM, "{\"ttl\":1,\"grace\":[]}", ST_BAD_BODY);
+    refused(TERMS_CLAIM, "{\"ttl\":9223372036854775808}", ST_BAD_BODY);
+    refused(TERMS_CLAIM, "[]", ST_BAD_BODY);
+    refused(TERMS_CLAIM, "\"ttl\"", ST_BAD_BODY);
+    refused(TERMS_CLAIM, "123", ST_BAD_BODY);
+    refused(TERMS_CLAIM, "{\"ttl\": 60,", ST_BAD_BODY);
+    refused(TERMS_CLAIM, "{\"ttl\":1} x", ST_BAD_BODY);
+    refused(TERMS_CLAIM, "{\"ttl\":\xff}", ST_BAD_BODY);
+    refused(TERMS_CLAIM, " ", ST_BAD_BODY);
+}
+END_TEST
+
+START_TEST(v1_requires_its_terms)
+{
+    gives(TERMS_CLAIM_V1, "{\"ttl\":60,\"grace\":70}", 60, 70);
+    refused(TERMS_CLAIM_V1, NULL, ST_BAD_BODY);
+    refused(TERMS_CLAIM_V1, "{}", ST_BAD_BODY);
+    refused(TERMS_CLAIM_V1, "{\"ttl\":60}", ST_BAD_BODY);
+    refused(TERMS_CLAIM_V1, "{\"grace\":60}", ST_BAD_BODY);
+    gives(TERMS_RENEW_V1, "{\"ttl\":200}", 200, 0);
+    gives(TERMS_RENEW_V1, "{\"ttl\":120,\"grace\":100}", 120, 100);
+    refused(TERMS_RENEW_V1, "{}", ST_BAD_BODY);
+    refused(TERMS_RENEW_V1, "{\"grace\":60}", ST_BAD_BODY);
+    refused(TERMS_RENEW_V1, NULL, ST_BAD_BODY);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("decode_terms");
+    TCase *tc = test_case(suite, "decode_terms");
+
+    tcase_add_test(tc, terms_left_out_have_defaults);
+    tcase_add_test(tc, a_renewal_needs_a_body);
+    tcase_add_test(tc, both_terms_are_within_their_bounds);
+    tcase_add_test(tc, wrong_types_and_documents_are_bad_bodies);
+    tcase_add_test(tc, v1_requires_its_terms);
+    return check_main(suite);
+}
