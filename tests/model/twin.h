@@ -1,0 +1,31 @@
+/*
+ * twin: the naive store that the real ones are compared with.
+ *
+ * A second implementation of the seam as arrays and loops, meant to be obviously right
+ * and nothing else. It has no wheels and no housekeeping: whoever looks at a message or a
+ * claim compares its deadline with now.
+ *
+ *   Cost     every operation O(everything in its queue)
+ *   Memory   plain malloc, not counted; a test without memory ends
+ *   Threads  none: one thread at a time
+ *
+ * Its ids look different from those of the engine: they are opaque.
+ */
+#ifndef TESTS_MODEL_TWIN_H
+#define TESTS_MODEL_TWIN_H
+
+#include "claimd/engine/engine.h"
+
+/* Opens an empty twin, owned: store_close() it. Never fails. */
+enum status twin_open(const struct engine_config *config, struct store **out);
+
+/*
+ * The next moment behind now_ms at which something falls due (a message's life or delay,
+ * a claim) in a queue that still exists; INT64_MAX if nothing will.
+ */
+int64_t twin_next_deadline(const struct store *s, int64_t now_ms);
+
+/* Live messages in all queues; so that a test can keep its backlog modest. */
+size_t twin_total(const struct store *s, int64_t now_ms);
+
+#endif

@@ -1,0 +1,128 @@
+/*
+ * twin_state: what the twin remembers (queues, messages, claims), and what is true of it
+ * at a given moment. The operations on it are in twin.c.
+ */
+#ifndef TESTS_MODEL_TWIN_STATE_H
+#define TESTS_MODEL_TWIN_STATE_H
+
+#include "claimd/engine/engine.h"
+
+struct twin_message {
+    struct store_id id;
+    uint64_t position; /* place in the order of its queue */
+    char *body;        /* owned */
+    size_t body_len;
+    uint64_t client;
+    int64_t posted_ms;
+    int64_t expires_ms;
+    int64_t ready_ms; /* end of its delay */
+    uint32_t claim_count;
+    uint64_t claim; /* number of the claim that took it last; 0: none */
+};
+
+struct twin_claim {
+    struct store_id id;
+    uint64_t number; /* 1, 2, 3 ... over all queues */
+    int64_t started_ms;
+    int64_t ttl_ms;
+};
+
+struct twin_queue {
+    char *project, *name; /* owned */
+    size_t project_len, name_len;
+    uint64_t number; /* 1, 2, 3 ... over all queues ever made */
+    char *json;      /* owned, NULL: none */
+    size_t json_len;
+    char *dead_letter; /* owned, what settings.dead_letter points at */
+    struct store_settings settings;
+    uint64_t version;
+    uint64_t last_position;
+    struct twin_message **messages; /* owned, oldest first */
+    size_t message_count;
+    struct twin_claim *claims; /* those not released */
+    size_t claim_count;
+};
+
+struct twin {
+    struct store store; /* first: the seam's handle */
+    struct engine_config config;
+    struct twin_queue **queues; /* owned, in no order */
+    size_t queue_count;
+    uint64_t queues_made, claims_made, versions;
+};
+
+/* malloc and realloc that end the program when there is no memory. */
+void *twin_alloc(size_t size);
+void *twin_grow(void *block, size_t size);
+char *twin_copy(struct bytes text);
+
+/* ------------------------------------------------------------------ at a moment */
+
+static inline bool
+twin_message_live(const struct twin_message *m, int64_t now_ms)
+{
+    return now_ms < m->expires_ms;
+}
+
+static inline bool
+twin_message_delayed(const struct twin_message *m, int64_t now_ms)
+{
+    return now_ms < m->ready_ms;
+}
+
+static inline bool
+twin_claim_live(const struct twin_claim *c, int64_t now_ms)
+{
+    return now_ms < c->started_ms + c->ttl_ms;
+}
+
+/* The live claim that holds m, NULL if m is free. */
+struct twin_claim *
+twin_holder(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms);
+
+/* True if a claim or a pop may take m. */
+bool
+twin_claimable(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms);
+
+/* ------------------------------------------------------------------ queues */
+
+/* NULL if there is none. */
+struct twin_queue *twin_find_queue(const struct twin *t, const struct store_queue *where);
+
+struct twin_queue *twin_add_queue(struct twin *t, const struct store_queue *where,
+                                  const struct store_metadata *metadata);
+void twin_remove_queue(struct twin *t, struct twin_queue *q);
+
+/* Gives the queue (a copy of) this metadata and a new version. */
+void twin_set_metadata(struct twin *t, struct twin_queue *q,
+                       const struct store_metadata *metadata);
+
+/* The queue of this project whose name is the least one behind marker; NULL: none. */
+struct twin_queue *
+twin_queue_after(const struct twin *t, struct bytes project, struct bytes marker);
+
+/* ------------------------------------------------------------------ messages, claims */
+
+/* Puts m at the end of the queue. */
+void twin_append(struct twin_queue *q, struct twin_message *m);
+
+/* Takes the i-th message out of the queue; it is the caller's now. */
+struct twin_message *twin_take_out(struct twin_queue *q, size_t i);
+
+void twin_free_message(struct twin_message *m);
+
+/* Index of the live message with this id; message_count if there is none. */
+size_t twin_find_message(const struct twin_queue *q, struct bytes id, int64_t now_ms);
+
+/* The live claim with this id; NULL if there is none. */
+struct twin_claim *
+twin_find_claim(const struct twin_queue *q, struct bytes id, int64_t now_ms);
+
+struct twin_claim *twin_add_claim(struct twin *t, struct twin_queue *q,
+                                  const struct store_terms *terms, int64_t now_ms);
+void twin_remove_claim(struct twin_queue *q, struct twin_claim *c);
+
+/* Forgets what nobody can see any more; only so that arrays stay short. */
+void twin_forget(struct twin_queue *q, int64_t now_ms);
+
+#endif

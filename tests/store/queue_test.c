@@ -1,0 +1,372 @@
+/* Queues of any store: making, showing, changing, listing. */
+#include "support/store_fixture.h"
+
+/* Makes a queue of this name with this document; tells whether it is new. */
+static bool
+create(struct fixture *f, const char *name, const char *json)
+{
+    struct store_metadata metadata = {bytes_str(json), STORE_SETTINGS_INIT};
+    bool created = false;
+
+    use(f, name);
+    ck_assert_status(
+        store_queue_create(f->store, f->now_ms, &f->queue, &metadata, &created), ST_OK);
+    ck_assert(store_audit(f->store));
+    return created;
+}
+
+/* Checks the document of a queue; returns its version. */
+static uint64_t
+expect_json(struct fixture *f, const char *name, const char *json)
+{
+    struct store_queues queues = STORE_QUEUES_INIT;
+    uint64_t version;
+
+    use(f, name);
+    ck_assert_status(store_queue_get(f->store, f->now_ms, &f->queue, &queues), ST_OK);
+    ck_assert_uint_eq(queues.count, 1);
+    ck_assert(bytes_equal_str(queues.queues[0].name, name));
+    ck_assert(bytes_equal_str(queues.queues[0].metadata.json, json));
+    version = queues.queues[0].version;
+    store_queues_release(&queues);
+    ck_assert_ptr_null(queues.queues);
+    return version;
+}
+
+static enum status
+update(struct fixture *f, const char *name, uint64_t version, const char *json)
+{
+    struct store_metadata metadata = {bytes_str(json), STORE_SETTINGS_INIT};
+    enum status st;
+
+    use(f, name);
+    st = store_queue_update(f->store, f->now_ms, &f->queue, version, &metadata);
+    ck_assert(store_audit(f->store));
+    return st;
+}
+
+/* Checks a page of queue names, written with blanks between; returns the total. */
+static uint64_t
+expect_page(struct fixture *f, struct bytes marker, size_t limit, const char *names)
+{
+    struct store_queues page = STORE_QUEUES_INIT;
+    char text[512] = "";
+    size_t len = 0;
+    uint64_t total;
+
+    ck_assert_status(store_queue_list(f->store, f->now_ms, f->queue.project, marker,
+                                      limit, false, &page),
+                     ST_OK);
+    for (size_t i = 0; i < page.count; i++) {
+        if (i > 0)
+            text[len++] = ' ';
+        memcpy(text + len, page.queues[i].name.data, page.queues[i].name.len);
+        len += page.queues[i].name.len;
+    }
+    ck_assert_str_eq(text, names);
+    total = page.total;
+    store_queues_release(&page);
+    return total;
+}
+
+START_TEST(a_queue_is_created_once_and_keeps_its_first_metadata)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    ck_assert(create(&f, "a", "{\"color\":1}"));
+    ck_assert(!create(&f, "a", "{\"color\":2}"));
+    expect_json(&f, "a", "{\"color\":1}");
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_queue_may_be_created_without_metadata)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    ck_assert(create(&f, "a", NULL));
+    expect_json(&f, "a", "");
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(an_unknown_queue_has_no_metadata_to_show_or_change)
+{
+    struct store_queues queues = STORE_QUEUES_INIT;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_NOT_FOUND);
+    ck_assert_ptr_null(queues.store);
+    ck_assert_status(update(&f, "q", 1, "{}"), ST_NOT_FOUND);
+    ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 10, ""), 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(settings_come_back_as_they_were_given)
+{
+    struct store_settings given = {1000, 61, 7, 3, 120, bytes_str("graves")};
+    struct store_queues queues = STORE_QUEUES_INIT;
+    const struct store_settings *shown;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    make_queue(&f, &given);
+    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_OK);
+    shown = &queues.queues[0].metadata.settings;
+    ck_assert_int_eq(shown->max_post_bytes, 1000);
+    ck_assert_int_eq(shown->message_ttl_s, 61);
+    ck_assert_int_eq(shown->message_delay_s, 7);
+    ck_assert_int_eq(shown->max_claim_count, 3);
+    ck_assert_int_eq(shown->dead_letter_ttl_s, 120);
+    ck_assert(bytes_equal_str(shown->dead_letter, "graves"));
+    store_queues_release(&queues);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(unset_settings_come_back_unset)
+{
+    struct store_queues queues = STORE_QUEUES_INIT;
+    const struct store_settings *shown;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 1); /* makes the queue */
+    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_OK);
+    shown = &queues.queues[0].metadata.settings;
+    ck_assert_uint_eq(queues.queues[0].metadata.json.len, 0);
+    ck_assert_int_eq(shown->max_post_bytes, STORE_UNSET);
+    ck_assert_int_eq(shown->message_ttl_s, STORE_UNSET);
+    ck_assert_int_eq(shown->message_delay_s, STORE_UNSET);
+    ck_assert_int_eq(shown->max_claim_count, STORE_UNSET);
+    ck_assert_int_eq(shown->dead_letter_ttl_s, STORE_UNSET);
+    ck_assert(!bytes_present(shown->dead_letter));
+    store_queues_release(&queues);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(metadata_is_replaced_only_by_who_has_seen_the_present_version)
+{
+    struct fixture f;
+    uint64_t first, second;
+
+    fixture_open(&f, _i);
+    create(&f, "a", "{\"n\":1}");
+    first = expect_json(&f, "a", "{\"n\":1}");
+    ck_assert_status(update(&f, "a", first, "{\"n\":2}"), ST_OK);
+    ck_assert_status(update(&f, "a", first, "{\"n\":3}"), ST_CHANGED);
+    second = expect_json(&f, "a", "{\"n\":2}");
+    ck_assert_uint_ne(first, second);
+    ck_assert_status(update(&f, "a", second, "{\"n\":4}"), ST_OK);
+    expect_json(&f, "a", "{\"n\":4}");
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(messages_do_not_change_the_version_of_metadata)
+{
+    struct fixture f;
+    uint64_t version;
+
+    fixture_open(&f, _i);
+    create(&f, "a", "{\"n\":1}");
+    version = expect_json(&f, "a", "{\"n\":1}");
+    post(&f, 3);
+    take(&f, 1);
+    pop(&f, 1);
+    purge(&f);
+    ck_assert_uint_eq(expect_json(&f, "a", "{\"n\":1}"), version);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_version_of_a_deleted_queue_does_not_change_its_successor)
+{
+    struct fixture f;
+    uint64_t version;
+
+    fixture_open(&f, _i);
+    create(&f, "a", "{\"n\":1}");
+    version = expect_json(&f, "a", "{\"n\":1}");
+    delete_queue(&f);
+    create(&f, "a", "{\"n\":2}");
+    ck_assert_status(update(&f, "a", version, "{\"n\":3}"), ST_CHANGED);
+    expect_json(&f, "a", "{\"n\":2}");
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(shown_metadata_outlives_its_replacement_and_its_queue)
+{
+    struct store_queues queues = STORE_QUEUES_INIT;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    create(&f, "a", "{\"n\":1}");
+    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_OK);
+    ck_assert_status(update(&f, "a", queues.queues[0].version, "{\"n\":2}"), ST_OK);
+    delete_queue(&f);
+    ck_assert(bytes_equal_str(queues.queues[0].metadata.json, "{\"n\":1}"));
+    ck_assert(bytes_equal_str(queues.queues[0].name, "a"));
+    store_queues_release(&queues);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(queues_are_listed_in_byte_order_of_their_names)
+{
+    static const char *const names[] = {"b", "a", "B", "a.b", "ab", "_", "10", "9"};
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        create(&f, names[i], NULL);
+    ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 20, "10 9 B _ a a.b ab b"), 8);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(queue_pages_go_on_behind_a_marker_that_need_not_exist)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    create(&f, "a", NULL);
+    create(&f, "c", NULL);
+    create(&f, "e", NULL);
+    ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 2, "a c"), 3);
+    ck_assert_uint_eq(expect_page(&f, bytes_str("c"), 2, "e"), 3);
+    ck_assert_uint_eq(expect_page(&f, bytes_str("b"), 1, "c"), 3);
+    ck_assert_uint_eq(expect_page(&f, bytes_str("d"), 9, "e"), 3);
+    ck_assert_uint_eq(expect_page(&f, bytes_str("e"), 9, ""), 3);
+    ck_assert_uint_eq(expect_page(&f, bytes_str("zz"), 9, ""), 3);
+    ck_assert_uint_eq(expect_page(&f, bytes_str(""), 9, "a c e"), 3);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(limit_zero_only_counts_queues)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    create(&f, "a", NULL);
+    create(&f, "b", NULL);
+    ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 0, ""), 2);
+    delete_queue(&f);
+    ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 0, ""), 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(projects_do_not_see_each_others_queues)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    create(&f, "a", "{\"of\":\"p\"}");
+    use_project(&f, "other");
+    ck_assert(create(&f, "a", "{\"of\":\"other\"}"));
+    create(&f, "b", NULL);
+    ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 9, "a b"), 2);
+    use(&f, "a");
+    delete_queue(&f);
+    use_project(&f, "p");
+    ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 9, "a"), 1);
+    expect_json(&f, "a", "{\"of\":\"p\"}");
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(project_and_name_do_not_run_into_each_other)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    use_project(&f, "ab");
+    create(&f, "c", "{\"n\":1}");
+    use_project(&f, "a");
+    ck_assert(create(&f, "bc", "{\"n\":2}"));
+    use_project(&f, ""); /* the nameless project of API v1 */
+    ck_assert(create(&f, "abc", "{\"n\":3}"));
+    ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 9, "abc"), 1);
+    use_project(&f, "a");
+    ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 9, "bc"), 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_listing_shows_metadata_when_asked)
+{
+    struct store_queues page = STORE_QUEUES_INIT;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    create(&f, "a", "{\"n\":1}");
+    create(&f, "b", "{\"n\":2}");
+    ck_assert_status(
+        store_queue_list(f.store, f.now_ms, f.queue.project, BYTES_NONE, 9, true, &page),
+        ST_OK);
+    ck_assert_uint_eq(page.count, 2);
+    ck_assert(bytes_equal_str(page.queues[0].metadata.json, "{\"n\":1}"));
+    ck_assert(bytes_equal_str(page.queues[1].metadata.json, "{\"n\":2}"));
+    store_queues_release(&page);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(queues_do_not_expire)
+{
+    struct fixture f;
+    int64_t next_ms;
+
+    fixture_open(&f, _i);
+    create(&f, "a", "{\"n\":1}");
+    wait_s(&f, 400 * 86400);
+    store_housekeep(f.store, f.now_ms, &next_ms);
+    expect_json(&f, "a", "{\"n\":1}");
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_store_answers_a_ping)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    ck_assert_status(store_ping(f.store, f.now_ms), ST_OK);
+    fixture_close(&f);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("store: queues");
+    TCase *tc = test_case(suite, "metadata");
+
+    store_test(tc, a_queue_is_created_once_and_keeps_its_first_metadata);
+    store_test(tc, a_queue_may_be_created_without_metadata);
+    store_test(tc, an_unknown_queue_has_no_metadata_to_show_or_change);
+    store_test(tc, settings_come_back_as_they_were_given);
+    store_test(tc, unset_settings_come_back_unset);
+    store_test(tc, metadata_is_replaced_only_by_who_has_seen_the_present_version);
+    store_test(tc, messages_do_not_change_the_version_of_metadata);
+    store_test(tc, a_version_of_a_deleted_queue_does_not_change_its_successor);
+    store_test(tc, shown_metadata_outlives_its_replacement_and_its_queue);
+    tc = test_case(suite, "listing");
+    store_test(tc, queues_are_listed_in_byte_order_of_their_names);
+    store_test(tc, queue_pages_go_on_behind_a_marker_that_need_not_exist);
+    store_test(tc, limit_zero_only_counts_queues);
+    store_test(tc, projects_do_not_see_each_others_queues);
+    store_test(tc, project_and_name_do_not_run_into_each_other);
+    store_test(tc, a_listing_shows_metadata_when_asked);
+    store_test(tc, queues_do_not_expire);
+    store_test(tc, the_store_answers_a_ping);
+    return check_main(suite);
+}

@@ -1,0 +1,348 @@
+#include "support/store_fixture.h"
+
+#include "model/twin.h"
+
+#include <stdio.h>
+
+struct engine_config
+fixture_config(struct mem *mem)
+{
+    return (struct engine_config){
+        .mem = mem,
+        .shards = 4,
+        .now_ms = START_MS,
+        .message_ttl_s = 3600,
+        .message_delay_s = 0,
+        .max_message_ttl_s = 1209600,
+        .seeded = true,
+        .seed = 42,
+    };
+}
+
+void
+fixture_open(struct fixture *f, int kind)
+{
+    struct engine_config config;
+
+    *f = (struct fixture){.now_ms = START_MS, .client = 1};
+    f->mem = mem_new(0);
+    ck_assert_ptr_nonnull(f->mem);
+    config = fixture_config(f->mem);
+    ck_assert_status((kind == 0 ? twin_open : engine_open)(&config, &f->store), ST_OK);
+    f->queue = (struct store_queue){bytes_str("p"), bytes_str("q")};
+}
+
+/* Every word ends with this: whatever happened, the invariants hold. */
+static void
+audit(struct fixture *f)
+{
+    ck_assert(store_audit(f->store));
+}
+
+static void
+forget_seen(struct fixture *f)
+{
+    store_batch_release(&f->seen);
+}
+
+void
+fixture_close(struct fixture *f)
+{
+    forget_seen(f);
+    audit(f);
+    store_close(f->store);
+    ck_assert_uint_eq(mem_used(f->mem), 0);
+    mem_destroy(f->mem);
+}
+
+/* ---------------------------------------------------------------------- where, when */
+
+void
+use(struct fixture *f, const char *queue)
+{
+    f->queue.name = bytes_str(queue);
+}
+
+void
+use_project(struct fixture *f, const char *project)
+{
+    f->queue.project = bytes_str(project);
+}
+
+void
+wait_ms(struct fixture *f, int64_t ms)
+{
+    f->now_ms += ms;
+}
+
+void
+wait_s(struct fixture *f, int64_t seconds)
+{
+    f->now_ms += seconds * 1000;
+}
+
+/* ---------------------------------------------------------------------- queues */
+
+void
+make_queue(struct fixture *f, const struct store_settings *settings)
+{
+    struct store_metadata metadata = {.settings = STORE_SETTINGS_INIT};
+    bool created = false;
+
+    if (settings != NULL)
+        metadata.settings = *settings;
+    ck_assert_status(
+        store_queue_create(f->store, f->now_ms, &f->queue, &metadata, &created), ST_OK);
+    ck_assert(created);
+    audit(f);
+}
+
+void
+delete_queue(struct fixture *f)
+{
+    ck_assert_status(store_queue_delete(f->store, f->now_ms, &f->queue), ST_OK);
+    audit(f);
+}
+
+void
+purge(struct fixture *f)
+{
+    ck_assert_status(store_queue_purge(f->store, f->now_ms, &f->queue), ST_OK);
+    audit(f);
+}
+
+struct store_stats
+stats(struct fixture *f)
+{
+    struct store_stats out = {0};
+
+    ck_assert_status(store_queue_stats(f->store, f->now_ms, &f->queue, &out), ST_OK);
+    return out;
+}
+
+/* ---------------------------------------------------------------------- messages */
+
+/* Posts messages with these terms in one request. */
+static void
+post_many(struct fixture *f, int count, int64_t ttl_s, int64_t delay_s)
+{
+    struct store_draft drafts[FIXTURE_MESSAGES];
+    char bodies[FIXTURE_MESSAGES][12];
+    struct store_post request = {.drafts = drafts,
+                                 .count = (size_t)count,
+                                 .client = f->client,
+                                 .create_queue = true};
+
+    ck_assert_int_le(f->posted + count, FIXTURE_MESSAGES);
+    for (int i = 0; i < count; i++) {
+        snprintf(bodies[i], sizeof(bodies[i]), "%d", f->posted + 1 + i);
+        drafts[i] = (struct store_draft){bytes_str(bodies[i]), ttl_s, delay_s};
+    }
+    ck_assert_status(store_message_post(f->store, f->now_ms, &f->queue, &request,
+                                        &f->ids[f->posted + 1]),
+                     ST_OK);
+    f->posted += count;
+    audit(f);
+}
+
+void
+post(struct fixture *f, int count)
+{
+    post_many(f, count, 3600, 0);
+}
+
+int
+post_with(struct fixture *f, int64_t ttl_s, int64_t delay_s)
+{
+    post_many(f, 1, ttl_s, delay_s);
+    return f->posted;
+}
+
+struct bytes
+id_of(const struct fixture *f, int number)
+{
+    return store_id_bytes(&f->ids[number]);
+}
+
+void
+get_numbers(struct fixture *f, const int *numbers, size_t count)
+{
+    struct bytes ids[FIXTURE_MESSAGES];
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = id_of(f, numbers[i]);
+    forget_seen(f);
+    ck_assert_status(
+        store_message_get(f->store, f->now_ms, &f->queue, ids, count, &f->seen), ST_OK);
+    audit(f);
+}
+
+void
+list(struct fixture *f, const struct store_filter *filter)
+{
+    forget_seen(f);
+    ck_assert_status(store_message_list(f->store, f->now_ms, &f->queue, filter, &f->seen),
+                     ST_OK);
+    audit(f);
+}
+
+void
+list_all(struct fixture *f)
+{
+    const struct store_filter filter = {
+        .limit = FIXTURE_MESSAGES, .include_claimed = true, .include_delayed = true};
+
+    list(f, &filter);
+}
+
+void
+list_free(struct fixture *f)
+{
+    const struct store_filter filter = {.limit = FIXTURE_MESSAGES};
+
+    list(f, &filter);
+}
+
+void
+pop(struct fixture *f, size_t limit)
+{
+    forget_seen(f);
+    ck_assert_status(store_message_pop(f->store, f->now_ms, &f->queue, limit, &f->seen),
+                     ST_OK);
+    audit(f);
+}
+
+static enum status
+delete_one(struct fixture *f, int number, struct bytes claim_id)
+{
+    enum status st =
+        store_message_delete(f->store, f->now_ms, &f->queue, id_of(f, number), claim_id);
+
+    audit(f);
+    return st;
+}
+
+enum status
+delete_free(struct fixture *f, int number)
+{
+    return delete_one(f, number, BYTES_NONE);
+}
+
+enum status
+delete_claimed(struct fixture *f, int number, struct store_id claim)
+{
+    return delete_one(f, number, store_id_bytes(&claim));
+}
+
+/* ---------------------------------------------------------------------- claims */
+
+struct store_id
+take_for(struct fixture *f, size_t limit, int64_t ttl_s, int64_t grace_s)
+{
+    const struct store_terms terms = {ttl_s, grace_s};
+
+    forget_seen(f);
+    ck_assert_status(
+        store_claim_create(f->store, f->now_ms, &f->queue, &terms, limit, &f->seen),
+        ST_OK);
+    ck_assert_int_eq(id_empty(f->seen.claim_id), f->seen.count == 0);
+    audit(f);
+    return f->seen.claim_id;
+}
+
+struct store_id
+take(struct fixture *f, size_t limit)
+{
+    return take_for(f, limit, 300, 60);
+}
+
+enum status
+query(struct fixture *f, struct store_id claim)
+{
+    enum status st;
+
+    forget_seen(f);
+    st =
+        store_claim_get(f->store, f->now_ms, &f->queue, store_id_bytes(&claim), &f->seen);
+    audit(f);
+    return st;
+}
+
+enum status
+renew(struct fixture *f, struct store_id claim, int64_t ttl_s, int64_t grace_s)
+{
+    const struct store_terms terms = {ttl_s, grace_s};
+    enum status st =
+        store_claim_renew(f->store, f->now_ms, &f->queue, store_id_bytes(&claim), &terms);
+
+    audit(f);
+    return st;
+}
+
+void
+release(struct fixture *f, struct store_id claim)
+{
+    ck_assert_status(
+        store_claim_release(f->store, f->now_ms, &f->queue, store_id_bytes(&claim)),
+        ST_OK);
+    audit(f);
+}
+
+/* ---------------------------------------------------------------------- expectations */
+
+/* Writes "1 2 3" for a failure to show. */
+static void
+write_numbers(char *out, size_t cap, const int *numbers, size_t count)
+{
+    size_t len = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < count && len < cap; i++)
+        len += (size_t)snprintf(out + len, cap - len, "%d ", numbers[i]);
+}
+
+void
+expect_numbers(struct fixture *f, const int *numbers, size_t count, const char *file,
+               int line)
+{
+    int shown[FIXTURE_MESSAGES];
+    char want[512], have[512];
+    bool same = count == f->seen.count;
+
+    for (size_t i = 0; i < f->seen.count; i++) {
+        int64_t number = 0;
+
+        ck_assert(bytes_to_i64(f->seen.messages[i].body, &number));
+        shown[i] = (int)number;
+        ck_assert(id_same(f->seen.messages[i].id, f->ids[number]));
+        same = same && shown[i] == numbers[i];
+    }
+    write_numbers(want, sizeof(want), numbers, count);
+    write_numbers(have, sizeof(have), shown, f->seen.count);
+    if (!same)
+        ck_abort_msg("%s:%d: expected messages %s, was shown %s", file, line, want, have);
+}
+
+void
+expect_nothing(struct fixture *f)
+{
+    ck_assert_uint_eq(f->seen.count, 0);
+}
+
+void
+expect_times(struct fixture *f, int number, int64_t ttl_s, int64_t age_s)
+{
+    get(f, number);
+    ck_assert_uint_eq(f->seen.count, 1);
+    ck_assert_int_eq(f->seen.messages[0].ttl_s, ttl_s);
+    ck_assert_int_eq(f->seen.messages[0].age_s, age_s);
+}
+
+void
+expect_stats(struct fixture *f, uint64_t claimed, uint64_t free)
+{
+    struct store_stats now = stats(f);
+
+    ck_assert_uint_eq(now.claimed, claimed);
+    ck_assert_uint_eq(now.total - now.claimed, free);
+}

@@ -1,0 +1,140 @@
+/*
+ * store_fixture: one store at a manual time, and short words for what tests do with it.
+ *
+ * The suite of tests/store is written against the seam only and runs over every
+ * implementation: `_i` of Check's loop tests chooses it. Messages are numbered by posting
+ * (1, 2, 3 ... in all queues of the fixture together) and their bodies are their numbers,
+ * so that a test can say whom it expects to see:
+ *
+ *     fixture_open(&f, _i);
+ *     post(&f, 5);
+ *     claim = take(&f, 2);
+ *     expect(&f, 1, 2);
+ *
+ * Every word audits the store when it is done.
+ */
+#ifndef TESTS_SUPPORT_STORE_FIXTURE_H
+#define TESTS_SUPPORT_STORE_FIXTURE_H
+
+#include "claimd/engine/engine.h"
+#include "support/check_main.h"
+
+#define STORE_KINDS      2
+#define FIXTURE_MESSAGES 1024
+#define START_MS         INT64_C(1790000000123) /* not a whole second, on purpose */
+
+struct fixture {
+    struct mem *mem;
+    struct store *store;
+    int64_t now_ms;
+    struct store_queue queue;                  /* the one all words are about */
+    uint64_t client;                           /* who posts */
+    int posted;                                /* number of the newest message */
+    struct store_id ids[FIXTURE_MESSAGES + 1]; /* of the messages, by number */
+    struct store_batch seen;                   /* the last messages shown */
+};
+
+/* The configuration every fixture opens its store with. */
+struct engine_config fixture_config(struct mem *mem);
+
+/* Opens the kind-th implementation, with queue "q" of project "p" not made yet. */
+void fixture_open(struct fixture *f, int kind);
+
+/* Closes the store, which must have given back all its memory. */
+void fixture_close(struct fixture *f);
+
+/* Adds a test to a case, once for every implementation. */
+#define store_test(tcase, test) tcase_add_loop_test((tcase), (test), 0, STORE_KINDS)
+
+/* ------------------------------------------------------------------ where and when */
+
+/* Goes on with another queue of the same project / of another one. */
+void use(struct fixture *f, const char *queue);
+void use_project(struct fixture *f, const char *project);
+
+/* Moves the time forward. */
+void wait_ms(struct fixture *f, int64_t ms);
+void wait_s(struct fixture *f, int64_t seconds);
+
+/* ------------------------------------------------------------------ queues */
+
+/* Makes the queue with these settings (NULL: none). */
+void make_queue(struct fixture *f, const struct store_settings *settings);
+void delete_queue(struct fixture *f);
+void purge(struct fixture *f);
+struct store_stats stats(struct fixture *f);
+
+/* ------------------------------------------------------------------ messages */
+
+/* Posts messages for 3600 s without delay in one request. */
+void post(struct fixture *f, int count);
+
+/* Posts one message (STORE_UNSET: the default); returns its number. */
+int post_with(struct fixture *f, int64_t ttl_s, int64_t delay_s);
+
+struct bytes id_of(const struct fixture *f, int number);
+
+/* Shows the messages with these numbers, in this order. */
+#define get(f, ...)                                                                      \
+    get_numbers((f), (const int[]){__VA_ARGS__},                                         \
+                sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+void get_numbers(struct fixture *f, const int *numbers, size_t count);
+
+/* Shows everything: claimed and delayed ones too. */
+void list_all(struct fixture *f);
+
+/* Shows what a plain listing shows: free messages without a delay. */
+void list_free(struct fixture *f);
+
+void list(struct fixture *f, const struct store_filter *filter);
+
+void pop(struct fixture *f, size_t limit);
+
+/* Deletes one message without / with a claim id. */
+enum status delete_free(struct fixture *f, int number);
+enum status delete_claimed(struct fixture *f, int number, struct store_id claim);
+
+/* ------------------------------------------------------------------ claims */
+
+/* Claims for 300 s and 60 s grace; shows the messages, returns the id (empty: none). */
+struct store_id take(struct fixture *f, size_t limit);
+struct store_id take_for(struct fixture *f, size_t limit, int64_t ttl_s, int64_t grace_s);
+
+/* Shows what the claim holds. */
+enum status query(struct fixture *f, struct store_id claim);
+enum status
+renew(struct fixture *f, struct store_id claim, int64_t ttl_s, int64_t grace_s);
+void release(struct fixture *f, struct store_id claim);
+
+/* ------------------------------------------------------------------ expectations */
+
+/* The messages shown last are those with these numbers, in this order. */
+#define expect(f, ...)                                                                   \
+    expect_numbers((f), (const int[]){__VA_ARGS__},                                      \
+                   sizeof((const int[]){__VA_ARGS__}) / sizeof(int), __FILE__, __LINE__)
+void expect_numbers(struct fixture *f, const int *numbers, size_t count, const char *file,
+                    int line);
+void expect_nothing(struct fixture *f);
+
+/* ttl and age of a message now, got by its number. */
+void expect_times(struct fixture *f, int number, int64_t ttl_s, int64_t age_s);
+
+/* Claimed and free messages of the queue. */
+void expect_stats(struct fixture *f, uint64_t claimed, uint64_t free);
+
+static inline bool
+id_empty(struct store_id id)
+{
+    return id.text[0] == '\0';
+}
+
+static inline bool
+id_same(struct store_id a, struct store_id b)
+{
+    return strcmp(a.text, b.text) == 0;
+}
+
+#define ck_assert_status(expression, expected)                                           \
+    ck_assert_str_eq(status_name(expression), status_name(expected))
+
+#endif
