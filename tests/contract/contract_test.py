@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""The API is what the transcripts say.
+
+    contract_test.py TESTD [PART-OF-A-FILE-NAME...]
+
+Every transcript below transcripts/ is replayed against a testd (the daemon with a manual
+clock, so that lifetimes pass in no time) with the options it requires. What is not built
+yet is listed in pending.json with its reason, and said so in the output; everything else
+must match. A pending file that has begun to match, and an entry that names nothing, are
+failures: the list can only be true.
+"""
+
+import glob
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+
+import replay  # noqa: E402
+from daemon import Daemon  # noqa: E402
+
+# What a transcript may require -> the options of a server that has it.
+OPTIONS = {
+    "": ["--admin-mode=true"],
+    "checksum": ["--admin-mode=true", "--enable-checksum=true"],
+    "claim-limit-100": ["--admin-mode=true", "--max-messages-per-claim-or-pop=100"],
+    "client-id-off": ["--admin-mode=true", "--client-id-uuid-safe=off"],
+    "restricted": ["--admin-mode=false", "--enable-v1=false", "--enable-v1-1=false"],
+    "strict-delete": ["--admin-mode=true", "--message-delete-with-claim-id=true"],
+}
+
+
+def load_all(parts):
+    """{requirement: {file name: document}} of all transcripts, or of those asked for."""
+    groups = {}
+    for path in sorted(glob.glob(os.path.join(HERE, "transcripts", "*.json"))):
+        name = os.path.basename(path)
+        if not parts or any(part in name for part in parts):
+            document = replay.load(path)
+            requirement = "+".join(document.get("requires", []))
+            groups.setdefault(requirement, {})[name] = document
+    return groups
+
+
+def load_pending(groups):
+    """The list of what is not built yet, and what is wrong with the list."""
+    with open(os.path.join(HERE, "pending.json"), encoding="utf-8") as f:
+        pending = json.load(f)
+    documents = {name: doc for group in groups.values() for name, doc in group.items()}
+    wrong = []
+    for name, entry in pending.items():
+        known = {step["name"] for step in documents.get(name, {"steps": []})["steps"]}
+        wrong += ["pending.json: %s has no step '%s'" % (name, step)
+                  for step in entry.get("steps", []) if step not in known]
+        if name not in documents:
+            wrong.append("pending.json: there is no %s" % name)
+    return pending, wrong
+
+
+class Tally:
+    def __init__(self):
+        self.files = self.steps = self.pending = 0
+        self.failures = []
+
+
+def run_file(name, document, entry, server, tally):
+    """Replays one file; `entry` is its line in pending.json or None."""
+    client = replay.Client(server.host, server.port)
+    skip = entry.get("steps", ()) if entry else ()
+    matched, failures = replay.run_transcript(
+        document, client, lambda seconds: server.advance(seconds * 1000), skip)
+    client.close()
+    if entry and not skip:
+        tally.pending += len(document["steps"])
+        print("pending %s: %s (%d of %d steps match)"
+              % (name, entry["why"], matched, len(document["steps"])))
+        if not failures:
+            tally.failures.append("%s: matches now; take it out of pending.json" % name)
+        return
+    if entry:
+        tally.pending += len(skip)
+        print("pending %s: %s (%d steps)" % (name, entry["why"], len(skip)))
+    tally.files += 1
+    tally.steps += matched
+    tally.failures += ["%s %s" % (name, failure) for failure in failures]
+
+
+def main():
+    program, parts = sys.argv[1], sys.argv[2:]
+    groups = load_all(parts)
+    pending, wrong = load_pending(groups)
+    tally = Tally()
+    tally.failures += [] if parts else wrong
+    for requirement, documents in groups.items():
+        if requirement not in OPTIONS:
+            tally.failures += ["%s: nobody knows how to provide '%s'" % (name, requirement)
+                               for name in documents]
+            continue
+        with Daemon(program, *OPTIONS[requirement]) as server:
+            for name, document in documents.items():
+                run_file(name, document, pending.get(name), server, tally)
+    for failure in tally.failures:
+        print("FAIL %s" % failure)
+    print("contract: %d files, %d steps matched, %d pending, %d failures"
+          % (tally.files, tally.steps, tally.pending, len(tally.failures)))
+    return 1 if tally.failures or tally.steps == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
