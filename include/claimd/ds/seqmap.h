@@ -9,9 +9,10 @@
  *
  *   Cost     every operation O(levels), at most 11: the height of the lowest node that
  *            covers the oldest and the newest number. Mostly log64 of their distance,
- * more while they straddle a multiple of a high power of 64. A find-next looks at no more
- * than two nodes a level Memory   9 bytes an item in a dense map; nodes without live
- * numbers go back at once Threads  none: the owner's lock
+ *            more while they straddle a multiple of a high power of 64. A find-next
+ *            looks at no more than two nodes a level
+ *   Memory   9 bytes an item in a dense map; nodes without live numbers go back at once
+ *   Threads  none: the owner's lock
  *
  * Nodes come from a pool that maps under one lock share. Stocking the pool is the only
  * thing that can fail.

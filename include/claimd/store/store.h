@@ -6,12 +6,13 @@
  * how they are built. Every implementation passes the same suite (tests/store).
  *
  *   Time       every operation takes `now_ms`; whatever is due by then has happened
- * before the operation looks (promise "on time", docs/engine.md) Refusal    an operation
- * that does not return ST_OK has changed nothing Threads    any operation from any
- * thread; batches belong to the thread that asked Ownership  texts going in are borrowed
- * for the call; a batch owns what it shows until store_batch_release() Statuses   besides
- * those named: ST_NO_MEMORY and ST_UNAVAILABLE from any operation, ST_OVER_BUDGET from
- * those that add data (queue_create, queue_update, post)
+ *              before the operation looks (promise "on time", docs/engine.md)
+ *   Refusal    an operation that does not return ST_OK has changed nothing
+ *   Threads    any operation from any thread; batches belong to the thread that asked
+ *   Ownership  texts going in are borrowed for the call; a batch owns what it shows until
+ *              store_batch_release()
+ *   Statuses   besides those named: ST_NO_MEMORY and ST_UNAVAILABLE from any operation,
+ *              ST_OVER_BUDGET from those that add data (queue_create, queue_update, post)
  *
  * Names and projects are checked by the caller: the store takes any bytes.
  */

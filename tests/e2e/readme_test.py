@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""What README.md says can be pasted: the curl walk works, the table of options is true.
+
+    readme_test.py CLAIMD
+"""
+
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+
+from daemon import Daemon  # noqa: E402
+
+ADDRESS = "127.0.0.1:8888"
+CLAIMD = sys.argv.pop(1)
+
+# Each curl says its status on standard error, and any failure ends the walk.
+WRAPPER = """
+set -euo pipefail
+curl() { command curl --no-progress-meter -w '%{stderr}status %{http_code}\\n' "$@"; }
+"""
+
+
+def readme():
+    with open(os.path.join(HERE, "..", "..", "README.md"), encoding="utf-8") as f:
+        return f.read()
+
+
+def table_rows(text):
+    """{first cell: second cell} of the table rows that begin with a name in back quotes."""
+    return dict(re.findall(r"^\| `([a-z0-9_]+)` \| (.*?) \|", text, re.M))
+
+
+class Readme(unittest.TestCase):
+    def test_the_walk_gives_the_statuses_it_promises(self):
+        walk, = re.findall(r"^```bash\n(.*?)^```", readme(), re.M | re.S)
+        promised = re.findall(r"^#.* -> (\d+)$", walk, re.M)
+        self.assertIn(ADDRESS, walk)
+        with Daemon(CLAIMD) as server:
+            script = WRAPPER + walk.replace(ADDRESS, "%s:%d" % (server.host, server.port))
+            run = subprocess.run(["bash", "-c", script], capture_output=True, text=True,
+                                 timeout=120, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertEqual(re.findall(r"^status (\d+)$", run.stderr, re.M), promised, run.stdout)
+
+    def test_the_table_has_every_option_with_its_default(self):
+        shown = subprocess.run([CLAIMD, "--print-config"], capture_output=True, text=True,
+                               timeout=60, check=True).stdout
+        options = dict(re.findall(r"^([a-z0-9_]+) *= *(.*?) *$", shown, re.M))
+        self.assertGreater(len(options), 20)
+        rows = table_rows(readme())
+        self.assertEqual(sorted(rows), sorted(options))
+        for name, default in options.items():
+            with self.subTest(option=name):
+                self.assertEqual(rows[name].replace("`", ""), default)
+
+
+if __name__ == "__main__":
+    unittest.main()
