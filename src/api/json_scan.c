@@ -296,14 +296,15 @@ scan_document(struct bytes text)
 bool
 scan_name_is(const struct scan_name *name, const char *plain)
 {
-    struct bytes rest = name->text;
-
     if (!name->escaped)
         return bytes_equal_str(name->text, plain);
-    for (; rest.len > 0 && *plain != '\0'; plain++)
-        if (string_next(&rest) != (unsigned char)*plain)
-            return false;
-    return rest.len == 0 && *plain == '\0';
+    return string_equals(name->text, bytes_str(plain));
+}
+
+struct bytes
+scan_inside(const struct scan_value *value)
+{
+    return bytes_of(value->text.data + 1, value->text.len - 2);
 }
 
 int64_t

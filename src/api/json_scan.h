@@ -91,10 +91,13 @@ enum status scan_end(struct json_scan *s);
 /* Checks a whole document, whose top must be an object or an array. ST_BAD_BODY. */
 enum status scan_document(struct bytes text);
 
-/* True if the name, its escapes undone, is this one. `plain` is ASCII without NUL. */
+/* True if the name, its escapes undone, is this one. */
 bool scan_name_is(const struct scan_name *name, const char *plain);
 
 /* The value of a SCAN_INTEGER. */
 int64_t scan_to_i64(const struct scan_value *value);
+
+/* What is between the quotes of a SCAN_STRING, for json_string.h. */
+struct bytes scan_inside(const struct scan_value *value);
 
 #endif

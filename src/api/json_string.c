@@ -253,3 +253,35 @@ string_next(struct bytes *rest)
         code_point = code_point << 6 | (at[i] & 0x3fu);
     return take(rest, length, code_point);
 }
+
+unsigned
+utf8_write(uint32_t code_point, char out[4])
+{
+    unsigned tails = code_point < 0x80      ? 0
+                     : code_point < 0x800   ? 1
+                     : code_point < 0x10000 ? 2
+                                            : 3;
+    static const unsigned char marks[4] = {0x00, 0xc0, 0xe0, 0xf0};
+
+    for (unsigned i = tails; i > 0; i--) {
+        out[i] = (char)(0x80 | (code_point & 0x3f));
+        code_point >>= 6;
+    }
+    out[0] = (char)(marks[tails] | code_point);
+    return tails + 1;
+}
+
+bool
+string_equals(struct bytes inside, struct bytes text)
+{
+    while (inside.len > 0) {
+        char utf8[4];
+        unsigned length = utf8_write(string_next(&inside), utf8);
+
+        if (text.len < length || memcmp(text.data, utf8, length) != 0)
+            return false;
+        text.data += length;
+        text.len -= length;
+    }
+    return text.len == 0;
+}

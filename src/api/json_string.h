@@ -29,4 +29,10 @@ const unsigned char *utf8_pass(const unsigned char *at, const unsigned char *end
  */
 uint32_t string_next(struct bytes *rest);
 
+/* True if a checked inside, its escapes undone, is this text. */
+bool string_equals(struct bytes inside, struct bytes text);
+
+/* Writes a code point as UTF-8 and returns the number of bytes. */
+unsigned utf8_write(uint32_t code_point, char out[4]);
+
 #endif

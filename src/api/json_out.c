@@ -1,0 +1,176 @@
+#include "api/json_out.h"
+
+#include "api/checksum.h"
+#include "api/json_string.h"
+
+/* How a byte of a text goes into a JSON string. */
+static bool
+is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+static void
+out_escape(struct buf *out, unsigned char c)
+{
+    static const char short_for[32] = {
+        ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+    char escape[6] = {'\\', 'u'};
+
+    if (c >= 0x20 || short_for[c] != 0) {
+        escape[1] = c >= 0x20 ? (char)c : short_for[c];
+        buf_add(out, escape, 2);
+        return;
+    }
+    hex_write(escape + 2, c, 4);
+    buf_add(out, escape, 6);
+}
+
+/* One character that is not plain; returns what is behind it. */
+static const unsigned char *
+out_special(struct buf *out, const unsigned char *at, const unsigned char *end)
+{
+    const unsigned char *behind;
+
+    if (*at < 0x80) {
+        out_escape(out, *at);
+        return at + 1;
+    }
+    behind = utf8_pass(at, end);
+    if (behind == NULL) {
+        buf_str(out, "\xef\xbf\xbd"); /* U+FFFD */
+        return at + 1;
+    }
+    buf_add(out, at, (size_t)(behind - at));
+    return behind;
+}
+
+void
+json_out_string(struct buf *out, struct bytes text)
+{
+    const unsigned char *at = (const unsigned char *)text.data;
+    const unsigned char *end = text.len == 0 ? at : at + text.len;
+
+    buf_byte(out, '"');
+    while (at != end) {
+        const unsigned char *start = at;
+
+        while (at != end && is_plain(*at))
+            at++;
+        buf_add(out, start, (size_t)(at - start));
+        if (at != end)
+            at = out_special(out, at, end);
+    }
+    buf_byte(out, '"');
+}
+
+static bool
+is_unreserved(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+void
+json_out_percent(struct buf *out, struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        char escape[3] = {'%', "0123456789ABCDEF"[c >> 4], "0123456789ABCDEF"[c & 15]};
+
+        if (is_unreserved(text.data[i]))
+            buf_byte(out, text.data[i]);
+        else
+            buf_add(out, escape, sizeof(escape));
+    }
+}
+
+/* Ids and hrefs are ASCII without anything to escape. */
+static void
+out_href(struct buf *out, const struct message_form *form,
+         const struct store_message *message)
+{
+    buf_str(out, "\"href\":\"");
+    buf_bytes(out, form->href);
+    buf_byte(out, '/');
+    buf_str(out, message->id.text);
+    if (message->claim_id.text[0] != '\0' && !form->hide_claim) {
+        buf_str(out, "?claim_id=");
+        buf_str(out, message->claim_id.text);
+    }
+    buf_str(out, "\",");
+}
+
+static void
+out_id(struct buf *out, const struct store_message *message)
+{
+    buf_str(out, "\"id\":\"");
+    buf_str(out, message->id.text);
+    buf_str(out, "\",");
+}
+
+static void
+out_checksum(struct buf *out, struct bytes body)
+{
+    char checksum[CHECKSUM_LEN + 1];
+
+    if (bytes_equal_str(body, "null"))
+        return;
+    /* A stored body was checked when it came, so that memory is all that can lack. */
+    if (checksum_of(body, out->mem, checksum) != ST_OK) {
+        out->failed = true;
+        return;
+    }
+    buf_str(out, ",\"checksum\":\"");
+    buf_add(out, checksum, CHECKSUM_LEN);
+    buf_byte(out, '"');
+}
+
+void
+json_out_message(struct buf *out, const struct message_form *form,
+                 const struct store_message *message)
+{
+    buf_byte(out, '{');
+    if (form->shape != MESSAGE_V1)
+        out_id(out, message);
+    if (form->shape != MESSAGE_POP)
+        out_href(out, form, message);
+    buf_str(out, "\"ttl\":");
+    buf_i64(out, message->ttl_s);
+    buf_str(out, ",\"age\":");
+    buf_i64(out, message->age_s);
+    buf_str(out, ",\"body\":");
+    buf_bytes(out, message->body);
+    if (form->shape == MESSAGE_POP) {
+        buf_str(out, ",\"claim_id\":null,\"claim_count\":");
+        buf_u64(out, message->claim_count);
+    }
+    if (form->checksum && form->shape != MESSAGE_V1)
+        out_checksum(out, message->body);
+    buf_byte(out, '}');
+}
+
+void
+json_out_messages(struct buf *out, const struct message_form *form,
+                  const struct store_message *messages, size_t count)
+{
+    buf_byte(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buf_byte(out, ',');
+        json_out_message(out, form, &messages[i]);
+    }
+    buf_byte(out, ']');
+}
+
+void
+json_out_error(struct buf *out, struct bytes title, struct bytes description)
+{
+    buf_str(out, "{\"title\":");
+    json_out_string(out, title);
+    if (bytes_present(description)) {
+        buf_str(out, ",\"description\":");
+        json_out_string(out, description);
+    }
+    buf_byte(out, '}');
+}

@@ -1,0 +1,334 @@
+#include "api/metadata.h"
+
+#include "api/ident.h"
+#include "api/json_scan.h"
+#include "api/json_string.h"
+#include "api/json_tree.h"
+#include "api/retry_policy.h"
+
+/* The members of API.md 5.7; X(name, text). Those up to ENCRYPT show a default. */
+#define RESERVED_LIST(X)                                                                 \
+    X(POST_SIZE, "_max_messages_post_size")                                              \
+    X(TTL, "_default_message_ttl")                                                       \
+    X(DELAY, "_default_message_delay")                                                   \
+    X(DEAD_LETTER, "_dead_letter_queue")                                                 \
+    X(DEAD_LETTER_TTL, "_dead_letter_queue_messages_ttl")                                \
+    X(CLAIM_COUNT, "_max_claim_count")                                                   \
+    X(ENCRYPT, "_enable_encrypt_messages")                                               \
+    X(FLAVOR, "_flavor")                                                                 \
+    X(RETRY_POLICY, "_retry_policy")
+
+enum reserved {
+#define RESERVED_ENUM(name, text) RESERVED_##name,
+    RESERVED_LIST(RESERVED_ENUM)
+#undef RESERVED_ENUM
+        RESERVED_COUNT
+};
+
+#define RESERVED_SHOWN (RESERVED_ENCRYPT + 1)
+
+static const char *const reserved_names[RESERVED_COUNT] = {
+#define RESERVED_NAME(name, text) text,
+    RESERVED_LIST(RESERVED_NAME)
+#undef RESERVED_NAME
+};
+
+bool
+metadata_reserved(struct bytes name)
+{
+    for (unsigned i = 0; i < RESERVED_COUNT; i++)
+        if (bytes_equal_str(name, reserved_names[i]))
+            return true;
+    return false;
+}
+
+/* A member that is set; NULL for one that is absent or null. */
+static const json_t *
+member(const json_t *document, enum reserved which)
+{
+    const json_t *value = json_object_get(document, reserved_names[which]);
+
+    return json_is_null(value) ? NULL : value;
+}
+
+/* ------------------------------------------------------------------ checks */
+
+static bool
+in_range(const json_t *value, int64_t min, int64_t max)
+{
+    return json_is_integer(value) && json_integer_value(value) >= min &&
+           json_integer_value(value) <= max;
+}
+
+/* The empty name is one that is not set. */
+static bool
+is_queue_name(const json_t *value)
+{
+    return json_is_string(value) &&
+           (json_string_length(value) == 0 ||
+            ident_queue_name(
+                bytes_of(json_string_value(value), json_string_length(value))) == ST_OK);
+}
+
+static bool
+member_valid(enum reserved which, const json_t *value, const struct api_limits *limits)
+{
+    switch (which) {
+    case RESERVED_POST_SIZE:
+        return in_range(value, 1, limits->max_messages_post_size);
+    case RESERVED_TTL:
+    case RESERVED_DEAD_LETTER_TTL:
+        return in_range(value, limits->min_message_ttl, limits->max_message_ttl);
+    case RESERVED_DELAY:
+        return in_range(value, 0, limits->max_message_delay);
+    case RESERVED_CLAIM_COUNT:
+        return in_range(value, 1, INT64_MAX);
+    case RESERVED_DEAD_LETTER:
+        return is_queue_name(value);
+    case RESERVED_ENCRYPT:
+        /* Encryption does not exist yet: clear text is not kept under that promise. */
+        return json_is_false(value);
+    case RESERVED_RETRY_POLICY:
+        return retry_policy_valid(value);
+    case RESERVED_FLAVOR: /* plain metadata without pooling */
+    case RESERVED_COUNT:
+        break;
+    }
+    return true;
+}
+
+enum status
+metadata_check(const json_t *document, const struct api_limits *limits)
+{
+    for (enum reserved i = 0; i < RESERVED_COUNT; i++) {
+        const json_t *value = member(document, i);
+
+        if (value != NULL && !member_valid(i, value, limits))
+            return ST_BAD_VALUE;
+    }
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ in and out */
+
+static int64_t
+setting(const json_t *document, enum reserved which)
+{
+    const json_t *value = member(document, which);
+
+    return value == NULL ? STORE_UNSET : json_integer_value(value);
+}
+
+static enum status
+extract_settings(const json_t *document, struct arena *arena, struct store_settings *out)
+{
+    const json_t *dead_letter = member(document, RESERVED_DEAD_LETTER);
+
+    *out = (struct store_settings)STORE_SETTINGS_INIT;
+    out->max_post_bytes = setting(document, RESERVED_POST_SIZE);
+    out->message_ttl_s = setting(document, RESERVED_TTL);
+    out->message_delay_s = setting(document, RESERVED_DELAY);
+    out->max_claim_count = setting(document, RESERVED_CLAIM_COUNT);
+    out->dead_letter_ttl_s = setting(document, RESERVED_DEAD_LETTER_TTL);
+    if (json_string_length(dead_letter) == 0)
+        return ST_OK;
+    out->dead_letter = arena_copy(
+        arena, bytes_of(json_string_value(dead_letter), json_string_length(dead_letter)));
+    return bytes_present(out->dead_letter) ? ST_OK : ST_NO_MEMORY;
+}
+
+static enum status
+print(const json_t *document, struct arena *arena, struct bytes *out)
+{
+    struct bytes text = BYTES_LIT("");
+    struct buf buf;
+
+    buf_init(&buf, arena->mem);
+    if (json_object_size(document) > 0) {
+        json_tree_write(&buf, document);
+        text = buf.failed ? BYTES_NONE : arena_copy(arena, buf_view(&buf));
+    }
+    buf_fini(&buf);
+    if (!bytes_present(text))
+        return ST_NO_MEMORY;
+    *out = text;
+    return ST_OK;
+}
+
+enum status
+metadata_store(const json_t *document, struct arena *arena, struct store_metadata *out)
+{
+    struct store_metadata made;
+    enum status st = extract_settings(document, arena, &made.settings);
+
+    if (st == ST_OK)
+        st = print(document, arena, &made.json);
+    if (st == ST_OK)
+        *out = made;
+    return st;
+}
+
+enum status
+metadata_tree(const struct store_metadata *metadata, json_t **out)
+{
+    json_t *empty;
+
+    if (metadata->json.len > 0)
+        return json_tree_read(metadata->json, out);
+    empty = json_object();
+    if (empty == NULL)
+        return ST_NO_MEMORY;
+    *out = empty;
+    return ST_OK;
+}
+
+enum status
+metadata_decode(struct bytes body, const struct api_limits *limits, struct arena *arena,
+                struct store_metadata *out)
+{
+    json_t *document = NULL;
+    enum status st;
+
+    if (body.len > (size_t)limits->max_queue_metadata)
+        return ST_TOO_LARGE;
+    if (body.len == 0) {
+        *out = (struct store_metadata){BYTES_NONE, STORE_SETTINGS_INIT};
+        return ST_OK;
+    }
+    st = json_tree_read(body, &document);
+    if (st != ST_OK)
+        return st;
+    st = json_is_object(document) ? metadata_check(document, limits) : ST_BAD_BODY;
+    if (st == ST_OK)
+        st = metadata_store(document, arena, out);
+    json_decref(document);
+    return st;
+}
+
+/* ------------------------------------------------------------------ show */
+
+static void
+write_default(struct buf *out, enum reserved which, const struct api_limits *limits)
+{
+    switch (which) {
+    case RESERVED_POST_SIZE:
+        buf_i64(out, limits->max_messages_post_size);
+        break;
+    case RESERVED_TTL:
+        buf_i64(out, limits->default_message_ttl);
+        break;
+    case RESERVED_DELAY:
+        buf_i64(out, limits->default_message_delay);
+        break;
+    case RESERVED_ENCRYPT:
+        buf_str(out, "false");
+        break;
+    default:
+        buf_str(out, "null");
+        break;
+    }
+}
+
+static void
+write_name(struct buf *out, bool *first, struct bytes inside)
+{
+    buf_str(out, *first ? "\"" : ",\"");
+    buf_bytes(out, inside);
+    buf_str(out, "\":");
+    *first = false;
+}
+
+/* Which of the members that show a default this is; RESERVED_SHOWN: none. */
+static enum reserved
+find_shown(const struct scan_name *name)
+{
+    enum reserved which = 0;
+
+    while (which < RESERVED_SHOWN && !scan_name_is(name, reserved_names[which]))
+        which++;
+    return which;
+}
+
+/* null, false, 0 and what is empty stand for a member that is not set. */
+static bool
+is_unset(const struct scan_value *value)
+{
+    static const char *const texts[] = {"null", "false", "0", "0.0", "\"\"", "[]", "{}"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (bytes_equal_str(value->text, texts[i]))
+            return true;
+    return false;
+}
+
+enum status
+metadata_show(const struct store_metadata *metadata, const struct api_limits *limits,
+              struct buf *out)
+{
+    bool seen[RESERVED_SHOWN + 1] = {false}, first = true;
+    struct json_scan scan;
+    struct scan_name name;
+    struct scan_value value;
+
+    buf_byte(out, '{');
+    scan_begin(&scan, metadata->json);
+    if (scan_enter(&scan, SCAN_OBJECT)) {
+        while (scan_member(&scan, &name) && scan_value(&scan, &value)) {
+            enum reserved which = find_shown(&name);
+
+            seen[which] = true;
+            write_name(out, &first, name.text);
+            if (which < RESERVED_SHOWN && is_unset(&value))
+                write_default(out, which, limits);
+            else
+                buf_bytes(out, value.text);
+        }
+    }
+    for (enum reserved i = 0; i < RESERVED_SHOWN; i++) {
+        if (seen[i])
+            continue;
+        write_name(out, &first, bytes_str(reserved_names[i]));
+        write_default(out, i, limits);
+    }
+    buf_byte(out, '}');
+    return out->failed ? ST_NO_MEMORY : ST_OK;
+}
+
+void
+metadata_plain(const struct store_metadata *metadata, struct buf *out)
+{
+    static const struct bytes nothing = BYTES_LIT("{}");
+
+    buf_bytes(out, metadata->json.len > 0 ? metadata->json : nothing);
+}
+
+/* ------------------------------------------------------------------ filters */
+
+static bool
+value_matches(const struct scan_value *value, struct bytes text)
+{
+    int64_t number;
+
+    if (value->kind == SCAN_STRING)
+        return string_equals(scan_inside(value), text);
+    return value->kind == SCAN_INTEGER && bytes_to_i64(text, &number) &&
+           scan_to_i64(value) == number;
+}
+
+bool
+metadata_matches(const struct store_metadata *metadata, struct bytes name,
+                 struct bytes value)
+{
+    struct json_scan scan;
+    struct scan_name found;
+    struct scan_value has;
+
+    scan_begin(&scan, metadata->json);
+    if (!scan_enter(&scan, SCAN_OBJECT))
+        return false;
+    /* Each name stands only once in what metadata_store() has printed. */
+    while (scan_member(&scan, &found) && scan_value(&scan, &has))
+        if (string_equals(found.text, name))
+            return value_matches(&has, value);
+    return false;
+}
