@@ -5,9 +5,13 @@
 
 enum { LINE_CAP = 4096, TEXT_CAP = 512 };
 
+/* What closes a line stands always: "}" and a line feed. */
+enum { LINE_END = 2 };
+
 struct line {
     char text[LINE_CAP];
     size_t len;
+    bool full; /* something was cut off */
 };
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
@@ -15,10 +19,12 @@ static const char *const level_names[] = {"error", "warn", "info", "debug"};
 static void
 put(struct line *line, const char *text, size_t len)
 {
-    size_t room = sizeof(line->text) - 1 - line->len; /* 1: for the line feed */
+    size_t room = sizeof(line->text) - LINE_END - line->len;
 
-    if (len > room)
+    if (len > room) {
         len = room;
+        line->full = true;
+    }
     memcpy(line->text + line->len, text, len);
     line->len += len;
 }
@@ -64,9 +70,11 @@ is_plain(struct bytes text)
     return true;
 }
 
+/* Adds a field whole, or not at all if the line has no room for it. */
 static void
 put_field(struct line *line, const struct log *log, const struct log_field *field)
 {
+    size_t before = line->len;
     char number[24];
 
     put_str(line, log->format == LOG_JSON ? ", \"" : " ");
@@ -80,6 +88,9 @@ put_field(struct line *line, const struct log *log, const struct log_field *fiel
     } else {
         put_quoted(line, field->text);
     }
+    if (line->full)
+        line->len = before;
+    line->full = false;
 }
 
 void
@@ -101,7 +112,8 @@ log_write(const struct log *log, enum log_level level, const char *event,
     put_str(&line, log->format == LOG_JSON ? "\"" : "");
     for (size_t i = 0; i < count; i++)
         put_field(&line, log, &fields[i]);
-    put_str(&line, log->format == LOG_JSON ? "}" : "");
+    if (log->format == LOG_JSON)
+        line.text[line.len++] = '}';
     line.text[line.len++] = '\n';
     if (write(log->fd, line.text, line.len) < 0)
         return; /* a lost line is all that happens */

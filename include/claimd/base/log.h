@@ -41,7 +41,8 @@ struct log_field {
     }
 
 /*
- * Writes time, level, event and the fields. Texts are escaped, and cut at 512 bytes each.
+ * Writes time, level, event and the fields. Texts are escaped, and cut at 512 bytes each;
+ * a field that would make the line longer than 4096 bytes is left out.
  * A line that cannot be written is lost: logging never stops the server.
  */
 void log_write(const struct log *log, enum log_level level, const char *event,

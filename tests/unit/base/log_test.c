@@ -1,0 +1,173 @@
+#include "claimd/base/log.h"
+
+#include "support/check_main.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/* A log into a pipe; line() takes out what was written. */
+struct fixture {
+    struct clock clock;
+    struct log log;
+    int reader;
+    char text[8192];
+};
+
+static void
+fixture_open(struct fixture *f, enum log_format format)
+{
+    int ends[2];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    clock_init_manual(&f->clock, 1700000000000);
+    f->log = (struct log){ends[1], LOG_INFO, format, &f->clock};
+    f->reader = ends[0];
+}
+
+static void
+fixture_close(struct fixture *f)
+{
+    (void)close(f->log.fd); /* a pipe of our own */
+    (void)close(f->reader);
+}
+
+/* What was written since the last time, as a string; "" if nothing. */
+static const char *
+line(struct fixture *f)
+{
+    ssize_t n = read(f->reader, f->text, sizeof(f->text) - 1);
+
+    f->text[n > 0 ? n : 0] = '\0';
+    return f->text;
+}
+
+START_TEST(a_text_line_has_time_level_event_and_fields)
+{
+    struct fixture f;
+
+    fixture_open(&f, LOG_TEXT);
+    log_event(&f.log, LOG_INFO, "listening", LOG_S("address", "127.0.0.1:8888"),
+              LOG_I("workers", 2), LOG_I("least", INT64_MIN));
+    ck_assert_str_eq(line(&f), "2023-11-14T22:13:20Z info listening "
+                               "address=127.0.0.1:8888 workers=2 "
+                               "least=-9223372036854775808\n");
+    log_write(&f.log, LOG_ERROR, "stopped", NULL, 0);
+    ck_assert_str_eq(line(&f), "2023-11-14T22:13:20Z error stopped\n");
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_json_line_is_an_object)
+{
+    struct fixture f;
+
+    fixture_open(&f, LOG_JSON);
+    log_event(&f.log, LOG_WARN, "slow", LOG_S("path", "/v2/\"q\"\\"), LOG_I("ms", 12));
+    ck_assert_str_eq(line(&f),
+                     "{\"time\": \"2023-11-14T22:13:20Z\", \"level\": \"warn\", "
+                     "\"event\": \"slow\", \"path\": \"/v2/\\\"q\\\"\\\\\", "
+                     "\"ms\": 12}\n");
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(texts_that_could_be_misread_are_quoted_and_escaped)
+{
+    static const struct {
+        const char *text, *shown;
+    } rows[] = {
+        {"a b", "k=\"a b\"\n"},
+        {"", "k=\"\"\n"},
+        {"a=b", "k=\"a=b\"\n"},
+        {"a\nlevel=error", "k=\"a\\u000alevel=error\"\n"}, /* no line of its own */
+        {"\x1b[31m", "k=\"\\u001b[31m\"\n"},
+        {"\xc3\xa4", "k=\"\\u00c3\\u00a4\"\n"},
+        {"plain-1.0/x", "k=plain-1.0/x\n"},
+    };
+    struct fixture f;
+
+    fixture_open(&f, LOG_TEXT);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        log_event(&f.log, LOG_INFO, "e", LOG_S("k", rows[i].text));
+        ck_assert_str_eq(line(&f) + strlen("2023-11-14T22:13:20Z info e "),
+                         rows[i].shown);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(lines_above_the_level_are_dropped)
+{
+    struct fixture f;
+
+    fixture_open(&f, LOG_TEXT);
+    log_event(&f.log, LOG_DEBUG, "detail", LOG_I("n", 1));
+    ck_assert_str_eq(line(&f), "");
+    ck_assert(log_wants(&f.log, LOG_INFO));
+    ck_assert(!log_wants(&f.log, LOG_DEBUG));
+    ck_assert(!log_wants(NULL, LOG_ERROR));
+    log_event(NULL, LOG_ERROR, "nowhere", LOG_I("n", 1)); /* no log, no harm */
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(long_texts_are_cut)
+{
+    struct fixture f;
+    char text[2000];
+
+    memset(text, 'x', sizeof(text));
+    fixture_open(&f, LOG_JSON);
+    log_event(&f.log, LOG_INFO, "e", LOG_B("k", bytes_of(text, sizeof(text))),
+              LOG_I("n", 1));
+    ck_assert_uint_lt(strlen(line(&f)), 700);
+    ck_assert_ptr_nonnull(strstr(f.text, "xxx\", \"n\": 1}\n"));
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_line_that_grows_too_long_loses_fields_not_its_form)
+{
+    struct fixture f;
+    char text[512];
+
+    memset(text, 1, sizeof(text)); /* each byte needs six when it is escaped */
+    fixture_open(&f, LOG_JSON);
+    log_event(&f.log, LOG_INFO, "e", LOG_B("a", bytes_of(text, sizeof(text))),
+              LOG_B("b", bytes_of(text, sizeof(text))), LOG_I("n", 1));
+    ck_assert_uint_le(strlen(line(&f)), 4096);
+    ck_assert_ptr_nonnull(strstr(f.text, "\"a\": "));
+    ck_assert_ptr_null(strstr(f.text, "\"b\": "));
+    ck_assert_ptr_nonnull(strstr(f.text, "\\u0001\", \"n\": 1}\n"));
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_line_that_cannot_be_written_is_lost_without_harm)
+{
+    struct fixture f;
+
+    fixture_open(&f, LOG_TEXT);
+    f.log.fd = -1;
+    log_event(&f.log, LOG_INFO, "e", LOG_I("n", 1));
+    ck_assert_str_eq(line(&f), "");
+    fixture_close(&f);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("log");
+    TCase *tc = test_case(suite, "log");
+
+    tcase_add_test(tc, a_text_line_has_time_level_event_and_fields);
+    tcase_add_test(tc, a_json_line_is_an_object);
+    tcase_add_test(tc, texts_that_could_be_misread_are_quoted_and_escaped);
+    tcase_add_test(tc, lines_above_the_level_are_dropped);
+    tcase_add_test(tc, long_texts_are_cut);
+    tcase_add_test(tc, a_line_that_grows_too_long_loses_fields_not_its_form);
+    tcase_add_test(tc, a_line_that_cannot_be_written_is_lost_without_harm);
+    return check_main(suite);
+}
