@@ -1,0 +1,184 @@
+#include "claimd/base/bytes.h"
+
+#include "support/check_main.h"
+
+START_TEST(absent_and_empty_are_two_things)
+{
+    struct bytes rest = BYTES_NONE;
+
+    ck_assert(!bytes_present(BYTES_NONE));
+    ck_assert(!bytes_present(bytes_str(NULL)));
+    ck_assert(bytes_present(bytes_str("")));
+    ck_assert(bytes_equal(BYTES_NONE, bytes_str(""))); /* but no bytes are no bytes */
+    ck_assert(!bytes_present(bytes_cut(&rest, ',')));
+}
+END_TEST
+
+START_TEST(runs_compare_in_byte_order_with_prefixes_first)
+{
+    ck_assert_int_eq(bytes_compare(bytes_str("a"), bytes_str("a")), 0);
+    ck_assert_int_lt(bytes_compare(bytes_str("a"), bytes_str("aa")), 0);
+    ck_assert_int_gt(bytes_compare(bytes_str("b"), bytes_str("aa")), 0);
+    ck_assert_int_gt(bytes_compare(bytes_str("\xff"), bytes_str("a")), 0); /* unsigned */
+    ck_assert_int_lt(bytes_compare(BYTES_NONE, bytes_str("a")), 0);
+    ck_assert_int_lt(bytes_compare(bytes_of("a\0a", 3), bytes_of("a\0b", 3)), 0);
+}
+END_TEST
+
+START_TEST(nul_bytes_are_like_all_others)
+{
+    ck_assert(bytes_equal(bytes_of("a\0b", 3), bytes_of("a\0b", 3)));
+    ck_assert(!bytes_equal(bytes_of("a\0b", 3), bytes_of("a\0c", 3)));
+    ck_assert(!bytes_equal_str(bytes_of("a\0", 2), "a"));
+    ck_assert(bytes_contain(bytes_of("a\0bc", 4), bytes_of("\0b", 2)));
+}
+END_TEST
+
+START_TEST(only_ascii_letters_lose_their_case)
+{
+    ck_assert(bytes_equal_nocase(bytes_str("Client-ID"), bytes_str("cLIENT-id")));
+    ck_assert(!bytes_equal_nocase(bytes_str("a"), bytes_str("ab")));
+    ck_assert(!bytes_equal_nocase(bytes_str("["), bytes_str("{"))); /* 32 apart too */
+    ck_assert(!bytes_equal_nocase(bytes_str("@"), bytes_str("`")));
+}
+END_TEST
+
+START_TEST(a_part_is_found_anywhere)
+{
+    ck_assert(bytes_contain(bytes_str("queue"), bytes_str("que")));
+    ck_assert(bytes_contain(bytes_str("queue"), bytes_str("eue")));
+    ck_assert(bytes_contain(bytes_str("queue"), bytes_str("")));
+    ck_assert(bytes_contain(BYTES_NONE, BYTES_NONE));
+    ck_assert(!bytes_contain(bytes_str("queue"), bytes_str("queues")));
+    ck_assert(!bytes_contain(BYTES_NONE, bytes_str("q")));
+}
+END_TEST
+
+START_TEST(trimming_takes_white_space_off_both_ends_only)
+{
+    ck_assert(bytes_equal_str(bytes_trim(bytes_str(" \t\r\na b\n ")), "a b"));
+    ck_assert_uint_eq(bytes_trim(bytes_str(" \n ")).len, 0);
+    ck_assert(bytes_equal_str(bytes_trim(bytes_str("\va")), "\va"));
+}
+END_TEST
+
+START_TEST(cutting_returns_each_piece_and_the_empty_ones)
+{
+    struct bytes rest = bytes_str(",a,,bc,");
+    static const char *const pieces[] = {"", "a", "", "bc", ""};
+
+    for (size_t i = 0; i < 5; i++) {
+        ck_assert(bytes_present(rest));
+        ck_assert(bytes_equal_str(bytes_cut(&rest, ','), pieces[i]));
+    }
+    ck_assert(!bytes_present(rest));
+}
+END_TEST
+
+START_TEST(numbers_are_parsed_up_to_their_bounds)
+{
+    static const struct {
+        const char *text;
+        int64_t value;
+    } good[] = {
+        {"0", 0},
+        {"-0", 0},
+        {"+7", 7},
+        {"007", 7},
+        {"9223372036854775807", INT64_MAX},
+        {"-9223372036854775808", INT64_MIN},
+    };
+    uint64_t u = 0;
+    int64_t i = 0;
+
+    for (size_t n = 0; n < sizeof(good) / sizeof(good[0]); n++) {
+        ck_assert(bytes_to_i64(bytes_str(good[n].text), &i));
+        ck_assert_int_eq(i, good[n].value);
+    }
+    ck_assert(bytes_to_u64(bytes_str("18446744073709551615"), &u));
+    ck_assert_uint_eq(u, UINT64_MAX);
+}
+END_TEST
+
+START_TEST(what_is_no_number_or_does_not_fit_leaves_the_result_alone)
+{
+    static const char *const bad[] = {"",
+                                      "-",
+                                      "+",
+                                      "--1",
+                                      "+-1",
+                                      " 1",
+                                      "1 ",
+                                      "1.0",
+                                      "0x1",
+                                      "1e3",
+                                      "a",
+                                      "9223372036854775808",
+                                      "-9223372036854775809",
+                                      "99999999999999999999999"};
+    uint64_t u = 42;
+    int64_t i = 42;
+
+    for (size_t n = 0; n < sizeof(bad) / sizeof(bad[0]); n++) {
+        ck_assert_msg(!bytes_to_i64(bytes_str(bad[n]), &i), "taken: '%s'", bad[n]);
+        ck_assert_int_eq(i, 42);
+    }
+    ck_assert(!bytes_to_u64(bytes_str("18446744073709551616"), &u));
+    ck_assert(!bytes_to_u64(bytes_str("18446744073709551620"), &u));
+    ck_assert(!bytes_to_u64(bytes_str("-1"), &u));
+    ck_assert(!bytes_to_u64(bytes_str("+1"), &u));
+    ck_assert(!bytes_to_u64(bytes_of("1\0", 2), &u));
+    ck_assert(!bytes_to_u64(BYTES_NONE, &u));
+    ck_assert_uint_eq(u, 42);
+}
+END_TEST
+
+START_TEST(hexadecimal_is_written_and_read_back)
+{
+    char text[16];
+    uint64_t value = 0;
+
+    hex_write(text, 0x0123456789abcdefULL, 16);
+    ck_assert(bytes_equal_str(bytes_of(text, 16), "0123456789abcdef"));
+    ck_assert(hex_read(bytes_of(text, 16), &value));
+    ck_assert_uint_eq(value, 0x0123456789abcdefULL);
+    hex_write(text, 0xabc, 2); /* the low digits */
+    ck_assert(bytes_equal_str(bytes_of(text, 2), "bc"));
+}
+END_TEST
+
+START_TEST(only_lower_case_hexadecimal_is_read)
+{
+    uint64_t value = 42;
+
+    ck_assert(!hex_read(bytes_str(""), &value));
+    ck_assert(!hex_read(bytes_str("A"), &value));
+    ck_assert(!hex_read(bytes_str("g"), &value));
+    ck_assert(!hex_read(bytes_str("-1"), &value));
+    ck_assert(!hex_read(bytes_str("00000000000000000"), &value)); /* 17 digits */
+    ck_assert_uint_eq(value, 42);
+    ck_assert_int_eq(hex_value('F'), 15);
+    ck_assert_int_eq(hex_value('/'), -1);
+    ck_assert_int_eq(hex_value(':'), -1);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("bytes");
+    TCase *tc = test_case(suite, "bytes");
+
+    tcase_add_test(tc, absent_and_empty_are_two_things);
+    tcase_add_test(tc, runs_compare_in_byte_order_with_prefixes_first);
+    tcase_add_test(tc, nul_bytes_are_like_all_others);
+    tcase_add_test(tc, only_ascii_letters_lose_their_case);
+    tcase_add_test(tc, a_part_is_found_anywhere);
+    tcase_add_test(tc, trimming_takes_white_space_off_both_ends_only);
+    tcase_add_test(tc, cutting_returns_each_piece_and_the_empty_ones);
+    tcase_add_test(tc, numbers_are_parsed_up_to_their_bounds);
+    tcase_add_test(tc, what_is_no_number_or_does_not_fit_leaves_the_result_alone);
+    tcase_add_test(tc, hexadecimal_is_written_and_read_back);
+    tcase_add_test(tc, only_lower_case_hexadecimal_is_read);
+    return check_main(suite);
+}

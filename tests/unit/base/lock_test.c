@@ -1,0 +1,86 @@
+#include "claimd/base/lock.h"
+
+#include "support/check_main.h"
+
+START_TEST(a_lock_knows_that_its_holder_holds_it)
+{
+    struct lock l;
+
+    lock_init(&l);
+    ck_assert(!lock_held(&l));
+    lock_acquire(&l);
+    ck_assert(lock_held(&l));
+    lock_release(&l);
+    ck_assert(!lock_held(&l));
+    lock_fini(&l);
+}
+END_TEST
+
+static void *
+ask_held(void *lock)
+{
+    return lock_held(lock) ? lock : NULL;
+}
+
+START_TEST(another_thread_does_not_hold_it)
+{
+    struct lock l;
+    pthread_t other;
+    void *held;
+
+    lock_init(&l);
+    lock_acquire(&l);
+    ck_assert_int_eq(pthread_create(&other, NULL, ask_held, &l), 0);
+    ck_assert_int_eq(pthread_join(other, &held), 0);
+    ck_assert_ptr_null(held);
+    lock_release(&l);
+    lock_fini(&l);
+}
+END_TEST
+
+struct counter {
+    struct lock lock;
+    long value; /* under lock */
+};
+
+enum { THREADS = 4, ROUNDS = 20000 };
+
+static void *
+count_up(void *arg)
+{
+    struct counter *c = arg;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        lock_acquire(&c->lock);
+        c->value++;
+        lock_release(&c->lock);
+    }
+    return NULL;
+}
+
+START_TEST(one_thread_at_a_time_holds_it)
+{
+    struct counter c = {.value = 0};
+    pthread_t thread[THREADS];
+
+    lock_init(&c.lock);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, count_up, &c), 0);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+    ck_assert_int_eq(c.value, (long)THREADS * ROUNDS);
+    lock_fini(&c.lock);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("lock");
+    TCase *tc = test_case(suite, "lock");
+
+    tcase_add_test(tc, a_lock_knows_that_its_holder_holds_it);
+    tcase_add_test(tc, another_thread_does_not_hold_it);
+    tcase_add_test(tc, one_thread_at_a_time_holds_it);
+    return check_main(suite);
+}
