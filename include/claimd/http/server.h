@@ -48,6 +48,9 @@ void server_run(struct server *s);
 /* Makes server_run() return; async-signal-safe, from any thread. */
 void server_stop(struct server *s);
 
+/* Wakes the workers, so that they see that a manual clock was moved. Any thread. */
+void server_wake(struct server *s);
+
 /*
  * Closes the listener, lets requests in flight finish for at most drain_ms of real time,
  * stops the workers. Returns how many requests were cut off. A drain that server_stop()

@@ -1,0 +1,255 @@
+#include "http/acceptor.h"
+
+#include "http/refusal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+    EVENTS = 32,
+    ACCEPTS_IN_A_ROW = 64,
+    PAUSE_MS = 100, /* without descriptors: until the next try */
+    SOURCE = 255    /* in request ids; workers count from 0 */
+};
+
+static void
+open_reserve(struct acceptor *a)
+{
+    if (a->reserve_fd < 0)
+        a->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static enum status
+watch(struct acceptor *a, int fd, void *data)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = data};
+
+    return epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? ST_OK : ST_IO;
+}
+
+enum status
+acceptor_init(struct acceptor *a, const char *tag)
+{
+    a->reserve_fd = -1;
+    a->refusing = a->exhausted = a->paused = false;
+    request_ids_init(&a->ids, tag, SOURCE);
+    a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    a->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+    farewell_init(&a->farewell, a->epoll_fd);
+    open_reserve(a);
+    if (a->epoll_fd >= 0 && a->stop_fd >= 0 &&
+        watch(a, a->listener->fd, a->listener) == ST_OK &&
+        watch(a, a->stop_fd, &a->stop_fd) == ST_OK)
+        return ST_OK;
+    acceptor_fini(a);
+    return ST_IO;
+}
+
+void
+acceptor_fini(struct acceptor *a)
+{
+    if (a->epoll_fd >= 0)
+        farewell_fini(&a->farewell);
+    if (a->reserve_fd >= 0)
+        (void)close(a->reserve_fd);
+    if (a->stop_fd >= 0)
+        (void)close(a->stop_fd);
+    if (a->epoll_fd >= 0)
+        (void)close(a->epoll_fd);
+    a->reserve_fd = a->stop_fd = a->epoll_fd = -1;
+}
+
+void
+acceptor_stop(struct acceptor *a)
+{
+    const uint64_t one = 1;
+
+    if (write(a->stop_fd, &one, sizeof(one)) < 0)
+        return; /* the counter is full: it was told often enough */
+}
+
+/* ------------------------------------------------------------------ connections */
+
+/* Answers 503 and lets go of the socket gently. Takes fd. */
+static void
+refuse(struct acceptor *a, int fd)
+{
+    const struct log *log = a->shared->config->log;
+    char id[REQUEST_ID_CAP];
+
+    request_ids_next(&a->ids, id);
+    refusal_send(fd, REFUSAL_BUSY, id);
+    farewell_add(&a->farewell, fd, a->now_ms);
+    if (!a->refusing)
+        log_event(log, LOG_WARN, "refusing_connections",
+                  LOG_I("max_connections", a->max_connections), LOG_S("request_id", id));
+    else if (a->shared->config->access_log)
+        log_event(log, LOG_INFO, "connection_refused", LOG_I("status", 503),
+                  LOG_S("request_id", id));
+    a->refusing = true;
+}
+
+/* The worker with the fewest connections; NULL when all together have too many. */
+static struct worker *
+choose_worker(const struct acceptor *a)
+{
+    struct worker *best = NULL;
+    size_t best_load = SIZE_MAX, total = 0;
+
+    for (size_t i = 0; i < a->worker_count; i++) {
+        size_t load = atomic_load_explicit(&a->workers[i].load, memory_order_relaxed);
+
+        total += load;
+        if (load < best_load) {
+            best_load = load;
+            best = &a->workers[i];
+        }
+    }
+    return total < a->max_connections ? best : NULL;
+}
+
+/* Hands an accepted socket to a worker, or refuses it. Takes fd. */
+static void
+dispatch(struct acceptor *a, int fd, const union peer *peer, socklen_t peer_len)
+{
+    struct worker *w = choose_worker(a);
+    struct conn *c = NULL;
+
+    if (w != NULL)
+        c = mem_calloc(a->shared->config->mem, 1, sizeof(*c));
+    if (c == NULL) {
+        refuse(a, fd);
+        return;
+    }
+    if (a->refusing)
+        log_event(a->shared->config->log, LOG_INFO, "accepting_again",
+                  LOG_I("max_connections", a->max_connections));
+    a->refusing = false;
+    c->fd = fd;
+    c->peer = *peer;
+    c->peer_len = peer_len < sizeof(*peer) ? peer_len : (socklen_t)sizeof(*peer);
+    atomic_fetch_add_explicit(&w->load, 1, memory_order_relaxed);
+    mailbox_post(&w->mailbox, c);
+}
+
+static int
+accept_one(struct acceptor *a, union peer *peer, socklen_t *peer_len)
+{
+    memset(peer, 0, sizeof(*peer));
+    *peer_len = sizeof(*peer);
+    return accept4(a->listener->fd, &peer->any, peer_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+/*
+ * No descriptor or memory for another connection. The reserve makes room for one at a
+ * time, which is told to come back; if that does not help, the listener rests a moment.
+ */
+static void
+accept_exhausted(struct acceptor *a, int why)
+{
+    union peer peer;
+    socklen_t peer_len;
+    int fd = -1;
+
+    if (!a->exhausted)
+        log_event(a->shared->config->log, LOG_ERROR, "cannot_accept",
+                  LOG_S("reason", strerror(why)));
+    a->exhausted = true;
+    if (a->reserve_fd >= 0) {
+        (void)close(a->reserve_fd);
+        a->reserve_fd = -1;
+        fd = accept_one(a, &peer, &peer_len);
+    }
+    if (fd >= 0) {
+        char id[REQUEST_ID_CAP];
+
+        request_ids_next(&a->ids, id);
+        refusal_send(fd, REFUSAL_BUSY, id);
+        (void)close(fd); /* no lingering: the descriptor is needed */
+    }
+    open_reserve(a);
+    if (fd < 0 && epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, a->listener->fd, NULL) == 0)
+        a->paused = true;
+}
+
+/* Errors of accept4() that mean there is no room. */
+static bool
+is_exhaustion(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+static void
+accept_some(struct acceptor *a)
+{
+    for (int i = 0; i < ACCEPTS_IN_A_ROW; i++) {
+        union peer peer;
+        socklen_t peer_len;
+        int fd = accept_one(a, &peer, &peer_len), why;
+
+        if (fd >= 0) {
+            if (a->exhausted)
+                log_event(a->shared->config->log, LOG_INFO, "accepting_again",
+                          LOG_S("listen", a->listener->text));
+            a->exhausted = false;
+            dispatch(a, fd, &peer, peer_len);
+            continue;
+        }
+        why = errno;
+        if (is_exhaustion(why))
+            accept_exhausted(a, why);
+        else if (why != EINTR && why != ECONNABORTED)
+            return; /* nobody is waiting any more */
+        if (a->paused)
+            return;
+    }
+}
+
+/* ------------------------------------------------------------------ the loop */
+
+static int
+sleep_ms(struct acceptor *a)
+{
+    int64_t next_ms = farewell_expire(&a->farewell, a->now_ms);
+
+    if (a->paused && next_ms > a->now_ms + PAUSE_MS)
+        next_ms = a->now_ms + PAUSE_MS;
+    if (next_ms == INT64_MAX)
+        return -1;
+    next_ms -= a->now_ms;
+    return next_ms > INT_MAX ? INT_MAX : (int)next_ms;
+}
+
+/* After a pause: listen again. */
+static void
+resume(struct acceptor *a)
+{
+    if (a->paused && watch(a, a->listener->fd, a->listener) == ST_OK)
+        a->paused = false;
+}
+
+void
+acceptor_run(struct acceptor *a)
+{
+    a->now_ms = clock_now_ms(&a->shared->real);
+    for (;;) {
+        struct epoll_event events[EVENTS];
+        int n = epoll_wait(a->epoll_fd, events, EVENTS, sleep_ms(a));
+
+        a->now_ms = clock_now_ms(&a->shared->real);
+        resume(a);
+        for (int i = 0; i < n; i++) {
+            if (events[i].data.ptr == &a->stop_fd)
+                return;
+            if (events[i].data.ptr == a->listener)
+                accept_some(a);
+            else
+                farewell_read(&a->farewell, events[i].data.ptr);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/*
+ * acceptor: takes connections from the listener and hands each to the worker with the
+ * fewest.
+ *
+ * A connection too many is answered 503 with Retry-After and closed: a client that waits
+ * in a backlog learns nothing. When the process runs out of descriptors, one kept in
+ * reserve is given up for the moment it takes to tell the client the same.
+ *
+ *   Threads  acceptor_run() belongs to one thread; acceptor_stop() any, also a signal
+ *            handler
+ */
+#ifndef HTTP_ACCEPTOR_H
+#define HTTP_ACCEPTOR_H
+
+#include "http/farewell.h"
+#include "http/listener.h"
+#include "http/request_id.h"
+#include "http/worker.h"
+
+struct acceptor {
+    const struct worker_shared *shared; /* borrowed */
+    struct listener *listener;          /* borrowed */
+    struct worker *workers;             /* borrowed */
+    size_t worker_count;
+    size_t max_connections;
+    int epoll_fd, stop_fd; /* owned */
+    int reserve_fd;        /* owned; -1 while it is given up */
+    bool refusing;         /* the last connection was one too many */
+    bool exhausted;        /* accepting failed for want of descriptors or memory */
+    bool paused;           /* the listener is out of the epoll set for a moment */
+    int64_t now_ms;
+    struct request_ids ids;
+    struct farewell farewell;
+};
+
+/* ST_IO without descriptors. Fields above stop_fd are set by the caller before. */
+enum status acceptor_init(struct acceptor *a, const char *tag);
+void acceptor_fini(struct acceptor *a);
+
+/* Accepts until acceptor_stop(). */
+void acceptor_run(struct acceptor *a);
+
+void acceptor_stop(struct acceptor *a);
+
+#endif

@@ -1,0 +1,97 @@
+#include "http/conn.h"
+
+void
+conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms)
+{
+    for (size_t i = 0; i < CONN_PHASES; i++)
+        list_init(&t->phases[i]);
+    t->limit_ms[CONN_WAITING] = idle_ms + request_ms;
+    t->limit_ms[CONN_RECEIVING] = request_ms;
+    t->limit_ms[CONN_ANSWERING] = request_ms;
+    t->count = 0;
+}
+
+void
+conn_table_add(struct conn_table *t, struct conn *c, int64_t now_ms)
+{
+    t->count++;
+    c->phase = CONN_WAITING;
+    c->since_ms = now_ms;
+    list_add_before(&t->phases[CONN_WAITING], &c->link);
+}
+
+void
+conn_table_remove(struct conn_table *t, struct conn *c)
+{
+    t->count--;
+    if (list_linked(&c->link))
+        list_remove(&c->link);
+}
+
+void
+conn_enter(struct conn_table *t, struct conn *c, enum conn_phase phase, int64_t now_ms)
+{
+    if (c->phase == CONN_DOOMED)
+        return;
+    list_remove(&c->link);
+    c->phase = phase;
+    c->since_ms = now_ms;
+    if (phase != CONN_DOOMED)
+        list_add_before(&t->phases[phase], &c->link);
+}
+
+struct conn *
+conn_first(const struct conn_table *t, enum conn_phase phase)
+{
+    const struct list *head = &t->phases[phase];
+
+    return list_empty(head) ? NULL : container_of(head->next, struct conn, link);
+}
+
+static int64_t
+due_ms(const struct conn_table *t, const struct conn *c)
+{
+    return c->since_ms + t->limit_ms[c->phase];
+}
+
+struct conn *
+conn_overdue(const struct conn_table *t, int64_t now_ms)
+{
+    for (size_t i = 0; i < CONN_PHASES; i++) {
+        struct conn *c = conn_first(t, (enum conn_phase)i);
+
+        if (c != NULL && due_ms(t, c) <= now_ms)
+            return c;
+    }
+    return NULL;
+}
+
+int64_t
+conn_next_ms(const struct conn_table *t)
+{
+    int64_t next = INT64_MAX;
+
+    for (size_t i = 0; i < CONN_PHASES; i++) {
+        const struct conn *c = conn_first(t, (enum conn_phase)i);
+
+        if (c != NULL && due_ms(t, c) < next)
+            next = due_ms(t, c);
+    }
+    return next;
+}
+
+static size_t
+length(const struct list *head)
+{
+    size_t n = 0;
+
+    for (const struct list *at = head->next; at != head; at = at->next)
+        n++;
+    return n;
+}
+
+size_t
+conn_unfinished(const struct conn_table *t)
+{
+    return length(&t->phases[CONN_RECEIVING]) + length(&t->phases[CONN_ANSWERING]);
+}

@@ -1,0 +1,86 @@
+/*
+ * conn: one client connection as its worker sees it, and the time limits of its phases.
+ *
+ *     accepted --> WAITING --target--> RECEIVING --body whole--> ANSWERING
+ *                     ^                    |                         |
+ *                     |                    | too slow: 408           | answer sent
+ *                     |                    v                         |
+ *                     |                 DOOMED (socket shut down)    |
+ *                     +----------------------------------------------+
+ *
+ * libmicrohttpd closes connections on which nothing happens; the limits here are on the
+ * whole of a phase, so that one byte now and then does not hold a connection for ever. It
+ * does not tell when the first byte of a request arrives but when its target is known;
+ * therefore WAITING may last the idle time and the request time together.
+ *
+ *   Cost     every step O(1): within a phase connections stand in the order of their
+ *            deadlines, since the limit is the same for all
+ *   Threads  the acceptor makes a conn and gives it away; from then on its worker's
+ */
+#ifndef HTTP_CONN_H
+#define HTTP_CONN_H
+
+#include "claimd/base/mem.h"
+#include "claimd/ds/list.h"
+
+#include <netinet/in.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum conn_phase {
+    CONN_WAITING,   /* for the target of a request */
+    CONN_RECEIVING, /* its headers and body */
+    CONN_ANSWERING, /* the answer is on its way */
+    CONN_PHASES,
+    CONN_DOOMED = CONN_PHASES /* shut down; libmicrohttpd is about to notice */
+};
+
+/* Where a client is; Unix sockets have no name worth keeping. */
+union peer {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+struct exchange;
+
+struct conn {
+    struct list link; /* in a mailbox, then in the list of its phase */
+    int fd;           /* libmicrohttpd's once the worker has it */
+    enum conn_phase phase;
+    int64_t since_ms;          /* when the phase began; real time */
+    bool linger;               /* the client may still be sending when this is closed */
+    struct exchange *exchange; /* the request under way, borrowed; NULL: none */
+    union peer peer;
+    socklen_t peer_len;
+};
+
+struct conn_table {
+    struct list phases[CONN_PHASES];
+    int64_t limit_ms[CONN_PHASES];
+    size_t count; /* connections in any phase, doomed ones too */
+};
+
+void conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms);
+
+/* Adds a connection in phase WAITING. t borrows it until conn_table_remove(). */
+void conn_table_add(struct conn_table *t, struct conn *c, int64_t now_ms);
+void conn_table_remove(struct conn_table *t, struct conn *c);
+
+/* Begins a phase. A doomed connection stays doomed. */
+void
+conn_enter(struct conn_table *t, struct conn *c, enum conn_phase phase, int64_t now_ms);
+
+/* The first connection of a phase, NULL if there is none. */
+struct conn *conn_first(const struct conn_table *t, enum conn_phase phase);
+
+/* A connection whose phase lasts too long, NULL if there is none. */
+struct conn *conn_overdue(const struct conn_table *t, int64_t now_ms);
+
+/* When the next connection is overdue, INT64_MAX if never. */
+int64_t conn_next_ms(const struct conn_table *t);
+
+/* Connections with a request under way. O(n): for the end of a drain. */
+size_t conn_unfinished(const struct conn_table *t);
+
+#endif

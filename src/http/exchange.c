@@ -1,0 +1,120 @@
+#include "http/exchange.h"
+
+/* What is set aside at once for a body of known length: a client may promise and not
+ * send, so more memory comes only with more bytes. */
+enum { FIRST_RESERVE = 16384 };
+
+void
+exchange_pool_init(struct exchange_pool *pool, struct mem *mem)
+{
+    *pool = (struct exchange_pool){.mem = mem};
+}
+
+static void
+exchange_free(struct exchange_pool *pool, struct exchange *ex)
+{
+    buf_fini(&ex->body);
+    buf_fini(&ex->response.body);
+    arena_fini(&ex->arena);
+    mem_free(pool->mem, ex);
+}
+
+void
+exchange_pool_fini(struct exchange_pool *pool)
+{
+    while (pool->spare != NULL) {
+        struct exchange *ex = pool->spare;
+
+        pool->spare = ex->next;
+        exchange_free(pool, ex);
+    }
+    pool->spare_count = 0;
+}
+
+static struct exchange *
+exchange_take(struct exchange_pool *pool)
+{
+    struct exchange *ex = pool->spare;
+
+    if (ex != NULL) {
+        pool->spare = ex->next;
+        pool->spare_count--;
+        return ex;
+    }
+    ex = mem_calloc(pool->mem, 1, sizeof(*ex));
+    if (ex == NULL)
+        return NULL;
+    arena_init(&ex->arena, pool->mem);
+    buf_init(&ex->body, pool->mem);
+    buf_init(&ex->response.body, pool->mem);
+    return ex;
+}
+
+struct exchange *
+exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target)
+{
+    struct exchange *ex = exchange_take(pool);
+    struct bytes copy;
+
+    if (ex == NULL)
+        return NULL;
+    ex->raw_target = bytes_str(target);
+    copy = arena_copy(&ex->arena, ex->raw_target);
+    if (!bytes_present(copy)) {
+        exchange_free(pool, ex);
+        return NULL;
+    }
+    ex->conn = conn;
+    head_split_target(copy, &ex->request.path, &ex->request.query);
+    ex->request.arena = &ex->arena;
+    return ex;
+}
+
+void
+exchange_end(struct exchange_pool *pool, struct exchange *ex)
+{
+    struct arena arena = ex->arena;
+    struct buf body = ex->body, answer = ex->response.body;
+
+    arena_reset(&arena);
+    buf_reset(&body, EXCHANGE_KEEP);
+    buf_reset(&answer, EXCHANGE_KEEP);
+    *ex = (struct exchange){.arena = arena, .body = body, .response.body = answer};
+    if (pool->spare_count >= EXCHANGE_SPARE) {
+        exchange_free(pool, ex);
+        return;
+    }
+    ex->next = pool->spare;
+    pool->spare = ex;
+    pool->spare_count++;
+}
+
+void
+exchange_refuse_body(struct exchange *ex)
+{
+    ex->state = EXCHANGE_SWALLOW;
+    ex->request.body_too_large = true;
+    buf_reset(&ex->body, 0);
+}
+
+void
+exchange_take_body(struct exchange *ex, const char *data, size_t len, size_t limit)
+{
+    ex->received += len;
+    if (ex->state == EXCHANGE_SWALLOW)
+        return;
+    if (ex->received > limit) {
+        exchange_refuse_body(ex);
+        return;
+    }
+    if (ex->body.data == NULL && ex->head.content_length > len)
+        (void)buf_reserve(&ex->body, ex->head.content_length < FIRST_RESERVE
+                                         ? (size_t)ex->head.content_length
+                                         : FIRST_RESERVE); /* buf_add() notices */
+    buf_add(&ex->body, data, len);
+    if (ex->body.failed) {
+        ex->state = EXCHANGE_SWALLOW;
+        ex->no_memory = true;
+        buf_reset(&ex->body, 0);
+    }
+}

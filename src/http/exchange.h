@@ -1,0 +1,77 @@
+/*
+ * exchange: everything one request needs, from its target to its sent answer.
+ *
+ * Exchanges are taken from a worker's pool when a request's target is known and given
+ * back when libmicrohttpd has sent the answer (or given up), so an idle connection holds
+ * none. The answer's body stays in `response.body` until then: libmicrohttpd sends it
+ * from there, without a copy.
+ *
+ *   Memory   a pool keeps up to EXCHANGE_SPARE unused exchanges, each with at most
+ *            EXCHANGE_KEEP bytes for a body and as much for an answer
+ *   Threads  none: pool and exchanges belong to one worker
+ */
+#ifndef HTTP_EXCHANGE_H
+#define HTTP_EXCHANGE_H
+
+#include "claimd/api/api.h"
+#include "http/conn.h"
+#include "http/head.h"
+#include "http/request_id.h"
+
+enum { EXCHANGE_SPARE = 64, EXCHANGE_KEEP = 16384, EXCHANGE_METHOD_CAP = 16 };
+
+enum exchange_state {
+    EXCHANGE_HEAD,    /* the headers are not known yet */
+    EXCHANGE_BODY,    /* collecting */
+    EXCHANGE_SWALLOW, /* too large, or no memory: reading on without keeping */
+    EXCHANGE_ANSWERED
+};
+
+struct exchange {
+    struct exchange *next; /* in the pool */
+    struct conn *conn;     /* borrowed while in use */
+    enum exchange_state state;
+    struct head head;
+    struct arena arena;
+    struct request request;
+    struct response response;
+    struct buf body;                  /* of the request */
+    uint64_t received;                /* bytes of body seen, kept or not */
+    struct bytes raw_target;          /* in libmicrohttpd's memory, until it decodes */
+    char method[EXCHANGE_METHOD_CAP]; /* for the log; may be cut */
+    char id[REQUEST_ID_CAP];
+    int64_t started_ns; /* of clock_stopwatch_ns() */
+    int code;           /* of the answer; 0: none was given here */
+    size_t sent;        /* bytes of the answer's body */
+    bool no_memory;     /* answer 503 */
+};
+
+struct exchange_pool {
+    struct mem *mem; /* borrowed */
+    struct exchange *spare;
+    size_t spare_count;
+};
+
+void exchange_pool_init(struct exchange_pool *pool, struct mem *mem);
+void exchange_pool_fini(struct exchange_pool *pool);
+
+/*
+ * Takes an exchange and begins it with a target, which is copied: libmicrohttpd decodes
+ * in place. NULL without memory.
+ */
+struct exchange *
+exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target);
+
+/* Gives it back. */
+void exchange_end(struct exchange_pool *pool, struct exchange *ex);
+
+/*
+ * Keeps a piece of body, up to `limit` bytes in all; beyond that, or without memory,
+ * forgets what was kept and remembers why.
+ */
+void exchange_take_body(struct exchange *ex, const char *data, size_t len, size_t limit);
+
+/* The body is known to be longer than allowed. */
+void exchange_refuse_body(struct exchange *ex);
+
+#endif

@@ -1,0 +1,108 @@
+#include "http/farewell.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+void
+farewell_init(struct farewell *l, int epoll_fd)
+{
+    l->epoll_fd = epoll_fd;
+    l->count = 0;
+    for (size_t i = 0; i < FAREWELL_SLOTS; i++)
+        l->slots[i].fd = -1;
+}
+
+static void
+slot_close(struct farewell *l, struct farewell_slot *slot)
+{
+    (void)close(slot->fd); /* the only descriptor left: leaves the epoll set as well */
+    slot->fd = -1;
+    l->count--;
+}
+
+void
+farewell_fini(struct farewell *l)
+{
+    for (size_t i = 0; i < FAREWELL_SLOTS; i++)
+        if (l->slots[i].fd >= 0)
+            slot_close(l, &l->slots[i]);
+}
+
+/* A free slot; the one nearest to its end is freed when there is none. */
+static struct farewell_slot *
+slot_take(struct farewell *l)
+{
+    struct farewell_slot *first = &l->slots[0];
+
+    for (size_t i = 0; i < FAREWELL_SLOTS; i++) {
+        struct farewell_slot *slot = &l->slots[i];
+
+        if (slot->fd < 0)
+            return slot;
+        if (slot->until_ms < first->until_ms)
+            first = slot;
+    }
+    slot_close(l, first);
+    return first;
+}
+
+void
+farewell_add(struct farewell *l, int fd, int64_t now_ms)
+{
+    struct farewell_slot *slot = slot_take(l);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = slot};
+
+    (void)shutdown(fd, SHUT_WR); /* fails when the client is gone: noticed when reading */
+    if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        (void)close(fd);
+        return;
+    }
+    *slot = (struct farewell_slot){fd, now_ms + FAREWELL_MS, FAREWELL_BYTES};
+    l->count++;
+}
+
+bool
+farewell_owns(const struct farewell *l, const void *event_data)
+{
+    uintptr_t at = (uintptr_t)event_data; /* pointers into other objects do not compare */
+
+    return at >= (uintptr_t)l->slots && at < (uintptr_t)(l->slots + FAREWELL_SLOTS);
+}
+
+void
+farewell_read(struct farewell *l, void *event_data)
+{
+    struct farewell_slot *slot = event_data;
+    char waste[16384];
+    ssize_t n;
+
+    if (slot->fd < 0)
+        return; /* closed by an earlier event of the same round */
+    n = recv(slot->fd, waste, sizeof(waste), MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0 || (size_t)n >= slot->left)
+        slot_close(l, slot);
+    else
+        slot->left -= (size_t)n;
+}
+
+int64_t
+farewell_expire(struct farewell *l, int64_t now_ms)
+{
+    int64_t next = INT64_MAX;
+
+    if (l->count == 0)
+        return INT64_MAX;
+    for (size_t i = 0; i < FAREWELL_SLOTS; i++) {
+        struct farewell_slot *slot = &l->slots[i];
+
+        if (slot->fd >= 0 && slot->until_ms <= now_ms)
+            slot_close(l, slot);
+        else if (slot->fd >= 0 && slot->until_ms < next)
+            next = slot->until_ms;
+    }
+    return next;
+}

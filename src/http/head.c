@@ -1,0 +1,142 @@
+#include "http/head.h"
+
+static const struct bytes api_header_names[API_HEADER_COUNT] = {
+#define API_HEADER_NAME(name, text) BYTES_LIT(text),
+    API_HEADER_LIST(API_HEADER_NAME)
+#undef API_HEADER_NAME
+};
+
+static const struct bytes name_length = BYTES_LIT("Content-Length");
+static const struct bytes name_encoding = BYTES_LIT("Transfer-Encoding");
+static const struct bytes name_expect = BYTES_LIT("Expect");
+static const struct bytes value_chunked = BYTES_LIT("chunked");
+static const struct bytes value_continue = BYTES_LIT("100-continue");
+
+/* One pass over the headers. */
+struct pass {
+    struct request *req;
+    struct head *head;
+    const char *end; /* of the text before the header that comes next, without CR LF */
+    size_t lengths, encodings;
+    enum status st;
+};
+
+/*
+ * libmicrohttpd writes one or two NULs over a line's end, so the next text begins one or
+ * two bytes behind the last; otherwise something in between was cut off at a NUL of the
+ * client's, or moved because it was folded.
+ */
+static bool
+follows(const char *end, const char *next)
+{
+    return next == end + 1 || next == end + 2;
+}
+
+static void
+take_api_header(struct pass *p, enum api_header which, struct bytes value)
+{
+    struct bytes *slot = &p->req->headers[which];
+
+    if (bytes_present(*slot)) {
+        size_t len = slot->len + 1 + value.len;
+        char *joined = arena_alloc(p->req->arena, len);
+
+        if (joined == NULL) {
+            p->st = ST_NO_MEMORY;
+            return;
+        }
+        memcpy(joined, slot->data, slot->len);
+        joined[slot->len] = ',';
+        memcpy(joined + slot->len + 1, value.data, value.len);
+        value = bytes_of(joined, len);
+    }
+    *slot = value;
+}
+
+static void
+take_framing_header(struct pass *p, struct bytes name, struct bytes value)
+{
+    uint64_t length;
+
+    if (bytes_equal_nocase(name, name_length)) {
+        p->lengths++;
+        if (!bytes_to_u64(value, &length))
+            p->st = ST_BAD_VALUE;
+        else
+            p->head->content_length = length;
+    } else if (bytes_equal_nocase(name, name_encoding)) {
+        p->encodings++;
+        p->head->chunked = true;
+        if (!bytes_equal_nocase(value, value_chunked))
+            p->st = ST_BAD_VALUE;
+    } else if (bytes_equal_nocase(name, name_expect)) {
+        p->head->expects_continue = bytes_equal_nocase(value, value_continue);
+    }
+}
+
+static enum MHD_Result
+take_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
+            const char *text, size_t text_len)
+{
+    struct pass *p = ctx;
+    struct bytes name = bytes_of(key, key_len);
+    struct bytes value = bytes_trim(bytes_of(text, text_len));
+
+    (void)kind; /* only headers were asked for */
+    if (!follows(p->end, key) || key_len == 0 || key[key_len - 1] == ' ' ||
+        key[key_len - 1] == '\t')
+        p->st = ST_BAD_VALUE;
+    p->end = text + text_len;
+    for (size_t i = 0; i < API_HEADER_COUNT; i++)
+        if (bytes_equal_nocase(name, api_header_names[i])) {
+            take_api_header(p, (enum api_header)i, value);
+            return p->st == ST_OK ? MHD_YES : MHD_NO;
+        }
+    take_framing_header(p, name, value);
+    return p->st == ST_OK ? MHD_YES : MHD_NO;
+}
+
+enum status
+head_read(struct MHD_Connection *mhd, struct bytes target, const char *method,
+          const char *version, struct request *req, struct head *out)
+{
+    struct pass p = {.req = req, .head = out, .end = version + strlen(version)};
+    const char *head_end;
+
+    *out = (struct head){0};
+    if (!follows(method + strlen(method), target.data) ||
+        version != target.data + target.len + 1)
+        return ST_BAD_VALUE;
+    (void)MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, take_header, &p);
+    if (p.st != ST_OK)
+        return p.st;
+    head_end =
+        method + MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+                     ->header_size;
+    if (head_end - p.end < 2 || head_end - p.end > 4)
+        return ST_BAD_VALUE;
+    if (p.lengths > 1 || p.encodings > 1 || (p.lengths > 0 && p.encodings > 0))
+        return ST_BAD_VALUE;
+    return ST_OK;
+}
+
+void
+head_split_target(struct bytes target, struct bytes *path, struct bytes *query)
+{
+    struct bytes rest = target;
+
+    *path = bytes_cut(&rest, '?');
+    *query = rest;
+    if (path->len > 0 && path->data[0] != '/') {
+        const char *scheme = memmem(path->data, path->len, "://", 3);
+        size_t skip;
+
+        if (scheme == NULL)
+            return;
+        skip = (size_t)(scheme - path->data) + 3;
+        while (skip < path->len && path->data[skip] != '/')
+            skip++;
+        *path = skip == path->len ? bytes_str("/")
+                                  : bytes_of(path->data + skip, path->len - skip);
+    }
+}

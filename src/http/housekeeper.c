@@ -1,0 +1,39 @@
+#include "http/housekeeper.h"
+
+/*
+ * A store of many shards has many deadlines to look at, and under load a worker is about
+ * to sleep 10 000 times a second: it asks at most every ASK_MS. A worker that goes idle
+ * therefore wakes up once more, that much later, to ask; then it sleeps.
+ */
+enum { ASK_MS = 2 };
+
+int64_t
+housekeeping_step(struct housekeeping *h, int64_t real_ms)
+{
+    struct housekeeper *shared = h->shared;
+    int64_t now_ms, next_ms;
+
+    if (h->asked_ms != INT64_MIN && real_ms - h->asked_ms < ASK_MS)
+        return ASK_MS;
+    h->asked_ms = real_ms;
+    now_ms = clock_now_ms(shared->clock);
+    next_ms = store_next_ms(shared->store);
+    if (next_ms <= now_ms) {
+        if (atomic_exchange_explicit(&shared->busy, true, memory_order_acquire))
+            return -1; /* whoever is at it goes on until nothing is due */
+        store_housekeep(shared->store, now_ms, &next_ms);
+        atomic_store_explicit(&shared->busy, false, memory_order_release);
+        housekeeping_hurry(h);
+    }
+    if (next_ms <= now_ms)
+        return 0;
+    if (next_ms == INT64_MAX || shared->clock->manual)
+        return -1;
+    return next_ms - now_ms;
+}
+
+void
+housekeeping_hurry(struct housekeeping *h)
+{
+    h->asked_ms = INT64_MIN;
+}

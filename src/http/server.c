@@ -1,0 +1,226 @@
+#include "claimd/http/server.h"
+
+#include "claimd/base/entropy.h"
+#include "http/acceptor.h"
+#include "http/listener.h"
+#include "http/worker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+struct server {
+    struct server_config config;
+    struct listener listener;
+    struct acceptor acceptor;
+    struct worker_shared shared;
+    size_t worker_count; /* initialised ones */
+    struct worker workers[];
+};
+
+/* Descriptors a server needs besides those of connections: a few for itself and for each
+ * worker, and the lingering sockets. */
+static size_t
+own_descriptors(size_t workers)
+{
+    return 32 + FAREWELL_SLOTS + workers * (8 + FAREWELL_SLOTS);
+}
+
+/*
+ * Raises the limit of open files to what max_connections needs, and lowers
+ * max_connections to what the limit allows.
+ */
+static void
+fit_connections(struct server_config *config)
+{
+    size_t own = own_descriptors(config->workers);
+    size_t need = config->max_connections + own;
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
+        return;
+    files.rlim_cur = files.rlim_max < need ? files.rlim_max : (rlim_t)need;
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
+        return; /* when it could not be raised, accept4() tells in time */
+    config->max_connections = files.rlim_cur > own + 1 ? files.rlim_cur - own : 1;
+    log_event(config->log, LOG_WARN, "max_connections_lowered",
+              LOG_I("max_connections", config->max_connections),
+              LOG_I("open_files", files.rlim_cur));
+}
+
+static enum status
+start_workers(struct server *s, const char *tag)
+{
+    for (size_t i = 0; i < s->config.workers; i++) {
+        enum status st = worker_init(&s->workers[i], &s->shared, tag, (unsigned)i);
+
+        if (st != ST_OK)
+            return st;
+        s->worker_count++;
+    }
+    for (size_t i = 0; i < s->worker_count; i++) {
+        enum status st = worker_start(&s->workers[i]);
+
+        if (st != ST_OK)
+            return st;
+    }
+    return ST_OK;
+}
+
+static void
+wake_all(struct server *s)
+{
+    for (size_t i = 0; i < s->worker_count; i++)
+        mailbox_wake(&s->workers[i].mailbox);
+}
+
+/* Ends the workers at once; returns the requests cut off. */
+static size_t
+end_workers(struct server *s)
+{
+    size_t cut = 0;
+
+    atomic_store(&s->shared.draining, true);
+    atomic_store(&s->shared.cut, true);
+    wake_all(s);
+    for (size_t i = 0; i < s->worker_count; i++) {
+        worker_join(&s->workers[i]);
+        cut += s->workers[i].cut_off;
+    }
+    return cut;
+}
+
+enum status
+server_open(const struct server_config *config, struct server **out, char *error,
+            size_t error_cap)
+{
+    struct server *s =
+        mem_calloc(config->mem, 1, sizeof(*s) + config->workers * sizeof(struct worker));
+    char tag[37];
+    enum status st;
+
+    assert(config->workers > 0 && config->workers < 255);
+    if (s == NULL) {
+        (void)snprintf(error, error_cap, "%s", status_text(ST_NO_MEMORY));
+        return ST_NO_MEMORY;
+    }
+    s->config = *config;
+    s->listener.fd = s->shared.done_fd = -1;
+    fit_connections(&s->config);
+    s->shared.config = &s->config;
+    s->shared.body_limit = api_body_limit(config->api);
+    s->shared.housekeeper =
+        (struct housekeeper){.store = config->store, .clock = config->clock};
+    clock_init_system(&s->shared.real);
+    uid_text(tag);
+    s->acceptor = (struct acceptor){.shared = &s->shared,
+                                    .listener = &s->listener,
+                                    .workers = s->workers,
+                                    .worker_count = config->workers,
+                                    .max_connections = s->config.max_connections,
+                                    .epoll_fd = -1,
+                                    .stop_fd = -1,
+                                    .reserve_fd = -1};
+    st = listener_open(&s->listener, config->listen, error, error_cap);
+    if (st != ST_OK)
+        goto fail;
+    s->shared.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    st = s->shared.done_fd < 0 ? ST_IO : acceptor_init(&s->acceptor, tag);
+    if (st == ST_OK)
+        st = start_workers(s, tag);
+    if (st == ST_OK) {
+        *out = s;
+        return ST_OK;
+    }
+    (void)snprintf(error, error_cap, "cannot start: %s", status_text(st));
+
+fail:
+    server_free(s);
+    return st;
+}
+
+const char *
+server_address(const struct server *s)
+{
+    return s->listener.text;
+}
+
+void
+server_run(struct server *s)
+{
+    acceptor_run(&s->acceptor);
+}
+
+void
+server_stop(struct server *s)
+{
+    acceptor_stop(&s->acceptor);
+}
+
+void
+server_wake(struct server *s)
+{
+    wake_all(s);
+}
+
+/* How many workers have ended since the last call. */
+static size_t
+ended(const struct server *s)
+{
+    eventfd_t count = 0;
+
+    return eventfd_read(s->shared.done_fd, &count) == 0 ? (size_t)count : 0;
+}
+
+/* Waits until all workers have ended, the time is up, or server_stop() is called. */
+static void
+await_workers(struct server *s, int64_t drain_ms)
+{
+    struct pollfd fds[] = {{.fd = s->shared.done_fd, .events = POLLIN},
+                           {.fd = s->acceptor.stop_fd, .events = POLLIN}};
+    int64_t end_ms = clock_now_ms(&s->shared.real) + drain_ms;
+    size_t left = s->worker_count;
+
+    while (left > 0) {
+        int64_t wait_ms = end_ms - clock_now_ms(&s->shared.real);
+
+        if (wait_ms <= 0 || (poll(fds, 2, (int)wait_ms) < 0 && errno != EINTR))
+            return;
+        if (fds[1].revents != 0)
+            return;
+        left -= ended(s);
+    }
+}
+
+size_t
+server_drain(struct server *s, int64_t drain_ms)
+{
+    eventfd_t calls;
+
+    /* One call of server_stop() ended server_run() and is used up; another ends this. */
+    (void)eventfd_read(s->acceptor.stop_fd, &calls);
+    listener_close(&s->listener);
+    atomic_store(&s->shared.draining, true);
+    wake_all(s);
+    await_workers(s, drain_ms);
+    return end_workers(s);
+}
+
+void
+server_free(struct server *s)
+{
+    if (s == NULL)
+        return;
+    (void)end_workers(s);
+    for (size_t i = 0; i < s->worker_count; i++)
+        worker_fini(&s->workers[i]);
+    acceptor_fini(&s->acceptor);
+    listener_close(&s->listener);
+    if (s->shared.done_fd >= 0)
+        (void)close(s->shared.done_fd);
+    mem_free(s->config.mem, s);
+}

@@ -1,0 +1,260 @@
+#include "http/worker.h"
+
+#include "http/front.h"
+#include "http/refusal.h"
+#include "http/reply.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* How often libmicrohttpd is run in a row while it says that work is left. */
+enum { RUNS_IN_A_ROW = 16, EVENTS = 32 };
+
+/*
+ * A connection's memory holds the request's head, libmicrohttpd's records of the headers
+ * and the answer's head; this much is set aside for the latter two.
+ */
+enum { HEAD_SLACK = 2048 };
+
+/* libmicrohttpd's own remarks are about what clients do: for debugging only. */
+static void __attribute__((format(printf, 2, 0)))
+log_mhd(void *cls, const char *format, va_list args)
+{
+    struct worker *w = cls;
+    const struct log *log = w->shared->config->log;
+    char text[256];
+
+    if (!log_wants(log, LOG_DEBUG))
+        return;
+    (void)vsnprintf(text, sizeof(text), format, args);
+    log_event(log, LOG_DEBUG, "libmicrohttpd",
+              LOG_B("text", bytes_trim(bytes_str(text))));
+}
+
+static struct MHD_Daemon *
+start_mhd(struct worker *w)
+{
+    const struct server_config *config = w->shared->config;
+
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        front_request, w, MHD_OPTION_EXTERNAL_LOGGER, log_mhd, w,
+        MHD_OPTION_URI_LOG_CALLBACK, front_target, w, MHD_OPTION_NOTIFY_COMPLETED,
+        front_completed, w, MHD_OPTION_NOTIFY_CONNECTION, front_connection, w,
+        MHD_OPTION_UNESCAPE_CALLBACK, front_keep_escapes, w,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, config->max_header_bytes + HEAD_SLACK,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->max_connections + 1,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_seconds, MHD_OPTION_END);
+}
+
+static enum status
+watch(struct worker *w, int fd, void *data)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = data};
+
+    return epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? ST_OK : ST_IO;
+}
+
+enum status
+worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
+            unsigned index)
+{
+    const struct server_config *config = shared->config;
+    enum status st;
+
+    *w = (struct worker){.shared = shared, .epoll_fd = -1, .mailbox.event_fd = -1};
+    atomic_init(&w->load, 0);
+    conn_table_init(&w->conns, config->idle_seconds * 1000,
+                    config->request_seconds * 1000);
+    exchange_pool_init(&w->exchanges, config->mem);
+    request_ids_init(&w->ids, tag, index);
+    w->housekeeping.shared = &shared->housekeeper;
+    housekeeping_hurry(&w->housekeeping);
+    st = mailbox_init(&w->mailbox);
+    w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    farewell_init(&w->farewell, w->epoll_fd);
+    if (st != ST_OK || w->epoll_fd < 0)
+        goto fail_io;
+    w->no_memory = reply_prepared(REFUSAL_NO_MEMORY);
+    w->mhd = start_mhd(w);
+    if (w->no_memory == NULL || w->mhd == NULL) {
+        worker_fini(w);
+        return ST_NO_MEMORY;
+    }
+    if (watch(w, MHD_get_daemon_info(w->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+              w->mhd) == ST_OK &&
+        watch(w, w->mailbox.event_fd, &w->mailbox) == ST_OK)
+        return ST_OK;
+
+fail_io:
+    worker_fini(w);
+    return ST_IO;
+}
+
+void
+worker_fini(struct worker *w)
+{
+    if (w->mhd != NULL)
+        MHD_stop_daemon(w->mhd);
+    if (w->no_memory != NULL)
+        MHD_destroy_response(w->no_memory);
+    farewell_fini(&w->farewell);
+    exchange_pool_fini(&w->exchanges);
+    mailbox_fini(&w->mailbox);
+    if (w->epoll_fd >= 0)
+        (void)close(w->epoll_fd);
+    w->mhd = NULL;
+}
+
+/* ------------------------------------------------------------------ the loop */
+
+/* Gives what the acceptor sent to libmicrohttpd. */
+static void
+adopt_connections(struct worker *w)
+{
+    struct list arrived;
+    struct list *link;
+
+    list_init(&arrived);
+    mailbox_take(&w->mailbox, &arrived);
+    while ((link = list_pop(&arrived)) != NULL) {
+        struct conn *c = container_of(link, struct conn, link);
+
+        w->adopting = c;
+        if (MHD_add_connection(w->mhd, c->fd, &c->peer.any, c->peer_len) == MHD_YES ||
+            w->adopting == NULL)
+            continue;
+        /* Out of memory before front_connection() heard of it; the socket is closed. */
+        w->adopting = NULL;
+        mem_free(w->shared->config->mem, c);
+        atomic_fetch_sub_explicit(&w->load, 1, memory_order_relaxed);
+    }
+}
+
+/* Lets libmicrohttpd work. Returns for how long it can sleep, -1: for ever. */
+static int64_t
+run_mhd(struct worker *w)
+{
+    MHD_UNSIGNED_LONG_LONG left = 0;
+
+    for (int i = 0; i < RUNS_IN_A_ROW && left == 0; i++) {
+        (void)MHD_run(w->mhd); /* fails only after a shutdown */
+        if (MHD_get_timeout(w->mhd, &left) == MHD_NO)
+            return -1;
+    }
+    return left > INT_MAX ? INT_MAX : (int64_t)left;
+}
+
+/* Ends what lasts too long, and when draining what waits for nothing. */
+static void
+end_phases(struct worker *w)
+{
+    struct conn *c;
+
+    while ((c = conn_overdue(&w->conns, w->now_ms)) != NULL)
+        front_time_out(w, c);
+    if (atomic_load(&w->shared->draining))
+        while ((c = conn_first(&w->conns, CONN_WAITING)) != NULL)
+            front_time_out(w, c);
+}
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/* The milliseconds from now to a deadline, -1 for none. */
+static int64_t
+until(const struct worker *w, int64_t deadline_ms)
+{
+    if (deadline_ms == INT64_MAX)
+        return -1;
+    return deadline_ms <= w->now_ms ? 0 : deadline_ms - w->now_ms;
+}
+
+/* All of a round except waiting. Returns for how long there is nothing to do. */
+static int64_t
+work(struct worker *w)
+{
+    int64_t sleep_ms = run_mhd(w);
+
+    end_phases(w);
+    sleep_ms = sooner(sleep_ms, until(w, conn_next_ms(&w->conns)));
+    sleep_ms = sooner(sleep_ms, until(w, farewell_expire(&w->farewell, w->now_ms)));
+    return sooner(sleep_ms, housekeeping_step(&w->housekeeping, w->now_ms));
+}
+
+static void
+handle_event(struct worker *w, void *data)
+{
+    if (data == &w->mailbox) {
+        adopt_connections(w);
+        housekeeping_hurry(&w->housekeeping); /* somebody may have moved the clock */
+    } else if (farewell_owns(&w->farewell, data)) {
+        farewell_read(&w->farewell, data);
+    }
+}
+
+static void
+loop(struct worker *w)
+{
+    struct epoll_event events[EVENTS];
+    int64_t sleep_ms = 0;
+
+    while (!atomic_load(&w->shared->cut)) {
+        int n;
+
+        if (atomic_load(&w->shared->draining) && w->conns.count == 0)
+            break;
+        n = epoll_wait(w->epoll_fd, events, EVENTS,
+                       sleep_ms > INT_MAX ? INT_MAX : (int)sleep_ms);
+        w->now_ms = clock_now_ms(&w->shared->real);
+        for (int i = 0; i < n; i++)
+            handle_event(w, events[i].data.ptr);
+        sleep_ms = work(w);
+    }
+}
+
+static void *
+thread_main(void *arg)
+{
+    struct worker *w = arg;
+
+    w->now_ms = clock_now_ms(&w->shared->real);
+    loop(w);
+    adopt_connections(w); /* what came in the last moment is closed with the rest */
+    w->cut_off = conn_unfinished(&w->conns);
+    MHD_stop_daemon(w->mhd);
+    w->mhd = NULL;
+    (void)eventfd_write(w->shared->done_fd, 1); /* fails only when the counter is full */
+    return NULL;
+}
+
+enum status
+worker_start(struct worker *w)
+{
+    sigset_t all, before;
+    int failed;
+
+    /* Signals are for the threads of main. */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+    failed = pthread_create(&w->thread, NULL, thread_main, w);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    w->started = failed == 0;
+    return failed == 0 ? ST_OK : ST_UNAVAILABLE;
+}
+
+void
+worker_join(struct worker *w)
+{
+    if (w->started)
+        (void)pthread_join(w->thread, NULL); /* fails only when misused */
+    w->started = false;
+}

@@ -1,0 +1,70 @@
+/*
+ * worker: a thread with an event loop around one libmicrohttpd daemon.
+ *
+ *     epoll set of ours
+ *       +- libmicrohttpd's epoll descriptor      -> MHD_run()
+ *       +- mailbox: new connections, wake-ups    -> MHD_add_connection()
+ *       +- lingering sockets                     -> read and forget
+ *     time-out: the least of libmicrohttpd's, our phases' and the store's
+ *
+ * The daemon runs in external mode, without thread and listener of its own. Its epoll
+ * set is edge-triggered and MHD_run() takes 128 events at a time without waiting, so a
+ * full batch cannot stall; what is left over shows as a time-out of zero.
+ */
+#ifndef HTTP_WORKER_H
+#define HTTP_WORKER_H
+
+#include "claimd/http/server.h"
+#include "http/exchange.h"
+#include "http/farewell.h"
+#include "http/housekeeper.h"
+#include "http/mailbox.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+
+/* What all workers of a server share; written before they start, or atomic. */
+struct worker_shared {
+    const struct server_config *config; /* borrowed */
+    struct housekeeper housekeeper;
+    struct clock real; /* for time-outs of connections, whatever clock the store has */
+    size_t body_limit;
+    _Atomic bool draining; /* finish what is in flight, then end */
+    _Atomic bool cut;      /* end now */
+    int done_fd;           /* borrowed; an event for each worker that has ended */
+};
+
+struct worker {
+    struct worker_shared *shared; /* borrowed */
+    pthread_t thread;
+    bool started;
+    int epoll_fd;
+    struct MHD_Daemon *mhd;
+    struct MHD_Response *no_memory; /* prepared answer */
+    struct mailbox mailbox;
+    _Atomic size_t
+        load; /* connections posted and not closed; acceptor adds, worker takes */
+    struct conn *adopting; /* while libmicrohttpd adds this connection */
+    struct conn_table conns;
+    struct exchange_pool exchanges;
+    struct request_ids ids;
+    struct farewell farewell;
+    struct housekeeping housekeeping;
+    int64_t now_ms; /* real time when the loop woke up */
+    size_t cut_off; /* requests not finished at the end; defined after worker_join() */
+};
+
+/* Makes everything a worker needs, without a thread. ST_NO_MEMORY, ST_IO. */
+enum status worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
+                        unsigned index);
+
+/* Starts the thread. ST_UNAVAILABLE. */
+enum status worker_start(struct worker *w);
+
+/* Waits for the thread's end, which shared->draining or cut bring about. */
+void worker_join(struct worker *w);
+
+/* Frees a worker whose thread has ended or was never started. */
+void worker_fini(struct worker *w);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * config: everything an operator can set, as plain values.
+ *
+ * Filled from the options table (option.h) in this order, later ones winning: defaults,
+ * the file, the environment, the command line.
+ */
+#ifndef MAIN_CONFIG_H
+#define MAIN_CONFIG_H
+
+#include "claimd/api/limits.h"
+#include "claimd/base/status.h"
+
+#include <stdio.h>
+
+#define CONFIG_TEXT_CAP  256
+#define CONFIG_ERROR_CAP 512
+
+enum config_source {
+    CONFIG_DEFAULT,
+    CONFIG_FILE,
+    CONFIG_ENVIRONMENT,
+    CONFIG_COMMAND_LINE
+};
+
+/* Where a value was set. */
+struct config_origin {
+    enum config_source source;
+    int line; /* of the file, else 0 */
+};
+
+/* What the command line asks for. */
+enum config_action {
+    ACTION_SERVE,
+    ACTION_HELP,
+    ACTION_VERSION,
+    ACTION_PRINT_CONFIG,
+    ACTION_CHECK_CONFIG
+};
+
+enum { CONFIG_OPTIONS_MAX = 64 };
+
+struct config {
+    struct api_limits limits;
+    char listen[CONFIG_TEXT_CAP];
+    int64_t workers; /* 0: one a core, at most 16 */
+    int64_t shards;
+    int64_t max_memory; /* bytes; 0: no budget */
+    int64_t max_connections;
+    int64_t max_header_size; /* bytes */
+    int64_t idle_seconds, request_seconds, drain_seconds;
+    int log_level;  /* enum log_level */
+    int log_format; /* enum log_format */
+    bool access_log;
+    int64_t ready_fd;           /* -1: none */
+    char file[CONFIG_TEXT_CAP]; /* the file that was read, empty if none */
+    struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
+};
+
+/*
+ * Fills *out from the command line and the environment and the file they name, and tells
+ * what is asked for. ST_BAD_VALUE with a text for people in error[CONFIG_ERROR_CAP],
+ * which names the option, variable or file and line. Help and version win over errors
+ * that come behind them.
+ */
+enum status
+config_load(int argc, char *const *argv, char *const *envp, struct config *out,
+            enum config_action *action, char error[CONFIG_ERROR_CAP]);
+
+/* Prints all values as a file that config_load() would read. */
+void config_print(const struct config *config, FILE *to);
+
+/* Prints how to use the program. */
+void config_print_help(FILE *to);
+
+#endif

@@ -1,0 +1,179 @@
+#include "main/daemon.h"
+
+#include "claimd/api/api.h"
+#include "claimd/base/mem.h"
+#include "claimd/engine/engine.h"
+#include "claimd/http/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct daemon {
+    const struct clock *clock; /* borrowed */
+    struct log log;
+    struct mem *mem;
+    struct store *store;
+    struct api *api;
+    struct server *server;
+    int64_t drain_ms;
+    int ready_fd; /* -1: none */
+};
+
+enum { WORKERS_AT_MOST = 16 };
+
+static size_t
+count_workers(int64_t wanted)
+{
+    long cores = wanted > 0 ? wanted : sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (wanted <= 0 && cores > WORKERS_AT_MOST)
+        cores = WORKERS_AT_MOST;
+    return cores < 1 ? 1 : (size_t)cores;
+}
+
+static enum status
+open_store(struct daemon *d, const struct config *config)
+{
+    const struct engine_config engine = {
+        .mem = d->mem,
+        .shards = (size_t)config->shards,
+        .now_ms = clock_now_ms(d->clock),
+        .message_ttl_s = config->limits.default_message_ttl,
+        .message_delay_s = config->limits.default_message_delay,
+        .max_message_ttl_s = config->limits.max_message_ttl,
+    };
+
+    return engine_open(&engine, &d->store);
+}
+
+static enum status
+open_api(struct daemon *d, const struct config *config)
+{
+    const struct api_config api = {
+        .limits = config->limits, .store = d->store, .mem = d->mem};
+
+    return api_new(&api, &d->api);
+}
+
+static enum status
+open_server(struct daemon *d, const struct config *config, char error[CONFIG_ERROR_CAP])
+{
+    const struct server_config server = {
+        .api = d->api,
+        .store = d->store,
+        .mem = d->mem,
+        .clock = d->clock,
+        .log = &d->log,
+        .listen = config->listen,
+        .workers = count_workers(config->workers),
+        .max_connections = (size_t)config->max_connections,
+        .max_header_bytes = (size_t)config->max_header_size,
+        .idle_seconds = config->idle_seconds,
+        .request_seconds = config->request_seconds,
+        .access_log = config->access_log,
+    };
+
+    return server_open(&server, &d->server, error, CONFIG_ERROR_CAP);
+}
+
+enum status
+daemon_open(const struct config *config, const struct clock *clock, struct daemon **out,
+            char error[CONFIG_ERROR_CAP])
+{
+    struct daemon *d = calloc(1, sizeof(*d));
+    enum status st = ST_NO_MEMORY;
+
+    error[0] = '\0';
+    if (d == NULL)
+        goto fail;
+    d->clock = clock;
+    d->log = (struct log){.fd = STDERR_FILENO,
+                          .level = (enum log_level)config->log_level,
+                          .format = (enum log_format)config->log_format,
+                          .clock = clock};
+    d->drain_ms = config->drain_seconds * 1000;
+    d->ready_fd = (int)config->ready_fd;
+    d->mem = mem_new((size_t)config->max_memory);
+    if (d->mem == NULL)
+        goto fail;
+    st = open_store(d, config);
+    if (st == ST_OK)
+        st = open_api(d, config);
+    if (st == ST_OK)
+        st = open_server(d, config, error);
+    if (st != ST_OK)
+        goto fail;
+    log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
+              LOG_S("address", server_address(d->server)),
+              LOG_I("workers", count_workers(config->workers)));
+    *out = d;
+    return ST_OK;
+
+fail:
+    if (error[0] == '\0')
+        (void)snprintf(error, CONFIG_ERROR_CAP, "cannot start: %s", status_text(st));
+    daemon_close(d);
+    return st;
+}
+
+void
+daemon_announce(const struct daemon *d)
+{
+    const char *address = server_address(d->server);
+    const char *scheme = strncmp(address, "unix:", 5) == 0 ? "" : "http://";
+    char line[CONFIG_ERROR_CAP];
+
+    (void)snprintf(line, sizeof(line), "claimd listening on %s%s\n", scheme, address);
+    /* Nobody reads? Then nobody waits for it either: serving goes on. */
+    (void)fputs(line, stdout);
+    (void)fflush(stdout);
+    if (d->ready_fd < 0)
+        return;
+    if (write(d->ready_fd, line, strlen(line)) < 0)
+        log_event(&d->log, LOG_WARN, "ready_fd_failed", LOG_I("fd", d->ready_fd));
+    if (d->ready_fd > STDERR_FILENO)
+        (void)close(d->ready_fd);
+}
+
+size_t
+daemon_serve(struct daemon *d)
+{
+    size_t cut;
+
+    server_run(d->server);
+    log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", d->drain_ms));
+    cut = server_drain(d->server, d->drain_ms);
+    log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",
+              LOG_I("requests_cut_off", cut));
+    return cut;
+}
+
+void
+daemon_stop(struct daemon *d)
+{
+    server_stop(d->server);
+}
+
+void
+daemon_clock_moved(struct daemon *d)
+{
+    int64_t next_ms;
+
+    do
+        store_housekeep(d->store, clock_now_ms(d->clock), &next_ms);
+    while (next_ms <= clock_now_ms(d->clock));
+    server_wake(d->server);
+}
+
+void
+daemon_close(struct daemon *d)
+{
+    if (d == NULL)
+        return;
+    server_free(d->server);
+    api_free(d->api);
+    store_close(d->store);
+    mem_destroy(d->mem);
+    free(d);
+}

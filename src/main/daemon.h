@@ -1,0 +1,47 @@
+/*
+ * daemon: the parts of claimd, wired together and taken apart again.
+ *
+ *     mem -> engine -> api -> server
+ *
+ * Built in this order, freed in reverse. It knows no signals and no command line, so a
+ * test can run one, or ten, with a clock of its own.
+ */
+#ifndef MAIN_DAEMON_H
+#define MAIN_DAEMON_H
+
+#include "claimd/base/clock.h"
+#include "claimd/base/log.h"
+#include "claimd/base/status.h"
+#include "main/config.h"
+
+struct store;
+struct daemon; /* opaque */
+
+/*
+ * Builds everything and listens, without accepting yet. clock is borrowed for the
+ * daemon's life, config for the call. On failure a text for people in error.
+ */
+enum status daemon_open(const struct config *config, const struct clock *clock,
+                        struct daemon **out, char error[CONFIG_ERROR_CAP]);
+
+/*
+ * Tells that it is ready: writes "claimd listening on http://127.0.0.1:40123" (or
+ * "unix:/path") as a line to standard output and, if there is one, to ready_fd, which is
+ * closed.
+ */
+void daemon_announce(const struct daemon *d);
+
+/* Serves until daemon_stop(), then drains. Returns how many requests were cut off. */
+size_t daemon_serve(struct daemon *d);
+
+/* Ends daemon_serve(); called once more it ends the drain. Async-signal-safe. */
+void daemon_stop(struct daemon *d);
+
+/* Housekeeping up to the present, and a wake-up for everybody who waits for a time. For
+ * whoever has moved a manual clock. */
+void daemon_clock_moved(struct daemon *d);
+
+/* Frees a daemon that does not serve. */
+void daemon_close(struct daemon *d);
+
+#endif

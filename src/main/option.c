@@ -1,0 +1,214 @@
+#include "main/option.h"
+
+#include <stdarg.h>
+
+static void *
+field(const struct option *option, struct config *config)
+{
+    return (char *)config + option->offset;
+}
+
+static const void *
+field_const(const struct option *option, const struct config *config)
+{
+    return (const char *)config + option->offset;
+}
+
+static enum status __attribute__((format(printf, 2, 3)))
+bad(char why[CONFIG_ERROR_CAP], const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(why, CONFIG_ERROR_CAP, format, args);
+    va_end(args);
+    return ST_BAD_VALUE;
+}
+
+const struct option *
+option_find(struct bytes name)
+{
+    for (size_t i = 0; i < option_count; i++)
+        if (bytes_equal_str(name, options[i].name))
+            return &options[i];
+    return NULL;
+}
+
+/* How many bits a size's suffix stands for, which is cut off; 0 without one. */
+static unsigned
+cut_suffix(struct bytes *value)
+{
+    static const char suffixes[] = "KkMmGgTt";
+    const char *at;
+
+    if (value->len < 2)
+        return 0;
+    at = memchr(suffixes, value->data[value->len - 1], sizeof(suffixes) - 1);
+    if (at == NULL)
+        return 0;
+    value->len--;
+    return 10 * (unsigned)((at - suffixes) / 2 + 1);
+}
+
+static enum status
+set_number(const struct option *option, int64_t *out, struct bytes value,
+           char why[CONFIG_ERROR_CAP])
+{
+    unsigned shift = option->kind == OPTION_SIZE ? cut_suffix(&value) : 0;
+    int64_t number;
+
+    if (!bytes_to_i64(value, &number))
+        return bad(why, option->kind == OPTION_SIZE
+                            ? "must be a number of bytes, such as 262144 or 256K"
+                            : "must be a whole number");
+    if (number < option->min || number > option->max >> shift ||
+        number << shift < option->min)
+        return option->max == INT64_MAX
+                   ? bad(why, "must be at least %lld", (long long)option->min)
+                   : bad(why, "must be %lld to %lld", (long long)option->min,
+                         (long long)option->max);
+    *out = number << shift;
+    return ST_OK;
+}
+
+/* The place of a word in "a|b|c", -1 if it is none of them. */
+static int
+word_index(struct bytes words, struct bytes value)
+{
+    for (int i = 0; bytes_present(words); i++)
+        if (bytes_equal_nocase(bytes_cut(&words, '|'), value))
+            return i;
+    return -1;
+}
+
+static struct bytes
+word_at(const char *text, int index)
+{
+    struct bytes words = bytes_str(text), word = bytes_cut(&words, '|');
+
+    while (index-- > 0)
+        word = bytes_cut(&words, '|');
+    return word;
+}
+
+static enum status
+set_word(const struct option *option, int *out, struct bytes value,
+         char why[CONFIG_ERROR_CAP])
+{
+    static const char *const usual[] = {"false|true", "no|yes", "off|on", "0|1"};
+    int index = word_index(bytes_str(option->words), value);
+
+    if (option->kind == OPTION_FLAG && strcmp(option->words, usual[0]) == 0)
+        for (size_t i = 1; index < 0 && i < sizeof(usual) / sizeof(usual[0]); i++)
+            index = word_index(bytes_str(usual[i]), value);
+    if (index < 0)
+        return bad(why, "must be one of %s", option->words);
+    *out = index;
+    return ST_OK;
+}
+
+static enum status
+set_text(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
+{
+    if (value.len == 0)
+        return bad(why, "must not be empty");
+    if (value.len >= CONFIG_TEXT_CAP)
+        return bad(why, "must have less than %d characters", CONFIG_TEXT_CAP);
+    memcpy(out, value.data, value.len);
+    out[value.len] = '\0';
+    return ST_OK;
+}
+
+enum status
+option_set(const struct option *option, struct config *config, struct bytes value,
+           char why[CONFIG_ERROR_CAP])
+{
+    enum status st = ST_OK;
+    int index;
+
+    switch (option->kind) {
+    case OPTION_NUMBER:
+    case OPTION_SIZE:
+        return set_number(option, field(option, config), value, why);
+    case OPTION_FLAG:
+        st = set_word(option, &index, value, why);
+        if (st == ST_OK)
+            *(bool *)field(option, config) = index != 0;
+        return st;
+    case OPTION_CHOICE:
+        return set_word(option, field(option, config), value, why);
+    case OPTION_TEXT:
+        return set_text(field(option, config), value, why);
+    }
+    return st;
+}
+
+int64_t
+option_number(const struct option *option, const struct config *config)
+{
+    return *(const int64_t *)field_const(option, config);
+}
+
+static void
+print_size(int64_t size, FILE *to)
+{
+    static const char suffixes[] = "KMGT";
+    int at = -1;
+
+    while (size != 0 && size % 1024 == 0 && at < 3) {
+        size /= 1024;
+        at++;
+    }
+    (void)fprintf(to, "%lld", (long long)size);
+    if (at >= 0)
+        (void)fputc(suffixes[at], to);
+}
+
+static void
+print_word(const char *words, int index, FILE *to)
+{
+    struct bytes word = word_at(words, index);
+
+    (void)fprintf(to, "%.*s", (int)word.len, word.data);
+}
+
+void
+option_print(const struct option *option, const struct config *config, FILE *to)
+{
+    const void *at = field_const(option, config);
+
+    switch (option->kind) {
+    case OPTION_NUMBER:
+        (void)fprintf(to, "%lld", (long long)option_number(option, config));
+        break;
+    case OPTION_SIZE:
+        print_size(option_number(option, config), to);
+        break;
+    case OPTION_FLAG:
+        print_word(option->words, *(const bool *)at ? 1 : 0, to);
+        break;
+    case OPTION_CHOICE:
+        print_word(option->words, *(const int *)at, to);
+        break;
+    case OPTION_TEXT:
+        (void)fputs(at, to);
+        break;
+    }
+}
+
+const char *
+option_placeholder(const struct option *option)
+{
+    switch (option->kind) {
+    case OPTION_NUMBER:
+        return "N";
+    case OPTION_SIZE:
+        return "SIZE";
+    case OPTION_FLAG:
+    case OPTION_CHOICE:
+        return option->words;
+    case OPTION_TEXT:
+        return "TEXT";
+    }
+    return "";
+}

@@ -1,0 +1,56 @@
+/*
+ * option: the one table from which command line, environment, file, help and validation
+ * come.
+ *
+ *     max_claim_ttl          in the file, and the name here
+ *     --max-claim-ttl N      on the command line
+ *     CLAIMD_MAX_CLAIM_TTL   in the environment
+ */
+#ifndef MAIN_OPTION_H
+#define MAIN_OPTION_H
+
+#include "claimd/base/bytes.h"
+#include "main/config.h"
+
+enum option_kind {
+    OPTION_NUMBER, /* int64_t, decimal */
+    OPTION_SIZE,   /* int64_t, bytes; K, M, G for powers of 1024 */
+    OPTION_FLAG,   /* bool, one of two words (or the usual ones for no and yes) */
+    OPTION_CHOICE, /* int, the index of a word */
+    OPTION_TEXT    /* char[CONFIG_TEXT_CAP], not empty */
+};
+
+struct option {
+    const char *group; /* heading in help and printed files */
+    const char *name;
+    enum option_kind kind;
+    size_t offset; /* of the field in struct config */
+    int64_t min, max;
+    const char *words; /* "a|b|c" for flags and choices */
+    const char *initial;
+    const char *help;
+};
+
+extern const struct option options[];
+extern const size_t option_count;
+
+/* The row of this name, NULL if there is none. */
+const struct option *option_find(struct bytes name);
+
+/*
+ * Parses a value and stores it. ST_BAD_VALUE, with what is wrong in why[CONFIG_ERROR_CAP]
+ * ("must be 1 to 31536000"); nothing is stored then.
+ */
+enum status option_set(const struct option *option, struct config *config,
+                       struct bytes value, char why[CONFIG_ERROR_CAP]);
+
+/* Prints the value as option_set() would take it. */
+void option_print(const struct option *option, const struct config *config, FILE *to);
+
+/* The number behind a NUMBER or SIZE option. */
+int64_t option_number(const struct option *option, const struct config *config);
+
+/* What stands for a value in help texts, such as "N", "SIZE" or "text|json". */
+const char *option_placeholder(const struct option *option);
+
+#endif

@@ -1,0 +1,119 @@
+#include "main/option.h"
+
+#include <stddef.h>
+
+#define YEAR (365 * 24 * 3600)
+
+#define NUMBER(name, field, min, max, initial, help)                                     \
+    {                                                                                    \
+        GROUP, name, OPTION_NUMBER, offsetof(struct config, field), min, max, NULL,      \
+            initial, help                                                                \
+    }
+#define SIZE(name, field, min, max, initial, help)                                       \
+    {                                                                                    \
+        GROUP, name, OPTION_SIZE, offsetof(struct config, field), min, max, NULL,        \
+            initial, help                                                                \
+    }
+#define WORDS(kind, name, field, words, initial, help)                                   \
+    {                                                                                    \
+        GROUP, name, kind, offsetof(struct config, field), 0, 0, words, initial, help    \
+    }
+#define FLAG(name, field, initial, help)                                                 \
+    WORDS(OPTION_FLAG, name, field, "false|true", initial, help)
+#define CHOICE(name, field, words, initial, help)                                        \
+    WORDS(OPTION_CHOICE, name, field, words, initial, help)
+#define TEXT(name, field, initial, help)                                                 \
+    {                                                                                    \
+        GROUP, name, OPTION_TEXT, offsetof(struct config, field), 0, 0, NULL, initial,   \
+            help                                                                         \
+    }
+
+/* clang-format off: a table is read by its columns. */
+const struct option options[] = {
+#define GROUP "Server"
+    TEXT("listen", listen, "127.0.0.1:8888",
+         "address and port, [IPv6]:port or unix:PATH; port 0 picks a free one"),
+    NUMBER("workers", workers, 0, 128, "0",
+           "threads that serve requests; 0: one a core, at most 16"),
+    NUMBER("shards", shards, 1, 1024, "64",
+           "parts of the store with a lock of their own; a power of two"),
+    SIZE("max_memory", max_memory, 0, INT64_MAX, "0",
+         "budget for queues and messages; beyond it posts are answered 503; 0: none"),
+    NUMBER("max_connections", max_connections, 1, 1000000, "10000",
+           "connections at a time; more are answered 503"),
+    SIZE("max_header_size", max_header_size, 1024, 1048576, "6K",
+         "request line and headers; more costs every request time"),
+    NUMBER("idle_seconds", idle_seconds, 1, 86400, "60",
+           "a connection on which nothing happens is closed after this"),
+    NUMBER("request_seconds", request_seconds, 1, 86400, "30",
+           "a request must be whole, and its answer be taken, within this"),
+    NUMBER("drain_seconds", drain_seconds, 0, 3600, "8",
+           "on SIGTERM requests in flight have this long to finish"),
+    NUMBER("ready_fd", ready_fd, -1, 65535, "-1",
+           "descriptor that gets the line with the address when ready; -1: none"),
+#undef GROUP
+#define GROUP "Log, on standard error"
+    CHOICE("log_level", log_level, "error|warn|info|debug", "info",
+           "the least important lines to write"),
+    CHOICE("log_format", log_format, "text|json", "text", "key=value or JSON"),
+    FLAG("access_log", access_log, "false", "a line for each request, at level info"),
+#undef GROUP
+#define GROUP "Pages"
+    NUMBER("max_queues_per_page", limits.max_queues_per_page, 1, 10000, "20",
+           "largest limit of a listing of queues"),
+    NUMBER("max_messages_per_page", limits.max_messages_per_page, 1, 10000, "20",
+           "largest limit of a listing of messages, most ids in one request"),
+    NUMBER("max_messages_per_claim_or_pop", limits.max_messages_per_claim_or_pop, 1,
+           10000, "20", "largest limit of a claim, largest pop"),
+#undef GROUP
+#define GROUP "Sizes"
+    SIZE("max_queue_metadata", limits.max_queue_metadata, 2, 67108864, "64K",
+         "bytes of a request that sets metadata"),
+    SIZE("max_messages_post_size", limits.max_messages_post_size, 2, 67108864, "256K",
+         "bytes of a request that posts messages"),
+#undef GROUP
+#define GROUP "Times, in seconds"
+    NUMBER("default_message_ttl", limits.default_message_ttl, 1, YEAR, "3600",
+           "life of a message whose producer says nothing"),
+    NUMBER("min_message_ttl", limits.min_message_ttl, 1, YEAR, "60",
+           "shortest life of a message; lower it to test workers"),
+    NUMBER("max_message_ttl", limits.max_message_ttl, 1, YEAR, "1209600",
+           "longest life of a message"),
+    NUMBER("default_message_delay", limits.default_message_delay, 0, YEAR, "0",
+           "how long new messages are hidden"),
+    NUMBER("max_message_delay", limits.max_message_delay, 0, YEAR, "900",
+           "longest delay"),
+    NUMBER("default_claim_ttl", limits.default_claim_ttl, 1, YEAR, "300",
+           "life of a claim whose worker says nothing"),
+    NUMBER("min_claim_ttl", limits.min_claim_ttl, 1, YEAR, "60",
+           "shortest life of a claim; lower it to test workers"),
+    NUMBER("max_claim_ttl", limits.max_claim_ttl, 1, YEAR, "43200",
+           "longest life of a claim"),
+    NUMBER("default_claim_grace", limits.default_claim_grace, 0, YEAR, "60",
+           "how much longer than its claim a message lives"),
+    NUMBER("min_claim_grace", limits.min_claim_grace, 0, YEAR, "60",
+           "shortest grace; lower it to test workers"),
+    NUMBER("max_claim_grace", limits.max_claim_grace, 0, YEAR, "43200", "longest grace"),
+#undef GROUP
+#define GROUP "API"
+    WORDS(OPTION_FLAG, "client_id_uuid_safe", limits.client_id_strict, "off|strict",
+          "strict", "strict: a Client-ID must be a UUID; off: any text"),
+    NUMBER("min_length_client_id", limits.min_length_client_id, 1, 1024, "10",
+           "characters of a Client-ID that need not be a UUID"),
+    NUMBER("max_length_client_id", limits.max_length_client_id, 1, 1024, "36",
+           "likewise"),
+    FLAG("message_delete_with_claim_id", limits.message_delete_with_claim_id, "false",
+         "deleting several messages needs their claim ids"),
+    FLAG("enable_checksum", limits.enable_checksum, "false",
+         "messages carry a checksum of their bodies"),
+    FLAG("admin_mode", limits.admin_mode, "false", "health shows figures"),
+    FLAG("enable_v1", limits.enable_v1, "true", "serve API v1"),
+    FLAG("enable_v1_1", limits.enable_v1_1, "true", "serve API v1.1"),
+#undef GROUP
+};
+/* clang-format on */
+
+const size_t option_count = sizeof(options) / sizeof(options[0]);
+
+_Static_assert(sizeof(options) / sizeof(options[0]) <= CONFIG_OPTIONS_MAX,
+               "CONFIG_OPTIONS_MAX is too small");

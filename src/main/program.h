@@ -1,0 +1,29 @@
+/*
+ * program: what a program around a daemon does, whatever its clock.
+ */
+#ifndef MAIN_PROGRAM_H
+#define MAIN_PROGRAM_H
+
+#include "claimd/base/clock.h"
+#include "main/config.h"
+#include "main/daemon.h"
+
+/* Exit statuses besides 0. */
+enum { EXIT_CANNOT_START = 1, EXIT_USAGE = 2 };
+
+/*
+ * Loads the configuration and does what is asked for other than serving. Returns true if
+ * serving is left to do, otherwise *status is what to exit with.
+ */
+bool program_begin(int argc, char *const *argv, char *const *envp, struct config *config,
+                   int *status);
+
+/*
+ * Serves until a signal comes and returns the exit status. `started` is called, if not
+ * NULL, once the daemon is ready to serve; `ended` before it is taken apart.
+ */
+typedef void program_hook(void *ctx, struct daemon *d);
+int program_serve(const struct config *config, const struct clock *clock,
+                  program_hook *started, program_hook *ended, void *ctx);
+
+#endif
