@@ -56,18 +56,19 @@ set_number(const struct option *option, int64_t *out, struct bytes value,
 {
     unsigned shift = option->kind == OPTION_SIZE ? cut_suffix(&value) : 0;
     int64_t number;
+    bool in_range;
 
     if (!bytes_to_i64(value, &number))
         return bad(why, option->kind == OPTION_SIZE
                             ? "must be a number of bytes, such as 262144 or 256K"
                             : "must be a whole number");
-    if (number < option->min || number > option->max >> shift ||
-        number << shift < option->min)
+    in_range = number <= option->max >> shift && (number >= 0 || shift == 0);
+    if (!in_range || number * (1LL << shift) < option->min)
         return option->max == INT64_MAX
                    ? bad(why, "must be at least %lld", (long long)option->min)
                    : bad(why, "must be %lld to %lld", (long long)option->min,
                          (long long)option->max);
-    *out = number << shift;
+    *out = number * (1LL << shift);
     return ST_OK;
 }
 

@@ -19,7 +19,7 @@ enum status queue_show(struct call *call);
 enum status queue_patch(struct call *call);
 enum status queue_delete(struct call *call);
 enum status queue_stats(struct call *call);
-enum status queue_purge(struct call *call);
+enum status queue_empty(struct call *call);
 
 /* Appends metadata as this version shows it. ST_NO_MEMORY. */
 enum status

@@ -23,7 +23,7 @@ static const struct route routes[] = {
     {QUEUE, METHOD_PATCH, queue_patch, "queues:update", 0},
     {QUEUE, METHOD_DELETE, queue_delete, "queues:delete", 0},
     {QUEUE "/stats", METHOD_GET, queue_stats, "queues:stats", 0},
-    {QUEUE "/purge", METHOD_POST, queue_purge, "queues:purge", 0},
+    {QUEUE "/purge", METHOD_POST, queue_empty, "queues:purge", 0},
     {V2 "/queues", METHOD_GET, queue_list, "queues:get_all", 0},
     {V2 "/", METHOD_GET, home_show, "home:get", 0},
     {V2 "/ping", METHOD_GET, ping, "ping:get", 0},
