@@ -1,0 +1,274 @@
+#include "bench/options.h"
+#include "bench/scenario.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum kind { KIND_TEXT, KIND_WHOLE, KIND_REAL, KIND_FLAG, KIND_PID };
+
+struct option_row {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+    int64_t least, most; /* WHOLE and REAL */
+    const char *value;   /* name of the value in the help */
+    const char *help;
+};
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct option_row rows[] = {
+    {"endpoint", KIND_TEXT, AT(endpoint), 0, 0, "URL",
+     "http://HOST:PORT, HOST:PORT or unix:PATH (http://127.0.0.1:8888)"},
+    {"protocol", KIND_TEXT, AT(protocol_name), 0, 0, "NAME",
+     "zaqar (default), beanstalk or redis"},
+    {"scenario", KIND_TEXT, AT(scenario_name), 0, 0, "NAME", "see below (cycle)"},
+    {"batch", KIND_WHOLE, AT(batch), 1, BATCH_MAX, "N", "messages a request (1)"},
+    {"delete", KIND_TEXT, AT(deleting_name), 0, 0, "HOW",
+     "one: a request a message; bulk: ?ids= (one for batch 1, else bulk)"},
+    {"connections", KIND_WHOLE, AT(connections), 1, 65536, "N",
+     "keep-alive connections over all threads (16)"},
+    {"threads", KIND_WHOLE, AT(threads), 1, 64, "N", "threads of the generator (1)"},
+    {"rate", KIND_REAL, AT(rate), 0, 100000000, "N",
+     "open loop: requests a second; 0 is a closed loop (0)"},
+    {"duration", KIND_REAL, AT(duration), 0, 86400, "S", "seconds to measure (5)"},
+    {"warmup", KIND_REAL, AT(warmup), 0, 3600, "S", "seconds before measuring (1)"},
+    {"queues", KIND_WHOLE, AT(queues), 1, 10000000, "N",
+     "queues, shared out over the connections (1)"},
+    {"queue", KIND_TEXT, AT(queue), 0, 0, "NAME",
+     "queues are NAME-0, NAME-1 ... (bench)"},
+    {"backlog", KIND_WHOLE, AT(backlog), 0, 1000000000, "N",
+     "messages to post before measuring (0)"},
+    {"held", KIND_WHOLE, AT(held), 0, 1000000000, "N",
+     "messages of the backlog to claim before measuring (0)"},
+    {"body-bytes", KIND_WHOLE, AT(body_bytes), 32, 1000000, "N",
+     "length of a message's body (100)"},
+    {"message-ttl", KIND_WHOLE, AT(message_ttl), 1, 1209600, "S",
+     "lifetime of messages (3600)"},
+    {"claim-ttl", KIND_WHOLE, AT(claim_ttl), 1, 1209600, "S", "length of claims (300)"},
+    {"claim-grace", KIND_WHOLE, AT(claim_grace), 1, 1209600, "S", "grace of claims (60)"},
+    {"storm", KIND_TEXT, AT(storm_name), 0, 0, "WHAT",
+     "claims or messages: let many fall due in one second while the scenario runs; the "
+     "server must allow a ttl of 1 s"},
+    {"storm-count", KIND_WHOLE, AT(storm_count), 1, 100000000, "N",
+     "how many fall due (1000000)"},
+    {"storm-lead", KIND_WHOLE, AT(storm_lead), 5, 43200, "S",
+     "seconds from the first of them to the storm (60)"},
+    {"storm-queues", KIND_WHOLE, AT(storm_queues), 1, 100000, "N",
+     "queues of their own that they stand in (16)"},
+    {"server-pid", KIND_PID, AT(server), 0, 0, "PID",
+     "process to account CPU and memory of; may be repeated"},
+    {"project", KIND_TEXT, AT(project), 0, 0, "ID", "X-Project-ID (bench)"},
+    {"client-id", KIND_TEXT, AT(client_id), 0, 0, "UUID", "Client-ID"},
+    {"keep", KIND_FLAG, AT(keep), 0, 0, NULL, "use the queues as they are"},
+    {"label", KIND_TEXT, AT(label), 0, 0, "TEXT", "name of this run in files and plots"},
+    {"json", KIND_TEXT, AT(json), 0, 0, "FILE", "write everything as JSON"},
+    {"csv", KIND_TEXT, AT(csv), 0, 0, "FILE", "write a row an operation as CSV"},
+    {"svg", KIND_TEXT, AT(svg), 0, 0, "FILE",
+     "plot latency by percentile and throughput over time"},
+    {"quiet", KIND_FLAG, AT(quiet), 0, 0, NULL, "no progress, no report"},
+    {"help", KIND_FLAG, AT(help), 0, 0, NULL, "show this"},
+};
+
+#define ROWS (sizeof rows / sizeof rows[0])
+
+static const struct options defaults = {
+    .endpoint = "http://127.0.0.1:8888",
+    .protocol_name = "zaqar",
+    .scenario_name = "cycle",
+    .queue = "bench",
+    .project = "bench",
+    .client_id = "c1a1b0de-0000-4000-8000-00000000beac",
+    .batch = 1,
+    .connections = 16,
+    .threads = 1,
+    .queues = 1,
+    .body_bytes = 100,
+    .message_ttl = 3600,
+    .claim_ttl = 300,
+    .claim_grace = 60,
+    .storm_count = 1000000,
+    .storm_lead = 60,
+    .storm_queues = 16,
+    .duration = 5,
+    .warmup = 1,
+};
+
+static const struct option_row *
+find_row(struct bytes name)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (bytes_equal_str(name, rows[i].name))
+            return &rows[i];
+    }
+    return NULL;
+}
+
+static bool
+set_whole(const struct option_row *row, void *field, const char *text)
+{
+    int64_t value;
+
+    if (!bytes_to_i64(bytes_str(text), &value) || value < row->least || value > row->most)
+        return false;
+    memcpy(field, &value, sizeof value);
+    return true;
+}
+
+static bool
+set_real(const struct option_row *row, void *field, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end != '\0' || !(value >= (double)row->least) ||
+        !(value <= (double)row->most))
+        return false;
+    memcpy(field, &value, sizeof value);
+    return true;
+}
+
+static bool
+add_pid(struct process_list *list, const char *text)
+{
+    int64_t value;
+
+    if (list->count == PROCESS_MAX || !bytes_to_i64(bytes_str(text), &value) ||
+        value < 1 || value > INT32_MAX)
+        return false;
+    list->pids[list->count++] = (int32_t)value;
+    return true;
+}
+
+static bool
+set_row(struct options *o, const struct option_row *row, const char *text)
+{
+    char *field = (char *)o + row->offset;
+
+    switch (row->kind) {
+    case KIND_TEXT:
+        memcpy(field, &text, sizeof text);
+        return text[0] != '\0';
+    case KIND_WHOLE:
+        return set_whole(row, field, text);
+    case KIND_REAL:
+        return set_real(row, field, text);
+    case KIND_PID:
+        return add_pid(&o->server, text);
+    case KIND_FLAG:
+        *(bool *)field = true;
+        return true;
+    }
+    return false;
+}
+
+static bool
+complain(const char *what, const char *argument)
+{
+    fprintf(stderr, "claimd bench: %s: %s\n", what, argument);
+    return false;
+}
+
+/* "--name value" or "--name=value"; *i is moved to the last argument used. */
+static bool
+parse_one(struct options *o, int argc, char **argv, int *i)
+{
+    struct bytes rest = bytes_str(argv[*i]);
+    const struct option_row *row;
+    const char *shown = argv[*i];
+    const char *value = NULL;
+    struct bytes name;
+
+    if (rest.len < 3 || memcmp(rest.data, "--", 2) != 0)
+        return complain("not an option", shown);
+    rest = bytes_of(rest.data + 2, rest.len - 2);
+    name = bytes_cut(&rest, '=');
+    row = find_row(name);
+    if (row == NULL)
+        return complain("unknown option", shown);
+    if (bytes_present(rest))
+        value = rest.data;
+    else if (row->kind != KIND_FLAG && *i + 1 < argc)
+        value = argv[++*i];
+    if ((row->kind == KIND_FLAG) != (value == NULL))
+        return complain(value == NULL ? "needs a value" : "takes no value", shown);
+    if (!set_row(o, row, value))
+        return complain("bad value for", shown);
+    return true;
+}
+
+static bool
+decide_storm(struct options *o)
+{
+    if (o->storm_name == NULL)
+        return true;
+    if (strcmp(o->storm_name, "claims") == 0)
+        o->storm = STORM_CLAIMS;
+    else if (strcmp(o->storm_name, "messages") == 0)
+        o->storm = STORM_MESSAGES;
+    return o->storm != STORM_NONE || complain("no such storm", o->storm_name);
+}
+
+static bool
+decide_deleting(struct options *o)
+{
+    o->deleting = o->batch == 1 ? DELETE_ONE_BY_ONE : DELETE_IN_BULK;
+    if (o->deleting_name == NULL)
+        return true;
+    if (strcmp(o->deleting_name, "one") == 0)
+        o->deleting = DELETE_ONE_BY_ONE;
+    else if (strcmp(o->deleting_name, "bulk") == 0)
+        o->deleting = DELETE_IN_BULK;
+    else
+        return complain("one or bulk, not", o->deleting_name);
+    return true;
+}
+
+static bool
+decide(struct options *o)
+{
+    o->protocol = protocol_find(o->protocol_name);
+    if (o->protocol == NULL)
+        return complain("no such protocol", o->protocol_name);
+    o->scenario = scenario_find(o->scenario_name);
+    if (o->scenario == SCENARIO_COUNT)
+        return complain("no such scenario", o->scenario_name);
+    if (strlen(o->queue) > 40)
+        return complain("a queue's name is too long", o->queue);
+    if (o->storm != STORM_NONE && o->protocol != &protocol_zaqar)
+        return complain("a storm needs the protocol", "zaqar");
+    if (o->threads > o->connections)
+        o->threads = o->connections;
+    if (o->held > o->backlog)
+        return complain("more messages held than queued", "--held");
+    return true;
+}
+
+bool
+options_parse(struct options *o, int argc, char **argv)
+{
+    *o = defaults;
+    for (int i = 1; i < argc; i++) {
+        if (!parse_one(o, argc, argv, &i))
+            return false;
+    }
+    return decide_storm(o) && decide_deleting(o) && decide(o);
+}
+
+void
+options_help(const char *program)
+{
+    printf("usage: %s [options]\n\nDrives a queue server and measures it.\n\n", program);
+    for (size_t i = 0; i < ROWS; i++) {
+        char left[40];
+
+        snprintf(left, sizeof left, "--%s %s", rows[i].name,
+                 rows[i].value == NULL ? "" : rows[i].value);
+        printf("  %-20s %s\n", left, rows[i].help);
+    }
+    printf("\nScenarios:\n\n");
+    for (int s = 0; s < SCENARIO_PREPARE; s++)
+        printf("  %-20s %s\n", scenario_name((enum scenario)s),
+               scenario_help((enum scenario)s));
+}

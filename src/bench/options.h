@@ -1,0 +1,62 @@
+/*
+ * options: the command line of `claimd bench`, from one table.
+ */
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+
+#include "bench/process.h"
+#include "bench/protocol.h"
+
+enum storm { STORM_NONE, STORM_CLAIMS, STORM_MESSAGES };
+
+struct options {
+    const char *endpoint;
+    const char *protocol_name;
+    const char *scenario_name;
+    const char *deleting_name; /* NULL: one by one for batch 1, else in bulk */
+    const char *storm_name;    /* NULL: none */
+    const char *queue;
+    const char *project;
+    const char *client_id;
+    const char *label; /* of the plots and files; NULL: the protocol's name */
+    const char *json;  /* file names; NULL: not written */
+    const char *csv;
+    const char *svg;
+    int64_t batch;
+    int64_t connections;
+    int64_t threads;
+    int64_t queues;
+    int64_t body_bytes;
+    int64_t backlog; /* messages posted before measuring, over all queues */
+    int64_t held;    /* how many of them are claimed before measuring */
+    int64_t message_ttl;
+    int64_t claim_ttl;
+    int64_t claim_grace;
+    int64_t storm_count;
+    int64_t storm_lead; /* seconds from the start of filling to the storm */
+    int64_t storm_queues;
+    double duration; /* seconds */
+    double warmup;
+    double rate; /* requests a second; 0: closed loop */
+    bool quiet;
+    bool keep; /* do not make the queues anew */
+    bool help;
+    struct process_list server;
+
+    /* Decided from the names above. */
+    const struct protocol *protocol;
+    enum scenario scenario;
+    enum delete_mode deleting;
+    enum storm storm;
+};
+
+/*
+ * Reads argv[1..]. False after a message on standard error when an argument is unknown,
+ * lacks its value or is out of range. Texts are borrowed from argv.
+ */
+bool options_parse(struct options *o, int argc, char **argv);
+
+/* Prints the help to standard output. */
+void options_help(const char *program);
+
+#endif

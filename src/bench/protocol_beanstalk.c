@@ -1,0 +1,182 @@
+#include "bench/lines.h"
+#include "bench/protocol.h"
+
+/*
+ * beanstalkd 1.12: put, reserve, delete, release. It knows no batches; a step of several
+ * messages is sent as a pipelined run of commands, the best its protocol allows.
+ */
+
+static void
+add_tube(const struct plan *plan, const struct actor *a, const char *command,
+         struct buf *out)
+{
+    buf_str(out, command);
+    buf_str(out, plan->queue_base);
+    buf_byte(out, '-');
+    buf_u64(out, a->queue);
+    buf_str(out, "\r\n");
+}
+
+static void
+add_put(const struct plan *plan, struct actor *a, const struct step *step,
+        struct buf *out)
+{
+    (void)step;
+    buf_str(out, "put 1024 0 3600 ");
+    buf_u64(out, plan_body_len(plan));
+    buf_str(out, "\r\n");
+    protocol_add_body(plan, a, out);
+    buf_str(out, "\r\n");
+}
+
+static void
+add_with_id(const char *command, const struct token *id, const char *rest,
+            struct buf *out)
+{
+    buf_str(out, command);
+    buf_bytes(out, token_view(id));
+    buf_str(out, rest);
+}
+
+static unsigned
+beanstalk_ask(const struct plan *plan, struct actor *a, const struct step *step,
+              struct buf *out)
+{
+    unsigned i;
+
+    switch (step->op) {
+    case OP_HELLO:
+        add_tube(plan, a, "use ", out);
+        add_tube(plan, a, "watch ", out);
+        buf_str(out, "ignore default\r\n");
+        return 3;
+    case OP_POST:
+        for (i = 0; i < step->count; i++)
+            add_put(plan, a, step, out);
+        return step->count;
+    case OP_CLAIM:
+        for (i = 0; i < step->count; i++)
+            buf_str(out, "reserve-with-timeout 0\r\n");
+        return step->count;
+    case OP_DELETE:
+    case OP_BULK_DELETE:
+        for (i = 0; i < step->count; i++)
+            add_with_id("delete ", &a->ids[a->next + i], "\r\n", out);
+        return step->count;
+    case OP_RELEASE:
+        for (i = 0; i < a->held; i++)
+            add_with_id("release ", &a->ids[i], " 1024 0\r\n", out);
+        return a->held;
+    default:
+        return 0;
+    }
+}
+
+/* "RESERVED <id> <bytes>" and the block behind it. */
+static enum reading
+read_reserved(struct bytes line, struct bytes *rest, struct token *id)
+{
+    struct bytes word, block;
+    uint64_t size;
+
+    (void)bytes_cut(&line, ' ');
+    word = bytes_cut(&line, ' ');
+    if (!token_set(id, word.data, word.len) || !bytes_to_u64(line, &size))
+        return READING_BROKEN;
+    return block_cut(rest, (size_t)size, &block) ? READING_DONE : READING_MORE;
+}
+
+static enum reading
+read_claim(struct actor *a, const struct step *step, struct bytes *rest,
+           struct reply *out)
+{
+    unsigned held = 0;
+
+    for (unsigned i = 0; i < step->count; i++) {
+        struct bytes line;
+        enum reading r;
+
+        if (!line_cut(rest, &line))
+            return READING_MORE;
+        if (line_starts(line, "TIMED_OUT") || line_starts(line, "DEADLINE_SOON"))
+            continue;
+        if (!line_starts(line, "RESERVED "))
+            return READING_BROKEN;
+        r = read_reserved(line, rest, &a->ids[held]);
+        if (r != READING_DONE)
+            return r;
+        held++;
+    }
+    a->held = held;
+    a->next = 0;
+    out->messages = held;
+    return READING_DONE;
+}
+
+/* Reads `count` lines, which must all start with good. */
+static enum reading
+read_lines(unsigned count, const char *good, struct bytes *rest, struct reply *out)
+{
+    unsigned fine = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        struct bytes line;
+
+        if (!line_cut(rest, &line))
+            return READING_MORE;
+        if (line_starts(line, good))
+            fine++;
+    }
+    out->messages = fine;
+    out->refused = fine == count ? 0 : 1;
+    return READING_DONE;
+}
+
+static enum reading
+read_step(struct actor *a, const struct step *step, struct bytes *rest, struct reply *out)
+{
+    enum reading r;
+
+    switch (step->op) {
+    case OP_POST:
+        return read_lines(step->count, "INSERTED", rest, out);
+    case OP_CLAIM:
+        return read_claim(a, step, rest, out);
+    case OP_DELETE:
+    case OP_BULK_DELETE:
+        r = read_lines(step->count, "DELETED", rest, out);
+        if (r == READING_DONE)
+            a->next += step->count;
+        return r;
+    case OP_RELEASE:
+        r = read_lines(a->held, "RELEASED", rest, out);
+        out->messages = 0;
+        if (r == READING_DONE)
+            actor_drop_held(a);
+        return r;
+    default:
+        return read_lines(3, "", rest, out);
+    }
+}
+
+static enum reading
+beanstalk_read(const struct plan *plan, struct actor *a, const struct step *step,
+               struct bytes in, bool ended, struct reply *out)
+{
+    struct bytes rest = in;
+    enum reading r;
+
+    (void)plan;
+    *out = (struct reply){.length = 0};
+    r = read_step(a, step, &rest, out);
+    if (r == READING_MORE && ended)
+        return READING_BROKEN;
+    out->length = in.len - rest.len;
+    return r;
+}
+
+const struct protocol protocol_beanstalk = {
+    .name = "beanstalk",
+    .ask = beanstalk_ask,
+    .read = beanstalk_read,
+};

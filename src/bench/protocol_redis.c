@@ -1,0 +1,261 @@
+#include "bench/lines.h"
+#include "bench/protocol.h"
+
+/*
+ * Redis lists used by hand, as its manual suggests for reliable queues: LPUSH to post,
+ * LMOVE to a list of one's own to claim, LREM from there to delete. No lease, no ids, no
+ * message lifetime: what is left of a queue when everything else is taken away.
+ */
+
+static void
+add_arg(struct buf *out, struct bytes arg)
+{
+    buf_byte(out, '$');
+    buf_u64(out, arg.len);
+    buf_str(out, "\r\n");
+    buf_bytes(out, arg);
+    buf_str(out, "\r\n");
+}
+
+static void
+add_queue(const struct plan *plan, const struct actor *a, struct buf *out)
+{
+    char name[128];
+    struct bytes text;
+    size_t len = strlen(plan->queue_base);
+
+    memcpy(name, plan->queue_base, len);
+    name[len] = '-';
+    hex_write(name + len + 1, a->queue, 8);
+    text = bytes_of(name, len + 9);
+    add_arg(out, text);
+}
+
+/* The connection's own list of claimed messages, named after its serial's high bits. */
+static void
+add_held(const struct actor *a, struct buf *out)
+{
+    char name[14] = "held:";
+
+    hex_write(name + 5, a->serial >> 40, 8);
+    add_arg(out, bytes_of(name, 13));
+}
+
+static void
+add_command(struct buf *out, unsigned args, const char *name)
+{
+    buf_byte(out, '*');
+    buf_u64(out, args);
+    buf_str(out, "\r\n");
+    add_arg(out, bytes_str(name));
+}
+
+static void
+add_body_arg(const struct plan *plan, const struct token *number, struct buf *out)
+{
+    buf_byte(out, '$');
+    buf_u64(out, plan_body_len(plan));
+    buf_str(out, "\r\n");
+    buf_bytes(out, plan->body_head);
+    buf_bytes(out, token_view(number));
+    buf_bytes(out, plan->body_tail);
+    buf_str(out, "\r\n");
+}
+
+static void
+ask_push(const struct plan *plan, struct actor *a, const struct step *step,
+         struct buf *out)
+{
+    add_command(out, step->count + 2, "LPUSH");
+    add_queue(plan, a, out);
+    for (unsigned i = 0; i < step->count; i++) {
+        buf_byte(out, '$');
+        buf_u64(out, plan_body_len(plan));
+        buf_str(out, "\r\n");
+        protocol_add_body(plan, a, out);
+        buf_str(out, "\r\n");
+    }
+}
+
+static unsigned
+redis_ask(const struct plan *plan, struct actor *a, const struct step *step,
+          struct buf *out)
+{
+    unsigned i;
+
+    switch (step->op) {
+    case OP_DROP:
+        add_command(out, 2, "DEL");
+        add_queue(plan, a, out);
+        return 1;
+    case OP_POST:
+        ask_push(plan, a, step, out);
+        return 1;
+    case OP_CLAIM:
+        for (i = 0; i < step->count; i++) {
+            add_command(out, 5, "LMOVE");
+            add_queue(plan, a, out);
+            add_held(a, out);
+            buf_str(out, "$5\r\nRIGHT\r\n$4\r\nLEFT\r\n");
+        }
+        return step->count;
+    case OP_DELETE:
+    case OP_BULK_DELETE:
+        for (i = 0; i < step->count; i++) {
+            add_command(out, 4, "LREM");
+            add_held(a, out);
+            add_arg(out, bytes_str("1"));
+            add_body_arg(plan, &a->ids[a->next + i], out);
+        }
+        return step->count;
+    case OP_RELEASE:
+        for (i = 0; i < a->held; i++) {
+            add_command(out, 5, "LMOVE");
+            add_held(a, out);
+            add_queue(plan, a, out);
+            buf_str(out, "$4\r\nLEFT\r\n$5\r\nRIGHT\r\n");
+        }
+        return a->held;
+    case OP_LIST:
+        add_command(out, 4, "LRANGE");
+        add_queue(plan, a, out);
+        add_arg(out, bytes_str("-10"));
+        add_arg(out, bytes_str("-1"));
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* One reply: a status, a number, an error, or a block (absent for nil). */
+struct item {
+    char kind;
+    struct bytes block;
+};
+
+static enum reading
+read_item(struct bytes *rest, struct item *out)
+{
+    struct bytes line;
+    int64_t size;
+
+    if (!line_cut(rest, &line))
+        return READING_MORE;
+    if (line.len == 0)
+        return READING_BROKEN;
+    *out = (struct item){.kind = line.data[0], .block = BYTES_NONE};
+    if (out->kind != '$')
+        return READING_DONE;
+    if (!bytes_to_i64(bytes_of(line.data + 1, line.len - 1), &size))
+        return READING_BROKEN;
+    if (size < 0)
+        return READING_DONE;
+    return block_cut(rest, (size_t)size, &out->block) ? READING_DONE : READING_MORE;
+}
+
+/* Remembers the body's number, which is what tells bodies apart. */
+static enum reading
+read_moved(const struct plan *plan, struct actor *a, unsigned count, struct bytes *rest)
+{
+    unsigned held = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        struct item item;
+        enum reading r = read_item(rest, &item);
+
+        if (r != READING_DONE)
+            return r;
+        if (!bytes_present(item.block))
+            continue;
+        if (item.block.len != plan_body_len(plan))
+            return READING_BROKEN;
+        token_set(&a->ids[held++], item.block.data + plan->body_head.len, BODY_NUMBER);
+    }
+    a->held = held;
+    a->next = 0;
+    return READING_DONE;
+}
+
+static enum reading
+read_plain(unsigned count, struct bytes *rest, struct reply *out)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct item item;
+        enum reading r = read_item(rest, &item);
+
+        if (r != READING_DONE)
+            return r;
+        if (item.kind == '-')
+            out->refused = 1;
+    }
+    return READING_DONE;
+}
+
+static enum reading
+read_range(struct bytes *rest, struct reply *out)
+{
+    struct bytes line;
+    uint64_t count;
+    enum reading r;
+
+    if (!line_cut(rest, &line))
+        return READING_MORE;
+    if (!line_starts(line, "*") ||
+        !bytes_to_u64(bytes_of(line.data + 1, line.len - 1), &count))
+        return READING_BROKEN;
+    r = read_plain((unsigned)count, rest, out);
+    out->messages = (unsigned)count;
+    return r;
+}
+
+static enum reading
+read_step(const struct plan *plan, struct actor *a, const struct step *step,
+          struct bytes *rest, struct reply *out)
+{
+    enum reading r;
+
+    switch (step->op) {
+    case OP_CLAIM:
+        r = read_moved(plan, a, step->count, rest);
+        out->messages = a->held;
+        return r;
+    case OP_DELETE:
+    case OP_BULK_DELETE:
+        r = read_plain(step->count, rest, out);
+        if (r == READING_DONE)
+            a->next += step->count;
+        out->messages = step->count;
+        return r;
+    case OP_RELEASE:
+        r = read_plain(a->held, rest, out);
+        if (r == READING_DONE)
+            actor_drop_held(a);
+        return r;
+    case OP_LIST:
+        return read_range(rest, out);
+    default:
+        out->messages = step->op == OP_POST ? step->count : 0;
+        return read_plain(1, rest, out);
+    }
+}
+
+static enum reading
+redis_read(const struct plan *plan, struct actor *a, const struct step *step,
+           struct bytes in, bool ended, struct reply *out)
+{
+    struct bytes rest = in;
+    enum reading r;
+
+    *out = (struct reply){.length = 0};
+    r = read_step(plan, a, step, &rest, out);
+    if (r == READING_MORE && ended)
+        return READING_BROKEN;
+    out->length = in.len - rest.len;
+    return r;
+}
+
+const struct protocol protocol_redis = {
+    .name = "redis",
+    .ask = redis_ask,
+    .read = redis_read,
+};

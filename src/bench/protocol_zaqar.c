@@ -1,0 +1,287 @@
+#include "bench/protocol.h"
+
+/*
+ * Requests are put together from ready pieces and answers are searched for the one text
+ * that matters, "/messages/{id}", instead of being parsed: bodies are our own and never
+ * hold it. The load generator must stay cheaper than what it measures.
+ */
+
+static void
+add_path(const struct plan *plan, const struct actor *a, const char *method,
+         const char *below, struct buf *out)
+{
+    buf_str(out, method);
+    buf_str(out, " /v2/queues/");
+    buf_str(out, plan->queue_base);
+    buf_byte(out, '-');
+    buf_u64(out, a->queue);
+    buf_str(out, below);
+}
+
+static void
+add_bodyless(const struct plan *plan, struct buf *out)
+{
+    buf_bytes(out, plan->http_tail);
+    buf_str(out, "\r\n");
+}
+
+static void
+add_body_head(const struct plan *plan, size_t length, struct buf *out)
+{
+    buf_bytes(out, plan->http_tail);
+    buf_str(out, "Content-Type: application/json\r\nContent-Length: ");
+    buf_u64(out, length);
+    buf_str(out, "\r\n\r\n");
+}
+
+static size_t
+digits_of(int64_t value)
+{
+    size_t digits = 1;
+
+    for (; value >= 10; value /= 10)
+        digits++;
+    return digits;
+}
+
+/* {"messages": [{"body": B, "ttl": 300}, ...]} */
+static void
+ask_post(const struct plan *plan, struct actor *a, const struct step *step,
+         struct buf *out)
+{
+    static const char open[] = "{\"messages\": [";
+    static const char item[] = "{\"body\": ";
+    static const char ttl[] = ", \"ttl\": ";
+    size_t each =
+        sizeof item - 1 + plan_body_len(plan) + sizeof ttl - 1 + digits_of(step->ttl) + 1;
+
+    add_path(plan, a, "POST", "/messages", out);
+    add_body_head(plan, sizeof open - 1 + each * step->count + 2 * (step->count - 1) + 2,
+                  out);
+    buf_add(out, open, sizeof open - 1);
+    for (unsigned i = 0; i < step->count; i++) {
+        if (i > 0)
+            buf_add(out, ", ", 2);
+        buf_add(out, item, sizeof item - 1);
+        protocol_add_body(plan, a, out);
+        buf_add(out, ttl, sizeof ttl - 1);
+        buf_i64(out, step->ttl);
+        buf_byte(out, '}');
+    }
+    buf_add(out, "]}", 2);
+}
+
+static void
+ask_claim(const struct plan *plan, const struct actor *a, const struct step *step,
+          struct buf *out)
+{
+    static const char ttl[] = "{\"ttl\": ";
+    static const char grace[] = ", \"grace\": ";
+
+    add_path(plan, a, "POST", "/claims?limit=", out);
+    buf_u64(out, step->count);
+    add_body_head(plan,
+                  sizeof ttl - 1 + digits_of(step->ttl) + sizeof grace - 1 +
+                      digits_of(plan->claim_grace) + 1,
+                  out);
+    buf_add(out, ttl, sizeof ttl - 1);
+    buf_i64(out, step->ttl);
+    buf_add(out, grace, sizeof grace - 1);
+    buf_i64(out, plan->claim_grace);
+    buf_byte(out, '}');
+}
+
+static void
+ask_delete_one(const struct plan *plan, const struct actor *a, struct buf *out)
+{
+    add_path(plan, a, "DELETE", "/messages/", out);
+    buf_bytes(out, token_view(&a->ids[a->next]));
+    buf_str(out, "?claim_id=");
+    buf_bytes(out, token_view(&a->claim));
+    add_bodyless(plan, out);
+}
+
+static void
+ask_bulk_delete(const struct plan *plan, const struct actor *a, const struct step *step,
+                struct buf *out)
+{
+    add_path(plan, a, "DELETE", "/messages?ids=", out);
+    for (unsigned i = 0; i < step->count; i++) {
+        if (i > 0)
+            buf_byte(out, ',');
+        buf_bytes(out, token_view(&a->ids[a->next + i]));
+    }
+    add_bodyless(plan, out);
+}
+
+static unsigned
+zaqar_ask(const struct plan *plan, struct actor *a, const struct step *step,
+          struct buf *out)
+{
+    switch (step->op) {
+    case OP_DROP:
+        add_path(plan, a, "DELETE", "", out);
+        add_bodyless(plan, out);
+        return 1;
+    case OP_CREATE:
+        add_path(plan, a, "PUT", "", out);
+        add_bodyless(plan, out);
+        return 1;
+    case OP_POST:
+        ask_post(plan, a, step, out);
+        return 1;
+    case OP_CLAIM:
+        ask_claim(plan, a, step, out);
+        return 1;
+    case OP_DELETE:
+        ask_delete_one(plan, a, out);
+        return 1;
+    case OP_BULK_DELETE:
+        ask_bulk_delete(plan, a, step, out);
+        return 1;
+    case OP_RELEASE:
+        add_path(plan, a, "DELETE", "/claims/", out);
+        buf_bytes(out, token_view(&a->claim));
+        add_bodyless(plan, out);
+        return 1;
+    case OP_LIST:
+        add_path(plan, a, "GET", "/messages?echo=true&limit=", out);
+        buf_u64(out, step->count);
+        add_bodyless(plan, out);
+        return 1;
+    case OP_HELLO:
+    case OP_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/*
+ * Finds the next "/messages/{id}" at or behind *at; the id is cut at the end of the text
+ * or of the path. Moves *at behind it.
+ */
+static bool
+next_id(struct bytes text, size_t *at, struct bytes *id)
+{
+    static const char mark[] = "/messages/";
+    const char *found;
+    size_t start, len;
+
+    if (*at >= text.len)
+        return false;
+    found = memmem(text.data + *at, text.len - *at, mark, sizeof mark - 1);
+    if (found == NULL)
+        return false;
+    start = (size_t)(found - text.data) + sizeof mark - 1;
+    for (len = 0; start + len < text.len; len++) {
+        char c = text.data[start + len];
+
+        if (c == '"' || c == '?')
+            break;
+    }
+    *id = bytes_of(text.data + start, len);
+    *at = start + len;
+    return true;
+}
+
+/* Takes the ids in a claim's answer into the actor's hand. */
+static bool
+take_ids(struct actor *a, struct bytes body)
+{
+    size_t at = 0;
+    struct bytes id;
+
+    actor_drop_held(a);
+    while (a->held < BATCH_MAX && next_id(body, &at, &id)) {
+        if (!token_set(&a->ids[a->held], id.data, id.len))
+            return false;
+        a->held++;
+    }
+    return true;
+}
+
+static unsigned
+count_ids(struct bytes body)
+{
+    size_t at = 0;
+    struct bytes id;
+    unsigned count = 0;
+
+    while (next_id(body, &at, &id))
+        count++;
+    return count;
+}
+
+/* Location is ".../claims/{id}", perhaps with a host in front. */
+static bool
+take_claim(struct actor *a, const struct http_answer *answer)
+{
+    struct bytes where = answer->location;
+    const char *slash = where.len == 0 ? NULL : memrchr(where.data, '/', where.len);
+
+    if (slash == NULL)
+        return false;
+    return token_set(&a->claim, slash + 1,
+                     where.len - (size_t)(slash - where.data) - 1) &&
+           take_ids(a, answer->body);
+}
+
+static bool
+apply(struct actor *a, const struct step *step, const struct http_answer *answer,
+      struct reply *out)
+{
+    bool refused = answer->status < 200 || answer->status > 299;
+
+    switch (step->op) {
+    case OP_POST:
+        out->messages = refused ? 0 : step->count;
+        break;
+    case OP_CLAIM:
+        actor_drop_held(a);
+        if (answer->status == 201 && !take_claim(a, answer))
+            return false;
+        out->messages = a->held;
+        break;
+    case OP_DELETE:
+        a->next++;
+        out->messages = refused ? 0 : 1;
+        break;
+    case OP_BULK_DELETE:
+        a->next += step->count;
+        out->messages = refused ? 0 : step->count;
+        break;
+    case OP_RELEASE:
+        actor_drop_held(a);
+        break;
+    case OP_LIST:
+        out->messages = count_ids(answer->body);
+        break;
+    case OP_DROP:
+        refused = refused && answer->status != 404;
+        break;
+    default:
+        break;
+    }
+    out->refused = refused ? answer->status : 0;
+    return true;
+}
+
+static enum reading
+zaqar_read(const struct plan *plan, struct actor *a, const struct step *step,
+           struct bytes in, bool ended, struct reply *out)
+{
+    struct http_answer answer;
+    enum reading r = http_answer_read(in, ended, &answer);
+
+    (void)plan;
+    if (r != READING_DONE)
+        return r;
+    *out = (struct reply){.length = answer.length, .close = answer.close};
+    return apply(a, step, &answer, out) ? READING_DONE : READING_BROKEN;
+}
+
+const struct protocol protocol_zaqar = {
+    .name = "zaqar",
+    .ask = zaqar_ask,
+    .read = zaqar_read,
+};

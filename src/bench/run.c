@@ -1,0 +1,298 @@
+#include "bench/run.h"
+
+#include "bench/phase.h"
+#include "bench/scenario.h"
+#include "claimd/base/buf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FOREVER INT64_MAX
+
+/* After the end, answers are waited for this long; what is missing then is unfinished. */
+#define PATIENCE_NS (10 * TICKS_SECOND)
+
+/* Messages a claim when many are to be held: what every server allows. */
+#define HOLD_BATCH 20U
+
+/* Messages a post when many are to be queued, as long as the request stays small. */
+#define FILL_BATCH 20U
+#define FILL_BYTES 100000U
+
+struct run {
+    const struct options *options;
+    struct result *result;
+    struct mem *mem;
+    struct endpoint endpoint;
+    struct buf body_tail;
+    struct buf http_tail;
+    struct plan base; /* what the phases have in common */
+    char storm_base[64];
+};
+
+static int64_t
+ns_of(double seconds)
+{
+    return (int64_t)(seconds * (double)TICKS_SECOND);
+}
+
+/* {"n":"0000000000000000","data":"xxxx"}, body_bytes long */
+static void
+build_texts(struct run *run)
+{
+    static const char head[] = "{\"n\":\"";
+    static const char data[] = "\",\"d\":\"";
+    const struct options *o = run->options;
+    size_t fixed = sizeof head - 1 + BODY_NUMBER + sizeof data - 1 + 2;
+
+    buf_str(&run->body_tail, data);
+    for (size_t n = fixed; n < (size_t)o->body_bytes; n++)
+        buf_byte(&run->body_tail, (char)('a' + n % 26));
+    buf_str(&run->body_tail, "\"}");
+    buf_printf(&run->http_tail,
+               " HTTP/1.1\r\nHost: %s\r\nClient-ID: %s\r\nX-Project-ID: %s\r\n"
+               "Accept: application/json\r\n",
+               run->endpoint.host, o->client_id, o->project);
+    run->base.body_head = bytes_of(head, sizeof head - 1);
+    run->base.body_tail = buf_view(&run->body_tail);
+    run->base.http_tail = buf_view(&run->http_tail);
+}
+
+static void
+build_base(struct run *run)
+{
+    const struct options *o = run->options;
+
+    build_texts(run);
+    run->base.protocol = o->protocol;
+    run->base.endpoint = &run->endpoint;
+    run->base.scenario = o->scenario;
+    run->base.deleting = o->deleting;
+    run->base.connections = (unsigned)o->connections;
+    run->base.threads = (unsigned)o->threads;
+    run->base.queues = (unsigned)o->queues;
+    run->base.batch = (unsigned)o->batch;
+    run->base.queue_base = o->queue;
+    run->base.message_ttl = o->message_ttl;
+    run->base.claim_ttl = o->claim_ttl;
+    run->base.claim_grace = o->claim_grace;
+    run->base.pace.connections = run->base.connections;
+    run->base.to_ns = FOREVER;
+    run->base.give_up_ns = FOREVER;
+    snprintf(run->storm_base, sizeof run->storm_base, "%s-storm", o->queue);
+}
+
+static bool
+complain(const char *what, const char *why)
+{
+    fprintf(stderr, "claimd bench: %s: %s\n", what, why);
+    return false;
+}
+
+/* A phase that ends when its quota is used up; any refused request is a failure. */
+static bool
+run_quota(const struct run *run, const struct plan *plan, const char *title,
+          int64_t quota)
+{
+    _Atomic int64_t left = quota;
+    struct plan p = *plan;
+    struct phase phase = {.plan = &p, .title = run->options->quiet ? NULL : title};
+    struct stats *stats = stats_new();
+    const char *failure;
+    char text[64];
+
+    if (stats == NULL)
+        return complain(title, "out of memory");
+    p.quota = &left;
+    p.from_ns = ticks_now();
+    phase.stats = stats;
+    failure = phase_run(&phase);
+    if (failure == NULL && op_stats_errors(&stats->calm) > 0) {
+        snprintf(text, sizeof text, "the server refused requests (status %d)",
+                 stats->first_error);
+        failure = text;
+    }
+    if (failure != NULL)
+        complain(title, failure);
+    free(stats);
+    return failure == NULL;
+}
+
+static bool
+prepare(const struct run *run, const char *queue_base, unsigned queues)
+{
+    struct plan p = run->base;
+
+    if (run->options->keep)
+        return true;
+    p.scenario = SCENARIO_PREPARE;
+    p.queue_base = queue_base;
+    p.queues = queues;
+    return run_quota(run, &p, "prepare", queues);
+}
+
+/* Posts in larger batches: filling is not what is measured. */
+static bool
+fill(const struct run *run, struct plan p, int64_t count)
+{
+    p.scenario = SCENARIO_FILL;
+    if (p.batch < FILL_BATCH && plan_body_len(&p) * FILL_BATCH <= FILL_BYTES)
+        p.batch = FILL_BATCH;
+    return run_quota(run, &p, "fill", count);
+}
+
+static bool
+hold(const struct run *run, struct plan p, unsigned batch, int64_t count)
+{
+    p.scenario = SCENARIO_HOLD;
+    p.batch = batch;
+    return run_quota(run, &p, "hold", count);
+}
+
+static uint64_t
+resident(const struct run *run)
+{
+    struct process_usage usage = {.resident_bytes = 0};
+
+    (void)process_usage(&run->options->server, &usage); /* 0 when it cannot be read */
+    return usage.resident_bytes;
+}
+
+static bool
+make_backlog(struct run *run)
+{
+    const struct options *o = run->options;
+    struct plan p = run->base;
+    int64_t begin = ticks_now();
+
+    if (o->backlog == 0)
+        return true;
+    p.message_ttl = o->message_ttl;
+    run->result->resident_before = resident(run);
+    if (!fill(run, p, o->backlog))
+        return false;
+    run->result->fill_seconds = (double)(ticks_now() - begin) / (double)TICKS_SECOND;
+    run->result->resident_after = resident(run);
+    p.claim_ttl = 43200;
+    return o->held == 0 || hold(run, p, HOLD_BATCH, o->held);
+}
+
+/* Lets storm_count messages or claims fall due in the second behind due_ns. */
+static bool
+make_storm(struct run *run, int64_t *due_ns)
+{
+    const struct options *o = run->options;
+    struct plan p = run->base;
+
+    *due_ns = 0;
+    if (o->storm == STORM_NONE)
+        return true;
+    if (!prepare(run, run->storm_base, (unsigned)o->storm_queues))
+        return false;
+    *due_ns = ticks_now() + o->storm_lead * TICKS_SECOND;
+    p.queue_base = run->storm_base;
+    p.queues = (unsigned)o->storm_queues;
+    if (o->storm == STORM_MESSAGES)
+        p.due_ns = *due_ns;
+    if (!fill(run, p, o->storm_count))
+        return false;
+    p.due_ns = *due_ns;
+    if (o->storm == STORM_CLAIMS && !hold(run, p, 1, o->storm_count))
+        return false;
+    if (ticks_now() + ns_of(o->warmup) + TICKS_SECOND > *due_ns)
+        return complain("storm", "preparing it took longer than --storm-lead");
+    return true;
+}
+
+/*
+ * Sets when the measurement begins and ends. A storm stands in its middle: half the
+ * duration before it, and half behind; its window is the second in which all falls due
+ * and one more for what that leaves to do.
+ */
+static void
+set_times(struct run *run, struct plan *p, int64_t due_ns)
+{
+    const struct options *o = run->options;
+    int64_t now = ticks_now();
+
+    p->from_ns = now + ns_of(o->warmup);
+    if (due_ns != 0) {
+        int64_t half = ns_of(o->duration / 2);
+
+        if (due_ns - half > p->from_ns)
+            p->from_ns = due_ns - half;
+        p->storm_from_ns = due_ns;
+        p->storm_to_ns = due_ns + 2 * TICKS_SECOND;
+        p->to_ns = due_ns + 2 * TICKS_SECOND + half;
+        run->result->storm_at = (double)(due_ns - p->from_ns) / (double)TICKS_SECOND;
+    } else {
+        p->to_ns = p->from_ns + ns_of(o->duration);
+    }
+    p->give_up_ns = p->to_ns + PATIENCE_NS;
+    p->pace.rate = o->rate;
+    p->pace.start_ns = now + TICKS_SECOND / 20;
+    run->result->seconds = (double)(p->to_ns - p->from_ns) / (double)TICKS_SECOND;
+}
+
+static bool
+measure(struct run *run, int64_t due_ns)
+{
+    const struct options *o = run->options;
+    struct result *r = run->result;
+    struct plan p = run->base;
+    struct phase phase = {.plan = &p, .stats = r->stats, .series = &r->series};
+    const char *failure;
+
+    if (!o->quiet)
+        phase.title = "measure";
+    if (o->server.count > 0)
+        phase.server = &o->server;
+    set_times(run, &p, due_ns);
+    r->counted = scenario_counted(&p);
+    failure = phase_run(&phase);
+    r->has_server = o->server.count > 0;
+    r->server_cpu_seconds = phase.server_cpu_seconds;
+    r->server_requests = phase.requests;
+    r->server_seconds = phase.seconds;
+    r->own_cpu_seconds = phase.own_cpu_seconds;
+    return failure == NULL || complain("measure", failure);
+}
+
+bool
+run_all(const struct options *o, struct result *out)
+{
+    struct run run = {.options = o, .result = out};
+    int64_t due_ns;
+    bool fine = false;
+
+    *out = (struct result){.stats = stats_new()};
+    run.mem = mem_new(0);
+    if (out->stats == NULL || run.mem == NULL) {
+        complain("start", "out of memory");
+        goto out;
+    }
+    buf_init(&run.body_tail, run.mem);
+    buf_init(&run.http_tail, run.mem);
+    if (!endpoint_parse(o->endpoint, &run.endpoint)) {
+        complain("not an address that can be reached", o->endpoint);
+        goto release;
+    }
+    build_base(&run);
+    fine = !run.body_tail.failed && !run.http_tail.failed &&
+           prepare(&run, o->queue, (unsigned)o->queues) && make_backlog(&run) &&
+           make_storm(&run, &due_ns) && measure(&run, due_ns);
+release:
+    buf_fini(&run.body_tail);
+    buf_fini(&run.http_tail);
+out:
+    if (run.mem != NULL)
+        mem_destroy(run.mem);
+    return fine;
+}
+
+void
+result_fini(struct result *r)
+{
+    free(r->stats);
+    series_fini(&r->series);
+}

@@ -1,0 +1,212 @@
+#include "bench/scenario.h"
+
+struct scenario_text {
+    const char *name;
+    const char *help;
+};
+
+static const struct scenario_text texts[SCENARIO_COUNT] = {
+#define SCENARIO_TEXT(id, text, about) {text, about},
+    SCENARIO_LIST(SCENARIO_TEXT)
+#undef SCENARIO_TEXT
+};
+
+enum scenario
+scenario_find(const char *name)
+{
+    int s = 0;
+
+    while (s < SCENARIO_COUNT &&
+           (texts[s].name == NULL || strcmp(texts[s].name, name) != 0))
+        s++;
+    return (enum scenario)s;
+}
+
+const char *
+scenario_name(enum scenario s)
+{
+    return texts[s].name == NULL ? texts[s].help : texts[s].name;
+}
+
+const char *
+scenario_help(enum scenario s)
+{
+    return texts[s].help;
+}
+
+bool
+scenario_at_start(const struct plan *plan, const struct actor *a)
+{
+    if (a->next < a->held || a->created)
+        return false;
+    return plan->scenario != SCENARIO_CYCLE || !a->posted;
+}
+
+/* Takes up to `want` off the quota; 0 when it is used up. */
+static unsigned
+take_quota(const struct plan *plan, unsigned want)
+{
+    int64_t before = atomic_fetch_sub(plan->quota, want);
+
+    if (before <= 0)
+        return 0;
+    return before < want ? (unsigned)before : want;
+}
+
+/* Seconds until due_ns, rounded up, so that all fall due in the second behind it. */
+static int64_t
+ttl_until(int64_t due_ns, int64_t now_ns)
+{
+    int64_t left = (due_ns - now_ns + TICKS_SECOND - 1) / TICKS_SECOND;
+
+    return left < 1 ? 1 : left;
+}
+
+static struct step
+step_post(const struct plan *plan, unsigned count, int64_t now_ns)
+{
+    bool due = plan->due_ns != 0 && plan->scenario == SCENARIO_FILL;
+
+    return (struct step){.op = OP_POST,
+                         .count = count,
+                         .ttl =
+                             due ? ttl_until(plan->due_ns, now_ns) : plan->message_ttl};
+}
+
+static struct step
+step_claim(const struct plan *plan, unsigned count, int64_t now_ns)
+{
+    bool due = plan->due_ns != 0 && plan->scenario == SCENARIO_HOLD;
+
+    return (struct step){.op = OP_CLAIM,
+                         .count = count,
+                         .ttl = due ? ttl_until(plan->due_ns, now_ns) : plan->claim_ttl};
+}
+
+static struct step
+step_delete(const struct plan *plan, const struct actor *a)
+{
+    if (plan->deleting == DELETE_ONE_BY_ONE)
+        return (struct step){.op = OP_DELETE, .count = 1};
+    return (struct step){.op = OP_BULK_DELETE, .count = a->held - a->next};
+}
+
+static struct step
+next_of_cycle(const struct plan *plan, struct actor *a, int64_t now_ns)
+{
+    if (a->next < a->held)
+        return step_delete(plan, a);
+    a->posted = !a->posted;
+    return a->posted ? step_post(plan, plan->batch, now_ns)
+                     : step_claim(plan, plan->batch, now_ns);
+}
+
+/*
+ * As many messages are posted as are claimed for good: of what is claimed, a quarter is
+ * released. One request in ten is a listing.
+ */
+static struct step
+next_of_mixed(const struct plan *plan, struct actor *a, int64_t now_ns)
+{
+    uint64_t dice = actor_random(a) % 100;
+
+    if (a->next < a->held) {
+        /* A hand that was begun is emptied the same way. */
+        if (a->next == 0 && dice < 25)
+            return (struct step){.op = OP_RELEASE, .count = a->held};
+        return step_delete(plan, a);
+    }
+    if (dice < 15)
+        return (struct step){.op = OP_LIST, .count = plan->batch};
+    if (dice < 52)
+        return step_post(plan, plan->batch, now_ns);
+    return step_claim(plan, plan->batch, now_ns);
+}
+
+/* PREPARE: each queue is dropped and made again; the quota counts queues down. */
+static bool
+next_of_prepare(const struct plan *plan, struct actor *a, struct step *out)
+{
+    int64_t left;
+
+    if (a->created) {
+        a->created = false;
+        *out = (struct step){.op = OP_CREATE};
+        return true;
+    }
+    left = atomic_fetch_sub(plan->quota, 1);
+    if (left <= 0)
+        return false;
+    a->queue = (unsigned)(left - 1);
+    a->created = true;
+    *out = (struct step){.op = OP_DROP};
+    return true;
+}
+
+static bool
+next_of_hold(const struct plan *plan, struct actor *a, int64_t now_ns, struct step *out)
+{
+    unsigned count;
+
+    actor_drop_held(a);
+    if (a->dry)
+        return false;
+    count = take_quota(plan, plan->batch);
+    *out = step_claim(plan, count, now_ns);
+    return count > 0;
+}
+
+bool
+scenario_next(const struct plan *plan, struct actor *a, int64_t now_ns, struct step *out)
+{
+    unsigned count;
+
+    switch (plan->scenario) {
+    case SCENARIO_POST:
+        *out = step_post(plan, plan->batch, now_ns);
+        return true;
+    case SCENARIO_RELEASE:
+        if (a->held > 0)
+            *out = (struct step){.op = OP_RELEASE, .count = a->held};
+        else
+            *out = step_claim(plan, plan->batch, now_ns);
+        return true;
+    case SCENARIO_CYCLE:
+        *out = next_of_cycle(plan, a, now_ns);
+        return true;
+    case SCENARIO_LIST:
+        *out = (struct step){.op = OP_LIST, .count = plan->batch};
+        return true;
+    case SCENARIO_MIXED:
+        *out = next_of_mixed(plan, a, now_ns);
+        return true;
+    case SCENARIO_PREPARE:
+        return next_of_prepare(plan, a, out);
+    case SCENARIO_FILL:
+        count = take_quota(plan, plan->batch);
+        *out = step_post(plan, count, now_ns);
+        return count > 0;
+    case SCENARIO_HOLD:
+        return next_of_hold(plan, a, now_ns, out);
+    case SCENARIO_COUNT:
+        break;
+    }
+    return false;
+}
+
+enum op
+scenario_counted(const struct plan *plan)
+{
+    switch (plan->scenario) {
+    case SCENARIO_RELEASE:
+    case SCENARIO_HOLD:
+        return OP_CLAIM;
+    case SCENARIO_CYCLE:
+    case SCENARIO_MIXED:
+        return plan->deleting == DELETE_IN_BULK ? OP_BULK_DELETE : OP_DELETE;
+    case SCENARIO_LIST:
+        return OP_LIST;
+    default:
+        return OP_POST;
+    }
+}
