@@ -91,6 +91,8 @@ tick(struct watch *w)
     int64_t now = ticks_now();
     struct sample s = take_sample(w, now);
 
+    if (w->ticks == 0)
+        w->shown = s;
     if (!w->begun && now >= plan->from_ns) {
         w->from = read_point(w, now);
         w->begun = true;

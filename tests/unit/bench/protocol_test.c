@@ -1,0 +1,277 @@
+#include "bench/protocol.h"
+
+#include "bench/scenario.h"
+#include "support/check_main.h"
+
+/* A plan with two messages a batch, an actor, and the request it wrote last. */
+struct fixture {
+    struct plan plan;
+    struct actor actor;
+    struct mem *mem;
+    struct buf out;
+};
+
+static void
+fixture_open(struct fixture *f, const struct protocol *protocol)
+{
+    *f = (struct fixture){.mem = mem_new(0)};
+    f->plan.protocol = protocol;
+    f->plan.scenario = SCENARIO_CYCLE;
+    f->plan.deleting = DELETE_IN_BULK;
+    f->plan.connections = 1;
+    f->plan.queues = 1;
+    f->plan.batch = 2;
+    f->plan.queue_base = "q";
+    f->plan.body_head = bytes_str("\"");
+    f->plan.body_tail = bytes_str("\"");
+    f->plan.http_tail = bytes_str(" HTTP/1.1\r\nHost: h\r\n");
+    f->plan.message_ttl = 300;
+    f->plan.claim_ttl = 60;
+    f->plan.claim_grace = 70;
+    f->actor.random = 1;
+    buf_init(&f->out, f->mem);
+}
+
+static void
+fixture_close(struct fixture *f)
+{
+    buf_fini(&f->out);
+    mem_destroy(f->mem);
+}
+
+/* Lets the scenario choose, writes the request, and checks it. */
+static struct step
+ask(struct fixture *f, const char *expected)
+{
+    struct step step;
+
+    ck_assert(scenario_next(&f->plan, &f->actor, 0, &step));
+    buf_reset(&f->out, SIZE_MAX);
+    ck_assert_uint_gt(f->plan.protocol->ask(&f->plan, &f->actor, &step, &f->out), 0);
+    buf_byte(&f->out, '\0');
+    ck_assert_str_eq(f->out.data, expected);
+    return step;
+}
+
+/* Gives the answer byte by byte more; nothing is done before it is whole. */
+static struct reply
+answer(struct fixture *f, struct step step, const char *text)
+{
+    const struct protocol *p = f->plan.protocol;
+    struct reply reply;
+    size_t len = strlen(text);
+
+    for (size_t n = 0; n < len; n++)
+        ck_assert_int_eq(
+            p->read(&f->plan, &f->actor, &step, bytes_of(text, n), false, &reply),
+            READING_MORE);
+    ck_assert_int_eq(
+        p->read(&f->plan, &f->actor, &step, bytes_of(text, len), false, &reply),
+        READING_DONE);
+    ck_assert_uint_eq(reply.length, len);
+    return reply;
+}
+
+static const char zaqar_posted[] = "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}";
+static const char zaqar_claimed[] =
+    "HTTP/1.1 201 Created\r\nLocation: http://h/v2/queues/q-0/claims/c9\r\n"
+    "Content-Length: 139\r\n\r\n"
+    "{\"messages\": [{\"href\": \"/v2/queues/q-0/messages/a1?claim_id=c9\", \"body\": 1},"
+    "{\"href\": \"/v2/queues/q-0/messages/a2?claim_id=c9\", \"body\": 2}]}";
+
+static void
+post_and_claim(struct fixture *f)
+{
+    struct step step;
+    struct reply reply;
+
+    step = ask(f, "POST /v2/queues/q-0/messages HTTP/1.1\r\nHost: h\r\n"
+                  "Content-Type: application/json\r\nContent-Length: 98\r\n\r\n"
+                  "{\"messages\": [{\"body\": \"0000000000000000\", \"ttl\": 300}, "
+                  "{\"body\": \"0000000000000001\", \"ttl\": 300}]}");
+    reply = answer(f, step, zaqar_posted);
+    ck_assert_uint_eq(reply.messages, 2);
+    step = ask(f, "POST /v2/queues/q-0/claims?limit=2 HTTP/1.1\r\nHost: h\r\n"
+                  "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n"
+                  "{\"ttl\": 60, \"grace\": 70}");
+    reply = answer(f, step, zaqar_claimed);
+    ck_assert_uint_eq(reply.messages, 2);
+    ck_assert(!scenario_at_start(&f->plan, &f->actor));
+}
+
+START_TEST(a_cycle_posts_claims_and_deletes_in_bulk)
+{
+    struct fixture f;
+    struct step step;
+
+    fixture_open(&f, &protocol_zaqar);
+    post_and_claim(&f);
+    step =
+        ask(&f, "DELETE /v2/queues/q-0/messages?ids=a1,a2 HTTP/1.1\r\nHost: h\r\n\r\n");
+    ck_assert_uint_eq(answer(&f, step, "HTTP/1.1 204 Fine\r\n\r\n").messages, 2);
+    ck_assert(scenario_at_start(&f.plan, &f.actor));
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_cycle_deletes_one_by_one_with_its_claim)
+{
+    struct fixture f;
+    struct step step;
+
+    fixture_open(&f, &protocol_zaqar);
+    f.plan.deleting = DELETE_ONE_BY_ONE;
+    post_and_claim(&f);
+    step = ask(&f, "DELETE /v2/queues/q-0/messages/a1?claim_id=c9 HTTP/1.1\r\n"
+                   "Host: h\r\n\r\n");
+    ck_assert_uint_eq(answer(&f, step, "HTTP/1.1 204 Fine\r\n\r\n").messages, 1);
+    step = ask(&f, "DELETE /v2/queues/q-0/messages/a2?claim_id=c9 HTTP/1.1\r\n"
+                   "Host: h\r\n\r\n");
+    answer(&f, step, "HTTP/1.1 204 Fine\r\n\r\n");
+    ck_assert(scenario_at_start(&f.plan, &f.actor));
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_refused_request_counts_no_messages_and_keeps_its_status)
+{
+    struct fixture f;
+    struct step step = {.op = OP_POST, .count = 2};
+    struct reply reply;
+
+    fixture_open(&f, &protocol_zaqar);
+    reply = answer(&f, step, "HTTP/1.1 503 Full\r\nContent-Length: 0\r\n\r\n");
+    ck_assert_int_eq(reply.refused, 503);
+    ck_assert_uint_eq(reply.messages, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(an_empty_claim_leaves_the_hand_empty)
+{
+    struct fixture f;
+    struct step step = {.op = OP_CLAIM, .count = 2};
+    struct reply reply;
+
+    fixture_open(&f, &protocol_zaqar);
+    reply = answer(&f, step, "HTTP/1.1 204 Nothing\r\n\r\n");
+    ck_assert_int_eq(reply.refused, 0);
+    ck_assert_uint_eq(f.actor.held, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(beanstalk_pipelines_a_batch)
+{
+    struct fixture f;
+    struct step step;
+
+    fixture_open(&f, &protocol_beanstalk);
+    step = ask(&f, "put 1024 0 3600 18\r\n\"0000000000000000\"\r\n"
+                   "put 1024 0 3600 18\r\n\"0000000000000001\"\r\n");
+    ck_assert_uint_eq(answer(&f, step, "INSERTED 7\r\nINSERTED 8\r\n").messages, 2);
+    step = ask(&f, "reserve-with-timeout 0\r\nreserve-with-timeout 0\r\n");
+    ck_assert_uint_eq(
+        answer(&f, step, "RESERVED 7 3\r\nabc\r\nRESERVED 8 3\r\nd\ne\r\n").messages, 2);
+    step = ask(&f, "delete 7\r\ndelete 8\r\n");
+    ck_assert_uint_eq(answer(&f, step, "DELETED\r\nDELETED\r\n").messages, 2);
+    ck_assert(scenario_at_start(&f.plan, &f.actor));
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(beanstalk_may_have_fewer_than_asked_for)
+{
+    struct fixture f;
+    struct step step = {.op = OP_CLAIM, .count = 2};
+
+    fixture_open(&f, &protocol_beanstalk);
+    answer(&f, step, "RESERVED 7 1\r\nx\r\nTIMED_OUT\r\n");
+    ck_assert_uint_eq(f.actor.held, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(redis_moves_to_a_list_of_its_own_and_removes_from_there)
+{
+    struct fixture f;
+    struct step step;
+
+    fixture_open(&f, &protocol_redis);
+    f.plan.batch = 1;
+    step = ask(&f, "*3\r\n$5\r\nLPUSH\r\n$10\r\nq-00000000\r\n"
+                   "$18\r\n\"0000000000000000\"\r\n");
+    answer(&f, step, ":1\r\n");
+    step = ask(&f, "*5\r\n$5\r\nLMOVE\r\n$10\r\nq-00000000\r\n$13\r\nheld:00000000\r\n"
+                   "$5\r\nRIGHT\r\n$4\r\nLEFT\r\n");
+    ck_assert_uint_eq(answer(&f, step, "$18\r\n\"0000000000000000\"\r\n").messages, 1);
+    step = ask(&f, "*4\r\n$4\r\nLREM\r\n$13\r\nheld:00000000\r\n$1\r\n1\r\n"
+                   "$18\r\n\"0000000000000000\"\r\n");
+    answer(&f, step, ":1\r\n");
+    ck_assert(scenario_at_start(&f.plan, &f.actor));
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(filling_stops_exactly_at_its_quota)
+{
+    struct fixture f;
+    _Atomic int64_t quota = 5;
+    struct step step;
+
+    fixture_open(&f, &protocol_zaqar);
+    f.plan.scenario = SCENARIO_FILL;
+    f.plan.quota = &quota;
+    ck_assert(scenario_next(&f.plan, &f.actor, 0, &step));
+    ck_assert_uint_eq(step.count, 2);
+    ck_assert(scenario_next(&f.plan, &f.actor, 0, &step));
+    ck_assert_uint_eq(step.count, 2);
+    ck_assert(scenario_next(&f.plan, &f.actor, 0, &step));
+    ck_assert_uint_eq(step.count, 1);
+    ck_assert(!scenario_next(&f.plan, &f.actor, 0, &step));
+    ck_assert(!scenario_next(&f.plan, &f.actor, 0, &step));
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(lifetimes_are_chosen_so_that_all_end_in_the_second_behind_the_storm)
+{
+    struct fixture f;
+    _Atomic int64_t quota = 1000;
+    int64_t due = 60 * TICKS_SECOND;
+
+    fixture_open(&f, &protocol_zaqar);
+    f.plan.scenario = SCENARIO_FILL;
+    f.plan.quota = &quota;
+    f.plan.due_ns = due;
+    for (int64_t now = 0; now < due; now += TICKS_SECOND / 7) {
+        struct step step;
+
+        ck_assert(scenario_next(&f.plan, &f.actor, now, &step));
+        ck_assert_int_ge(now + step.ttl * TICKS_SECOND, due);
+        ck_assert_int_lt(now + step.ttl * TICKS_SECOND, due + TICKS_SECOND);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("protocol");
+    TCase *tc = test_case(suite, "zaqar");
+
+    tcase_add_test(tc, a_cycle_posts_claims_and_deletes_in_bulk);
+    tcase_add_test(tc, a_cycle_deletes_one_by_one_with_its_claim);
+    tcase_add_test(tc, a_refused_request_counts_no_messages_and_keeps_its_status);
+    tcase_add_test(tc, an_empty_claim_leaves_the_hand_empty);
+    tc = test_case(suite, "others");
+    tcase_add_test(tc, beanstalk_pipelines_a_batch);
+    tcase_add_test(tc, beanstalk_may_have_fewer_than_asked_for);
+    tcase_add_test(tc, redis_moves_to_a_list_of_its_own_and_removes_from_there);
+    tc = test_case(suite, "phases");
+    tcase_add_test(tc, filling_stops_exactly_at_its_quota);
+    tcase_add_test(tc,
+                   lifetimes_are_chosen_so_that_all_end_in_the_second_behind_the_storm);
+    return check_main(suite);
+}
