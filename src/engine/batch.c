@@ -15,6 +15,23 @@ batch_open(struct engine *e, size_t room, struct store_batch *out)
     return ST_OK;
 }
 
+enum status
+batch_fits(const struct seqmap *messages, size_t count, struct store_batch *out)
+{
+    const struct message *m;
+    size_t need = 0;
+    uint64_t seq = 0;
+
+    if (out->room == 0)
+        return ST_OK;
+    for (; count > 0 && (m = seqmap_next_ready(messages, &seq)) != NULL; count--, seq++)
+        need += m->body_len;
+    if (need <= out->room)
+        return ST_OK;
+    out->room = need;
+    return ST_NO_ROOM;
+}
+
 void
 batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms)
 {

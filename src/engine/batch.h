@@ -4,11 +4,19 @@
 #ifndef ENGINE_BATCH_H
 #define ENGINE_BATCH_H
 
+#include "claimd/ds/seqmap.h"
 #include "engine/engine_private.h"
 #include "engine/message.h"
 
 /* Makes an empty batch with room for `room` messages. ST_NO_MEMORY. */
 enum status batch_open(struct engine *e, size_t room, struct store_batch *out);
+
+/*
+ * ST_NO_ROOM, and the bytes needed in out->room, if the first `count` ready messages do
+ * not fit into a room that the caller set.
+ */
+enum status
+batch_fits(const struct seqmap *messages, size_t count, struct store_batch *out);
 
 /* Shows one more message, for which there must be room. Needs the shard's lock. */
 void

@@ -6,9 +6,18 @@
 
 /* A claim being made: everything that can fail has been done before it is filled. */
 struct taking {
-    struct claim *claim;
+    struct claim *claim; /* owned */
     struct store_batch batch;
 };
+
+/* What the shard must have in stock for a claim. */
+static enum status
+reserve_in_shard(struct shard *sh)
+{
+    enum status st = entropy_reserve(&sh->entropy, IDENT_ENTROPY);
+
+    return st == ST_OK ? hashmap_reserve(&sh->claims, 1) : st;
+}
 
 static enum status
 reserve(struct shard *sh, size_t room, struct taking *t)
@@ -16,67 +25,68 @@ reserve(struct shard *sh, size_t room, struct taking *t)
     struct engine *e = sh->engine;
     enum status st;
 
-    t->claim = NULL;
-    st = batch_open(e, room, &t->batch);
+    st = reserve_in_shard(sh);
+    if (st == ST_OK)
+        st = batch_open(e, room, &t->batch);
     if (st != ST_OK)
         return st;
-    st = entropy_reserve(&sh->entropy, IDENT_ENTROPY);
-    if (st == ST_OK)
-        st = hashmap_reserve(&sh->claims, 1);
-    if (st == ST_OK) {
-        t->claim = claim_new(e->mem, room);
-        st = t->claim == NULL ? ST_NO_MEMORY : ST_OK;
-    }
-    if (st != ST_OK)
-        store_batch_release(&t->batch);
-    return st;
+    t->claim = claim_new(e->mem, room);
+    return t->claim == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
 /*
- * Takes ready messages, oldest first, until the claim is full. Dead letters in the way
- * are moved; if there is no memory for that they stay, and so do the messages behind
- * them.
+ * Clears the way: moves the dead letters among the first ready messages, a slice at a
+ * time, with the locks let go in between. Leaves in *room how many messages can be taken;
+ * if there is no memory for a move, only those in front of the letter are.
  */
 static enum status
-take_messages(struct dead_letter *dl, const struct store_terms *terms, size_t room,
+clear_way(struct engine *e, const struct store_queue *where, struct dead_letter *dl,
+          size_t *room)
+{
+    bool moved = false;
+
+    for (;;) {
+        uint64_t seq = 0;
+        size_t ready = dl->queue == NULL ? 0 : dl->queue->backlog->messages.ready;
+        size_t count = *room < ready ? *room : ready;
+        size_t clear = dead_letter_scan(dl, count, &seq);
+        enum status st;
+
+        if (clear == count) {
+            *room = count;
+            return ST_OK;
+        }
+        st = dead_letter_move(dl, seq);
+        if (st != ST_OK) {
+            *room = clear;
+            return clear > 0 || moved ? ST_OK : st;
+        }
+        moved = true;
+        dead_letter_leave(dl);
+        dead_letter_enter(e, dl->now_ms, where, dl);
+    }
+}
+
+/* Takes the first `count` ready messages and makes the claim live. */
+static void
+take_messages(struct dead_letter *dl, const struct store_terms *terms, size_t count,
               struct taking *t)
 {
     struct queue *q = dl->queue;
-    bool moved = false;
+    struct claim *c = t->claim;
     uint64_t seq = 0;
 
-    while (t->batch.count < room) {
+    t->claim = NULL; /* the shard owns it now */
+    c->queue = q;
+    c->id = ident_random(&dl->source->entropy);
+    while (count-- > 0) {
         struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
 
-        if (m == NULL)
-            break;
-        if (dead_letter_is(dl, m)) {
-            enum status st = dead_letter_move(dl, &seq);
-
-            if (st != ST_OK)
-                return t->batch.count == 0 && !moved ? st : ST_OK;
-            moved = true;
-            continue;
-        }
-        claim_take(dl->source, t->claim, m, terms, dl->now_ms);
+        claim_take(dl->source, c, m, terms, dl->now_ms);
         batch_add(&t->batch, m, q->tag, dl->now_ms);
     }
-    return ST_OK;
-}
-
-/* Makes the claim live, or forgets it if it took nothing. */
-static void
-finish(struct dead_letter *dl, const struct store_terms *terms, struct taking *t)
-{
-    struct shard *sh = dl->source;
-    struct claim *c = t->claim;
-
-    if (c->count == 0) {
-        mem_free(sh->engine->mem, c);
-        return;
-    }
-    claim_start(sh, c, terms, dl->now_ms);
-    claim_link(sh, c);
+    claim_start(dl->source, c, terms, dl->now_ms);
+    claim_link(dl->source, c);
     ident_write(&t->batch.claim_id, c->id);
     t->batch.claim_ttl_s = terms->ttl_s;
 }
@@ -86,12 +96,13 @@ engine_claim_create(struct store *s, int64_t now_ms, const struct store_queue *w
                     const struct store_terms *terms, size_t limit,
                     struct store_batch *out)
 {
+    struct engine *e = engine_of(s);
     struct taking t = {.batch = STORE_BATCH_INIT};
     struct dead_letter dl;
     enum status st = ST_OK;
     size_t room = 0;
 
-    dead_letter_enter(engine_of(s), now_ms, where, &dl);
+    dead_letter_enter(e, now_ms, where, &dl);
     if (dl.queue != NULL)
         room = dl.queue->backlog->messages.ready;
     if (room > limit)
@@ -99,14 +110,18 @@ engine_claim_create(struct store *s, int64_t now_ms, const struct store_queue *w
     if (room == 0)
         goto out;
     st = reserve(dl.source, room, &t);
-    if (st != ST_OK)
+    if (st == ST_OK)
+        st = clear_way(e, where, &dl, &room);
+    if (st != ST_OK || room == 0)
         goto out;
-    t.claim->queue = dl.queue;
-    t.claim->id = ident_random(&dl.source->entropy);
-    st = take_messages(&dl, terms, room, &t);
-    finish(&dl, terms, &t);
+    st = batch_fits(&dl.queue->backlog->messages, room, out);
+    if (st == ST_OK)
+        st = reserve_in_shard(dl.source); /* others may have used it up meanwhile */
+    if (st == ST_OK)
+        take_messages(&dl, terms, room, &t);
 out:
     dead_letter_leave(&dl);
+    mem_free(e->mem, t.claim);
     if (st == ST_OK)
         *out = t.batch;
     else

@@ -54,11 +54,31 @@ dead_letter_leave(struct dead_letter *dl)
     shard_leave(dl->source);
 }
 
-bool
-dead_letter_is(const struct dead_letter *dl, const struct message *m)
+/* True if m has been claimed as often as its queue allows. */
+static bool
+is_dead(const struct dead_letter *dl, const struct message *m)
 {
-    return dl->target != NULL &&
-           (int64_t)m->claim_count >= queue_settings(dl->queue)->max_claim_count;
+    return (int64_t)m->claim_count >= queue_settings(dl->queue)->max_claim_count;
+}
+
+size_t
+dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq)
+{
+    uint64_t at = 0;
+
+    if (dl->target == NULL)
+        return count;
+    for (size_t i = 0; i < count; i++, at++) {
+        const struct message *m = seqmap_next_ready(&dl->queue->backlog->messages, &at);
+
+        if (m == NULL)
+            return count;
+        if (is_dead(dl, m)) {
+            *seq = at;
+            return i;
+        }
+    }
+    return count;
 }
 
 /* One move under way. */
@@ -77,7 +97,7 @@ collect(const struct dead_letter *dl, uint64_t seq, struct move *move)
     while (move->count < MOVE_SLICE) {
         struct message *m = seqmap_next_ready(&dl->queue->backlog->messages, &seq);
 
-        if (m == NULL || !dead_letter_is(dl, m))
+        if (m == NULL || !is_dead(dl, m))
             return;
         move->messages[move->count++] = m;
         seq++;
@@ -156,18 +176,17 @@ move_one(const struct dead_letter *dl, struct message *m, struct move *move)
 }
 
 enum status
-dead_letter_move(struct dead_letter *dl, uint64_t *seq)
+dead_letter_move(struct dead_letter *dl, uint64_t seq)
 {
     struct move move = {.count = 0};
     enum status st;
 
-    collect(dl, *seq, &move);
+    collect(dl, seq, &move);
     st = reserve(dl, &move);
     if (st != ST_OK) {
         give_up(dl, &move);
         return st;
     }
-    *seq = move.messages[move.count - 1]->seq + 1;
     for (size_t i = 0; i < move.count; i++)
         move_one(dl, move.messages[i], &move);
     return ST_OK;

@@ -25,14 +25,16 @@ void dead_letter_enter(struct engine *e, int64_t now_ms, const struct store_queu
                        struct dead_letter *out);
 void dead_letter_leave(struct dead_letter *dl);
 
-/* True if m has been claimed as often as its queue allows. */
-bool dead_letter_is(const struct dead_letter *dl, const struct message *m);
+/*
+ * How many of the first `count` ready messages stand in front of the first dead letter
+ * among them; count if there is none (or there are fewer messages). Its number in *seq.
+ */
+size_t dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq);
 
 /*
- * Moves the dead letters among the next ready messages of the queue, from *seq on: at
- * most a slice of them, up to the first that is not one. Makes the target queue if
- * needed. ST_NO_MEMORY: nothing was moved.
+ * Moves a slice of the dead letters that stand in a row from number seq on; there is at
+ * least one. Makes the target queue if needed. ST_NO_MEMORY: nothing was moved.
  */
-enum status dead_letter_move(struct dead_letter *dl, uint64_t *seq);
+enum status dead_letter_move(struct dead_letter *dl, uint64_t seq);
 
 #endif

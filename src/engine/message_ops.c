@@ -384,26 +384,33 @@ engine_message_pop(struct store *s, int64_t now_ms, const struct store_queue *wh
     struct engine *e = engine_of(s);
     uint64_t hash = engine_hash(e, where);
     struct shard *sh = engine_shard(e, hash);
+    struct store_batch batch = STORE_BATCH_INIT;
     struct list discarded;
     struct queue *q;
     uint64_t seq = 0;
     enum status st;
 
     list_init(&discarded);
-    st = batch_open(e, limit, out);
+    st = batch_open(e, limit, &batch);
     if (st != ST_OK)
         return st;
     now_ms = shard_enter(sh, now_ms, SETTLE_ALL);
     q = shard_find(sh, where, hash);
-    while (q != NULL && out->count < limit) {
+    if (q != NULL)
+        st = batch_fits(&q->backlog->messages, limit, out);
+    while (st == ST_OK && q != NULL && batch.count < limit) {
         struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
 
         if (m == NULL)
             break;
-        batch_add(out, m, q->tag, now_ms);
+        batch_add(&batch, m, q->tag, now_ms);
         discard(sh, m, &discarded);
     }
     shard_leave(sh);
     message_unpin_all(e->mem, &discarded);
-    return ST_OK;
+    if (st == ST_OK)
+        *out = batch;
+    else
+        store_batch_release(&batch);
+    return st;
 }

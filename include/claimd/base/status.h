@@ -22,6 +22,7 @@
     X(CHANGED, "it was changed by somebody else meanwhile")                              \
     X(CLAIMED, "the message is held by another claim")                                   \
     X(NOT_CLAIMED, "the message is not held by this claim")                              \
+    X(NO_ROOM, "the answer is larger than the room for it")                              \
     X(TOO_LARGE, "the request is larger than the queue or the server allows")            \
     /* A request. */                                                                     \
     X(BAD_VALUE, "a value is out of range")                                              \

@@ -126,14 +126,18 @@ struct store_batch {
     int64_t claim_ttl_s;      /* claim_get: terms and age of the claim */
     int64_t claim_age_s;
     struct store_id next; /* list: marker of the last message shown; empty: none shown */
+    size_t room;          /* claim_create, pop: see below */
 };
 
+/*
+ * An operation that takes messages must not take what its caller then cannot pass on. So
+ * the caller says in `room` for how many bytes of bodies it has memory (0: any number).
+ * If the messages have more, the operation takes nothing, returns ST_NO_ROOM, and leaves
+ * in `room` how much it would have needed.
+ */
 #define STORE_BATCH_INIT                                                                 \
     {                                                                                    \
-        NULL, NULL, 0, {""}, 0, 0,                                                       \
-        {                                                                                \
-            ""                                                                           \
-        }                                                                                \
+        NULL, NULL, 0, {""}, 0, 0, {""}, 0                                               \
     }
 
 /* One queue of a listing, or the one asked for. */
@@ -243,14 +247,17 @@ enum status store_message_delete_many(struct store *s, int64_t now_ms,
                                       const struct bytes *ids, size_t count,
                                       const struct bytes *claim_ids, size_t claim_count);
 
-/* Removes and returns up to limit messages that are neither claimed nor delayed. */
+/*
+ * Removes and returns up to limit messages that are neither claimed nor delayed.
+ * ST_NO_ROOM: see struct store_batch.
+ */
 enum status
 store_message_pop(struct store *s, int64_t now_ms, const struct store_queue *queue,
                   size_t limit, struct store_batch *out);
 
 /*
  * Claims up to limit messages, oldest first. An empty batch without claim_id: there was
- * nothing to claim, and no claim was made.
+ * nothing to claim, and no claim was made. ST_NO_ROOM: see struct store_batch.
  */
 enum status
 store_claim_create(struct store *s, int64_t now_ms, const struct store_queue *queue,
