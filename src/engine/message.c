@@ -8,11 +8,13 @@ static_assert(offsetof(struct message, body) <= 96, "overhead of a queued messag
 struct message *
 message_new(struct mem *mem, struct bytes body, uint64_t client)
 {
+    size_t size = offsetof(struct message, body) + body.len;
     struct message *m;
 
     if (body.len > UINT32_MAX)
         return NULL;
-    m = mem_alloc(mem, offsetof(struct message, body) + body.len);
+    /* The body begins in the padding; setting the structure writes all of that. */
+    m = mem_alloc(mem, size < sizeof(*m) ? sizeof(*m) : size);
     if (m == NULL)
         return NULL;
     *m = (struct message){.client = client, .body_len = (uint32_t)body.len};
