@@ -1,0 +1,489 @@
+#include "model/pair.h"
+
+#include "model/twin.h"
+#include "support/store_fixture.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MANY 256 /* ids in one operation */
+
+void
+pair_open(struct pair *p, size_t shards, uint64_t seed)
+{
+    struct engine_config config;
+
+    *p = (struct pair){.now_ms = START_MS};
+    p->mem = mem_new(0);
+    ck_assert_ptr_nonnull(p->mem);
+    config = fixture_config(p->mem);
+    config.shards = shards;
+    config.seed = seed;
+    config.max_message_ttl_s = 20 * 86400; /* within reach of long claims */
+    idmap_init(&p->ids);
+    ck_assert_status(twin_open(&config, &p->twin), ST_OK);
+    ck_assert_status(engine_open(&config, &p->engine), ST_OK);
+}
+
+void
+pair_close(struct pair *p)
+{
+    store_close(p->twin);
+    store_close(p->engine);
+    if (mem_used(p->mem) != 0)
+        pair_fail(p, "memory is left after close");
+    mem_destroy(p->mem);
+    idmap_fini(&p->ids);
+}
+
+/* ---------------------------------------------------------------------- failing */
+
+_Noreturn void
+pair_fail(const struct pair *p, const char *wrong)
+{
+    uint64_t first = p->steps > PAIR_TRACE ? p->steps - PAIR_TRACE : 0;
+
+    for (uint64_t i = first; i < p->steps; i++)
+        printf("%6" PRIu64 "  %s\n", i, p->trace[i % PAIR_TRACE]);
+    printf("operation %" PRIu64 ": %s\n", p->steps - 1, wrong);
+    fflush(stdout);
+    ck_abort_msg("%s", wrong);
+    abort(); /* not reached, but Check does not say so */
+}
+
+/* Notes the operation about to be done. */
+__attribute__((format(printf, 3, 4))) static void
+note(struct pair *p, const struct store_queue *queue, const char *format, ...)
+{
+    char *line = p->trace[p->steps++ % PAIR_TRACE];
+    size_t cap = sizeof(p->trace[0]);
+    va_list args;
+    int len = 0;
+
+    len = snprintf(line, cap, "%+12" PRId64 " ms  ", p->now_ms - START_MS);
+    if (queue != NULL)
+        len +=
+            snprintf(line + len, cap - (size_t)len, "%.*s/%.*s ", (int)queue->project.len,
+                     queue->project.data, (int)queue->name.len, queue->name.data);
+    va_start(args, format);
+    vsnprintf(line + len, cap - (size_t)len, format, args);
+    va_end(args);
+}
+
+static void
+agree(const struct pair *p, const char *what, int64_t twin, int64_t engine)
+{
+    char wrong[160];
+
+    if (twin == engine)
+        return;
+    snprintf(wrong, sizeof(wrong), "%s: twin %" PRId64 ", engine %" PRId64, what, twin,
+             engine);
+    pair_fail(p, wrong);
+}
+
+/* The status both answered. */
+static enum status
+agree_status(const struct pair *p, enum status twin, enum status engine)
+{
+    char wrong[160];
+
+    if (twin == engine)
+        return twin;
+    snprintf(wrong, sizeof(wrong), "status: twin %s, engine %s", status_name(twin),
+             status_name(engine));
+    pair_fail(p, wrong);
+}
+
+static void
+agree_bytes(const struct pair *p, const char *what, struct bytes twin,
+            struct bytes engine)
+{
+    char wrong[300];
+
+    if (bytes_equal(twin, engine))
+        return;
+    snprintf(wrong, sizeof(wrong), "%s: twin '%.*s', engine '%.*s'", what,
+             (int)(twin.len > 100 ? 100 : twin.len), twin.data,
+             (int)(engine.len > 100 ? 100 : engine.len), engine.data);
+    pair_fail(p, wrong);
+}
+
+static void
+agree_id(const struct pair *p, const char *what, const struct store_id *twin,
+         const struct store_id *engine)
+{
+    char wrong[160];
+
+    if (idmap_same(&p->ids, twin, engine))
+        return;
+    snprintf(wrong, sizeof(wrong), "%s: twin '%s', engine '%s'", what, twin->text,
+             engine->text);
+    pair_fail(p, wrong);
+}
+
+/* Both ids are new. */
+static void
+learn(struct pair *p, const struct id_pair *pair)
+{
+    if (!idmap_learn(&p->ids, pair))
+        pair_fail(p, "an id was given twice");
+}
+
+static void
+agree_batch(const struct pair *p, const struct store_batch *twin,
+            const struct store_batch *engine)
+{
+    agree(p, "messages", (int64_t)twin->count, (int64_t)engine->count);
+    for (size_t i = 0; i < twin->count; i++) {
+        const struct store_message *t = &twin->messages[i], *e = &engine->messages[i];
+
+        agree_id(p, "message id", &t->id, &e->id);
+        agree_id(p, "claim of a message", &t->claim_id, &e->claim_id);
+        agree_bytes(p, "body", t->body, e->body);
+        agree(p, "ttl", t->ttl_s, e->ttl_s);
+        agree(p, "age", t->age_s, e->age_s);
+        agree(p, "claim count", t->claim_count, e->claim_count);
+    }
+}
+
+static void
+release_both(struct store_batch *twin, struct store_batch *engine)
+{
+    store_batch_release(twin);
+    store_batch_release(engine);
+}
+
+/* ---------------------------------------------------------------------- queues */
+
+bool
+pair_create(struct pair *p, const struct store_queue *queue,
+            const struct store_metadata *metadata)
+{
+    bool twin = false, engine = false;
+
+    note(p, queue, "create count %" PRId64 " dead %.*s ttl %" PRId64,
+         metadata->settings.max_claim_count, (int)metadata->settings.dead_letter.len,
+         metadata->settings.dead_letter.data, metadata->settings.dead_letter_ttl_s);
+    agree_status(p, store_queue_create(p->twin, p->now_ms, queue, metadata, &twin),
+                 store_queue_create(p->engine, p->now_ms, queue, metadata, &engine));
+    agree(p, "created", twin, engine);
+    return twin;
+}
+
+static void
+agree_view(const struct pair *p, const struct store_queue_view *t,
+           const struct store_queue_view *e, bool with_metadata)
+{
+    const struct store_settings *ts = &t->metadata.settings, *es = &e->metadata.settings;
+
+    agree_bytes(p, "name", t->name, e->name);
+    if (!with_metadata)
+        return;
+    agree_bytes(p, "metadata", t->metadata.json, e->metadata.json);
+    agree(p, "max_post_bytes", ts->max_post_bytes, es->max_post_bytes);
+    agree(p, "message_ttl_s", ts->message_ttl_s, es->message_ttl_s);
+    agree(p, "message_delay_s", ts->message_delay_s, es->message_delay_s);
+    agree(p, "max_claim_count", ts->max_claim_count, es->max_claim_count);
+    agree(p, "dead_letter_ttl_s", ts->dead_letter_ttl_s, es->dead_letter_ttl_s);
+    agree_bytes(p, "dead_letter", ts->dead_letter, es->dead_letter);
+}
+
+bool
+pair_show(struct pair *p, const struct store_queue *queue, struct version_pair *version)
+{
+    struct store_queues twin = STORE_QUEUES_INIT, engine = STORE_QUEUES_INIT;
+    enum status st;
+
+    note(p, queue, "show");
+    st = agree_status(p, store_queue_get(p->twin, p->now_ms, queue, &twin),
+                      store_queue_get(p->engine, p->now_ms, queue, &engine));
+    if (st != ST_OK)
+        return false;
+    agree_view(p, &twin.queues[0], &engine.queues[0], true);
+    *version = (struct version_pair){twin.queues[0].version, engine.queues[0].version};
+    store_queues_release(&twin);
+    store_queues_release(&engine);
+    return true;
+}
+
+void
+pair_update(struct pair *p, const struct store_queue *queue, struct version_pair version,
+            const struct store_metadata *metadata)
+{
+    note(p, queue, "update count %" PRId64 " dead %.*s ttl %" PRId64,
+         metadata->settings.max_claim_count, (int)metadata->settings.dead_letter.len,
+         metadata->settings.dead_letter.data, metadata->settings.dead_letter_ttl_s);
+    agree_status(
+        p, store_queue_update(p->twin, p->now_ms, queue, version.twin, metadata),
+        store_queue_update(p->engine, p->now_ms, queue, version.engine, metadata));
+}
+
+void
+pair_delete_queue(struct pair *p, const struct store_queue *queue)
+{
+    note(p, queue, "delete queue");
+    agree_status(p, store_queue_delete(p->twin, p->now_ms, queue),
+                 store_queue_delete(p->engine, p->now_ms, queue));
+}
+
+void
+pair_list_queues(struct pair *p, struct bytes project, struct bytes marker, size_t limit,
+                 bool with_metadata)
+{
+    struct store_queues twin = STORE_QUEUES_INIT, engine = STORE_QUEUES_INIT;
+
+    note(p, NULL, "list queues of %.*s behind %.*s limit %zu", (int)project.len,
+         project.data, (int)marker.len, marker.data, limit);
+    agree_status(p,
+                 store_queue_list(p->twin, p->now_ms, project, marker, limit,
+                                  with_metadata, &twin),
+                 store_queue_list(p->engine, p->now_ms, project, marker, limit,
+                                  with_metadata, &engine));
+    agree(p, "queues", (int64_t)twin.count, (int64_t)engine.count);
+    agree(p, "all queues", (int64_t)twin.total, (int64_t)engine.total);
+    for (size_t i = 0; i < twin.count; i++)
+        agree_view(p, &twin.queues[i], &engine.queues[i], with_metadata);
+    store_queues_release(&twin);
+    store_queues_release(&engine);
+}
+
+static void
+agree_end(const struct pair *p, const struct store_end *twin,
+          const struct store_end *engine)
+{
+    agree_id(p, "end", &twin->id, &engine->id);
+    agree(p, "age", twin->age_s, engine->age_s);
+    agree(p, "created", twin->created_ms, engine->created_ms);
+}
+
+void
+pair_stats(struct pair *p, const struct store_queue *queue)
+{
+    struct store_stats twin = {0}, engine = {0};
+
+    note(p, queue, "stats");
+    agree_status(p, store_queue_stats(p->twin, p->now_ms, queue, &twin),
+                 store_queue_stats(p->engine, p->now_ms, queue, &engine));
+    agree(p, "total", (int64_t)twin.total, (int64_t)engine.total);
+    agree(p, "claimed", (int64_t)twin.claimed, (int64_t)engine.claimed);
+    if (twin.total == 0)
+        return;
+    agree_end(p, &twin.oldest, &engine.oldest);
+    agree_end(p, &twin.newest, &engine.newest);
+}
+
+void
+pair_purge(struct pair *p, const struct store_queue *queue)
+{
+    note(p, queue, "purge");
+    agree_status(p, store_queue_purge(p->twin, p->now_ms, queue),
+                 store_queue_purge(p->engine, p->now_ms, queue));
+}
+
+/* ---------------------------------------------------------------------- messages */
+
+bool
+pair_post(struct pair *p, const struct store_queue *queue, const struct store_post *post,
+          struct id_pair *ids)
+{
+    struct store_id twin[MANY], engine[MANY];
+    enum status st;
+
+    ck_assert_uint_le(post->count, MANY);
+    note(p, queue, "post %zu: %.*s... ttl %" PRId64 " delay %" PRId64, post->count,
+         (int)(post->drafts[0].body.len > 8 ? 8 : post->drafts[0].body.len),
+         post->drafts[0].body.data, post->drafts[0].ttl_s, post->drafts[0].delay_s);
+    st = agree_status(p, store_message_post(p->twin, p->now_ms, queue, post, twin),
+                      store_message_post(p->engine, p->now_ms, queue, post, engine));
+    for (size_t i = 0; st == ST_OK && i < post->count; i++) {
+        ids[i] = (struct id_pair){twin[i], engine[i]};
+        learn(p, &ids[i]);
+    }
+    return st == ST_OK;
+}
+
+size_t
+pair_list(struct pair *p, const struct store_queue *queue,
+          const struct store_filter *filter, const struct id_pair *marker,
+          struct id_pair *next)
+{
+    struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
+    struct store_filter left = *filter, right = *filter;
+    size_t count;
+
+    note(p, queue, "list behind %s/%s limit %zu%s%s%s", marker->left.text,
+         marker->right.text, filter->limit, filter->include_claimed ? " claimed" : "",
+         filter->include_delayed ? " delayed" : "", filter->hide_client ? " others" : "");
+    left.marker = store_id_bytes(&marker->left);
+    right.marker = store_id_bytes(&marker->right);
+    agree_status(p, store_message_list(p->twin, p->now_ms, queue, &left, &twin),
+                 store_message_list(p->engine, p->now_ms, queue, &right, &engine));
+    agree_batch(p, &twin, &engine);
+    agree(p, "a next marker", id_empty(twin.next), id_empty(engine.next));
+    *next = (struct id_pair){twin.next, engine.next};
+    count = twin.count;
+    release_both(&twin, &engine);
+    return count;
+}
+
+/* The ids of one side. */
+static void
+one_side(struct bytes *out, const struct id_pair *ids, size_t count, bool right)
+{
+    ck_assert_uint_le(count, MANY);
+    for (size_t i = 0; i < count; i++)
+        out[i] = store_id_bytes(right ? &ids[i].right : &ids[i].left);
+}
+
+void
+pair_get(struct pair *p, const struct store_queue *queue, const struct id_pair *ids,
+         size_t count)
+{
+    struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
+    struct bytes left[MANY], right[MANY];
+
+    note(p, queue, "get %zu: %s/%s...", count, ids[0].left.text, ids[0].right.text);
+    one_side(left, ids, count, false);
+    one_side(right, ids, count, true);
+    agree_status(p, store_message_get(p->twin, p->now_ms, queue, left, count, &twin),
+                 store_message_get(p->engine, p->now_ms, queue, right, count, &engine));
+    agree_batch(p, &twin, &engine);
+    release_both(&twin, &engine);
+}
+
+void
+pair_delete(struct pair *p, const struct store_queue *queue, const struct id_pair *id,
+            const struct id_pair *claim)
+{
+    struct bytes left = BYTES_NONE, right = BYTES_NONE;
+
+    note(p, queue, "delete %s/%s with %s", id->left.text, id->right.text,
+         claim == NULL ? "no claim" : claim->left.text);
+    if (claim != NULL) {
+        left = store_id_bytes(&claim->left);
+        right = store_id_bytes(&claim->right);
+    }
+    agree_status(
+        p,
+        store_message_delete(p->twin, p->now_ms, queue, store_id_bytes(&id->left), left),
+        store_message_delete(p->engine, p->now_ms, queue, store_id_bytes(&id->right),
+                             right));
+}
+
+void
+pair_delete_many(struct pair *p, const struct store_queue *queue,
+                 const struct id_pair *ids, size_t count, const struct id_pair *claims,
+                 size_t claim_count)
+{
+    struct bytes left[MANY], right[MANY], left_claims[MANY], right_claims[MANY];
+
+    note(p, queue, "delete %zu: %s..., %zu claims%s", count, ids[0].left.text,
+         claim_count, claims == NULL ? "" : ", strict");
+    one_side(left, ids, count, false);
+    one_side(right, ids, count, true);
+    one_side(left_claims, claims, claim_count, false);
+    one_side(right_claims, claims, claim_count, true);
+    agree_status(
+        p,
+        store_message_delete_many(p->twin, p->now_ms, queue, left, count,
+                                  claims == NULL ? NULL : left_claims, claim_count),
+        store_message_delete_many(p->engine, p->now_ms, queue, right, count,
+                                  claims == NULL ? NULL : right_claims, claim_count));
+}
+
+void
+pair_pop(struct pair *p, const struct store_queue *queue, size_t limit)
+{
+    struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
+
+    note(p, queue, "pop %zu", limit);
+    agree_status(p, store_message_pop(p->twin, p->now_ms, queue, limit, &twin),
+                 store_message_pop(p->engine, p->now_ms, queue, limit, &engine));
+    agree_batch(p, &twin, &engine);
+    release_both(&twin, &engine);
+}
+
+/* ---------------------------------------------------------------------- claims */
+
+bool
+pair_claim(struct pair *p, const struct store_queue *queue,
+           const struct store_terms *terms, size_t limit, struct id_pair *claim)
+{
+    struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
+
+    note(p, queue, "claim %zu for %" PRId64 " + %" PRId64, limit, terms->ttl_s,
+         terms->grace_s);
+    agree_status(p, store_claim_create(p->twin, p->now_ms, queue, terms, limit, &twin),
+                 store_claim_create(p->engine, p->now_ms, queue, terms, limit, &engine));
+    agree(p, "no claim", id_empty(twin.claim_id), id_empty(engine.claim_id));
+    *claim = (struct id_pair){twin.claim_id, engine.claim_id};
+    if (!id_empty(claim->left))
+        learn(p, claim);
+    agree_batch(p, &twin, &engine);
+    release_both(&twin, &engine);
+    return !id_empty(claim->left);
+}
+
+void
+pair_query(struct pair *p, const struct store_queue *queue, const struct id_pair *claim)
+{
+    struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
+
+    note(p, queue, "query %s/%s", claim->left.text, claim->right.text);
+    agree_status(
+        p,
+        store_claim_get(p->twin, p->now_ms, queue, store_id_bytes(&claim->left), &twin),
+        store_claim_get(p->engine, p->now_ms, queue, store_id_bytes(&claim->right),
+                        &engine));
+    agree_batch(p, &twin, &engine);
+    agree_id(p, "claim", &twin.claim_id, &engine.claim_id);
+    agree(p, "ttl of the claim", twin.claim_ttl_s, engine.claim_ttl_s);
+    agree(p, "age of the claim", twin.claim_age_s, engine.claim_age_s);
+    release_both(&twin, &engine);
+}
+
+void
+pair_renew(struct pair *p, const struct store_queue *queue, const struct id_pair *claim,
+           const struct store_terms *terms)
+{
+    note(p, queue, "renew %s/%s for %" PRId64 " + %" PRId64, claim->left.text,
+         claim->right.text, terms->ttl_s, terms->grace_s);
+    agree_status(
+        p,
+        store_claim_renew(p->twin, p->now_ms, queue, store_id_bytes(&claim->left), terms),
+        store_claim_renew(p->engine, p->now_ms, queue, store_id_bytes(&claim->right),
+                          terms));
+}
+
+void
+pair_release(struct pair *p, const struct store_queue *queue, const struct id_pair *claim)
+{
+    note(p, queue, "release %s/%s", claim->left.text, claim->right.text);
+    agree_status(
+        p, store_claim_release(p->twin, p->now_ms, queue, store_id_bytes(&claim->left)),
+        store_claim_release(p->engine, p->now_ms, queue, store_id_bytes(&claim->right)));
+}
+
+/* ---------------------------------------------------------------------- life */
+
+int64_t
+pair_housekeep(struct pair *p)
+{
+    int64_t next_ms = 0;
+
+    note(p, NULL, "housekeep");
+    store_housekeep(p->engine, p->now_ms, &next_ms);
+    return next_ms;
+}
+
+void
+pair_audit(struct pair *p)
+{
+    if (!store_audit(p->engine))
+        pair_fail(p, "the engine's audit failed");
+    if (store_next_ms(p->engine) > twin_next_deadline(p->twin, p->now_ms))
+        pair_fail(p, "the engine would sleep past a deadline");
+}

@@ -1,0 +1,87 @@
+/*
+ * pair: the twin and the engine side by side. Every operation is done on both, and every
+ * part of the two answers is compared; the first difference ends the test with the
+ * operations that led to it.
+ */
+#ifndef TESTS_MODEL_PAIR_H
+#define TESTS_MODEL_PAIR_H
+
+#include "claimd/engine/engine.h"
+#include "model/idmap.h"
+
+#define PAIR_TRACE 40 /* how many operations a failure shows */
+
+struct pair {
+    struct mem *mem; /* the engine's */
+    struct store *twin, *engine;
+    int64_t now_ms;
+    struct idmap ids; /* left: the twin's, right: the engine's */
+    uint64_t steps;   /* operations done */
+    char trace[PAIR_TRACE][160];
+};
+
+void pair_open(struct pair *p, size_t shards, uint64_t seed);
+
+/* Closes both; the engine must have given back all its memory. */
+void pair_close(struct pair *p);
+
+/* Ends the test: prints the last operations and what is wrong. */
+_Noreturn void pair_fail(const struct pair *p, const char *wrong);
+
+/* The version of a queue's metadata in both. */
+struct version_pair {
+    uint64_t twin, engine;
+};
+
+bool pair_create(struct pair *p, const struct store_queue *queue,
+                 const struct store_metadata *metadata);
+
+/* False if there is no such queue. */
+bool
+pair_show(struct pair *p, const struct store_queue *queue, struct version_pair *version);
+void pair_update(struct pair *p, const struct store_queue *queue,
+                 struct version_pair version, const struct store_metadata *metadata);
+void pair_delete_queue(struct pair *p, const struct store_queue *queue);
+void pair_list_queues(struct pair *p, struct bytes project, struct bytes marker,
+                      size_t limit, bool with_metadata);
+void pair_stats(struct pair *p, const struct store_queue *queue);
+void pair_purge(struct pair *p, const struct store_queue *queue);
+
+/* True if the messages were stored; then ids[post->count] are filled in. */
+bool pair_post(struct pair *p, const struct store_queue *queue,
+               const struct store_post *post, struct id_pair *ids);
+
+/* A page behind a marker as both write it; tells how many it shows, and the next. */
+size_t pair_list(struct pair *p, const struct store_queue *queue,
+                 const struct store_filter *filter, const struct id_pair *marker,
+                 struct id_pair *next);
+void pair_get(struct pair *p, const struct store_queue *queue, const struct id_pair *ids,
+              size_t count);
+
+/* claim NULL: without a claim id. */
+void pair_delete(struct pair *p, const struct store_queue *queue,
+                 const struct id_pair *id, const struct id_pair *claim);
+
+/* claims NULL: whoever holds the messages. */
+void pair_delete_many(struct pair *p, const struct store_queue *queue,
+                      const struct id_pair *ids, size_t count,
+                      const struct id_pair *claims, size_t claim_count);
+void pair_pop(struct pair *p, const struct store_queue *queue, size_t limit);
+
+/* True if a claim was made. */
+bool pair_claim(struct pair *p, const struct store_queue *queue,
+                const struct store_terms *terms, size_t limit, struct id_pair *claim);
+void
+pair_query(struct pair *p, const struct store_queue *queue, const struct id_pair *claim);
+void pair_renew(struct pair *p, const struct store_queue *queue,
+                const struct id_pair *claim, const struct store_terms *terms);
+void pair_release(struct pair *p, const struct store_queue *queue,
+                  const struct id_pair *claim);
+
+/* One slice of the engine's housekeeping; tells when the next is useful. */
+int64_t pair_housekeep(struct pair *p);
+
+/* Audits the engine, and that it will wake for the next thing that falls due. */
+void pair_audit(struct pair *p);
+
+#endif
