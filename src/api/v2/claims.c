@@ -83,8 +83,10 @@ claim_create(struct call *call)
                             &batch);
     if (st != ST_OK)
         return st;
-    if (batch.claim_id.text[0] == '\0')
+    if (batch.claim_id.text[0] == '\0') {
+        store_batch_release(&batch); /* it may have room for messages it did not get */
         return call_empty(call, 204);
+    }
     st = write_claimed(call, &batch);
     /* Nobody will ever learn of this claim: its messages must not wait for its end. */
     if (st != ST_OK)
