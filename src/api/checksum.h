@@ -2,8 +2,9 @@
  * checksum: the MD5 of a body in one fixed form (API.md 6.8).
  *
  * The form is what Python's json.dumps() gives, because that is what clients compare
- * with: fixed separators, ASCII only, shortest decimal for other numbers than integers,
- * and of members of the same name the last value at the place of the first.
+ * with: fixed separators, ASCII only, the shortest decimal for numbers that are no
+ * integers, and of members of the same name the last value at the place of the first.
+ * The contract differs from Python in one character: DEL stays as it is.
  *
  *   Cost     O(length) for a body without members of the same name
  *   Memory   a buffer of the form's length during the call
