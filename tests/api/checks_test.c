@@ -1,0 +1,262 @@
+/* Headers and their order (API.md 2.2 to 2.5, 2.8). */
+#include "support/api_fixture.h"
+
+#define CLIENT  API_HEADER_CLIENT_ID
+#define PROJECT API_HEADER_PROJECT_ID
+#define QI      "Invalid queue identification"
+
+/* One request of the fixture's client with a header changed; NULL: without it. */
+static void
+ck_header(struct api_fixture *f, enum api_header header, const char *value,
+          const char *method, const char *target, int code, const char *title)
+{
+    const char *usual = f->c.headers[header];
+
+    f->c.headers[header] = value;
+    ck_api(f, method, target, NULL, code, title);
+    f->c.headers[header] = usual;
+}
+
+START_TEST(a_client_id_is_a_uuid_in_any_spelling)
+{
+    static const struct {
+        const char *value;
+        int code;
+        const char *title;
+    } cases[] = {
+        {NULL, 400, "Missing header value"},
+        {"", 400, "Wrong UUID value"},
+        {"worker-1", 400, "Wrong UUID value"},
+        {"7d5b1c1e-52a4-4c66-9f0e-3b2a9c6de00", 400, "Wrong UUID value"},
+        {"7d5b1c1e52a44c669f0e3b2a9c6de001", 200, NULL},
+        {"7D5B1C1E-52A4-4C66-9F0E-3B2A9C6DE001", 200, NULL},
+        {"{7d5b1c1e-52a4-4c66-9f0e-3b2a9c6de001}", 200, NULL},
+        {"urn:uuid:7d5b1c1e-52a4-4c66-9f0e-3b2a9c6de001", 200, NULL},
+    };
+    static const char *const targets[] = {"/v2/queues", "/v2/queues/q/messages",
+                                          "/v1.1/queues", "/v2/"};
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (size_t k = 0; k < sizeof(targets) / sizeof(targets[0]); k++)
+            ck_header(&f, CLIENT, cases[i].value, "GET", targets[k], cases[i].code,
+                      cases[i].title);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(v1_needs_a_client_id_only_to_post_and_to_list_messages)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_header(&f, CLIENT, NULL, "POST", "/v1/queues/q/messages", 400,
+              "Missing header value");
+    ck_header(&f, CLIENT, NULL, "GET", "/v1/queues/q/messages", 400,
+              "Missing header value");
+    ck_header(&f, CLIENT, NULL, "GET", "/v1/queues", 204, NULL);
+    ck_header(&f, CLIENT, NULL, "GET", "/v1/queues/q/messages/x", 404, "Not found");
+    ck_header(&f, CLIENT, NULL, "DELETE", "/v1/queues/q/claims/x", 204, NULL);
+    ck_header(&f, CLIENT, NULL, "PATCH", "/v1/queues/q/messages", 405, NULL);
+    ck_header(&f, CLIENT, "x", "GET", "/v1/queues", 400, "Wrong UUID value");
+    ck_header(&f, CLIENT, "", "GET", "/v1/health", 400, "Wrong UUID value");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_project_is_required_and_any_text_of_256_characters)
+{
+    char fits[257], long_one[258];
+    struct api_fixture f;
+
+    memset(fits, 'p', sizeof(fits) - 1);
+    fits[sizeof(fits) - 1] = '\0';
+    memset(long_one, 'p', sizeof(long_one) - 1);
+    long_one[sizeof(long_one) - 1] = '\0';
+
+    api_fixture_open(&f);
+    ck_header(&f, PROJECT, NULL, "GET", "/v2/queues", 400, "Project-Id Missing");
+    ck_header(&f, PROJECT, NULL, "GET", "/v1.1/ping", 400, "Project-Id Missing");
+    ck_header(&f, PROJECT, NULL, "GET", "/v1/queues", 204, NULL);
+    ck_header(&f, PROJECT, "", "GET", "/v2/queues", 400,
+              "Empty project header not allowed");
+    ck_header(&f, PROJECT, "", "GET", "/v1/queues", 400,
+              "Empty project header not allowed");
+    ck_header(&f, PROJECT, fits, "PUT", "/v2/queues/q", 201, NULL);
+    ck_header(&f, PROJECT, long_one, "PUT", "/v2/queues/q", 400, QI);
+    ck_header(&f, PROJECT, long_one, "GET", "/v2/queues", 400,
+              "Invalid project identification");
+    ck_header(&f, PROJECT, "a.b/c", "PUT", "/v2/queues/q", 201, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(v1_without_a_project_has_queues_of_its_own)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_header(&f, PROJECT, NULL, "PUT", "/v1/queues/q", 201, NULL);
+    ck_header(&f, PROJECT, NULL, "HEAD", "/v1/queues/q", 204, NULL);
+    ck_header(&f, PROJECT, "480924", "HEAD", "/v1/queues/q", 404, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(accept_must_allow_json)
+{
+    static const struct {
+        const char *value;
+        int code;
+    } cases[] = {
+        {NULL, 200},
+        {"*/*", 200},
+        {"application/*", 200},
+        {"application/json", 200},
+        {"text/html;q=0.9, application/json;q=0.1", 200},
+        {"text/html", 406},
+        {"application/json;q=0", 406},
+    };
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        ck_header(&f, API_HEADER_ACCEPT, cases[i].value, "GET", "/v2/queues",
+                  cases[i].code, NULL);
+    f.c.headers[API_HEADER_ACCEPT] = "text/html";
+    ck_api(&f, "GET", "/v2/queues", NULL, 406, NULL);
+    ck_assert_str_eq(api_answer(&f.c), "");
+    ck_assert_uint_eq(f.c.res.header_count, 0);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(form_data_is_refused_if_there_is_a_body)
+{
+    static const struct {
+        const char *type, *body;
+        int code;
+    } cases[] = {
+        {"application/x-www-form-urlencoded", "{}", 400},
+        {"APPLICATION/X-WWW-FORM-URLENCODED", "{}", 400},
+        {"application/x-www-form-urlencoded", NULL, 201},
+        {"application/x-www-form-urlencoded; charset=utf-8", "{}", 204},
+        {"text/plain", "{}", 204},
+    };
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        f.c.headers[API_HEADER_CONTENT_TYPE] = cases[i].type;
+        ck_api(&f, "PUT", "/v2/queues/q", cases[i].body, cases[i].code,
+               cases[i].code == 400 ? "Invalid Content-Type" : NULL);
+    }
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* Everything is wrong; each mended, the next check speaks. */
+START_TEST(checks_come_in_the_order_of_the_contract)
+{
+    struct api_fixture f;
+    const char *bad = "/v2/queues/a%20b/messages?limit=x";
+
+    api_fixture_open(&f);
+    f.c.headers[API_HEADER_CONTENT_TYPE] = "application/x-www-form-urlencoded";
+    f.c.headers[API_HEADER_ACCEPT] = "text/html";
+    f.c.headers[CLIENT] = NULL;
+    f.c.headers[PROJECT] = "";
+    ck_api(&f, "PUT", bad, "{", 400, "Invalid Content-Type");
+    f.c.headers[API_HEADER_CONTENT_TYPE] = "application/json";
+    ck_api(&f, "PUT", bad, "{", 406, NULL);
+    f.c.headers[API_HEADER_ACCEPT] = "*/*";
+    ck_api(&f, "PUT", bad, "{", 400, "Missing header value");
+    f.c.headers[CLIENT] = API_CALL_CLIENT;
+    ck_api(&f, "PUT", bad, "{", 400, "Empty project header not allowed");
+    f.c.headers[PROJECT] = API_CALL_PROJECT;
+    ck_api(&f, "PUT", bad, "{", 400, QI);
+    ck_api(&f, "PUT", "/v2/queues/ab/messages?limit=x", "{", 405, NULL);
+    ck_api(&f, "POST", "/v2/queues/ab/claims?limit=x", "{", 400, "Invalid parameter");
+    ck_api(&f, "POST", "/v2/queues/ab/claims?limit=1", "{", 400, "Invalid request body");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_body_that_was_not_kept_is_refused_after_the_other_checks)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    f.c.body_too_large = true;
+    ck_api(&f, "POST", "/v2/nonsense", NULL, 404, NULL);
+    ck_api(&f, "PUT", "/v2/queues/q/messages", NULL, 405, NULL);
+    ck_api(&f, "POST", "/v2/queues/a%20b/messages", NULL, 400, QI);
+    ck_api(&f, "POST", "/v2/queues/q/messages", NULL, 400, "Invalid API request");
+    ck_api(&f, "PUT", "/v2/queues/q", NULL, 400, "Invalid API request");
+    ck_api(&f, "POST", "/v2/queues/q/claims", NULL, 400, "Invalid API request");
+    ck_api(&f, "POST", "/v2/queues/q/purge", NULL, 400, "Invalid API request");
+    ck_api(&f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
+    ck_api(&f, "PUT", "/v1/queues/q", NULL, 201, NULL);
+    f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    ck_api(&f, "PATCH", "/v2/queues/q", NULL, 400, "Invalid request body");
+    f.c.headers[API_HEADER_CONTENT_TYPE] = "application/x-www-form-urlencoded";
+    ck_api(&f, "PUT", "/v2/queues/q", NULL, 400, "Invalid Content-Type");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict)
+{
+    struct api_limits limits = api_limits_default;
+    struct api_fixture f;
+
+    limits.client_id_strict = false;
+    api_fixture_open_with(&f, &limits);
+    ck_header(&f, CLIENT, "worker-001", "GET", "/v2/queues", 200, NULL);
+    ck_header(&f, CLIENT, "worker-01", "GET", "/v2/queues", 400, "Wrong UUID value");
+    ck_header(&f, CLIENT, "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww", "GET", "/v2/queues",
+              200, NULL);
+    ck_header(&f, CLIENT, "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww", "GET", "/v2/queues",
+              400, "Wrong UUID value");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(refusals_explain_themselves)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "GET", "/v2/queues?limit=21", NULL, 400, "Invalid API request");
+    ck_api_body(&f, "{'title': 'Invalid API request', 'description':"
+                    " 'the parameter limit must be within 1 and 20'}");
+    ck_api(&f, "GET", "/v2/queues?detailed=maybe", NULL, 400, "Invalid parameter");
+    ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "detailed"));
+    ck_api(&f, "POST", "/v1/queues/nosuch/messages", "[{\"ttl\":60,\"body\":1}]", 404,
+           "Not found");
+    ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "nosuch"));
+    api_fixture_close(&f);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("api checks");
+    TCase *tc = test_case(suite, "headers");
+
+    tcase_add_test(tc, a_client_id_is_a_uuid_in_any_spelling);
+    tcase_add_test(tc, v1_needs_a_client_id_only_to_post_and_to_list_messages);
+    tcase_add_test(tc, client_ids_may_be_any_text_of_10_to_36_when_not_strict);
+    tcase_add_test(tc, a_project_is_required_and_any_text_of_256_characters);
+    tcase_add_test(tc, v1_without_a_project_has_queues_of_its_own);
+    tcase_add_test(tc, accept_must_allow_json);
+    tcase_add_test(tc, form_data_is_refused_if_there_is_a_body);
+    tc = test_case(suite, "order");
+    tcase_add_test(tc, checks_come_in_the_order_of_the_contract);
+    tcase_add_test(tc, a_body_that_was_not_kept_is_refused_after_the_other_checks);
+    tcase_add_test(tc, refusals_explain_themselves);
+    return check_main(suite);
+}

@@ -1,0 +1,141 @@
+/* Running out of memory is an answer, and what was refused has not happened. */
+#include "support/api_fixture.h"
+
+/* Requests that need memory, in an order in which each changes something. */
+static const struct step {
+    const char *method, *target, *body;
+    int code;
+} steps[] = {
+    {"PUT", "/v2/queues/made", "{\"color\":\"red\",\"_default_message_ttl\":60}", 201},
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1},{\"body\":[2]}]}",
+     201},
+    {"GET", "/v2/p%41/queues?detailed=true&color=red", NULL, 200},
+    {"GET", "/v2/queues?detailed=true&color=red", NULL, 200},
+    {"GET", "/v2/queues/q/messages?echo=true&limit=1", NULL, 200},
+    {"GET", "/v2/queues/q/stats", NULL, 200},
+    {"POST", "/v2/queues/q/claims?limit=1", "{\"ttl\":60}", 201},
+    {"DELETE", "/v2/queues/q/messages?pop=1", NULL, 200},
+    {"PATCH", "/v2/queues/made",
+     "[{\"op\":\"replace\",\"path\":\"/metadata/color\",\"value\":\"blue\"}]", 200},
+    {"PUT", "/v1/queues/made/metadata", "{\"size\":1}", 204},
+    {"GET", "/v1/queues/made/metadata?x", NULL, 200},
+    {"GET", "/v1/queues?limit=x", NULL, 400},
+    {"GET", "/v2/health", NULL, 200},
+    {"GET", "/v2/", NULL, 200},
+};
+
+/* Everything a client can see of the store, as one text. */
+static const char *
+picture(struct api_fixture *f)
+{
+    static const char *const views[] = {
+        "/v2/queues?detailed=true&with_count=true",
+        "/v2/queues/q/messages?echo=true&include_claimed=true",
+        "/v2/queues/q/stats",
+    };
+    const char *text = "";
+
+    for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
+        ck_api(f, "GET", views[i], NULL, 200, NULL);
+        text = api_text(f, "%s%s\n", text, api_answer(&f->c));
+    }
+    return text;
+}
+
+static void
+ck_refusal(struct api_fixture *f)
+{
+    ck_api_header(f, "Retry-After", "1");
+    ck_assert_int_eq(f->c.res.status, ST_NO_MEMORY);
+    if (api_answer_header(&f->c, "Content-Type") != NULL)
+        ck_api_body(f, "{'title': 'Service temporarily unavailable',"
+                       "'description': 'the server is out of memory; try again later'}");
+}
+
+/* Lets the 1st, 2nd, ... allocation of a request fail until it succeeds without. */
+static void
+sweep(struct api_fixture *f, const struct step *step, bool all_that_follow)
+{
+    for (uint64_t nth = 1;; nth++) {
+        const char *before = picture(f);
+        int code;
+
+        ck_assert_uint_lt(nth, 1000);
+        arena_fini(&f->c.arena); /* so that the request has to allocate */
+        buf_fini(&f->c.res.body);
+        if (all_that_follow)
+            mem_fail_from(f->mem, nth);
+        else
+            mem_fail_nth(f->mem, nth);
+        code = api_call(&f->c, step->method, step->target, step->body);
+        mem_fail_from(f->mem, 0);
+        mem_fail_nth(f->mem, 0);
+        ck_assert(store_audit(f->store));
+        if (code == step->code)
+            return;
+        ck_assert_msg(code == 503, "%s %s, allocation %d: %d %s", step->method,
+                      step->target, (int)nth, code, api_answer(&f->c));
+        ck_refusal(f);
+        ck_assert_str_eq(picture(f), before);
+    }
+}
+
+static void
+sweep_all(bool all_that_follow)
+{
+    struct api_limits limits = api_limits_default;
+    struct api_fixture f;
+
+    limits.admin_mode = true;
+    api_fixture_open_with(&f, &limits);
+    f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+        sweep(&f, &steps[i], all_that_follow);
+    api_fixture_close(&f);
+}
+
+START_TEST(a_request_that_one_allocation_fails_changes_nothing)
+{
+    sweep_all(false);
+}
+END_TEST
+
+START_TEST(a_request_without_any_memory_is_refused_and_changes_nothing)
+{
+    sweep_all(true);
+}
+END_TEST
+
+START_TEST(over_the_budget_posting_stops_and_everything_else_goes_on)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    api_post_letters(&f, "q", "abc");
+    mem_set_budget(f.mem, 1);
+    ck_api(&f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 503,
+           "Service temporarily unavailable");
+    ck_api_header(&f, "Retry-After", "5");
+    ck_api(&f, "PUT", "/v2/queues/other", NULL, 503, "Service temporarily unavailable");
+    ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_api(&f, "POST", "/v2/queues/q/claims?limit=1", NULL, 201, NULL);
+    ck_api(&f, "DELETE", "/v2/queues/q/messages?pop=2", NULL, 200, NULL);
+    mem_set_budget(f.mem, 0);
+    ck_api(&f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 201,
+           NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("api memory");
+    TCase *tc = test_case(suite, "memory");
+
+    tcase_add_test(tc, a_request_that_one_allocation_fails_changes_nothing);
+    tcase_add_test(tc, a_request_without_any_memory_is_refused_and_changes_nothing);
+    tcase_add_test(tc, over_the_budget_posting_stops_and_everything_else_goes_on);
+    return check_main(suite);
+}

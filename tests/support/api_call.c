@@ -1,0 +1,76 @@
+#include "support/api_call.h"
+
+void
+api_caller_init(struct api_caller *c, const struct api *api, struct mem *mem,
+                int64_t now_ms)
+{
+    *c = (struct api_caller){.api = api, .now_ms = now_ms};
+    c->headers[API_HEADER_ACCEPT] = "application/json";
+    c->headers[API_HEADER_CLIENT_ID] = API_CALL_CLIENT;
+    c->headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+    arena_init(&c->arena, mem);
+    buf_init(&c->res.body, mem);
+}
+
+void
+api_caller_fini(struct api_caller *c)
+{
+    buf_fini(&c->res.body);
+    arena_fini(&c->arena);
+}
+
+static struct bytes
+after(struct bytes text, size_t at)
+{
+    return bytes_of(text.data + at, text.len - at);
+}
+
+int
+api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
+               struct bytes body)
+{
+    const char *mark = target.len == 0 ? NULL : memchr(target.data, '?', target.len);
+    struct request req = {.method = method,
+                          .path = target,
+                          .body = body,
+                          .body_too_large = c->body_too_large,
+                          .now_ms = c->now_ms,
+                          .arena = &c->arena};
+
+    if (mark != NULL) {
+        req.path.len = (size_t)(mark - target.data);
+        req.query = after(target, req.path.len + 1);
+    }
+    for (size_t i = 0; i < API_HEADER_COUNT; i++)
+        req.headers[i] = bytes_str(c->headers[i]);
+    arena_reset(&c->arena);
+    buf_reset(&c->res.body, 0);
+    api_handle(c->api, &req, &c->res);
+    return c->res.code;
+}
+
+int
+api_call(struct api_caller *c, const char *method, const char *target, const char *body)
+{
+    return api_call_bytes(c, api_method(bytes_str(method)), bytes_str(target),
+                          bytes_str(body));
+}
+
+const char *
+api_answer_header(const struct api_caller *c, const char *name)
+{
+    for (size_t i = 0; i < c->res.header_count; i++)
+        if (strcmp(c->res.headers[i].name, name) == 0)
+            return c->res.headers[i].value.data;
+    return NULL;
+}
+
+const char *
+api_answer(struct api_caller *c)
+{
+    buf_byte(&c->res.body, '\0');
+    if (c->res.body.failed)
+        return "(no memory to show the answer)";
+    c->res.body.len--; /* so that it can be asked for again */
+    return c->res.body.data;
+}

@@ -1,0 +1,220 @@
+#include "support/api_fixture.h"
+
+#include "claimd/engine/engine.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void
+api_fixture_open(struct api_fixture *f)
+{
+    api_fixture_open_with(f, &api_limits_default);
+}
+
+void
+api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits)
+{
+    struct mem *mem = mem_new(0);
+    struct engine_config engine = {
+        .mem = mem,
+        .shards = 4,
+        .now_ms = API_FIXTURE_START_MS,
+        .message_ttl_s = limits->default_message_ttl,
+        .message_delay_s = limits->default_message_delay,
+        .max_message_ttl_s = limits->max_message_ttl,
+        .seeded = true,
+        .seed = 1,
+    };
+    struct api_config config = {.limits = *limits, .mem = mem};
+
+    ck_assert_ptr_nonnull(mem);
+    f->mem = mem;
+    ck_assert_int_eq(engine_open(&engine, &f->store), ST_OK);
+    config.store = f->store;
+    ck_assert_int_eq(api_new(&config, &f->api), ST_OK);
+    api_caller_init(&f->c, f->api, mem, API_FIXTURE_START_MS);
+    arena_init(&f->kept, mem);
+}
+
+void
+api_fixture_close(struct api_fixture *f)
+{
+    ck_assert(store_audit(f->store));
+    arena_fini(&f->kept);
+    api_caller_fini(&f->c);
+    api_free(f->api);
+    store_close(f->store);
+    mem_destroy(f->mem);
+}
+
+/* ------------------------------------------------------------------ JSON */
+
+static json_t *
+parse(const char *text)
+{
+    return json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+}
+
+static bool is_like(const json_t *expected, const json_t *got);
+
+static bool
+is_like_object(const json_t *expected, const json_t *got)
+{
+    const char *name;
+    json_t *value;
+
+    if (json_object_size(expected) != json_object_size(got))
+        return false;
+    json_object_foreach(
+        (json_t *)expected, name,
+        value) if (!is_like(value, json_object_get(got, name))) return false;
+    return true;
+}
+
+static bool
+is_like_array(const json_t *expected, const json_t *got)
+{
+    if (json_array_size(expected) != json_array_size(got))
+        return false;
+    for (size_t i = 0; i < json_array_size(expected); i++)
+        if (!is_like(json_array_get(expected, i), json_array_get(got, i)))
+            return false;
+    return true;
+}
+
+/* Equal, but for "*", which is like everything that is there. */
+static bool
+is_like(const json_t *expected, const json_t *got)
+{
+    if (got == NULL)
+        return false;
+    if (json_is_string(expected) && strcmp(json_string_value(expected), "*") == 0)
+        return true;
+    if (json_is_object(expected) && json_is_object(got))
+        return is_like_object(expected, got);
+    if (json_is_array(expected) && json_is_array(got))
+        return is_like_array(expected, got);
+    return json_equal(expected, got) != 0;
+}
+
+void
+api_check_body(struct api_fixture *f, const char *expected, const char *file, int line)
+{
+    struct bytes copy = arena_copy(&f->kept, bytes_str(expected));
+    json_t *want, *got = parse(api_answer(&f->c));
+
+    ck_assert(bytes_present(copy));
+    for (char *at = (char *)copy.data; *at != '\0'; at++)
+        if (*at == '\'')
+            *at = '"';
+    want = parse(copy.data);
+    ck_assert_msg(want != NULL, "%s:%d: the expectation is not JSON: %s", file, line,
+                  copy.data);
+    ck_assert_msg(is_like(want, got), "%s:%d: got %s\nwanted %s", file, line,
+                  api_answer(&f->c), copy.data);
+    json_decref(want);
+    json_decref(got);
+}
+
+static json_t *
+step(json_t *at, struct bytes name)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof(text), "%.*s", (int)name.len, name.data);
+    return json_is_array(at) ? json_array_get(at, (size_t)atoi(text))
+                             : json_object_get(at, text);
+}
+
+const char *
+api_pick(struct api_fixture *f, const char *path)
+{
+    json_t *top = parse(api_answer(&f->c)), *at = top;
+    struct bytes rest = bytes_str(path), copy;
+
+    while (bytes_present(rest) && at != NULL)
+        at = step(at, bytes_cut(&rest, '.'));
+    ck_assert_msg(json_is_string(at), "no text at %s in %s", path, api_answer(&f->c));
+    copy = arena_copy(&f->kept, bytes_str(json_string_value(at)));
+    json_decref(top);
+    return copy.data;
+}
+
+const char *
+api_pick_id(struct api_fixture *f, const char *path)
+{
+    struct bytes href = bytes_str(strrchr(api_pick(f, path), '/') + 1);
+
+    return arena_copy(&f->kept, bytes_cut(&href, '?')).data;
+}
+
+const char *
+api_text(struct api_fixture *f, const char *format, ...)
+{
+    char text[4096];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return arena_copy(&f->kept, bytes_str(text)).data;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static void
+check_title(struct api_fixture *f, const struct api_row *row, size_t at)
+{
+    json_t *got = parse(api_answer(&f->c));
+    const char *title = json_string_value(json_object_get(got, "title"));
+
+    ck_assert_msg(title != NULL && strcmp(title, row->title) == 0,
+                  "row %zu: %s %s: title %s, wanted %s", at, row->method, row->target,
+                  title, row->title);
+    ck_assert_pstr_eq(api_answer_header(&f->c, "Content-Type"), "application/json");
+    json_decref(got);
+}
+
+void
+api_check_rows(struct api_fixture *f, const struct api_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int code = api_call(&f->c, rows[i].method, rows[i].target, rows[i].body);
+
+        ck_assert_msg(code == rows[i].code, "row %zu: %s %s: %d, wanted %d: %s", i,
+                      rows[i].method, rows[i].target, code, rows[i].code,
+                      api_answer(&f->c));
+        if (rows[i].title != NULL)
+            check_title(f, &rows[i], i);
+    }
+}
+
+void
+api_post_letters(struct api_fixture *f, const char *queue, const char *letters)
+{
+    char body[2048] = "{\"messages\":[";
+
+    for (const char *at = letters; *at != '\0'; at++) {
+        size_t len = strlen(body);
+
+        (void)snprintf(body + len, sizeof(body) - len, "%s{\"ttl\":300,\"body\":\"%c\"}",
+                       at == letters ? "" : ",", *at);
+    }
+    strcat(body, "]}");
+    ck_api(f, "POST", api_text(f, "/v2/queues/%s/messages", queue), body, 201, NULL);
+}
+
+const char *
+api_take(struct api_fixture *f, const char *queue, int limit)
+{
+    const char *target = api_text(f, "/v2/queues/%s/claims?limit=%d", queue, limit);
+    int code = api_call(&f->c, "POST", target, "{\"ttl\":60,\"grace\":60}");
+    const char *location = api_answer_header(&f->c, "Location");
+
+    ck_assert(code == 201 || code == 204);
+    if (code == 204)
+        return NULL;
+    return arena_copy(&f->kept, bytes_str(strrchr(location, '/') + 1)).data;
+}

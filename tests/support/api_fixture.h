@@ -1,0 +1,71 @@
+/*
+ * api_fixture: an API over a fresh store with a manual clock, and what tests say to it.
+ */
+#ifndef TESTS_SUPPORT_API_FIXTURE_H
+#define TESTS_SUPPORT_API_FIXTURE_H
+
+#include "support/api_call.h"
+#include "support/check_main.h"
+
+struct api_fixture {
+    struct mem *mem;
+    struct store *store;
+    struct api *api;
+    struct api_caller c;
+    struct arena kept; /* texts that live until close */
+};
+
+/* Begins 2026-01-31T12:00:00Z. */
+#define API_FIXTURE_START_MS INT64_C(1769860800000)
+
+/* With the default limits, or others. */
+void api_fixture_open(struct api_fixture *f);
+void api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits);
+
+/* Audits the store and frees everything. */
+void api_fixture_close(struct api_fixture *f);
+
+/* A request and what must come of it. */
+struct api_row {
+    const char *method, *target, *body;
+    int code;
+    const char *title; /* of the error document; NULL: not looked at */
+};
+
+/* Does the requests one after the other and checks each; a failure names the row. */
+void api_check_rows(struct api_fixture *f, const struct api_row *rows, size_t count);
+#define ck_api_rows(f, rows) api_check_rows(f, rows, sizeof(rows) / sizeof((rows)[0]))
+
+/* One request: the code and, unless NULL, the title must be these. */
+#define ck_api(f, method, target, body, code, title)                                     \
+    api_check_rows(f, &(const struct api_row){method, target, body, code, title}, 1)
+
+/*
+ * The last answer's body is this JSON, members in any order; the text "*" stands for any
+ * value. In the expectation ' may be written for ".
+ */
+void
+api_check_body(struct api_fixture *f, const char *expected, const char *file, int line);
+#define ck_api_body(f, expected) api_check_body(f, expected, __FILE__, __LINE__)
+
+/* The last answer has this header. */
+#define ck_api_header(f, name, expected)                                                 \
+    ck_assert_pstr_eq(api_answer_header(&(f)->c, name), expected)
+
+/* A text out of the last answer by its path ("messages.0.href"); borrowed until close. */
+const char *api_pick(struct api_fixture *f, const char *path);
+
+/* The id at the end of a href of the last answer; `path` as above. */
+const char *api_pick_id(struct api_fixture *f, const char *path);
+
+/* Target or body with printf(), borrowed until close. */
+const char *api_text(struct api_fixture *f, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Posts a message (v2) for each letter, with that letter as its body and a ttl of 300. */
+void api_post_letters(struct api_fixture *f, const char *queue, const char *letters);
+
+/* Claims up to `limit` messages for 60 s and returns the claim's id; NULL: nothing. */
+const char *api_take(struct api_fixture *f, const char *queue, int limit);
+
+#endif
