@@ -1,6 +1,8 @@
 /* Messages, v2 (API.md 6). */
 #include "support/api_fixture.h"
 
+#include <stdio.h>
+
 #define BB  "Invalid request body"
 #define BV  "Invalid API request"
 #define UD  "Unable to delete"

@@ -65,7 +65,7 @@ write_claimed(struct call *call, const struct store_batch *batch)
 
 /* POST .../claims?limit=N */
 enum status
-claim_create(struct call *call)
+v2_claim_create(struct call *call)
 {
     const struct api_limits *l = call->limits;
     int64_t most = l->max_messages_per_claim_or_pop;
@@ -119,7 +119,7 @@ write_claim(struct call *call, const struct store_batch *batch)
 
 /* GET .../claims/{id} */
 enum status
-claim_show(struct call *call)
+v2_claim_show(struct call *call)
 {
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st =
@@ -136,7 +136,7 @@ claim_show(struct call *call)
 
 /* PATCH .../claims/{id} */
 enum status
-claim_renew(struct call *call)
+v2_claim_renew(struct call *call)
 {
     struct store_terms terms;
     enum status st = decode(call, call->version->renew, &terms);
@@ -152,7 +152,7 @@ claim_renew(struct call *call)
 
 /* DELETE .../claims/{id} */
 enum status
-claim_release(struct call *call)
+v2_claim_release(struct call *call)
 {
     enum status st =
         store_claim_release(call->store, call->req->now_ms, &call->queue, call->id);

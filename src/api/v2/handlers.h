@@ -11,37 +11,37 @@
 #include "api/call.h"
 
 /* queue_list.c */
-enum status queue_list(struct call *call);
+enum status v2_queue_list(struct call *call);
 
 /* queues.c */
-enum status queue_create(struct call *call);
-enum status queue_show(struct call *call);
-enum status queue_patch(struct call *call);
-enum status queue_delete(struct call *call);
-enum status queue_stats(struct call *call);
-enum status queue_empty(struct call *call);
+enum status v2_queue_create(struct call *call);
+enum status v2_queue_show(struct call *call);
+enum status v2_queue_patch(struct call *call);
+enum status v2_queue_delete(struct call *call);
+enum status v2_queue_stats(struct call *call);
+enum status v2_queue_purge(struct call *call);
 
 /* Appends metadata as this version shows it. ST_NO_MEMORY. */
 enum status
-queue_write_metadata(struct call *call, const struct store_metadata *metadata);
+v2_queue_write_metadata(struct call *call, const struct store_metadata *metadata);
 
 /* messages.c */
-enum status message_post(struct call *call);
-enum status message_list(struct call *call);
-enum status message_get(struct call *call);
+enum status v2_message_post(struct call *call);
+enum status v2_message_list(struct call *call);
+enum status v2_message_get(struct call *call);
 
 /* message_delete.c */
-enum status message_delete(struct call *call);
-enum status message_delete_many(struct call *call);
+enum status v2_message_delete(struct call *call);
+enum status v2_message_delete_many(struct call *call);
 
 /* claims.c */
-enum status claim_create(struct call *call);
-enum status claim_show(struct call *call);
-enum status claim_renew(struct call *call);
-enum status claim_release(struct call *call);
+enum status v2_claim_create(struct call *call);
+enum status v2_claim_show(struct call *call);
+enum status v2_claim_renew(struct call *call);
+enum status v2_claim_release(struct call *call);
 
 /* health.c */
-enum status ping(struct call *call);
-enum status health_show(struct call *call);
+enum status v2_ping(struct call *call);
+enum status v2_health_show(struct call *call);
 
 #endif

@@ -4,7 +4,7 @@
 
 /* GET, HEAD .../ping; API v1 calls it health */
 enum status
-ping(struct call *call)
+v2_ping(struct call *call)
 {
     enum status st = store_ping(call->store, call->req->now_ms);
 
@@ -150,7 +150,7 @@ write_trial(struct buf *out, struct trial *t)
 
 /* GET .../health */
 enum status
-health_show(struct call *call)
+v2_health_show(struct call *call)
 {
     struct buf *out = &call->res->body;
     struct trial trial;

@@ -2,7 +2,7 @@
 
 /* DELETE .../messages/{id}?claim_id=C */
 enum status
-message_delete(struct call *call)
+v2_message_delete(struct call *call)
 {
     enum status st = store_message_delete(call->store, call->req->now_ms, &call->queue,
                                           call->id, query_get(&call->query, "claim_id"));
@@ -128,7 +128,7 @@ refuse_ids(struct call *call, const struct selection *sel)
 
 /* DELETE .../messages?ids=A,B or ?pop=N */
 enum status
-message_delete_many(struct call *call)
+v2_message_delete_many(struct call *call)
 {
     struct selection sel;
     size_t limit = 0;

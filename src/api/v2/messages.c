@@ -131,7 +131,7 @@ posted_write(struct call *call, const struct posted *posted)
 
 /* POST .../messages */
 enum status
-message_post(struct call *call)
+v2_message_post(struct call *call)
 {
     const struct request *req = call->req;
     const struct version *v = call->version;
@@ -293,7 +293,7 @@ list_ids(struct call *call, const struct bytes *ids, size_t count)
 
 /* GET .../messages, a page or those named by ids */
 enum status
-message_list(struct call *call)
+v2_message_list(struct call *call)
 {
     struct bytes *ids = NULL;
     size_t count = 0;
@@ -307,7 +307,7 @@ message_list(struct call *call)
 
 /* GET .../messages/{id} */
 enum status
-message_get(struct call *call)
+v2_message_get(struct call *call)
 {
     struct store_batch batch = STORE_BATCH_INIT;
     struct message_form form;

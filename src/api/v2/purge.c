@@ -82,7 +82,7 @@ read_purge(struct call *call, struct purge *out)
 
 /* POST .../queues/{queue}/purge */
 enum status
-queue_empty(struct call *call)
+v2_queue_purge(struct call *call)
 {
     struct purge purge;
     enum status st = read_purge(call, &purge);

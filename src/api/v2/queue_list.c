@@ -90,7 +90,7 @@ write_queue(struct call *call, const struct listing *l,
     buf_byte(out, '"');
     if (l->detailed) {
         buf_str(out, ",\"metadata\":");
-        st = queue_write_metadata(call, &queue->metadata);
+        st = v2_queue_write_metadata(call, &queue->metadata);
     }
     buf_byte(out, '}');
     return st;
@@ -179,7 +179,7 @@ write_link(struct call *call, const struct listing *l)
 
 /* GET .../queues */
 enum status
-queue_list(struct call *call)
+v2_queue_list(struct call *call)
 {
     struct buf *out = &call->res->body;
     struct listing l;

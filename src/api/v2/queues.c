@@ -8,7 +8,7 @@
 
 /* PUT .../queues/{queue} */
 enum status
-queue_create(struct call *call)
+v2_queue_create(struct call *call)
 {
     const struct request *req = call->req;
     struct store_metadata metadata = {BYTES_NONE, STORE_SETTINGS_INIT};
@@ -31,7 +31,7 @@ queue_create(struct call *call)
 
 /* DELETE .../queues/{queue} */
 enum status
-queue_delete(struct call *call)
+v2_queue_delete(struct call *call)
 {
     enum status st = store_queue_delete(call->store, call->req->now_ms, &call->queue);
 
@@ -41,7 +41,7 @@ queue_delete(struct call *call)
 /* ------------------------------------------------------------------ show */
 
 enum status
-queue_write_metadata(struct call *call, const struct store_metadata *metadata)
+v2_queue_write_metadata(struct call *call, const struct store_metadata *metadata)
 {
     if (call->version->metadata_defaults)
         return metadata_show(metadata, call->limits, &call->res->body);
@@ -51,7 +51,7 @@ queue_write_metadata(struct call *call, const struct store_metadata *metadata)
 
 /* GET .../queues/{queue}: a queue that does not exist looks like one without metadata. */
 enum status
-queue_show(struct call *call)
+v2_queue_show(struct call *call)
 {
     const struct store_metadata nothing = {BYTES_NONE, STORE_SETTINGS_INIT};
     struct store_queues found = STORE_QUEUES_INIT;
@@ -59,11 +59,11 @@ queue_show(struct call *call)
         store_queue_get(call->store, call->req->now_ms, &call->queue, &found);
 
     if (st == ST_OK)
-        st = queue_write_metadata(call, &found.queues[0].metadata);
+        st = v2_queue_write_metadata(call, &found.queues[0].metadata);
     else if (st == ST_NOT_FOUND && call->version->queues_must_exist)
         st = call_refuse_queue(call);
     else if (st == ST_NOT_FOUND)
-        st = queue_write_metadata(call, &nothing);
+        st = v2_queue_write_metadata(call, &nothing);
     store_queues_release(&found);
     return st == ST_OK ? call_json(call, 200) : st;
 }
@@ -117,7 +117,7 @@ refuse_patch(struct call *call, enum status st)
 
 /* PATCH .../queues/{queue} */
 enum status
-queue_patch(struct call *call)
+v2_queue_patch(struct call *call)
 {
     enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
     const struct request *req = call->req;
@@ -154,7 +154,7 @@ write_end(struct call *call, const char *name, const struct store_end *end)
 
 /* GET .../queues/{queue}/stats */
 enum status
-queue_stats(struct call *call)
+v2_queue_stats(struct call *call)
 {
     struct store_stats stats = {.total = 0};
     enum status st =
