@@ -28,23 +28,27 @@ START_TEST(characters_come_out_whatever_way_they_were_written)
 }
 END_TEST
 
+/* Written, checked, cut short and read again: is c still c? Surrogates must not pass. */
+static bool
+survives(uint32_t c)
+{
+    char utf8[4];
+    const unsigned char *at = (const unsigned char *)utf8;
+    unsigned length = utf8_write(c, utf8);
+    struct bytes rest = bytes_of(utf8, length);
+
+    if (c >= 0xd800 && c < 0xe000)
+        return utf8_pass(at, at + length) == NULL;
+    return utf8_pass(at, at + length) == at + length &&
+           utf8_pass(at, at + length - 1) == NULL &&
+           (c == '\\' || string_next(&rest) == c);
+}
+
 START_TEST(every_code_point_survives_utf8)
 {
-    for (uint32_t c = 0; c < 0x110000; c++) {
-        char utf8[4];
-        struct bytes rest;
-        const unsigned char *at = (const unsigned char *)utf8;
-        unsigned length = utf8_write(c, utf8);
-
-        if (c >= 0xd800 && c < 0xe000) {
-            ck_assert(utf8_pass(at, at + length) == NULL);
-            continue;
-        }
-        ck_assert(utf8_pass(at, at + length) == at + length);
-        ck_assert(utf8_pass(at, at + length - 1) == NULL);
-        rest = bytes_of(utf8, length);
-        ck_assert(c == '\\' || string_next(&rest) == c);
-    }
+    for (uint32_t c = 0; c < 0x110000; c++)
+        if (!survives(c))
+            ck_abort_msg("U+%04X", (unsigned)c);
 }
 END_TEST
 
