@@ -7,7 +7,7 @@
  *
  *   Cost     record O(1), percentile O(buckets)
  *   Range    0 .. 2^40 - 1 ns (18 minutes); longer values count as the longest
- *   Threads  none: each worker has its own, merged at the end
+ *   Threads  none: each driver has its own, merged at the end
  */
 #ifndef BENCH_HISTOGRAM_H
 #define BENCH_HISTOGRAM_H

@@ -1,6 +1,6 @@
 #include "bench/phase.h"
 
-#include "bench/worker.h"
+#include "bench/driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct reading_point {
 
 struct watch {
     struct phase *phase;
-    struct worker *workers[PHASE_THREADS_MAX];
+    struct driver *drivers[PHASE_THREADS_MAX];
     struct stats *stats[PHASE_THREADS_MAX];
     unsigned count;
     bool begun; /* `from` is defined */
@@ -83,7 +83,7 @@ show(struct watch *w, const struct sample *s)
     w->shown = *s;
 }
 
-/* One turn of the watching thread; nothing in it costs the workers more than a load. */
+/* One turn of the watching thread; nothing in it costs the drivers more than a load. */
 static void
 tick(struct watch *w)
 {
@@ -109,7 +109,7 @@ static bool
 all_ended(const struct watch *w)
 {
     for (unsigned i = 0; i < w->count; i++) {
-        if (!worker_ended(w->workers[i]))
+        if (!driver_ended(w->drivers[i]))
             return false;
     }
     return true;
@@ -141,8 +141,8 @@ start(struct watch *w)
 
         if (stats == NULL)
             return "out of memory";
-        w->workers[w->count] = worker_start(plan, w->count, stats);
-        if (w->workers[w->count] == NULL) {
+        w->drivers[w->count] = driver_start(plan, w->count, stats);
+        if (w->drivers[w->count] == NULL) {
             free(stats);
             return "cannot start a thread";
         }
@@ -167,8 +167,8 @@ phase_run(struct phase *p)
         const char *why;
 
         if (failure != NULL)
-            worker_cancel(w.workers[i]);
-        why = worker_join(w.workers[i]);
+            driver_cancel(w.drivers[i]);
+        why = driver_join(w.drivers[i]);
         if (failure == NULL)
             failure = why;
         stats_merge(p->stats, w.stats[i]);

@@ -1,5 +1,5 @@
 /*
- * phase: runs the workers of one plan to their end, and watches them.
+ * phase: runs the drivers of one plan to their end, and watches them.
  */
 #ifndef BENCH_PHASE_H
 #define BENCH_PHASE_H
@@ -25,7 +25,7 @@ struct phase {
     uint64_t requests;
 };
 
-/* Returns NULL, or why it failed: a constant text. Blocks until all workers have ended.
+/* Returns NULL, or why it failed: a constant text. Blocks until all drivers have ended.
  */
 const char *phase_run(struct phase *p);
 

@@ -1,5 +1,5 @@
 /*
- * plan: everything about one phase of a run that its workers share and do not change.
+ * plan: everything about one phase of a run that its drivers share and do not change.
  */
 #ifndef BENCH_PLAN_H
 #define BENCH_PLAN_H

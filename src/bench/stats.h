@@ -1,5 +1,5 @@
 /*
- * stats: what one worker counted; merged when the workers have ended.
+ * stats: what one driver counted; merged when the drivers have ended.
  */
 #ifndef BENCH_STATS_H
 #define BENCH_STATS_H
@@ -38,7 +38,7 @@ struct op_stats {
     uint64_t errors[OP_COUNT]; /* refused or not understood */
 };
 
-/* Written by one worker, sampled by the thread that shows progress. */
+/* Written by one driver, sampled by the thread that shows progress. */
 struct live_stats {
     _Atomic uint64_t requests;
     _Atomic uint64_t messages;

@@ -18,9 +18,10 @@ struct reading {
 static int
 fail(struct reading *r, const char *what, const char *why)
 {
-    if (r->st == ST_OK)
-        (void)snprintf(r->error, CONFIG_ERROR_CAP, "%s:%d: %s%s%s", r->path, r->line,
-                       what, why[0] == '\0' ? "" : " ", why);
+    /* A text that is too long is cut. */
+    if (r->st == ST_OK && snprintf(r->error, CONFIG_ERROR_CAP, "%s:%d: %s%s%s", r->path,
+                                   r->line, what, why[0] == '\0' ? "" : " ", why) < 0)
+        r->error[0] = '\0';
     r->st = ST_BAD_VALUE;
     return 0;
 }

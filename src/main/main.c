@@ -1,3 +1,4 @@
+#include "claimd/bench/bench.h"
 #include "main/program.h"
 
 extern char **environ;
@@ -16,12 +17,11 @@ main_serve(int argc, char **argv)
     return program_serve(&config, &clock, NULL, NULL, NULL);
 }
 
-/*
- * A first argument without hyphens would name a subcommand ("claimd bench ..."): this is
- * where one is told from the others. Serving is the only one, and has no name.
- */
+/* A first argument without hyphens names a subcommand; serving has no name. */
 int
 main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "bench") == 0)
+        return bench_main(argc - 1, argv + 1);
     return main_serve(argc, argv);
 }

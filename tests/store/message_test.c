@@ -22,7 +22,7 @@ delete_many(struct fixture *f, const int *numbers, size_t count,
 
     for (size_t i = 0; i < count; i++)
         ids[i] = id_of(f, numbers[i]);
-    for (size_t i = 0; i < claim_count; i++)
+    for (size_t i = 0; claims != NULL && i < claim_count; i++)
         claim_ids[i] = store_id_bytes(&claims[i]);
     st = store_message_delete_many(f->store, f->now_ms, &f->queue, ids, count,
                                    claims == NULL ? NULL : claim_ids, claim_count);

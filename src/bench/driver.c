@@ -1,4 +1,4 @@
-#include "bench/worker.h"
+#include "bench/driver.h"
 
 #include "bench/link.h"
 #include "bench/scenario.h"
@@ -22,7 +22,7 @@
  */
 #define SPIN_NS INT64_C(80000)
 
-struct worker {
+struct driver {
     const struct plan *plan;
     struct stats *stats;
     struct mem *mem;
@@ -39,46 +39,46 @@ struct worker {
 };
 
 static void
-fail(struct worker *w, const char *why)
+fail(struct driver *d, const char *why)
 {
-    if (w->failure == NULL)
-        w->failure = why;
+    if (d->failure == NULL)
+        d->failure = why;
 }
 
 static void
-finish(struct worker *w, struct link *l)
+finish(struct driver *d, struct link *l)
 {
     link_close(l);
     l->state = LINK_FINISHED;
-    w->active--;
+    d->active--;
 }
 
 /* (Re)registers l; the socket is watched for writing only while there is a reason to. */
 static void
-watch(struct worker *w, struct link *l, bool write, int how)
+watch(struct driver *d, struct link *l, bool write, int how)
 {
     struct epoll_event event = {.events = EPOLLIN | (write ? (uint32_t)EPOLLOUT : 0U),
                                 .data.ptr = l};
 
     l->wants_write = write;
-    if (epoll_ctl(w->epoll, how, l->fd, &event) != 0) {
-        fail(w, "cannot watch a socket");
-        finish(w, l);
+    if (epoll_ctl(d->epoll, how, l->fd, &event) != 0) {
+        fail(d, "cannot watch a socket");
+        finish(d, l);
     }
 }
 
 static void
-connect_link(struct worker *w, struct link *l)
+connect_link(struct driver *d, struct link *l)
 {
-    l->fd = endpoint_connect(w->plan->endpoint);
+    l->fd = endpoint_connect(d->plan->endpoint);
     if (l->fd < 0) {
-        fail(w, errno == EMFILE ? "too many open files: raise the limit (ulimit -n)"
+        fail(d, errno == EMFILE ? "too many open files: raise the limit (ulimit -n)"
                                 : "cannot connect to the server");
-        finish(w, l);
+        finish(d, l);
         return;
     }
     l->state = LINK_CONNECTING;
-    watch(w, l, true, EPOLL_CTL_ADD);
+    watch(d, l, true, EPOLL_CTL_ADD);
 }
 
 /*
@@ -86,45 +86,45 @@ connect_link(struct worker *w, struct link *l)
  * new connection (its latency goes on counting).
  */
 static void
-reconnect(struct worker *w, struct link *l)
+reconnect(struct driver *d, struct link *l)
 {
     link_close(l);
     l->broken++;
     if (l->broken >= BROKEN_MAX) {
-        fail(w, "the server closes connections without an answer");
-        finish(w, l);
+        fail(d, "the server closes connections without an answer");
+        finish(d, l);
         return;
     }
-    connect_link(w, l);
+    connect_link(d, l);
 }
 
 static void
-send_out(struct worker *w, struct link *l)
+send_out(struct driver *d, struct link *l)
 {
     switch (link_write(l)) {
     case LINK_IO_DONE:
         if (l->wants_write)
-            watch(w, l, false, EPOLL_CTL_MOD);
+            watch(d, l, false, EPOLL_CTL_MOD);
         break;
     case LINK_IO_AGAIN:
         if (!l->wants_write)
-            watch(w, l, true, EPOLL_CTL_MOD);
+            watch(d, l, true, EPOLL_CTL_MOD);
         break;
     case LINK_IO_ENDED:
-        reconnect(w, l);
+        reconnect(d, l);
         break;
     }
 }
 
 /* Builds the request of l->step; false if the protocol has nothing to say for it. */
 static bool
-build(struct worker *w, struct link *l)
+build(struct driver *d, struct link *l)
 {
     buf_reset(&l->out, SIZE_MAX);
     l->sent = 0;
-    l->requests = w->plan->protocol->ask(w->plan, &l->actor, &l->step, &l->out);
+    l->requests = d->plan->protocol->ask(d->plan, &l->actor, &l->step, &l->out);
     if (l->out.failed)
-        fail(w, "out of memory");
+        fail(d, "out of memory");
     return l->requests > 0;
 }
 
@@ -135,13 +135,13 @@ paced(const struct plan *plan)
 }
 
 static bool
-over(const struct worker *w, const struct link *l, int64_t now)
+over(const struct driver *d, const struct link *l, int64_t now)
 {
-    if (atomic_load_explicit(&w->cancelled, memory_order_relaxed))
+    if (atomic_load_explicit(&d->cancelled, memory_order_relaxed))
         return true;
-    if (paced(w->plan) && now >= w->plan->to_ns)
-        return pace_due(&w->plan->pace, l->number, l->round) >= w->plan->to_ns;
-    return now >= w->plan->to_ns;
+    if (paced(d->plan) && now >= d->plan->to_ns)
+        return pace_due(&d->plan->pace, l->number, l->round) >= d->plan->to_ns;
+    return now >= d->plan->to_ns;
 }
 
 /*
@@ -149,16 +149,16 @@ over(const struct worker *w, const struct link *l, int64_t now)
  * open loop what was begun is finished without pace.
  */
 static bool
-take_turn(const struct worker *w, struct link *l, int64_t now)
+take_turn(const struct driver *d, struct link *l, int64_t now)
 {
-    const struct pace *pace = &w->plan->pace;
+    const struct pace *pace = &d->plan->pace;
     int64_t due;
 
     l->start_ns = now;
-    if (!paced(w->plan))
+    if (!paced(d->plan))
         return true;
     due = pace_due(pace, l->number, l->round);
-    if (due >= w->plan->to_ns)
+    if (due >= d->plan->to_ns)
         return true;
     if (due > now)
         return false;
@@ -177,58 +177,58 @@ change_queue(const struct plan *plan, struct actor *a)
 
 /* Sends the next request of a free, connected link, or lets it wait or finish. */
 static void
-proceed(struct worker *w, struct link *l, int64_t now)
+proceed(struct driver *d, struct link *l, int64_t now)
 {
     do {
-        bool at_start = scenario_at_start(w->plan, &l->actor);
+        bool at_start = scenario_at_start(d->plan, &l->actor);
 
-        if (at_start && over(w, l, now)) {
-            finish(w, l);
+        if (at_start && over(d, l, now)) {
+            finish(d, l);
             return;
         }
-        if (!take_turn(w, l, now)) {
+        if (!take_turn(d, l, now)) {
             l->state = LINK_WAITING;
             return;
         }
         if (at_start)
-            change_queue(w->plan, &l->actor);
-        if (!scenario_next(w->plan, &l->actor, now, &l->step)) {
-            finish(w, l);
+            change_queue(d->plan, &l->actor);
+        if (!scenario_next(d->plan, &l->actor, now, &l->step)) {
+            finish(d, l);
             return;
         }
-    } while (!build(w, l));
+    } while (!build(d, l));
     l->state = LINK_ASKING;
-    send_out(w, l);
+    send_out(d, l);
 }
 
 /* A new connection: greet, send again what was lost, or go on. */
 static void
-connected(struct worker *w, struct link *l, int64_t now)
+connected(struct driver *d, struct link *l, int64_t now)
 {
     int error = 0;
     socklen_t len = sizeof error;
 
     getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len);
     if (error != 0) {
-        fail(w, "cannot connect to the server");
-        finish(w, l);
+        fail(d, "cannot connect to the server");
+        finish(d, l);
         return;
     }
-    watch(w, l, false, EPOLL_CTL_MOD);
+    watch(d, l, false, EPOLL_CTL_MOD);
     if (l->requests > 0 && l->step.op != OP_HELLO) {
         l->state = LINK_ASKING;
         l->sent = 0;
-        send_out(w, l);
+        send_out(d, l);
         return;
     }
     l->step = (struct step){.op = OP_HELLO};
-    if (build(w, l)) {
+    if (build(d, l)) {
         l->state = LINK_ASKING;
         l->start_ns = now;
-        send_out(w, l);
+        send_out(d, l);
         return;
     }
-    proceed(w, l, now);
+    proceed(d, l, now);
 }
 
 static void
@@ -241,10 +241,10 @@ add_live(_Atomic uint64_t *counter, uint64_t n)
 }
 
 static void
-record(struct worker *w, const struct link *l, const struct reply *reply, int64_t now)
+record(struct driver *d, const struct link *l, const struct reply *reply, int64_t now)
 {
-    const struct plan *plan = w->plan;
-    struct stats *stats = w->stats;
+    const struct plan *plan = d->plan;
+    struct stats *stats = d->stats;
     bool storm = l->start_ns >= plan->storm_from_ns && l->start_ns < plan->storm_to_ns;
     struct op_stats *s = storm ? &stats->storm : &stats->calm;
     enum op op = l->step.op;
@@ -267,10 +267,10 @@ record(struct worker *w, const struct link *l, const struct reply *reply, int64_
 }
 
 static void
-answered(struct worker *w, struct link *l, const struct reply *reply, int64_t now)
+answered(struct driver *d, struct link *l, const struct reply *reply, int64_t now)
 {
     if (l->step.op != OP_HELLO)
-        record(w, l, reply, now);
+        record(d, l, reply, now);
     if (l->step.op == OP_CLAIM && reply->messages == 0)
         l->actor.dry = true;
     l->requests = 0;
@@ -278,214 +278,214 @@ answered(struct worker *w, struct link *l, const struct reply *reply, int64_t no
     l->in.len = 0;
     if (reply->close) {
         link_close(l);
-        connect_link(w, l);
+        connect_link(d, l);
         return;
     }
-    proceed(w, l, now);
+    proceed(d, l, now);
 }
 
 static void
-read_answer(struct worker *w, struct link *l)
+read_answer(struct driver *d, struct link *l)
 {
     bool ended = link_read(l) == LINK_IO_ENDED;
     struct reply reply;
 
     if (l->state != LINK_ASKING || (ended && l->in.len == 0)) {
         if (ended)
-            reconnect(w, l);
+            reconnect(d, l);
         return;
     }
-    switch (w->plan->protocol->read(w->plan, &l->actor, &l->step, buf_view(&l->in), ended,
+    switch (d->plan->protocol->read(d->plan, &l->actor, &l->step, buf_view(&l->in), ended,
                                     &reply)) {
     case READING_MORE:
         break;
     case READING_DONE:
         reply.close = reply.close || ended;
-        answered(w, l, &reply, ticks_now());
+        answered(d, l, &reply, ticks_now());
         break;
     case READING_BROKEN:
-        fail(w, "an answer that cannot be understood");
-        finish(w, l);
+        fail(d, "an answer that cannot be understood");
+        finish(d, l);
         break;
     }
 }
 
 static void
-handle_event(struct worker *w, struct link *l, uint32_t events)
+handle_event(struct driver *d, struct link *l, uint32_t events)
 {
     if (l->state == LINK_FINISHED)
         return;
     if (l->state == LINK_CONNECTING) {
-        connected(w, l, ticks_now());
+        connected(d, l, ticks_now());
         return;
     }
     if (events & EPOLLOUT) {
-        send_out(w, l);
+        send_out(d, l);
         return;
     }
-    read_answer(w, l);
+    read_answer(d, l);
 }
 
 /* Open loop: starts every waiting link that has become due, in the order of the plan. */
 static void
-start_due(struct worker *w, int64_t now)
+start_due(struct driver *d, int64_t now)
 {
-    const struct pace *pace = &w->plan->pace;
+    const struct pace *pace = &d->plan->pace;
 
-    while (pace_due(pace, w->links[w->cursor].number, w->round) <= now) {
-        struct link *l = &w->links[w->cursor];
+    while (pace_due(pace, d->links[d->cursor].number, d->round) <= now) {
+        struct link *l = &d->links[d->cursor];
 
         if (l->state == LINK_WAITING)
-            proceed(w, l, now);
-        if (++w->cursor == w->count) {
-            w->cursor = 0;
-            w->round++;
+            proceed(d, l, now);
+        if (++d->cursor == d->count) {
+            d->cursor = 0;
+            d->round++;
         }
     }
 }
 
 /* Waits for events, and in an open loop not beyond the next due time. */
 static int
-wait_events(struct worker *w, struct epoll_event *events, int64_t now)
+wait_events(struct driver *d, struct epoll_event *events, int64_t now)
 {
     int64_t wait = TICKS_SECOND / 10;
     struct timespec limit;
 
-    if (paced(w->plan) && now < w->plan->to_ns) {
+    if (paced(d->plan) && now < d->plan->to_ns) {
         int64_t left =
-            pace_due(&w->plan->pace, w->links[w->cursor].number, w->round) - now;
+            pace_due(&d->plan->pace, d->links[d->cursor].number, d->round) - now;
 
         if (left < wait)
             wait = left < SPIN_NS ? 0 : left - SPIN_NS / 2;
     }
     limit = (struct timespec){.tv_nsec = wait};
-    return epoll_pwait2(w->epoll, events, EVENTS, &limit, NULL);
+    return epoll_pwait2(d->epoll, events, EVENTS, &limit, NULL);
 }
 
 static bool
-must_stop(struct worker *w, int64_t now)
+must_stop(struct driver *d, int64_t now)
 {
-    return w->active == 0 || w->failure != NULL || now >= w->plan->give_up_ns ||
-           atomic_load_explicit(&w->cancelled, memory_order_relaxed);
+    return d->active == 0 || d->failure != NULL || now >= d->plan->give_up_ns ||
+           atomic_load_explicit(&d->cancelled, memory_order_relaxed);
 }
 
 /* A waiting link learns of the end of an open loop from nobody else. */
 static void
-stop_waiting(struct worker *w, int64_t now)
+stop_waiting(struct driver *d, int64_t now)
 {
-    for (unsigned i = 0; i < w->count; i++) {
-        if (w->links[i].state == LINK_WAITING)
-            proceed(w, &w->links[i], now);
+    for (unsigned i = 0; i < d->count; i++) {
+        if (d->links[i].state == LINK_WAITING)
+            proceed(d, &d->links[i], now);
     }
 }
 
 static void
-loop(struct worker *w)
+loop(struct driver *d)
 {
     struct epoll_event events[EVENTS];
     int64_t now = ticks_now();
 
-    while (!must_stop(w, now)) {
-        int n = wait_events(w, events, now);
+    while (!must_stop(d, now)) {
+        int n = wait_events(d, events, now);
 
         for (int i = 0; i < n; i++)
-            handle_event(w, events[i].data.ptr, events[i].events);
+            handle_event(d, events[i].data.ptr, events[i].events);
         now = ticks_now();
-        if (!paced(w->plan))
+        if (!paced(d->plan))
             continue;
-        if (now < w->plan->to_ns)
-            start_due(w, now);
+        if (now < d->plan->to_ns)
+            start_due(d, now);
         else
-            stop_waiting(w, now);
+            stop_waiting(d, now);
     }
 }
 
 static void
-count_unfinished(struct worker *w)
+count_unfinished(struct driver *d)
 {
-    for (unsigned i = 0; i < w->count; i++) {
-        struct link *l = &w->links[i];
+    for (unsigned i = 0; i < d->count; i++) {
+        struct link *l = &d->links[i];
 
-        if (l->state == LINK_ASKING && l->start_ns < w->plan->to_ns)
-            w->stats->unfinished++;
-        if (l->state == LINK_FINISHED || !paced(w->plan))
+        if (l->state == LINK_ASKING && l->start_ns < d->plan->to_ns)
+            d->stats->unfinished++;
+        if (l->state == LINK_FINISHED || !paced(d->plan))
             continue;
         for (uint64_t r = l->round;
-             pace_due(&w->plan->pace, l->number, r) < w->plan->to_ns; r++)
-            w->stats->unfinished++;
+             pace_due(&d->plan->pace, l->number, r) < d->plan->to_ns; r++)
+            d->stats->unfinished++;
     }
 }
 
 static void *
-worker_main(void *arg)
+driver_main(void *arg)
 {
-    struct worker *w = arg;
+    struct driver *d = arg;
 
     (void)prctl(PR_SET_TIMERSLACK, 1UL); /* waking late would count as latency */
-    for (unsigned i = 0; i < w->count; i++)
-        connect_link(w, &w->links[i]);
-    loop(w);
-    count_unfinished(w);
-    atomic_store(&w->ended, true);
+    for (unsigned i = 0; i < d->count; i++)
+        connect_link(d, &d->links[i]);
+    loop(d);
+    count_unfinished(d);
+    atomic_store(&d->ended, true);
     return NULL;
 }
 
 static void
-worker_free(struct worker *w)
+driver_free(struct driver *d)
 {
-    for (unsigned i = 0; i < w->count; i++)
-        link_fini(&w->links[i]);
-    if (w->epoll >= 0)
-        close(w->epoll);
-    mem_destroy(w->mem);
-    free(w);
+    for (unsigned i = 0; i < d->count; i++)
+        link_fini(&d->links[i]);
+    if (d->epoll >= 0)
+        close(d->epoll);
+    mem_destroy(d->mem);
+    free(d);
 }
 
-struct worker *
-worker_start(const struct plan *plan, unsigned number, struct stats *stats)
+struct driver *
+driver_start(const struct plan *plan, unsigned number, struct stats *stats)
 {
     unsigned count = (plan->connections - number + plan->threads - 1) / plan->threads;
-    struct worker *w = calloc(1, sizeof *w + count * sizeof w->links[0]);
+    struct driver *d = calloc(1, sizeof *d + count * sizeof d->links[0]);
 
-    if (w == NULL)
+    if (d == NULL)
         return NULL;
-    w->plan = plan;
-    w->stats = stats;
-    w->count = count;
-    w->active = count;
-    w->mem = mem_new(0);
-    if (w->mem == NULL) {
-        free(w);
+    d->plan = plan;
+    d->stats = stats;
+    d->count = count;
+    d->active = count;
+    d->mem = mem_new(0);
+    if (d->mem == NULL) {
+        free(d);
         return NULL;
     }
     for (unsigned i = 0; i < count; i++)
-        link_init(&w->links[i], plan, number + i * plan->threads, w->mem);
-    w->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (w->epoll >= 0 && pthread_create(&w->thread, NULL, worker_main, w) == 0)
-        return w;
-    worker_free(w);
+        link_init(&d->links[i], plan, number + i * plan->threads, d->mem);
+    d->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (d->epoll >= 0 && pthread_create(&d->thread, NULL, driver_main, d) == 0)
+        return d;
+    driver_free(d);
     return NULL;
 }
 
 void
-worker_cancel(struct worker *w)
+driver_cancel(struct driver *d)
 {
-    atomic_store(&w->cancelled, true);
+    atomic_store(&d->cancelled, true);
 }
 
 bool
-worker_ended(const struct worker *w)
+driver_ended(const struct driver *d)
 {
-    return atomic_load(&w->ended);
+    return atomic_load(&d->ended);
 }
 
 const char *
-worker_join(struct worker *w)
+driver_join(struct driver *d)
 {
     const char *failure;
 
-    pthread_join(w->thread, NULL);
-    failure = w->failure;
-    worker_free(w);
+    pthread_join(d->thread, NULL);
+    failure = d->failure;
+    driver_free(d);
     return failure;
 }
