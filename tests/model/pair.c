@@ -395,13 +395,15 @@ pair_delete_many(struct pair *p, const struct store_queue *queue,
 }
 
 void
-pair_pop(struct pair *p, const struct store_queue *queue, size_t limit)
+pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t room)
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
 
-    note(p, queue, "pop %zu", limit);
+    note(p, queue, "pop %zu room %zu", limit, room);
+    twin.room = engine.room = room;
     agree_status(p, store_message_pop(p->twin, p->now_ms, queue, limit, &twin),
                  store_message_pop(p->engine, p->now_ms, queue, limit, &engine));
+    agree(p, "room", (int64_t)twin.room, (int64_t)engine.room);
     agree_batch(p, &twin, &engine);
     release_both(&twin, &engine);
 }
@@ -410,14 +412,17 @@ pair_pop(struct pair *p, const struct store_queue *queue, size_t limit)
 
 bool
 pair_claim(struct pair *p, const struct store_queue *queue,
-           const struct store_terms *terms, size_t limit, struct id_pair *claim)
+           const struct store_terms *terms, size_t limit, size_t room,
+           struct id_pair *claim)
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
 
-    note(p, queue, "claim %zu for %" PRId64 " + %" PRId64, limit, terms->ttl_s,
-         terms->grace_s);
+    note(p, queue, "claim %zu for %" PRId64 " + %" PRId64 " room %zu", limit,
+         terms->ttl_s, terms->grace_s, room);
+    twin.room = engine.room = room;
     agree_status(p, store_claim_create(p->twin, p->now_ms, queue, terms, limit, &twin),
                  store_claim_create(p->engine, p->now_ms, queue, terms, limit, &engine));
+    agree(p, "room", (int64_t)twin.room, (int64_t)engine.room);
     agree(p, "no claim", id_empty(twin.claim_id), id_empty(engine.claim_id));
     *claim = (struct id_pair){twin.claim_id, engine.claim_id};
     if (!id_empty(claim->left))

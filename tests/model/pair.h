@@ -66,11 +66,13 @@ void pair_delete(struct pair *p, const struct store_queue *queue,
 void pair_delete_many(struct pair *p, const struct store_queue *queue,
                       const struct id_pair *ids, size_t count,
                       const struct id_pair *claims, size_t claim_count);
-void pair_pop(struct pair *p, const struct store_queue *queue, size_t limit);
+/* room: bytes of bodies that may be taken, 0: any number. */
+void pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t room);
 
 /* True if a claim was made. */
 bool pair_claim(struct pair *p, const struct store_queue *queue,
-                const struct store_terms *terms, size_t limit, struct id_pair *claim);
+                const struct store_terms *terms, size_t limit, size_t room,
+                struct id_pair *claim);
 void
 pair_query(struct pair *p, const struct store_queue *queue, const struct id_pair *claim);
 void pair_renew(struct pair *p, const struct store_queue *queue,

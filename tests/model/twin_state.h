@@ -125,4 +125,59 @@ void twin_remove_claim(struct twin_queue *q, struct twin_claim *c);
 /* Forgets what nobody can see any more; only so that arrays stay short. */
 void twin_forget(struct twin_queue *q, int64_t now_ms);
 
+/* ------------------------------------------------------------------ operations */
+
+static inline struct twin *
+twin_of(struct store *s)
+{
+    return (struct twin *)s;
+}
+
+/* An empty batch for up to `room` messages. */
+struct store_batch twin_open_batch(const struct store *s, size_t room);
+
+/* Adds a copy of a message as it is now. */
+void twin_show(struct store_batch *out, const struct twin_queue *q,
+               const struct twin_message *m, int64_t now_ms);
+
+/*
+ * True if out->room is enough for the bodies of the first `limit` messages that can be
+ * claimed; else leaves there how much would be.
+ */
+bool twin_fits(const struct twin_queue *q, size_t limit, int64_t now_ms,
+               struct store_batch *out);
+
+/* The operations of the seam in twin_message.c and twin_claim.c. */
+enum status
+twin_message_post(struct store *s, int64_t now_ms, const struct store_queue *where,
+                  const struct store_post *post, struct store_id *ids);
+void twin_batch_release(const struct store *s, struct store_batch *batch);
+enum status
+twin_message_list(struct store *s, int64_t now_ms, const struct store_queue *where,
+                  const struct store_filter *filter, struct store_batch *out);
+enum status
+twin_message_get(struct store *s, int64_t now_ms, const struct store_queue *where,
+                 const struct bytes *ids, size_t count, struct store_batch *out);
+enum status
+twin_message_delete(struct store *s, int64_t now_ms, const struct store_queue *where,
+                    struct bytes id, struct bytes claim_id);
+enum status
+twin_message_delete_many(struct store *s, int64_t now_ms, const struct store_queue *where,
+                         const struct bytes *ids, size_t count,
+                         const struct bytes *claim_ids, size_t claim_count);
+enum status
+twin_message_pop(struct store *s, int64_t now_ms, const struct store_queue *where,
+                 size_t limit, struct store_batch *out);
+enum status
+twin_claim_create(struct store *s, int64_t now_ms, const struct store_queue *where,
+                  const struct store_terms *terms, size_t limit, struct store_batch *out);
+enum status
+twin_claim_get(struct store *s, int64_t now_ms, const struct store_queue *where,
+               struct bytes claim_id, struct store_batch *out);
+enum status
+twin_claim_renew(struct store *s, int64_t now_ms, const struct store_queue *where,
+                 struct bytes claim_id, const struct store_terms *terms);
+enum status twin_claim_release(struct store *s, int64_t now_ms,
+                               const struct store_queue *where, struct bytes claim_id);
+
 #endif

@@ -98,6 +98,31 @@ START_TEST(two_claims_have_two_ids)
 }
 END_TEST
 
+START_TEST(a_claim_takes_nothing_when_the_caller_has_too_little_room)
+{
+    const struct store_terms terms = {300, 60};
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 12); /* bodies of 1 byte, the last three of 2 */
+    f.seen.room = 12;
+    ck_assert_status(store_claim_create(f.store, f.now_ms, &f.queue, &terms, 11, &f.seen),
+                     ST_NO_ROOM);
+    ck_assert_uint_eq(f.seen.count, 0);
+    ck_assert_uint_eq(f.seen.room, 13);
+    ck_assert(id_empty(f.seen.claim_id));
+    expect_stats(&f, 0, 12);
+    get(&f, 1);
+    ck_assert_uint_eq(f.seen.messages[0].claim_count, 0);
+    store_batch_release(&f.seen);
+    f.seen.room = 13;
+    ck_assert_status(store_claim_create(f.store, f.now_ms, &f.queue, &terms, 11, &f.seen),
+                     ST_OK);
+    expect(&f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(every_claim_of_a_message_is_counted_and_renewals_are_not)
 {
     struct store_id claim;
@@ -460,6 +485,7 @@ main(void)
     store_test(tc, a_claim_of_100_gives_23_of_23_and_the_oldest_100_of_120);
     store_test(tc, nothing_to_claim_makes_no_claim);
     store_test(tc, two_claims_have_two_ids);
+    store_test(tc, a_claim_takes_nothing_when_the_caller_has_too_little_room);
     store_test(tc, every_claim_of_a_message_is_counted_and_renewals_are_not);
     tc = test_case(suite, "query");
     store_test(tc, a_claim_shows_its_terms_its_age_and_what_it_holds);

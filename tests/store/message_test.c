@@ -394,6 +394,24 @@ START_TEST(pop_of_an_unknown_queue_is_empty)
 }
 END_TEST
 
+START_TEST(pop_takes_nothing_when_the_caller_has_too_little_room)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 12); /* bodies of 1 byte, the last three of 2 */
+    f.seen.room = 14;
+    ck_assert_status(store_message_pop(f.store, f.now_ms, &f.queue, 20, &f.seen),
+                     ST_NO_ROOM);
+    ck_assert_uint_eq(f.seen.count, 0);
+    ck_assert_uint_eq(f.seen.room, 15);
+    expect_stats(&f, 0, 12);
+    ck_assert_status(store_message_pop(f.store, f.now_ms, &f.queue, 20, &f.seen), ST_OK);
+    expect(&f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
+    fixture_close(&f);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -421,5 +439,6 @@ main(void)
     store_test(tc, pop_removes_and_shows_the_oldest_messages);
     store_test(tc, pop_leaves_claimed_and_delayed_messages);
     store_test(tc, pop_of_an_unknown_queue_is_empty);
+    store_test(tc, pop_takes_nothing_when_the_caller_has_too_little_room);
     return check_main(suite);
 }

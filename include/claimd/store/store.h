@@ -133,7 +133,7 @@ struct store_batch {
  * An operation that takes messages must not take what its caller then cannot pass on. So
  * the caller says in `room` for how many bytes of bodies it has memory (0: any number).
  * If the messages have more, the operation takes nothing, returns ST_NO_ROOM, and leaves
- * in `room` how much it would have needed.
+ * in `room` how much it would have needed. (Dead letters in its way may have moved.)
  */
 #define STORE_BATCH_INIT                                                                 \
     {                                                                                    \

@@ -1,0 +1,532 @@
+#include "model/history.h"
+
+#include "model/pair.h"
+#include "model/twin.h"
+#include "support/random.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    MAX_QUEUES = 200,
+    KNOWN_MESSAGES = 256,
+    KNOWN_CLAIMS = 48,
+    KNOWN_MARKERS = 16,
+    MAX_BATCH = 200,
+};
+
+struct known {
+    struct id_pair id;
+    size_t queue;
+};
+
+struct marker {
+    struct id_pair text;
+    size_t queue;
+    uint64_t life; /* of the queue when the marker was made */
+};
+
+struct history {
+    const struct shape *shape;
+    struct pair pair;
+    struct random random;
+    struct known messages[KNOWN_MESSAGES];             /* the newest ones, a ring */
+    struct known claims[KNOWN_CLAIMS];                 /* likewise */
+    struct marker markers[KNOWN_MARKERS];              /* likewise */
+    uint64_t message_count, claim_count, marker_count; /* ever known */
+    uint64_t lives[MAX_QUEUES];                        /* times a queue was deleted */
+    struct version_pair versions[MAX_QUEUES];          /* seen last */
+    char names[MAX_QUEUES][24];
+    uint64_t bodies; /* made so far */
+};
+
+static uint64_t
+below(struct history *h, uint64_t n)
+{
+    return random_below(&h->random, n);
+}
+
+static bool
+chance(struct history *h, unsigned percent)
+{
+    return random_chance(&h->random, percent);
+}
+
+/* Each name is in both projects: an even one in the first, the next in the second. */
+static struct store_queue
+queue_at(const struct history *h, size_t i)
+{
+    return (struct store_queue){bytes_str(i % 2 == 0 ? "p1" : "p2"),
+                                bytes_str(h->names[i])};
+}
+
+static void
+history_open(struct history *h, const struct shape *shape, uint64_t seed)
+{
+    memset(h, 0, sizeof(*h));
+    h->shape = shape;
+    h->random.state = seed;
+    pair_open(&h->pair, shape->shards, random_next(&h->random));
+    for (size_t i = 0; i < shape->queues; i++)
+        snprintf(h->names[i], sizeof(h->names[i]), "q%zu", i / 2);
+}
+
+/* ---------------------------------------------------------------------- choices */
+
+/* A message known, mostly of this queue; now and then one of another, or nonsense. */
+static struct id_pair
+some_message(struct history *h, size_t queue)
+{
+    uint64_t known =
+        h->message_count < KNOWN_MESSAGES ? h->message_count : KNOWN_MESSAGES;
+    struct id_pair nonsense = {{"nonsense"}, {"nonsense"}};
+    size_t i = 0;
+
+    if (known == 0 || chance(h, 3))
+        return nonsense;
+    for (int tries = 0; tries < 8; tries++) {
+        i = below(h, known);
+        if (h->messages[i].queue == queue || chance(h, 4))
+            break;
+    }
+    return h->messages[i].id;
+}
+
+/* A claim known, likewise. */
+static struct id_pair
+some_claim(struct history *h, size_t queue)
+{
+    uint64_t known = h->claim_count < KNOWN_CLAIMS ? h->claim_count : KNOWN_CLAIMS;
+    struct id_pair nonsense = {{"nonsense"}, {"nonsense"}};
+    size_t i = 0;
+
+    if (known == 0 || chance(h, 3))
+        return nonsense;
+    for (int tries = 0; tries < 8; tries++) {
+        i = below(h, known);
+        if (h->claims[i].queue == queue || chance(h, 4))
+            break;
+    }
+    return h->claims[i].id;
+}
+
+/* Where a listing goes on: the head, a marker, a message. */
+static struct id_pair
+some_marker(struct history *h, size_t queue)
+{
+    struct id_pair head = {{""}, {""}};
+    uint64_t known = h->marker_count < KNOWN_MARKERS ? h->marker_count : KNOWN_MARKERS;
+    uint64_t choice = below(h, 10);
+
+    if (choice < 4)
+        return head;
+    if (choice < 6)
+        return some_message(h, queue);
+    for (uint64_t i = 0; i < known; i++) {
+        const struct marker *m = &h->markers[below(h, known)];
+
+        /* A marker means something only to the queue that gave it, while it lives. */
+        if (m->queue == queue && m->life == h->lives[queue])
+            return m->text;
+    }
+    return head;
+}
+
+/* 1 to max, often small. */
+static int64_t
+some_seconds(struct history *h, int64_t max)
+{
+    if (max > 10 && chance(h, 30))
+        max /= 10;
+    return random_between(&h->random, 1, max);
+}
+
+static int64_t
+sometimes_unset(struct history *h, unsigned percent, int64_t value)
+{
+    return chance(h, percent) ? value : STORE_UNSET;
+}
+
+static struct store_metadata
+some_metadata(struct history *h)
+{
+    static const char *const documents[] = {"", "{}", "{\"a\":1}",
+                                            "{\"color\":\"red\",\"_x\":[1,2,3]}"};
+    struct store_metadata md = {bytes_str(documents[below(h, 4)]), STORE_SETTINGS_INIT};
+    struct store_settings *set = &md.settings;
+
+    set->max_post_bytes = sometimes_unset(h, 20, (int64_t)below(h, 400));
+    set->message_ttl_s = sometimes_unset(h, 30, some_seconds(h, h->shape->ttl_s));
+    set->message_delay_s =
+        sometimes_unset(h, 10, random_between(&h->random, 0, h->shape->delay_s));
+    if (!chance(h, h->shape->dead))
+        return md;
+    set->max_claim_count = sometimes_unset(h, 90, random_between(&h->random, 1, 3));
+    set->dead_letter_ttl_s = sometimes_unset(h, 50, some_seconds(h, h->shape->ttl_s));
+    if (chance(h, 90))
+        set->dead_letter = bytes_str(h->names[below(h, h->shape->queues)]);
+    return md;
+}
+
+static struct store_terms
+some_terms(struct history *h)
+{
+    return (struct store_terms){some_seconds(h, h->shape->claim_s),
+                                some_seconds(h, h->shape->claim_s)};
+}
+
+/* ---------------------------------------------------------------------- operations */
+
+static void
+do_post(struct history *h, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct store_draft drafts[MAX_BATCH];
+    struct id_pair ids[MAX_BATCH];
+    char bodies[MAX_BATCH][48];
+    struct store_post post = {.drafts = drafts};
+
+    post.count = 1 + below(h, h->shape->batch);
+    post.client = below(h, 3);
+    post.request_bytes = below(h, 500);
+    post.create_queue = chance(h, 90);
+    for (size_t i = 0; i < post.count; i++) {
+        snprintf(bodies[i], sizeof(bodies[i]), "%" PRIu64 "%*s", h->bodies++,
+                 (int)below(h, 20), "");
+        drafts[i].body = bytes_str(bodies[i]);
+        drafts[i].ttl_s = sometimes_unset(h, 90, some_seconds(h, h->shape->ttl_s));
+        drafts[i].delay_s = 0;
+        if (chance(h, 25))
+            drafts[i].delay_s =
+                sometimes_unset(h, 80, random_between(&h->random, 0, h->shape->delay_s));
+    }
+    if (!pair_post(&h->pair, &where, &post, ids))
+        return;
+    for (size_t i = 0; i < post.count; i++)
+        h->messages[h->message_count++ % KNOWN_MESSAGES] = (struct known){ids[i], queue};
+}
+
+static struct store_filter
+some_filter(struct history *h)
+{
+    return (struct store_filter){.limit = 1 + below(h, h->shape->batch),
+                                 .include_claimed = chance(h, 50),
+                                 .include_delayed = chance(h, 50),
+                                 .hide_client = chance(h, 30),
+                                 .client = below(h, 3)};
+}
+
+static void
+do_list(struct history *h, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct store_filter filter = some_filter(h);
+    struct id_pair marker = some_marker(h, queue);
+    struct id_pair next;
+
+    if (pair_list(&h->pair, &where, &filter, &marker, &next) > 0)
+        h->markers[h->marker_count++ % KNOWN_MARKERS] =
+            (struct marker){next, queue, h->lives[queue]};
+}
+
+/* Fills ids with 1 to max messages; returns how many. */
+static size_t
+some_messages(struct history *h, size_t queue, struct id_pair *ids, size_t max)
+{
+    size_t count = 1 + below(h, max);
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = some_message(h, queue);
+    return count;
+}
+
+static void
+do_get(struct history *h, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct id_pair ids[MAX_BATCH];
+    size_t count = some_messages(h, queue, ids, h->shape->batch);
+
+    pair_get(&h->pair, &where, ids, count);
+}
+
+static void
+do_delete(struct history *h, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct id_pair id = some_message(h, queue);
+    struct id_pair claim = some_claim(h, queue);
+
+    pair_delete(&h->pair, &where, &id, chance(h, 50) ? &claim : NULL);
+}
+
+static void
+do_delete_many(struct history *h, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct id_pair ids[MAX_BATCH], claims[4];
+    size_t count = some_messages(h, queue, ids, h->shape->batch);
+    size_t claim_count = below(h, 5);
+    bool strict = chance(h, 50);
+
+    if (strict && count > 2)
+        count = 1 + count % 2; /* else it is refused nearly always */
+    for (size_t i = 0; i < claim_count; i++)
+        claims[i] = some_claim(h, queue);
+    pair_delete_many(&h->pair, &where, ids, count, strict ? claims : NULL,
+                     strict ? claim_count : 0);
+}
+
+/* How many bytes the caller has room for: mostly any number. */
+static size_t
+some_room(struct history *h)
+{
+    return chance(h, 80) ? 0 : 1 + below(h, 20 * h->shape->batch);
+}
+
+static void
+do_claim(struct history *h, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct store_terms terms = some_terms(h);
+    struct id_pair claim;
+
+    if (pair_claim(&h->pair, &where, &terms, 1 + below(h, h->shape->batch), some_room(h),
+                   &claim))
+        h->claims[h->claim_count++ % KNOWN_CLAIMS] = (struct known){claim, queue};
+}
+
+static void
+do_renew(struct history *h, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct store_terms terms = some_terms(h);
+    struct id_pair claim = some_claim(h, queue);
+
+    pair_renew(&h->pair, &where, &claim, &terms);
+}
+
+static void
+do_update(struct history *h, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct store_metadata metadata = some_metadata(h);
+
+    if (chance(h, 70)) /* else with a version that may be old */
+        pair_show(&h->pair, &where, &h->versions[queue]);
+    pair_update(&h->pair, &where, h->versions[queue], &metadata);
+}
+
+static void
+do_list_queues(struct history *h)
+{
+    struct bytes project = bytes_str(chance(h, 30) ? "p2" : "p1");
+    struct bytes marker = BYTES_NONE;
+
+    if (chance(h, 60))
+        marker = bytes_str(h->names[below(h, h->shape->queues)]);
+    pair_list_queues(&h->pair, project, marker, below(h, 20), chance(h, 50));
+}
+
+static void
+do_operation(struct history *h, enum operation op, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct id_pair claim = some_claim(h, queue);
+    struct store_metadata metadata;
+
+    switch (op) {
+    case OP_POST:
+        do_post(h, queue);
+        break;
+    case OP_LIST:
+        do_list(h, queue);
+        break;
+    case OP_GET:
+        do_get(h, queue);
+        break;
+    case OP_DELETE:
+        do_delete(h, queue);
+        break;
+    case OP_DELETE_MANY:
+        do_delete_many(h, queue);
+        break;
+    case OP_POP:
+        pair_pop(&h->pair, &where, 1 + below(h, h->shape->batch), some_room(h));
+        break;
+    case OP_CLAIM:
+        do_claim(h, queue);
+        break;
+    case OP_QUERY:
+        pair_query(&h->pair, &where, &claim);
+        break;
+    case OP_RENEW:
+        do_renew(h, queue);
+        break;
+    case OP_RELEASE:
+        pair_release(&h->pair, &where, &claim);
+        break;
+    case OP_CREATE:
+        metadata = some_metadata(h);
+        pair_create(&h->pair, &where, &metadata);
+        break;
+    case OP_SHOW:
+        pair_show(&h->pair, &where, &h->versions[queue]);
+        break;
+    case OP_UPDATE:
+        do_update(h, queue);
+        break;
+    case OP_DELETE_QUEUE:
+        pair_delete_queue(&h->pair, &where);
+        h->lives[queue]++;
+        break;
+    case OP_LIST_QUEUES:
+        do_list_queues(h);
+        break;
+    case OP_STATS:
+        pair_stats(&h->pair, &where);
+        break;
+    case OP_PURGE:
+        pair_purge(&h->pair, &where);
+        break;
+    default:
+        pair_housekeep(&h->pair);
+        break;
+    }
+}
+
+/* ---------------------------------------------------------------------- running */
+
+/* Exactly at, just before or just after the next deadline. */
+static void
+move_to_deadline(struct history *h)
+{
+    int64_t due_ms = twin_next_deadline(h->pair.twin, h->pair.now_ms);
+
+    if (due_ms == INT64_MAX)
+        return;
+    due_ms += random_between(&h->random, -1, 1);
+    if (due_ms > h->pair.now_ms)
+        h->pair.now_ms = due_ms;
+}
+
+static void
+move_time(struct history *h)
+{
+    uint64_t choice = below(h, 100);
+
+    if (chance(h, h->shape->still))
+        return;
+    if (choice < 25)
+        h->pair.now_ms += 1;
+    else if (choice < 45)
+        h->pair.now_ms += random_between(&h->random, 1, 1000);
+    else if (choice < 60)
+        h->pair.now_ms += random_between(&h->random, 1, h->shape->claim_s * 1000);
+    else if (choice < 98 || !h->shape->days)
+        move_to_deadline(h);
+    else
+        h->pair.now_ms += random_between(&h->random, 1, 15 * INT64_C(86400000));
+}
+
+/* Mostly one of the first queues, so that histories meet. */
+static size_t
+some_queue(struct history *h)
+{
+    size_t queues = h->shape->queues;
+
+    return below(h, chance(h, 40) ? (queues + 3) / 4 : queues);
+}
+
+static enum operation
+some_operation(struct history *h)
+{
+    unsigned total = 0;
+    uint64_t pick;
+
+    for (int op = 0; op < OP_COUNT; op++)
+        total += h->shape->weights[op];
+    pick = below(h, total);
+    for (int op = 0; op < OP_COUNT; op++) {
+        if (pick < h->shape->weights[op])
+            return (enum operation)op;
+        pick -= h->shape->weights[op];
+    }
+    return OP_STATS; /* not reached */
+}
+
+/* Compares all there is to see, page by page from the engine's own markers. */
+static void
+compare_everything(struct history *h)
+{
+    for (size_t i = 0; i < h->shape->queues; i++) {
+        struct store_queue where = queue_at(h, i);
+        struct store_filter filter = {.include_claimed = true, .include_delayed = true};
+        struct id_pair marker = {{""}, {""}};
+
+        filter.limit = 1 + below(h, 2 * h->shape->batch);
+        while (pair_list(&h->pair, &where, &filter, &marker, &marker) > 0)
+            ;
+        pair_stats(&h->pair, &where);
+    }
+    pair_list_queues(&h->pair, bytes_str("p1"), BYTES_NONE, 1000, true);
+    pair_list_queues(&h->pair, bytes_str("p2"), BYTES_NONE, 1000, true);
+}
+
+/* Keeps the twin quick: empties a queue when there is too much. */
+static void
+limit_backlog(struct history *h)
+{
+    size_t queue;
+    struct store_queue where;
+
+    if (twin_total(h->pair.twin, h->pair.now_ms) <= h->shape->backlog)
+        return;
+    queue = below(h, h->shape->queues);
+    where = queue_at(h, queue);
+    if (chance(h, 50))
+        pair_pop(&h->pair, &where, h->shape->backlog, 0);
+    else
+        pair_purge(&h->pair, &where);
+}
+
+/* Deletes every queue: the engine must have nothing left to wait for. */
+static void
+expect_idle_when_empty(struct history *h)
+{
+    int64_t next_ms;
+
+    for (size_t i = 0; i < h->shape->queues; i++) {
+        struct store_queue where = queue_at(h, i);
+
+        pair_delete_queue(&h->pair, &where);
+    }
+    do {
+        next_ms = pair_housekeep(&h->pair);
+        pair_audit(&h->pair);
+    } while (next_ms <= h->pair.now_ms);
+    if (next_ms != INT64_MAX || store_next_ms(h->pair.engine) != INT64_MAX)
+        pair_fail(&h->pair, "an empty engine would wake up");
+}
+
+void
+history_run(const struct shape *shape, uint64_t seed, uint64_t length)
+{
+    struct history h;
+
+    history_open(&h, shape, seed);
+    for (uint64_t i = 1; i <= length; i++) {
+        move_time(&h);
+        do_operation(&h, some_operation(&h), some_queue(&h));
+        if (i % shape->audit_every == 0)
+            pair_audit(&h.pair);
+        if (i % 8 == 0)
+            limit_backlog(&h);
+        if (i % 500 == 0)
+            compare_everything(&h);
+    }
+    compare_everything(&h);
+    if (chance(&h, 50))
+        expect_idle_when_empty(&h);
+    pair_close(&h.pair);
+}

@@ -1,0 +1,145 @@
+/* The twin's operations on claims: API.md 7 and 8, without a thought of cost. */
+#include "model/twin_state.h"
+
+static bool
+is_dead_letter(const struct twin_queue *q, const struct twin_message *m)
+{
+    return q->settings.max_claim_count != STORE_UNSET &&
+           bytes_present(q->settings.dead_letter) &&
+           m->claim_count >= q->settings.max_claim_count;
+}
+
+/* Moves the i-th message of q to the end of its dead letter queue (API.md 8). */
+static void
+move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
+{
+    struct store_queue where = {bytes_of(q->project, q->project_len),
+                                q->settings.dead_letter};
+    struct twin_queue *target = twin_find_queue(t, &where);
+    struct twin_message *m = twin_take_out(q, i);
+
+    if (target == NULL)
+        target = twin_add_queue(t, &where, NULL);
+    m->claim_count = 0;
+    m->claim = 0;
+    if (q->settings.dead_letter_ttl_s != STORE_UNSET) {
+        m->posted_ms = now_ms;
+        m->expires_ms = now_ms + q->settings.dead_letter_ttl_s * 1000;
+        m->ready_ms = now_ms;
+    }
+    twin_append(target, m);
+}
+
+/* expires = max(expires, now + min(ttl + grace, max_message_ttl)): API.md 7.3. */
+static void
+lengthen(const struct twin *t, struct twin_message *m, const struct store_terms *terms,
+         int64_t now_ms)
+{
+    int64_t life_s = terms->ttl_s + terms->grace_s;
+
+    if (life_s > t->config.max_message_ttl_s)
+        life_s = t->config.max_message_ttl_s;
+    if (m->expires_ms < now_ms + life_s * 1000)
+        m->expires_ms = now_ms + life_s * 1000;
+}
+
+/* Moves the dead letters that a claim of up to `limit` messages comes upon. */
+static void
+move_dead_letters(struct twin *t, struct twin_queue *q, size_t limit, int64_t now_ms)
+{
+    size_t i = 0;
+
+    for (size_t found = 0; i < q->message_count && found < limit;) {
+        if (!twin_claimable(q, q->messages[i], now_ms)) {
+            i++;
+        } else if (is_dead_letter(q, q->messages[i])) {
+            move_dead_letter(t, q, i, now_ms);
+        } else {
+            i++;
+            found++;
+        }
+    }
+}
+
+enum status
+twin_claim_create(struct store *s, int64_t now_ms, const struct store_queue *where,
+                  const struct store_terms *terms, size_t limit, struct store_batch *out)
+{
+    struct twin *t = twin_of(s);
+    struct twin_queue *q = twin_find_queue(t, where);
+    const struct twin_claim *c = NULL;
+
+    if (q != NULL) {
+        twin_forget(q, now_ms);
+        move_dead_letters(t, q, limit, now_ms);
+        if (!twin_fits(q, limit, now_ms, out))
+            return ST_NO_ROOM;
+    }
+    *out = twin_open_batch(s, limit);
+    for (size_t i = 0; q != NULL && i < q->message_count && out->count < limit; i++) {
+        struct twin_message *m = q->messages[i];
+
+        if (!twin_claimable(q, m, now_ms))
+            continue;
+        if (c == NULL)
+            c = twin_add_claim(t, q, terms, now_ms);
+        m->claim = c->number;
+        m->claim_count++;
+        lengthen(t, m, terms, now_ms);
+        twin_show(out, q, m, now_ms);
+    }
+    if (c != NULL)
+        out->claim_id = c->id;
+    return ST_OK;
+}
+
+enum status
+twin_claim_get(struct store *s, int64_t now_ms, const struct store_queue *where,
+               struct bytes claim_id, struct store_batch *out)
+{
+    const struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    const struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
+
+    if (c == NULL)
+        return ST_NOT_FOUND;
+    *out = twin_open_batch(s, q->message_count);
+    for (size_t i = 0; i < q->message_count; i++)
+        if (twin_message_live(q->messages[i], now_ms) &&
+            twin_holder(q, q->messages[i], now_ms) == c)
+            twin_show(out, q, q->messages[i], now_ms);
+    out->claim_id = c->id;
+    out->claim_ttl_s = c->ttl_ms / 1000;
+    out->claim_age_s = (now_ms - c->started_ms) / 1000;
+    return ST_OK;
+}
+
+enum status
+twin_claim_renew(struct store *s, int64_t now_ms, const struct store_queue *where,
+                 struct bytes claim_id, const struct store_terms *terms)
+{
+    struct twin *t = twin_of(s);
+    struct twin_queue *q = twin_find_queue(t, where);
+    struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
+
+    if (c == NULL)
+        return ST_NOT_FOUND;
+    for (size_t i = 0; i < q->message_count; i++)
+        if (twin_message_live(q->messages[i], now_ms) &&
+            twin_holder(q, q->messages[i], now_ms) == c)
+            lengthen(t, q->messages[i], terms, now_ms);
+    c->started_ms = now_ms;
+    c->ttl_ms = terms->ttl_s * 1000;
+    return ST_OK;
+}
+
+enum status
+twin_claim_release(struct store *s, int64_t now_ms, const struct store_queue *where,
+                   struct bytes claim_id)
+{
+    struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
+
+    if (c != NULL)
+        twin_remove_claim(q, c);
+    return ST_OK;
+}

@@ -1,0 +1,284 @@
+/* The twin's operations on messages: API.md 5.6 and 6, without a thought of cost. */
+#include "model/twin_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------------- post */
+
+/* The first value that is set. */
+static int64_t
+first_set(int64_t a, int64_t b, int64_t c)
+{
+    if (a != STORE_UNSET)
+        return a;
+    return b != STORE_UNSET ? b : c;
+}
+
+static struct twin_message *
+make_message(const struct twin *t, const struct twin_queue *q,
+             const struct store_draft *draft, uint64_t client, int64_t now_ms)
+{
+    struct twin_message *m = twin_alloc(sizeof(*m));
+    int64_t ttl_s =
+        first_set(draft->ttl_s, q->settings.message_ttl_s, t->config.message_ttl_s);
+    int64_t delay_s =
+        first_set(draft->delay_s, q->settings.message_delay_s, t->config.message_delay_s);
+
+    m->body = twin_copy(draft->body);
+    m->body_len = draft->body.len;
+    m->client = client;
+    m->posted_ms = now_ms;
+    m->expires_ms = now_ms + ttl_s * 1000;
+    m->ready_ms = now_ms + delay_s * 1000;
+    return m;
+}
+
+enum status
+twin_message_post(struct store *s, int64_t now_ms, const struct store_queue *where,
+                  const struct store_post *post, struct store_id *ids)
+{
+    struct twin *t = twin_of(s);
+    struct twin_queue *q = twin_find_queue(t, where);
+
+    if (q == NULL && !post->create_queue)
+        return ST_NOT_FOUND;
+    if (q == NULL)
+        q = twin_add_queue(t, where, NULL);
+    if (q->settings.max_post_bytes != STORE_UNSET &&
+        post->request_bytes > (uint64_t)q->settings.max_post_bytes)
+        return ST_TOO_LARGE;
+    twin_forget(q, now_ms);
+    for (size_t i = 0; i < post->count; i++) {
+        struct twin_message *m =
+            make_message(t, q, &post->drafts[i], post->client, now_ms);
+
+        twin_append(q, m);
+        snprintf(m->id.text, sizeof(m->id.text), "m%" PRIu64 "_%" PRIu64, q->number,
+                 m->position);
+        ids[i] = m->id;
+    }
+    return ST_OK;
+}
+
+/* ---------------------------------------------------------------------- show */
+
+struct store_batch
+twin_open_batch(const struct store *s, size_t room)
+{
+    struct store_batch out = STORE_BATCH_INIT;
+
+    out.store = s;
+    out.messages = twin_alloc(room * sizeof(*out.messages));
+    return out;
+}
+
+void
+twin_batch_release(const struct store *s, struct store_batch *batch)
+{
+    (void)s; /* everything shown is a copy */
+    for (size_t i = 0; i < batch->count; i++)
+        free(batch->messages[i].pin);
+    free(batch->messages);
+}
+
+/* Adds a copy of a message as it is now. */
+void
+twin_show(struct store_batch *out, const struct twin_queue *q,
+          const struct twin_message *m, int64_t now_ms)
+{
+    struct store_message *view = &out->messages[out->count++];
+    const struct twin_claim *c = twin_holder(q, m, now_ms);
+
+    *view = (struct store_message){.id = m->id};
+    if (c != NULL)
+        view->claim_id = c->id;
+    view->pin = twin_copy(bytes_of(m->body, m->body_len));
+    view->body = bytes_of(view->pin, m->body_len);
+    view->ttl_s = (m->expires_ms - m->posted_ms) / 1000;
+    view->age_s = (now_ms - m->posted_ms) / 1000;
+    view->claim_count = m->claim_count;
+}
+
+/* The position a listing goes on behind; 0: from the head. */
+static uint64_t
+marker_position(const struct twin_queue *q, struct bytes marker, int64_t now_ms)
+{
+    size_t i = twin_find_message(q, marker, now_ms);
+    uint64_t number = 0, position = 0;
+    char text[STORE_ID_CAP] = "";
+
+    if (i < q->message_count)
+        return q->messages[i]->position;
+    if (!bytes_present(marker) || marker.len >= sizeof(text))
+        return 0;
+    memcpy(text, marker.data, marker.len);
+    if (sscanf(text, "at_%" SCNu64, &position) == 1 && position <= q->last_position)
+        return position;
+    if (sscanf(text, "m%" SCNu64 "_%" SCNu64, &number, &position) == 2 &&
+        number == q->number)
+        return position;
+    return 0;
+}
+
+static bool
+listed(const struct twin_queue *q, const struct twin_message *m,
+       const struct store_filter *filter, int64_t now_ms)
+{
+    if (!twin_message_live(m, now_ms))
+        return false;
+    if (!filter->include_claimed && twin_holder(q, m, now_ms) != NULL)
+        return false;
+    if (!filter->include_delayed && twin_message_delayed(m, now_ms))
+        return false;
+    return !filter->hide_client || m->client != filter->client;
+}
+
+enum status
+twin_message_list(struct store *s, int64_t now_ms, const struct store_queue *where,
+                  const struct store_filter *filter, struct store_batch *out)
+{
+    const struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    uint64_t behind;
+
+    *out = twin_open_batch(s, filter->limit);
+    if (q == NULL)
+        return ST_OK;
+    behind = marker_position(q, filter->marker, now_ms);
+    for (size_t i = 0; i < q->message_count && out->count < filter->limit; i++) {
+        const struct twin_message *m = q->messages[i];
+
+        if (m->position <= behind || !listed(q, m, filter, now_ms))
+            continue;
+        twin_show(out, q, m, now_ms);
+        snprintf(out->next.text, sizeof(out->next.text), "at_%" PRIu64, m->position);
+    }
+    return ST_OK;
+}
+
+enum status
+twin_message_get(struct store *s, int64_t now_ms, const struct store_queue *where,
+                 const struct bytes *ids, size_t count, struct store_batch *out)
+{
+    const struct twin_queue *q = twin_find_queue(twin_of(s), where);
+
+    *out = twin_open_batch(s, count);
+    for (size_t i = 0; q != NULL && i < count; i++) {
+        size_t found = twin_find_message(q, ids[i], now_ms);
+
+        if (found < q->message_count)
+            twin_show(out, q, q->messages[found], now_ms);
+    }
+    return ST_OK;
+}
+
+/* ---------------------------------------------------------------------- remove */
+
+/* The table of API.md 6.7. */
+static enum status
+may_delete(const struct twin_queue *q, const struct twin_message *m,
+           struct bytes claim_id, int64_t now_ms)
+{
+    const struct twin_claim *holder = twin_holder(q, m, now_ms);
+    const struct twin_claim *named;
+
+    if (!bytes_present(claim_id))
+        return holder == NULL ? ST_OK : ST_CLAIMED;
+    named = twin_find_claim(q, claim_id, now_ms);
+    if (named == NULL || holder == NULL)
+        return ST_NOT_CLAIMED;
+    return named == holder ? ST_OK : ST_CLAIMED;
+}
+
+enum status
+twin_message_delete(struct store *s, int64_t now_ms, const struct store_queue *where,
+                    struct bytes id, struct bytes claim_id)
+{
+    struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    enum status st;
+    size_t i;
+
+    if (q == NULL)
+        return ST_OK;
+    i = twin_find_message(q, id, now_ms);
+    if (i == q->message_count)
+        return ST_OK;
+    st = may_delete(q, q->messages[i], claim_id, now_ms);
+    if (st == ST_OK)
+        twin_free_message(twin_take_out(q, i));
+    return st;
+}
+
+static bool
+held_by_one(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms,
+            const struct bytes *claim_ids, size_t claim_count)
+{
+    const struct twin_claim *holder = twin_holder(q, m, now_ms);
+
+    for (size_t i = 0; holder != NULL && i < claim_count; i++)
+        if (bytes_equal(store_id_bytes(&holder->id), claim_ids[i]))
+            return true;
+    return false;
+}
+
+enum status
+twin_message_delete_many(struct store *s, int64_t now_ms, const struct store_queue *where,
+                         const struct bytes *ids, size_t count,
+                         const struct bytes *claim_ids, size_t claim_count)
+{
+    struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    size_t found;
+
+    for (size_t i = 0; q != NULL && claim_ids != NULL && i < count; i++) {
+        found = twin_find_message(q, ids[i], now_ms);
+        if (found < q->message_count &&
+            !held_by_one(q, q->messages[found], now_ms, claim_ids, claim_count))
+            return ST_CLAIMED;
+    }
+    for (size_t i = 0; q != NULL && i < count; i++) {
+        found = twin_find_message(q, ids[i], now_ms);
+        if (found < q->message_count)
+            twin_free_message(twin_take_out(q, found));
+    }
+    return ST_OK;
+}
+
+bool
+twin_fits(const struct twin_queue *q, size_t limit, int64_t now_ms,
+          struct store_batch *out)
+{
+    size_t need = 0, count = 0;
+
+    for (size_t i = 0; i < q->message_count && count < limit; i++) {
+        if (twin_claimable(q, q->messages[i], now_ms)) {
+            need += q->messages[i]->body_len;
+            count++;
+        }
+    }
+    if (out->room == 0 || need <= out->room)
+        return true;
+    out->room = need;
+    return false;
+}
+
+enum status
+twin_message_pop(struct store *s, int64_t now_ms, const struct store_queue *where,
+                 size_t limit, struct store_batch *out)
+{
+    struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    size_t i = 0;
+
+    if (q != NULL && !twin_fits(q, limit, now_ms, out))
+        return ST_NO_ROOM;
+    *out = twin_open_batch(s, limit);
+    while (q != NULL && i < q->message_count && out->count < limit) {
+        if (!twin_claimable(q, q->messages[i], now_ms)) {
+            i++;
+            continue;
+        }
+        twin_show(out, q, q->messages[i], now_ms);
+        twin_free_message(twin_take_out(q, i));
+    }
+    return ST_OK;
+}
