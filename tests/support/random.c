@@ -33,6 +33,12 @@ random_chance(struct random *r, unsigned percent)
     return random_below(r, 100) < percent;
 }
 
+bool
+random_once_in(struct random *r, uint64_t n)
+{
+    return random_below(r, n) == 0;
+}
+
 uint64_t
 random_seed(const char *test)
 {

@@ -24,6 +24,9 @@ int64_t random_between(struct random *r, int64_t low, int64_t high);
 /* True `percent` times of a hundred. */
 bool random_chance(struct random *r, unsigned percent);
 
+/* True once in n times, for rarer things. */
+bool random_once_in(struct random *r, uint64_t n);
+
 /* The seed of this run: CLAIMD_TEST_SEED if set, else from the clock. Printed. */
 uint64_t random_seed(const char *test);
 

@@ -3,7 +3,7 @@
 #include "claimd/base/hash.h"
 #include "claimd/ds/list.h"
 #include "support/check_main.h"
-#include "support/dice.h"
+#include "support/random.h"
 
 #include <stdlib.h>
 
@@ -107,25 +107,26 @@ check_walk(struct fixture *f, bool remove_some)
 START_TEST(random_changes_agree_with_an_array)
 {
     struct fixture *f = fixture_open();
-    struct dice dice;
+    struct random random;
+    uint64_t steps = random_operations(60000);
 
-    dice_init(&dice, "hashmap");
-    for (int step = 0; step < 60000; step++) {
+    random.state = random_seed("hashmap");
+    for (uint64_t step = 0; step < steps; step++) {
         /* Tides: the map fills and empties, so that it grows with and without removals.
          */
-        uint64_t key = dice_below(&dice, KEYS);
+        uint64_t key = random_below(&random, KEYS);
         bool filling = step / 5000 % 2 == 0;
 
         ck_assert_ptr_eq(find(f, key), f->entry[key].in ? &f->entry[key].node : NULL);
-        if (!f->entry[key].in && (filling || dice_once_in(&dice, 3)))
+        if (!f->entry[key].in && (filling || random_once_in(&random, 3)))
             insert(f, key);
-        else if (f->entry[key].in && (!filling || dice_once_in(&dice, 3)))
+        else if (f->entry[key].in && (!filling || random_once_in(&random, 3)))
             take_out(f, key);
         ck_assert_uint_eq(f->map.count, f->count);
-        if (dice_once_in(&dice, 16))
+        if (random_once_in(&random, 16))
             ck_assert(hashmap_audit(&f->map));
-        if (dice_once_in(&dice, 500))
-            check_walk(f, dice_once_in(&dice, 4));
+        if (random_once_in(&random, 500))
+            check_walk(f, random_once_in(&random, 4));
     }
     fixture_close(f);
 }

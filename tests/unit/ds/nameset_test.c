@@ -2,7 +2,7 @@
 
 #include "claimd/base/hash.h"
 #include "support/check_main.h"
-#include "support/dice.h"
+#include "support/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,22 +85,23 @@ check_walk(struct fixture *f)
 START_TEST(random_changes_agree_with_an_array)
 {
     struct fixture *f = fixture_open();
-    struct dice dice;
+    struct random random;
+    uint64_t steps = random_operations(20000);
 
-    dice_init(&dice, "nameset");
-    for (int step = 0; step < 20000; step++) {
-        size_t i = dice_below(&dice, NAMES);
+    random.state = random_seed("nameset");
+    for (uint64_t step = 0; step < steps; step++) {
+        size_t i = random_below(&random, NAMES);
         bool filling = step / 2000 % 2 == 0;
 
-        if (!f->in[i] && (filling || dice_once_in(&dice, 3)))
-            insert(f, i, dice_below(&dice, 200)); /* some priorities are equal */
-        else if (f->in[i] && (!filling || dice_once_in(&dice, 3)))
+        if (!f->in[i] && (filling || random_once_in(&random, 3)))
+            insert(f, i, random_below(&random, 200)); /* some priorities are equal */
+        else if (f->in[i] && (!filling || random_once_in(&random, 3)))
             take_out(f, i);
         ck_assert(nameset_audit(&f->set));
         ck_assert_uint_eq(f->set.count, f->count);
         ck_assert_ptr_eq(nameset_after(&f->set, f->name[i]), twin_after(f, f->name[i]));
         ck_assert_ptr_eq(nameset_after(&f->set, BYTES_NONE), twin_after(f, BYTES_NONE));
-        if (dice_once_in(&dice, 500))
+        if (random_once_in(&random, 500))
             check_walk(f);
     }
     while (f->count > 0) {

@@ -1,7 +1,7 @@
 #include "claimd/ds/seqmap.h"
 
 #include "support/check_main.h"
-#include "support/dice.h"
+#include "support/random.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct fixture {
     struct mem *mem;
     struct seqmap_pool pool;
     struct seqmap map;
-    struct dice dice;
+    struct random random;
     struct twin_item twin[TWIN_CAP];
     size_t count;
 };
@@ -154,20 +154,21 @@ check_one(struct fixture *f, uint64_t seq)
 static uint64_t
 pick(struct fixture *f)
 {
-    uint64_t near = dice_below(&f->dice, 130) - 65;
+    uint64_t near = random_below(&f->random, 130) - 65;
 
-    switch (dice_below(&f->dice, 6)) {
+    switch (random_below(&f->random, 6)) {
     case 0:
         return near; /* wraps: numbers at both ends */
     case 1:
-        return ((uint64_t)1 << 6 * dice_below(&f->dice, 11)) + near;
+        return ((uint64_t)1 << 6 * random_below(&f->random, 11)) + near;
     case 2:
-        return dice_u64(&f->dice) >> dice_below(&f->dice, 64);
+        return random_next(&f->random) >> random_below(&f->random, 64);
     case 3:
-        return 5000 + dice_below(&f->dice, 300);
+        return 5000 + random_below(&f->random, 300);
     default:
-        return f->count == 0 ? near
-                             : f->twin[dice_below(&f->dice, f->count)].seq + near / 16;
+        return f->count == 0
+                   ? near
+                   : f->twin[random_below(&f->random, f->count)].seq + near / 16;
     }
 }
 
@@ -177,17 +178,17 @@ change(struct fixture *f, uint64_t seq, bool filling)
     struct twin_item *t = twin_find(f, seq);
 
     if (t == NULL) {
-        if (f->count < TWIN_CAP && (filling || dice_once_in(&f->dice, 3)))
-            insert(f, seq, dice_once_in(&f->dice, 2));
+        if (f->count < TWIN_CAP && (filling || random_once_in(&f->random, 3)))
+            insert(f, seq, random_once_in(&f->random, 2));
         else
             take_out(f, seq);
         return;
     }
-    if (dice_once_in(&f->dice, filling ? 4 : 2)) {
+    if (random_once_in(&f->random, filling ? 4 : 2)) {
         take_out(f, seq);
         return;
     }
-    t->ready = dice_once_in(&f->dice, 2);
+    t->ready = random_once_in(&f->random, 2);
     seqmap_set_ready(&f->map, seq, t->ready);
 }
 
@@ -204,23 +205,24 @@ twin_ready(const struct fixture *f)
 START_TEST(random_changes_agree_with_an_array)
 {
     struct fixture f;
+    uint64_t steps = random_operations(40000);
 
     fixture_open(&f);
-    dice_init(&f.dice, "seqmap");
-    for (int step = 0; step < 100000; step++) {
+    f.random.state = random_seed("seqmap");
+    for (uint64_t step = 0; step < steps; step++) {
         uint64_t seq = pick(&f);
 
-        if (f.count > 0 && dice_once_in(&f.dice, 2))
-            seq = f.twin[dice_below(&f.dice, f.count)].seq;
+        if (f.count > 0 && random_once_in(&f.random, 2))
+            seq = f.twin[random_below(&f.random, f.count)].seq;
         change(&f, seq, step / 1000 % 2 == 0);
         ck_assert(seqmap_audit(&f.map));
         ck_assert_uint_eq(f.map.live, f.count);
         ck_assert_uint_eq(f.map.ready, twin_ready(&f));
         check_one(&f, seq);
         check_one(&f, pick(&f));
-        check_one(&f, dice_once_in(&f.dice, 2) ? UINT64_MAX : 0);
+        check_one(&f, random_once_in(&f.random, 2) ? UINT64_MAX : 0);
         check_ends(&f);
-        if (dice_once_in(&f.dice, 100))
+        if (random_once_in(&f.random, 100))
             seqmap_pool_trim(&f.pool);
         ck_assert_uint_le(f.pool.count, 64 + 1000 * 11);
     }
@@ -235,11 +237,11 @@ START_TEST(a_moving_window_keeps_its_height_and_its_nodes)
     uint64_t first = 1, next = 1;
 
     fixture_open(&f);
-    dice_init(&f.dice, "seqmap window");
-    for (int step = 0; step < 30000; step++) {
-        size_t batch = dice_below(&f.dice, 20);
+    f.random.state = random_seed("seqmap window");
+    for (int step = 0; step < 15000; step++) {
+        size_t batch = random_below(&f.random, 20);
 
-        if (f.count + batch < 200 && dice_once_in(&f.dice, 2)) {
+        if (f.count + batch < 200 && random_once_in(&f.random, 2)) {
             size_t bound = seqmap_nodes_for(&f.map, next, batch);
 
             ck_assert_uint_le(bound, 8); /* cheap to keep in stock */
@@ -248,7 +250,7 @@ START_TEST(a_moving_window_keeps_its_height_and_its_nodes)
             while (batch-- > 0)
                 insert_stocked(&f, next++, true);
         }
-        while (f.count > 0 && !dice_once_in(&f.dice, 8)) {
+        while (f.count > 0 && !random_once_in(&f.random, 8)) {
             first = f.twin[0].seq;
             take_out(&f, first);
         }
@@ -266,12 +268,12 @@ START_TEST(stocking_what_nodes_for_says_is_enough_for_any_range)
     struct fixture f;
 
     fixture_open(&f);
-    dice_init(&f.dice, "seqmap stock");
-    for (int round = 0; round < 2000; round++) {
+    f.random.state = random_seed("seqmap stock");
+    for (int round = 0; round < 500; round++) {
         uint64_t first = pick(&f);
-        size_t count = 1 + dice_below(&f.dice, TWIN_CAP - 1);
+        size_t count = 1 + random_below(&f.random, TWIN_CAP - 1);
 
-        for (size_t held = dice_below(&f.dice, 3); held > 0; held--) {
+        for (size_t held = random_below(&f.random, 3); held > 0; held--) {
             uint64_t seq = pick(&f);
 
             if (twin_find(&f, seq) == NULL && f.count < TWIN_CAP)

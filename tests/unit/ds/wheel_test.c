@@ -2,7 +2,7 @@
 
 #include "claimd/base/mem.h"
 #include "support/check_main.h"
-#include "support/dice.h"
+#include "support/random.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { DEADLINES = 200 };
 struct fixture {
     struct mem *mem;
     struct wheel *wheel;
-    struct dice dice;
+    struct random random;
     int64_t now;
     struct deadline d[DEADLINES];
     bool armed[DEADLINES];
@@ -110,31 +110,32 @@ check(struct fixture *f)
 static int64_t
 pick_wait(struct fixture *f)
 {
-    int64_t width = (int64_t)1 << 6 * dice_below(&f->dice, 7);
+    int64_t width = (int64_t)1 << 6 * random_below(&f->random, 7);
 
-    switch (dice_below(&f->dice, 5)) {
+    switch (random_below(&f->random, 5)) {
     case 0:
-        return (int64_t)dice_below(&f->dice, 200) - 20; /* also the past */
+        return (int64_t)random_below(&f->random, 200) - 20; /* also the past */
     case 1:
-        return width * (int64_t)dice_below(&f->dice, 3) +
-               (int64_t)dice_below(&f->dice, 5) - 2;
+        return width * (int64_t)random_below(&f->random, 3) +
+               (int64_t)random_below(&f->random, 5) - 2;
     case 2: /* just before or behind a border of the circle */
-        return (f->now / width + (int64_t)dice_below(&f->dice, 130)) * width - f->now +
-               (int64_t)dice_below(&f->dice, 3) - 1;
+        return (f->now / width + (int64_t)random_below(&f->random, 130)) * width -
+               f->now + (int64_t)random_below(&f->random, 3) - 1;
     case 3:
         return 86400000;
     default:
-        return (int64_t)(dice_u64(&f->dice) >> (1 + dice_below(&f->dice, 63))) / 4;
+        return (int64_t)(random_next(&f->random) >> (1 + random_below(&f->random, 63))) /
+               4;
     }
 }
 
 static int64_t
 pick_due(struct fixture *f)
 {
-    if (dice_once_in(&f->dice, 200))
-        return dice_once_in(&f->dice, 2) ? INT64_MAX : INT64_MIN;
-    if (dice_once_in(&f->dice, 4)) /* together with another one */
-        return f->due[dice_below(&f->dice, DEADLINES)];
+    if (random_once_in(&f->random, 200))
+        return random_once_in(&f->random, 2) ? INT64_MAX : INT64_MIN;
+    if (random_once_in(&f->random, 4)) /* together with another one */
+        return f->due[random_below(&f->random, DEADLINES)];
     return f->now + pick_wait(f);
 }
 
@@ -146,15 +147,15 @@ advance_in_slices(struct fixture *f)
 
     if (wait > 0)
         f->now += wait;
-    while (!wheel_advance(f->wheel, f->now, 1 + dice_below(&f->dice, 9))) {
-        size_t i = dice_below(&f->dice, DEADLINES);
+    while (!wheel_advance(f->wheel, f->now, 1 + random_below(&f->random, 9))) {
+        size_t i = random_below(&f->random, DEADLINES);
 
         check(f);
-        if (dice_once_in(&f->dice, 4))
+        if (random_once_in(&f->random, 4))
             disarm(f, i);
-        if (dice_once_in(&f->dice, 4))
+        if (random_once_in(&f->random, 4))
             arm(f, i, pick_due(f));
-        if (dice_once_in(&f->dice, 4))
+        if (random_once_in(&f->random, 4))
             (void)drain_one(f); /* checked inside; there may be none yet */
     }
     check(f);
@@ -163,18 +164,19 @@ advance_in_slices(struct fixture *f)
 START_TEST(random_changes_agree_with_an_array)
 {
     struct fixture f;
+    uint64_t steps = random_operations(30000);
 
     fixture_open(&f, 1700000000000);
-    dice_init(&f.dice, "wheel");
-    for (int step = 0; step < 60000; step++) {
-        size_t i = dice_below(&f.dice, DEADLINES);
+    f.random.state = random_seed("wheel");
+    for (uint64_t step = 0; step < steps; step++) {
+        size_t i = random_below(&f.random, DEADLINES);
 
-        if (!dice_once_in(&f.dice, 3))
+        if (!random_once_in(&f.random, 3))
             arm(&f, i, pick_due(&f));
         else
             disarm(&f, i);
         check(&f);
-        if (!dice_once_in(&f.dice, 4))
+        if (!random_once_in(&f.random, 4))
             continue;
         advance_in_slices(&f);
         while (drain_one(&f) != NULL)
