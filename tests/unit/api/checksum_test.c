@@ -1,24 +1,9 @@
 #include "api/checksum.h"
 #include "api/md5.h"
 #include "support/arena_fixture.h"
-#include "support/check_main.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static struct arena_fixture f;
-
-static void
-setup(void)
-{
-    arena_fixture_open(&f);
-}
-
-static void
-teardown(void)
-{
-    arena_fixture_close(&f);
-}
 
 static void
 sums_to(const char *body, const char *checksum)
@@ -33,7 +18,7 @@ static void
 forms(const char *body, const char *form)
 {
     ck_assert_int_eq(checksum_form(bytes_str(body), &f.out), ST_OK);
-    arena_fixture_expect(&f, form);
+    expect_written(form);
 }
 
 START_TEST(md5_gives_the_digests_of_rfc_1321)
@@ -169,9 +154,8 @@ int
 main(void)
 {
     Suite *suite = suite_create("checksum");
-    TCase *tc = test_case(suite, "checksum");
+    TCase *tc = arena_test_case(suite, "checksum");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, md5_gives_the_digests_of_rfc_1321);
     tcase_add_test(tc, md5_pads_every_length_around_a_block);
     tcase_add_test(tc, the_examples_of_the_contract);

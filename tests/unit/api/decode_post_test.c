@@ -1,24 +1,10 @@
 #include "api/decode_post.h"
 #include "support/arena_fixture.h"
-#include "support/check_main.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct arena_fixture f;
 static struct decoded_post post;
-
-static void
-setup(void)
-{
-    arena_fixture_open(&f);
-}
-
-static void
-teardown(void)
-{
-    arena_fixture_close(&f);
-}
 
 static enum status
 decode(enum post_form form, const char *body)
@@ -271,9 +257,8 @@ int
 main(void)
 {
     Suite *suite = suite_create("decode_post");
-    TCase *tc = test_case(suite, "decode_post");
+    TCase *tc = arena_test_case(suite, "decode_post");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, bodies_are_noted_verbatim_without_the_space_around);
     tcase_add_test(tc, names_of_members_may_be_escaped);
     tcase_add_test(tc, unknown_members_are_ignored);

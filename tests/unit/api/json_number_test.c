@@ -1,28 +1,13 @@
 #include "api/json_number.h"
 #include "support/arena_fixture.h"
-#include "support/check_main.h"
 
 #include <math.h>
-
-static struct arena_fixture f;
-
-static void
-setup(void)
-{
-    arena_fixture_open(&f);
-}
-
-static void
-teardown(void)
-{
-    arena_fixture_close(&f);
-}
 
 static void
 writes(double value, const char *text)
 {
     number_write(&f.out, value);
-    arena_fixture_expect(&f, text);
+    expect_written(text);
 }
 
 /* How many bytes of the text are a number; 0 if it does not begin with one. */
@@ -143,9 +128,8 @@ int
 main(void)
 {
     Suite *suite = suite_create("json_number");
-    TCase *tc = test_case(suite, "json_number");
+    TCase *tc = arena_test_case(suite, "json_number");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_number_ends_where_its_grammar_ends);
     tcase_add_test(tc, doubles_are_read_to_the_nearest);
     tcase_add_test(tc, a_digit_behind_a_thousand_zeros_still_decides);

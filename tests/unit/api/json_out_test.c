@@ -1,10 +1,7 @@
 #include "api/json_out.h"
 #include "support/arena_fixture.h"
-#include "support/check_main.h"
 
 #include <stdio.h>
-
-static struct arena_fixture f;
 
 static const struct store_message message = {
     .id = {"a00000010000000000000007"},
@@ -14,18 +11,6 @@ static const struct store_message message = {
     .age_s = 12,
     .claim_count = 2,
 };
-
-static void
-setup(void)
-{
-    arena_fixture_open(&f);
-}
-
-static void
-teardown(void)
-{
-    arena_fixture_close(&f);
-}
 
 static struct message_form
 form_of(enum message_shape shape)
@@ -37,29 +22,29 @@ form_of(enum message_shape shape)
 START_TEST(strings_are_escaped_as_json_wants_it)
 {
     json_out_string(&f.out, bytes_str("plain / text"));
-    arena_fixture_expect(&f, "\"plain / text\"");
+    expect_written("\"plain / text\"");
     json_out_string(&f.out, bytes_str("\"\\\b\f\n\r\t\x01\x1f\x7f"));
-    arena_fixture_expect(&f, "\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"");
+    expect_written("\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"");
     json_out_string(&f.out, bytes_of("a\0b", 3));
-    arena_fixture_expect(&f, "\"a\\u0000b\"");
+    expect_written("\"a\\u0000b\"");
     json_out_string(&f.out, bytes_str("\xc3\xa9\xf0\x9f\x98\x80"));
-    arena_fixture_expect(&f, "\"\xc3\xa9\xf0\x9f\x98\x80\"");
+    expect_written("\"\xc3\xa9\xf0\x9f\x98\x80\"");
     json_out_string(&f.out, BYTES_NONE);
-    arena_fixture_expect(&f, "\"\"");
+    expect_written("\"\"");
 }
 END_TEST
 
 START_TEST(bytes_that_are_not_utf8_are_replaced)
 {
     json_out_string(&f.out, bytes_str("a\xff\xc3"));
-    arena_fixture_expect(&f, "\"a\xef\xbf\xbd\xef\xbf\xbd\"");
+    expect_written("\"a\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 END_TEST
 
 START_TEST(hrefs_are_percent_encoded)
 {
     json_out_percent(&f.out, bytes_str("Az09-._~ /&=%\xc3\xa9"));
-    arena_fixture_expect(&f, "Az09-._~%20%2F%26%3D%25%C3%A9");
+    expect_written("Az09-._~%20%2F%26%3D%25%C3%A9");
 }
 END_TEST
 
@@ -68,10 +53,9 @@ START_TEST(a_free_message_has_an_href_without_claim)
     struct message_form form = form_of(MESSAGE_FULL);
 
     json_out_message(&f.out, &form, &message);
-    arena_fixture_expect(&f,
-                         "{\"id\":\"a00000010000000000000007\","
-                         "\"href\":\"/v2/queues/q/messages/a00000010000000000000007\","
-                         "\"ttl\":300,\"age\":12,\"body\": {\"n\": 1.50}}");
+    expect_written("{\"id\":\"a00000010000000000000007\","
+                   "\"href\":\"/v2/queues/q/messages/a00000010000000000000007\","
+                   "\"ttl\":300,\"age\":12,\"body\": {\"n\": 1.50}}");
 }
 END_TEST
 
@@ -82,10 +66,10 @@ START_TEST(a_claimed_message_carries_the_claim_in_its_href)
 
     (void)snprintf(claimed.claim_id.text, STORE_ID_CAP, "c1");
     json_out_message(&f.out, &form, &claimed);
-    arena_fixture_expect(
-        &f, "{\"id\":\"a00000010000000000000007\","
-            "\"href\":\"/v2/queues/q/messages/a00000010000000000000007?claim_id=c1\","
-            "\"ttl\":300,\"age\":12,\"body\": {\"n\": 1.50}}");
+    expect_written(
+        "{\"id\":\"a00000010000000000000007\","
+        "\"href\":\"/v2/queues/q/messages/a00000010000000000000007?claim_id=c1\","
+        "\"ttl\":300,\"age\":12,\"body\": {\"n\": 1.50}}");
 }
 END_TEST
 
@@ -97,14 +81,13 @@ START_TEST(v1_shows_no_id_and_the_claim_only_inside_claims)
     form.checksum = true; /* never in v1 */
     (void)snprintf(claimed.claim_id.text, STORE_ID_CAP, "c1");
     json_out_message(&f.out, &form, &claimed);
-    arena_fixture_expect(
-        &f, "{\"href\":\"/v2/queues/q/messages/a00000010000000000000007?claim_id=c1\","
-            "\"ttl\":300,\"age\":12,\"body\": {\"n\": 1.50}}");
+    expect_written(
+        "{\"href\":\"/v2/queues/q/messages/a00000010000000000000007?claim_id=c1\","
+        "\"ttl\":300,\"age\":12,\"body\": {\"n\": 1.50}}");
     form.hide_claim = true;
     json_out_message(&f.out, &form, &claimed);
-    arena_fixture_expect(&f,
-                         "{\"href\":\"/v2/queues/q/messages/a00000010000000000000007\","
-                         "\"ttl\":300,\"age\":12,\"body\": {\"n\": 1.50}}");
+    expect_written("{\"href\":\"/v2/queues/q/messages/a00000010000000000000007\","
+                   "\"ttl\":300,\"age\":12,\"body\": {\"n\": 1.50}}");
 }
 END_TEST
 
@@ -113,9 +96,9 @@ START_TEST(a_popped_message_has_counts_and_no_href)
     struct message_form form = form_of(MESSAGE_POP);
 
     json_out_message(&f.out, &form, &message);
-    arena_fixture_expect(&f, "{\"id\":\"a00000010000000000000007\",\"ttl\":300,"
-                             "\"age\":12,\"body\": {\"n\": 1.50},\"claim_id\":null,"
-                             "\"claim_count\":2}");
+    expect_written("{\"id\":\"a00000010000000000000007\",\"ttl\":300,"
+                   "\"age\":12,\"body\": {\"n\": 1.50},\"claim_id\":null,"
+                   "\"claim_count\":2}");
 }
 END_TEST
 
@@ -127,15 +110,15 @@ START_TEST(checksums_are_added_unless_the_body_is_null)
     form.checksum = true;
     hello.body = bytes_str("\"hello\"");
     json_out_message(&f.out, &form, &hello);
-    arena_fixture_expect(&f, "{\"id\":\"a00000010000000000000007\",\"ttl\":300,"
-                             "\"age\":12,\"body\":\"hello\",\"claim_id\":null,"
-                             "\"claim_count\":2,"
-                             "\"checksum\":\"MD5:5deaee1c1332199e5b5bc7c5e4f7f0c2\"}");
+    expect_written("{\"id\":\"a00000010000000000000007\",\"ttl\":300,"
+                   "\"age\":12,\"body\":\"hello\",\"claim_id\":null,"
+                   "\"claim_count\":2,"
+                   "\"checksum\":\"MD5:5deaee1c1332199e5b5bc7c5e4f7f0c2\"}");
     hello.body = bytes_str("null");
     json_out_message(&f.out, &form, &hello);
-    arena_fixture_expect(&f, "{\"id\":\"a00000010000000000000007\",\"ttl\":300,"
-                             "\"age\":12,\"body\":null,\"claim_id\":null,"
-                             "\"claim_count\":2}");
+    expect_written("{\"id\":\"a00000010000000000000007\",\"ttl\":300,"
+                   "\"age\":12,\"body\":null,\"claim_id\":null,"
+                   "\"claim_count\":2}");
 }
 END_TEST
 
@@ -148,22 +131,21 @@ START_TEST(several_messages_make_an_array)
     two[1].body = bytes_str("2");
     form.href = bytes_str("/h");
     json_out_messages(&f.out, &form, two, 0);
-    arena_fixture_expect(&f, "[]");
+    expect_written("[]");
     json_out_messages(&f.out, &form, two, 2);
-    arena_fixture_expect(&f, "[{\"href\":\"/h/a00000010000000000000007\",\"ttl\":300,"
-                             "\"age\":12,\"body\":1},"
-                             "{\"href\":\"/h/a00000010000000000000007\",\"ttl\":300,"
-                             "\"age\":12,\"body\":2}]");
+    expect_written("[{\"href\":\"/h/a00000010000000000000007\",\"ttl\":300,"
+                   "\"age\":12,\"body\":1},"
+                   "{\"href\":\"/h/a00000010000000000000007\",\"ttl\":300,"
+                   "\"age\":12,\"body\":2}]");
 }
 END_TEST
 
 START_TEST(errors_have_a_title_and_mostly_a_description)
 {
     json_out_error(&f.out, bytes_str("Not found"), bytes_str("no \"q\""));
-    arena_fixture_expect(&f,
-                         "{\"title\":\"Not found\",\"description\":\"no \\\"q\\\"\"}");
+    expect_written("{\"title\":\"Not found\",\"description\":\"no \\\"q\\\"\"}");
     json_out_error(&f.out, bytes_str("404 Not Found"), BYTES_NONE);
-    arena_fixture_expect(&f, "{\"title\":\"404 Not Found\"}");
+    expect_written("{\"title\":\"404 Not Found\"}");
 }
 END_TEST
 
@@ -184,9 +166,8 @@ int
 main(void)
 {
     Suite *suite = suite_create("json_out");
-    TCase *tc = test_case(suite, "json_out");
+    TCase *tc = arena_test_case(suite, "json_out");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, strings_are_escaped_as_json_wants_it);
     tcase_add_test(tc, bytes_that_are_not_utf8_are_replaced);
     tcase_add_test(tc, hrefs_are_percent_encoded);

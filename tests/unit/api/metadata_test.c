@@ -1,24 +1,10 @@
 #include "api/metadata.h"
 #include "support/arena_fixture.h"
-#include "support/check_main.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct arena_fixture f;
 static struct store_metadata metadata;
-
-static void
-setup(void)
-{
-    arena_fixture_open(&f);
-}
-
-static void
-teardown(void)
-{
-    arena_fixture_close(&f);
-}
 
 static enum status
 decode(const char *body)
@@ -44,7 +30,7 @@ keeps(const char *body, const char *kept)
 {
     takes(body);
     metadata_plain(&metadata, &f.out);
-    arena_fixture_expect(&f, kept);
+    expect_written(kept);
 }
 
 static void
@@ -52,7 +38,7 @@ shows(const char *body, const char *shown)
 {
     takes(body);
     ck_assert_int_eq(metadata_show(&metadata, &api_limits_default, &f.out), ST_OK);
-    arena_fixture_expect(&f, shown);
+    expect_written(shown);
 }
 
 START_TEST(a_document_is_kept_in_its_order)
@@ -281,9 +267,8 @@ int
 main(void)
 {
     Suite *suite = suite_create("metadata");
-    TCase *tc = test_case(suite, "metadata");
+    TCase *tc = arena_test_case(suite, "metadata");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_document_is_kept_in_its_order);
     tcase_add_test(tc, no_document_and_an_empty_one_are_no_metadata);
     tcase_add_test(tc, what_is_no_object_is_a_bad_body);

@@ -1,27 +1,18 @@
 #include "api/patch.h"
 #include "support/arena_fixture.h"
-#include "support/check_main.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct arena_fixture f;
 static struct patch patch;
 static struct store_metadata before, after;
 
 static void
-setup(void)
+queue_with_metadata(void)
 {
-    arena_fixture_open(&f);
     ck_assert_int_eq(metadata_decode(bytes_str("{\"color\":\"red\",\"size\":5}"),
                                      &api_limits_default, &f.arena, &before),
                      ST_OK);
-}
-
-static void
-teardown(void)
-{
-    arena_fixture_close(&f);
 }
 
 static enum status
@@ -50,7 +41,7 @@ gives(const char *body, const char *result)
 {
     ck_assert_msg(apply(body) == ST_OK, "%s", body);
     metadata_plain(&after, &f.out);
-    arena_fixture_expect(&f, result);
+    expect_written(result);
 }
 
 START_TEST(add_sets_and_replaces)
@@ -111,7 +102,7 @@ START_TEST(a_failing_operation_leaves_the_old_metadata_alone)
                      ST_CONFLICT);
     ck_assert(!bytes_present(after.json));
     metadata_plain(&before, &f.out);
-    arena_fixture_expect(&f, "{\"color\":\"red\",\"size\":5}");
+    expect_written("{\"color\":\"red\",\"size\":5}");
 }
 END_TEST
 
@@ -224,9 +215,9 @@ int
 main(void)
 {
     Suite *suite = suite_create("patch");
-    TCase *tc = test_case(suite, "patch");
+    TCase *tc = arena_test_case(suite, "patch");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, queue_with_metadata, NULL);
     tcase_add_test(tc, add_sets_and_replaces);
     tcase_add_test(tc, replace_and_remove_need_the_member);
     tcase_add_test(tc, reserved_members_need_not_be_set);

@@ -1,23 +1,9 @@
 #include "api/query.h"
 #include "support/arena_fixture.h"
-#include "support/check_main.h"
 
 #include <stdio.h>
 
-static struct arena_fixture f;
 static struct query q;
-
-static void
-setup(void)
-{
-    arena_fixture_open(&f);
-}
-
-static void
-teardown(void)
-{
-    arena_fixture_close(&f);
-}
 
 static void
 parse(const char *text)
@@ -206,9 +192,8 @@ int
 main(void)
 {
     Suite *suite = suite_create("query");
-    TCase *tc = test_case(suite, "query");
+    TCase *tc = arena_test_case(suite, "query");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, names_and_values_are_decoded);
     tcase_add_test(tc, bad_escapes_stay_as_they_are);
     tcase_add_test(tc, empty_values_count_as_absent);
