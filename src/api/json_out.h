@@ -36,6 +36,12 @@ struct message_form {
 void json_out_message(struct buf *out, const struct message_form *form,
                       const struct store_message *message);
 
+/*
+ * More than json_out_messages() adds for `count` messages besides their bodies. With that
+ * room reserved it cannot fail.
+ */
+size_t json_out_room(const struct message_form *form, size_t count);
+
 /* Message documents separated by commas and enclosed in brackets. */
 void json_out_messages(struct buf *out, const struct message_form *form,
                        const struct store_message *messages, size_t count);

@@ -43,24 +43,65 @@ claimed_form(const struct call *call, struct message_form *out)
     return st;
 }
 
-static enum status
-write_claimed(struct call *call, const struct store_batch *batch)
-{
-    struct buf *out = &call->res->body;
+/* What the answer to a claim is made of; all of it is there before the store is asked. */
+struct claimed {
     struct message_form form;
-    enum status st = claimed_form(call, &form);
+    struct bytes location; /* path of the queue's claims */
+    char *id;              /* room for the id, at the end of location */
+};
+
+static enum status
+claimed_reserve(struct call *call, struct claimed *out)
+{
+    static const char id_room[STORE_ID_CAP] = {0};
+    enum status st = claimed_form(call, &out->form);
 
     if (st != ST_OK)
         return st;
-    st = call_location(call, "/claims/", store_id_bytes(&batch->claim_id));
-    if (st != ST_OK)
-        return st;
+    out->location = call_path(call, "/claims/", bytes_of(id_room, sizeof(id_room)));
+    if (!bytes_present(out->location))
+        return ST_NO_MEMORY;
+    out->location.len -= sizeof(id_room);
+    out->id = (char *)out->location.data + out->location.len; /* the arena's, so ours */
+    return ST_OK;
+}
+
+static enum status
+write_claimed(struct call *call, struct claimed *claimed, const struct store_batch *batch)
+{
+    struct buf *out = &call->res->body;
+    struct bytes id = store_id_bytes(&batch->claim_id);
+
+    memcpy(claimed->id, id.data, id.len + 1);
+    claimed->location.len += id.len;
+    call_header(call, "Location", claimed->location);
     if (!call->version->bare_arrays)
         buf_str(out, "{\"messages\":");
-    json_out_messages(out, &form, batch->messages, batch->count);
+    json_out_messages(out, &claimed->form, batch->messages, batch->count);
     if (!call->version->bare_arrays)
         buf_byte(out, '}');
-    return out->failed ? ST_NO_MEMORY : call_json(call, 201);
+    return call_json(call, 201);
+}
+
+/* Claims no more than what there is room to answer with; ST_OK: nothing can fail any more. */
+static enum status
+take(struct call *call, const struct message_form *form, const struct store_terms *terms,
+     size_t limit, struct store_batch *batch)
+{
+    size_t bodies = CALL_BODIES;
+
+    for (;;) {
+        enum status st = call_reserve_messages(call, form, limit, bodies);
+
+        if (st != ST_OK)
+            return st;
+        batch->room = bodies;
+        st = store_claim_create(call->store, call->req->now_ms, &call->queue, terms,
+                                limit, batch);
+        if (st != ST_NO_ROOM)
+            return st;
+        bodies = batch->room;
+    }
 }
 
 /* POST .../claims?limit=N */
@@ -72,6 +113,7 @@ v2_claim_create(struct call *call)
     size_t limit = (size_t)(l->default_page < most ? l->default_page : most);
     struct store_batch batch = STORE_BATCH_INIT;
     struct store_terms terms;
+    struct claimed claimed;
     enum status st = call_limit(call, "limit", most, &limit);
 
     if (st != ST_OK)
@@ -79,19 +121,16 @@ v2_claim_create(struct call *call)
     st = decode(call, call->version->claim, &terms);
     if (st != ST_OK)
         return st;
-    st = store_claim_create(call->store, call->req->now_ms, &call->queue, &terms, limit,
-                            &batch);
+    st = claimed_reserve(call, &claimed);
     if (st != ST_OK)
         return st;
-    if (batch.claim_id.text[0] == '\0') {
-        store_batch_release(&batch); /* it may have room for messages it did not get */
-        return call_empty(call, 204);
-    }
-    st = write_claimed(call, &batch);
-    /* Nobody will ever learn of this claim: its messages must not wait for its end. */
+    st = take(call, &claimed.form, &terms, limit, &batch);
     if (st != ST_OK)
-        (void)store_claim_release(call->store, call->req->now_ms, &call->queue,
-                                  store_id_bytes(&batch.claim_id));
+        return st;
+    if (batch.claim_id.text[0] == '\0')
+        st = call_empty(call, 204);
+    else
+        st = write_claimed(call, &claimed, &batch);
     store_batch_release(&batch);
     return st;
 }

@@ -57,27 +57,25 @@ delete_ids(struct call *call, const struct selection *sel)
 
 /* ------------------------------------------------------------------ pop */
 
-/*
- * What a pop would give now decides how much room its answer needs. Getting the room
- * first keeps the promise that a refused request loses nothing: a popped message whose
- * answer cannot be written is gone. (Another client may pop in between and leave larger
- * messages; then, and only when memory runs out at that moment, the promise is not kept.)
- */
+/* Pops no more than what there is room to answer with; ST_OK: nothing can fail any more. */
 static enum status
-reserve_popped(struct call *call, size_t limit)
+take(struct call *call, const struct message_form *form, size_t limit,
+     struct store_batch *batch)
 {
-    struct store_filter next = {.limit = limit};
-    struct store_batch batch = STORE_BATCH_INIT;
-    size_t room = 64;
-    enum status st =
-        store_message_list(call->store, call->req->now_ms, &call->queue, &next, &batch);
+    size_t bodies = CALL_BODIES;
 
-    for (size_t i = 0; i < batch.count; i++)
-        room += batch.messages[i].body.len + 256;
-    store_batch_release(&batch);
-    if (st != ST_OK)
-        return st;
-    return buf_reserve(&call->res->body, room) ? ST_OK : ST_NO_MEMORY;
+    for (;;) {
+        enum status st = call_reserve_messages(call, form, limit, bodies);
+
+        if (st != ST_OK)
+            return st;
+        batch->room = bodies;
+        st =
+            store_message_pop(call->store, call->req->now_ms, &call->queue, limit, batch);
+        if (st != ST_NO_ROOM)
+            return st;
+        bodies = batch->room;
+    }
 }
 
 static enum status
@@ -87,11 +85,8 @@ pop(struct call *call, size_t limit)
                                       .checksum = call->limits->enable_checksum};
     struct buf *out = &call->res->body;
     struct store_batch batch = STORE_BATCH_INIT;
-    enum status st = reserve_popped(call, limit);
+    enum status st = take(call, &form, limit, &batch);
 
-    if (st != ST_OK)
-        return st;
-    st = store_message_pop(call->store, call->req->now_ms, &call->queue, limit, &batch);
     if (st != ST_OK)
         return st;
     buf_str(out, "{\"messages\":");

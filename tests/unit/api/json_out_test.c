@@ -149,7 +149,7 @@ START_TEST(errors_have_a_title_and_mostly_a_description)
 }
 END_TEST
 
-START_TEST(lack_of_memory_for_a_checksum_fails_the_buffer)
+START_TEST(a_checksum_there_is_no_memory_for_is_left_out)
 {
     struct message_form form = form_of(MESSAGE_FULL);
 
@@ -158,7 +158,24 @@ START_TEST(lack_of_memory_for_a_checksum_fails_the_buffer)
     mem_fail_from(f.mem, 1);
     json_out_message(&f.out, &form, &message);
     mem_fail_from(f.mem, 0);
-    ck_assert(f.out.failed);
+    ck_assert(!f.out.failed);
+    ck_assert(!bytes_contain(buf_view(&f.out), bytes_str("checksum")));
+}
+END_TEST
+
+START_TEST(the_room_for_messages_is_enough_for_the_longest_ones)
+{
+    struct message_form form = form_of(MESSAGE_FULL);
+    struct store_message longest = message;
+    size_t room = json_out_room(&form, 1);
+
+    memset(longest.id.text, 'f', STORE_ID_CAP - 1);
+    memset(longest.claim_id.text, 'f', STORE_ID_CAP - 1);
+    longest.ttl_s = longest.age_s = INT64_MIN;
+    longest.claim_count = UINT32_MAX;
+    form.checksum = true;
+    json_out_messages(&f.out, &form, &longest, 1);
+    ck_assert_uint_le(f.out.len, room + longest.body.len);
 }
 END_TEST
 
@@ -178,6 +195,7 @@ main(void)
     tcase_add_test(tc, checksums_are_added_unless_the_body_is_null);
     tcase_add_test(tc, several_messages_make_an_array);
     tcase_add_test(tc, errors_have_a_title_and_mostly_a_description);
-    tcase_add_test(tc, lack_of_memory_for_a_checksum_fails_the_buffer);
+    tcase_add_test(tc, a_checksum_there_is_no_memory_for_is_left_out);
+    tcase_add_test(tc, the_room_for_messages_is_enough_for_the_longest_ones);
     return check_main(suite);
 }
