@@ -15,7 +15,7 @@ expected answer there may be wildcards too:
 import json
 import re
 
-TOKEN = re.compile(r"\{\{(.+?)\}\}")
+TOKEN = re.compile(r"\{\{(.+?)\}\}(?!\})")
 MORE = "{{more}}"
 UNORDERED = "{{unordered}}"
 

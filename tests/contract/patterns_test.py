@@ -43,6 +43,7 @@ class Patterns(unittest.TestCase):
         self.bad("a.c", "abc")
         self.good("{{*re:[a-z]+}}", "abc")
         self.bad("{{*re:[a-z]+}}", "ABC")
+        self.good("/{{*re:[a-z]{3}}}", "/abc")
 
     def test_the_order_counts_unless_it_is_said_not_to(self):
         self.bad([1, 2], [2, 1])

@@ -8,9 +8,9 @@ now and then a worker is killed from outside at any moment. Who dies is replaced
 every message must have been finished, none may ever have had two holders (fleet_check.py
 says how that is judged), and the queue must be empty.
 
-    CLAIMD_FLEET_MESSAGES   how many messages (2000)
-    CLAIMD_FLEET_SEED       for the dice (random; printed)
-    CLAIMD_FLEET_SECONDS    give up after this long (300)
+    FLEET_MESSAGES   how many messages (2000)
+    FLEET_SEED       for the dice (random; printed)
+    FLEET_SECONDS    give up after this long (300)
 """
 
 import json
@@ -131,10 +131,10 @@ def check_empty(queue):
 
 
 def main():
-    messages = int(os.environ.get("CLAIMD_FLEET_MESSAGES", "2000"))
-    seconds = float(os.environ.get("CLAIMD_FLEET_SECONDS", "300"))
-    seed = int(os.environ.get("CLAIMD_FLEET_SEED", str(random.randrange(1 << 32))))
-    print("fleet: %d messages, CLAIMD_FLEET_SEED=%d" % (messages, seed), flush=True)
+    messages = int(os.environ.get("FLEET_MESSAGES", "2000"))
+    seconds = float(os.environ.get("FLEET_SECONDS", "300"))
+    seed = int(os.environ.get("FLEET_SEED", str(random.randrange(1 << 32))))
+    print("fleet: %d messages, FLEET_SEED=%d" % (messages, seed), flush=True)
 
     with Daemon(sys.argv[1], *OPTIONS) as server, tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
@@ -150,7 +150,7 @@ def main():
         print("FAIL %s" % failure)
 
     counts = trial.counts
-    print("fleet: %.1f s, %d workers one after the other, %d crashed, %d killed from outside"
+    print("fleet: %.1f s, %d workers in turn, %d of them crashed, %d killed from outside"
           % (took, fleet.started, counts["crash"], fleet.killed))
     print("fleet: %d claims, %d renewals, %d releases; too late: %d renewals, %d deletions"
           % (counts["claim"], counts["renew"], counts["release"], counts["gone"],
