@@ -11,6 +11,9 @@ intervals shorter and never makes a sound server look wrong.
 
 from collections import defaultdict
 
+# The server counts in whole milliseconds: a claim made at 10.0009 s was made at 10.000 s.
+TICK_S = 0.001
+
 
 class Claim:
     """One claim, pieced together from the events of its worker."""
@@ -24,7 +27,7 @@ class Claim:
         self.live(event)
 
     def live(self, event):
-        self.ends = event["sent"] + event["ttl"]
+        self.ends = event["sent"] + event["ttl"] - TICK_S
         self.dead = event["done"] + event["ttl"]
 
     def interval(self, number):
@@ -112,8 +115,9 @@ class Trial:
         latest, holder = float("-inf"), None
         for begin, end, claim in intervals:
             if begin < end and begin < latest:
-                self.violations.append("message %d was held by %s and %s at once"
-                                       % (number, holder, claim))
+                self.violations.append("message %d was held by %s and %s at once, for %.1f ms"
+                                       % (number, holder, claim,
+                                          1000 * (min(end, latest) - begin)))
             if end > latest:
                 latest, holder = end, claim
 
