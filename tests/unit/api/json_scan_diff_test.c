@@ -3,16 +3,15 @@
  * exceptions of docs/adr/0001-own-json-scanner.md: jansson cannot keep a NUL in the name
  * of a member, and it overlooks a NUL byte behind a number or a word.
  *
- * The seed is printed; CLAIMD_TEST_SEED repeats a run, CLAIMD_TEST_ROUNDS lengthens it.
+ * The seed is printed; CLAIMD_TEST_SEED repeats a run, CLAIMD_TEST_OPS sets its length.
  */
 #include "api/json_scan.h"
-#include "claimd/base/hash.h"
 #include "support/check_main.h"
+#include "support/random.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define TEXT_MAX 512
 
@@ -73,25 +72,20 @@ static const char *const pieces[] = {
     "\"\\u0000\":",
 };
 
-struct rng {
-    uint64_t state;
-};
-
 static size_t
-below(struct rng *r, size_t bound)
+below(struct random *r, size_t bound)
 {
-    r->state += 0x9e3779b97f4a7c15ULL;
-    return (size_t)(hash_mix(r->state) % bound);
+    return (size_t)random_below(r, bound);
 }
 
 static const char *
-random_piece(struct rng *r)
+random_piece(struct random *r)
 {
     return pieces[below(r, sizeof(pieces) / sizeof(pieces[0]))];
 }
 
 static size_t
-cut(struct rng *r, char *text, size_t len)
+cut(struct random *r, char *text, size_t len)
 {
     size_t from = below(r, len), count = 1 + below(r, 4);
 
@@ -112,7 +106,7 @@ insert(char *text, size_t len, size_t at, const char *piece, size_t count)
 }
 
 static size_t
-mutate(struct rng *r, char *text, size_t len)
+mutate(struct random *r, char *text, size_t len)
 {
     char byte = (char)below(r, 256);
     const char *piece = random_piece(r);
@@ -186,15 +180,6 @@ agree(const char *text, size_t len)
     return taken;
 }
 
-static uint64_t
-number_from(const char *variable, uint64_t otherwise)
-{
-    const char *text = getenv(variable);
-    uint64_t value;
-
-    return text != NULL && bytes_to_u64(bytes_str(text), &value) ? value : otherwise;
-}
-
 START_TEST(the_corpus_is_taken_by_both)
 {
     for (size_t i = 0; i < sizeof(corpus) / sizeof(corpus[0]); i++)
@@ -243,13 +228,10 @@ END_TEST
 
 START_TEST(random_mutations_get_the_same_verdict)
 {
-    uint64_t seed = number_from("CLAIMD_TEST_SEED", (uint64_t)time(NULL));
-    uint64_t rounds = number_from("CLAIMD_TEST_ROUNDS", 300000);
-    struct rng r = {seed};
+    uint64_t rounds = random_operations(300000);
+    struct random r = {random_seed("json_scan_diff")};
     uint64_t both = 0;
 
-    printf("json_scan_diff: CLAIMD_TEST_SEED=%llu\n", (unsigned long long)seed);
-    (void)fflush(stdout);
     for (uint64_t i = 0; i < rounds; i++) {
         const char *base = corpus[below(&r, sizeof(corpus) / sizeof(corpus[0]))];
         char text[TEXT_MAX];
