@@ -1,0 +1,312 @@
+/*
+ * Cost as a property of the engine: an idle store never wakes, removing a queue is one
+ * step however full it is, and housekeeping gives the memory back in slices.
+ *
+ * No test here looks at a clock: slices are counted, and memory is measured.
+ */
+#include "support/store_fixture.h"
+
+#include <stdio.h>
+
+enum { ENGINE = 1, MANY = 100000, BATCH = 1000 };
+
+/* Memory that housekeeping may keep for the next messages: spare nodes, hash tables. */
+enum { SPARE = 64 * 1024 };
+
+/* Housekeeping until there is none; returns how many slices it took. */
+static int
+housekeep(struct fixture *f)
+{
+    int64_t next_ms;
+    int slices = 0;
+
+    do {
+        store_housekeep(f->store, f->now_ms, &next_ms);
+        slices++;
+    } while (next_ms <= f->now_ms);
+    return slices;
+}
+
+/* Posts MANY messages for ttl_s seconds. */
+static void
+fill(struct fixture *f, int64_t ttl_s)
+{
+    static struct store_draft drafts[BATCH];
+    static struct store_id ids[BATCH];
+    const struct store_post request = {drafts, BATCH, 1, 0, true};
+
+    for (int i = 0; i < BATCH; i++)
+        drafts[i] = (struct store_draft){bytes_str("{\"some\":\"body\"}"), ttl_s, 0};
+    for (int i = 0; i < MANY / BATCH; i++)
+        ck_assert_status(
+            store_message_post(f->store, f->now_ms, &f->queue, &request, ids), ST_OK);
+    ck_assert_uint_eq(stats(f).total, MANY);
+}
+
+/* A store with a queue that has been in use, and how much memory it takes. */
+static size_t
+open_used(struct fixture *f)
+{
+    fixture_open(f, ENGINE);
+    post(f, 1);
+    delete_free(f, 1);
+    housekeep(f);
+    return mem_used(f->mem);
+}
+
+/* ---------------------------------------------------------------------- idleness */
+
+START_TEST(a_fresh_store_never_wakes)
+{
+    struct fixture f;
+    int64_t next_ms = 0;
+
+    fixture_open(&f, ENGINE);
+    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
+    store_housekeep(f.store, f.now_ms, &next_ms);
+    ck_assert_int_eq(next_ms, INT64_MAX);
+    make_queue(&f, NULL); /* a queue alone is nothing to wake for */
+    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_store_wakes_no_later_than_the_first_deadline)
+{
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    post_with(&f, 3600, 0);
+    ck_assert_int_le(store_next_ms(f.store), START_MS + 3600 * 1000);
+    post_with(&f, 3600, 300);
+    ck_assert_int_le(store_next_ms(f.store), START_MS + 300 * 1000);
+    take_for(&f, 1, 60, 60);
+    ck_assert_int_le(store_next_ms(f.store), START_MS + 60 * 1000);
+    housekeep(&f);
+    ck_assert_int_le(store_next_ms(f.store), START_MS + 60 * 1000);
+    ck_assert_int_gt(store_next_ms(f.store), START_MS);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(waiting_for_one_deadline_takes_few_wake_ups)
+{
+    struct fixture f;
+    int64_t next_ms;
+    int wake_ups = 0;
+
+    fixture_open(&f, ENGINE);
+    post_with(&f, 1209600, 0);
+    while ((next_ms = store_next_ms(f.store)) != INT64_MAX) {
+        f.now_ms = next_ms;
+        housekeep(&f);
+        wake_ups++;
+    }
+    ck_assert_int_ge(f.now_ms, START_MS + 1209600 * INT64_C(1000));
+    ck_assert_int_le(wake_ups, 7); /* at most one for each level of the wheel */
+    expect_stats(&f, 0, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_store_sleeps_for_ever_when_everything_was_deleted)
+{
+    struct store_id claim;
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    post(&f, 100);
+    post_with(&f, 3600, 900);
+    claim = take(&f, 50);
+    for (int i = 1; i <= 101; i++)
+        ck_assert_status(i <= 50 ? delete_claimed(&f, i, claim) : delete_free(&f, i),
+                         ST_OK);
+    release(&f, claim);
+    housekeep(&f);
+    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_store_sleeps_for_ever_when_its_queues_were_deleted)
+{
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    post(&f, 100);
+    post_with(&f, 3600, 900);
+    take(&f, 50);
+    take(&f, 20);
+    delete_queue(&f);
+    ck_assert_int_le(store_next_ms(f.store), f.now_ms); /* there is memory to give back */
+    housekeep(&f);
+    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_store_sleeps_for_ever_when_everything_has_expired)
+{
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    post(&f, 100);
+    take_for(&f, 50, 43200, 43200);
+    wait_s(&f, 86400);
+    housekeep(&f);
+    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
+    expect_stats(&f, 0, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- removal */
+
+/* How the queue loses its messages: the calls of one test, and no other work. */
+static void
+remove_all(struct fixture *f, int way)
+{
+    if (way == 0)
+        ck_assert_status(store_queue_purge(f->store, f->now_ms, &f->queue), ST_OK);
+    else
+        ck_assert_status(store_queue_delete(f->store, f->now_ms, &f->queue), ST_OK);
+}
+
+START_TEST(removing_a_hundred_thousand_messages_is_one_step)
+{
+    struct fixture f;
+    size_t idle, full;
+
+    idle = open_used(&f);
+    fill(&f, 3600);
+    take(&f, 500);
+    full = mem_used(f.mem);
+    remove_all(&f, _i);
+    /* The step itself freed nothing: it did not go through the messages. */
+    ck_assert_uint_gt(mem_used(f.mem), full - (full - idle) / 100);
+    post(&f, 1); /* the place is free at once */
+    list_all(&f);
+    expect(&f, 2);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(housekeeping_gives_memory_back_in_slices)
+{
+    struct fixture f;
+    size_t idle;
+    int slices;
+
+    idle = open_used(&f);
+    fill(&f, 3600);
+    take(&f, 500);
+    store_batch_release(&f.seen); /* what is shown stays in memory */
+    remove_all(&f, _i);
+    slices = housekeep(&f);
+    ck_assert_int_ge(slices, MANY / 4096); /* no slice did more than some thousands */
+    if (_i == 0)
+        delete_queue(&f); /* its claim goes with it */
+    housekeep(&f);
+    ck_assert_uint_le(mem_used(f.mem), idle + SPARE);
+    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
+    ck_assert(store_audit(f.store));
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(messages_that_expire_together_are_removed_in_slices)
+{
+    struct fixture f;
+    size_t idle;
+    int slices;
+
+    idle = open_used(&f);
+    fill(&f, 60);
+    wait_s(&f, 60);
+    slices = housekeep(&f);
+    ck_assert_int_ge(slices, MANY / 4096);
+    ck_assert_uint_le(mem_used(f.mem), idle + SPARE);
+    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
+    expect_stats(&f, 0, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(deleting_one_by_one_gives_memory_back)
+{
+    struct fixture f;
+    size_t idle;
+
+    idle = open_used(&f);
+    fill(&f, 3600);
+    for (int i = 0; i < MANY / BATCH; i++) {
+        struct store_batch popped = STORE_BATCH_INIT;
+
+        ck_assert_status(store_message_pop(f.store, f.now_ms, &f.queue, BATCH, &popped),
+                         ST_OK);
+        ck_assert_uint_eq(popped.count, BATCH);
+        store_batch_release(&popped);
+    }
+    housekeep(&f);
+    ck_assert_uint_le(mem_used(f.mem), idle + SPARE);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_message_takes_at_most_128_bytes_more_than_its_body)
+{
+    struct fixture f;
+    size_t idle, each;
+
+    idle = open_used(&f);
+    fill(&f, 3600);
+    each = (mem_used(f.mem) - idle) / MANY;
+    ck_assert_uint_le(each, sizeof("{\"some\":\"body\"}") - 1 + 128);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_thousand_queues_made_and_deleted_leave_nothing)
+{
+    struct fixture f;
+    size_t idle;
+    char name[16];
+
+    idle = open_used(&f);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof(name), "queue%d", i);
+        use(&f, name);
+        ck_assert_status(store_queue_purge(f.store, f.now_ms, &f.queue), ST_OK);
+        f.posted = 0; /* their numbers do not matter */
+        post(&f, 2);
+        take(&f, 1);
+        delete_queue(&f);
+        housekeep(&f);
+    }
+    ck_assert_uint_le(mem_used(f.mem), idle + SPARE);
+    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
+    fixture_close(&f);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("cost");
+    TCase *tc = test_case(suite, "idleness");
+
+    tcase_add_test(tc, a_fresh_store_never_wakes);
+    tcase_add_test(tc, a_store_wakes_no_later_than_the_first_deadline);
+    tcase_add_test(tc, waiting_for_one_deadline_takes_few_wake_ups);
+    tcase_add_test(tc, a_store_sleeps_for_ever_when_everything_was_deleted);
+    tcase_add_test(tc, a_store_sleeps_for_ever_when_its_queues_were_deleted);
+    tcase_add_test(tc, a_store_sleeps_for_ever_when_everything_has_expired);
+    tc = test_case(suite, "removal");
+    tcase_add_loop_test(tc, removing_a_hundred_thousand_messages_is_one_step, 0, 2);
+    tcase_add_loop_test(tc, housekeeping_gives_memory_back_in_slices, 0, 2);
+    tcase_add_test(tc, messages_that_expire_together_are_removed_in_slices);
+    tcase_add_test(tc, deleting_one_by_one_gives_memory_back);
+    tcase_add_test(tc, a_message_takes_at_most_128_bytes_more_than_its_body);
+    tcase_add_test(tc, a_thousand_queues_made_and_deleted_leave_nothing);
+    return check_main(suite);
+}

@@ -1,0 +1,564 @@
+/*
+ * Running out of memory is an answer: every allocation of every operation fails once, and
+ * nothing has changed; over the budget posts are refused and everything else goes on.
+ */
+#include "support/store_fixture.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ENGINE = 1, MAX_CLAIMS = 128 };
+
+/* A fixture, and the claims made in it. */
+struct scene {
+    struct fixture f;
+    struct store_id claims[MAX_CLAIMS];
+    size_t claim_count;
+    struct store_id spare_ids[64]; /* for posts that are not looked at again */
+};
+
+/* One operation in a prepared situation; `size` grows from 0 to max_size. */
+struct situation {
+    const char *name;
+    void (*prepare)(struct scene *s, int size);
+    enum status (*act)(struct scene *s);
+    int max_size, step;
+    bool may_do_less; /* succeeds with part of its work if the rest has no memory */
+};
+
+/* ---------------------------------------------------------------------- the dump */
+
+static void
+dump_batch(FILE *out, const struct store_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct store_message *m = &batch->messages[i];
+
+        fprintf(out, " %s[%s] '%.*s' %" PRId64 " %" PRId64 " %u\n", m->id.text,
+                m->claim_id.text, (int)m->body.len, m->body.data, m->ttl_s, m->age_s,
+                m->claim_count);
+    }
+}
+
+static void
+dump_queue(FILE *out, struct scene *s, const struct store_queue_view *view)
+{
+    struct fixture *f = &s->f;
+    struct store_stats now;
+
+    f->queue.name = view->name;
+    now = stats(f);
+    fprintf(out,
+            "%.*s version %" PRIu64 " '%.*s' count %" PRId64 ": %" PRIu64 " of %" PRIu64
+            "\n",
+            (int)view->name.len, view->name.data, view->version,
+            (int)view->metadata.json.len, view->metadata.json.data,
+            view->metadata.settings.max_claim_count, now.claimed, now.total);
+    list_all(f);
+    dump_batch(out, &f->seen);
+    for (size_t i = 0; i < s->claim_count; i++) {
+        if (query(f, s->claims[i]) != ST_OK)
+            continue;
+        fprintf(out, " claim %s %" PRId64 " %" PRId64 "\n", f->seen.claim_id.text,
+                f->seen.claim_ttl_s, f->seen.claim_age_s);
+        dump_batch(out, &f->seen);
+    }
+}
+
+/* Everything there is to see, as text; owned (free()). */
+static char *
+dump(struct scene *s)
+{
+    struct store_queues queues = STORE_QUEUES_INIT;
+    struct store_queue back = s->f.queue;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    ck_assert_ptr_nonnull(out);
+    ck_assert_status(store_queue_list(s->f.store, s->f.now_ms, back.project, BYTES_NONE,
+                                      1000, true, &queues),
+                     ST_OK);
+    for (size_t i = 0; i < queues.count; i++)
+        dump_queue(out, s, &queues.queues[i]);
+    fprintf(out, "%" PRIu64 " queues\n", queues.total);
+    store_queues_release(&queues);
+    s->f.queue = back;
+    fclose(out);
+    return text;
+}
+
+/* ---------------------------------------------------------------------- preparing */
+
+static void
+keep(struct scene *s, struct store_id claim)
+{
+    ck_assert_uint_lt(s->claim_count, MAX_CLAIMS);
+    s->claims[s->claim_count++] = claim;
+}
+
+static void
+nothing(struct scene *s, int size)
+{
+    (void)s; /* a fresh store */
+    (void)size;
+}
+
+/* `size` queues beside the one of the fixture. */
+static void
+queues(struct scene *s, int size)
+{
+    struct store_queue back = s->f.queue;
+    char name[16];
+
+    for (int i = 0; i < size; i++) {
+        snprintf(name, sizeof(name), "queue%d", i);
+        use(&s->f, name);
+        make_queue(&s->f, NULL);
+    }
+    s->f.queue = back;
+}
+
+/* The queue with `size` messages. */
+static void
+messages(struct scene *s, int size)
+{
+    make_queue(&s->f, NULL);
+    if (size > 0)
+        post(&s->f, size);
+}
+
+/* `size` claims of one message each, and 20 messages more. */
+static void
+claims(struct scene *s, int size)
+{
+    messages(s, size + 20);
+    for (int i = 0; i < size; i++)
+        keep(s, take(&s->f, 1));
+}
+
+/* A claim of ten messages, some of them deleted, and free ones around it. */
+static void
+worn_claim(struct scene *s, int size)
+{
+    (void)size; /* one size is enough */
+    messages(s, 30);
+    keep(s, take(&s->f, 10));
+    ck_assert_status(delete_claimed(&s->f, 3, s->claims[0]), ST_OK);
+    ck_assert_status(delete_free(&s->f, 15), ST_OK);
+}
+
+/* `size` dead letters in front of five fresh messages; no dead letter queue yet. */
+static void
+dead_letters(struct scene *s, int size)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+
+    settings.max_claim_count = 1;
+    settings.dead_letter = bytes_str("graves");
+    make_queue(&s->f, &settings);
+    post(&s->f, size + 1);
+    release(&s->f, take(&s->f, (size_t)size + 1));
+    post(&s->f, 5);
+}
+
+/* The same with a dead letter queue that holds some already. */
+static void
+more_dead_letters(struct scene *s, int size)
+{
+    dead_letters(s, size);
+    release(&s->f, take(&s->f, 2)); /* moves all, and wears two of the five out */
+    post(&s->f, size + 1);
+    release(&s->f, take(&s->f, (size_t)size + 4));
+}
+
+/* ---------------------------------------------------------------------- acting */
+
+static enum status
+post_some(struct scene *s, size_t count)
+{
+    struct store_draft drafts[64];
+    const struct store_post request = {drafts, count, 1, 0, true};
+
+    for (size_t i = 0; i < count; i++)
+        drafts[i] = (struct store_draft){bytes_str("\"body\""), 300, 5};
+    return store_message_post(s->f.store, s->f.now_ms, &s->f.queue, &request,
+                              s->spare_ids);
+}
+
+static enum status
+act_post_one(struct scene *s)
+{
+    return post_some(s, 1);
+}
+
+static enum status
+act_post_many(struct scene *s)
+{
+    return post_some(s, 64);
+}
+
+static enum status
+act_create(struct scene *s)
+{
+    struct store_metadata metadata = {bytes_str("{\"a\":1}"), STORE_SETTINGS_INIT};
+    bool created;
+
+    metadata.settings.dead_letter = bytes_str("graves");
+    return store_queue_create(s->f.store, s->f.now_ms, &s->f.queue, &metadata, &created);
+}
+
+static enum status
+act_show(struct scene *s)
+{
+    struct store_queues shown = STORE_QUEUES_INIT;
+    enum status st = store_queue_get(s->f.store, s->f.now_ms, &s->f.queue, &shown);
+
+    store_queues_release(&shown);
+    return st;
+}
+
+static enum status
+act_list_queues(struct scene *s)
+{
+    struct store_queues shown = STORE_QUEUES_INIT;
+    enum status st = store_queue_list(s->f.store, s->f.now_ms, s->f.queue.project,
+                                      BYTES_NONE, 20, true, &shown);
+
+    store_queues_release(&shown);
+    return st;
+}
+
+static enum status
+act_update(struct scene *s)
+{
+    struct store_metadata metadata = {bytes_str("{\"a\":2}"), STORE_SETTINGS_INIT};
+    struct store_queues shown = STORE_QUEUES_INIT;
+    uint64_t version;
+    enum status st = store_queue_get(s->f.store, s->f.now_ms, &s->f.queue, &shown);
+
+    if (st != ST_OK)
+        return st;
+    version = shown.queues[0].version;
+    store_queues_release(&shown);
+    return store_queue_update(s->f.store, s->f.now_ms, &s->f.queue, version, &metadata);
+}
+
+static enum status
+act_purge(struct scene *s)
+{
+    return store_queue_purge(s->f.store, s->f.now_ms, &s->f.queue);
+}
+
+static enum status
+act_list(struct scene *s)
+{
+    const struct store_filter filter = {.limit = 10, .include_claimed = true};
+    struct store_batch shown = STORE_BATCH_INIT;
+    enum status st =
+        store_message_list(s->f.store, s->f.now_ms, &s->f.queue, &filter, &shown);
+
+    store_batch_release(&shown);
+    return st;
+}
+
+static enum status
+act_get(struct scene *s)
+{
+    struct bytes ids[2] = {id_of(&s->f, 1), id_of(&s->f, 2)};
+    struct store_batch shown = STORE_BATCH_INIT;
+    enum status st =
+        store_message_get(s->f.store, s->f.now_ms, &s->f.queue, ids, 2, &shown);
+
+    store_batch_release(&shown);
+    return st;
+}
+
+static enum status
+act_pop(struct scene *s)
+{
+    struct store_batch shown = STORE_BATCH_INIT;
+    enum status st = store_message_pop(s->f.store, s->f.now_ms, &s->f.queue, 10, &shown);
+
+    store_batch_release(&shown);
+    return st;
+}
+
+static enum status
+act_claim(struct scene *s)
+{
+    const struct store_terms terms = {300, 60};
+    struct store_batch shown = STORE_BATCH_INIT;
+    enum status st =
+        store_claim_create(s->f.store, s->f.now_ms, &s->f.queue, &terms, 10, &shown);
+
+    store_batch_release(&shown);
+    return st;
+}
+
+static enum status
+act_query(struct scene *s)
+{
+    struct store_batch shown = STORE_BATCH_INIT;
+    enum status st = store_claim_get(s->f.store, s->f.now_ms, &s->f.queue,
+                                     store_id_bytes(&s->claims[0]), &shown);
+
+    store_batch_release(&shown);
+    return st;
+}
+
+static const struct situation situations[] = {
+    {"the first message of the store", nothing, act_post_one, 0, 1, false},
+    {"the first message of a queue", messages, act_post_one, 0, 1, false},
+    {"a post that makes its queue among others", queues, act_post_one, 40, 1, false},
+    {"a message behind others", messages, act_post_one, 130, 1, false},
+    {"many messages behind others", messages, act_post_many, 130, 13, false},
+    {"many messages that make their queue", queues, act_post_many, 40, 8, false},
+    {"a queue among others", queues, act_create, 70, 1, false},
+    {"showing a queue", messages, act_show, 0, 1, false},
+    {"listing queues", queues, act_list_queues, 30, 10, false},
+    {"changing metadata", messages, act_update, 0, 1, false},
+    {"a purge", messages, act_purge, 100, 50, false},
+    {"a purge under claims", claims, act_purge, 10, 5, false},
+    {"listing messages", worn_claim, act_list, 0, 1, false},
+    {"getting messages", worn_claim, act_get, 0, 1, false},
+    {"popping messages", worn_claim, act_pop, 0, 1, false},
+    {"a claim beside others", claims, act_claim, 70, 1, false},
+    {"querying a claim", worn_claim, act_query, 0, 1, false},
+    {"a claim that buries", dead_letters, act_claim, 100, 3, true},
+    {"a claim that buries beside others", more_dead_letters, act_claim, 100, 3, true},
+};
+
+/* ---------------------------------------------------------------------- the sweep */
+
+/* All live messages of the project. */
+static uint64_t
+count_messages(struct scene *s)
+{
+    static const char *const names[] = {"q", "graves"};
+    struct store_queue back = s->f.queue;
+    uint64_t total = 0;
+
+    for (size_t i = 0; i < 2; i++) {
+        struct store_stats now;
+
+        use(&s->f, names[i]);
+        if (store_queue_stats(s->f.store, s->f.now_ms, &s->f.queue, &now) == ST_OK)
+            total += now.total;
+    }
+    s->f.queue = back;
+    return total;
+}
+
+/* Lets the nth allocation of the act fail; false if it makes fewer. */
+static bool
+fail_at(const struct situation *situation, int size, uint64_t nth)
+{
+    struct scene s = {.claim_count = 0};
+    uint64_t attempts, total;
+    char *before, *after;
+    enum status st;
+    bool hit;
+
+    fixture_open(&s.f, ENGINE);
+    situation->prepare(&s, size);
+    before = dump(&s);
+    total = count_messages(&s);
+    attempts = mem_attempts(s.f.mem);
+    mem_fail_nth(s.f.mem, nth);
+    st = situation->act(&s);
+    mem_fail_nth(s.f.mem, 0);
+    hit = mem_attempts(s.f.mem) - attempts >= nth;
+    ck_assert(store_audit(s.f.store));
+    if (hit && st != ST_OK) {
+        ck_assert_msg(st == ST_NO_MEMORY, "%s: %s", situation->name, status_name(st));
+        after = dump(&s);
+        ck_assert_msg(strcmp(before, after) == 0,
+                      "%s, size %d, allocation %" PRIu64 " changed\n%s\ninto\n%s",
+                      situation->name, size, nth, before, after);
+        free(after);
+        ck_assert_status(situation->act(&s), ST_OK); /* later it works */
+    } else {
+        ck_assert_status(st, ST_OK);
+        ck_assert_msg(!hit || situation->may_do_less, "%s, size %d, allocation %" PRIu64,
+                      situation->name, size, nth);
+        if (situation->may_do_less)
+            ck_assert_uint_eq(count_messages(&s), total);
+    }
+    free(before);
+    fixture_close(&s.f);
+    return hit;
+}
+
+START_TEST(every_allocation_may_fail_and_nothing_has_changed)
+{
+    const struct situation *situation = &situations[_i];
+    uint64_t failures = 0;
+
+    for (int size = 0; size <= situation->max_size; size += situation->step)
+        for (uint64_t nth = 1; fail_at(situation, size, nth); nth++)
+            failures++;
+    ck_assert_msg(failures > 0, "%s allocates nothing", situation->name);
+}
+END_TEST
+
+START_TEST(opening_a_store_may_fail_at_every_allocation)
+{
+    struct mem *mem = mem_new(0);
+    struct engine_config config = fixture_config(mem);
+    struct store *store = NULL;
+    uint64_t nth = 1;
+
+    for (;; nth++) {
+        mem_fail_nth(mem, nth);
+        if (engine_open(&config, &store) == ST_OK)
+            break;
+        ck_assert_uint_eq(mem_used(mem), 0);
+    }
+    ck_assert_uint_gt(nth, 1);
+    mem_fail_nth(mem, 0);
+    store_close(store);
+    ck_assert_uint_eq(mem_used(mem), 0);
+    mem_destroy(mem);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- without any */
+
+START_TEST(what_is_accepted_can_be_finished_without_any_memory)
+{
+    struct scene s = {.claim_count = 0};
+    struct fixture *f = &s.f;
+    struct bytes ids[2];
+    int64_t next_ms;
+
+    fixture_open(f, ENGINE);
+    post(f, 200);
+    keep(&s, take(f, 5)); /* 1 .. 5 */
+    keep(&s, take(f, 5)); /* 6 .. 10 */
+    mem_fail_from(f->mem, 1);
+    ck_assert_status(post_some(&s, 1), ST_NO_MEMORY);
+    ck_assert_status(act_claim(&s), ST_NO_MEMORY);
+    ck_assert_status(renew(f, s.claims[0], 600, 60), ST_OK);
+    ck_assert_status(delete_claimed(f, 1, s.claims[0]), ST_OK);
+    ck_assert_status(delete_free(f, 100), ST_OK);
+    ids[0] = id_of(f, 2);
+    ids[1] = id_of(f, 101);
+    ck_assert_status(
+        store_message_delete_many(f->store, f->now_ms, &f->queue, ids, 2, NULL, 0),
+        ST_OK);
+    release(f, s.claims[1]);
+    expect_stats(f, 3, 193);
+    wait_s(f, 600); /* the other claim expires */
+    expect_stats(f, 0, 196);
+    wait_s(f, 3600); /* and so do the messages */
+    expect_stats(f, 0, 0);
+    do {
+        store_housekeep(f->store, f->now_ms, &next_ms);
+        ck_assert(store_audit(f->store));
+    } while (next_ms <= f->now_ms);
+    delete_queue(f);
+    mem_fail_from(f->mem, 0);
+    fixture_close(f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- the budget */
+
+START_TEST(over_the_budget_only_what_adds_data_is_refused)
+{
+    struct scene s = {.claim_count = 0};
+    struct fixture *f = &s.f;
+
+    fixture_open(f, ENGINE);
+    post(f, 100);
+    mem_set_budget(f->mem, 1);
+    ck_assert_status(post_some(&s, 1), ST_OVER_BUDGET);
+    ck_assert_status(act_update(&s), ST_OVER_BUDGET);
+    use(f, "new");
+    ck_assert_status(act_create(&s), ST_OVER_BUDGET);
+    ck_assert_status(post_some(&s, 1), ST_OVER_BUDGET);
+    ck_assert_status(act_show(&s), ST_NOT_FOUND);
+    use(f, "q");
+    keep(&s, take(f, 2));
+    expect(f, 1, 2);
+    ck_assert_status(query(f, s.claims[0]), ST_OK);
+    ck_assert_status(renew(f, s.claims[0], 600, 60), ST_OK);
+    ck_assert_status(delete_claimed(f, 1, s.claims[0]), ST_OK);
+    release(f, s.claims[0]);
+    get(f, 1, 2);
+    expect(f, 2);
+    pop(f, 2);
+    expect(f, 2, 3);
+    ck_assert_status(act_show(&s), ST_OK);
+    ck_assert_status(act_list_queues(&s), ST_OK);
+    purge(f);
+    fixture_close(f);
+}
+END_TEST
+
+START_TEST(dead_letters_are_buried_over_the_budget)
+{
+    struct scene s = {.claim_count = 0};
+
+    fixture_open(&s.f, ENGINE);
+    dead_letters(&s, 80);
+    mem_set_budget(s.f.mem, 1);
+    take(&s.f, 3);
+    expect(&s.f, 82, 83, 84);
+    use(&s.f, "graves");
+    expect_stats(&s.f, 0, 81);
+    fixture_close(&s.f);
+}
+END_TEST
+
+START_TEST(posting_works_again_when_the_queue_was_emptied)
+{
+    struct scene s = {.claim_count = 0};
+    struct fixture *f = &s.f;
+    int64_t next_ms;
+    int posts = 0;
+
+    fixture_open(f, ENGINE);
+    make_queue(f, NULL);
+    mem_set_budget(f->mem, mem_used(f->mem) + 256 * 1024);
+    for (int round = 0; round < 3; round++) {
+        int before = posts;
+
+        while (post_some(&s, 64) == ST_OK)
+            posts++;
+        ck_assert_int_gt(posts, before + 5);
+        ck_assert_uint_le(mem_used(f->mem), mem_budget(f->mem));
+        ck_assert_status(post_some(&s, 64), ST_OVER_BUDGET);
+        if (round == 0)
+            purge(f);
+        else if (round == 1)
+            delete_queue(f);
+        else
+            wait_s(f, 300);
+        do
+            store_housekeep(f->store, f->now_ms, &next_ms);
+        while (next_ms <= f->now_ms);
+    }
+    ck_assert_status(post_some(&s, 64), ST_OK);
+    fixture_close(f);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("memory");
+    TCase *tc = test_case(suite, "sweep");
+
+    tcase_add_loop_test(tc, every_allocation_may_fail_and_nothing_has_changed, 0,
+                        (int)(sizeof(situations) / sizeof(situations[0])));
+    tcase_add_test(tc, opening_a_store_may_fail_at_every_allocation);
+    tcase_add_test(tc, what_is_accepted_can_be_finished_without_any_memory);
+    tc = test_case(suite, "budget");
+    tcase_add_test(tc, over_the_budget_only_what_adds_data_is_refused);
+    tcase_add_test(tc, dead_letters_are_buried_over_the_budget);
+    tcase_add_test(tc, posting_works_again_when_the_queue_was_emptied);
+    return check_main(suite);
+}

@@ -1,0 +1,401 @@
+/*
+ * Several threads on one engine: whatever they do at once, every message is accounted for
+ * exactly once, and no two live claims ever hold the same one. Worth most under the
+ * thread sanitizer.
+ */
+#include "support/random.h"
+#include "support/store_fixture.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum {
+    ENGINE = 1,
+    THREADS = 4,
+    QUEUES = 3,
+    MAX_MESSAGES = 200000, /* of all threads together */
+    OPERATIONS = 20000,    /* of each thread */
+    CLAIMS = 8,            /* a thread holds at most */
+    LIMIT = 5,
+};
+
+/* What has become of a message, by the number in its body. */
+enum fate { UNBORN, POSTED, FINISHED };
+
+/* What all threads share. */
+struct arena_of_threads {
+    struct store *store;
+    _Atomic int64_t now_ms;
+    _Atomic int posted; /* numbers given */
+    _Atomic bool held[MAX_MESSAGES];
+    _Atomic char fate[MAX_MESSAGES];
+    _Atomic int wrong; /* what must never happen, counted */
+    uint64_t operations;
+};
+
+/* A claim and the messages it holds. */
+struct holding {
+    struct store_id claim;
+    size_t queue, count;
+    int numbers[LIMIT];
+    struct store_id ids[LIMIT];
+};
+
+struct worker {
+    struct arena_of_threads *shared;
+    struct random random;
+    struct holding holdings[CLAIMS];
+    size_t holding_count;
+    pthread_t thread;
+};
+
+static struct store_queue
+queue_at(size_t i)
+{
+    static const char *const names[QUEUES] = {"a", "b", "graves"};
+
+    return (struct store_queue){bytes_str("p"), bytes_str(names[i])};
+}
+
+static void
+expect_true(struct worker *w, bool right)
+{
+    if (!right)
+        atomic_fetch_add(&w->shared->wrong, 1);
+}
+
+/* The number in a body; counted as wrong if it is none of ours. */
+static int
+number_of(struct worker *w, struct bytes body)
+{
+    int64_t number = 0;
+    bool ours = bytes_to_i64(body, &number) && number >= 0 && number < MAX_MESSAGES;
+
+    expect_true(w, ours);
+    return ours ? (int)number : 0;
+}
+
+/* A message has left the store: for the first time. */
+static void
+finish_message(struct worker *w, int number)
+{
+    expect_true(w, atomic_exchange(&w->shared->fate[number], FINISHED) == POSTED);
+}
+
+static void
+do_post(struct worker *w, size_t queue)
+{
+    struct store_queue where = queue_at(queue);
+    struct store_draft drafts[LIMIT];
+    struct store_id ids[LIMIT];
+    char bodies[LIMIT][16];
+    struct store_post post = {.drafts = drafts, .create_queue = true};
+
+    post.count = 1 + random_below(&w->random, LIMIT);
+    for (size_t i = 0; i < post.count; i++) {
+        int number = atomic_fetch_add(&w->shared->posted, 1);
+
+        if (number >= MAX_MESSAGES)
+            return;
+        atomic_store(&w->shared->fate[number], POSTED);
+        snprintf(bodies[i], sizeof(bodies[i]), "%d", number);
+        drafts[i] = (struct store_draft){bytes_str(bodies[i]), 1209600,
+                                         random_chance(&w->random, 20)};
+    }
+    expect_true(w, store_message_post(w->shared->store, w->shared->now_ms, &where, &post,
+                                      ids) == ST_OK);
+}
+
+/* Claims for a time that does not end before the test does: holders let go themselves. */
+static void
+do_claim(struct worker *w, size_t queue)
+{
+    const struct store_terms terms = {43200, 43200};
+    struct store_queue where = queue_at(queue);
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct holding *h = &w->holdings[w->holding_count];
+
+    if (w->holding_count == CLAIMS)
+        return;
+    expect_true(w,
+                store_claim_create(w->shared->store, w->shared->now_ms, &where, &terms,
+                                   1 + random_below(&w->random, LIMIT), &batch) == ST_OK);
+    *h = (struct holding){.claim = batch.claim_id, .queue = queue, .count = batch.count};
+    for (size_t i = 0; i < batch.count; i++) {
+        h->numbers[i] = number_of(w, batch.messages[i].body);
+        h->ids[i] = batch.messages[i].id;
+        expect_true(w, !atomic_exchange(&w->shared->held[h->numbers[i]], true));
+        expect_true(w, atomic_load(&w->shared->fate[h->numbers[i]]) == POSTED);
+    }
+    if (batch.count > 0)
+        w->holding_count++;
+    store_batch_release(&batch);
+}
+
+/* Takes a claim off this thread's list; its messages may be held by others from now on. */
+static struct holding
+let_go(struct worker *w)
+{
+    size_t i = random_below(&w->random, w->holding_count);
+    struct holding h = w->holdings[i];
+
+    w->holdings[i] = w->holdings[--w->holding_count];
+    for (size_t k = 0; k < h.count; k++)
+        atomic_store(&w->shared->held[h.numbers[k]], false);
+    return h;
+}
+
+static void
+do_release(struct worker *w)
+{
+    struct holding h;
+    struct store_queue where;
+
+    if (w->holding_count == 0)
+        return;
+    h = let_go(w); /* before the store does: another thread may be quick */
+    where = queue_at(h.queue);
+    expect_true(w, store_claim_release(w->shared->store, w->shared->now_ms, &where,
+                                       store_id_bytes(&h.claim)) == ST_OK);
+}
+
+/* Deletes what a claim holds, one by one or in bulk, and releases it. */
+static void
+do_finish(struct worker *w)
+{
+    struct arena_of_threads *shared = w->shared;
+    struct bytes ids[LIMIT], claim;
+    struct store_queue where;
+    struct holding h;
+
+    if (w->holding_count == 0)
+        return;
+    h = w->holdings[w->holding_count - 1];
+    where = queue_at(h.queue);
+    claim = store_id_bytes(&h.claim);
+    for (size_t i = 0; i < h.count; i++) {
+        ids[i] = store_id_bytes(&h.ids[i]);
+        finish_message(w, h.numbers[i]);
+    }
+    if (random_chance(&w->random, 50)) {
+        expect_true(w, store_message_delete_many(shared->store, shared->now_ms, &where,
+                                                 ids, h.count, &claim, 1) == ST_OK);
+    } else {
+        for (size_t i = 0; i < h.count; i++)
+            expect_true(w, store_message_delete(shared->store, shared->now_ms, &where,
+                                                ids[i], claim) == ST_OK);
+    }
+    w->holding_count--; /* the flags stay: nobody may ever hold these again */
+    expect_true(w, store_claim_release(shared->store, shared->now_ms, &where, claim) ==
+                       ST_OK);
+}
+
+static void
+do_pop(struct worker *w, size_t queue)
+{
+    struct store_queue where = queue_at(queue);
+    struct store_batch batch = STORE_BATCH_INIT;
+
+    expect_true(w, store_message_pop(w->shared->store, w->shared->now_ms, &where, LIMIT,
+                                     &batch) == ST_OK);
+    for (size_t i = 0; i < batch.count; i++) {
+        int number = number_of(w, batch.messages[i].body);
+
+        expect_true(w, !atomic_load(&w->shared->held[number]));
+        finish_message(w, number);
+    }
+    store_batch_release(&batch);
+}
+
+/* A live claim of this thread is there and holds what it took. */
+static void
+do_renew_and_query(struct worker *w)
+{
+    const struct store_terms terms = {43200, 60};
+    struct store_batch batch = STORE_BATCH_INIT;
+    const struct holding *h;
+    struct store_queue where;
+
+    if (w->holding_count == 0)
+        return;
+    h = &w->holdings[random_below(&w->random, w->holding_count)];
+    where = queue_at(h->queue);
+    expect_true(w, store_claim_renew(w->shared->store, w->shared->now_ms, &where,
+                                     store_id_bytes(&h->claim), &terms) == ST_OK);
+    expect_true(w, store_claim_get(w->shared->store, w->shared->now_ms, &where,
+                                   store_id_bytes(&h->claim), &batch) == ST_OK);
+    expect_true(w, batch.count == h->count);
+    for (size_t i = 0; i < batch.count; i++)
+        expect_true(w, number_of(w, batch.messages[i].body) == h->numbers[i]);
+    store_batch_release(&batch);
+}
+
+/* Looks at things: pages, statistics, queues; their answers change all the time. */
+static void
+do_look(struct worker *w, size_t queue)
+{
+    const struct store_filter filter = {.limit = 20, .include_claimed = true};
+    struct store_queue where = queue_at(queue);
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct store_queues queues = STORE_QUEUES_INIT;
+    struct store_stats now;
+
+    expect_true(w, store_message_list(w->shared->store, w->shared->now_ms, &where,
+                                      &filter, &batch) == ST_OK);
+    for (size_t i = 0; i < batch.count; i++)
+        (void)number_of(w, batch.messages[i].body);
+    store_batch_release(&batch);
+    expect_true(w, store_queue_stats(w->shared->store, w->shared->now_ms, &where, &now) ==
+                       ST_OK);
+    expect_true(w, now.claimed <= now.total);
+    expect_true(w, store_queue_list(w->shared->store, w->shared->now_ms, where.project,
+                                    BYTES_NONE, 10, true, &queues) == ST_OK);
+    expect_true(w, queues.count >= QUEUES);
+    store_queues_release(&queues);
+}
+
+/* A queue of this thread's own comes and goes beside the shared ones. */
+static void
+do_private_queue(struct worker *w)
+{
+    struct store_queue where = {bytes_str("p"), bytes_str("z")};
+    const struct store_draft draft = {bytes_str("0"), 300, 0};
+    const struct store_post post = {&draft, 1, 0, 0, true};
+    const struct store_terms terms = {300, 60};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct store_id id;
+
+    expect_true(w, store_message_post(w->shared->store, w->shared->now_ms, &where, &post,
+                                      &id) == ST_OK);
+    expect_true(w, store_claim_create(w->shared->store, w->shared->now_ms, &where, &terms,
+                                      1, &batch) == ST_OK);
+    store_batch_release(&batch);
+    if (random_chance(&w->random, 50))
+        expect_true(w, store_queue_purge(w->shared->store, w->shared->now_ms, &where) ==
+                           ST_OK);
+    else
+        expect_true(w, store_queue_delete(w->shared->store, w->shared->now_ms, &where) ==
+                           ST_OK);
+}
+
+static void
+do_operation(struct worker *w)
+{
+    uint64_t choice = random_below(&w->random, 100);
+    size_t queue = random_below(&w->random, QUEUES);
+    int64_t next_ms;
+
+    if (choice < 25)
+        do_post(w, queue);
+    else if (choice < 50)
+        do_claim(w, queue);
+    else if (choice < 65)
+        do_release(w);
+    else if (choice < 78)
+        do_finish(w);
+    else if (choice < 84)
+        do_pop(w, queue);
+    else if (choice < 89)
+        do_renew_and_query(w);
+    else if (choice < 92)
+        do_look(w, queue);
+    else if (choice < 95)
+        do_private_queue(w);
+    else if (choice < 98)
+        store_housekeep(w->shared->store, w->shared->now_ms, &next_ms);
+    else
+        atomic_fetch_add(&w->shared->now_ms, 100); /* delays end; nothing expires */
+}
+
+static void *
+run_worker(void *argument)
+{
+    struct worker *w = argument;
+
+    for (uint64_t i = 0; i < w->shared->operations; i++)
+        do_operation(w);
+    while (w->holding_count > 0)
+        do_release(w);
+    return NULL;
+}
+
+/* Two queues whose dead letters meet in a third, and its go back to the first. */
+static void
+make_queues(struct fixture *f)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+
+    settings.max_claim_count = 3;
+    settings.dead_letter = bytes_str("graves");
+    use(f, "a");
+    make_queue(f, &settings);
+    use(f, "b");
+    make_queue(f, &settings);
+    settings.dead_letter = bytes_str("a");
+    use(f, "graves");
+    make_queue(f, &settings);
+}
+
+/* Pops what is left: every number must turn up that has not been finished yet. */
+static void
+account_for_the_rest(struct arena_of_threads *shared, struct worker *w)
+{
+    int posted = atomic_load(&shared->posted);
+
+    if (posted > MAX_MESSAGES)
+        posted = MAX_MESSAGES;
+    shared->now_ms += 10000; /* no delay is left */
+    for (size_t queue = 0; queue < QUEUES; queue++) {
+        struct store_queue where = queue_at(queue);
+        struct store_stats now;
+
+        do {
+            do_pop(w, queue);
+            ck_assert_status(
+                store_queue_stats(shared->store, shared->now_ms, &where, &now), ST_OK);
+            ck_assert_uint_eq(now.claimed, 0);
+        } while (now.total > 0);
+    }
+    for (int i = 0; i < posted; i++)
+        ck_assert_int_eq(shared->fate[i], FINISHED);
+}
+
+START_TEST(threads_neither_lose_a_message_nor_hold_one_twice)
+{
+    static struct arena_of_threads shared; /* too large for the stack */
+    struct worker workers[THREADS] = {{.shared = &shared}};
+    struct random seeds = {random_seed("threads")};
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    make_queues(&f);
+    memset(&shared, 0, sizeof(shared));
+    shared.store = f.store;
+    shared.now_ms = f.now_ms;
+    shared.operations = random_operations(OPERATIONS);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.shared = &shared};
+        workers[i].random.state = random_next(&seeds);
+        ck_assert_int_eq(
+            pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
+    ck_assert(store_audit(f.store));
+    account_for_the_rest(&shared, &workers[0]);
+    ck_assert_int_eq(shared.wrong, 0);
+    f.now_ms = shared.now_ms;
+    fixture_close(&f);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("threads");
+    TCase *tc = test_case(suite, "threads");
+
+    tcase_add_loop_test(tc, threads_neither_lose_a_message_nor_hold_one_twice, 0, 3);
+    return check_main(suite);
+}
