@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 static struct conn *
@@ -172,6 +173,23 @@ front_completed(void *cls, struct MHD_Connection *mhd, void **ctx,
     exchange_end(&w->exchanges, ex);
 }
 
+/* Asks our own epoll set to tell when the client stops sending. */
+static void
+watch_end(struct worker *w, struct conn *c)
+{
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = c};
+
+    /* Without memory for it the connection times out later than it could: no harm. */
+    (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, c->fd, &event);
+}
+
+void
+front_hung_up(struct conn *c)
+{
+    /* What was sent can still be read, and then the end; this makes the edge. */
+    (void)shutdown(c->fd, SHUT_RD);
+}
+
 /* Keeps a socket half open whose client may not have seen the answer yet. */
 static void
 linger_if_sending(struct worker *w, const struct conn *c)
@@ -182,6 +200,7 @@ linger_if_sending(struct worker *w, const struct conn *c)
 
     if (n == 0 || (n < 0 && (errno != EAGAIN || !c->linger)))
         return;
+    (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL); /* c is about to go */
     fd = dup(c->fd);
     if (fd >= 0)
         farewell_add(&w->farewell, fd, w->now_ms);
@@ -198,6 +217,7 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         *socket_ctx = w->adopting;
         conn_table_add(&w->conns, w->adopting, w->now_ms);
+        watch_end(w, w->adopting);
         w->adopting = NULL;
         return;
     }

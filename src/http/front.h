@@ -37,6 +37,13 @@ void front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
 /* For MHD_OPTION_UNESCAPE_CALLBACK: leaves the text alone, the API decodes. */
 size_t front_keep_escapes(void *cls, struct MHD_Connection *mhd, char *text);
 
+/*
+ * The client of c will send no more. libmicrohttpd misses that when the end of the input
+ * comes together with the last bytes (it waits for another edge after a short read), and
+ * would keep the connection until it times out.
+ */
+void front_hung_up(struct conn *c);
+
 /* A connection's phase took too long: tells the client if it can, and ends it. */
 void front_time_out(struct worker *w, struct conn *c);
 

@@ -198,6 +198,8 @@ handle_event(struct worker *w, void *data)
         housekeeping_hurry(&w->housekeeping); /* somebody may have moved the clock */
     } else if (farewell_owns(&w->farewell, data)) {
         farewell_read(&w->farewell, data);
+    } else if (data != w->mhd) {
+        front_hung_up(data); /* connections are freed in work() only: data is alive */
     }
 }
 

@@ -4,6 +4,7 @@
  *     epoll set of ours
  *       +- libmicrohttpd's epoll descriptor      -> MHD_run()
  *       +- mailbox: new connections, wake-ups    -> MHD_add_connection()
+ *       +- connections, for their end only       -> shutdown(), which it then sees
  *       +- lingering sockets                     -> read and forget
  *     time-out: the least of libmicrohttpd's, our phases' and the store's
  *

@@ -153,7 +153,7 @@ take_value(struct args *args, struct bytes behind_equals)
     return bytes_str(args->argv[++args->at]);
 }
 
-/* One option. A flag takes a value only behind "="; alone it means the second word. */
+/* One option. A switch takes a value only behind "="; alone it means true. */
 static enum status
 take_option(struct args *args, struct config *config, char error[CONFIG_ERROR_CAP])
 {
@@ -174,8 +174,8 @@ take_option(struct args *args, struct config *config, char error[CONFIG_ERROR_CA
         option = option_find(bytes_str(name));
     if (!is_file && option == NULL)
         return bad(error, "%s is not an option; see --help", shown);
-    if (option != NULL && option->kind == OPTION_FLAG && !bytes_present(value))
-        value = bytes_str(strchr(option->words, '|') + 1);
+    if (option != NULL && option_is_switch(option) && !bytes_present(value))
+        value = bytes_str("true");
     else
         value = take_value(args, value);
     if (!bytes_present(value))
@@ -313,7 +313,7 @@ print_option_help(const struct option *option, FILE *to)
     char name[CONFIG_TEXT_CAP];
 
     (void)respell(bytes_str(option->name), '_', '-', name); /* table names are short */
-    if (option->kind == OPTION_FLAG)
+    if (option_is_switch(option))
         (void)fprintf(to, "  --%s[=%s]\n", name, option_placeholder(option));
     else
         (void)fprintf(to, "  --%s %s\n", name, option_placeholder(option));

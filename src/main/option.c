@@ -92,15 +92,21 @@ word_at(const char *text, int index)
     return word;
 }
 
+bool
+option_is_switch(const struct option *option)
+{
+    return option->kind == OPTION_FLAG && strcmp(option->words, "false|true") == 0;
+}
+
 static enum status
 set_word(const struct option *option, int *out, struct bytes value,
          char why[CONFIG_ERROR_CAP])
 {
-    static const char *const usual[] = {"false|true", "no|yes", "off|on", "0|1"};
+    static const char *const usual[] = {"no|yes", "off|on", "0|1"};
     int index = word_index(bytes_str(option->words), value);
 
-    if (option->kind == OPTION_FLAG && strcmp(option->words, usual[0]) == 0)
-        for (size_t i = 1; index < 0 && i < sizeof(usual) / sizeof(usual[0]); i++)
+    if (option_is_switch(option))
+        for (size_t i = 0; index < 0 && i < sizeof(usual) / sizeof(usual[0]); i++)
             index = word_index(bytes_str(usual[i]), value);
     if (index < 0)
         return bad(why, "must be one of %s", option->words);

@@ -15,7 +15,7 @@
 enum option_kind {
     OPTION_NUMBER, /* int64_t, decimal */
     OPTION_SIZE,   /* int64_t, bytes; K, M, G for powers of 1024 */
-    OPTION_FLAG,   /* bool, one of two words (or the usual ones for no and yes) */
+    OPTION_FLAG,   /* bool, one of two words */
     OPTION_CHOICE, /* int, the index of a word */
     OPTION_TEXT    /* char[CONFIG_TEXT_CAP], not empty */
 };
@@ -46,6 +46,9 @@ enum status option_set(const struct option *option, struct config *config,
 
 /* Prints the value as option_set() would take it. */
 void option_print(const struct option *option, const struct config *config, FILE *to);
+
+/* True for a flag that is simply on or off: on the command line it needs no value. */
+bool option_is_switch(const struct option *option);
 
 /* The number behind a NUMBER or SIZE option. */
 int64_t option_number(const struct option *option, const struct config *config);

@@ -1,0 +1,259 @@
+#!/usr/bin/python3
+"""The program around the server: options, readiness, addresses, signals.
+
+    daemon_test.py CLAIMD
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import Server, environment, post, request, run  # noqa: E402
+
+GOOD = request("GET", "/v2/queues")
+
+
+class Options(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def file(self, text):
+        path = os.path.join(self.folder.name, "claimd.ini")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def assert_usage_error(self, ended, *parts):
+        self.assertEqual(ended.returncode, 2, ended)
+        self.assertEqual(ended.stdout, "")
+        for part in parts:
+            self.assertIn(part, ended.stderr)
+
+    def test_help_and_version_go_to_standard_output(self):
+        for option, part in (("--help", "--max-claim-ttl N"), ("--version", "claimd 0.")):
+            ended = run(option)
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+            self.assertIn(part, ended.stdout)
+
+    def test_wrong_options_are_usage_errors(self):
+        self.assert_usage_error(run("--max-clam-ttl", "5"), "--max-clam-ttl")
+        self.assert_usage_error(run("--max-claim-ttl", "soon"), "--max-claim-ttl")
+        self.assert_usage_error(run("--max-claim-ttl"), "--max-claim-ttl", "value")
+        self.assert_usage_error(run("extra"), "extra")
+        self.assert_usage_error(run(env=environment(CLAIMD_MAX_CLAM_TTL="5")),
+                                "CLAIMD_MAX_CLAM_TTL")
+        self.assert_usage_error(run(env=environment(CLAIMD_WORKERS="many")),
+                                "CLAIMD_WORKERS")
+        self.assert_usage_error(run("--config", "/nowhere/claimd.ini"),
+                                "/nowhere/claimd.ini")
+
+    def test_errors_in_the_file_name_the_line(self):
+        for text, part in (("# x\n\nworkers = 2\nworkrs = 3\n", ":4: workrs"),
+                           ("workers = many\n", ":1: workers"),
+                           ("[claimd]\nworkers = 1\nworkers = 2\n", ":3: workers"),
+                           ("[other]\nworkers = 1\n", ":2: other"),
+                           ("workers\n", ":1:"),
+                           ("shards = 1\n[claimd\n", ":2:"),
+                           ("listen = " + "x" * 3000 + "\n", ":1:")):
+            with self.subTest(text=text):
+                path = self.file(text)
+                self.assert_usage_error(run("--config", path, "--check-config"), path + part)
+
+    def test_the_nearer_setting_wins(self):
+        path = self.file("max_claim_ttl = 1001\nmax_claim_grace = 1001\n"
+                         "[claimd]\nmax_message_ttl = 10001\nlog_format = json\n")
+        env = environment(CLAIMD_MAX_CLAIM_TTL="1002", CLAIMD_MAX_CLAIM_GRACE="1002",
+                          CLAIMD_CONFIG=path)
+        shown = run("--max-claim-ttl=1003", "--admin-mode", "--print-config", env=env)
+        self.assertEqual(shown.returncode, 0, shown)
+        for line in ("max_claim_ttl = 1003", "max_claim_grace = 1002",
+                     "max_message_ttl = 10001", "log_format = json", "admin_mode = true",
+                     "min_claim_ttl = 60"):
+            self.assertRegex(shown.stdout, "(?m)^%s( |$)" % line)
+
+    def test_what_is_printed_can_be_read_back(self):
+        first = run("--print-config", "--max-memory", "3G", "--listen", "unix:/tmp/x y",
+                    "--client-id-uuid-safe", "off").stdout
+        again = run("--print-config", "--config", self.file(first)).stdout
+        plain = re.compile(r" +;.*$", re.M)
+        self.assertEqual(plain.sub("", first), plain.sub("", again))
+        self.assertIn("max_memory = 3G", first)
+
+    def test_limits_that_contradict_each_other_are_refused(self):
+        self.assert_usage_error(run("--max-claim-ttl", "100"), "default_claim_ttl",
+                                "max_claim_ttl (100, the command line)")
+        self.assert_usage_error(run("--shards", "3"), "shards")
+
+    def test_checking_does_not_serve(self):
+        ended = run("--check-config")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+    def test_variables_that_kubernetes_makes_for_a_service_are_not_options(self):
+        env = environment(CLAIMD_SERVICE_HOST="10.0.0.1", CLAIMD_PORT="tcp://10.0.0.1:80",
+                          CLAIMD_PORT_80_TCP_ADDR="10.0.0.1")
+        self.assertEqual(run("--check-config", env=env).returncode, 0)
+
+    def test_lower_bounds_and_limits_reach_the_api(self):
+        with Server("--min-claim-ttl", "1", "--default-message-ttl", "77",
+                    "--access-log", "--log-format", "json") as server:
+            with server.connect() as client:
+                client.send(post("q") + post("q") +
+                            request("POST", "/v2/queues/q/claims", b'{"ttl":1}') +
+                            request("GET", "/v2/queues/q/messages?echo=true"))
+                statuses = [client.response().status for _ in range(3)]
+                shown = json.loads(client.response().body)
+            self.assertEqual(statuses, [201, 201, 201])
+            self.assertEqual(shown["messages"], [])
+            line = json.loads(server.logged('"path": "/v2/queues/q/claims"'))
+            self.assertEqual((line["method"], line["status"]), ("POST", 201))
+
+
+class Addresses(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = os.path.join(self.folder.name, "socket")
+
+    def test_the_ready_line_also_goes_to_the_descriptor_asked_for(self):
+        reader, writer = os.pipe()
+        with Server("--ready-fd", str(writer), pass_fds=[writer]) as server:
+            os.close(writer)
+            with open(reader, encoding="utf-8") as pipe:
+                self.assertEqual(pipe.read(), server.ready)  # and it is closed then
+
+    def test_a_taken_port_says_so(self):
+        with Server() as server:
+            ended = run("--listen", "127.0.0.1:" + server.port)
+        self.assertEqual((ended.returncode, ended.stdout), (1, ""))
+        self.assertIn("address already in use", ended.stderr)
+
+    def test_an_address_that_is_none_says_so(self):
+        for address in ("nowhere", "127.0.0.1:", ":80", "127.0.0.1:http", "::1:80", "unix:",
+                        "unix:/nowhere/socket", "192.0.2.1:0", "unix:/" + "x" * 200):
+            with self.subTest(address=address):
+                ended = run("--listen", address)
+                self.assertEqual((ended.returncode, ended.stdout), (1, ""))
+                self.assertNotEqual(ended.stderr, "")
+
+    @unittest.skipUnless(socket.has_ipv6 and os.path.exists("/proc/net/if_inet6"), "no IPv6")
+    def test_ipv6(self):
+        with Server(listen="[::1]:0") as server:
+            self.assertRegex(server.ready, r"^claimd listening on http://\[::1\]:\d+\n$")
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+
+    def test_a_unix_socket(self):
+        with Server("--access-log", listen="unix:" + self.path) as server:
+            self.assertEqual(server.ready, "claimd listening on unix:%s\n" % self.path)
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertIn("client=unix", server.logged("path=/v2/queues"))
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_a_stale_unix_socket_is_replaced(self):
+        with socket.socket(socket.AF_UNIX) as stale:
+            stale.bind(self.path)
+        with Server(listen="unix:" + self.path) as server:
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+
+    def test_a_live_unix_socket_is_left_alone(self):
+        with Server(listen="unix:" + self.path) as server:
+            ended = run("--listen", "unix:" + self.path)
+            self.assertEqual(ended.returncode, 1)
+            self.assertIn("address already in use", ended.stderr)
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+
+    def test_a_file_that_is_no_socket_is_left_alone(self):
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write("precious")
+        self.assertEqual(run("--listen", "unix:" + self.path).returncode, 1)
+        with open(self.path, encoding="utf-8") as f:
+            self.assertEqual(f.read(), "precious")
+
+
+class Ending(unittest.TestCase):
+    def test_idle_connections_do_not_hold_up_the_end(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with Server("--drain-seconds", "3600") as server:
+                clients = [server.connect() for _ in range(20)]
+                for client in clients[:10]:
+                    client.send(GOOD)
+                    self.assertEqual(client.response().status, 200)
+                server.signal(number)
+                self.assertEqual(server.wait(), 0)
+                for client in clients:
+                    client.rest()  # closed: or this would wait for ever
+                    client.close()
+
+    def test_a_request_in_flight_is_finished(self):
+        with Server("--drain-seconds", "3600") as server, server.connect() as client:
+            whole = post("q")
+            client.send(whole[:-5])
+            other = server.connect()  # accepted in order: the first one has been seen
+            other.send(GOOD)
+            other.response()
+            self.wait_until_seen(server)
+            server.signal()
+            server.logged("draining")
+            self.assertTrue(other.closed())
+            other.close()
+            with self.assertRaises(OSError):
+                server.connect()
+            client.send(whole[-5:])
+            answer = client.response()
+            self.assertEqual(answer.status, 201)
+            self.assertEqual(answer.headers["connection"], "close")
+            self.assertTrue(client.closed())
+            self.assertEqual(server.wait(), 0)
+
+    def wait_until_seen(self, server):
+        """Each worker answers once more, after what was sent before."""
+        for _ in range(50):
+            server.ask("GET", "/v2/queues")
+
+    def test_a_drain_has_an_end(self):
+        with Server("--drain-seconds", "1") as server, server.connect() as client:
+            client.send(post("q")[:-5])
+            self.wait_until_seen(server)
+            server.signal()
+            self.assertEqual(server.wait(), 0)
+            self.assertIn("requests_cut_off=1", server.logged("stopped"))
+            self.assertTrue(client.closed())
+
+    def test_a_second_signal_ends_it_at_once(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            server = Server("--drain-seconds", "3600")
+            with server.connect() as client:
+                client.send(post("q")[:-5])
+                self.wait_until_seen(server)
+                server.signal()
+                server.logged("draining")
+                server.signal(number)
+                self.assertEqual(server.wait(), 128 + number)
+
+    def test_signals_under_load_end_it_cleanly(self):
+        for _ in range(10):
+            with Server() as server:
+                clients = [server.connect() for _ in range(50)]
+                for client in clients:
+                    client.send(GOOD * 20)
+                server.signal()
+                self.assertEqual(server.wait(), 0)
+                for client in clients:
+                    client.rest()
+                    client.close()
+
+    def test_broken_pipes_do_not_end_it(self):
+        with Server() as server:
+            server.signal(signal.SIGPIPE)
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,216 @@
+"""What the end-to-end tests share: a claimd process, and HTTP spelt out byte by byte.
+
+    class Example(unittest.TestCase):
+        def test_it_answers(self):
+            with Server() as server, server.connect() as client:
+                client.send(request("GET", "/v2/ping"))
+                self.assertEqual(client.response().status, 204)
+
+The program is the first argument of the test script. http.client hides what these tests
+are about (pipelining, lying lengths, cut connections), so they speak through sockets.
+"""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import uuid
+
+CLAIMD = sys.argv.pop(1) if len(sys.argv) > 1 else os.environ.get("CLAIMD_BIN", "claimd")
+PATIENCE_S = 60  # no test waits longer than this for anything
+CLIENT_ID = str(uuid.uuid4())
+READY = re.compile(r"^claimd listening on (?:http://(.*):(\d+)|unix:(.*))$")
+
+
+def request(method, target, body=None, headers=(), close=False):
+    """One request as bytes, with the headers every v2 request needs."""
+    lines = ["%s %s HTTP/1.1" % (method, target), "Host: test",
+             "Client-ID: " + CLIENT_ID, "X-Project-ID: p"]
+    lines.extend(headers)
+    if body is not None:
+        lines.append("Content-Length: %d" % len(body))
+    if close:
+        lines.append("Connection: close")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b"")
+
+
+def post(queue, body=b'{"messages":[{"body":1}]}', **more):
+    return request("POST", "/v2/queues/%s/messages" % queue, body, **more)
+
+
+class Response:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def __repr__(self):
+        return "<%d %r %r>" % (self.status, self.headers, self.body)
+
+
+class Client:
+    """A connection to the server."""
+
+    def __init__(self, family, address):
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        self.socket.settimeout(PATIENCE_S)
+        try:
+            self.socket.connect(address)
+        except OSError:
+            self.socket.close()
+            raise
+        self.pending = b""
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def _more(self):
+        data = self.socket.recv(65536)
+        self.pending += data
+        return bool(data)
+
+    def _head(self):
+        while b"\r\n\r\n" not in self.pending:
+            if not self._more():
+                raise EOFError("closed before the end of the head: %r" % self.pending)
+        head, self.pending = self.pending.split(b"\r\n\r\n", 1)
+        lines = head.decode("latin-1").split("\r\n")
+        headers = {}
+        for line in lines[1:]:
+            name, value = line.split(":", 1)
+            headers[name.lower()] = value.strip()
+        return int(lines[0].split(" ")[1]), headers
+
+    def interim(self):
+        """The status of a 1xx answer, which has no body."""
+        return self._head()[0]
+
+    def response(self, head_only=False):
+        """The next answer."""
+        status, headers = self._head()
+        length = 0 if head_only else int(headers.get("content-length", 0))
+        while len(self.pending) < length:
+            if not self._more():
+                raise EOFError("closed in the middle of the body")
+        body, self.pending = self.pending[:length], self.pending[length:]
+        return Response(status, headers, body)
+
+    def rest(self):
+        """Everything until the server closes; what came before, if it resets."""
+        try:
+            while self._more():
+                pass
+        except ConnectionResetError:
+            pass
+        data, self.pending = self.pending, b""
+        return data
+
+    def closed(self):
+        """True when the server has closed: waits for it."""
+        return self.rest() == b""
+
+    def reset(self):
+        """Closes with a reset instead of an orderly end."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                               b"\x01\x00\x00\x00\x00\x00\x00\x00")
+        self.socket.close()
+
+    def close(self):
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def environment(**variables):
+    """Ours without what is meant for the tests, and with these variables."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("CLAIMD_")}
+    clean.update(variables)
+    return clean
+
+
+def run(*options, env=None, **more):
+    """A claimd that is expected to end by itself."""
+    return subprocess.run([CLAIMD, *options], capture_output=True, text=True,
+                          env=env or environment(), timeout=PATIENCE_S, check=False,
+                          **more)
+
+
+class Server:
+    """A running claimd. Leaving the context ends it and insists on status 0."""
+
+    def __init__(self, *options, listen="127.0.0.1:0", env=None, program=CLAIMD, **popen):
+        command = [program, *options]
+        if listen is not None:
+            command += ["--listen", listen]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env=env or environment(), **popen)
+        self.log = []
+        self._log_changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read_log)
+        self._reader.start()
+        self.ready = self.process.stdout.readline()
+        match = READY.match(self.ready)
+        if match is None:
+            self.stop()
+            raise RuntimeError("not ready: %r %r" % (self.ready, self.log))
+        self.host, self.port, self.path = match.groups()
+
+    def _read_log(self):
+        for line in self.process.stderr:
+            with self._log_changed:
+                self.log.append(line.rstrip("\n"))
+                self._log_changed.notify_all()
+
+    def logged(self, part):
+        """Waits for a log line that contains part, and returns it."""
+        def find():
+            return next((line for line in self.log if part in line), None)
+        with self._log_changed:
+            if not self._log_changed.wait_for(lambda: find() is not None, PATIENCE_S):
+                raise RuntimeError("nothing logged with %r: %r" % (part, self.log))
+            return find()
+
+    def connect(self):
+        if self.path is not None:
+            return Client(socket.AF_UNIX, self.path)
+        host = self.host.strip("[]")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return Client(family, (host, int(self.port)))
+
+    def ask(self, *args, **more):
+        """The answer to one request on a connection of its own."""
+        with self.connect() as client:
+            client.send(request(*args, **more))
+            return client.response(head_only=args[0] == "HEAD")
+
+    def signal(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+
+    def wait(self):
+        """The exit status, once it has ended."""
+        status = self.process.wait(PATIENCE_S)
+        self._reader.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return status
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.signal()
+        return self.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.process.stdout.closed:
+            return
+        status = self.stop()
+        if kind is None and status != 0:
+            raise RuntimeError("claimd ended with status %d: %r" % (status, self.log))

@@ -1,0 +1,368 @@
+#!/usr/bin/python3
+"""HTTP as clients really speak it, against a running claimd.
+
+    http_test.py CLAIMD
+"""
+
+import json
+import os
+import socket
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import Server, post, request  # noqa: E402
+
+LIMIT = 65536           # the largest body: max_queue_metadata
+SWALLOWED = 1024 * 1024  # how much more is read before the connection is given up
+
+GOOD = request("GET", "/v2/queues")
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--max-messages-post-size", "1000", "--access-log")
+
+    @classmethod
+    def tearDownClass(cls):
+        status = cls.server.stop()
+        if status != 0:
+            raise RuntimeError("claimd ended with status %d: %r" % (status, cls.server.log))
+
+    def talk(self, data, answers=1):
+        with self.server.connect() as client:
+            client.send(data)
+            return [client.response() for _ in range(answers)]
+
+    def assert_refused(self, data, status):
+        """The answer has this status, the connection ends, and the server goes on."""
+        with self.server.connect() as client:
+            client.send(data)
+            answer = client.response()
+            self.assertEqual(answer.status, status, answer)
+            self.assertEqual(answer.headers.get("connection"), "close", answer)
+            # libmicrohttpd sends the head of some of its refusals twice, but no answer.
+            self.assertNotIn(b"HTTP/", client.rest())
+        self.assert_serving()
+
+    def assert_serving(self):
+        self.assertEqual(self.talk(GOOD)[0].status, 200)
+
+    def count(self, queue):
+        stats = self.server.ask("GET", "/v2/queues/%s/stats" % queue)
+        return json.loads(stats.body)["messages"]["total"]
+
+
+class Connections(Case):
+    def test_a_connection_serves_many_requests(self):
+        with self.server.connect() as client:
+            for _ in range(100):
+                client.send(GOOD)
+                self.assertEqual(client.response().status, 200)
+
+    def test_a_client_can_ask_to_close(self):
+        with self.server.connect() as client:
+            client.send(request("GET", "/v2/queues", close=True))
+            answer = client.response()
+            self.assertEqual(answer.headers["connection"], "close")
+            self.assertTrue(client.closed())
+
+    def test_http_1_0_closes_unless_asked_to_stay(self):
+        with self.server.connect() as client:
+            client.send(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            self.assertEqual(client.response().status, 300)
+            client.send(b"GET / HTTP/1.0\r\n\r\n")
+            self.assertEqual(client.response().status, 300)
+            self.assertTrue(client.closed())
+
+    def test_a_thousand_pipelined_requests_are_answered_in_order(self):
+        with self.server.connect() as client:
+            client.send(b"".join(request("GET", "/v2/queues/pipe-%d/stats" % (i % 2) if i % 3
+                                         else "/nowhere/%d" % i) for i in range(1000)))
+            statuses = [client.response().status for _ in range(1000)]
+        self.assertEqual(statuses, [200 if i % 3 else 404 for i in range(1000)])
+
+    def test_pipelined_bodies_stay_with_their_requests(self):
+        bodies = [b'{"messages":[{"body":%d}]}' % i for i in range(50)]
+        with self.server.connect() as client:
+            client.send(b"".join(post("bodies", body) for body in bodies))
+            self.assertEqual({client.response().status for _ in bodies}, {201})
+            client.send(request("GET", "/v2/queues/bodies/messages?echo=true&limit=20"))
+            shown = json.loads(client.response().body)["messages"]
+        self.assertEqual([message["body"] for message in shown], list(range(20)))
+
+    def test_many_ready_connections_do_not_stall_a_worker(self):
+        clients = [self.server.connect() for _ in range(300)]
+        try:
+            for _ in range(3):
+                for client in clients:
+                    client.send(GOOD * 3)
+                for client in clients:
+                    for _ in range(3):
+                        self.assertEqual(client.response().status, 200)
+        finally:
+            for client in clients:
+                client.close()
+
+    def test_every_answer_has_an_id_of_its_own_that_the_log_has_too(self):
+        answers = self.talk(GOOD * 20, 20) + self.talk(GOOD)
+        ids = {answer.headers["x-request-id"] for answer in answers}
+        self.assertEqual(len(ids), 21)
+        for name in ids:
+            self.assertIn("path=/v2/queues status=200",
+                          self.server.logged("request_id=" + name))
+
+    def test_a_request_may_come_byte_by_byte(self):
+        with self.server.connect() as client:
+            client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for byte in post("dripped"):
+                client.send(bytes([byte]))
+            self.assertEqual(client.response().status, 201)
+
+    def test_a_connection_cut_at_any_byte_changes_nothing(self):
+        whole = post("cut")
+        for length in range(len(whole)):
+            client = self.server.connect()
+            client.send(whole[:length])
+            if length % 2:
+                client.reset()
+            else:
+                client.close()
+        self.assert_serving()
+        self.assertEqual(self.count("cut"), 0)
+
+    def test_a_client_that_does_not_wait_for_its_answer_is_no_problem(self):
+        for _ in range(50):
+            client = self.server.connect()
+            client.send(GOOD * 20)
+            client.reset()
+        self.assert_serving()
+
+
+class Bodies(Case):
+    def chunked(self, queue, *chunks, headers=(), end=b"0\r\n\r\n"):
+        head = request("POST", "/v2/queues/%s/messages" % queue,
+                       headers=["Transfer-Encoding: chunked", *headers])
+        return head + b"".join(b"%x\r\n%s\r\n" % (len(c), c) for c in chunks) + end
+
+    def test_a_chunked_body_is_put_together(self):
+        body = [b'{"messages"', b':[{"bo', b'dy":', b"1}]}"]
+        self.assertEqual([a.status for a in self.talk(self.chunked("c1", *body) + GOOD, 2)],
+                         [201, 200])
+        self.assertEqual(self.count("c1"), 1)
+
+    def test_a_chunked_body_may_have_extensions_and_trailers(self):
+        data = request("POST", "/v2/queues/c2/messages",
+                       headers=["Transfer-Encoding: chunked"])
+        data += b'19;name="x"\r\n{"messages":[{"body":1}]}\r\n0\r\nX-Trailer: yes\r\n\r\n'
+        self.assertEqual([a.status for a in self.talk(data + GOOD, 2)], [201, 200])
+
+    def test_chunk_sizes_that_are_none_are_refused(self):
+        for size in (b"xyz", b"-5", b"", b"ffffffffffffffffff"):
+            with self.subTest(size=size):
+                head = self.chunked("c3", end=b"")
+                status = 413 if size.startswith(b"f") else 400
+                self.assert_refused(head + size + b"\r\nabc\r\n", status)
+        self.assertEqual(self.count("c3"), 0)
+
+    def test_a_client_that_waits_for_100_gets_it(self):
+        body = b'{"messages":[{"body":1}]}'
+        with self.server.connect() as client:
+            data = post("e1", body, headers=["Expect: 100-continue"])
+            client.send(data[:-len(body)])
+            self.assertEqual(client.interim(), 100)
+            client.send(body)
+            self.assertEqual(client.response().status, 201)
+            client.send(GOOD)
+            self.assertEqual(client.response().status, 200)
+
+    def test_a_client_that_waits_with_too_large_a_body_is_refused_at_once(self):
+        with self.server.connect() as client:
+            client.send(request("POST", "/v2/queues/e2/messages",
+                                headers=["Expect: 100-continue",
+                                         "Content-Length: %d" % (LIMIT + 1)]))
+            answer = client.response()
+            self.assertEqual(answer.status, 400)
+            self.assertEqual(json.loads(answer.body)["title"], "Invalid API request")
+            self.assertTrue(client.closed())
+
+    def test_a_missing_or_empty_body_is_no_body(self):
+        for data in (request("POST", "/v2/queues/b1/messages"), post("b1", b"")):
+            answers = self.talk(data + GOOD, 2)
+            self.assertEqual([a.status for a in answers], [400, 200])
+            self.assertEqual(json.loads(answers[0].body)["title"], "Invalid request body")
+
+    def test_a_body_where_none_is_expected_is_read_and_ignored(self):
+        data = request("GET", "/v2/queues", b"x" * 100)
+        self.assertEqual([a.status for a in self.talk(data + GOOD, 2)], [200, 200])
+
+    def assert_too_large(self, answer):
+        self.assertEqual(answer.status, 400, answer)
+        self.assertEqual(json.loads(answer.body)["title"], "Invalid API request")
+
+    def test_a_body_somewhat_too_large_is_refused_and_the_connection_stays(self):
+        for size in (LIMIT + 1, LIMIT + 5000, LIMIT + SWALLOWED):
+            with self.subTest(size=size):
+                answers = self.talk(post("b2", b"x" * size) + GOOD, 2)
+                self.assert_too_large(answers[0])
+                self.assertEqual(answers[1].status, 200)
+
+    def test_a_chunked_body_somewhat_too_large_is_refused_and_the_connection_stays(self):
+        chunks = [b"x" * 10000] * 20
+        answers = self.talk(self.chunked("b3", *chunks) + GOOD, 2)
+        self.assert_too_large(answers[0])
+        self.assertEqual(answers[1].status, 200)
+
+    def test_a_body_far_too_large_is_refused_before_it_is_read(self):
+        with self.server.connect() as client:
+            client.send(request("POST", "/v2/queues/b4/messages",
+                                headers=["Content-Length: 1000000000000"]) + b"x" * 100)
+            self.assert_too_large(client.response())
+            self.assertEqual(client.rest(), b"")
+
+    def test_a_client_that_sends_all_before_it_reads_sees_the_refusal_too(self):
+        with self.server.connect() as client:
+            client.send(post("b5", b"x" * (LIMIT + SWALLOWED + 4000000)))
+            self.assert_too_large(client.response())
+
+    def test_a_chunked_body_far_too_large_is_refused_before_its_end(self):
+        with self.server.connect() as client:
+            client.send(self.chunked("b6", *([b"x" * 10000] * 400), end=b""))
+            answer = client.response()
+            self.assert_too_large(answer)
+            self.assertIn("x-request-id", answer.headers)
+            self.assertEqual(client.rest(), b"")
+
+    def test_a_body_shorter_than_promised_posts_nothing(self):
+        whole = post("b7")
+        with self.server.connect() as client:
+            client.send(whole[:-1])
+            client.socket.shutdown(socket.SHUT_WR)
+            self.assertEqual(client.rest(), b"")
+        self.assertEqual(self.count("b7"), 0)
+
+    def test_what_follows_a_body_longer_than_promised_is_not_part_of_it(self):
+        body = b'{"messages":[{"body":1}]}'
+        with self.server.connect() as client:
+            client.send(request("POST", "/v2/queues/b8/messages", body) + b"surplus\r\n\r\n")
+            self.assertEqual(client.response().status, 201)
+            client.rest()
+        self.assertEqual(self.count("b8"), 1)
+
+
+class Heads(Case):
+    def line(self, *extra, target="/v2/queues", ending="\r\n"):
+        base = request("GET", target).decode("latin-1").split("\r\n")[:-2]
+        return ending.join(base + list(extra) + ["", ""]).encode("latin-1")
+
+    def test_a_header_sent_twice_counts_as_one_with_a_comma(self):
+        data = request("GET", "/v2/queues", headers=["Accept: text/plain",
+                                                     "Accept: application/json"])
+        self.assertEqual(self.talk(data)[0].status, 200)
+        data = request("GET", "/v2/queues", headers=["X-Project-ID: q"])
+        self.assertEqual(self.talk(data)[0].status, 200)
+        self.assertEqual(self.talk(GOOD.replace(b"\r\nHost", b"\r\nClient-ID: x\r\nHost"))[0]
+                         .status, 400)
+
+    def test_names_of_headers_know_no_case_and_values_are_trimmed(self):
+        data = GOOD.replace(b"Client-ID: ", b"cLIENT-iD:\t ").replace(
+            b"X-Project-ID: p", b"x-project-id:p \t")
+        self.assertEqual(self.talk(data)[0].status, 200)
+
+    def test_lines_may_end_without_carriage_return(self):
+        self.assertEqual(self.talk(self.line(ending="\n"))[0].status, 200)
+
+    def test_contradicting_lengths_are_refused(self):
+        for extra in (["Content-Length: 3", "Content-Length: 4"],
+                      ["Content-Length: 3", "Content-Length: 3"],
+                      ["Content-Length: 3, 3"], ["Content-Length: +3"],
+                      ["Content-Length: -3"], ["Content-Length: 0x3"],
+                      ["Content-Length:"], ["Content-Length : 3"],
+                      ["Content-Length: 3", "Transfer-Encoding: chunked"],
+                      ["Transfer-Encoding: chunked", "Content-Length: 3"],
+                      ["Transfer-Encoding: gzip"], ["Transfer-Encoding: gzip, chunked"],
+                      ["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"],
+                      ["Transfer-Encoding: identity"]):
+            with self.subTest(headers=extra):
+                self.assert_refused(self.line(*extra) + b"abc", 400)
+
+    def test_a_length_beyond_64_bits_is_refused(self):
+        self.assert_refused(self.line("Content-Length: 99999999999999999999"), 413)
+
+    def test_a_nul_byte_anywhere_in_the_head_is_refused(self):
+        for data in (self.line(target="/v2/queues\0/x"), self.line(target="/\0"),
+                     self.line("X-Extra: a\0b"), self.line("X-Ex\0tra: a"),
+                     self.line("X-Extra: a\0\0\0", "X-More: b"),
+                     GOOD.replace(b"GET", b"GE\0T"),
+                     GOOD.replace(b"X-Project-ID: p", b"X-Project-ID: p\0q")):
+            with self.subTest(data=data):
+                self.assert_refused(data, 400)
+
+    def test_folded_and_nameless_headers_are_refused(self):
+        for extra in (["X-Extra: a", " folded"], ["no colon"], [": no name"]):
+            with self.subTest(headers=extra):
+                self.assert_refused(self.line(*extra), 400)
+
+    def test_long_targets_and_headers_are_refused(self):
+        self.assert_refused(self.line(target="/v2/queues?" + "x" * 65536), 414)
+        self.assert_refused(self.line("X-Extra: " + "x" * 65536), 431)
+        self.assert_refused(self.line(*["X-%d: y" % i for i in range(5000)]), 431)
+
+    def test_a_head_just_within_the_limit_is_served(self):
+        self.assertEqual(self.talk(self.line("X-Extra: " + "x" * 5500))[0].status, 200)
+        self.assertEqual(self.talk(self.line(target="/v2/queues?x=" + "y" * 5500))[0].status,
+                         200)
+
+    def test_other_versions_of_http_are_refused(self):
+        self.assert_refused(b"GET / HTTP/2.0\r\n\r\n", 505)
+        self.assert_refused(b"GET / HTTP/0.9\r\n\r\n", 505)
+        self.assert_refused(b"GET / HTCPCP/1.0\r\n\r\n", 400)
+        self.assert_refused(b"GET /\r\n\r\n", 400)
+
+    def test_noise_ends_the_connection_and_nothing_else(self):
+        for noise in (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(300),
+                      b"noise\r\n\r\n", b"\0" * 100 + b"\r\n\r\n", b"\r\n" * 2000 + b"x\n"):
+            with self.server.connect() as client:
+                client.send(noise)
+                client.socket.shutdown(socket.SHUT_WR)
+                client.rest()
+        self.assert_serving()
+
+    def test_targets_reach_the_api_as_they_were_sent(self):
+        for target, status in (("/v2/queues/a%2Fb/stats", 404), ("/v2/queues/a%00b/stats", 400),
+                               ("/v2/queues/%zz/stats", 400), ("/v2/queues/%", 400),
+                               ("/v2/%71ueues/q/stats", 200), ("/v2/queues/a+b/stats", 400),
+                               ("/v2/queues?limit=%31", 200), ("/v2/queues?limit=%", 400),
+                               ("http://host/v2/queues", 200), ("http://host", 300),
+                               ("*", 404), ("nowhere", 404), ("/v2/queues/a b/stats", 400)):
+            with self.subTest(target=target):
+                answer = self.talk(request("GET", target))[0]
+                self.assertEqual(answer.status, status, answer)
+
+    def test_the_known_methods_and_others(self):
+        options = self.server.ask("OPTIONS", "/v2/queues")
+        self.assertEqual((options.status, options.body), (200, b""))
+        self.assertIn("GET", options.headers["allow"])
+        for method in ("DELETE", "PURGE", "get", "CONNECT", "TRACE", "X" * 100):
+            answer = self.server.ask(method, "/v2/queues")
+            self.assertEqual(answer.status, 405, method)
+            self.assertIn("allow", answer.headers)
+
+    def test_head_has_no_body_and_the_connection_goes_on(self):
+        with self.server.connect() as client:
+            client.send(request("HEAD", "/v2/ping") + request("HEAD", "/nowhere") + GOOD)
+            client.response(head_only=True)
+            self.assertEqual(client.response(head_only=True).status, 404)
+            self.assertEqual(client.response().status, 200)
+
+    def test_an_answer_without_content_says_nothing_about_content(self):
+        answer = self.server.ask("GET", "/v2/ping")
+        self.assertEqual((answer.status, answer.body), (204, b""))
+        self.assertNotIn("content-type", answer.headers)
+        self.assertNotIn("content-length", answer.headers)
+
+
+if __name__ == "__main__":
+    unittest.main()
