@@ -270,7 +270,7 @@ START_TEST(a_thousand_queues_made_and_deleted_leave_nothing)
 {
     struct fixture f;
     size_t idle;
-    char name[16];
+    char name[24];
 
     idle = open_used(&f);
     for (int i = 0; i < 1000; i++) {

@@ -110,7 +110,7 @@ static void
 queues(struct scene *s, int size)
 {
     struct store_queue back = s->f.queue;
-    char name[16];
+    char name[24];
 
     for (int i = 0; i < size; i++) {
         snprintf(name, sizeof(name), "queue%d", i);
