@@ -26,7 +26,7 @@ buf_reset(struct buf *b, size_t keep)
 }
 
 bool
-buf_reserve(struct buf *b, size_t n)
+buf_grow(struct buf *b, size_t n)
 {
     size_t want = b->cap < 256 ? 256 : b->cap;
     char *grown;
@@ -50,23 +50,6 @@ buf_reserve(struct buf *b, size_t n)
     b->data = grown;
     b->cap = want;
     return true;
-}
-
-void
-buf_add(struct buf *b, const void *data, size_t len)
-{
-    if (len == 0 || !buf_reserve(b, len))
-        return;
-    memcpy(b->data + b->len, data, len);
-    b->len += len;
-}
-
-void
-buf_byte(struct buf *b, char c)
-{
-    if (!buf_reserve(b, 1))
-        return;
-    b->data[b->len++] = c;
 }
 
 void

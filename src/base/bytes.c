@@ -18,10 +18,8 @@ lower(char c)
 }
 
 bool
-bytes_equal_nocase(struct bytes a, struct bytes b)
+bytes_equal_nocase_long(struct bytes a, struct bytes b)
 {
-    if (a.len != b.len)
-        return false;
     for (size_t i = 0; i < a.len; i++)
         if (lower(a.data[i]) != lower(b.data[i]))
             return false;
@@ -110,23 +108,27 @@ bytes_to_i64(struct bytes b, int64_t *out)
     return true;
 }
 
+/* Values of hexadecimal digits, plus one: 0 is for everything else. */
+static const uint8_t hex_values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+    ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+    ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
 int
 hex_value(char c)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
+    return hex_values[(unsigned char)c] - 1;
 }
 
 void
 hex_write(char *out, uint64_t value, unsigned digits)
 {
+    static const char digit[] = "0123456789abcdef";
+
     for (unsigned i = digits; i > 0; i--) {
-        out[i - 1] = "0123456789abcdef"[value & 15];
+        out[i - 1] = digit[value & 15];
         value >>= 4;
     }
 }
@@ -139,11 +141,11 @@ hex_read(struct bytes b, uint64_t *out)
     if (b.len == 0 || b.len > 16)
         return false;
     for (size_t i = 0; i < b.len; i++) {
-        int digit = hex_value(b.data[i]);
+        unsigned digit = hex_values[(unsigned char)b.data[i]];
 
-        if (digit < 0 || (b.data[i] >= 'A' && b.data[i] <= 'F'))
+        if (digit == 0 || (b.data[i] >= 'A' && b.data[i] <= 'F'))
             return false;
-        value = value << 4 | (unsigned)digit;
+        value = value << 4 | (digit - 1);
     }
     *out = value;
     return true;

@@ -1,12 +1,14 @@
 #include "claimd/base/hash.h"
 
-static uint64_t
+#include <endian.h>
+
+static inline uint64_t
 rotate(uint64_t x, int by)
 {
     return x << by | x >> (64 - by);
 }
 
-static void
+static inline void
 sip_round(uint64_t v[4])
 {
     v[0] += v[1];
@@ -21,13 +23,22 @@ sip_round(uint64_t v[4])
     v[2] = rotate(v[2], 32);
 }
 
-static void
+static inline void
 absorb(uint64_t v[4], uint64_t word)
 {
     v[3] ^= word;
     sip_round(v);
-    sip_round(v);
     v[0] ^= word;
+}
+
+/* Eight bytes, the first one lowest. */
+static uint64_t
+read_word(const char *from)
+{
+    uint64_t word;
+
+    memcpy(&word, from, sizeof(word));
+    return le64toh(word);
 }
 
 uint64_t
@@ -38,18 +49,13 @@ hash_bytes(const struct hash_key *key, struct bytes text)
     uint64_t last = (uint64_t)text.len << 56;
     size_t at = 0;
 
-    for (; text.len - at >= 8; at += 8) {
-        uint64_t word = 0;
-
-        for (unsigned i = 0; i < 8; i++)
-            word |= (uint64_t)(uint8_t)text.data[at + i] << (8 * i);
-        absorb(v, word);
-    }
+    for (; text.len - at >= 8; at += 8)
+        absorb(v, read_word(text.data + at));
     for (unsigned i = 0; at + i < text.len; i++)
         last |= (uint64_t)(uint8_t)text.data[at + i] << (8 * i);
     absorb(v, last);
     v[2] ^= 0xff;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 3; i++)
         sip_round(v);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }

@@ -42,6 +42,7 @@ struct level {
 struct wheel {
     struct mem *mem;
     uint64_t present; /* tick */
+    uint64_t calm;    /* no slot begins, and none has to be emptied, before this tick */
     size_t armed;     /* deadlines in slots and in due */
     struct list due;
     struct level level[LEVELS];
@@ -92,6 +93,7 @@ wheel_new(struct mem *mem, int64_t now_ms)
         return NULL;
     w->mem = mem;
     w->present = tick_of(now_ms);
+    w->calm = UINT64_MAX;
     list_init(&w->due);
     return w;
 }
@@ -120,6 +122,23 @@ choose_spot(const struct wheel *w, uint64_t tick)
     return at;
 }
 
+/* The tick from which on a used slot needs attention: it begins, or is to be emptied. */
+static uint64_t
+attention_start(struct spot at)
+{
+    return unit_start(at.level == 0 ? at.unit : at.unit - 1, at.level);
+}
+
+/* Ends the calm in time for a deadline at this spot. */
+static void
+stir(struct wheel *w, struct spot at)
+{
+    uint64_t start = attention_start(at);
+
+    if (start < w->calm)
+        w->calm = start;
+}
+
 /* Puts a deadline where it belongs at present. */
 static void
 place(struct wheel *w, struct deadline *d)
@@ -134,6 +153,7 @@ place(struct wheel *w, struct deadline *d)
         return;
     }
     at = choose_spot(w, tick);
+    stir(w, at);
     level = &w->level[at.level];
     slot = at.unit % SLOTS;
     if (!is_used(level, slot)) {
@@ -232,6 +252,25 @@ next_start(const struct wheel *w, uint64_t *tick)
     return found;
 }
 
+/* The first tick at which any used slot needs attention; UINT64_MAX: none is used. */
+static uint64_t
+next_attention(const struct wheel *w)
+{
+    uint64_t next = UINT64_MAX;
+
+    for (unsigned l = 0; l < LEVELS; l++) {
+        unsigned ahead = first_used(w, l);
+        uint64_t start;
+
+        if (ahead == 0)
+            continue;
+        start = attention_start((struct spot){l, unit_of(w->present, l) + ahead});
+        if (start < next)
+            next = start;
+    }
+    return next;
+}
+
 /*
  * Moves the deadlines of the slot after the present one to lower levels, which reach its
  * end. True if it is empty now, false if the budget ended before. A deadline beyond the
@@ -296,6 +335,11 @@ wheel_advance(struct wheel *w, int64_t now_ms, size_t budget)
     uint64_t now = tick_of(now_ms);
     uint64_t tick;
 
+    if (now < w->calm) {
+        if (w->present < now)
+            w->present = now;
+        return true;
+    }
     while (w->present < now) {
         if (!next_start(w, &tick) || tick > now) {
             w->present = now;
@@ -307,7 +351,8 @@ wheel_advance(struct wheel *w, int64_t now_ms, size_t budget)
     }
     for (unsigned l = 1; l < LEVELS; l++)
         if (!empty_next_slot(w, l, &budget))
-            break;
+            return true; /* not calm: the rest of the slot is still to be moved */
+    w->calm = next_attention(w);
     return true;
 }
 
@@ -325,24 +370,24 @@ wheel_drain(struct wheel *w)
 int64_t
 wheel_next_ms(const struct wheel *w)
 {
-    int64_t next = WHEEL_NEVER;
+    uint64_t tick;
 
     if (!list_empty(&w->due))
         return ms_of(w->present);
-    for (unsigned l = 0; l < LEVELS; l++) {
-        unsigned ahead = first_used(w, l);
-        uint64_t unit = unit_of(w->present, l) + ahead;
-        int64_t at;
+    if (w->armed == 0)
+        return WHEEL_NEVER;
+    tick = next_attention(w);
+    return ms_of(tick > w->present ? tick : w->present);
+}
 
-        if (ahead == 0)
-            continue;
-        if (l > 0 && ahead == 1) /* its move has begun and should go on */
-            return ms_of(w->present);
-        at = ms_of(unit_start(l == 0 ? unit : unit - 1, l));
-        if (at < next)
-            next = at;
-    }
-    return next;
+int64_t
+wheel_calm_ms(const struct wheel *w)
+{
+    uint64_t tick = list_empty(&w->due) ? w->calm : w->present;
+
+    if (tick == UINT64_MAX)
+        return WHEEL_NEVER;
+    return ms_of(tick > w->present ? tick : w->present);
 }
 
 size_t
@@ -394,5 +439,5 @@ wheel_audit(const struct wheel *w)
         for (unsigned ahead = 0; ahead < SLOTS; ahead++)
             if (!audit_slot(w, l, ahead, &armed))
                 return false;
-    return armed == w->armed;
+    return armed == w->armed && w->calm <= next_attention(w);
 }

@@ -64,14 +64,14 @@ void
 shard_arm_claim(struct shard *sh, struct claim *c, int64_t due_ms)
 {
     wheel_arm(sh->claim_wheel, &c->due, due_ms);
-    shard_wake_at(sh, wheel_next_ms(sh->claim_wheel)); /* may be earlier than due_ms */
+    shard_wake_at(sh, wheel_calm_ms(sh->claim_wheel)); /* may be earlier than due_ms */
 }
 
 void
 shard_arm_message(struct shard *sh, struct message *m, int64_t due_ms)
 {
     wheel_arm(sh->message_wheel, &m->due, due_ms);
-    shard_wake_at(sh, wheel_next_ms(sh->message_wheel)); /* may be earlier than due_ms */
+    shard_wake_at(sh, wheel_calm_ms(sh->message_wheel)); /* may be earlier than due_ms */
 }
 
 void

@@ -27,11 +27,33 @@ void buf_fini(struct buf *b);
 /* Forgets the content and the failure, keeps at most `keep` bytes of memory. */
 void buf_reset(struct buf *b, size_t keep);
 
-/* Makes room for n more bytes; false (and failed) when out of memory. */
-bool buf_reserve(struct buf *b, size_t n);
+/* The part of buf_reserve() that is seldom reached. */
+bool buf_grow(struct buf *b, size_t n);
 
-void buf_add(struct buf *b, const void *data, size_t len);
-void buf_byte(struct buf *b, char c);
+/* Makes room for n more bytes; false (and failed) when out of memory. */
+static inline bool
+buf_reserve(struct buf *b, size_t n)
+{
+    return n <= b->cap - b->len && !b->failed ? true : buf_grow(b, n);
+}
+
+static inline void
+buf_add(struct buf *b, const void *data, size_t len)
+{
+    if (len == 0 || !buf_reserve(b, len))
+        return;
+    memcpy(b->data + b->len, data, len);
+    b->len += len;
+}
+
+static inline void
+buf_byte(struct buf *b, char c)
+{
+    if (!buf_reserve(b, 1))
+        return;
+    b->data[b->len++] = c;
+}
+
 void buf_u64(struct buf *b, uint64_t value);
 void buf_i64(struct buf *b, int64_t value);
 void

@@ -59,8 +59,17 @@ bytes_equal_str(struct bytes a, const char *text)
 /* Byte order, a proper prefix first: <0, 0, >0 as memcmp. */
 int bytes_compare(struct bytes a, struct bytes b);
 
+/* The part of bytes_equal_nocase() that is seldom reached: the lengths are equal. */
+bool bytes_equal_nocase_long(struct bytes a, struct bytes b);
+
 /* Equal when ASCII letters are taken without case. */
-bool bytes_equal_nocase(struct bytes a, struct bytes b);
+static inline bool
+bytes_equal_nocase(struct bytes a, struct bytes b)
+{
+    if (a.len != b.len || (a.len > 0 && ((a.data[0] ^ b.data[0]) & ~0x20) != 0))
+        return false;
+    return bytes_equal_nocase_long(a, b);
+}
 
 /* True if part occurs in whole; the empty part always does. */
 bool bytes_contain(struct bytes whole, struct bytes part);

@@ -1,6 +1,7 @@
 /*
- * hash: SipHash-2-4 (Aumasson & Bernstein 2012), a keyed hash for tables whose keys
- * clients choose: without the secret nobody can build a chain of colliding names.
+ * hash: SipHash-1-3 (Aumasson & Bernstein 2012), a keyed hash for tables whose keys
+ * clients choose: without the secret nobody can build a chain of colliding names. One and
+ * three rounds, the variant that language run-times use for their tables.
  */
 #ifndef CLAIMD_BASE_HASH_H
 #define CLAIMD_BASE_HASH_H

@@ -78,6 +78,12 @@ struct deadline *wheel_drain(struct wheel *w);
  */
 int64_t wheel_next_ms(const struct wheel *w);
 
+/*
+ * The same in O(1), but perhaps too early: arming moves it ahead, disarming does not move
+ * it back before the next wheel_advance() that reaches it.
+ */
+int64_t wheel_calm_ms(const struct wheel *w);
+
 size_t wheel_armed(const struct wheel *w);
 
 /* True if every invariant holds. O(n): for tests and debug builds. */
