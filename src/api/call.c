@@ -142,17 +142,6 @@ call_json(struct call *call, int code)
 }
 
 enum status
-call_reserve_messages(struct call *call, const struct message_form *form, size_t count,
-                      size_t bodies)
-{
-    size_t room = json_out_room(form, count) + CALL_FRAME;
-
-    if (bodies > SIZE_MAX - room)
-        return ST_NO_MEMORY;
-    return buf_reserve(&call->res->body, room + bodies) ? ST_OK : ST_NO_MEMORY;
-}
-
-enum status
 call_message_form(const struct call *call, struct message_form *out)
 {
     struct bytes href = call_path(call, "/messages", BYTES_NONE);

@@ -68,19 +68,6 @@ enum status call_empty(struct call *call, int code);
 /* An answer with the JSON that stands in res->body by now; ST_OK. */
 enum status call_json(struct call *call, int code);
 
-/* More than what stands around the messages of any answer. */
-#define CALL_FRAME 256
-
-/* Bytes of bodies that an answer which takes messages has room for at the first try. */
-#define CALL_BODIES 4096
-
-/*
- * Reserves the answer's room for `count` messages with `bodies` bytes of bodies, and what
- * stands around them; writing them then cannot fail. ST_NO_MEMORY.
- */
-enum status call_reserve_messages(struct call *call, const struct message_form *form,
-                                  size_t count, size_t bodies);
-
 /* How the messages of this call's queue are shown, outside of claims. ST_NO_MEMORY. */
 enum status call_message_form(const struct call *call, struct message_form *out);
 

@@ -1,6 +1,13 @@
 /* Running out of memory is an answer, and what was refused has not happened. */
 #include "support/api_fixture.h"
 
+/* A body of 1200 bytes: four of them need more room than an answer has at first. */
+#define X64 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define X1200                                                                            \
+    X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 X64 "xxxxxxxxxx" \
+                                                                            "x"
+#define BIG "{\"body\":\"" X1200 "\"}"
+
 /* Requests that need memory, in an order in which each changes something. */
 static const struct step {
     const char *method, *target, *body;
@@ -15,6 +22,12 @@ static const struct step {
     {"GET", "/v2/queues/q/stats", NULL, 200},
     {"POST", "/v2/queues/q/claims?limit=1", "{\"ttl\":60}", 201},
     {"DELETE", "/v2/queues/q/messages?pop=1", NULL, 200},
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[" BIG "," BIG "," BIG "]}", 201},
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[" BIG "," BIG "," BIG "]}", 201},
+    {"POST", "/v2/queues/q/claims", NULL, 201},
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[" BIG "," BIG "," BIG "]}", 201},
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[" BIG "," BIG "," BIG "]}", 201},
+    {"DELETE", "/v2/queues/q/messages?pop=9", NULL, 200},
     {"PATCH", "/v2/queues/made",
      "[{\"op\":\"replace\",\"path\":\"/metadata/color\",\"value\":\"blue\"}]", 200},
     {"PUT", "/v1/queues/made/metadata", "{\"size\":1}", 204},

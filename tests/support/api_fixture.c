@@ -153,7 +153,7 @@ api_pick_id(struct api_fixture *f, const char *path)
 const char *
 api_text(struct api_fixture *f, const char *format, ...)
 {
-    char text[4096];
+    char text[16384];
     va_list args;
 
     va_start(args, format);

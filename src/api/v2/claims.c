@@ -1,4 +1,5 @@
 #include "api/v2/handlers.h"
+#include "api/v2/taking.h"
 
 static enum status
 decode(struct call *call, enum terms_form form, struct store_terms *out)
@@ -83,25 +84,11 @@ write_claimed(struct call *call, struct claimed *claimed, const struct store_bat
     return call_json(call, 201);
 }
 
-/* Claims no more than what there is room to answer with; ST_OK: nothing can fail any more. */
 static enum status
-take(struct call *call, const struct message_form *form, const struct store_terms *terms,
-     size_t limit, struct store_batch *batch)
+take_claimed(struct call *call, const void *terms, size_t limit, struct store_batch *out)
 {
-    size_t bodies = CALL_BODIES;
-
-    for (;;) {
-        enum status st = call_reserve_messages(call, form, limit, bodies);
-
-        if (st != ST_OK)
-            return st;
-        batch->room = bodies;
-        st = store_claim_create(call->store, call->req->now_ms, &call->queue, terms,
-                                limit, batch);
-        if (st != ST_NO_ROOM)
-            return st;
-        bodies = batch->room;
-    }
+    return store_claim_create(call->store, call->req->now_ms, &call->queue, terms, limit,
+                              out);
 }
 
 /* POST .../claims?limit=N */
@@ -124,7 +111,7 @@ v2_claim_create(struct call *call)
     st = claimed_reserve(call, &claimed);
     if (st != ST_OK)
         return st;
-    st = take(call, &claimed.form, &terms, limit, &batch);
+    st = taking_do(call, &claimed.form, take_claimed, &terms, limit, &batch);
     if (st != ST_OK)
         return st;
     if (batch.claim_id.text[0] == '\0')

@@ -1,4 +1,5 @@
 #include "api/v2/handlers.h"
+#include "api/v2/taking.h"
 
 /* DELETE .../messages/{id}?claim_id=C */
 enum status
@@ -57,25 +58,11 @@ delete_ids(struct call *call, const struct selection *sel)
 
 /* ------------------------------------------------------------------ pop */
 
-/* Pops no more than what there is room to answer with; ST_OK: nothing can fail any more. */
 static enum status
-take(struct call *call, const struct message_form *form, size_t limit,
-     struct store_batch *batch)
+take_popped(struct call *call, const void *terms, size_t limit, struct store_batch *out)
 {
-    size_t bodies = CALL_BODIES;
-
-    for (;;) {
-        enum status st = call_reserve_messages(call, form, limit, bodies);
-
-        if (st != ST_OK)
-            return st;
-        batch->room = bodies;
-        st =
-            store_message_pop(call->store, call->req->now_ms, &call->queue, limit, batch);
-        if (st != ST_NO_ROOM)
-            return st;
-        bodies = batch->room;
-    }
+    (void)terms; /* a pop has none */
+    return store_message_pop(call->store, call->req->now_ms, &call->queue, limit, out);
 }
 
 static enum status
@@ -85,7 +72,7 @@ pop(struct call *call, size_t limit)
                                       .checksum = call->limits->enable_checksum};
     struct buf *out = &call->res->body;
     struct store_batch batch = STORE_BATCH_INIT;
-    enum status st = take(call, &form, limit, &batch);
+    enum status st = taking_do(call, &form, take_popped, NULL, limit, &batch);
 
     if (st != ST_OK)
         return st;
