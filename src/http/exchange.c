@@ -71,6 +71,16 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
 }
 
 void
+exchange_name_method(struct exchange *ex, struct bytes name)
+{
+    size_t len = name.len < sizeof(ex->method) ? name.len : sizeof(ex->method) - 1;
+
+    ex->request.method = api_method(name);
+    memcpy(ex->method, name.data, len);
+    ex->method[len] = '\0';
+}
+
+void
 exchange_end(struct exchange_pool *pool, struct exchange *ex)
 {
     struct arena arena = ex->arena;

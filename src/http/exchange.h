@@ -62,6 +62,9 @@ void exchange_pool_fini(struct exchange_pool *pool);
 struct exchange *
 exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target);
 
+/* Notes the request's method, for the API and, perhaps cut, for the log. */
+void exchange_name_method(struct exchange *ex, struct bytes name);
+
 /* Gives it back. */
 void exchange_end(struct exchange_pool *pool, struct exchange *ex);
 

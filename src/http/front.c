@@ -72,13 +72,15 @@ answer(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex, bool c
         ex->request.body = buf_view(&ex->body);
         api_handle(w->shared->config->api, &ex->request, &ex->response);
     }
-    if (ex->no_memory || ex->response.body.failed) {
-        if (reply_refuse(mhd, ex, REFUSAL_NO_MEMORY, closing) == MHD_YES)
-            return MHD_YES;
-    } else if (reply_queue(mhd, ex, closing) == MHD_YES) {
-        return MHD_YES;
-    }
-    return answer_no_memory(w, mhd);
+    if (ex->no_memory)
+        return reply_refuse(mhd, ex, REFUSAL_NO_MEMORY, closing) == MHD_YES
+                   ? MHD_YES
+                   : answer_no_memory(w, mhd);
+    /*
+     * Should the answer be lost here, the connection is closed: what the request asked for
+     * may have happened, and 503 would say that it has not.
+     */
+    return reply_queue(mhd, ex, closing);
 }
 
 /* The headers are complete. */
@@ -89,8 +91,7 @@ take_head(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
     size_t limit = w->shared->body_limit;
     enum status st;
 
-    (void)snprintf(ex->method, sizeof(ex->method), "%s", method);
-    ex->request.method = api_method(bytes_str(method));
+    exchange_name_method(ex, bytes_str(method));
     ex->state = EXCHANGE_BODY;
     st = head_read(mhd, ex->raw_target, method, version, &ex->request, &ex->head);
     if (st != ST_OK)

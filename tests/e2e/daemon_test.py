@@ -9,15 +9,31 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import Server, environment, post, request, run  # noqa: E402
+from harness import CLAIMD, Server, environment, post, request, run  # noqa: E402
 
 GOOD = request("GET", "/v2/queues")
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
+        return [int(word) for word in f.read().split()]
+
+
+def wake_ups(pid):
+    """How often the threads of a process have given up the processor to wait."""
+    total = 0
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, task), encoding="ascii") as f:
+            total += int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", f.read(), re.M)[1])
+    return total
 
 
 class Options(unittest.TestCase):
@@ -248,6 +264,34 @@ class Ending(unittest.TestCase):
                 for client in clients:
                     client.rest()
                     client.close()
+
+    def test_it_works_as_the_first_process_of_a_container(self):
+        """The kernel keeps signals from a PID 1 that does not ask for them."""
+        if subprocess.run(["unshare", "--pid", "--fork", "true"], check=False,
+                          capture_output=True).returncode != 0:
+            self.skipTest("not allowed to make a PID namespace")
+        with Server(CLAIMD, program="unshare", prefix=("--pid", "--fork")) as server:
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            inner, = children(server.process.pid)
+            os.kill(inner, signal.SIGTERM)
+            self.assertEqual(server.wait(), 0)
+
+    def test_an_idle_server_never_wakes_up(self):
+        with Server("--workers", "4") as server:
+            clients = [server.connect() for _ in range(8)]
+            for client in clients:
+                client.send(post("q") + request("POST", "/v2/queues/q/claims", b"{}"))
+                self.assertEqual(client.response().status, 201)
+                self.assertEqual(client.response().status, 201)
+            for _ in range(20):  # it may finish what it is at first
+                before = wake_ups(server.process.pid)
+                time.sleep(0.5)
+                if wake_ups(server.process.pid) == before:
+                    break
+            else:
+                self.fail("it wakes up all the time")
+            for client in clients:
+                client.close()
 
     def test_broken_pipes_do_not_end_it(self):
         with Server() as server:

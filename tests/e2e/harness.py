@@ -143,8 +143,9 @@ def run(*options, env=None, **more):
 class Server:
     """A running claimd. Leaving the context ends it and insists on status 0."""
 
-    def __init__(self, *options, listen="127.0.0.1:0", env=None, program=CLAIMD, **popen):
-        command = [program, *options]
+    def __init__(self, *options, listen="127.0.0.1:0", env=None, program=CLAIMD, prefix=(),
+                 **popen):
+        command = [program, *prefix, *options]
         if listen is not None:
             command += ["--listen", listen]
         self.process = subprocess.Popen(

@@ -1,0 +1,202 @@
+#include "http/exchange.h"
+#include "support/check_main.h"
+
+enum { LIMIT = 100 };
+
+struct fixture {
+    struct mem *mem;
+    struct exchange_pool pool;
+    struct conn conn;
+};
+
+static struct fixture f;
+
+static void
+fixture_open(void)
+{
+    f.mem = mem_new(0);
+    ck_assert_ptr_nonnull(f.mem);
+    exchange_pool_init(&f.pool, f.mem);
+}
+
+static void
+fixture_close(void)
+{
+    exchange_pool_fini(&f.pool);
+    mem_destroy(f.mem);
+}
+
+static void
+assert_split(const char *target, const char *path, const char *query)
+{
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, target);
+
+    ck_assert_ptr_nonnull(ex);
+    ck_assert_msg(bytes_equal_str(ex->request.path, path), "%s: path %.*s", target,
+                  (int)ex->request.path.len, ex->request.path.data);
+    ck_assert_msg(query == NULL ? !bytes_present(ex->request.query)
+                                : bytes_present(ex->request.query) &&
+                                      bytes_equal_str(ex->request.query, query),
+                  "%s: query", target);
+    exchange_end(&f.pool, ex);
+}
+
+START_TEST(a_target_is_split_and_kept_as_it_was_sent)
+{
+    assert_split("/v2/queues", "/v2/queues", NULL);
+    assert_split("/v2/queues?", "/v2/queues", "");
+    assert_split("/v2/%71?a=%31&b=?", "/v2/%71", "a=%31&b=?");
+    assert_split("http://host:80/v2?x", "/v2", "x");
+    assert_split("http://host", "/", NULL);
+    assert_split("*", "*", NULL);
+    assert_split("", "", NULL);
+}
+END_TEST
+
+START_TEST(the_target_is_copied)
+{
+    char target[] = "/v2/queues";
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, target);
+
+    ck_assert_ptr_nonnull(ex);
+    memset(target, 'x', sizeof(target) - 1);
+    ck_assert(bytes_equal_str(ex->request.path, "/v2/queues"));
+    exchange_end(&f.pool, ex);
+}
+END_TEST
+
+START_TEST(a_body_is_put_together_from_its_pieces)
+{
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/");
+
+    ck_assert_ptr_nonnull(ex);
+    ex->state = EXCHANGE_BODY;
+    for (int i = 0; i < LIMIT; i++)
+        exchange_take_body(ex, "x", 1, LIMIT);
+    ck_assert_int_eq(ex->state, EXCHANGE_BODY);
+    ck_assert_uint_eq(ex->body.len, LIMIT);
+    ck_assert(!ex->request.body_too_large);
+    exchange_end(&f.pool, ex);
+}
+END_TEST
+
+START_TEST(a_body_above_the_limit_is_forgotten_and_counted)
+{
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/");
+
+    ck_assert_ptr_nonnull(ex);
+    ex->state = EXCHANGE_BODY;
+    for (int i = 0; i <= LIMIT; i++)
+        exchange_take_body(ex, "x", 1, LIMIT);
+    ck_assert(ex->request.body_too_large);
+    ck_assert_ptr_null(ex->body.data);
+    exchange_take_body(ex, "xxx", 3, LIMIT);
+    ck_assert_uint_eq(ex->received, LIMIT + 4);
+    ck_assert_ptr_null(ex->body.data);
+    exchange_end(&f.pool, ex);
+}
+END_TEST
+
+START_TEST(a_promise_of_a_long_body_sets_little_memory_aside)
+{
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/");
+    size_t before;
+
+    ck_assert_ptr_nonnull(ex);
+    ex->state = EXCHANGE_BODY;
+    ex->head.content_length = 64 * 1024 * 1024;
+    before = mem_used(f.mem);
+    exchange_take_body(ex, "x", 1, 64 * 1024 * 1024);
+    ck_assert_uint_lt(mem_used(f.mem) - before, 20000);
+    exchange_end(&f.pool, ex);
+}
+END_TEST
+
+START_TEST(without_memory_for_a_body_the_rest_is_swallowed)
+{
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/");
+
+    ck_assert_ptr_nonnull(ex);
+    ex->state = EXCHANGE_BODY;
+    mem_fail_from(f.mem, 1);
+    exchange_take_body(ex, "x", 1, LIMIT);
+    mem_fail_from(f.mem, 0);
+    exchange_take_body(ex, "x", 1, LIMIT);
+    ck_assert(ex->no_memory);
+    ck_assert(!ex->request.body_too_large);
+    ck_assert_ptr_null(ex->body.data);
+    exchange_end(&f.pool, ex);
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_exchange_and_no_leak)
+{
+    for (uint64_t n = 1; n <= 2; n++) {
+        mem_fail_nth(f.mem, n);
+        ck_assert_ptr_null(exchange_begin(&f.pool, &f.conn, "/"));
+    }
+    mem_fail_nth(f.mem, 0);
+    ck_assert_uint_eq(mem_used(f.mem), 0);
+}
+END_TEST
+
+START_TEST(an_exchange_is_used_again_and_remembers_nothing)
+{
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/first?query"), *again;
+    uint64_t attempts;
+
+    ck_assert_ptr_nonnull(ex);
+    ex->state = EXCHANGE_BODY;
+    exchange_take_body(ex, "body", 4, LIMIT);
+    ex->code = 201;
+    ex->response.header_count = 2;
+    buf_str(&ex->response.body, "answer");
+    exchange_end(&f.pool, ex);
+    attempts = mem_attempts(f.mem);
+    again = exchange_begin(&f.pool, &f.conn, "/second");
+    ck_assert_ptr_eq(again, ex);
+    exchange_take_body(again, "body", 4, LIMIT);
+    buf_str(&again->response.body, "answer");
+    ck_assert_uint_eq(mem_attempts(f.mem), attempts); /* all of it was still there */
+    ck_assert_int_eq(again->code, 0);
+    ck_assert_uint_eq(again->response.header_count, 0);
+    ck_assert_uint_eq(again->received, 4);
+    ck_assert(!bytes_present(again->request.query));
+    exchange_end(&f.pool, again);
+}
+END_TEST
+
+START_TEST(a_pool_keeps_few_exchanges_and_small_ones)
+{
+    struct exchange *busy[EXCHANGE_SPARE + 10];
+
+    for (size_t i = 0; i < EXCHANGE_SPARE + 10; i++) {
+        busy[i] = exchange_begin(&f.pool, &f.conn, "/");
+        ck_assert_ptr_nonnull(busy[i]);
+        ck_assert(buf_reserve(&busy[i]->response.body, 1000000));
+    }
+    for (size_t i = 0; i < EXCHANGE_SPARE + 10; i++)
+        exchange_end(&f.pool, busy[i]);
+    ck_assert_uint_eq(f.pool.spare_count, EXCHANGE_SPARE);
+    ck_assert_uint_lt(mem_used(f.mem), EXCHANGE_SPARE * 8192);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("exchange");
+    TCase *tc = test_case(suite, "exchange");
+
+    tcase_add_checked_fixture(tc, fixture_open, fixture_close);
+    tcase_add_test(tc, a_target_is_split_and_kept_as_it_was_sent);
+    tcase_add_test(tc, the_target_is_copied);
+    tcase_add_test(tc, a_body_is_put_together_from_its_pieces);
+    tcase_add_test(tc, a_body_above_the_limit_is_forgotten_and_counted);
+    tcase_add_test(tc, a_promise_of_a_long_body_sets_little_memory_aside);
+    tcase_add_test(tc, without_memory_for_a_body_the_rest_is_swallowed);
+    tcase_add_test(tc, without_memory_there_is_no_exchange_and_no_leak);
+    tcase_add_test(tc, an_exchange_is_used_again_and_remembers_nothing);
+    tcase_add_test(tc, a_pool_keeps_few_exchanges_and_small_ones);
+    return check_main(suite);
+}

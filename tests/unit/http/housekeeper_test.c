@@ -1,0 +1,142 @@
+#include "http/housekeeper.h"
+#include "support/check_main.h"
+
+/* A store that has nothing but housekeeping. */
+struct idle_store {
+    struct store store;
+    int64_t next_ms; /* what it says */
+    int slices;      /* left to do when due */
+    int done;
+    int asked;
+};
+
+static void
+idle_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
+{
+    struct idle_store *idle = (struct idle_store *)s;
+
+    idle->done++;
+    idle->next_ms = --idle->slices > 0 ? now_ms : INT64_MAX;
+    *next_ms = idle->next_ms;
+}
+
+static int64_t
+idle_next_ms(struct store *s)
+{
+    ((struct idle_store *)s)->asked++;
+    return ((struct idle_store *)s)->next_ms;
+}
+
+static const struct store_ops idle_ops = {.housekeep = idle_housekeep,
+                                          .next_ms = idle_next_ms};
+
+struct fixture {
+    struct idle_store idle;
+    struct clock clock;
+    struct housekeeper shared;
+    struct housekeeping mine;
+};
+
+static void
+fixture_open(struct fixture *f, int64_t next_ms, int slices)
+{
+    f->idle =
+        (struct idle_store){.store = {&idle_ops}, .next_ms = next_ms, .slices = slices};
+    clock_init_system(&f->clock);
+    f->shared = (struct housekeeper){.store = &f->idle.store, .clock = &f->clock};
+    f->mine = (struct housekeeping){.shared = &f->shared};
+    housekeeping_hurry(&f->mine);
+}
+
+START_TEST(without_a_deadline_the_worker_may_sleep_for_ever)
+{
+    struct fixture f;
+
+    fixture_open(&f, INT64_MAX, 0);
+    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
+    ck_assert_int_eq(f.idle.done, 0);
+}
+END_TEST
+
+START_TEST(work_that_is_due_is_done_a_slice_a_step)
+{
+    struct fixture f;
+
+    fixture_open(&f, 0, 3);
+    ck_assert_int_eq(housekeeping_step(&f.mine, 0), 0);
+    ck_assert_int_eq(housekeeping_step(&f.mine, 0), 0);
+    ck_assert_int_eq(f.idle.done, 2);
+    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
+    ck_assert_int_eq(f.idle.done, 3);
+}
+END_TEST
+
+START_TEST(a_deadline_ahead_is_slept_for)
+{
+    struct fixture f;
+    int64_t sleep_ms;
+
+    fixture_open(&f, 0, 0);
+    f.idle.next_ms = clock_now_ms(&f.clock) + 60000;
+    sleep_ms = housekeeping_step(&f.mine, 0);
+    ck_assert_int_gt(sleep_ms, 0);
+    ck_assert_int_le(sleep_ms, 60000);
+    ck_assert_int_eq(f.idle.done, 0);
+}
+END_TEST
+
+START_TEST(a_busy_worker_asks_only_now_and_then)
+{
+    struct fixture f;
+
+    fixture_open(&f, INT64_MAX, 0);
+    ck_assert_int_eq(housekeeping_step(&f.mine, 100), -1);
+    ck_assert_int_gt(housekeeping_step(&f.mine, 101), 0); /* wakes up to ask again */
+    ck_assert_int_eq(f.idle.asked, 1);
+    ck_assert_int_eq(housekeeping_step(&f.mine, 102), -1);
+    ck_assert_int_eq(f.idle.asked, 2);
+    housekeeping_hurry(&f.mine);
+    ck_assert_int_eq(housekeeping_step(&f.mine, 102), -1);
+    ck_assert_int_eq(f.idle.asked, 3);
+}
+END_TEST
+
+START_TEST(two_workers_do_not_do_the_same_work)
+{
+    struct fixture f;
+
+    fixture_open(&f, 0, 1);
+    atomic_store(&f.shared.busy, true); /* somebody else is at it */
+    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
+    ck_assert_int_eq(f.idle.done, 0);
+}
+END_TEST
+
+START_TEST(nobody_waits_for_a_clock_that_stands_still)
+{
+    struct fixture f;
+
+    fixture_open(&f, 2000, 1);
+    clock_init_manual(&f.clock, 1000);
+    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
+    clock_advance(&f.clock, 1000);
+    housekeeping_hurry(&f.mine);
+    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
+    ck_assert_int_eq(f.idle.done, 1);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("housekeeper");
+    TCase *tc = test_case(suite, "housekeeper");
+
+    tcase_add_test(tc, without_a_deadline_the_worker_may_sleep_for_ever);
+    tcase_add_test(tc, work_that_is_due_is_done_a_slice_a_step);
+    tcase_add_test(tc, a_deadline_ahead_is_slept_for);
+    tcase_add_test(tc, a_busy_worker_asks_only_now_and_then);
+    tcase_add_test(tc, two_workers_do_not_do_the_same_work);
+    tcase_add_test(tc, nobody_waits_for_a_clock_that_stands_still);
+    return check_main(suite);
+}

@@ -1,0 +1,383 @@
+#include "main/config.h"
+#include "main/option.h"
+#include "support/check_main.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { ARGS_MAX = 16 };
+
+/* What a configuration is loaded from, and what came of it. */
+struct loading {
+    char *argv[ARGS_MAX];
+    char *envp[ARGS_MAX];
+    int argc, envc;
+    char path[64]; /* of the file; empty: none was written */
+    struct config config;
+    enum config_action action;
+    char error[CONFIG_ERROR_CAP];
+};
+
+static void
+begin(struct loading *l)
+{
+    *l = (struct loading){.argc = 1};
+    l->argv[0] = (char *)(uintptr_t) "claimd";
+}
+
+static void
+arg(struct loading *l, const char *text)
+{
+    ck_assert_int_lt(l->argc, ARGS_MAX - 1);
+    l->argv[l->argc++] = (char *)(uintptr_t)text;
+}
+
+static void
+variable(struct loading *l, const char *text)
+{
+    ck_assert_int_lt(l->envc, ARGS_MAX - 1);
+    l->envp[l->envc++] = (char *)(uintptr_t)text;
+}
+
+/* Writes a file and names it on the command line. */
+static void
+file(struct loading *l, const char *text)
+{
+    FILE *out;
+    int fd;
+
+    (void)snprintf(l->path, sizeof(l->path), "/tmp/claimd-config-XXXXXX");
+    fd = mkstemp(l->path);
+    ck_assert_int_ge(fd, 0);
+    out = fdopen(fd, "w");
+    ck_assert_ptr_nonnull(out);
+    ck_assert_int_ge(fputs(text, out), 0);
+    ck_assert_int_eq(fclose(out), 0);
+    arg(l, "--config");
+    arg(l, l->path);
+}
+
+static enum status
+load(struct loading *l)
+{
+    enum status st =
+        config_load(l->argc, l->argv, l->envp, &l->config, &l->action, l->error);
+
+    if (l->path[0] != '\0')
+        ck_assert_int_eq(unlink(l->path), 0);
+    return st;
+}
+
+static void
+expect_error(struct loading *l, const char *part)
+{
+    ck_assert_int_eq(load(l), ST_BAD_VALUE);
+    ck_assert_msg(strstr(l->error, part) != NULL, "\"%s\" is not in \"%s\"", part,
+                  l->error);
+}
+
+START_TEST(the_defaults_are_those_of_the_contract)
+{
+    const struct api_limits *want = &api_limits_default;
+    const struct api_limits *got;
+    struct loading l;
+
+    begin(&l);
+    ck_assert_int_eq(load(&l), ST_OK);
+    got = &l.config.limits;
+    ck_assert_int_eq(l.action, ACTION_SERVE);
+#define SAME(field) ck_assert_int_eq(got->field, want->field)
+    SAME(max_queues_per_page);
+    SAME(max_messages_per_page);
+    SAME(max_messages_per_claim_or_pop);
+    SAME(default_page);
+    SAME(max_queue_metadata);
+    SAME(max_messages_post_size);
+    SAME(default_message_ttl);
+    SAME(min_message_ttl);
+    SAME(max_message_ttl);
+    SAME(default_message_delay);
+    SAME(max_message_delay);
+    SAME(default_claim_ttl);
+    SAME(min_claim_ttl);
+    SAME(max_claim_ttl);
+    SAME(default_claim_grace);
+    SAME(min_claim_grace);
+    SAME(max_claim_grace);
+    SAME(client_id_strict);
+    SAME(min_length_client_id);
+    SAME(max_length_client_id);
+    SAME(message_delete_with_claim_id);
+    SAME(enable_checksum);
+    SAME(admin_mode);
+    SAME(enable_v1);
+    SAME(enable_v1_1);
+#undef SAME
+    ck_assert_str_eq(l.config.listen, "127.0.0.1:8888");
+}
+END_TEST
+
+START_TEST(the_nearer_source_wins)
+{
+    struct loading l;
+
+    begin(&l);
+    file(&l, "max_claim_ttl = 1001\nmax_claim_grace = 1001\nmax_message_delay = 1001\n");
+    variable(&l, "CLAIMD_MAX_CLAIM_TTL=1002");
+    variable(&l, "CLAIMD_MAX_CLAIM_GRACE=1002");
+    arg(&l, "--max-claim-ttl");
+    arg(&l, "1003");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_int_eq(l.config.limits.max_claim_ttl, 1003);
+    ck_assert_int_eq(l.config.limits.max_claim_grace, 1002);
+    ck_assert_int_eq(l.config.limits.max_message_delay, 1001);
+    ck_assert_int_eq(l.config.limits.max_message_ttl, 1209600);
+}
+END_TEST
+
+START_TEST(the_last_of_two_arguments_counts)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--workers=3");
+    arg(&l, "--workers=4");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_int_eq(l.config.workers, 4);
+}
+END_TEST
+
+START_TEST(a_switch_needs_no_value_and_takes_one_behind_an_equals_sign)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--admin-mode");
+    arg(&l, "--enable-v1=no");
+    arg(&l, "--client-id-uuid-safe");
+    arg(&l, "off");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert(l.config.limits.admin_mode);
+    ck_assert(!l.config.limits.enable_v1);
+    ck_assert(!l.config.limits.client_id_strict);
+
+    begin(&l);
+    arg(&l, "--admin-mode");
+    arg(&l, "false");
+    expect_error(&l, "false is not an option");
+}
+END_TEST
+
+START_TEST(the_environment_can_name_the_file)
+{
+    char text[128];
+    struct loading l;
+
+    begin(&l);
+    file(&l, "[claimd]\nworkers = 7\n");
+    l.argc = 1; /* not on the command line after all */
+    (void)snprintf(text, sizeof(text), "CLAIMD_CONFIG=%s", l.path);
+    variable(&l, text);
+    variable(&l, "HOME=/root");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_int_eq(l.config.workers, 7);
+}
+END_TEST
+
+START_TEST(what_is_unknown_is_an_error_wherever_it_stands)
+{
+    struct loading l;
+
+    begin(&l);
+    file(&l, "# a comment\n\n[claimd]\nworkrs = 7\n");
+    expect_error(&l, ":4: workrs is not an option");
+    begin(&l);
+    variable(&l, "CLAIMD_WORKRS=7");
+    expect_error(&l, "CLAIMD_WORKRS is not an option");
+    begin(&l);
+    arg(&l, "--workrs=7");
+    expect_error(&l, "--workrs is not an option");
+    begin(&l);
+    arg(&l, "--max_claim_ttl=70");
+    expect_error(&l, "--max_claim_ttl is not an option");
+    begin(&l);
+    arg(&l, "7");
+    expect_error(&l, "7 is not an option");
+}
+END_TEST
+
+START_TEST(a_bad_value_is_an_error_that_says_where)
+{
+    struct loading l;
+
+    begin(&l);
+    file(&l, "workers = 7\nshards = \n");
+    expect_error(&l, ":2: shards must be a whole number");
+    begin(&l);
+    variable(&l, "CLAIMD_LOG_FORMAT=xml");
+    expect_error(&l, "CLAIMD_LOG_FORMAT must be one of text|json");
+    begin(&l);
+    arg(&l, "--max-claim-ttl=0");
+    expect_error(&l, "--max-claim-ttl must be 1 to ");
+    begin(&l);
+    arg(&l, "--workers");
+    expect_error(&l, "--workers needs a value");
+}
+END_TEST
+
+START_TEST(a_file_sets_nothing_twice)
+{
+    struct loading l;
+
+    begin(&l);
+    file(&l, "workers = 7\n\nworkers = 8\n");
+    expect_error(&l, ":3: workers is set a second time");
+    begin(&l);
+    file(&l, "workers = 7\n  8\n"); /* inih takes this for a second value */
+    expect_error(&l, ":2: workers is set a second time");
+}
+END_TEST
+
+START_TEST(a_broken_file_is_an_error)
+{
+    struct loading l;
+
+    begin(&l);
+    file(&l, "workers = 7\nno value\nshards = 1\n");
+    expect_error(&l, ":2: ");
+    begin(&l);
+    file(&l, "[other]\nworkers = 7\n");
+    expect_error(&l, ":2: other is not a section");
+    begin(&l);
+    arg(&l, "--config=/nowhere/at/all");
+    expect_error(&l, "/nowhere/at/all: ");
+}
+END_TEST
+
+START_TEST(limits_must_not_contradict_each_other)
+{
+    struct loading l;
+
+    begin(&l);
+    file(&l, "max_claim_ttl = 100\n");
+    expect_error(&l, "default_claim_ttl (300, the default) is more than max_claim_ttl "
+                     "(100, the file, line 1)");
+    begin(&l);
+    arg(&l, "--min-length-client-id=37");
+    expect_error(&l, "min_length_client_id");
+    begin(&l);
+    arg(&l, "--shards=24");
+    expect_error(&l, "shards must be a power of two");
+}
+END_TEST
+
+START_TEST(sizes_have_suffixes_and_bounds)
+{
+    static const struct {
+        const char *text;
+        int64_t size; /* -1: an error */
+    } rows[] = {
+        {"--max-memory=0", 0},
+        {"--max-memory=512", 512},
+        {"--max-memory=3k", 3 * 1024},
+        {"--max-memory=512M", 512 * 1024 * 1024},
+        {"--max-memory=2G", INT64_C(2) << 30},
+        {"--max-memory=8388607T", INT64_C(8388607) << 40},
+        {"--max-memory=8388608T", -1},
+        {"--max-memory=-1", -1},
+        {"--max-memory=-1K", -1},
+        {"--max-memory=M", -1},
+        {"--max-memory=1.5G", -1},
+        {"--max-memory=1GB", -1},
+        {"--max-memory=", -1},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct loading l;
+
+        begin(&l);
+        arg(&l, rows[i].text);
+        ck_assert_msg(load(&l) == (rows[i].size < 0 ? ST_BAD_VALUE : ST_OK), "%s: %s",
+                      rows[i].text, l.error);
+        if (rows[i].size >= 0)
+            ck_assert_int_eq(l.config.max_memory, rows[i].size);
+    }
+}
+END_TEST
+
+START_TEST(a_printed_configuration_reads_back_as_it_was)
+{
+    struct loading l, again;
+    size_t size = 0;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &size);
+
+    ck_assert_ptr_nonnull(out);
+    begin(&l);
+    arg(&l, "--max-memory=1536M");
+    arg(&l, "--listen=unix:/run/claimd.sock");
+    arg(&l, "--access-log");
+    arg(&l, "--log-level=debug");
+    ck_assert_int_eq(load(&l), ST_OK);
+    config_print(&l.config, out);
+    ck_assert_int_eq(fclose(out), 0);
+    begin(&again);
+    file(&again, text);
+    ck_assert_msg(load(&again) == ST_OK, "%s", again.error);
+    ck_assert_int_eq(again.config.max_memory, INT64_C(1536) << 20);
+    ck_assert_str_eq(again.config.listen, "unix:/run/claimd.sock");
+    ck_assert_int_eq(again.config.log_level, l.config.log_level);
+    ck_assert(again.config.access_log);
+    free(text);
+}
+END_TEST
+
+START_TEST(help_comes_before_the_errors_behind_it)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--help");
+    arg(&l, "--nonsense");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_int_eq(l.action, ACTION_HELP);
+}
+END_TEST
+
+START_TEST(every_option_has_a_name_of_its_own_and_a_default_within_its_bounds)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        struct config config;
+        char why[CONFIG_ERROR_CAP];
+
+        ck_assert_ptr_eq(option_find(bytes_str(options[i].name)), &options[i]);
+        ck_assert_int_eq(
+            option_set(&options[i], &config, bytes_str(options[i].initial), why), ST_OK);
+    }
+    ck_assert_ptr_null(option_find(bytes_str("config")));
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("config");
+    TCase *tc = test_case(suite, "config");
+
+    tcase_add_test(tc, the_defaults_are_those_of_the_contract);
+    tcase_add_test(tc, the_nearer_source_wins);
+    tcase_add_test(tc, the_last_of_two_arguments_counts);
+    tcase_add_test(tc, a_switch_needs_no_value_and_takes_one_behind_an_equals_sign);
+    tcase_add_test(tc, the_environment_can_name_the_file);
+    tcase_add_test(tc, what_is_unknown_is_an_error_wherever_it_stands);
+    tcase_add_test(tc, a_bad_value_is_an_error_that_says_where);
+    tcase_add_test(tc, a_file_sets_nothing_twice);
+    tcase_add_test(tc, a_broken_file_is_an_error);
+    tcase_add_test(tc, limits_must_not_contradict_each_other);
+    tcase_add_test(tc, sizes_have_suffixes_and_bounds);
+    tcase_add_test(tc, a_printed_configuration_reads_back_as_it_was);
+    tcase_add_test(tc, help_comes_before_the_errors_behind_it);
+    tcase_add_test(tc,
+                   every_option_has_a_name_of_its_own_and_a_default_within_its_bounds);
+    return check_main(suite);
+}
