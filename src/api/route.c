@@ -88,13 +88,10 @@ resources_free(struct mem *mem, struct resources *resources)
 
 /* ------------------------------------------------------------------ paths */
 
-/* A segment without a percent sign, which is nearly every one, is not copied. */
 static enum status
 decode_segment(struct arena *arena, struct bytes raw, struct bytes *out)
 {
-    *out = raw;
-    if (raw.len > 0 && memchr(raw.data, '%', raw.len) != NULL)
-        *out = query_decode(raw, false, arena);
+    *out = query_decode(raw, false, arena);
     if (!bytes_present(*out))
         return ST_NO_MEMORY;
     return out->len > 0 && memchr(out->data, '/', out->len) != NULL ? ST_NO_PATH : ST_OK;
@@ -103,6 +100,7 @@ decode_segment(struct arena *arena, struct bytes raw, struct bytes *out)
 enum status
 path_split(struct arena *arena, struct bytes text, struct path *out)
 {
+    bool encoded = text.len > 0 && memchr(text.data, '%', text.len) != NULL;
     struct bytes rest;
 
     if (text.len == 0 || text.data[0] != '/')
@@ -111,14 +109,16 @@ path_split(struct arena *arena, struct bytes text, struct path *out)
     rest = bytes_of(text.data + 1, text.len - 1);
     while (bytes_present(rest)) {
         struct bytes raw = bytes_cut(&rest, '/');
-        enum status st;
+        enum status st = ST_OK;
 
         if (out->depth == PATH_DEPTH_MAX)
             return ST_NO_PATH;
-        st = decode_segment(arena, raw, &out->segments[out->depth]);
+        out->raw[out->depth] = out->segments[out->depth] = raw;
+        if (encoded)
+            st = decode_segment(arena, raw, &out->segments[out->depth]);
         if (st != ST_OK)
             return st;
-        out->raw[out->depth++] = raw;
+        out->depth++;
     }
     return ST_OK;
 }
