@@ -141,8 +141,10 @@ END_TEST
 START_TEST(attempts_are_counted_whether_they_fail_or_not)
 {
     struct mem *mem = mem_new(0);
-    uint64_t before = mem_attempts(mem);
+    uint64_t before;
 
+    ck_assert_ptr_nonnull(mem);
+    before = mem_attempts(mem);
     (void)failures(mem); /* none is planned */
     mem_fail_from(mem, 1);
     (void)failures(mem); /* all fail */

@@ -424,6 +424,7 @@ START_TEST(a_wheel_without_memory_is_none)
 {
     struct mem *mem = mem_new(0);
 
+    ck_assert_ptr_nonnull(mem);
     mem_fail_nth(mem, 1);
     ck_assert_ptr_null(wheel_new(mem, 0));
     mem_destroy(mem);
