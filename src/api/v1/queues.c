@@ -50,12 +50,12 @@ read_metadata(struct call *call, struct store_metadata *out)
     const struct request *req = call->req;
     enum status st = call_body_within(call, call->limits->max_queue_metadata);
 
-    if (st == ST_OK && req->body.len == 0)
-        st = call_refuse(call, ST_BAD_BODY, "a body is required: a JSON object");
     if (st == ST_OK)
         st = scan_document(req->body);
     if (st == ST_OK)
         st = check_names(call);
+    if (st == ST_BAD_BODY)
+        return call_refuse(call, st, "a body is required: a JSON object");
     if (st != ST_OK)
         return st;
     return metadata_decode(req->body, call->limits, req->arena, out);

@@ -70,7 +70,7 @@ read_purge(struct call *call, struct purge *out)
         return ST_OK;
     st = scan_document(body);
     if (st != ST_OK)
-        return st;
+        return call_refuse(call, st, "the body must be a JSON object, or left out");
     types = find_types(body);
     if (types.kind == SCAN_NONE)
         return call_refuse(call, ST_BAD_VALUE,

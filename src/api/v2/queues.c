@@ -6,26 +6,56 @@
 
 /* ------------------------------------------------------------------ create, delete */
 
+static enum status
+refuse_metadata(struct call *call, enum status st)
+{
+    const struct api_limits *l = call->limits;
+
+    if (st == ST_BAD_BODY)
+        return call_refuse(call, st, "the body must be a JSON object");
+    if (st == ST_BAD_VALUE)
+        return call_refuse(
+            call, st,
+            "a reserved member is wrong: _max_messages_post_size 1..%lld, "
+            "_default_message_ttl and _dead_letter_queue_messages_ttl %lld..%lld, "
+            "_default_message_delay 0..%lld, _max_claim_count at least 1, "
+            "_dead_letter_queue a queue name, _enable_encrypt_messages false",
+            (long long)l->max_messages_post_size, (long long)l->min_message_ttl,
+            (long long)l->max_message_ttl, (long long)l->max_message_delay);
+    return st;
+}
+
+static enum status
+read_metadata(struct call *call, struct store_metadata *out)
+{
+    const struct request *req = call->req;
+    enum status st;
+
+    *out = (struct store_metadata){BYTES_NONE, STORE_SETTINGS_INIT};
+    if (!call->version->puts_metadata)
+        return ST_OK;
+    st = call_body_within(call, call->limits->max_queue_metadata);
+    if (st != ST_OK)
+        return st;
+    return refuse_metadata(call,
+                           metadata_decode(req->body, call->limits, req->arena, out));
+}
+
 /* PUT .../queues/{queue} */
 enum status
 v2_queue_create(struct call *call)
 {
-    const struct request *req = call->req;
-    struct store_metadata metadata = {BYTES_NONE, STORE_SETTINGS_INIT};
+    struct store_metadata metadata;
     bool created = false;
-    enum status st = ST_OK;
+    enum status st = read_metadata(call, &metadata);
 
-    if (call->version->puts_metadata) {
-        st = call_body_within(call, call->limits->max_queue_metadata);
-        if (st == ST_OK)
-            st = metadata_decode(req->body, call->limits, req->arena, &metadata);
-    }
     if (st != ST_OK)
         return st;
     st = call_location(call, "", BYTES_NONE);
     if (st != ST_OK)
         return st;
-    st = store_queue_create(call->store, req->now_ms, &call->queue, &metadata, &created);
+    st = store_queue_create(call->store, call->req->now_ms, &call->queue, &metadata,
+                            &created);
     return st == ST_OK ? call_empty(call, created ? 201 : 204) : st;
 }
 

@@ -11,16 +11,15 @@
 #include "api/call.h"
 
 /* Takes up to limit messages; heeds out->room, see struct store_batch. */
-typedef enum status take_fn(struct call *call, const void *terms, size_t limit,
-                            struct store_batch *out);
+typedef enum status
+take_fn(struct call *call, const void *terms, size_t limit, struct store_batch *out);
 
 /*
  * Calls `take` until what it takes fits the memory reserved in res->body for documents of
  * this form and what stands around them. After ST_OK writing them cannot fail.
  * ST_NO_MEMORY, and whatever else `take` returns: nothing was taken.
  */
-enum status
-taking_do(struct call *call, const struct message_form *form, take_fn *take,
-          const void *terms, size_t limit, struct store_batch *out);
+enum status taking_do(struct call *call, const struct message_form *form, take_fn *take,
+                      const void *terms, size_t limit, struct store_batch *out);
 
 #endif
