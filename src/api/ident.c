@@ -103,6 +103,34 @@ strip_braces(struct bytes text)
     return text;
 }
 
+/* The way nearly all clients write it: 8-4-4-4-12 digits. False for any other form. */
+static bool
+uuid_read_canonical(struct bytes text, uint64_t halves[2])
+{
+    static const uint8_t hyphens[] = {8, 13, 18, 23};
+    uint64_t value[2] = {0, 0};
+    unsigned digits = 0;
+
+    if (text.len != 36)
+        return false;
+    for (size_t i = 0; i < sizeof(hyphens); i++)
+        if (text.data[hyphens[i]] != '-')
+            return false;
+    for (size_t i = 0; i < 36; i++) {
+        int digit = hex_value(text.data[i]);
+
+        if (digit >= 0) {
+            value[digits / 16] = value[digits / 16] << 4 | (unsigned)digit;
+            digits++;
+        }
+    }
+    if (digits != 32) /* something that is no digit stands where one belongs */
+        return false;
+    halves[0] = value[0];
+    halves[1] = value[1];
+    return true;
+}
+
 /*
  * Reads a UUID as the original does: prefix and braces come off, hyphens are dropped
  * wherever they stand, and 32 hexadecimal digits must be left.
@@ -113,6 +141,8 @@ uuid_read(struct bytes text, uint64_t halves[2])
     static const struct bytes urn = BYTES_LIT("urn:"), uuid = BYTES_LIT("uuid:");
     unsigned digits = 0;
 
+    if (uuid_read_canonical(text, halves))
+        return true;
     strip_prefix(&text, urn);
     strip_prefix(&text, uuid);
     text = strip_braces(text);
@@ -178,8 +208,11 @@ ident_project(struct bytes project, bool names_queue)
 static bool
 is_name_character(char c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '-' || c == '.';
+    unsigned char u = (unsigned char)c;
+    unsigned char letter = u | 0x20; /* its lower case, if it is one */
+
+    return (letter >= 'a' && letter <= 'z') || (u >= '0' && u <= '9') || u == '_' ||
+           u == '-' || u == '.';
 }
 
 enum status

@@ -21,6 +21,14 @@ decode_into(char *to, struct bytes text, bool plus_is_space)
     return len;
 }
 
+/* True if there is nothing to decode. */
+static bool
+is_literal(struct bytes text, bool plus_is_space)
+{
+    return text.len > 0 && memchr(text.data, '%', text.len) == NULL &&
+           (!plus_is_space || memchr(text.data, '+', text.len) == NULL);
+}
+
 struct bytes
 query_decode(struct bytes text, bool plus_is_space, struct arena *arena)
 {
@@ -29,7 +37,12 @@ query_decode(struct bytes text, bool plus_is_space, struct arena *arena)
 
     if (copy == NULL)
         return BYTES_NONE;
-    len = decode_into(copy, text, plus_is_space);
+    if (is_literal(text, plus_is_space)) {
+        memcpy(copy, text.data, text.len);
+        len = text.len;
+    } else {
+        len = decode_into(copy, text, plus_is_space);
+    }
     copy[len] = '\0';
     return bytes_of(copy, len);
 }
