@@ -29,6 +29,7 @@ front_target(void *cls, const char *target, struct MHD_Connection *mhd)
     struct conn *c = conn_of(mhd);
     struct exchange *ex;
 
+    w->called = true;
     conn_enter(&w->conns, c, CONN_RECEIVING, w->now_ms);
     ex = exchange_begin(&w->exchanges, c, target == NULL ? "" : target);
     if (ex == NULL)
@@ -142,6 +143,7 @@ front_request(void *cls, struct MHD_Connection *mhd, const char *url, const char
     struct exchange *ex = *ctx;
     enum MHD_Result result;
 
+    w->called = true;
     (void)url; /* the raw target is what counts */
     if (ex == NULL)
         return answer_no_memory(w, mhd);
@@ -162,6 +164,7 @@ front_completed(void *cls, struct MHD_Connection *mhd, void **ctx,
     struct conn *c = conn_of(mhd);
     struct exchange *ex = *ctx;
 
+    w->called = true;
     /* An error of libmicrohttpd's own: it has answered without reading everything. */
     if (how == MHD_REQUEST_TERMINATED_WITH_ERROR && (ex == NULL || ex->code == 0))
         c->linger = true;

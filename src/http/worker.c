@@ -16,6 +16,13 @@
 enum { RUNS_IN_A_ROW = 16, EVENTS = 32 };
 
 /*
+ * libmicrohttpd says for ever that work is left when a chunk's size line is longer than
+ * its buffer. A worker that hears so for FRUITLESS rounds, in which nothing of ours was
+ * called, takes naps, until the request's time is up; whatever else happens wakes it.
+ */
+enum { FRUITLESS = 4, NAP_MS = 10 };
+
+/*
  * A connection's memory holds the request's head, libmicrohttpd's records of the headers
  * and the answer's head; this much is set aside for the latter two.
  */
@@ -142,11 +149,15 @@ run_mhd(struct worker *w)
 {
     MHD_UNSIGNED_LONG_LONG left = 0;
 
+    w->called = false;
     for (int i = 0; i < RUNS_IN_A_ROW && left == 0; i++) {
         (void)MHD_run(w->mhd); /* fails only after a shutdown */
         if (MHD_get_timeout(w->mhd, &left) == MHD_NO)
             return -1;
     }
+    w->fruitless = left == 0 && !w->called ? w->fruitless + 1 : 0;
+    if (w->fruitless >= FRUITLESS)
+        return NAP_MS;
     return left > INT_MAX ? INT_MAX : (int64_t)left;
 }
 

@@ -51,7 +51,9 @@ struct worker {
     struct request_ids ids;
     struct farewell farewell;
     struct housekeeping housekeeping;
-    int64_t now_ms; /* real time when the loop woke up */
+    bool called;        /* libmicrohttpd has called us in this round */
+    unsigned fruitless; /* rounds in a row in which it had work but did not */
+    int64_t now_ms;     /* real time when the loop woke up */
     size_t cut_off; /* requests not finished at the end; defined after worker_join() */
 };
 

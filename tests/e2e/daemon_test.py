@@ -36,6 +36,16 @@ def wake_ups(pid):
     return total
 
 
+def begin_post(client):
+    """Sends most of a request, sees that the server is at it, and returns the rest."""
+    data = post("q", headers=["Expect: 100-continue"])
+    head = data.index(b"\r\n\r\n") + 4
+    client.send(data[:head])
+    assert client.interim() == 100
+    client.send(data[head:-5])
+    return data[-5:]
+
+
 class Options(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -209,34 +219,26 @@ class Ending(unittest.TestCase):
 
     def test_a_request_in_flight_is_finished(self):
         with Server("--drain-seconds", "3600") as server, server.connect() as client:
-            whole = post("q")
-            client.send(whole[:-5])
-            other = server.connect()  # accepted in order: the first one has been seen
+            rest = begin_post(client)
+            other = server.connect()
             other.send(GOOD)
             other.response()
-            self.wait_until_seen(server)
             server.signal()
             server.logged("draining")
             self.assertTrue(other.closed())
             other.close()
             with self.assertRaises(OSError):
                 server.connect()
-            client.send(whole[-5:])
+            client.send(rest)
             answer = client.response()
             self.assertEqual(answer.status, 201)
             self.assertEqual(answer.headers["connection"], "close")
             self.assertTrue(client.closed())
             self.assertEqual(server.wait(), 0)
 
-    def wait_until_seen(self, server):
-        """Each worker answers once more, after what was sent before."""
-        for _ in range(50):
-            server.ask("GET", "/v2/queues")
-
     def test_a_drain_has_an_end(self):
         with Server("--drain-seconds", "1") as server, server.connect() as client:
-            client.send(post("q")[:-5])
-            self.wait_until_seen(server)
+            begin_post(client)
             server.signal()
             self.assertEqual(server.wait(), 0)
             self.assertIn("requests_cut_off=1", server.logged("stopped"))
@@ -246,8 +248,7 @@ class Ending(unittest.TestCase):
         for number in (signal.SIGTERM, signal.SIGINT):
             server = Server("--drain-seconds", "3600")
             with server.connect() as client:
-                client.send(post("q")[:-5])
-                self.wait_until_seen(server)
+                begin_post(client)
                 server.signal()
                 server.logged("draining")
                 server.signal(number)
@@ -277,6 +278,9 @@ class Ending(unittest.TestCase):
             self.assertEqual(server.wait(), 0)
 
     def test_an_idle_server_never_wakes_up(self):
+        with open(CLAIMD, "rb") as f:
+            if b"__tsan_init" in f.read():
+                self.skipTest("ThreadSanitizer's own thread wakes up")
         with Server("--workers", "4") as server:
             clients = [server.connect() for _ in range(8)]
             for client in clients:

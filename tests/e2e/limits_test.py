@@ -75,6 +75,18 @@ class SlowClients(unittest.TestCase):
             stats = json.loads(server.ask("GET", "/v2/queues/slow/stats").body)
             self.assertEqual(stats["messages"]["total"], 0)
 
+    def test_a_chunk_size_without_end_does_not_keep_a_worker_busy(self):
+        with Server("--workers", "1", "--request-seconds", "2") as server:
+            with server.connect() as client:
+                client.send(request("POST", "/v2/queues/q/messages",
+                                    headers=["Transfer-Encoding: chunked"]))
+                client.send(b"5;" + b"x" * 20000)
+                self.assertIn(b"HTTP/1.1 408 ", client.rest())
+            with open("/proc/%d/stat" % server.process.pid, encoding="ascii") as f:
+                user, system = f.read().rpartition(")")[2].split()[11:13]
+            ticks = os.sysconf("SC_CLK_TCK")
+            self.assertLess(int(user) + int(system), ticks / 2)  # of the two seconds
+
     def test_a_connection_in_use_outlives_both_limits(self):
         with Server("--idle-seconds", "1", "--request-seconds", "1") as server:
             with server.connect() as client:
