@@ -1,15 +1,6 @@
 /* Claims of any store: making, querying, renewing, releasing, and grace (API.md 7). */
 #include "support/store_fixture.h"
 
-static struct store_id
-text_id(const char *text)
-{
-    struct store_id id = {""};
-
-    memcpy(id.text, text, strlen(text) + 1);
-    return id;
-}
-
 /* ---------------------------------------------------------------------- create */
 
 START_TEST(a_claim_takes_the_oldest_free_messages)

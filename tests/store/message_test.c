@@ -3,15 +3,6 @@
 
 #define NO_ID ((struct store_id){""})
 
-static struct store_id
-text_id(const char *text)
-{
-    struct store_id id = {""};
-
-    memcpy(id.text, text, strlen(text) + 1);
-    return id;
-}
-
 /* Deletes the messages with these numbers; claims NULL: whoever holds them. */
 static enum status
 delete_many(struct fixture *f, const int *numbers, size_t count,

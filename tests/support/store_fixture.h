@@ -134,6 +134,16 @@ id_same(struct store_id a, struct store_id b)
     return strcmp(a.text, b.text) == 0;
 }
 
+/* An id of this text, which may be nonsense. */
+static inline struct store_id
+text_id(const char *text)
+{
+    struct store_id id = {""};
+
+    memcpy(id.text, text, strlen(text) + 1);
+    return id;
+}
+
 #define ck_assert_status(expression, expected)                                           \
     ck_assert_str_eq(status_name(expression), status_name(expected))
 
