@@ -1,16 +1,29 @@
 #include "claimd/base/mem.h"
+#include "claimd/base/hash.h"
 
 #include <assert.h>
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+
+/*
+ * Threads count in slots of their own, each in a cache line of its own: one counter for
+ * all would travel between the cores with every allocation. A slot may go below zero, when
+ * a thread frees what others allocated; the sum counts.
+ */
+enum { SLOTS = 8, CACHE_LINE = 64 };
+
+struct slot {
+    _Alignas(CACHE_LINE) _Atomic int64_t used;
+    _Atomic uint64_t attempts; /* allocations tried so far */
+};
 
 struct mem {
-    _Atomic size_t used;
-    _Atomic size_t budget;     /* 0: none */
-    _Atomic uint64_t attempts; /* allocations tried so far */
-    _Atomic uint64_t fail_at;  /* the attempt that fails; 0: none */
-    _Atomic bool fail_after;   /* all attempts from fail_at on fail */
+    struct slot slots[SLOTS];
+    _Atomic size_t budget;    /* 0: none */
+    _Atomic uint64_t fail_at; /* the attempt that fails; 0: none */
+    _Atomic bool fail_after;  /* all attempts from fail_at on fail */
 };
 
 /* What malloc adds before each block. */
@@ -19,10 +32,12 @@ enum { BLOCK_HEADER = sizeof(size_t) };
 struct mem *
 mem_new(size_t budget)
 {
-    struct mem *mem = calloc(1, sizeof(*mem));
+    struct mem *mem = aligned_alloc(CACHE_LINE, sizeof(*mem));
 
-    if (mem != NULL)
-        atomic_init(&mem->budget, budget);
+    if (mem == NULL)
+        return NULL;
+    memset(mem, 0, sizeof(*mem));
+    atomic_init(&mem->budget, budget);
     return mem;
 }
 
@@ -35,65 +50,75 @@ mem_destroy(struct mem *mem)
     free(mem);
 }
 
+/* The slot of this thread. */
+static struct slot *
+own_slot(struct mem *mem)
+{
+    static _Thread_local char self; /* its address tells the threads apart */
+
+    return &mem->slots[hash_mix((uintptr_t)&self) % SLOTS];
+}
+
 /* True if this attempt is to fail. */
 static bool
 planned_failure(struct mem *mem)
 {
-    uint64_t attempt =
-        atomic_fetch_add_explicit(&mem->attempts, 1, memory_order_relaxed) + 1;
-    uint64_t at = atomic_load_explicit(&mem->fail_at, memory_order_relaxed);
+    uint64_t at;
 
-    if (at == 0 || attempt < at)
+    atomic_fetch_add_explicit(&own_slot(mem)->attempts, 1, memory_order_relaxed);
+    at = atomic_load_explicit(&mem->fail_at, memory_order_relaxed);
+    if (at == 0 || mem_attempts(mem) < at)
         return false;
-    return attempt == at || atomic_load_explicit(&mem->fail_after, memory_order_relaxed);
+    return atomic_load(&mem->fail_after) ||
+           atomic_compare_exchange_strong(&mem->fail_at, &at, 0); /* once */
 }
 
-static void *
-count_block(struct mem *mem, void *block)
+/* Accounts for a block that came (sign 1) or goes (-1). */
+static void
+count_block(struct mem *mem, void *block, int64_t sign)
 {
     if (block != NULL)
-        atomic_fetch_add_explicit(&mem->used, malloc_usable_size(block) + BLOCK_HEADER,
+        atomic_fetch_add_explicit(&own_slot(mem)->used,
+                                  sign *
+                                      (int64_t)(malloc_usable_size(block) + BLOCK_HEADER),
                                   memory_order_relaxed);
-    return block;
-}
-
-static void
-uncount_block(struct mem *mem, void *block)
-{
-    atomic_fetch_sub_explicit(&mem->used, malloc_usable_size(block) + BLOCK_HEADER,
-                              memory_order_relaxed);
 }
 
 void *
 mem_alloc(struct mem *mem, size_t size)
 {
-    return planned_failure(mem) ? NULL : count_block(mem, malloc(size));
+    void *block = planned_failure(mem) ? NULL : malloc(size);
+
+    count_block(mem, block, 1);
+    return block;
 }
 
 void *
 mem_calloc(struct mem *mem, size_t count, size_t size)
 {
-    return planned_failure(mem) ? NULL : count_block(mem, calloc(count, size));
+    void *block = planned_failure(mem) ? NULL : calloc(count, size);
+
+    count_block(mem, block, 1);
+    return block;
 }
 
 void *
 mem_realloc(struct mem *mem, void *block, size_t size)
 {
-    size_t before = block == NULL ? 0 : malloc_usable_size(block) + BLOCK_HEADER;
-    void *grown = planned_failure(mem) ? NULL : realloc(block, size);
+    void *grown;
 
-    if (grown == NULL)
+    if (planned_failure(mem))
         return NULL;
-    atomic_fetch_sub_explicit(&mem->used, before, memory_order_relaxed);
-    return count_block(mem, grown);
+    count_block(mem, block, -1);
+    grown = realloc(block, size);
+    count_block(mem, grown == NULL ? block : grown, 1);
+    return grown;
 }
 
 void
 mem_free(struct mem *mem, void *block)
 {
-    if (block == NULL)
-        return;
-    uncount_block(mem, block);
+    count_block(mem, block, -1);
     free(block);
 }
 
@@ -101,15 +126,22 @@ bool
 mem_admits(const struct mem *mem, size_t extra)
 {
     size_t budget = mem_budget(mem);
-    size_t used = mem_used(mem);
+    size_t used;
 
-    return budget == 0 || (used <= budget && extra <= budget - used);
+    if (budget == 0)
+        return true;
+    used = mem_used(mem);
+    return used <= budget && extra <= budget - used;
 }
 
 size_t
 mem_used(const struct mem *mem)
 {
-    return atomic_load_explicit(&mem->used, memory_order_relaxed);
+    int64_t used = 0;
+
+    for (size_t i = 0; i < SLOTS; i++)
+        used += atomic_load_explicit(&mem->slots[i].used, memory_order_relaxed);
+    return used > 0 ? (size_t)used : 0; /* below: a block was seen to go, not to come */
 }
 
 size_t
@@ -148,5 +180,9 @@ mem_fail_from(struct mem *mem, uint64_t nth)
 uint64_t
 mem_attempts(const struct mem *mem)
 {
-    return atomic_load(&mem->attempts);
+    uint64_t attempts = 0;
+
+    for (size_t i = 0; i < SLOTS; i++)
+        attempts += atomic_load_explicit(&mem->slots[i].attempts, memory_order_relaxed);
+    return attempts;
 }

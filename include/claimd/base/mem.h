@@ -5,7 +5,7 @@
  * account, not an arena: blocks are plain malloc blocks, counted with what the allocator
  * really set aside for them.
  *
- *   Cost     that of malloc plus one relaxed atomic addition
+ *   Cost     that of malloc plus two relaxed atomic additions in a cache line of the thread
  *   Budget   never refuses by itself: whoever admits new data asks mem_admits() first, so
  *            that what is already accepted can always be served, moved and deleted
  *   Threads  any; the account is atomic
