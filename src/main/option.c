@@ -131,7 +131,7 @@ option_set(const struct option *option, struct config *config, struct bytes valu
            char why[CONFIG_ERROR_CAP])
 {
     enum status st = ST_OK;
-    int index;
+    int index = 0;
 
     switch (option->kind) {
     case OPTION_NUMBER:

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#define YEAR (365 * 24 * 3600)
+#define YEAR (INT64_C(365) * 24 * 3600)
 
 #define NUMBER(name, field, min, max, initial, help)                                     \
     {                                                                                    \
