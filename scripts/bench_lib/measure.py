@@ -1,0 +1,67 @@
+"""Running `claimd bench`, and taking medians over interleaved rounds."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+from bench_lib.servers import pinned
+
+SERVER_CPU = "0"
+GENERATOR_CPU = "1"
+
+
+class Bench:
+    """The load generator with what all measurements of a run share."""
+
+    def __init__(self, build, work, seconds, first=False):
+        self.first = first
+        self.program = os.path.join(build, "claimd")
+        self.work = work
+        self.seconds = seconds
+
+    def run(self, server, label, *arguments, seconds=None, cpus=GENERATOR_CPU):
+        """One measurement; returns the report, or raises when requests failed."""
+        path = os.path.join(self.work, "report.json")
+        command = [self.program, "bench", "--endpoint", server.address, "--protocol",
+                   server.protocol, "--quiet", "--label", label, "--warmup", "0.5",
+                   "--duration", str(seconds or self.seconds), "--json", path,
+                   *map(str, arguments)]
+        for pid in server.pids:
+            command += ["--server-pid", str(pid)]
+        subprocess.run(pinned(command, cpus, self.first), check=True, timeout=900,
+                       start_new_session=True)
+        with open(path) as file:
+            return json.load(file)
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def middle(reports):
+    """The report whose throughput is the median: its latencies belong together."""
+    ordered = sorted(reports, key=lambda report: report["messages_per_second"])
+    return ordered[len(ordered) // 2]
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def rounds(bench, servers, names, batch, count, *arguments):
+    """
+    Interleaved: every server once a round, so that what else the machine does hits all
+    alike. Returns the reports by name.
+    """
+    reports = {name: [] for name in names}
+    for turn in range(count):
+        for name in names:
+            with servers.start(name, batch, SERVER_CPU) as server:
+                report = bench.run(server, name, "--batch", batch, *arguments)
+            say("  round %d  %-12s %9.0f messages/s %7.2f us CPU a request" %
+                (turn + 1, name, report["messages_per_second"],
+                 report["server_cpu_us_per_request"]))
+            reports[name].append(report)
+    return reports

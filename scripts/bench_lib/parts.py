@@ -1,0 +1,198 @@
+"""The parts of the comparison: what is measured, and the table each of them fills."""
+
+from bench_lib import measure, plots, tables
+from bench_lib.measure import SERVER_CPU, median, middle, rounds, say
+from bench_lib.tables import latency, number, ratio
+
+NAMES = {
+    "claimd": "claimd, one worker",
+    "floor_mhd": "libmicrohttpd, fixed answers",
+    "floor_epoll": "bare epoll, fixed answers",
+    "beanstalkd": "beanstalkd, in memory",
+    "redis": "redis lists, by hand",
+    "zaqar": "Zaqar, 2 workers, redis (both cores)",
+}
+
+
+class Results:
+    def __init__(self):
+        self.tables = {}
+        self.plots = {}
+        self.reports = {}
+
+
+def peers(args):
+    names = ["claimd", "floor_mhd", "floor_epoll", "beanstalkd"]
+    return names + (["redis", "zaqar"] if args.peers else [])
+
+
+def cycle_table(reports, counted):
+    base = median([r["messages_per_second"] for r in reports["claimd"]])
+    rows = []
+    for name, runs in reports.items():
+        rate = median([r["messages_per_second"] for r in runs])
+        shown = middle(runs)
+        ops = shown["operations"]
+        rows.append([NAMES[name], number(rate), ratio(base, rate),
+                     number(median([r["server_cpu_us_per_request"] for r in runs])),
+                     latency(ops["claim"]["p50_us"]), latency(ops["claim"]["p99_us"]),
+                     "%.0f %%" % (100 * median([r["server_cpu_seconds"] /
+                                                r["accounted_seconds"] for r in runs]))])
+    return tables.table(["server", "messages/s", "claimd is x times", "CPU us a request",
+                         "claim p50", "claim p99", "server busy"], rows)
+
+
+def cycle_plot(reports, title):
+    rates = [(name, median([r["messages_per_second"] for r in runs]))
+             for name, runs in reports.items()]
+    return plots.bars(title, "messages posted, claimed and deleted a second; more is better",
+                      [(name, rate, number(rate)) for name, rate in rates])
+
+
+def cycle(args, bench, servers, results):
+    for batch, name in ((1, "one"), (10, "ten")):
+        reports = rounds(bench, servers, peers(args), batch, args.rounds)
+        results.reports["cycle-" + name] = reports
+        results.tables["cycle-" + name] = cycle_table(reports, name)
+        results.plots["performance-%s.svg" % name] = cycle_plot(
+            reports, "Full cycle, one message at a time" if batch == 1 else
+            "Full cycle, ten at a time, bulk delete")
+
+
+def open_loop(args, bench, servers, results):
+    """Half of the saturated rate, requests due at fixed times."""
+    rows, curves = [], []
+    for name in ("claimd", "floor_mhd"):
+        with servers.start(name, 1, SERVER_CPU) as server:
+            full = bench.run(server, name)["requests_per_second"]
+            runs = [bench.run(server, name, "--rate", int(full / 2))
+                    for _ in range(args.rounds)]
+        for op in ("post", "claim", "delete"):
+            seen = [r["operations"][op] for r in runs]
+            p50 = median([s["p50_us"] for s in seen])
+            p99 = median([s["p99_us"] for s in seen])
+            rows.append([NAMES[name], op, number(full / 2), latency(p50), latency(p99),
+                         ratio(p99, p50), latency(median([s["p99.9_us"] for s in seen])),
+                         latency(median([s["max_us"] for s in seen]))])
+        curves.append((name + " claim", middle(runs)["operations"]["claim"]["curve"]))
+        results.reports["open-" + name] = runs
+    results.tables["open"] = tables.table(
+        ["server", "request", "requests/s", "p50", "p99", "p99 / p50", "p99.9", "max"], rows)
+    results.plots["performance-latency.svg"] = plots.latencies(
+        "Latency of a claim at half the saturated rate, open loop", curves)
+
+
+def connections(args, bench, servers, results):
+    counts = (16, 128, 1000) if args.quick else (1, 16, 128, 256, 1000, 4000)
+    runs = {count: [] for count in counts}
+    for turn in range(args.rounds):
+        for count in counts:
+            with servers.start("claimd", 1, SERVER_CPU) as server:
+                runs[count].append(bench.run(server, "claimd", "--connections", count))
+            say("  round %d  %5d connections %9.0f requests/s" %
+                (turn + 1, count, runs[count][-1]["requests_per_second"]))
+    base = median([r["requests_per_second"] for r in runs[16]])
+    rows = []
+    for count in counts:
+        rate = median([r["requests_per_second"] for r in runs[count]])
+        claim = middle(runs[count])["operations"]["claim"]
+        rows.append([str(count), number(rate), ratio(rate, base), latency(claim["p50_us"]),
+                     latency(claim["p99_us"]), latency(claim["max_us"])])
+    results.reports["connections"] = runs
+    results.tables["connections"] = tables.table(
+        ["connections", "requests/s", "of that at 16", "claim p50", "claim p99",
+         "claim max"], rows)
+
+
+def backlog(args, bench, servers, results):
+    """Claim and release with more and more messages queued, or held."""
+    cases = [(1000, 0), (100000, 0), (100000, 90000)]
+    if not args.quick:
+        cases = [(1000, 0), (1000000, 0), (10000000, 0), (1100000, 1000000)]
+    rows, base = [], None
+    for queued, held in cases:
+        with servers.start("claimd", 1, SERVER_CPU) as server:
+            fill = ["--backlog", queued, "--held", held]
+            runs = [bench.run(server, "claimd", "--scenario", "release", *fill, seconds=1)]
+            runs += [bench.run(server, "claimd", "--scenario", "release", "--keep")
+                     for _ in range(args.rounds)]
+        runs = runs[1:]
+        claims = [r["operations"]["claim"] for r in runs]
+        p50 = median([c["p50_us"] for c in claims])
+        cpu = median([r["server_cpu_us_per_request"] for r in runs])
+        base = base or (p50, cpu)
+        say("  %9d queued %8d held: claim p50 %.0f us, %.2f us CPU" % (queued, held, p50, cpu))
+        rows.append([number(queued) if queued >= 1000 else str(queued), number(held),
+                     number(median([r["requests_per_second"] for r in runs])), latency(p50),
+                     ratio(p50, base[0]), number(cpu), ratio(cpu, base[1]),
+                     latency(median([c["p99_us"] for c in claims]))])
+        results.reports["backlog-%d-%d" % (queued, held)] = runs
+    results.tables["backlog"] = tables.table(
+        ["messages queued", "of them held", "requests/s", "claim p50", "of the first",
+         "CPU us a request", "of the first", "claim p99"], rows)
+
+
+def memory(args, bench, servers, results):
+    count = 100000 if args.quick else 1000000
+    rows = []
+    for name in ("claimd", "beanstalkd") + (("redis",) if args.peers else ()):
+        with servers.start(name, 10, SERVER_CPU) as server:
+            report = bench.run(server, name, "--batch", 10, "--backlog", count, seconds=1)
+        whole = report["resident_bytes_per_message"]
+        rows.append([NAMES[name], number(count), number(whole), number(whole - 100)])
+        results.reports["memory-" + name] = [report]
+    results.tables["memory"] = tables.table(
+        ["server", "messages of 100 bytes", "resident bytes each", "beyond the body"], rows)
+
+
+def storm(args, bench, servers, results):
+    count = 100000 if args.quick else 1000000
+    lead = 12 if args.quick else 75
+    low = ("--min-message-ttl", "1", "--min-claim-ttl", "1", "--min-claim-grace", "1")
+    rows = []
+    for kind in ("claims", "messages"):
+        with servers.claimd(1, SERVER_CPU, options=low) as server:
+            full = bench.run(server, "claimd", "--message-ttl", 60)["requests_per_second"]
+            report = bench.run(server, "claimd", "--rate", int(full / 3), "--storm", kind,
+                               "--storm-count", count, "--storm-lead", lead,
+                               "--message-ttl", 600, seconds=8)
+        for when, ops in (("before and after", report["operations"]),
+                          ("in the two seconds", report["storm"])):
+            worst = max(ops.values(), key=lambda op: op["max_us"])
+            p99 = max(op["p99_us"] for op in ops.values())
+            p999 = max(op["p99.9_us"] for op in ops.values())
+            rows.append(["%s %s" % (number(count), kind), when, number(full / 3),
+                         latency(max(op["p50_us"] for op in ops.values())), latency(p99),
+                         latency(p999), latency(worst["max_us"])])
+        say("  %s: max %s, in the storm %s" % (kind, rows[-2][-1], rows[-1][-1]))
+        results.reports["storm-" + kind] = [report]
+    results.tables["storm"] = tables.table(
+        ["falling due", "", "requests/s", "p50", "p99", "p99.9", "max"], rows)
+
+
+def workers(args, bench, servers, results):
+    """
+    Two workers share two cores with the generator, so capacity is taken from CPU
+    accounting: workers / (CPU a request).
+    """
+    rows, base = [], None
+    cases = [(1, 16), (2, 16), (2, 1)]
+    runs = {case: [] for case in cases}
+    for turn in range(args.rounds):
+        for case in cases:
+            with servers.claimd(1, "0,1", workers=case[0]) as server:
+                runs[case].append(bench.run(server, "claimd", "--queues", case[1],
+                                            cpus="0,1"))
+    for count, queues in cases:
+        cpu = median([r["server_cpu_us_per_request"] for r in runs[count, queues]])
+        base = base or cpu
+        rows.append([str(count), str(queues), number(cpu), number(count * 1e6 / cpu),
+                     ratio(count * base, cpu)])
+        results.reports["workers-%d-%d" % (count, queues)] = runs[count, queues]
+    results.tables["workers"] = tables.table(
+        ["workers", "queues", "CPU us a request", "requests/s these cores could do",
+         "of one worker"], rows)
+
+
+ALL = {"cycle": cycle, "open": open_loop, "connections": connections, "backlog": backlog,
+       "memory": memory, "storm": storm, "workers": workers}
