@@ -21,15 +21,21 @@ class Bench:
         self.work = work
         self.seconds = seconds
 
-    def run(self, server, label, *arguments, seconds=None, cpus=GENERATOR_CPU):
-        """One measurement; returns the report, or raises when requests failed."""
+    def run(self, server, label, *arguments, seconds=None, alone=True):
+        """
+        One measurement; returns the report, or raises when requests failed. Alone: the
+        generator has a core to itself.
+        """
         path = os.path.join(self.work, "report.json")
         command = [self.program, "bench", "--endpoint", server.address, "--protocol",
                    server.protocol, "--quiet", "--label", label, "--warmup", "0.5",
                    "--duration", str(seconds or self.seconds), "--json", path,
                    *map(str, arguments)]
+        if alone:
+            command.append("--spin")
         for pid in server.pids:
             command += ["--server-pid", str(pid)]
+        cpus = GENERATOR_CPU if alone else SERVER_CPU + "," + GENERATOR_CPU
         subprocess.run(pinned(command, cpus, self.first), check=True, timeout=900,
                        start_new_session=True)
         with open(path) as file:

@@ -1,5 +1,7 @@
 """The parts of the comparison: what is measured, and the table each of them fills."""
 
+import contextlib
+
 from bench_lib import measure, plots, tables
 from bench_lib.measure import SERVER_CPU, median, middle, rounds, say
 from bench_lib.tables import latency, number, ratio
@@ -105,31 +107,42 @@ def connections(args, bench, servers, results):
 
 
 def backlog(args, bench, servers, results):
-    """Claim and release with more and more messages queued, or held."""
+    """
+    Claim and release with more and more messages queued, or held. All servers are filled
+    first and measured in turn, so that what else the machine does hits all alike.
+    """
     cases = [(1000, 0), (100000, 0), (100000, 90000)]
     if not args.quick:
         cases = [(1000, 0), (1000000, 0), (10000000, 0), (1100000, 1000000)]
+    runs = {case: [] for case in cases}
+    with contextlib.ExitStack() as stack:
+        full = {}
+        for queued, held in cases:
+            full[queued, held] = stack.enter_context(servers.start("claimd", 1, SERVER_CPU))
+            bench.run(full[queued, held], "claimd", "--scenario", "release", "--backlog",
+                      queued, "--held", held, seconds=0.5)
+        for _ in range(args.rounds):
+            for case in cases:
+                runs[case].append(bench.run(full[case], "claimd", "--scenario", "release",
+                                            "--keep"))
+    results.tables["backlog"] = backlog_table(runs)
+    results.reports.update(("backlog-%d-%d" % case, runs[case]) for case in cases)
+
+
+def backlog_table(runs):
     rows, base = [], None
-    for queued, held in cases:
-        with servers.start("claimd", 1, SERVER_CPU) as server:
-            fill = ["--backlog", queued, "--held", held]
-            runs = [bench.run(server, "claimd", "--scenario", "release", *fill, seconds=1)]
-            runs += [bench.run(server, "claimd", "--scenario", "release", "--keep")
-                     for _ in range(args.rounds)]
-        runs = runs[1:]
-        claims = [r["operations"]["claim"] for r in runs]
+    for (queued, held), reports in runs.items():
+        claims = [r["operations"]["claim"] for r in reports]
         p50 = median([c["p50_us"] for c in claims])
-        cpu = median([r["server_cpu_us_per_request"] for r in runs])
+        cpu = median([r["server_cpu_us_per_request"] for r in reports])
         base = base or (p50, cpu)
-        say("  %9d queued %8d held: claim p50 %.0f us, %.2f us CPU" % (queued, held, p50, cpu))
-        rows.append([number(queued) if queued >= 1000 else str(queued), number(held),
-                     number(median([r["requests_per_second"] for r in runs])), latency(p50),
-                     ratio(p50, base[0]), number(cpu), ratio(cpu, base[1]),
+        rows.append([number(queued), number(held),
+                     number(median([r["requests_per_second"] for r in reports])),
+                     latency(p50), ratio(p50, base[0]), number(cpu), ratio(cpu, base[1]),
                      latency(median([c["p99_us"] for c in claims]))])
-        results.reports["backlog-%d-%d" % (queued, held)] = runs
-    results.tables["backlog"] = tables.table(
-        ["messages queued", "of them held", "requests/s", "claim p50", "of the first",
-         "CPU us a request", "of the first", "claim p99"], rows)
+    return tables.table(["messages queued", "of them held", "requests/s", "claim p50",
+                         "of the first", "CPU us a request", "of the first", "claim p99"],
+                        rows)
 
 
 def memory(args, bench, servers, results):
@@ -182,7 +195,7 @@ def workers(args, bench, servers, results):
         for case in cases:
             with servers.claimd(1, "0,1", workers=case[0]) as server:
                 runs[case].append(bench.run(server, "claimd", "--queues", case[1],
-                                            cpus="0,1"))
+                                            alone=False))
     for count, queues in cases:
         cpu = median([r["server_cpu_us_per_request"] for r in runs[count, queues]])
         base = base or cpu

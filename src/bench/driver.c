@@ -348,7 +348,7 @@ start_due(struct driver *d, int64_t now)
 static int
 wait_events(struct driver *d, struct epoll_event *events, int64_t now)
 {
-    int64_t wait = TICKS_SECOND / 10;
+    int64_t wait = d->plan->spin ? 0 : TICKS_SECOND / 10;
     struct timespec limit;
 
     if (paced(d->plan) && now < d->plan->to_ns) {

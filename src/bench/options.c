@@ -34,6 +34,8 @@ static const struct option_row rows[] = {
      "open loop: requests a second; 0 is a closed loop (0)"},
     {"duration", KIND_REAL, AT(duration), 0, 86400, "S", "seconds to measure (5)"},
     {"warmup", KIND_REAL, AT(warmup), 0, 3600, "S", "seconds before measuring (1)"},
+    {"spin", KIND_FLAG, AT(spin), 0, 0, NULL,
+     "never sleep: the server then does not pay for waking the generator's core"},
     {"queues", KIND_WHOLE, AT(queues), 1, 10000000, "N",
      "queues, shared out over the connections (1)"},
     {"queue", KIND_TEXT, AT(queue), 0, 0, "NAME",

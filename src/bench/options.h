@@ -39,6 +39,7 @@ struct options {
     double warmup;
     double rate; /* requests a second; 0: closed loop */
     bool quiet;
+    bool spin; /* never sleep while waiting for answers */
     bool keep; /* do not make the queues anew */
     bool help;
     struct process_list server;

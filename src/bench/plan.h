@@ -41,6 +41,7 @@ struct plan {
     const struct endpoint *endpoint;
     enum scenario scenario;
     enum delete_mode deleting;
+    bool spin;            /* poll for answers instead of sleeping */
     unsigned connections; /* over all threads */
     unsigned threads;
     unsigned queues;

@@ -68,6 +68,7 @@ build_base(struct run *run)
     run->base.endpoint = &run->endpoint;
     run->base.scenario = o->scenario;
     run->base.deleting = o->deleting;
+    run->base.spin = o->spin;
     run->base.connections = (unsigned)o->connections;
     run->base.threads = (unsigned)o->threads;
     run->base.queues = (unsigned)o->queues;
