@@ -1,11 +1,15 @@
 """A claimd (or testd) process for tests in Python: start it, find its address, stop it."""
 
 import http.client
+import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+
+# The options of a tester's own claimd are not meant for this one.
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("CLAIMD_")}
 
 READY = re.compile(r"(\d+\.\d+\.\d+\.\d+):(\d+)")
 
@@ -21,7 +25,8 @@ class Daemon:
     def __init__(self, program, *options):
         self.command = [program, "--listen", "127.0.0.1:0", *options]
         self.process = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=ENVIRONMENT)
         line = self.process.stdout.readline()
         match = READY.search(line)
         if not match:
