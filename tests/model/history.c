@@ -3,6 +3,7 @@
 #include "model/pair.h"
 #include "model/twin.h"
 #include "support/random.h"
+#include "support/tape.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ struct history {
     const struct shape *shape;
     struct pair pair;
     struct random random;
+    struct tape *tape; /* where choices come from; NULL: from random */
     struct known messages[KNOWN_MESSAGES];             /* the newest ones, a ring */
     struct known claims[KNOWN_CLAIMS];                 /* likewise */
     struct marker markers[KNOWN_MARKERS];              /* likewise */
@@ -43,13 +45,19 @@ struct history {
 static uint64_t
 below(struct history *h, uint64_t n)
 {
-    return random_below(&h->random, n);
+    return h->tape != NULL ? tape_below(h->tape, n) : random_below(&h->random, n);
+}
+
+static int64_t
+between(struct history *h, int64_t low, int64_t high)
+{
+    return low + (int64_t)below(h, (uint64_t)(high - low) + 1);
 }
 
 static bool
 chance(struct history *h, unsigned percent)
 {
-    return random_chance(&h->random, percent);
+    return below(h, 100) < percent;
 }
 
 /* Each name is in both projects: an even one in the first, the next in the second. */
@@ -138,7 +146,7 @@ some_seconds(struct history *h, int64_t max)
 {
     if (max > 10 && chance(h, 30))
         max /= 10;
-    return random_between(&h->random, 1, max);
+    return between(h, 1, max);
 }
 
 static int64_t
@@ -157,11 +165,10 @@ some_metadata(struct history *h)
 
     set->max_post_bytes = sometimes_unset(h, 20, (int64_t)below(h, 400));
     set->message_ttl_s = sometimes_unset(h, 30, some_seconds(h, h->shape->ttl_s));
-    set->message_delay_s =
-        sometimes_unset(h, 10, random_between(&h->random, 0, h->shape->delay_s));
+    set->message_delay_s = sometimes_unset(h, 10, between(h, 0, h->shape->delay_s));
     if (!chance(h, h->shape->dead))
         return md;
-    set->max_claim_count = sometimes_unset(h, 90, random_between(&h->random, 1, 3));
+    set->max_claim_count = sometimes_unset(h, 90, between(h, 1, 3));
     set->dead_letter_ttl_s = sometimes_unset(h, 50, some_seconds(h, h->shape->ttl_s));
     if (chance(h, 90))
         set->dead_letter = bytes_str(h->names[below(h, h->shape->queues)]);
@@ -197,8 +204,7 @@ do_post(struct history *h, size_t queue)
         drafts[i].ttl_s = sometimes_unset(h, 90, some_seconds(h, h->shape->ttl_s));
         drafts[i].delay_s = 0;
         if (chance(h, 25))
-            drafts[i].delay_s =
-                sometimes_unset(h, 80, random_between(&h->random, 0, h->shape->delay_s));
+            drafts[i].delay_s = sometimes_unset(h, 80, between(h, 0, h->shape->delay_s));
     }
     if (!pair_post(&h->pair, &where, &post, ids))
         return;
@@ -405,7 +411,7 @@ move_to_deadline(struct history *h)
 
     if (due_ms == INT64_MAX)
         return;
-    due_ms += random_between(&h->random, -1, 1);
+    due_ms += between(h, -1, 1);
     if (due_ms > h->pair.now_ms)
         h->pair.now_ms = due_ms;
 }
@@ -420,13 +426,13 @@ move_time(struct history *h)
     if (choice < 25)
         h->pair.now_ms += 1;
     else if (choice < 45)
-        h->pair.now_ms += random_between(&h->random, 1, 1000);
+        h->pair.now_ms += between(h, 1, 1000);
     else if (choice < 60)
-        h->pair.now_ms += random_between(&h->random, 1, h->shape->claim_s * 1000);
+        h->pair.now_ms += between(h, 1, h->shape->claim_s * 1000);
     else if (choice < 98 || !h->shape->days)
         move_to_deadline(h);
     else
-        h->pair.now_ms += random_between(&h->random, 1, 15 * INT64_C(86400000));
+        h->pair.now_ms += between(h, 1, 15 * INT64_C(86400000));
 }
 
 /* Mostly one of the first queues, so that histories meet. */
@@ -509,24 +515,48 @@ expect_idle_when_empty(struct history *h)
         pair_fail(&h->pair, "an empty engine would wake up");
 }
 
+/* The i-th operation, and what is checked behind it. */
+static void
+step(struct history *h, uint64_t i)
+{
+    move_time(h);
+    do_operation(h, some_operation(h), some_queue(h));
+    if (i % h->shape->audit_every == 0)
+        pair_audit(&h->pair);
+    if (i % 8 == 0)
+        limit_backlog(h);
+    if (i % 500 == 0)
+        compare_everything(h);
+}
+
+static void
+finish(struct history *h)
+{
+    compare_everything(h);
+    if (chance(h, 50))
+        expect_idle_when_empty(h);
+    pair_close(&h->pair);
+}
+
 void
 history_run(const struct shape *shape, uint64_t seed, uint64_t length)
 {
     struct history h;
 
     history_open(&h, shape, seed);
-    for (uint64_t i = 1; i <= length; i++) {
-        move_time(&h);
-        do_operation(&h, some_operation(&h), some_queue(&h));
-        if (i % shape->audit_every == 0)
-            pair_audit(&h.pair);
-        if (i % 8 == 0)
-            limit_backlog(&h);
-        if (i % 500 == 0)
-            compare_everything(&h);
-    }
-    compare_everything(&h);
-    if (chance(&h, 50))
-        expect_idle_when_empty(&h);
-    pair_close(&h.pair);
+    for (uint64_t i = 1; i <= length; i++)
+        step(&h, i);
+    finish(&h);
+}
+
+void
+history_play(const struct shape *shape, struct tape *tape)
+{
+    struct history h;
+
+    history_open(&h, shape, 1);
+    h.tape = tape;
+    for (uint64_t i = 1; tape->left > 0; i++)
+        step(&h, i);
+    finish(&h);
 }

@@ -57,4 +57,8 @@ struct shape {
  */
 void history_run(const struct shape *shape, uint64_t seed, uint64_t length);
 
+/* The same with every choice read from a tape, until it ends. */
+struct tape;
+void history_play(const struct shape *shape, struct tape *tape);
+
 #endif

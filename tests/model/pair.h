@@ -25,7 +25,7 @@ void pair_open(struct pair *p, size_t shards, uint64_t seed);
 /* Closes both; the engine must have given back all its memory. */
 void pair_close(struct pair *p);
 
-/* Ends the test: prints the last operations and what is wrong. */
+/* Ends the program: prints the last operations and what is wrong. */
 _Noreturn void pair_fail(const struct pair *p, const char *wrong);
 
 /* The version of a queue's metadata in both. */

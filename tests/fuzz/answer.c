@@ -1,0 +1,121 @@
+#include "fuzz/answer.h"
+
+#include "claimd/base/hash.h"
+#include "fuzz/fuzz.h"
+
+static const int codes[] = {200, 201, 204, 300, 400, 403, 404, 405, 406, 409, 415};
+
+static bool
+known_code(int code)
+{
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (codes[i] == code)
+            return true;
+    return false;
+}
+
+/* Nothing in it may end the line or the text early. */
+static void
+check_header(const struct response_header *h)
+{
+    fuzz_check(bytes_present(h->value), "%s is absent", h->name);
+    fuzz_check(h->value.data[h->value.len] == '\0', "%s does not end", h->name);
+    for (size_t i = 0; i < h->value.len; i++) {
+        unsigned char c = (unsigned char)h->value.data[i];
+
+        fuzz_check(c >= 0x20 && c < 0x7f, "%s has the byte %02x", h->name, c);
+    }
+    if (strcmp(h->name, "Location") == 0)
+        fuzz_check(h->value.len > 0 && h->value.data[0] == '/', "Location: %s",
+                   h->value.data);
+}
+
+void
+answer_check(const struct response *res, bool starved)
+{
+    bool typed = false;
+
+    fuzz_check(known_code(res->code) || (res->code == 503 && starved), "answered %d (%s)",
+               res->code, status_name(res->status));
+    fuzz_check(res->header_count <= RESPONSE_HEADERS_MAX, "%zu headers",
+               res->header_count);
+    for (size_t i = 0; i < res->header_count; i++) {
+        check_header(&res->headers[i]);
+        typed = typed || strcmp(res->headers[i].name, "Content-Type") == 0;
+    }
+    fuzz_check(!res->body.failed || starved, "a lost answer");
+    if (res->body.failed)
+        return;
+    fuzz_check(typed == (res->body.len > 0), "%d with %zu bytes %s type", res->code,
+               res->body.len, typed ? "and a" : "without a");
+    if (res->body.len > 0)
+        fuzz_expect_json(buf_view(&res->body));
+}
+
+/* ---------------------------------------------------------------------- the store */
+
+static void
+digest_bytes(uint64_t *digest, struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        *digest = hash_mix(*digest + (unsigned char)text.data[i] + 1);
+    *digest = hash_mix(*digest);
+}
+
+static void
+digest_number(uint64_t *digest, uint64_t number)
+{
+    *digest = hash_mix(hash_mix(*digest) + number);
+}
+
+static void
+digest_messages(uint64_t *digest, struct store *store, int64_t now_ms,
+                const struct store_queue *queue)
+{
+    const struct store_filter all = {
+        .limit = 1000, .include_claimed = true, .include_delayed = true};
+    struct store_batch batch = STORE_BATCH_INIT;
+
+    fuzz_check(store_message_list(store, now_ms, queue, &all, &batch) == ST_OK,
+               "a listing failed");
+    for (size_t i = 0; i < batch.count; i++) {
+        const struct store_message *m = &batch.messages[i];
+
+        digest_bytes(digest, store_id_bytes(&m->id));
+        digest_bytes(digest, store_id_bytes(&m->claim_id));
+        digest_bytes(digest, m->body);
+        digest_number(digest, (uint64_t)m->ttl_s);
+        digest_number(digest, m->claim_count);
+    }
+    store_batch_release(&batch);
+}
+
+static void
+digest_queue(struct state *state, struct store *store, int64_t now_ms,
+             struct bytes project, const struct store_queue_view *view)
+{
+    const struct store_queue queue = {project, view->name};
+
+    digest_bytes(&state->digest, view->name);
+    digest_bytes(&state->digest, view->metadata.json);
+    digest_messages(&state->digest, store, now_ms, &queue);
+    if (bytes_present(view->metadata.settings.dead_letter))
+        state->dead_letters = true;
+}
+
+struct state
+state_of(struct store *store, int64_t now_ms, struct bytes project)
+{
+    struct store_queues queues = STORE_QUEUES_INIT;
+    struct state state = {0, false};
+
+    if (!bytes_present(project))
+        project = bytes_str("");
+    fuzz_check(store_queue_list(store, now_ms, project, BYTES_NONE, 100, true, &queues) ==
+                   ST_OK,
+               "a listing failed");
+    for (size_t i = 0; i < queues.count; i++)
+        digest_queue(&state, store, now_ms, project, &queues.queues[i]);
+    store_queues_release(&queues);
+    return state;
+}

@@ -1,0 +1,95 @@
+/*
+ * Headers and names that say who asks for what.
+ *
+ * Input: sections Accept, Client-ID, X-Project-ID, queue name, Content-Type.
+ */
+#include "fuzz/fuzz.h"
+
+#include "api/ident.h"
+
+enum { ACCEPT, CLIENT_ID, PROJECT, QUEUE, CONTENT_TYPE, SECTIONS };
+
+/* The same UUID in capitals without hyphens is the same client. */
+static void
+check_spellings(struct bytes text)
+{
+    uint64_t client, same;
+    char digits[32], upper[45] = "urn:uuid:{";
+    size_t len = 0;
+
+    if (ident_client(text, &api_limits_default, &client) != ST_OK)
+        return;
+    /* Of prefix and digits together: the last 32 are those of the UUID. */
+    for (size_t i = text.len; i-- > 0 && len < sizeof(digits);)
+        if (hex_value(text.data[i]) >= 0)
+            digits[sizeof(digits) - ++len] = text.data[i];
+    fuzz_check(len == sizeof(digits), "a UUID of %zu digits", len);
+    for (size_t i = 0; i < len; i++)
+        upper[10 + i] = (char)(digits[i] >= 'a' ? digits[i] - 'a' + 'A' : digits[i]);
+    upper[10 + len] = '}';
+    fuzz_check(ident_client(bytes_of(upper, 43), &api_limits_default, &same) == ST_OK,
+               "another spelling is refused");
+    fuzz_check(same == client, "another spelling is another client");
+}
+
+static void
+check_lengths(struct bytes text)
+{
+    struct api_limits loose = api_limits_default;
+    uint64_t client;
+
+    loose.client_id_strict = false;
+    if (ident_client(text, &loose, &client) == ST_OK)
+        fuzz_check(text.len >= (size_t)loose.min_length_client_id,
+                   "a client of %zu bytes", text.len);
+}
+
+static void
+check_names(struct bytes project, struct bytes queue)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_-.";
+
+    if (ident_project(project, false) == ST_OK)
+        fuzz_check(project.len > 0, "an empty project");
+    if (ident_queue_name(queue) != ST_OK)
+        return;
+    fuzz_check(queue.len >= 1 && queue.len <= IDENT_QUEUE_NAME_MAX, "a name of %zu bytes",
+               queue.len);
+    for (size_t i = 0; i < queue.len; i++)
+        fuzz_check(queue.data[i] != '\0' && strchr(allowed, queue.data[i]) != NULL,
+                   "a name with byte %02x", (unsigned char)queue.data[i]);
+}
+
+/* A range that names us outright, put behind everything else, is enough. */
+static void
+check_accept(struct bytes accept, struct arena *arena)
+{
+    struct bytes more = arena_printf(arena, "%.*s,application/json", (int)accept.len,
+                                     accept.len == 0 ? "" : accept.data);
+
+    (void)ident_accept(accept);
+    if (accept.len == 0 || memchr(accept.data, '\0', accept.len) == NULL)
+        fuzz_check(ident_accept(more) == ST_OK, "refused: %s", more.data);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct bytes rest = fuzz_input(data, size), copies[SECTIONS];
+    struct fuzz_memory m;
+
+    for (size_t i = 0; i < SECTIONS; i++)
+        copies[i] = fuzz_copy(fuzz_section(&rest));
+    fuzz_memory_open(&m);
+    check_accept(copies[ACCEPT], &m.arena);
+    check_spellings(copies[CLIENT_ID]);
+    check_lengths(copies[CLIENT_ID]);
+    check_names(copies[PROJECT], copies[QUEUE]);
+    (void)ident_content_type(copies[CONTENT_TYPE], true);
+    (void)ident_patch_type(copies[CONTENT_TYPE]);
+    fuzz_memory_close(&m);
+    for (size_t i = 0; i < SECTIONS; i++)
+        fuzz_free(copies[i]);
+    return 0;
+}

@@ -1,0 +1,288 @@
+/*
+ * Whole requests: a series of them goes through the API into a real engine, with time
+ * passing and memory failing in between. Every answer must be well-formed, a refusal must
+ * have changed nothing, and the engine is audited after each request.
+ *
+ * Input: sections, one a request, in the way of HTTP:
+ *
+ *     wait 60000                       before it: lines that begin with a word
+ *     POST /v2/queues/q/claims?limit=2
+ *     Client-ID: 3381af92-2b9e-11e3-b191-71861300734c
+ *
+ *     {"ttl": 60}
+ *
+ *     wait N      so many ms pass             keep        a slice of housekeeping
+ *     fail N      the N-th allocation fails   from N      and all that follow it
+ *     budget N    the store may use N bytes   with WORD   another way to be set up
+ *
+ * Headers left out have usual values; a name without a colon takes one away. Ids out of
+ * earlier answers are named as known_ids.h says.
+ */
+#include "fuzz/answer.h"
+#include "fuzz/fuzz.h"
+#include "fuzz/known_ids.h"
+
+#include "claimd/engine/engine.h"
+
+#define START_MS INT64_C(1769860800000)
+
+enum { REQUESTS_MAX = 64 }; /* more make an input slow, not better */
+
+static const char *const usual_headers[API_HEADER_COUNT] = {
+    [API_HEADER_ACCEPT] = "application/json",
+    [API_HEADER_CLIENT_ID] = "3381af92-2b9e-11e3-b191-71861300734c",
+    [API_HEADER_PROJECT_ID] = "480924",
+};
+
+static const char *const header_names[API_HEADER_COUNT] = {
+#define HEADER_NAME(name, text) text,
+    API_HEADER_LIST(HEADER_NAME)
+#undef HEADER_NAME
+};
+
+struct world {
+    struct fuzz_memory memory; /* of the caller: its failures are not tested */
+    struct mem *mem;           /* of the API and the engine */
+    struct store *store;
+    struct api *api;
+    struct api_limits limits;
+    struct arena arena;
+    struct response res;
+    struct known_ids known;
+    int64_t now_ms;
+    uint64_t fail_nth, fail_from; /* of the next request; 0: none */
+};
+
+/* ---------------------------------------------------------------------- set up */
+
+static void
+open_api(struct world *w)
+{
+    const struct api_config config = {
+        .limits = w->limits, .store = w->store, .mem = w->mem};
+
+    api_free(w->api);
+    fuzz_check(api_new(&config, &w->api) == ST_OK, "no api");
+}
+
+static void
+world_open(struct world *w)
+{
+    struct engine_config engine = {.shards = 2, .now_ms = START_MS, .seeded = true};
+
+    *w = (struct world){.limits = api_limits_default, .now_ms = START_MS};
+    fuzz_memory_open(&w->memory);
+    w->mem = engine.mem = mem_new(0);
+    fuzz_check(w->mem != NULL, "out of memory");
+    w->limits.max_messages_post_size = 4096; /* within reach of an input */
+    w->limits.max_queue_metadata = 1024;
+    w->limits.enable_v1 = true;
+    engine.message_ttl_s = w->limits.default_message_ttl;
+    engine.max_message_ttl_s = w->limits.max_message_ttl;
+    fuzz_check(engine_open(&engine, &w->store) == ST_OK, "no engine");
+    open_api(w);
+    arena_init(&w->arena, w->mem);
+    buf_init(&w->res.body, w->mem);
+}
+
+static void
+world_close(struct world *w)
+{
+    arena_fini(&w->arena);
+    buf_fini(&w->res.body);
+    api_free(w->api);
+    store_close(w->store);
+    fuzz_check(mem_used(w->mem) == 0, "%zu bytes are left behind", mem_used(w->mem));
+    mem_destroy(w->mem);
+    fuzz_memory_close(&w->memory);
+}
+
+/* ---------------------------------------------------------------------- before it */
+
+static void
+set_up(struct world *w, struct bytes word)
+{
+    const struct {
+        const char *word;
+        bool *flag;
+    } flags[] = {
+        {"admin", &w->limits.admin_mode},
+        {"checksum", &w->limits.enable_checksum},
+        {"holder", &w->limits.message_delete_with_claim_id},
+        {"strict", &w->limits.client_id_strict},
+        {"v1.1", &w->limits.enable_v1_1},
+    };
+
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        if (bytes_equal_str(word, flags[i].word))
+            *flags[i].flag = !*flags[i].flag;
+    open_api(w);
+}
+
+static void
+wait_ms(struct world *w, uint64_t ms)
+{
+    const uint64_t most = UINT64_C(400) * 86400000;
+
+    w->now_ms += (int64_t)(ms > most ? most : ms);
+}
+
+/* Obeys a line that is for us; false if it is none. */
+static bool
+obey(struct world *w, struct bytes line)
+{
+    struct bytes rest = line, word = bytes_cut(&rest, ' ');
+    uint64_t number = 0;
+    int64_t next_ms;
+
+    if (bytes_equal_str(word, "with")) {
+        set_up(w, rest);
+        return true;
+    }
+    if (bytes_equal_str(line, "keep")) {
+        store_housekeep(w->store, w->now_ms, &next_ms);
+        return true;
+    }
+    if (!bytes_to_u64(rest, &number))
+        return false;
+    if (bytes_equal_str(word, "wait"))
+        wait_ms(w, number);
+    else if (bytes_equal_str(word, "fail"))
+        w->fail_nth = number;
+    else if (bytes_equal_str(word, "from"))
+        w->fail_from = number;
+    else if (bytes_equal_str(word, "budget"))
+        mem_set_budget(w->mem, (size_t)number);
+    else
+        return false;
+    return true;
+}
+
+/* ---------------------------------------------------------------------- the request */
+
+/* A copy of a text with its @-names replaced; owned: fuzz_free(). */
+static struct bytes
+fill(struct world *w, struct bytes text)
+{
+    struct buf *out = &w->memory.out;
+
+    if (!bytes_present(text))
+        return text;
+    buf_reset(out, SIZE_MAX);
+    known_ids_fill(&w->known, text, out);
+    return fuzz_copy(buf_view(out));
+}
+
+static void
+take_header(struct request *req, struct bytes line)
+{
+    struct bytes value = line, name = bytes_cut(&value, ':');
+
+    for (size_t i = 0; i < API_HEADER_COUNT; i++)
+        if (bytes_equal_nocase(name, bytes_str(header_names[i])))
+            req->headers[i] = bytes_present(value) ? bytes_trim(value) : value;
+}
+
+/* Reads a section into req, whose texts are then owned; absent path: there is none. */
+static void
+read_request(struct world *w, struct bytes section, struct request *req)
+{
+    struct bytes line = bytes_cut(&section, '\n'), target;
+
+    while (obey(w, line) && bytes_present(section))
+        line = bytes_cut(&section, '\n');
+    target = line;
+    req->method = api_method(bytes_cut(&target, ' '));
+    if (!bytes_present(target))
+        return;
+    for (size_t i = 0; i < API_HEADER_COUNT; i++)
+        req->headers[i] = bytes_str(usual_headers[i]);
+    req->path = bytes_cut(&target, '?');
+    req->query = target;
+    while (bytes_present(section) && (line = bytes_cut(&section, '\n')).len > 0)
+        take_header(req, line);
+    req->body = section;
+    req->path = fill(w, req->path);
+    req->query = fill(w, req->query);
+    req->body = fill(w, req->body);
+    for (size_t i = 0; i < API_HEADER_COUNT; i++)
+        req->headers[i] = fill(w, req->headers[i]);
+}
+
+static void
+free_request(struct request *req)
+{
+    fuzz_free(req->path);
+    fuzz_free(req->query);
+    fuzz_free(req->body);
+    for (size_t i = 0; i < API_HEADER_COUNT; i++)
+        fuzz_free(req->headers[i]);
+}
+
+/* As the front end does: a body that is too long is not kept. */
+static void
+limit_body(const struct world *w, struct request *req)
+{
+    if (req->body.len <= api_body_limit(w->api))
+        return;
+    fuzz_free(req->body);
+    req->body = BYTES_NONE;
+    req->body_too_large = true;
+}
+
+/* Asks, and checks the answer. */
+static void
+handle(struct world *w, struct request *req)
+{
+    bool starved = w->fail_nth > 0 || w->fail_from > 0 || mem_budget(w->mem) > 0;
+    struct bytes project = req->headers[API_HEADER_PROJECT_ID];
+    struct state before = state_of(w->store, w->now_ms, project), after;
+
+    if (w->fail_nth > 0)
+        mem_fail_nth(w->mem, w->fail_nth);
+    if (w->fail_from > 0)
+        mem_fail_from(w->mem, w->fail_from);
+    api_handle(w->api, req, &w->res);
+    mem_fail_nth(w->mem, 0);
+    mem_fail_from(w->mem, 0);
+    w->fail_nth = w->fail_from = 0;
+    answer_check(&w->res, starved);
+    fuzz_check(store_audit(w->store), "the engine's audit failed");
+    after = state_of(w->store, w->now_ms, project);
+    /* A claim that is refused may have moved dead letters out of its way before. */
+    if (w->res.code >= 400 && !before.dead_letters)
+        fuzz_check(before.digest == after.digest, "refused with %d, but changed",
+                   w->res.code);
+}
+
+static void
+do_request(struct world *w, struct bytes section)
+{
+    struct request req = {.arena = &w->arena};
+
+    read_request(w, section, &req);
+    if (bytes_present(req.path)) {
+        req.now_ms = w->now_ms;
+        limit_body(w, &req);
+        arena_reset(&w->arena);
+        buf_reset(&w->res.body, 0);
+        handle(w, &req);
+        known_ids_learn(&w->known, buf_view(&w->res.body));
+        for (size_t i = 0; i < w->res.header_count; i++)
+            known_ids_learn(&w->known, w->res.headers[i].value);
+    }
+    free_request(&req);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct bytes rest = fuzz_input(data, size);
+    struct world w;
+
+    world_open(&w);
+    for (int i = 0; i < REQUESTS_MAX && bytes_present(rest); i++)
+        do_request(&w, fuzz_section(&rest));
+    world_close(&w);
+    return 0;
+}

@@ -1,0 +1,38 @@
+/*
+ * The terms of a claim: taken, refused and read as a naive reader of jansson's tree would.
+ *
+ * Input: one byte for the form (a digit), then the body.
+ */
+#include "fuzz/fuzz.h"
+#include "fuzz/reference.h"
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const enum terms_form forms[] = {TERMS_CLAIM, TERMS_RENEW, TERMS_CLAIM_V1,
+                                            TERMS_RENEW_V1};
+    struct store_terms terms = {-1, -1}, expected_terms = {-1, -1};
+    enum status st, expected;
+    enum terms_form form;
+    struct bytes body;
+    bool comparable;
+    json_t *tree;
+
+    if (size == 0)
+        return 0;
+    form = forms[data[0] % 4];
+    body = fuzz_input(data + 1, size - 1);
+    tree = reference_tree(body, &comparable);
+    st = decode_terms(body, form, &api_limits_default, &terms);
+    expected =
+        reference_terms(tree, body.len > 0, form, &api_limits_default, &expected_terms);
+    json_decref(tree);
+    if (!comparable)
+        return 0;
+    fuzz_check(st == expected, "%s instead of %s", status_name(st),
+               status_name(expected));
+    fuzz_check(terms.ttl_s == expected_terms.ttl_s &&
+                   terms.grace_s == expected_terms.grace_s,
+               "ttl %lld, grace %lld", (long long)terms.ttl_s, (long long)terms.grace_s);
+    return 0;
+}
