@@ -35,7 +35,7 @@ const struct option options[] = {
          "address and port, [IPv6]:port or unix:PATH; port 0 picks a free one"),
     NUMBER("workers", workers, 0, 128, "0",
            "threads that serve requests; 0: one a core, at most 16"),
-    NUMBER("shards", shards, 1, 1024, "64",
+    NUMBER("shards", shards, 1, 1024, "16",
            "parts of the store with a lock of their own; a power of two"),
     SIZE("max_memory", max_memory, 0, INT64_MAX, "0",
          "budget for queues and messages; beyond it posts are answered 503; 0: none"),
