@@ -1,0 +1,168 @@
+#include "claimd/auth/auth.h"
+#include "support/arena_fixture.h"
+
+#include <stdio.h>
+
+static const int64_t noon_ms = INT64_C(1769860800000);
+
+static struct auth *
+open_auth(uint64_t key, const char *users)
+{
+    const struct auth_config config = {.mem = f.mem,
+                                       .key = {key, key},
+                                       .token_life_s = 60,
+                                       .region = "DFW",
+                                       .users = bytes_str(users)};
+    struct auth *auth;
+    size_t bad_line;
+
+    ck_assert_int_eq(auth_new(&config, &auth, &bad_line), ST_OK);
+    return auth;
+}
+
+/* "" stands for no project wished for; NULL password: proved by a token. */
+static const char *
+admit(const struct auth *auth, const char *user, const char *password, const char *wanted)
+{
+    struct bytes project;
+    static char text[64];
+
+    if (auth_admit(auth, bytes_str(user), bytes_str(password), bytes_str(wanted),
+                   &project) != ST_OK)
+        return "refused";
+    (void)snprintf(text, sizeof(text), "%.*s", (int)project.len, project.data);
+    return text;
+}
+
+START_TEST(without_a_list_anybody_may_in_anywhere)
+{
+    struct auth *auth = open_auth(1, NULL);
+
+    ck_assert(!auth_is_required(auth));
+    ck_assert_str_eq(admit(auth, "ann", "any", "blue"), "blue");
+    ck_assert_str_eq(admit(auth, "ann", "any", NULL), "ann");
+    ck_assert_str_eq(admit(auth, "ann", "any", ""), "ann");
+    ck_assert_str_eq(admit(auth, "", "any", "blue"), "refused");
+    auth_free(auth);
+}
+END_TEST
+
+START_TEST(a_list_says_who_may_in_where)
+{
+    struct auth *auth = open_auth(1, "# a comment\r\n"
+                                     "\n"
+                                     "ann:secret:blue\n"
+                                     "ann:secret:green\r\n"
+                                     "bob:hush");
+
+    ck_assert(auth_is_required(auth));
+    ck_assert_str_eq(admit(auth, "ann", "secret", NULL), "blue");
+    ck_assert_str_eq(admit(auth, "ann", "secret", "green"), "green");
+    ck_assert_str_eq(admit(auth, "ann", "secret", "red"), "refused");
+    ck_assert_str_eq(admit(auth, "ann", "hush", "blue"), "refused");
+    ck_assert_str_eq(admit(auth, "ann", "", "blue"), "refused");
+    ck_assert_str_eq(admit(auth, "bob", "hush", "red"), "red");
+    ck_assert_str_eq(admit(auth, "bob", "hush", NULL), "bob");
+    ck_assert_str_eq(admit(auth, "bob", NULL, "green"), "green");
+    ck_assert_str_eq(admit(auth, "eve", NULL, NULL), "refused");
+    auth_free(auth);
+}
+END_TEST
+
+START_TEST(an_empty_list_admits_nobody)
+{
+    struct auth *auth = open_auth(1, "");
+
+    ck_assert(auth_is_required(auth));
+    ck_assert_str_eq(admit(auth, "ann", "any", NULL), "refused");
+    auth_free(auth);
+}
+END_TEST
+
+START_TEST(a_line_that_cannot_be_understood_is_named)
+{
+    static const char *const lists[] = {"a:b\nnopassword", "a:b\n:b",
+                                        "a:b\na:", "a:b\na:b:"};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        const struct auth_config config = {
+            .mem = f.mem, .region = "DFW", .users = bytes_str(lists[i])};
+        struct auth *auth;
+        size_t bad_line = 0;
+
+        ck_assert_int_eq(auth_new(&config, &auth, &bad_line), ST_BAD_VALUE);
+        ck_assert_uint_eq(bad_line, 2);
+    }
+}
+END_TEST
+
+/* A token of "ann" in "a/b" that ends at noon and a minute. */
+static struct bytes
+make_token(const struct auth *auth)
+{
+    struct auth_caller ann = {bytes_str("ann"), bytes_str("a/b"), 0};
+    struct bytes token;
+
+    ck_assert_int_eq(auth_token_write(auth, noon_ms, &ann, &f.arena, &token), ST_OK);
+    ck_assert_int_eq(ann.expires_ms, noon_ms + 60000);
+    ck_assert_uint_eq(strlen(token.data), token.len);
+    return token;
+}
+
+START_TEST(a_token_tells_who_and_where_until_it_ends)
+{
+    struct auth *auth = open_auth(1, NULL);
+    struct auth_caller caller;
+    struct bytes token;
+
+    token = make_token(auth);
+    ck_assert_int_eq(auth_token_read(auth, noon_ms + 59999, token, &f.arena, &caller),
+                     ST_OK);
+    ck_assert(bytes_equal_str(caller.user, "ann"));
+    ck_assert(bytes_equal_str(caller.project, "a/b"));
+    ck_assert_int_eq(caller.expires_ms, noon_ms + 60000);
+    ck_assert_int_eq(auth_token_read(auth, noon_ms + 60000, token, &f.arena, &caller),
+                     ST_UNAUTHORIZED);
+    auth_free(auth);
+}
+END_TEST
+
+START_TEST(a_token_that_was_touched_is_refused)
+{
+    struct auth *auth = open_auth(1, NULL), *other = open_auth(2, NULL);
+    struct auth_caller caller;
+    struct bytes token;
+
+    token = make_token(auth);
+    for (size_t i = 0; i < token.len; i++) {
+        struct bytes touched = arena_copy(&f.arena, token);
+        struct bytes cut = bytes_of(token.data, i);
+
+        ((char *)(uintptr_t)touched.data)[i] ^= 1;
+        ck_assert_int_eq(auth_token_read(auth, noon_ms, touched, &f.arena, &caller),
+                         ST_UNAUTHORIZED);
+        ck_assert_int_eq(auth_token_read(auth, noon_ms, cut, &f.arena, &caller),
+                         ST_UNAUTHORIZED);
+    }
+    ck_assert_int_eq(auth_token_read(other, noon_ms, token, &f.arena, &caller),
+                     ST_UNAUTHORIZED);
+    ck_assert_int_eq(auth_token_read(auth, noon_ms, BYTES_NONE, &f.arena, &caller),
+                     ST_UNAUTHORIZED);
+    auth_free(other);
+    auth_free(auth);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("auth");
+    TCase *tc = arena_test_case(suite, "auth");
+
+    tcase_add_test(tc, without_a_list_anybody_may_in_anywhere);
+    tcase_add_test(tc, a_list_says_who_may_in_where);
+    tcase_add_test(tc, an_empty_list_admits_nobody);
+    tcase_add_test(tc, a_line_that_cannot_be_understood_is_named);
+    tcase_add_test(tc, a_token_tells_who_and_where_until_it_ends);
+    tcase_add_test(tc, a_token_that_was_touched_is_refused);
+    return check_main(suite);
+}
