@@ -5,7 +5,7 @@
 #include "api/problem.h"
 #include "api/uri.h"
 
-enum { VERSIONS_MAX = 3 };
+enum { VERSIONS_MAX = 4 };
 
 /* A version that is switched on. */
 struct served {
@@ -17,6 +17,7 @@ struct api {
     struct api_limits limits;
     struct store *store;
     struct mem *mem;
+    const struct auth *auth;            /* borrowed; NULL: none */
     struct served served[VERSIONS_MAX]; /* newest first: it has the most clients */
     size_t count;
     struct served root; /* "/" */
@@ -41,6 +42,7 @@ serve_enabled(struct api *api)
         {&version_v2, true},
         {&version_v1_1, api->limits.enable_v1_1},
         {&version_v1, api->limits.enable_v1},
+        {&version_identity, api->auth != NULL},
     };
     enum status st = serve(api, &version_root, &api->root);
 
@@ -61,6 +63,7 @@ api_new(const struct api_config *config, struct api **out)
     api->limits = config->limits;
     api->store = config->store;
     api->mem = config->mem;
+    api->auth = config->auth;
     st = serve_enabled(api);
     if (st != ST_OK) {
         api_free(api);
@@ -233,8 +236,11 @@ answer(const struct api *api, struct call *call)
 void
 api_handle(const struct api *api, struct request *req, struct response *res)
 {
-    struct call call = {
-        .limits = &api->limits, .store = api->store, .req = req, .res = res};
+    struct call call = {.limits = &api->limits,
+                        .store = api->store,
+                        .auth = api->auth,
+                        .req = req,
+                        .res = res};
     enum status st;
 
     res->code = 0;

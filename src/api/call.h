@@ -15,14 +15,16 @@
 struct call {
     const struct api_limits *limits;
     struct store *store;
+    const struct auth *auth; /* NULL: nobody is asked for a token */
     const struct version *version;
     const struct resource *resource;
     const struct request *req;
     struct response *res;
-    struct bytes base;         /* what hrefs begin with: "/v2", or "/v1/project" */
-    struct bytes path_project; /* project named by the path; absent: none */
-    struct store_queue queue;  /* project, and name if the path names one */
-    struct bytes id;           /* of the message or claim the path names */
+    struct bytes base;          /* what hrefs begin with: "/v2", or "/v1/project" */
+    struct bytes path_project;  /* project named by the path; absent: none */
+    struct bytes token_project; /* the one of the caller's token; absent: none */
+    struct store_queue queue;   /* project, and name if the path names one */
+    struct bytes id;            /* of the message or claim the path names */
     struct query query;
     uint64_t client;     /* the Client-ID's value; 0 where none was sent */
     struct bytes detail; /* why the request was refused, for people; may be absent */

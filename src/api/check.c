@@ -22,14 +22,55 @@ check_client(struct call *call, const struct route *route)
     return ident_client(text, call->limits, &call->client);
 }
 
+/*
+ * A token is read wherever one is sent. Without one the headers are believed, unless
+ * there is a list of who may come in.
+ */
+static enum status
+check_token(struct call *call, const struct route *route)
+{
+    struct bytes token = call->req->headers[API_HEADER_AUTH_TOKEN];
+    struct auth_caller caller;
+    enum status st;
+
+    if (call->auth == NULL || call->version->open ||
+        (route != NULL && (route->flags & ROUTE_OPEN) != 0))
+        return ST_OK;
+    if (token.len == 0 && !auth_is_required(call->auth))
+        return ST_OK;
+    st = auth_token_read(call->auth, call->req->now_ms, token, call->req->arena, &caller);
+    if (st == ST_OK)
+        call->token_project = caller.project;
+    return st;
+}
+
 /* A project in the path takes the place of the header, as a proxy in front would do. */
+static struct bytes
+named_project(const struct call *call)
+{
+    return bytes_present(call->path_project) ? call->path_project
+                                             : call->req->headers[API_HEADER_PROJECT_ID];
+}
+
+/* A token is good for its own project, also for a caller who does not name it. */
+static enum status
+check_token_project(struct call *call)
+{
+    struct bytes named = named_project(call);
+
+    call->queue.project = call->token_project;
+    if (named.len == 0 || bytes_equal(named, call->token_project))
+        return ST_OK;
+    return call_refuse(call, ST_FORBIDDEN, "the token is for another project");
+}
+
 static enum status
 check_project(struct call *call)
 {
-    struct bytes project = bytes_present(call->path_project)
-                               ? call->path_project
-                               : call->req->headers[API_HEADER_PROJECT_ID];
+    struct bytes project = named_project(call);
 
+    if (bytes_present(call->token_project))
+        return check_token_project(call);
     if (!bytes_present(project) && !call->version->headers_required) {
         call->queue.project = bytes_str(""); /* the nameless one */
         return ST_OK;
@@ -41,12 +82,13 @@ check_project(struct call *call)
 enum status
 check_request(struct call *call, const struct route *route)
 {
-    enum status st = check_content_type(call->req);
+    enum status st = check_token(call, route);
 
-    if (st != ST_OK)
-        return st;
-    st = ident_accept(call->req->headers[API_HEADER_ACCEPT]);
-    if (st != ST_OK || call->version == &version_root)
+    if (st == ST_OK)
+        st = check_content_type(call->req);
+    if (st == ST_OK)
+        st = ident_accept(call->req->headers[API_HEADER_ACCEPT]);
+    if (st != ST_OK || call->version->open)
         return st;
     st = check_client(call, route);
     if (st != ST_OK)

@@ -50,7 +50,8 @@ static const struct route root_routes[] = {
     ROUTE_END,
 };
 
-const struct version version_root = {.name = BYTES_LIT(""), .routes = root_routes};
+const struct version version_root = {
+    .name = BYTES_LIT(""), .routes = root_routes, .open = true};
 
 /* ------------------------------------------------------------------ home documents */
 

@@ -25,6 +25,7 @@ typedef enum status handler_fn(struct call *call);
 enum route_flag {
     ROUTE_CLIENT = 1,  /* needs a Client-ID where the version does not always need one */
     ROUTE_ADMIN = 2,   /* there only with admin_mode */
+    ROUTE_OPEN = 16,   /* needs no token */
     ROUTE_LOCATED = 4, /* answers carry Content-Location: path and query of the request */
     ROUTE_LOCATED_PATH = 8, /* the same without the query */
 };

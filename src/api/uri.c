@@ -6,31 +6,37 @@ is_tidy(char c)
     return c > ' ' && c < 0x7f && strchr("\"<>\\^`{|}", c) == NULL;
 }
 
+/* RFC 3986, 2.3. */
+static bool
+is_unreserved(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+typedef bool keep_fn(char c);
+
 static size_t
-untidy_count(struct bytes text)
+count_others(struct bytes text, keep_fn *keeps)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < text.len; i++)
-        count += !is_tidy(text.data[i]);
+        count += !keeps(text.data[i]);
     return count;
 }
 
-enum status
-uri_tidy(struct arena *arena, struct bytes text, struct bytes *out)
+/* A copy in which the bytes that are not kept are percent-encoded, with a NUL. */
+static enum status
+encode(struct arena *arena, struct bytes text, keep_fn *keeps, size_t others,
+       struct bytes *out)
 {
-    size_t untidy = untidy_count(text);
-    char *copy, *to;
+    char *copy = arena_alloc(arena, text.len + 2 * others + 1), *to = copy;
 
-    if (untidy == 0) {
-        *out = text;
-        return ST_OK;
-    }
-    to = copy = arena_alloc(arena, text.len + 2 * untidy + 1);
     if (copy == NULL)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < text.len; i++) {
-        if (is_tidy(text.data[i])) {
+        if (keeps(text.data[i])) {
             *to++ = text.data[i];
             continue;
         }
@@ -41,4 +47,21 @@ uri_tidy(struct arena *arena, struct bytes text, struct bytes *out)
     *to = '\0';
     *out = bytes_of(copy, (size_t)(to - copy));
     return ST_OK;
+}
+
+enum status
+uri_tidy(struct arena *arena, struct bytes text, struct bytes *out)
+{
+    size_t untidy = count_others(text, is_tidy);
+
+    if (untidy > 0)
+        return encode(arena, text, is_tidy, untidy, out);
+    *out = text;
+    return ST_OK;
+}
+
+enum status
+uri_segment(struct arena *arena, struct bytes text, struct bytes *out)
+{
+    return encode(arena, text, is_unreserved, count_others(text, is_unreserved), out);
 }

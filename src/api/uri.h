@@ -17,4 +17,10 @@
  */
 enum status uri_tidy(struct arena *arena, struct bytes text, struct bytes *out);
 
+/*
+ * Makes any text one segment of a path: every byte that is not unreserved (RFC 3986) is
+ * percent-encoded. NUL-terminated. ST_NO_MEMORY.
+ */
+enum status uri_segment(struct arena *arena, struct bytes text, struct bytes *out);
+
 #endif

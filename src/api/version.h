@@ -16,6 +16,7 @@ struct version {
     struct bytes name; /* first segment of its paths: "v2" */
     struct bytes base; /* "/v2" */
     const struct route *routes;
+    bool open;     /* no Client-ID, project or token is asked for */
     unsigned home; /* which rows of the home document are its own: enum home_version */
 
     /* Requests. */
@@ -44,5 +45,8 @@ struct version {
 /* The list of versions itself, "/": no headers needed. */
 extern const struct version version_root; /* home.c */
 extern const struct version version_v1, version_v1_1, version_v2;
+
+/* The identity stub (identity/identity.h). */
+extern const struct version version_identity;
 
 #endif

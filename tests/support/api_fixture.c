@@ -13,10 +13,20 @@ api_fixture_open(struct api_fixture *f)
     api_fixture_open_with(f, &api_limits_default);
 }
 
-void
-api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits)
+static struct mem *
+make_mem(void)
 {
     struct mem *mem = mem_new(0);
+
+    ck_assert_ptr_nonnull(mem);
+    return mem;
+}
+
+/* Takes what f has by now: the memory, and perhaps an auth. */
+static void
+open_api(struct api_fixture *f, const struct api_limits *limits)
+{
+    struct mem *mem = f->mem;
     struct engine_config engine = {
         .mem = mem,
         .shards = 4,
@@ -27,15 +37,33 @@ api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits)
         .seeded = true,
         .seed = 1,
     };
-    struct api_config config = {.limits = *limits, .mem = mem};
+    struct api_config config = {.limits = *limits, .mem = mem, .auth = f->auth};
 
-    ck_assert_ptr_nonnull(mem);
-    f->mem = mem;
     ck_assert_int_eq(engine_open(&engine, &f->store), ST_OK);
     config.store = f->store;
     ck_assert_int_eq(api_new(&config, &f->api), ST_OK);
     api_caller_init(&f->c, f->api, mem, API_FIXTURE_START_MS);
     arena_init(&f->kept, mem);
+}
+
+void
+api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits)
+{
+    *f = (struct api_fixture){.mem = make_mem()};
+    open_api(f, limits);
+}
+
+void
+api_fixture_open_identity(struct api_fixture *f, const char *users)
+{
+    struct auth_config auth = {
+        .key = {1, 2}, .token_life_s = 3600, .region = "DFW", .users = bytes_str(users)};
+    size_t bad_line;
+
+    *f = (struct api_fixture){.mem = make_mem()};
+    auth.mem = f->mem;
+    ck_assert_int_eq(auth_new(&auth, &f->auth, &bad_line), ST_OK);
+    open_api(f, &api_limits_default);
 }
 
 void
@@ -45,6 +73,7 @@ api_fixture_close(struct api_fixture *f)
     arena_fini(&f->kept);
     api_caller_fini(&f->c);
     api_free(f->api);
+    auth_free(f->auth);
     store_close(f->store);
     mem_destroy(f->mem);
 }

@@ -10,6 +10,7 @@
 struct api_fixture {
     struct mem *mem;
     struct store *store;
+    struct auth *auth; /* NULL: no identity stub */
     struct api *api;
     struct api_caller c;
     struct arena kept; /* texts that live until close */
@@ -21,6 +22,9 @@ struct api_fixture {
 /* With the default limits, or others. */
 void api_fixture_open(struct api_fixture *f);
 void api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits);
+
+/* With the identity stub and this list of users; NULL: anybody may log in. */
+void api_fixture_open_identity(struct api_fixture *f, const char *users);
 
 /* Audits the store and frees everything. */
 void api_fixture_close(struct api_fixture *f);

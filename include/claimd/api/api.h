@@ -11,6 +11,7 @@
 #define CLAIMD_API_API_H
 
 #include "claimd/api/limits.h"
+#include "claimd/auth/auth.h"
 #include "claimd/base/arena.h"
 #include "claimd/base/buf.h"
 #include "claimd/base/status.h"
@@ -37,6 +38,7 @@ enum method {
     X(CLIENT_ID, "Client-ID")                                                            \
     X(PROJECT_ID, "X-Project-ID")                                                        \
     X(AUTH_TOKEN, "X-Auth-Token")                                                        \
+    X(SUBJECT_TOKEN, "X-Subject-Token")                                                  \
     X(URL_SIGNATURE, "URL-Signature")                                                    \
     X(HOST, "Host")
 
@@ -85,8 +87,9 @@ struct response {
 
 struct api_config {
     struct api_limits limits;
-    struct store *store; /* borrowed for the api's life */
-    struct mem *mem;     /* borrowed likewise */
+    struct store *store;     /* borrowed for the api's life */
+    struct mem *mem;         /* borrowed likewise */
+    const struct auth *auth; /* borrowed likewise; NULL: nobody is asked for a token */
 };
 
 struct api; /* opaque */

@@ -28,8 +28,8 @@ static const struct route routes[] = {
     {QUEUE "/stats", METHOD_GET, v2_queue_stats, "queues:stats", ROUTE_LOCATED_PATH},
     {V1 "/queues", METHOD_GET, v2_queue_list, "queues:get_all", ROUTE_LOCATED},
     {V1 "/", METHOD_GET, home_show, "home:get", 0},
-    {V1 "/health", METHOD_GET, v2_ping, "ping:get", 0},
-    {V1 "/health", METHOD_HEAD, v2_ping, "ping:get", 0},
+    {V1 "/health", METHOD_GET, v2_ping, "ping:get", ROUTE_OPEN},
+    {V1 "/health", METHOD_HEAD, v2_ping, "ping:get", ROUTE_OPEN},
     ROUTE_END,
 };
 

@@ -1,0 +1,194 @@
+/* Logging in: credentials in the forms of Keystone v3 and v2.0, and of Rackspace. */
+#include "api/identity/identity.h"
+
+#include "api/ident.h"
+#include "api/json_tree.h"
+#include "claimd/base/clock.h"
+
+/* What a login says; the texts point into its document. */
+struct login {
+    struct bytes user, password; /* user absent: none was named */
+    struct bytes token;          /* present: instead of both */
+    struct bytes project;        /* absent: no wish */
+};
+
+/* The first of two members that is a text. */
+static struct bytes
+either(const json_t *object, const char *first, const char *second)
+{
+    struct bytes text = identity_text(json_object_get(object, first));
+
+    return bytes_present(text) ? text : identity_text(json_object_get(object, second));
+}
+
+static void
+login_read_v3(const json_t *auth, struct login *out)
+{
+    const json_t *identity = json_object_get(auth, "identity");
+    const json_t *user = json_object_get(json_object_get(identity, "password"), "user");
+    const json_t *app = json_object_get(identity, "application_credential");
+    const json_t *token = json_object_get(identity, "token");
+    const json_t *scope = json_object_get(auth, "scope");
+
+    *out = (struct login){
+        .user = either(user, "name", "id"),
+        .password = identity_text(json_object_get(user, "password")),
+        .token = identity_text(json_object_get(token, "id")),
+        .project = either(json_object_get(scope, "project"), "id", "name"),
+    };
+    if (app != NULL) {
+        out->user = either(app, "name", "id");
+        out->password = identity_text(json_object_get(app, "secret"));
+    }
+}
+
+static void
+login_read_v2(const json_t *auth, struct login *out)
+{
+    const json_t *user = json_object_get(auth, "passwordCredentials");
+    const json_t *key = json_object_get(auth, "RAX-KSKEY:apiKeyCredentials");
+    const json_t *token = json_object_get(auth, "token");
+
+    *out = (struct login){
+        .user = either(user != NULL ? user : key, "username", "userId"),
+        .password = either(user != NULL ? user : key, "password", "apiKey"),
+        .token = identity_text(json_object_get(token, "id")),
+        .project = either(auth, "tenantId", "tenantName"),
+    };
+}
+
+/* Whom the login proves to be there, without a project. */
+static enum status
+login_identify(struct call *call, const struct login *login, struct auth_caller *out)
+{
+    struct auth_caller earlier;
+    enum status st;
+
+    if (!bytes_present(login->token)) {
+        out->user = login->user;
+        out->project = login->project;
+        return bytes_present(login->user) && bytes_present(login->password)
+                   ? ST_OK
+                   : call_refuse(call, ST_BAD_BODY,
+                                 "the document names neither user and password nor a "
+                                 "token");
+    }
+    st = auth_token_read(call->auth, call->req->now_ms, login->token, call->req->arena,
+                         &earlier);
+    if (st != ST_OK)
+        return st;
+    out->user = earlier.user;
+    out->project = login->project.len > 0 ? login->project : earlier.project;
+    return ST_OK;
+}
+
+static enum status
+login_admit(struct call *call, const struct login *login, struct auth_caller *caller,
+            struct bytes *token)
+{
+    enum status st = login_identify(call, login, caller);
+
+    if (st == ST_OK)
+        st = auth_admit(call->auth, caller->user,
+                        bytes_present(login->token) ? BYTES_NONE : login->password,
+                        caller->project, &caller->project);
+    if (st == ST_OK)
+        st = ident_project(caller->project, false);
+    if (st == ST_OK)
+        st = auth_token_write(call->auth, call->req->now_ms, caller, call->req->arena,
+                              token);
+    return st;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+static enum status
+answer_v3(struct call *call, const struct auth_caller *caller, struct bytes token)
+{
+    json_t *tree;
+    enum status st = identity_describe(call, caller, &tree);
+
+    if (st != ST_OK)
+        return st;
+    call_header(call, "X-Subject-Token", token);
+    call_header(call, "Vary", bytes_str("X-Auth-Token"));
+    return identity_answer(call, 201, tree);
+}
+
+static json_t *
+access_token(const struct call *call, const struct auth_caller *caller,
+             struct bytes token)
+{
+    char issued[CLOCK_TEXT_CAP], expires[CLOCK_TEXT_CAP];
+
+    clock_text(call->req->now_ms, issued);
+    clock_text(caller->expires_ms, expires);
+    return json_pack("{s:s, s:s, s:s, s:{s:s%, s:s%, s:b}}", "id", token.data,
+                     "issued_at", issued, "expires", expires, "tenant", "id",
+                     caller->project.data, caller->project.len, "name",
+                     caller->project.data, caller->project.len, "enabled", 1);
+}
+
+static json_t *
+access_user(const struct call *call, const struct auth_caller *caller)
+{
+    return json_pack("{s:s%, s:s%, s:s%, s:s, s:[{s:s, s:s}], s:[]}", "id",
+                     caller->user.data, caller->user.len, "name", caller->user.data,
+                     caller->user.len, "username", caller->user.data, caller->user.len,
+                     "RAX-AUTH:defaultRegion", auth_region(call->auth), "roles", "id",
+                     "member", "name", "member", "roles_links");
+}
+
+static enum status
+answer_v2(struct call *call, const struct auth_caller *caller, struct bytes token)
+{
+    json_t *catalog;
+    enum status st = identity_catalog_v2(call, caller->project, &catalog);
+
+    if (st != ST_OK)
+        return st;
+    return identity_answer(call, 200,
+                           json_pack("{s:{s:o, s:o, s:o}}", "access", "token",
+                                     access_token(call, caller, token), "user",
+                                     access_user(call, caller), "serviceCatalog",
+                                     catalog));
+}
+
+/* ------------------------------------------------------------------ handlers */
+
+typedef void read_fn(const json_t *auth, struct login *out);
+typedef enum status
+answer_fn(struct call *call, const struct auth_caller *caller, struct bytes token);
+
+static enum status
+log_in(struct call *call, read_fn *read, answer_fn *answer)
+{
+    struct auth_caller caller;
+    struct login login;
+    struct bytes token;
+    json_t *document;
+    enum status st = json_tree_read(call->req->body, &document);
+
+    if (st != ST_OK)
+        return st;
+    read(json_object_get(document, "auth"), &login);
+    st = login_admit(call, &login, &caller, &token);
+    if (st == ST_OK)
+        st = answer(call, &caller, token);
+    json_decref(document);
+    return st;
+}
+
+/* POST /identity/v3/auth/tokens */
+enum status
+identity_login_v3(struct call *call)
+{
+    return log_in(call, login_read_v3, answer_v3);
+}
+
+/* POST /identity/v2.0/tokens */
+enum status
+identity_login_v2(struct call *call)
+{
+    return log_in(call, login_read_v2, answer_v2);
+}

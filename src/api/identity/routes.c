@@ -1,0 +1,31 @@
+/* The identity stub's routes; they are there only with --identity-stub. */
+#include "api/identity/identity.h"
+
+#define ROOT "/identity"
+#define V3   ROOT "/v3"
+#define V2   ROOT "/v2.0"
+
+static const struct route routes[] = {
+    {V3 "/auth/tokens", METHOD_POST, identity_login_v3, "identity:login", 0},
+    {V3 "/auth/tokens", METHOD_GET, identity_show_token, "identity:validate", 0},
+    {V3 "/auth/tokens", METHOD_HEAD, identity_show_token, "identity:validate", 0},
+    {V3 "/auth/tokens", METHOD_DELETE, identity_revoke_token, "identity:revoke", 0},
+    {V3 "/auth/projects", METHOD_GET, identity_list_projects, "identity:projects", 0},
+    {V3 "/auth/catalog", METHOD_GET, identity_show_catalog, "identity:catalog", 0},
+    {V2 "/tokens", METHOD_POST, identity_login_v2, "identity:login", 0},
+    {V2 "/tenants", METHOD_GET, identity_list_tenants, "identity:projects", 0},
+    {ROOT, METHOD_GET, identity_list_versions, "identity:versions", 0},
+    {ROOT "/", METHOD_GET, identity_list_versions, "identity:versions", 0},
+    {V3, METHOD_GET, identity_show_v3, "identity:versions", 0},
+    {V3 "/", METHOD_GET, identity_show_v3, "identity:versions", 0},
+    {V2, METHOD_GET, identity_show_v2, "identity:versions", 0},
+    {V2 "/", METHOD_GET, identity_show_v2, "identity:versions", 0},
+    ROUTE_END,
+};
+
+const struct version version_identity = {
+    .name = BYTES_LIT("identity"),
+    .base = BYTES_LIT(ROOT),
+    .routes = routes,
+    .open = true,
+};
