@@ -1,7 +1,9 @@
 #include "main/config.h"
 
 #include "main/config_file.h"
+#include "main/identity.h"
 #include "main/option.h"
+#include "main/profile.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -228,8 +230,8 @@ describe(const struct config *config, const struct option *option,
          char out[CONFIG_TEXT_CAP])
 {
     const struct config_origin *origin = &config->origins[option - options];
-    static const char *const sources[] = {"the default", "the file", "the environment",
-                                          "the command line"};
+    static const char *const sources[] = {"the default", "the profile", "the file",
+                                          "the environment", "the command line"};
     char where[32] = "";
 
     if (origin->source == CONFIG_FILE)
@@ -256,6 +258,12 @@ check(const struct config *config, char error[CONFIG_ERROR_CAP])
     if ((config->shards & (config->shards - 1)) != 0)
         return bad(error, "shards must be a power of two, not %lld",
                    (long long)config->shards);
+    if (config->identity_stub && !config->identity_stub_anywhere &&
+        !identity_is_loopback(config->listen))
+        return bad(error,
+                   "identity_stub gives tokens to anybody who asks: it listens on the "
+                   "loopback only, not on %.200s, unless identity_stub_anywhere is set",
+                   config->listen);
     return ST_OK;
 }
 
@@ -287,14 +295,18 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
         st = take_environment(out, envp, &ignored, error);
     if (st == ST_OK)
         st = take_arguments(&args, out, error);
-    return st == ST_OK ? check(out, error) : st;
+    if (st != ST_OK)
+        return st;
+    profile_apply(out);
+    return check(out, error);
 }
 
 void
 config_print(const struct config *config, FILE *to)
 {
-    static const char *const remarks[] = {
-        "", "  ; from the file", "  ; from the environment", "  ; from the command line"};
+    static const char *const remarks[] = {"", "  ; from the profile", "  ; from the file",
+                                          "  ; from the environment",
+                                          "  ; from the command line"};
     const char *group = NULL;
 
     for (size_t i = 0; i < option_count; i++) {
@@ -349,6 +361,7 @@ config_print_help(FILE *to)
         group = options[i].group;
         print_option_help(&options[i], to);
     }
+    profile_print_help(to);
     (void)fputs("\nExit status: 0 after SIGTERM or SIGINT, 1 if it cannot start, 2 for"
                 " wrong options;\n128 and the signal's number when a second signal cuts"
                 " it short.\n",

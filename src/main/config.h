@@ -2,7 +2,7 @@
  * config: everything an operator can set, as plain values.
  *
  * Filled from the options table (option.h) in this order, later ones winning: defaults,
- * the file, the environment, the command line.
+ * the profile, the file, the environment, the command line.
  */
 #ifndef MAIN_CONFIG_H
 #define MAIN_CONFIG_H
@@ -17,6 +17,7 @@
 
 enum config_source {
     CONFIG_DEFAULT,
+    CONFIG_PROFILE,
     CONFIG_FILE,
     CONFIG_ENVIRONMENT,
     CONFIG_COMMAND_LINE
@@ -51,6 +52,10 @@ struct config {
     int log_level;  /* enum log_level */
     int log_format; /* enum log_format */
     bool access_log;
+    int profile; /* enum profile */
+    bool identity_stub, identity_stub_anywhere;
+    char identity_users[CONFIG_TEXT_CAP]; /* a path, or "any" */
+    char identity_region[CONFIG_TEXT_CAP];
     int64_t ready_fd;           /* -1: none */
     char file[CONFIG_TEXT_CAP]; /* the file that was read, empty if none */
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */

@@ -4,6 +4,7 @@
 #include "claimd/base/mem.h"
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
+#include "main/identity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct daemon {
     struct log log;
     struct mem *mem;
     struct store *store;
+    struct auth *auth; /* NULL: no identity stub */
     struct api *api;
     struct server *server;
     int64_t drain_ms;
@@ -51,7 +53,7 @@ static enum status
 open_api(struct daemon *d, const struct config *config)
 {
     const struct api_config api = {
-        .limits = config->limits, .store = d->store, .mem = d->mem};
+        .limits = config->limits, .store = d->store, .mem = d->mem, .auth = d->auth};
 
     return api_new(&api, &d->api);
 }
@@ -98,6 +100,8 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     if (d->mem == NULL)
         goto fail;
     st = open_store(d, config);
+    if (st == ST_OK)
+        st = identity_open(config, d->mem, &d->auth, error);
     if (st == ST_OK)
         st = open_api(d, config);
     if (st == ST_OK)
@@ -173,6 +177,7 @@ daemon_close(struct daemon *d)
         return;
     server_free(d->server);
     api_free(d->api);
+    auth_free(d->auth);
     store_close(d->store);
     mem_destroy(d->mem);
     free(d);

@@ -1,7 +1,7 @@
 /*
  * daemon: the parts of claimd, wired together and taken apart again.
  *
- *     mem -> engine -> api -> server
+ *     mem -> engine -> auth -> api -> server
  *
  * Built in this order, freed in reverse. It knows no signals and no command line, so a
  * test can run one, or ten, with a clock of its own.
@@ -19,7 +19,7 @@ struct daemon; /* opaque */
 
 /*
  * Builds everything and listens, without accepting yet. clock is borrowed for the
- * daemon's life, config for the call. On failure a text for people in error.
+ * daemon's life, config likewise. On failure a text for people in error.
  */
 enum status daemon_open(const struct config *config, const struct clock *clock,
                         struct daemon **out, char error[CONFIG_ERROR_CAP]);

@@ -1,4 +1,5 @@
 #include "main/option.h"
+#include "main/profile.h"
 
 #include <stddef.h>
 
@@ -109,6 +110,18 @@ const struct option options[] = {
     FLAG("admin_mode", limits.admin_mode, "false", "health shows figures"),
     FLAG("enable_v1", limits.enable_v1, "true", "serve API v1"),
     FLAG("enable_v1_1", limits.enable_v1_1, "true", "serve API v1.1"),
+    CHOICE("profile", profile, PROFILE_WORDS, "zaqar",
+           "rackspace: limits as the clients of Cloud Queues expect them"),
+#undef GROUP
+#define GROUP "Identity stub, for development and CI"
+    FLAG("identity_stub", identity_stub, "false",
+         "answer Keystone logins at /identity; on a loopback address only"),
+    FLAG("identity_stub_anywhere", identity_stub_anywhere, "false",
+         "allow the stub on any address"),
+    TEXT("identity_users", identity_users, "any",
+         "who may log in: a file of lines name:password[:project], or any for anybody"),
+    TEXT("identity_region", identity_region, "RegionOne",
+         "region of the endpoints in the stub's catalog"),
 #undef GROUP
 };
 /* clang-format on */

@@ -358,6 +358,54 @@ START_TEST(every_option_has_a_name_of_its_own_and_a_default_within_its_bounds)
 }
 END_TEST
 
+START_TEST(a_profile_sets_what_nobody_else_has_set)
+{
+    struct loading l;
+
+    begin(&l);
+    variable(&l, "CLAIMD_PROFILE=rackspace");
+    variable(&l, "CLAIMD_MAX_QUEUES_PER_PAGE=20");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_int_eq(l.config.limits.max_messages_per_claim_or_pop, 100);
+    ck_assert_int_eq(l.config.limits.max_queues_per_page, 20);
+    ck_assert_int_eq(l.config.limits.max_messages_per_page, 20);
+
+    begin(&l);
+    arg(&l, "--profile=rackspace");
+    arg(&l, "--profile=zaqar");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_int_eq(l.config.limits.max_messages_per_claim_or_pop, 20);
+}
+END_TEST
+
+START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
+{
+    static const char *const near[] = {"--listen=127.0.0.1:0", "--listen=127.1.2.3:1",
+                                       "--listen=[::1]:80", "--listen=localhost:1",
+                                       "--listen=unix:/x"};
+    static const char *const far[] = {"--listen=0.0.0.0:0", "--listen=[::]:80",
+                                      "--listen=192.168.127.1:1",
+                                      "--listen=localhost.example:1"};
+    struct loading l;
+
+    for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++) {
+        begin(&l);
+        arg(&l, near[i]);
+        arg(&l, "--identity-stub");
+        ck_assert_int_eq(load(&l), ST_OK);
+    }
+    for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
+        begin(&l);
+        arg(&l, far[i]);
+        ck_assert_int_eq(load(&l), ST_OK);
+        arg(&l, "--identity-stub");
+        expect_error(&l, "identity_stub_anywhere");
+        arg(&l, "--identity-stub-anywhere");
+        ck_assert_int_eq(load(&l), ST_OK);
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -374,6 +422,8 @@ main(void)
     tcase_add_test(tc, a_file_sets_nothing_twice);
     tcase_add_test(tc, a_broken_file_is_an_error);
     tcase_add_test(tc, limits_must_not_contradict_each_other);
+    tcase_add_test(tc, a_profile_sets_what_nobody_else_has_set);
+    tcase_add_test(tc, the_identity_stub_stays_on_the_loopback_unless_forced);
     tcase_add_test(tc, sizes_have_suffixes_and_bounds);
     tcase_add_test(tc, a_printed_configuration_reads_back_as_it_was);
     tcase_add_test(tc, help_comes_before_the_errors_behind_it);

@@ -1,0 +1,23 @@
+/*
+ * identity: the identity stub's auth, made from the options.
+ */
+#ifndef MAIN_IDENTITY_H
+#define MAIN_IDENTITY_H
+
+#include "claimd/auth/auth.h"
+#include "main/config.h"
+
+/*
+ * Makes an auth, owned; NULL in *out if the stub is off. config is borrowed for the
+ * auth's life. On failure perhaps a text for people in error.
+ */
+enum status identity_open(const struct config *config, struct mem *mem, struct auth **out,
+                          char error[CONFIG_ERROR_CAP]);
+
+/* True if the list of users is a file, and not just anybody. */
+bool identity_has_list(const struct config *config);
+
+/* True if only this machine can reach this listening address. */
+bool identity_is_loopback(const char *listen);
+
+#endif

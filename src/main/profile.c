@@ -1,0 +1,47 @@
+#include "main/profile.h"
+
+#include "main/option.h"
+
+#include <assert.h>
+
+struct setting {
+    enum profile profile;
+    const char *option, *value;
+};
+
+/*
+ * rackspace: what the documentation of Cloud Queues lets its clients do. The PHP SDK asks
+ * for pages of 100 queues, and shows none when that is refused.
+ */
+static const struct setting settings[] = {
+    {PROFILE_RACKSPACE, "max_queues_per_page", "100"},
+    {PROFILE_RACKSPACE, "max_messages_per_claim_or_pop", "100"},
+};
+
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+void
+profile_apply(struct config *config)
+{
+    char why[CONFIG_ERROR_CAP];
+
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const struct option *option = option_find(bytes_str(settings[i].option));
+        struct config_origin *origin = &config->origins[option - options];
+
+        if (config->profile != (int)settings[i].profile ||
+            origin->source != CONFIG_DEFAULT)
+            continue;
+        if (option_set(option, config, bytes_str(settings[i].value), why) != ST_OK)
+            assert(!"a profile sets what its option refuses");
+        origin->source = CONFIG_PROFILE;
+    }
+}
+
+void
+profile_print_help(FILE *to)
+{
+    (void)fputs("\nThe profile rackspace sets, unless they are set otherwise:\n", to);
+    for (size_t i = 0; i < SETTINGS; i++)
+        (void)fprintf(to, "  %s = %s\n", settings[i].option, settings[i].value);
+}
