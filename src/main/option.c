@@ -119,8 +119,8 @@ set_text(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
 {
     if (value.len == 0)
         return bad(why, "must not be empty");
-    if (value.len >= CONFIG_TEXT_CAP)
-        return bad(why, "must have less than %d characters", CONFIG_TEXT_CAP);
+    if (value.len > OPTION_TEXT_MAX)
+        return bad(why, "must have at most %d characters", OPTION_TEXT_MAX);
     memcpy(out, value.data, value.len);
     out[value.len] = '\0';
     return ST_OK;

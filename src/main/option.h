@@ -12,12 +12,19 @@
 #include "claimd/base/bytes.h"
 #include "main/config.h"
 
+/*
+ * The longest text: inih takes lines of 200 characters, and what is printed with its name
+ * and a remark must be readable as a file. A longer path of a socket would not fit the
+ * kernel's structure anyway.
+ */
+enum { OPTION_TEXT_MAX = 150 };
+
 enum option_kind {
     OPTION_NUMBER, /* int64_t, decimal */
     OPTION_SIZE,   /* int64_t, bytes; K, M, G for powers of 1024 */
     OPTION_FLAG,   /* bool, one of two words */
     OPTION_CHOICE, /* int, the index of a word */
-    OPTION_TEXT    /* char[CONFIG_TEXT_CAP], not empty */
+    OPTION_TEXT    /* char[CONFIG_TEXT_CAP]; 1 to OPTION_TEXT_MAX bytes */
 };
 
 struct option {
