@@ -1,0 +1,34 @@
+/*
+ * client: one kept-alive HTTP connection, blocking, for recorders: nothing between the
+ * request and the clock but a write and a read.
+ */
+#ifndef TESTS_LINEAR_CLIENT_H
+#define TESTS_LINEAR_CLIENT_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CLIENT_ROOM = 65536 };
+
+struct client {
+    int fd;
+    char text[CLIENT_ROOM]; /* the last answer, then its NUL */
+};
+
+struct answer {
+    int code;
+    int64_t call_ns, reply_ns; /* before the first byte went, after the last came */
+    json_t *document;          /* owned; NULL: no body */
+    char location[256];        /* empty: none */
+};
+
+/* Connects; ends the program if it cannot, as all of these do when the server fails. */
+void client_open(struct client *c, const char *host, const char *port);
+void client_close(struct client *c);
+
+/* One exchange. body NULL: none. Release the answer's document with json_decref(). */
+void client_ask(struct client *c, const char *method, const char *target,
+                const char *body, struct answer *out);
+
+#endif

@@ -1,0 +1,217 @@
+#include "linear/model.h"
+
+#include <string.h>
+
+static bool
+claim_alive(const struct model *m, uint8_t claim)
+{
+    return (m->claims[claim / 64] >> (claim % 64) & 1) != 0;
+}
+
+/* The place of a message, m->count if it is not there. */
+static size_t
+find(const struct model *m, uint8_t message)
+{
+    size_t at = 0;
+
+    while (at < m->count && m->message[at] != message)
+        at++;
+    return at;
+}
+
+static void
+take_out(struct model *m, size_t at)
+{
+    size_t behind = (size_t)(--m->count) - at;
+
+    memmove(&m->message[at], &m->message[at + 1], behind);
+    memmove(&m->holder[at], &m->holder[at + 1], behind);
+    m->message[m->count] = m->holder[m->count] = 0;
+}
+
+static bool
+post(struct model *m, const struct operation *op)
+{
+    if (op->code != 201 || (size_t)m->count + op->count > LINEAR_MESSAGES)
+        return false;
+    for (size_t i = 0; i < op->count; i++)
+        m->message[m->count++] = op->messages[i];
+    return true;
+}
+
+/* The answer shows the first `limit` messages for which wanted() holds, and no others. */
+typedef bool
+model_wanted_fn(const struct model *m, size_t at, const struct operation *op);
+
+static bool
+shows(const struct model *m, const struct operation *op, size_t limit,
+      model_wanted_fn *wanted)
+{
+    size_t shown = 0;
+
+    for (size_t at = 0; at < m->count && shown < limit; at++) {
+        if (!wanted(m, at, op))
+            continue;
+        if (shown == op->count || op->messages[shown] != m->message[at])
+            return false;
+        shown++;
+    }
+    return shown == op->count;
+}
+
+static bool
+is_free(const struct model *m, size_t at, const struct operation *op)
+{
+    (void)op; /* whoever asks */
+    return m->holder[at] == 0;
+}
+
+static bool
+is_held(const struct model *m, size_t at, const struct operation *op)
+{
+    return m->holder[at] == op->claim;
+}
+
+static bool
+is_listed(const struct model *m, size_t at, const struct operation *op)
+{
+    return op->include_claimed || m->holder[at] == 0;
+}
+
+static bool
+claim(struct model *m, const struct operation *op)
+{
+    if (op->code != (op->count == 0 ? 204 : 201) || !shows(m, op, op->limit, is_free))
+        return false;
+    for (size_t i = 0; i < op->count; i++)
+        m->holder[find(m, op->messages[i])] = op->made;
+    if (op->count > 0)
+        m->claims[op->made / 64] |= UINT64_C(1) << (op->made % 64);
+    return true;
+}
+
+static bool
+query(const struct model *m, const struct operation *op)
+{
+    if (!claim_alive(m, op->claim))
+        return op->code == 404;
+    return op->code == 200 && shows(m, op, LINEAR_MESSAGES, is_held);
+}
+
+static bool
+renew(const struct model *m, const struct operation *op)
+{
+    return op->code == (claim_alive(m, op->claim) ? 204 : 404);
+}
+
+static bool
+release(struct model *m, const struct operation *op)
+{
+    for (size_t at = 0; at < m->count; at++)
+        if (m->holder[at] == op->claim)
+            m->holder[at] = 0;
+    m->claims[op->claim / 64] &= ~(UINT64_C(1) << (op->claim % 64));
+    return op->code == 204;
+}
+
+/* The table of API.md 6.7. */
+static int
+delete_code(const struct model *m, size_t at, const struct operation *op)
+{
+    if (at == m->count)
+        return 204;
+    if (op->claim == 0)
+        return m->holder[at] == 0 ? 204 : 403;
+    if (m->holder[at] == op->claim)
+        return 204;
+    return m->holder[at] != 0 && claim_alive(m, op->claim) ? 403 : 400;
+}
+
+static bool
+delete_one(struct model *m, const struct operation *op)
+{
+    size_t at = find(m, op->message);
+    int code = delete_code(m, at, op);
+
+    if (code == 204 && at < m->count)
+        take_out(m, at);
+    return op->code == code;
+}
+
+static bool
+delete_many(struct model *m, const struct operation *op)
+{
+    for (size_t i = 0; i < op->count; i++) {
+        size_t at = find(m, op->messages[i]);
+
+        if (at < m->count)
+            take_out(m, at);
+    }
+    return op->code == 204;
+}
+
+static bool
+get(const struct model *m, const struct operation *op)
+{
+    return op->code == (find(m, op->message) < m->count ? 200 : 404);
+}
+
+static bool
+stats(const struct model *m, const struct operation *op)
+{
+    size_t claimed = 0;
+
+    for (size_t at = 0; at < m->count; at++)
+        claimed += m->holder[at] != 0;
+    return op->code == 200 && op->total == m->count && op->claimed == claimed;
+}
+
+static bool
+pop(struct model *m, const struct operation *op)
+{
+    if (op->code != 200 || !shows(m, op, op->limit, is_free))
+        return false;
+    for (size_t i = 0; i < op->count; i++)
+        take_out(m, find(m, op->messages[i]));
+    return true;
+}
+
+static bool
+purge(struct model *m, const struct operation *op)
+{
+    m->count = 0;
+    memset(m->message, 0, sizeof(m->message));
+    memset(m->holder, 0, sizeof(m->holder));
+    return op->code == 204;
+}
+
+bool
+model_step(struct model *m, const struct operation *op)
+{
+    switch (op->kind) {
+    case LINEAR_POST:
+        return post(m, op);
+    case LINEAR_CLAIM:
+        return claim(m, op);
+    case LINEAR_QUERY:
+        return query(m, op);
+    case LINEAR_RENEW:
+        return renew(m, op);
+    case LINEAR_RELEASE:
+        return release(m, op);
+    case LINEAR_DELETE:
+        return delete_one(m, op);
+    case LINEAR_DELETE_MANY:
+        return delete_many(m, op);
+    case LINEAR_GET:
+        return get(m, op);
+    case LINEAR_LIST:
+        return op->code == 200 && shows(m, op, op->limit, is_listed);
+    case LINEAR_STATS:
+        return stats(m, op);
+    case LINEAR_POP:
+        return pop(m, op);
+    default:
+        return purge(m, op);
+    }
+}

@@ -1,0 +1,25 @@
+/*
+ * model: a queue as one thread at a time would see it, small enough to be copied at every
+ * step of a search. Nothing expires: the recorder asks for long lives.
+ */
+#ifndef TESTS_LINEAR_MODEL_H
+#define TESTS_LINEAR_MODEL_H
+
+#include "linear/operation.h"
+
+/* Unused places are zero, so that equal states are equal bytes. */
+struct model {
+    uint64_t claims[2]; /* bit n: claim n is alive */
+    uint8_t count;
+    uint8_t unused[7];                /* no holes: states are compared as bytes */
+    uint8_t message[LINEAR_MESSAGES]; /* oldest first */
+    uint8_t holder[LINEAR_MESSAGES];  /* the claim that holds it, 0: free */
+};
+
+/*
+ * Does the operation if this state could have given its answer; false (and then *m means
+ * nothing) if it could not.
+ */
+bool model_step(struct model *m, const struct operation *op);
+
+#endif

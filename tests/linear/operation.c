@@ -1,0 +1,31 @@
+#include "linear/operation.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void
+operation_print(const struct operation *op)
+{
+    static const char *const names[LINEAR_KINDS] = {
+#define LINEAR_KIND_NAME(name, text) text,
+        LINEAR_KIND_LIST(LINEAR_KIND_NAME)
+#undef LINEAR_KIND_NAME
+    };
+
+    printf("%12" PRId64 " .. %12" PRId64 " us  worker %2u  %s", op->call_ns / 1000,
+           op->reply_ns / 1000, op->worker, names[op->kind]);
+    if (op->message != 0)
+        printf(" message %u", op->message);
+    if (op->claim != 0)
+        printf(" with claim %u", op->claim);
+    if (op->limit != 0)
+        printf(" limit %u%s", op->limit, op->include_claimed ? " claimed too" : "");
+    printf(" -> %d", op->code);
+    if (op->made != 0)
+        printf(" claim %u", op->made);
+    for (size_t i = 0; i < op->count; i++)
+        printf("%s%u", i == 0 ? " messages " : ",", op->messages[i]);
+    if (op->kind == LINEAR_STATS)
+        printf(" claimed %u of %u", op->claimed, op->total);
+    printf("\n");
+}

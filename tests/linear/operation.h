@@ -1,0 +1,65 @@
+/*
+ * operation: one request of a history on one queue: what was asked, what was answered,
+ * and between which instants it must have happened.
+ *
+ * Messages and claims have small numbers, given by the recorder; 0 is none.
+ */
+#ifndef TESTS_LINEAR_OPERATION_H
+#define TESTS_LINEAR_OPERATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    LINEAR_MESSAGES = 64, /* most messages of a history: numbers 1 to this */
+    LINEAR_CLAIMS = 127,  /* most claims, likewise */
+    LINEAR_BATCH = 20,    /* most messages in one answer: the limit of the API */
+    LINEAR_OPERATIONS = 512
+};
+
+/* X(name, text) */
+#define LINEAR_KIND_LIST(X)                                                              \
+    X(POST, "post")                                                                      \
+    X(CLAIM, "claim")                                                                    \
+    X(QUERY, "query")                                                                    \
+    X(RENEW, "renew")                                                                    \
+    X(RELEASE, "release")                                                                \
+    X(DELETE, "delete")                                                                  \
+    X(DELETE_MANY, "delete many")                                                        \
+    X(GET, "get")                                                                        \
+    X(LIST, "list")                                                                      \
+    X(STATS, "stats")                                                                    \
+    X(POP, "pop")                                                                        \
+    X(PURGE, "purge")
+
+enum linear_kind {
+#define LINEAR_KIND_ENUM(name, text) LINEAR_##name,
+    LINEAR_KIND_LIST(LINEAR_KIND_ENUM)
+#undef LINEAR_KIND_ENUM
+        LINEAR_KINDS
+};
+
+struct operation {
+    enum linear_kind kind;
+    unsigned worker;           /* who asked; for people */
+    int64_t call_ns, reply_ns; /* on one clock that only runs forward */
+
+    /* What was asked. */
+    uint8_t message;      /* DELETE, GET */
+    uint8_t claim;        /* DELETE (0: without), QUERY, RENEW, RELEASE */
+    uint8_t limit;        /* CLAIM, LIST, POP */
+    bool include_claimed; /* LIST */
+
+    /* What was answered; messages: POST and DELETE_MANY: what was asked. */
+    int code;
+    uint8_t made; /* CLAIM: the new claim */
+    uint8_t count;
+    uint8_t messages[LINEAR_BATCH]; /* in the order shown */
+    uint8_t claimed, total;         /* STATS */
+};
+
+/* One line for people. */
+void operation_print(const struct operation *op);
+
+#endif

@@ -1,0 +1,464 @@
+#include "linear/recorder.h"
+
+#include "linear/client.h"
+#include "support/random.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ID_CAP = 40 };
+
+/* What all workers know of a queue. */
+struct board {
+    pthread_mutex_t lock; /* guards all of it */
+    char name[48];
+    unsigned numbered;                          /* messages that have a number */
+    char messages[LINEAR_MESSAGES + 1][ID_CAP]; /* by number; empty: not known yet */
+    unsigned claimed;                           /* claims that have a number */
+    char claims[LINEAR_CLAIMS + 1][ID_CAP];     /* likewise */
+    struct history *history;
+};
+
+struct worker {
+    const struct recording *recording;
+    struct board *boards;
+    struct random random;
+    unsigned number;
+    struct client client;
+    pthread_t thread;
+};
+
+/* How often each kind is tried, of a hundred, in the order of the kinds. */
+static const unsigned weights[LINEAR_KINDS] = {16, 24, 6, 4, 12, 12, 3, 4, 8, 6, 4, 1};
+
+_Noreturn static void
+unexpected(const char *what, const struct answer *a)
+{
+    char *text = a->document == NULL ? NULL : json_dumps(a->document, 0);
+
+    printf("%s: answered %d %s\n", what, a->code, text == NULL ? "" : text);
+    exit(EXIT_FAILURE);
+}
+
+/* ---------------------------------------------------------------------- numbers */
+
+/* Any message known, or 0. Old ones too: deleting twice is interesting. */
+static uint8_t
+some_message(struct worker *w, struct board *b, char id[ID_CAP])
+{
+    unsigned number = 0;
+
+    pthread_mutex_lock(&b->lock);
+    if (b->numbered > 0) {
+        number = 1 + (unsigned)random_below(&w->random, b->numbered);
+        memcpy(id, b->messages[number], ID_CAP);
+        if (id[0] == '\0')
+            number = 0;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return (uint8_t)number;
+}
+
+/* A claim known, mostly one of the last, or 0. */
+static uint8_t
+some_claim(struct worker *w, struct board *b, char id[ID_CAP])
+{
+    unsigned number = 0, recent;
+
+    pthread_mutex_lock(&b->lock);
+    if (b->claimed > 0) {
+        recent = b->claimed < 6 ? b->claimed : 6;
+        number = b->claimed - (unsigned)random_below(&w->random, recent);
+        memcpy(id, b->claims[number], ID_CAP);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return (uint8_t)number;
+}
+
+/* Numbers for `count` new messages; the first, or 0 if there are no more. */
+static unsigned
+number_messages(struct board *b, unsigned count)
+{
+    unsigned first = 0;
+
+    pthread_mutex_lock(&b->lock);
+    if (b->numbered + count <= LINEAR_MESSAGES) {
+        first = b->numbered + 1;
+        b->numbered += count;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return first;
+}
+
+static bool
+claims_left(struct board *b, unsigned workers)
+{
+    bool left;
+
+    pthread_mutex_lock(&b->lock);
+    left = b->claimed + workers <= LINEAR_CLAIMS;
+    pthread_mutex_unlock(&b->lock);
+    return left;
+}
+
+/* What stands behind the last slash and before a question mark. */
+static void
+copy_id(char id[ID_CAP], const char *href)
+{
+    const char *slash = strrchr(href, '/');
+
+    (void)snprintf(id, ID_CAP, "%.*s", (int)strcspn(slash + 1, "?"), slash + 1);
+}
+
+static uint8_t
+number_claim(struct board *b, const char *location)
+{
+    unsigned number;
+
+    pthread_mutex_lock(&b->lock);
+    number = ++b->claimed;
+    copy_id(b->claims[number], location);
+    pthread_mutex_unlock(&b->lock);
+    return (uint8_t)number;
+}
+
+/* Bodies are the messages' numbers. */
+static void
+read_messages(struct operation *op, const struct answer *a)
+{
+    const json_t *messages = json_object_get(a->document, "messages");
+
+    if (json_array_size(messages) > LINEAR_BATCH)
+        unexpected("too many messages", a);
+    op->count = (uint8_t)json_array_size(messages);
+    for (size_t i = 0; i < op->count; i++)
+        op->messages[i] = (uint8_t)json_integer_value(
+            json_object_get(json_array_get(messages, i), "body"));
+}
+
+/* ---------------------------------------------------------------------- operations */
+
+/* Asks about a queue; the rest of the target is printed. */
+static void
+ask(struct worker *w, const struct board *b, struct operation *op, const char *method,
+    const char *rest, const char *body, struct answer *a)
+{
+    char target[1024];
+
+    (void)snprintf(target, sizeof(target), "/v2/queues/%s%s", b->name, rest);
+    client_ask(&w->client, method, target, body, a);
+    op->call_ns = a->call_ns;
+    op->reply_ns = a->reply_ns;
+    op->code = a->code;
+}
+
+static bool
+do_post(struct worker *w, struct board *b, struct operation *op)
+{
+    unsigned count = 1 + (unsigned)random_below(&w->random, 3);
+    unsigned first = number_messages(b, count);
+    char body[256] = "{\"messages\":[";
+    struct answer a;
+    json_t *hrefs;
+
+    if (first == 0)
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        op->messages[i] = (uint8_t)(first + i);
+        (void)snprintf(body + strlen(body), sizeof(body) - strlen(body),
+                       "%s{\"ttl\":3600,\"body\":%u}", i == 0 ? "" : ",", first + i);
+    }
+    op->count = (uint8_t)count;
+    strcat(body, "]}");
+    ask(w, b, op, "POST", "/messages", body, &a);
+    hrefs = json_object_get(a.document, "resources");
+    if (a.code != 201 || json_array_size(hrefs) != count)
+        unexpected("post", &a);
+    pthread_mutex_lock(&b->lock);
+    for (unsigned i = 0; i < count; i++)
+        copy_id(b->messages[first + i], json_string_value(json_array_get(hrefs, i)));
+    pthread_mutex_unlock(&b->lock);
+    json_decref(a.document);
+    return true;
+}
+
+static bool
+do_claim(struct worker *w, struct board *b, struct operation *op)
+{
+    char rest[64];
+    struct answer a;
+
+    if (!claims_left(b, w->recording->workers))
+        return false;
+    op->limit = (uint8_t)(1 + random_below(&w->random, 4));
+    (void)snprintf(rest, sizeof(rest), "/claims?limit=%u", op->limit);
+    ask(w, b, op, "POST", rest, "{\"ttl\":3600,\"grace\":60}", &a);
+    read_messages(op, &a);
+    if (a.code == 201)
+        op->made = number_claim(b, a.location);
+    json_decref(a.document);
+    return true;
+}
+
+/* QUERY, RENEW, RELEASE. */
+static bool
+do_with_claim(struct worker *w, struct board *b, struct operation *op)
+{
+    const char *body = op->kind == LINEAR_RENEW ? "{\"ttl\":3600}" : NULL;
+    const char *method = op->kind == LINEAR_QUERY   ? "GET"
+                         : op->kind == LINEAR_RENEW ? "PATCH"
+                                                    : "DELETE";
+    char id[ID_CAP], rest[64];
+    struct answer a;
+
+    op->claim = some_claim(w, b, id);
+    if (op->claim == 0)
+        return false;
+    (void)snprintf(rest, sizeof(rest), "/claims/%s", id);
+    ask(w, b, op, method, rest, body, &a);
+    if (op->kind == LINEAR_QUERY)
+        read_messages(op, &a);
+    json_decref(a.document);
+    return true;
+}
+
+static bool
+do_delete(struct worker *w, struct board *b, struct operation *op)
+{
+    char id[ID_CAP], claim[ID_CAP] = "", rest[160];
+    struct answer a;
+
+    op->message = some_message(w, b, id);
+    if (op->message == 0)
+        return false;
+    if (random_chance(&w->random, 70))
+        op->claim = some_claim(w, b, claim);
+    (void)snprintf(rest, sizeof(rest), "/messages/%s%s%s", id,
+                   op->claim == 0 ? "" : "?claim_id=", claim);
+    ask(w, b, op, "DELETE", rest, NULL, &a);
+    json_decref(a.document);
+    return true;
+}
+
+static bool
+do_delete_many(struct worker *w, struct board *b, struct operation *op)
+{
+    char id[ID_CAP], rest[256] = "/messages?ids=";
+    struct answer a;
+
+    while (op->count < 3) {
+        op->messages[op->count] = some_message(w, b, id);
+        if (op->messages[op->count] == 0)
+            break;
+        (void)snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest), "%s%s",
+                       op->count == 0 ? "" : ",", id);
+        op->count++;
+    }
+    if (op->count == 0)
+        return false;
+    ask(w, b, op, "DELETE", rest, NULL, &a);
+    json_decref(a.document);
+    return true;
+}
+
+static bool
+do_get(struct worker *w, struct board *b, struct operation *op)
+{
+    char id[ID_CAP], rest[64];
+    struct answer a;
+
+    op->message = some_message(w, b, id);
+    if (op->message == 0)
+        return false;
+    (void)snprintf(rest, sizeof(rest), "/messages/%s", id);
+    ask(w, b, op, "GET", rest, NULL, &a);
+    if (a.code == 200 &&
+        json_integer_value(json_object_get(a.document, "body")) != op->message)
+        unexpected("another message", &a);
+    json_decref(a.document);
+    return true;
+}
+
+static bool
+do_list(struct worker *w, struct board *b, struct operation *op)
+{
+    char rest[96];
+    struct answer a;
+
+    op->limit = (uint8_t)(1 + random_below(&w->random, LINEAR_BATCH));
+    op->include_claimed = random_chance(&w->random, 50);
+    (void)snprintf(rest, sizeof(rest), "/messages?echo=true&limit=%u&include_claimed=%s",
+                   op->limit, op->include_claimed ? "true" : "false");
+    ask(w, b, op, "GET", rest, NULL, &a);
+    read_messages(op, &a);
+    json_decref(a.document);
+    return true;
+}
+
+static bool
+do_stats(struct worker *w, struct board *b, struct operation *op)
+{
+    struct answer a;
+    const json_t *messages;
+
+    ask(w, b, op, "GET", "/stats", NULL, &a);
+    messages = json_object_get(a.document, "messages");
+    op->claimed = (uint8_t)json_integer_value(json_object_get(messages, "claimed"));
+    op->total = (uint8_t)json_integer_value(json_object_get(messages, "total"));
+    json_decref(a.document);
+    return true;
+}
+
+static bool
+do_pop(struct worker *w, struct board *b, struct operation *op)
+{
+    char rest[64];
+    struct answer a;
+
+    op->limit = (uint8_t)(1 + random_below(&w->random, 2));
+    (void)snprintf(rest, sizeof(rest), "/messages?pop=%u", op->limit);
+    ask(w, b, op, "DELETE", rest, NULL, &a);
+    read_messages(op, &a);
+    json_decref(a.document);
+    return true;
+}
+
+static bool
+do_purge(struct worker *w, struct board *b, struct operation *op)
+{
+    struct answer a;
+
+    ask(w, b, op, "POST", "/purge", NULL, &a);
+    json_decref(a.document);
+    return true;
+}
+
+/* ---------------------------------------------------------------------- workers */
+
+static enum linear_kind
+some_kind(struct worker *w)
+{
+    uint64_t pick = random_below(&w->random, 100);
+    unsigned kind = 0;
+
+    while (pick >= weights[kind])
+        pick -= weights[kind++];
+    return (enum linear_kind)kind;
+}
+
+/* Does one operation and notes it; false if it was not possible just now. */
+static bool
+work(struct worker *w, struct board *b)
+{
+    typedef bool do_fn(struct worker *, struct board *, struct operation *);
+    static do_fn *const functions[LINEAR_KINDS] = {
+        [LINEAR_POST] = do_post,
+        [LINEAR_CLAIM] = do_claim,
+        [LINEAR_QUERY] = do_with_claim,
+        [LINEAR_RENEW] = do_with_claim,
+        [LINEAR_RELEASE] = do_with_claim,
+        [LINEAR_DELETE] = do_delete,
+        [LINEAR_DELETE_MANY] = do_delete_many,
+        [LINEAR_GET] = do_get,
+        [LINEAR_LIST] = do_list,
+        [LINEAR_STATS] = do_stats,
+        [LINEAR_POP] = do_pop,
+        [LINEAR_PURGE] = do_purge,
+    };
+    struct operation op = {.kind = some_kind(w), .worker = w->number};
+
+    if (!functions[op.kind](w, b, &op))
+        return false;
+    pthread_mutex_lock(&b->lock);
+    b->history->ops[b->history->count++] = op;
+    pthread_mutex_unlock(&b->lock);
+    return true;
+}
+
+static void *
+worker_thread(void *ctx)
+{
+    struct worker *w = ctx;
+
+    for (unsigned done = 0; done < w->recording->operations;)
+        done += work(w, &w->boards[random_below(&w->random, RECORDER_QUEUES)]);
+    return NULL;
+}
+
+static void
+start_worker(struct worker *w)
+{
+    client_open(&w->client, w->recording->host, w->recording->port);
+    if (pthread_create(&w->thread, NULL, worker_thread, w) != 0)
+        abort(); /* a test without threads ends */
+}
+
+static void
+end_worker(struct worker *w)
+{
+    (void)pthread_join(w->thread, NULL);
+    client_close(&w->client);
+}
+
+static void
+open_board(struct board *b, const struct recording *recording, unsigned number,
+           struct history *history)
+{
+    *b = (struct board){.history = history};
+    history->count = 0;
+    pthread_mutex_init(&b->lock, NULL);
+    (void)snprintf(b->name, sizeof(b->name), "q%" PRIx64 "-%" PRIu64 "-%u",
+                   recording->seed, recording->round, number);
+}
+
+/* The queues must be there: statistics of one that is not are the server's own affair. */
+static void
+make_queues(const struct recording *recording, const struct board *boards)
+{
+    struct client *c = malloc(sizeof(*c));
+    char target[80];
+    struct answer a;
+
+    if (c == NULL)
+        abort();
+    client_open(c, recording->host, recording->port);
+    for (unsigned i = 0; i < RECORDER_QUEUES; i++) {
+        (void)snprintf(target, sizeof(target), "/v2/queues/%s", boards[i].name);
+        client_ask(c, "PUT", target, NULL, &a);
+        if (a.code != 201)
+            unexpected("make a queue", &a);
+    }
+    client_close(c);
+    free(c);
+}
+
+void
+record(const struct recording *recording, struct history out[RECORDER_QUEUES])
+{
+    struct random seeds = {recording->seed + recording->round};
+    struct worker *workers = calloc(recording->workers, sizeof(*workers));
+    struct board *boards = calloc(RECORDER_QUEUES, sizeof(*boards));
+
+    if (workers == NULL || boards == NULL ||
+        recording->workers * recording->operations > LINEAR_OPERATIONS)
+        abort();
+    for (unsigned i = 0; i < RECORDER_QUEUES; i++)
+        open_board(&boards[i], recording, i, &out[i]);
+    make_queues(recording, boards);
+    for (unsigned i = 0; i < recording->workers; i++) {
+        workers[i].recording = recording;
+        workers[i].boards = boards;
+        workers[i].random.state = random_next(&seeds);
+        workers[i].number = i;
+        start_worker(&workers[i]);
+    }
+    for (unsigned i = 0; i < recording->workers; i++)
+        end_worker(&workers[i]);
+    for (unsigned i = 0; i < RECORDER_QUEUES; i++)
+        pthread_mutex_destroy(&boards[i].lock);
+    free(workers);
+    free(boards);
+}

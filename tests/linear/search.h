@@ -1,0 +1,33 @@
+/*
+ * search: is there an order of the operations of a history in which each one happens
+ * between its call and its reply, and in which a queue used by one thread at a time would
+ * have given the same answers? (Herlihy & Wing 1990: linearizability.)
+ *
+ * The search is Wing & Gong's (1993) with Lowe's memory (2017) of what was tried: a set
+ * of operations done together with the state they led to is never entered twice. The
+ * question is asked of one queue at a time, because an object made of linearizable ones
+ * is linearizable.
+ *
+ *   Cost     exponential in the worst case, a few steps an operation for histories of
+ *            correct servers; gives up after SEARCH_STEPS_MAX
+ */
+#ifndef TESTS_LINEAR_SEARCH_H
+#define TESTS_LINEAR_SEARCH_H
+
+#include "linear/operation.h"
+
+enum { SEARCH_STEPS_MAX = 4000000 };
+
+enum verdict { LINEARIZABLE, NOT_LINEARIZABLE, GAVE_UP };
+
+struct search_result {
+    enum verdict verdict;
+    size_t states;                   /* different ones that were entered */
+    size_t longest;                  /* most operations that could be put in order */
+    bool ordered[LINEAR_OPERATIONS]; /* those, by their index */
+};
+
+/* Searches a history of at most LINEAR_OPERATIONS in any order. Aborts without memory. */
+void search(const struct operation *ops, size_t count, struct search_result *out);
+
+#endif

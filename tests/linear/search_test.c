@@ -1,0 +1,276 @@
+/*
+ * The checker itself: it takes histories that a correct server could have had, and
+ * refuses those that break a promise.
+ */
+#include "linear/search.h"
+#include "support/check_main.h"
+
+#include <string.h>
+
+/* A history being written down: operations one after the other unless told otherwise. */
+struct script {
+    struct operation ops[32];
+    size_t count;
+    int64_t now_ns;
+};
+
+/* Adds an operation that begins and ends after all that came before. */
+static struct operation *
+then(struct script *s, struct operation op)
+{
+    op.call_ns = s->now_ns + 1;
+    op.reply_ns = s->now_ns + 2;
+    s->now_ns += 10;
+    s->ops[s->count] = op;
+    return &s->ops[s->count++];
+}
+
+/* The last two overlap. */
+static void
+overlap(struct script *s)
+{
+    s->ops[s->count - 1].call_ns = s->ops[s->count - 2].call_ns;
+}
+
+static void
+post(struct script *s, uint8_t message)
+{
+    then(s, (struct operation){
+                .kind = LINEAR_POST, .code = 201, .count = 1, .messages = {message}});
+}
+
+static void
+take(struct script *s, uint8_t made, uint8_t message)
+{
+    then(s, (struct operation){.kind = LINEAR_CLAIM,
+                               .limit = 1,
+                               .code = message == 0 ? 204 : 201,
+                               .made = made,
+                               .count = message != 0,
+                               .messages = {message}});
+}
+
+static void
+act(struct script *s, enum linear_kind kind, uint8_t claim, int code)
+{
+    then(s, (struct operation){.kind = kind, .claim = claim, .code = code});
+}
+
+static void
+remove_one(struct script *s, uint8_t message, uint8_t claim, int code)
+{
+    then(s, (struct operation){
+                .kind = LINEAR_DELETE, .message = message, .claim = claim, .code = code});
+}
+
+static void
+list(struct script *s, bool include_claimed, uint8_t message)
+{
+    then(s, (struct operation){.kind = LINEAR_LIST,
+                               .limit = 20,
+                               .include_claimed = include_claimed,
+                               .code = 200,
+                               .count = message != 0,
+                               .messages = {message}});
+}
+
+static void
+count(struct script *s, uint8_t claimed, uint8_t total)
+{
+    then(s, (struct operation){
+                .kind = LINEAR_STATS, .code = 200, .claimed = claimed, .total = total});
+}
+
+static void
+expect(const struct script *s, enum verdict verdict)
+{
+    struct search_result result;
+
+    search(s->ops, s->count, &result);
+    ck_assert_int_eq(result.verdict, verdict);
+}
+
+/* ---------------------------------------------------------------------- taken */
+
+START_TEST(a_life_of_a_message_is_taken)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    post(&s, 2);
+    take(&s, 1, 1);
+    act(&s, LINEAR_RENEW, 1, 204);
+    list(&s, false, 2);
+    count(&s, 1, 2);
+    remove_one(&s, 1, 0, 403);
+    remove_one(&s, 1, 1, 204);
+    remove_one(&s, 2, 1, 400);
+    act(&s, LINEAR_RELEASE, 1, 204);
+    act(&s, LINEAR_QUERY, 1, 404);
+    take(&s, 2, 2);
+    act(&s, LINEAR_PURGE, 0, 204);
+    act(&s, LINEAR_QUERY, 2, 200);
+    count(&s, 0, 0);
+    expect(&s, LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(requests_at_the_same_time_may_happen_in_either_order)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    list(&s, false, 0);
+    overlap(&s);
+    post(&s, 2);
+    post(&s, 3);
+    overlap(&s);
+    remove_one(&s, 1, 0, 204);
+    take(&s, 1, 3);
+    take(&s, 2, 2);
+    expect(&s, LINEARIZABLE);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- refused */
+
+START_TEST(a_message_claimed_twice_is_refused)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    take(&s, 1, 1);
+    take(&s, 2, 1);
+    overlap(&s); /* even at the same time */
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_lost_message_is_refused)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    take(&s, 1, 0);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_message_lost_by_a_release_is_refused)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    take(&s, 1, 1);
+    act(&s, LINEAR_RELEASE, 1, 204);
+    count(&s, 0, 0);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_release_that_is_not_seen_is_refused)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    take(&s, 1, 1);
+    act(&s, LINEAR_RELEASE, 1, 204);
+    list(&s, false, 0);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_claim_out_of_order_is_refused)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    post(&s, 2);
+    take(&s, 1, 2);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_released_message_at_the_end_of_the_queue_is_refused)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    post(&s, 2);
+    take(&s, 1, 1);
+    act(&s, LINEAR_RELEASE, 1, 204);
+    take(&s, 2, 2);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_delete_with_a_dead_claim_is_refused)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    take(&s, 1, 1);
+    act(&s, LINEAR_RELEASE, 1, 204);
+    remove_one(&s, 1, 1, 204);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_claim_from_the_past_is_refused)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    take(&s, 1, 1);
+    remove_one(&s, 1, 1, 204);
+    take(&s, 2, 1);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_count_that_never_was_is_refused)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    post(&s, 2);
+    overlap(&s);
+    count(&s, 0, 1); /* after both */
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(the_operation_that_cannot_be_is_left_over)
+{
+    struct search_result result;
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    take(&s, 1, 1);
+    take(&s, 2, 1);
+    search(s.ops, s.count, &result);
+    ck_assert_uint_eq(result.longest, 2);
+    ck_assert(result.ordered[0] && result.ordered[1] && !result.ordered[2]);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("linear");
+    TCase *tc = test_case(suite, "search");
+
+    tcase_add_test(tc, a_life_of_a_message_is_taken);
+    tcase_add_test(tc, requests_at_the_same_time_may_happen_in_either_order);
+    tcase_add_test(tc, a_message_claimed_twice_is_refused);
+    tcase_add_test(tc, a_lost_message_is_refused);
+    tcase_add_test(tc, a_message_lost_by_a_release_is_refused);
+    tcase_add_test(tc, a_release_that_is_not_seen_is_refused);
+    tcase_add_test(tc, a_claim_out_of_order_is_refused);
+    tcase_add_test(tc, a_released_message_at_the_end_of_the_queue_is_refused);
+    tcase_add_test(tc, a_delete_with_a_dead_claim_is_refused);
+    tcase_add_test(tc, a_claim_from_the_past_is_refused);
+    tcase_add_test(tc, a_count_that_never_was_is_refused);
+    tcase_add_test(tc, the_operation_that_cannot_be_is_left_over);
+    return check_main(suite);
+}
