@@ -69,8 +69,8 @@ void exchange_name_method(struct exchange *ex, struct bytes name);
 void exchange_end(struct exchange_pool *pool, struct exchange *ex);
 
 /*
- * Keeps a piece of body, up to `limit` bytes in all; beyond that, or without memory,
- * forgets what was kept and remembers why.
+ * Keeps a piece of body, up to `limit` bytes in all; beyond that, without memory, or when a
+ * large body does not fit into the budget, forgets what was kept and remembers why.
  */
 void exchange_take_body(struct exchange *ex, const char *data, size_t len, size_t limit);
 

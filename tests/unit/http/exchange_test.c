@@ -129,6 +129,26 @@ START_TEST(without_memory_for_a_body_the_rest_is_swallowed)
 }
 END_TEST
 
+START_TEST(beyond_the_budget_small_bodies_are_taken_and_large_ones_are_not)
+{
+    enum { SMALL = 16384, LARGE = 1000000 };
+    static const char piece[SMALL];
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/");
+
+    ck_assert_ptr_nonnull(ex);
+    ex->state = EXCHANGE_BODY;
+    mem_set_budget(f.mem, 1);
+    exchange_take_body(ex, piece, SMALL, LARGE);
+    ck_assert_int_eq(ex->state, EXCHANGE_BODY);
+    ck_assert_uint_eq(ex->body.len, SMALL);
+    exchange_take_body(ex, piece, 1, LARGE);
+    ck_assert(ex->no_memory);
+    ck_assert_ptr_null(ex->body.data);
+    mem_set_budget(f.mem, 0);
+    exchange_end(&f.pool, ex);
+}
+END_TEST
+
 START_TEST(without_memory_there_is_no_exchange_and_no_leak)
 {
     for (uint64_t n = 1; n <= 2; n++) {
@@ -195,6 +215,7 @@ main(void)
     tcase_add_test(tc, a_body_above_the_limit_is_forgotten_and_counted);
     tcase_add_test(tc, a_promise_of_a_long_body_sets_little_memory_aside);
     tcase_add_test(tc, without_memory_for_a_body_the_rest_is_swallowed);
+    tcase_add_test(tc, beyond_the_budget_small_bodies_are_taken_and_large_ones_are_not);
     tcase_add_test(tc, without_memory_there_is_no_exchange_and_no_leak);
     tcase_add_test(tc, an_exchange_is_used_again_and_remembers_nothing);
     tcase_add_test(tc, a_pool_keeps_few_exchanges_and_small_ones);
