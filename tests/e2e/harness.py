@@ -17,11 +17,14 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import uuid
 
 CLAIMD = sys.argv.pop(1) if len(sys.argv) > 1 else os.environ.get("CLAIMD_BIN", "claimd")
 PATIENCE_S = 60  # no test waits longer than this for anything
 CLIENT_ID = str(uuid.uuid4())
+with open(CLAIMD, "rb") as _program:
+    SANITIZED = re.search(b"__[at]san_init", _program.read()) is not None
 READY = re.compile(r"^claimd listening on (?:http://(.*):(\d+)|unix:(.*))$")
 
 
@@ -124,6 +127,26 @@ class Client:
 
     def __exit__(self, *_):
         self.close()
+
+
+def eventually(is_so):
+    """Waits until is_so() is true: for what the server does in its own time."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise AssertionError("it did not become true in %d s" % PATIENCE_S)
+        time.sleep(0.02)
+
+
+def descriptors(server):
+    """How many descriptors the server has open."""
+    return len(os.listdir("/proc/%d/fd" % server.process.pid))
+
+
+def resident_kb(server):
+    """The memory of the server that is in use, in kB."""
+    with open("/proc/%d/status" % server.process.pid, encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
 
 
 def environment(**variables):

@@ -1,0 +1,338 @@
+#!/usr/bin/python3
+"""The real server against clients that do not play fair: crowds, half-closed sockets,
+resets in the middle of answers, endless pipelines, names as long as they may be.
+
+    attack_test.py CLAIMD
+
+    ATTACK_CONNECTIONS   size of the crowd (2000)
+
+What is about slow clients stands in limits_test.py, what is about running out of something
+in exhaustion_test.py, what is about the end in stop_test.py.
+"""
+
+import json
+import os
+import resource
+import socket
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from urllib.parse import quote  # noqa: E402
+
+from harness import (SANITIZED, Server, descriptors, eventually, post, request,  # noqa: E402
+                     resident_kb)
+
+CROWD = int(os.environ.get("ATTACK_CONNECTIONS", "2000"))
+GOOD = request("GET", "/v2/queues")
+
+
+def statuses(client, count):
+    return [client.response().status for _ in range(count)]
+
+
+def totals(server, queue):
+    answer = server.ask("GET", "/v2/queues/%s/stats" % queue)
+    return json.loads(answer.body)["messages"]
+
+
+def raise_file_limit():
+    """As many descriptors as we may have; returns how many. The server inherits it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+class Crowds(unittest.TestCase):
+    WORKING = 4
+
+    def work(self, client, cycles):
+        """Posts, claims and finishes messages one by one."""
+        for _ in range(cycles):
+            client.send(post("work"))
+            self.assertEqual(client.response().status, 201)
+            client.send(request("POST", "/v2/queues/work/claims?limit=1", b"{}"))
+            held = json.loads(client.response().body)["messages"]
+            client.send(request("DELETE", held[0]["href"]))
+            self.assertEqual(client.response().status, 204)
+
+    def crowd(self, server, size):
+        """Connections that do nothing, in the ways there are to do nothing."""
+        clients = []
+        for i in range(size):
+            client = server.connect()
+            clients.append(client)
+            if i % 4 == 1:
+                client.send(GOOD[:-2])
+            elif i % 4 == 2:
+                client.send(post("slow")[:-1])
+            elif i % 4 == 3:
+                client.send(GOOD)
+                self.assertEqual(client.response().status, 200)
+        return clients
+
+    def test_as_many_idle_connections_as_the_limit_allows_disturb_nobody(self):
+        limit = min(CROWD, raise_file_limit() - 200)
+        options = ("--max-connections", str(limit), "--idle-seconds", "600",
+                   "--request-seconds", "600")
+        with Server(*options) as server:
+            working = [server.connect() for _ in range(self.WORKING)]
+            for client in working:
+                self.work(client, 1)
+            before = descriptors(server)
+            idle = self.crowd(server, limit - self.WORKING)
+            with server.connect() as refused:
+                self.assertEqual(refused.response().status, 503)
+            for client in working:
+                self.work(client, 100)
+            self.assertEqual(totals_of(working[0], "work")["total"], 0)
+            self.finish(idle)
+            for client in idle:
+                client.close()
+            eventually(lambda: descriptors(server) <= before)
+            for client in working:
+                self.work(client, 1)
+                client.close()
+
+    def finish(self, clients):
+        """After all that time each of them is still there to complete what it began."""
+        for i, client in enumerate(clients):
+            client.send((GOOD, GOOD[-2:], post("slow")[-1:], GOOD)[i % 4])
+        for i, client in enumerate(clients):
+            self.assertEqual(client.response().status, 201 if i % 4 == 2 else 200)
+
+
+def totals_of(client, queue):
+    client.send(request("GET", "/v2/queues/%s/stats" % queue))
+    return json.loads(client.response().body)["messages"]
+
+
+class HalfClosed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def test_who_stops_sending_still_gets_the_answers_to_what_was_sent(self):
+        for count in (1, 2, 50):
+            queue = "half-%d" % count
+            with self.server.connect() as client:
+                client.send(post(queue) * count)
+                client.socket.shutdown(socket.SHUT_WR)
+                self.assertEqual(statuses(client, count), [201] * count)
+                self.assertTrue(client.closed())
+            self.assertEqual(totals(self.server, queue)["total"], count)
+
+    def test_who_stops_in_the_middle_of_a_request_changes_nothing(self):
+        whole = post("partly")
+        for length in (0, 1, 20, len(whole) - 26, len(whole) - 1):
+            with self.subTest(sent=length), self.server.connect() as client:
+                client.send(whole[:length])
+                client.socket.shutdown(socket.SHUT_WR)
+                self.assertNotIn(b"HTTP/1.1 2", client.rest())
+        self.assertEqual(totals(self.server, "partly")["total"], 0)
+
+    def test_half_closed_sockets_are_not_kept(self):
+        before = descriptors(self.server)
+        clients = [self.server.connect() for _ in range(500)]
+        for i, client in enumerate(clients):
+            client.send(GOOD * (i % 3))
+            client.socket.shutdown(socket.SHUT_WR)
+        eventually(lambda: descriptors(self.server) <= before)
+        for i, client in enumerate(clients):
+            self.assertEqual(statuses(client, i % 3), [200] * (i % 3))
+            client.close()
+
+
+class Resets(unittest.TestCase):
+    BIG = b'{"messages":[{"body":"' + b"x" * 200000 + b'"}]}'
+
+    def fill(self, server, count):
+        with server.connect() as client:
+            for _ in range(count):
+                client.send(post("big", self.BIG))
+                self.assertEqual(client.response().status, 201)
+
+    def test_resets_in_the_middle_of_big_answers_leave_nothing_behind(self):
+        listing = request("GET", "/v2/queues/big/messages?echo=true&limit=20")
+        with Server() as server:
+            self.fill(server, 20)
+            before = descriptors(server)
+            for i in range(150):
+                client = server.connect()
+                client.send(listing * (1 + i % 3))
+                while len(client.pending) < i * 1000:
+                    client._more()
+                client.reset()
+            eventually(lambda: descriptors(server) <= before)
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            self.assertEqual(totals(server, "big")["free"], 20)
+            # Each answer is 4 MB: had they been kept, there would be hundreds.
+            self.assertTrue(SANITIZED or resident_kb(server) < 100 * 1024)
+
+    def test_claims_whose_answer_nobody_took_give_everything_back(self):
+        options = ("--min-claim-ttl", "1", "--min-claim-grace", "1")
+        claim = request("POST", "/v2/queues/big/claims?limit=7", b'{"ttl":1,"grace":60}')
+        with Server(*options) as server:
+            self.fill(server, 20)
+            for i in range(60):
+                client = server.connect()
+                client.send(claim * 5)
+                if i % 2:
+                    client._more()
+                client.reset()
+            eventually(lambda: totals(server, "big")["free"] == 20)
+            self.assertEqual(totals(server, "big")["total"], 20)
+
+
+class Pipelines(unittest.TestCase):
+    COUNT = 1000
+
+    def pipeline(self, queue):
+        """A thousand requests of every kind, and what each is to be answered."""
+        kinds = (
+            (post(queue), 201),
+            (request("POST", "/v2/queues/%s/claims?limit=1" % queue, b"{}"), 201),
+            (request("GET", "/v2/queues/%s/stats" % queue), 200),
+            (request("DELETE", "/v2/queues/%s/messages/nothing" % queue), 204),
+            (request("PUT", "/v2/queues/%s" % queue, b"{}"), 204),
+            (request("HEAD", "/v2/ping"), 204),
+            (request("POST", "/v2/queues/%s/messages" % queue, b"[}"), 400),
+            (request("GET", "/v2/nowhere"), 404),
+        )
+        return [kinds[i % len(kinds)] for i in range(self.COUNT)]
+
+    def test_several_pipelines_of_a_thousand_requests_keep_their_order(self):
+        with Server() as server:
+            clients = [server.connect() for _ in range(6)]
+            for i, client in enumerate(clients):
+                script = self.pipeline("pipe-%d" % i)
+                client.send(b"".join(data for data, _ in script))
+            for i, client in enumerate(clients):
+                script = self.pipeline("pipe-%d" % i)
+                self.assertEqual(statuses(client, self.COUNT), [want for _, want in script])
+                counts = totals_of(client, "pipe-%d" % i)
+                self.assertEqual((counts["claimed"], counts["free"]), (self.COUNT // 8, 0))
+                client.close()
+
+    def test_who_asks_and_does_not_listen_is_not_answered_ahead(self):
+        listing = request("GET", "/v2/queues/heavy/messages?echo=true&limit=20")
+        with Server("--request-seconds", "600") as server, server.connect() as client:
+            body = b'{"messages":[{"body":"' + b"x" * 50000 + b'"}]}'
+            client.send(post("heavy", body) * 20)
+            statuses(client, 20)
+            client.send(listing)
+            size = len(client.response().body)
+            sender = threading.Thread(target=client.send, args=(listing * self.COUNT,))
+            sender.start()
+            others = [server.ask("GET", "/v2/queues").status for _ in range(200)]
+            self.assertEqual(set(others), {200})
+            # A thousand answers of 1 MB are wanted; no more than a few may be waiting.
+            self.assertTrue(SANITIZED or resident_kb(server) < 100 * 1024)
+            for _ in range(self.COUNT):
+                self.assertEqual(len(client.response().body), size)
+            sender.join()
+
+
+class LongNames(unittest.TestCase):
+    """Names and projects as long as they may be, in every path that has them."""
+
+    QUEUE = "q.-_" * 16
+    PROJECT = "p%/," * 64
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def ask(self, method, target, body=None, project=PROJECT, headers=()):
+        head, end, rest = request(method, target, body, headers=headers).partition(b"\r\n\r\n")
+        head = head.replace(b"X-Project-ID: p", b"X-Project-ID: " + project.encode())
+        with self.server.connect() as client:
+            client.send(head + end + rest)
+            return client.response(head_only=method == "HEAD")
+
+    def walk(self, queue, project, base="/v2/queues/"):
+        """The status of every operation on a queue, from its creation to its end."""
+        base += queue
+        patch = ["Content-Type: application/openstack-messaging-v2.0-json-patch"]
+        seen = []
+
+        def step(method, path, body=None, headers=()):
+            answer = self.ask(method, base + path, body, project, headers)
+            seen.append(answer.status)
+            return answer
+
+        step("PUT", "")
+        step("PUT", "", b'{"_dead_letter_queue":"%s"}' % queue.encode())
+        step("PATCH", "", b'[{"op":"add","path":"/metadata/a","value":1}]', patch)
+        step("GET", "")
+        posted = step("POST", "/messages", b'{"messages":[' + b",".join([b'{"body":1}'] * 20)
+                      + b"]}")
+        step("GET", "/messages?echo=true&limit=20")
+        step("GET", "/stats")
+        claim = step("POST", "/claims?limit=5", b"{}").headers.get("location", base + "/claims/c")
+        for method, body in (("GET", None), ("PATCH", b"{}"), ("DELETE", None)):
+            step(method, claim[len(base):], body)
+        location = posted.headers.get("location", base + "/messages?ids=a")
+        step("GET", location[len(base):])
+        message = location.partition("?ids=")[2].partition(",")[0]
+        step("GET", "/messages/" + message)
+        step("DELETE", "/messages/" + message)
+        step("DELETE", "/messages?pop=5")
+        step("DELETE", location[len(base):])
+        step("POST", "/purge")
+        step("DELETE", "")
+        return seen
+
+    def test_every_operation_works_with_the_longest_names(self):
+        self.assertEqual((len(self.QUEUE), len(self.PROJECT)), (64, 256))
+        self.assertEqual(self.walk(self.QUEUE, self.PROJECT), self.walk("q", "p"))
+        self.assertLess(max(self.walk(self.QUEUE, self.PROJECT)), 300)
+
+    def test_every_operation_works_with_the_longest_project_in_the_path(self):
+        project = self.PROJECT.replace("/", "?")  # a slash cannot be part of a segment
+        base = "/v2/%s/queues/"
+        self.assertEqual(self.walk(self.QUEUE, "", base % quote(project)), self.walk("q", "p"))
+        self.assertEqual(set(self.walk("q", "", base % quote(project + "p"))), {400})
+
+    def test_one_character_more_is_refused_everywhere(self):
+        for queue, project in ((self.QUEUE + "q", "p"), ("q", self.PROJECT + "p")):
+            self.assertEqual(set(self.walk(queue, project)), {400})
+
+    def test_listings_and_links_carry_the_longest_names(self):
+        names = [self.QUEUE[:-2] + "%02d" % i for i in range(30)]
+        for name in names:
+            self.assertEqual(self.ask("PUT", "/v2/queues/" + name).status, 201)
+        target, seen = "/v2/queues?limit=7", []
+        while target is not None:
+            page = json.loads(self.ask("GET", target).body)
+            seen += [queue["name"] for queue in page["queues"]]
+            target = page["links"][0]["href"] if page["links"] else None
+        self.assertEqual(seen, names)
+
+    def test_the_older_versions_take_the_longest_names_too(self):
+        for version in ("v1", "v1.1"):
+            base = "/%s/queues/%s" % (version, self.QUEUE)
+            with self.subTest(version=version):
+                self.assertEqual(self.ask("PUT", base, b"{}").status, 201)
+                body = b'[{"ttl":60,"body":1}]' if version == "v1" else \
+                    b'{"messages":[{"ttl":60,"body":1}]}'
+                self.assertEqual(self.ask("POST", base + "/messages", body).status, 201)
+                claim = self.ask("POST", base + "/claims", b'{"ttl":60,"grace":60}')
+                self.assertEqual(claim.status, 201)
+                self.assertEqual(self.ask("DELETE", claim.headers["location"]).status, 204)
+                self.assertEqual(self.ask("DELETE", base).status, 204)
+                self.assertEqual(self.ask("PUT", base + "q", b"{}").status, 400)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,260 @@
+#!/usr/bin/python3
+"""A server that runs out of something says so, goes on with the rest, and recovers; and
+one with very many queues does not care.
+
+    exhaustion_test.py CLAIMD
+
+    ATTACK_QUEUES   how many queues (100000; with sanitizers 10000)
+"""
+
+import json
+import os
+import random
+import resource
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import (SANITIZED, Server, descriptors, eventually, post, request,  # noqa: E402
+                     resident_kb)
+
+QUEUES = int(os.environ.get("ATTACK_QUEUES", "10000" if SANITIZED else "100000"))
+
+
+class Asker:
+    """A connection on which requests are asked and answered one by one."""
+
+    def __init__(self, server):
+        self.client = server.connect()
+
+    def __call__(self, *args, **more):
+        self.client.send(request(*args, **more))
+        return self.client.response(head_only=args[0] == "HEAD")
+
+    def post(self, queue, body):
+        self.client.send(post(queue, body))
+        return self.client.response()
+
+    def counts(self, queue):
+        counts = json.loads(self("GET", "/v2/queues/%s/stats" % queue).body)["messages"]
+        return counts["claimed"], counts["free"], counts["total"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+
+
+class Memory(unittest.TestCase):
+    BATCH = b'{"messages":[' + b",".join([b'{"body":"' + b"x" * 2000 + b'"}'] * 10) + b"]}"
+    SMALL = b'{"messages":[{"body":1}]}'
+
+    def fill(self, ask, queue):
+        """Posts until there is no more room; returns the batches that were accepted."""
+        accepted = self.post_until_refused(ask, queue, self.BATCH)
+        self.post_until_refused(ask, queue, self.SMALL)
+        return accepted
+
+    def post_until_refused(self, ask, queue, body):
+        accepted = 0
+        answer = ask.post(queue, body)
+        while answer.status == 201:
+            accepted += 1
+            answer = ask.post(queue, body)
+        self.assert_refused(answer)
+        return accepted
+
+    def assert_refused(self, answer):
+        self.assertEqual(answer.status, 503, answer)
+        self.assertGreater(int(answer.headers["retry-after"]), 0)
+        self.assertEqual(json.loads(answer.body)["title"], "Service temporarily unavailable")
+
+    def assert_the_rest_goes_on(self, ask):
+        """Everything but adding data works while the budget is used up."""
+        total = ask.counts("full")[2]
+        self.assert_refused(ask("PUT", "/v2/queues/another", b'{"a":"%s"}' % (b"x" * 9000)))
+        self.assertEqual(ask("GET", "/v2/queues?limit=1").status, 200)
+        self.assertEqual(ask("GET", "/v2/queues/full").status, 200)
+        page = ask("GET", "/v2/queues/full/messages?echo=true&limit=20")
+        self.assertEqual(len(json.loads(page.body)["messages"]), 20)
+        claim = ask("POST", "/v2/queues/full/claims?limit=20", b"{}")
+        self.assertEqual(claim.status, 201)
+        place = claim.headers["location"]
+        self.assertEqual(ask.counts("full"), (20, total - 20, total))
+        self.assertEqual(ask("GET", place).status, 200)
+        self.assertEqual(ask("PATCH", place, b"{}").status, 204)
+        message = json.loads(claim.body)["messages"][0]["href"]
+        self.assertEqual(ask("GET", message).status, 200)
+        self.assertEqual(ask("DELETE", message).status, 204)
+        self.assertEqual(ask("DELETE", place).status, 204)
+        self.assertEqual(ask("DELETE", "/v2/queues/full/messages?pop=9").status, 200)
+        self.assertEqual(ask.counts("full"), (0, total - 10, total - 10))
+
+    def test_posts_are_refused_everything_else_goes_on_and_it_recovers(self):
+        """Each way of making room again works, and makes as much room as the first."""
+        def purge(ask):
+            self.assertEqual(ask("POST", "/v2/queues/full/purge").status, 204)
+
+        def delete(ask):
+            self.assertEqual(ask("DELETE", "/v2/queues/full").status, 204)
+
+        def pop(ask):
+            while json.loads(ask("DELETE", "/v2/queues/full/messages?pop=20").body)["messages"]:
+                pass
+
+        with Server("--max-memory", "8M") as server, Asker(server) as ask:
+            first = self.fill(ask, "full")
+            self.assertGreater(first, 100)
+            for make_room in (purge, delete, pop, purge):
+                with self.subTest(by=make_room.__name__):
+                    self.assert_the_rest_goes_on(ask)
+                    make_room(ask)
+                    # Freeing is done aside: wait until there is as much room as before.
+                    room = 0
+
+                    def is_all_back():
+                        nonlocal room
+                        room += self.post_until_refused(ask, "full", self.BATCH)
+                        return room >= first * 0.99
+                    eventually(is_all_back)
+                    self.fill(ask, "full")
+
+    def test_what_was_accepted_in_the_crush_is_all_there_and_nothing_else(self):
+        accepted = []
+
+        def crush(server):
+            with Asker(server) as ask:
+                for _ in range(200):
+                    answer = ask.post("full", self.BATCH)
+                    if answer.status == 201:
+                        accepted.extend(json.loads(answer.body)["resources"])
+                    else:
+                        self.assert_refused(answer)
+
+        with Server("--max-memory", "8M") as server, Asker(server) as ask:
+            threads = [threading.Thread(target=crush, args=(server,)) for _ in range(6)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertLess(len(accepted), 6 * 200 * 10)
+            self.assertEqual(ask.counts("full"), (0, len(accepted), len(accepted)))
+            taken = []
+            while True:
+                popped = json.loads(ask("DELETE", "/v2/queues/full/messages?pop=20").body)
+                if not popped["messages"]:
+                    break
+                taken += ["/v2/queues/full/messages/" + m["id"] for m in popped["messages"]]
+        self.assertEqual(sorted(taken), sorted(accepted))
+
+    def test_bodies_that_are_never_finished_are_within_the_budget(self):
+        """Half-sent posts take memory too: 200 of them want six times what there is."""
+        body = b'{"messages":[{"body":"' + b"x" * 250000 + b'"}]}'
+        whole = post("half", body)
+        with Server("--max-memory", "8M", "--request-seconds", "600", "--workers", "1") \
+                as server, Asker(server) as ask:
+            self.assertEqual(ask.post("small", self.SMALL).status, 201)
+            clients = [server.connect() for _ in range(200)]
+            for client in clients:
+                client.send(whole[:-1])
+            for _ in range(200):  # meanwhile the only worker reads the bodies in turn
+                claim = ask("POST", "/v2/queues/small/claims", b"{}")
+                self.assertEqual(claim.status, 201)
+                self.assertEqual(ask("DELETE", claim.headers["location"]).status, 204)
+            self.assertTrue(SANITIZED or resident_kb(server) < 32 * 1024)
+            for client in clients:
+                client.send(whole[-1:])
+            answers = [client.response() for client in clients]
+            for client in clients:
+                client.close()
+            for answer in answers:
+                if answer.status != 201:
+                    self.assert_refused(answer)
+            accepted = sum(answer.status == 201 for answer in answers)
+            self.assertEqual(ask.counts("half")[2], accepted)
+            self.assertEqual(ask("POST", "/v2/queues/half/purge").status, 204)
+            eventually(lambda: ask.post("half", body).status == 201)
+
+
+class Descriptors(unittest.TestCase):
+    def test_who_is_connected_is_served_while_there_are_no_descriptors(self):
+        with Server("--workers", "2") as server:
+            pid = server.process.pid
+            before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            idle = descriptors(server)
+            askers = [Asker(server) for _ in range(8)]
+            for ask in askers:
+                self.assertEqual(ask("PUT", "/v2/queues/q", b"{}").status // 100, 2)
+            for times in (1, 2):
+                eventually(lambda: descriptors(server) == idle + len(askers))
+                used = {int(n) for n in os.listdir("/proc/%d/fd" % pid)}
+                free = min(set(range(len(used) + 1)) - used)
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
+                for _ in range(10):
+                    self.knock(server)
+                    for ask in askers * 5:
+                        self.assertEqual(ask.post("q", b'{"messages":[{"body":1}]}').status,
+                                         201)
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+                eventually(lambda: server.ask("GET", "/v2/queues").status == 200)
+                self.assertEqual(sum("cannot_accept" in line for line in server.log), times)
+                server.logged("accepting_again")
+            self.assertEqual(askers[0].counts("q")[2], 2 * 10 * 5 * len(askers))
+            for ask in askers:
+                ask.client.close()
+
+    def knock(self, server):
+        """Somebody new is told to come back."""
+        with server.connect() as refused:
+            self.assertIn(b"HTTP/1.1 503 ", refused.rest())
+
+
+class ManyQueues(unittest.TestCase):
+    PAGE = 1000
+    AT_ONCE = 500  # requests in a pipeline
+
+    def pipeline(self, client, requests):
+        """The statuses of all these requests."""
+        seen = set()
+        for i in range(0, len(requests), self.AT_ONCE):
+            some = requests[i:i + self.AT_ONCE]
+            client.send(b"".join(some))
+            seen.update(client.response().status for _ in some)
+        return seen
+
+    def listed(self, ask):
+        """The names of all queues, page by page."""
+        target, seen = "/v2/queues?limit=%d" % self.PAGE, []
+        while target is not None:
+            page = json.loads(ask("GET", target).body)
+            seen += [queue["name"] for queue in page["queues"]]
+            target = page["links"][0]["href"] if page["links"] else None
+        return seen
+
+    def test_very_many_queues_are_made_listed_used_and_deleted(self):
+        names = ["queue-%06d" % i for i in range(QUEUES)]
+        shuffled = random.Random(1).sample(names, len(names))
+        with Server("--max-queues-per-page", str(self.PAGE)) as server, Asker(server) as ask:
+            puts = [request("PUT", "/v2/queues/" + name, b"{}") for name in shuffled]
+            self.assertEqual(self.pipeline(ask.client, puts), {201})
+            self.assertEqual(self.pipeline(ask.client, puts[:self.AT_ONCE]), {204})
+            self.assertEqual(self.listed(ask), names)
+            self.assertEqual(self.pipeline(ask.client, [post(n) for n in shuffled[::10]]), {201})
+            for name in shuffled[:100]:
+                self.assertEqual(ask.counts(name)[2], 1 if name in shuffled[::10] else 0)
+            half = ["/v2/queues/" + name for name in names[::2]]
+            self.assertEqual(self.pipeline(ask.client, [request("DELETE", t) for t in half]),
+                             {204})
+            self.assertEqual(self.listed(ask), names[1::2])
+            rest = ["/v2/queues/" + name for name in shuffled]
+            self.assertEqual(self.pipeline(ask.client, [request("DELETE", t) for t in rest]),
+                             {204})
+            answer = json.loads(ask("GET", "/v2/queues?with_count=true").body)
+            self.assertEqual(answer, {"queues": [], "links": [], "count": 0})
+
+
+if __name__ == "__main__":
+    unittest.main()
