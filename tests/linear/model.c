@@ -34,8 +34,10 @@ post(struct model *m, const struct operation *op)
 {
     if (op->code != 201 || (size_t)m->count + op->count > LINEAR_MESSAGES)
         return false;
-    for (size_t i = 0; i < op->count; i++)
+    for (size_t i = 0; i < op->count; i++) {
         m->message[m->count++] = op->messages[i];
+        m->posted |= UINT64_C(1) << (op->messages[i] - 1);
+    }
     return true;
 }
 

@@ -134,9 +134,14 @@ read_messages(struct operation *op, const struct answer *a)
     if (json_array_size(messages) > LINEAR_BATCH)
         unexpected("too many messages", a);
     op->count = (uint8_t)json_array_size(messages);
-    for (size_t i = 0; i < op->count; i++)
-        op->messages[i] = (uint8_t)json_integer_value(
-            json_object_get(json_array_get(messages, i), "body"));
+    for (size_t i = 0; i < op->count; i++) {
+        json_int_t number =
+            json_integer_value(json_object_get(json_array_get(messages, i), "body"));
+
+        if (number < 1 || number > LINEAR_MESSAGES)
+            unexpected("a message nobody has posted", a);
+        op->messages[i] = (uint8_t)number;
+    }
 }
 
 /* ---------------------------------------------------------------------- operations */

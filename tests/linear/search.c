@@ -2,6 +2,7 @@
 
 #include "claimd/base/hash.h"
 #include "linear/model.h"
+#include "linear/seen_order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ struct choice {
 
 struct run {
     const struct operation *ops;
+    struct seen_order order;
     struct event head; /* of the events not in the order yet */
     struct event events[2 * LINEAR_OPERATIONS];
     struct memory memory;
@@ -175,11 +177,13 @@ toggle(struct run *r, size_t op)
 static bool
 choose(struct run *r, struct event *call)
 {
+    const struct operation *op = &r->ops[call->op];
     struct model before = r->now.state;
 
+    if (op->kind == LINEAR_POST && !seen_order_allows(&r->order, op, before.posted))
+        return false;
     toggle(r, call->op);
-    if (!model_step(&r->now.state, &r->ops[call->op]) ||
-        !memory_learn(&r->memory, &r->now)) {
+    if (!model_step(&r->now.state, op) || !memory_learn(&r->memory, &r->now)) {
         toggle(r, call->op);
         r->now.state = before;
         return false;
@@ -245,6 +249,7 @@ search(const struct operation *ops, size_t count, struct search_result *out)
         abort();
     memset(out, 0, sizeof(*out));
     r->ops = ops;
+    seen_order_learn(&r->order, ops, count);
     list_events(r, count);
     out->verdict = run_search(r, out);
     out->states = r->memory.count;
