@@ -1,0 +1,11 @@
+#include "sim/actor.h"
+
+void
+actor_act(struct sim *sim, struct actor *a, struct random *r)
+{
+    static void (*const acts[ROLE_COUNT])(struct sim *, struct actor *,
+                                          struct random *) = {
+        producer_act, worker_act, popper_act, observer_act, admin_act};
+
+    acts[a->role](sim, a, r);
+}

@@ -1,0 +1,348 @@
+#include "sim/answer.h"
+#include "sim/json_read.h"
+
+/* ---------------------------------------------------------------------- pieces */
+
+static bool
+copy_text(struct bytes from, char *to, size_t cap)
+{
+    if (from.len >= cap)
+        return false;
+    memcpy(to, from.data, from.len);
+    to[from.len] = '\0';
+    return true;
+}
+
+static bool
+copy_id(struct bytes from, struct store_id *to)
+{
+    return copy_text(from, to->text, sizeof(to->text));
+}
+
+/* What stands behind the last mark; absent without a mark. */
+static struct bytes
+behind(struct bytes text, char mark)
+{
+    const char *at = text.len == 0 ? NULL : memrchr(text.data, mark, text.len);
+
+    if (at == NULL)
+        return BYTES_NONE;
+    at++;
+    return bytes_of(at, text.len - (size_t)(at - text.data));
+}
+
+/* ".../messages/ID?claim_id=CLAIM", the query only if there is a claim. */
+static bool
+read_href(struct bytes value, struct store_id *id, struct store_id *claim)
+{
+    struct bytes path, rest;
+
+    if (!json_read_text(value, &rest))
+        return false;
+    path = bytes_cut(&rest, '?');
+    if (!copy_id(behind(path, '/'), id))
+        return false;
+    if (!bytes_present(rest))
+        return true;
+    return claim != NULL && bytes_equal_str(bytes_cut(&rest, '='), "claim_id") &&
+           copy_id(rest, claim);
+}
+
+/* ---------------------------------------------------------------------- messages */
+
+static bool
+read_message(struct bytes text, bool popped, struct seen_message *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct store_id in_href = {""};
+    struct bytes name, value, id;
+    bool sound = true;
+
+    *out = (struct seen_message){.ttl_s = -1, .age_s = -1, .claim_count = -1};
+    while (sound && json_read_member(&r, &name, &value)) {
+        if (bytes_equal_str(name, "id"))
+            sound = json_read_text(value, &id) && copy_id(id, &out->id);
+        else if (bytes_equal_str(name, "href") && !popped)
+            sound = read_href(value, &in_href, &out->claim);
+        else if (bytes_equal_str(name, "ttl"))
+            sound = json_read_i64(value, &out->ttl_s);
+        else if (bytes_equal_str(name, "age"))
+            sound = json_read_i64(value, &out->age_s);
+        else if (bytes_equal_str(name, "body"))
+            out->body = value;
+        else if (bytes_equal_str(name, "claim_count") && popped)
+            sound = json_read_i64(value, &out->claim_count);
+        else if (bytes_equal_str(name, "claim_id") && popped)
+            sound = bytes_equal_str(value, "null");
+        else
+            sound = false; /* one of the SDKs dies of a key it does not know */
+    }
+    return sound && json_read_done(&r) && out->ttl_s >= 0 && out->age_s >= 0 &&
+           out->body.data != NULL &&
+           (popped ? out->claim_count >= 0 : strcmp(in_href.text, out->id.text) == 0);
+}
+
+static bool
+read_messages(struct bytes text, bool popped, struct answer *out)
+{
+    struct json_read r = json_read_begin(text, '[');
+    struct bytes value;
+
+    while (json_read_item(&r, &value)) {
+        if (out->count == IDS_MAX ||
+            !read_message(value, popped, &out->messages[out->count]))
+            return false;
+        out->count++;
+    }
+    return json_read_done(&r);
+}
+
+/* The marker of the one link there may be. */
+static bool
+read_links(struct bytes text, struct answer *out)
+{
+    struct json_read links = json_read_begin(text, '[');
+    struct json_read link;
+    struct bytes value, name;
+
+    while (json_read_item(&links, &value)) {
+        link = json_read_begin(value, '{');
+        while (json_read_member(&link, &name, &value))
+            if (bytes_equal_str(name, "href") && json_read_text(value, &value) &&
+                !copy_id(behind(value, '='), &out->marker))
+                return false;
+        if (!json_read_done(&link) || out->marker.text[0] == '\0')
+            return false;
+    }
+    return json_read_done(&links);
+}
+
+static bool
+read_messages_document(const struct operation *op, struct bytes text, struct answer *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    bool sound = true, links = false, messages = false;
+    struct bytes name, value;
+
+    while (sound && json_read_member(&r, &name, &value)) {
+        if (bytes_equal_str(name, "messages"))
+            sound = messages = read_messages(value, op->kind == OP_POP, out);
+        else if (bytes_equal_str(name, "links") && op->kind == OP_LIST)
+            sound = links = read_links(value, out);
+        else if (bytes_equal_str(name, "age") && op->kind == OP_CLAIM_SHOW)
+            sound = json_read_i64(value, &out->claim_age_s);
+        else if (bytes_equal_str(name, "ttl") && op->kind == OP_CLAIM_SHOW)
+            sound = json_read_i64(value, &out->claim_ttl_s);
+        else if (bytes_equal_str(name, "href") && op->kind == OP_CLAIM_SHOW)
+            sound = read_href(value, &out->location, NULL);
+        else
+            sound = false;
+    }
+    return sound && json_read_done(&r) && messages && links == (op->kind == OP_LIST);
+}
+
+static bool
+read_posted(struct bytes text, struct answer *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct json_read items;
+    struct bytes name, value;
+
+    if (!json_read_member(&r, &name, &value) || !bytes_equal_str(name, "resources"))
+        return false;
+    items = json_read_begin(value, '[');
+    while (json_read_item(&items, &value))
+        if (out->posted_count == DRAFTS_MAX ||
+            !read_href(value, &out->posted[out->posted_count++], NULL))
+            return false;
+    return json_read_done(&items) && !json_read_member(&r, &name, &value) &&
+           json_read_done(&r);
+}
+
+/* ---------------------------------------------------------------------- queues */
+
+static bool
+read_end(struct bytes text, struct seen_end *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct bytes name, value;
+    bool sound = true;
+
+    while (sound && json_read_member(&r, &name, &value)) {
+        if (bytes_equal_str(name, "age"))
+            sound = json_read_i64(value, &out->age_s);
+        else if (bytes_equal_str(name, "created"))
+            sound = json_read_text(value, &value) &&
+                    copy_text(value, out->created, sizeof(out->created));
+        else
+            sound = bytes_equal_str(name, "href") && read_href(value, &out->id, NULL);
+    }
+    return sound && json_read_done(&r);
+}
+
+static bool
+read_stats(struct bytes text, struct answer *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct json_read inner;
+    struct bytes name, value;
+    bool sound = true;
+
+    if (!json_read_member(&r, &name, &value) || !bytes_equal_str(name, "messages"))
+        return false;
+    inner = json_read_begin(value, '{');
+    while (sound && json_read_member(&inner, &name, &value)) {
+        if (bytes_equal_str(name, "claimed"))
+            sound = json_read_i64(value, &out->claimed);
+        else if (bytes_equal_str(name, "free"))
+            sound = json_read_i64(value, &out->free);
+        else if (bytes_equal_str(name, "total"))
+            sound = json_read_i64(value, &out->total);
+        else if (bytes_equal_str(name, "oldest"))
+            sound = read_end(value, &out->oldest);
+        else
+            sound = bytes_equal_str(name, "newest") && read_end(value, &out->newest);
+    }
+    return sound && json_read_done(&inner) && !json_read_member(&r, &name, &value) &&
+           json_read_done(&r);
+}
+
+static bool
+read_queue_names(struct bytes text, struct answer *out)
+{
+    struct json_read items = json_read_begin(text, '[');
+    struct bytes name, value;
+
+    while (json_read_item(&items, &value)) {
+        struct json_read queue = json_read_begin(value, '{');
+
+        if (out->queue_count == PLACES)
+            return false;
+        while (json_read_member(&queue, &name, &value))
+            if (bytes_equal_str(name, "name") &&
+                !json_read_text(value, &out->queues[out->queue_count]))
+                return false;
+        if (!json_read_done(&queue) || out->queues[out->queue_count].data == NULL)
+            return false;
+        out->queue_count++;
+    }
+    return json_read_done(&items);
+}
+
+static bool
+read_queue_list(struct bytes text, struct answer *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct bytes name, value;
+    bool sound = true;
+
+    out->queue_total = -1;
+    while (sound && json_read_member(&r, &name, &value)) {
+        if (bytes_equal_str(name, "queues"))
+            sound = read_queue_names(value, out);
+        else if (bytes_equal_str(name, "count"))
+            sound = json_read_i64(value, &out->queue_total);
+    }
+    return sound && json_read_done(&r);
+}
+
+static int
+name_number(struct bytes name)
+{
+    for (int i = 0; i < NAMES; i++)
+        if (bytes_equal_str(name, place_name(i)))
+            return i;
+    return NOWHERE;
+}
+
+static bool
+read_setting(enum setting s, struct bytes value, int64_t *out)
+{
+    if (bytes_equal_str(value, "null"))
+        return true;
+    if (s != SETTING_DEAD_LETTER)
+        return json_read_i64(value, out);
+    if (!json_read_text(value, &value))
+        return false;
+    *out = name_number(value);
+    return *out != NOWHERE;
+}
+
+static bool
+read_metadata(struct bytes text, struct answer *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct bytes name, value;
+
+    for (int i = 0; i < SETTING_COUNT; i++)
+        out->settings[i] = STORE_UNSET;
+    while (json_read_member(&r, &name, &value))
+        for (int i = 0; i < SETTING_COUNT; i++)
+            if (bytes_equal_str(name, setting_member((enum setting)i)) &&
+                !read_setting((enum setting)i, value, &out->settings[i]))
+                return false;
+    return json_read_done(&r);
+}
+
+/* ---------------------------------------------------------------------- whole */
+
+static bool
+read_headers(const struct response *res, struct answer *out)
+{
+    bool sound = true;
+
+    for (size_t i = 0; i < res->header_count; i++) {
+        const struct response_header *h = &res->headers[i];
+
+        if (strcmp(h->name, "Retry-After") == 0)
+            out->retry_after = true;
+        if (strcmp(h->name, "Location") == 0 && strchr(h->value.data, '?') == NULL)
+            sound = copy_id(behind(h->value, '/'), &out->location);
+    }
+    return sound;
+}
+
+static bool
+read_problem(struct bytes text)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct bytes name, value;
+    bool titled = false;
+
+    while (json_read_member(&r, &name, &value))
+        titled = titled || bytes_equal_str(name, "title");
+    return titled && json_read_done(&r);
+}
+
+bool
+answer_read(const struct operation *op, const struct response *res, struct answer *out)
+{
+    struct bytes text = buf_view(&res->body);
+
+    memset(out, 0, sizeof(*out));
+    out->code = res->code;
+    if (!read_headers(res, out))
+        return false;
+    if (res->code == 503 && text.len == 0)
+        return true; /* no memory for the document: the code must do */
+    if (res->code >= 400)
+        return read_problem(text);
+    if (res->code == 204 || op->kind == OP_QUEUE_PUT)
+        return text.len == 0;
+    switch (op->kind) {
+    case OP_POST:
+        return read_posted(text, out);
+    case OP_GET_ONE:
+        out->count = 1;
+        return read_message(text, false, &out->messages[0]);
+    case OP_QUEUE_STATS:
+        return read_stats(text, out);
+    case OP_QUEUE_LIST:
+        return read_queue_list(text, out);
+    case OP_QUEUE_SHOW:
+    case OP_QUEUE_PATCH:
+        return read_metadata(text, out);
+    default:
+        return read_messages_document(op, text, out);
+    }
+}

@@ -1,0 +1,46 @@
+/*
+ * answer: what an answer of the server says, taken apart.
+ */
+#ifndef TESTS_SIM_ANSWER_H
+#define TESTS_SIM_ANSWER_H
+
+#include "sim/operation.h"
+
+/* A message as it is shown; a pop shows no href, the others no claim count. */
+struct seen_message {
+    struct store_id id;
+    struct store_id claim; /* in the href; empty: none */
+    int64_t ttl_s, age_s;
+    int64_t claim_count;
+    struct bytes body; /* borrowed from the answer's text */
+};
+
+struct seen_end {
+    struct store_id id; /* empty: not shown */
+    int64_t age_s;
+    char created[32];
+};
+
+struct answer {
+    int code;
+    bool retry_after;         /* the header is there */
+    struct store_id location; /* last part of the Location */
+    struct seen_message messages[IDS_MAX];
+    size_t count;
+    struct store_id posted[DRAFTS_MAX];
+    size_t posted_count;
+    int64_t claim_age_s, claim_ttl_s;
+    struct store_id marker; /* of the next link; empty: no link */
+    int64_t claimed, free, total;
+    struct seen_end oldest, newest;
+    struct bytes queues[PLACES]; /* names */
+    size_t queue_count;
+    int64_t queue_total;
+    int64_t settings[SETTING_COUNT]; /* STORE_UNSET: null */
+};
+
+/* Takes an answer apart; false if it is not the document the operation asks for. */
+bool
+answer_read(const struct operation *op, const struct response *res, struct answer *out);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * history: writing down what happens, for people. Does nothing without a trace.
+ */
+#ifndef TESTS_SIM_HISTORY_H
+#define TESTS_SIM_HISTORY_H
+
+#include "sim/sim.h"
+
+/* Who speaks next; NULL: the checker. */
+void history_who(struct sim *sim, const struct actor *who);
+
+/* The clock has gone on by this. */
+void history_wait(struct sim *sim, int64_t ms);
+
+/* The request just done and its answer. */
+void history_request(struct sim *sim, struct trouble trouble, bool starved);
+
+void history_note(struct sim *sim, const char *text);
+
+#endif

@@ -1,0 +1,225 @@
+#include "sim/judge.h"
+
+struct known_queue *
+judging_queue(const struct judging *j)
+{
+    return &j->ledger->queues[j->op->place];
+}
+
+bool
+judge_code(struct judging *j, int expected, enum promise p)
+{
+    if (j->answer->code == expected)
+        return true;
+    return verdict_break(j->verdict, p, "the answer is %d, but must be %d",
+                         j->answer->code, expected);
+}
+
+enum promise
+promise_of_missing(const struct known_message *m, int64_t now_ms)
+{
+    return now_ms >= m->own_expires_ms ? PROMISE_GRACE : PROMISE_NOTHING_LOST;
+}
+
+enum promise
+promise_of_gone(enum fate fate)
+{
+    switch (fate) {
+    case FATE_EXPIRED:
+        return PROMISE_ON_TIME;
+    case FATE_MOVED:
+    case FATE_RELEASED:
+        return PROMISE_ONE_HOLDER;
+    default:
+        return PROMISE_CONTRACT;
+    }
+}
+
+/* ---------------------------------------------------------------------- documents */
+
+static bool
+judge_holder(struct judging *j, const struct known_message *m,
+             const struct seen_message *seen)
+{
+    const char *holder = m->claim == NULL ? "" : m->claim->id.text;
+    enum fate fate;
+
+    if (strcmp(holder, seen->claim.text) == 0)
+        return true;
+    fate = ledger_fate(j->ledger, j->op->place, seen->claim.text);
+    return verdict_break(
+        j->verdict, fate == FATE_EXPIRED ? PROMISE_ON_TIME : PROMISE_ONE_HOLDER,
+        "message %s is shown with the claim \"%s\" (%s), but is held by \"%s\"",
+        m->id.text, seen->claim.text,
+        seen->claim.text[0] == '\0' ? "none" : fate_text(fate), holder);
+}
+
+static bool
+judge_times(struct judging *j, const struct known_message *m,
+            const struct seen_message *seen)
+{
+    int64_t ttl_s = (m->expires_ms - m->posted_ms) / 1000;
+    int64_t age_s = (j->now_ms - m->posted_ms) / 1000;
+
+    if (seen->ttl_s != ttl_s)
+        return verdict_break(j->verdict,
+                             m->expires_ms > m->own_expires_ms ? PROMISE_GRACE
+                                                               : PROMISE_CONTRACT,
+                             "message %s has ttl %lld, but must have %lld", m->id.text,
+                             (long long)seen->ttl_s, (long long)ttl_s);
+    if (seen->age_s != age_s)
+        return verdict_break(j->verdict, PROMISE_ON_TIME,
+                             "message %s has age %lld, but must have %lld", m->id.text,
+                             (long long)seen->age_s, (long long)age_s);
+    return true;
+}
+
+bool
+judge_document(struct judging *j, const struct known_message *m,
+               const struct seen_message *seen)
+{
+    if (!bytes_equal(seen->body, bytes_of(m->body, m->body_len)))
+        return verdict_break(j->verdict, PROMISE_NOTHING_LOST,
+                             "message %s has not the body that was posted", m->id.text);
+    if (j->op->kind == OP_POP && seen->claim_count != m->claim_count)
+        return verdict_break(j->verdict, PROMISE_CONTRACT,
+                             "message %s has claim count %lld, but must have %u",
+                             m->id.text, (long long)seen->claim_count, m->claim_count);
+    return judge_times(j, m, seen) && (j->op->kind == OP_POP || judge_holder(j, m, seen));
+}
+
+/* ---------------------------------------------------------------------- sequences */
+
+/* A message is shown that does not belong here at all. */
+static bool
+judge_stranger(struct judging *j, const struct seen_message *seen)
+{
+    const struct known_message *m =
+        ledger_message(j->ledger, j->op->place, seen->id.text);
+    enum fate fate = ledger_fate(j->ledger, j->op->place, seen->id.text);
+
+    if (m == NULL)
+        return verdict_break(j->verdict, promise_of_gone(fate),
+                             "message %s is shown, but %s", seen->id.text,
+                             fate_text(fate));
+    if (j->op->kind == OP_CLAIM_SHOW)
+        return verdict_break(j->verdict, PROMISE_ONE_HOLDER,
+                             "message %s is shown by a claim that does not hold it",
+                             m->id.text);
+    if (m->claim != NULL)
+        return verdict_break(j->verdict, PROMISE_ONE_HOLDER,
+                             "message %s is given out, but claim %s holds it", m->id.text,
+                             m->claim->id.text);
+    if (j->now_ms < m->ready_ms)
+        return verdict_break(j->verdict, PROMISE_ON_TIME,
+                             "message %s is given out %lld ms before its delay is over",
+                             m->id.text, (long long)(m->ready_ms - j->now_ms));
+    return verdict_break(j->verdict, PROMISE_CONTRACT,
+                         "message %s does not belong into this answer", m->id.text);
+}
+
+static bool
+is_among(struct known_message *const *expected, size_t count, const char *id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(expected[i]->id.text, id) == 0)
+            return true;
+    return false;
+}
+
+static bool
+is_seen(const struct answer *a, const char *id)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->messages[i].id.text, id) == 0)
+            return true;
+    return false;
+}
+
+/* What stands where the i-th expected message has to stand? */
+static bool
+judge_other(struct judging *j, struct known_message *const *expected, size_t count,
+            size_t i)
+{
+    const struct known_message *m = expected[i];
+    const char *id = j->answer->messages[i].id.text;
+    const struct known_message *other = ledger_message(j->ledger, j->op->place, id);
+    bool takes = j->op->kind == OP_CLAIM || j->op->kind == OP_POP;
+    enum promise p = promise_of_missing(m, j->now_ms);
+
+    /* One from behind the end of what was expected may stand here: one is left out. */
+    if (!is_among(expected, count, id) &&
+        (other == NULL || other->order < m->order ||
+         (takes && (other->claim != NULL || j->now_ms < other->ready_ms))))
+        return judge_stranger(j, &j->answer->messages[i]);
+    if (is_seen(j->answer, m->id.text))
+        return verdict_break(j->verdict, PROMISE_OLDEST_FIRST,
+                             "message %s is shown before the older %s", id, m->id.text);
+    return verdict_break(j->verdict, p == PROMISE_GRACE ? p : PROMISE_OLDEST_FIRST,
+                         "message %s is passed over for the younger %s", m->id.text, id);
+}
+
+bool
+judge_sequence(struct judging *j, struct known_message *const *expected, size_t count)
+{
+    const struct answer *a = j->answer;
+
+    for (size_t i = 0; i < count && i < a->count; i++) {
+        if (strcmp(expected[i]->id.text, a->messages[i].id.text) != 0)
+            return judge_other(j, expected, count, i);
+        if (!judge_document(j, expected[i], &a->messages[i]))
+            return false;
+    }
+    if (a->count > count)
+        return judge_stranger(j, &a->messages[count]);
+    if (a->count < count)
+        return verdict_break(j->verdict,
+                             promise_of_missing(expected[a->count], j->now_ms),
+                             "message %s is not shown (%zu are, %zu must be)",
+                             expected[a->count]->id.text, a->count, count);
+    return true;
+}
+
+/* ---------------------------------------------------------------------- refusals */
+
+/* 503 needs a reason, and tells when to come again. */
+static bool
+judge_refusal(struct judging *j)
+{
+    if (!j->starved && !(j->tight && operation_adds(j->op->kind)))
+        return verdict_break(j->verdict, PROMISE_SAYS_SO,
+                             "the answer is 503, but nothing has run out");
+    if (!j->answer->retry_after)
+        return verdict_break(j->verdict, PROMISE_SAYS_SO, "503 without Retry-After");
+    return true;
+}
+
+bool
+judge(struct judging *j)
+{
+    ledger_advance(j->ledger, j->now_ms);
+    if (j->answer->code >= 500 && j->answer->code != 503)
+        return verdict_break(j->verdict, PROMISE_SAYS_SO, "the answer is %d",
+                             j->answer->code);
+    if (j->answer->code == 503 && !judge_refusal(j))
+        return false;
+    if (j->answer->code == 503 && j->op->kind != OP_CLAIM)
+        return true; /* and nothing has changed, as the next look will tell */
+    switch (j->op->kind) {
+    case OP_CLAIM:
+    case OP_CLAIM_SHOW:
+    case OP_CLAIM_RENEW:
+    case OP_CLAIM_RELEASE:
+        return judge_claim(j);
+    case OP_POST:
+    case OP_LIST:
+    case OP_GET_ONE:
+    case OP_GET_MANY:
+    case OP_DELETE_ONE:
+    case OP_DELETE_MANY:
+    case OP_POP:
+        return judge_message(j);
+    default:
+        return judge_queue(j);
+    }
+}

@@ -1,0 +1,87 @@
+/*
+ * judge: compares one answer with what the ledger says it has to be, and enters into the
+ * ledger what the answer has changed.
+ *
+ * The rules are those of the API's document, section by section; which promise is broken
+ * is decided by what the difference would mean to a client. Judging stops at the first
+ * broken promise: from then on the ledger is not to be trusted.
+ */
+#ifndef TESTS_SIM_JUDGE_H
+#define TESTS_SIM_JUDGE_H
+
+#include "sim/answer.h"
+#include "sim/ledger.h"
+#include "sim/promise.h"
+
+/* Under what rules the server runs. */
+struct rules {
+    int64_t message_ttl_s;     /* default_message_ttl */
+    int64_t max_message_ttl_s; /* a claim's ttl + grace count up to this */
+    int64_t claim_ttl_s, claim_grace_s;
+    int64_t post_bytes; /* max_messages_post_size */
+    int page;           /* the limit when none is given */
+    bool strict_delete; /* message_delete_with_claim_id */
+};
+
+struct judging {
+    struct ledger *ledger;
+    const struct rules *rules;
+    const struct operation *op;
+    const struct answer *answer;
+    int64_t now_ms;
+    size_t body_bytes; /* of the request */
+    bool starved;      /* an allocation has failed during the request */
+    bool tight;        /* the memory budget was used up before it */
+    struct verdict *verdict;
+
+    /*
+     * Dead letters that a starved claim came upon: contrary to everything else the API
+     * leaves open which of them are moved when memory runs out. These have to be looked
+     * for, oldest first, before the claim is judged: moved_count is how many are in the
+     * dead letter queue.
+     */
+    size_t moved_count;
+};
+
+/* Judges the answer; false: a promise is broken. */
+bool judge(struct judging *j);
+
+/* What a claim has to do now, by the ledger: messages it takes, letters it moves. */
+struct claim_plan {
+    struct known_message *taken[IDS_MAX];
+    size_t taken_count;
+    struct known_message **letters; /* owned */
+    size_t *taken_before; /* owned; how many of `taken` are older than a letter */
+    size_t letter_count;
+};
+
+void claim_plan_make(const struct judging *j, struct claim_plan *out);
+void claim_plan_fini(struct claim_plan *plan);
+
+/* The parts, in judge_queue.c, judge_message.c and judge_claim.c. */
+bool judge_queue(struct judging *j);
+bool judge_message(struct judging *j);
+bool judge_claim(struct judging *j);
+
+/* ------------------------------------------------------------------ shared by them */
+
+struct known_queue *judging_queue(const struct judging *j);
+
+/* The code has to be this one; if it is not, `p` is broken. */
+bool judge_code(struct judging *j, int expected, enum promise p);
+
+/* All of a message's document is as the ledger says. */
+bool judge_document(struct judging *j, const struct known_message *m,
+                    const struct seen_message *seen);
+
+/* The messages shown have to be these, in this order. */
+bool
+judge_sequence(struct judging *j, struct known_message *const *expected, size_t count);
+
+/* The promise that is broken when a message that must be there is not. */
+enum promise promise_of_missing(const struct known_message *m, int64_t now_ms);
+
+/* The promise that is broken when something that is gone is still there. */
+enum promise promise_of_gone(enum fate fate);
+
+#endif

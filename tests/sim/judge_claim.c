@@ -1,0 +1,206 @@
+/* The rules for claims and dead letters: API.md sections 7 and 8. */
+#include "sim/judge.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------------- plan */
+
+static void *
+array(size_t count, size_t size)
+{
+    void *items = calloc(count + 1, size);
+
+    if (items == NULL)
+        abort();
+    return items;
+}
+
+void
+claim_plan_make(const struct judging *j, struct claim_plan *out)
+{
+    const struct known_queue *q = judging_queue(j);
+    size_t limit = (size_t)(j->op->limit == 0 ? j->rules->page : j->op->limit);
+    bool letters = ledger_dead_letters(j->ledger, j->op->place) != NOWHERE;
+
+    *out =
+        (struct claim_plan){.letters = array(q->count, sizeof(*out->letters)),
+                            .taken_before = array(q->count, sizeof(*out->taken_before))};
+    for (size_t i = 0; i < q->count && out->taken_count < limit; i++) {
+        struct known_message *m = q->messages[i];
+
+        if (m->claim != NULL || j->now_ms < m->ready_ms)
+            continue;
+        if (letters && m->claim_count >= q->settings[SETTING_CLAIM_COUNT]) {
+            out->taken_before[out->letter_count] = out->taken_count;
+            out->letters[out->letter_count++] = m;
+        } else {
+            out->taken[out->taken_count++] = m;
+        }
+    }
+}
+
+void
+claim_plan_fini(struct claim_plan *plan)
+{
+    free(plan->letters);
+    free(plan->taken_before);
+}
+
+/* ---------------------------------------------------------------------- create */
+
+static int64_t
+claim_ttl(const struct judging *j)
+{
+    return j->op->ttl_s == STORE_UNSET ? j->rules->claim_ttl_s : j->op->ttl_s;
+}
+
+/* How long a claim made or renewed now makes its messages live at least. */
+static int64_t
+claimed_life(const struct judging *j)
+{
+    int64_t grace_s =
+        j->op->grace_s == STORE_UNSET ? j->rules->claim_grace_s : j->op->grace_s;
+    int64_t life_s = claim_ttl(j) + grace_s;
+
+    return life_s < j->rules->max_message_ttl_s ? life_s : j->rules->max_message_ttl_s;
+}
+
+static void
+move_letters(struct judging *j, const struct claim_plan *plan)
+{
+    int to = ledger_dead_letters(j->ledger, j->op->place);
+    int64_t life_s = judging_queue(j)->settings[SETTING_DEAD_LETTER_TTL];
+
+    if (plan->letter_count > 0 && !j->ledger->queues[to].exists)
+        ledger_make_queue(j->ledger, to);
+    for (size_t i = 0; i < plan->letter_count; i++) {
+        struct known_message *m = plan->letters[i];
+
+        ledger_move(j->ledger, j->op->place, to, m);
+        m->claim_count = 0;
+        if (life_s == STORE_UNSET)
+            continue;
+        m->posted_ms = m->ready_ms = j->now_ms;
+        m->expires_ms = m->own_expires_ms = j->now_ms + life_s * 1000;
+    }
+}
+
+static bool
+judge_taken(struct judging *j, const struct claim_plan *plan)
+{
+    const char *id = j->answer->location.text;
+    struct known_claim *c;
+
+    if (!judge_code(j, 201,
+                    plan->taken_count == 0
+                        ? PROMISE_CONTRACT
+                        : promise_of_missing(plan->taken[0], j->now_ms)))
+        return false;
+    if (id[0] == '\0' || ledger_claim(j->ledger, j->op->place, id) != NULL)
+        return verdict_break(j->verdict, PROMISE_CONTRACT,
+                             "the claim id \"%s\" is not new", id);
+    c = ledger_add_claim(j->ledger, j->op->place, id, j->now_ms, claim_ttl(j));
+    for (size_t i = 0; i < plan->taken_count; i++) {
+        struct known_message *m = plan->taken[i];
+
+        m->claim = c;
+        m->claim_count++;
+        message_lengthen(m, j->now_ms, claimed_life(j));
+    }
+    return judge_sequence(j, plan->taken, plan->taken_count);
+}
+
+static bool
+judge_create(struct judging *j)
+{
+    struct claim_plan plan;
+    bool kept;
+
+    claim_plan_make(j, &plan);
+    if (j->starved && j->moved_count < plan.letter_count) {
+        /* A letter stays where it is and is not handed out: the claim ends before it. */
+        plan.taken_count = plan.taken_before[j->moved_count];
+        plan.letter_count = j->moved_count;
+    }
+    move_letters(j, &plan);
+    if (j->answer->code == 503)
+        kept = true;
+    else if (plan.taken_count > 0)
+        kept = judge_taken(j, &plan);
+    else
+        kept = j->answer->count > 0 ? judge_sequence(j, plan.taken, 0)
+                                    : judge_code(j, 204, PROMISE_CONTRACT);
+    claim_plan_fini(&plan);
+    return kept;
+}
+
+/* ---------------------------------------------------------------------- the rest */
+
+/* The claim of the request is not there. */
+static bool
+judge_unknown(struct judging *j)
+{
+    enum fate fate = ledger_fate(j->ledger, j->op->place, j->op->id.text);
+
+    if (j->answer->code == 404)
+        return true;
+    return verdict_break(j->verdict, promise_of_gone(fate),
+                         "the answer is %d for a claim that %s", j->answer->code,
+                         fate_text(fate));
+}
+
+static bool
+judge_show(struct judging *j, const struct known_claim *c)
+{
+    const struct known_queue *q = judging_queue(j);
+    struct known_message *held[IDS_MAX];
+    size_t count = 0;
+
+    if (!judge_code(j, 200, PROMISE_ON_TIME))
+        return false;
+    if (j->answer->claim_ttl_s != c->ttl_ms / 1000 ||
+        j->answer->claim_age_s != (j->now_ms - c->started_ms) / 1000 ||
+        strcmp(j->answer->location.text, c->id.text) != 0)
+        return verdict_break(
+            j->verdict, PROMISE_ON_TIME,
+            "claim %s has ttl %lld and age %lld, must have %lld and %lld",
+            j->answer->location.text, (long long)j->answer->claim_ttl_s,
+            (long long)j->answer->claim_age_s, (long long)(c->ttl_ms / 1000),
+            (long long)((j->now_ms - c->started_ms) / 1000));
+    for (size_t i = 0; i < q->count && count < IDS_MAX; i++)
+        if (q->messages[i]->claim == c)
+            held[count++] = q->messages[i];
+    return judge_sequence(j, held, count);
+}
+
+static bool
+judge_renew(struct judging *j, struct known_claim *c)
+{
+    struct known_queue *q = judging_queue(j);
+
+    if (!judge_code(j, 204, PROMISE_ON_TIME))
+        return false;
+    claim_begin(j->ledger, c, j->now_ms, claim_ttl(j));
+    for (size_t i = 0; i < q->count; i++)
+        if (q->messages[i]->claim == c)
+            message_lengthen(q->messages[i], j->now_ms, claimed_life(j));
+    return true;
+}
+
+bool
+judge_claim(struct judging *j)
+{
+    struct known_claim *c;
+
+    if (j->op->kind == OP_CLAIM)
+        return judge_create(j);
+    c = ledger_claim(j->ledger, j->op->place, j->op->id.text);
+    if (j->op->kind == OP_CLAIM_RELEASE) {
+        if (c != NULL && j->answer->code == 204)
+            ledger_end_claim(j->ledger, c, FATE_RELEASED);
+        return judge_code(j, 204, PROMISE_CONTRACT);
+    }
+    if (c == NULL)
+        return judge_unknown(j);
+    return j->op->kind == OP_CLAIM_SHOW ? judge_show(j, c) : judge_renew(j, c);
+}

@@ -1,0 +1,289 @@
+/* The rules for messages: API.md section 6. */
+#include "sim/judge.h"
+
+/* ---------------------------------------------------------------------- post */
+
+static int64_t
+first_set(int64_t a, int64_t b, int64_t c)
+{
+    if (a != STORE_UNSET)
+        return a;
+    return b != STORE_UNSET ? b : c;
+}
+
+static void
+enter_draft(struct judging *j, const struct draft *d, const char *id, struct buf *body)
+{
+    const struct known_queue *q = judging_queue(j);
+    int64_t ttl_s =
+        first_set(d->ttl_s, q->settings[SETTING_TTL], j->rules->message_ttl_s);
+    int64_t delay_s = first_set(d->delay_s, q->settings[SETTING_DELAY], 0);
+    struct known_message *m;
+
+    buf_reset(body, SIZE_MAX);
+    draft_body(body, d->number, d->len);
+    m = ledger_add(j->ledger, j->op->place, id, buf_view(body), j->now_ms + ttl_s * 1000);
+    m->number = d->number;
+    m->posted_ms = j->now_ms;
+    m->ready_ms = j->now_ms + delay_s * 1000;
+    m->client = j->op->client;
+}
+
+/* An id that there is or was already, here or among those before it. */
+static bool
+is_used(const struct judging *j, size_t at)
+{
+    const struct store_id *ids = j->answer->posted;
+
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(ids[i].text, ids[at].text) == 0)
+            return true;
+    return ledger_message(j->ledger, j->op->place, ids[at].text) != NULL;
+}
+
+static bool
+judge_post(struct judging *j)
+{
+    struct known_queue *q = judging_queue(j);
+    int64_t most = first_set(q->settings[SETTING_POST_BYTES], j->rules->post_bytes, 0);
+    struct mem *mem;
+    struct buf body;
+
+    if ((int64_t)j->body_bytes > most)
+        return judge_code(j, 400, PROMISE_CONTRACT);
+    if (!judge_code(j, 201, PROMISE_CONTRACT))
+        return false;
+    if (j->tight)
+        return verdict_break(j->verdict, PROMISE_SAYS_SO,
+                             "accepted although the memory budget is used up");
+    if (j->answer->posted_count != j->op->draft_count)
+        return verdict_break(j->verdict, PROMISE_ALL_OR_NOTHING,
+                             "%zu of %zu messages were posted", j->answer->posted_count,
+                             j->op->draft_count);
+    for (size_t i = 0; i < j->answer->posted_count; i++)
+        if (is_used(j, i))
+            return verdict_break(j->verdict, PROMISE_CONTRACT, "id %s is not new",
+                                 j->answer->posted[i].text);
+    if (!q->exists)
+        ledger_make_queue(j->ledger, j->op->place);
+    mem = mem_new(0);
+    buf_init(&body, mem);
+    for (size_t i = 0; i < j->op->draft_count; i++)
+        enter_draft(j, &j->op->drafts[i], j->answer->posted[i].text, &body);
+    buf_fini(&body);
+    mem_destroy(mem);
+    return true;
+}
+
+/* ---------------------------------------------------------------------- read */
+
+static bool
+is_listed(const struct judging *j, const struct known_message *m)
+{
+    const struct operation *op = j->op;
+
+    return (op->include_claimed || m->claim == NULL) &&
+           (op->include_delayed || j->now_ms >= m->ready_ms) &&
+           (op->echo || m->client != op->client);
+}
+
+/* A marker of an earlier queue at this place stands for no position in this one. */
+static bool
+judge_any_page(struct judging *j)
+{
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < j->answer->count; i++) {
+        const struct seen_message *seen = &j->answer->messages[i];
+        const struct known_message *m =
+            ledger_message(j->ledger, j->op->place, seen->id.text);
+        enum fate fate = ledger_fate(j->ledger, j->op->place, seen->id.text);
+
+        if (m == NULL)
+            return verdict_break(j->verdict, promise_of_gone(fate),
+                                 "message %s is listed, but %s", seen->id.text,
+                                 fate_text(fate));
+        if (m->order <= last)
+            return verdict_break(j->verdict, PROMISE_OLDEST_FIRST,
+                                 "message %s is listed out of order", m->id.text);
+        if (!is_listed(j, m))
+            return verdict_break(j->verdict, PROMISE_CONTRACT,
+                                 "message %s was not asked for", m->id.text);
+        last = m->order;
+        if (!judge_document(j, m, seen))
+            return false;
+    }
+    return true;
+}
+
+static bool
+judge_page(struct judging *j)
+{
+    const struct known_queue *q = judging_queue(j);
+    size_t limit = (size_t)(j->op->limit == 0 ? j->rules->page : j->op->limit);
+    struct known_message *expected[IDS_MAX];
+    uint64_t behind = j->op->from.incarnation == 0 ? 0 : j->op->from.order;
+    size_t count = 0;
+
+    if (!judge_code(j, 200, PROMISE_CONTRACT))
+        return false;
+    if ((j->answer->count > 0) != (j->answer->marker.text[0] != '\0'))
+        return verdict_break(j->verdict, PROMISE_CONTRACT,
+                             "%zu messages and the marker \"%s\"", j->answer->count,
+                             j->answer->marker.text);
+    if (behind != 0 && j->op->from.incarnation != q->incarnation)
+        return judge_any_page(j);
+    for (size_t i = 0; i < q->count && count < limit; i++)
+        if (q->messages[i]->order > behind && is_listed(j, q->messages[i]))
+            expected[count++] = q->messages[i];
+    return judge_sequence(j, expected, count);
+}
+
+static bool
+judge_get_one(struct judging *j)
+{
+    const struct known_message *m =
+        ledger_message(j->ledger, j->op->place, j->op->id.text);
+    enum fate fate = ledger_fate(j->ledger, j->op->place, j->op->id.text);
+
+    if (m == NULL)
+        return judge_code(j, 404, promise_of_gone(fate));
+    if (!judge_code(j, 200, promise_of_missing(m, j->now_ms)))
+        return false;
+    if (strcmp(m->id.text, j->answer->messages[0].id.text) != 0)
+        return verdict_break(j->verdict, PROMISE_CONTRACT, "message %s is shown for %s",
+                             j->answer->messages[0].id.text, m->id.text);
+    return judge_document(j, m, &j->answer->messages[0]);
+}
+
+/* Those of the messages asked for that are there, in the order asked. */
+static size_t
+find_asked(const struct judging *j, struct known_message **out)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < j->op->id_count; i++) {
+        out[count] = ledger_message(j->ledger, j->op->place, j->op->ids[i].text);
+        count += out[count] != NULL;
+    }
+    return count;
+}
+
+static bool
+judge_get_many(struct judging *j)
+{
+    struct known_message *expected[IDS_MAX];
+    size_t count = find_asked(j, expected);
+
+    if (count == 0)
+        return judge_code(j, 404, PROMISE_ON_TIME);
+    if (!judge_code(j, 200, promise_of_missing(expected[0], j->now_ms)))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct seen_message *seen = &j->answer->messages[i];
+
+        if (i >= j->answer->count || strcmp(seen->id.text, expected[i]->id.text) != 0)
+            return verdict_break(j->verdict, promise_of_missing(expected[i], j->now_ms),
+                                 "message %s is not shown", expected[i]->id.text);
+        if (!judge_document(j, expected[i], seen))
+            return false;
+    }
+    return j->answer->count == count ||
+           verdict_break(j->verdict, PROMISE_ON_TIME, "%zu messages instead of %zu",
+                         j->answer->count, count);
+}
+
+/* ---------------------------------------------------------------------- remove */
+
+/* The table of API.md 6.7. */
+static int
+code_of_delete(const struct judging *j, const struct known_message *m)
+{
+    const char *id = j->op->claim.text;
+    const struct known_claim *c;
+
+    if (m == NULL)
+        return 204;
+    if (id[0] == '\0')
+        return m->claim == NULL ? 204 : 403;
+    c = ledger_claim(j->ledger, j->op->place, id);
+    if (c == NULL || m->claim == NULL)
+        return 400;
+    return m->claim == c ? 204 : 403;
+}
+
+static bool
+judge_delete_one(struct judging *j)
+{
+    struct known_message *m = ledger_message(j->ledger, j->op->place, j->op->id.text);
+    int expected = code_of_delete(j, m);
+    enum promise p = PROMISE_ONLY_HOLDER;
+
+    if (m == NULL)
+        p = promise_of_gone(ledger_fate(j->ledger, j->op->place, j->op->id.text));
+    else if (expected == 204 && j->op->claim.text[0] == '\0')
+        p = PROMISE_ON_TIME; /* it is free, but somebody is thought to hold it */
+    if (!judge_code(j, expected, p))
+        return false;
+    if (m != NULL && expected == 204)
+        ledger_remove(j->ledger, j->op->place, m, FATE_DELETED);
+    return true;
+}
+
+static bool
+judge_delete_many(struct judging *j)
+{
+    struct known_message *named[IDS_MAX];
+    size_t count = find_asked(j, named);
+    const struct known_claim *c =
+        ledger_claim(j->ledger, j->op->place, j->op->claim.text);
+
+    for (size_t i = 0; j->rules->strict_delete && i < count; i++)
+        if (c == NULL || named[i]->claim != c)
+            return judge_code(j, 403, PROMISE_ONLY_HOLDER);
+    if (!judge_code(j, 204, PROMISE_ONLY_HOLDER))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        ledger_remove(j->ledger, j->op->place, named[i], FATE_DELETED);
+    return true;
+}
+
+static bool
+judge_pop(struct judging *j)
+{
+    const struct known_queue *q = judging_queue(j);
+    struct known_message *expected[IDS_MAX];
+    size_t count = 0;
+
+    if (!judge_code(j, 200, PROMISE_CONTRACT))
+        return false;
+    for (size_t i = 0; i < q->count && count < (size_t)j->op->limit; i++)
+        if (q->messages[i]->claim == NULL && j->now_ms >= q->messages[i]->ready_ms)
+            expected[count++] = q->messages[i];
+    if (!judge_sequence(j, expected, count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        ledger_remove(j->ledger, j->op->place, expected[i], FATE_POPPED);
+    return true;
+}
+
+bool
+judge_message(struct judging *j)
+{
+    switch (j->op->kind) {
+    case OP_POST:
+        return judge_post(j);
+    case OP_LIST:
+        return judge_page(j);
+    case OP_GET_ONE:
+        return judge_get_one(j);
+    case OP_GET_MANY:
+        return judge_get_many(j);
+    case OP_DELETE_ONE:
+        return judge_delete_one(j);
+    case OP_DELETE_MANY:
+        return judge_delete_many(j);
+    default:
+        return judge_pop(j);
+    }
+}

@@ -1,0 +1,168 @@
+/* The rules for queues: API.md section 5. */
+#include "claimd/base/clock.h"
+#include "sim/judge.h"
+
+#include <stdio.h>
+
+/* ---------------------------------------------------------------------- change */
+
+/* Over the budget nothing is taken in. */
+static bool
+judge_admitted(struct judging *j)
+{
+    if (!j->tight)
+        return true;
+    return verdict_break(j->verdict, PROMISE_SAYS_SO,
+                         "accepted although the memory budget is used up");
+}
+
+static bool
+judge_put(struct judging *j)
+{
+    bool exists = judging_queue(j)->exists;
+
+    if (!judge_code(j, exists ? 204 : 201,
+                    exists ? PROMISE_NOTHING_LOST : PROMISE_CONTRACT))
+        return false;
+    if (exists)
+        return true;
+    if (!judge_admitted(j))
+        return false;
+    ledger_make_queue(j->ledger, j->op->place);
+    return true;
+}
+
+static bool
+judge_settings(struct judging *j)
+{
+    const int64_t defaults[SETTING_COUNT] = {
+        j->rules->post_bytes, j->rules->message_ttl_s, 0, STORE_UNSET, STORE_UNSET,
+        STORE_UNSET};
+    const struct known_queue *q = judging_queue(j);
+
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        int64_t expected = q->settings[i] == STORE_UNSET ? defaults[i] : q->settings[i];
+
+        if (j->answer->settings[i] != expected)
+            return verdict_break(j->verdict, PROMISE_NOTHING_LOST,
+                                 "%s is %lld, but must be %lld",
+                                 setting_member((enum setting)i),
+                                 (long long)j->answer->settings[i], (long long)expected);
+    }
+    return true;
+}
+
+static bool
+judge_patch(struct judging *j)
+{
+    struct known_queue *q = judging_queue(j);
+
+    if (!q->exists)
+        return judge_code(j, 404, PROMISE_CONTRACT);
+    if (!judge_code(j, 200, PROMISE_CONTRACT) || !judge_admitted(j))
+        return false;
+    q->settings[j->op->setting] = j->op->value;
+    return judge_settings(j);
+}
+
+/* ---------------------------------------------------------------------- show */
+
+static bool
+judge_end(struct judging *j, const struct seen_end *seen, const struct known_message *m)
+{
+    char created[CLOCK_TEXT_CAP];
+
+    if (strcmp(seen->id.text, m->id.text) != 0)
+        return verdict_break(j->verdict, PROMISE_OLDEST_FIRST,
+                             "an end of the queue is %s, but must be %s", seen->id.text,
+                             m->id.text);
+    clock_text(m->posted_ms, created);
+    if (seen->age_s != (j->now_ms - m->posted_ms) / 1000 ||
+        strcmp(seen->created, created) != 0)
+        return verdict_break(j->verdict, PROMISE_ON_TIME,
+                             "message %s was created %s and is %lld s old in the "
+                             "statistics",
+                             m->id.text, seen->created, (long long)seen->age_s);
+    return true;
+}
+
+static bool
+judge_stats(struct judging *j)
+{
+    const struct known_queue *q = judging_queue(j);
+    const struct answer *a = j->answer;
+    int64_t held = 0;
+
+    if (!judge_code(j, 200, PROMISE_CONTRACT))
+        return false;
+    for (size_t i = 0; i < q->count; i++)
+        held += q->messages[i]->claim != NULL;
+    if (a->total != (int64_t)q->count || a->claimed != held || a->free != a->total - held)
+        return verdict_break(
+            j->verdict,
+            a->total < (int64_t)q->count ? PROMISE_NOTHING_LOST : PROMISE_ON_TIME,
+            "%lld messages with %lld claimed are counted, there are "
+            "%zu with %lld",
+            (long long)a->total, (long long)a->claimed, q->count, (long long)held);
+    if (q->count == 0)
+        return a->oldest.id.text[0] == '\0' ||
+               verdict_break(j->verdict, PROMISE_CONTRACT,
+                             "an empty queue has an oldest");
+    return judge_end(j, &a->oldest, q->messages[0]) &&
+           judge_end(j, &a->newest, q->messages[q->count - 1]);
+}
+
+/* Names in byte order: "dead" "deader" "jobs" "mail". */
+static bool
+judge_list(struct judging *j)
+{
+    static const int sorted[NAMES] = {2, 3, 0, 1};
+    int project = j->op->place / NAMES;
+    size_t at = 0;
+
+    if (!judge_code(j, 200, PROMISE_CONTRACT))
+        return false;
+    for (int i = 0; i < NAMES; i++) {
+        int place = place_of(project, sorted[i]);
+        bool listed = at < j->answer->queue_count &&
+                      bytes_equal_str(j->answer->queues[at], place_name(place));
+
+        if (listed != j->ledger->queues[place].exists)
+            return verdict_break(
+                j->verdict, listed ? PROMISE_CONTRACT : PROMISE_NOTHING_LOST,
+                "queue %s is %slisted", place_name(place), listed ? "" : "not ");
+        at += listed;
+    }
+    if (at != j->answer->queue_count || j->answer->queue_total != (int64_t)at)
+        return verdict_break(j->verdict, PROMISE_CONTRACT,
+                             "%zu queues listed, %lld counted, there are %zu",
+                             j->answer->queue_count, (long long)j->answer->queue_total,
+                             at);
+    return true;
+}
+
+bool
+judge_queue(struct judging *j)
+{
+    switch (j->op->kind) {
+    case OP_QUEUE_PUT:
+        return judge_put(j);
+    case OP_QUEUE_PATCH:
+        return judge_patch(j);
+    case OP_QUEUE_SHOW:
+        return judge_code(j, 200, PROMISE_CONTRACT) && judge_settings(j);
+    case OP_QUEUE_STATS:
+        return judge_stats(j);
+    case OP_QUEUE_LIST:
+        return judge_list(j);
+    default:
+        break;
+    }
+    if (!judge_code(j, 204, PROMISE_CONTRACT))
+        return false;
+    if (j->op->kind == OP_QUEUE_PURGE)
+        ledger_purge(j->ledger, j->op->place);
+    else
+        ledger_delete_queue(j->ledger, j->op->place);
+    return true;
+}

@@ -1,0 +1,363 @@
+#include "sim/ledger.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------------- names */
+
+const char *
+place_project(int place)
+{
+    static const char *const projects[PROJECTS] = {"red", "blue"};
+
+    return projects[place / NAMES];
+}
+
+const char *
+place_name(int place)
+{
+    static const char *const names[NAMES] = {"jobs", "mail", "dead", "deader"};
+
+    return names[place % NAMES];
+}
+
+const char *
+fate_text(enum fate fate)
+{
+    static const char *const texts[] = {
+        "never was there", "was deleted", "was popped",   "was purged",
+        "expired",         "was moved",   "was released", "went with its queue"};
+
+    return texts[fate];
+}
+
+const char *
+setting_member(enum setting s)
+{
+    static const char *const members[SETTING_COUNT] = {
+        "_max_messages_post_size",         "_default_message_ttl",
+        "_default_message_delay",          "_max_claim_count",
+        "_dead_letter_queue_messages_ttl", "_dead_letter_queue"};
+
+    return members[s];
+}
+
+/* ---------------------------------------------------------------------- arrays */
+
+static void *
+must(void *block)
+{
+    if (block == NULL)
+        abort(); /* a test without memory has nothing to say */
+    return block;
+}
+
+/* Makes room for one more item. */
+static void *
+grow(void *items, size_t count, size_t *cap, size_t size)
+{
+    if (count < *cap)
+        return items;
+    *cap = *cap == 0 ? 16 : *cap * 2;
+    return must(realloc(items, *cap * size));
+}
+
+static bool
+same_id(const struct store_id *a, const char *b)
+{
+    return strcmp(a->text, b) == 0;
+}
+
+static void
+set_id(struct store_id *to, const char *id)
+{
+    (void)snprintf(to->text, sizeof(to->text), "%s", id);
+}
+
+static void
+note_gone(struct ledger *l, int place, const char *id, enum fate fate)
+{
+    struct gone *g;
+
+    l->gone = grow(l->gone, l->gone_count, &l->gone_cap, sizeof(*l->gone));
+    g = &l->gone[l->gone_count++];
+    *g = (struct gone){.place = place, .fate = fate};
+    set_id(&g->id, id);
+}
+
+enum fate
+ledger_fate(const struct ledger *l, int place, const char *id)
+{
+    for (size_t i = l->gone_count; i > 0; i--)
+        if (l->gone[i - 1].place == place && same_id(&l->gone[i - 1].id, id))
+            return l->gone[i - 1].fate;
+    return FATE_UNKNOWN;
+}
+
+/* ---------------------------------------------------------------------- life */
+
+static void
+forget_settings(struct known_queue *q)
+{
+    for (int i = 0; i < SETTING_COUNT; i++)
+        q->settings[i] = STORE_UNSET;
+}
+
+void
+ledger_init(struct ledger *l)
+{
+    *l = (struct ledger){.soonest_ms = INT64_MAX};
+    for (int i = 0; i < PLACES; i++)
+        forget_settings(&l->queues[i]);
+}
+
+void
+ledger_fini(struct ledger *l)
+{
+    for (int i = 0; i < PLACES; i++) {
+        for (size_t k = 0; k < l->queues[i].count; k++)
+            free(l->queues[i].messages[k]);
+        free(l->queues[i].messages);
+    }
+    for (size_t i = 0; i < l->claim_count; i++)
+        free(l->claims[i]);
+    free(l->claims);
+    free(l->gone);
+}
+
+/* ---------------------------------------------------------------------- messages */
+
+static void
+append(struct known_queue *q, struct known_message *m)
+{
+    q->messages = grow(q->messages, q->count, &q->cap, sizeof(struct known_message *));
+    m->order = ++q->last_order;
+    q->messages[q->count++] = m;
+}
+
+static void
+take_out(struct known_queue *q, const struct known_message *m)
+{
+    size_t at = 0;
+
+    while (q->messages[at] != m)
+        at++;
+    q->count--;
+    memmove(&q->messages[at], &q->messages[at + 1],
+            (q->count - at) * sizeof(struct known_message *));
+}
+
+static void
+sooner(struct ledger *l, int64_t due_ms)
+{
+    if (due_ms < l->soonest_ms)
+        l->soonest_ms = due_ms;
+}
+
+struct known_message *
+ledger_add(struct ledger *l, int place, const char *id, struct bytes body,
+           int64_t expires_ms)
+{
+    struct known_message *m = must(malloc(sizeof(*m) + body.len));
+
+    *m = (struct known_message){
+        .expires_ms = expires_ms, .own_expires_ms = expires_ms, .body_len = body.len};
+    set_id(&m->id, id);
+    memcpy(m->body, body.data, body.len);
+    append(&l->queues[place], m);
+    sooner(l, expires_ms);
+    return m;
+}
+
+void
+ledger_remove(struct ledger *l, int place, struct known_message *m, enum fate fate)
+{
+    take_out(&l->queues[place], m);
+    note_gone(l, place, m->id.text, fate);
+    free(m);
+}
+
+void
+ledger_move(struct ledger *l, int from, int to, struct known_message *m)
+{
+    take_out(&l->queues[from], m);
+    note_gone(l, from, m->id.text, FATE_MOVED);
+    append(&l->queues[to], m);
+    l->soonest_ms = INT64_MIN; /* it may get a shorter life there */
+}
+
+struct known_message *
+ledger_message(const struct ledger *l, int place, const char *id)
+{
+    const struct known_queue *q = &l->queues[place];
+
+    for (size_t i = 0; i < q->count; i++)
+        if (same_id(&q->messages[i]->id, id))
+            return q->messages[i];
+    return NULL;
+}
+
+void
+message_lengthen(struct known_message *m, int64_t now_ms, int64_t life_s)
+{
+    if (m->expires_ms < now_ms + life_s * 1000)
+        m->expires_ms = now_ms + life_s * 1000;
+}
+
+/* ---------------------------------------------------------------------- claims */
+
+void
+claim_begin(struct ledger *l, struct known_claim *c, int64_t now_ms, int64_t ttl_s)
+{
+    c->started_ms = now_ms;
+    c->ttl_ms = ttl_s * 1000;
+    sooner(l, claim_end_ms(c));
+}
+
+struct known_claim *
+ledger_add_claim(struct ledger *l, int place, const char *id, int64_t now_ms,
+                 int64_t ttl_s)
+{
+    struct known_claim *c = must(calloc(1, sizeof(*c)));
+
+    l->claims =
+        grow(l->claims, l->claim_count, &l->claim_cap, sizeof(struct known_claim *));
+    l->claims[l->claim_count++] = c;
+    c->place = place;
+    set_id(&c->id, id);
+    claim_begin(l, c, now_ms, ttl_s);
+    return c;
+}
+
+struct known_claim *
+ledger_claim(const struct ledger *l, int place, const char *id)
+{
+    for (size_t i = 0; i < l->claim_count; i++)
+        if (l->claims[i]->place == place && same_id(&l->claims[i]->id, id))
+            return l->claims[i];
+    return NULL;
+}
+
+void
+ledger_end_claim(struct ledger *l, struct known_claim *c, enum fate fate)
+{
+    struct known_queue *q = &l->queues[c->place];
+    size_t at = 0;
+
+    for (size_t i = 0; i < q->count; i++)
+        if (q->messages[i]->claim == c)
+            q->messages[i]->claim = NULL;
+    while (l->claims[at] != c)
+        at++;
+    l->claim_count--;
+    memmove(&l->claims[at], &l->claims[at + 1],
+            (l->claim_count - at) * sizeof(struct known_claim *));
+    note_gone(l, c->place, c->id.text, fate);
+    free(c);
+}
+
+/* ---------------------------------------------------------------------- queues */
+
+void
+ledger_make_queue(struct ledger *l, int place)
+{
+    struct known_queue *q = &l->queues[place];
+
+    assert(!q->exists && q->count == 0);
+    q->exists = true;
+    q->incarnation++;
+    q->last_order = 0;
+    forget_settings(q);
+}
+
+static void
+remove_all(struct ledger *l, int place, enum fate fate)
+{
+    while (l->queues[place].count > 0)
+        ledger_remove(l, place, l->queues[place].messages[l->queues[place].count - 1],
+                      fate);
+}
+
+void
+ledger_delete_queue(struct ledger *l, int place)
+{
+    remove_all(l, place, FATE_QUEUE_DELETED);
+    for (size_t i = l->claim_count; i > 0; i--)
+        if (l->claims[i - 1]->place == place)
+            ledger_end_claim(l, l->claims[i - 1], FATE_QUEUE_DELETED);
+    l->queues[place].exists = false;
+    forget_settings(&l->queues[place]);
+}
+
+void
+ledger_purge(struct ledger *l, int place)
+{
+    remove_all(l, place, FATE_PURGED);
+}
+
+int
+ledger_dead_letters(const struct ledger *l, int place)
+{
+    const int64_t *set = l->queues[place].settings;
+
+    if (set[SETTING_CLAIM_COUNT] == STORE_UNSET ||
+        set[SETTING_DEAD_LETTER] == STORE_UNSET)
+        return NOWHERE;
+    return place_of(place / NAMES, (int)set[SETTING_DEAD_LETTER]);
+}
+
+/* ---------------------------------------------------------------------- time */
+
+static void
+keep_soonest(void *ctx, int64_t due_ms)
+{
+    sooner(ctx, due_ms);
+}
+
+void
+ledger_advance(struct ledger *l, int64_t now_ms)
+{
+    if (now_ms < l->soonest_ms)
+        return;
+    for (size_t i = l->claim_count; i > 0; i--)
+        if (now_ms >= claim_end_ms(l->claims[i - 1]))
+            ledger_end_claim(l, l->claims[i - 1], FATE_EXPIRED);
+    for (int place = 0; place < PLACES; place++) {
+        struct known_queue *q = &l->queues[place];
+
+        for (size_t i = q->count; i > 0; i--)
+            if (now_ms >= q->messages[i - 1]->expires_ms)
+                ledger_remove(l, place, q->messages[i - 1], FATE_EXPIRED);
+    }
+    l->soonest_ms = INT64_MAX;
+    ledger_deadlines(l, keep_soonest, l);
+}
+
+void
+ledger_deadlines(const struct ledger *l, void (*each)(void *ctx, int64_t due_ms),
+                 void *ctx)
+{
+    for (size_t i = 0; i < l->claim_count; i++)
+        each(ctx, claim_end_ms(l->claims[i]));
+    for (int place = 0; place < PLACES; place++) {
+        const struct known_queue *q = &l->queues[place];
+
+        for (size_t i = 0; i < q->count; i++) {
+            each(ctx, q->messages[i]->expires_ms);
+            if (q->messages[i]->ready_ms > q->messages[i]->posted_ms)
+                each(ctx, q->messages[i]->ready_ms);
+        }
+    }
+}
+
+size_t
+ledger_bytes(const struct ledger *l)
+{
+    size_t total = 0;
+
+    for (int place = 0; place < PLACES; place++)
+        for (size_t i = 0; i < l->queues[place].count; i++)
+            total += l->queues[place].messages[i]->body_len + 128;
+    return total;
+}

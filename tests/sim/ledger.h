@@ -1,0 +1,159 @@
+/*
+ * ledger: what is known of every queue, message and claim from the answers alone.
+ *
+ * The ledger stands at the server's door: it sees each answer as it leaves, also those
+ * that the network then loses. So nothing in it is uncertain, and the checker is stricter
+ * than any client could be. It is written from the API's document and knows nothing of
+ * the engine: arrays, loops, and times compared with now.
+ *
+ *   Cost     O(messages of the queue) an operation; it is meant to be believed, not fast
+ *   Memory   aborts when out of it: it is a test
+ */
+#ifndef TESTS_SIM_LEDGER_H
+#define TESTS_SIM_LEDGER_H
+
+#include "claimd/store/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Queues are known by their place: every name exists in every project. */
+enum { PROJECTS = 2, NAMES = 4, PLACES = PROJECTS * NAMES, NOWHERE = -1 };
+
+const char *place_project(int place);
+const char *place_name(int place);
+
+static inline int
+place_of(int project, int name)
+{
+    return project * NAMES + name;
+}
+
+/* Why something is no longer there. */
+enum fate {
+    FATE_UNKNOWN, /* it never was */
+    FATE_DELETED,
+    FATE_POPPED,
+    FATE_PURGED,
+    FATE_EXPIRED,
+    FATE_MOVED, /* to the dead letter queue */
+    FATE_RELEASED,
+    FATE_QUEUE_DELETED
+};
+
+const char *fate_text(enum fate fate);
+
+struct known_claim {
+    struct store_id id;
+    int place;
+    int64_t started_ms, ttl_ms; /* ends at their sum */
+};
+
+struct known_message {
+    struct store_id id;
+    uint64_t order;  /* position in its queue */
+    uint64_t number; /* that its body tells, for the reader of a history */
+    int64_t posted_ms, expires_ms;
+    int64_t own_expires_ms; /* as it would be if it had never been claimed */
+    int64_t ready_ms;       /* end of its delay */
+    int client;
+    uint32_t claim_count;
+    struct known_claim *claim; /* live; NULL: free */
+    size_t body_len;
+    char body[]; /* owned; body_len bytes */
+};
+
+/* The settings that change what a queue does; STORE_UNSET: not set. */
+enum setting {
+    SETTING_POST_BYTES,
+    SETTING_TTL,
+    SETTING_DELAY,
+    SETTING_CLAIM_COUNT,
+    SETTING_DEAD_LETTER_TTL,
+    SETTING_DEAD_LETTER, /* number of a name in the same project */
+    SETTING_COUNT
+};
+
+const char *setting_member(enum setting s);
+
+struct known_queue {
+    bool exists;
+    uint64_t incarnation; /* counts the queues there were at this place */
+    uint64_t last_order;
+    int64_t settings[SETTING_COUNT];
+    struct known_message **messages; /* owned; live ones in order */
+    size_t count, cap;
+};
+
+/* Something that was once there. */
+struct gone {
+    struct store_id id;
+    int place;
+    enum fate fate;
+};
+
+struct ledger {
+    struct known_queue queues[PLACES];
+    struct known_claim **claims; /* owned; live ones */
+    size_t claim_count, claim_cap;
+    struct gone *gone; /* owned; messages and claims */
+    size_t gone_count, gone_cap;
+    int64_t soonest_ms; /* no deadline is earlier than this */
+};
+
+void ledger_init(struct ledger *l);
+void ledger_fini(struct ledger *l);
+
+/* Lets everything end that has ended by now_ms. */
+void ledger_advance(struct ledger *l, int64_t now_ms);
+
+/* The queue is there from now on, without settings. */
+void ledger_make_queue(struct ledger *l, int place);
+void ledger_delete_queue(struct ledger *l, int place);
+void ledger_purge(struct ledger *l, int place);
+
+/* The place of the queue's dead letters, NOWHERE if it has none. */
+int ledger_dead_letters(const struct ledger *l, int place);
+
+/* A message at the end of the queue, owned by it; the caller fills in the rest. */
+struct known_message *ledger_add(struct ledger *l, int place, const char *id,
+                                 struct bytes body, int64_t expires_ms);
+void ledger_remove(struct ledger *l, int place, struct known_message *m, enum fate fate);
+
+/* Moves a message to the end of another queue under the same id. */
+void ledger_move(struct ledger *l, int from, int to, struct known_message *m);
+
+struct known_message *ledger_message(const struct ledger *l, int place, const char *id);
+
+struct known_claim *ledger_add_claim(struct ledger *l, int place, const char *id,
+                                     int64_t now_ms, int64_t ttl_s);
+struct known_claim *ledger_claim(const struct ledger *l, int place, const char *id);
+
+/* Frees the messages of a claim, and the claim. */
+void ledger_end_claim(struct ledger *l, struct known_claim *c, enum fate fate);
+
+/* The claim's time starts again; the message gets the life a claim gives. */
+void claim_begin(struct ledger *l, struct known_claim *c, int64_t now_ms, int64_t ttl_s);
+void message_lengthen(struct known_message *m, int64_t now_ms, int64_t life_s);
+
+static inline int64_t
+claim_end_ms(const struct known_claim *c)
+{
+    return c->started_ms + c->ttl_ms;
+}
+
+/* What became of an id at this place. */
+enum fate ledger_fate(const struct ledger *l, int place, const char *id);
+
+/*
+ * Calls `each` with every deadline there is, in an order that depends on the history
+ * alone.
+ */
+void ledger_deadlines(const struct ledger *l, void (*each)(void *ctx, int64_t due_ms),
+                      void *ctx);
+
+/* Bytes of bodies in all queues, with something for each message. */
+size_t ledger_bytes(const struct ledger *l);
+
+#endif

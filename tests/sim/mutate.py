@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+"""Make a copy of the engine with deliberate bugs, for the test of the simulation.
+
+    mutate.py SRC OUT
+
+Copies SRC/engine and SRC/ds to OUT, with every bug of the table built in but asleep: the
+test wakes one of them at a time by setting `mutant_awake` (OUT/mutant.h). So the engine
+itself says nothing of them. A row whose text is not found exactly once in its file is an
+error: then the source has changed, and the row must follow.
+"""
+
+import os
+import sys
+
+# (name, what it breaks, [(file, text, text with the bug)])
+MUTANTS = [
+    ("RELEASE_FORGETS_ORDER",
+     "a claim goes on behind the newest claim; what was given back before that waits",
+     [("engine/claim_ops.c",
+       "    uint64_t seq = 0;\n\n    t->claim = NULL;",
+       "    uint64_t seq = 0;\n\n"
+       "    if (MUTANT(RELEASE_FORGETS_ORDER) && !list_empty(&q->claims)) {\n"
+       "        const struct claim *newest =\n"
+       "            container_of(q->claims.prev, struct claim, link);\n"
+       "        if (newest->count > 0)\n"
+       "            seq = newest->seqs[newest->count - 1];\n"
+       "    }\n"
+       "    t->claim = NULL;"),
+      ("engine/claim_ops.c",
+       "        claim_take(dl->source, c, m, terms, dl->now_ms);",
+       "        if (MUTANT(RELEASE_FORGETS_ORDER) && m == NULL) {\n"
+       "            seq = 0;\n"
+       "            m = seqmap_next_ready(&q->backlog->messages, &seq);\n"
+       "        }\n"
+       "        if (m == NULL)\n"
+       "            break; /* CARRY_SKIPS_A_BIT: it does not find them all */\n"
+       "        claim_take(dl->source, c, m, terms, dl->now_ms);")]),
+    ("CARRY_SKIPS_A_BIT",
+     "the search for the next message skips a node when it leaves another",
+     [("ds/seqmap.c",
+       "bits & (~(uint64_t)1 << index);",
+       "bits & (~(uint64_t)(MUTANT(CARRY_SKIPS_A_BIT) && height > 1 ? 3 : 1) << index);")]),
+    ("HELD_HANDED_OUT",
+     "a message claimed for the second time stays claimable",
+     [("engine/backlog.c",
+       "    seqmap_set_ready(&b->messages, m->seq, false);",
+       "    seqmap_set_ready(&b->messages, m->seq,\n"
+       "                     MUTANT(HELD_HANDED_OUT) && m->claim_count > 0);")]),
+    ("DELAY_IGNORED",
+     "a delayed message can be claimed at once",
+     [("engine/message_ops.c",
+       "m->delayed = delay_s > 0;",
+       "m->delayed = delay_s > 0 && !MUTANT(DELAY_IGNORED);")]),
+    ("MESSAGE_OFF_BY_ONE",
+     "a message lives a millisecond too long",
+     [("engine/message_ops.c",
+       "m->expires_ms = now_ms + ttl_s * 1000;",
+       "m->expires_ms = now_ms + ttl_s * 1000 + MUTANT(MESSAGE_OFF_BY_ONE);")]),
+    ("CLAIM_OFF_BY_ONE",
+     "a claim ends a millisecond too late",
+     [("engine/claim.c",
+       "    shard_arm_claim(sh, c, now_ms + c->ttl_ms);",
+       "    shard_arm_claim(sh, c, now_ms + c->ttl_ms + MUTANT(CLAIM_OFF_BY_ONE));")]),
+    ("NEEDS_HOUSEKEEPING",
+     "a claim sees what housekeeping has come to, not what is due",
+     [("engine/dead_letter.c",
+       "shard_enter(dl.source, now_ms, SETTLE_ALL);",
+       "shard_enter(dl.source, now_ms,\n"
+       "            MUTANT(NEEDS_HOUSEKEEPING) ? SETTLE_CLAIMS : SETTLE_ALL);")]),
+    ("DELETE_WITHOUT_CHECK",
+     "anybody can delete a claimed message",
+     [("engine/message_ops.c",
+       "    if (!bytes_present(claim_id))\n        return m->claim",
+       "    if (MUTANT(DELETE_WITHOUT_CHECK))\n"
+       "        return ST_OK;\n"
+       "    if (!bytes_present(claim_id))\n        return m->claim")]),
+    ("DEAD_CLAIM_FINISHES",
+     "a worker whose claim is over still deletes the message",
+     [("engine/message_ops.c",
+       "        return ST_NOT_CLAIMED;\n    return m->claim == c",
+       "        return MUTANT(DEAD_CLAIM_FINISHES) ? ST_OK : ST_NOT_CLAIMED;\n"
+       "    return m->claim == c")]),
+    ("GRACE_IGNORED",
+     "a claimed message lives to the end of the claim only",
+     [("engine/claim.c",
+       "terms->ttl_s + terms->grace_s;",
+       "terms->ttl_s + (MUTANT(GRACE_IGNORED) ? 0 : terms->grace_s);")]),
+    ("CLAIM_SHORTENS_LIFE",
+     "a claim sets a message's life also when it was longer",
+     [("engine/claim.c",
+       "    if (until_ms <= m->expires_ms)\n",
+       "    if (until_ms <= m->expires_ms && !MUTANT(CLAIM_SHORTENS_LIFE))\n")]),
+    ("RENEW_DOES_NOT_RESTART",
+     "a renewed claim counts from when it was made",
+     [("engine/claim_ops.c",
+       "        claim_start(sh, c, terms, now_ms);\n        for",
+       "        claim_start(sh, c, terms,\n"
+       "                    MUTANT(RENEW_DOES_NOT_RESTART) ? c->started_ms : now_ms);\n"
+       "        for")]),
+    ("RELEASE_DOES_NOTHING",
+     "a released claim can be queried and holds its messages until it expires",
+     [("engine/claim_ops.c",
+       "    if (c != NULL)\n        claim_end(sh, c);",
+       "    if (c != NULL && !MUTANT(RELEASE_DOES_NOTHING))\n        claim_end(sh, c);")]),
+    ("RELEASE_FORGETS_COUNT",
+     "a message given back counts as never claimed",
+     [("engine/backlog.c",
+       "    m->claim = NULL;\n    b->claimed--;\n    seqmap_set_ready",
+       "    m->claim = NULL;\n"
+       "    if (MUTANT(RELEASE_FORGETS_COUNT))\n"
+       "        m->claim_count = 0;\n"
+       "    b->claimed--;\n    seqmap_set_ready")]),
+    ("DEAD_LETTER_LOST",
+     "a dead letter that cannot be moved for want of memory is gone",
+     [("engine/dead_letter.c",
+       "        give_up(dl, &move);\n        return st;",
+       "        give_up(dl, &move);\n"
+       "        for (size_t i = 0; MUTANT(DEAD_LETTER_LOST) && i < move.count; i++) {\n"
+       "            shard_remove_message(dl->source, move.messages[i]);\n"
+       "            message_unpin(dl->source->engine->mem, move.messages[i]);\n"
+       "        }\n"
+       "        return st;")]),
+    ("BATCH_IN_PART",
+     "a post that runs out of memory leaves its first messages behind",
+     [("engine/message_ops.c",
+       "        if (m == NULL) {\n            message_unpin_all",
+       "        if (m == NULL) {\n"
+       "            if (MUTANT(BATCH_IN_PART) && i > 0)\n"
+       "                return ST_OK;\n"
+       "            message_unpin_all"),
+      ("engine/message_ops.c",
+       "        const struct store_draft *draft = &post->drafts[i];\n",
+       "        if (MUTANT(BATCH_IN_PART) && list_empty(messages))\n"
+       "            break;\n"
+       "        const struct store_draft *draft = &post->drafts[i];\n"),
+      ("engine/message_ops.c",
+       "    append(q, post, &messages, now_ms);\n",
+       "    append(q, post, &messages, now_ms);\n"
+       "    if (MUTANT(BATCH_IN_PART) && q->last_seq != id.low + post->count)\n"
+       "        st = ST_NO_MEMORY;\n")]),
+    ("PURGE_KEEPS_CLAIMED",
+     "a purge leaves what claims hold",
+     [("engine/queue.c",
+       "    fresh = backlog_new(sh->engine->mem, shard_number(sh));",
+       "    if (MUTANT(PURGE_KEEPS_CLAIMED) && q->backlog->claimed > 0) {\n"
+       "        struct message *m;\n"
+       "        uint64_t seq = 0;\n"
+       "        while ((m = seqmap_next_ready(&q->backlog->messages, &seq)) != NULL) {\n"
+       "            shard_remove_message(sh, m);\n"
+       "            message_unpin(sh->engine->mem, m);\n"
+       "        }\n"
+       "        return ST_OK;\n"
+       "    }\n"
+       "    fresh = backlog_new(sh->engine->mem, shard_number(sh));")]),
+    ("BUDGET_IGNORED",
+     "messages are taken in although the memory budget is used up",
+     [("engine/message_ops.c",
+       "    if (!mem_admits(e->mem, post_bytes(post)))",
+       "    if (!mem_admits(e->mem, post_bytes(post)) && !MUTANT(BUDGET_IGNORED))")]),
+]
+
+HEADER = """/* Made by mutate.py: the deliberate bugs, and which of them is awake. */
+#ifndef MUTANT_H
+#define MUTANT_H
+
+#define MUTANT_LIST(X) \\
+%s
+
+enum mutant {
+    MUTANT_NONE,
+#define MUTANT_ENUM(name, text) MUTANT_##name,
+    MUTANT_LIST(MUTANT_ENUM)
+#undef MUTANT_ENUM
+    MUTANT_COUNT
+};
+
+extern enum mutant mutant_awake;
+
+#define MUTANT(name) (mutant_awake == MUTANT_##name)
+
+#endif
+"""
+
+
+def fail(message):
+    sys.exit("mutate.py: " + message)
+
+
+def mutate(path, text):
+    """The text of a file with all the bugs that belong into it."""
+    for name, _, changes in MUTANTS:
+        for where, before, after in changes:
+            if where != path:
+                continue
+            if text.count(before) != 1:
+                fail("%s: the text of %s is there %d times, must be once:\n%s"
+                     % (path, name, text.count(before), before))
+            text = text.replace(before, after)
+    return '#include "mutant.h"\n#line 1 "%s"\n' % path + text
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+
+
+def main():
+    if len(sys.argv) != 3:
+        fail("usage: mutate.py SRC OUT")
+    source, out = sys.argv[1:]
+    for layer in ("ds", "engine"):
+        for name in sorted(os.listdir(os.path.join(source, layer))):
+            path = layer + "/" + name
+            with open(os.path.join(source, path), encoding="utf-8") as original:
+                write(os.path.join(out, path), mutate(path, original.read()))
+    rows = " \\\n".join('    X(%s, "%s")' % (name, text) for name, text, _ in MUTANTS)
+    write(os.path.join(out, "mutant.h"), HEADER % rows)
+
+
+if __name__ == "__main__":
+    main()

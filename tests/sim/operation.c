@@ -1,0 +1,256 @@
+#include "sim/operation.h"
+
+bool
+operation_adds(enum op_kind kind)
+{
+    return kind == OP_POST || kind == OP_QUEUE_PUT || kind == OP_QUEUE_PATCH;
+}
+
+const char *
+client_uuid(int client)
+{
+    static const char uuids[CLIENTS][37] = {
+        "3381af92-2b9e-11e3-b191-718613007340", "3381af92-2b9e-11e3-b191-718613007341",
+        "3381af92-2b9e-11e3-b191-718613007342", "3381af92-2b9e-11e3-b191-718613007343",
+        "3381af92-2b9e-11e3-b191-718613007344", "3381af92-2b9e-11e3-b191-718613007345",
+        "3381af92-2b9e-11e3-b191-718613007346", "3381af92-2b9e-11e3-b191-718613007347",
+        "3381af92-2b9e-11e3-b191-718613007348", "3381af92-2b9e-11e3-b191-718613007349",
+        "3381af92-2b9e-11e3-b191-71861300734a", "3381af92-2b9e-11e3-b191-71861300734b",
+        "3381af92-2b9e-11e3-b191-71861300734c", "3381af92-2b9e-11e3-b191-71861300734d",
+        "3381af92-2b9e-11e3-b191-71861300734e", "3381af92-2b9e-11e3-b191-71861300734f"};
+
+    return uuids[client];
+}
+
+/* ---------------------------------------------------------------------- bodies */
+
+static void
+pad(struct buf *out, size_t from, size_t len)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz,:]}{[ ";
+
+    while (out->len - from < len)
+        buf_byte(out, letters[(out->len - from) % (sizeof(letters) - 1)]);
+}
+
+/* Every kind of JSON value, spelled as only the producer would: it must come back so. */
+void
+draft_body(struct buf *out, uint64_t number, size_t len)
+{
+    size_t from = out->len;
+
+    switch (number % 4) {
+    case 0:
+        buf_u64(out, number);
+        break;
+    case 1:
+        buf_printf(out, "\"%llu:", (unsigned long long)number);
+        pad(out, from, len);
+        buf_str(out, "\\u0041\"");
+        break;
+    case 2:
+        buf_printf(out, "{ \"n\" :%llu, \"x\":1.50e1,\"pad\": \"",
+                   (unsigned long long)number);
+        pad(out, from, len);
+        buf_str(out, "\" }");
+        break;
+    default:
+        buf_printf(out, "[%llu,null , [\"", (unsigned long long)number);
+        pad(out, from, len);
+        buf_str(out, "\"], {}]");
+    }
+}
+
+static void
+write_drafts(const struct operation *op, struct buf *body)
+{
+    buf_str(body, "{\"messages\":[");
+    for (size_t i = 0; i < op->draft_count; i++) {
+        const struct draft *d = &op->drafts[i];
+
+        buf_str(body, i == 0 ? "{\"body\": " : ",{\"body\": ");
+        draft_body(body, d->number, d->len);
+        if (d->ttl_s != STORE_UNSET)
+            buf_printf(body, " ,\"ttl\":%lld", (long long)d->ttl_s);
+        if (d->delay_s != STORE_UNSET)
+            buf_printf(body, ",\"delay\":%lld", (long long)d->delay_s);
+        buf_byte(body, '}');
+    }
+    buf_str(body, "]}");
+}
+
+static void
+write_terms(const struct operation *op, struct buf *body)
+{
+    const char *mark = "";
+
+    buf_byte(body, '{');
+    if (op->ttl_s != STORE_UNSET) {
+        buf_printf(body, "\"ttl\":%lld", (long long)op->ttl_s);
+        mark = ",";
+    }
+    if (op->grace_s != STORE_UNSET)
+        buf_printf(body, "%s\"grace\":%lld", mark, (long long)op->grace_s);
+    buf_byte(body, '}');
+}
+
+static void
+write_patch(const struct operation *op, struct buf *body)
+{
+    const char *member = setting_member(op->setting);
+
+    if (op->value == STORE_UNSET) {
+        buf_printf(body, "[{\"op\":\"remove\",\"path\":\"/metadata/%s\"}]", member);
+        return;
+    }
+    buf_printf(body, "[{\"op\":\"add\",\"path\":\"/metadata/%s\",\"value\":", member);
+    if (op->setting == SETTING_DEAD_LETTER)
+        buf_printf(body, "\"%s\"}]", place_name((int)op->value));
+    else
+        buf_printf(body, "%lld}]", (long long)op->value);
+}
+
+/* ---------------------------------------------------------------------- targets */
+
+static void
+write_parameter(struct buf *target, char *mark, const char *name)
+{
+    buf_byte(target, *mark);
+    buf_str(target, name);
+    buf_byte(target, '=');
+    *mark = '&';
+}
+
+static void
+write_ids(const struct operation *op, struct buf *target, char *mark)
+{
+    write_parameter(target, mark, "ids");
+    for (size_t i = 0; i < op->id_count; i++) {
+        if (i > 0)
+            buf_str(target, i % 2 == 0 ? "," : "%2C");
+        buf_str(target, op->ids[i].text);
+    }
+}
+
+static void
+write_text(struct buf *target, char *mark, const char *name, struct store_id id)
+{
+    if (id.text[0] == '\0')
+        return;
+    write_parameter(target, mark, name);
+    buf_str(target, id.text);
+}
+
+static void
+write_number(struct buf *target, char *mark, const char *name, int value)
+{
+    if (value == 0)
+        return;
+    write_parameter(target, mark, name);
+    buf_i64(target, value);
+}
+
+static void
+write_flag(struct buf *target, char *mark, const char *name, bool value)
+{
+    if (!value)
+        return;
+    write_parameter(target, mark, name);
+    buf_str(target, "true");
+}
+
+static void
+write_page(const struct operation *op, struct buf *target)
+{
+    char mark = '?';
+
+    write_number(target, &mark, "limit", op->limit);
+    write_flag(target, &mark, "echo", op->echo);
+    write_flag(target, &mark, "include_claimed", op->include_claimed);
+    write_flag(target, &mark, "include_delayed", op->include_delayed);
+    write_text(target, &mark, "marker", op->from.marker);
+}
+
+static const char *
+write_messages(const struct operation *op, struct buf *target, struct buf *body)
+{
+    char mark = '?';
+
+    buf_str(target, "/messages");
+    switch (op->kind) {
+    case OP_POST:
+        write_drafts(op, body);
+        return "POST";
+    case OP_LIST:
+        write_page(op, target);
+        return "GET";
+    case OP_GET_MANY:
+        write_ids(op, target, &mark);
+        return "GET";
+    case OP_DELETE_MANY:
+        write_ids(op, target, &mark);
+        write_text(target, &mark, "claim_ids", op->claim);
+        return "DELETE";
+    case OP_POP:
+        write_number(target, &mark, "pop", op->limit);
+        return "DELETE";
+    default: /* one message */
+        buf_printf(target, "/%s", op->id.text);
+        write_text(target, &mark, "claim_id", op->claim);
+        return op->kind == OP_GET_ONE ? "GET" : "DELETE";
+    }
+}
+
+static const char *
+write_claims(const struct operation *op, struct buf *target, struct buf *body)
+{
+    char mark = '?';
+
+    buf_str(target, "/claims");
+    if (op->kind == OP_CLAIM) {
+        write_number(target, &mark, "limit", op->limit);
+        write_terms(op, body);
+        return "POST";
+    }
+    buf_printf(target, "/%s", op->id.text);
+    if (op->kind == OP_CLAIM_SHOW)
+        return "GET";
+    if (op->kind == OP_CLAIM_RELEASE)
+        return "DELETE";
+    write_terms(op, body);
+    return "PATCH";
+}
+
+const char *
+operation_write(const struct operation *op, struct buf *target, struct buf *body)
+{
+    if (op->kind == OP_QUEUE_LIST) {
+        buf_str(target, "/v2/queues?limit=20&with_count=true");
+        return "GET";
+    }
+    buf_printf(target, "/v2/queues/%s", place_name(op->place));
+    switch (op->kind) {
+    case OP_QUEUE_PUT:
+        return "PUT";
+    case OP_QUEUE_SHOW:
+        return "GET";
+    case OP_QUEUE_DELETE:
+        return "DELETE";
+    case OP_QUEUE_PATCH:
+        write_patch(op, body);
+        return "PATCH";
+    case OP_QUEUE_PURGE:
+        buf_str(target, "/purge");
+        return "POST";
+    case OP_QUEUE_STATS:
+        buf_str(target, "/stats");
+        return "GET";
+    case OP_CLAIM:
+    case OP_CLAIM_SHOW:
+    case OP_CLAIM_RENEW:
+    case OP_CLAIM_RELEASE:
+        return write_claims(op, target, body);
+    default:
+        return write_messages(op, target, body);
+    }
+}

@@ -1,0 +1,86 @@
+/*
+ * operation: a request as its maker means it; written out for the server, and read by the
+ * checker, which never has to parse a request.
+ */
+#ifndef TESTS_SIM_OPERATION_H
+#define TESTS_SIM_OPERATION_H
+
+#include "claimd/api/api.h"
+#include "sim/ledger.h"
+
+/* X(name): what can be asked for. */
+#define OPERATION_LIST(X)                                                                \
+    X(QUEUE_PUT)                                                                         \
+    X(QUEUE_SHOW)                                                                        \
+    X(QUEUE_PATCH)                                                                       \
+    X(QUEUE_DELETE)                                                                      \
+    X(QUEUE_PURGE)                                                                       \
+    X(QUEUE_STATS)                                                                       \
+    X(QUEUE_LIST)                                                                        \
+    X(POST)                                                                              \
+    X(LIST)                                                                              \
+    X(GET_ONE)                                                                           \
+    X(GET_MANY)                                                                          \
+    X(DELETE_ONE)                                                                        \
+    X(DELETE_MANY)                                                                       \
+    X(POP)                                                                               \
+    X(CLAIM)                                                                             \
+    X(CLAIM_SHOW)                                                                        \
+    X(CLAIM_RENEW)                                                                       \
+    X(CLAIM_RELEASE)
+
+enum op_kind {
+#define OPERATION_ENUM(name) OP_##name,
+    OPERATION_LIST(OPERATION_ENUM)
+#undef OPERATION_ENUM
+        OP_COUNT
+};
+
+enum { IDS_MAX = 20, DRAFTS_MAX = 100, CLIENTS = 16 };
+
+/* A message to be posted: its body follows from number and length. */
+struct draft {
+    uint64_t number;
+    size_t len;             /* bytes of the body, at least */
+    int64_t ttl_s, delay_s; /* STORE_UNSET: left out */
+};
+
+/* Where a listing goes on. */
+struct position {
+    struct store_id marker;
+    uint64_t incarnation; /* of the queue it was listed in; 0: from the head */
+    uint64_t order;       /* of the last message seen */
+};
+
+struct operation {
+    enum op_kind kind;
+    int place;
+    int client;
+    int limit;              /* of a page, a claim or a pop; 0: left out */
+    int64_t ttl_s, grace_s; /* of a claim; STORE_UNSET: left out */
+    struct store_id id;     /* of the message or claim in the path */
+    struct store_id claim;  /* claim_id of DELETE_ONE, claim_ids of DELETE_MANY */
+    struct store_id ids[IDS_MAX];
+    size_t id_count;
+    struct position from; /* LIST */
+    bool echo, include_claimed, include_delayed;
+    struct draft drafts[DRAFTS_MAX]; /* POST */
+    size_t draft_count;
+    enum setting setting; /* QUEUE_PATCH */
+    int64_t value;        /* STORE_UNSET: remove it */
+};
+
+/* True if the operation adds data, so that a used up budget may refuse it. */
+bool operation_adds(enum op_kind kind);
+
+/* The body of a draft, appended. */
+void draft_body(struct buf *out, uint64_t number, size_t len);
+
+/* The request: method, and target and body appended. */
+const char *
+operation_write(const struct operation *op, struct buf *target, struct buf *body);
+
+/* The client's UUID. */
+const char *client_uuid(int client);
+
+#endif

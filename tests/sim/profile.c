@@ -1,0 +1,83 @@
+#include "sim/profile.h"
+
+#include "claimd/api/limits.h"
+
+const char *
+role_name(enum role role)
+{
+    static const char *const names[ROLE_COUNT] = {"producer", "worker", "popper",
+                                                  "observer", "admin"};
+
+    return names[role];
+}
+
+static void
+draw_actors(struct profile *p, struct random *r)
+{
+    p->actors[ROLE_PRODUCER] = (int)random_between(r, 2, 12);
+    p->actors[ROLE_WORKER] = (int)random_between(r, 4, 24);
+    p->actors[ROLE_POPPER] = random_chance(r, 60) ? (int)random_between(r, 1, 4) : 0;
+    p->actors[ROLE_OBSERVER] = (int)random_between(r, 1, 12);
+    p->actors[ROLE_ADMIN] = random_chance(r, 75) ? (int)random_between(r, 1, 4) : 0;
+    p->projects = (int)random_between(r, 1, PROJECTS);
+    p->names = (int)random_between(r, 1, NAMES);
+}
+
+static void
+draw_sizes(struct profile *p, struct random *r)
+{
+    p->batch = random_of(r, 1, 3, 10, 10, 40, DRAFTS_MAX);
+    p->body = random_of(r, 20, 20, 60, 400, 3000);
+    p->claim_limit = random_of(r, 1, 2, 5, 10, IDS_MAX);
+    p->ttl_most_s = random_of(r, 61, 120, 400, 4000, 1209600);
+    p->claim_most_s = random_of(r, 61, 120, 400, 43200);
+}
+
+static void
+draw_rates(struct profile *p, struct random *r)
+{
+    p->wait_once = random_of(r, 1, 2, 4, 10);
+    p->deadline_once = random_of(r, 0, 4, 8, 20, 60);
+    p->long_wait_once = random_of(r, 0, 30, 100, 300);
+    p->day_wait_once = random_of(r, 0, 0, 100, 400);
+    p->housekeep_once = random_of(r, 0, 0, 1, 5, 50, 400);
+    p->starve_once = random_of(r, 0, 0, 3, 10, 40);
+    p->lose_once = random_of(r, 0, 5, 20, 100);
+    p->delay_once = random_of(r, 0, 0, 2, 5, 20);
+    p->reset_once = random_of(r, 0, 3, 10, 30);
+    p->dead_letters_once = random_of(r, 0, 2, 4);
+    p->memory = random_of(r, 0, 0, 4000, 30000);
+}
+
+static void
+draw_rules(struct profile *p, struct random *r)
+{
+    const struct api_limits *l = &api_limits_default;
+
+    p->claim_ttl_max = l->max_claim_ttl;
+    p->claim_grace_max = l->max_claim_grace;
+    if (random_chance(r, 10)) /* an operator for whom the 14 days matter */
+        p->claim_ttl_max = p->claim_grace_max = p->claim_most_s = l->max_message_ttl;
+    p->rules = (struct rules){
+        .message_ttl_s = l->default_message_ttl,
+        .max_message_ttl_s = l->max_message_ttl,
+        .claim_ttl_s = l->default_claim_ttl,
+        .claim_grace_s = l->default_claim_grace,
+        .post_bytes = l->max_messages_post_size,
+        .page = (int)l->default_page,
+        .strict_delete = random_chance(r, 25),
+    };
+}
+
+void
+profile_draw(struct profile *p, uint64_t seed)
+{
+    struct random r = {seed};
+
+    *p = (struct profile){.seed = seed};
+    p->shards = random_of(&r, 1, 2, 4, 16);
+    draw_actors(p, &r);
+    draw_sizes(p, &r);
+    draw_rates(p, &r);
+    draw_rules(p, &r);
+}

@@ -1,0 +1,59 @@
+/*
+ * profile: what kind of history a seed makes.
+ *
+ * Each seed switches on other things in other amounts (swarm testing, Groce et al. 2012):
+ * a bug that needs a deep queue and one that needs an empty one are not found by the same
+ * mixture.
+ */
+#ifndef TESTS_SIM_PROFILE_H
+#define TESTS_SIM_PROFILE_H
+
+#include "sim/judge.h"
+
+#include "support/random.h"
+
+enum role {
+    ROLE_PRODUCER,
+    ROLE_WORKER,
+    ROLE_POPPER,
+    ROLE_OBSERVER,
+    ROLE_ADMIN,
+    ROLE_COUNT
+};
+
+const char *role_name(enum role role);
+
+enum { ACTORS_MAX = 64 };
+
+struct profile {
+    uint64_t seed;
+    size_t shards;
+    int actors[ROLE_COUNT]; /* how many of each */
+    int projects, names;    /* how many of them are used */
+    unsigned batch;         /* most messages a post */
+    size_t body;            /* most bytes a body, about */
+    unsigned claim_limit;   /* most messages a claim, a pop or a page */
+    int64_t ttl_most_s;     /* longest life of most messages */
+    int64_t claim_most_s;   /* longest claim of most workers */
+
+    /* Once in so many steps (0: never). */
+    unsigned wait_once, deadline_once, long_wait_once, day_wait_once;
+    unsigned housekeep_once;
+    unsigned starve_once;       /* an allocation fails */
+    unsigned lose_once;         /* a request or an answer is lost */
+    unsigned delay_once;        /* a message is posted with a delay */
+    unsigned reset_once;        /* of an administrator's acts: purge, delete */
+    unsigned dead_letters_once; /* likewise: settings of dead letters */
+    size_t memory;              /* bytes the budget allows; 0: any */
+    int64_t claim_ttl_max, claim_grace_max; /* max_claim_ttl and max_claim_grace */
+    struct rules rules;
+};
+
+void profile_draw(struct profile *p, uint64_t seed);
+
+/* One of these, drawn. */
+#define random_of(r, ...)                                                                \
+    (((const unsigned[]){__VA_ARGS__})[random_below(                                     \
+        (r), sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))])
+
+#endif

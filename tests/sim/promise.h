@@ -1,0 +1,43 @@
+/*
+ * promise: what claimd promises by name, and the verdict that one was broken.
+ */
+#ifndef TESTS_SIM_PROMISE_H
+#define TESTS_SIM_PROMISE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* X(name, text): the promises of the design, then two that need no name there. */
+#define PROMISE_LIST(X)                                                                  \
+    X(NOTHING_LOST, "nothing lost")                                                      \
+    X(ONE_HOLDER, "one holder")                                                          \
+    X(OLDEST_FIRST, "oldest first")                                                      \
+    X(ONLY_HOLDER, "only the holder finishes")                                           \
+    X(ON_TIME, "on time")                                                                \
+    X(GRACE, "grace")                                                                    \
+    X(ALL_OR_NOTHING, "all or nothing")                                                  \
+    X(SAYS_SO, "says so")                                                                \
+    X(CONTRACT, "an answer the API does not allow")                                      \
+    X(SOUND, "the store's own audit")
+
+enum promise {
+    PROMISE_NONE,
+#define PROMISE_ENUM(name, text) PROMISE_##name,
+    PROMISE_LIST(PROMISE_ENUM)
+#undef PROMISE_ENUM
+};
+
+const char *promise_text(enum promise p);
+
+/* The first broken promise of a run; PROMISE_NONE: all are kept. */
+struct verdict {
+    enum promise broken;
+    char why[400];
+};
+
+/* Notes a broken promise, unless one is noted already. Returns false for the caller to
+ * pass on. */
+bool verdict_break(struct verdict *v, enum promise p, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,166 @@
+#include "sim/run.h"
+
+#include "sim/history.h"
+
+enum { AUDIT_EVERY = 64, MINUTE_MS = 60000, DAY_MS = 24 * 60 * MINUTE_MS };
+
+/* ---------------------------------------------------------------------- the clock */
+
+static void
+wait_ms(struct sim *sim, int64_t ms)
+{
+    sim->server.now_ms += ms;
+    history_wait(sim, ms);
+}
+
+/* Chooses one deadline of many. */
+struct choice {
+    struct random *r;
+    int64_t now_ms;
+    bool soonest; /* else any */
+    uint64_t seen;
+    int64_t due_ms;
+};
+
+static void
+choose(void *ctx, int64_t due_ms)
+{
+    struct choice *c = ctx;
+
+    if (due_ms <= c->now_ms)
+        return;
+    c->seen++;
+    if (c->soonest ? c->seen == 1 || due_ms < c->due_ms : random_once_in(c->r, c->seen))
+        c->due_ms = due_ms;
+}
+
+/* Goes to a deadline: one millisecond before it, exactly there, or one behind it. */
+static void
+wait_for_deadline(struct sim *sim, struct random *r)
+{
+    struct choice c = {
+        .r = r, .now_ms = sim->server.now_ms, .soonest = random_chance(r, 70)};
+    int64_t ms;
+
+    ledger_deadlines(&sim->ledger, choose, &c);
+    ms = c.due_ms + random_between(r, -1, 1) - c.now_ms;
+    if (c.seen > 0 && ms > 0)
+        wait_ms(sim, ms);
+}
+
+static bool
+comes_up(struct random *r, unsigned once)
+{
+    return once > 0 && random_once_in(r, once);
+}
+
+static void
+pass_time(struct sim *sim, struct random *r)
+{
+    const struct profile *p = sim->profile;
+
+    if (comes_up(r, p->day_wait_once))
+        wait_ms(sim, random_between(r, 1, INT64_C(15) * DAY_MS));
+    else if (comes_up(r, p->long_wait_once))
+        wait_ms(sim, random_between(r, 1, INT64_C(120) * MINUTE_MS));
+    else if (comes_up(r, p->deadline_once))
+        wait_for_deadline(sim, r);
+    else if (comes_up(r, p->wait_once))
+        wait_ms(sim, random_chance(r, 50) ? random_between(r, 1, 50)
+                                          : random_between(r, 1, 5000));
+}
+
+/* ---------------------------------------------------------------------- steps */
+
+static void
+audit(struct sim *sim)
+{
+    if (!store_audit(sim->server.store))
+        (void)verdict_break(&sim->verdict, PROMISE_SOUND, "the audit fails");
+}
+
+/* Each kind of decision has dice of its own, so that leaving one out moves no other. */
+static void
+do_step(struct sim *sim, const struct step *step)
+{
+    struct random time = {step->dice ^ 1}, chores = {step->dice ^ 2};
+    struct random acts = {step->dice ^ 3};
+
+    sim->luck = (struct random){step->dice ^ 4};
+    sim->lucky = step->no_trouble;
+    if (!step->no_wait)
+        pass_time(sim, &time);
+    if (!step->no_housekeeping && comes_up(&chores, sim->profile->housekeep_once)) {
+        history_note(sim, "    (housekeeping)\n");
+        (void)server_housekeep(&sim->server);
+    }
+    actor_act(sim, &sim->actors[step->actor], &acts);
+}
+
+/* ---------------------------------------------------------------------- the end */
+
+static void
+inspect_all(struct sim *sim)
+{
+    for (int place = 0; place < PLACES && !sim_broken(sim); place++)
+        (void)sim_inspect(sim, place, PROMISE_NONE);
+}
+
+static void
+delete_all(struct sim *sim)
+{
+    struct operation op = {.kind = OP_QUEUE_DELETE};
+    struct answer answer;
+
+    for (op.place = 0; op.place < PLACES && !sim_broken(sim); op.place++)
+        (void)sim_look(sim, &op, &answer);
+}
+
+/* At the end everything is where it has to be; then it ends, and its memory is free. */
+static void
+finish(struct sim *sim)
+{
+    /* Tables and the last answer keep a little, the pool of each shard its nodes. */
+    size_t kept = (size_t)512 * 1024 + sim->profile->shards * 64 * 1024;
+    size_t before = mem_used(sim->server.mem);
+
+    sim->lucky = true;
+    inspect_all(sim);
+    wait_ms(sim, INT64_C(15) * DAY_MS);
+    inspect_all(sim);
+    delete_all(sim);
+    if (sim_broken(sim))
+        return;
+    if (server_housekeep(&sim->server) != INT64_MAX)
+        (void)verdict_break(&sim->verdict, PROMISE_SOUND,
+                            "an empty server wants to be woken");
+    if (mem_used(sim->server.mem) > kept)
+        (void)verdict_break(&sim->verdict, PROMISE_SOUND,
+                            "an empty server uses %zu bytes, a full one %zu",
+                            mem_used(sim->server.mem), before);
+}
+
+void
+run_plan(const struct plan *plan, const struct run_options *options, struct outcome *out)
+{
+    static const struct outcome nothing;
+    struct sim sim;
+
+    *out = nothing;
+    sim_open(&sim, plan, options->trace);
+    while (out->steps < plan->count && !sim_broken(&sim)) {
+        do_step(&sim, &plan->steps[out->steps++]);
+        if (options->audit && out->steps % AUDIT_EVERY == 0 && !sim_broken(&sim))
+            audit(&sim);
+    }
+    if (!sim_broken(&sim)) {
+        finish(&sim);
+        if (options->audit && !sim_broken(&sim))
+            audit(&sim);
+    }
+    out->simulated_ms = sim.server.now_ms - SERVER_START_MS;
+    out->requests = sim.requests;
+    out->digest = sim.digest;
+    sim_close(&sim);
+    out->verdict = sim.verdict;
+}

@@ -1,0 +1,298 @@
+#include "sim/sim.h"
+
+#include "sim/history.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------------- life */
+
+static void
+make_actors(struct sim *sim)
+{
+    for (int role = 0; role < ROLE_COUNT; role++)
+        for (int i = 0; i < sim->profile->actors[role]; i++) {
+            struct actor *a = &sim->actors[sim->actor_count];
+
+            a->role = (enum role)role;
+            a->number = i;
+            a->client = sim->actor_count % CLIENTS;
+            sim->actor_count++;
+        }
+}
+
+void
+sim_open(struct sim *sim, const struct plan *plan, FILE *trace)
+{
+    memset(sim, 0, sizeof(*sim));
+    sim->plan = plan;
+    sim->profile = &plan->profile;
+    sim->trace = trace;
+    server_open(&sim->server, sim->profile);
+    ledger_init(&sim->ledger);
+    make_actors(sim);
+}
+
+void
+sim_close(struct sim *sim)
+{
+    ledger_fini(&sim->ledger);
+    if (!server_close(&sim->server))
+        (void)verdict_break(&sim->verdict, PROMISE_SOUND,
+                            "the store did not give back all its memory");
+}
+
+/* ---------------------------------------------------------------------- judging */
+
+static void
+digest(struct sim *sim)
+{
+    const struct response *res = &sim->server.caller.res;
+    uint64_t d = sim->digest;
+
+    d = (d ^ (uint64_t)res->code) * 0x100000001b3; /* FNV-1a */
+    for (size_t i = 0; i < res->body.len; i++)
+        d = (d ^ (unsigned char)res->body.data[i]) * 0x100000001b3;
+    sim->digest = d;
+}
+
+static bool
+is_shown(struct sim *sim, int place, const struct known_message *m)
+{
+    struct operation op = {.kind = OP_GET_ONE, .place = place, .id = m->id};
+    struct answer answer;
+    bool starved;
+
+    return server_do(&sim->server, &op, (struct trouble){.starve = 0}, &answer,
+                     &starved) &&
+           answer.code == 200;
+}
+
+/*
+ * How many of the dead letters that a starved claim came upon were moved. Whatever
+ * happened, each has to be in exactly one of the two queues, and no younger one may have
+ * gone before an older one.
+ */
+static size_t
+count_moved(struct sim *sim, const struct judging *j)
+{
+    int to = ledger_dead_letters(&sim->ledger, j->op->place);
+    struct claim_plan plan;
+    size_t moved = 0;
+
+    ledger_advance(&sim->ledger, j->now_ms);
+    claim_plan_make(j, &plan);
+    for (size_t i = 0; i < plan.letter_count; i++) {
+        const struct known_message *m = plan.letters[i];
+        bool here = is_shown(sim, j->op->place, m), there = is_shown(sim, to, m);
+
+        if (here == there)
+            (void)verdict_break(&sim->verdict,
+                                here ? PROMISE_ONE_HOLDER : PROMISE_NOTHING_LOST,
+                                "dead letter %s is in %s queues", m->id.text,
+                                here ? "both" : "neither of the");
+        else if (there && moved < i)
+            (void)verdict_break(&sim->verdict, PROMISE_OLDEST_FIRST,
+                                "dead letter %s was moved before an older one",
+                                m->id.text);
+        moved += there;
+    }
+    claim_plan_fini(&plan);
+    return moved;
+}
+
+/* Does the request and judges the answer. */
+static void
+perform(struct sim *sim, const struct operation *op, struct trouble trouble,
+        struct answer *answer)
+{
+    struct judging j = {.ledger = &sim->ledger,
+                        .rules = &sim->profile->rules,
+                        .op = op,
+                        .answer = answer,
+                        .now_ms = sim->server.now_ms,
+                        .tight = trouble.tight,
+                        .verdict = &sim->verdict};
+
+    sim->requests++;
+    if (!server_do(&sim->server, op, trouble, answer, &j.starved))
+        (void)verdict_break(&sim->verdict, PROMISE_CONTRACT,
+                            "the answer is not the document it has to be");
+    j.body_bytes = sim->server.body.len;
+    digest(sim);
+    history_request(sim, trouble, j.starved);
+    if (!sim_broken(sim) && op->kind == OP_CLAIM && j.starved)
+        j.moved_count = count_moved(sim, &j);
+    if (!sim_broken(sim))
+        (void)judge(&j);
+}
+
+bool
+sim_look(struct sim *sim, const struct operation *op, struct answer *answer)
+{
+    history_who(sim, NULL);
+    perform(sim, op, (struct trouble){.starve = 0}, answer);
+    return !sim_broken(sim);
+}
+
+/* ---------------------------------------------------------------------- inspection */
+
+static bool
+inspect_messages(struct sim *sim, int place)
+{
+    struct operation op = {.kind = OP_LIST,
+                           .place = place,
+                           .limit = IDS_MAX,
+                           .echo = true,
+                           .include_claimed = true,
+                           .include_delayed = true};
+    struct answer answer;
+
+    do {
+        if (!sim_look(sim, &op, &answer))
+            return false;
+        op.from.marker = answer.marker;
+        op.from.incarnation = sim->ledger.queues[place].incarnation;
+        if (answer.count > 0)
+            op.from.order = ledger_message(&sim->ledger, place,
+                                           answer.messages[answer.count - 1].id.text)
+                                ->order;
+    } while (answer.count == IDS_MAX);
+    return true;
+}
+
+static bool
+inspect_queue(struct sim *sim, int place)
+{
+    struct operation op = {.kind = OP_QUEUE_LIST, .place = place};
+    struct answer answer;
+
+    if (!sim_look(sim, &op, &answer))
+        return false;
+    op.kind = OP_QUEUE_SHOW;
+    if (!sim_look(sim, &op, &answer))
+        return false;
+    op.kind = OP_QUEUE_STATS;
+    return sim_look(sim, &op, &answer);
+}
+
+bool
+sim_inspect(struct sim *sim, int place, enum promise p)
+{
+    if (inspect_queue(sim, place) && inspect_messages(sim, place))
+        return true;
+    if (p != PROMISE_NONE)
+        sim->verdict.broken = p;
+    return false;
+}
+
+/* A refused request changes nothing: look at all it could have changed. */
+static void
+inspect_refused(struct sim *sim, const struct operation *op)
+{
+    int letters = ledger_dead_letters(&sim->ledger, op->place);
+    FILE *trace = sim->trace;
+
+    sim->trace = NULL; /* it is only of interest when it fails */
+    if (sim_inspect(sim, op->place, PROMISE_ALL_OR_NOTHING) && op->kind == OP_CLAIM &&
+        letters != NOWHERE)
+        (void)sim_inspect(sim, letters, PROMISE_ALL_OR_NOTHING);
+    sim->trace = trace;
+}
+
+/* ---------------------------------------------------------------------- requests */
+
+static struct trouble
+draw_trouble(struct sim *sim)
+{
+    const struct profile *p = sim->profile;
+    struct trouble trouble = {.starve = 0};
+
+    if (!sim->lucky && p->starve_once > 0 && random_once_in(&sim->luck, p->starve_once))
+        trouble.starve = (uint64_t)random_between(&sim->luck, 1, 24);
+    trouble.tight =
+        !sim->lucky && p->memory > 0 && ledger_bytes(&sim->ledger) > p->memory;
+    return trouble;
+}
+
+/* Where the network cuts the connection. */
+enum cut { CUT_NOT, CUT_BEFORE, CUT_AFTER };
+
+static enum cut
+draw_cut(struct sim *sim)
+{
+    unsigned once = sim->profile->lose_once;
+
+    if (sim->lucky || once == 0 || !random_once_in(&sim->luck, once))
+        return CUT_NOT;
+    return random_chance(&sim->luck, 40) ? CUT_BEFORE : CUT_AFTER;
+}
+
+bool
+sim_request(struct sim *sim, struct actor *who, struct operation *op,
+            struct answer *answer)
+{
+    struct trouble trouble = draw_trouble(sim);
+    enum cut cut = draw_cut(sim);
+
+    if (sim_broken(sim))
+        return false;
+    history_who(sim, who);
+    if (cut == CUT_BEFORE) {
+        history_note(sim, "(a request is lost on its way)\n");
+        return false;
+    }
+    perform(sim, op, trouble, answer);
+    if (cut == CUT_AFTER)
+        history_note(sim, "      (the answer is lost on its way)\n");
+    if (!sim_broken(sim) && answer->code == 503)
+        inspect_refused(sim, op);
+    return cut == CUT_NOT && !sim_broken(sim);
+}
+
+/* ---------------------------------------------------------------------- choices */
+
+int
+sim_some_place(const struct sim *sim, struct random *r)
+{
+    int project = (int)random_below(r, (uint64_t)sim->profile->projects);
+
+    return place_of(project, (int)random_below(r, (uint64_t)sim->profile->names));
+}
+
+/* One of the last things that went at this place. */
+static struct store_id
+some_gone(const struct ledger *l, struct random *r, int place)
+{
+    enum { LATELY = 60 };
+    size_t window = l->gone_count < LATELY ? l->gone_count : LATELY;
+    const struct gone *g;
+
+    if (window == 0)
+        return (struct store_id){""};
+    g = &l->gone[l->gone_count - 1 - random_below(r, window)];
+    return g->place == place ? g->id : (struct store_id){""};
+}
+
+struct store_id
+sim_some_message(const struct sim *sim, struct random *r, int place)
+{
+    const struct known_queue *q = &sim->ledger.queues[place];
+
+    if (q->count == 0 || random_chance(r, 25))
+        return some_gone(&sim->ledger, r, place);
+    if (random_chance(r, 60)) /* near the head, where the workers are */
+        return q->messages[random_below(r, q->count < 8 ? q->count : 8)]->id;
+    return q->messages[random_below(r, q->count)]->id;
+}
+
+struct store_id
+sim_some_claim(const struct sim *sim, struct random *r, int place)
+{
+    const struct ledger *l = &sim->ledger;
+    const struct known_claim *c;
+
+    if (l->claim_count == 0 || random_chance(r, 30))
+        return some_gone(l, r, place);
+    c = l->claims[random_below(r, l->claim_count)];
+    return c->place == place || random_chance(r, 5) ? c->id : (struct store_id){""};
+}

@@ -1,0 +1,61 @@
+/*
+ * sim: one history under way.
+ *
+ * Actors ask, the network may lose what they say or what they are told, the server
+ * answers, and the checker judges every answer the server gives, heard or not.
+ */
+#ifndef TESTS_SIM_SIM_H
+#define TESTS_SIM_SIM_H
+
+#include "sim/actor.h"
+#include "sim/plan.h"
+#include "sim/server.h"
+
+#include <stdio.h>
+
+struct sim {
+    const struct plan *plan; /* borrowed */
+    const struct profile *profile;
+    struct server server;
+    struct ledger ledger;
+    struct verdict verdict;
+    struct actor actors[ACTORS_MAX];
+    int actor_count;
+    uint64_t bodies;    /* given out so far: every body is another one */
+    struct random luck; /* of the step: what goes wrong with its requests */
+    bool lucky;         /* nothing does */
+    uint64_t requests;
+    uint64_t digest; /* of all answers: two runs of a plan have the same */
+    FILE *trace;     /* NULL: none is written */
+};
+
+void sim_open(struct sim *sim, const struct plan *plan, FILE *trace);
+void sim_close(struct sim *sim);
+
+/*
+ * An actor's request. True if the actor got an answer; false: it was lost on the way, or
+ * the answer was, and the actor does not know which; or a promise is broken.
+ */
+bool sim_request(struct sim *sim, struct actor *who, struct operation *op,
+                 struct answer *answer);
+
+/* A request of the checker itself: always heard, nothing goes wrong. */
+bool sim_look(struct sim *sim, const struct operation *op, struct answer *answer);
+
+/* Everything at a place must be as the ledger says; if not, `p` is broken. */
+bool sim_inspect(struct sim *sim, int place, enum promise p);
+
+/* An id of a message (a claim) that is, or was lately, at this place; "" if none. */
+struct store_id sim_some_message(const struct sim *sim, struct random *r, int place);
+struct store_id sim_some_claim(const struct sim *sim, struct random *r, int place);
+
+/* A place that the profile uses. */
+int sim_some_place(const struct sim *sim, struct random *r);
+
+static inline bool
+sim_broken(const struct sim *sim)
+{
+    return sim->verdict.broken != PROMISE_NONE;
+}
+
+#endif

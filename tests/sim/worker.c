@@ -1,0 +1,176 @@
+/* Workers claim, finish, renew, give back, crash, and come back when it is too late. */
+#include "sim/sim.h"
+
+static int64_t
+draw_ttl(const struct profile *p, struct random *r)
+{
+    if (random_chance(r, 20))
+        return STORE_UNSET;
+    return random_chance(r, 30) ? 60 : random_between(r, 60, p->claim_most_s);
+}
+
+static struct operation
+claim_operation(const struct actor *a, enum op_kind kind, const struct holding *h)
+{
+    return (struct operation){.kind = kind,
+                              .place = h->place,
+                              .client = a->client,
+                              .id = h->claim,
+                              .ttl_s = STORE_UNSET,
+                              .grace_s = STORE_UNSET};
+}
+
+static void
+draw_terms(const struct profile *p, struct random *r, struct operation *op)
+{
+    op->ttl_s = draw_ttl(p, r);
+    op->grace_s = draw_ttl(p, r);
+}
+
+static void
+remember(struct holding *h, int place, const struct answer *answer)
+{
+    h->claim = answer->location;
+    h->place = place;
+    h->count = answer->count;
+    for (size_t i = 0; i < answer->count; i++)
+        h->ids[i] = answer->messages[i].id;
+}
+
+static void
+claim(struct sim *sim, struct actor *a, struct random *r)
+{
+    struct holding none = {.place = sim_some_place(sim, r)};
+    struct operation op = claim_operation(a, OP_CLAIM, &none);
+    struct answer answer;
+
+    draw_terms(sim->profile, r, &op);
+    op.limit = (int)random_between(r, 0, sim->profile->claim_limit);
+    if (sim_request(sim, a, &op, &answer) && answer.code == 201)
+        remember(&a->held, op.place, &answer);
+}
+
+static void
+drop(struct holding *h, size_t at)
+{
+    h->count--;
+    h->ids[at] = h->ids[h->count];
+}
+
+/* Deletes one of the messages; keeps it in mind when the answer did not come. */
+static void
+finish_one(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
+{
+    struct operation op = claim_operation(a, OP_DELETE_ONE, h);
+    struct answer answer;
+    size_t at;
+
+    if (h->count == 0)
+        return;
+    at = (size_t)random_below(r, h->count);
+    op.id = h->ids[at];
+    op.claim = h->claim;
+    if (sim_request(sim, a, &op, &answer) && answer.code != 503)
+        drop(h, at);
+}
+
+static void
+finish_all(struct sim *sim, struct actor *a, struct holding *h)
+{
+    struct operation op = claim_operation(a, OP_DELETE_MANY, h);
+    struct answer answer;
+
+    if (h->count == 0)
+        return;
+    op.id_count = h->count;
+    memcpy(op.ids, h->ids, sizeof(op.ids));
+    if (sim->profile->rules.strict_delete)
+        op.claim = h->claim;
+    if (sim_request(sim, a, &op, &answer) && answer.code == 204)
+        h->count = 0;
+}
+
+static void
+renew(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
+{
+    struct operation op = claim_operation(a, OP_CLAIM_RENEW, h);
+    struct answer answer;
+
+    draw_terms(sim->profile, r, &op);
+    if (sim_request(sim, a, &op, &answer) && answer.code == 404)
+        h->claim.text[0] = '\0';
+}
+
+static void
+release(struct sim *sim, struct actor *a, struct holding *h)
+{
+    struct operation op = claim_operation(a, OP_CLAIM_RELEASE, h);
+    struct answer answer;
+
+    if (sim_request(sim, a, &op, &answer) && answer.code == 204)
+        h->claim.text[0] = '\0';
+}
+
+static void
+show(struct sim *sim, struct actor *a, const struct holding *h)
+{
+    struct operation op = claim_operation(a, OP_CLAIM_SHOW, h);
+    struct answer answer;
+
+    (void)sim_request(sim, a, &op, &answer);
+}
+
+/* Leaves the claim behind: nobody will give it back, but somebody may come back. */
+static void
+crash(struct actor *a)
+{
+    a->ghosts[a->next_ghost++ % GHOSTS] = a->held;
+    a->held.claim.text[0] = '\0';
+}
+
+static void
+work(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
+{
+    uint64_t what = random_below(r, 100);
+
+    if (what < 50)
+        finish_one(sim, a, r, h);
+    else if (what < 60)
+        finish_all(sim, a, h);
+    else if (what < 75)
+        renew(sim, a, r, h);
+    else if (what < 88)
+        release(sim, a, h);
+    else
+        show(sim, a, h);
+}
+
+/* Comes back with a claim of old, now and then to a queue it was not made in. */
+static void
+haunt(struct sim *sim, struct actor *a, struct random *r)
+{
+    struct holding *h = &a->ghosts[random_below(r, GHOSTS)];
+    int place = h->place;
+
+    if (h->claim.text[0] == '\0')
+        return;
+    if (random_chance(r, 10))
+        h->place = sim_some_place(sim, r);
+    work(sim, a, r, h);
+    h->place = place;
+}
+
+void
+worker_act(struct sim *sim, struct actor *a, struct random *r)
+{
+    if (random_chance(r, 15)) {
+        haunt(sim, a, r);
+    } else if (a->held.claim.text[0] == '\0') {
+        claim(sim, a, r);
+    } else if (random_chance(r, 12)) {
+        crash(a);
+        claim(sim, a, r);
+    } else {
+        work(sim, a, r, &a->held);
+    }
+}
