@@ -16,9 +16,15 @@ judge_code(struct judging *j, int expected, enum promise p)
 }
 
 enum promise
-promise_of_missing(const struct known_message *m, int64_t now_ms)
+judge_missing(struct judging *j, const struct known_message *m)
 {
-    return now_ms >= m->own_expires_ms ? PROMISE_GRACE : PROMISE_NOTHING_LOST;
+    bool by_time = m->freed_by_time || m->ready_ms > m->posted_ms;
+
+    if (j->verdict->broken == PROMISE_NONE) {
+        j->verdict->missing = m->id;
+        j->verdict->withheld = by_time ? PROMISE_ON_TIME : PROMISE_OLDEST_FIRST;
+    }
+    return j->now_ms >= m->own_expires_ms ? PROMISE_GRACE : PROMISE_NOTHING_LOST;
 }
 
 enum promise
@@ -27,7 +33,6 @@ promise_of_gone(enum fate fate)
     switch (fate) {
     case FATE_EXPIRED:
         return PROMISE_ON_TIME;
-    case FATE_MOVED:
     case FATE_RELEASED:
         return PROMISE_ONE_HOLDER;
     default:
@@ -106,6 +111,9 @@ judge_stranger(struct judging *j, const struct seen_message *seen)
         return verdict_break(j->verdict, PROMISE_ONE_HOLDER,
                              "message %s is shown by a claim that does not hold it",
                              m->id.text);
+    if (j->op->kind == OP_LIST)
+        return verdict_break(j->verdict, PROMISE_CONTRACT,
+                             "message %s is listed, but not asked for", m->id.text);
     if (m->claim != NULL)
         return verdict_break(j->verdict, PROMISE_ONE_HOLDER,
                              "message %s is given out, but claim %s holds it", m->id.text,
@@ -136,6 +144,15 @@ is_seen(const struct answer *a, const char *id)
     return false;
 }
 
+static bool
+is_repeated(const struct answer *a, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(a->messages[i].id.text, a->messages[at].id.text) == 0)
+            return true;
+    return false;
+}
+
 /* What stands where the i-th expected message has to stand? */
 static bool
 judge_other(struct judging *j, struct known_message *const *expected, size_t count,
@@ -145,16 +162,20 @@ judge_other(struct judging *j, struct known_message *const *expected, size_t cou
     const char *id = j->answer->messages[i].id.text;
     const struct known_message *other = ledger_message(j->ledger, j->op->place, id);
     bool takes = j->op->kind == OP_CLAIM || j->op->kind == OP_POP;
-    enum promise p = promise_of_missing(m, j->now_ms);
+    enum promise p;
 
     /* One from behind the end of what was expected may stand here: one is left out. */
     if (!is_among(expected, count, id) &&
         (other == NULL || other->order < m->order ||
          (takes && (other->claim != NULL || j->now_ms < other->ready_ms))))
         return judge_stranger(j, &j->answer->messages[i]);
+    if (is_repeated(j->answer, i))
+        return verdict_break(j->verdict, takes ? PROMISE_ONE_HOLDER : PROMISE_CONTRACT,
+                             "message %s is given out twice in one answer", id);
     if (is_seen(j->answer, m->id.text))
         return verdict_break(j->verdict, PROMISE_OLDEST_FIRST,
                              "message %s is shown before the older %s", id, m->id.text);
+    p = judge_missing(j, m);
     return verdict_break(j->verdict, p == PROMISE_GRACE ? p : PROMISE_OLDEST_FIRST,
                          "message %s is passed over for the younger %s", m->id.text, id);
 }
@@ -173,8 +194,7 @@ judge_sequence(struct judging *j, struct known_message *const *expected, size_t 
     if (a->count > count)
         return judge_stranger(j, &a->messages[count]);
     if (a->count < count)
-        return verdict_break(j->verdict,
-                             promise_of_missing(expected[a->count], j->now_ms),
+        return verdict_break(j->verdict, judge_missing(j, expected[a->count]),
                              "message %s is not shown (%zu are, %zu must be)",
                              expected[a->count]->id.text, a->count, count);
     return true;

@@ -78,8 +78,11 @@ bool judge_document(struct judging *j, const struct known_message *m,
 bool
 judge_sequence(struct judging *j, struct known_message *const *expected, size_t count);
 
-/* The promise that is broken when a message that must be there is not. */
-enum promise promise_of_missing(const struct known_message *m, int64_t now_ms);
+/*
+ * The promise that is broken when a message that must be there is not; notes in the
+ * verdict which it is, so that one can look whether it is lost or only withheld.
+ */
+enum promise judge_missing(struct judging *j, const struct known_message *m);
 
 /* The promise that is broken when something that is gone is still there. */
 enum promise promise_of_gone(enum fate fate);

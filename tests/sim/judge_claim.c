@@ -91,11 +91,8 @@ judge_taken(struct judging *j, const struct claim_plan *plan)
     const char *id = j->answer->location.text;
     struct known_claim *c;
 
-    if (!judge_code(j, 201,
-                    plan->taken_count == 0
-                        ? PROMISE_CONTRACT
-                        : promise_of_missing(plan->taken[0], j->now_ms)))
-        return false;
+    if (j->answer->code != 201)
+        return judge_code(j, 201, judge_missing(j, plan->taken[0]));
     if (id[0] == '\0' || ledger_claim(j->ledger, j->op->place, id) != NULL)
         return verdict_break(j->verdict, PROMISE_CONTRACT,
                              "the claim id \"%s\" is not new", id);

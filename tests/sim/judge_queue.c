@@ -97,13 +97,17 @@ judge_stats(struct judging *j)
         return false;
     for (size_t i = 0; i < q->count; i++)
         held += q->messages[i]->claim != NULL;
-    if (a->total != (int64_t)q->count || a->claimed != held || a->free != a->total - held)
+    if (a->total != (int64_t)q->count)
         return verdict_break(
             j->verdict,
-            a->total < (int64_t)q->count ? PROMISE_NOTHING_LOST : PROMISE_ON_TIME,
-            "%lld messages with %lld claimed are counted, there are "
-            "%zu with %lld",
-            (long long)a->total, (long long)a->claimed, q->count, (long long)held);
+            a->total < (int64_t)q->count ? PROMISE_NOTHING_LOST : PROMISE_CONTRACT,
+            "%lld messages are counted, there are %zu", (long long)a->total, q->count);
+    if (a->claimed != held || a->free != a->total - held)
+        return verdict_break(j->verdict, PROMISE_ONE_HOLDER,
+                             "%lld claimed and %lld free messages are counted, %lld of "
+                             "%zu are claimed",
+                             (long long)a->claimed, (long long)a->free, (long long)held,
+                             q->count);
     if (q->count == 0)
         return a->oldest.id.text[0] == '\0' ||
                verdict_break(j->verdict, PROMISE_CONTRACT,

@@ -246,8 +246,10 @@ ledger_end_claim(struct ledger *l, struct known_claim *c, enum fate fate)
     size_t at = 0;
 
     for (size_t i = 0; i < q->count; i++)
-        if (q->messages[i]->claim == c)
+        if (q->messages[i]->claim == c) {
             q->messages[i]->claim = NULL;
+            q->messages[i]->freed_by_time = fate == FATE_EXPIRED;
+        }
     while (l->claims[at] != c)
         at++;
     l->claim_count--;

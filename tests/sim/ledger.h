@@ -60,6 +60,7 @@ struct known_message {
     int client;
     uint32_t claim_count;
     struct known_claim *claim; /* live; NULL: free */
+    bool freed_by_time;        /* its last claim was not released, but expired */
     size_t body_len;
     char body[]; /* owned; body_len bytes */
 };

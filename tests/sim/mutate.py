@@ -120,6 +120,33 @@ MUTANTS = [
        "            message_unpin(dl->source->engine->mem, move.messages[i]);\n"
        "        }\n"
        "        return st;")]),
+    ("LETTER_HANDED_OUT",
+     "a message is handed out once more than its queue allows",
+     [("engine/dead_letter.c",
+       "return (int64_t)m->claim_count >=",
+       "return (int64_t)m->claim_count - MUTANT(LETTER_HANDED_OUT) >=")]),
+    ("LETTER_NEW_ID",
+     "a dead letter that moves on gets the id of its last place",
+     [("engine/dead_letter.c",
+       "    if (m->foreign != NULL)\n        return;\n    m->foreign",
+       "    if (m->foreign != NULL) {\n"
+       "        if (MUTANT(LETTER_NEW_ID))\n"
+       "            m->foreign->id = (struct ident){source->tag, m->seq};\n"
+       "        return;\n"
+       "    }\n"
+       "    m->foreign")]),
+    ("IDS_REUSED",
+     "a queue that is made again gives out the ids of the old one",
+     [("engine/engine.c",
+       "    return ident_tag(e->tag_start,",
+       "    if (MUTANT(IDS_REUSED))\n"
+       "        return ident_tag(e->tag_start, 0);\n"
+       "    return ident_tag(e->tag_start,")]),
+    ("PAGE_REPEATS",
+     "a page begins with the message its marker stands for",
+     [("engine/message_ops.c",
+       "            seq = marker_seq(q, filter->marker) + 1;",
+       "            seq = marker_seq(q, filter->marker) + !MUTANT(PAGE_REPEATS);")]),
     ("BATCH_IN_PART",
      "a post that runs out of memory leaves its first messages behind",
      [("engine/message_ops.c",

@@ -1,5 +1,17 @@
 #include "sim/operation.h"
 
+const char *
+operation_name(enum op_kind kind)
+{
+    static const char *const names[OP_COUNT] = {
+#define OPERATION_NAME(name) #name,
+        OPERATION_LIST(OPERATION_NAME)
+#undef OPERATION_NAME
+    };
+
+    return names[kind];
+}
+
 bool
 operation_adds(enum op_kind kind)
 {

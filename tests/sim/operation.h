@@ -70,6 +70,9 @@ struct operation {
     int64_t value;        /* STORE_UNSET: remove it */
 };
 
+/* Such as "CLAIM_RENEW". */
+const char *operation_name(enum op_kind kind);
+
 /* True if the operation adds data, so that a used up budget may refuse it. */
 bool operation_adds(enum op_kind kind);
 

@@ -4,6 +4,8 @@
 #ifndef TESTS_SIM_PROMISE_H
 #define TESTS_SIM_PROMISE_H
 
+#include "claimd/store/store.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -33,6 +35,8 @@ const char *promise_text(enum promise p);
 struct verdict {
     enum promise broken;
     char why[400];
+    struct store_id missing; /* of a message that must be there; empty: none */
+    enum promise withheld;   /* what is broken if it is there and only not given */
 };
 
 /* Notes a broken promise, unless one is noted already. Returns false for the caller to

@@ -159,7 +159,7 @@ run_plan(const struct plan *plan, const struct run_options *options, struct outc
             audit(&sim);
     }
     out->simulated_ms = sim.server.now_ms - SERVER_START_MS;
-    out->requests = sim.requests;
+    out->tally = sim.tally;
     out->digest = sim.digest;
     sim_close(&sim);
     out->verdict = sim.verdict;

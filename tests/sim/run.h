@@ -6,13 +6,14 @@
 
 #include "sim/plan.h"
 #include "sim/promise.h"
+#include "sim/tally.h"
 
 #include <stdio.h>
 
 struct outcome {
     struct verdict verdict;
     size_t steps; /* done, with the one in which a promise broke */
-    uint64_t requests;
+    struct tally tally;
     int64_t simulated_ms;
     uint64_t digest; /* of all answers */
 };

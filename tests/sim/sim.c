@@ -100,6 +100,23 @@ count_moved(struct sim *sim, const struct judging *j)
     return moved;
 }
 
+/*
+ * A message was not given that had to be. If it is still there, it is not lost: it was
+ * passed over, or is thought to be held or delayed when it is so no more.
+ */
+static void
+look_for_missing(struct sim *sim, int place)
+{
+    struct verdict *v = &sim->verdict;
+    struct known_message wanted = {.id = v->missing};
+
+    if (v->missing.text[0] == '\0' ||
+        (v->broken != PROMISE_NOTHING_LOST && v->broken != PROMISE_GRACE))
+        return;
+    if (is_shown(sim, place, &wanted))
+        v->broken = v->withheld;
+}
+
 /* Does the request and judges the answer. */
 static void
 perform(struct sim *sim, const struct operation *op, struct trouble trouble,
@@ -113,17 +130,17 @@ perform(struct sim *sim, const struct operation *op, struct trouble trouble,
                         .tight = trouble.tight,
                         .verdict = &sim->verdict};
 
-    sim->requests++;
     if (!server_do(&sim->server, op, trouble, answer, &j.starved))
         (void)verdict_break(&sim->verdict, PROMISE_CONTRACT,
                             "the answer is not the document it has to be");
     j.body_bytes = sim->server.body.len;
+    tally_count(&sim->tally, op, answer);
     digest(sim);
     history_request(sim, trouble, j.starved);
     if (!sim_broken(sim) && op->kind == OP_CLAIM && j.starved)
         j.moved_count = count_moved(sim, &j);
-    if (!sim_broken(sim))
-        (void)judge(&j);
+    if (!sim_broken(sim) && !judge(&j))
+        look_for_missing(sim, op->place);
 }
 
 bool
@@ -175,12 +192,19 @@ inspect_queue(struct sim *sim, int place)
     return sim_look(sim, &op, &answer);
 }
 
+/* Lateness and lifetimes do not come from what a request has changed just now. */
+static bool
+is_of_change(enum promise p)
+{
+    return p != PROMISE_ON_TIME && p != PROMISE_GRACE;
+}
+
 bool
 sim_inspect(struct sim *sim, int place, enum promise p)
 {
-    if (inspect_queue(sim, place) && inspect_messages(sim, place))
+    if (inspect_messages(sim, place) && inspect_queue(sim, place))
         return true;
-    if (p != PROMISE_NONE)
+    if (p != PROMISE_NONE && is_of_change(sim->verdict.broken))
         sim->verdict.broken = p;
     return false;
 }

@@ -10,6 +10,7 @@
 #include "sim/actor.h"
 #include "sim/plan.h"
 #include "sim/server.h"
+#include "sim/tally.h"
 
 #include <stdio.h>
 
@@ -24,9 +25,9 @@ struct sim {
     uint64_t bodies;    /* given out so far: every body is another one */
     struct random luck; /* of the step: what goes wrong with its requests */
     bool lucky;         /* nothing does */
-    uint64_t requests;
-    uint64_t digest; /* of all answers: two runs of a plan have the same */
-    FILE *trace;     /* NULL: none is written */
+    struct tally tally; /* of all requests */
+    uint64_t digest;    /* of all answers: two runs of a plan have the same */
+    FILE *trace;        /* NULL: none is written */
 };
 
 void sim_open(struct sim *sim, const struct plan *plan, FILE *trace);
@@ -42,7 +43,8 @@ bool sim_request(struct sim *sim, struct actor *who, struct operation *op,
 /* A request of the checker itself: always heard, nothing goes wrong. */
 bool sim_look(struct sim *sim, const struct operation *op, struct answer *answer);
 
-/* Everything at a place must be as the ledger says; if not, `p` is broken. */
+/* Everything at a place must be as the ledger says. If it is not, a request has changed what
+ * it must not have, and `p` is broken; PROMISE_NONE: see the verdict. */
 bool sim_inspect(struct sim *sim, int place, enum promise p);
 
 /* An id of a message (a claim) that is, or was lately, at this place; "" if none. */

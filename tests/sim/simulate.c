@@ -1,12 +1,13 @@
 /*
  * simulate: runs seeds; prints the shortest history of the first that fails.
  *
- *   simulate [--seeds N] [--seed S] [--steps N] [--trace]
+ *   simulate [--seeds N] [--seed S] [--steps N] [--trace] [--figures]
  *
  *   --seed S     the first seed (1)
  *   --seeds N    how many seeds from there on (1 if --seed was given, else 200)
  *   --steps N    steps of each history (400)
  *   --trace      write every history down
+ *   --figures    tell what was asked and answered how often
  *
  * Exit status 0 if no promise was broken.
  */
@@ -21,7 +22,7 @@
 struct options {
     uint64_t seed, seeds;
     size_t steps;
-    bool trace;
+    bool trace, figures;
 };
 
 static bool
@@ -41,6 +42,10 @@ read_options(int argc, char **argv, struct options *out)
 
         if (strcmp(argv[i], "--trace") == 0) {
             out->trace = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--figures") == 0) {
+            out->figures = true;
             continue;
         }
         if (i + 1 == argc || !read_number(argv[i + 1], &value))
@@ -92,7 +97,7 @@ run_seed(const struct options *o, uint64_t seed, struct outcome *total)
     plan_make(&plan, seed, o->steps);
     run_plan(&plan, &run, &outcome);
     total->steps += outcome.steps;
-    total->requests += outcome.requests;
+    tally_add(&total->tally, &outcome.tally);
     total->simulated_ms += outcome.simulated_ms;
     total->digest ^= outcome.digest + seed;
     kept = outcome.verdict.broken == PROMISE_NONE;
@@ -109,10 +114,10 @@ print_figures(const struct options *o, const struct outcome *total, int64_t took
 
     printf("%" PRIu64 " seeds from %" PRIu64 ", %zu steps, %" PRIu64
            " requests, %.0f simulated hours, digest %016" PRIx64 "\n",
-           o->seeds, o->seed, total->steps, total->requests,
+           o->seeds, o->seed, total->steps, total->tally.requests,
            (double)total->simulated_ms / 3.6e6, total->digest);
     printf("in %.1f s: %.0f requests and %.0f simulated hours a minute\n", minutes * 60,
-           (double)total->requests / minutes,
+           (double)total->tally.requests / minutes,
            (double)total->simulated_ms / 3.6e6 / minutes);
 }
 
@@ -124,12 +129,16 @@ main(int argc, char **argv)
     struct options o;
 
     if (!read_options(argc, argv, &o)) {
-        fprintf(stderr, "usage: simulate [--seeds N] [--seed S] [--steps N] [--trace]\n");
+        fprintf(
+            stderr,
+            "usage: simulate [--seeds N] [--seed S] [--steps N] [--trace] [--figures]\n");
         return 2;
     }
     for (uint64_t i = 0; i < o.seeds; i++)
         if (!run_seed(&o, o.seed + i, &total))
             return 1;
+    if (o.figures)
+        tally_print(&total.tally, stdout);
     print_figures(&o, &total, clock_stopwatch_ns() - start_ns);
     return 0;
 }

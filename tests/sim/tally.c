@@ -1,0 +1,44 @@
+#include "sim/tally.h"
+
+#include <inttypes.h>
+
+void
+tally_count(struct tally *t, const struct operation *op, const struct answer *answer)
+{
+    t->requests++;
+    t->shown[op->kind] += answer->count + answer->posted_count;
+    if (answer->code == 503)
+        t->unable[op->kind]++;
+    else if (answer->code >= 400)
+        t->refused[op->kind]++;
+    else if (answer->code == 204)
+        t->empty[op->kind]++;
+    else
+        t->done[op->kind]++;
+}
+
+void
+tally_add(struct tally *to, const struct tally *from)
+{
+    to->requests += from->requests;
+    for (int i = 0; i < OP_COUNT; i++) {
+        to->done[i] += from->done[i];
+        to->empty[i] += from->empty[i];
+        to->refused[i] += from->refused[i];
+        to->unable[i] += from->unable[i];
+        to->shown[i] += from->shown[i];
+    }
+}
+
+void
+tally_print(const struct tally *t, FILE *out)
+{
+    fprintf(out, "%-14s %10s %10s %10s %10s %10s\n", "request", "200, 201", "204",
+            "400..404", "503", "messages");
+    for (int i = 0; i < OP_COUNT; i++)
+        fprintf(out,
+                "%-14s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64
+                "\n",
+                operation_name((enum op_kind)i), t->done[i], t->empty[i], t->refused[i],
+                t->unable[i], t->shown[i]);
+}

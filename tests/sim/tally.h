@@ -1,0 +1,24 @@
+/*
+ * tally: how often which request was answered how; to see what the histories reach.
+ */
+#ifndef TESTS_SIM_TALLY_H
+#define TESTS_SIM_TALLY_H
+
+#include "sim/answer.h"
+
+#include <stdio.h>
+
+struct tally {
+    uint64_t requests;
+    uint64_t done[OP_COUNT], empty[OP_COUNT]; /* 200 and 201; 204 */
+    uint64_t refused[OP_COUNT];               /* 400, 403, 404 */
+    uint64_t unable[OP_COUNT];                /* 503 */
+    uint64_t shown[OP_COUNT];                 /* messages in the answers */
+};
+
+void
+tally_count(struct tally *t, const struct operation *op, const struct answer *answer);
+void tally_add(struct tally *to, const struct tally *from);
+void tally_print(const struct tally *t, FILE *out);
+
+#endif
