@@ -5,6 +5,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 
 from bench_lib.servers import pinned
 
@@ -15,28 +16,29 @@ GENERATOR_CPU = "1"
 class Bench:
     """The load generator with what all measurements of a run share."""
 
-    def __init__(self, build, work, seconds, first=False):
+    def __init__(self, build, work, seconds, first=None):
         self.first = first
         self.program = os.path.join(build, "claimd")
         self.work = work
         self.seconds = seconds
 
-    def run(self, server, label, *arguments, seconds=None, alone=True):
+    def run(self, server, label, *arguments, seconds=None, alone=True, warmup=0.5,
+            first=None, spin=True):
         """
         One measurement; returns the report, or raises when requests failed. Alone: the
         generator has a core to itself.
         """
         path = os.path.join(self.work, "report.json")
         command = [self.program, "bench", "--endpoint", server.address, "--protocol",
-                   server.protocol, "--quiet", "--label", label, "--warmup", "0.5",
+                   server.protocol, "--quiet", "--label", label, "--warmup", str(warmup),
                    "--duration", str(seconds or self.seconds), "--json", path,
                    *map(str, arguments)]
-        if alone:
+        if alone and spin:
             command.append("--spin")
         for pid in server.pids:
             command += ["--server-pid", str(pid)]
         cpus = GENERATOR_CPU if alone else SERVER_CPU + "," + GENERATOR_CPU
-        subprocess.run(pinned(command, cpus, self.first), check=True, timeout=900,
+        subprocess.run(pinned(command, cpus, first or self.first), check=True, timeout=900,
                        start_new_session=True)
         with open(path) as file:
             return json.load(file)
@@ -54,6 +56,17 @@ def middle(reports):
 
 def median(values):
     return statistics.median(values)
+
+
+def punctual(bench, server, label, *arguments):
+    """
+    A measurement of single requests' latencies. On a busy machine both sides run in real
+    time, for less than a second: then nothing takes them off their cores.
+    """
+    if bench.first is None:
+        return bench.run(server, label, *arguments)
+    time.sleep(1)
+    return bench.run(server, label, *arguments, seconds=0.7, warmup=0.1, first="realtime")
 
 
 def rounds(bench, servers, names, batch, count, *arguments):

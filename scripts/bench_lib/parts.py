@@ -4,7 +4,11 @@ import contextlib
 
 from bench_lib import measure, plots, tables
 from bench_lib.measure import SERVER_CPU, median, middle, rounds, say
+from bench_lib.servers import Servers
 from bench_lib.tables import latency, number, ratio
+
+# Slow enough that the generator sleeps between requests: each is on time then.
+STORM_RATE = 5000
 
 NAMES = {
     "claimd": "claimd, one worker",
@@ -63,25 +67,34 @@ def cycle(args, bench, servers, results):
 
 def open_loop(args, bench, servers, results):
     """Half of the saturated rate, requests due at fixed times."""
-    rows, curves = [], []
-    for name in ("claimd", "floor_mhd"):
-        with servers.start(name, 1, SERVER_CPU) as server:
-            full = bench.run(server, name)["requests_per_second"]
-            runs = [bench.run(server, name, "--rate", int(full / 2))
-                    for _ in range(args.rounds)]
+    names = ("claimd", "floor_mhd", "beanstalkd")
+    runs, rates = {name: [] for name in names}, {}
+    if servers.first is not None:
+        servers = Servers(servers.build, servers.work, "realtime")
+    for turn in range(args.rounds + 1):
+        for name in names:
+            with servers.start(name, 1, SERVER_CPU) as server:
+                if turn == 0:
+                    rates[name] = bench.run(server, name)["requests_per_second"]
+                else:
+                    runs[name].append(measure.punctual(bench, server, name, "--rate",
+                                                       int(rates[name] / 2)))
+    rows = []
+    for name in names:
         for op in ("post", "claim", "delete"):
-            seen = [r["operations"][op] for r in runs]
+            seen = [r["operations"][op] for r in runs[name]]
             p50 = median([s["p50_us"] for s in seen])
             p99 = median([s["p99_us"] for s in seen])
-            rows.append([NAMES[name], op, number(full / 2), latency(p50), latency(p99),
-                         ratio(p99, p50), latency(median([s["p99.9_us"] for s in seen])),
+            rows.append([NAMES[name], op, number(rates[name] / 2), latency(p50),
+                         latency(p99), ratio(p99, p50),
+                         latency(median([s["p99.9_us"] for s in seen])),
                          latency(median([s["max_us"] for s in seen]))])
-        curves.append((name + " claim", middle(runs)["operations"]["claim"]["curve"]))
-        results.reports["open-" + name] = runs
+        results.reports["open-" + name] = runs[name]
     results.tables["open"] = tables.table(
         ["server", "request", "requests/s", "p50", "p99", "p99 / p50", "p99.9", "max"], rows)
     results.plots["performance-latency.svg"] = plots.latencies(
-        "Latency of a claim at half the saturated rate, open loop", curves)
+        "Latency of a claim at half the saturated rate, open loop",
+        [(name, middle(runs[name])["operations"]["claim"]["curve"]) for name in names])
 
 
 def connections(args, bench, servers, results):
@@ -163,18 +176,21 @@ def storm(args, bench, servers, results):
     lead = 12 if args.quick else 75
     low = ("--min-message-ttl", "1", "--min-claim-ttl", "1", "--min-claim-grace", "1")
     rows = []
+    realtime = None if bench.first is None else "realtime"
+    if realtime:
+        servers = Servers(servers.build, servers.work, realtime)
     for kind in ("claims", "messages"):
         with servers.claimd(1, SERVER_CPU, options=low) as server:
-            full = bench.run(server, "claimd", "--message-ttl", 60)["requests_per_second"]
-            report = bench.run(server, "claimd", "--rate", int(full / 3), "--storm", kind,
+            report = bench.run(server, "claimd", "--rate", STORM_RATE, "--storm", kind,
                                "--storm-count", count, "--storm-lead", lead,
-                               "--message-ttl", 600, seconds=8)
+                               "--message-ttl", 600, seconds=8, first=realtime,
+                               spin=False)
         for when, ops in (("before and after", report["operations"]),
                           ("in the two seconds", report["storm"])):
             worst = max(ops.values(), key=lambda op: op["max_us"])
             p99 = max(op["p99_us"] for op in ops.values())
             p999 = max(op["p99.9_us"] for op in ops.values())
-            rows.append(["%s %s" % (number(count), kind), when, number(full / 3),
+            rows.append(["%s %s" % (number(count), kind), when, number(STORM_RATE),
                          latency(max(op["p50_us"] for op in ops.values())), latency(p99),
                          latency(p999), latency(worst["max_us"])])
         say("  %s: max %s, in the storm %s" % (kind, rows[-2][-1], rows[-1][-1]))
