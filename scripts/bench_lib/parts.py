@@ -202,7 +202,8 @@ def storm(args, bench, servers, results):
 def workers(args, bench, servers, results):
     """
     Two workers share two cores with the generator, so capacity is taken from CPU
-    accounting: workers / (CPU a request).
+    accounting: workers / (CPU a request). The generator has a thread a core in all cases,
+    so that as many wake-ups cross from core to core.
     """
     rows, base = [], None
     cases = [(1, 16), (2, 16), (2, 1)]
@@ -211,7 +212,7 @@ def workers(args, bench, servers, results):
         for case in cases:
             with servers.claimd(1, "0,1", workers=case[0]) as server:
                 runs[case].append(bench.run(server, "claimd", "--queues", case[1],
-                                            alone=False))
+                                            "--threads", 2, alone=False))
     for count, queues in cases:
         cpu = median([r["server_cpu_us_per_request"] for r in runs[count, queues]])
         base = base or cpu
