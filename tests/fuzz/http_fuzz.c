@@ -170,12 +170,15 @@ check_answers(struct bytes text, bool heads)
     }
 }
 
+/* One for all inputs: starting one takes a while. */
+static struct served served;
+
 /* One connection from beginning to end. */
 static void
-converse(const struct served *served, struct bytes input, struct mem *mem)
+converse(struct bytes input, struct mem *mem)
 {
     struct buf sent, answers;
-    int fd = connect_to(served);
+    int fd = connect_to(&served);
 
     buf_init(&sent, mem);
     buf_init(&answers, mem);
@@ -187,21 +190,37 @@ converse(const struct served *served, struct bytes input, struct mem *mem)
     buf_fini(&sent);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Takes the socket's file away. */
+static void
+close_at_exit(void)
 {
-    static struct served served; /* one for all inputs: starting one takes a while */
-    struct mem *mem;
+    served_close(&served);
+}
 
-    if (size > INPUT_MAX)
-        return 0;
+static void
+have_server(void)
+{
+    static bool registered;
+
+    if (!registered)
+        registered = atexit(close_at_exit) == 0;
     if (served.daemon != NULL && served.inputs++ >= INPUTS_A_SERVER)
         served_close(&served);
     if (served.daemon == NULL)
         served_open(&served);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct mem *mem;
+
+    if (size > INPUT_MAX)
+        return 0;
+    have_server();
     mem = mem_new(0);
     fuzz_check(mem != NULL, "out of memory");
-    converse(&served, fuzz_input(data, size), mem);
+    converse(fuzz_input(data, size), mem);
     mem_destroy(mem);
     return 0;
 }
