@@ -48,9 +48,9 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def middle(reports):
-    """The report whose throughput is the median: its latencies belong together."""
-    ordered = sorted(reports, key=lambda report: report["messages_per_second"])
+def middle(reports, key=lambda report: report["messages_per_second"]):
+    """The report whose throughput (or other key) is the median, whole."""
+    ordered = sorted(reports, key=key)
     return ordered[len(ordered) // 2]
 
 
