@@ -201,7 +201,10 @@ START_TEST(housekeeping_gives_memory_back_in_slices)
     fill(&f, 3600);
     take(&f, 500);
     store_batch_release(&f.seen); /* what is shown stays in memory */
+    housekeep(&f);
+    ck_assert_int_gt(store_next_ms(f.store), f.now_ms); /* nothing to do for now */
     remove_all(&f, _i);
+    ck_assert_int_le(store_next_ms(f.store), f.now_ms); /* memory to give back */
     slices = housekeep(&f);
     ck_assert_int_ge(slices, MANY / 4096); /* no slice did more than some thousands */
     if (_i == 0)
