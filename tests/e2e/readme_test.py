@@ -14,15 +14,9 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
 from daemon import ENVIRONMENT, Daemon  # noqa: E402
+import walk  # noqa: E402
 
-ADDRESS = "127.0.0.1:8888"
 CLAIMD = sys.argv.pop(1)
-
-# Each curl says its status on standard error, and any failure ends the walk.
-WRAPPER = """
-set -euo pipefail
-curl() { command curl --no-progress-meter -w '%{stderr}status %{http_code}\\n' "$@"; }
-"""
 
 
 def readme():
@@ -37,15 +31,11 @@ def table_rows(text):
 
 class Readme(unittest.TestCase):
     def test_the_walk_gives_the_statuses_it_promises(self):
-        walk, = re.findall(r"^```bash\n(.*?)^```", readme(), re.M | re.S)
-        promised = re.findall(r"^#.* -> (\d+)$", walk, re.M)
-        self.assertIn(ADDRESS, walk)
+        lines, = walk.blocks(readme(), "bash")
         with Daemon(CLAIMD) as server:
-            script = WRAPPER + walk.replace(ADDRESS, "%s:%d" % (server.host, server.port))
-            run = subprocess.run(["bash", "-c", script], capture_output=True, text=True,
-                                 timeout=120, check=False)
+            run = walk.run_bash(server, lines)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        self.assertEqual(re.findall(r"^status (\d+)$", run.stderr, re.M), promised, run.stdout)
+        self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
 
     def test_the_table_has_every_option_with_its_default(self):
         shown = subprocess.run([CLAIMD, "--print-config"], capture_output=True, text=True,

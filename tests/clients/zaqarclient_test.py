@@ -1,0 +1,210 @@
+#!/usr/bin/python3
+"""python3-zaqarclient as Debian ships it, with API v1, v1.1 and v2.
+
+    zaqarclient_test.py CLAIMD
+"""
+
+import unittest
+
+from client_case import CLIENT_ID, ClientCase
+from zaqarclient.queues import client as zaqar
+from zaqarclient.transport import errors
+
+OTHER_ID = "8ec0a5ba-65ad-43e6-8af8-ac4e0e8c6b1e"
+
+
+def no_auth(project="demo"):
+    return {"auth_opts": {"backend": "noauth", "options": {"os_project_id": project}},
+            "client_uuid": CLIENT_ID}
+
+
+class EachVersion:
+    """What all versions of the API can do."""
+
+    version = None
+
+    def connect(self, conf=None):
+        return zaqar.Client(self.server.url, version=self.version, conf=conf or no_auth())
+
+    def queues(self, client, **filters):
+        """The listing of queues: v2 gives it together with their number."""
+        listing = client.queues(**filters)
+        return listing[0] if isinstance(listing, tuple) else listing
+
+    @staticmethod
+    def id_of(message):
+        return message.id if hasattr(message, "id") else message._id
+
+    def fill(self, count):
+        """A queue with messages whose bodies are numbered, and another client's view of it."""
+        self.connect().queue("jobs", force_create=True).post(
+            [{"body": {"job": n}, "ttl": 300} for n in range(count)])
+        conf = no_auth()
+        conf["client_uuid"] = OTHER_ID
+        return self.connect(conf).queue("jobs")
+
+    def test_queues_are_made_listed_and_deleted(self):
+        client = self.connect()
+        for name in ("alpha", "beta", "gamma"):
+            client.queue(name, force_create=True)
+        names = [q.name for q in self.queues(client, limit=2).stream()]
+        self.assertEqual(names, ["alpha", "beta", "gamma"])
+        client.queue("beta").delete()
+        left = self.queues(client, detailed=True)
+        self.assertEqual([q.name for q in left], ["alpha", "gamma"])
+
+    def test_messages_are_posted_listed_fetched_and_deleted(self):
+        queue = self.fill(3)
+        messages = list(queue.messages())
+        self.assertEqual([m.body for m in messages], [{"job": 0}, {"job": 1}, {"job": 2}])
+        self.assertEqual([m.ttl for m in messages], [300] * 3)
+        ids = [self.id_of(m) for m in messages]
+        self.assertEqual(queue.message(ids[1]).body, {"job": 1})
+        self.assertEqual([m.body for m in queue.messages(ids[0], ids[2])],
+                         [{"job": 0}, {"job": 2}])
+        messages[0].delete()
+        queue.delete_messages(*ids[1:])
+        self.assertEqual(list(queue.messages()), [])
+
+    def test_pages_of_messages_are_followed_to_the_end(self):
+        queue = self.fill(25)
+        bodies = [m.body["job"] for m in queue.messages(limit=10).stream()]
+        self.assertEqual(bodies, list(range(25)))
+
+    def test_a_client_does_not_see_its_own_messages_unless_it_asks(self):
+        self.fill(2)
+        queue = self.connect().queue("jobs")
+        self.assertEqual(list(queue.messages()), [])
+        self.assertEqual(len(list(queue.messages(echo=True))), 2)
+
+    def test_a_claim_lives_from_claiming_to_release(self):
+        queue = self.fill(3)
+        claim = queue.claim(ttl=60, grace=60, limit=2)
+        held = list(claim)
+        self.assertEqual([m.body["job"] for m in held], [0, 1])
+        self.assertEqual({m.claim_id for m in held}, {claim.id})
+        claim.update(ttl=120, grace=60)
+        again = queue.claim(id=claim.id)
+        self.assertEqual((again.ttl, again.age), (120, 0))
+        self.assertEqual(len(list(again)), 2)
+        held[0].delete()
+        claim.delete()
+        self.assertEqual([m.body["job"] for m in queue.claim(ttl=60, grace=60)], [1, 2])
+        self.assertEqual(list(queue.claim(ttl=60, grace=60)), [])
+
+    def test_a_late_worker_is_told_so(self):
+        queue = self.fill(1)
+        claim = queue.claim(ttl=60, grace=60)
+        message, = claim
+        claim.delete()
+        queue.claim(ttl=60, grace=60)
+        with self.assertRaisesRegex(errors.MalformedRequest, "does not hold"):
+            message.delete()
+
+    def test_statistics_count_free_and_claimed(self):
+        queue = self.fill(3)
+        queue.claim(ttl=60, grace=60, limit=1)
+        counts = queue.stats["messages"]
+        self.assertEqual((counts["free"], counts["claimed"], counts["total"]), (2, 1, 3))
+
+    def test_errors_are_those_the_library_knows(self):
+        with self.assertRaises(errors.MalformedRequest) as caught:
+            self.fill(1).claim(ttl=1, grace=60)
+        self.assertIn("Invalid API request", str(caught.exception))
+        with self.assertRaises(errors.ResourceNotFound):
+            self.fill(1).message("nosuch")
+
+    def test_it_logs_in_at_the_identity_stub(self):
+        logins = {"v2.0": {}, "v3": {"os_user_domain_id": "default",
+                                     "os_project_domain_id": "default"}}
+        for keystone, domains in logins.items():
+            with self.subTest(keystone=keystone):
+                options = {"os_username": "ann", "os_password": "x",
+                           "os_project_name": "p-" + self.version_name,
+                           "os_auth_url": self.identity, **domains}
+                client = zaqar.Client(version=self.version,
+                                      conf={"auth_opts": {"backend": "keystone",
+                                                          "options": options}})
+                client.queue("q", force_create=True)
+                self.assertEqual([q.name for q in self.queues(client)], ["q"])
+        self.assertEqual(list(self.queues(self.connect())), [])
+
+    @property
+    def version_name(self):
+        return str(self.version)
+
+
+class Version1(EachVersion, ClientCase):
+    version = 1
+
+    def test_a_queue_exists_or_not(self):
+        queue = self.connect().queue("q")
+        self.assertTrue(queue.exists())
+        queue.delete()
+        self.assertFalse(queue.exists())
+
+    def test_metadata_is_replaced(self):
+        queue = self.connect().queue("q")
+        self.assertEqual(queue.metadata({"color": "red"}), {"color": "red"})
+        self.assertEqual(queue.metadata({"size": 1}), {"size": 1})
+        self.assertEqual(queue.metadata(force_reload=True), {"size": 1})
+
+    def test_health(self):
+        self.assertTrue(self.connect().health())
+
+
+class Version11(EachVersion, ClientCase):
+    version = 1.1
+
+    def test_messages_are_popped(self):
+        self.assertEqual([m.body["job"] for m in self.fill(3).pop(2)], [0, 1])
+
+    def test_metadata_is_read(self):
+        self.assertEqual(self.connect().queue("q", force_create=True).metadata(), {})
+
+
+class Version2(EachVersion, ClientCase):
+    version = 2
+    options = ("--identity-stub", "--admin-mode", "--enable-checksum")
+
+    def test_messages_are_popped(self):
+        self.assertEqual([m.body["job"] for m in self.fill(3).pop(2)], [0, 1])
+
+    def test_metadata_is_changed_member_by_member(self):
+        queue = self.connect().queue("q", force_create=True)
+        queue.metadata({"color": "red", "_default_message_ttl": 120})
+        shown = queue.metadata(force_reload=True)
+        self.assertEqual((shown["color"], shown["_default_message_ttl"]), ("red", 120))
+
+    def test_a_queue_is_purged(self):
+        queue = self.fill(3)
+        queue.purge(resource_types=["messages"])
+        self.assertEqual(queue.stats["messages"]["total"], 0)
+
+    def test_queues_are_counted_and_filtered(self):
+        client = self.connect()
+        for name in ("red", "blue"):
+            client.queue(name, force_create=True).metadata({"color": name})
+        queues, count = client.queues(with_count=True)
+        self.assertEqual((sorted(q.name for q in queues), count), (["blue", "red"], 2))
+        self.assertEqual([q.name for q in self.queues(client, color="red")], ["red"])
+
+    def test_delayed_messages_are_not_claimed(self):
+        queue = self.connect().queue("q")
+        queue.post([{"body": 1, "ttl": 300, "delay": 600}])
+        self.assertEqual(list(queue.claim(ttl=60, grace=60)), [])
+        self.assertEqual(len(list(queue.messages(echo=True, include_delayed=True))), 1)
+
+    def test_a_checksum_comes_with_each_message(self):
+        message, = self.fill(1).messages()
+        self.assertRegex(message.checksum, "^MD5:[0-9a-f]{32}$")
+
+    def test_ping_health_and_home(self):
+        client = self.connect()
+        self.assertTrue(client.ping())
+        self.assertTrue(client.health()["storage_reachable"])
+        self.assertIn("rel/claim", client.homedoc()["resources"])
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="ignore")  # the libraries leave connections to the collector
