@@ -78,7 +78,8 @@ def rounds(bench, servers, names, batch, count, *arguments):
     for turn in range(count):
         for name in names:
             with servers.start(name, batch, SERVER_CPU) as server:
-                report = bench.run(server, name, "--batch", batch, *arguments)
+                report = bench.run(server, name, "--batch", batch, *arguments,
+                                   alone=server.cores == 1)
             say("  round %d  %-12s %9.0f messages/s %7.2f us CPU a request" %
                 (turn + 1, name, report["messages_per_second"],
                  report["server_cpu_us_per_request"]))

@@ -27,9 +27,10 @@ uri = redis://127.0.0.1:{port}
 
 
 class Server:
-    """Where a server listens, how it is spoken to, and which processes it is."""
+    """Where a server listens, how it is spoken to, which processes it is, what it needs."""
 
-    def __init__(self, protocol, address, pids):
+    def __init__(self, protocol, address, pids, cores=1):
+        self.cores = cores
         self.protocol = protocol
         self.address = address
         self.pids = pids
@@ -155,7 +156,7 @@ class Servers:
                 pids = subprocess.run(["pgrep", "-P", str(child.pid)], text=True,
                                       stdout=subprocess.PIPE).stdout.split()
                 yield Server("zaqar", "127.0.0.1:%d" % port,
-                             [child.pid, *map(int, pids), *redis.pids])
+                             [child.pid, *map(int, pids), *redis.pids], cores=2)
 
     def zaqar_package(self):
         """Debian's package with the two redis scripts that it forgets to install."""
