@@ -163,11 +163,16 @@ class Addresses(unittest.TestCase):
 
     def test_an_address_that_is_none_says_so(self):
         for address in ("nowhere", "127.0.0.1:", ":80", "127.0.0.1:http", "::1:80", "unix:",
-                        "unix:/nowhere/socket", "192.0.2.1:0", "unix:/" + "x" * 200):
+                        "unix:/nowhere/socket", "192.0.2.1:0", "unix:/" + "x" * 120):
             with self.subTest(address=address):
                 ended = run("--listen", address)
                 self.assertEqual((ended.returncode, ended.stdout), (1, ""))
                 self.assertNotEqual(ended.stderr, "")
+
+    def test_an_address_that_no_file_could_hold_is_a_usage_error(self):
+        ended = run("--listen", "unix:/" + "x" * 200)
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+        self.assertIn("listen", ended.stderr)
 
     @unittest.skipUnless(socket.has_ipv6 and os.path.exists("/proc/net/if_inet6"), "no IPv6")
     def test_ipv6(self):
