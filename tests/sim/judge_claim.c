@@ -121,7 +121,7 @@ judge_create(struct judging *j)
     }
     move_letters(j, &plan);
     if (j->answer->code == 503)
-        kept = true;
+        kept = true; /* letters that had gone before stay gone: docs/adr/0003 */
     else if (plan.taken_count > 0)
         kept = judge_taken(j, &plan);
     else

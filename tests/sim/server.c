@@ -2,6 +2,7 @@
 
 #include "claimd/engine/engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static void
@@ -45,6 +46,7 @@ server_open(struct server *s, const struct profile *p)
     open_store(s, p);
     open_api(s, p);
     api_caller_init(&s->caller, s->api, s->mem, s->now_ms);
+    api_caller_init(&s->peeper, s->api, s->mem, s->now_ms);
 }
 
 bool
@@ -53,6 +55,7 @@ server_close(struct server *s)
     bool clean;
 
     api_caller_fini(&s->caller);
+    api_caller_fini(&s->peeper);
     api_free(s->api);
     store_close(s->store);
     clean = mem_used(s->mem) == 0;
@@ -95,6 +98,18 @@ server_do(struct server *s, const struct operation *op, struct trouble trouble,
     mem_fail_nth(s->mem, 0);
     mem_set_budget(s->mem, 0);
     return answer_read(op, &s->caller.res, answer);
+}
+
+bool
+server_has(struct server *s, int place, struct store_id id)
+{
+    char target[128];
+
+    (void)snprintf(target, sizeof(target), "/v2/queues/%s/messages/%s", place_name(place),
+                   id.text);
+    s->peeper.now_ms = s->now_ms;
+    s->peeper.headers[API_HEADER_PROJECT_ID] = place_project(place);
+    return api_call(&s->peeper, "GET", target, NULL) == 200;
 }
 
 int64_t

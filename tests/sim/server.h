@@ -13,6 +13,7 @@ struct server {
     struct store *store;
     struct api *api;
     struct api_caller caller;
+    struct api_caller peeper; /* for server_has(): leaves the last answer alone */
     int64_t now_ms;
     struct mem *own; /* of the simulation: for what is said to the server */
     struct buf target, body;
@@ -39,6 +40,9 @@ bool server_close(struct server *s);
  */
 bool server_do(struct server *s, const struct operation *op, struct trouble trouble,
                struct answer *answer, bool *starved);
+
+/* True if the message can be read at this place. The last answer stays as it is. */
+bool server_has(struct server *s, int place, struct store_id id);
 
 /* Housekeeping until nothing is left to do now; returns when there will be again. */
 int64_t server_housekeep(struct server *s);

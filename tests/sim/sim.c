@@ -55,18 +55,6 @@ digest(struct sim *sim)
     sim->digest = d;
 }
 
-static bool
-is_shown(struct sim *sim, int place, const struct known_message *m)
-{
-    struct operation op = {.kind = OP_GET_ONE, .place = place, .id = m->id};
-    struct answer answer;
-    bool starved;
-
-    return server_do(&sim->server, &op, (struct trouble){.starve = 0}, &answer,
-                     &starved) &&
-           answer.code == 200;
-}
-
 /*
  * How many of the dead letters that a starved claim came upon were moved. Whatever
  * happened, each has to be in exactly one of the two queues, and no younger one may have
@@ -83,7 +71,8 @@ count_moved(struct sim *sim, const struct judging *j)
     claim_plan_make(j, &plan);
     for (size_t i = 0; i < plan.letter_count; i++) {
         const struct known_message *m = plan.letters[i];
-        bool here = is_shown(sim, j->op->place, m), there = is_shown(sim, to, m);
+        bool here = server_has(&sim->server, j->op->place, m->id);
+        bool there = server_has(&sim->server, to, m->id);
 
         if (here == there)
             (void)verdict_break(&sim->verdict,
@@ -108,12 +97,11 @@ static void
 look_for_missing(struct sim *sim, int place)
 {
     struct verdict *v = &sim->verdict;
-    struct known_message wanted = {.id = v->missing};
 
     if (v->missing.text[0] == '\0' ||
         (v->broken != PROMISE_NOTHING_LOST && v->broken != PROMISE_GRACE))
         return;
-    if (is_shown(sim, place, &wanted))
+    if (server_has(&sim->server, place, v->missing))
         v->broken = v->withheld;
 }
 
