@@ -24,7 +24,7 @@ enum {
     FANOUT_BITS = 6,
     FANOUT = 1 << FANOUT_BITS,
     MAX_LEVELS = 11, /* 11 * 6 bits hold every number: the root has 16 children then */
-    POOL_KEEP = 64
+    POOL_KEEP = 16
 };
 
 struct seqmap_node {

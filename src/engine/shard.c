@@ -82,6 +82,7 @@ shard_remove_message(struct shard *sh, struct message *m)
     lock_assert_held(&sh->lock);
     wheel_disarm(sh->message_wheel, &m->due);
     backlog_remove(m->backlog, &sh->pool, m);
+    seqmap_pool_trim(&sh->pool);
     m->foreign = NULL;
     mem_free(sh->engine->mem, foreign);
 }

@@ -250,8 +250,7 @@ START_TEST(deleting_one_by_one_gives_memory_back)
         ck_assert_uint_eq(popped.count, BATCH);
         store_batch_release(&popped);
     }
-    housekeep(&f);
-    ck_assert_uint_le(mem_used(f.mem), idle + SPARE);
+    ck_assert_uint_le(mem_used(f.mem), idle + SPARE); /* at once, without housekeeping */
     fixture_close(&f);
 }
 END_TEST

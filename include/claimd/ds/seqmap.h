@@ -38,8 +38,9 @@ void seqmap_pool_fini(struct seqmap_pool *pool);
 enum status seqmap_pool_stock(struct seqmap_pool *pool, size_t nodes);
 
 /*
- * Frees all but 64 spare nodes (which keep single posts and deletes off malloc). O(spare
- * nodes): call it after each slice of removals, not once after a million.
+ * Frees all but 16 spare nodes (which keep single posts and deletes off malloc). O(spare
+ * nodes): call it after each removal, or a few, not once after a million. A node is small,
+ * but lies among messages: each one kept may keep a page from the system.
  */
 void seqmap_pool_trim(struct seqmap_pool *pool);
 

@@ -405,9 +405,9 @@ START_TEST(trimming_keeps_a_few_nodes)
     ck_assert_int_eq(seqmap_pool_stock(&f.pool, 500), ST_OK);
     ck_assert_uint_eq(f.pool.count, 500);
     seqmap_pool_trim(&f.pool);
-    ck_assert_uint_eq(f.pool.count, 64);
+    ck_assert_uint_eq(f.pool.count, 16);
     seqmap_pool_trim(&f.pool);
-    ck_assert_uint_eq(f.pool.count, 64);
+    ck_assert_uint_eq(f.pool.count, 16);
     fixture_close(&f);
 }
 END_TEST
