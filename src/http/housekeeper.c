@@ -7,6 +7,17 @@
  */
 enum { ASK_MS = 2 };
 
+/* The milliseconds until next_ms, or until the trimmer wants to look again; -1: never. */
+static int64_t
+rest_ms(struct housekeeper *shared, int64_t next_ms, int64_t now_ms, int64_t real_ms)
+{
+    int64_t trim_ms = trimmer_step(&shared->trimmer, real_ms);
+
+    if (next_ms == INT64_MAX || shared->clock->manual)
+        return trim_ms;
+    return trim_ms >= 0 && trim_ms < next_ms - now_ms ? trim_ms : next_ms - now_ms;
+}
+
 int64_t
 housekeeping_step(struct housekeeping *h, int64_t real_ms)
 {
@@ -27,9 +38,7 @@ housekeeping_step(struct housekeeping *h, int64_t real_ms)
     }
     if (next_ms <= now_ms)
         return 0;
-    if (next_ms == INT64_MAX || shared->clock->manual)
-        return -1;
-    return next_ms - now_ms;
+    return rest_ms(shared, next_ms, now_ms, real_ms);
 }
 
 void

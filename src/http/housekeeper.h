@@ -14,12 +14,14 @@
 
 #include "claimd/base/clock.h"
 #include "claimd/store/store.h"
+#include "http/trimmer.h"
 
 #include <stdatomic.h>
 
 struct housekeeper {
     struct store *store;       /* borrowed */
     const struct clock *clock; /* borrowed; the store's time */
+    struct trimmer trimmer;    /* for when the store has freed much */
     _Atomic bool busy;         /* somebody is at it */
 };
 
@@ -30,9 +32,10 @@ struct housekeeping {
 };
 
 /*
- * Does a slice if one is due. Returns for how many milliseconds the worker may sleep as
- * far as the store is concerned: 0 when work is left, -1 for as long as it likes. With a
- * manual clock nobody waits for deadlines: whoever moves it wakes the workers.
+ * Does a slice if one is due; if not, trims when there is reason to. Returns for how many
+ * milliseconds the worker may sleep as far as all this is concerned: 0 when work is left,
+ * -1 for as long as it likes. With a manual clock nobody waits for deadlines: whoever
+ * moves it wakes the workers.
  */
 int64_t housekeeping_step(struct housekeeping *h, int64_t real_ms);
 

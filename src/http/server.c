@@ -115,6 +115,7 @@ server_open(const struct server_config *config, struct server **out, char *error
     s->shared.body_limit = api_body_limit(config->api);
     s->shared.housekeeper =
         (struct housekeeper){.store = config->store, .clock = config->clock};
+    trimmer_init(&s->shared.housekeeper.trimmer, config->mem);
     clock_init_system(&s->shared.real);
     uid_text(tag);
     s->acceptor = (struct acceptor){.shared = &s->shared,

@@ -228,6 +228,8 @@ loop(struct worker *w)
         n = epoll_wait(w->epoll_fd, events, EVENTS,
                        sleep_ms > INT_MAX ? INT_MAX : (int)sleep_ms);
         w->now_ms = clock_now_ms(&w->shared->real);
+        if (n > 0)
+            trimmer_busy(&w->shared->housekeeper.trimmer, w->now_ms);
         for (int i = 0; i < n; i++)
             handle_event(w, events[i].data.ptr);
         sleep_ms = work(w);

@@ -31,6 +31,7 @@ static const struct store_ops idle_ops = {.housekeep = idle_housekeep,
                                           .next_ms = idle_next_ms};
 
 struct fixture {
+    struct mem *mem;
     struct idle_store idle;
     struct clock clock;
     struct housekeeper shared;
@@ -44,8 +45,17 @@ fixture_open(struct fixture *f, int64_t next_ms, int slices)
         (struct idle_store){.store = {&idle_ops}, .next_ms = next_ms, .slices = slices};
     clock_init_system(&f->clock);
     f->shared = (struct housekeeper){.store = &f->idle.store, .clock = &f->clock};
+    f->mem = mem_new(0);
+    ck_assert_ptr_nonnull(f->mem);
+    trimmer_init(&f->shared.trimmer, f->mem);
     f->mine = (struct housekeeping){.shared = &f->shared};
     housekeeping_hurry(&f->mine);
+}
+
+static void
+fixture_close(struct fixture *f)
+{
+    mem_destroy(f->mem);
 }
 
 START_TEST(without_a_deadline_the_worker_may_sleep_for_ever)
@@ -55,6 +65,7 @@ START_TEST(without_a_deadline_the_worker_may_sleep_for_ever)
     fixture_open(&f, INT64_MAX, 0);
     ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
     ck_assert_int_eq(f.idle.done, 0);
+    fixture_close(&f);
 }
 END_TEST
 
@@ -68,6 +79,7 @@ START_TEST(work_that_is_due_is_done_a_slice_a_step)
     ck_assert_int_eq(f.idle.done, 2);
     ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
     ck_assert_int_eq(f.idle.done, 3);
+    fixture_close(&f);
 }
 END_TEST
 
@@ -82,6 +94,7 @@ START_TEST(a_deadline_ahead_is_slept_for)
     ck_assert_int_gt(sleep_ms, 0);
     ck_assert_int_le(sleep_ms, 60000);
     ck_assert_int_eq(f.idle.done, 0);
+    fixture_close(&f);
 }
 END_TEST
 
@@ -98,6 +111,7 @@ START_TEST(a_busy_worker_asks_only_now_and_then)
     housekeeping_hurry(&f.mine);
     ck_assert_int_eq(housekeeping_step(&f.mine, 102), -1);
     ck_assert_int_eq(f.idle.asked, 3);
+    fixture_close(&f);
 }
 END_TEST
 
@@ -109,6 +123,7 @@ START_TEST(two_workers_do_not_do_the_same_work)
     atomic_store(&f.shared.busy, true); /* somebody else is at it */
     ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
     ck_assert_int_eq(f.idle.done, 0);
+    fixture_close(&f);
 }
 END_TEST
 
@@ -123,6 +138,7 @@ START_TEST(nobody_waits_for_a_clock_that_stands_still)
     housekeeping_hurry(&f.mine);
     ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
     ck_assert_int_eq(f.idle.done, 1);
+    fixture_close(&f);
 }
 END_TEST
 

@@ -1,0 +1,46 @@
+#include "http/trimmer.h"
+
+#include <malloc.h>
+
+enum { QUIET_MS = 50, WORTHWHILE = 1024 * 1024 };
+
+void
+trimmer_init(struct trimmer *t, struct mem *mem)
+{
+    t->mem = mem;
+    atomic_init(&t->high, mem_used(mem));
+    atomic_init(&t->busy_ms, 0);
+}
+
+void
+trimmer_busy(struct trimmer *t, int64_t real_ms)
+{
+    if (atomic_load_explicit(&t->busy_ms, memory_order_relaxed) != real_ms)
+        atomic_store_explicit(&t->busy_ms, real_ms, memory_order_relaxed);
+}
+
+/* True if so much less is in use than once was that trimming is worth its time. */
+static bool
+is_due(size_t high, size_t used)
+{
+    return high > used && high - used >= WORTHWHILE && high - used >= high / 3;
+}
+
+int64_t
+trimmer_step(struct trimmer *t, int64_t real_ms)
+{
+    size_t used = mem_used(t->mem), high = atomic_load(&t->high);
+    int64_t quiet_ms = real_ms - atomic_load_explicit(&t->busy_ms, memory_order_relaxed);
+
+    if (used > high)
+        (void)atomic_compare_exchange_strong(&t->high, &high,
+                                             used); /* or the next time */
+    if (!is_due(high, used))
+        return -1;
+    if (quiet_ms < QUIET_MS)
+        return QUIET_MS - quiet_ms;
+    /* Whoever lowers the mark does it; the others are done. */
+    if (atomic_compare_exchange_strong(&t->high, &high, used))
+        (void)malloc_trim(0);
+    return -1;
+}
