@@ -200,12 +200,16 @@ class Server:
                 raise RuntimeError("nothing logged with %r: %r" % (part, self.log))
             return find()
 
-    def connect(self):
+    def endpoint(self):
+        """Where it listens: family and address, as a Client wants them."""
         if self.path is not None:
-            return Client(socket.AF_UNIX, self.path)
+            return socket.AF_UNIX, self.path
         host = self.host.strip("[]")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return Client(family, (host, int(self.port)))
+        return family, (host, int(self.port))
+
+    def connect(self):
+        return Client(*self.endpoint())
 
     def ask(self, *args, **more):
         """The answer to one request on a connection of its own."""
