@@ -235,7 +235,8 @@ class Pipelines(unittest.TestCase):
             # A thousand answers of 1 MB are wanted; no more than a few may be waiting.
             self.assertTrue(SANITIZED or resident_kb(server) < 100 * 1024)
             for _ in range(self.COUNT):
-                self.assertEqual(len(client.response().body), size)
+                # The ages of the 20 messages get longer meanwhile, by a digit or two.
+                self.assertIn(len(client.response().body) - size, range(20 * 2 + 1))
             sender.join()
 
 
