@@ -111,8 +111,10 @@ class Fleet:
                 self.failures.append("a producer ended with status %d" % producer.exitcode)
 
     def events(self):
-        """The events of each process; a line cut off by a kill is left out."""
+        """The events of each process that began; a line cut off by a kill is left out."""
         for path in self.journals:
+            if not os.path.exists(path):
+                continue  # killed before it had begun
             with open(path, encoding="utf-8") as f:
                 yield [json.loads(line) for line in f if line.endswith("\n")]
 
