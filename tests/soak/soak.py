@@ -44,7 +44,7 @@ ALL = QUEUES + [DEAD, KEPT]
 PAGE = 1000
 OPTIONS = ("--min-message-ttl", "1", "--min-claim-ttl", "1", "--min-claim-grace", "1",
            "--max-messages-per-page", str(PAGE), "--max-messages-per-claim-or-pop", "100",
-           "--log-level", "warn")
+           "--idle-seconds", "3600", "--log-level", "warn")
 
 
 class Observer:
