@@ -13,7 +13,16 @@ void
 buf_fini(struct buf *b)
 {
     mem_free(b->mem, b->data);
-    *b = (struct buf){.mem = b->mem};
+    b->data = NULL;
+    b->len = b->cap = 0;
+    b->failed = false;
+}
+
+void
+buf_ration(struct buf *b, size_t free_cap, unsigned budgets)
+{
+    b->free_cap = free_cap;
+    b->budgets = budgets;
 }
 
 void
@@ -23,6 +32,13 @@ buf_reset(struct buf *b, size_t keep)
         buf_fini(b);
     b->len = 0;
     b->failed = false;
+}
+
+static bool
+may_have(const struct buf *b, size_t cap)
+{
+    return b->budgets == 0 || cap <= b->free_cap ||
+           mem_admits_times(b->mem, cap - b->cap, b->budgets);
 }
 
 bool
@@ -42,7 +58,7 @@ buf_grow(struct buf *b, size_t n)
         }
         want *= 2;
     }
-    grown = mem_realloc(b->mem, b->data, want);
+    grown = may_have(b, want) ? mem_realloc(b->mem, b->data, want) : NULL;
     if (grown == NULL) {
         b->failed = true;
         return false;

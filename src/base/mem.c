@@ -125,11 +125,18 @@ mem_free(struct mem *mem, void *block)
 bool
 mem_admits(const struct mem *mem, size_t extra)
 {
+    return mem_admits_times(mem, extra, 1);
+}
+
+bool
+mem_admits_times(const struct mem *mem, size_t extra, unsigned times)
+{
     size_t budget = mem_budget(mem);
     size_t used;
 
     if (budget == 0)
         return true;
+    budget = budget > SIZE_MAX / times ? SIZE_MAX : budget * times;
     used = mem_used(mem);
     return used <= budget && extra <= budget - used;
 }

@@ -4,8 +4,15 @@
  * send, so more memory comes only with more bytes. */
 enum { FIRST_RESERVE = 16384 };
 
-/* A body up to this size is collected even beyond the budget. */
-enum { BODY_ALWAYS = 16384 };
+/*
+ * Bodies count before anybody has looked at them, or clients that send almost all of a post
+ * and then wait would take any amount of memory. Only posts and metadata are larger than
+ * BODY_FREE: claims and deletions go on when the budget is used up. Likewise answers, for
+ * clients that ask and do not listen; but reading shall go on when messages have used up the
+ * budget, so large answers may be there beside them. (A buffer is at most twice as large as
+ * its answer, which is hardly larger than all messages: three budgets suffice for one.)
+ */
+enum { BODY_FREE = 16384, ANSWER_FREE = 65536, BODY_BUDGETS = 1, ANSWER_BUDGETS = 4 };
 
 void
 exchange_pool_init(struct exchange_pool *pool, struct mem *mem)
@@ -50,6 +57,8 @@ exchange_take(struct exchange_pool *pool)
     arena_init(&ex->arena, pool->mem);
     buf_init(&ex->body, pool->mem);
     buf_init(&ex->response.body, pool->mem);
+    buf_ration(&ex->body, BODY_FREE, BODY_BUDGETS);
+    buf_ration(&ex->response.body, ANSWER_FREE, ANSWER_BUDGETS);
     return ex;
 }
 
@@ -110,26 +119,6 @@ exchange_refuse_body(struct exchange *ex)
     buf_reset(&ex->body, 0);
 }
 
-/* Gives up collecting: the answer will be 503. */
-static void
-run_out(struct exchange *ex)
-{
-    ex->state = EXCHANGE_SWALLOW;
-    ex->no_memory = true;
-    buf_reset(&ex->body, 0);
-}
-
-/*
- * Bodies count before anybody has looked at them, or clients that send almost all of a post
- * and then wait would take any amount of memory. Only posts and metadata are larger than
- * what is always taken: claims and deletions go on when the budget is used up.
- */
-static bool
-is_over_budget(const struct exchange *ex, size_t len)
-{
-    return ex->body.len + len > BODY_ALWAYS && !mem_admits(ex->body.mem, len);
-}
-
 void
 exchange_take_body(struct exchange *ex, const char *data, size_t len, size_t limit)
 {
@@ -140,15 +129,14 @@ exchange_take_body(struct exchange *ex, const char *data, size_t len, size_t lim
         exchange_refuse_body(ex);
         return;
     }
-    if (is_over_budget(ex, len)) {
-        run_out(ex);
-        return;
-    }
     if (ex->body.data == NULL && ex->head.content_length > len)
         (void)buf_reserve(&ex->body, ex->head.content_length < FIRST_RESERVE
                                          ? (size_t)ex->head.content_length
                                          : FIRST_RESERVE); /* buf_add() notices */
     buf_add(&ex->body, data, len);
-    if (ex->body.failed)
-        run_out(ex);
+    if (ex->body.failed) {
+        ex->state = EXCHANGE_SWALLOW;
+        ex->no_memory = true;
+        buf_reset(&ex->body, 0);
+    }
 }

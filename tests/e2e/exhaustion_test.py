@@ -178,6 +178,30 @@ class Memory(unittest.TestCase):
             self.assertEqual(ask("POST", "/v2/queues/half/purge").status, 204)
             eventually(lambda: ask.post("half", body).status == 201)
 
+    def test_answers_that_nobody_takes_are_bounded_too(self):
+        """A hundred listings of 5 MB, with a budget of 8 MB that 5 MB of messages are in."""
+        body = b'{"messages":[{"body":"' + b"x" * 250000 + b'"}]}'
+        listing = "/v2/queues/big/messages?echo=true&limit=20"
+        with Server("--max-memory", "8M", "--workers", "1") as server, Asker(server) as ask:
+            for _ in range(20):
+                self.assertEqual(ask.post("big", body).status, 201)
+            size = len(ask("GET", listing).body)
+            clients = [server.connect() for _ in range(100)]
+            for client in clients:
+                client.send(request("GET", listing))
+            for _ in range(200):  # meanwhile the only worker answers the others
+                self.assertEqual(ask("GET", "/v2/queues/big/stats").status, 200)
+                self.assertEqual(ask("GET", "/v2/queues").status, 200)
+            self.assertTrue(SANITIZED or resident_kb(server) < 64 * 1024)
+            for client in clients[1:]:
+                answer = client.response()
+                if answer.status != 200:
+                    self.assert_refused(answer)
+                client.close()
+            self.assertGreaterEqual(len(clients[0].response().body), size)
+            clients[0].close()
+            eventually(lambda: ask("GET", listing).status == 200)
+
 
 class Descriptors(unittest.TestCase):
     def test_who_is_connected_is_served_while_there_are_no_descriptors(self):

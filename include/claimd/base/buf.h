@@ -18,11 +18,19 @@ struct buf {
     char *data; /* owned; NULL while nothing was ever appended */
     size_t len;
     size_t cap;
+    size_t free_cap; /* see buf_ration() */
+    unsigned budgets;
     bool failed; /* an append was lost for want of memory */
 };
 
 void buf_init(struct buf *b, struct mem *mem);
 void buf_fini(struct buf *b);
+
+/*
+ * From now on the buffer grows beyond free_cap bytes only while its account stays within so
+ * many times the budget; else it fails. For what clients can make large, and keep.
+ */
+void buf_ration(struct buf *b, size_t free_cap, unsigned budgets);
 
 /* Forgets the content and the failure, keeps at most `keep` bytes of memory. */
 void buf_reset(struct buf *b, size_t keep);

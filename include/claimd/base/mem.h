@@ -40,6 +40,9 @@ void mem_free(struct mem *mem, void *block);
 /* True if `extra` more bytes of client data would stay within the budget. */
 bool mem_admits(const struct mem *mem, size_t extra);
 
+/* Likewise for so many times the budget: for what is there only for a moment. */
+bool mem_admits_times(const struct mem *mem, size_t extra, unsigned times);
+
 /* Bytes in use now, and the budget (0: none). */
 size_t mem_used(const struct mem *mem);
 size_t mem_budget(const struct mem *mem);

@@ -149,6 +149,31 @@ START_TEST(beyond_the_budget_small_bodies_are_taken_and_large_ones_are_not)
 }
 END_TEST
 
+START_TEST(large_answers_may_take_some_budgets_and_no_more)
+{
+    enum { BUDGET = 1000000, LARGE = 400000 };
+    struct exchange *busy[20];
+    size_t granted = 0;
+
+    mem_set_budget(f.mem, BUDGET);
+    for (size_t i = 0; i < 20; i++) {
+        busy[i] = exchange_begin(&f.pool, &f.conn, "/");
+        ck_assert_ptr_nonnull(busy[i]);
+        ck_assert(buf_reserve(&busy[i]->response.body, 1000));
+        granted += buf_reserve(&busy[i]->response.body, LARGE);
+    }
+    ck_assert_uint_ge(granted, 2);
+    ck_assert_uint_le(mem_used(f.mem), 4 * BUDGET);
+    for (size_t i = 0; i < 20; i++)
+        exchange_end(&f.pool, busy[i]);
+    busy[0] = exchange_begin(&f.pool, &f.conn, "/"); /* the same rules the second time */
+    mem_set_budget(f.mem, 1);
+    ck_assert(!buf_reserve(&busy[0]->response.body, LARGE));
+    exchange_end(&f.pool, busy[0]);
+    mem_set_budget(f.mem, 0);
+}
+END_TEST
+
 START_TEST(without_memory_there_is_no_exchange_and_no_leak)
 {
     for (uint64_t n = 1; n <= 2; n++) {
@@ -216,6 +241,7 @@ main(void)
     tcase_add_test(tc, a_promise_of_a_long_body_sets_little_memory_aside);
     tcase_add_test(tc, without_memory_for_a_body_the_rest_is_swallowed);
     tcase_add_test(tc, beyond_the_budget_small_bodies_are_taken_and_large_ones_are_not);
+    tcase_add_test(tc, large_answers_may_take_some_budgets_and_no_more);
     tcase_add_test(tc, without_memory_there_is_no_exchange_and_no_leak);
     tcase_add_test(tc, an_exchange_is_used_again_and_remembers_nothing);
     tcase_add_test(tc, a_pool_keeps_few_exchanges_and_small_ones);
