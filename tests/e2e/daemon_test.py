@@ -157,7 +157,7 @@ class Addresses(unittest.TestCase):
 
     def test_a_taken_port_says_so(self):
         with Server() as server:
-            ended = run("--listen", "127.0.0.1:" + server.port)
+            ended = run("--listen", "127.0.0.1:%d" % server.port)
         self.assertEqual((ended.returncode, ended.stdout), (1, ""))
         self.assertIn("address already in use", ended.stderr)
 
@@ -276,7 +276,7 @@ class Ending(unittest.TestCase):
         if subprocess.run(["unshare", "--pid", "--fork", "true"], check=False,
                           capture_output=True).returncode != 0:
             self.skipTest("not allowed to make a PID namespace")
-        with Server(CLAIMD, program="unshare", prefix=("--pid", "--fork")) as server:
+        with Server("--pid", "--fork", CLAIMD, program="unshare") as server:
             self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
             inner, = children(server.process.pid)
             os.kill(inner, signal.SIGTERM)

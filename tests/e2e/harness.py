@@ -12,7 +12,6 @@ are about (pipelining, lying lengths, cut connections), so they speak through so
 
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -20,12 +19,15 @@ import threading
 import time
 import uuid
 
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+
+from daemon import PATIENCE_S, Daemon, environment  # noqa: E402
+
 CLAIMD = sys.argv.pop(1) if len(sys.argv) > 1 else os.environ.get("CLAIMD_BIN", "claimd")
-PATIENCE_S = 60  # no test waits longer than this for anything
 CLIENT_ID = str(uuid.uuid4())
 with open(CLAIMD, "rb") as _program:
     SANITIZED = re.search(b"__[at]san_init", _program.read()) is not None
-READY = re.compile(r"^claimd listening on (?:http://(.*):(\d+)|unix:(.*))$")
 
 
 def request(method, target, body=None, headers=(), close=False):
@@ -149,13 +151,6 @@ def resident_kb(server):
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
 
 
-def environment(**variables):
-    """Ours without what is meant for the tests, and with these variables."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("CLAIMD_")}
-    clean.update(variables)
-    return clean
-
-
 def run(*options, env=None, **more):
     """A claimd that is expected to end by itself."""
     return subprocess.run([CLAIMD, *options], capture_output=True, text=True,
@@ -163,27 +158,20 @@ def run(*options, env=None, **more):
                           **more)
 
 
-class Server:
-    """A running claimd. Leaving the context ends it and insists on status 0."""
+class Server(Daemon):
+    """A running claimd that is spoken to through sockets and whose log can be read."""
 
-    def __init__(self, *options, listen="127.0.0.1:0", env=None, program=CLAIMD, prefix=(),
-                 **popen):
-        command = [program, *prefix, *options]
-        if listen is not None:
-            command += ["--listen", listen]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, env=env or environment(), **popen)
+    def __init__(self, *options, program=CLAIMD, **more):
         self.log = []
         self._log_changed = threading.Condition()
         self._reader = threading.Thread(target=self._read_log)
+        try:
+            super().__init__(program, *options, stderr=subprocess.PIPE, **more)
+        except RuntimeError as error:
+            raise RuntimeError("%s; it logged %r" % (error, self.log)) from error
+
+    def started(self):
         self._reader.start()
-        self.ready = self.process.stdout.readline()
-        match = READY.match(self.ready)
-        if match is None:
-            self.stop()
-            raise RuntimeError("not ready: %r %r" % (self.ready, self.log))
-        self.host, self.port, self.path = match.groups()
 
     def _read_log(self):
         for line in self.process.stderr:
@@ -206,7 +194,7 @@ class Server:
             return socket.AF_UNIX, self.path
         host = self.host.strip("[]")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return family, (host, int(self.port))
+        return family, (host, self.port)
 
     def connect(self):
         return Client(*self.endpoint())
@@ -217,28 +205,9 @@ class Server:
             client.send(request(*args, **more))
             return client.response(head_only=args[0] == "HEAD")
 
-    def signal(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-
     def wait(self):
-        """The exit status, once it has ended."""
-        status = self.process.wait(PATIENCE_S)
+        """The exit status, once it has ended and its log is whole."""
+        status = super().wait()
         self._reader.join()
-        self.process.stdout.close()
         self.process.stderr.close()
         return status
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.signal()
-        return self.wait()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *_):
-        if self.process.stdout.closed:
-            return
-        status = self.stop()
-        if kind is None and status != 0:
-            raise RuntimeError("claimd ended with status %d: %r" % (status, self.log))

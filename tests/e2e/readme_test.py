@@ -13,7 +13,7 @@ import unittest
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
-from daemon import ENVIRONMENT, Daemon  # noqa: E402
+from daemon import Daemon, environment  # noqa: E402
 import walk  # noqa: E402
 
 CLAIMD = sys.argv.pop(1)
@@ -39,7 +39,7 @@ class Readme(unittest.TestCase):
 
     def test_the_table_has_every_option_with_its_default(self):
         shown = subprocess.run([CLAIMD, "--print-config"], capture_output=True, text=True,
-                               timeout=60, check=True, env=ENVIRONMENT).stdout
+                               timeout=60, check=True, env=environment()).stdout
         options = dict(re.findall(r"^([a-z0-9_]+) *= *(.*?) *$", shown, re.M))
         self.assertGreater(len(options), 20)
         rows = table_rows(readme())

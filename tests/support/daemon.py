@@ -8,35 +8,48 @@ import subprocess
 import sys
 import threading
 
-# The options of a tester's own claimd are not meant for this one.
-ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("CLAIMD_")}
+PATIENCE_S = 60  # no test waits longer than this for anything
+READY = re.compile(r"^claimd listening on (?:http://(.*):(\d+)|unix:(.*))$")
 
-READY = re.compile(r"(\d+\.\d+\.\d+\.\d+):(\d+)")
+
+def environment(**variables):
+    """Ours without a tester's own options of claimd, and with these variables."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("CLAIMD_")}
+    clean.update(variables)
+    return clean
 
 
 class Daemon:
-    """A server on a free port of the loopback; use it as a context manager.
+    """A running server, by default on a free port of the loopback; a context manager.
 
     Leaving the context sends SIGTERM and insists that the server ends with status 0, so
     every test that starts a server also tests that it stops (and, in a sanitizer build,
     that it leaves nothing behind).
     """
 
-    def __init__(self, program, *options):
-        self.command = [program, "--listen", "127.0.0.1:0", *options]
-        self.process = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=ENVIRONMENT)
-        line = self.process.stdout.readline()
-        match = READY.search(line)
-        if not match:
-            self.process.kill()
-            self.process.wait()
-            raise RuntimeError("%s did not say where it listens: %r" % (program, line))
-        self.host, self.port = match.group(1), int(match.group(2))
-        self.url = "http://%s:%d" % (self.host, self.port)
+    def __init__(self, program, *options, listen="127.0.0.1:0", env=None, **popen):
+        command = [program, *options]
+        if listen is not None:
+            command += ["--listen", listen]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True,
+                                        env=env or environment(), **popen)
+        self.started()
+        self.ready = self.process.stdout.readline()
+        match = READY.match(self.ready)
+        if match is None:
+            status = self.stop()
+            raise RuntimeError("%s did not say where it listens: %r, status %d"
+                               % (program, self.ready, status))
+        self.host, port, self.path = match.groups()
+        if self.path is None:
+            self.port = int(port)
+            self.url = "http://%s:%d" % (self.host, self.port)
 
-    def connect(self, timeout=60):
+    def started(self):
+        """Called when the process runs and has said nothing yet."""
+
+    def connect(self, timeout=PATIENCE_S):
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
     def advance(self, milliseconds):
@@ -47,24 +60,34 @@ class Daemon:
         if not answer.startswith("ok "):
             raise RuntimeError("advance: the server answered %r" % answer)
 
-    def stop(self, within_s=60):
-        """Ends the server; returns its exit status."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        watchdog = threading.Timer(within_s, self.process.kill)
+    def signal(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+
+    def wait(self):
+        """The exit status, once it has ended; it is killed if it does not."""
+        watchdog = threading.Timer(PATIENCE_S, self.process.kill)
         watchdog.start()
         try:
-            self.process.communicate()
+            return self.process.wait()
         finally:
             watchdog.cancel()
-        return self.process.returncode
+            self.process.stdin.close()
+            self.process.stdout.close()
+
+    def stop(self):
+        """Ends the server; returns its exit status."""
+        if self.process.poll() is None:
+            self.signal()
+        return self.wait()
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, error, trace):
+        if self.process.stdout.closed:
+            return  # the test has waited for the end, and has seen the status
         status = self.stop()
         if kind is None and status != 0:
-            raise RuntimeError("%s ended with status %d" % (self.command[0], status))
+            raise RuntimeError("%s ended with status %d" % (self.process.args[0], status))
         if kind is not None:
             print("(the server ended with status %d)" % status, file=sys.stderr)
