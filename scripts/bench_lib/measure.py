@@ -11,6 +11,7 @@ from bench_lib.servers import pinned
 
 SERVER_CPU = "0"
 GENERATOR_CPU = "1"
+BOTH_CPUS = "0,1"
 
 
 class Bench:
@@ -22,22 +23,21 @@ class Bench:
         self.work = work
         self.seconds = seconds
 
-    def run(self, server, label, *arguments, seconds=None, alone=True, warmup=0.5,
-            first=None, spin=True):
+    def run(self, server, label, *arguments, seconds=None, cpus=GENERATOR_CPU,
+            warmup=0.5, first=None, spin=True):
         """
-        One measurement; returns the report, or raises when requests failed. Alone: the
-        generator has a core to itself.
+        One measurement; returns the report, or raises when requests failed. The generator
+        spins only where it has its core to itself.
         """
         path = os.path.join(self.work, "report.json")
         command = [self.program, "bench", "--endpoint", server.address, "--protocol",
                    server.protocol, "--quiet", "--label", label, "--warmup", str(warmup),
                    "--duration", str(seconds or self.seconds), "--json", path,
                    *map(str, arguments)]
-        if alone and spin:
+        if spin and cpus == GENERATOR_CPU:
             command.append("--spin")
         for pid in server.pids:
             command += ["--server-pid", str(pid)]
-        cpus = GENERATOR_CPU if alone else SERVER_CPU + "," + GENERATOR_CPU
         subprocess.run(pinned(command, cpus, first or self.first), check=True, timeout=900,
                        start_new_session=True)
         with open(path) as file:
@@ -79,7 +79,7 @@ def rounds(bench, servers, names, batch, count, *arguments):
         for name in names:
             with servers.start(name, batch, SERVER_CPU) as server:
                 report = bench.run(server, name, "--batch", batch, *arguments,
-                                   alone=server.cores == 1)
+                                   cpus=GENERATOR_CPU if server.cores == 1 else BOTH_CPUS)
             say("  round %d  %-12s %9.0f messages/s %7.2f us CPU a request" %
                 (turn + 1, name, report["messages_per_second"],
                  report["server_cpu_us_per_request"]))

@@ -3,7 +3,7 @@
 import contextlib
 
 from bench_lib import measure, plots, tables
-from bench_lib.measure import SERVER_CPU, median, middle, rounds, say
+from bench_lib.measure import BOTH_CPUS, SERVER_CPU, median, middle, rounds, say
 from bench_lib.servers import Servers
 from bench_lib.tables import latency, number, ratio
 
@@ -206,27 +206,34 @@ def storm(args, bench, servers, results):
 
 def workers(args, bench, servers, results):
     """
-    Two workers share two cores with the generator, so capacity is taken from CPU
-    accounting: workers / (CPU a request). The generator has a thread a core in all cases,
-    so that as many wake-ups cross from core to core.
+    One core against two, each with a worker, a thread of the generator and 16 connections:
+    what comes with the second core is what the server and its load scale by. The CPU of the
+    server's share alone is in the column beside it.
     """
-    rows, base = [], None
-    cases = [(1, 16), (2, 16), (2, 1)]
+    cases = [(1, 16), (1, 1), (2, 16), (2, 1)]
     runs = {case: [] for case in cases}
     for turn in range(args.rounds):
         for case in cases:
-            with servers.claimd(1, "0,1", workers=case[0]) as server:
-                runs[case].append(bench.run(server, "claimd", "--queues", case[1],
-                                            "--threads", 2, alone=False))
+            count, queues = case
+            cpus = SERVER_CPU if count == 1 else BOTH_CPUS
+            with servers.claimd(1, cpus, workers=count) as server:
+                runs[case].append(bench.run(server, "claimd", "--queues", queues, "--threads",
+                                            count, "--connections", 16 * count, cpus=cpus))
+            say("  round %d  %d workers, %2d queues %9.0f requests/s %7.2f us CPU a request" %
+                (turn + 1, count, queues, runs[case][-1]["requests_per_second"],
+                 runs[case][-1]["server_cpu_us_per_request"]))
+    rows = []
     for count, queues in cases:
-        cpu = median([r["server_cpu_us_per_request"] for r in runs[count, queues]])
-        base = base or cpu
-        rows.append([str(count), str(queues), number(cpu), number(count * 1e6 / cpu),
-                     ratio(count * base, cpu)])
+        seen = {n: (median([r["requests_per_second"] for r in runs[n, queues]]),
+                    median([r["server_cpu_us_per_request"] for r in runs[n, queues]]))
+                for n in (1, count)}
+        (one_rate, one_cpu), (rate, cpu) = seen[1], seen[count]
+        rows.append([str(count), str(queues), number(rate), ratio(rate, one_rate),
+                     number(cpu), ratio(count * one_cpu, cpu)])
         results.reports["workers-%d-%d" % (count, queues)] = runs[count, queues]
     results.tables["workers"] = tables.table(
-        ["workers", "queues", "CPU us a request", "requests/s these cores could do",
-         "of one worker"], rows)
+        ["workers and cores", "queues", "requests/s", "of one worker", "CPU us a request",
+         "of one worker, by CPU"], rows)
 
 
 ALL = {"cycle": cycle, "open": open_loop, "connections": connections, "backlog": backlog,

@@ -8,9 +8,8 @@ import signal
 import socket
 import subprocess
 import time
-import urllib.request
 
-ZAQAR_SCRIPTS = "https://opendev.org/openstack/zaqar/raw/tag/15.0.0/zaqar/storage/redis/scripts/"
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 ZAQAR_CONF = """[DEFAULT]
 unreliable = True
 auth_strategy =
@@ -159,20 +158,15 @@ class Servers:
                              [child.pid, *map(int, pids), *redis.pids], cores=2)
 
     def zaqar_package(self):
-        """Debian's package with the two redis scripts that it forgets to install."""
+        """
+        Debian's package and the two redis scripts that it leaves out: our own, or those in
+        the folder that $ZAQAR_SCRIPTS names.
+        """
         package = os.path.join(self.work, "python", "zaqar")
-        scripts = os.path.join(package, "storage", "redis", "scripts")
-        if not os.path.isdir(scripts):
-            shutil.rmtree(package, ignore_errors=True)
-            shutil.copytree("/usr/lib/python3/dist-packages/zaqar", package)
-            os.makedirs(scripts, exist_ok=True)
-        for name in ("claim_messages.lua", "index_messages.lua"):
-            path = os.path.join(scripts, name)
-            given = os.path.join(os.environ.get("ZAQAR_SCRIPTS", ""), name)
-            if os.path.isfile(given):
-                shutil.copy(given, path)
-            elif not os.path.isfile(path):
-                urllib.request.urlretrieve(ZAQAR_SCRIPTS + name, path)
+        shutil.rmtree(package, ignore_errors=True)
+        shutil.copytree("/usr/lib/python3/dist-packages/zaqar", package)
+        scripts = os.environ.get("ZAQAR_SCRIPTS", os.path.join(ROOT, "tests/bench/zaqar"))
+        shutil.copytree(scripts, os.path.join(package, "storage/redis/scripts"))
         return package
 
     def start(self, name, batch, cpus):
