@@ -107,13 +107,12 @@ collect(const struct dead_letter *dl, uint64_t seq, struct move *move)
 static enum status
 reserve(const struct dead_letter *dl, struct move *move)
 {
-    static const struct store_metadata no_metadata = {.settings = STORE_SETTINGS_INIT};
     struct mem *mem = dl->source->engine->mem;
     struct queue *target = shard_find(dl->target, &dl->where, dl->hash);
     enum status st;
 
     if (target == NULL) {
-        target = queue_new(dl->target, &dl->where, &no_metadata);
+        target = queue_new(dl->target, &dl->where, NULL);
         if (target == NULL)
             return ST_NO_MEMORY;
         move->made = true;

@@ -3,8 +3,6 @@
 #include "engine/claim.h"
 #include "engine/shard.h"
 
-static const struct store_metadata no_metadata = {.settings = STORE_SETTINGS_INIT};
-
 /* ---------------------------------------------------------------------- post */
 
 /* Bytes that a post will take, roughly: bodies and what goes with each message. */
@@ -84,7 +82,7 @@ find_or_make(struct shard *sh, const struct store_queue *where, uint64_t hash,
     if (q == NULL) {
         if (!post->create_queue)
             return ST_NOT_FOUND;
-        q = queue_new(sh, where, &no_metadata);
+        q = queue_new(sh, where, NULL);
         if (q == NULL)
             return ST_NO_MEMORY;
         *made = true;

@@ -6,10 +6,15 @@
 struct metadata *
 metadata_new(struct mem *mem, const struct store_metadata *document)
 {
-    struct bytes json = document->json;
-    struct bytes dead = document->settings.dead_letter;
-    struct metadata *md = mem_alloc(mem, sizeof(*md) + json.len + dead.len);
+    static const struct store_metadata none = {.settings = STORE_SETTINGS_INIT};
+    struct bytes json, dead;
+    struct metadata *md;
 
+    if (document == NULL)
+        document = &none;
+    json = document->json;
+    dead = document->settings.dead_letter;
+    md = mem_alloc(mem, sizeof(*md) + json.len + dead.len);
     if (md == NULL)
         return NULL;
     atomic_init(&md->pins, 1);

@@ -21,7 +21,7 @@ struct metadata {
     char text[];
 };
 
-/* Makes a copy with one pin; NULL without memory. */
+/* Makes a copy with one pin, of an empty document for NULL; NULL without memory. */
 struct metadata *metadata_new(struct mem *mem, const struct store_metadata *document);
 struct metadata *metadata_pin(struct metadata *md);
 void metadata_unpin(struct mem *mem, struct metadata *md);
@@ -56,7 +56,8 @@ queue_has_dead_letters(const struct queue *q)
            bytes_present(queue_settings(q)->dead_letter);
 }
 
-/* Makes a queue that is not linked anywhere yet; NULL without memory. Needs the lock. */
+/* Makes a queue that is not linked anywhere yet, for NULL without metadata; NULL without
+ * memory. Needs the lock. */
 struct queue *queue_new(struct shard *sh, const struct store_queue *where,
                         const struct store_metadata *metadata);
 

@@ -2,8 +2,6 @@
 #include "engine/graveyard.h"
 #include "engine/shard.h"
 
-static const struct store_metadata no_metadata = {.settings = STORE_SETTINGS_INIT};
-
 enum status
 engine_queue_create(struct store *s, int64_t now_ms, const struct store_queue *where,
                     const struct store_metadata *metadata, bool *created)
@@ -14,15 +12,13 @@ engine_queue_create(struct store *s, int64_t now_ms, const struct store_queue *w
     enum status st = ST_OK;
     struct queue *q;
 
-    if (metadata == NULL)
-        metadata = &no_metadata;
     (void)shard_enter(sh, now_ms, SETTLE_NOTHING); /* the time does not matter here */
     q = shard_find(sh, where, hash);
     if (q != NULL) {
         *created = false;
         goto out;
     }
-    if (!mem_admits(e->mem, sizeof(*q) + metadata->json.len)) {
+    if (!mem_admits(e->mem, sizeof(*q) + (metadata == NULL ? 0 : metadata->json.len))) {
         st = ST_OVER_BUDGET;
         goto out;
     }
