@@ -26,9 +26,10 @@ backlog_free(struct mem *mem, struct backlog *b)
 
 enum status
 backlog_reserve(struct backlog *b, struct seqmap_pool *pool, uint64_t last_seq,
-                size_t count)
+                size_t count, size_t spare)
 {
-    return seqmap_pool_stock(pool, seqmap_nodes_for(&b->messages, last_seq + 1, count));
+    return seqmap_pool_stock(pool,
+                             seqmap_nodes_for(&b->messages, last_seq + 1, count) + spare);
 }
 
 void

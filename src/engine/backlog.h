@@ -35,9 +35,12 @@ struct backlog *backlog_new(struct mem *mem, uint64_t generation);
 /* Frees an empty backlog. */
 void backlog_free(struct mem *mem, struct backlog *b);
 
-/* Makes sure that the next `count` messages can be added behind last_seq. */
+/*
+ * Makes sure that the next `count` messages can be added behind last_seq, and that the
+ * pool then has `spare` nodes left.
+ */
 enum status backlog_reserve(struct backlog *b, struct seqmap_pool *pool,
-                            uint64_t last_seq, size_t count);
+                            uint64_t last_seq, size_t count, size_t spare);
 
 /* Adds a message under m->seq, ready unless delayed; room must have been reserved. */
 void backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m);

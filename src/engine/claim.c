@@ -9,7 +9,7 @@ claim_new(struct mem *mem, size_t count)
 {
     struct claim *c;
 
-    if (count > (SIZE_MAX - sizeof(*c)) / sizeof(c->seqs[0]))
+    if (count > UINT32_MAX || count > (SIZE_MAX - sizeof(*c)) / sizeof(c->seqs[0]))
         return NULL;
     c = mem_alloc(mem, sizeof(*c) + count * sizeof(c->seqs[0]));
     if (c != NULL)
@@ -22,17 +22,34 @@ claim_start(struct shard *sh, struct claim *c, const struct store_terms *terms,
             int64_t now_ms)
 {
     c->started_ms = now_ms;
-    c->ttl_ms = terms->ttl_s * 1000;
-    shard_arm_claim(sh, c, now_ms + c->ttl_ms);
+    shard_arm_claim(sh, c, now_ms + terms->ttl_s * 1000);
+}
+
+size_t
+claim_nodes(const struct queue *q)
+{
+    return seqmap_nodes_for(&q->claims, q->last_claim + 1, 1);
+}
+
+enum status
+claim_reserve(struct shard *sh, const struct queue *q)
+{
+    enum status st = entropy_reserve(&sh->entropy, IDENT_ENTROPY);
+
+    return st == ST_OK ? seqmap_pool_stock(&sh->pool, claim_nodes(q)) : st;
 }
 
 void
 claim_link(struct shard *sh, struct claim *c)
 {
+    struct queue *q = c->queue;
+    struct ident id = ident_claim(&sh->entropy, ++q->last_claim);
+
     lock_assert_held(&sh->lock);
-    c->generation = c->queue->backlog->generation;
-    hashmap_insert(&sh->claims, &c->node, c->id.low);
-    list_add_before(&c->queue->claims, &c->link);
+    c->generation = q->backlog->generation;
+    c->id_high = id.high;
+    c->id_low = id.low;
+    seqmap_insert(&q->claims, &sh->pool, q->last_claim, c, false);
 }
 
 void
@@ -95,39 +112,27 @@ claim_end(struct shard *sh, struct claim *c)
             backlog_give_back(m->backlog, m);
     }
     wheel_disarm(sh->claim_wheel, &c->due);
-    hashmap_remove(&sh->claims, &c->node);
-    list_remove(&c->link);
+    (void)seqmap_remove(&c->queue->claims, &sh->pool, ident_claim_number(claim_ident(c)));
+    seqmap_pool_trim(&sh->pool);
     mem_free(sh->engine->mem, c);
 }
 
-static bool
-claim_equal(const struct hashnode *node, const void *key)
-{
-    const struct claim *c = container_of(node, const struct claim, node);
-
-    return ident_equal(c->id, *(const struct ident *)key);
-}
-
 struct claim *
-claim_find(const struct shard *sh, const struct queue *q, struct bytes id)
+claim_find(const struct queue *q, struct bytes text)
 {
-    struct ident key;
-    struct hashnode *node;
+    struct ident id;
     struct claim *c;
 
-    if (!ident_read(id, &key))
+    if (!ident_read(text, &id))
         return NULL;
-    node = hashmap_find(&sh->claims, key.low, claim_equal, &key);
-    if (node == NULL)
-        return NULL;
-    c = container_of(node, struct claim, node);
-    return c->queue == q ? c : NULL;
+    c = seqmap_find(&q->claims, ident_claim_number(id));
+    return c != NULL && ident_equal(claim_ident(c), id) ? c : NULL;
 }
 
 bool
 claim_audit(const struct shard *sh, const struct claim *c)
 {
-    if (!deadline_armed(&c->due) || c->due.due_ms != c->started_ms + c->ttl_ms ||
+    if (!deadline_armed(&c->due) || c->due.due_ms < c->started_ms ||
         c->queue->shard != sh)
         return false;
     for (size_t i = 1; i < c->count; i++)

@@ -13,17 +13,21 @@
 #include "engine/backlog.h"
 
 struct claim {
-    struct hashnode node; /* in the shard's claims, by id */
-    struct list link;     /* in the queue's claims */
-    struct deadline due;  /* in the claim wheel: started_ms + ttl_ms */
-    struct ident id;
-    struct queue *queue; /* may lie in the graveyard */
+    struct deadline due; /* in the claim wheel: when it ends */
+    struct queue *queue; /* which has it by its number; may lie in the graveyard */
     uint64_t generation; /* of the backlog its messages are in */
     int64_t started_ms;  /* made, or last renewed */
-    int64_t ttl_ms;
-    size_t count;    /* numbers, including those it no longer holds */
+    uint64_t id_low;     /* of the id */
+    uint32_t id_high;
+    uint32_t count;  /* of the numbers, including those it no longer holds */
     uint64_t seqs[]; /* ascending */
 };
+
+static inline struct ident
+claim_ident(const struct claim *c)
+{
+    return (struct ident){c->id_high, c->id_low};
+}
 
 /* Makes a claim with room for count messages; NULL without memory. */
 struct claim *claim_new(struct mem *mem, size_t count);
@@ -38,7 +42,13 @@ claim_of(struct deadline *d)
 void claim_start(struct shard *sh, struct claim *c, const struct store_terms *terms,
                  int64_t now_ms);
 
-/* Enters a started claim among those of its queue and shard; room must be reserved. */
+/* How many nodes of the shard's pool the next claim of q takes at most. */
+size_t claim_nodes(const struct queue *q);
+
+/* Makes sure that claim_link() has what it needs. Holds until the lock is let go. */
+enum status claim_reserve(struct shard *sh, const struct queue *q);
+
+/* Gives a started claim an id and enters it among those of its queue. */
 void claim_link(struct shard *sh, struct claim *c);
 
 /* Takes a free message: counts, holds, and lengthens its life (promise "grace"). */
@@ -55,8 +65,8 @@ struct message *claim_message(const struct claim *c, size_t i, int64_t now_ms);
 /* Ends a claim: what it holds is free at its old place. Frees it. */
 void claim_end(struct shard *sh, struct claim *c);
 
-/* The live claim with this id if it is one of q's; NULL otherwise. */
-struct claim *claim_find(const struct shard *sh, const struct queue *q, struct bytes id);
+/* The claim of q with this id; NULL if there is none. */
+struct claim *claim_find(const struct queue *q, struct bytes id);
 
 bool claim_audit(const struct shard *sh, const struct claim *c);
 

@@ -10,22 +10,12 @@ struct taking {
     struct store_batch batch;
 };
 
-/* What the shard must have in stock for a claim. */
 static enum status
-reserve_in_shard(struct shard *sh)
+reserve(const struct dead_letter *dl, size_t room, struct taking *t)
 {
-    enum status st = entropy_reserve(&sh->entropy, IDENT_ENTROPY);
+    struct engine *e = dl->source->engine;
+    enum status st = claim_reserve(dl->source, dl->queue);
 
-    return st == ST_OK ? hashmap_reserve(&sh->claims, 1) : st;
-}
-
-static enum status
-reserve(struct shard *sh, size_t room, struct taking *t)
-{
-    struct engine *e = sh->engine;
-    enum status st;
-
-    st = reserve_in_shard(sh);
     if (st == ST_OK)
         st = batch_open(e, room, &t->batch);
     if (st != ST_OK)
@@ -78,16 +68,15 @@ take_messages(struct dead_letter *dl, const struct store_terms *terms, size_t co
 
     t->claim = NULL; /* the shard owns it now */
     c->queue = q;
-    c->id = ident_random(&dl->source->entropy);
+    claim_start(dl->source, c, terms, dl->now_ms);
+    claim_link(dl->source, c);
     while (count-- > 0) {
         struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
 
         claim_take(dl->source, c, m, terms, dl->now_ms);
         batch_add(&t->batch, m, q->tag, dl->now_ms);
     }
-    claim_start(dl->source, c, terms, dl->now_ms);
-    claim_link(dl->source, c);
-    ident_write(&t->batch.claim_id, c->id);
+    ident_write(&t->batch.claim_id, claim_ident(c));
     t->batch.claim_ttl_s = terms->ttl_s;
 }
 
@@ -109,14 +98,14 @@ engine_claim_create(struct store *s, int64_t now_ms, const struct store_queue *w
         room = limit;
     if (room == 0)
         goto out;
-    st = reserve(dl.source, room, &t);
+    st = reserve(&dl, room, &t);
     if (st == ST_OK)
         st = clear_way(e, where, &dl, &room);
     if (st != ST_OK || room == 0)
         goto out;
     st = batch_fits(&dl.queue->backlog->messages, room, out);
     if (st == ST_OK)
-        st = reserve_in_shard(dl.source); /* others may have used it up meanwhile */
+        st = claim_reserve(dl.source, dl.queue); /* others may have used it up */
     if (st == ST_OK)
         take_messages(&dl, terms, room, &t);
 out:
@@ -144,7 +133,7 @@ engine_claim_get(struct store *s, int64_t now_ms, const struct store_queue *wher
     now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS);
     q = shard_find(sh, where, hash);
     if (q != NULL)
-        c = claim_find(sh, q, claim_id);
+        c = claim_find(q, claim_id);
     st = c == NULL ? ST_NOT_FOUND : batch_open(e, c->count, &batch);
     if (st == ST_OK) {
         for (size_t i = 0; i < c->count; i++) {
@@ -153,8 +142,8 @@ engine_claim_get(struct store *s, int64_t now_ms, const struct store_queue *wher
             if (m != NULL)
                 batch_add(&batch, m, q->tag, now_ms);
         }
-        ident_write(&batch.claim_id, c->id);
-        batch.claim_ttl_s = c->ttl_ms / 1000;
+        ident_write(&batch.claim_id, claim_ident(c));
+        batch.claim_ttl_s = (c->due.due_ms - c->started_ms) / 1000;
         batch.claim_age_s = (now_ms - c->started_ms) / 1000;
         *out = batch;
     }
@@ -175,7 +164,7 @@ engine_claim_renew(struct store *s, int64_t now_ms, const struct store_queue *wh
     now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS);
     q = shard_find(sh, where, hash);
     if (q != NULL)
-        c = claim_find(sh, q, claim_id);
+        c = claim_find(q, claim_id);
     if (c != NULL) {
         claim_start(sh, c, terms, now_ms);
         for (size_t i = 0; i < c->count; i++) {
@@ -202,7 +191,7 @@ engine_claim_release(struct store *s, int64_t now_ms, const struct store_queue *
     (void)shard_enter(sh, now_ms, SETTLE_CLAIMS); /* due claims are gone already */
     q = shard_find(sh, where, hash);
     if (q != NULL)
-        c = claim_find(sh, q, claim_id);
+        c = claim_find(q, claim_id);
     if (c != NULL)
         claim_end(sh, c);
     shard_leave(sh);

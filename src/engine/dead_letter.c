@@ -1,4 +1,5 @@
 #include "engine/dead_letter.h"
+#include "engine/claim.h"
 #include "engine/shard.h"
 
 /* Dead letters moved in one go. */
@@ -104,6 +105,7 @@ collect(const struct dead_letter *dl, uint64_t seq, struct move *move)
     }
 }
 
+/* Also leaves in stock what the claim has reserved that clears its way. */
 static enum status
 reserve(const struct dead_letter *dl, struct move *move)
 {
@@ -129,7 +131,7 @@ reserve(const struct dead_letter *dl, struct move *move)
     st = hashmap_reserve(&target->backlog->foreign, move->count);
     if (st == ST_OK)
         st = backlog_reserve(target->backlog, &dl->target->pool, target->last_seq,
-                             move->count);
+                             move->count, claim_nodes(dl->queue));
     if (st == ST_OK && move->made)
         st = queue_link(target, dl->hash);
     return st;

@@ -51,12 +51,15 @@ free_claims(struct shard *sh, size_t budget)
     struct queue *q = container_of(sh->dead_queues.next, struct queue, grave);
 
     for (; budget > 0; budget--) {
-        if (list_empty(&q->claims)) {
+        uint64_t number = 0;
+        struct claim *c = seqmap_next_live(&q->claims, &number);
+
+        if (c == NULL) {
             list_remove(&q->grave);
             queue_free(q);
             return budget - 1;
         }
-        claim_end(sh, container_of(q->claims.next, struct claim, link));
+        claim_end(sh, c);
     }
     return 0;
 }
@@ -86,7 +89,7 @@ graveyard_audit(const struct shard *sh)
     for (link = sh->dead_queues.next; link != &sh->dead_queues; link = link->next) {
         const struct queue *q = container_of(link, const struct queue, grave);
 
-        if (!q->dead || q->backlog != NULL || q->shard != sh)
+        if (!q->dead || q->backlog != NULL || q->shard != sh || !queue_audit_claims(q))
             return false;
     }
     return true;

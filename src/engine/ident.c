@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+enum { NUMBER_BITS = 48 }; /* of a claim's number */
+
 /* Spreads a tag's first digit over a..f. */
 static uint32_t
 with_letter(uint32_t digits, uint32_t letter)
@@ -33,16 +35,24 @@ ident_read(struct bytes text, struct ident *out)
 }
 
 struct ident
-ident_random(struct entropy *entropy)
+ident_claim(struct entropy *entropy, uint64_t number)
 {
     uint8_t raw[IDENT_ENTROPY];
-    struct ident id = {0, 0};
+    uint32_t high;
+    uint16_t middle;
 
+    assert(number >> NUMBER_BITS == 0);
     entropy_take(entropy, raw, sizeof(raw));
-    memcpy(&id.low, raw, 8);
-    memcpy(&id.high, raw + 8, 4);
-    id.high = with_letter(id.high, id.high >> 28);
-    return id;
+    memcpy(&high, raw, sizeof(high));
+    memcpy(&middle, raw + sizeof(high), sizeof(middle));
+    return (struct ident){with_letter(high, high >> 28),
+                          (uint64_t)middle << NUMBER_BITS | number};
+}
+
+uint64_t
+ident_claim_number(struct ident id)
+{
+    return id.low & ((UINT64_C(1) << NUMBER_BITS) - 1);
 }
 
 uint32_t

@@ -55,7 +55,7 @@ message_view(struct message *m, uint32_t tag, int64_t now_ms, struct store_messa
     if (m->claim == NULL)
         out->claim_id.text[0] = '\0';
     else
-        ident_write(&out->claim_id, m->claim->id);
+        ident_write(&out->claim_id, claim_ident(m->claim));
     out->body = bytes_of(m->body, m->body_len);
     out->ttl_s = (m->expires_ms - m->posted_ms) / 1000;
     out->age_s = (now_ms - m->posted_ms) / 1000;

@@ -127,7 +127,7 @@ engine_message_post(struct store *s, int64_t now_ms, const struct store_queue *w
     if (too_large(q, post))
         st = ST_TOO_LARGE;
     if (st == ST_OK)
-        st = backlog_reserve(q->backlog, &sh->pool, q->last_seq, post->count);
+        st = backlog_reserve(q->backlog, &sh->pool, q->last_seq, post->count, 0);
     if (st == ST_OK && made)
         st = queue_link(q, hash);
     if (st != ST_OK) {
@@ -288,14 +288,13 @@ discard(struct shard *sh, struct message *m, struct list *discarded)
 
 /* May m be deleted by somebody who names this claim (absent: none)? API.md 6.7. */
 static enum status
-may_delete(const struct shard *sh, const struct queue *q, const struct message *m,
-           struct bytes claim_id)
+may_delete(const struct queue *q, const struct message *m, struct bytes claim_id)
 {
     const struct claim *c;
 
     if (!bytes_present(claim_id))
         return m->claim == NULL ? ST_OK : ST_CLAIMED;
-    c = claim_find(sh, q, claim_id);
+    c = claim_find(q, claim_id);
     if (c == NULL || m->claim == NULL)
         return ST_NOT_CLAIMED;
     return m->claim == c ? ST_OK : ST_CLAIMED;
@@ -319,7 +318,7 @@ engine_message_delete(struct store *s, int64_t now_ms, const struct store_queue 
     if (q != NULL)
         m = find_live(q, id, now_ms);
     if (m != NULL)
-        st = may_delete(sh, q, m, claim_id);
+        st = may_delete(q, m, claim_id);
     if (m != NULL && st == ST_OK)
         discard(sh, m, &discarded);
     shard_leave(sh);
@@ -329,13 +328,13 @@ engine_message_delete(struct store *s, int64_t now_ms, const struct store_queue 
 
 /* True if one of the claims holds m. */
 static bool
-held_by_one(const struct shard *sh, const struct queue *q, const struct message *m,
-            const struct bytes *claim_ids, size_t claim_count)
+held_by_one(const struct queue *q, const struct message *m, const struct bytes *claim_ids,
+            size_t claim_count)
 {
     if (m->claim == NULL)
         return false;
     for (size_t i = 0; i < claim_count; i++)
-        if (claim_find(sh, q, claim_ids[i]) == m->claim)
+        if (claim_find(q, claim_ids[i]) == m->claim)
             return true;
     return false;
 }
@@ -359,7 +358,7 @@ engine_message_delete_many(struct store *s, int64_t now_ms,
     q = shard_find(sh, where, hash);
     for (size_t i = 0; claim_ids != NULL && q != NULL && i < count; i++) {
         m = find_live(q, ids[i], now_ms);
-        if (m != NULL && !held_by_one(sh, q, m, claim_ids, claim_count)) {
+        if (m != NULL && !held_by_one(q, m, claim_ids, claim_count)) {
             st = ST_CLAIMED;
             goto out;
         }

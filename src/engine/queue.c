@@ -64,7 +64,7 @@ queue_new(struct shard *sh, const struct store_queue *where,
     *q = (struct queue){.shard = sh};
     q->project = copy_text(q->text, where->project);
     q->name = copy_text(q->text + where->project.len, where->name);
-    list_init(&q->claims);
+    seqmap_init(&q->claims);
     q->metadata = metadata_new(mem, metadata);
     q->backlog = backlog_new(mem, shard_number(sh));
     if (q->metadata == NULL || q->backlog == NULL) {
@@ -139,20 +139,28 @@ queue_purge(struct queue *q)
 }
 
 bool
+queue_audit_claims(const struct queue *q)
+{
+    const struct claim *c;
+    uint64_t number = 0;
+
+    if (!seqmap_audit(&q->claims) || q->claims.ready != 0)
+        return false;
+    for (; (c = seqmap_next_live(&q->claims, &number)) != NULL; number++)
+        if (c->queue != q || ident_claim_number(claim_ident(c)) != number ||
+            number > q->last_claim || !claim_audit(q->shard, c))
+            return false;
+    return true;
+}
+
+bool
 queue_audit(const struct queue *q)
 {
-    const struct list *link;
     uint64_t newest = 0;
 
     if (q->dead || q->backlog->queue != q || !backlog_audit(q->backlog))
         return false;
     if (seqmap_last(&q->backlog->messages, &newest) != NULL && newest > q->last_seq)
         return false;
-    for (link = q->claims.next; link != &q->claims; link = link->next) {
-        const struct claim *c = container_of(link, const struct claim, link);
-
-        if (c->queue != q || !claim_audit(q->shard, c))
-            return false;
-    }
-    return true;
+    return queue_audit_claims(q);
 }

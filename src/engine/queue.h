@@ -31,7 +31,8 @@ struct queue {
     struct listing listing; /* in the directory */
     struct shard *shard;
     struct backlog *backlog;   /* owned */
-    struct list claims;        /* live claims, by making */
+    struct seqmap claims;      /* live claims, by number; none is ever ready */
+    uint64_t last_claim;       /* number of the newest claim ever made */
     struct metadata *metadata; /* owned pin */
     uint64_t version;          /* of the metadata; unique within the shard */
     uint64_t last_seq;         /* number of the newest message ever posted */
@@ -75,5 +76,8 @@ void queue_bury(struct queue *q);
 enum status queue_purge(struct queue *q);
 
 bool queue_audit(const struct queue *q);
+
+/* The part of it that holds for a queue in the graveyard too. */
+bool queue_audit_claims(const struct queue *q);
 
 #endif

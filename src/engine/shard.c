@@ -14,7 +14,6 @@ shard_init(struct shard *sh, struct engine *e, const struct engine_config *confi
     *sh = (struct shard){.engine = e, .now_ms = config->now_ms};
     lock_init(&sh->lock);
     hashmap_init(&sh->queues, e->mem);
-    hashmap_init(&sh->claims, e->mem);
     seqmap_pool_init(&sh->pool, e->mem);
     list_init(&sh->dead_backlogs);
     list_init(&sh->dead_queues);
@@ -43,7 +42,6 @@ shard_fini(struct shard *sh)
         (void)graveyard_slice(sh, SLICE);
     lock_release(&sh->lock);
     hashmap_fini(&sh->queues);
-    hashmap_fini(&sh->claims);
     seqmap_pool_fini(&sh->pool);
     wheel_free(sh->claim_wheel);
     wheel_free(sh->message_wheel);
@@ -216,18 +214,14 @@ shard_audit(struct shard *sh, size_t *queues)
     bool sound;
 
     lock_acquire(&sh->lock);
-    sound = hashmap_audit(&sh->queues) && hashmap_audit(&sh->claims) &&
-            wheel_audit(sh->claim_wheel) && wheel_audit(sh->message_wheel) &&
-            graveyard_audit(sh);
+    sound = hashmap_audit(&sh->queues) && wheel_audit(sh->claim_wheel) &&
+            wheel_audit(sh->message_wheel) && graveyard_audit(sh);
     *queues = sh->queues.count;
     while (sound && (node = hashmap_walk(&sh->queues, node)) != NULL) {
         const struct queue *q = container_of(node, const struct queue, node);
 
         sound = q->shard == sh && queue_audit(q);
     }
-    node = NULL;
-    while (sound && (node = hashmap_walk(&sh->claims, node)) != NULL)
-        sound = claim_audit(sh, container_of(node, const struct claim, node));
     lock_release(&sh->lock);
     return sound;
 }

@@ -25,10 +25,9 @@ struct shard {
     struct lock lock;
     struct engine *engine;
     struct hashmap queues;       /* by (project, name); owned */
-    struct hashmap claims;       /* by id; owned */
     struct wheel *claim_wheel;   /* owned */
     struct wheel *message_wheel; /* owned */
-    struct seqmap_pool pool;
+    struct seqmap_pool pool;     /* for the messages and claims of all queues */
     struct entropy entropy;
     struct list dead_backlogs, dead_queues; /* the graveyard, oldest first; owned */
     uint64_t last_number;                   /* source of generations and versions */

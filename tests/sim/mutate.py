@@ -19,10 +19,10 @@ MUTANTS = [
      [("engine/claim_ops.c",
        "    uint64_t seq = 0;\n\n    t->claim = NULL;",
        "    uint64_t seq = 0;\n\n"
-       "    if (MUTANT(RELEASE_FORGETS_ORDER) && !list_empty(&q->claims)) {\n"
-       "        const struct claim *newest =\n"
-       "            container_of(q->claims.prev, struct claim, link);\n"
-       "        if (newest->count > 0)\n"
+       "    if (MUTANT(RELEASE_FORGETS_ORDER)) {\n"
+       "        const struct claim *newest = seqmap_last(&q->claims, &seq);\n"
+       "        seq = 0;\n"
+       "        if (newest != NULL && newest->count > 0)\n"
        "            seq = newest->seqs[newest->count - 1];\n"
        "    }\n"
        "    t->claim = NULL;"),
@@ -59,8 +59,9 @@ MUTANTS = [
     ("CLAIM_OFF_BY_ONE",
      "a claim ends a millisecond too late",
      [("engine/claim.c",
-       "    shard_arm_claim(sh, c, now_ms + c->ttl_ms);",
-       "    shard_arm_claim(sh, c, now_ms + c->ttl_ms + MUTANT(CLAIM_OFF_BY_ONE));")]),
+       "now_ms + terms->ttl_s * 1000);\n}\n\nsize_t\nclaim_nodes",
+       "now_ms + terms->ttl_s * 1000 + MUTANT(CLAIM_OFF_BY_ONE));\n}\n\n"
+       "size_t\nclaim_nodes")]),
     ("NEEDS_HOUSEKEEPING",
      "a claim sees what housekeeping has come to, not what is due",
      [("engine/dead_letter.c",
