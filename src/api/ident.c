@@ -107,27 +107,21 @@ strip_braces(struct bytes text)
 static bool
 uuid_read_canonical(struct bytes text, uint64_t halves[2])
 {
-    static const uint8_t hyphens[] = {8, 13, 18, 23};
-    uint64_t value[2] = {0, 0};
-    unsigned digits = 0;
+    const char *at = text.data;
+    uint32_t words[4];
+    char middle[16];
 
-    if (text.len != 36)
+    if (text.len != 36 || at[8] != '-' || at[13] != '-' || at[18] != '-' || at[23] != '-')
         return false;
-    for (size_t i = 0; i < sizeof(hyphens); i++)
-        if (text.data[hyphens[i]] != '-')
-            return false;
-    for (size_t i = 0; i < 36; i++) {
-        int digit = hex_value(text.data[i]);
-
-        if (digit >= 0) {
-            value[digits / 16] = value[digits / 16] << 4 | (unsigned)digit;
-            digits++;
-        }
-    }
-    if (digits != 32) /* something that is no digit stands where one belongs */
+    memcpy(middle, at + 9, 4);
+    memcpy(middle + 4, at + 14, 4);
+    memcpy(middle + 8, at + 19, 4);
+    memcpy(middle + 12, at + 24, 4);
+    if (!hex_read_eight(at, &words[0]) || !hex_read_eight(middle, &words[1]) ||
+        !hex_read_eight(middle + 8, &words[2]) || !hex_read_eight(at + 28, &words[3]))
         return false;
-    halves[0] = value[0];
-    halves[1] = value[1];
+    halves[0] = (uint64_t)words[0] << 32 | words[1];
+    halves[1] = (uint64_t)words[2] << 32 | words[3];
     return true;
 }
 

@@ -85,30 +85,6 @@ json_out_percent(struct buf *out, struct bytes text)
     }
 }
 
-/* Ids and hrefs are ASCII without anything to escape. */
-static void
-out_href(struct buf *out, const struct message_form *form,
-         const struct store_message *message)
-{
-    buf_str(out, "\"href\":\"");
-    buf_bytes(out, form->href);
-    buf_byte(out, '/');
-    buf_str(out, message->id.text);
-    if (message->claim_id.text[0] != '\0' && !form->hide_claim) {
-        buf_str(out, "?claim_id=");
-        buf_str(out, message->claim_id.text);
-    }
-    buf_str(out, "\",");
-}
-
-static void
-out_id(struct buf *out, const struct store_message *message)
-{
-    buf_str(out, "\"id\":\"");
-    buf_str(out, message->id.text);
-    buf_str(out, "\",");
-}
-
 static void
 out_checksum(struct buf *out, struct bytes body)
 {
@@ -127,30 +103,6 @@ out_checksum(struct buf *out, struct bytes body)
     buf_byte(out, '"');
 }
 
-void
-json_out_message(struct buf *out, const struct message_form *form,
-                 const struct store_message *message)
-{
-    buf_byte(out, '{');
-    if (form->shape != MESSAGE_V1)
-        out_id(out, message);
-    if (form->shape != MESSAGE_POP)
-        out_href(out, form, message);
-    buf_str(out, "\"ttl\":");
-    buf_i64(out, message->ttl_s);
-    buf_str(out, ",\"age\":");
-    buf_i64(out, message->age_s);
-    buf_str(out, ",\"body\":");
-    buf_bytes(out, message->body);
-    if (form->shape == MESSAGE_POP) {
-        buf_str(out, ",\"claim_id\":null,\"claim_count\":");
-        buf_u64(out, message->claim_count);
-    }
-    if (form->checksum && form->shape != MESSAGE_V1)
-        out_checksum(out, message->body);
-    buf_byte(out, '}');
-}
-
 size_t
 json_out_room(const struct message_form *form, size_t count)
 {
@@ -158,6 +110,95 @@ json_out_room(const struct message_form *form, size_t count)
     enum { FRAME = 128, NUMBERS = 3 * 20, CHECKSUM = CHECKSUM_LEN + 16 };
 
     return 2 + count * (FRAME + NUMBERS + CHECKSUM + form->href.len + 3 * STORE_ID_CAP);
+}
+
+/*
+ * A message document is written with room for all of it reserved: `at` is where to go on.
+ * Ids and hrefs are ASCII without anything to escape.
+ */
+static char *
+put(char *at, const char *text, size_t len)
+{
+    memcpy(at, text, len);
+    return at + len;
+}
+
+#define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
+
+static char *
+put_id(char *at, const struct store_id *id)
+{
+    return put(at, id->text, strlen(id->text));
+}
+
+static char *
+put_number(char *at, int64_t number)
+{
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    char digits[20];
+    size_t first = sizeof(digits);
+
+    do {
+        digits[--first] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest != 0);
+    if (number < 0)
+        at = PUT(at, "-");
+    return put(at, digits + first, sizeof(digits) - first);
+}
+
+static char *
+put_href(char *at, const struct message_form *form, const struct store_message *message)
+{
+    at = PUT(at, "\"href\":\"");
+    at = put(at, form->href.data, form->href.len);
+    at = PUT(at, "/");
+    at = put_id(at, &message->id);
+    if (message->claim_id.text[0] != '\0' && !form->hide_claim) {
+        at = PUT(at, "?claim_id=");
+        at = put_id(at, &message->claim_id);
+    }
+    return PUT(at, "\",");
+}
+
+static char *
+put_message(char *at, const struct message_form *form,
+            const struct store_message *message)
+{
+    at = PUT(at, "{");
+    if (form->shape != MESSAGE_V1) {
+        at = PUT(at, "\"id\":\"");
+        at = put_id(at, &message->id);
+        at = PUT(at, "\",");
+    }
+    if (form->shape != MESSAGE_POP)
+        at = put_href(at, form, message);
+    at = PUT(at, "\"ttl\":");
+    at = put_number(at, message->ttl_s);
+    at = PUT(at, ",\"age\":");
+    at = put_number(at, message->age_s);
+    at = PUT(at, ",\"body\":");
+    at = put(at, message->body.data, message->body.len);
+    if (form->shape == MESSAGE_POP) {
+        at = PUT(at, ",\"claim_id\":null,\"claim_count\":");
+        at = put_number(at, message->claim_count);
+    }
+    return at;
+}
+
+void
+json_out_message(struct buf *out, const struct message_form *form,
+                 const struct store_message *message)
+{
+    char *start;
+
+    if (!buf_reserve(out, json_out_room(form, 1) + message->body.len))
+        return;
+    start = out->data + out->len;
+    out->len += (size_t)(put_message(start, form, message) - start);
+    if (form->checksum && form->shape != MESSAGE_V1)
+        out_checksum(out, message->body);
+    buf_byte(out, '}');
 }
 
 void

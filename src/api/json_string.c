@@ -1,7 +1,5 @@
 #include "api/json_string.h"
 
-#define EVERY_BYTE(b) (0x0101010101010101ULL * (b))
-
 /* Written so that compilers make one load of it; the first byte is the lowest. */
 static uint64_t
 load8(const unsigned char *at)

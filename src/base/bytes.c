@@ -1,5 +1,7 @@
 #include "claimd/base/bytes.h"
 
+#include <endian.h>
+
 int
 bytes_compare(struct bytes a, struct bytes b)
 {
@@ -122,31 +124,91 @@ hex_value(char c)
     return hex_values[(unsigned char)c] - 1;
 }
 
+/*
+ * Eight hexadecimal digits at a time: a byte each in a word, the first digit in the
+ * highest byte.
+ */
+static uint64_t
+load_word(const char *text)
+{
+    uint64_t word;
+
+    memcpy(&word, text, sizeof(word));
+    return be64toh(word);
+}
+
+static void
+store_word(char *text, uint64_t word)
+{
+    word = htobe64(word);
+    memcpy(text, &word, sizeof(word));
+}
+
+/* The digits of values 0 .. 15; for others something that is no digit, up to 31. */
+static uint64_t
+digits_of(uint64_t nibbles)
+{
+    uint64_t letter = (nibbles + EVERY_BYTE(6)) >> 4 & EVERY_BYTE(1);
+
+    return nibbles + EVERY_BYTE('0') + letter * ('a' - '0' - 10);
+}
+
+void
+hex_write_eight(char *out, uint32_t value)
+{
+    uint64_t nibbles = value;
+
+    nibbles = (nibbles | nibbles << 16) & UINT64_C(0x0000ffff0000ffff);
+    nibbles = (nibbles | nibbles << 8) & UINT64_C(0x00ff00ff00ff00ff);
+    nibbles = (nibbles | nibbles << 4) & EVERY_BYTE(0x0f);
+    store_word(out, digits_of(nibbles));
+}
+
+/* fold: what to set in a letter, so that upper case is read too; else 0. */
+static bool
+read_eight(const char *digits, uint64_t fold, uint32_t *out)
+{
+    uint64_t word = load_word(digits);
+    uint64_t letter = word >> 6 & EVERY_BYTE(1);
+    uint64_t nibbles = (word & EVERY_BYTE(0x0f)) + letter * 9;
+
+    /* Whatever is no digit does not come back as what it was. */
+    if ((nibbles & EVERY_BYTE(0xf0)) != 0 || digits_of(nibbles) != (word | letter * fold))
+        return false;
+    nibbles = (nibbles | nibbles >> 4) & UINT64_C(0x00ff00ff00ff00ff);
+    nibbles = (nibbles | nibbles >> 8) & UINT64_C(0x0000ffff0000ffff);
+    *out = (uint32_t)(nibbles | nibbles >> 16);
+    return true;
+}
+
+bool
+hex_read_eight(const char *digits, uint32_t *out)
+{
+    return read_eight(digits, 'a' - 'A', out);
+}
+
 void
 hex_write(char *out, uint64_t value, unsigned digits)
 {
-    static const char digit[] = "0123456789abcdef";
+    char text[16];
 
-    for (unsigned i = digits; i > 0; i--) {
-        out[i - 1] = digit[value & 15];
-        value >>= 4;
-    }
+    hex_write_eight(text, (uint32_t)(value >> 32));
+    hex_write_eight(text + 8, (uint32_t)value);
+    memcpy(out, text + sizeof(text) - digits, digits);
 }
 
 bool
 hex_read(struct bytes b, uint64_t *out)
 {
-    uint64_t value = 0;
+    char text[16];
+    uint32_t high, low;
 
-    if (b.len == 0 || b.len > 16)
+    if (b.len == 0 || b.len > sizeof(text))
         return false;
-    for (size_t i = 0; i < b.len; i++) {
-        unsigned digit = hex_values[(unsigned char)b.data[i]];
-
-        if (digit == 0 || (b.data[i] >= 'A' && b.data[i] <= 'F'))
-            return false;
-        value = value << 4 | (digit - 1);
-    }
-    *out = value;
+    memset(text, '0', sizeof(text));
+    memcpy(text + sizeof(text) - b.len, b.data, b.len);
+    if (!read_eight(text, 0, &high) || !read_eight(text + 8, 0, &low))
+        return false;
+    *out = (uint64_t)high << 32 | low;
     return true;
 }

@@ -18,7 +18,10 @@ enum status batch_open(struct engine *e, size_t room, struct store_batch *out);
 enum status
 batch_fits(const struct seqmap *messages, size_t count, struct store_batch *out);
 
-/* Shows one more message, for which there must be room. Needs the shard's lock. */
+/*
+ * Shows one more message, for which there must be room; one that batch->claim_id holds, if
+ * that is set. Needs the shard's lock.
+ */
 void
 batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms);
 

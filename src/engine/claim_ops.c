@@ -70,14 +70,14 @@ take_messages(struct dead_letter *dl, const struct store_terms *terms, size_t co
     c->queue = q;
     claim_start(dl->source, c, terms, dl->now_ms);
     claim_link(dl->source, c);
+    ident_write(&t->batch.claim_id, claim_ident(c));
+    t->batch.claim_ttl_s = terms->ttl_s;
     while (count-- > 0) {
         struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
 
         claim_take(dl->source, c, m, terms, dl->now_ms);
         batch_add(&t->batch, m, q->tag, dl->now_ms);
     }
-    ident_write(&t->batch.claim_id, claim_ident(c));
-    t->batch.claim_ttl_s = terms->ttl_s;
 }
 
 enum status
@@ -136,13 +136,13 @@ engine_claim_get(struct store *s, int64_t now_ms, const struct store_queue *wher
         c = claim_find(q, claim_id);
     st = c == NULL ? ST_NOT_FOUND : batch_open(e, c->count, &batch);
     if (st == ST_OK) {
+        ident_write(&batch.claim_id, claim_ident(c));
         for (size_t i = 0; i < c->count; i++) {
             struct message *m = claim_message(c, i, now_ms);
 
             if (m != NULL)
                 batch_add(&batch, m, q->tag, now_ms);
         }
-        ident_write(&batch.claim_id, claim_ident(c));
         batch.claim_ttl_s = (c->due.due_ms - c->started_ms) / 1000;
         batch.claim_age_s = (now_ms - c->started_ms) / 1000;
         *out = batch;

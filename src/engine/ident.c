@@ -15,8 +15,9 @@ void
 ident_write(struct store_id *out, struct ident id)
 {
     static_assert(STORE_ID_CAP > IDENT_DIGITS, "an id and its NUL must fit");
-    hex_write(out->text, id.high, 8);
-    hex_write(out->text + 8, id.low, 16);
+    hex_write_eight(out->text, id.high);
+    hex_write_eight(out->text + 8, (uint32_t)(id.low >> 32));
+    hex_write_eight(out->text + 16, (uint32_t)id.low);
     out->text[IDENT_DIGITS] = '\0';
 }
 

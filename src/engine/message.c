@@ -47,12 +47,15 @@ message_unpin_all(struct mem *mem, struct list *messages)
 }
 
 void
-message_view(struct message *m, uint32_t tag, int64_t now_ms, struct store_message *out)
+message_view(struct message *m, uint32_t tag, int64_t now_ms,
+             const struct store_id *claim, struct store_message *out)
 {
     struct ident own = {tag, m->seq};
 
     ident_write(&out->id, m->foreign == NULL ? own : m->foreign->id);
-    if (m->claim == NULL)
+    if (claim != NULL)
+        out->claim_id = *claim;
+    else if (m->claim == NULL)
         out->claim_id.text[0] = '\0';
     else
         ident_write(&out->claim_id, claim_ident(m->claim));

@@ -72,8 +72,11 @@ message_live(const struct message *m, int64_t now_ms)
     return now_ms < m->expires_ms;
 }
 
-/* Shows a message of a queue with this tag, and pins it. */
-void
-message_view(struct message *m, uint32_t tag, int64_t now_ms, struct store_message *out);
+/*
+ * Shows a message of a queue with this tag, and pins it. claim: the id of its claim if the
+ * caller has it written already, else NULL.
+ */
+void message_view(struct message *m, uint32_t tag, int64_t now_ms,
+                  const struct store_id *claim, struct store_message *out);
 
 #endif

@@ -40,7 +40,7 @@ struct exchange {
     struct bytes raw_target;          /* in libmicrohttpd's memory, until it decodes */
     char method[EXCHANGE_METHOD_CAP]; /* for the log; may be cut */
     char id[REQUEST_ID_CAP];
-    int64_t started_ns; /* of clock_stopwatch_ns() */
+    int64_t started_ns; /* of clock_stopwatch_ns(): when it could be read */
     int code;           /* of the answer; 0: none was given here */
     size_t sent;        /* bytes of the answer's body */
     bool no_memory;     /* answer 503 */

@@ -35,7 +35,7 @@ front_target(void *cls, const char *target, struct MHD_Connection *mhd)
     if (ex == NULL)
         return NULL; /* front_request() answers */
     request_ids_next(&w->ids, ex->id);
-    ex->started_ns = clock_stopwatch_ns();
+    ex->started_ns = w->round_ns;
     c->exchange = ex;
     return ex;
 }

@@ -228,6 +228,7 @@ loop(struct worker *w)
         n = epoll_wait(w->epoll_fd, events, EVENTS,
                        sleep_ms > INT_MAX ? INT_MAX : (int)sleep_ms);
         w->now_ms = clock_now_ms(&w->shared->real);
+        w->round_ns = clock_stopwatch_ns();
         if (n > 0)
             trimmer_busy(&w->shared->housekeeper.trimmer, w->now_ms);
         for (int i = 0; i < n; i++)

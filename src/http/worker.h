@@ -54,6 +54,7 @@ struct worker {
     bool called;        /* libmicrohttpd has called us in this round */
     unsigned fruitless; /* rounds in a row in which it had work but did not */
     int64_t now_ms;     /* real time when the loop woke up */
+    int64_t round_ns;   /* the same of clock_stopwatch_ns() */
     size_t cut_off; /* requests not finished at the end; defined after worker_join() */
 };
 

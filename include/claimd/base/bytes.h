@@ -23,6 +23,9 @@ struct bytes {
     {                                                                                    \
         (text), sizeof(text) - 1                                                         \
     }
+/* A word with this value in each of its bytes. */
+#define EVERY_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
+
 #define BYTES_NONE ((struct bytes){NULL, 0})
 
 static inline struct bytes
@@ -97,7 +100,11 @@ bool bytes_to_u64(struct bytes b, uint64_t *out);
 /* The value of one hexadecimal digit, -1 for any other character. */
 int hex_value(char c);
 
-/* Writes `digits` lower-case hexadecimal digits of value, highest first, no NUL. */
+/* Eight hexadecimal digits, as fast as one: lower-case ones are written, both read. */
+void hex_write_eight(char *out, uint32_t value);
+bool hex_read_eight(const char *digits, uint32_t *out);
+
+/* Writes `digits` <= 16 lower-case hexadecimal digits of value, highest first, no NUL. */
 void hex_write(char *out, uint64_t value, unsigned digits);
 
 /* Reads exactly b.len <= 16 lower-case hexadecimal digits. */

@@ -147,11 +147,38 @@ START_TEST(hexadecimal_is_written_and_read_back)
 }
 END_TEST
 
+START_TEST(eight_digits_are_read_in_either_case_and_nothing_else)
+{
+    uint32_t value = 0;
+
+    ck_assert(hex_read_eight("09afAF5c", &value));
+    ck_assert_uint_eq(value, 0x09afaf5cu);
+    for (int c = 0; c < 256; c++)
+        for (size_t place = 0; place < 8; place++) {
+            char text[9] = "11111111";
+            int digit = hex_value((char)c);
+
+            text[place] = (char)c;
+            ck_assert_int_eq(hex_read_eight(text, &value), digit >= 0);
+            if (digit >= 0)
+                ck_assert_uint_eq(value >> (28 - 4 * place) & 15, (unsigned)digit);
+        }
+}
+END_TEST
+
 START_TEST(only_lower_case_hexadecimal_is_read)
 {
     uint64_t value = 42;
 
     ck_assert(!hex_read(bytes_str(""), &value));
+    for (int c = 0; c < 256; c++) {
+        char text[2] = {(char)c, '1'};
+        bool is_digit = hex_value((char)c) >= 0 && (c < 'A' || c > 'F');
+        uint64_t read = 0;
+
+        ck_assert_int_eq(hex_read(bytes_of(text, 2), &read), is_digit);
+        ck_assert_uint_eq(read, is_digit ? 16 * (unsigned)hex_value((char)c) + 1 : 0);
+    }
     ck_assert(!hex_read(bytes_str("A"), &value));
     ck_assert(!hex_read(bytes_str("g"), &value));
     ck_assert(!hex_read(bytes_str("-1"), &value));
@@ -179,6 +206,7 @@ main(void)
     tcase_add_test(tc, numbers_are_parsed_up_to_their_bounds);
     tcase_add_test(tc, what_is_no_number_or_does_not_fit_leaves_the_result_alone);
     tcase_add_test(tc, hexadecimal_is_written_and_read_back);
+    tcase_add_test(tc, eight_digits_are_read_in_either_case_and_nothing_else);
     tcase_add_test(tc, only_lower_case_hexadecimal_is_read);
     return check_main(suite);
 }
