@@ -37,6 +37,27 @@ static const struct step {
     {"GET", "/v2/", NULL, 200},
 };
 
+/* The identity stub's; one that needs a token has it from the login before. */
+#define AUTH_V3                                                                          \
+    "{\"auth\":{\"identity\":{\"methods\":[\"password\"],\"password\":{\"user\":{"       \
+    "\"name\":"                                                                          \
+    "\"ann\",\"password\":\"x\"}}},\"scope\":{\"project\":{\"name\":\"p\"}}}}"
+#define AUTH_V2                                                                          \
+    "{\"auth\":{\"tenantName\":\"p\",\"passwordCredentials\":{\"username\":\"ann\","     \
+    "\"password\":\"x\"}}}"
+static const struct step identity_steps[] = {
+    {"GET", "/identity", NULL, 300},
+    {"GET", "/identity/v3/", NULL, 200},
+    {"GET", "/identity/v2.0", NULL, 200},
+    {"POST", "/identity/v2.0/tokens", AUTH_V2, 200},
+    {"POST", "/identity/v3/auth/tokens", AUTH_V3, 201},
+    {"GET", "/identity/v3/auth/tokens", NULL, 200},
+    {"GET", "/identity/v3/auth/projects", NULL, 200},
+    {"GET", "/identity/v3/auth/catalog", NULL, 200},
+    {"GET", "/identity/v2.0/tenants", NULL, 200},
+    {"GET", "/v2/queues", NULL, 200},
+};
+
 /* Everything a client can see of the store, as one text. */
 static const char *
 picture(struct api_fixture *f)
@@ -108,6 +129,27 @@ sweep_all(bool all_that_follow)
     api_fixture_close(&f);
 }
 
+START_TEST(a_login_without_memory_is_refused)
+{
+    const char *token;
+    struct api_fixture f;
+
+    api_fixture_open_identity(&f, NULL);
+    f.c.headers[API_HEADER_HOST] = "queues.test";
+    f.c.headers[API_HEADER_PROJECT_ID] = "p";
+    for (size_t i = 0; i < sizeof(identity_steps) / sizeof(identity_steps[0]); i++) {
+        sweep(&f, &identity_steps[i], false);
+        sweep(&f, &identity_steps[i], true);
+        token = api_answer_header(&f.c, "X-Subject-Token");
+        if (token != NULL)
+            f.c.headers[API_HEADER_AUTH_TOKEN] = f.c.headers[API_HEADER_SUBJECT_TOKEN] =
+                api_text(&f, "%s", token);
+    }
+    ck_assert_ptr_nonnull(f.c.headers[API_HEADER_AUTH_TOKEN]);
+    api_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_request_that_one_allocation_fails_changes_nothing)
 {
     sweep_all(false);
@@ -148,6 +190,7 @@ main(void)
     TCase *tc = test_case(suite, "memory");
 
     tcase_add_test(tc, a_request_that_one_allocation_fails_changes_nothing);
+    tcase_add_test(tc, a_login_without_memory_is_refused);
     tcase_add_test(tc, a_request_without_any_memory_is_refused_and_changes_nothing);
     tcase_add_test(tc, over_the_budget_posting_stops_and_everything_else_goes_on);
     return check_main(suite);

@@ -16,12 +16,13 @@
  *     budget N    the store may use N bytes   with WORD   another way to be set up
  *
  * Headers left out have usual values; a name without a colon takes one away. Ids out of
- * earlier answers are named as known_ids.h says.
+ * earlier answers are named as known_ids.h says, "@t" is the token of the last login.
  */
 #include "fuzz/answer.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/known_ids.h"
 
+#include "claimd/auth/auth.h"
 #include "claimd/engine/engine.h"
 
 #define START_MS INT64_C(1769860800000)
@@ -32,6 +33,7 @@ static const char *const usual_headers[API_HEADER_COUNT] = {
     [API_HEADER_ACCEPT] = "application/json",
     [API_HEADER_CLIENT_ID] = "3381af92-2b9e-11e3-b191-71861300734c",
     [API_HEADER_PROJECT_ID] = "480924",
+    [API_HEADER_HOST] = "queues.test:8888",
 };
 
 static const char *const header_names[API_HEADER_COUNT] = {
@@ -44,11 +46,13 @@ struct world {
     struct fuzz_memory memory; /* of the caller: its failures are not tested */
     struct mem *mem;           /* of the API and the engine */
     struct store *store;
+    struct auth *auth; /* NULL: no identity stub */
     struct api *api;
     struct api_limits limits;
     struct arena arena;
     struct response res;
     struct known_ids known;
+    struct bytes token; /* of the last login; owned: fuzz_free() */
     int64_t now_ms;
     uint64_t fail_nth, fail_from; /* of the next request; 0: none */
 };
@@ -59,7 +63,7 @@ static void
 open_api(struct world *w)
 {
     const struct api_config config = {
-        .limits = w->limits, .store = w->store, .mem = w->mem};
+        .limits = w->limits, .store = w->store, .auth = w->auth, .mem = w->mem};
 
     api_free(w->api);
     fuzz_check(api_new(&config, &w->api) == ST_OK, "no api");
@@ -91,6 +95,8 @@ world_close(struct world *w)
     arena_fini(&w->arena);
     buf_fini(&w->res.body);
     api_free(w->api);
+    auth_free(w->auth);
+    fuzz_free(w->token);
     store_close(w->store);
     fuzz_check(mem_used(w->mem) == 0, "%zu bytes are left behind", mem_used(w->mem));
     mem_destroy(w->mem);
@@ -98,6 +104,26 @@ world_close(struct world *w)
 }
 
 /* ---------------------------------------------------------------------- before it */
+
+/* Lets a user with a project of her own and one without log in, or nobody any more. */
+static void
+toggle_stub(struct world *w)
+{
+    struct auth_config config = {.mem = w->mem,
+                                 .key = {1, 2},
+                                 .token_life_s = 3600,
+                                 .region = "DFW",
+                                 .users = bytes_str("ann:x:480924\nbob:y\n")};
+    size_t bad_line;
+
+    api_free(w->api);
+    w->api = NULL;
+    auth_free(w->auth);
+    if (w->auth == NULL)
+        fuzz_check(auth_new(&config, &w->auth, &bad_line) == ST_OK, "no auth");
+    else
+        w->auth = NULL;
+}
 
 static void
 set_up(struct world *w, struct bytes word)
@@ -116,6 +142,8 @@ set_up(struct world *w, struct bytes word)
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
         if (bytes_equal_str(word, flags[i].word))
             *flags[i].flag = !*flags[i].flag;
+    if (bytes_equal_str(word, "stub"))
+        toggle_stub(w);
     open_api(w);
 }
 
@@ -183,6 +211,23 @@ take_header(struct request *req, struct bytes line)
             req->headers[i] = bytes_present(value) ? bytes_trim(value) : value;
 }
 
+static struct bytes
+fill_header(struct world *w, struct bytes value)
+{
+    return fill(w, bytes_equal_str(value, "@t") ? w->token : value);
+}
+
+/* Remembers the token of a login, so that later requests can send it. */
+static void
+learn_token(struct world *w)
+{
+    for (size_t i = 0; i < w->res.header_count; i++)
+        if (strcmp(w->res.headers[i].name, "X-Subject-Token") == 0) {
+            fuzz_free(w->token);
+            w->token = fuzz_copy(w->res.headers[i].value);
+        }
+}
+
 /* Reads a section into req, whose texts are then owned; absent path: there is none. */
 static void
 read_request(struct world *w, struct bytes section, struct request *req)
@@ -206,7 +251,7 @@ read_request(struct world *w, struct bytes section, struct request *req)
     req->query = fill(w, req->query);
     req->body = fill(w, req->body);
     for (size_t i = 0; i < API_HEADER_COUNT; i++)
-        req->headers[i] = fill(w, req->headers[i]);
+        req->headers[i] = fill_header(w, req->headers[i]);
 }
 
 static void
@@ -268,6 +313,7 @@ do_request(struct world *w, struct bytes section)
         buf_reset(&w->res.body, 0);
         handle(w, &req);
         known_ids_learn(&w->known, buf_view(&w->res.body));
+        learn_token(w);
         for (size_t i = 0; i < w->res.header_count; i++)
             known_ids_learn(&w->known, w->res.headers[i].value);
     }

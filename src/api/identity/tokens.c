@@ -50,14 +50,19 @@ enum status
 identity_show_token(struct call *call)
 {
     struct auth_caller caller;
+    struct bytes token;
     json_t *tree;
     enum status st = identity_caller(call, API_HEADER_SUBJECT_TOKEN, &caller);
 
-    if (st == ST_OK)
-        st = identity_describe(call, &caller, &tree);
     if (st != ST_OK)
         return st;
-    call_header(call, "X-Subject-Token", call->req->headers[API_HEADER_SUBJECT_TOKEN]);
+    token = arena_copy(call->req->arena, call->req->headers[API_HEADER_SUBJECT_TOKEN]);
+    if (!bytes_present(token))
+        return ST_NO_MEMORY;
+    st = identity_describe(call, &caller, &tree);
+    if (st != ST_OK)
+        return st;
+    call_header(call, "X-Subject-Token", token); /* with a NUL, unlike the request's */
     return identity_answer(call, 200, tree);
 }
 
