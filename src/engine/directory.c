@@ -103,10 +103,11 @@ static struct bytes *
 copy_names(struct mem *mem, const struct namenode *first, size_t count, size_t text_bytes)
 {
     struct bytes *names = mem_alloc(mem, count * sizeof(*names) + text_bytes);
-    char *text = (char *)(names + count);
+    char *text;
 
     if (names == NULL)
         return NULL;
+    text = (char *)(names + count);
     for (size_t i = 0; i < count; i++) {
         memcpy(text, first->name.data, first->name.len);
         names[i] = bytes_of(text, first->name.len);
