@@ -6,11 +6,13 @@ import statistics
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from bench_lib.servers import pinned
 
 SERVER_CPU = "0"
 GENERATOR_CPU = "1"
+CPUS = (SERVER_CPU, GENERATOR_CPU)
 BOTH_CPUS = "0,1"
 
 
@@ -29,7 +31,7 @@ class Bench:
         One measurement; returns the report, or raises when requests failed. The generator
         spins only where it has its core to itself.
         """
-        path = os.path.join(self.work, "report.json")
+        path = os.path.join(self.work, "report-%s.json" % cpus)
         command = [self.program, "bench", "--endpoint", server.address, "--protocol",
                    server.protocol, "--quiet", "--label", label, "--warmup", str(warmup),
                    "--duration", str(seconds or self.seconds), "--json", path,
@@ -67,6 +69,33 @@ def punctual(bench, server, label, *arguments):
         return bench.run(server, label, *arguments)
     time.sleep(1)
     return bench.run(server, label, *arguments, seconds=0.7, warmup=0.1, first="realtime")
+
+
+def cpu_seconds(pid):
+    """What a process has used so far: in its own code, and in the kernel's for it."""
+    with open("/proc/%d/stat" % pid) as file:
+        fields = file.read().rpartition(")")[2].split()
+    return [int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in fields[11:13]]
+
+
+def together(bench, loads, *arguments):
+    """
+    Several generators at once, each (server, core). Returns requests/s of all, and user and
+    system CPU us a request of their servers.
+    """
+    pids = {pid for server, _ in loads for pid in server.pids}
+
+    def used():
+        return [sum(column) for column in zip(*map(cpu_seconds, pids))]
+
+    before = used()
+    with ThreadPoolExecutor(len(loads)) as pool:
+        reports = list(pool.map(
+            lambda load: bench.run(load[0], "claimd", *arguments, cpus=load[1], warmup=0,
+                                   spin=False), loads))
+    count = sum(o["requests"] for r in reports for o in r["operations"].values())
+    spent = [(late - early) * 1e6 / count for early, late in zip(before, used())]
+    return (sum(r["requests_per_second"] for r in reports), *spent)
 
 
 def rounds(bench, servers, names, batch, count, *arguments):

@@ -3,7 +3,8 @@
 import contextlib
 
 from bench_lib import measure, plots, tables
-from bench_lib.measure import BOTH_CPUS, SERVER_CPU, median, middle, rounds, say
+from bench_lib.measure import (BOTH_CPUS, CPUS, SERVER_CPU, median, middle, rounds, say,
+                               together)
 from bench_lib.servers import Servers
 from bench_lib.tables import latency, number, ratio
 
@@ -206,34 +207,39 @@ def storm(args, bench, servers, results):
 
 def workers(args, bench, servers, results):
     """
-    One core against two, each with a worker, a thread of the generator and 16 connections:
-    what comes with the second core is what the server and its load scale by. The CPU of the
-    server's share alone is in the column beside it.
+    The same load in all cases: a generator of one thread and 16 connections on each core.
+    The generators need those cores too, so what a worker more brings is taken from CPU
+    accounting. Connections end up on either core; the servers that share nothing have their
+    load come from the other core throughout.
     """
-    cases = [(1, 16), (1, 1), (2, 16), (2, 1)]
+    cases = {("one worker", 16): 1, ("one worker", 1): 1, ("two workers", 16): 2,
+             ("two workers", 1): 2, ("two servers of one worker", 16): 2}
     runs = {case: [] for case in cases}
     for turn in range(args.rounds):
-        for case in cases:
-            count, queues = case
-            cpus = SERVER_CPU if count == 1 else BOTH_CPUS
-            with servers.claimd(1, cpus, workers=count) as server:
-                runs[case].append(bench.run(server, "claimd", "--queues", queues, "--threads",
-                                            count, "--connections", 16 * count, cpus=cpus))
-            say("  round %d  %d workers, %2d queues %9.0f requests/s %7.2f us CPU a request" %
-                (turn + 1, count, queues, runs[case][-1]["requests_per_second"],
-                 runs[case][-1]["server_cpu_us_per_request"]))
+        for case, count in cases.items():
+            set_up, queues = case
+            with contextlib.ExitStack() as stack:
+                if set_up == "two servers of one worker":
+                    loads = [(stack.enter_context(servers.claimd(1, own)), other)
+                             for own, other in (CPUS, CPUS[::-1])]
+                else:
+                    server = stack.enter_context(servers.claimd(
+                        1, SERVER_CPU if count == 1 else BOTH_CPUS, workers=count))
+                    loads = [(server, cpu) for cpu in CPUS]
+                runs[case].append(together(bench, loads, "--queues", queues))
+            say("  round %d  %-26s %2d queues %9.0f requests/s %5.2f + %5.2f us CPU a request" %
+                (turn + 1, set_up, queues, *runs[case][-1]))
+    seen = {case: [median(column) for column in zip(*run)] for case, run in runs.items()}
     rows = []
-    for count, queues in cases:
-        seen = {n: (median([r["requests_per_second"] for r in runs[n, queues]]),
-                    median([r["server_cpu_us_per_request"] for r in runs[n, queues]]))
-                for n in (1, count)}
-        (one_rate, one_cpu), (rate, cpu) = seen[1], seen[count]
-        rows.append([str(count), str(queues), number(rate), ratio(rate, one_rate),
-                     number(cpu), ratio(count * one_cpu, cpu)])
-        results.reports["workers-%d-%d" % (count, queues)] = runs[count, queues]
+    for (set_up, queues), count in cases.items():
+        rate, user, system = seen[set_up, queues]
+        _, one_user, one_system = seen["one worker", queues]
+        rows.append([set_up, str(queues), number(rate), number(user), number(system),
+                     ratio(count * one_user, user),
+                     ratio(count * (one_user + one_system), user + system)])
     results.tables["workers"] = tables.table(
-        ["workers and cores", "queues", "requests/s", "of one worker", "CPU us a request",
-         "of one worker, by CPU"], rows)
+        ["set-up", "queues", "requests/s", "user us a request", "system us a request",
+         "of one worker, by user CPU", "by all CPU"], rows)
 
 
 ALL = {"cycle": cycle, "open": open_loop, "connections": connections, "backlog": backlog,

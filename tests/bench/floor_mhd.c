@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define POOL_BYTES  (6 * 1024)
+#define POOL_BYTES  (8 * 1024) /* as claimd has by default */
 #define REQUEST_CAP 300000U
 
 struct exchange {
