@@ -5,7 +5,7 @@ conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms)
 {
     for (size_t i = 0; i < CONN_PHASES; i++)
         list_init(&t->phases[i]);
-    t->limit_ms[CONN_WAITING] = idle_ms + request_ms;
+    t->limit_ms[CONN_WAITING] = idle_ms;
     t->limit_ms[CONN_RECEIVING] = request_ms;
     t->limit_ms[CONN_ANSWERING] = request_ms;
     t->count = 0;

@@ -8,10 +8,9 @@
  *                     |                 DOOMED (socket shut down)    |
  *                     +----------------------------------------------+
  *
- * libmicrohttpd closes connections on which nothing happens; the limits here are on the
- * whole of a phase, so that one byte now and then does not hold a connection for ever. It
- * does not tell when the first byte of a request arrives but when its target is known;
- * therefore WAITING may last the idle time and the request time together.
+ * The limits are on the whole of a phase, so that one byte now and then does not hold a
+ * connection for ever. libmicrohttpd does not tell when the first byte of a request arrives
+ * but when its target is known: WAITING includes the request line.
  *
  *   Cost     every step O(1): within a phase connections stand in the order of their
  *            deadlines, since the limit is the same for all
