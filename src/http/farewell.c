@@ -17,7 +17,9 @@ farewell_init(struct farewell *l, int epoll_fd)
 static void
 slot_close(struct farewell *l, struct farewell_slot *slot)
 {
-    (void)close(slot->fd); /* the only descriptor left: leaves the epoll set as well */
+    /* Somebody else, a forked child, may have the socket open: closing is not enough. */
+    (void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, slot->fd, NULL);
+    (void)close(slot->fd);
     slot->fd = -1;
     l->count--;
 }

@@ -194,6 +194,16 @@ front_hung_up(struct conn *c)
     (void)shutdown(c->fd, SHUT_RD);
 }
 
+/*
+ * Closing the descriptor ends that only if nobody else has the socket open, such as a child
+ * of this process that was forked and has not executed its program yet.
+ */
+static void
+forget_end(struct worker *w, const struct conn *c)
+{
+    (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL); /* or it was not there */
+}
+
 /* Keeps a socket half open whose client may not have seen the answer yet. */
 static void
 linger_if_sending(struct worker *w, const struct conn *c)
@@ -204,7 +214,6 @@ linger_if_sending(struct worker *w, const struct conn *c)
 
     if (n == 0 || (n < 0 && (errno != EAGAIN || !c->linger)))
         return;
-    (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL); /* c is about to go */
     fd = dup(c->fd);
     if (fd >= 0)
         farewell_add(&w->farewell, fd, w->now_ms);
@@ -225,6 +234,7 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
         w->adopting = NULL;
         return;
     }
+    forget_end(w, c); /* c is about to go */
     if (c->phase != CONN_DOOMED && !draining(w))
         linger_if_sending(w, c);
     conn_table_remove(&w->conns, c);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* A whole server in this process, on a Unix socket, so that its memory can be made fail. */
@@ -175,6 +176,50 @@ START_TEST(without_any_memory_it_says_so_and_recovers)
 }
 END_TEST
 
+/* Sends a request and reads what comes, until the end or only the first piece of it. */
+static void
+ask(int fd, const char *request, bool to_the_end)
+{
+    char answer[2048];
+
+    ck_assert_int_eq(send(fd, request, strlen(request), MSG_NOSIGNAL),
+                     (ssize_t)strlen(request));
+    ck_assert_int_gt(recv(fd, answer, sizeof(answer), 0), 0);
+    while (to_the_end && recv(fd, answer, sizeof(answer), 0) > 0)
+        continue;
+}
+
+START_TEST(a_connection_that_is_gone_is_not_told_what_its_socket_does)
+{
+    int pipe_fds[2], status, fd;
+    struct fixture f;
+    pid_t child;
+
+    fixture_open(&f);
+    fd = dial(&f);
+    ask(fd, "GET / HTTP/1.1\r\nHost: test\r\n\r\n", false);
+    /* A child with copies of all descriptors: what the server closes stays open. */
+    ck_assert_int_eq(pipe(pipe_fds), 0);
+    child = fork();
+    if (child == 0) {
+        (void)close(pipe_fds[1]);
+        (void)close(fd);
+        _exit(read(pipe_fds[0], &status, 1) == 0 ? 0
+                                                 : 1); /* until the parent closes it */
+    }
+    ck_assert_int_gt(child, 0);
+    ask(fd, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n", true);
+    ck_assert_int_eq(close(fd), 0); /* an event on the server's half */
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(post(&f), 201);
+    ck_assert_int_eq(close(pipe_fds[1]), 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(close(pipe_fds[0]), 0);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_server_that_cannot_be_opened_leaves_nothing_behind)
 {
     struct fixture f;
@@ -240,6 +285,7 @@ main(void)
     tcase_add_test(
         tc, whichever_allocation_fails_there_is_an_answer_and_the_next_one_is_good);
     tcase_add_test(tc, without_any_memory_it_says_so_and_recovers);
+    tcase_add_test(tc, a_connection_that_is_gone_is_not_told_what_its_socket_does);
     tcase_add_test(tc, a_server_that_cannot_be_opened_leaves_nothing_behind);
     tcase_add_test(tc, stopping_twice_ends_the_drain);
     return check_main(suite);
