@@ -46,6 +46,29 @@ class Bench:
             return json.load(file)
 
 
+# Both cores at once, as a measurement has them: what share of a second somebody else had
+# them, and for how many ms at most. A round of the loop takes well under 1 us.
+STALL_PROBE = """
+import gc, time
+gc.disable()
+start = now = time.perf_counter_ns()
+lost = worst = 0
+while now - start < 1000000000:
+    before, now = now, time.perf_counter_ns()
+    if now - before > 100000:
+        lost += now - before
+        worst = max(worst, now - before)
+print(lost / (now - start), worst / 1e6)
+"""
+
+
+def stalls():
+    """(share, ms) for each core."""
+    probes = [subprocess.Popen(pinned([sys.executable, "-c", STALL_PROBE], cpu),
+                               stdout=subprocess.PIPE, text=True) for cpu in CPUS]
+    return [tuple(map(float, probe.communicate()[0].split())) for probe in probes]
+
+
 def say(text):
     print(text, file=sys.stderr, flush=True)
 
