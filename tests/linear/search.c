@@ -35,8 +35,15 @@ struct choice {
     struct model before;
 };
 
+/*
+ * What is tried next of the operations under way: the one called first, or the one answered
+ * first. Either may be wrong early and notice late; where one is lost the other seldom is.
+ */
+enum strategy { BY_CALL, BY_REPLY, STRATEGIES };
+
 struct run {
     const struct operation *ops;
+    enum strategy strategy;
     struct seen_order order;
     struct event head; /* of the events not in the order yet */
     struct event events[2 * LINEAR_OPERATIONS];
@@ -194,6 +201,25 @@ choose(struct run *r, struct event *call)
     return true;
 }
 
+/*
+ * The call to try after `tried` (NULL: the first) of those that come before any reply; a reply
+ * when there is no other.
+ */
+static struct event *
+next_event(const struct run *r, const struct event *tried)
+{
+    struct event *best = NULL, *e = r->head.next;
+
+    if (r->strategy == BY_CALL)
+        return tried == NULL ? e : tried->next;
+    /* Events stand in an array in the order of time. */
+    for (; e->reply != NULL; e = e->next)
+        if ((tried == NULL || e->reply > tried->reply) &&
+            (best == NULL || e->reply < best->reply))
+            best = e;
+    return best == NULL ? e : best;
+}
+
 /* Takes the last operation out of the order; returns the event to go on with. */
 static struct event *
 undo(struct run *r)
@@ -204,7 +230,7 @@ undo(struct run *r)
     relink_event(last->call);
     toggle(r, last->call->op);
     r->now.state = last->before;
-    return last->call->next;
+    return next_event(r, last->call);
 }
 
 static void
@@ -221,7 +247,7 @@ note_longest(const struct run *r, struct search_result *out)
 static enum verdict
 run_search(struct run *r, struct search_result *out)
 {
-    struct event *e = r->head.next;
+    struct event *e = next_event(r, NULL);
 
     for (size_t steps = 0; r->head.next != NULL; steps++) {
         if (steps == SEARCH_STEPS_MAX)
@@ -232,23 +258,23 @@ run_search(struct run *r, struct search_result *out)
             e = undo(r);
         } else if (choose(r, e)) {
             note_longest(r, out);
-            e = r->head.next;
+            e = r->head.next == NULL ? NULL : next_event(r, NULL);
         } else {
-            e = e->next;
+            e = next_event(r, e);
         }
     }
     return LINEARIZABLE;
 }
 
-void
-search(const struct operation *ops, size_t count, struct search_result *out)
+static void
+search_by(enum strategy strategy, const struct operation *ops, size_t count,
+          struct search_result *out)
 {
     struct run *r = must(calloc(1, sizeof(*r)));
 
-    if (count > LINEAR_OPERATIONS)
-        abort();
     memset(out, 0, sizeof(*out));
     r->ops = ops;
+    r->strategy = strategy;
     seen_order_learn(&r->order, ops, count);
     list_events(r, count);
     out->verdict = run_search(r, out);
@@ -256,4 +282,14 @@ search(const struct operation *ops, size_t count, struct search_result *out)
     free(r->memory.entries);
     free(r->memory.slots);
     free(r);
+}
+
+void
+search(const struct operation *ops, size_t count, struct search_result *out)
+{
+    if (count > LINEAR_OPERATIONS)
+        abort();
+    out->verdict = GAVE_UP;
+    for (int s = BY_CALL; s < STRATEGIES && out->verdict == GAVE_UP; s++)
+        search_by((enum strategy)s, ops, count, out);
 }

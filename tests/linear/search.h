@@ -11,7 +11,7 @@
  * Posts are only tried in orders that no answer contradicts (seen_order.h).
  *
  *   Cost     exponential in the worst case, a few steps an operation for histories of
- *            correct servers; gives up after SEARCH_STEPS_MAX
+ *            correct servers; gives up after SEARCH_STEPS_MAX from either end
  */
 #ifndef TESTS_LINEAR_SEARCH_H
 #define TESTS_LINEAR_SEARCH_H

@@ -240,6 +240,32 @@ START_TEST(a_count_that_never_was_is_refused)
 }
 END_TEST
 
+/* Posts all under way together, in the order of their calls or the other way round. */
+static void
+post_together(struct script *s, uint8_t messages, bool calls_in_order)
+{
+    for (uint8_t i = 0; i < messages; i++) {
+        post(s, (uint8_t)(i + 1));
+        s->ops[i].call_ns = calls_in_order ? 1 + i : messages - i;
+        s->ops[i].reply_ns = 100 + i;
+    }
+    s->now_ns = 200;
+    for (uint8_t i = 0; i < messages; i++) /* single claims: what was posted first? */
+        take(s, (uint8_t)(i + 1), (uint8_t)(i + 1));
+}
+
+START_TEST(posts_under_way_together_are_put_in_order_whichever_way_it_is)
+{
+    struct script s = {.count = 0};
+
+    post_together(&s, 14, true);
+    expect(&s, LINEARIZABLE);
+    s = (struct script){.count = 0};
+    post_together(&s, 14, false);
+    expect(&s, LINEARIZABLE);
+}
+END_TEST
+
 START_TEST(the_operation_that_cannot_be_is_left_over)
 {
     struct search_result result;
@@ -271,6 +297,7 @@ main(void)
     tcase_add_test(tc, a_delete_with_a_dead_claim_is_refused);
     tcase_add_test(tc, a_claim_from_the_past_is_refused);
     tcase_add_test(tc, a_count_that_never_was_is_refused);
+    tcase_add_test(tc, posts_under_way_together_are_put_in_order_whichever_way_it_is);
     tcase_add_test(tc, the_operation_that_cannot_be_is_left_over);
     return check_main(suite);
 }
