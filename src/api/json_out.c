@@ -134,17 +134,9 @@ put_id(char *at, const struct store_id *id)
 static char *
 put_number(char *at, int64_t number)
 {
-    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    char digits[20];
-    size_t first = sizeof(digits);
-
-    do {
-        digits[--first] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest != 0);
     if (number < 0)
         at = PUT(at, "-");
-    return put(at, digits + first, sizeof(digits) - first);
+    return at + decimal_write(at, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
 }
 
 static char *

@@ -71,14 +71,9 @@ buf_grow(struct buf *b, size_t n)
 void
 buf_u64(struct buf *b, uint64_t value)
 {
-    char digits[20];
-    size_t at = sizeof(digits);
+    char digits[DECIMAL_CAP];
 
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    buf_add(b, digits + at, sizeof(digits) - at);
+    buf_add(b, digits, decimal_write(digits, value));
 }
 
 void

@@ -110,6 +110,20 @@ bytes_to_i64(struct bytes b, int64_t *out)
     return true;
 }
 
+size_t
+decimal_write(char out[DECIMAL_CAP], uint64_t value)
+{
+    char digits[DECIMAL_CAP];
+    size_t first = sizeof(digits);
+
+    do {
+        digits[--first] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    memcpy(out, digits + first, sizeof(digits) - first);
+    return sizeof(digits) - first;
+}
+
 /* Values of hexadecimal digits, plus one: 0 is for everything else. */
 static const uint8_t hex_values[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,

@@ -35,10 +35,7 @@ batch_fits(const struct seqmap *messages, size_t count, struct store_batch *out)
 void
 batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms)
 {
-    const struct store_id *claim = &batch->claim_id;
-
-    message_view(m, tag, now_ms, claim->text[0] == '\0' ? NULL : claim,
-                 &batch->messages[batch->count++]);
+    message_view(m, tag, now_ms, &batch->claim_id, &batch->messages[batch->count++]);
 }
 
 void

@@ -53,11 +53,8 @@ message_view(struct message *m, uint32_t tag, int64_t now_ms,
     struct ident own = {tag, m->seq};
 
     ident_write(&out->id, m->foreign == NULL ? own : m->foreign->id);
-    if (claim != NULL)
-        out->claim_id = *claim;
-    else if (m->claim == NULL)
-        out->claim_id.text[0] = '\0';
-    else
+    out->claim_id = *claim;
+    if (claim->text[0] == '\0' && m->claim != NULL)
         ident_write(&out->claim_id, claim_ident(m->claim));
     out->body = bytes_of(m->body, m->body_len);
     out->ttl_s = (m->expires_ms - m->posted_ms) / 1000;

@@ -74,7 +74,7 @@ message_live(const struct message *m, int64_t now_ms)
 
 /*
  * Shows a message of a queue with this tag, and pins it. claim: the id of its claim if the
- * caller has it written already, else NULL.
+ * caller has it written already, else empty.
  */
 void message_view(struct message *m, uint32_t tag, int64_t now_ms,
                   const struct store_id *claim, struct store_message *out);

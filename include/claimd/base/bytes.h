@@ -23,10 +23,10 @@ struct bytes {
     {                                                                                    \
         (text), sizeof(text) - 1                                                         \
     }
+#define BYTES_NONE ((struct bytes){NULL, 0})
+
 /* A word with this value in each of its bytes. */
 #define EVERY_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
-
-#define BYTES_NONE ((struct bytes){NULL, 0})
 
 static inline struct bytes
 bytes_of(const char *data, size_t len)
@@ -96,6 +96,10 @@ bool bytes_to_i64(struct bytes b, int64_t *out);
 
 /* The same without sign, for counters and markers. */
 bool bytes_to_u64(struct bytes b, uint64_t *out);
+
+/* Writes the decimal digits of value, no NUL; returns how many. */
+enum { DECIMAL_CAP = 20 };
+size_t decimal_write(char out[DECIMAL_CAP], uint64_t value);
 
 /* The value of one hexadecimal digit, -1 for any other character. */
 int hex_value(char c);
