@@ -1,6 +1,7 @@
 """The parts of the comparison: what is measured, and the table each of them fills."""
 
 import contextlib
+import itertools
 
 from bench_lib import measure, plots, tables
 from bench_lib.measure import (BOTH_CPUS, CPUS, SERVER_CPU, median, middle, rounds, say,
@@ -205,6 +206,14 @@ def storm(args, bench, servers, results):
         ["falling due", "", "requests/s", "p50", "p99", "p99.9", "max"], rows)
 
 
+# Servers by the cores they may use and their workers.
+SET_UPS = {
+    "one worker": [(SERVER_CPU, 1)],
+    "two workers": [(BOTH_CPUS, 2)],
+    "two servers of one worker": [(cpu, 1) for cpu in CPUS],
+}
+
+
 def workers(args, bench, servers, results):
     """
     The same load in all cases: a generator of one thread and 16 connections on each core.
@@ -212,31 +221,29 @@ def workers(args, bench, servers, results):
     accounting. Connections end up on either core; the servers that share nothing have their
     load come from the other core throughout.
     """
-    cases = {("one worker", 16): 1, ("one worker", 1): 1, ("two workers", 16): 2,
-             ("two workers", 1): 2, ("two servers of one worker", 16): 2}
+    cases = [("one worker", 16), ("one worker", 1), ("two workers", 16), ("two workers", 1),
+             ("two servers of one worker", 16)]
     runs = {case: [] for case in cases}
     for turn in range(args.rounds):
-        for case, count in cases.items():
-            set_up, queues = case
+        for set_up, queues in cases:
             with contextlib.ExitStack() as stack:
-                if set_up == "two servers of one worker":
-                    loads = [(stack.enter_context(servers.claimd(1, own)), other)
-                             for own, other in (CPUS, CPUS[::-1])]
-                else:
-                    server = stack.enter_context(servers.claimd(
-                        1, SERVER_CPU if count == 1 else BOTH_CPUS, workers=count))
-                    loads = [(server, cpu) for cpu in CPUS]
-                runs[case].append(together(bench, loads, "--queues", queues))
+                started = [stack.enter_context(servers.claimd(1, cpus, workers=count))
+                           for cpus, count in SET_UPS[set_up]]
+                loads = list(zip(itertools.cycle(started), reversed(CPUS)))
+                run = together(bench, loads, "--queues", queues)
+            runs[set_up, queues].append(run)
             say("  round %d  %-26s %2d queues %9.0f requests/s %5.2f + %5.2f us CPU a request" %
-                (turn + 1, set_up, queues, *runs[case][-1]))
+                (turn + 1, set_up, queues, *run))
     seen = {case: [median(column) for column in zip(*run)] for case, run in runs.items()}
     rows = []
-    for (set_up, queues), count in cases.items():
+    for set_up, queues in cases:
+        count = sum(count for _, count in SET_UPS[set_up])
         rate, user, system = seen[set_up, queues]
         _, one_user, one_system = seen["one worker", queues]
         rows.append([set_up, str(queues), number(rate), number(user), number(system),
                      ratio(count * one_user, user),
                      ratio(count * (one_user + one_system), user + system)])
+    results.reports.update(("%s, %d queues" % case, run) for case, run in runs.items())
     results.tables["workers"] = tables.table(
         ["set-up", "queues", "requests/s", "user us a request", "system us a request",
          "of one worker, by user CPU", "by all CPU"], rows)
