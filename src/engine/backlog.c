@@ -4,16 +4,27 @@
 #include <assert.h>
 
 struct backlog *
-backlog_new(struct mem *mem, uint64_t generation)
+backlog_new(struct mem *mem, uint64_t generation, struct tally *tally)
 {
     struct backlog *b = mem_calloc(mem, 1, sizeof(*b));
 
     if (b == NULL)
         return NULL;
     b->generation = generation;
+    b->tally = tally;
     seqmap_init(&b->messages);
     hashmap_init(&b->foreign, mem);
     return b;
+}
+
+void
+backlog_count_in(struct backlog *b, struct tally *tally)
+{
+    b->tally->messages -= b->messages.live;
+    b->tally->claimed -= b->claimed;
+    tally->messages += b->messages.live;
+    tally->claimed += b->claimed;
+    b->tally = tally;
 }
 
 void
@@ -36,7 +47,15 @@ void
 backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 {
     m->backlog = b;
+    b->tally->messages++;
     seqmap_insert(&b->messages, pool, m->seq, m, !m->delayed);
+}
+
+static void
+uncount_claimed(struct backlog *b)
+{
+    b->claimed--;
+    b->tally->claimed--;
 }
 
 void
@@ -46,8 +65,9 @@ backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 
     assert(item == m);
     (void)item;
+    b->tally->messages--;
     if (m->claim != NULL)
-        b->claimed--;
+        uncount_claimed(b);
     if (m->foreign != NULL)
         hashmap_remove(&b->foreign, &m->foreign->node);
     m->claim = NULL;
@@ -60,6 +80,7 @@ backlog_hold(struct backlog *b, struct message *m, struct claim *c)
     assert(m->claim == NULL && !m->delayed);
     m->claim = c;
     b->claimed++;
+    b->tally->claimed++;
     seqmap_set_ready(&b->messages, m->seq, false);
 }
 
@@ -68,7 +89,7 @@ backlog_give_back(struct backlog *b, struct message *m)
 {
     assert(m->claim != NULL);
     m->claim = NULL;
-    b->claimed--;
+    uncount_claimed(b);
     seqmap_set_ready(&b->messages, m->seq, true);
 }
 

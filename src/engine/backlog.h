@@ -20,8 +20,14 @@
 struct queue;
 struct shard;
 
+/* How many messages the backlogs of a shard have together: alive, or in the graveyard. */
+struct tally {
+    size_t messages, claimed;
+};
+
 struct backlog {
     struct queue *queue;    /* NULL once it lies in the graveyard */
+    struct tally *tally;    /* where its messages count; the shard's */
     uint64_t generation;    /* different for every backlog of a shard */
     struct seqmap messages; /* number -> struct message, owned */
     size_t claimed;
@@ -30,7 +36,10 @@ struct backlog {
 };
 
 /* Makes an empty backlog; NULL without memory. */
-struct backlog *backlog_new(struct mem *mem, uint64_t generation);
+struct backlog *backlog_new(struct mem *mem, uint64_t generation, struct tally *tally);
+
+/* From now on its messages count there. O(1). */
+void backlog_count_in(struct backlog *b, struct tally *tally);
 
 /* Frees an empty backlog. */
 void backlog_free(struct mem *mem, struct backlog *b);

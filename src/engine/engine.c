@@ -40,6 +40,17 @@ engine_ping(struct store *s, int64_t now_ms)
     return ST_OK;
 }
 
+static enum status
+engine_totals(struct store *s, int64_t now_ms, struct store_totals *out)
+{
+    struct engine *e = engine_of(s);
+
+    *out = (struct store_totals){0};
+    for (size_t i = 0; i <= e->shard_mask; i++)
+        shard_count(&e->shards[i], now_ms, out);
+    return ST_OK;
+}
+
 static void
 engine_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
 {
@@ -111,6 +122,7 @@ static const struct store_ops engine_ops = {
     .claim_renew = engine_claim_renew,
     .claim_release = engine_claim_release,
     .ping = engine_ping,
+    .totals = engine_totals,
     .housekeep = engine_housekeep,
     .next_ms = engine_next_ms,
     .audit = engine_audit,

@@ -6,6 +6,7 @@ void
 graveyard_add_backlog(struct shard *sh, struct backlog *b)
 {
     b->queue = NULL;
+    backlog_count_in(b, &sh->buried);
     list_add_before(&sh->dead_backlogs, &b->grave);
     shard_wake_at(sh, sh->now_ms);
 }

@@ -66,7 +66,7 @@ queue_new(struct shard *sh, const struct store_queue *where,
     q->name = copy_text(q->text + where->project.len, where->name);
     seqmap_init(&q->claims);
     q->metadata = metadata_new(mem, metadata);
-    q->backlog = backlog_new(mem, shard_number(sh));
+    q->backlog = backlog_new(mem, shard_number(sh), &sh->alive);
     if (q->metadata == NULL || q->backlog == NULL) {
         queue_free(q);
         return NULL;
@@ -129,7 +129,7 @@ queue_purge(struct queue *q)
     lock_assert_held(&sh->lock);
     if (q->backlog->messages.live == 0)
         return ST_OK;
-    fresh = backlog_new(sh->engine->mem, shard_number(sh));
+    fresh = backlog_new(sh->engine->mem, shard_number(sh), &sh->alive);
     if (fresh == NULL)
         return ST_NO_MEMORY;
     graveyard_add_backlog(sh, q->backlog);

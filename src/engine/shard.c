@@ -207,6 +207,32 @@ shard_housekeep(struct shard *sh, int64_t now_ms)
     return next_ms;
 }
 
+void
+shard_count(struct shard *sh, int64_t now_ms, struct store_totals *totals)
+{
+    (void)shard_enter(sh, now_ms, SETTLE_ALL); /* it counts what is left */
+    totals->queues += sh->queues.count;
+    totals->messages += sh->alive.messages;
+    totals->claimed += sh->alive.claimed;
+    shard_leave(sh);
+}
+
+/* The tally of the queues agrees with what they have. */
+static bool
+tally_audit(const struct shard *sh)
+{
+    const struct hashnode *node = NULL;
+    struct tally sum = {0, 0};
+
+    while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
+        const struct queue *q = container_of(node, const struct queue, node);
+
+        sum.messages += q->backlog->messages.live;
+        sum.claimed += q->backlog->claimed;
+    }
+    return sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed;
+}
+
 bool
 shard_audit(struct shard *sh, size_t *queues)
 {
@@ -215,7 +241,7 @@ shard_audit(struct shard *sh, size_t *queues)
 
     lock_acquire(&sh->lock);
     sound = hashmap_audit(&sh->queues) && wheel_audit(sh->claim_wheel) &&
-            wheel_audit(sh->message_wheel) && graveyard_audit(sh);
+            wheel_audit(sh->message_wheel) && graveyard_audit(sh) && tally_audit(sh);
     *queues = sh->queues.count;
     while (sound && (node = hashmap_walk(&sh->queues, node)) != NULL) {
         const struct queue *q = container_of(node, const struct queue, node);

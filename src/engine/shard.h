@@ -29,6 +29,7 @@ struct shard {
     struct wheel *message_wheel; /* owned */
     struct seqmap_pool pool;     /* for the messages and claims of all queues */
     struct entropy entropy;
+    struct tally alive, buried;             /* messages of queues, and of the graveyard */
     struct list dead_backlogs, dead_queues; /* the graveyard, oldest first; owned */
     uint64_t last_number;                   /* source of generations and versions */
     int64_t now_ms;                         /* the latest time an operation brought */
@@ -67,6 +68,9 @@ void shard_remove_message(struct shard *sh, struct message *m);
 
 /* One slice of housekeeping. Returns when the next is useful; <= now_ms: at once. */
 int64_t shard_housekeep(struct shard *sh, int64_t now_ms);
+
+/* Adds what the shard has, once settled. */
+void shard_count(struct shard *sh, int64_t now_ms, struct store_totals *totals);
 
 bool shard_audit(struct shard *sh, size_t *queues);
 

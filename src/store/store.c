@@ -127,6 +127,12 @@ store_ping(struct store *s, int64_t now_ms)
     return s->ops->ping(s, now_ms);
 }
 
+enum status
+store_totals(struct store *s, int64_t now_ms, struct store_totals *out)
+{
+    return s->ops->totals(s, now_ms, out);
+}
+
 void
 store_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
 {

@@ -266,12 +266,25 @@ agree_end(const struct pair *p, const struct store_end *twin,
     agree(p, "created", twin->created_ms, engine->created_ms);
 }
 
+static void
+pair_totals(struct pair *p)
+{
+    struct store_totals twin = {0}, engine = {0};
+
+    agree_status(p, store_totals(p->twin, p->now_ms, &twin),
+                 store_totals(p->engine, p->now_ms, &engine));
+    agree(p, "queues", (int64_t)twin.queues, (int64_t)engine.queues);
+    agree(p, "all messages", (int64_t)twin.messages, (int64_t)engine.messages);
+    agree(p, "all claimed", (int64_t)twin.claimed, (int64_t)engine.claimed);
+}
+
 void
 pair_stats(struct pair *p, const struct store_queue *queue)
 {
     struct store_stats twin = {0}, engine = {0};
 
     note(p, queue, "stats");
+    pair_totals(p);
     agree_status(p, store_queue_stats(p->twin, p->now_ms, queue, &twin),
                  store_queue_stats(p->engine, p->now_ms, queue, &engine));
     agree(p, "total", (int64_t)twin.total, (int64_t)engine.total);

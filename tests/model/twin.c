@@ -171,6 +171,26 @@ twin_ping(struct store *s, int64_t now_ms)
     return ST_OK;
 }
 
+static enum status
+twin_totals(struct store *s, int64_t now_ms, struct store_totals *out)
+{
+    const struct twin *t = twin_of(s);
+
+    *out = (struct store_totals){.queues = t->queue_count};
+    for (size_t i = 0; i < t->queue_count; i++) {
+        const struct twin_queue *q = t->queues[i];
+        const struct store_queue where = {bytes_of(q->project, q->project_len),
+                                          bytes_of(q->name, q->name_len)};
+        struct store_stats stats;
+
+        if (twin_queue_stats(s, now_ms, &where, &stats) != ST_OK)
+            continue;
+        out->messages += stats.total;
+        out->claimed += stats.claimed;
+    }
+    return ST_OK;
+}
+
 static void
 twin_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
 {
@@ -272,6 +292,7 @@ static const struct store_ops twin_ops = {
     .claim_renew = twin_claim_renew,
     .claim_release = twin_claim_release,
     .ping = twin_ping,
+    .totals = twin_totals,
     .housekeep = twin_housekeep,
     .next_ms = twin_next_ms,
     .audit = twin_audit,

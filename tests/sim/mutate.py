@@ -106,11 +106,11 @@ MUTANTS = [
     ("RELEASE_FORGETS_COUNT",
      "a message given back counts as never claimed",
      [("engine/backlog.c",
-       "    m->claim = NULL;\n    b->claimed--;\n    seqmap_set_ready",
+       "    m->claim = NULL;\n    uncount_claimed(b);\n    seqmap_set_ready",
        "    m->claim = NULL;\n"
        "    if (MUTANT(RELEASE_FORGETS_COUNT))\n"
        "        m->claim_count = 0;\n"
-       "    b->claimed--;\n    seqmap_set_ready")]),
+       "    uncount_claimed(b);\n    seqmap_set_ready")]),
     ("DEAD_LETTER_LOST",
      "a dead letter that cannot be moved for want of memory is gone",
      [("engine/dead_letter.c",
@@ -169,7 +169,7 @@ MUTANTS = [
     ("PURGE_KEEPS_CLAIMED",
      "a purge leaves what claims hold",
      [("engine/queue.c",
-       "    fresh = backlog_new(sh->engine->mem, shard_number(sh));",
+       "    fresh = backlog_new(sh->engine->mem, shard_number(sh), &sh->alive);",
        "    if (MUTANT(PURGE_KEEPS_CLAIMED) && q->backlog->claimed > 0) {\n"
        "        struct message *m;\n"
        "        uint64_t seq = 0;\n"
@@ -179,7 +179,7 @@ MUTANTS = [
        "        }\n"
        "        return ST_OK;\n"
        "    }\n"
-       "    fresh = backlog_new(sh->engine->mem, shard_number(sh));")]),
+       "    fresh = backlog_new(sh->engine->mem, shard_number(sh), &sh->alive);")]),
     ("BUDGET_IGNORED",
      "messages are taken in although the memory budget is used up",
      [("engine/message_ops.c",

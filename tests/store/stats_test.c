@@ -37,6 +37,37 @@ START_TEST(claimed_and_free_messages_are_counted_apart)
 }
 END_TEST
 
+START_TEST(totals_count_all_queues_of_all_projects)
+{
+    struct store_totals totals;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 5);
+    take(&f, 2);
+    post_with(&f, 60, 30);
+    use(&f, "r");
+    post(&f, 3);
+    use_project(&f, "another");
+    post(&f, 2);
+    take(&f, 1);
+    ck_assert_status(store_totals(f.store, f.now_ms, &totals), ST_OK);
+    ck_assert_uint_eq(totals.queues, 3);
+    ck_assert_uint_eq(totals.messages, 11);
+    ck_assert_uint_eq(totals.claimed, 3);
+    purge(&f);
+    wait_s(&f, 60); /* the delayed message is gone */
+    ck_assert_status(store_totals(f.store, f.now_ms, &totals), ST_OK);
+    ck_assert_uint_eq(totals.queues, 3);
+    ck_assert_uint_eq(totals.messages, 8);
+    ck_assert_uint_eq(totals.claimed, 2);
+    wait_s(&f, 300); /* the claims have ended */
+    ck_assert_status(store_totals(f.store, f.now_ms, &totals), ST_OK);
+    ck_assert_uint_eq(totals.claimed, 0);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(oldest_and_newest_go_by_the_order_of_the_queue)
 {
     struct store_stats now;
@@ -128,6 +159,7 @@ main(void)
 
     store_test(tc, an_unknown_queue_has_zeros_and_says_so);
     store_test(tc, claimed_and_free_messages_are_counted_apart);
+    store_test(tc, totals_count_all_queues_of_all_projects);
     store_test(tc, oldest_and_newest_go_by_the_order_of_the_queue);
     store_test(tc, a_single_message_is_both_oldest_and_newest);
     store_test(tc, expired_messages_are_neither_counted_nor_shown);

@@ -1,7 +1,7 @@
 /*
  * store: the narrow seam between the API and whatever keeps the messages.
  *
- * Sixteen operations on queues, messages and claims: plain values in, a batch of
+ * Seventeen operations on queues, messages and claims: plain values in, a batch of
  * read-only views out. Ids and markers are opaque texts; nothing above this seam knows
  * how they are built. Every implementation passes the same suite (tests/store).
  *
@@ -172,6 +172,13 @@ struct store_stats {
     struct store_end oldest, newest; /* defined when total > 0 */
 };
 
+/* What there is over all projects. */
+struct store_totals {
+    uint64_t queues;
+    uint64_t messages; /* live ones */
+    uint64_t claimed;  /* those of them in a live claim */
+};
+
 /* ------------------------------------------------------------------ operations */
 
 /* Makes a queue; *created tells whether it is new (an existing one is left alone). */
@@ -283,6 +290,9 @@ enum status store_claim_release(struct store *s, int64_t now_ms,
 /* ST_OK if the store can be used at all. */
 enum status store_ping(struct store *s, int64_t now_ms);
 
+/* Counts everything, in O(1) for each part of the store; not the picture of one instant. */
+enum status store_totals(struct store *s, int64_t now_ms, struct store_totals *out);
+
 /*
  * Does a slice of housekeeping (expiry, giving memory back) and tells when the next is
  * useful: *next_ms is a time, at once (<= now_ms) when work is left, or INT64_MAX when
@@ -342,6 +352,7 @@ struct store_ops {
     enum status (*claim_release)(struct store *, int64_t, const struct store_queue *,
                                  struct bytes);
     enum status (*ping)(struct store *, int64_t);
+    enum status (*totals)(struct store *, int64_t, struct store_totals *);
     void (*housekeep)(struct store *, int64_t, int64_t *);
     int64_t (*next_ms)(struct store *);
     bool (*audit)(struct store *);
