@@ -4,15 +4,15 @@
 #include <assert.h>
 
 struct backlog *
-backlog_new(struct mem *mem, uint64_t generation, struct tally *tally)
+backlog_new(struct mem *mem, struct tally *tally)
 {
     struct backlog *b = mem_calloc(mem, 1, sizeof(*b));
 
     if (b == NULL)
         return NULL;
-    b->generation = generation;
     b->tally = tally;
     seqmap_init(&b->messages);
+    seqmap_init(&b->claims);
     hashmap_init(&b->foreign, mem);
     return b;
 }
@@ -30,7 +30,7 @@ backlog_count_in(struct backlog *b, struct tally *tally)
 void
 backlog_free(struct mem *mem, struct backlog *b)
 {
-    assert(b->messages.live == 0 && b->foreign.count == 0);
+    assert(b->messages.live == 0 && b->claims.live == 0 && b->foreign.count == 0);
     hashmap_fini(&b->foreign);
     mem_free(mem, b);
 }
@@ -144,8 +144,7 @@ backlog_audit(const struct backlog *b)
             m->due.due_ms > m->expires_ms ||
             (!m->delayed && m->due.due_ms != m->expires_ms))
             return false;
-        /* The claims of a queue that is gone go before its messages or after them. */
-        if (b->queue != NULL && seqmap_is_ready(&b->messages, seq) != ready)
+        if (seqmap_is_ready(&b->messages, seq) != ready)
             return false;
         if (m->foreign != NULL &&
             (m->foreign->message != m || backlog_find(b, 0, m->foreign->id) != m))

@@ -1,12 +1,14 @@
 /*
  * backlog: the messages of a queue, from its making or last purge to the next.
  *
- * Purging or deleting a queue takes its backlog away whole, in O(1); the graveyard frees
- * the messages later. A message belongs to its queue only if its backlog still does.
+ * Purging or deleting a queue takes its backlog away whole, in O(1), with the claims on its
+ * messages; the graveyard frees both later. A message or a claim belongs to its queue only
+ * if its backlog still does.
  *
  * Invariants (backlog_audit):
  *   - each message is in `messages` under its seq, and points back here
  *   - ready bit == neither claimed nor delayed
+ *   - each claim is in `claims` under its number, and holds at least one message
  *   - `claimed` counts the messages with a claim
  *   - a message has a foreign id exactly if it is in `foreign` under that id
  */
@@ -28,15 +30,15 @@ struct tally {
 struct backlog {
     struct queue *queue;    /* NULL once it lies in the graveyard */
     struct tally *tally;    /* where its messages count; the shard's */
-    uint64_t generation;    /* different for every backlog of a shard */
     struct seqmap messages; /* number -> struct message, owned */
+    struct seqmap claims;   /* number -> struct claim, owned; none is ever ready */
     size_t claimed;
     struct hashmap foreign; /* ids from other queues -> struct foreign, owned */
     struct list grave;      /* in the shard's graveyard */
 };
 
 /* Makes an empty backlog; NULL without memory. */
-struct backlog *backlog_new(struct mem *mem, uint64_t generation, struct tally *tally);
+struct backlog *backlog_new(struct mem *mem, struct tally *tally);
 
 /* From now on its messages count there. O(1). */
 void backlog_count_in(struct backlog *b, struct tally *tally);
@@ -55,8 +57,8 @@ enum status backlog_reserve(struct backlog *b, struct seqmap_pool *pool,
 void backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m);
 
 /*
- * Takes a message out: out of the index, its claim's count and the foreign ids. Its
- * foreign id stays with it; the caller owns the backlog's pin now.
+ * Takes a message out: out of the index, the count of claimed ones and the foreign ids. Its
+ * foreign id stays with it; the caller owns the backlog's pin now, and tells its claim.
  */
 void backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m);
 

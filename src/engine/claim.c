@@ -28,7 +28,7 @@ claim_start(struct shard *sh, struct claim *c, const struct store_terms *terms,
 size_t
 claim_nodes(const struct queue *q)
 {
-    return seqmap_nodes_for(&q->claims, q->last_claim + 1, 1);
+    return seqmap_nodes_for(&q->backlog->claims, q->last_claim + 1, 1);
 }
 
 enum status
@@ -40,16 +40,15 @@ claim_reserve(struct shard *sh, const struct queue *q)
 }
 
 void
-claim_link(struct shard *sh, struct claim *c)
+claim_link(struct shard *sh, struct claim *c, struct queue *q)
 {
-    struct queue *q = c->queue;
     struct ident id = ident_claim(&sh->entropy, ++q->last_claim);
 
     lock_assert_held(&sh->lock);
-    c->generation = q->backlog->generation;
+    c->backlog = q->backlog;
     c->id_high = id.high;
     c->id_low = id.low;
-    seqmap_insert(&q->claims, &sh->pool, q->last_claim, c, false);
+    seqmap_insert(&q->backlog->claims, &sh->pool, q->last_claim, c, false);
 }
 
 void
@@ -78,18 +77,15 @@ claim_take(struct shard *sh, struct claim *c, struct message *m,
         m->claim_count++;
     claim_lengthen(sh, m, terms, now_ms);
     c->seqs[c->count++] = m->seq;
+    c->held++;
 }
 
 /* The message of the i-th number if c holds it, live or not. */
 static struct message *
 held_message(const struct claim *c, size_t i)
 {
-    const struct queue *q = c->queue;
-    struct message *m;
+    struct message *m = seqmap_find(&c->backlog->messages, c->seqs[i]);
 
-    if (q->dead || q->backlog->generation != c->generation)
-        return NULL;
-    m = seqmap_find(&q->backlog->messages, c->seqs[i]);
     return m != NULL && m->claim == c ? m : NULL;
 }
 
@@ -105,38 +101,98 @@ void
 claim_end(struct shard *sh, struct claim *c)
 {
     lock_assert_held(&sh->lock);
-    for (size_t i = 0; i < c->count; i++) {
+    for (size_t i = 0; c->held > 0; i++) {
         struct message *m = held_message(c, i);
 
-        if (m != NULL)
-            backlog_give_back(m->backlog, m);
+        if (m == NULL)
+            continue;
+        backlog_give_back(c->backlog, m);
+        c->held--;
     }
     wheel_disarm(sh->claim_wheel, &c->due);
-    (void)seqmap_remove(&c->queue->claims, &sh->pool, ident_claim_number(claim_ident(c)));
+    (void)seqmap_remove(&c->backlog->claims, &sh->pool,
+                        ident_claim_number(claim_ident(c)));
     seqmap_pool_trim(&sh->pool);
     mem_free(sh->engine->mem, c);
 }
 
+void
+claim_lose(struct shard *sh, struct claim *c)
+{
+    if (--c->held == 0)
+        claim_end(sh, c);
+}
+
+/*
+ * True if all that c holds has expired, which settling claims alone does not show. A claim
+ * keeps its messages alive to its end, unless it lasts longer than a message may live.
+ */
+static bool
+outlived(const struct shard *sh, const struct claim *c, int64_t now_ms)
+{
+    if (c->due.due_ms - c->started_ms <= sh->engine->max_message_ttl_s * 1000)
+        return false;
+    for (size_t i = 0; i < c->count; i++)
+        if (claim_message(c, i, now_ms) != NULL)
+            return false;
+    return true;
+}
+
 struct claim *
-claim_find(const struct queue *q, struct bytes text)
+claim_find(const struct queue *q, struct bytes text, int64_t now_ms)
 {
     struct ident id;
     struct claim *c;
 
     if (!ident_read(text, &id))
         return NULL;
-    c = seqmap_find(&q->claims, ident_claim_number(id));
-    return c != NULL && ident_equal(claim_ident(c), id) ? c : NULL;
+    c = seqmap_find(&q->backlog->claims, ident_claim_number(id));
+    if (c == NULL || !ident_equal(claim_ident(c), id) || outlived(q->shard, c, now_ms))
+        return NULL;
+    return c;
+}
+
+void
+claim_name(const struct queue *q, const struct bytes *ids, size_t count, bool named,
+           int64_t now_ms)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct claim *c = claim_find(q, ids[i], now_ms);
+
+        if (c != NULL)
+            c->named = named;
+    }
+}
+
+static bool
+claim_audit(const struct claim *c)
+{
+    size_t held = 0;
+
+    if (!deadline_armed(&c->due) || c->due.due_ms < c->started_ms || c->named)
+        return false;
+    for (size_t i = 0; i < c->count; i++) {
+        if (i > 0 && c->seqs[i - 1] >= c->seqs[i])
+            return false;
+        held += held_message(c, i) != NULL;
+    }
+    return held > 0 && held == c->held;
 }
 
 bool
-claim_audit(const struct shard *sh, const struct claim *c)
+claims_audit(const struct backlog *b)
 {
-    if (!deadline_armed(&c->due) || c->due.due_ms < c->started_ms ||
-        c->queue->shard != sh)
+    const struct claim *c;
+    uint64_t number = 0;
+    size_t held = 0;
+
+    if (!seqmap_audit(&b->claims) || b->claims.ready != 0)
         return false;
-    for (size_t i = 1; i < c->count; i++)
-        if (c->seqs[i - 1] >= c->seqs[i])
+    for (; (c = seqmap_next_live(&b->claims, &number)) != NULL; number++) {
+        if (c->backlog != b || ident_claim_number(claim_ident(c)) != number ||
+            !claim_audit(c))
             return false;
-    return true;
+        held += c->held;
+    }
+    return held == b->claimed;
 }

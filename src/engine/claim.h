@@ -2,8 +2,9 @@
  * claim: a lease of some messages of one queue for a limited time.
  *
  * A claim remembers the numbers of its messages; a message remembers its claim. The claim
- * holds exactly those of its numbers whose message is in the same backlog and points
- * back: deleting a message, or purging the queue, needs to tell the claim nothing.
+ * holds exactly those of its numbers whose message is in its backlog and points back, and
+ * counts them: one that holds nothing any more is over at once. So there are never more
+ * claims than messages, whatever their terms.
  *
  * All functions need the shard's lock.
  */
@@ -13,13 +14,14 @@
 #include "engine/backlog.h"
 
 struct claim {
-    struct deadline due; /* in the claim wheel: when it ends */
-    struct queue *queue; /* which has it by its number; may lie in the graveyard */
-    uint64_t generation; /* of the backlog its messages are in */
-    int64_t started_ms;  /* made, or last renewed */
-    uint64_t id_low;     /* of the id */
+    struct deadline due;     /* in the claim wheel: when it ends */
+    struct backlog *backlog; /* of its messages, which has it by its number */
+    int64_t started_ms;      /* made, or last renewed */
+    uint64_t id_low;         /* of the id */
     uint32_t id_high;
     uint32_t count;  /* of the numbers, including those it no longer holds */
+    uint32_t held;   /* messages it holds; at least 1 once it is filled */
+    bool named;      /* by the request under way: claim_name() */
     uint64_t seqs[]; /* ascending */
 };
 
@@ -48,8 +50,8 @@ size_t claim_nodes(const struct queue *q);
 /* Makes sure that claim_link() has what it needs. Holds until the lock is let go. */
 enum status claim_reserve(struct shard *sh, const struct queue *q);
 
-/* Gives a started claim an id and enters it among those of its queue. */
-void claim_link(struct shard *sh, struct claim *c);
+/* Gives a started claim an id and enters it in the backlog of its queue. */
+void claim_link(struct shard *sh, struct claim *c, struct queue *q);
 
 /* Takes a free message: counts, holds, and lengthens its life (promise "grace"). */
 void claim_take(struct shard *sh, struct claim *c, struct message *m,
@@ -65,9 +67,20 @@ struct message *claim_message(const struct claim *c, size_t i, int64_t now_ms);
 /* Ends a claim: what it holds is free at its old place. Frees it. */
 void claim_end(struct shard *sh, struct claim *c);
 
-/* The claim of q with this id; NULL if there is none. */
-struct claim *claim_find(const struct queue *q, struct bytes id);
+/* A message that c held was taken out of its backlog. Ends a claim whose last one it was. */
+void claim_lose(struct shard *sh, struct claim *c);
 
-bool claim_audit(const struct shard *sh, const struct claim *c);
+/*
+ * The claim of q with this id; NULL if there is none, or all that it holds has expired.
+ * O(1) unless claims may last longer than messages.
+ */
+struct claim *claim_find(const struct queue *q, struct bytes id, int64_t now_ms);
+
+/* Marks the claims of q with these ids, or takes the marks off again. */
+void claim_name(const struct queue *q, const struct bytes *ids, size_t count, bool named,
+                int64_t now_ms);
+
+/* True if every invariant of a backlog's claims holds. */
+bool claims_audit(const struct backlog *b);
 
 #endif

@@ -67,9 +67,8 @@ take_messages(struct dead_letter *dl, const struct store_terms *terms, size_t co
     uint64_t seq = 0;
 
     t->claim = NULL; /* the shard owns it now */
-    c->queue = q;
     claim_start(dl->source, c, terms, dl->now_ms);
-    claim_link(dl->source, c);
+    claim_link(dl->source, c, q);
     ident_write(&t->batch.claim_id, claim_ident(c));
     t->batch.claim_ttl_s = terms->ttl_s;
     while (count-- > 0) {
@@ -133,8 +132,8 @@ engine_claim_get(struct store *s, int64_t now_ms, const struct store_queue *wher
     now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS);
     q = shard_find(sh, where, hash);
     if (q != NULL)
-        c = claim_find(q, claim_id);
-    st = c == NULL ? ST_NOT_FOUND : batch_open(e, c->count, &batch);
+        c = claim_find(q, claim_id, now_ms);
+    st = c == NULL ? ST_NOT_FOUND : batch_open(e, c->held, &batch);
     if (st == ST_OK) {
         ident_write(&batch.claim_id, claim_ident(c));
         for (size_t i = 0; i < c->count; i++) {
@@ -164,7 +163,7 @@ engine_claim_renew(struct store *s, int64_t now_ms, const struct store_queue *wh
     now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS);
     q = shard_find(sh, where, hash);
     if (q != NULL)
-        c = claim_find(q, claim_id);
+        c = claim_find(q, claim_id, now_ms);
     if (c != NULL) {
         claim_start(sh, c, terms, now_ms);
         for (size_t i = 0; i < c->count; i++) {
@@ -188,10 +187,10 @@ engine_claim_release(struct store *s, int64_t now_ms, const struct store_queue *
     struct claim *c = NULL;
     struct queue *q;
 
-    (void)shard_enter(sh, now_ms, SETTLE_CLAIMS); /* due claims are gone already */
+    now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS); /* due claims are gone already */
     q = shard_find(sh, where, hash);
     if (q != NULL)
-        c = claim_find(q, claim_id);
+        c = claim_find(q, claim_id, now_ms);
     if (c != NULL)
         claim_end(sh, c);
     shard_leave(sh);

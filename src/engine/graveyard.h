@@ -1,21 +1,21 @@
 /*
  * graveyard: what purge and deletion took away in O(1), freed a little at a time.
  *
- * Backlogs lose their messages, queues their claims; whatever is empty is freed. Nothing
- * in here can be found by anybody. All functions need the shard's lock.
+ * Backlogs lose their messages, and with the last one of each their claims; whatever is
+ * empty is freed. Nothing in here can be found by anybody. All functions need the shard's
+ * lock.
  */
 #ifndef ENGINE_GRAVEYARD_H
 #define ENGINE_GRAVEYARD_H
 
 #include "engine/queue.h"
 
-/* Take the dead thing over. */
-void graveyard_add_backlog(struct shard *sh, struct backlog *b);
-void graveyard_add_queue(struct shard *sh, struct queue *q);
+/* Takes the dead backlog over; an empty one is freed. */
+void graveyard_add(struct shard *sh, struct backlog *b);
 
 bool graveyard_empty(const struct shard *sh);
 
-/* Frees up to `budget` messages and claims. True when nothing is left. */
+/* Frees up to `budget` messages. True when nothing is left. */
 bool graveyard_slice(struct shard *sh, size_t budget);
 
 bool graveyard_audit(const struct shard *sh);

@@ -288,13 +288,14 @@ discard(struct shard *sh, struct message *m, struct list *discarded)
 
 /* May m be deleted by somebody who names this claim (absent: none)? API.md 6.7. */
 static enum status
-may_delete(const struct queue *q, const struct message *m, struct bytes claim_id)
+may_delete(const struct queue *q, const struct message *m, struct bytes claim_id,
+           int64_t now_ms)
 {
     const struct claim *c;
 
     if (!bytes_present(claim_id))
         return m->claim == NULL ? ST_OK : ST_CLAIMED;
-    c = claim_find(q, claim_id);
+    c = claim_find(q, claim_id, now_ms);
     if (c == NULL || m->claim == NULL)
         return ST_NOT_CLAIMED;
     return m->claim == c ? ST_OK : ST_CLAIMED;
@@ -318,7 +319,7 @@ engine_message_delete(struct store *s, int64_t now_ms, const struct store_queue 
     if (q != NULL)
         m = find_live(q, id, now_ms);
     if (m != NULL)
-        st = may_delete(q, m, claim_id);
+        st = may_delete(q, m, claim_id, now_ms);
     if (m != NULL && st == ST_OK)
         discard(sh, m, &discarded);
     shard_leave(sh);
@@ -326,17 +327,25 @@ engine_message_delete(struct store *s, int64_t now_ms, const struct store_queue 
     return st;
 }
 
-/* True if one of the claims holds m. */
-static bool
-held_by_one(const struct queue *q, const struct message *m, const struct bytes *claim_ids,
-            size_t claim_count)
+/*
+ * ST_CLAIMED unless every live one of the messages is held by one of the claims. O(ids +
+ * claims): the claims are marked, and looked at from the messages.
+ */
+static enum status
+check_holders(const struct queue *q, const struct bytes *ids, size_t count,
+              const struct bytes *claim_ids, size_t claim_count, int64_t now_ms)
 {
-    if (m->claim == NULL)
-        return false;
-    for (size_t i = 0; i < claim_count; i++)
-        if (claim_find(q, claim_ids[i]) == m->claim)
-            return true;
-    return false;
+    enum status st = ST_OK;
+
+    claim_name(q, claim_ids, claim_count, true, now_ms);
+    for (size_t i = 0; st == ST_OK && i < count; i++) {
+        const struct message *m = find_live(q, ids[i], now_ms);
+
+        if (m != NULL && (m->claim == NULL || !m->claim->named))
+            st = ST_CLAIMED;
+    }
+    claim_name(q, claim_ids, claim_count, false, now_ms);
+    return st;
 }
 
 enum status
@@ -356,19 +365,13 @@ engine_message_delete_many(struct store *s, int64_t now_ms,
     list_init(&discarded);
     now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS);
     q = shard_find(sh, where, hash);
-    for (size_t i = 0; claim_ids != NULL && q != NULL && i < count; i++) {
-        m = find_live(q, ids[i], now_ms);
-        if (m != NULL && !held_by_one(q, m, claim_ids, claim_count)) {
-            st = ST_CLAIMED;
-            goto out;
-        }
-    }
-    for (size_t i = 0; q != NULL && i < count; i++) {
+    if (claim_ids != NULL && q != NULL)
+        st = check_holders(q, ids, count, claim_ids, claim_count, now_ms);
+    for (size_t i = 0; st == ST_OK && q != NULL && i < count; i++) {
         m = find_live(q, ids[i], now_ms);
         if (m != NULL)
             discard(sh, m, &discarded);
     }
-out:
     shard_leave(sh);
     message_unpin_all(e->mem, &discarded);
     return st;

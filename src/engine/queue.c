@@ -64,9 +64,8 @@ queue_new(struct shard *sh, const struct store_queue *where,
     *q = (struct queue){.shard = sh};
     q->project = copy_text(q->text, where->project);
     q->name = copy_text(q->text + where->project.len, where->name);
-    seqmap_init(&q->claims);
     q->metadata = metadata_new(mem, metadata);
-    q->backlog = backlog_new(mem, shard_number(sh), &sh->alive);
+    q->backlog = backlog_new(mem, &sh->alive);
     if (q->metadata == NULL || q->backlog == NULL) {
         queue_free(q);
         return NULL;
@@ -114,10 +113,9 @@ queue_bury(struct queue *q)
     lock_assert_held(&sh->lock);
     hashmap_remove(&sh->queues, &q->node);
     directory_remove(&sh->engine->directory, &q->listing);
-    q->dead = true;
-    graveyard_add_backlog(sh, q->backlog);
+    graveyard_add(sh, q->backlog);
     q->backlog = NULL;
-    graveyard_add_queue(sh, q);
+    queue_free(q);
 }
 
 enum status
@@ -129,28 +127,13 @@ queue_purge(struct queue *q)
     lock_assert_held(&sh->lock);
     if (q->backlog->messages.live == 0)
         return ST_OK;
-    fresh = backlog_new(sh->engine->mem, shard_number(sh), &sh->alive);
+    fresh = backlog_new(sh->engine->mem, &sh->alive);
     if (fresh == NULL)
         return ST_NO_MEMORY;
-    graveyard_add_backlog(sh, q->backlog);
+    graveyard_add(sh, q->backlog);
     q->backlog = fresh;
     fresh->queue = q;
     return ST_OK;
-}
-
-bool
-queue_audit_claims(const struct queue *q)
-{
-    const struct claim *c;
-    uint64_t number = 0;
-
-    if (!seqmap_audit(&q->claims) || q->claims.ready != 0)
-        return false;
-    for (; (c = seqmap_next_live(&q->claims, &number)) != NULL; number++)
-        if (c->queue != q || ident_claim_number(claim_ident(c)) != number ||
-            number > q->last_claim || !claim_audit(q->shard, c))
-            return false;
-    return true;
 }
 
 bool
@@ -158,9 +141,12 @@ queue_audit(const struct queue *q)
 {
     uint64_t newest = 0;
 
-    if (q->dead || q->backlog->queue != q || !backlog_audit(q->backlog))
+    if (q->backlog->queue != q || !backlog_audit(q->backlog))
         return false;
     if (seqmap_last(&q->backlog->messages, &newest) != NULL && newest > q->last_seq)
         return false;
-    return queue_audit_claims(q);
+    newest = 0;
+    if (seqmap_last(&q->backlog->claims, &newest) != NULL && newest > q->last_claim)
+        return false;
+    return claims_audit(q->backlog);
 }

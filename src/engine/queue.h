@@ -1,9 +1,9 @@
 /*
- * queue: a name in a project, its metadata, its backlog and its claims.
+ * queue: a name in a project, its metadata, and its backlog with the claims on it.
  *
  * Everything but the metadata's bytes (immutable, pinned by answers) is guarded by the
- * shard's lock. A deleted queue leaves the table and the directory at once and lies in
- * the graveyard until its claims are gone; it is never found again.
+ * shard's lock. A deleted queue leaves the table and the directory at once; its backlog lies
+ * in the graveyard until it is empty, and is never found again.
  */
 #ifndef ENGINE_QUEUE_H
 #define ENGINE_QUEUE_H
@@ -30,15 +30,12 @@ struct queue {
     struct hashnode node;   /* in the shard's queues; hash of (project, name) */
     struct listing listing; /* in the directory */
     struct shard *shard;
-    struct backlog *backlog;   /* owned */
-    struct seqmap claims;      /* live claims, by number; none is ever ready */
-    uint64_t last_claim;       /* number of the newest claim ever made */
-    struct metadata *metadata; /* owned pin */
-    uint64_t version;          /* of the metadata; unique within the shard */
-    uint64_t last_seq;         /* number of the newest message ever posted */
-    uint32_t tag;              /* of this incarnation, in message ids */
-    bool dead;                 /* lies in the graveyard */
-    struct list grave;
+    struct backlog *backlog;    /* owned */
+    uint64_t last_claim;        /* number of the newest claim ever made */
+    struct metadata *metadata;  /* owned pin */
+    uint64_t version;           /* of the metadata; unique within the shard */
+    uint64_t last_seq;          /* number of the newest message ever posted */
+    uint32_t tag;               /* of this incarnation, in message ids */
     struct bytes project, name; /* point behind this structure */
     char text[];
 };
@@ -69,15 +66,13 @@ void queue_free(struct queue *q);
  */
 enum status queue_link(struct queue *q, uint64_t hash);
 
-/* Takes a queue out of table and directory; its remains go to the graveyard. O(log n). */
+/* Takes a queue out of table and directory and frees it; its backlog goes to the
+ * graveyard. O(log n). */
 void queue_bury(struct queue *q);
 
 /* Gives the queue a fresh backlog; the old one goes to the graveyard. */
 enum status queue_purge(struct queue *q);
 
 bool queue_audit(const struct queue *q);
-
-/* The part of it that holds for a queue in the graveyard too. */
-bool queue_audit_claims(const struct queue *q);
 
 #endif

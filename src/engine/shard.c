@@ -16,7 +16,6 @@ shard_init(struct shard *sh, struct engine *e, const struct engine_config *confi
     hashmap_init(&sh->queues, e->mem);
     seqmap_pool_init(&sh->pool, e->mem);
     list_init(&sh->dead_backlogs);
-    list_init(&sh->dead_queues);
     atomic_init(&sh->next_ms, WHEEL_NEVER);
     if (config->seeded)
         entropy_init_seeded(&sh->entropy, seed);
@@ -76,10 +75,13 @@ void
 shard_remove_message(struct shard *sh, struct message *m)
 {
     struct foreign *foreign = m->foreign;
+    struct claim *holder = m->claim;
 
     lock_assert_held(&sh->lock);
     wheel_disarm(sh->message_wheel, &m->due);
     backlog_remove(m->backlog, &sh->pool, m);
+    if (holder != NULL)
+        claim_lose(sh, holder);
     seqmap_pool_trim(&sh->pool);
     m->foreign = NULL;
     mem_free(sh->engine->mem, foreign);

@@ -29,11 +29,11 @@ struct shard {
     struct wheel *message_wheel; /* owned */
     struct seqmap_pool pool;     /* for the messages and claims of all queues */
     struct entropy entropy;
-    struct tally alive, buried;             /* messages of queues, and of the graveyard */
-    struct list dead_backlogs, dead_queues; /* the graveyard, oldest first; owned */
-    uint64_t last_number;                   /* source of generations and versions */
-    int64_t now_ms;                         /* the latest time an operation brought */
-    _Atomic int64_t next_ms; /* when housekeeping is next useful, or earlier */
+    struct tally alive, buried; /* messages of queues, and of the graveyard */
+    struct list dead_backlogs;  /* the graveyard, oldest first; owned */
+    uint64_t last_number;       /* source of versions */
+    int64_t now_ms;             /* the latest time an operation brought */
+    _Atomic int64_t next_ms;    /* when housekeeping is next useful, or earlier */
 };
 
 enum status shard_init(struct shard *sh, struct engine *e,
@@ -63,7 +63,10 @@ void shard_arm_message(struct shard *sh, struct message *m, int64_t due_ms);
 /* Makes sure that housekeeping comes at due_ms. Needs the lock. */
 void shard_wake_at(struct shard *sh, int64_t due_ms);
 
-/* Takes a message out of its backlog and wheel; the caller owns the backlog's pin. */
+/*
+ * Takes a message out of its backlog, its claim (which may be over then) and the wheel; the
+ * caller owns the backlog's pin.
+ */
 void shard_remove_message(struct shard *sh, struct message *m);
 
 /* One slice of housekeeping. Returns when the next is useful; <= now_ms: at once. */

@@ -2,10 +2,14 @@
 
 #include <string.h>
 
+/* A claim lives as long as it holds something. */
 static bool
 claim_alive(const struct model *m, uint8_t claim)
 {
-    return (m->claims[claim / 64] >> (claim % 64) & 1) != 0;
+    for (size_t at = 0; at < m->count; at++)
+        if (m->holder[at] == claim)
+            return true;
+    return false;
 }
 
 /* The place of a message, m->count if it is not there. */
@@ -87,8 +91,6 @@ claim(struct model *m, const struct operation *op)
         return false;
     for (size_t i = 0; i < op->count; i++)
         m->holder[find(m, op->messages[i])] = op->made;
-    if (op->count > 0)
-        m->claims[op->made / 64] |= UINT64_C(1) << (op->made % 64);
     return true;
 }
 
@@ -112,7 +114,6 @@ release(struct model *m, const struct operation *op)
     for (size_t at = 0; at < m->count; at++)
         if (m->holder[at] == op->claim)
             m->holder[at] = 0;
-    m->claims[op->claim / 64] &= ~(UINT64_C(1) << (op->claim % 64));
     return op->code == 204;
 }
 

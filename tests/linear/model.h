@@ -9,8 +9,7 @@
 
 /* Unused places are zero, so that equal states are equal bytes. */
 struct model {
-    uint64_t posted;    /* bit n - 1: message n was posted */
-    uint64_t claims[2]; /* bit n: claim n is alive */
+    uint64_t posted; /* bit n - 1: message n was posted */
     uint8_t count;
     uint8_t unused[7];                /* no holes: states are compared as bytes */
     uint8_t message[LINEAR_MESSAGES]; /* oldest first */

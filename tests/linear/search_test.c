@@ -109,7 +109,7 @@ START_TEST(a_life_of_a_message_is_taken)
     act(&s, LINEAR_QUERY, 1, 404);
     take(&s, 2, 2);
     act(&s, LINEAR_PURGE, 0, 204);
-    act(&s, LINEAR_QUERY, 2, 200);
+    act(&s, LINEAR_QUERY, 2, 404);
     count(&s, 0, 0);
     expect(&s, LINEARIZABLE);
 }

@@ -255,6 +255,29 @@ START_TEST(deleting_one_by_one_gives_memory_back)
 }
 END_TEST
 
+START_TEST(finished_claims_take_no_memory_however_long_their_terms)
+{
+    struct fixture f;
+    size_t idle;
+
+    fixture_open(&f, 0);
+    for (int i = 0; i < 2; i++) { /* whatever is kept for the next round is there now */
+        post(&f, 1);
+        ck_assert_status(delete_claimed(&f, f.posted, take_for(&f, 1, 43200, 43200)),
+                         ST_OK);
+    }
+    idle = mem_used(f.mem);
+    for (int i = 0; i < 500; i++) {
+        post(&f, 1);
+        ck_assert_status(delete_claimed(&f, f.posted, take_for(&f, 1, 43200, 43200)),
+                         ST_OK);
+        ck_assert_uint_le(mem_used(f.mem), idle);
+    }
+    ck_assert_int_eq(store_next_ms(f.store) > f.now_ms, true);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_message_takes_at_most_128_bytes_more_than_its_body)
 {
     struct fixture f;
@@ -308,6 +331,7 @@ main(void)
     tcase_add_loop_test(tc, housekeeping_gives_memory_back_in_slices, 0, 2);
     tcase_add_test(tc, messages_that_expire_together_are_removed_in_slices);
     tcase_add_test(tc, deleting_one_by_one_gives_memory_back);
+    tcase_add_test(tc, finished_claims_take_no_memory_however_long_their_terms);
     tcase_add_test(tc, a_message_takes_at_most_128_bytes_more_than_its_body);
     tcase_add_test(tc, a_thousand_queues_made_and_deleted_leave_nothing);
     return check_main(suite);

@@ -256,7 +256,8 @@ twin_next_deadline(const struct store *s, int64_t now_ms)
             consider(q->messages[k]->ready_ms, now_ms, &next_ms);
         }
         for (size_t k = 0; k < q->claim_count; k++)
-            consider(q->claims[k].started_ms + q->claims[k].ttl_ms, now_ms, &next_ms);
+            if (twin_find_claim(q, store_id_bytes(&q->claims[k].id), now_ms) != NULL)
+                consider(q->claims[k].started_ms + q->claims[k].ttl_ms, now_ms, &next_ms);
     }
     return next_ms;
 }

@@ -187,12 +187,24 @@ twin_find_message(const struct twin_queue *q, struct bytes id, int64_t now_ms)
     return q->message_count;
 }
 
+/* A claim that holds nothing any more is over. */
+static bool
+holds_something(const struct twin_queue *q, const struct twin_claim *c, int64_t now_ms)
+{
+    for (size_t i = 0; i < q->message_count; i++)
+        if (twin_message_live(q->messages[i], now_ms) &&
+            twin_holder(q, q->messages[i], now_ms) == c)
+            return true;
+    return false;
+}
+
 struct twin_claim *
 twin_find_claim(const struct twin_queue *q, struct bytes id, int64_t now_ms)
 {
     for (size_t i = 0; i < q->claim_count; i++)
         if (bytes_equal(store_id_bytes(&q->claims[i].id), id) &&
-            twin_claim_live(&q->claims[i], now_ms))
+            twin_claim_live(&q->claims[i], now_ms) &&
+            holds_something(q, &q->claims[i], now_ms))
             return &q->claims[i];
     return NULL;
 }

@@ -25,9 +25,15 @@ place_name(int place)
 const char *
 fate_text(enum fate fate)
 {
-    static const char *const texts[] = {
-        "never was there", "was deleted", "was popped",   "was purged",
-        "expired",         "was moved",   "was released", "went with its queue"};
+    static const char *const texts[] = {"never was there",
+                                        "was deleted",
+                                        "was popped",
+                                        "was purged",
+                                        "expired",
+                                        "was moved",
+                                        "was released",
+                                        "held nothing any more",
+                                        "went with its queue"};
 
     return texts[fate];
 }
@@ -170,12 +176,27 @@ ledger_add(struct ledger *l, int place, const char *id, struct bytes body,
     return m;
 }
 
+static bool
+holds_something(const struct ledger *l, const struct known_claim *c)
+{
+    const struct known_queue *q = &l->queues[c->place];
+
+    for (size_t i = 0; i < q->count; i++)
+        if (q->messages[i]->claim == c)
+            return true;
+    return false;
+}
+
 void
 ledger_remove(struct ledger *l, int place, struct known_message *m, enum fate fate)
 {
+    struct known_claim *c = m->claim;
+
     take_out(&l->queues[place], m);
     note_gone(l, place, m->id.text, fate);
     free(m);
+    if (c != NULL && !holds_something(l, c))
+        ledger_end_claim(l, c, FATE_FINISHED);
 }
 
 void
@@ -285,9 +306,6 @@ void
 ledger_delete_queue(struct ledger *l, int place)
 {
     remove_all(l, place, FATE_QUEUE_DELETED);
-    for (size_t i = l->claim_count; i > 0; i--)
-        if (l->claims[i - 1]->place == place)
-            ledger_end_claim(l, l->claims[i - 1], FATE_QUEUE_DELETED);
     l->queues[place].exists = false;
     forget_settings(&l->queues[place]);
 }

@@ -39,6 +39,7 @@ enum fate {
     FATE_EXPIRED,
     FATE_MOVED, /* to the dead letter queue */
     FATE_RELEASED,
+    FATE_FINISHED, /* a claim whose last message went */
     FATE_QUEUE_DELETED
 };
 
@@ -120,6 +121,8 @@ int ledger_dead_letters(const struct ledger *l, int place);
 /* A message at the end of the queue, owned by it; the caller fills in the rest. */
 struct known_message *ledger_add(struct ledger *l, int place, const char *id,
                                  struct bytes body, int64_t expires_ms);
+
+/* Also ends the claim that held nothing else. */
 void ledger_remove(struct ledger *l, int place, struct known_message *m, enum fate fate);
 
 /* Moves a message to the end of another queue under the same id. */

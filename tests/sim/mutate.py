@@ -20,7 +20,7 @@ MUTANTS = [
        "    uint64_t seq = 0;\n\n    t->claim = NULL;",
        "    uint64_t seq = 0;\n\n"
        "    if (MUTANT(RELEASE_FORGETS_ORDER)) {\n"
-       "        const struct claim *newest = seqmap_last(&q->claims, &seq);\n"
+       "        const struct claim *newest = seqmap_last(&q->backlog->claims, &seq);\n"
        "        seq = 0;\n"
        "        if (newest != NULL && newest->count > 0)\n"
        "            seq = newest->seqs[newest->count - 1];\n"
@@ -103,6 +103,14 @@ MUTANTS = [
      [("engine/claim_ops.c",
        "    if (c != NULL)\n        claim_end(sh, c);",
        "    if (c != NULL && !MUTANT(RELEASE_DOES_NOTHING))\n        claim_end(sh, c);")]),
+    ("CLAIM_OUTLIVES_ITS_MESSAGES",
+     "a claim whose messages are gone can still be queried and renewed",
+     [("engine/claim.c",
+       "    if (--c->held == 0)\n",
+       "    if (--c->held == 0 && !MUTANT(CLAIM_OUTLIVES_ITS_MESSAGES))\n"),
+      ("engine/backlog.c",
+       "    assert(b->messages.live == 0 && b->claims.live == 0 &&",
+       "    assert(b->messages.live == 0 &&")]),
     ("RELEASE_FORGETS_COUNT",
      "a message given back counts as never claimed",
      [("engine/backlog.c",
@@ -169,7 +177,7 @@ MUTANTS = [
     ("PURGE_KEEPS_CLAIMED",
      "a purge leaves what claims hold",
      [("engine/queue.c",
-       "    fresh = backlog_new(sh->engine->mem, shard_number(sh), &sh->alive);",
+       "    fresh = backlog_new(sh->engine->mem, &sh->alive);",
        "    if (MUTANT(PURGE_KEEPS_CLAIMED) && q->backlog->claimed > 0) {\n"
        "        struct message *m;\n"
        "        uint64_t seq = 0;\n"
@@ -179,7 +187,7 @@ MUTANTS = [
        "        }\n"
        "        return ST_OK;\n"
        "    }\n"
-       "    fresh = backlog_new(sh->engine->mem, shard_number(sh), &sh->alive);")]),
+       "    fresh = backlog_new(sh->engine->mem, &sh->alive);")]),
     ("BUDGET_IGNORED",
      "messages are taken in although the memory budget is used up",
      [("engine/message_ops.c",

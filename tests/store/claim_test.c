@@ -174,24 +174,74 @@ START_TEST(a_claim_shows_only_what_it_still_holds)
 }
 END_TEST
 
-START_TEST(a_claim_lives_on_when_all_its_messages_are_deleted)
+/* The claim is over, and nobody can tell it from one that was released. */
+static void
+expect_over(struct fixture *f, struct store_id claim)
+{
+    ck_assert_status(query(f, claim), ST_NOT_FOUND);
+    ck_assert_status(renew(f, claim, 300, 60), ST_NOT_FOUND);
+    release(f, claim); /* fine, and nothing happens */
+}
+
+START_TEST(a_claim_is_over_when_its_last_message_is_deleted)
 {
     struct store_id claim;
     struct fixture f;
 
     fixture_open(&f, _i);
-    post(&f, 2);
-    claim = take_for(&f, 2, 100, 60);
+    post(&f, 3);
+    claim = take(&f, 2);
     delete_claimed(&f, 1, claim);
-    delete_claimed(&f, 2, claim);
-    wait_ms(&f, 99999);
     ck_assert_status(query(&f, claim), ST_OK);
-    expect_nothing(&f);
-    ck_assert_status(renew(&f, claim, 100, 60), ST_OK);
-    wait_ms(&f, 99999);
+    expect(&f, 2);
+    delete_claimed(&f, 2, claim);
+    expect_over(&f, claim);
+    ck_assert_status(delete_claimed(&f, 3, claim), ST_NOT_CLAIMED);
+    take(&f, 1); /* 3 */
+    ck_assert_status(delete_claimed(&f, 3, claim), ST_NOT_CLAIMED);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_claim_is_over_when_several_are_deleted_at_once)
+{
+    struct fixture f;
+    struct bytes ids[3];
+    struct store_id claim, other;
+
+    fixture_open(&f, _i);
+    post(&f, 4);
+    claim = take(&f, 2); /* 1 2 */
+    other = take(&f, 2); /* 3 4 */
+    for (int i = 0; i < 3; i++)
+        ids[i] = id_of(&f, i + 1);
+    ck_assert_status(
+        store_message_delete_many(f.store, f.now_ms, &f.queue, ids, 3, NULL, 0), ST_OK);
+    expect_over(&f, claim);
+    ck_assert_status(query(&f, other), ST_OK);
+    expect(&f, 4);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_claim_is_over_when_its_messages_have_expired)
+{
+    struct store_id claim, longer;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post_with(&f, 60, 0);
+    post_with(&f, 60, 0);
+    claim = take_for(&f, 1, 2000000, 60); /* longer than a message may live */
+    wait_s(&f, 10);
+    longer = take_for(&f, 1, 2000000, 60);
+    wait_ms(&f, (1209600 - 10) * INT64_C(1000) - 1);
     ck_assert_status(query(&f, claim), ST_OK);
     wait_ms(&f, 1);
-    ck_assert_status(query(&f, claim), ST_NOT_FOUND);
+    expect_over(&f, claim);
+    ck_assert_status(delete_claimed(&f, 2, claim), ST_NOT_CLAIMED);
+    ck_assert_status(query(&f, longer), ST_OK);
+    expect(&f, 2);
     fixture_close(&f);
 }
 END_TEST
@@ -455,12 +505,8 @@ START_TEST(a_message_may_die_under_a_claim_longer_than_the_longest_life)
     ck_assert_status(query(&f, claim), ST_OK);
     expect(&f, 1);
     wait_ms(&f, 1);
-    ck_assert_status(query(&f, claim), ST_OK);
-    expect_nothing(&f);
     expect_stats(&f, 0, 0);
-    ck_assert_status(renew(&f, claim, 300, 60), ST_OK); /* revives nothing */
-    ck_assert_status(query(&f, claim), ST_OK);
-    expect_nothing(&f);
+    expect_over(&f, claim);
     fixture_close(&f);
 }
 END_TEST
@@ -481,7 +527,9 @@ main(void)
     tc = test_case(suite, "query");
     store_test(tc, a_claim_shows_its_terms_its_age_and_what_it_holds);
     store_test(tc, a_claim_shows_only_what_it_still_holds);
-    store_test(tc, a_claim_lives_on_when_all_its_messages_are_deleted);
+    store_test(tc, a_claim_is_over_when_its_last_message_is_deleted);
+    store_test(tc, a_claim_is_over_when_several_are_deleted_at_once);
+    store_test(tc, a_claim_is_over_when_its_messages_have_expired);
     store_test(tc, an_unknown_claim_is_not_found_and_may_be_released);
     store_test(tc, a_claim_is_unknown_through_another_queue_or_project);
     tc = test_case(suite, "release and renew");
