@@ -233,21 +233,28 @@ answer(const struct api *api, struct call *call)
     return locate_content(call, route);
 }
 
-void
+enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res)
 {
+    struct arena_mark mark = arena_mark(req->arena);
     struct call call = {.limits = &api->limits,
                         .store = api->store,
                         .auth = api->auth,
                         .req = req,
+                        .progress = &req->progress,
                         .res = res};
     enum status st;
 
+    buf_reset(&res->body, SIZE_MAX);
     res->code = 0;
     res->header_count = 0;
     res->route = "none";
     /* With this room a refusal can be written even when memory runs out on the way. */
     st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, &call) : ST_NO_MEMORY;
+    if (st == ST_AGAIN) {
+        arena_rewind(req->arena, mark);
+        return API_AGAIN;
+    }
     if (st == ST_OK && res->body.failed)
         st = ST_NO_MEMORY;
     if (st != ST_OK && call.bare_errors)
@@ -255,4 +262,5 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     else if (st != ST_OK)
         problem_write(res, st, call.detail);
     res->status = st;
+    return API_SEND;
 }

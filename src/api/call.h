@@ -19,6 +19,7 @@ struct call {
     const struct version *version;
     const struct resource *resource;
     const struct request *req;
+    struct progress *progress; /* of req */
     struct response *res;
     struct bytes base;          /* what hrefs begin with: "/v2", or "/v1/project" */
     struct bytes path_project;  /* project named by the path; absent: none */

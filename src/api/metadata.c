@@ -301,34 +301,3 @@ metadata_plain(const struct store_metadata *metadata, struct buf *out)
 
     buf_bytes(out, metadata->json.len > 0 ? metadata->json : nothing);
 }
-
-/* ------------------------------------------------------------------ filters */
-
-static bool
-value_matches(const struct scan_value *value, struct bytes text)
-{
-    int64_t number;
-
-    if (value->kind == SCAN_STRING)
-        return string_equals(scan_inside(value), text);
-    return value->kind == SCAN_INTEGER && bytes_to_i64(text, &number) &&
-           scan_to_i64(value) == number;
-}
-
-bool
-metadata_matches(const struct store_metadata *metadata, struct bytes name,
-                 struct bytes value)
-{
-    struct json_scan scan;
-    struct scan_name found;
-    struct scan_value has;
-
-    scan_begin(&scan, metadata->json);
-    if (!scan_enter(&scan, SCAN_OBJECT))
-        return false;
-    /* Each name stands only once in what metadata_store() has printed. */
-    while (scan_member(&scan, &found) && scan_value(&scan, &has))
-        if (string_equals(found.text, name))
-            return value_matches(&has, value);
-    return false;
-}

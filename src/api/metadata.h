@@ -34,11 +34,6 @@ enum status metadata_show(const struct store_metadata *metadata,
 /* The document as it was given, {} if there is none (v1.1 and v1 show it like that). */
 void metadata_plain(const struct store_metadata *metadata, struct buf *out);
 
-/* Listing filter: has the document a member `name` that is `value`, as text or integer?
- */
-bool metadata_matches(const struct store_metadata *metadata, struct bytes name,
-                      struct bytes value);
-
 /* The pieces PATCH is made of; `document` is always a jansson object. */
 
 /* The stored document as a tree, owned by the caller (json_decref). ST_NO_MEMORY. */

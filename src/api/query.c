@@ -100,15 +100,6 @@ query_get(const struct query *q, const char *name)
     return BYTES_NONE;
 }
 
-bool
-query_counts(const struct query *q, size_t at)
-{
-    for (size_t i = at + 1; i < q->count; i++)
-        if (bytes_equal(q->pairs[i].name, q->pairs[at].name))
-            return false;
-    return true;
-}
-
 /* A sign and digits, whatever their number. */
 static bool
 is_decimal(struct bytes text)

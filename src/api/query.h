@@ -34,9 +34,6 @@ enum status query_parse(struct bytes text, struct arena *arena, struct query *ou
 /* The last value of this name; absent if there is none. */
 struct bytes query_get(const struct query *q, const char *name);
 
-/* True if pairs[at] is the last of its name, so the one that counts. */
-bool query_counts(const struct query *q, size_t at);
-
 /*
  * These read one parameter into *out and leave *out alone if it is absent.
  * ST_BAD_PARAMETER: not a decimal integer / not one of the spellings of a boolean;

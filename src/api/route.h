@@ -19,7 +19,10 @@
 
 struct call;
 
-/* Answers one call; what it returns becomes a problem document unless it is ST_OK. */
+/*
+ * Answers one call; what it returns becomes a problem document unless it is ST_OK, or
+ * ST_AGAIN: then it is called again, and finds what it has left in call->progress.
+ */
 typedef enum status handler_fn(struct call *call);
 
 enum route_flag {

@@ -49,6 +49,25 @@ arena_reset(struct arena *a)
     a->block = kept;
 }
 
+struct arena_mark
+arena_mark(const struct arena *a)
+{
+    return (struct arena_mark){a->block, a->block == NULL ? 0 : a->block->used};
+}
+
+void
+arena_rewind(struct arena *a, struct arena_mark mark)
+{
+    while (a->block != mark.block) {
+        struct arena_block *older = a->block->older;
+
+        mem_free(a->mem, a->block);
+        a->block = older;
+    }
+    if (a->block != NULL)
+        a->block->used = mark.used;
+}
+
 void *
 arena_alloc(struct arena *a, size_t size)
 {

@@ -24,16 +24,20 @@ reserve(const struct dead_letter *dl, size_t room, struct taking *t)
     return t->claim == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
+/* So many slices of dead letters are moved before others of the thread go first. */
+enum { CLEAR_SLICES = 16 };
+
 /*
  * Clears the way: moves the dead letters among the first ready messages, a slice at a
  * time, with the locks let go in between. Leaves in *room how many messages can be taken;
- * if there is no memory for a move, only those in front of the letter are.
+ * if there is no memory for a move, only those in front of the letter are. ST_AGAIN: there
+ * are more letters; the locks are not held then.
  */
 static enum status
 clear_way(struct engine *e, const struct store_queue *where, struct dead_letter *dl,
           size_t *room)
 {
-    bool moved = false;
+    int moved = 0;
 
     for (;;) {
         uint64_t seq = 0;
@@ -49,11 +53,13 @@ clear_way(struct engine *e, const struct store_queue *where, struct dead_letter 
         st = dead_letter_move(dl, seq);
         if (st != ST_OK) {
             *room = clear;
-            return clear > 0 || moved ? ST_OK : st;
+            return clear > 0 || moved > 0 ? ST_OK : st;
         }
-        moved = true;
         dead_letter_leave(dl);
-        dead_letter_enter(e, dl->now_ms, where, dl);
+        st = ++moved < CLEAR_SLICES ? dead_letter_enter(e, dl->now_ms, where, dl)
+                                    : ST_AGAIN;
+        if (st != ST_OK)
+            return st;
     }
 }
 
@@ -87,10 +93,12 @@ engine_claim_create(struct store *s, int64_t now_ms, const struct store_queue *w
     struct engine *e = engine_of(s);
     struct taking t = {.batch = STORE_BATCH_INIT};
     struct dead_letter dl;
-    enum status st = ST_OK;
     size_t room = 0;
+    enum status st;
 
-    dead_letter_enter(e, now_ms, where, &dl);
+    st = dead_letter_enter(e, now_ms, where, &dl);
+    if (st != ST_OK)
+        return st;
     if (dl.queue != NULL)
         room = dl.queue->backlog->messages.ready;
     if (room > limit)
@@ -129,7 +137,9 @@ engine_claim_get(struct store *s, int64_t now_ms, const struct store_queue *wher
     enum status st;
     struct queue *q;
 
-    now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS);
+    st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
+    if (st != ST_OK)
+        return st;
     q = shard_find(sh, where, hash);
     if (q != NULL)
         c = claim_find(q, claim_id, now_ms);
@@ -159,8 +169,10 @@ engine_claim_renew(struct store *s, int64_t now_ms, const struct store_queue *wh
     struct shard *sh = engine_shard(e, hash);
     struct claim *c = NULL;
     struct queue *q;
+    enum status st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
 
-    now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS);
+    if (st != ST_OK)
+        return st;
     q = shard_find(sh, where, hash);
     if (q != NULL)
         c = claim_find(q, claim_id, now_ms);
@@ -186,8 +198,10 @@ engine_claim_release(struct store *s, int64_t now_ms, const struct store_queue *
     struct shard *sh = engine_shard(e, hash);
     struct claim *c = NULL;
     struct queue *q;
+    enum status st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
 
-    now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS); /* due claims are gone already */
+    if (st != ST_OK)
+        return st;
     q = shard_find(sh, where, hash);
     if (q != NULL)
         c = claim_find(q, claim_id, now_ms);

@@ -20,7 +20,7 @@ look(struct engine *e, struct dead_letter *dl, const struct store_queue *where,
     dl->target = engine_shard(e, dl->hash);
 }
 
-void
+enum status
 dead_letter_enter(struct engine *e, int64_t now_ms, const struct store_queue *where,
                   struct dead_letter *out)
 {
@@ -29,7 +29,16 @@ dead_letter_enter(struct engine *e, int64_t now_ms, const struct store_queue *wh
     struct shard *lower = NULL; /* a lower target, locked before the source */
 
     for (;;) {
-        dl.now_ms = shard_enter(dl.source, now_ms, SETTLE_ALL);
+        enum status st;
+
+        dl.now_ms = now_ms;
+        st = shard_settle(dl.source, &dl.now_ms, SETTLE_ALL);
+        if (st != ST_OK) {
+            if (lower != NULL)
+                shard_leave(lower);
+            *out = (struct dead_letter){.now_ms = dl.now_ms};
+            return st;
+        }
         look(e, &dl, where, hash);
         if (dl.target == NULL || dl.target >= dl.source || dl.target == lower)
             break;
@@ -45,14 +54,18 @@ dead_letter_enter(struct engine *e, int64_t now_ms, const struct store_queue *wh
     if (dl.target != NULL && dl.target > dl.source)
         lock_acquire(&dl.target->lock);
     *out = dl;
+    return ST_OK;
 }
 
 void
 dead_letter_leave(struct dead_letter *dl)
 {
+    if (dl->source == NULL)
+        return;
     if (dl->target != NULL && dl->target != dl->source)
         shard_leave(dl->target);
     shard_leave(dl->source);
+    dl->source = NULL;
 }
 
 /* True if m has been claimed as often as its queue allows. */

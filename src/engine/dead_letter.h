@@ -13,16 +13,21 @@
 
 /* Two shards under lock; `target` is NULL if there are no dead letters to think of. */
 struct dead_letter {
-    struct shard *source, *target; /* may be the same */
+    struct shard *source, *target; /* may be the same; source NULL: not entered */
     struct queue *queue;           /* of the claim; NULL if it does not exist */
     struct store_queue where;      /* the dead letter queue; texts of queue's metadata */
     uint64_t hash;                 /* of where */
     int64_t now_ms;                /* the time the operation takes place at */
 };
 
-/* Enters the queue's shard, settled, and that of its dead letter queue if it has one. */
-void dead_letter_enter(struct engine *e, int64_t now_ms, const struct store_queue *where,
-                       struct dead_letter *out);
+/*
+ * Enters the queue's shard, settled, and that of its dead letter queue if it has one.
+ * ST_AGAIN: see shard_settle(); no lock is held, and *out may be left all the same.
+ */
+enum status dead_letter_enter(struct engine *e, int64_t now_ms,
+                              const struct store_queue *where, struct dead_letter *out);
+
+/* Lets go of the locks. Fine if they are not held. */
 void dead_letter_leave(struct dead_letter *dl);
 
 /*

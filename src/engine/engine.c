@@ -33,6 +33,26 @@ engine_wake_at(struct engine *e, int64_t due_ms)
         continue;
 }
 
+/* A piece frees at least so many bytes: a message's structure, its header, its index. */
+enum { PIECE_BYTES = 128, PAY_AT_LEAST = 8 };
+
+void
+engine_pay(struct engine *e, int64_t now_ms, size_t count, size_t bytes)
+{
+    size_t budget = PAY_AT_LEAST + 2 * (count + bytes / PIECE_BYTES);
+
+    if (atomic_load_explicit(&e->next_ms, memory_order_relaxed) > now_ms)
+        return;
+    for (size_t i = 0; i <= e->shard_mask && budget > 0; i++) {
+        struct shard *sh = &e->shards[i];
+
+        if (atomic_load_explicit(&sh->next_ms, memory_order_relaxed) > now_ms)
+            continue;
+        while (budget > 0 && shard_housekeep(sh, now_ms, &budget) <= now_ms)
+            continue;
+    }
+}
+
 static enum status
 engine_ping(struct store *s, int64_t now_ms)
 {
@@ -46,9 +66,21 @@ engine_totals(struct store *s, int64_t now_ms, struct store_totals *out)
     struct engine *e = engine_of(s);
 
     *out = (struct store_totals){0};
-    for (size_t i = 0; i <= e->shard_mask; i++)
-        shard_count(&e->shards[i], now_ms, out);
+    for (size_t i = 0; i <= e->shard_mask; i++) {
+        enum status st = shard_count(&e->shards[i], now_ms, out);
+
+        if (st != ST_OK)
+            return st;
+    }
     return ST_OK;
+}
+
+static int64_t
+housekeep(struct shard *sh, int64_t now_ms)
+{
+    size_t budget = SIZE_MAX; /* a slice is bounded by itself */
+
+    return shard_housekeep(sh, now_ms, &budget);
 }
 
 static void
@@ -59,7 +91,7 @@ engine_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
     /* Whoever arms something from here on lowers next_ms again; nobody's wish is lost. */
     atomic_store(&e->next_ms, WHEEL_NEVER);
     for (size_t i = 0; i <= e->shard_mask; i++)
-        engine_wake_at(e, shard_housekeep(&e->shards[i], now_ms));
+        engine_wake_at(e, housekeep(&e->shards[i], now_ms));
     *next_ms = atomic_load(&e->next_ms);
 }
 

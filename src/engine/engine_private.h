@@ -44,6 +44,14 @@ uint32_t engine_next_tag(struct engine *e);
 /* Makes e->next_ms at most due_ms. */
 void engine_wake_at(struct engine *e, int64_t due_ms);
 
+/*
+ * Who is going to add `bytes` in `count` pieces frees twice as much first, if so much of
+ * what expired, was purged or was deleted is left anywhere. So garbage never grows faster
+ * than it is freed, however busy the event loops are, and what it costs is paid by who
+ * makes it. One load when there is nothing to free. Needs no lock, takes those of shards.
+ */
+void engine_pay(struct engine *e, int64_t now_ms, size_t count, size_t bytes);
+
 /* The operations, in queue_ops.c, message_ops.c and claim_ops.c. */
 enum status
 engine_queue_create(struct store *s, int64_t now_ms, const struct store_queue *where,

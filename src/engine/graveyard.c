@@ -21,33 +21,33 @@ graveyard_empty(const struct shard *sh)
     return list_empty(&sh->dead_backlogs);
 }
 
-/* Frees messages of the oldest dead backlog; returns what is left of the budget. */
-static size_t
-free_messages(struct shard *sh, size_t budget)
+/* Frees messages of the oldest dead backlog, and when it is empty the backlog. */
+static void
+free_messages(struct shard *sh, size_t *budget)
 {
     struct backlog *b = container_of(sh->dead_backlogs.next, struct backlog, grave);
 
-    for (; budget > 0; budget--) {
+    for (; *budget > 0; --*budget) {
         uint64_t seq = 0;
         struct message *m = seqmap_next_live(&b->messages, &seq);
 
         if (m == NULL) {
             list_remove(&b->grave);
             backlog_free(sh->engine->mem, b);
-            return budget - 1;
+            --*budget;
+            return;
         }
         shard_remove_message(sh, m);
         message_unpin(sh->engine->mem, m);
     }
-    return 0;
 }
 
 bool
-graveyard_slice(struct shard *sh, size_t budget)
+graveyard_slice(struct shard *sh, size_t *budget)
 {
     lock_assert_held(&sh->lock);
-    while (budget > 0 && !list_empty(&sh->dead_backlogs))
-        budget = free_messages(sh, budget);
+    while (*budget > 0 && !graveyard_empty(sh))
+        free_messages(sh, budget);
     return graveyard_empty(sh);
 }
 

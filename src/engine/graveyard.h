@@ -15,8 +15,8 @@ void graveyard_add(struct shard *sh, struct backlog *b);
 
 bool graveyard_empty(const struct shard *sh);
 
-/* Frees up to `budget` messages. True when nothing is left. */
-bool graveyard_slice(struct shard *sh, size_t budget);
+/* Frees messages and backlogs as far as the budget goes. True when nothing is left. */
+bool graveyard_slice(struct shard *sh, size_t *budget);
 
 bool graveyard_audit(const struct shard *sh);
 

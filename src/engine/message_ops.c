@@ -112,6 +112,7 @@ engine_message_post(struct store *s, int64_t now_ms, const struct store_queue *w
     enum status st;
     bool made;
 
+    engine_pay(e, now_ms, post->count, post_bytes(post));
     if (!mem_admits(e->mem, post_bytes(post)))
         return ST_OVER_BUDGET;
     list_init(&messages);
@@ -120,7 +121,7 @@ engine_message_post(struct store *s, int64_t now_ms, const struct store_queue *w
         return st;
 
     /* Reserve: whatever can fail, fails here, while nothing has changed. */
-    now_ms = shard_enter(sh, now_ms, SETTLE_NOTHING);
+    now_ms = shard_enter(sh, now_ms);
     st = find_or_make(sh, where, hash, post, &q, &made);
     if (st != ST_OK)
         goto out;
@@ -151,7 +152,10 @@ out:
 
 /* ---------------------------------------------------------------------- read */
 
-/* How many messages a listing looks at before it lets the lock go. */
+/*
+ * How many messages one call of a listing looks at: some tens of microseconds' worth. What
+ * a filter leaves out in front of the page may be the whole queue.
+ */
 enum { LIST_SLICE = 1024 };
 
 /* The number a listing goes on behind; 0: from the head. */
@@ -181,7 +185,10 @@ listed(const struct message *m, const struct store_filter *filter)
            !(filter->hide_client && m->client == filter->client);
 }
 
-/* Shows messages from *seq on. True when the page is complete; false: go on later. */
+/*
+ * Shows messages behind *seq, which moves on to the last one looked at. True when the page
+ * is complete, or ends here because it shows something.
+ */
 static bool
 list_slice(const struct queue *q, const struct store_filter *filter, int64_t now_ms,
            uint64_t *seq, struct store_batch *out)
@@ -190,12 +197,13 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
     const struct seqmap *messages = &q->backlog->messages;
 
     for (int i = 0; i < LIST_SLICE; i++) {
-        struct message *m = only_ready ? seqmap_next_ready(messages, seq)
-                                       : seqmap_next_live(messages, seq);
+        uint64_t next = *seq + 1;
+        struct message *m = only_ready ? seqmap_next_ready(messages, &next)
+                                       : seqmap_next_live(messages, &next);
 
         if (m == NULL)
             return true;
-        (*seq)++;
+        *seq = next;
         if (!listed(m, filter))
             continue;
         batch_add(out, m, q->tag, now_ms);
@@ -203,7 +211,9 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
         if (out->count == filter->limit)
             return true;
     }
-    return false;
+    if (out->count > 0)
+        ident_write_marker(&out->next, *seq); /* what was left out needs no second look */
+    return out->count > 0;
 }
 
 enum status
@@ -213,29 +223,36 @@ engine_message_list(struct store *s, int64_t now_ms, const struct store_queue *w
     struct engine *e = engine_of(s);
     uint64_t hash = engine_hash(e, where);
     struct shard *sh = engine_shard(e, hash);
-    uint32_t tag = 0; /* of the queue the listing began with; 0: not begun */
-    uint64_t seq = 0;
+    uint64_t tag = out->resume[0]; /* of the queue it began with; 0: not begun */
+    uint64_t seq = out->resume[1];
+    struct store_batch batch;
     enum status st;
-    bool complete;
+    struct queue *q;
 
-    st = batch_open(e, filter->limit, out);
+    st = batch_open(e, filter->limit, &batch);
     if (st != ST_OK)
         return st;
-    do {
-        struct queue *q;
-
-        now_ms = shard_enter(sh, now_ms, SETTLE_ALL);
-        q = shard_find(sh, where, hash);
-        complete = q == NULL || (tag != 0 && q->tag != tag);
-        if (!complete) {
-            if (tag == 0)
-                seq = marker_seq(q, filter->marker) + 1;
-            tag = q->tag;
-            complete = list_slice(q, filter, now_ms, &seq, out);
-        }
-        shard_leave(sh);
-    } while (!complete);
-    return ST_OK;
+    st = shard_settle(sh, &now_ms, SETTLE_ALL);
+    if (st != ST_OK)
+        goto out;
+    q = shard_find(sh, where, hash);
+    /* A queue made anew is not the one the listing began in: that one has no more. */
+    if (q != NULL && (tag == 0 || tag == q->tag)) {
+        if (tag == 0)
+            seq = marker_seq(q, filter->marker);
+        tag = q->tag;
+        st = list_slice(q, filter, now_ms, &seq, &batch) ? ST_OK : ST_AGAIN;
+    }
+    shard_leave(sh);
+out:
+    if (st == ST_OK) {
+        *out = batch;
+        return ST_OK;
+    }
+    store_batch_release(&batch);
+    out->resume[0] = tag;
+    out->resume[1] = seq;
+    return st;
 }
 
 /* The live message with this id; NULL if there is none. */
@@ -264,7 +281,11 @@ engine_message_get(struct store *s, int64_t now_ms, const struct store_queue *wh
     st = batch_open(e, count, out);
     if (st != ST_OK)
         return st;
-    now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS);
+    st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
+    if (st != ST_OK) {
+        store_batch_release(out);
+        return st;
+    }
     q = shard_find(sh, where, hash);
     for (size_t i = 0; q != NULL && i < count; i++) {
         struct message *m = find_live(q, ids[i], now_ms);
@@ -310,11 +331,12 @@ engine_message_delete(struct store *s, int64_t now_ms, const struct store_queue 
     struct shard *sh = engine_shard(e, hash);
     struct message *m = NULL;
     struct list discarded;
-    enum status st = ST_OK;
     struct queue *q;
+    enum status st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
 
+    if (st != ST_OK)
+        return st;
     list_init(&discarded);
-    now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS);
     q = shard_find(sh, where, hash);
     if (q != NULL)
         m = find_live(q, id, now_ms);
@@ -358,12 +380,13 @@ engine_message_delete_many(struct store *s, int64_t now_ms,
     uint64_t hash = engine_hash(e, where);
     struct shard *sh = engine_shard(e, hash);
     struct list discarded;
-    enum status st = ST_OK;
     struct message *m;
     struct queue *q;
+    enum status st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
 
+    if (st != ST_OK)
+        return st;
     list_init(&discarded);
-    now_ms = shard_enter(sh, now_ms, SETTLE_CLAIMS);
     q = shard_find(sh, where, hash);
     if (claim_ids != NULL && q != NULL)
         st = check_holders(q, ids, count, claim_ids, claim_count, now_ms);
@@ -394,7 +417,11 @@ engine_message_pop(struct store *s, int64_t now_ms, const struct store_queue *wh
     st = batch_open(e, limit, &batch);
     if (st != ST_OK)
         return st;
-    now_ms = shard_enter(sh, now_ms, SETTLE_ALL);
+    st = shard_settle(sh, &now_ms, SETTLE_ALL);
+    if (st != ST_OK) {
+        store_batch_release(&batch);
+        return st;
+    }
     q = shard_find(sh, where, hash);
     if (q != NULL)
         st = batch_fits(&q->backlog->messages, limit, out);

@@ -12,7 +12,8 @@ engine_queue_create(struct store *s, int64_t now_ms, const struct store_queue *w
     enum status st = ST_OK;
     struct queue *q;
 
-    (void)shard_enter(sh, now_ms, SETTLE_NOTHING); /* the time does not matter here */
+    engine_pay(e, now_ms, 1, metadata == NULL ? 0 : metadata->json.len);
+    (void)shard_enter(sh, now_ms); /* the time does not matter here */
     q = shard_find(sh, where, hash);
     if (q != NULL) {
         *created = false;
@@ -47,7 +48,7 @@ pinned_metadata(struct engine *e, int64_t now_ms, const struct store_queue *wher
     struct metadata *md = NULL;
     struct queue *q;
 
-    (void)shard_enter(sh, now_ms, SETTLE_NOTHING); /* metadata does not expire */
+    (void)shard_enter(sh, now_ms); /* metadata does not expire */
     q = shard_find(sh, where, hash);
     if (q != NULL) {
         md = metadata_pin(q->metadata);
@@ -107,13 +108,14 @@ engine_queue_update(struct store *s, int64_t now_ms, const struct store_queue *w
     struct metadata *fresh, *old;
     struct queue *q;
 
+    engine_pay(e, now_ms, 1, metadata->json.len);
     if (!mem_admits(e->mem, metadata->json.len))
         return ST_OVER_BUDGET;
     fresh = metadata_new(e->mem, metadata);
     if (fresh == NULL)
         return ST_NO_MEMORY;
     old = fresh;
-    (void)shard_enter(sh, now_ms, SETTLE_NOTHING); /* metadata does not expire */
+    (void)shard_enter(sh, now_ms); /* metadata does not expire */
     q = shard_find(sh, where, hash);
     if (q == NULL) {
         st = ST_NOT_FOUND;
@@ -137,7 +139,7 @@ engine_queue_delete(struct store *s, int64_t now_ms, const struct store_queue *w
     struct shard *sh = engine_shard(e, hash);
     struct queue *q;
 
-    (void)shard_enter(sh, now_ms, SETTLE_NOTHING); /* all of it goes, due or not */
+    (void)shard_enter(sh, now_ms); /* all of it goes, due or not */
     q = shard_find(sh, where, hash);
     if (q != NULL)
         queue_bury(q);
@@ -154,7 +156,7 @@ engine_queue_purge(struct store *s, int64_t now_ms, const struct store_queue *wh
     enum status st = ST_OK;
     struct queue *q;
 
-    (void)shard_enter(sh, now_ms, SETTLE_NOTHING); /* all of it goes, due or not */
+    (void)shard_enter(sh, now_ms); /* all of it goes, due or not */
     q = shard_find(sh, where, hash);
     if (q != NULL)
         st = queue_purge(q);
@@ -182,9 +184,12 @@ engine_queue_stats(struct store *s, int64_t now_ms, const struct store_queue *wh
     const struct message *m;
     struct queue *q;
     uint64_t seq = 0;
+    enum status st;
 
     *out = (struct store_stats){0};
-    now_ms = shard_enter(sh, now_ms, SETTLE_ALL);
+    st = shard_settle(sh, &now_ms, SETTLE_ALL);
+    if (st != ST_OK)
+        return st;
     q = shard_find(sh, where, hash);
     if (q != NULL) {
         out->total = q->backlog->messages.live;
@@ -270,6 +275,7 @@ engine_queue_list(struct store *s, int64_t now_ms, struct bytes project,
     if (st != ST_OK)
         return st;
     queues.total = page.total;
+    queues.more = page.count == limit;
     if (page.count > 0) {
         queues.queues = copy_page(e->mem, &page);
         mem_free(e->mem, page.names);

@@ -7,6 +7,9 @@
 /* How much is done before the lock is let go: some tens of microseconds' worth. */
 enum { SLICE = 256 };
 
+/* After so many slices an operation lets others of its thread go first. */
+enum { SETTLE_SLICES = 4 };
+
 enum status
 shard_init(struct shard *sh, struct engine *e, const struct engine_config *config,
            uint64_t seed)
@@ -37,8 +40,11 @@ shard_fini(struct shard *sh)
     lock_acquire(&sh->lock);
     while ((node = hashmap_walk(&sh->queues, NULL)) != NULL)
         queue_bury(container_of(node, struct queue, node));
-    while (!graveyard_empty(sh))
-        (void)graveyard_slice(sh, SLICE);
+    while (!graveyard_empty(sh)) {
+        size_t budget = SLICE;
+
+        (void)graveyard_slice(sh, &budget);
+    }
     lock_release(&sh->lock);
     hashmap_fini(&sh->queues);
     seqmap_pool_fini(&sh->pool);
@@ -87,17 +93,25 @@ shard_remove_message(struct shard *sh, struct message *m)
     mem_free(sh->engine->mem, foreign);
 }
 
-/* Ends claims that are due, at most SLICE. True when none is left. */
-static bool
-settle_claims(struct shard *sh, int64_t now_ms)
+/* Takes what was done off a budget. */
+static void
+spend(size_t *budget, size_t done)
 {
-    bool whole = wheel_advance(sh->claim_wheel, now_ms, SLICE);
+    *budget -= done < *budget ? done : *budget;
+}
 
-    for (int i = 0; i < SLICE; i++) {
+/* Ends claims that are due, as far as the budget goes. True when none is left. */
+static bool
+settle_claims(struct shard *sh, int64_t now_ms, size_t *budget)
+{
+    bool whole = wheel_advance(sh->claim_wheel, now_ms, *budget);
+
+    while (*budget > 0) {
         struct deadline *d = wheel_drain(sh->claim_wheel);
 
         if (d == NULL)
             return whole;
+        spend(budget, 1 + claim_of(d)->held);
         claim_end(sh, claim_of(d));
     }
     return false;
@@ -117,17 +131,18 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
     shard_arm_message(sh, m, m->expires_ms);
 }
 
-/* Ends delays and lives that are due, at most SLICE. True when none is left. */
+/* Ends delays and lives that are due, as far as the budget goes. True when none is left. */
 static bool
-settle_messages(struct shard *sh, int64_t now_ms)
+settle_messages(struct shard *sh, int64_t now_ms, size_t *budget)
 {
-    bool whole = wheel_advance(sh->message_wheel, now_ms, SLICE);
+    bool whole = wheel_advance(sh->message_wheel, now_ms, *budget);
 
-    for (int i = 0; i < SLICE; i++) {
+    while (*budget > 0) {
         struct deadline *d = wheel_drain(sh->message_wheel);
 
         if (d == NULL)
             return whole;
+        spend(budget, 1);
         message_due(sh, message_of(d), now_ms);
     }
     return false;
@@ -136,23 +151,31 @@ settle_messages(struct shard *sh, int64_t now_ms)
 static bool
 settle_slice(struct shard *sh, int64_t now_ms, enum settle settle)
 {
-    if (settle >= SETTLE_CLAIMS && !settle_claims(sh, now_ms))
-        return false;
-    return settle < SETTLE_ALL || settle_messages(sh, now_ms);
+    size_t claims = SLICE, messages = SLICE;
+
+    return settle_claims(sh, now_ms, &claims) &&
+           (settle < SETTLE_ALL || settle_messages(sh, now_ms, &messages));
 }
 
 int64_t
-shard_enter(struct shard *sh, int64_t now_ms, enum settle settle)
+shard_enter(struct shard *sh, int64_t now_ms)
 {
-    for (;;) {
-        lock_acquire(&sh->lock);
-        if (sh->now_ms < now_ms)
-            sh->now_ms = now_ms;
-        now_ms = sh->now_ms;
-        if (settle_slice(sh, now_ms, settle))
-            return now_ms;
-        lock_release(&sh->lock); /* much is due: let others in between the slices */
+    lock_acquire(&sh->lock);
+    if (sh->now_ms < now_ms)
+        sh->now_ms = now_ms;
+    return sh->now_ms;
+}
+
+enum status
+shard_settle(struct shard *sh, int64_t *now_ms, enum settle settle)
+{
+    for (int i = 0; i < SETTLE_SLICES; i++) {
+        *now_ms = shard_enter(sh, *now_ms);
+        if (settle_slice(sh, *now_ms, settle))
+            return ST_OK;
+        shard_leave(sh); /* much is due: let others in between the slices */
     }
+    return ST_AGAIN;
 }
 
 void
@@ -185,18 +208,30 @@ shard_number(struct shard *sh)
     return ++sh->last_number;
 }
 
-int64_t
-shard_housekeep(struct shard *sh, int64_t now_ms)
-{
-    int64_t next_ms, messages_ms;
-    bool settled;
+/* A part of housekeeping, as far as the budget goes. True when none of it is left. */
+typedef bool chore_fn(struct shard *sh, int64_t now_ms, size_t *budget);
 
-    lock_acquire(&sh->lock);
-    if (sh->now_ms < now_ms)
-        sh->now_ms = now_ms;
-    settled = settle_claims(sh, sh->now_ms);
-    settled = settle_messages(sh, sh->now_ms) && settled;
-    settled = graveyard_slice(sh, SLICE) && settled;
+static bool
+clear_graveyard(struct shard *sh, int64_t now_ms, size_t *budget)
+{
+    (void)now_ms; /* what lies there has no time any more */
+    return graveyard_slice(sh, budget);
+}
+
+int64_t
+shard_housekeep(struct shard *sh, int64_t now_ms, size_t *budget)
+{
+    static chore_fn *const chores[] = {settle_claims, settle_messages, clear_graveyard};
+    int64_t next_ms, messages_ms;
+    bool settled = true;
+
+    now_ms = shard_enter(sh, now_ms);
+    for (size_t i = 0; i < sizeof(chores) / sizeof(chores[0]); i++) {
+        size_t slice = *budget < SLICE ? *budget : SLICE, left = slice;
+
+        settled = chores[i](sh, now_ms, &left) && settled;
+        *budget -= slice - left;
+    }
     seqmap_pool_trim(&sh->pool);
     next_ms = wheel_next_ms(sh->claim_wheel);
     messages_ms = wheel_next_ms(sh->message_wheel);
@@ -205,18 +240,22 @@ shard_housekeep(struct shard *sh, int64_t now_ms)
     if (!settled)
         next_ms = now_ms;
     atomic_store(&sh->next_ms, next_ms);
-    lock_release(&sh->lock);
+    shard_leave(sh);
     return next_ms;
 }
 
-void
+enum status
 shard_count(struct shard *sh, int64_t now_ms, struct store_totals *totals)
 {
-    (void)shard_enter(sh, now_ms, SETTLE_ALL); /* it counts what is left */
+    enum status st = shard_settle(sh, &now_ms, SETTLE_ALL);
+
+    if (st != ST_OK)
+        return st;
     totals->queues += sh->queues.count;
     totals->messages += sh->alive.messages;
     totals->claimed += sh->alive.claimed;
     shard_leave(sh);
+    return ST_OK;
 }
 
 /* The tally of the queues agrees with what they have. */

@@ -4,7 +4,8 @@
  * Two wheels: the claim wheel holds the ends of claims, the message wheel the ends of
  * delays and of lifetimes. Operations settle the wheels they depend on up to their `now`
  * before they look, in slices between which the lock is let go; so "due" has always
- * happened before anybody can see otherwise, however late the housekeeping is.
+ * happened before anybody can see otherwise, however late the housekeeping is. Who would
+ * have to settle too much asks again.
  *
  *   operation                          settles
  *   post, queue create/show/change     nothing: nothing due can change the answer
@@ -19,7 +20,7 @@
 #include "engine/engine_private.h"
 #include "engine/queue.h"
 
-enum settle { SETTLE_NOTHING, SETTLE_CLAIMS, SETTLE_ALL };
+enum settle { SETTLE_CLAIMS, SETTLE_ALL };
 
 struct shard {
     struct lock lock;
@@ -43,10 +44,16 @@ enum status shard_init(struct shard *sh, struct engine *e,
 void shard_fini(struct shard *sh);
 
 /*
- * Takes the lock and settles. Returns the time the operation takes place at: now_ms, or
- * later if another operation was ahead of its clock. Time never goes back within a shard.
+ * Takes the lock. Returns the time the operation takes place at: now_ms, or later if
+ * another operation was ahead of its clock. Time never goes back within a shard.
  */
-int64_t shard_enter(struct shard *sh, int64_t now_ms, enum settle settle);
+int64_t shard_enter(struct shard *sh, int64_t now_ms);
+
+/*
+ * Settles and takes the lock; *now_ms becomes the time the operation takes place at.
+ * ST_AGAIN: some slices are settled, more is due, and the lock is not held.
+ */
+enum status shard_settle(struct shard *sh, int64_t *now_ms, enum settle settle);
 void shard_leave(struct shard *sh);
 
 /* The queue with this address and hash; NULL if there is none. Needs the lock. */
@@ -69,11 +76,15 @@ void shard_wake_at(struct shard *sh, int64_t due_ms);
  */
 void shard_remove_message(struct shard *sh, struct message *m);
 
-/* One slice of housekeeping. Returns when the next is useful; <= now_ms: at once. */
-int64_t shard_housekeep(struct shard *sh, int64_t now_ms);
+/*
+ * A slice of each chore of housekeeping: ends up to *budget messages and claims, but no more
+ * than fit into a slice, and takes them off the budget. Returns when the next is useful;
+ * <= now_ms: at once.
+ */
+int64_t shard_housekeep(struct shard *sh, int64_t now_ms, size_t *budget);
 
-/* Adds what the shard has, once settled. */
-void shard_count(struct shard *sh, int64_t now_ms, struct store_totals *totals);
+/* Adds what the shard has. ST_AGAIN: too much is due. */
+enum status shard_count(struct shard *sh, int64_t now_ms, struct store_totals *totals);
 
 bool shard_audit(struct shard *sh, size_t *queues);
 

@@ -71,7 +71,9 @@ answer(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex, bool c
     if (!ex->no_memory) {
         ex->request.now_ms = clock_now_ms(w->shared->config->clock);
         ex->request.body = buf_view(&ex->body);
-        api_handle(w->shared->config->api, &ex->request, &ex->response);
+        while (api_handle(w->shared->config->api, &ex->request, &ex->response) ==
+               API_AGAIN)
+            continue;
     }
     if (ex->no_memory)
         return reply_refuse(mhd, ex, REFUSAL_NO_MEMORY, closing) == MHD_YES

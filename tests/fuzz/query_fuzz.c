@@ -6,7 +6,7 @@
  */
 #include "fuzz/fuzz.h"
 
-#include "api/query.h"
+#include "api/filters.h"
 
 #include <stdlib.h>
 
@@ -96,16 +96,32 @@ check_list(const struct query *q, const char *name, struct arena *arena)
                    "an item is empty or two");
 }
 
-static void
-check_last_counts(const struct query *q)
+static bool
+any_name(struct bytes name)
 {
+    (void)name;
+    return true;
+}
+
+/* Of the parameters of one name the last is the filter that counts. */
+static void
+check_filters(const struct query *q, struct arena *arena)
+{
+    struct filters filters;
+    size_t wanted = 0;
+
+    fuzz_check(filters_make(q, any_name, arena, &filters) == ST_OK, "no memory");
     for (size_t i = 0; i < q->count; i++) {
         bool later = false;
 
         for (size_t j = i + 1; j < q->count; j++)
             later = later || bytes_equal(q->pairs[i].name, q->pairs[j].name);
-        fuzz_check(query_counts(q, i) == !later, "parameter %zu of %zu", i, q->count);
+        wanted += !later;
+        fuzz_check(filters_have(&filters, &q->pairs[i]) == !later, "parameter %zu of %zu",
+                   i, q->count);
     }
+    fuzz_check(wanted == filters.wanted, "%zu filters count, not %zu", filters.wanted,
+               wanted);
 }
 
 int
@@ -121,7 +137,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     expect_decoded(text, false, query_decode(text, false, &m.arena));
     if (query_parse(text, &m.arena, &q) == ST_OK) {
         check_pairs(&q, text);
-        check_last_counts(&q);
+        check_filters(&q, &m.arena);
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
             check_numbers(&q, names[i]);
             check_list(&q, names[i], &m.arena);

@@ -287,7 +287,8 @@ handle(struct world *w, struct request *req)
         mem_fail_nth(w->mem, w->fail_nth);
     if (w->fail_from > 0)
         mem_fail_from(w->mem, w->fail_from);
-    api_handle(w->api, req, &w->res);
+    while (api_handle(w->api, req, &w->res) == API_AGAIN)
+        continue;
     mem_fail_nth(w->mem, 0);
     mem_fail_from(w->mem, 0);
     w->fail_nth = w->fail_from = 0;

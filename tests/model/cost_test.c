@@ -260,7 +260,7 @@ START_TEST(finished_claims_take_no_memory_however_long_their_terms)
     struct fixture f;
     size_t idle;
 
-    fixture_open(&f, 0);
+    fixture_open(&f, 1);
     for (int i = 0; i < 2; i++) { /* whatever is kept for the next round is there now */
         post(&f, 1);
         ck_assert_status(delete_claimed(&f, f.posted, take_for(&f, 1, 43200, 43200)),

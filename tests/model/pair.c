@@ -1,6 +1,7 @@
 #include "model/pair.h"
 
 #include "model/twin.h"
+#include "support/patient.h"
 #include "support/store_fixture.h"
 
 #include <inttypes.h>
@@ -33,6 +34,7 @@ pair_open(struct pair *p, size_t shards, uint64_t seed)
     idmap_init(&p->ids);
     require(twin_open(&config, &p->twin) == ST_OK);
     require(engine_open(&config, &p->engine) == ST_OK);
+    p->engine = patient_open(p->engine);
 }
 
 void
@@ -251,6 +253,7 @@ pair_list_queues(struct pair *p, struct bytes project, struct bytes marker, size
                                   with_metadata, &engine));
     agree(p, "queues", (int64_t)twin.count, (int64_t)engine.count);
     agree(p, "all queues", (int64_t)twin.total, (int64_t)engine.total);
+    agree(p, "more queues", twin.more, engine.more);
     for (size_t i = 0; i < twin.count; i++)
         agree_view(p, &twin.queues[i], &engine.queues[i], with_metadata);
     store_queues_release(&twin);

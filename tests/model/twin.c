@@ -112,6 +112,7 @@ twin_queue_list(struct store *s, int64_t now_ms, struct bytes project,
         show_queue(out, q);
         marker = bytes_of(q->name, q->name_len);
     }
+    out->more = out->count == limit;
     while ((q = twin_queue_after(t, project, all)) != NULL) {
         out->total++;
         all = bytes_of(q->name, q->name_len);

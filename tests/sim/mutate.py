@@ -65,9 +65,9 @@ MUTANTS = [
     ("NEEDS_HOUSEKEEPING",
      "a claim sees what housekeeping has come to, not what is due",
      [("engine/dead_letter.c",
-       "shard_enter(dl.source, now_ms, SETTLE_ALL);",
-       "shard_enter(dl.source, now_ms,\n"
-       "            MUTANT(NEEDS_HOUSEKEEPING) ? SETTLE_CLAIMS : SETTLE_ALL);")]),
+       "shard_settle(dl.source, &dl.now_ms, SETTLE_ALL);",
+       "shard_settle(dl.source, &dl.now_ms,\n"
+       "             MUTANT(NEEDS_HOUSEKEEPING) ? SETTLE_CLAIMS : SETTLE_ALL);")]),
     ("DELETE_WITHOUT_CHECK",
      "anybody can delete a claimed message",
      [("engine/message_ops.c",
@@ -154,8 +154,9 @@ MUTANTS = [
     ("PAGE_REPEATS",
      "a page begins with the message its marker stands for",
      [("engine/message_ops.c",
-       "            seq = marker_seq(q, filter->marker) + 1;",
-       "            seq = marker_seq(q, filter->marker) + !MUTANT(PAGE_REPEATS);")]),
+       "            seq = marker_seq(q, filter->marker);",
+       "            seq = marker_seq(q, filter->marker) -\n"
+       "                  (MUTANT(PAGE_REPEATS) && marker_seq(q, filter->marker) > 0);")]),
     ("BATCH_IN_PART",
      "a post that runs out of memory leaves its first messages behind",
      [("engine/message_ops.c",

@@ -45,7 +45,9 @@ api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
         req.headers[i] = bytes_str(c->headers[i]);
     arena_reset(&c->arena);
     buf_reset(&c->res.body, 0);
-    api_handle(c->api, &req, &c->res);
+    c->slices = 1;
+    while (api_handle(c->api, &req, &c->res) == API_AGAIN)
+        c->slices++;
     return c->res.code;
 }
 

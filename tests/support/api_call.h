@@ -24,6 +24,7 @@ struct api_caller {
     bool body_too_large;                   /* pretend that the body was not kept */
     struct arena arena;                    /* the last call's, until the next */
     struct response res;                   /* the last answer */
+    unsigned slices;                       /* in which it was made */
 };
 
 /* A client with Accept, Client-ID and X-Project-ID as above. */

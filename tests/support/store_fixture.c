@@ -1,6 +1,7 @@
 #include "support/store_fixture.h"
 
 #include "model/twin.h"
+#include "support/patient.h"
 
 #include <stdio.h>
 
@@ -29,6 +30,7 @@ fixture_open(struct fixture *f, int kind)
     ck_assert_ptr_nonnull(f->mem);
     config = fixture_config(f->mem);
     ck_assert_status((kind == 0 ? twin_open : engine_open)(&config, &f->store), ST_OK);
+    f->store = patient_open(f->store);
     f->queue = (struct store_queue){bytes_str("p"), bytes_str("q")};
 }
 

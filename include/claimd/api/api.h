@@ -3,7 +3,8 @@
  *
  * api_handle() routes a request, checks it in the order of the contract (API.md 2.2),
  * calls the store and shapes the answer. It works the same for the HTTP front end, the
- * tests, the simulation and the fuzzer.
+ * tests, the simulation and the fuzzer. What takes long it does in slices, between which
+ * others may have their turn (docs/adr/0005-slices.md).
  *
  *   Threads  any number of requests at once on one `struct api`; it never changes
  */
@@ -49,6 +50,17 @@ enum api_header {
         API_HEADER_COUNT
 };
 
+/* Longest name kept between slices. */
+#define PROGRESS_NAME_MAX 64
+
+/* How far a request has come that is answered in slices; the API's own. */
+struct progress {
+    bool begun;
+    uint64_t resume[2];           /* of struct store_batch */
+    char name[PROGRESS_NAME_MAX]; /* of the queue looked at last */
+    size_t name_len;
+};
+
 struct request {
     enum method method;
     struct bytes path;  /* as sent, still percent-encoded, without the query */
@@ -59,6 +71,7 @@ struct request {
     bool body_too_large; /* the body was longer than api_body_limit(); not kept */
     int64_t now_ms;
     struct arena *arena; /* borrowed for the call; everything temporary comes from it */
+    struct progress progress; /* zero before the first call */
 };
 
 /* The method of this name (case matters), METHOD_OTHER for an unknown one. */
@@ -98,11 +111,18 @@ struct api; /* opaque */
 enum status api_new(const struct api_config *config, struct api **out);
 void api_free(struct api *api);
 
+enum api_next {
+    API_SEND, /* the response is complete */
+    API_AGAIN /* a slice is done: give others their turn, then call again with the same */
+};
+
 /*
- * Answers one request. Always gives a complete response; when even that needs more memory
- * than there is, a prepared 503. `res->body` must be initialised and empty.
+ * Answers one request, or does a slice of the work. The response that comes in the end is
+ * always complete; when even that needs more memory than there is, it is a prepared 503.
+ * `res->body` must be initialised. Between calls only now_ms may change.
  */
-void api_handle(const struct api *api, struct request *req, struct response *res);
+enum api_next
+api_handle(const struct api *api, struct request *req, struct response *res);
 
 /* The longest body any request may have; a front end need not keep more than that. */
 size_t api_body_limit(const struct api *api);

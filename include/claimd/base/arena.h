@@ -21,6 +21,17 @@ void arena_fini(struct arena *a);
 /* Everything handed out becomes invalid; one block of ordinary size is kept. */
 void arena_reset(struct arena *a);
 
+/* How much has been handed out. */
+struct arena_mark {
+    struct arena_block *block;
+    size_t used;
+};
+
+struct arena_mark arena_mark(const struct arena *a);
+
+/* Takes back what was handed out since the mark; nothing older may have been reset. */
+void arena_rewind(struct arena *a, struct arena_mark mark);
+
 /* Returns size bytes aligned for any type, borrowed until the reset; NULL without memory.
  */
 void *arena_alloc(struct arena *a, size_t size);

@@ -17,6 +17,7 @@
     X(UNAVAILABLE, "the store cannot do this now; try again later")                      \
     X(IO, "a file or socket operation failed")                                           \
     /* The store. */                                                                     \
+    X(AGAIN, "a slice of the work is done; ask again for the rest")                      \
     X(NOT_FOUND, "there is nothing with this id")                                        \
     X(EXISTS, "it exists already")                                                       \
     X(CHANGED, "it was changed by somebody else meanwhile")                              \

@@ -13,6 +13,12 @@
  *              store_batch_release()
  *   Statuses   besides those named: ST_NO_MEMORY and ST_UNAVAILABLE from any operation,
  *              ST_OVER_BUDGET from those that add data (queue_create, queue_update, post)
+ *   Work       bounded: an operation that would have to look at more than a slice (what has
+ *              fallen due meanwhile, dead letters in the way of a claim, messages that a
+ *              listing leaves out) does a slice and returns ST_AGAIN. Nothing has happened
+ *              then that anybody could see, and asking again goes on from there; others
+ *              come first who wait for the same thread. Operations on queues never do so,
+ *              but for stats and totals
  *
  * Names and projects are checked by the caller: the store takes any bytes.
  */
@@ -125,8 +131,9 @@ struct store_batch {
     struct store_id claim_id; /* of the claim made or asked for; empty: none */
     int64_t claim_ttl_s;      /* claim_get: terms and age of the claim */
     int64_t claim_age_s;
-    struct store_id next; /* list: marker of the last message shown; empty: none shown */
+    struct store_id next; /* list: marker to go on behind; empty: none shown */
     size_t room;          /* claim_create, pop: see below */
+    uint64_t resume[2];   /* list: see there */
 };
 
 /*
@@ -137,7 +144,10 @@ struct store_batch {
  */
 #define STORE_BATCH_INIT                                                                 \
     {                                                                                    \
-        NULL, NULL, 0, {""}, 0, 0, {""}, 0                                               \
+        NULL, NULL, 0, {""}, 0, 0, {""}, 0,                                              \
+        {                                                                                \
+            0, 0                                                                         \
+        }                                                                                \
     }
 
 /* One queue of a listing, or the one asked for. */
@@ -153,11 +163,12 @@ struct store_queues {
     struct store_queue_view *queues;
     size_t count;
     uint64_t total; /* queue_list: all queues of the project */
+    bool more;      /* queue_list: there may be more behind the last one */
 };
 
 #define STORE_QUEUES_INIT                                                                \
     {                                                                                    \
-        NULL, NULL, 0, 0                                                                 \
+        NULL, NULL, 0, 0, false                                                          \
     }
 
 struct store_end {
@@ -226,7 +237,12 @@ enum status
 store_message_post(struct store *s, int64_t now_ms, const struct store_queue *queue,
                    const struct store_post *post, struct store_id *ids);
 
-/* A page of messages, oldest first; an unknown queue gives an empty one. */
+/*
+ * A page of messages, oldest first; an unknown queue gives an empty one. It looks at a
+ * slice of messages at most. A page with something to show then ends early, and `next`
+ * leads on; while there is nothing to show it is ST_AGAIN, and leaves in out->resume (two
+ * words, private to the store; zeros at first) where to go on when asked again.
+ */
 enum status
 store_message_list(struct store *s, int64_t now_ms, const struct store_queue *queue,
                    const struct store_filter *filter, struct store_batch *out);

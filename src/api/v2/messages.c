@@ -246,8 +246,11 @@ list_page(struct call *call)
 
     if (st != ST_OK)
         return st;
+    memcpy(batch.resume, call->progress->resume, sizeof(batch.resume));
     st = store_message_list(call->store, call->req->now_ms, &call->queue, &listing.filter,
                             &batch);
+    if (st == ST_AGAIN)
+        memcpy(call->progress->resume, batch.resume, sizeof(batch.resume));
     if (st == ST_OK)
         st = write_page(call, &listing, &batch);
     store_batch_release(&batch);

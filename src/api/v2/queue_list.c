@@ -1,20 +1,30 @@
+#include "api/filters.h"
 #include "api/link.h"
 #include "api/metadata.h"
 #include "api/v2/handlers.h"
 
-/* Queues looked at by one call of the store while filters are applied. */
-enum { FILTER_SLICE = 32 };
+#include <assert.h>
+
+/* Queues asked for by one call of the store while filters are applied. */
+enum { ASK = 32 };
+
+/*
+ * What a slice may cost: QUEUE_COST for each queue looked at and the bytes of metadata that
+ * filters read. Some hundred microseconds, whatever the parameters.
+ */
+enum { SLICE_COST = 32768, QUEUE_COST = 64 };
 
 /* The parameters of a listing and how far it has come. */
 struct listing {
     size_t limit;
     bool detailed, with_count;
-    bool filtered;
-    struct bytes name; /* part of the names wanted; absent: any */
+    struct filters filters; /* on metadata */
+    struct bytes name;      /* part of the names wanted; absent: any */
     /* Progress. */
-    struct bytes marker; /* go on behind this name */
-    struct bytes last;   /* name shown last; absent: none yet */
+    struct bytes marker; /* go on behind this name, the last one looked at */
+    struct bytes last;   /* what a link goes on behind; absent: nothing was shown */
     size_t shown;
+    size_t cost; /* of this slice so far */
     uint64_t total;
 };
 
@@ -31,13 +41,13 @@ is_filter(struct bytes name)
     return true;
 }
 
-static bool
-has_filters(const struct query *q)
+/* In the first slice a listing begins where the client wants, then where it stood. */
+static struct bytes
+where_to_go_on(const struct call *call)
 {
-    for (size_t i = 0; i < q->count; i++)
-        if (is_filter(q->pairs[i].name))
-            return true;
-    return false;
+    const struct progress *p = call->progress;
+
+    return p->begun ? bytes_of(p->name, p->name_len) : query_get(&call->query, "marker");
 }
 
 static enum status
@@ -47,7 +57,7 @@ read_listing(struct call *call, struct listing *out)
     enum status st;
 
     *out = (struct listing){.limit = (size_t)call->limits->default_page,
-                            .marker = query_get(q, "marker")};
+                            .marker = where_to_go_on(call)};
     st = call_limit(call, "limit", call->limits->max_queues_per_page, &out->limit);
     if (st != ST_OK)
         return st;
@@ -55,23 +65,23 @@ read_listing(struct call *call, struct listing *out)
     if (st != ST_OK || !call->version->queue_filters)
         return st;
     out->name = query_get(q, "name");
-    out->filtered = has_filters(q);
+    st = filters_make(q, is_filter, call->req->arena, &out->filters);
+    if (st != ST_OK)
+        return st;
     return call_bool(call, "with_count", &out->with_count);
 }
 
+/* Looks at a queue, and counts what that costs. */
 static bool
-is_wanted(const struct call *call, const struct listing *l,
-          const struct store_queue_view *queue)
+is_wanted(struct listing *l, const struct store_queue_view *queue)
 {
-    const struct query *q = &call->query;
-
+    l->cost += QUEUE_COST;
     if (bytes_present(l->name) && !bytes_contain(queue->name, l->name))
         return false;
-    for (size_t i = 0; l->filtered && i < q->count; i++)
-        if (is_filter(q->pairs[i].name) && query_counts(q, i) &&
-            !metadata_matches(&queue->metadata, q->pairs[i].name, q->pairs[i].value))
-            return false;
-    return true;
+    if (l->filters.wanted == 0)
+        return true;
+    l->cost += queue->metadata.json.len;
+    return filters_match(&l->filters, queue->metadata.json);
 }
 
 static enum status
@@ -96,24 +106,37 @@ write_queue(struct call *call, const struct listing *l,
     return st;
 }
 
-/* Shows what is wanted of one slice, and notes where the next begins. */
+static bool
+is_picky(const struct listing *l)
+{
+    return l->filters.wanted > 0 || bytes_present(l->name);
+}
+
+static bool
+used_up(const struct listing *l)
+{
+    return is_picky(l) && l->cost >= SLICE_COST;
+}
+
+/* Shows what is wanted of some queues, and notes how far it came. */
 static enum status
-write_slice(struct call *call, struct listing *l, const struct store_queues *slice)
+write_some(struct call *call, struct listing *l, const struct store_queues *some)
 {
     const struct store_queue_view *last = NULL;
     enum status st = ST_OK;
     size_t i;
 
-    for (i = 0; i < slice->count && l->shown < l->limit && st == ST_OK; i++) {
-        if (!is_wanted(call, l, &slice->queues[i]))
+    for (i = 0; i < some->count && l->shown < l->limit && !used_up(l) && st == ST_OK;
+         i++) {
+        if (!is_wanted(l, &some->queues[i]))
             continue;
-        last = &slice->queues[i];
+        last = &some->queues[i];
         st = write_queue(call, l, last);
         l->shown++;
     }
     if (st != ST_OK || i == 0)
         return st;
-    l->marker = arena_copy(call->req->arena, slice->queues[i - 1].name);
+    l->marker = arena_copy(call->req->arena, some->queues[i - 1].name);
     if (last != NULL)
         l->last = arena_copy(call->req->arena, last->name);
     return bytes_present(l->marker) && (last == NULL || bytes_present(l->last))
@@ -121,33 +144,55 @@ write_slice(struct call *call, struct listing *l, const struct store_queues *sli
                : ST_NO_MEMORY;
 }
 
-/* Pages through the store until the page is full: filters count before it is cut. */
+/* So far nothing is shown: the next slice begins behind the last queue looked at. */
+static enum status
+go_on_later(struct call *call, const struct listing *l)
+{
+    struct progress *p = call->progress;
+
+    assert(l->marker.len <= sizeof(p->name)); /* it is the name of a queue */
+    memcpy(p->name, l->marker.data, l->marker.len);
+    p->name_len = l->marker.len;
+    p->begun = true;
+    return ST_AGAIN;
+}
+
+/*
+ * Pages through the store until the page is full: filters count before it is cut. When the
+ * slice is used up, a page with something to show ends early.
+ */
 static enum status
 write_queues(struct call *call, struct listing *l)
 {
-    bool picky = l->filtered || bytes_present(l->name);
-    size_t ask = picky ? FILTER_SLICE : l->limit, got;
+    size_t ask = is_picky(l) ? ASK : l->limit;
+    bool more;
     enum status st;
 
     do {
-        struct store_queues slice = STORE_QUEUES_INIT;
+        struct store_queues some = STORE_QUEUES_INIT;
 
-        st = store_queue_list(call->store, call->req->now_ms, call->queue.project,
-                              l->marker, ask, l->detailed || l->filtered, &slice);
+        st =
+            store_queue_list(call->store, call->req->now_ms, call->queue.project,
+                             l->marker, ask, l->detailed || l->filters.wanted > 0, &some);
         if (st == ST_OK)
-            st = write_slice(call, l, &slice);
-        got = slice.count;
-        l->total = slice.total;
-        store_queues_release(&slice);
-    } while (st == ST_OK && l->shown < l->limit && got == ask);
-    return st;
+            st = write_some(call, l, &some);
+        more = some.more && some.count > 0;
+        l->total = some.total;
+        store_queues_release(&some);
+    } while (st == ST_OK && l->shown < l->limit && more && !used_up(l));
+    if (st != ST_OK || !used_up(l))
+        return st;
+    if (l->shown == 0)
+        return go_on_later(call, l);
+    l->last = l->marker; /* what was left out needs no second look */
+    return ST_OK;
 }
 
 static void
-repeat_filters(struct link *link, const struct query *q)
+repeat_filters(struct link *link, const struct query *q, const struct filters *filters)
 {
     for (size_t i = 0; i < q->count; i++)
-        if (is_filter(q->pairs[i].name) && query_counts(q, i))
+        if (filters_have(filters, &q->pairs[i]))
             link_text(link, q->pairs[i].name, q->pairs[i].value);
 }
 
@@ -171,7 +216,7 @@ write_link(struct call *call, const struct listing *l)
     if (bytes_present(l->name))
         link_text(&link, bytes_str("name"), l->name);
     if (filters)
-        repeat_filters(&link, q);
+        repeat_filters(&link, q, &l->filters);
     link_text(&link, bytes_str("marker"), l->last);
     link_end(&link);
     return ST_OK;

@@ -226,26 +226,6 @@ START_TEST(showing_fills_in_defaults)
 }
 END_TEST
 
-START_TEST(filters_compare_as_text_and_as_integer)
-{
-    takes("{\"color\":\"red\",\"size\":5,\"text\":\"5\",\"caf\\u00e9\":\"\\u00fc\","
-          "\"real\":5.0,\"flag\":true,\"none\":null}");
-    ck_assert(metadata_matches(&metadata, bytes_str("color"), bytes_str("red")));
-    ck_assert(!metadata_matches(&metadata, bytes_str("color"), bytes_str("re")));
-    ck_assert(!metadata_matches(&metadata, bytes_str("colour"), bytes_str("red")));
-    ck_assert(metadata_matches(&metadata, bytes_str("size"), bytes_str("5")));
-    ck_assert(!metadata_matches(&metadata, bytes_str("size"), bytes_str("6")));
-    ck_assert(metadata_matches(&metadata, bytes_str("text"), bytes_str("5")));
-    ck_assert(!metadata_matches(&metadata, bytes_str("real"), bytes_str("5")));
-    ck_assert(!metadata_matches(&metadata, bytes_str("flag"), bytes_str("true")));
-    ck_assert(!metadata_matches(&metadata, bytes_str("none"), bytes_str("null")));
-    ck_assert(
-        metadata_matches(&metadata, bytes_str("caf\xc3\xa9"), bytes_str("\xc3\xbc")));
-    takes(NULL);
-    ck_assert(!metadata_matches(&metadata, bytes_str("color"), bytes_str("red")));
-}
-END_TEST
-
 START_TEST(lack_of_memory_is_an_answer_at_every_allocation)
 {
     uint64_t nth = 0;
@@ -281,7 +261,6 @@ main(void)
     tcase_add_test(tc, flavor_and_unknown_reserved_names_are_plain_metadata);
     tcase_add_test(tc, retry_policies_are_checked);
     tcase_add_test(tc, showing_fills_in_defaults);
-    tcase_add_test(tc, filters_compare_as_text_and_as_integer);
     tcase_add_test(tc, lack_of_memory_is_an_answer_at_every_allocation);
     return check_main(suite);
 }

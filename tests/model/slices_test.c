@@ -1,0 +1,341 @@
+/*
+ * The engine's work in slices: no call does more than a slice of what has fallen due, of
+ * dead letters, or of what a listing leaves out; and whoever adds data frees garbage first,
+ * so that it never grows. Counted in calls and bytes, with nobody housekeeping.
+ */
+#include "support/patient.h"
+#include "support/store_fixture.h"
+
+enum { MANY = 5000, BATCH = 500 };
+
+/* Messages of this life, in posts of BATCH; their ids are not kept. */
+static void
+fill(struct fixture *f, int count, int64_t ttl_s)
+{
+    static struct store_id ids[BATCH];
+    static struct store_draft drafts[BATCH];
+    const struct store_post post = {
+        .drafts = drafts, .count = BATCH, .client = 7, .create_queue = true};
+
+    for (int i = 0; i < BATCH; i++)
+        drafts[i] = (struct store_draft){BYTES_LIT("\"0123456789\""), ttl_s, 0};
+    for (int i = 0; i < count / BATCH; i++)
+        ck_assert_status(store_message_post(f->store, f->now_ms, &f->queue, &post, ids),
+                         ST_OK);
+}
+
+/* The engine itself, which does not hide ST_AGAIN. */
+static struct store *
+engine(const struct fixture *f)
+{
+    return patient_inside(f->store);
+}
+
+START_TEST(a_claim_settles_a_slice_at_a_time)
+{
+    const struct store_terms terms = {300, 60};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct fixture f;
+    enum status st;
+    int calls = 0;
+
+    fixture_open(&f, 1);
+    fill(&f, MANY, 60);
+    fill(&f, BATCH, 300);
+    wait_s(&f, 60); /* all at once */
+    do {
+        calls++;
+        st = store_claim_create(engine(&f), f.now_ms, &f.queue, &terms, 3, &batch);
+    } while (st == ST_AGAIN);
+    ck_assert_status(st, ST_OK);
+    ck_assert_uint_eq(batch.count, 3);
+    ck_assert_int_ge(calls, MANY / 1024);
+    ck_assert_int_le(calls,
+                     4 * MANY / 1024 + 2); /* a deadline moves down the wheel, too */
+    store_batch_release(&batch);
+    expect_stats(&f, 3, BATCH - 3);
+    fixture_close(&f);
+}
+END_TEST
+
+/* One call of each operation that depends on what is due. */
+static enum status
+ask(struct fixture *f, int which)
+{
+    struct store_filter filter = {.limit = 5};
+    struct bytes id = bytes_str("b00000000000000000000001");
+    struct store_batch batch = STORE_BATCH_INIT;
+    const struct store_terms terms = {300, 60};
+    struct store_totals totals;
+    struct store_stats stats;
+    enum status st;
+
+    switch (which) {
+    case 0:
+        st = store_message_list(engine(f), f->now_ms, &f->queue, &filter, &batch);
+        break;
+    case 1:
+        st = store_message_get(engine(f), f->now_ms, &f->queue, &id, 1, &batch);
+        break;
+    case 2:
+        st = store_message_delete(engine(f), f->now_ms, &f->queue, id, BYTES_NONE);
+        break;
+    case 3:
+        st = store_message_delete_many(engine(f), f->now_ms, &f->queue, &id, 1, NULL, 0);
+        break;
+    case 4:
+        st = store_message_pop(engine(f), f->now_ms, &f->queue, 5, &batch);
+        break;
+    case 5:
+        st = store_claim_get(engine(f), f->now_ms, &f->queue, id, &batch);
+        break;
+    case 6:
+        st = store_claim_renew(engine(f), f->now_ms, &f->queue, id, &terms);
+        break;
+    case 7:
+        st = store_claim_release(engine(f), f->now_ms, &f->queue, id);
+        break;
+    case 8:
+        st = store_queue_stats(engine(f), f->now_ms, &f->queue, &stats);
+        break;
+    default:
+        st = store_totals(engine(f), f->now_ms, &totals);
+        break;
+    }
+    store_batch_release(&batch);
+    return st;
+}
+
+START_TEST(every_operation_that_settles_does_so_in_slices)
+{
+    struct fixture f;
+
+    fixture_open(&f, 1);
+    fill(&f, MANY, 3600);
+    for (int i = 0; i < MANY; i++) /* as many claims, all of which end at once */
+        take_for(&f, 1, 60, 60);
+    wait_s(&f, 60);
+    ck_assert_status(ask(&f, _i), ST_AGAIN);
+    for (int calls = 0; ask(&f, _i) == ST_AGAIN; calls++)
+        ck_assert_int_lt(calls, 2 * MANY / 256); /* ends, however the slices are cut */
+    expect_stats(&f, 0, _i == 4 ? MANY - 5 : MANY);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(dead_letters_leave_in_slices)
+{
+    struct store_settings set = STORE_SETTINGS_INIT;
+    const struct store_terms terms = {300, 60};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct fixture f;
+    enum status st;
+    int calls = 0;
+
+    fixture_open(&f, 1);
+    set.max_claim_count = 1;
+    set.dead_letter = bytes_str("dead");
+    make_queue(&f, &set);
+    fill(&f, MANY, 3600);
+    for (int i = 0; i < MANY / BATCH; i++)
+        take_for(&f, BATCH, 60, 60);
+    wait_s(&f, 60);
+    expect_stats(&f, 0, MANY);
+    do {
+        calls++;
+        st = store_claim_create(engine(&f), f.now_ms, &f.queue, &terms, MANY, &batch);
+    } while (st == ST_AGAIN);
+    ck_assert_status(st, ST_OK);
+    ck_assert_uint_eq(batch.count, 0);
+    store_batch_release(&batch);
+    ck_assert_int_ge(calls, MANY / 1024);
+    expect_stats(&f, 0, 0);
+    use(&f, "dead");
+    expect_stats(&f, 0, MANY);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_listing_looks_at_a_slice_and_goes_on_where_it_stood)
+{
+    struct store_filter filter = {.limit = 5, .hide_client = true, .client = 7};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct fixture f;
+    enum status st;
+    int calls = 0;
+
+    fixture_open(&f, 1);
+    fill(&f, MANY, 3600); /* client 7 posts these */
+    post(&f, 2);
+    do {
+        calls++;
+        st = store_message_list(engine(&f), f.now_ms, &f.queue, &filter, &batch);
+    } while (st == ST_AGAIN);
+    ck_assert_status(st, ST_OK);
+    ck_assert_uint_eq(batch.count, 2);
+    ck_assert_int_eq(calls, MANY / 1024 + 1);
+    store_batch_release(&batch);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_page_that_shows_something_ends_early_and_leads_on)
+{
+    struct store_filter filter = {.limit = 20, .hide_client = true, .client = 7};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct store_id marker;
+    struct fixture f;
+
+    fixture_open(&f, 1);
+    post(&f, 1);
+    fill(&f, MANY, 3600);
+    post(&f, 1);
+    ck_assert_status(store_message_list(engine(&f), f.now_ms, &f.queue, &filter, &batch),
+                     ST_OK);
+    ck_assert_uint_eq(batch.count, 1);
+    marker = batch.next;
+    store_batch_release(&batch);
+    filter.marker = store_id_bytes(&marker);
+    list(&f, &filter);
+    expect(&f, 2);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_listing_ends_with_its_queue_even_if_there_is_a_new_one)
+{
+    struct store_filter filter = {.limit = 5, .hide_client = true, .client = 7};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct fixture f;
+
+    fixture_open(&f, 1);
+    fill(&f, MANY, 3600);
+    ck_assert_status(store_message_list(engine(&f), f.now_ms, &f.queue, &filter, &batch),
+                     ST_AGAIN);
+    delete_queue(&f);
+    post(&f, 3);
+    ck_assert_status(store_message_list(engine(&f), f.now_ms, &f.queue, &filter, &batch),
+                     ST_OK);
+    ck_assert_uint_eq(batch.count, 0);
+    store_batch_release(&batch);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- garbage */
+
+/* What there may be: one and a half of the live messages' share, and a little. */
+static void
+expect_no_garbage(const struct fixture *f, size_t most)
+{
+    ck_assert_msg(mem_used(f->mem) <= most + most / 2, "%zu bytes, not %zu",
+                  mem_used(f->mem), most + most / 2);
+}
+
+START_TEST(who_posts_frees_what_was_purged)
+{
+    struct fixture f;
+    size_t full;
+
+    fixture_open(&f, 1);
+    fill(&f, MANY, 3600);
+    full = mem_used(f.mem);
+    for (int i = 0; i < 50; i++) {
+        purge(&f);
+        /* It need not be the queue, nor the shard, that has the garbage. */
+        use(&f, i % 2 == 0 ? "other" : "q");
+        fill(&f, MANY, 3600);
+        expect_no_garbage(&f, full);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_posts_frees_what_was_deleted_with_its_queue)
+{
+    struct fixture f;
+    size_t full;
+
+    fixture_open(&f, 1);
+    fill(&f, MANY, 3600);
+    full = mem_used(f.mem);
+    for (int i = 0; i < 50; i++) {
+        delete_queue(&f);
+        use(&f, i % 2 == 0 ? "other" : "q");
+        fill(&f, MANY, 3600);
+        expect_no_garbage(&f, full);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_posts_frees_what_has_expired_unread)
+{
+    struct fixture f;
+    size_t full;
+
+    fixture_open(&f, 1);
+    fill(&f, MANY, 60);
+    full = mem_used(f.mem);
+    for (int i = 0; i < 50; i++) {
+        wait_s(&f, 60);
+        use(&f, i % 2 == 0 ? "other" : "q");
+        fill(&f, MANY, 60);
+        expect_no_garbage(&f, full);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(garbage_is_no_reason_to_refuse_a_post)
+{
+    struct fixture f;
+
+    fixture_open(&f, 1);
+    fill(&f, MANY, 3600);
+    mem_set_budget(f.mem, mem_used(f.mem) + (128 << 10)); /* spare nodes and the like */
+    for (int i = 0; i < 20; i++) {
+        purge(&f);
+        fill(&f, MANY, 3600); /* asserts that each is taken */
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_small_post_pays_little)
+{
+    struct fixture f;
+    size_t before;
+
+    fixture_open(&f, 1);
+    fill(&f, MANY, 3600);
+    purge(&f);
+    before = mem_used(f.mem);
+    post(&f, 1);
+    /* It has freed some messages, but by far not all. */
+    ck_assert_uint_lt(mem_used(f.mem), before);
+    ck_assert_uint_gt(mem_used(f.mem), before - 100 * 300);
+    fixture_close(&f);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("slices");
+    TCase *tc = test_case(suite, "slices");
+
+    tcase_add_test(tc, a_claim_settles_a_slice_at_a_time);
+    tcase_add_loop_test(tc, every_operation_that_settles_does_so_in_slices, 0, 10);
+    tcase_add_test(tc, dead_letters_leave_in_slices);
+    tcase_add_test(tc, a_listing_looks_at_a_slice_and_goes_on_where_it_stood);
+    tcase_add_test(tc, a_page_that_shows_something_ends_early_and_leads_on);
+    tcase_add_test(tc, a_listing_ends_with_its_queue_even_if_there_is_a_new_one);
+    tc = test_case(suite, "garbage");
+    tcase_add_test(tc, who_posts_frees_what_was_purged);
+    tcase_add_test(tc, who_posts_frees_what_was_deleted_with_its_queue);
+    tcase_add_test(tc, who_posts_frees_what_has_expired_unread);
+    tcase_add_test(tc, garbage_is_no_reason_to_refuse_a_post);
+    tcase_add_test(tc, a_small_post_pays_little);
+    return check_main(suite);
+}

@@ -1,0 +1,131 @@
+#include "support/patient.h"
+
+#include <stdlib.h>
+
+struct patient {
+    struct store store; /* first: the seam's handle */
+    struct store *hasty;
+};
+
+struct store *
+patient_inside(struct store *s)
+{
+    return ((struct patient *)s)->hasty;
+}
+
+/* Defines the function of an operation: its name, its parameters and its arguments. */
+#define PATIENT(name, parameters, ...)                                                   \
+    static enum status patient_##name parameters                                         \
+    {                                                                                    \
+        enum status st;                                                                  \
+                                                                                         \
+        do                                                                               \
+            st = store_##name(patient_inside(s), now_ms, __VA_ARGS__);                   \
+        while (st == ST_AGAIN);                                                          \
+        return st;                                                                       \
+    }
+
+#define WHERE struct store *s, int64_t now_ms, const struct store_queue *q
+
+PATIENT(queue_create, (WHERE, const struct store_metadata *m, bool *made), q, m, made)
+PATIENT(queue_get, (WHERE, struct store_queues *out), q, out)
+PATIENT(queue_update, (WHERE, uint64_t version, const struct store_metadata *m), q,
+        version, m)
+PATIENT(queue_delete, (WHERE), q)
+PATIENT(queue_list,
+        (struct store * s, int64_t now_ms, struct bytes project, struct bytes marker,
+         size_t limit, bool metadata, struct store_queues *out),
+        project, marker, limit, metadata, out)
+PATIENT(queue_stats, (WHERE, struct store_stats *out), q, out)
+PATIENT(queue_purge, (WHERE), q)
+PATIENT(message_post, (WHERE, const struct store_post *post, struct store_id *ids), q,
+        post, ids)
+PATIENT(message_list, (WHERE, const struct store_filter *f, struct store_batch *out), q,
+        f, out)
+PATIENT(message_get,
+        (WHERE, const struct bytes *ids, size_t count, struct store_batch *out), q, ids,
+        count, out)
+PATIENT(message_delete, (WHERE, struct bytes id, struct bytes claim), q, id, claim)
+PATIENT(message_delete_many,
+        (WHERE, const struct bytes *ids, size_t count, const struct bytes *claims,
+         size_t claim_count),
+        q, ids, count, claims, claim_count)
+PATIENT(message_pop, (WHERE, size_t limit, struct store_batch *out), q, limit, out)
+PATIENT(claim_create,
+        (WHERE, const struct store_terms *terms, size_t limit, struct store_batch *out),
+        q, terms, limit, out)
+PATIENT(claim_get, (WHERE, struct bytes claim, struct store_batch *out), q, claim, out)
+PATIENT(claim_renew, (WHERE, struct bytes claim, const struct store_terms *terms), q,
+        claim, terms)
+PATIENT(claim_release, (WHERE, struct bytes claim), q, claim)
+PATIENT(totals, (struct store * s, int64_t now_ms, struct store_totals *out), out)
+
+static enum status
+patient_ping(struct store *s, int64_t now_ms)
+{
+    return store_ping(patient_inside(s), now_ms);
+}
+
+static void
+patient_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
+{
+    store_housekeep(patient_inside(s), now_ms, next_ms);
+}
+
+static int64_t
+patient_next_ms(struct store *s)
+{
+    return store_next_ms(patient_inside(s));
+}
+
+static bool
+patient_audit(struct store *s)
+{
+    return store_audit(patient_inside(s));
+}
+
+static void
+patient_close(struct store *s)
+{
+    store_close(patient_inside(s));
+    free(s);
+}
+
+/* Batches and queues are released by the store that made them. */
+static const struct store_ops patient_ops = {
+    .queue_create = patient_queue_create,
+    .queue_get = patient_queue_get,
+    .queue_update = patient_queue_update,
+    .queue_delete = patient_queue_delete,
+    .queue_list = patient_queue_list,
+    .queue_stats = patient_queue_stats,
+    .queue_purge = patient_queue_purge,
+    .message_post = patient_message_post,
+    .message_list = patient_message_list,
+    .message_get = patient_message_get,
+    .message_delete = patient_message_delete,
+    .message_delete_many = patient_message_delete_many,
+    .message_pop = patient_message_pop,
+    .claim_create = patient_claim_create,
+    .claim_get = patient_claim_get,
+    .claim_renew = patient_claim_renew,
+    .claim_release = patient_claim_release,
+    .ping = patient_ping,
+    .totals = patient_totals,
+    .housekeep = patient_housekeep,
+    .next_ms = patient_next_ms,
+    .audit = patient_audit,
+    .close = patient_close,
+};
+
+struct store *
+patient_open(struct store *hasty)
+{
+    struct patient *p = calloc(1, sizeof(*p));
+
+    if (p == NULL)
+        abort();
+    p->store.ops = &patient_ops;
+    p->hasty = hasty;
+    return &p->store;
+}

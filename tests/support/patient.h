@@ -1,0 +1,16 @@
+/*
+ * patient: a store that asks another one again for as long as it says ST_AGAIN, for tests
+ * that are not about slices.
+ */
+#ifndef TESTS_SUPPORT_PATIENT_H
+#define TESTS_SUPPORT_PATIENT_H
+
+#include "claimd/store/store.h"
+
+/* Takes the store. Aborts without memory. */
+struct store *patient_open(struct store *hasty);
+
+/* The store it asks. */
+struct store *patient_inside(struct store *s);
+
+#endif
