@@ -362,8 +362,13 @@ config_print_help(FILE *to)
         print_option_help(&options[i], to);
     }
     profile_print_help(to);
-    (void)fputs("\nExit status: 0 after SIGTERM or SIGINT, 1 if it cannot start, 2 for"
-                " wrong options;\n128 and the signal's number when a second signal cuts"
-                " it short.\n",
-                to);
+    (void)fputs(
+        "\nSIGTERM and SIGINT stop it: requests in flight are finished first. Another "
+        "one\n"
+        "ends it at once if it comes a second or more after the first. SIGHUP and "
+        "SIGUSR1\n"
+        "are ignored and logged.\n"
+        "\nExit status: 0 after SIGTERM or SIGINT, 1 if it cannot start, 2 for wrong"
+        " options;\n128 and the signal's number when another signal cuts it short.\n",
+        to);
 }

@@ -160,6 +160,12 @@ daemon_stop(struct daemon *d)
 }
 
 void
+daemon_signal_ignored(const struct daemon *d, const char *name)
+{
+    log_event(&d->log, LOG_WARN, "signal_ignored", LOG_S("signal", name));
+}
+
+void
 daemon_clock_moved(struct daemon *d)
 {
     int64_t next_ms;

@@ -37,6 +37,9 @@ size_t daemon_serve(struct daemon *d);
 /* Ends daemon_serve(); called once more it ends the drain. Async-signal-safe. */
 void daemon_stop(struct daemon *d);
 
+/* Logs that a signal came which changes nothing. Any thread. */
+void daemon_signal_ignored(const struct daemon *d, const char *name);
+
 /* Housekeeping up to the present, and a wake-up for everybody who waits for a time. For
  * whoever has moved a manual clock. */
 void daemon_clock_moved(struct daemon *d);

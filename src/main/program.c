@@ -48,12 +48,19 @@ stop(void *ctx)
     daemon_stop(ctx);
 }
 
+static void
+ignored(void *ctx, const char *name)
+{
+    daemon_signal_ignored(ctx, name);
+}
+
 int
 program_serve(const struct config *config, const struct clock *clock,
               program_hook *started, program_hook *ended, void *ctx)
 {
     char error[CONFIG_ERROR_CAP];
     struct daemon *d = NULL;
+    struct signal_calls calls = {.stop = stop, .ignored = ignored};
     struct signals signals;
 
     signals_block();
@@ -61,7 +68,8 @@ program_serve(const struct config *config, const struct clock *clock,
         (void)fprintf(stderr, "claimd: %s\n", error);
         return EXIT_CANNOT_START;
     }
-    if (signals_start(&signals, stop, d) != ST_OK) {
+    calls.ctx = d;
+    if (signals_start(&signals, &calls) != ST_OK) {
         (void)fprintf(stderr, "claimd: cannot start: no thread for signals\n");
         daemon_close(d);
         return EXIT_CANNOT_START;

@@ -1,5 +1,7 @@
 #include "main/signals.h"
 
+#include "claimd/base/clock.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -7,25 +9,77 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+static const struct {
+    int number;
+    const char *name;
+    bool stops;
+} taken[] = {
+    {SIGTERM, "SIGTERM", true},
+    {SIGINT, "SIGINT", true},
+    {SIGHUP, "SIGHUP", false},
+    {SIGUSR1, "SIGUSR1", false},
+};
+
+#define TAKEN (sizeof(taken) / sizeof(taken[0]))
+
 static sigset_t
-taken(void)
+taken_set(void)
 {
     sigset_t set;
 
     (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGINT);
+    for (size_t i = 0; i < TAKEN; i++)
+        (void)sigaddset(&set, taken[i].number);
     return set;
+}
+
+/* The row of a signal; only those in the table reach us. */
+static size_t
+taken_index(int number)
+{
+    size_t i = 0;
+
+    while (i < TAKEN - 1 && taken[i].number != number)
+        i++;
+    return i;
+}
+
+enum signal_verdict
+signal_judge(struct signal_history *history, int number, int64_t now_ms)
+{
+    if (!taken[taken_index(number)].stops)
+        return SIGNAL_IGNORE;
+    if (history->stopped)
+        return now_ms - history->stopped_ms >= SIGNALS_APART_MS ? SIGNAL_END
+                                                                : SIGNAL_IGNORE;
+    history->stopped = true;
+    history->stopped_ms = now_ms;
+    return SIGNAL_STOP;
 }
 
 void
 signals_block(void)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    sigset_t set = taken();
+    sigset_t set = taken_set();
 
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only when misused */
     (void)sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static void
+obey(struct signals *s, int number, int64_t now_ms)
+{
+    switch (signal_judge(&s->history, number, now_ms)) {
+    case SIGNAL_STOP:
+        s->calls.stop(s->calls.ctx);
+        break;
+    case SIGNAL_END:
+        _exit(128 + number);
+    case SIGNAL_IGNORE:
+        s->calls.ignored(s->calls.ctx, taken[taken_index(number)].name);
+        break;
+    }
 }
 
 static void *
@@ -34,27 +88,27 @@ take_signals(void *arg)
     struct signals *s = arg;
     struct pollfd fds[] = {{.fd = s->signal_fd, .events = POLLIN},
                            {.fd = s->end_fd, .events = POLLIN}};
-    struct signalfd_siginfo info;
 
-    for (int count = 0;;) {
+    for (;;) {
+        struct signalfd_siginfo infos[TAKEN];
+        ssize_t size;
+
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return NULL;
         if (fds[1].revents != 0)
             return NULL;
-        if (read(s->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
-            continue;
-        if (++count > 1)
-            _exit(128 + (int)info.ssi_signo);
-        s->stop(s->ctx);
+        size = read(s->signal_fd, infos, sizeof(infos));
+        for (ssize_t i = 0; i < size / (ssize_t)sizeof(infos[0]); i++)
+            obey(s, (int)infos[i].ssi_signo, clock_stopwatch_ns() / 1000000);
     }
 }
 
 enum status
-signals_start(struct signals *s, signal_stop_fn *stop, void *ctx)
+signals_start(struct signals *s, const struct signal_calls *calls)
 {
-    sigset_t set = taken();
+    sigset_t set = taken_set();
 
-    *s = (struct signals){.stop = stop, .ctx = ctx};
+    *s = (struct signals){.calls = *calls};
     s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     s->end_fd = eventfd(0, EFD_CLOEXEC);
     if (s->signal_fd >= 0 && s->end_fd >= 0 &&

@@ -1,9 +1,14 @@
 /*
- * signals: SIGTERM and SIGINT, taken by a thread of their own.
+ * signals: those that a server takes, taken by a thread of their own.
  *
- * The first one calls `stop`; the second ends the process at once with 128 and its
- * number. Blocked signals reach a process even as PID 1, where the kernel drops those
- * that nobody handles.
+ *     SIGTERM, SIGINT    the first calls `stop`. Another one ends the process at once, with
+ *                        128 and its number, but only SIGNALS_APART_MS or more after the
+ *                        first: whoever means one stop may well send two signals, as
+ *                        timeout(1) does, to the process and then to its group
+ *     SIGHUP, SIGUSR1    are ignored as long as there is nothing for them to do
+ *
+ * What is ignored is told to `ignored`. Blocked signals reach a process even as PID 1,
+ * where the kernel drops those that nobody handles.
  */
 #ifndef MAIN_SIGNALS_H
 #define MAIN_SIGNALS_H
@@ -11,21 +16,43 @@
 #include "claimd/base/status.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-typedef void signal_stop_fn(void *ctx);
+enum { SIGNALS_APART_MS = 1000 };
+
+/* What is to be done about a signal. */
+enum signal_verdict { SIGNAL_STOP, SIGNAL_END, SIGNAL_IGNORE };
+
+/* What there is to remember between signals. */
+struct signal_history {
+    bool stopped;       /* one that stops has come */
+    int64_t stopped_ms; /* when; defined if one has */
+};
+
+/* Judges a signal that came at now_ms, by a clock that nobody sets. */
+enum signal_verdict
+signal_judge(struct signal_history *history, int number, int64_t now_ms);
+
+/* Called in the thread of the signals. */
+struct signal_calls {
+    void (*stop)(void *ctx);
+    void (*ignored)(void *ctx, const char *name); /* "SIGHUP" */
+    void *ctx;                                    /* borrowed */
+};
 
 struct signals {
     pthread_t thread;
     int signal_fd, end_fd; /* owned */
-    signal_stop_fn *stop;
-    void *ctx; /* borrowed */
+    struct signal_calls calls;
+    struct signal_history history; /* belongs to the thread */
 };
 
-/* Blocks the two in the calling thread and those it starts, and ignores SIGPIPE. */
+/* Blocks the four in the calling thread and those it starts, and ignores SIGPIPE. */
 void signals_block(void);
 
 /* Starts taking them; those that came since signals_block() count. ST_UNAVAILABLE. */
-enum status signals_start(struct signals *s, signal_stop_fn *stop, void *ctx);
+enum status signals_start(struct signals *s, const struct signal_calls *calls);
 
 /* Ends the thread. */
 void signals_end(struct signals *s);

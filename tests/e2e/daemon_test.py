@@ -249,15 +249,51 @@ class Ending(unittest.TestCase):
             self.assertIn("requests_cut_off=1", server.logged("stopped"))
             self.assertTrue(client.closed())
 
-    def test_a_second_signal_ends_it_at_once(self):
+    def test_a_signal_a_while_after_the_first_ends_it_at_once(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             server = Server("--drain-seconds", "3600")
             with server.connect() as client:
                 begin_post(client)
                 server.signal()
                 server.logged("draining")
+                time.sleep(1.1)
                 server.signal(number)
                 self.assertEqual(server.wait(), 128 + number)
+
+    def test_two_signals_at_a_time_do_not_cut_the_drain(self):
+        """Both are waiting when the process goes on, so they come together to it."""
+        with Server("--drain-seconds", "3600") as server, server.connect() as client:
+            rest = begin_post(client)
+            for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+                server.signal(number)
+            server.logged("draining")
+            client.send(rest)
+            self.assertEqual(client.response().status, 201)
+            self.assertEqual(server.wait(), 0)
+            self.assertIn("requests_cut_off=0", server.logged("stopped"))
+            server.logged("signal_ignored signal=SIG")
+
+    def test_timeout_does_not_cut_the_drain(self):
+        """timeout(1) passes a signal on twice: to its child, then to its group."""
+        with Server("3600", CLAIMD, "--drain-seconds", "3600", program="timeout") as server, \
+                server.connect() as client:
+            rest = begin_post(client)
+            server.signal()
+            server.logged("draining")
+            client.send(rest)
+            self.assertEqual(client.response().status, 201)
+            self.assertEqual(server.wait(), 0)
+
+    def test_signals_without_work_are_ignored_and_logged(self):
+        with Server() as server:
+            for number, name in ((signal.SIGHUP, "SIGHUP"), (signal.SIGUSR1, "SIGUSR1")):
+                for _ in range(2):
+                    server.signal(number)
+                server.logged("signal_ignored signal=" + name)
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            server.signal()
+            server.signal(signal.SIGHUP)
+            self.assertEqual(server.wait(), 0)
 
     def test_signals_under_load_end_it_cleanly(self):
         for _ in range(10):

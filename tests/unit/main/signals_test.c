@@ -1,0 +1,50 @@
+#include "main/signals.h"
+
+#include "support/check_main.h"
+
+#include <signal.h>
+
+START_TEST(the_first_signal_stops_and_one_much_later_ends)
+{
+    struct signal_history history = {.stopped = false};
+
+    ck_assert_int_eq(signal_judge(&history, SIGTERM, 5000), SIGNAL_STOP);
+    ck_assert_int_eq(signal_judge(&history, SIGTERM, 6000), SIGNAL_END);
+}
+END_TEST
+
+START_TEST(another_signal_soon_after_the_first_is_ignored_whichever_it_is)
+{
+    struct signal_history history = {.stopped = false};
+
+    ck_assert_int_eq(signal_judge(&history, SIGINT, 0), SIGNAL_STOP);
+    ck_assert_int_eq(signal_judge(&history, SIGINT, 0), SIGNAL_IGNORE);
+    ck_assert_int_eq(signal_judge(&history, SIGTERM, 1), SIGNAL_IGNORE);
+    ck_assert_int_eq(signal_judge(&history, SIGTERM, 999), SIGNAL_IGNORE);
+    ck_assert_int_eq(signal_judge(&history, SIGINT, 1000), SIGNAL_END);
+}
+END_TEST
+
+START_TEST(ignored_signals_do_not_count_however_many_come)
+{
+    struct signal_history history = {.stopped = false};
+
+    ck_assert_int_eq(signal_judge(&history, SIGHUP, 0), SIGNAL_IGNORE);
+    ck_assert_int_eq(signal_judge(&history, SIGUSR1, 3000), SIGNAL_IGNORE);
+    ck_assert_int_eq(signal_judge(&history, SIGTERM, 6000), SIGNAL_STOP);
+    ck_assert_int_eq(signal_judge(&history, SIGHUP, 8000), SIGNAL_IGNORE);
+    ck_assert_int_eq(signal_judge(&history, SIGUSR1, 8000), SIGNAL_IGNORE);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("signals");
+    TCase *tc = test_case(suite, "signals");
+
+    tcase_add_test(tc, the_first_signal_stops_and_one_much_later_ends);
+    tcase_add_test(tc, another_signal_soon_after_the_first_is_ignored_whichever_it_is);
+    tcase_add_test(tc, ignored_signals_do_not_count_however_many_come);
+    return check_main(suite);
+}
