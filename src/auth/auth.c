@@ -27,6 +27,21 @@ user_parse(struct bytes line, struct user *out)
            (!bytes_present(rest) || rest.len > 0);
 }
 
+static bool
+is_blank(struct bytes line)
+{
+    return line.len == 0 || line.data[0] == '#';
+}
+
+bool
+auth_line_check(struct bytes line)
+{
+    struct user user;
+
+    line = bytes_trim(line);
+    return is_blank(line) || user_parse(line, &user);
+}
+
 static enum status
 parse_users(struct auth *auth, struct bytes text, size_t *bad_line)
 {
@@ -36,7 +51,7 @@ parse_users(struct auth *auth, struct bytes text, size_t *bad_line)
         struct bytes line = bytes_trim(bytes_cut(&text, '\n'));
 
         number++;
-        if (line.len == 0 || line.data[0] == '#')
+        if (is_blank(line))
             continue;
         if (!user_parse(line, &auth->list[auth->count])) {
             *bad_line = number;

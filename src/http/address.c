@@ -1,43 +1,169 @@
 #include "http/address.h"
 
+#include "claimd/base/bytes.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
 #include <netdb.h>
-#include <stdbool.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char unix_prefix[] = "unix:";
 
-static enum status
-parse_unix(const char *path, struct address *out, char *error, size_t error_cap)
+enum { PORT_MAX = 65535, HOST_CAP = 256 };
+
+/* A text cut in two: "[::1]:80" is "::1" in brackets and "80". */
+struct parts {
+    char host[HOST_CAP];
+    const char *port;
+    bool bracketed;
+};
+
+/* Where an explanation goes. */
+struct error {
+    char *text;
+    size_t cap;
+};
+
+static bool __attribute__((format(printf, 2, 3)))
+bad(struct error *error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(error->text, error->cap, format, args);
+    va_end(args);
+    return false;
+}
+
+/* The path of "unix:/path", NULL if it is another kind of address. */
+static const char *
+unix_path(const char *text)
+{
+    const size_t len = sizeof(unix_prefix) - 1;
+
+    return strncmp(text, unix_prefix, len) == 0 ? text + len : NULL;
+}
+
+static bool
+check_path(const char *path, struct error *error)
+{
+    const size_t cap = sizeof(((struct sockaddr_un *)NULL)->sun_path);
+    size_t len = strlen(path);
+
+    return (len > 0 && len < cap) ||
+           bad(error, "needs a path of 1 to %zu bytes behind unix:, not %zu", cap - 1,
+               len);
+}
+
+/* Cuts at the last colon. */
+static bool
+cut(const char *text, struct parts *out, struct error *error)
+{
+    const char *colon = strrchr(text, ':');
+    size_t len = colon == NULL ? 0 : (size_t)(colon - text);
+
+    if (colon == NULL)
+        return bad(error,
+                   "must be ADDRESS:PORT, [IPv6]:PORT or unix:PATH, not \"%.100s\"",
+                   text);
+    if (len == 0)
+        return bad(error,
+                   "needs an address before the port: 127.0.0.1%.10s, or 0.0.0.0%.10s for"
+                   " all",
+                   text, text);
+    out->bracketed = len > 2 && text[0] == '[' && colon[-1] == ']';
+    if (out->bracketed) {
+        text++;
+        len -= 2;
+    } else if (memchr(text, ':', len) != NULL) {
+        return bad(error, "needs brackets around an IPv6 address, and a port behind them:"
+                          " [::1]:8888");
+    }
+    if (len >= sizeof(out->host))
+        return bad(error, "needs a shorter name: it has %zu characters", len);
+    memcpy(out->host, text, len);
+    out->host[len] = '\0';
+    out->port = colon + 1;
+    return true;
+}
+
+static bool
+check_port(const char *port, struct error *error)
+{
+    uint64_t number;
+
+    if (!bytes_to_u64(bytes_str(port), &number) || number > PORT_MAX)
+        return bad(error,
+                   "needs a port from 0 to %d behind the last colon, not \"%.100s\"",
+                   PORT_MAX, port);
+    return true;
+}
+
+/* An IPv6 address, perhaps with a zone: "fe80::1%eth0". */
+static bool
+is_ipv6(const char *host)
+{
+    struct bytes rest = bytes_str(host), number = bytes_cut(&rest, '%');
+    char plain[INET6_ADDRSTRLEN];
+    struct in6_addr address;
+
+    if (number.len >= sizeof(plain) || (bytes_present(rest) && rest.len == 0))
+        return false;
+    memcpy(plain, number.data, number.len);
+    plain[number.len] = '\0';
+    return inet_pton(AF_INET6, plain, &address) == 1;
+}
+
+static bool
+check_host(const struct parts *parts, struct error *error)
+{
+    const char *host = parts->host, *dot = strrchr(host, '.');
+    const char *last = dot == NULL ? host : dot + 1;
+    struct in_addr address;
+
+    if (parts->bracketed)
+        return is_ipv6(host) ||
+               bad(error, "needs an IPv6 address in its brackets, not \"%.100s\"", host);
+    for (const char *c = host; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && strchr("-._", *c) == NULL)
+            return bad(error, "needs an address or the name of a host, not \"%.100s\"",
+                       host);
+    /* No name ends in a number: what does must be an address. */
+    if (last[0] != '\0' && last[strspn(last, "0123456789")] == '\0' &&
+        inet_aton(host, &address) == 0)
+        return bad(error, "needs an IPv4 address or the name of a host, not \"%.100s\"",
+                   host);
+    return true;
+}
+
+static bool
+check(const char *text, struct parts *parts, struct error *error)
+{
+    return cut(text, parts, error) && check_port(parts->port, error) &&
+           check_host(parts, error);
+}
+
+bool
+address_check(const char *text, char *error, size_t error_cap)
+{
+    struct error to = {error, error_cap};
+    const char *path = unix_path(text);
+    struct parts parts;
+
+    return path != NULL ? check_path(path, &to) : check(text, &parts, &to);
+}
+
+static void
+set_path(const char *path, struct address *out)
 {
     size_t len = strlen(path);
 
-    if (len == 0 || len >= sizeof(out->sock.local.sun_path)) {
-        (void)snprintf(error, error_cap, "a socket path has 1 to %zu bytes",
-                       sizeof(out->sock.local.sun_path) - 1);
-        return ST_BAD_VALUE;
-    }
     out->sock.local.sun_family = AF_UNIX;
     memcpy(out->sock.local.sun_path, path, len + 1);
     out->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + 1);
-    return ST_OK;
-}
-
-/* Copies [from, to) into out without the brackets of an IPv6 address. */
-static bool
-copy_host(const char *from, const char *to, char *out, size_t cap)
-{
-    if (to - from >= 2 && from[0] == '[' && to[-1] == ']') {
-        from++;
-        to--;
-    } else if (memchr(from, ':', (size_t)(to - from)) != NULL) {
-        return false; /* an IPv6 address without brackets: where does the port begin? */
-    }
-    if (from == to || (size_t)(to - from) >= cap)
-        return false;
-    memcpy(out, from, (size_t)(to - from));
-    out[to - from] = '\0';
-    return true;
 }
 
 enum status
@@ -46,24 +172,24 @@ address_parse(const char *text, struct address *out, char *error, size_t error_c
     const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                    .ai_socktype = SOCK_STREAM,
                                    .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-    const char *colon = strrchr(text, ':');
+    struct error to = {error, error_cap};
+    const char *path = unix_path(text);
     struct addrinfo *found = NULL;
-    char host[256];
+    struct parts parts;
     int failed;
 
     memset(out, 0, sizeof(*out));
-    if (strncmp(text, unix_prefix, sizeof(unix_prefix) - 1) == 0)
-        return parse_unix(text + sizeof(unix_prefix) - 1, out, error, error_cap);
-    if (colon == NULL || colon[1] == '\0' ||
-        !copy_host(text, colon, host, sizeof(host))) {
-        (void)snprintf(error, error_cap,
-                       "an address looks like 127.0.0.1:8888, [::1]:8888 or unix:/path");
+    if (path != NULL ? !check_path(path, &to) : !check(text, &parts, &to))
         return ST_BAD_VALUE;
+    if (path != NULL) {
+        set_path(path, out);
+        return ST_OK;
     }
-    failed = getaddrinfo(host, colon + 1, &hints, &found);
+    failed = getaddrinfo(parts.host, parts.port, &hints, &found);
     if (failed != 0) {
-        (void)snprintf(error, error_cap, "%s", gai_strerror(failed));
-        return ST_BAD_VALUE;
+        (void)bad(&to, "has the host %.100s, which cannot be looked up: %s", parts.host,
+                  failed == EAI_SYSTEM ? strerror(errno) : gai_strerror(failed));
+        return ST_IO;
     }
     memcpy(&out->sock, found->ai_addr, found->ai_addrlen);
     out->len = found->ai_addrlen;

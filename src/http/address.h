@@ -6,6 +6,7 @@
 
 #include "claimd/base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -23,8 +24,15 @@ struct address {
 };
 
 /*
- * Reads a listening address; names are resolved and the first result counts.
- * ST_BAD_VALUE with a text for people in error[error_cap].
+ * True if the text has the form of a listening address; otherwise a text for people that
+ * goes on behind the address's name ("must be ..."). Names are not looked up.
+ */
+bool address_check(const char *text, char *error, size_t error_cap);
+
+/*
+ * Reads a listening address; names are looked up and the first result counts.
+ * ST_BAD_VALUE: address_check() says no; ST_IO: there is nothing by this name; with a
+ * text for people in error[error_cap].
  */
 enum status
 address_parse(const char *text, struct address *out, char *error, size_t error_cap);

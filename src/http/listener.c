@@ -58,12 +58,15 @@ set_options(int fd, int family)
 enum status
 listener_open(struct listener *l, const char *listen_text, char *error, size_t error_cap)
 {
+    char why[256];
     enum status st;
 
     *l = (struct listener){.fd = -1};
-    st = address_parse(listen_text, &l->address, error, error_cap);
-    if (st != ST_OK)
+    st = address_parse(listen_text, &l->address, why, sizeof(why));
+    if (st != ST_OK) {
+        (void)snprintf(error, error_cap, "cannot listen on %s: it %s", listen_text, why);
         return st;
+    }
     l->fd = socket(l->address.sock.any.sa_family,
                    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->fd < 0)

@@ -144,6 +144,12 @@ fail:
     return st;
 }
 
+bool
+server_listen_check(const char *listen, char *why, size_t why_cap)
+{
+    return address_check(listen, why, why_cap);
+}
+
 const char *
 server_address(const struct server *s)
 {

@@ -6,20 +6,8 @@
 #include "main/profile.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 
 static const char env_prefix[] = "CLAIMD_";
-
-static enum status __attribute__((format(printf, 2, 3)))
-bad(char error[CONFIG_ERROR_CAP], const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(error, CONFIG_ERROR_CAP, format, args);
-    va_end(args);
-    return ST_BAD_VALUE;
-}
 
 /* Writes a name with every `from` replaced by `to`, and in small letters. */
 static bool
@@ -36,28 +24,27 @@ respell(struct bytes name, char from, char to, char out[CONFIG_TEXT_CAP])
     return true;
 }
 
-static enum status
+/* Sets an option; `shown` is how the source calls it. */
+static void
 set(struct config *config, const struct option *option, struct bytes value,
-    enum config_source source, const char *shown, char error[CONFIG_ERROR_CAP])
+    enum config_source source, const char *shown, struct complaints *complaints)
 {
     char why[CONFIG_ERROR_CAP];
+    bool refused = option_set(option, config, value, why) != ST_OK;
 
-    if (option_set(option, config, value, why) != ST_OK)
-        return bad(error, "%.100s %.300s", shown, why);
-    config->origins[option - options] = (struct config_origin){source, 0};
-    return ST_OK;
+    if (refused)
+        complain(complaints, "%s %s", shown, why);
+    config->origins[option - options] =
+        (struct config_origin){.source = source, .refused = refused};
 }
 
-static enum status
-set_defaults(struct config *config, char error[CONFIG_ERROR_CAP])
+static void
+set_defaults(struct config *config, struct complaints *complaints)
 {
-    enum status st = ST_OK;
-
     *config = (struct config){.limits = api_limits_default};
-    for (size_t i = 0; st == ST_OK && i < option_count; i++)
-        st = set(config, &options[i], bytes_str(options[i].initial), CONFIG_DEFAULT,
-                 options[i].name, error);
-    return st;
+    for (size_t i = 0; i < option_count; i++)
+        set(config, &options[i], bytes_str(options[i].initial), CONFIG_DEFAULT,
+            options[i].name, complaints);
 }
 
 /* ------------------------------------------------------------------ environment */
@@ -73,45 +60,50 @@ is_foreign(const char *name)
            strncmp(name, "port_", 5) == 0;
 }
 
-/* One variable, of any program. *file is set by CLAIMD_CONFIG. */
-static enum status
-take_variable(struct config *config, const char *variable, const char **file,
-              char error[CONFIG_ERROR_CAP])
+/* The file that the environment names, NULL if it names none. */
+static const char *
+file_of_environment(char *const *envp)
+{
+    static const char name[] = "config=";
+    const size_t prefix = sizeof(env_prefix) - 1;
+    const char *file = NULL;
+
+    for (; *envp != NULL; envp++)
+        if (strncmp(*envp, env_prefix, prefix) == 0 &&
+            strncasecmp(*envp + prefix, name, sizeof(name) - 1) == 0)
+            file = *envp + prefix + sizeof(name) - 1;
+    return file;
+}
+
+/* One variable, of any program. */
+static void
+take_variable(struct config *config, const char *variable, struct complaints *complaints)
 {
     struct bytes value = bytes_str(variable), key = bytes_cut(&value, '=');
     const size_t prefix = sizeof(env_prefix) - 1;
-    const struct option *option;
+    const struct option *option = NULL;
     char name[CONFIG_TEXT_CAP], shown[CONFIG_TEXT_CAP];
+    bool short_enough;
 
     if (key.len <= prefix || strncmp(variable, env_prefix, prefix) != 0)
-        return ST_OK;
+        return;
     (void)snprintf(shown, sizeof(shown), "%.*s", (int)(key.len & 0xff), key.data);
-    if (!respell(bytes_of(key.data + prefix, key.len - prefix), '_', '_', name))
-        return bad(error, "the environment variable %s... is not an option", shown);
-    if (is_foreign(name))
-        return ST_OK;
-    if (strcmp(name, "config") == 0) {
-        *file = value.data;
-        return ST_OK;
-    }
-    option = option_find(bytes_str(name));
+    short_enough = respell(bytes_of(key.data + prefix, key.len - prefix), '_', '_', name);
+    if (short_enough && (is_foreign(name) || strcmp(name, "config") == 0))
+        return;
+    if (short_enough)
+        option = option_find(bytes_str(name));
     if (option == NULL)
-        return bad(error, "the environment variable %s is not an option", shown);
-    if (config == NULL)
-        return ST_OK;
-    return set(config, option, value, CONFIG_ENVIRONMENT, shown, error);
+        complain(complaints, "the environment variable %s is not an option", shown);
+    else
+        set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
 }
 
-/* With config NULL only looks for the file. */
-static enum status
-take_environment(struct config *config, char *const *envp, const char **file,
-                 char error[CONFIG_ERROR_CAP])
+static void
+take_environment(struct config *config, char *const *envp, struct complaints *complaints)
 {
-    enum status st = ST_OK;
-
-    for (size_t i = 0; st == ST_OK && envp[i] != NULL; i++)
-        st = take_variable(config, envp[i], file, error);
-    return st;
+    for (; *envp != NULL; envp++)
+        take_variable(config, *envp, complaints);
 }
 
 /* ------------------------------------------------------------------ command line */
@@ -144,6 +136,13 @@ take_action(struct args *args, const char *arg)
     return false;
 }
 
+/* Help and version need no configuration. */
+static bool
+is_question(enum config_action action)
+{
+    return action == ACTION_HELP || action == ACTION_VERSION;
+}
+
 /* The value behind "=" or in the next argument; absent if there is none. */
 static struct bytes
 take_value(struct args *args, struct bytes behind_equals)
@@ -156,56 +155,49 @@ take_value(struct args *args, struct bytes behind_equals)
 }
 
 /* One option. A switch takes a value only behind "="; alone it means true. */
-static enum status
-take_option(struct args *args, struct config *config, char error[CONFIG_ERROR_CAP])
+static void
+take_option(struct args *args, struct config *config, struct complaints *complaints)
 {
     struct bytes value = bytes_str(args->argv[args->at]), key = bytes_cut(&value, '=');
     const struct option *option = NULL;
     char name[CONFIG_TEXT_CAP], shown[CONFIG_TEXT_CAP];
-    bool is_file;
+    bool is_named, is_file;
 
     (void)snprintf(shown, sizeof(shown), "%s", args->argv[args->at]);
     if (key.len < sizeof(shown))
         shown[key.len] = '\0';
-    if (key.len < 3 || key.data[0] != '-' || key.data[1] != '-' ||
-        memchr(key.data, '_', key.len) != NULL ||
-        !respell(bytes_of(key.data + 2, key.len - 2), '-', '_', name))
-        return bad(error, "%s is not an option; see --help", shown);
-    is_file = strcmp(name, "config") == 0;
-    if (!is_file)
+    is_named = key.len >= 3 && key.data[0] == '-' && key.data[1] == '-' &&
+               memchr(key.data, '_', key.len) == NULL &&
+               respell(bytes_of(key.data + 2, key.len - 2), '-', '_', name);
+    is_file = is_named && strcmp(name, "config") == 0;
+    if (is_named && !is_file)
         option = option_find(bytes_str(name));
-    if (!is_file && option == NULL)
-        return bad(error, "%s is not an option; see --help", shown);
+    if (!is_file && option == NULL) {
+        complain(complaints, "%s is not an option; see --help", shown);
+        return;
+    }
     if (option != NULL && option_is_switch(option) && !bytes_present(value))
         value = bytes_str("true");
     else
         value = take_value(args, value);
-    if (!bytes_present(value))
-        return bad(error, "%s needs a value", shown);
-    if (is_file)
+    if (!bytes_present(value) || (is_file && value.len == 0))
+        complain(complaints, "%s needs a value", shown);
+    else if (is_file)
         args->file = value.data;
-    if (is_file || config == NULL)
-        return ST_OK;
-    return set(config, option, value, CONFIG_COMMAND_LINE, shown, error);
+    else if (config != NULL)
+        set(config, option, value, CONFIG_COMMAND_LINE, shown, complaints);
 }
 
 /* With config NULL only looks for the file and the action. */
-static enum status
-take_arguments(struct args *args, struct config *config, char error[CONFIG_ERROR_CAP])
+static void
+take_arguments(struct args *args, struct config *config, struct complaints *complaints)
 {
     for (args->at = 1; args->at < args->argc; args->at++) {
-        enum status st;
-
-        if (take_action(args, args->argv[args->at])) {
-            if (args->action == ACTION_HELP || args->action == ACTION_VERSION)
-                return ST_OK;
-            continue;
-        }
-        st = take_option(args, config, error);
-        if (st != ST_OK)
-            return st;
+        if (!take_action(args, args->argv[args->at]))
+            take_option(args, config, complaints);
+        else if (is_question(args->action) && complaints->count == 0)
+            return;
     }
-    return ST_OK;
 }
 
 /* ------------------------------------------------------------------ checks */
@@ -224,81 +216,118 @@ static const struct {
     {"min_length_client_id", "max_length_client_id"},
 };
 
-/* "max_claim_ttl (43200, the default)" */
-static void
-describe(const struct config *config, const struct option *option,
-         char out[CONFIG_TEXT_CAP])
+void
+config_where(const struct config *config, const struct option *option,
+             char out[CONFIG_TEXT_CAP])
 {
     const struct config_origin *origin = &config->origins[option - options];
     static const char *const sources[] = {"the default", "the profile", "the file",
                                           "the environment", "the command line"};
-    char where[32] = "";
 
     if (origin->source == CONFIG_FILE)
-        (void)snprintf(where, sizeof(where), ", line %d", origin->line);
-    (void)snprintf(out, CONFIG_TEXT_CAP, "%s (%lld, %s%s)", option->name,
-                   (long long)option_number(option, config), sources[origin->source],
-                   where);
+        (void)snprintf(out, CONFIG_TEXT_CAP, "the file, line %d", origin->line);
+    else
+        (void)snprintf(out, CONFIG_TEXT_CAP, "%s", sources[origin->source]);
 }
 
-static enum status
-check(const struct config *config, char error[CONFIG_ERROR_CAP])
+/* "max_claim_ttl (43200, the default)" */
+static void
+describe(const struct config *config, const struct option *option,
+         char out[2 * CONFIG_TEXT_CAP])
+{
+    char where[CONFIG_TEXT_CAP];
+
+    config_where(config, option, where);
+    (void)snprintf(out, 2 * CONFIG_TEXT_CAP, "%s (%lld, %s)", option->name,
+                   (long long)option_number(option, config), where);
+}
+
+/* Which value is meant is not known when the last one was not taken. */
+static bool
+is_known(const struct config *config, const struct option *option)
+{
+    return !config->origins[option - options].refused;
+}
+
+static void
+check_order(const struct config *config, struct complaints *complaints)
 {
     for (size_t i = 0; i < sizeof(ordered) / sizeof(ordered[0]); i++) {
         const struct option *least = option_find(bytes_str(ordered[i].least));
         const struct option *most = option_find(bytes_str(ordered[i].most));
-        char a[CONFIG_TEXT_CAP], b[CONFIG_TEXT_CAP];
+        char a[2 * CONFIG_TEXT_CAP], b[2 * CONFIG_TEXT_CAP];
 
-        if (option_number(least, config) <= option_number(most, config))
+        if (!is_known(config, least) || !is_known(config, most) ||
+            option_number(least, config) <= option_number(most, config))
             continue;
         describe(config, least, a);
         describe(config, most, b);
-        return bad(error, "%.200s is more than %.200s", a, b);
+        complain(complaints, "%s is more than %s", a, b);
     }
-    if ((config->shards & (config->shards - 1)) != 0)
-        return bad(error, "shards must be a power of two, not %lld",
-                   (long long)config->shards);
-    if (config->identity_stub && !config->identity_stub_anywhere &&
-        !identity_is_loopback(config->listen))
-        return bad(error,
-                   "identity_stub gives tokens to anybody who asks: it listens on the "
-                   "loopback only, not on %.200s, unless identity_stub_anywhere is set",
-                   config->listen);
-    return ST_OK;
+}
+
+static void
+check_shards(const struct config *config, struct complaints *complaints)
+{
+    const struct option *shards = option_find(bytes_str("shards"));
+    char where[CONFIG_TEXT_CAP];
+
+    if (!is_known(config, shards) || (config->shards & (config->shards - 1)) == 0)
+        return;
+    config_where(config, shards, where);
+    complain(complaints, "shards must be a power of two, not %lld (%s)",
+             (long long)config->shards, where);
+}
+
+static void
+check_stub(const struct config *config, struct complaints *complaints)
+{
+    const struct option *listen = option_find(bytes_str("listen"));
+    char where[CONFIG_TEXT_CAP];
+
+    if (!config->identity_stub || config->identity_stub_anywhere ||
+        !is_known(config, option_find(bytes_str("identity_stub_anywhere"))) ||
+        !is_known(config, listen) || identity_is_loopback(config->listen))
+        return;
+    config_where(config, listen, where);
+    complain(complaints,
+             "identity_stub gives tokens to anybody who asks: it listens on the loopback"
+             " only, not on %s (%s), unless identity_stub_anywhere is set",
+             config->listen, where);
 }
 
 /* ------------------------------------------------------------------ all together */
 
 enum status
 config_load(int argc, char *const *argv, char *const *envp, struct config *out,
-            enum config_action *action, char error[CONFIG_ERROR_CAP])
+            enum config_action *action, struct complaints *complaints)
 {
     struct args args = {.argc = argc, .argv = argv, .action = ACTION_SERVE};
-    const char *file = NULL, *ignored = NULL;
-    enum status st;
+    struct complaints unheard = {.to = NULL};
+    const char *file = file_of_environment(envp);
+    bool has_all = true;
 
     /* Twice over the arguments: the file they name must be read before they count. */
-    st = take_arguments(&args, NULL, error);
+    take_arguments(&args, NULL, &unheard);
     *action = args.action;
-    if (st != ST_OK || *action == ACTION_HELP || *action == ACTION_VERSION)
-        return st;
-    st = set_defaults(out, error);
-    if (st == ST_OK)
-        st = take_environment(NULL, envp, &file, error);
+    if (is_question(*action) && unheard.count == 0)
+        return ST_OK;
+    set_defaults(out, complaints);
     if (args.file != NULL)
         file = args.file;
-    if (st == ST_OK && file != NULL) {
+    if (file != NULL) {
         (void)snprintf(out->file, sizeof(out->file), "%s", file);
-        st = config_file_apply(out, file, error);
+        has_all = config_file_apply(out, file, complaints);
     }
-    if (st == ST_OK)
-        st = take_environment(out, envp, &ignored, error);
-    if (st == ST_OK)
-        st = take_arguments(&args, out, error);
-    if (st != ST_OK)
-        return st;
+    take_environment(out, envp, complaints);
+    take_arguments(&args, out, complaints);
     profile_apply(out);
-    return check(out, error);
+    /* Without its file a configuration may contradict itself where it would not. */
+    if (has_all)
+        check_order(out, complaints);
+    check_shards(out, complaints);
+    check_stub(out, complaints);
+    return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 
 void
@@ -363,12 +392,13 @@ config_print_help(FILE *to)
     }
     profile_print_help(to);
     (void)fputs(
-        "\nSIGTERM and SIGINT stop it: requests in flight are finished first. Another "
-        "one\n"
-        "ends it at once if it comes a second or more after the first. SIGHUP and "
-        "SIGUSR1\n"
-        "are ignored and logged.\n"
-        "\nExit status: 0 after SIGTERM or SIGINT, 1 if it cannot start, 2 for wrong"
-        " options;\n128 and the signal's number when another signal cuts it short.\n",
+        "\n"
+        "SIGTERM and SIGINT stop it: requests in flight are finished first. Another of\n"
+        "them ends it at once if it comes a second or more after the first. SIGHUP and\n"
+        "SIGUSR1 are ignored and logged.\n"
+        "\n"
+        "Exit status: 0 after SIGTERM or SIGINT; 1 if it cannot start; 2 for a wrong\n"
+        "configuration, after a line for each error; 128 and the signal's number when\n"
+        "another signal cuts it short.\n",
         to);
 }

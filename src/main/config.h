@@ -9,6 +9,7 @@
 
 #include "claimd/api/limits.h"
 #include "claimd/base/status.h"
+#include "main/complaints.h"
 
 #include <stdio.h>
 
@@ -26,7 +27,8 @@ enum config_source {
 /* Where a value was set. */
 struct config_origin {
     enum config_source source;
-    int line; /* of the file, else 0 */
+    int line;     /* of the file, else 0 */
+    bool refused; /* what was set there last was not taken: what stands is older */
 };
 
 /* What the command line asks for. */
@@ -63,13 +65,21 @@ struct config {
 
 /*
  * Fills *out from the command line and the environment and the file they name, and tells
- * what is asked for. ST_BAD_VALUE with a text for people in error[CONFIG_ERROR_CAP],
- * which names the option, variable or file and line. Help and version win over errors
- * that come behind them.
+ * what is asked for. ST_BAD_VALUE after complaints about all that is wrong. Help and
+ * version win over errors that come behind them.
+ *
+ * Nothing but the file is looked at: what an option names elsewhere is for
+ * surroundings_check().
  */
 enum status
 config_load(int argc, char *const *argv, char *const *envp, struct config *out,
-            enum config_action *action, char error[CONFIG_ERROR_CAP]);
+            enum config_action *action, struct complaints *complaints);
+
+struct option;
+
+/* Writes where an option's value comes from: "the file, line 3". */
+void config_where(const struct config *config, const struct option *option,
+                  char out[CONFIG_TEXT_CAP]);
 
 /* Prints all values as a file that config_load() would read. */
 void config_print(const struct config *config, FILE *to);

@@ -11,8 +11,11 @@
 
 #include "main/config.h"
 
-/* Applies a file to *config. ST_BAD_VALUE, with path and line in error. */
-enum status
-config_file_apply(struct config *config, const char *path, char error[CONFIG_ERROR_CAP]);
+/*
+ * Applies a file to *config; what is wrong is told with path and line, and the rest is
+ * applied. False if the file cannot be read at all.
+ */
+bool
+config_file_apply(struct config *config, const char *path, struct complaints *complaints);
 
 #endif

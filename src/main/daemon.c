@@ -59,7 +59,7 @@ open_api(struct daemon *d, const struct config *config)
 }
 
 static enum status
-open_server(struct daemon *d, const struct config *config, char error[CONFIG_ERROR_CAP])
+open_server(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
     const struct server_config server = {
         .api = d->api,
@@ -75,18 +75,37 @@ open_server(struct daemon *d, const struct config *config, char error[CONFIG_ERR
         .request_seconds = config->request_seconds,
         .access_log = config->access_log,
     };
+    char error[CONFIG_ERROR_CAP];
+    enum status st = server_open(&server, &d->server, error, sizeof(error));
 
-    return server_open(&server, &d->server, error, CONFIG_ERROR_CAP);
+    if (st != ST_OK)
+        complain(complaints, "%s", error);
+    return st;
+}
+
+enum status
+daemon_check(const struct config *config, struct complaints *complaints)
+{
+    struct mem *mem = mem_new(0);
+    struct auth *auth = NULL;
+    enum status st;
+
+    if (mem == NULL)
+        return ST_NO_MEMORY;
+    st = identity_open(config, mem, &auth, complaints);
+    auth_free(auth);
+    mem_destroy(mem);
+    return st;
 }
 
 enum status
 daemon_open(const struct config *config, const struct clock *clock, struct daemon **out,
-            char error[CONFIG_ERROR_CAP])
+            struct complaints *complaints)
 {
     struct daemon *d = calloc(1, sizeof(*d));
+    size_t before = complaints->count;
     enum status st = ST_NO_MEMORY;
 
-    error[0] = '\0';
     if (d == NULL)
         goto fail;
     d->clock = clock;
@@ -99,13 +118,13 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     d->mem = mem_new((size_t)config->max_memory);
     if (d->mem == NULL)
         goto fail;
-    st = open_store(d, config);
+    st = identity_open(config, d->mem, &d->auth, complaints);
     if (st == ST_OK)
-        st = identity_open(config, d->mem, &d->auth, error);
+        st = open_store(d, config);
     if (st == ST_OK)
         st = open_api(d, config);
     if (st == ST_OK)
-        st = open_server(d, config, error);
+        st = open_server(d, config, complaints);
     if (st != ST_OK)
         goto fail;
     log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
@@ -115,8 +134,8 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     return ST_OK;
 
 fail:
-    if (error[0] == '\0')
-        (void)snprintf(error, CONFIG_ERROR_CAP, "cannot start: %s", status_text(st));
+    if (complaints->count == before)
+        complain(complaints, "cannot start: %s", status_text(st));
     daemon_close(d);
     return st;
 }

@@ -19,10 +19,17 @@ struct daemon; /* opaque */
 
 /*
  * Builds everything and listens, without accepting yet. clock is borrowed for the
- * daemon's life, config likewise. On failure a text for people in error.
+ * daemon's life, config likewise. On failure there are complaints; ST_BAD_VALUE: it is
+ * the configuration that is wrong.
  */
 enum status daemon_open(const struct config *config, const struct clock *clock,
-                        struct daemon **out, char error[CONFIG_ERROR_CAP]);
+                        struct daemon **out, struct complaints *complaints);
+
+/*
+ * What daemon_open() would complain about in what the configuration names outside of
+ * itself. ST_BAD_VALUE after complaints.
+ */
+enum status daemon_check(const struct config *config, struct complaints *complaints);
 
 /*
  * Tells that it is ready: writes "claimd listening on http://127.0.0.1:40123" (or

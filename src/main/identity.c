@@ -26,30 +26,49 @@ identity_is_loopback(const char *listen)
 
 /* Reads the list into a buffer of LIST_MAX bytes. */
 static enum status
-read_list(const char *path, char *text, struct bytes *out, char error[CONFIG_ERROR_CAP])
+read_list(const char *path, char *text, struct bytes *out, struct complaints *complaints)
 {
     FILE *file = fopen(path, "re");
+    const char *why = NULL;
     size_t len;
 
     if (file == NULL) {
-        (void)snprintf(error, CONFIG_ERROR_CAP, "%s: %s", path, strerror(errno));
-        return ST_IO;
+        complain(complaints, "identity_users: %s: %s", path, strerror(errno));
+        return ST_BAD_VALUE;
     }
     len = fread(text, 1, LIST_MAX, file);
-    if (ferror(file) || !feof(file)) {
-        (void)snprintf(error, CONFIG_ERROR_CAP, "%s: %s", path,
-                       ferror(file) ? "cannot be read" : "is larger than 1M");
-        (void)fclose(file); /* nothing was written */
-        return ST_IO;
+    if (ferror(file))
+        why = strerror(errno);
+    else if (!feof(file))
+        why = "is larger than 1M";
+    (void)fclose(file); /* nothing was written */
+    if (why != NULL) {
+        complain(complaints, "identity_users: %s: %s", path, why);
+        return ST_BAD_VALUE;
     }
-    (void)fclose(file);
     *out = bytes_of(text, len);
     return ST_OK;
 }
 
+/* Tells of each line that cannot be understood. */
 static enum status
-make(const struct config *config, struct mem *mem, struct bytes users, struct auth **out,
-     char error[CONFIG_ERROR_CAP])
+check_list(const char *path, struct bytes list, struct complaints *complaints)
+{
+    enum status st = ST_OK;
+
+    for (size_t number = 1; bytes_present(list); number++) {
+        if (auth_line_check(bytes_cut(&list, '\n')))
+            continue;
+        complain(complaints,
+                 "identity_users: %s:%zu: not of the form name:password[:project]", path,
+                 number);
+        st = ST_BAD_VALUE;
+    }
+    return st;
+}
+
+static enum status
+make(const struct config *config, struct mem *mem, struct bytes users, struct auth **out)
 {
     struct auth_config auth = {.mem = mem,
                                .token_life_s = TOKEN_LIFE_S,
@@ -64,18 +83,14 @@ make(const struct config *config, struct mem *mem, struct bytes users, struct au
     if (st != ST_OK)
         return st;
     entropy_take(&entropy, &auth.key, sizeof(auth.key));
-    st = auth_new(&auth, out, &bad_line);
-    if (st == ST_BAD_VALUE)
-        (void)snprintf(error, CONFIG_ERROR_CAP,
-                       "%s:%zu: not of the form name:password[:project]",
-                       config->identity_users, bad_line);
-    return st;
+    return auth_new(&auth, out, &bad_line);
 }
 
 enum status
 identity_open(const struct config *config, struct mem *mem, struct auth **out,
-              char error[CONFIG_ERROR_CAP])
+              struct complaints *complaints)
 {
+    const char *path = config->identity_users;
     struct bytes users = BYTES_NONE;
     char *text;
     enum status st;
@@ -84,13 +99,15 @@ identity_open(const struct config *config, struct mem *mem, struct auth **out,
     if (!config->identity_stub)
         return ST_OK;
     if (!identity_has_list(config))
-        return make(config, mem, users, out, error);
+        return make(config, mem, users, out);
     text = mem_alloc(mem, LIST_MAX);
     if (text == NULL)
         return ST_NO_MEMORY;
-    st = read_list(config->identity_users, text, &users, error);
+    st = read_list(path, text, &users, complaints);
     if (st == ST_OK)
-        st = make(config, mem, users, out, error);
+        st = check_list(path, users, complaints);
+    if (st == ST_OK)
+        st = make(config, mem, users, out);
     mem_free(mem, text);
     return st;
 }

@@ -1,5 +1,7 @@
 #include "main/option.h"
 
+#include "claimd/http/server.h"
+
 #include <stdarg.h>
 
 static void *
@@ -72,6 +74,25 @@ set_number(const struct option *option, int64_t *out, struct bytes value,
     return ST_OK;
 }
 
+/* Permissions as chmod(1) takes them: "660" and "0660". */
+static enum status
+set_mode(const struct option *option, int64_t *out, struct bytes value,
+         char why[CONFIG_ERROR_CAP])
+{
+    int64_t mode = 0;
+    bool good = value.len > 0 && value.len <= 4;
+
+    for (size_t i = 0; good && i < value.len; i++) {
+        good = value.data[i] >= '0' && value.data[i] <= '7';
+        mode = mode * 8 + (value.data[i] - '0');
+    }
+    if (!good || mode < option->min || mode > option->max)
+        return bad(why, "must be octal permissions from 0 to 0%llo, such as 0660",
+                   (unsigned long long)option->max);
+    *out = mode;
+    return ST_OK;
+}
+
 /* The place of a word in "a|b|c", -1 if it is none of them. */
 static int
 word_index(struct bytes words, struct bytes value)
@@ -126,6 +147,18 @@ set_text(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
     return ST_OK;
 }
 
+static enum status
+set_address(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
+{
+    char text[CONFIG_TEXT_CAP];
+
+    if (set_text(text, value, why) != ST_OK ||
+        !server_listen_check(text, why, CONFIG_ERROR_CAP))
+        return ST_BAD_VALUE;
+    memcpy(out, text, value.len + 1);
+    return ST_OK;
+}
+
 enum status
 option_set(const struct option *option, struct config *config, struct bytes value,
            char why[CONFIG_ERROR_CAP])
@@ -137,6 +170,8 @@ option_set(const struct option *option, struct config *config, struct bytes valu
     case OPTION_NUMBER:
     case OPTION_SIZE:
         return set_number(option, field(option, config), value, why);
+    case OPTION_MODE:
+        return set_mode(option, field(option, config), value, why);
     case OPTION_FLAG:
         st = set_word(option, &index, value, why);
         if (st == ST_OK)
@@ -146,6 +181,8 @@ option_set(const struct option *option, struct config *config, struct bytes valu
         return set_word(option, field(option, config), value, why);
     case OPTION_TEXT:
         return set_text(field(option, config), value, why);
+    case OPTION_ADDRESS:
+        return set_address(field(option, config), value, why);
     }
     return st;
 }
@@ -191,6 +228,9 @@ option_print(const struct option *option, const struct config *config, FILE *to)
     case OPTION_SIZE:
         print_size(option_number(option, config), to);
         break;
+    case OPTION_MODE:
+        (void)fprintf(to, "%04llo", (unsigned long long)option_number(option, config));
+        break;
     case OPTION_FLAG:
         print_word(option->words, *(const bool *)at ? 1 : 0, to);
         break;
@@ -198,6 +238,7 @@ option_print(const struct option *option, const struct config *config, FILE *to)
         print_word(option->words, *(const int *)at, to);
         break;
     case OPTION_TEXT:
+    case OPTION_ADDRESS:
         (void)fputs(at, to);
         break;
     }
@@ -211,11 +252,15 @@ option_placeholder(const struct option *option)
         return "N";
     case OPTION_SIZE:
         return "SIZE";
+    case OPTION_MODE:
+        return "MODE";
     case OPTION_FLAG:
     case OPTION_CHOICE:
         return option->words;
     case OPTION_TEXT:
         return "TEXT";
+    case OPTION_ADDRESS:
+        return "ADDRESS";
     }
     return "";
 }

@@ -22,9 +22,11 @@ enum { OPTION_TEXT_MAX = 150 };
 enum option_kind {
     OPTION_NUMBER, /* int64_t, decimal */
     OPTION_SIZE,   /* int64_t, bytes; K, M, G for powers of 1024 */
+    OPTION_MODE,   /* int64_t, permissions of a file, octal */
     OPTION_FLAG,   /* bool, one of two words */
     OPTION_CHOICE, /* int, the index of a word */
-    OPTION_TEXT    /* char[CONFIG_TEXT_CAP]; 1 to OPTION_TEXT_MAX bytes */
+    OPTION_TEXT,   /* char[CONFIG_TEXT_CAP]; 1 to OPTION_TEXT_MAX bytes */
+    OPTION_ADDRESS /* the same, in the form of an address to listen on */
 };
 
 struct option {
@@ -57,7 +59,7 @@ void option_print(const struct option *option, const struct config *config, FILE
 /* True for a flag that is simply on or off: on the command line it needs no value. */
 bool option_is_switch(const struct option *option);
 
-/* The number behind a NUMBER or SIZE option. */
+/* The number behind a NUMBER, SIZE or MODE option. */
 int64_t option_number(const struct option *option, const struct config *config);
 
 /* What stands for a value in help texts, such as "N", "SIZE" or "text|json". */

@@ -24,16 +24,15 @@
 #define CHOICE(name, field, words, initial, help)                                        \
     WORDS(OPTION_CHOICE, name, field, words, initial, help)
 #define TEXT(name, field, initial, help)                                                 \
-    {                                                                                    \
-        GROUP, name, OPTION_TEXT, offsetof(struct config, field), 0, 0, NULL, initial,   \
-            help                                                                         \
-    }
+    WORDS(OPTION_TEXT, name, field, NULL, initial, help)
+#define ADDRESS(name, field, initial, help)                                              \
+    WORDS(OPTION_ADDRESS, name, field, NULL, initial, help)
 
 /* clang-format off: a table is read by its columns. */
 const struct option options[] = {
 #define GROUP "Server"
-    TEXT("listen", listen, "127.0.0.1:8888",
-         "address and port, [IPv6]:port or unix:PATH; port 0 picks a free one"),
+    ADDRESS("listen", listen, "127.0.0.1:8888",
+            "address and port, [IPv6]:port or unix:PATH; port 0 picks a free one"),
     NUMBER("workers", workers, 0, 128, "0",
            "threads that serve requests; 0: one a core, at most 16"),
     NUMBER("shards", shards, 1, 1024, "16",

@@ -10,15 +10,27 @@ finish_output(void)
     return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_CANNOT_START;
 }
 
+/* Loads the configuration. ST_BAD_VALUE after complaints about all that is wrong. */
+static enum status
+load(int argc, char *const *argv, char *const *envp, struct config *config,
+     enum config_action *action)
+{
+    struct complaints complaints = {.to = stderr};
+    enum status st = config_load(argc, argv, envp, config, action, &complaints);
+
+    /* Serving makes these checks itself; they are for those who will not get there. */
+    if (st != ST_OK || *action == ACTION_CHECK_CONFIG)
+        (void)daemon_check(config, &complaints);
+    return complaints.count == 0 ? ST_OK : ST_BAD_VALUE;
+}
+
 bool
 program_begin(int argc, char *const *argv, char *const *envp, struct config *config,
               int *status)
 {
-    char error[CONFIG_ERROR_CAP];
     enum config_action action;
 
-    if (config_load(argc, argv, envp, config, &action, error) != ST_OK) {
-        (void)fprintf(stderr, "claimd: %s\n", error);
+    if (load(argc, argv, envp, config, &action) != ST_OK) {
         *status = EXIT_USAGE;
         return false;
     }
@@ -58,19 +70,20 @@ int
 program_serve(const struct config *config, const struct clock *clock,
               program_hook *started, program_hook *ended, void *ctx)
 {
-    char error[CONFIG_ERROR_CAP];
+    struct complaints complaints = {.to = stderr};
     struct daemon *d = NULL;
     struct signal_calls calls = {.stop = stop, .ignored = ignored};
     struct signals signals;
 
+    enum status st;
+
     signals_block();
-    if (daemon_open(config, clock, &d, error) != ST_OK) {
-        (void)fprintf(stderr, "claimd: %s\n", error);
-        return EXIT_CANNOT_START;
-    }
+    st = daemon_open(config, clock, &d, &complaints);
+    if (st != ST_OK)
+        return st == ST_BAD_VALUE ? EXIT_USAGE : EXIT_CANNOT_START;
     calls.ctx = d;
     if (signals_start(&signals, &calls) != ST_OK) {
-        (void)fprintf(stderr, "claimd: cannot start: no thread for signals\n");
+        complain(&complaints, "cannot start: no thread for signals");
         daemon_close(d);
         return EXIT_CANNOT_START;
     }

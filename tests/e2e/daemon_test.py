@@ -118,6 +118,45 @@ class Options(unittest.TestCase):
                                 "max_claim_ttl (100, the command line)")
         self.assert_usage_error(run("--shards", "3"), "shards")
 
+    def test_all_errors_are_told_at_once(self):
+        path = self.file("workrs = 3\nlisten = nonsense\n")
+        env = environment(CLAIMD_CONFIG=path, CLAIMD_LOG_LEVEL="loud")
+        for check in ((), ("--check-config",)):
+            ended = run("--max-claim-ttl", "100", "--workers=many", "--identity-stub",
+                        "--identity-users", "/nowhere/users", *check, env=env)
+            self.assert_usage_error(ended)
+            self.assertEqual([line.split(" ")[1:3] for line in ended.stderr.splitlines()],
+                             [[path + ":1:", "workrs"], [path + ":2:", "listen"],
+                              ["CLAIMD_LOG_LEVEL", "must"], ["--workers", "must"],
+                              ["default_claim_ttl", "(300,"],
+                              ["identity_users:", "/nowhere/users:"]], ended.stderr)
+
+    def test_a_list_of_users_that_is_none_is_a_usage_error(self):
+        rows = ((self.file("# users\nann:secret\nbob\n\n:x\ncy:1:p\n"), [":3: not", ":5: not"]),
+                ("/nowhere/users", [": No such file"]), (self.folder.name, [": Is a dir"]))
+        for path, parts in rows:
+            for check in ((), ("--check-config",)):
+                with self.subTest(path=path, check=check):
+                    ended = run("--identity-stub", "--identity-users", path, *check)
+                    self.assert_usage_error(ended)
+                    self.assertEqual(len(ended.stderr.splitlines()), len(parts))
+                    for line, part in zip(ended.stderr.splitlines(), parts):
+                        self.assertIn("identity_users: " + path + part, line)
+        ended = run("--identity-users", "/nowhere/users", "--check-config")
+        self.assertEqual(ended.returncode, 0, "the stub is off")
+
+    def test_a_list_of_users_may_be_a_pipe(self):
+        reader, writer = os.pipe()
+        os.write(writer, b"ann:secret\n")
+        os.close(writer)
+        with Server("--identity-stub", "--identity-users", "/dev/fd/%d" % reader,
+                    pass_fds=[reader]) as server:
+            os.close(reader)
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 401)
+            login = b"""{"auth": {"passwordCredentials":
+                                  {"username": "ann", "password": "secret"}}}"""
+            self.assertEqual(server.ask("POST", "/identity/v2.0/tokens", login).status, 200)
+
     def test_checking_does_not_serve(self):
         ended = run("--check-config")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
@@ -161,18 +200,30 @@ class Addresses(unittest.TestCase):
         self.assertEqual((ended.returncode, ended.stdout), (1, ""))
         self.assertIn("address already in use", ended.stderr)
 
-    def test_an_address_that_is_none_says_so(self):
-        for address in ("nowhere", "127.0.0.1:", ":80", "127.0.0.1:http", "::1:80", "unix:",
-                        "unix:/nowhere/socket", "192.0.2.1:0", "unix:/" + "x" * 120):
+    def test_an_address_that_is_none_is_a_usage_error(self):
+        """Whether it is to serve or only to check."""
+        for address, part in (("nonsense", "ADDRESS:PORT"), ("127.0.0.1:", "port"),
+                              (":80", "address"), ("127.0.0.1:http", '"http"'),
+                              ("127.0.0.1:80x", '"80x"'), ("127.0.0.1:74424", '"74424"'),
+                              ("::1:80", "brackets"), ("unix:", "path"),
+                              ("unix:/" + "x" * 120, "path"), ("unix:/" + "x" * 200, "150")):
+            for check in ((), ("--check-config",)):
+                with self.subTest(address=address, check=check):
+                    ended = run("--listen", address, *check)
+                    self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+                    self.assertRegex(ended.stderr, r"^claimd: --listen .*\n$")
+                    self.assertIn(part, ended.stderr)
+
+    def test_an_address_that_cannot_be_had_says_so(self):
+        nobody = "x" * 64 + ".invalid:80"  # no part of a name is that long
+        for address in ("unix:/nowhere/socket", "192.0.2.1:0", nobody):
             with self.subTest(address=address):
+                self.assertEqual(run("--listen", address, "--check-config").returncode, 0)
                 ended = run("--listen", address)
                 self.assertEqual((ended.returncode, ended.stdout), (1, ""))
-                self.assertNotEqual(ended.stderr, "")
-
-    def test_an_address_that_no_file_could_hold_is_a_usage_error(self):
-        ended = run("--listen", "unix:/" + "x" * 200)
-        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
-        self.assertIn("listen", ended.stderr)
+                self.assertRegex(ended.stderr, r"^claimd: cannot listen on %s: .+\n$"
+                                 % re.escape(address))
+        self.assertIn("cannot be looked up", ended.stderr)
 
     @unittest.skipUnless(socket.has_ipv6 and os.path.exists("/proc/net/if_inet6"), "no IPv6")
     def test_ipv6(self):

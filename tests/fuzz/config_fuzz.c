@@ -1,7 +1,7 @@
 /*
  * Configuration: whatever the file, the arguments and the environment say, loading ends
- * with values in their bounds or with a text about what is wrong; and what is loaded,
- * printed as a file, loads again as the same.
+ * with values in their bounds or with a line about each thing that is wrong; and what is
+ * loaded, printed as a file, loads again as the same.
  *
  * Input: sections file, arguments, environment, the latter two one a line.
  */
@@ -69,7 +69,7 @@ check_bounds(const struct config *config)
         const struct option *o = &options[i];
         int64_t number;
 
-        if (o->kind != OPTION_NUMBER && o->kind != OPTION_SIZE)
+        if (o->kind != OPTION_NUMBER && o->kind != OPTION_SIZE && o->kind != OPTION_MODE)
             continue;
         number = option_number(o, config);
         fuzz_check(number >= o->min && number <= o->max, "%s is %lld", o->name,
@@ -99,7 +99,43 @@ print_values(const struct config *config, FILE *to)
 static bool
 printable(const struct config *config)
 {
-    return strpbrk(config->listen, " \t\r\n;\"#") == NULL && config->listen[0] != '\0';
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *o = &options[i];
+
+        if ((o->kind == OPTION_TEXT || o->kind == OPTION_ADDRESS) &&
+            strpbrk((const char *)config + o->offset, " \t\r\n\v\f;\"#") != NULL)
+            return false;
+    }
+    return true;
+}
+
+/* What a loading has to complain about, and how many lines that should be. */
+struct heard {
+    struct complaints complaints;
+    char *text;
+    size_t size;
+};
+
+static void
+listen_to(struct heard *h)
+{
+    *h = (struct heard){.text = NULL};
+    h->complaints.to = open_memstream(&h->text, &h->size);
+    fuzz_check(h->complaints.to != NULL, "out of memory");
+}
+
+/* Ends it; each complaint must be one line. */
+static void
+check_lines(struct heard *h)
+{
+    size_t lines = 0;
+
+    (void)fclose(h->complaints.to);
+    for (const char *c = h->text; *c != '\0'; c++)
+        lines += *c == '\n';
+    fuzz_check(lines == h->complaints.count, "%zu complaints in %zu lines:\n%s",
+               h->complaints.count, lines, h->text);
+    free(h->text);
 }
 
 static void
@@ -109,7 +145,8 @@ expect_round_trip(const struct config *config)
     struct scratch written;
     struct config again;
     enum config_action action;
-    char error[CONFIG_ERROR_CAP], option[64];
+    struct heard heard;
+    char option[64];
     char *arguments[] = {(char[]){"claimd"}, option, NULL};
     char *first = NULL, *second = NULL;
     size_t size;
@@ -119,8 +156,11 @@ expect_round_trip(const struct config *config)
     config_print(config, written.file);
     (void)fflush(written.file);
     (void)snprintf(option, sizeof(option), "--config=%s", written.path);
-    fuzz_check(config_load(2, arguments, environment, &again, &action, error) == ST_OK,
-               "printed, but refused: %s", error);
+    listen_to(&heard);
+    fuzz_check(config_load(2, arguments, environment, &again, &action,
+                           &heard.complaints) == ST_OK,
+               "printed, but refused");
+    check_lines(&heard);
     scratch_close(&written);
     to = open_memstream(&first, &size);
     print_values(config, to);
@@ -140,22 +180,20 @@ load(const char *path, struct bytes arguments, struct bytes environment)
     size_t argc = cut_lines(arguments, "claimd", argv);
     struct config config;
     enum config_action action;
-    char error[CONFIG_ERROR_CAP] = "";
+    struct heard heard;
     enum status st;
 
     (void)cut_lines(environment, NULL, envp);
     /* Last, so that it is this file and no other of the machine that is read. */
     fuzz_check(asprintf(&argv[argc], "--config=%s", path) > 0, "out of memory");
     argv[++argc] = NULL;
-    st = config_load((int)argc, argv, envp, &config, &action, error);
+    listen_to(&heard);
+    st = config_load((int)argc, argv, envp, &config, &action, &heard.complaints);
+    fuzz_check((st == ST_OK) == (heard.complaints.count == 0), "refused without a word");
+    check_lines(&heard);
     free_lines(argv);
     free_lines(envp);
-    if (st != ST_OK) {
-        fuzz_check(error[0] != '\0' && memchr(error, '\0', sizeof(error)) != NULL,
-                   "refused without a word");
-        return;
-    }
-    if (action == ACTION_HELP || action == ACTION_VERSION)
+    if (st != ST_OK || action == ACTION_HELP || action == ACTION_VERSION)
         return;
     check_bounds(&config);
     if (printable(&config))

@@ -43,7 +43,8 @@ serve(void *ctx)
 static void
 served_open(struct served *s)
 {
-    char listen[80], error[CONFIG_ERROR_CAP];
+    struct complaints complaints = {.to = stderr};
+    char listen[80];
     char *argv[] = {
         (char[]){"claimd"},      (char[]){"--listen"},   listen,
         (char[]){"--workers=1"}, (char[]){"--shards=1"}, (char[]){"--max-memory=64M"},
@@ -54,9 +55,11 @@ served_open(struct served *s)
 
     (void)snprintf(s->path, sizeof(s->path), "/tmp/claimd-fuzz.%ld", (long)getpid());
     (void)snprintf(listen, sizeof(listen), "unix:%s", s->path);
-    fuzz_check(config_load(8, argv, envp, &config, &action, error) == ST_OK, "%s", error);
+    fuzz_check(config_load(8, argv, envp, &config, &action, &complaints) == ST_OK,
+               "wrong options");
     clock_init_system(&s->clock);
-    fuzz_check(daemon_open(&config, &s->clock, &s->daemon, error) == ST_OK, "%s", error);
+    fuzz_check(daemon_open(&config, &s->clock, &s->daemon, &complaints) == ST_OK,
+               "no server");
     fuzz_check(pthread_create(&s->thread, NULL, serve, s) == 0, "no thread");
     s->inputs = 0;
 }

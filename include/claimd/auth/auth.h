@@ -40,6 +40,9 @@ struct auth_caller {
     int64_t expires_ms; /* when the token ends */
 };
 
+/* True if auth_new() would understand this line of a list of users. */
+bool auth_line_check(struct bytes line);
+
 /* Makes an auth, owned; the list of users is copied. ST_BAD_VALUE: *bad_line of the list
  * cannot be understood; ST_NO_MEMORY. */
 enum status

@@ -33,6 +33,13 @@ struct server_config {
 struct server; /* opaque */
 
 /*
+ * True if server_open() would understand this as an address to listen on; otherwise what
+ * is wrong is in why[why_cap] and goes on behind the option's name ("must be ..."). Names
+ * of hosts are not looked up: that is done when listening.
+ */
+bool server_listen_check(const char *listen, char *why, size_t why_cap);
+
+/*
  * Binds, listens and starts the workers; does not accept yet. On failure returns a status
  * and writes a text for people into error[error_cap] ("address already in use ...").
  */

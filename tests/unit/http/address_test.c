@@ -32,18 +32,69 @@ START_TEST(addresses_read_back_as_they_were_written)
 }
 END_TEST
 
-START_TEST(what_is_no_address_is_refused)
+START_TEST(what_is_no_address_is_refused_with_a_word_on_what_is_wrong)
 {
-    static const char *const texts[] = {
-        "",      "8888",     "127.0.0.1",       ":8888",
-        "[]:1",  "::1:8888", "127.0.0.1:",      "127.0.0.1:http",
-        "unix:", "[::1",     "127.0.0.1:70000x"};
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"", "must be ADDRESS:PORT, [IPv6]:PORT or unix:PATH"},
+        {"nonsense", "must be ADDRESS:PORT, [IPv6]:PORT or unix:PATH, not \"nonsense\""},
+        {"8888", "must be ADDRESS:PORT"},
+        {"127.0.0.1", "must be ADDRESS:PORT"},
+        {"unix", "must be ADDRESS:PORT"},
+        {":8888", "needs an address before the port: 127.0.0.1:8888, or 0.0.0.0:8888"},
+        {"127.0.0.1:", "needs a port from 0 to 65535 behind the last colon, not \"\""},
+        {"127.0.0.1:http", "needs a port from 0 to 65535"},
+        {"127.0.0.1:80x",
+         "needs a port from 0 to 65535 behind the last colon, not \"80x\""},
+        {"127.0.0.1:-1", "needs a port"},
+        {"127.0.0.1:+80", "needs a port"},
+        {"127.0.0.1: 80", "needs a port"},
+        {"127.0.0.1:65536", "needs a port"},
+        {"127.0.0.1:74424", "needs a port"},
+        {"127.0.0.1:99999999999999999999", "needs a port"},
+        {"127.0.0.1:70000x", "needs a port"},
+        {"::1:8888", "needs brackets around an IPv6 address"},
+        {"[::1]", "needs brackets around an IPv6 address, and a port behind them"},
+        {"[::1", "needs brackets"},
+        {"[]:1", "not \"[]\""},
+        {"[::g]:1", "needs an IPv6 address in its brackets, not \"::g\""},
+        {"[localhost]:1", "needs an IPv6 address in its brackets"},
+        {"[fe80::1%]:1", "needs an IPv6 address in its brackets"},
+        {"256.0.0.1:1", "needs an IPv4 address or the name of a host, not \"256.0.0.1\""},
+        {"1.2.3.4.5:1", "needs an IPv4 address"},
+        {"*:8888", "needs an address or the name of a host, not \"*\""},
+        {"local host:1", "needs an address or the name of a host"},
+        {"http://localhost:1", "needs brackets"},
+        {"unix:", "needs a path of 1 to 107 bytes behind unix:, not 0"},
+    };
 
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct address address;
+        char why[256] = "";
 
-        ck_assert_msg(parse(texts[i], &address) == ST_BAD_VALUE, "%s", texts[i]);
+        ck_assert_msg(parse(rows[i].text, &address) == ST_BAD_VALUE, "%s", rows[i].text);
+        ck_assert(!address_check(rows[i].text, why, sizeof(why)));
+        ck_assert_msg(strstr(why, rows[i].why) != NULL, "%s: %s", rows[i].text, why);
     }
+}
+END_TEST
+
+START_TEST(names_are_looked_up_when_it_counts_and_not_before)
+{
+    struct address address;
+    char text[128] = "", why[256] = "";
+
+    /* No part of a name has 64 characters: to find that out nobody need be asked. */
+    memset(text, 'x', 64);
+    (void)strcat(text, ".invalid:80");
+    ck_assert(address_check(text, why, sizeof(why)));
+    ck_assert(address_check("localhost:0", why, sizeof(why)));
+    ck_assert(address_check("a_b.example.:65535", why, sizeof(why)));
+    ck_assert(address_check("[fe80::1%eth0]:80", why, sizeof(why)));
+    ck_assert_str_eq(why, "");
+    ck_assert_int_eq(address_parse(text, &address, why, sizeof(why)), ST_IO);
+    ck_assert_ptr_nonnull(strstr(why, "xxx.invalid, which cannot be looked up"));
 }
 END_TEST
 
@@ -76,7 +127,8 @@ main(void)
     TCase *tc = test_case(suite, "address");
 
     tcase_add_test(tc, addresses_read_back_as_they_were_written);
-    tcase_add_test(tc, what_is_no_address_is_refused);
+    tcase_add_test(tc, what_is_no_address_is_refused_with_a_word_on_what_is_wrong);
+    tcase_add_test(tc, names_are_looked_up_when_it_counts_and_not_before);
     tcase_add_test(tc, a_socket_path_has_room_for_its_nul);
     tcase_add_test(tc, a_client_without_a_name_is_called_unix);
     return check_main(suite);

@@ -15,7 +15,8 @@ struct loading {
     char path[64]; /* of the file; empty: none was written */
     struct config config;
     enum config_action action;
-    char error[CONFIG_ERROR_CAP];
+    char error[4096]; /* all complaints, a line each */
+    size_t complaints;
 };
 
 static void
@@ -60,9 +61,13 @@ file(struct loading *l, const char *text)
 static enum status
 load(struct loading *l)
 {
-    enum status st =
-        config_load(l->argc, l->argv, l->envp, &l->config, &l->action, l->error);
+    struct complaints complaints = {.to = fmemopen(l->error, sizeof(l->error), "w")};
+    enum status st;
 
+    ck_assert_ptr_nonnull(complaints.to);
+    st = config_load(l->argc, l->argv, l->envp, &l->config, &l->action, &complaints);
+    ck_assert_int_eq(fclose(complaints.to), 0);
+    l->complaints = complaints.count;
     if (l->path[0] != '\0')
         ck_assert_int_eq(unlink(l->path), 0);
     return st;
@@ -406,6 +411,113 @@ START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
 }
 END_TEST
 
+START_TEST(everything_that_is_wrong_is_told_at_once)
+{
+    static const char *const told[] = {
+        ":2: workers must be 0 to 128",
+        ":3: workrs is not an option",
+        ":4: this is neither a key",
+        ":5: shards is set a second time",
+        ":6: the line is too long",
+        ":7: this is neither a key",
+        ":8: this is neither a key",
+        ":10: other is not a section",
+        ":12: max_memory must be",
+        "CLAIMD_LOG_LEVEL must be one of",
+        "CLAIMD_NONSENSE is not an option",
+        "--max-claim-ttl must be",
+        "--nonsense is not an option",
+        "7 is not an option",
+        "min_message_ttl (4000, the command line) is more than default_message_ttl",
+        "min_claim_grace (61, the environment) is more than default_claim_grace",
+        "shards must be a power of two, not 3 (the file, line 1)",
+        "--drain-seconds needs a value",
+    };
+    char text[1024];
+    struct loading l;
+
+    begin(&l);
+    (void)snprintf(text, sizeof(text),
+                   "shards = 3\nworkers = 129\nworkrs = 7\nnonsense\nshards = 4\n"
+                   "listen = %0300d\n[broken = 1\nagain\n[other]\nidle_seconds = x\n"
+                   "[claimd]\nmax_memory = much\n; end\n",
+                   0);
+    file(&l, text);
+    variable(&l, "CLAIMD_LOG_LEVEL=loud");
+    variable(&l, "CLAIMD_NONSENSE=1");
+    variable(&l, "CLAIMD_MIN_CLAIM_GRACE=61");
+    arg(&l, "--max-claim-ttl=soon"); /* and so no word about default_claim_ttl */
+    arg(&l, "--nonsense");
+    arg(&l, "7");
+    arg(&l, "--min-message-ttl=4000");
+    arg(&l, "--default-claim-ttl=43201");
+    arg(&l, "--drain-seconds");
+    ck_assert_int_eq(load(&l), ST_BAD_VALUE);
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        ck_assert_msg(strstr(l.error, told[i]) != NULL, "\"%s\" is not in\n%s", told[i],
+                      l.error);
+    ck_assert_msg(l.complaints == sizeof(told) / sizeof(told[0]), "%zu:\n%s",
+                  l.complaints, l.error);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_does_not_hide_the_rest)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--config=/nowhere/at/all");
+    arg(&l, "--workers=many");
+    arg(&l, "--max-claim-ttl=100"); /* the file may have said something that fits */
+    ck_assert_int_eq(load(&l), ST_BAD_VALUE);
+    ck_assert_uint_eq(l.complaints, 2);
+    ck_assert_ptr_nonnull(strstr(l.error, "/nowhere/at/all: "));
+    ck_assert_ptr_nonnull(strstr(l.error, "--workers "));
+}
+END_TEST
+
+START_TEST(a_complaint_is_one_line_whatever_was_given)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--lis\nten\033=1");
+    ck_assert_int_eq(load(&l), ST_BAD_VALUE);
+    ck_assert_str_eq(l.error, "claimd: --lis?ten? is not an option; see --help\n");
+}
+END_TEST
+
+START_TEST(an_address_to_listen_on_is_checked_where_it_is_set)
+{
+    struct loading l;
+
+    begin(&l);
+    file(&l, "\nlisten = 127.0.0.1:74424\n");
+    expect_error(&l, ":2: listen needs a port from 0 to 65535 behind the last colon");
+    begin(&l);
+    variable(&l, "CLAIMD_LISTEN=nonsense");
+    expect_error(&l, "CLAIMD_LISTEN must be ADDRESS:PORT, [IPv6]:PORT or unix:PATH");
+    begin(&l);
+    arg(&l, "--listen=unix:");
+    expect_error(&l, "--listen needs a path of 1 to 107 bytes behind unix:");
+    begin(&l);
+    arg(&l, "--listen=not-looked-up.invalid:65535");
+    ck_assert_int_eq(load(&l), ST_OK);
+}
+END_TEST
+
+START_TEST(a_file_may_begin_with_a_mark_and_end_without_a_newline)
+{
+    struct loading l;
+
+    begin(&l);
+    file(&l, "\xEF\xBB\xBF# comment\n\n [claimd] \nworkers: 7\nshards = 4");
+    ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
+    ck_assert_int_eq(l.config.workers, 7);
+    ck_assert_int_eq(l.config.shards, 4);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -429,5 +541,10 @@ main(void)
     tcase_add_test(tc, help_comes_before_the_errors_behind_it);
     tcase_add_test(tc,
                    every_option_has_a_name_of_its_own_and_a_default_within_its_bounds);
+    tcase_add_test(tc, everything_that_is_wrong_is_told_at_once);
+    tcase_add_test(tc, what_cannot_be_read_does_not_hide_the_rest);
+    tcase_add_test(tc, a_complaint_is_one_line_whatever_was_given);
+    tcase_add_test(tc, an_address_to_listen_on_is_checked_where_it_is_set);
+    tcase_add_test(tc, a_file_may_begin_with_a_mark_and_end_without_a_newline);
     return check_main(suite);
 }
