@@ -1,6 +1,7 @@
 #include "http/listener.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -23,8 +24,10 @@ is_live(const struct address *address)
 
     if (fd < 0)
         return true; /* not known: better refuse than steal */
-    /* EAGAIN: its backlog is full, so somebody listens. */
-    live = connect(fd, &address->sock.any, address->len) == 0 || errno == EAGAIN;
+    /* Any other error tells that somebody listens (EAGAIN: the backlog is full), or
+     * nothing at all (EACCES: it is not for us). */
+    live = connect(fd, &address->sock.any, address->len) == 0 ||
+           (errno != ECONNREFUSED && errno != ENOENT);
     (void)close(fd);
     return live;
 }
@@ -39,6 +42,37 @@ remove_stale(const struct address *address)
         return;
     if (!is_live(address))
         (void)unlink(address->sock.local.sun_path); /* bind() tells if this failed */
+}
+
+/* The socket's file as it is now. */
+static bool
+look(const struct listener *l, struct stat *out)
+{
+    return lstat(l->address.sock.local.sun_path, out) == 0;
+}
+
+/*
+ * Binds a Unix socket whose file is then open to whom it is meant for. Linux makes the
+ * file with the permissions of the socket: none at first. Nobody can connect before
+ * listen() anyway.
+ */
+static bool
+bind_local(struct listener *l, const struct listener_access *access)
+{
+    const char *path = l->address.sock.local.sun_path;
+    struct stat st;
+
+    if (fchmod(l->fd, 0) != 0 || bind(l->fd, &l->address.sock.any, l->address.len) != 0)
+        return false;
+    if (look(l, &st) &&
+        (access->group == (gid_t)-1 || lchown(path, (uid_t)-1, access->group) == 0) &&
+        fchmodat(AT_FDCWD, path, access->mode, AT_SYMLINK_NOFOLLOW) == 0) {
+        l->device = st.st_dev;
+        l->inode = st.st_ino;
+        return true;
+    }
+    (void)unlink(path); /* it was made a moment ago */
+    return false;
 }
 
 static void
@@ -56,7 +90,8 @@ set_options(int fd, int family)
 }
 
 enum status
-listener_open(struct listener *l, const char *listen_text, char *error, size_t error_cap)
+listener_open(struct listener *l, const char *listen_text,
+              const struct listener_access *access, char *error, size_t error_cap)
 {
     char why[256];
     enum status st;
@@ -72,10 +107,13 @@ listener_open(struct listener *l, const char *listen_text, char *error, size_t e
     if (l->fd < 0)
         goto fail;
     set_options(l->fd, l->address.sock.any.sa_family);
-    if (is_local(l))
+    if (is_local(l)) {
         remove_stale(&l->address);
-    if (bind(l->fd, &l->address.sock.any, l->address.len) != 0)
+        if (!bind_local(l, access))
+            goto fail;
+    } else if (bind(l->fd, &l->address.sock.any, l->address.len) != 0) {
         goto fail;
+    }
     if (listen(l->fd, SOMAXCONN) != 0)
         goto fail;
     if (!is_local(l)) {
@@ -98,10 +136,13 @@ fail:
 void
 listener_close(struct listener *l)
 {
+    struct stat st;
+
     if (l->fd < 0)
         return;
-    if (is_local(l))
-        (void)unlink(l->address.sock.local.sun_path); /* somebody else may have done it */
+    /* Our file's number is not given to another while our socket is open. */
+    if (is_local(l) && look(l, &st) && st.st_dev == l->device && st.st_ino == l->inode)
+        (void)unlink(l->address.sock.local.sun_path); /* somebody else may be quicker */
     (void)close(l->fd);
     l->fd = -1;
 }

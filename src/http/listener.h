@@ -7,21 +7,38 @@
 #include "http/address.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
+
+/* Who may connect to a Unix socket; TCP does not care. */
+struct listener_access {
+    mode_t mode;
+    gid_t group; /* (gid_t)-1: as the process makes files */
+};
 
 struct listener {
     int fd;                      /* owned; -1 when closed */
     struct address address;      /* the real one, after port 0 was resolved */
     char text[ADDRESS_TEXT_CAP]; /* the same as text */
+    dev_t device; /* of the Unix socket's file: by which we know it again */
+    ino_t inode;
 };
 
 /*
  * Binds and listens, without blocking. A Unix socket that nobody answers on is replaced;
- * a live one is refused like a taken port. ST_BAD_VALUE, ST_IO, with a text for people.
+ * a live one is refused like a taken port. The file is never open to more than `access`
+ * says: it is made for nobody, given to its group, and opened up; only then does the
+ * socket listen. ST_BAD_VALUE, ST_IO, with a text for people.
  */
 enum status
-listener_open(struct listener *l, const char *listen, char *error, size_t error_cap);
+listener_open(struct listener *l, const char *listen,
+              const struct listener_access *access, char *error, size_t error_cap);
 
-/* Stops listening and removes the Unix socket's name. Fine when closed already. */
+/*
+ * Stops listening and removes the Unix socket's file, if it is still ours: when it was
+ * removed meanwhile, and another server has made one by the same name, that one stays.
+ * (Between looking and removing there is a moment: who replaces the file just then loses
+ * it. Files cannot be removed by anything but their name.) Fine when closed already.
+ */
 void listener_close(struct listener *l);
 
 #endif

@@ -100,6 +100,8 @@ server_open(const struct server_config *config, struct server **out, char *error
 {
     struct server *s =
         mem_calloc(config->mem, 1, sizeof(*s) + config->workers * sizeof(struct worker));
+    const struct listener_access access = {.mode = (mode_t)config->socket_mode,
+                                           .group = (gid_t)config->socket_group};
     char tag[37];
     enum status st;
 
@@ -126,7 +128,7 @@ server_open(const struct server_config *config, struct server **out, char *error
                                     .epoll_fd = -1,
                                     .stop_fd = -1,
                                     .reserve_fd = -1};
-    st = listener_open(&s->listener, config->listen, error, error_cap);
+    st = listener_open(&s->listener, config->listen, &access, error, error_cap);
     if (st != ST_OK)
         goto fail;
     s->shared.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

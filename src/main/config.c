@@ -359,7 +359,8 @@ print_option_help(const struct option *option, FILE *to)
     else
         (void)fprintf(to, "  --%s %s\n", name, option_placeholder(option));
     (void)fprintf(to, "        %s\n        default %s", option->help, option->initial);
-    if (option->min < option->max && option->max != INT64_MAX)
+    if (option->min < option->max && option->max != INT64_MAX &&
+        option->kind != OPTION_MODE)
         (void)fprintf(to, ", %lld to %lld", (long long)option->min,
                       (long long)option->max);
     (void)fputc('\n', to);

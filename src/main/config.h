@@ -45,7 +45,9 @@ enum { CONFIG_OPTIONS_MAX = 64 };
 struct config {
     struct api_limits limits;
     char listen[CONFIG_TEXT_CAP];
-    int64_t workers; /* 0: one a core, at most 16 */
+    int64_t socket_mode;
+    char socket_group[CONFIG_TEXT_CAP]; /* a name, a number, or "none" */
+    int64_t workers;                    /* 0: one a core, at most 16 */
     int64_t shards;
     int64_t max_memory; /* bytes; 0: no budget */
     int64_t max_connections;

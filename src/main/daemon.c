@@ -4,6 +4,7 @@
 #include "claimd/base/mem.h"
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
+#include "main/group.h"
 #include "main/identity.h"
 
 #include <stdlib.h>
@@ -19,7 +20,8 @@ struct daemon {
     struct api *api;
     struct server *server;
     int64_t drain_ms;
-    int ready_fd; /* -1: none */
+    int64_t socket_group; /* -1: none */
+    int ready_fd;         /* -1: none */
 };
 
 enum { WORKERS_AT_MOST = 16 };
@@ -68,6 +70,8 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .clock = d->clock,
         .log = &d->log,
         .listen = config->listen,
+        .socket_mode = (unsigned)config->socket_mode,
+        .socket_group = d->socket_group,
         .workers = count_workers(config->workers),
         .max_connections = (size_t)config->max_connections,
         .max_header_bytes = (size_t)config->max_header_size,
@@ -83,16 +87,28 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
     return st;
 }
 
+/* Takes from outside what the configuration only names. All complaints are made. */
+static enum status
+open_named(const struct config *config, struct mem *mem, struct auth **auth,
+           int64_t *socket_group, struct complaints *complaints)
+{
+    enum status group = group_find(config, socket_group, complaints);
+    enum status st = identity_open(config, mem, auth, complaints);
+
+    return st == ST_OK ? group : st;
+}
+
 enum status
 daemon_check(const struct config *config, struct complaints *complaints)
 {
     struct mem *mem = mem_new(0);
     struct auth *auth = NULL;
+    int64_t group;
     enum status st;
 
     if (mem == NULL)
         return ST_NO_MEMORY;
-    st = identity_open(config, mem, &auth, complaints);
+    st = open_named(config, mem, &auth, &group, complaints);
     auth_free(auth);
     mem_destroy(mem);
     return st;
@@ -118,7 +134,7 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     d->mem = mem_new((size_t)config->max_memory);
     if (d->mem == NULL)
         goto fail;
-    st = identity_open(config, d->mem, &d->auth, complaints);
+    st = open_named(config, d->mem, &d->auth, &d->socket_group, complaints);
     if (st == ST_OK)
         st = open_store(d, config);
     if (st == ST_OK)

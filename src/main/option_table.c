@@ -15,6 +15,11 @@
         GROUP, name, OPTION_SIZE, offsetof(struct config, field), min, max, NULL,        \
             initial, help                                                                \
     }
+#define MODE(name, field, max, initial, help)                                            \
+    {                                                                                    \
+        GROUP, name, OPTION_MODE, offsetof(struct config, field), 0, max, NULL, initial, \
+            help                                                                         \
+    }
 #define WORDS(kind, name, field, words, initial, help)                                   \
     {                                                                                    \
         GROUP, name, kind, offsetof(struct config, field), 0, 0, words, initial, help    \
@@ -33,6 +38,10 @@ const struct option options[] = {
 #define GROUP "Server"
     ADDRESS("listen", listen, "127.0.0.1:8888",
             "address and port, [IPv6]:port or unix:PATH; port 0 picks a free one"),
+    MODE("socket_mode", socket_mode, 0777, "0660",
+         "permissions of the Unix socket's file, octal; who may write to it may connect"),
+    TEXT("socket_group", socket_group, "none",
+         "group of the Unix socket's file, by name or number; none: that of claimd"),
     NUMBER("workers", workers, 0, 128, "0",
            "threads that serve requests; 0: one a core, at most 16"),
     NUMBER("shards", shards, 1, 1024, "16",

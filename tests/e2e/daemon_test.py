@@ -4,11 +4,13 @@
     daemon_test.py CLAIMD
 """
 
+import grp
 import json
 import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -250,6 +252,45 @@ class Addresses(unittest.TestCase):
             self.assertEqual(ended.returncode, 1)
             self.assertIn("address already in use", ended.stderr)
             self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+
+    def test_a_unix_socket_that_another_has_made_meanwhile_is_left_alone(self):
+        with Server(listen="unix:" + self.path) as first:
+            os.unlink(self.path)
+            with Server(listen="unix:" + self.path) as second:
+                self.assertEqual(first.stop(), 0)
+                self.assertEqual(second.ask("GET", "/v2/queues").status, 200)
+            self.assertFalse(os.path.exists(self.path))
+
+    def test_a_unix_socket_that_is_gone_does_not_hold_up_the_end(self):
+        with Server(listen="unix:" + self.path) as server:
+            os.unlink(self.path)
+            self.assertEqual(server.stop(), 0)
+
+    def mode_and_group(self, *options, umask=0o022):
+        with Server(*options, listen="unix:" + self.path, umask=umask) as server:
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            status = os.stat(self.path)
+        return "%04o" % stat.S_IMODE(status.st_mode), status.st_gid
+
+    def test_a_unix_socket_has_the_mode_and_group_that_were_asked_for(self):
+        """Whatever the umask, in both directions."""
+        own = os.getgid()
+        for umask in (0, 0o022, 0o777):
+            self.assertEqual(self.mode_and_group(umask=umask), ("0660", own))
+            self.assertEqual(self.mode_and_group("--socket-mode", "606", umask=umask),
+                             ("0606", own))
+        for group in {own, *os.getgroups(), *([4711] if os.getuid() == 0 else [])}:
+            options = "--socket-mode=0640", "--socket-group", str(group)
+            self.assertEqual(self.mode_and_group(*options), ("0640", group))
+        name = grp.getgrgid(own).gr_name
+        self.assertEqual(self.mode_and_group("--socket-group", name), ("0660", own))
+
+    def test_a_group_that_is_none_is_a_usage_error(self):
+        for check in ((), ("--check-config",)):
+            ended = run("--socket-group", "no-such-group", *check)
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+            self.assertEqual(ended.stderr, "claimd: socket_group: there is no group "
+                             "no-such-group (the command line)\n")
 
     def test_a_file_that_is_no_socket_is_left_alone(self):
         with open(self.path, "w", encoding="utf-8") as f:

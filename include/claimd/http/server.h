@@ -21,7 +21,9 @@ struct server_config {
     struct mem *mem;
     const struct clock *clock;
     const struct log *log;
-    const char *listen; /* "127.0.0.1:8888", "[::1]:0", "unix:/path" */
+    const char *listen;   /* "127.0.0.1:8888", "[::1]:0", "unix:/path" */
+    unsigned socket_mode; /* permissions of a Unix socket's file */
+    int64_t socket_group; /* its group, by number; -1: as the process makes files */
     size_t workers;
     size_t max_connections;  /* over all workers */
     size_t max_header_bytes; /* request line and headers, and the answer's headers */

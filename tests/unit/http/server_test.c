@@ -37,7 +37,9 @@ fixture_open(struct fixture *f)
     struct engine_config engine = {
         .shards = 4, .message_ttl_s = 3600, .max_message_ttl_s = 1209600};
     struct api_config api = {.limits = api_limits_default};
-    struct server_config config = {.workers = 2,
+    struct server_config config = {.socket_mode = 0600,
+                                   .socket_group = -1,
+                                   .workers = 2,
                                    .max_connections = 100,
                                    .max_header_bytes = 6144,
                                    .idle_seconds = 60,
@@ -223,7 +225,9 @@ END_TEST
 START_TEST(a_server_that_cannot_be_opened_leaves_nothing_behind)
 {
     struct fixture f;
-    struct server_config config = {.workers = 2,
+    struct server_config config = {.socket_mode = 0600,
+                                   .socket_group = -1,
+                                   .workers = 2,
                                    .max_connections = 100,
                                    .max_header_bytes = 6144,
                                    .idle_seconds = 60,

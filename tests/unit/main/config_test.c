@@ -321,6 +321,7 @@ START_TEST(a_printed_configuration_reads_back_as_it_was)
     begin(&l);
     arg(&l, "--max-memory=1536M");
     arg(&l, "--listen=unix:/run/claimd.sock");
+    arg(&l, "--socket-mode=70");
     arg(&l, "--access-log");
     arg(&l, "--log-level=debug");
     ck_assert_int_eq(load(&l), ST_OK);
@@ -331,6 +332,7 @@ START_TEST(a_printed_configuration_reads_back_as_it_was)
     ck_assert_msg(load(&again) == ST_OK, "%s", again.error);
     ck_assert_int_eq(again.config.max_memory, INT64_C(1536) << 20);
     ck_assert_str_eq(again.config.listen, "unix:/run/claimd.sock");
+    ck_assert_int_eq(again.config.socket_mode, 070);
     ck_assert_int_eq(again.config.log_level, l.config.log_level);
     ck_assert(again.config.access_log);
     free(text);
@@ -506,6 +508,35 @@ START_TEST(an_address_to_listen_on_is_checked_where_it_is_set)
 }
 END_TEST
 
+START_TEST(permissions_are_octal)
+{
+    static const struct {
+        const char *text;
+        int64_t mode; /* -1: an error */
+    } rows[] = {
+        {"--socket-mode=0660", 0660}, {"--socket-mode=660", 0660},
+        {"--socket-mode=0", 0},       {"--socket-mode=777", 0777},
+        {"--socket-mode=1000", -1},   {"--socket-mode=668", -1},
+        {"--socket-mode=00660", -1},  {"--socket-mode=-1", -1},
+        {"--socket-mode=", -1},       {"--socket-mode=0x1", -1},
+        {"--socket-mode=rw", -1},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct loading l;
+
+        begin(&l);
+        arg(&l, rows[i].text);
+        if (rows[i].mode < 0) {
+            expect_error(&l, "--socket-mode must be octal permissions from 0 to 0777");
+        } else {
+            ck_assert_int_eq(load(&l), ST_OK);
+            ck_assert_int_eq(l.config.socket_mode, rows[i].mode);
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_file_may_begin_with_a_mark_and_end_without_a_newline)
 {
     struct loading l;
@@ -545,6 +576,7 @@ main(void)
     tcase_add_test(tc, what_cannot_be_read_does_not_hide_the_rest);
     tcase_add_test(tc, a_complaint_is_one_line_whatever_was_given);
     tcase_add_test(tc, an_address_to_listen_on_is_checked_where_it_is_set);
+    tcase_add_test(tc, permissions_are_octal);
     tcase_add_test(tc, a_file_may_begin_with_a_mark_and_end_without_a_newline);
     return check_main(suite);
 }
