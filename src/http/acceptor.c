@@ -40,7 +40,7 @@ acceptor_init(struct acceptor *a, const char *tag)
     request_ids_init(&a->ids, tag, SOURCE);
     a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     a->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-    farewell_init(&a->farewell, a->epoll_fd);
+    farewell_init(&a->farewell, a->epoll_fd, a->shared->farewell_slots);
     open_reserve(a);
     if (a->epoll_fd >= 0 && a->stop_fd >= 0 &&
         watch(a, a->listener->fd, a->listener) == ST_OK &&

@@ -1,13 +1,16 @@
 #include "http/farewell.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 void
-farewell_init(struct farewell *l, int epoll_fd)
+farewell_init(struct farewell *l, int epoll_fd, size_t slot_count)
 {
+    assert(slot_count > 0 && slot_count <= FAREWELL_SLOTS);
+    l->slot_count = slot_count;
     l->epoll_fd = epoll_fd;
     l->count = 0;
     for (size_t i = 0; i < FAREWELL_SLOTS; i++)
@@ -38,7 +41,7 @@ slot_take(struct farewell *l)
 {
     struct farewell_slot *first = &l->slots[0];
 
-    for (size_t i = 0; i < FAREWELL_SLOTS; i++) {
+    for (size_t i = 0; i < l->slot_count; i++) {
         struct farewell_slot *slot = &l->slots[i];
 
         if (slot->fd < 0)

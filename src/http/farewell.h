@@ -6,7 +6,7 @@
  * us", throws away what still comes, and closes at the end of the input, after a short
  * time, or when too much came.
  *
- *   Bounds   FAREWELL_SLOTS sockets; the oldest makes room for a new one
+ *   Bounds   at most FAREWELL_SLOTS sockets; the oldest makes room for a new one
  *   Threads  none: belongs to one event loop
  */
 #ifndef HTTP_FAREWELL_H
@@ -25,12 +25,14 @@ struct farewell_slot {
 };
 
 struct farewell {
-    int epoll_fd; /* borrowed: the loop that calls farewell_read() */
+    int epoll_fd;      /* borrowed: the loop that calls farewell_read() */
+    size_t slot_count; /* those that are used, from the first */
     size_t count;
     struct farewell_slot slots[FAREWELL_SLOTS];
 };
 
-void farewell_init(struct farewell *l, int epoll_fd);
+/* For at most slot_count sockets, 1 to FAREWELL_SLOTS. */
+void farewell_init(struct farewell *l, int epoll_fd, size_t slot_count);
 
 /* Closes all. */
 void farewell_fini(struct farewell *l);

@@ -22,12 +22,30 @@ struct server {
     struct worker workers[];
 };
 
-/* Descriptors a server needs besides those of connections: a few for itself and for each
- * worker, and the lingering sockets. */
-static size_t
-own_descriptors(size_t workers)
+/* Descriptors a server needs for itself and for each worker, with some to spare. */
+enum { OWN_DESCRIPTORS = 24, WORKER_DESCRIPTORS = 4 };
+
+/*
+ * Divides what descriptors there are: a quarter, if it need be that much, for lingering
+ * sockets, of which each event loop has its own; the rest for connections. A loop always
+ * has one, and there is always one connection: when that is too much, accept4() tells.
+ */
+static void
+share_descriptors(struct server *s, size_t available)
 {
-    return 32 + FAREWELL_SLOTS + workers * (8 + FAREWELL_SLOTS);
+    const size_t loops = s->config.workers + 1;
+    size_t linger = available / 4, slots;
+
+    if (linger > loops * FAREWELL_SLOTS)
+        linger = loops * FAREWELL_SLOTS;
+    if (s->config.max_connections > available - linger)
+        s->config.max_connections = available > linger ? available - linger : 1;
+    slots = available > s->config.max_connections
+                ? (available - s->config.max_connections) / loops
+                : 0;
+    s->shared.farewell_slots = slots < 1                ? 1
+                               : slots < FAREWELL_SLOTS ? slots
+                                                        : FAREWELL_SLOTS;
 }
 
 /*
@@ -35,21 +53,24 @@ own_descriptors(size_t workers)
  * max_connections to what the limit allows.
  */
 static void
-fit_connections(struct server_config *config)
+fit_connections(struct server *s)
 {
-    size_t own = own_descriptors(config->workers);
-    size_t need = config->max_connections + own;
+    const size_t wanted = s->config.max_connections, workers = s->config.workers;
+    const size_t own = OWN_DESCRIPTORS + workers * WORKER_DESCRIPTORS;
+    const size_t need = own + (workers + 1) * FAREWELL_SLOTS + wanted;
     struct rlimit files;
 
+    s->shared.farewell_slots = FAREWELL_SLOTS;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
         return;
     files.rlim_cur = files.rlim_max < need ? files.rlim_max : (rlim_t)need;
     if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
         return; /* when it could not be raised, accept4() tells in time */
-    config->max_connections = files.rlim_cur > own + 1 ? files.rlim_cur - own : 1;
-    log_event(config->log, LOG_WARN, "max_connections_lowered",
-              LOG_I("max_connections", config->max_connections),
-              LOG_I("open_files", files.rlim_cur));
+    share_descriptors(s, files.rlim_cur > own ? files.rlim_cur - own : 0);
+    if (s->config.max_connections < wanted)
+        log_event(s->config.log, LOG_WARN, "max_connections_lowered",
+                  LOG_I("max_connections", s->config.max_connections),
+                  LOG_I("open_files", files.rlim_cur));
 }
 
 static enum status
@@ -112,7 +133,7 @@ server_open(const struct server_config *config, struct server **out, char *error
     }
     s->config = *config;
     s->listener.fd = s->shared.done_fd = -1;
-    fit_connections(&s->config);
+    fit_connections(s);
     s->shared.config = &s->config;
     s->shared.body_limit = api_body_limit(config->api);
     s->shared.housekeeper =

@@ -95,7 +95,7 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
     housekeeping_hurry(&w->housekeeping);
     st = mailbox_init(&w->mailbox);
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    farewell_init(&w->farewell, w->epoll_fd);
+    farewell_init(&w->farewell, w->epoll_fd, shared->farewell_slots);
     if (st != ST_OK || w->epoll_fd < 0)
         goto fail_io;
     w->no_memory = reply_prepared(REFUSAL_NO_MEMORY);

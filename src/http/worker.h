@@ -30,6 +30,7 @@ struct worker_shared {
     struct housekeeper housekeeper;
     struct clock real; /* for time-outs of connections, whatever clock the store has */
     size_t body_limit;
+    size_t farewell_slots; /* lingering sockets of each event loop, at most */
     _Atomic bool draining; /* finish what is in flight, then end */
     _Atomic bool cut;      /* end now */
     int done_fd;           /* borrowed; an event for each worker that has ended */

@@ -10,6 +10,7 @@ one with very many queues does not care.
 import json
 import os
 import random
+import re
 import resource
 import sys
 import threading
@@ -232,6 +233,27 @@ class Descriptors(unittest.TestCase):
             self.assertEqual(askers[0].counts("q")[2], 2 * 10 * 5 * len(askers))
             for ask in askers:
                 ask.client.close()
+
+    def test_few_descriptors_are_shared_out_sensibly(self):
+        """With 128, dozens are for connections; and what is promised can be had at a time."""
+        few = 128
+        for workers, least in ((2, 60), (16, 24)):
+            with Server("--workers", str(workers), preexec_fn=lambda: resource.setrlimit(
+                    resource.RLIMIT_NOFILE, (few, few))) as server:
+                lowered = server.logged("max_connections_lowered")
+                self.assertIn("open_files=%d" % few, lowered)
+                promised = int(re.search(r"max_connections=(\d+)", lowered)[1])
+                self.assertGreaterEqual(promised, least)
+                askers = [Asker(server) for _ in range(promised)]
+                for ask in askers:
+                    self.assertEqual(ask.post("q", b'{"messages":[{"body":1}]}').status, 201)
+                for _ in range(few):  # lingering sockets make room for each other
+                    self.knock(server)
+                for ask in askers:
+                    self.assertEqual(ask.counts("q")[2], promised)
+                    ask.client.close()
+                eventually(lambda: server.ask("GET", "/v2/queues").status == 200)
+                self.assertFalse(any("cannot_accept" in line for line in server.log))
 
     def knock(self, server):
         """Somebody new is told to come back."""
