@@ -175,6 +175,18 @@ daemon_announce(const struct daemon *d)
         (void)close(d->ready_fd);
 }
 
+/* The store ends with the process: what is in it then is lost, and that is said. */
+static void
+log_lost(struct daemon *d)
+{
+    struct store_totals totals;
+
+    if (store_totals(d->store, clock_now_ms(d->clock), &totals) == ST_OK &&
+        totals.messages > 0)
+        log_event(&d->log, LOG_WARN, "messages_lost", LOG_I("messages", totals.messages),
+                  LOG_I("claimed", totals.claimed), LOG_I("queues", totals.queues));
+}
+
 size_t
 daemon_serve(struct daemon *d)
 {
@@ -183,6 +195,7 @@ daemon_serve(struct daemon *d)
     server_run(d->server);
     log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", d->drain_ms));
     cut = server_drain(d->server, d->drain_ms);
+    log_lost(d);
     log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",
               LOG_I("requests_cut_off", cut));
     return cut;
