@@ -24,6 +24,13 @@ read_members(struct bytes body, struct scan_value *ttl, struct scan_value *grace
     return scan_end(&scan);
 }
 
+/* SDKs renew a claim that they have fetched, which shows no grace, with 0 (API.md 7.2). */
+static int64_t
+least_grace(enum terms_form form, const struct api_limits *limits)
+{
+    return form == TERMS_RENEW || form == TERMS_RENEW_V1 ? 0 : limits->min_claim_grace;
+}
+
 static bool
 left_out(const struct scan_value *value)
 {
@@ -58,7 +65,7 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
     if (incomplete(form, &ttl, &grace))
         return ST_BAD_BODY;
     st = decode_integer(&ttl, limits->min_claim_ttl, limits->max_claim_ttl, &terms.ttl_s);
-    st = decode_worse(st, decode_integer(&grace, limits->min_claim_grace,
+    st = decode_worse(st, decode_integer(&grace, least_grace(form, limits),
                                          limits->max_claim_grace, &terms.grace_s));
     if (st == ST_OK)
         *out = terms;

@@ -13,9 +13,9 @@
 
 enum terms_form {
     TERMS_CLAIM,    /* v2, v1.1: body optional, ttl and grace have defaults */
-    TERMS_RENEW,    /* v2, v1.1: body required, the same defaults */
+    TERMS_RENEW,    /* v2, v1.1: body required, the same defaults; any grace from 0 */
     TERMS_CLAIM_V1, /* v1: body, ttl and grace required */
-    TERMS_RENEW_V1  /* v1: body and ttl required; grace 0 when left out */
+    TERMS_RENEW_V1 /* v1: body and ttl required; any grace from 0, which is the default */
 };
 
 /*

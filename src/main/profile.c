@@ -11,11 +11,15 @@ struct setting {
 
 /*
  * rackspace: what the documentation of Cloud Queues lets its clients do. The PHP SDK asks
- * for pages of 100 queues, and shows none when that is refused.
+ * for pages of 100 queues, and shows none when that is refused. A Client-ID is a text
+ * that the client has chosen: the guide's examples have names like QClient1 beside UUIDs.
  */
 static const struct setting settings[] = {
     {PROFILE_RACKSPACE, "max_queues_per_page", "100"},
     {PROFILE_RACKSPACE, "max_messages_per_claim_or_pop", "100"},
+    {PROFILE_RACKSPACE, "client_id_uuid_safe", "off"},
+    {PROFILE_RACKSPACE, "min_length_client_id", "1"},
+    {PROFILE_RACKSPACE, "max_length_client_id", "1024"},
 };
 
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))

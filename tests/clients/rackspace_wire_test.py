@@ -125,6 +125,14 @@ class PhpOpencloud(RackspaceCase):
         listed = self.expect(200, "GET", posted.headers["Location"]).json
         self.assertEqual([m["body"] for m in listed], list(range(10)))
 
+    def test_a_client_id_is_whatever_text_the_client_has_chosen(self):
+        self.expect(201, "PUT", "/queues/work", {})
+        self.expect(201, "POST", "/queues/work/messages", [{"ttl": 600, "body": 1}], "QClient1")
+        self.expect(204, "GET", "/queues/work/messages", client_id="QClient1")
+        self.expect(200, "GET", "/queues/work/messages", client_id="Q")
+        self.expect(200, "GET", "/queues/work/messages", client_id=64 * "a worker ")
+        self.expect(400, "GET", "/queues/work/messages", client_id=1025 * "w")
+
     def test_messages_are_paged_by_ten_along_the_links(self):
         self.fill(25)
         bodies, tail = [], "/queues/work/messages?limit=10"
@@ -149,6 +157,9 @@ class PhpOpencloud(RackspaceCase):
         self.assertEqual((shown["ttl"], len(shown["messages"])), (43200, 10))
         self.assertEqual(shown["href"].split("/")[-1], claim_id)
         self.expect(204, "PATCH", claim, {"grace": 1000, "ttl": 500})
+        # update(['ttl' => 600]) of a claim that was fetched: the SDK knows no grace of it.
+        self.expect(204, "PATCH", claim, {"grace": 0, "ttl": 600})
+        self.assertEqual(self.expect(200, "GET", claim).json["ttl"], 600)
         # Without the claim's id the SDK sends the name alone: the message is not free.
         self.expect(403, "DELETE", "/queues/work/messages/%s?claim_id=" % ids[0])
         self.expect(204, "DELETE", "/queues/work/messages/%s?claim_id=%s" % (ids[0], claim_id))

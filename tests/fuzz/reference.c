@@ -100,6 +100,8 @@ reference_terms(const json_t *tree, bool has_body, enum terms_form form,
                 const struct api_limits *limits, struct store_terms *out)
 {
     int64_t grace_s = form == TERMS_RENEW_V1 ? 0 : limits->default_claim_grace;
+    bool renews = form == TERMS_RENEW || form == TERMS_RENEW_V1;
+    int64_t least_grace = renews ? 0 : limits->min_claim_grace;
     enum status st;
 
     if (!has_body && form == TERMS_CLAIM) {
@@ -112,9 +114,8 @@ reference_terms(const json_t *tree, bool has_body, enum terms_form form,
         return ST_BAD_BODY;
     if ((form == TERMS_CLAIM_V1 || form == TERMS_RENEW_V1) && left_out(tree, "ttl"))
         return ST_BAD_BODY;
-    st = worse(
-        check_integer(tree, "ttl", limits->min_claim_ttl, limits->max_claim_ttl),
-        check_integer(tree, "grace", limits->min_claim_grace, limits->max_claim_grace));
+    st = worse(check_integer(tree, "ttl", limits->min_claim_ttl, limits->max_claim_ttl),
+               check_integer(tree, "grace", least_grace, limits->max_claim_grace));
     if (st == ST_OK)
         *out = (struct store_terms){
             reference_integer(tree, "ttl", limits->default_claim_ttl),

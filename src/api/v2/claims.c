@@ -15,7 +15,10 @@ decode(struct call *call, enum terms_form form, struct store_terms *out)
                            "ttl must be within %lld and %lld seconds, grace within %lld "
                            "and %lld",
                            (long long)l->min_claim_ttl, (long long)l->max_claim_ttl,
-                           (long long)l->min_claim_grace, (long long)l->max_claim_grace);
+                           (long long)(form == TERMS_RENEW || form == TERMS_RENEW_V1
+                                           ? 0
+                                           : l->min_claim_grace),
+                           (long long)l->max_claim_grace);
     if (st == ST_BAD_BODY)
         return call_refuse(call, st,
                            "the body must be a JSON object with the integers ttl and "

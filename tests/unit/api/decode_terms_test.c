@@ -55,9 +55,22 @@ START_TEST(both_terms_are_within_their_bounds)
     refused(TERMS_CLAIM, "{\"ttl\":9223372036854775807}", ST_BAD_VALUE);
     refused(TERMS_CLAIM, "{\"grace\":59}", ST_BAD_VALUE);
     refused(TERMS_CLAIM, "{\"grace\":43201}", ST_BAD_VALUE);
-    refused(TERMS_RENEW, "{\"ttl\":60,\"grace\":59}", ST_BAD_VALUE);
-    refused(TERMS_RENEW_V1, "{\"ttl\":60,\"grace\":59}", ST_BAD_VALUE);
+    refused(TERMS_CLAIM_V1, "{\"ttl\":60,\"grace\":59}", ST_BAD_VALUE);
     refused(TERMS_CLAIM, "{\"ttl\":true}", ST_BAD_VALUE);
+}
+END_TEST
+
+START_TEST(a_renewal_takes_any_grace_up_to_the_maximum)
+{
+    static const enum terms_form forms[] = {TERMS_RENEW, TERMS_RENEW_V1};
+
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        gives(forms[i], "{\"grace\":0,\"ttl\":600}", 600, 0);
+        gives(forms[i], "{\"grace\":59,\"ttl\":60}", 60, 59);
+        gives(forms[i], "{\"grace\":43200,\"ttl\":60}", 60, 43200);
+        refused(forms[i], "{\"grace\":-1,\"ttl\":60}", ST_BAD_VALUE);
+        refused(forms[i], "{\"grace\":43201,\"ttl\":60}", ST_BAD_VALUE);
+    }
 }
 END_TEST
 
@@ -101,6 +114,7 @@ main(void)
     tcase_add_test(tc, terms_left_out_have_defaults);
     tcase_add_test(tc, a_renewal_needs_a_body);
     tcase_add_test(tc, both_terms_are_within_their_bounds);
+    tcase_add_test(tc, a_renewal_takes_any_grace_up_to_the_maximum);
     tcase_add_test(tc, wrong_types_and_documents_are_bad_bodies);
     tcase_add_test(tc, v1_requires_its_terms);
     return check_main(suite);

@@ -376,12 +376,16 @@ START_TEST(a_profile_sets_what_nobody_else_has_set)
     ck_assert_int_eq(l.config.limits.max_messages_per_claim_or_pop, 100);
     ck_assert_int_eq(l.config.limits.max_queues_per_page, 20);
     ck_assert_int_eq(l.config.limits.max_messages_per_page, 20);
+    ck_assert(!l.config.limits.client_id_strict);
+    ck_assert_int_eq(l.config.limits.min_length_client_id, 1);
+    ck_assert_int_eq(l.config.limits.max_length_client_id, 1024);
 
     begin(&l);
     arg(&l, "--profile=rackspace");
     arg(&l, "--profile=zaqar");
     ck_assert_int_eq(load(&l), ST_OK);
     ck_assert_int_eq(l.config.limits.max_messages_per_claim_or_pop, 20);
+    ck_assert(l.config.limits.client_id_strict);
 }
 END_TEST
 
