@@ -5,6 +5,8 @@
 #include "api/problem.h"
 #include "api/uri.h"
 
+#include <assert.h>
+
 enum { VERSIONS_MAX = 4 };
 
 /* A version that is switched on. */
@@ -183,7 +185,9 @@ refuse_method(struct call *call)
     return ST_BAD_METHOD;
 }
 
-/* Content-Location, for the routes that promise it: what was asked for, as it was sent.
+/*
+ * Content-Location, for the routes that promise it: what was asked for, as it was sent. One
+ * for which a head has no room is left out: a shorter one would name something else.
  */
 static enum status
 locate_content(struct call *call, const struct route *route)
@@ -201,7 +205,7 @@ locate_content(struct call *call, const struct route *route)
     if (!bytes_present(text))
         return ST_NO_MEMORY;
     st = uri_tidy(req->arena, text, &text);
-    if (st == ST_OK)
+    if (st == ST_OK && text.len <= RESPONSE_VALUE_MAX)
         call_header(call, "Content-Location", text);
     return st;
 }
@@ -262,5 +266,17 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     else if (st != ST_OK)
         problem_write(res, st, call.detail);
     res->status = st;
+    assert(response_head_size(res) <= RESPONSE_HEAD_MAX);
     return API_SEND;
+}
+
+size_t
+response_head_size(const struct response *res)
+{
+    enum { PUNCTUATION = 4 }; /* colon, space, end of the line */
+    size_t size = 0;
+
+    for (size_t i = 0; i < res->header_count; i++)
+        size += strlen(res->headers[i].name) + res->headers[i].value.len + PUNCTUATION;
+    return size;
 }

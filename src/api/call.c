@@ -85,6 +85,7 @@ call_header(struct call *call, const char *name, struct bytes value)
     struct response *res = call->res;
 
     assert(res->header_count < RESPONSE_HEADERS_MAX);
+    assert(value.len <= RESPONSE_VALUE_MAX);
     res->headers[res->header_count++] = (struct response_header){name, value};
 }
 

@@ -54,7 +54,9 @@ enum status call_list(struct call *call, const char *name, int64_t max,
 
 /* ------------------------------------------------------------------ answering */
 
-/* Adds a header; the value is borrowed, ends with a NUL, and lives as long as the arena.
+/*
+ * Adds a header; the value is borrowed, ends with a NUL, lives as long as the arena, and
+ * is no longer than RESPONSE_VALUE_MAX.
  */
 void call_header(struct call *call, const char *name, struct bytes value);
 

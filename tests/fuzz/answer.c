@@ -39,6 +39,8 @@ answer_check(const struct response *res, bool starved)
                res->code, status_name(res->status));
     fuzz_check(res->header_count <= RESPONSE_HEADERS_MAX, "%zu headers",
                res->header_count);
+    fuzz_check(response_head_size(res) <= RESPONSE_HEAD_MAX, "a head of %zu bytes",
+               response_head_size(res));
     for (size_t i = 0; i < res->header_count; i++) {
         check_header(&res->headers[i]);
         typed = typed || strcmp(res->headers[i].name, "Content-Type") == 0;

@@ -81,6 +81,21 @@ enum method api_method(struct bytes name);
 
 #define RESPONSE_HEADERS_MAX 6
 
+/*
+ * Bounds of an answer's headers, so that a front end can make room for them before a
+ * request is executed: whatever was asked, no value is longer than RESPONSE_VALUE_MAX, and
+ * all headers together take at most RESPONSE_HEAD_MAX bytes on the wire (of each the name,
+ * the value, and 4 for the colon, the space and the end of the line).
+ *
+ * An answer has at most one long header: Location or Content-Location, which repeat a path,
+ * or X-Subject-Token. The longest are a post's Location (as many ids as fit, else none), a
+ * Content-Location (left out if it does not fit), a token for the longest user and project
+ * (954), and the path of a claim whose project stands in it with 256 characters that have
+ * to be percent-encoded (878). What else an answer has, and all names, fit the 128.
+ */
+#define RESPONSE_VALUE_MAX 1024
+#define RESPONSE_HEAD_MAX  (RESPONSE_VALUE_MAX + 128)
+
 struct response_header {
     const char *name; /* a literal */
     struct bytes
@@ -95,6 +110,9 @@ struct response {
     const char *route;  /* pattern of the route taken, for log and metrics; a literal */
     enum status status; /* the outcome, for log and metrics */
 };
+
+/* What the headers take on the wire: at most RESPONSE_HEAD_MAX. */
+size_t response_head_size(const struct response *res);
 
 /* ------------------------------------------------------------------ the api */
 

@@ -57,6 +57,9 @@ login_read_v2(const json_t *auth, struct login *out)
     };
 }
 
+/* The token stands in a header of the answer, and the name twice as long in the token. */
+enum { USER_MAX = 200 };
+
 /* Whom the login proves to be there, without a project. */
 static enum status
 login_identify(struct call *call, const struct login *login, struct auth_caller *out)
@@ -92,6 +95,9 @@ login_admit(struct call *call, const struct login *login, struct auth_caller *ca
         st = auth_admit(call->auth, caller->user,
                         bytes_present(login->token) ? BYTES_NONE : login->password,
                         caller->project, &caller->project);
+    if (st == ST_OK && caller->user.len > USER_MAX)
+        st = call_refuse(call, ST_BAD_VALUE, "the name of a user has at most %d bytes",
+                         USER_MAX);
     if (st == ST_OK)
         st = ident_project(caller->project, false);
     if (st == ST_OK)

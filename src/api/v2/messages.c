@@ -1,12 +1,6 @@
 #include "api/link.h"
 #include "api/v2/handlers.h"
 
-/*
- * A Location with more than this is replaced by the path of the collection: a front end
- * keeps room for the head of an answer, and the body has all ids anyway.
- */
-enum { LOCATION_MAX = 4096 };
-
 /* ------------------------------------------------------------------ post */
 
 static enum status
@@ -60,13 +54,19 @@ refuse_post(struct call *call, enum status why)
     return why;
 }
 
-/* What the answer to a post is made of; all of it is there before the store is asked. */
+/*
+ * What the answer to a post is made of; all of it is there before the store is asked. A
+ * Location that a head has no room for (claimd/api/api.h) is replaced by the path of the
+ * collection: the body has all ids anyway.
+ */
 struct posted {
     struct bytes collection; /* path of the queue's messages */
     struct store_id *ids;
     size_t count;
-    char *location; /* room for the collection with all ids; NULL: they are too many */
+    char *location; /* room for the longest; NULL: the ids cannot but be too many */
 };
+
+static const struct bytes ids_mark = BYTES_LIT("?ids=");
 
 /* Reserve: once the store has posted, nothing may fail any more. */
 static enum status
@@ -80,9 +80,9 @@ posted_reserve(struct call *call, size_t count, struct posted *out)
     out->ids = arena_array(arena, count, sizeof(*out->ids));
     if (!bytes_present(out->collection) || out->ids == NULL)
         return ST_NO_MEMORY;
-    room = out->collection.len + sizeof("?ids=") + count * sizeof(*out->ids);
-    if (room <= LOCATION_MAX) {
-        out->location = arena_alloc(arena, room);
+    /* How long the ids are is not known yet; each has a comma or the mark before it. */
+    if (count <= RESPONSE_VALUE_MAX / 2) {
+        out->location = arena_alloc(arena, RESPONSE_VALUE_MAX + 1);
         if (out->location == NULL)
             return ST_NO_MEMORY;
     }
@@ -93,22 +93,24 @@ posted_reserve(struct call *call, size_t count, struct posted *out)
 static struct bytes
 posted_location(const struct posted *posted)
 {
-    char *to = posted->location;
+    static const struct bytes comma = BYTES_LIT(",");
+    size_t len = posted->collection.len;
 
-    if (to == NULL)
+    if (posted->location == NULL)
         return posted->collection;
-    memcpy(to, posted->collection.data, posted->collection.len);
-    to += posted->collection.len;
+    memcpy(posted->location, posted->collection.data, len);
     for (size_t i = 0; i < posted->count; i++) {
         struct bytes id = store_id_bytes(&posted->ids[i]);
-        struct bytes mark = bytes_str(i == 0 ? "?ids=" : ",");
+        struct bytes mark = i == 0 ? ids_mark : comma;
 
-        memcpy(to, mark.data, mark.len);
-        memcpy(to + mark.len, id.data, id.len);
-        to += mark.len + id.len;
+        if (len + mark.len + id.len > RESPONSE_VALUE_MAX)
+            return posted->collection;
+        memcpy(posted->location + len, mark.data, mark.len);
+        memcpy(posted->location + len + mark.len, id.data, id.len);
+        len += mark.len + id.len;
     }
-    *to = '\0';
-    return bytes_of(posted->location, (size_t)(to - posted->location));
+    posted->location[len] = '\0';
+    return bytes_of(posted->location, len);
 }
 
 static enum status
