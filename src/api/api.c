@@ -107,6 +107,26 @@ find_version(const struct api *api, const struct path *path)
     return path->depth == 1 && path->segments[0].len == 0 ? &api->root : NULL;
 }
 
+/* There are versions that an operator has switched off, or not on: that is worth a word. */
+static enum status
+refuse_version(struct call *call, const struct path *path)
+{
+    static const struct {
+        const struct version *version;
+        const char *option;
+    } optional[] = {
+        {&version_v1, "enable_v1"},
+        {&version_v1_1, "enable_v1_1"},
+        {&version_identity, "identity_stub"},
+    };
+
+    for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
+        if (bytes_equal(path->segments[0], optional[i].version->name))
+            return call_refuse(call, ST_NO_PATH, "%s is switched off here (%s)",
+                               optional[i].version->base.data, optional[i].option);
+    return ST_NO_PATH;
+}
+
 /* Hrefs keep the project in front when the request had it there (see call.h). */
 static enum status
 take_project(struct call *call, struct path *path)
@@ -146,6 +166,21 @@ is_hidden(const struct call *call)
     return get != NULL && (get->flags & ROUTE_ADMIN) != 0 && !call->limits->admin_mode;
 }
 
+/* What stands in for the resource that a path does not have. */
+static enum status
+refuse_path(struct call *call, const struct path *path)
+{
+    const char *base = call->version->base.data;
+
+    if (call->resource != NULL)
+        return call_refuse(call, ST_NO_PATH, "%s is there only with admin_mode",
+                           call->resource->pattern);
+    if (path->depth == 1)
+        return call_refuse(call, ST_NO_PATH,
+                           "there is no such path; the home document is %s/", base);
+    return ST_NO_PATH;
+}
+
 static enum status
 find_resource(const struct api *api, struct call *call)
 {
@@ -157,14 +192,16 @@ find_resource(const struct api *api, struct call *call)
         return st;
     served = find_version(api, &path);
     if (served == NULL)
-        return ST_NO_PATH;
+        return refuse_version(call, &path);
     call->version = served->version;
     st = take_project(call, &path);
     if (st != ST_OK)
         return st;
+    if (path_drop_slash(&path))
+        call->path.len--;
     call->resource = resource_find(&served->resources, &path);
     if (call->resource == NULL || is_hidden(call))
-        return ST_NO_PATH;
+        return refuse_path(call, &path);
     take_names(call, &path);
     return ST_OK;
 }
@@ -199,7 +236,7 @@ locate_content(struct call *call, const struct route *route)
 
     if ((route->flags & (ROUTE_LOCATED | ROUTE_LOCATED_PATH)) == 0)
         return ST_OK;
-    text = arena_printf(req->arena, "%.*s%s%.*s", (int)req->path.len, req->path.data,
+    text = arena_printf(req->arena, "%.*s%s%.*s", (int)call->path.len, call->path.data,
                         query ? "?" : "", query ? (int)req->query.len : 0,
                         query ? req->query.data : "");
     if (!bytes_present(text))
@@ -246,6 +283,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                         .auth = api->auth,
                         .req = req,
                         .progress = &req->progress,
+                        .path = req->path,
                         .res = res};
     enum status st;
 

@@ -21,6 +21,7 @@ struct call {
     const struct request *req;
     struct progress *progress; /* of req */
     struct response *res;
+    struct bytes path;          /* of the request, without a slash that means nothing */
     struct bytes base;          /* what hrefs begin with: "/v2", or "/v1/project" */
     struct bytes path_project;  /* project named by the path; absent: none */
     struct bytes token_project; /* the one of the caller's token; absent: none */

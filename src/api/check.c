@@ -2,6 +2,19 @@
 
 #include "api/ident.h"
 
+/*
+ * Signatures are not built yet: none verifies, and a request that has one is not let
+ * through as if it had none. An empty one is one.
+ */
+static enum status
+check_signature(struct call *call)
+{
+    if (!bytes_present(call->req->headers[API_HEADER_URL_SIGNATURE]))
+        return ST_OK;
+    return call_refuse(call, ST_NO_PATH,
+                       "this server does not know pre-signed URLs (URL-Signature)");
+}
+
 static enum status
 check_content_type(const struct request *req)
 {
@@ -17,9 +30,21 @@ check_client(struct call *call, const struct route *route)
     bool required = call->version->headers_required ||
                     (route != NULL && (route->flags & ROUTE_CLIENT) != 0);
 
+    enum status st;
+
     if (!required && !bytes_present(text))
         return ST_OK;
-    return ident_client(text, call->limits, &call->client);
+    st = ident_client(text, call->limits, &call->client);
+    if (st == ST_BAD_CLIENT_ID && !call->limits->client_id_strict)
+        return call_refuse(call, st,
+                           "the header Client-ID must have %lld to %lld characters "
+                           "(min_length_client_id, max_length_client_id)",
+                           (long long)call->limits->min_length_client_id,
+                           (long long)call->limits->max_length_client_id);
+    if (st == ST_BAD_CLIENT_ID)
+        return call_refuse(call, st,
+                           "the header Client-ID must be a UUID (client_id_uuid_safe)");
+    return st;
 }
 
 /*
@@ -82,8 +107,10 @@ check_project(struct call *call)
 enum status
 check_request(struct call *call, const struct route *route)
 {
-    enum status st = check_token(call, route);
+    enum status st = check_signature(call);
 
+    if (st == ST_OK)
+        st = check_token(call, route);
     if (st == ST_OK)
         st = check_content_type(call->req);
     if (st == ST_OK)

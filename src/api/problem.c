@@ -50,13 +50,6 @@ problem_of(enum status st)
     return problems[st].code != 0 ? &problems[st] : &problems[ST_INTERNAL];
 }
 
-/* The contract gives these two a title and nothing else. */
-static bool
-has_description(enum status st)
-{
-    return st != ST_NO_PATH && st != ST_BAD_METHOD;
-}
-
 static void
 add_header(struct response *res, const char *name, const char *value)
 {
@@ -83,7 +76,7 @@ start_over(struct response *res, const struct problem *p)
 static struct bytes
 description(enum status st, struct bytes detail)
 {
-    if (!has_description(st))
+    if (st == ST_BAD_METHOD) /* its Allow header says it all */
         return BYTES_NONE;
     return bytes_present(detail) ? detail : bytes_str(status_text(st));
 }

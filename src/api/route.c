@@ -144,6 +144,20 @@ resource_find(const struct resources *resources, const struct path *path)
 }
 
 bool
+path_drop_slash(struct path *path)
+{
+    size_t last = path->depth - 1;
+
+    if (path->depth < 3 || path->segments[last].len > 0 ||
+        path->segments[last - 1].len == 0)
+        return false;
+    if (path->depth == 3 && bytes_equal_str(path->segments[1], "queues"))
+        return false;
+    path->depth--;
+    return true;
+}
+
+bool
 path_take_project(struct path *path, struct bytes *raw, struct bytes *project)
 {
     if (path->depth < 3 || path->segments[1].len == 0 ||

@@ -47,7 +47,8 @@ struct route {
         NULL, METHOD_OTHER, NULL, NULL, 0                                                \
     }
 
-#define PATH_DEPTH_MAX 6 /* version, project, "queues", queue, collection, id */
+/* Version, project, "queues", queue, collection, id, and nothing behind a last slash. */
+#define PATH_DEPTH_MAX 7
 
 /* A path in pieces: "/v2/queues/" has three, the last one empty. */
 struct path {
@@ -88,5 +89,12 @@ resource_find(const struct resources *resources, const struct path *path);
  * there was one, else 0. "queues" right behind the version is never a project.
  */
 bool path_take_project(struct path *path, struct bytes *raw, struct bytes *project);
+
+/*
+ * Drops one slash behind a whole path, which means the same with and without; true if
+ * there was one. It does mean something behind a version, whose home document stands
+ * there, and behind "queues", where it begins an empty name.
+ */
+bool path_drop_slash(struct path *path);
 
 #endif

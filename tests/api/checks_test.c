@@ -167,6 +167,9 @@ START_TEST(checks_come_in_the_order_of_the_contract)
     f.c.headers[API_HEADER_ACCEPT] = "text/html";
     f.c.headers[CLIENT] = NULL;
     f.c.headers[PROJECT] = "";
+    f.c.headers[API_HEADER_URL_SIGNATURE] = "x";
+    ck_api(&f, "PUT", bad, "{", 404, "404 Not Found");
+    f.c.headers[API_HEADER_URL_SIGNATURE] = NULL;
     ck_api(&f, "PUT", bad, "{", 400, "Invalid Content-Type");
     f.c.headers[API_HEADER_CONTENT_TYPE] = "application/json";
     ck_api(&f, "PUT", bad, "{", 406, NULL);
@@ -220,6 +223,42 @@ START_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict)
               200, NULL);
     ck_header(&f, CLIENT, "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww", "GET", "/v2/queues",
               400, "Wrong UUID value");
+    ck_api_body(&f, "{'title': 'Wrong UUID value', 'description': 'the header Client-ID"
+                    " must have 10 to 36 characters (min_length_client_id,"
+                    " max_length_client_id)'}");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_signature_never_verifies)
+{
+    static const struct {
+        const char *method, *target;
+        int code; /* without one */
+    } cases[] = {
+        {"GET", "/v2/queues/q/messages", 200},
+        {"POST", "/v2/queues/q/claims", 204},
+        {"PUT", "/v2/queues/q", 201},
+        {"GET", "/v2/ping", 204},
+        {"GET", "/v1.1/queues", 200},
+        {"GET", "/v1/health", 204},
+        {"GET", "/", 300},
+        {"OPTIONS", "/v2/queues", 200},
+        {"BREW", "/v2/queues", 405},
+    };
+    static const char *const signatures[] = {"", "6a63d63242ebd18c3518871dda6fdcb6"};
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (size_t k = 0; k < 2; k++) {
+            ck_header(&f, API_HEADER_URL_SIGNATURE, signatures[k], cases[i].method,
+                      cases[i].target, 404, "404 Not Found");
+            ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "URL-Signature"));
+        }
+        ck_header(&f, API_HEADER_URL_SIGNATURE, NULL, cases[i].method, cases[i].target,
+                  cases[i].code, NULL);
+    }
     api_fixture_close(&f);
 }
 END_TEST
@@ -257,6 +296,7 @@ main(void)
     tc = test_case(suite, "order");
     tcase_add_test(tc, checks_come_in_the_order_of_the_contract);
     tcase_add_test(tc, a_body_that_was_not_kept_is_refused_after_the_other_checks);
+    tcase_add_test(tc, a_signature_never_verifies);
     tcase_add_test(tc, refusals_explain_themselves);
     return check_main(suite);
 }

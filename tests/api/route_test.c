@@ -16,7 +16,6 @@ START_TEST(unknown_paths_are_404_with_the_title_of_a_path)
         {"GET", "v2/queues", NULL, 404, NP},
         {"GET", "", NULL, 404, NP},
         {"GET", "/v2/queues/q/nonsense", NULL, 404, NP},
-        {"GET", "/v2/queues/q/", NULL, 404, NP},
         {"GET", "/v2/queues/q/messages/a/b", NULL, 404, NP},
         {"GET", "/v2/queues/q/messages/a/b/c/d/e/f", NULL, 404, NP},
         {"GET", "/v2/queues/q/metadata", NULL, 404, NP},
@@ -37,7 +36,91 @@ START_TEST(unknown_paths_are_404_with_the_title_of_a_path)
 
     api_fixture_open(&f);
     ck_api_rows(&f, rows);
-    ck_api_body(&f, "{'title': '404 Not Found'}");
+    ck_api_body(&f, "{'title': '404 Not Found', 'description': 'there is no such path'}");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_path_that_is_hidden_says_what_hides_it)
+{
+    struct api_limits limits = api_limits_default;
+    struct api_fixture f;
+
+    limits.enable_v1 = limits.enable_v1_1 = false;
+    api_fixture_open_with(&f, &limits);
+    ck_api(&f, "GET", "/v2/health", NULL, 404, NP);
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "/v2/health is there only with admin_mode");
+    ck_api(&f, "GET", "/v1/queues/q", NULL, 404, NP);
+    ck_assert_str_eq(api_pick(&f, "description"), "/v1 is switched off here (enable_v1)");
+    ck_api(&f, "GET", "/v1.1", NULL, 404, NP);
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "/v1.1 is switched off here (enable_v1_1)");
+    ck_api(&f, "POST", "/identity/v3/auth/tokens", "{}", 404, NP);
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "/identity is switched off here (identity_stub)");
+    ck_api(&f, "GET", "/v2", NULL, 404, NP);
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "there is no such path; the home document is /v2/");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_slash_behind_a_whole_path_means_nothing)
+{
+    static const struct api_row rows[] = {
+        {"PUT", "/v2/queues/q/", "{}", 201, NULL},
+        {"GET", "/v2/queues/q/", NULL, 200, NULL},
+        {"POST", "/v2/queues/q/messages/", "{\"messages\":[{\"body\":1}]}", 201, NULL},
+        {"GET", "/v2/queues/q/messages/?echo=true", NULL, 200, NULL},
+        {"GET", "/v2/queues/q/stats/", NULL, 200, NULL},
+        {"POST", "/v2/queues/q/claims/", NULL, 201, NULL},
+        {"DELETE", "/v2/queues/q/claims/", NULL, 405, BM},
+        {"POST", "/v2/queues/q/purge/", NULL, 204, NULL},
+        {"GET", "/v2/ping/", NULL, 204, NULL},
+        {"GET", "/v2/health/", NULL, 404, NP},
+        {"GET", "/v2/queues/q/messages/nosuch/", NULL, 404, "Not found"},
+        {"DELETE", "/v2/p/queues/q/claims/nosuch/", NULL, 204, NULL},
+        {"GET", "/v1/queues/q/metadata/", NULL, 200, NULL},
+        /* These mean something: the home document, an empty name. */
+        {"GET", "/v2/", NULL, 200, NULL},
+        {"GET", "/v2/queues/", NULL, 400, QI},
+        {"GET", "/v2/p/queues/", NULL, 400, QI},
+        /* And two are no slash behind a path. */
+        {"GET", "//", NULL, 404, NP},
+        {"GET", "/v2//", NULL, 404, NP},
+        {"GET", "/v2/ping//", NULL, 404, NP},
+        {"GET", "/v2/queues//", NULL, 404, NP},
+        {"GET", "/v2/queues/q//", NULL, 404, NP},
+        {"GET", "/v2/queues/q//messages", NULL, 404, NP},
+        {"GET", "/v2/queues/q/messages//", NULL, 404, NP},
+        {"GET", "/v2/queues/q/messages/x//", NULL, 404, NP},
+        {"GET", "/v2/p/queues/q/messages//", NULL, 404, NP},
+        {"GET", "/v2/p/queues/q/messages/x//", NULL, 404, NP},
+        {"GET", "/v2/nonsense/", NULL, 404, NP},
+        {"GET", "/v2/queues/q/%2F", NULL, 404, NP},
+    };
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api_rows(&f, rows);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(answers_to_a_path_with_a_slash_behind_it_name_it_without)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "PUT", "/v2/queues/q/", NULL, 201, NULL);
+    ck_api_header(&f, "Location", "/v2/queues/q");
+    api_post_letters(&f, "q", "a");
+    ck_api(&f, "GET", "/v1/queues/q/messages/?echo=true", NULL, 200, NULL);
+    ck_api_header(&f, "Content-Location", "/v1/queues/q/messages?echo=true");
+    ck_assert_ptr_nonnull(
+        strstr(api_answer(&f.c), "\"/v1/queues/q/messages?echo=true&m"));
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "//"));
     api_fixture_close(&f);
 }
 END_TEST
@@ -67,8 +150,7 @@ START_TEST(segments_are_decoded_after_the_path_was_split)
         {"PUT", "/v2/queues/a%zz", NULL, 400, QI},
         {"PUT", "/v2/queues/100%", NULL, 400, QI},
         {"GET", "/v2/queues/q/messages/%00", NULL, 404, "Not found"},
-        {"GET", "/v2/queues/q/messages/", NULL, 404, "Not found"},
-        {"DELETE", "/v2/queues/q/claims/", NULL, 204, NULL},
+        {"DELETE", "/v2/queues/q/claims/%20", NULL, 204, NULL},
     };
     struct api_fixture f;
 
@@ -309,6 +391,9 @@ main(void)
     TCase *tc = test_case(suite, "paths");
 
     tcase_add_test(tc, unknown_paths_are_404_with_the_title_of_a_path);
+    tcase_add_test(tc, a_path_that_is_hidden_says_what_hides_it);
+    tcase_add_test(tc, a_slash_behind_a_whole_path_means_nothing);
+    tcase_add_test(tc, answers_to_a_path_with_a_slash_behind_it_name_it_without);
     tcase_add_test(tc, an_unknown_path_is_404_before_any_header_is_looked_at);
     tcase_add_test(tc, segments_are_decoded_after_the_path_was_split);
     tcase_add_test(tc, a_method_that_a_resource_lacks_is_405_and_names_the_others);

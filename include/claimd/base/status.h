@@ -42,7 +42,7 @@
     X(BAD_MEDIA_TYPE,                                                                    \
       "the body must be application/openstack-messaging-v2.0-json-patch")                \
     X(CONFLICT, "the request conflicts with the present state")                          \
-    X(NO_PATH, "there is no such resource")                                              \
+    X(NO_PATH, "there is no such path")                                                  \
     X(BAD_METHOD, "the resource does not know this method")                              \
     X(NOT_ACCEPTABLE, "answers are application/json")                                    \
     X(UNAUTHORIZED, "credentials are missing or wrong")                                  \
