@@ -226,8 +226,31 @@ START_TEST(ping_and_health_tell_that_the_store_works)
                     "'delete_claim': {'succeeded': true, 'seconds': '*', 'ref': null},"
                     "'bulk_delete_messages':"
                     " {'succeeded': true, 'seconds': '*', 'ref': null},"
-                    "'delete_queue': {'succeeded': true, 'seconds': '*', 'ref': null}}}");
+                    "'delete_queue': {'succeeded': true, 'seconds': '*', 'ref': null}},"
+                    "'message_volume': {'free': 0, 'claimed': 0, 'total': 0}}");
     ck_api(&f, "POST", "/v2/health", "{}", 405, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(health_counts_the_messages_of_the_whole_server)
+{
+    static const char *const targets[] = {"/v2/health", "/v1.1/health"};
+    struct api_limits limits = api_limits_default;
+    struct api_fixture f;
+
+    limits.admin_mode = true;
+    api_fixture_open_with(&f, &limits);
+    api_post_letters(&f, "a", "xyz");
+    ck_assert_ptr_nonnull(api_take(&f, "a", 2));
+    f.c.headers[API_HEADER_PROJECT_ID] = "another";
+    ck_api(&f, "POST", "/v2/queues/b/messages",
+           "{\"messages\":[{\"body\":1,\"delay\":60},{\"body\":2}]}", 201, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        ck_api(&f, "GET", targets[i], NULL, 200, NULL);
+        ck_api_body(&f, "{'storage_reachable': true, 'operation_status': '*',"
+                        "'message_volume': {'free': 3, 'claimed': 2, 'total': 5}}");
+    }
     api_fixture_close(&f);
 }
 END_TEST
@@ -386,6 +409,7 @@ main(void)
     tcase_add_test(tc, patching_changes_metadata_or_nothing);
     tcase_add_test(tc, purge_takes_what_it_is_told);
     tcase_add_test(tc, ping_and_health_tell_that_the_store_works);
+    tcase_add_test(tc, health_counts_the_messages_of_the_whole_server);
     tc = test_case(suite, "list");
     tcase_add_test(tc, queues_are_listed_in_byte_order_page_by_page);
     tcase_add_test(tc, filters_apply_before_the_page_is_cut_and_stay_in_the_link);

@@ -157,21 +157,34 @@ write_trial(struct buf *out, struct trial *t)
     }
 }
 
+/* The messages of the whole server, delayed ones among the free. */
+static void
+write_volume(struct buf *out, const struct store_totals *totals)
+{
+    buf_printf(out, ",\"message_volume\":{\"free\":%llu,\"claimed\":%llu,\"total\":%llu}",
+               (unsigned long long)(totals->messages - totals->claimed),
+               (unsigned long long)totals->claimed, (unsigned long long)totals->messages);
+}
+
 /* GET .../health */
 enum status
 v2_health_show(struct call *call)
 {
     struct buf *out = &call->res->body;
+    struct store_totals totals;
     struct trial trial;
     enum status st = store_ping(call->store, call->req->now_ms);
 
-    if (st != ST_OK)
-        return st;
-    st = trial_init(&trial, call);
+    if (st == ST_OK) /* before the trial has messages of its own */
+        st = store_totals(call->store, call->req->now_ms, &totals);
+    if (st == ST_OK)
+        st = trial_init(&trial, call);
     if (st != ST_OK)
         return st;
     buf_str(out, "{\"storage_reachable\":true,\"operation_status\":{");
     write_trial(out, &trial);
-    buf_str(out, "}}");
+    buf_byte(out, '}');
+    write_volume(out, &totals);
+    buf_byte(out, '}');
     return call_json(call, 200);
 }
