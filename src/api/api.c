@@ -266,6 +266,9 @@ answer(const struct api *api, struct call *call)
     if (route == NULL)
         return refuse_method(call);
     st = query_parse(req->query, req->arena, &call->query);
+    if (st == ST_BAD_PARAMETER)
+        return call_refuse(call, st, "there may be %d query parameters at most",
+                           QUERY_PAIRS_MAX);
     if (st != ST_OK)
         return st;
     st = route->handle(call);

@@ -24,6 +24,12 @@ call_refuse(struct call *call, enum status st, const char *format, ...)
 }
 
 enum status
+call_explain(struct call *call, enum status st, const struct reason *why)
+{
+    return why->text[0] == '\0' ? st : call_refuse(call, st, "%s", why->text);
+}
+
+enum status
 call_refuse_queue(struct call *call)
 {
     return call_refuse(call, ST_NOT_FOUND, "there is no queue %.*s",
@@ -31,26 +37,29 @@ call_refuse_queue(struct call *call)
 }
 
 enum status
-call_body_within(struct call *call, int64_t max)
+call_body_within(struct call *call, int64_t max, const char *option)
 {
     if (!call->req->body_too_large && call->req->body.len <= (size_t)max)
         return ST_OK;
     return call_refuse(call, ST_TOO_LARGE,
-                       "the body of this request may have %" PRId64 " bytes", max);
+                       "the body of this request may have %" PRId64 " bytes (%s)", max,
+                       option);
 }
 
 /* ------------------------------------------------------------------ parameters */
 
 enum status
-call_limit(struct call *call, const char *name, int64_t max, size_t *out)
+call_limit(struct call *call, const char *name, int64_t max, const char *option,
+           size_t *out)
 {
     enum status st = query_limit(&call->query, name, max, out);
 
     if (st == ST_BAD_PARAMETER)
         return call_refuse(call, st, "the parameter %s must be an integer", name);
     if (st == ST_BAD_VALUE)
-        return call_refuse(call, st, "the parameter %s must be within 1 and %" PRId64,
-                           name, max);
+        return call_refuse(call, st,
+                           "the parameter %s must be within 1 and %" PRId64 " (%s)", name,
+                           max, option);
     return st;
 }
 
@@ -65,15 +74,16 @@ call_bool(struct call *call, const char *name, bool *out)
 }
 
 enum status
-call_list(struct call *call, const char *name, int64_t max, struct bytes **items,
-          size_t *count)
+call_list(struct call *call, const char *name, int64_t max, const char *option,
+          struct bytes **items, size_t *count)
 {
     enum status st =
         query_list(&call->query, name, (size_t)max, call->req->arena, items, count);
 
     if (st == ST_BAD_VALUE)
-        return call_refuse(
-            call, st, "the parameter %s may name at most %" PRId64 " at once", name, max);
+        return call_refuse(call, st,
+                           "the parameter %s may name at most %" PRId64 " at once (%s)",
+                           name, max, option);
     return st;
 }
 

@@ -9,6 +9,7 @@
 #define API_CALL_H
 
 #include "api/query.h"
+#include "api/reason.h"
 #include "api/route.h"
 #include "api/version.h"
 
@@ -39,19 +40,24 @@ struct call {
 enum status call_refuse(struct call *call, enum status st, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same with a reason that was given for st; it may be empty. */
+enum status call_explain(struct call *call, enum status st, const struct reason *why);
+
 /* ST_NOT_FOUND: there is no such queue. */
 enum status call_refuse_queue(struct call *call);
 
-/* ST_TOO_LARGE if the body has more than `max` bytes. */
-enum status call_body_within(struct call *call, int64_t max);
+/* ST_TOO_LARGE if the body has more than `max` bytes, as the option says. */
+enum status call_body_within(struct call *call, int64_t max, const char *option);
 
 /* ------------------------------------------------------------------ parameters */
 
-/* query_limit(), query_bool() and query_list(), with the refusal explained. */
-enum status call_limit(struct call *call, const char *name, int64_t max, size_t *out);
+/* query_limit(), query_bool() and query_list(), with the refusal explained; the option is
+ * the one that sets `max`. */
+enum status call_limit(struct call *call, const char *name, int64_t max,
+                       const char *option, size_t *out);
 enum status call_bool(struct call *call, const char *name, bool *out);
 enum status call_list(struct call *call, const char *name, int64_t max,
-                      struct bytes **items, size_t *count);
+                      const char *option, struct bytes **items, size_t *count);
 
 /* ------------------------------------------------------------------ answering */
 

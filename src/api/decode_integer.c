@@ -1,7 +1,8 @@
 #include "api/decode_integer.h"
 
 enum status
-decode_integer(const struct scan_value *value, int64_t min, int64_t max, int64_t *out)
+decode_integer(const struct scan_value *value, const struct integer_range *range,
+               int64_t *out)
 {
     int64_t number;
 
@@ -11,7 +12,7 @@ decode_integer(const struct scan_value *value, int64_t min, int64_t max, int64_t
         return ST_OK;
     case SCAN_INTEGER:
         number = scan_to_i64(value);
-        if (number < min || number > max)
+        if (number < range->min || number > range->max)
             return ST_BAD_VALUE;
         *out = number;
         return ST_OK;
@@ -21,6 +22,17 @@ decode_integer(const struct scan_value *value, int64_t min, int64_t max, int64_t
     default:
         return ST_BAD_BODY;
     }
+}
+
+enum status
+integer_refuse(struct reason *why, enum status st, const char *name,
+               const struct scan_value *value, const struct integer_range *range)
+{
+    if (value->kind != SCAN_INTEGER)
+        return reason_give(why, st, "%s must be an integer", name);
+    return reason_give(why, st, "%s must be within %lld and %lld (%s), not %.*s", name,
+                       (long long)range->min, (long long)range->max, range->options,
+                       (int)value->text.len, value->text.data);
 }
 
 enum status

@@ -1,6 +1,9 @@
 #include "api/decode_post.h"
 
 #include "api/decode_integer.h"
+#include "api/json_fault.h"
+
+#include <stdio.h>
 
 /* Most posts have ten messages or fewer. */
 #define DRAFTS_FIRST 16
@@ -9,10 +12,13 @@ struct reader {
     struct json_scan scan;
     enum post_form form;
     const struct api_limits *limits; /* borrowed */
-    struct arena *arena;             /* borrowed */
-    struct store_draft *drafts;      /* from the arena */
+    struct integer_range ttl, delay;
+    struct arena *arena;        /* borrowed */
+    struct store_draft *drafts; /* from the arena */
     size_t count, cap;
-    enum status st; /* the worst of the messages read so far */
+    size_t index;       /* of the message that is read */
+    enum status st;     /* the worst of the messages read so far */
+    struct reason *why; /* borrowed; of st, the first that was as bad */
 };
 
 /* What a message said; SCAN_NONE: left out. Of members named twice the last one counts.
@@ -20,6 +26,42 @@ struct reader {
 struct fields {
     struct scan_value body, ttl, delay;
 };
+
+/* What the document calls its messages. */
+static const char *
+list_name(const struct reader *r)
+{
+    return r->form == POST_V1 ? "" : "messages";
+}
+
+/* True if st is worse than all before, so that its reason is the one to give. */
+static bool
+is_worst(const struct reader *r, enum status st)
+{
+    return decode_worse(r->st, st) != r->st;
+}
+
+/* The message that is read is bad: a member of it ("" for all of it), and what it should be. */
+static void
+blame(struct reader *r, enum status st, const char *member, const char *what)
+{
+    if (!is_worst(r, st))
+        return;
+    r->st = reason_give(r->why, st, "%s[%zu]%s %s", list_name(r), r->index, member, what);
+}
+
+/* Likewise, where the member is an integer. */
+static void
+blame_integer(struct reader *r, enum status st, const char *member,
+              const struct scan_value *value, const struct integer_range *range)
+{
+    char name[64];
+
+    if (!is_worst(r, st))
+        return;
+    (void)snprintf(name, sizeof(name), "%s[%zu].%s", list_name(r), r->index, member);
+    r->st = integer_refuse(r->why, st, name, value, range);
+}
 
 static bool
 drafts_grow(struct reader *r)
@@ -77,19 +119,21 @@ draft_default(const struct reader *r)
     return draft;
 }
 
-static enum status
-draft_read(const struct reader *r, const struct fields *f, struct store_draft *draft)
+static void
+draft_read(struct reader *r, const struct fields *f, struct store_draft *draft)
 {
-    enum status ttl, delay, missing = ST_OK;
+    enum status ttl = decode_integer(&f->ttl, &r->ttl, &draft->ttl_s);
+    enum status delay = decode_integer(&f->delay, &r->delay, &draft->delay_s);
 
-    ttl = decode_integer(&f->ttl, r->limits->min_message_ttl, r->limits->max_message_ttl,
-                         &draft->ttl_s);
-    delay = decode_integer(&f->delay, 0, r->limits->max_message_delay, &draft->delay_s);
-    if (f->body.kind == SCAN_NONE ||
-        (r->form == POST_V1 && (f->ttl.kind == SCAN_NONE || f->ttl.kind == SCAN_NULL)))
-        missing = ST_BAD_BODY;
     draft->body = f->body.text;
-    return decode_worse(missing, decode_worse(ttl, delay));
+    if (f->body.kind == SCAN_NONE)
+        blame(r, ST_BAD_BODY, ".body", "is missing");
+    if (r->form == POST_V1 && (f->ttl.kind == SCAN_NONE || f->ttl.kind == SCAN_NULL))
+        blame(r, ST_BAD_BODY, ".ttl", "is missing");
+    if (ttl != ST_OK)
+        blame_integer(r, ttl, "ttl", &f->ttl, &r->ttl);
+    if (delay != ST_OK)
+        blame_integer(r, delay, "delay", &f->delay, &r->delay);
 }
 
 /* One item of the list of messages. After a bad one the others are only checked. */
@@ -102,11 +146,11 @@ read_message(struct reader *r)
 
     if (!scan_enter(&r->scan, SCAN_OBJECT)) {
         (void)scan_value(&r->scan, NULL);
-        r->st = ST_BAD_BODY;
+        blame(r, ST_BAD_BODY, "", "must be an object");
         return;
     }
     read_fields(r, &f);
-    r->st = decode_worse(r->st, draft_read(r, &f, &draft));
+    draft_read(r, &f, &draft);
     if (r->st == ST_OK)
         drafts_add(r, &draft);
 }
@@ -115,31 +159,35 @@ read_message(struct reader *r)
 static void
 read_messages(struct reader *r)
 {
-    r->count = 0;
+    r->count = r->index = 0;
     r->st = ST_OK;
     if (!scan_enter(&r->scan, SCAN_ARRAY)) {
         (void)scan_value(&r->scan, NULL);
-        r->st = ST_BAD_BODY;
+        r->st = reason_give(r->why, ST_BAD_BODY, "messages must be an array");
         return;
     }
-    while (scan_item(&r->scan))
+    for (; scan_item(&r->scan); r->index++)
         read_message(r);
-    if (r->count == 0)
-        r->st = decode_worse(r->st, ST_BAD_VALUE);
+    if (r->index == 0)
+        r->st = reason_give(r->why, ST_BAD_VALUE, "there must be at least one message");
 }
 
 static void
 read_object(struct reader *r)
 {
     struct scan_name name;
+    bool found = false;
 
-    r->st = ST_BAD_VALUE; /* unless there is a member `messages` */
     while (scan_member(&r->scan, &name)) {
-        if (scan_name_is(&name, "messages"))
+        if (scan_name_is(&name, "messages")) {
             read_messages(r);
-        else
+            found = true;
+        } else {
             (void)scan_value(&r->scan, NULL);
+        }
     }
+    if (!found)
+        r->st = reason_give(r->why, ST_BAD_VALUE, "the member messages is missing");
 }
 
 static void
@@ -151,28 +199,50 @@ read_document(struct reader *r)
         read_messages(r);
     } else if (r->form != POST_V1 && scan_enter(&r->scan, SCAN_OBJECT)) {
         read_object(r);
+    } else if (r->form == POST_V1) {
+        (void)scan_value(&r->scan, NULL);
+        r->st = reason_give(r->why, ST_BAD_BODY, "the body must be an array of messages");
     } else {
         (void)scan_value(&r->scan, NULL);
-        /* The original finds no member `messages` in an array; the rest is no document.
-         */
-        r->st = r->form != POST_V1 && top == SCAN_ARRAY ? ST_BAD_VALUE : ST_BAD_BODY;
+        /* The original finds no member `messages` in an array; the rest is no document. */
+        r->st =
+            reason_give(r->why, top == SCAN_ARRAY ? ST_BAD_VALUE : ST_BAD_BODY,
+                        "the body must be an object with the member messages, an array");
     }
+}
+
+/* No document at all, or one that says something wrong. */
+static enum status
+refuse(const struct reader *r, struct bytes body, enum status syntax)
+{
+    if (syntax == ST_OK)
+        return r->st;
+    /* One that cannot be explained would be a document after all. */
+    if (!json_fault(body, r->why))
+        (void)reason_give(r->why, syntax, "the body is not JSON");
+    return syntax;
 }
 
 enum status
 decode_post(struct bytes body, enum post_form form, const struct api_limits *limits,
-            struct arena *arena, struct decoded_post *out)
+            struct arena *arena, struct decoded_post *out, struct reason *why)
 {
-    struct reader r = {.form = form, .limits = limits, .arena = arena};
+    struct reader r = {
+        .form = form,
+        .limits = limits,
+        .ttl = {limits->min_message_ttl, limits->max_message_ttl,
+                "min_message_ttl, max_message_ttl"},
+        .delay = {0, limits->max_message_delay, "max_message_delay"},
+        .arena = arena,
+        .why = why,
+    };
     enum status st;
 
     scan_begin(&r.scan, body);
     read_document(&r);
     st = scan_end(&r.scan);
-    if (st != ST_OK)
-        return st;
-    if (r.st != ST_OK)
-        return r.st;
+    if (st != ST_OK || r.st != ST_OK)
+        return refuse(&r, body, st);
     out->drafts = r.drafts;
     out->count = r.count;
     return ST_OK;

@@ -12,6 +12,7 @@
 #ifndef API_DECODE_POST_H
 #define API_DECODE_POST_H
 
+#include "api/reason.h"
 #include "claimd/api/limits.h"
 #include "claimd/base/arena.h"
 #include "claimd/store/store.h"
@@ -30,10 +31,11 @@ struct decoded_post {
 /*
  * Decodes a body that was not too large (the caller has checked that).
  * ST_BAD_BODY: no document, or a type is wrong, or a member is missing; ST_BAD_VALUE: out
- * of range, no messages, or (v2, v1.1) no member `messages`; ST_NO_MEMORY.
+ * of range, no messages, or (v2, v1.1) no member `messages`; both with a reason, which
+ * tells of the first message that is as bad as that. ST_NO_MEMORY.
  */
 enum status
 decode_post(struct bytes body, enum post_form form, const struct api_limits *limits,
-            struct arena *arena, struct decoded_post *out);
+            struct arena *arena, struct decoded_post *out, struct reason *why);
 
 #endif

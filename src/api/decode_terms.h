@@ -8,6 +8,7 @@
 #ifndef API_DECODE_TERMS_H
 #define API_DECODE_TERMS_H
 
+#include "api/reason.h"
 #include "claimd/api/limits.h"
 #include "claimd/store/store.h"
 
@@ -18,11 +19,18 @@ enum terms_form {
     TERMS_RENEW_V1 /* v1: body and ttl required; any grace from 0, which is the default */
 };
 
+struct decoded_terms {
+    struct store_terms terms;
+    size_t limit; /* messages to claim; 0: the body does not say, as all that renew */
+};
+
 /*
  * Decodes and checks. An absent or empty body is no body. ST_BAD_BODY: missing, no
- * object, a type is wrong, a required member is missing; ST_BAD_VALUE: out of range.
+ * object, a type is wrong, a required member is missing; ST_BAD_VALUE: out of range; both
+ * with a reason.
  */
-enum status decode_terms(struct bytes body, enum terms_form form,
-                         const struct api_limits *limits, struct store_terms *out);
+enum status
+decode_terms(struct bytes body, enum terms_form form, const struct api_limits *limits,
+             struct decoded_terms *out, struct reason *why);
 
 #endif

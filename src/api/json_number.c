@@ -100,6 +100,33 @@ number_pass(const unsigned char *at, const unsigned char *end, bool *integer)
     return fits_double(start, at, digits, exponent) ? at : NULL;
 }
 
+const char *
+number_fault(const unsigned char *at, const unsigned char *end)
+{
+    const unsigned char *first;
+    long ignored;
+
+    if (at < end && *at == '-')
+        at++;
+    first = at;
+    at = skip_digits(at, end);
+    if (at == first)
+        return "a minus needs digits";
+    if (*first == '0' && at - first > 1)
+        return "a number must not begin with 0";
+    if (at == end || (*at != '.' && *at != 'e' && *at != 'E'))
+        return "integers must be within -2^63 and 2^63-1";
+    if (*at == '.') {
+        if (!is_digit(++at, end))
+            return "a point needs digits behind it";
+        at = skip_digits(at, end);
+    }
+    if (at < end && (*at == 'e' || *at == 'E') &&
+        exponent_pass(at + 1, end, &ignored) == NULL)
+        return "an exponent needs digits";
+    return "the number is too large for a double";
+}
+
 /* A decimal as digits without point and leading zeros: digits * 10^exponent. */
 struct decimal {
     char digits[DIGITS_MAX + 1]; /* the last place is for "and more behind" */

@@ -18,6 +18,9 @@
 const unsigned char *
 number_pass(const unsigned char *at, const unsigned char *end, bool *integer);
 
+/* Why number_pass() refuses what begins here, with a minus or a digit. */
+const char *number_fault(const unsigned char *at, const unsigned char *end);
+
 /* The double nearest to a number that number_pass() has passed; HUGE_VAL if too large. */
 double number_read(struct bytes text);
 

@@ -13,7 +13,16 @@ static bool
 fail(struct json_scan *s)
 {
     s->bad = true;
+    s->fault = s->at;
     s->at = s->end;
+    return false;
+}
+
+/* Notes what should stand where the scanner stands now; false. */
+static bool
+lacks(struct json_scan *s, enum scan_wanted what)
+{
+    s->wanted = what;
     return false;
 }
 
@@ -41,8 +50,9 @@ scan_begin(struct json_scan *s, struct bytes text)
 {
     const char *data = text.data == NULL ? "" : text.data;
 
-    s->at = (const unsigned char *)data;
+    s->at = s->fault = (const unsigned char *)data;
     s->end = s->at + text.len;
+    s->wanted = SCAN_WANTS_VALUE;
     s->depth = 0;
     s->first = false;
     s->bad = false;
@@ -135,7 +145,15 @@ pass_name(struct json_scan *s)
     bool escaped;
 
     skip_space(s);
-    return s->at < s->end && *s->at == '"' && pass_string(s, &escaped) && accept(s, ':');
+    if (s->at == s->end || *s->at != '"' || !pass_string(s, &escaped))
+        return lacks(s, SCAN_WANTS_NAME);
+    return accept(s, ':') || lacks(s, SCAN_WANTS_COLON);
+}
+
+static enum scan_wanted
+comma_or(bool object)
+{
+    return object ? SCAN_WANTS_COMMA_OR_BRACE : SCAN_WANTS_COMMA_OR_BRACKET;
 }
 
 static void
@@ -170,7 +188,7 @@ pass_to_next(struct json_scan *s, struct nesting *n, bool opened)
             continue;
         }
         if (!opened && !accept(s, ','))
-            return false;
+            return lacks(s, comma_or(object));
         return !object || pass_name(s);
     }
     return true;
@@ -190,12 +208,12 @@ pass_container(struct json_scan *s)
 
         /* A scalar counts as a level of its own, as in jansson. */
         if (s->depth + n.depth >= SCAN_DEPTH_MAX)
-            return false;
+            return lacks(s, SCAN_WANTS_LEVELS);
         if (opens) {
             s->at++;
             nesting_push(&n, kind == SCAN_OBJECT);
         } else if (!pass_scalar(s, &kind)) {
-            return false;
+            return lacks(s, SCAN_WANTS_VALUE);
         }
         if (!pass_to_next(s, &n, opens))
             return false;
@@ -212,8 +230,10 @@ scan_value(struct json_scan *s, struct scan_value *out)
 
     if (kind == SCAN_OBJECT || kind == SCAN_ARRAY)
         passed = pass_container(s);
+    else if (s->depth >= SCAN_DEPTH_MAX)
+        passed = lacks(s, SCAN_WANTS_LEVELS);
     else
-        passed = s->depth < SCAN_DEPTH_MAX && pass_scalar(s, &kind);
+        passed = pass_scalar(s, &kind) || lacks(s, SCAN_WANTS_VALUE);
     if (!passed)
         return fail(s);
     if (out != NULL) {

@@ -58,10 +58,22 @@ struct scan_name {
     bool escaped;      /* holds a backslash: text is not the name itself */
 };
 
+/* What a fault is about; json_fault.h has words for it. */
+enum scan_wanted {
+    SCAN_WANTS_VALUE, /* none begins here, or what begins here is none */
+    SCAN_WANTS_NAME,  /* of a member, likewise */
+    SCAN_WANTS_COLON,
+    SCAN_WANTS_COMMA_OR_BRACE,
+    SCAN_WANTS_COMMA_OR_BRACKET,
+    SCAN_WANTS_LEVELS /* more than SCAN_DEPTH_MAX of them */
+};
+
 struct json_scan {
     const unsigned char *at, *end; /* private, as is the rest */
-    unsigned depth;                /* containers entered and not left */
-    bool first;                    /* nothing of the innermost one was passed yet */
+    const unsigned char *fault; /* when bad, until the scanner is asked to go on: where */
+    enum scan_wanted wanted;    /* likewise: why */
+    unsigned depth;             /* containers entered and not left */
+    bool first;                 /* nothing of the innermost one was passed yet */
     bool bad;
 };
 

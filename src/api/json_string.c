@@ -191,6 +191,49 @@ string_pass(const unsigned char *at, const unsigned char *end, bool *escaped)
     return NULL;
 }
 
+/* Why escape_pass() refuses what stands behind a backslash. */
+static const char *
+escape_fault(const unsigned char *at, const unsigned char *end)
+{
+    if (at == end)
+        return "the string is not closed";
+    if (*at != 'u')
+        return "there is no such escape";
+    if (four_digits(at + 1, end) < 0)
+        return "\\u needs four hexadecimal digits";
+    return "half of a surrogate pair stands alone";
+}
+
+/* Why what stands here, which is not plain, breaks a string. */
+static const char *
+special_fault(const unsigned char *at, const unsigned char *end)
+{
+    if (at == end)
+        return "the string is not closed";
+    if (*at < 0x20)
+        return "a control character in a string must be escaped";
+    return *at == '\\' ? escape_fault(at + 1, end) : "this is not UTF-8";
+}
+
+const unsigned char *
+string_fault(const unsigned char *at, const unsigned char *end, const char **why)
+{
+    for (;;) {
+        const unsigned char *behind = NULL;
+
+        at = skip_plain(at, end);
+        if (at < end && *at == '"')
+            return NULL;
+        if (at < end && *at >= 0x20)
+            behind = *at == '\\' ? escape_pass(at + 1, end) : utf8_pass(at, end);
+        if (behind == NULL)
+            break;
+        at = behind;
+    }
+    *why = special_fault(at, end);
+    return at;
+}
+
 static uint32_t
 take(struct bytes *rest, size_t length, uint32_t code_point)
 {

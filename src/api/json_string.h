@@ -20,6 +20,11 @@
 const unsigned char *
 string_pass(const unsigned char *at, const unsigned char *end, bool *escaped);
 
+/* The byte at which string_pass() refuses (`end` where more is missing) and why, in words;
+ * NULL if it does not. */
+const unsigned char *
+string_fault(const unsigned char *at, const unsigned char *end, const char **why);
+
 /* Behind the UTF-8 sequence of one character that begins at `at`, NULL if broken. */
 const unsigned char *utf8_pass(const unsigned char *at, const unsigned char *end);
 

@@ -1,5 +1,6 @@
 #include "api/json_tree.h"
 
+#include "api/json_fault.h"
 #include "api/json_number.h"
 #include "api/json_out.h"
 #include "api/json_scan.h"
@@ -20,6 +21,15 @@ json_tree_read(struct bytes text, json_t **out)
                                                                       : ST_NO_MEMORY;
     *out = tree;
     return ST_OK;
+}
+
+enum status
+json_tree_refuse(struct bytes body, struct reason *why)
+{
+    if (!json_fault(body, why))
+        return reason_give(why, ST_BAD_BODY,
+                           "the name of a member must not hold a NUL character");
+    return ST_BAD_BODY;
 }
 
 static void

@@ -10,6 +10,7 @@
 #ifndef API_JSON_TREE_H
 #define API_JSON_TREE_H
 
+#include "api/reason.h"
 #include "claimd/base/buf.h"
 #include "claimd/base/status.h"
 
@@ -21,6 +22,9 @@
  * ST_NO_MEMORY.
  */
 enum status json_tree_read(struct bytes text, json_t **out);
+
+/* Says why json_tree_read() refused a request's body with ST_BAD_BODY, which is returned. */
+enum status json_tree_refuse(struct bytes body, struct reason *why);
 
 /* Writes a tree without spaces, members in their order. */
 void json_tree_write(struct buf *out, const json_t *tree);

@@ -1,5 +1,6 @@
 #include "api/metadata.h"
 
+#include "api/decode_integer.h"
 #include "api/ident.h"
 #include "api/json_scan.h"
 #include "api/json_string.h"
@@ -53,11 +54,46 @@ member(const json_t *document, enum reserved which)
 
 /* ------------------------------------------------------------------ checks */
 
+/* The range of a reserved member that is an integer, without options if nothing ends it;
+ * false for the others. */
 static bool
-in_range(const json_t *value, int64_t min, int64_t max)
+find_range(enum reserved which, const struct api_limits *l, struct integer_range *out)
 {
-    return json_is_integer(value) && json_integer_value(value) >= min &&
-           json_integer_value(value) <= max;
+    switch (which) {
+    case RESERVED_POST_SIZE:
+        *out = (struct integer_range){1, l->max_messages_post_size,
+                                      "max_messages_post_size"};
+        return true;
+    case RESERVED_TTL:
+    case RESERVED_DEAD_LETTER_TTL:
+        *out = (struct integer_range){l->min_message_ttl, l->max_message_ttl,
+                                      "min_message_ttl, max_message_ttl"};
+        return true;
+    case RESERVED_DELAY:
+        *out = (struct integer_range){0, l->max_message_delay, "max_message_delay"};
+        return true;
+    case RESERVED_CLAIM_COUNT:
+        *out = (struct integer_range){1, INT64_MAX, NULL};
+        return true;
+    default:
+        return false;
+    }
+}
+
+static enum status
+check_integer(enum reserved which, const json_t *value, const struct integer_range *range,
+              struct reason *why)
+{
+    if (json_is_integer(value) && json_integer_value(value) >= range->min &&
+        json_integer_value(value) <= range->max)
+        return ST_OK;
+    if (range->options == NULL)
+        return reason_give(why, ST_BAD_VALUE, "%s must be an integer, at least %lld",
+                           reserved_names[which], (long long)range->min);
+    return reason_give(why, ST_BAD_VALUE,
+                       "%s must be an integer within %lld and %lld (%s)",
+                       reserved_names[which], (long long)range->min,
+                       (long long)range->max, range->options);
 }
 
 /* The empty name is one that is not set. */
@@ -70,41 +106,39 @@ is_queue_name(const json_t *value)
                 bytes_of(json_string_value(value), json_string_length(value))) == ST_OK);
 }
 
-static bool
-member_valid(enum reserved which, const json_t *value, const struct api_limits *limits)
+static enum status
+check_member(enum reserved which, const json_t *value, const struct api_limits *limits,
+             struct reason *why)
 {
-    switch (which) {
-    case RESERVED_POST_SIZE:
-        return in_range(value, 1, limits->max_messages_post_size);
-    case RESERVED_TTL:
-    case RESERVED_DEAD_LETTER_TTL:
-        return in_range(value, limits->min_message_ttl, limits->max_message_ttl);
-    case RESERVED_DELAY:
-        return in_range(value, 0, limits->max_message_delay);
-    case RESERVED_CLAIM_COUNT:
-        return in_range(value, 1, INT64_MAX);
-    case RESERVED_DEAD_LETTER:
-        return is_queue_name(value);
-    case RESERVED_ENCRYPT:
-        /* Encryption does not exist yet: clear text is not kept under that promise. */
-        return json_is_false(value);
-    case RESERVED_RETRY_POLICY:
-        return retry_policy_valid(value);
-    case RESERVED_FLAVOR: /* plain metadata without pooling */
-    case RESERVED_COUNT:
-        break;
-    }
-    return true;
+    struct integer_range range;
+
+    if (find_range(which, limits, &range))
+        return check_integer(which, value, &range, why);
+    if (which == RESERVED_DEAD_LETTER && !is_queue_name(value))
+        return reason_give(why, ST_BAD_VALUE,
+                           "%s must be a text, the name of a queue: up to %d characters "
+                           "out of A-Z a-z 0-9 _ - .",
+                           reserved_names[which], IDENT_QUEUE_NAME_MAX);
+    /* Encryption does not exist yet: clear text is not kept under that promise. */
+    if (which == RESERVED_ENCRYPT && !json_is_false(value))
+        return reason_give(why, ST_BAD_VALUE,
+                           "%s must be false: this server does not encrypt",
+                           reserved_names[which]);
+    if (which == RESERVED_RETRY_POLICY)
+        return retry_policy_check(value, why);
+    return ST_OK; /* RESERVED_FLAVOR: plain metadata without pooling */
 }
 
 enum status
-metadata_check(const json_t *document, const struct api_limits *limits)
+metadata_check(const json_t *document, const struct api_limits *limits,
+               struct reason *why)
 {
     for (enum reserved i = 0; i < RESERVED_COUNT; i++) {
         const json_t *value = member(document, i);
+        enum status st = value == NULL ? ST_OK : check_member(i, value, limits, why);
 
-        if (value != NULL && !member_valid(i, value, limits))
-            return ST_BAD_VALUE;
+        if (st != ST_OK)
+            return st;
     }
     return ST_OK;
 }
@@ -184,7 +218,7 @@ metadata_tree(const struct store_metadata *metadata, json_t **out)
 
 enum status
 metadata_decode(struct bytes body, const struct api_limits *limits, struct arena *arena,
-                struct store_metadata *out)
+                struct store_metadata *out, struct reason *why)
 {
     json_t *document = NULL;
     enum status st;
@@ -197,8 +231,11 @@ metadata_decode(struct bytes body, const struct api_limits *limits, struct arena
     }
     st = json_tree_read(body, &document);
     if (st != ST_OK)
-        return st;
-    st = json_is_object(document) ? metadata_check(document, limits) : ST_BAD_BODY;
+        return st == ST_BAD_BODY ? json_tree_refuse(body, why) : st;
+    if (json_is_object(document))
+        st = metadata_check(document, limits, why);
+    else
+        st = reason_give(why, ST_BAD_BODY, "the body must be an object");
     if (st == ST_OK)
         st = metadata_store(document, arena, out);
     json_decref(document);

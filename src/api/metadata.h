@@ -11,6 +11,7 @@
 #ifndef API_METADATA_H
 #define API_METADATA_H
 
+#include "api/reason.h"
 #include "claimd/api/limits.h"
 #include "claimd/base/arena.h"
 #include "claimd/base/buf.h"
@@ -21,10 +22,11 @@
 /*
  * PUT: the document of a body, checked. An absent or empty body is a queue without
  * metadata. ST_TOO_LARGE; ST_BAD_BODY: not an object; ST_BAD_VALUE: a reserved member is
- * wrong; ST_NO_MEMORY. Everything in *out comes from the arena.
+ * wrong; both with a reason; ST_NO_MEMORY. Everything in *out comes from the arena.
  */
-enum status metadata_decode(struct bytes body, const struct api_limits *limits,
-                            struct arena *arena, struct store_metadata *out);
+enum status
+metadata_decode(struct bytes body, const struct api_limits *limits, struct arena *arena,
+                struct store_metadata *out, struct reason *why);
 
 /* GET: the document with the defaults of reserved members that are unset. ST_NO_MEMORY.
  */
@@ -39,8 +41,9 @@ void metadata_plain(const struct store_metadata *metadata, struct buf *out);
 /* The stored document as a tree, owned by the caller (json_decref). ST_NO_MEMORY. */
 enum status metadata_tree(const struct store_metadata *metadata, json_t **out);
 
-/* Checks the reserved members. ST_BAD_VALUE. */
-enum status metadata_check(const json_t *document, const struct api_limits *limits);
+/* Checks the reserved members. ST_BAD_VALUE, with a reason. */
+enum status metadata_check(const json_t *document, const struct api_limits *limits,
+                           struct reason *why);
 
 /* Prints a checked document into the arena and extracts its settings. ST_NO_MEMORY. */
 enum status

@@ -27,11 +27,24 @@ read_op(const json_t *operation, enum patch_op *out)
     return false;
 }
 
+/* What is read: one operation after the other. */
+struct reading {
+    struct arena *arena; /* borrowed, as what follows */
+    struct reason *why;
+    size_t index; /* of the operation */
+};
+
+static enum status
+refuse(const struct reading *r, const char *what)
+{
+    return reason_give(r->why, ST_BAD_BODY, "[%zu]%s", r->index, what);
+}
+
 /* Undoes ~0 and ~1 of a part of a JSON pointer. ST_BAD_BODY: any other escape, a NUL. */
 static enum status
-unescape(struct bytes part, struct arena *arena, struct bytes *out)
+unescape(const struct reading *r, struct bytes part, struct bytes *out)
 {
-    char *copy = arena_alloc(arena, part.len);
+    char *copy = arena_alloc(r->arena, part.len);
     size_t len = 0;
 
     if (copy == NULL)
@@ -41,76 +54,88 @@ unescape(struct bytes part, struct arena *arena, struct bytes *out)
 
         if (c == '~') {
             if (++i == part.len || (part.data[i] != '0' && part.data[i] != '1'))
-                return ST_BAD_BODY;
+                return refuse(r, ".path has an escape other than ~0 and ~1");
             c = part.data[i] == '0' ? '~' : '/';
         }
         if (c == '\0') /* jansson could not keep it in a name */
-            return ST_BAD_BODY;
+            return refuse(r, ".path must not hold a NUL character");
         copy[len++] = c;
     }
     *out = bytes_of(copy, len);
     return ST_OK;
 }
 
-/* Takes a JSON pointer of exactly two parts apart. */
-static enum status
-read_path(const json_t *operation, struct arena *arena, struct bytes *root,
-          struct bytes *name)
+/* Takes a JSON pointer of exactly two parts apart; false for any other text. */
+static bool
+split_path(struct bytes path, struct bytes *first, struct bytes *second)
 {
-    const json_t *path = json_object_get(operation, "path");
-    struct bytes rest, first, second;
-    enum status st;
-
-    if (!json_is_string(path))
-        return ST_BAD_BODY;
-    rest = bytes_of(json_string_value(path), json_string_length(path));
-    if (bytes_cut(&rest, '/').len != 0 || !bytes_present(rest))
-        return ST_BAD_BODY;
-    first = bytes_cut(&rest, '/');
-    if (!bytes_present(rest))
-        return ST_BAD_BODY;
-    second = bytes_cut(&rest, '/');
-    if (bytes_present(rest) || first.len == 0 || second.len == 0)
-        return ST_BAD_BODY;
-    st = unescape(first, arena, root);
-    return st == ST_OK ? unescape(second, arena, name) : st;
+    if (bytes_cut(&path, '/').len != 0 || !bytes_present(path))
+        return false;
+    *first = bytes_cut(&path, '/');
+    if (!bytes_present(path))
+        return false;
+    *second = bytes_cut(&path, '/');
+    return !bytes_present(path) && first->len > 0 && second->len > 0;
 }
 
 static enum status
-read_rule(const json_t *operation, struct arena *arena, struct patch_rule *out)
+read_path(const struct reading *r, const json_t *operation, struct bytes *root,
+          struct bytes *name)
+{
+    const json_t *path = json_object_get(operation, "path");
+    struct bytes first, second;
+    enum status st;
+
+    if (!json_is_string(path) ||
+        !split_path(bytes_of(json_string_value(path), json_string_length(path)), &first,
+                    &second))
+        return refuse(r, ".path must be a JSON pointer of two parts: /metadata/{member}");
+    st = unescape(r, first, root);
+    return st == ST_OK ? unescape(r, second, name) : st;
+}
+
+static enum status
+read_rule(const struct reading *r, const json_t *operation, struct patch_rule *out)
 {
     static const struct bytes metadata = BYTES_LIT("metadata");
     struct bytes root;
     enum status st;
 
-    if (!json_is_object(operation) || !read_op(operation, &out->op))
-        return ST_BAD_BODY;
-    st = read_path(operation, arena, &root, &out->name);
+    if (!json_is_object(operation))
+        return refuse(r, " must be an object with op, path and value");
+    if (!read_op(operation, &out->op))
+        return refuse(r, ".op must be add, replace or remove");
+    st = read_path(r, operation, &root, &out->name);
     if (st != ST_OK)
         return st;
     out->value = NULL;
     if (out->op == OP_REMOVE)
         return ST_OK;
     out->value = json_object_get(operation, "value");
-    return bytes_equal_nocase(root, metadata) && out->value != NULL ? ST_OK : ST_BAD_BODY;
+    if (!bytes_equal_nocase(root, metadata))
+        return refuse(r, ".path must begin with /metadata/");
+    return out->value != NULL ? ST_OK : refuse(r, ".value is missing");
 }
 
 static enum status
-read_rules(struct patch *patch, struct arena *arena)
+read_rules(struct patch *patch, struct reading *r)
 {
     size_t count = json_array_size(patch->document);
 
     if (!json_is_array(patch->document))
-        return ST_BAD_BODY;
+        return reason_give(r->why, ST_BAD_BODY,
+                           "the body must be an array of operations");
     if (count == 0)
         return ST_OK;
-    patch->rules = arena_array(arena, count, sizeof(*patch->rules));
+    patch->rules = arena_array(r->arena, count, sizeof(*patch->rules));
     if (patch->rules == NULL)
         return ST_NO_MEMORY;
     for (; patch->count < count; patch->count++) {
-        enum status st = read_rule(json_array_get(patch->document, patch->count), arena,
-                                   &patch->rules[patch->count]);
+        enum status st;
 
+        r->index = patch->count;
+        st = read_rule(r, json_array_get(patch->document, patch->count),
+                       &patch->rules[patch->count]);
         if (st != ST_OK)
             return st;
     }
@@ -119,15 +144,20 @@ read_rules(struct patch *patch, struct arena *arena)
 
 enum status
 patch_read(struct bytes body, const struct api_limits *limits, struct arena *arena,
-           struct patch *out)
+           struct patch *out, struct reason *why)
 {
+    struct reading r = {.arena = arena, .why = why};
     enum status st;
 
     *out = (struct patch)PATCH_INIT;
     if (body.len > (size_t)limits->max_queue_metadata)
-        return ST_BAD_BODY;
+        return reason_give(why, ST_BAD_BODY,
+                           "the body may have %lld bytes (max_queue_metadata)",
+                           (long long)limits->max_queue_metadata);
     st = json_tree_read(body, &out->document);
-    return st == ST_OK ? read_rules(out, arena) : st;
+    if (st != ST_OK)
+        return st == ST_BAD_BODY ? json_tree_refuse(body, why) : st;
+    return read_rules(out, &r);
 }
 
 void
@@ -140,12 +170,14 @@ patch_fini(struct patch *patch)
 /* ------------------------------------------------------------------ applying */
 
 static enum status
-apply_rule(json_t *document, const struct patch_rule *rule)
+apply_rule(json_t *document, const struct patch *patch, size_t index, struct reason *why)
 {
+    const struct patch_rule *rule = &patch->rules[index];
     bool exists = json_object_getn(document, rule->name.data, rule->name.len) != NULL;
 
     if (rule->op != OP_ADD && !exists && !metadata_reserved(rule->name))
-        return ST_CONFLICT;
+        return reason_give(why, ST_CONFLICT, "[%zu].path: there is no member %.*s", index,
+                           (int)rule->name.len, rule->name.data);
     if (rule->op == OP_REMOVE) {
         if (exists)
             (void)json_object_deln(document, rule->name.data, rule->name.len);
@@ -171,16 +203,19 @@ outgrown(const struct store_metadata *made, const struct store_metadata *old,
 static enum status
 check_and_store(const json_t *document, const struct store_metadata *old,
                 const struct api_limits *limits, struct arena *arena,
-                struct store_metadata *out)
+                struct store_metadata *out, struct reason *why)
 {
     struct store_metadata made;
     enum status st;
 
-    if (metadata_check(document, limits) != ST_OK)
+    if (metadata_check(document, limits, why) != ST_OK)
         return ST_BAD_BODY;
     st = metadata_store(document, arena, &made);
     if (st == ST_OK && outgrown(&made, old, limits))
-        st = ST_BAD_BODY;
+        st = reason_give(why, ST_BAD_BODY,
+                         "the metadata would have %zu bytes, and may have %lld "
+                         "(max_queue_metadata)",
+                         made.json.len, (long long)limits->max_queue_metadata);
     if (st == ST_OK)
         *out = made;
     return st;
@@ -189,15 +224,15 @@ check_and_store(const json_t *document, const struct store_metadata *old,
 enum status
 patch_apply(const struct patch *patch, const struct store_metadata *old,
             const struct api_limits *limits, struct arena *arena,
-            struct store_metadata *out)
+            struct store_metadata *out, struct reason *why)
 {
     json_t *document = NULL;
     enum status st = metadata_tree(old, &document);
 
     for (size_t i = 0; i < patch->count && st == ST_OK; i++)
-        st = apply_rule(document, &patch->rules[i]);
+        st = apply_rule(document, patch, i, why);
     if (st == ST_OK)
-        st = check_and_store(document, old, limits, arena, out);
+        st = check_and_store(document, old, limits, arena, out, why);
     json_decref(document);
     return st;
 }

@@ -27,20 +27,22 @@ struct patch {
     }
 
 /*
- * Reads a body, which may be too large (then, as in all other cases here, ST_BAD_BODY).
+ * Reads a body, which may be too large (then, as in all other cases here, ST_BAD_BODY with
+ * a reason).
  * ST_NO_MEMORY. The rules come from the arena; *out needs patch_fini() also after a
  * failure.
  */
 enum status patch_read(struct bytes body, const struct api_limits *limits,
-                       struct arena *arena, struct patch *out);
+                       struct arena *arena, struct patch *out, struct reason *why);
 
 /*
  * Applies it to `old`. ST_CONFLICT: a member to replace or remove does not exist;
- * ST_BAD_BODY: the result breaks API.md 5.7; ST_NO_MEMORY. *out comes from the arena.
+ * ST_BAD_BODY: the result breaks API.md 5.7; both with a reason; ST_NO_MEMORY. *out comes
+ * from the arena.
  */
 enum status patch_apply(const struct patch *patch, const struct store_metadata *old,
                         const struct api_limits *limits, struct arena *arena,
-                        struct store_metadata *out);
+                        struct store_metadata *out, struct reason *why);
 
 /* Releases what patch_read() took; fine when there is nothing. */
 void patch_fini(struct patch *patch);

@@ -4,10 +4,12 @@
 #ifndef API_RETRY_POLICY_H
 #define API_RETRY_POLICY_H
 
-#include <jansson.h>
-#include <stdbool.h>
+#include "api/reason.h"
 
-/* True if a policy is an object whose known members are what they must be. */
-bool retry_policy_valid(const json_t *policy);
+#include <jansson.h>
+
+/* ST_OK if a policy is an object whose known members are what they must be; ST_BAD_VALUE
+ * with a reason. */
+enum status retry_policy_check(const json_t *policy, struct reason *why);
 
 #endif

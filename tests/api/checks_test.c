@@ -269,8 +269,9 @@ START_TEST(refusals_explain_themselves)
 
     api_fixture_open(&f);
     ck_api(&f, "GET", "/v2/queues?limit=21", NULL, 400, "Invalid API request");
-    ck_api_body(&f, "{'title': 'Invalid API request', 'description':"
-                    " 'the parameter limit must be within 1 and 20'}");
+    ck_api_body(&f,
+                "{'title': 'Invalid API request', 'description':"
+                " 'the parameter limit must be within 1 and 20 (max_queues_per_page)'}");
     ck_api(&f, "GET", "/v2/queues?detailed=maybe", NULL, 400, "Invalid parameter");
     ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "detailed"));
     ck_api(&f, "POST", "/v1/queues/nosuch/messages", "[{\"ttl\":60,\"body\":1}]", 404,
@@ -279,6 +280,117 @@ START_TEST(refusals_explain_themselves)
     api_fixture_close(&f);
 }
 END_TEST
+
+/* One refusal of a body, or of a query, and why. */
+struct told {
+    const char *method, *target, *body, *title, *description;
+};
+
+static void
+ck_told(struct api_fixture *f, const struct told *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct told *c = &cases[i];
+
+        ck_api(f, c->method, c->target, c->body, 400, c->title);
+        ck_assert_str_eq(api_pick(f, "description"), c->description);
+    }
+}
+
+START_TEST(every_cause_has_a_text_of_its_own)
+{
+#define BV "Invalid API request"
+#define BB "Invalid request body"
+#define Q  "/v2/queues/q"
+    static const struct told cases[] = {
+        {"POST", Q "/messages", "[]", BV,
+         "the body must be an object with the member messages, an array"},
+        {"POST", Q "/messages", "{}", BV, "the member messages is missing"},
+        {"POST", Q "/messages",
+         "{\"messages\":[{\"body\":1},{\"body\":1},{\"body\":1,\"ttl\":5}]}", BV,
+         "messages[2].ttl must be within 60 and 1209600 (min_message_ttl, "
+         "max_message_ttl), not 5"},
+        {"POST", Q "/messages", "{\"messages\":\n[{\"body\":}]}", BB,
+         "the body is not JSON: line 2, column 10: a value is expected instead of '}'"},
+        {"POST", Q "/messages", NULL, BB, "a body is required"},
+        {"POST", Q "/claims", "{\"ttl\":5}", BV,
+         "ttl must be within 60 and 43200 (min_claim_ttl, max_claim_ttl), not 5"},
+        {"POST", Q "/claims?limit=21", NULL, BV,
+         "the parameter limit must be within 1 and 20 (max_messages_per_claim_or_pop)"},
+        {"POST", Q "/claims?limit=x", NULL, "Invalid parameter",
+         "the parameter limit must be an integer"},
+        {"PATCH", Q "/claims/x", "", BB, "a body is required"},
+        {"PUT", Q, "[]", BB, "the body must be an object"},
+        {"PUT", Q, "{\"_max_claim_count\":\"3\"}", BV,
+         "_max_claim_count must be an integer, at least 1"},
+        {"PUT", Q, "{", BB,
+         "the body is not JSON: line 1, column 2: the name of a member is expected where "
+         "the text ends"},
+        {"PATCH", Q, "[{\"op\":\"add\"}]", BB,
+         "[0].path must be a JSON pointer of two parts: /metadata/{member}"},
+        {"POST", Q "/purge", "{\"resource_types\":[\"claims\"]}", BV,
+         "resource_types may name messages and subscriptions only"},
+        {"POST", Q "/purge", "{\"resource_types\":", BB,
+         "the body is not JSON: line 1, column 19: a value is expected where the text "
+         "ends"},
+        {"GET", Q "/messages?limit=0", NULL, BV,
+         "the parameter limit must be within 1 and 20 (max_messages_per_page)"},
+        {"GET", Q "/messages?ids=1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1", NULL, BV,
+         "the parameter ids may name at most 20 at once (max_messages_per_page)"},
+        {"DELETE", Q "/messages?pop=21", NULL, BV,
+         "the parameter pop must be within 1 and 20 (max_messages_per_claim_or_pop)"},
+        {"PUT", "/v1/queues/q/metadata", "[]", BB, "the body must be an object"},
+        {"PUT", "/v1/queues/q/metadata", NULL, BB, "a body is required"},
+    };
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    ck_told(&f, cases, sizeof(cases) / sizeof(cases[0]));
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_body_too_large_is_told_the_option)
+{
+    static const struct told cases[] = {
+        {"POST", Q "/messages", NULL, BV,
+         "the body of this request may have 262144 bytes (max_messages_post_size)"},
+        {"PUT", Q, NULL, BV,
+         "the body of this request may have 65536 bytes (max_queue_metadata)"},
+        {"PATCH", Q, NULL, BB,
+         "the body of this request may have 65536 bytes (max_queue_metadata)"},
+        {"POST", Q "/claims", NULL, BV,
+         "the body of this request may have 65536 bytes (max_queue_metadata)"},
+    };
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    f.c.body_too_large = true;
+    ck_told(&f, cases, sizeof(cases) / sizeof(cases[0]));
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(too_many_parameters_are_told_how_many_there_may_be)
+{
+    char target[600] = "/v2/queues?";
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    memset(target + strlen(target), '&', 256);
+    ck_api(&f, "GET", target, NULL, 400, "Invalid parameter");
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "there may be 256 query parameters at most");
+    api_fixture_close(&f);
+}
+END_TEST
+#undef BV
+#undef BB
+#undef Q
 
 int
 main(void)
@@ -298,5 +410,8 @@ main(void)
     tcase_add_test(tc, a_body_that_was_not_kept_is_refused_after_the_other_checks);
     tcase_add_test(tc, a_signature_never_verifies);
     tcase_add_test(tc, refusals_explain_themselves);
+    tcase_add_test(tc, every_cause_has_a_text_of_its_own);
+    tcase_add_test(tc, a_body_too_large_is_told_the_option);
+    tcase_add_test(tc, too_many_parameters_are_told_how_many_there_may_be);
     return check_main(suite);
 }

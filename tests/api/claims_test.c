@@ -77,6 +77,50 @@ START_TEST(terms_and_limit_out_of_range_are_refused)
 }
 END_TEST
 
+/* The messages in the answer to a claim: each has one claim id. */
+static int
+count_messages(const char *answer)
+{
+    int count = 0;
+
+    for (const char *at = answer; (at = strstr(at, "?claim_id=")) != NULL; at++)
+        count++;
+    return count;
+}
+
+START_TEST(a_limit_in_the_body_counts_and_the_parameter_wins)
+{
+    static const struct {
+        const char *target, *body;
+        int count;
+    } cases[] = {
+        {CLAIMS, "{\"ttl\":60,\"grace\":60,\"limit\":3}", 3},
+        {CLAIMS "?limit=2", "{\"ttl\":60,\"grace\":60,\"limit\":3}", 2},
+        {CLAIMS "?limit=", "{\"ttl\":60,\"grace\":60,\"limit\":1}", 1},
+        {CLAIMS, "{\"ttl\":60,\"grace\":60,\"limit\":null}", 10},
+    };
+    static const char *const versions[] = {"/v2", "/v1.1", "/v1"};
+    struct api_fixture f;
+
+    for (size_t v = 0; v < 3; v++) {
+        api_fixture_open(&f);
+        api_post_letters(&f, "q", "abcdefghijklmnopqrst");
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+            const char *tail = cases[i].target + strlen("/v2");
+
+            ck_api(&f, "POST", api_text(&f, "%s%s", versions[v], tail), cases[i].body,
+                   201, NULL);
+            ck_assert_int_eq(count_messages(api_answer(&f.c)), cases[i].count);
+        }
+        ck_api(&f, "POST", api_text(&f, "%s%s?limit=1", versions[v], &CLAIMS[3]),
+               "{\"ttl\":60,\"grace\":60,\"limit\":21}", 400, BV);
+        ck_api(&f, "POST", api_text(&f, "%s%s", versions[v], &CLAIMS[3]),
+               "{\"ttl\":60,\"grace\":60,\"limit\":\"3\"}", 400, BB);
+        api_fixture_close(&f);
+    }
+}
+END_TEST
+
 START_TEST(a_claim_shows_what_it_still_holds_until_it_ends)
 {
     struct api_fixture f;
@@ -200,6 +244,7 @@ main(void)
     tcase_add_test(tc, claiming_takes_the_oldest_and_says_where_the_claim_is);
     tcase_add_test(tc, nothing_to_claim_is_204_and_makes_nothing);
     tcase_add_test(tc, terms_and_limit_out_of_range_are_refused);
+    tcase_add_test(tc, a_limit_in_the_body_counts_and_the_parameter_wins);
     tcase_add_test(tc, a_claim_shows_what_it_still_holds_until_it_ends);
     tcase_add_test(tc, renewing_starts_the_claim_anew_and_prolongs_its_messages);
     tcase_add_test(tc, a_released_claim_gives_its_messages_back_at_once);

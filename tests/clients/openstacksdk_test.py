@@ -74,6 +74,10 @@ class OpenstackSdk(ClientCase):
         left = self.claim()
         self.assertEqual([m["body"]["job"] for m in left.messages], [1])
 
+    def test_a_limit_which_stands_in_the_body_counts(self):
+        self.post(3)
+        self.assertEqual(len(self.claim(limit=2).messages), 2)
+
     def test_errors_are_those_the_library_knows(self):
         self.post(1)
         with self.assertRaises(exceptions.NotFoundException):

@@ -30,11 +30,12 @@ check_stored(const struct store_metadata *stored, struct fuzz_memory *m)
 {
     struct api_limits wide = api_limits_default;
     struct store_metadata again;
+    struct reason why;
 
     wide.max_queue_metadata = INT32_MAX;
     if (stored->json.len > 0) {
         fuzz_expect_json(stored->json);
-        fuzz_check(metadata_decode(stored->json, &wide, &m->arena, &again) == ST_OK,
+        fuzz_check(metadata_decode(stored->json, &wide, &m->arena, &again, &why) == ST_OK,
                    "stored, but refused the second time: %.*s", (int)stored->json.len,
                    stored->json.data);
         fuzz_check(bytes_equal(stored->json, again.json), "%.*s became %.*s",
@@ -52,11 +53,13 @@ apply(const struct store_metadata *old, const struct patch *patch,
       const struct api_limits *limits, struct fuzz_memory *m)
 {
     struct store_metadata made = {BYTES_NONE, STORE_SETTINGS_INIT};
-    enum status st = patch_apply(patch, old, limits, &m->arena, &made);
+    struct reason why = {""};
+    enum status st = patch_apply(patch, old, limits, &m->arena, &made, &why);
 
     if (st != ST_OK) {
         fuzz_check(st == ST_CONFLICT || st == ST_BAD_BODY, "%s", status_name(st));
         fuzz_check(!bytes_present(made.json), "refused, but written");
+        fuzz_check(why.text[0] != '\0', "refused without a reason");
         return;
     }
     check_stored(&made, m);
@@ -92,13 +95,14 @@ run(struct bytes old_text, struct bytes patch_text, struct fuzz_memory *m)
     struct api_limits limits = api_limits_default;
     struct store_metadata old;
     struct patch patch = PATCH_INIT;
+    struct reason why;
 
     limits.max_queue_metadata = METADATA_MAX;
-    if (metadata_decode(old_text, &limits, &m->arena, &old) != ST_OK)
+    if (metadata_decode(old_text, &limits, &m->arena, &old, &why) != ST_OK)
         old = (struct store_metadata){BYTES_NONE, STORE_SETTINGS_INIT};
     check_stored(&old, m);
     check_filters(&old, m);
-    if (patch_read(patch_text, &limits, &m->arena, &patch) == ST_OK)
+    if (patch_read(patch_text, &limits, &m->arena, &patch, &why) == ST_OK)
         apply(&old, &patch, &limits, m);
     patch_fini(&patch);
 }

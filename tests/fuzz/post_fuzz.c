@@ -7,6 +7,7 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/reference.h"
 
+#include "api/json_fault.h"
 #include "api/json_scan.h"
 
 static void
@@ -36,9 +37,13 @@ compare(struct bytes body, enum post_form form, struct arena *arena)
     bool comparable;
     json_t *tree = reference_tree(body, &comparable);
     struct decoded_post post = {NULL, 0};
-    enum status st = decode_post(body, form, &api_limits_default, arena, &post);
+    struct reason why = {""};
+    enum status st = decode_post(body, form, &api_limits_default, arena, &post, &why);
     enum status expected = reference_post(tree, form, &api_limits_default);
 
+    fuzz_check(st == ST_OK || why.text[0] != '\0', "refused without a reason");
+    fuzz_check(json_fault(body, &why) == (scan_document(body) != ST_OK),
+               "a fault in a document, or none in what is not one");
     if (comparable) {
         fuzz_check((scan_document(body) == ST_OK) == (tree != NULL),
                    "the scanner and jansson differ");

@@ -97,7 +97,7 @@ reference_post(const json_t *tree, enum post_form form, const struct api_limits 
 
 enum status
 reference_terms(const json_t *tree, bool has_body, enum terms_form form,
-                const struct api_limits *limits, struct store_terms *out)
+                const struct api_limits *limits, struct decoded_terms *out)
 {
     int64_t grace_s = form == TERMS_RENEW_V1 ? 0 : limits->default_claim_grace;
     bool renews = form == TERMS_RENEW || form == TERMS_RENEW_V1;
@@ -105,7 +105,7 @@ reference_terms(const json_t *tree, bool has_body, enum terms_form form,
     enum status st;
 
     if (!has_body && form == TERMS_CLAIM) {
-        *out = (struct store_terms){limits->default_claim_ttl, grace_s};
+        *out = (struct decoded_terms){{limits->default_claim_ttl, grace_s}, 0};
         return ST_OK;
     }
     if (!json_is_object(tree))
@@ -116,9 +116,13 @@ reference_terms(const json_t *tree, bool has_body, enum terms_form form,
         return ST_BAD_BODY;
     st = worse(check_integer(tree, "ttl", limits->min_claim_ttl, limits->max_claim_ttl),
                check_integer(tree, "grace", least_grace, limits->max_claim_grace));
+    if (!renews)
+        st = worse(
+            st, check_integer(tree, "limit", 1, limits->max_messages_per_claim_or_pop));
     if (st == ST_OK)
-        *out = (struct store_terms){
-            reference_integer(tree, "ttl", limits->default_claim_ttl),
-            reference_integer(tree, "grace", grace_s)};
+        *out = (struct decoded_terms){
+            {reference_integer(tree, "ttl", limits->default_claim_ttl),
+             reference_integer(tree, "grace", grace_s)},
+            renews ? 0 : (size_t)reference_integer(tree, "limit", 0)};
     return st;
 }

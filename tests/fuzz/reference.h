@@ -26,7 +26,7 @@ const json_t *reference_messages(const json_t *tree, enum post_form form);
 
 /* What decode_terms() must answer; has_body: the body was not empty. */
 enum status reference_terms(const json_t *tree, bool has_body, enum terms_form form,
-                            const struct api_limits *limits, struct store_terms *out);
+                            const struct api_limits *limits, struct decoded_terms *out);
 
 /* The integer a member has, or what it is when left out. */
 int64_t reference_integer(const json_t *object, const char *name, int64_t left_out);

@@ -11,7 +11,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const enum terms_form forms[] = {TERMS_CLAIM, TERMS_RENEW, TERMS_CLAIM_V1,
                                             TERMS_RENEW_V1};
-    struct store_terms terms = {-1, -1}, expected_terms = {-1, -1};
+    struct decoded_terms said = {{-1, -1}, 0}, expected_said = said;
+    struct reason why;
     enum status st, expected;
     enum terms_form form;
     struct bytes body;
@@ -23,16 +24,20 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     form = forms[data[0] % 4];
     body = fuzz_input(data + 1, size - 1);
     tree = reference_tree(body, &comparable);
-    st = decode_terms(body, form, &api_limits_default, &terms);
+    reason_init(&why);
+    st = decode_terms(body, form, &api_limits_default, &said, &why);
+    fuzz_check(st == ST_OK || why.text[0] != '\0', "refused without a reason");
     expected =
-        reference_terms(tree, body.len > 0, form, &api_limits_default, &expected_terms);
+        reference_terms(tree, body.len > 0, form, &api_limits_default, &expected_said);
     json_decref(tree);
     if (!comparable)
         return 0;
     fuzz_check(st == expected, "%s instead of %s", status_name(st),
                status_name(expected));
-    fuzz_check(terms.ttl_s == expected_terms.ttl_s &&
-                   terms.grace_s == expected_terms.grace_s,
-               "ttl %lld, grace %lld", (long long)terms.ttl_s, (long long)terms.grace_s);
+    fuzz_check(said.terms.ttl_s == expected_said.terms.ttl_s &&
+                   said.terms.grace_s == expected_said.terms.grace_s &&
+                   said.limit == expected_said.limit,
+               "ttl %lld, grace %lld, limit %zu", (long long)said.terms.ttl_s,
+               (long long)said.terms.grace_s, said.limit);
     return 0;
 }

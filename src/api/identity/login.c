@@ -173,8 +173,11 @@ log_in(struct call *call, read_fn *read, answer_fn *answer)
     struct login login;
     struct bytes token;
     json_t *document;
+    struct reason why;
     enum status st = json_tree_read(call->req->body, &document);
 
+    if (st == ST_BAD_BODY)
+        return call_explain(call, json_tree_refuse(call->req->body, &why), &why);
     if (st != ST_OK)
         return st;
     read(json_object_get(document, "auth"), &login);

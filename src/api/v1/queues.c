@@ -1,3 +1,4 @@
+#include "api/json_fault.h"
 #include "api/json_scan.h"
 #include "api/json_string.h"
 #include "api/metadata.h"
@@ -34,7 +35,7 @@ check_names(struct call *call)
 
     scan_begin(&s, call->req->body);
     if (!scan_enter(&s, SCAN_OBJECT))
-        return ST_BAD_BODY;
+        return call_refuse(call, ST_BAD_BODY, "the body must be an object");
     while (scan_member(&s, &name)) {
         if (is_underscored(&name))
             return call_refuse(call, ST_BAD_VALUE,
@@ -48,17 +49,20 @@ static enum status
 read_metadata(struct call *call, struct store_metadata *out)
 {
     const struct request *req = call->req;
-    enum status st = call_body_within(call, call->limits->max_queue_metadata);
+    struct reason why;
+    enum status st =
+        call_body_within(call, call->limits->max_queue_metadata, "max_queue_metadata");
 
-    if (st == ST_OK)
-        st = scan_document(req->body);
-    if (st == ST_OK)
-        st = check_names(call);
-    if (st == ST_BAD_BODY)
-        return call_refuse(call, st, "a body is required: a JSON object");
     if (st != ST_OK)
         return st;
-    return metadata_decode(req->body, call->limits, req->arena, out);
+    if (json_fault(req->body, &why))
+        return call_explain(call, ST_BAD_BODY, &why);
+    st = check_names(call);
+    if (st != ST_OK)
+        return st;
+    reason_init(&why);
+    st = metadata_decode(req->body, call->limits, req->arena, out, &why);
+    return st == ST_OK ? ST_OK : call_explain(call, st, &why);
 }
 
 /* Whatever stands there is replaced; a change in between is as if it had come before. */

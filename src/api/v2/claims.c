@@ -2,31 +2,17 @@
 #include "api/v2/taking.h"
 
 static enum status
-decode(struct call *call, enum terms_form form, struct store_terms *out)
+decode(struct call *call, enum terms_form form, struct decoded_terms *out)
 {
     const struct api_limits *l = call->limits;
-    enum status st = call_body_within(call, l->max_queue_metadata);
+    enum status st = call_body_within(call, l->max_queue_metadata, "max_queue_metadata");
+    struct reason why;
 
     if (st != ST_OK)
         return st;
-    st = decode_terms(call->req->body, form, l, out);
-    if (st == ST_BAD_VALUE)
-        return call_refuse(call, st,
-                           "ttl must be within %lld and %lld seconds, grace within %lld "
-                           "and %lld",
-                           (long long)l->min_claim_ttl, (long long)l->max_claim_ttl,
-                           (long long)(form == TERMS_RENEW || form == TERMS_RENEW_V1
-                                           ? 0
-                                           : l->min_claim_grace),
-                           (long long)l->max_claim_grace);
-    if (st == ST_BAD_BODY)
-        return call_refuse(call, st,
-                           "the body must be a JSON object with the integers ttl and "
-                           "grace%s",
-                           form == TERMS_CLAIM_V1   ? ", both required"
-                           : form == TERMS_RENEW_V1 ? ", ttl required"
-                                                    : "");
-    return st;
+    reason_init(&why);
+    st = decode_terms(call->req->body, form, l, out, &why);
+    return st == ST_OK ? ST_OK : call_explain(call, st, &why);
 }
 
 static enum status
@@ -94,27 +80,45 @@ take_claimed(struct call *call, const void *terms, size_t limit, struct store_ba
                               out);
 }
 
+/*
+ * What to claim: the terms, and the limit, which some SDKs send in the body. The
+ * parameter wins.
+ */
+static enum status
+read_claim(struct call *call, struct decoded_terms *out)
+{
+    const struct api_limits *l = call->limits;
+    int64_t most = l->max_messages_per_claim_or_pop;
+    size_t limit = 0;
+    enum status st =
+        call_limit(call, "limit", most, "max_messages_per_claim_or_pop", &limit);
+
+    if (st == ST_OK)
+        st = decode(call, call->version->claim, out);
+    if (st != ST_OK)
+        return st;
+    if (limit > 0)
+        out->limit = limit;
+    else if (out->limit == 0)
+        out->limit = (size_t)(l->default_page < most ? l->default_page : most);
+    return ST_OK;
+}
+
 /* POST .../claims?limit=N */
 enum status
 v2_claim_create(struct call *call)
 {
-    const struct api_limits *l = call->limits;
-    int64_t most = l->max_messages_per_claim_or_pop;
-    size_t limit = (size_t)(l->default_page < most ? l->default_page : most);
     struct store_batch batch = STORE_BATCH_INIT;
-    struct store_terms terms;
+    struct decoded_terms said;
     struct claimed claimed;
-    enum status st = call_limit(call, "limit", most, &limit);
+    enum status st = read_claim(call, &said);
 
-    if (st != ST_OK)
-        return st;
-    st = decode(call, call->version->claim, &terms);
     if (st != ST_OK)
         return st;
     st = claimed_reserve(call, &claimed);
     if (st != ST_OK)
         return st;
-    st = taking_do(call, &claimed.form, take_claimed, &terms, limit, &batch);
+    st = taking_do(call, &claimed.form, take_claimed, &said.terms, said.limit, &batch);
     if (st != ST_OK)
         return st;
     if (batch.claim_id.text[0] == '\0')
@@ -167,13 +171,13 @@ v2_claim_show(struct call *call)
 enum status
 v2_claim_renew(struct call *call)
 {
-    struct store_terms terms;
-    enum status st = decode(call, call->version->renew, &terms);
+    struct decoded_terms said;
+    enum status st = decode(call, call->version->renew, &said);
 
     if (st != ST_OK)
         return st;
-    st =
-        store_claim_renew(call->store, call->req->now_ms, &call->queue, call->id, &terms);
+    st = store_claim_renew(call->store, call->req->now_ms, &call->queue, call->id,
+                           &said.terms);
     if (st == ST_NOT_FOUND)
         return refuse_unknown(call);
     return st == ST_OK ? call_empty(call, 204) : st;

@@ -36,11 +36,12 @@ read_selection(struct call *call, struct selection *out)
 
     *out = (struct selection){.strict = call->version->deletes_strictly &&
                                         l->message_delete_with_claim_id};
-    st = call_list(call, "ids", l->max_messages_per_page, &out->ids, &out->count);
+    st = call_list(call, "ids", l->max_messages_per_page, "max_messages_per_page",
+                   &out->ids, &out->count);
     if (st != ST_OK || !out->strict)
         return st;
-    return call_list(call, "claim_ids", l->max_messages_per_page, &out->claims,
-                     &out->claim_count);
+    return call_list(call, "claim_ids", l->max_messages_per_page, "max_messages_per_page",
+                     &out->claims, &out->claim_count);
 }
 
 static enum status
@@ -119,7 +120,8 @@ v2_message_delete_many(struct call *call)
     if (st != ST_OK)
         return st;
     if (call->version->pops)
-        st = call_limit(call, "pop", call->limits->max_messages_per_claim_or_pop, &limit);
+        st = call_limit(call, "pop", call->limits->max_messages_per_claim_or_pop,
+                        "max_messages_per_claim_or_pop", &limit);
     if (st != ST_OK)
         return st;
     st = limit > 0 ? refuse_pop(call, &sel) : refuse_ids(call, &sel);

@@ -3,11 +3,13 @@
 
 /* ------------------------------------------------------------------ post */
 
+/* Too large for its queue; what the server allows was asked before. */
 static enum status
 refuse_size(struct call *call, int64_t max)
 {
     return call_refuse(call, ST_TOO_LARGE,
-                       "a request that posts to queue %.*s may have %lld bytes",
+                       "a request that posts to queue %.*s may have %lld bytes "
+                       "(_max_messages_post_size)",
                        (int)call->queue.name.len, call->queue.name.data, (long long)max);
 }
 
@@ -30,28 +32,13 @@ post_limit(struct call *call)
  * store compares on the good path; here nothing will be posted, so asking it is cheap.
  */
 static enum status
-refuse_post(struct call *call, enum status why)
+refuse_post(struct call *call, enum status st, const struct reason *why)
 {
-    const struct api_limits *l = call->limits;
     int64_t max = post_limit(call);
 
     if (call->req->body.len > (size_t)max)
         return refuse_size(call, max);
-    if (why == ST_BAD_VALUE)
-        return call_refuse(call, why,
-                           "there must be messages, each with a ttl within %lld and %lld "
-                           "and a delay within 0 and %lld seconds",
-                           (long long)l->min_message_ttl, (long long)l->max_message_ttl,
-                           (long long)l->max_message_delay);
-    if (why == ST_BAD_BODY)
-        return call_refuse(
-            call, why, "%s",
-            call->version->post == POST_V1
-                ? "the body must be a JSON array of objects, each with a "
-                  "body and an integer ttl"
-                : "the body must be {\"messages\": [...]} with objects that "
-                  "have a body and perhaps the integers ttl and delay");
-    return why;
+    return call_explain(call, st, why);
 }
 
 /*
@@ -140,13 +127,16 @@ v2_message_post(struct call *call)
     struct decoded_post decoded;
     struct store_post post;
     struct posted posted;
-    enum status st = call_body_within(call, call->limits->max_messages_post_size);
+    struct reason why;
+    enum status st = call_body_within(call, call->limits->max_messages_post_size,
+                                      "max_messages_post_size");
 
     if (st != ST_OK)
         return st;
-    st = decode_post(req->body, v->post, call->limits, req->arena, &decoded);
+    reason_init(&why);
+    st = decode_post(req->body, v->post, call->limits, req->arena, &decoded, &why);
     if (st != ST_OK)
-        return refuse_post(call, st);
+        return refuse_post(call, st, &why);
     st = posted_reserve(call, decoded.count, &posted);
     if (st != ST_OK)
         return st;
@@ -183,7 +173,8 @@ read_listing(struct call *call, struct listing *out)
     *out = (struct listing){.filter = {.marker = query_get(&call->query, "marker"),
                                        .limit = (size_t)l->default_page,
                                        .client = call->client}};
-    st = call_limit(call, "limit", l->max_messages_per_page, &f->limit);
+    st = call_limit(call, "limit", l->max_messages_per_page, "max_messages_per_page",
+                    &f->limit);
     if (st != ST_OK)
         return st;
     st = call_bool(call, "echo", &out->echo);
@@ -302,8 +293,8 @@ v2_message_list(struct call *call)
 {
     struct bytes *ids = NULL;
     size_t count = 0;
-    enum status st =
-        call_list(call, "ids", call->limits->max_messages_per_page, &ids, &count);
+    enum status st = call_list(call, "ids", call->limits->max_messages_per_page,
+                               "max_messages_per_page", &ids, &count);
 
     if (st != ST_OK)
         return st;

@@ -1,3 +1,4 @@
+#include "api/json_fault.h"
 #include "api/json_scan.h"
 #include "api/v2/handlers.h"
 
@@ -51,7 +52,7 @@ read_types(struct call *call, const struct scan_value *types, struct purge *out)
             out->subscriptions = true;
         else
             return call_refuse(call, ST_BAD_VALUE,
-                               "resource_types may name messages and subscriptions");
+                               "resource_types may name messages and subscriptions only");
     }
     return ST_OK;
 }
@@ -61,16 +62,17 @@ read_purge(struct call *call, struct purge *out)
 {
     struct bytes body = call->req->body;
     struct scan_value types;
-    enum status st = call_body_within(call, call->limits->max_queue_metadata);
+    struct reason why;
+    enum status st =
+        call_body_within(call, call->limits->max_queue_metadata, "max_queue_metadata");
 
     if (st != ST_OK)
         return st;
     *out = (struct purge){.messages = body.len == 0, .subscriptions = body.len == 0};
     if (body.len == 0)
         return ST_OK;
-    st = scan_document(body);
-    if (st != ST_OK)
-        return call_refuse(call, st, "the body must be a JSON object, or left out");
+    if (json_fault(body, &why))
+        return call_explain(call, ST_BAD_BODY, &why);
     types = find_types(body);
     if (types.kind == SCAN_NONE)
         return call_refuse(call, ST_BAD_VALUE,

@@ -58,7 +58,8 @@ read_listing(struct call *call, struct listing *out)
 
     *out = (struct listing){.limit = (size_t)call->limits->default_page,
                             .marker = where_to_go_on(call)};
-    st = call_limit(call, "limit", call->limits->max_queues_per_page, &out->limit);
+    st = call_limit(call, "limit", call->limits->max_queues_per_page,
+                    "max_queues_per_page", &out->limit);
     if (st != ST_OK)
         return st;
     st = call_bool(call, "detailed", &out->detailed);

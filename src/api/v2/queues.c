@@ -7,38 +7,21 @@
 /* ------------------------------------------------------------------ create, delete */
 
 static enum status
-refuse_metadata(struct call *call, enum status st)
-{
-    const struct api_limits *l = call->limits;
-
-    if (st == ST_BAD_BODY)
-        return call_refuse(call, st, "the body must be a JSON object");
-    if (st == ST_BAD_VALUE)
-        return call_refuse(
-            call, st,
-            "a reserved member is wrong: _max_messages_post_size 1..%lld, "
-            "_default_message_ttl and _dead_letter_queue_messages_ttl %lld..%lld, "
-            "_default_message_delay 0..%lld, _max_claim_count at least 1, "
-            "_dead_letter_queue a queue name, _enable_encrypt_messages false",
-            (long long)l->max_messages_post_size, (long long)l->min_message_ttl,
-            (long long)l->max_message_ttl, (long long)l->max_message_delay);
-    return st;
-}
-
-static enum status
 read_metadata(struct call *call, struct store_metadata *out)
 {
     const struct request *req = call->req;
+    struct reason why;
     enum status st;
 
     *out = (struct store_metadata){BYTES_NONE, STORE_SETTINGS_INIT};
     if (!call->version->puts_metadata)
         return ST_OK;
-    st = call_body_within(call, call->limits->max_queue_metadata);
+    st = call_body_within(call, call->limits->max_queue_metadata, "max_queue_metadata");
     if (st != ST_OK)
         return st;
-    return refuse_metadata(call,
-                           metadata_decode(req->body, call->limits, req->arena, out));
+    reason_init(&why);
+    st = metadata_decode(req->body, call->limits, req->arena, out, &why);
+    return st == ST_OK ? ST_OK : call_explain(call, st, &why);
 }
 
 /* PUT .../queues/{queue} */
@@ -105,7 +88,7 @@ v2_queue_show(struct call *call)
  * before the store is changed, so that nothing can fail afterwards.
  */
 static enum status
-patch_once(struct call *call, const struct patch *patch)
+patch_once(struct call *call, const struct patch *patch, struct reason *why)
 {
     struct store_queues found = STORE_QUEUES_INIT;
     struct store_metadata changed;
@@ -114,7 +97,7 @@ patch_once(struct call *call, const struct patch *patch)
 
     if (st == ST_OK)
         st = patch_apply(patch, &found.queues[0].metadata, call->limits, call->req->arena,
-                         &changed);
+                         &changed, why);
     if (st == ST_OK) {
         call->res->body.len = 0;
         st = metadata_show(&changed, call->limits, &call->res->body);
@@ -128,23 +111,6 @@ patch_once(struct call *call, const struct patch *patch)
     return st;
 }
 
-static enum status
-refuse_patch(struct call *call, enum status st)
-{
-    if (st == ST_NOT_FOUND)
-        return call_refuse_queue(call);
-    if (st == ST_CONFLICT)
-        return call_refuse(call, st, "a member to replace or remove does not exist");
-    if (st == ST_BAD_BODY)
-        return call_refuse(
-            call, st,
-            "the body must be an array of operations (op: add, replace or "
-            "remove; path: /metadata/{member}; value), at most %lld bytes, "
-            "whose result has valid reserved members",
-            (long long)call->limits->max_queue_metadata);
-    return st;
-}
-
 /* PATCH .../queues/{queue} */
 enum status
 v2_queue_patch(struct call *call)
@@ -152,19 +118,25 @@ v2_queue_patch(struct call *call)
     enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
     const struct request *req = call->req;
     struct patch patch = PATCH_INIT;
+    struct reason why;
     enum status st = ident_patch_type(req->headers[API_HEADER_CONTENT_TYPE]);
 
     if (st != ST_OK)
         return st;
-    st = req->body_too_large ? ST_BAD_BODY
-                             : patch_read(req->body, call->limits, req->arena, &patch);
+    if (call_body_within(call, call->limits->max_queue_metadata, "max_queue_metadata") !=
+        ST_OK)
+        return ST_BAD_BODY; /* unlike for other requests, but explained as there */
+    reason_init(&why);
+    st = patch_read(req->body, call->limits, req->arena, &patch, &why);
     if (st == ST_OK) {
         st = ST_CHANGED;
         for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++)
-            st = patch_once(call, &patch);
+            st = patch_once(call, &patch, &why);
     }
     patch_fini(&patch);
-    return st == ST_OK ? call_json(call, 200) : refuse_patch(call, st);
+    if (st == ST_NOT_FOUND)
+        return call_refuse_queue(call);
+    return st == ST_OK ? call_json(call, 200) : call_explain(call, st, &why);
 }
 
 /* ------------------------------------------------------------------ statistics */

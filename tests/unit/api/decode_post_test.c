@@ -5,12 +5,13 @@
 #include <stdlib.h>
 
 static struct decoded_post post;
+static struct reason why;
 
 static enum status
 decode(enum post_form form, const char *body)
 {
     post = (struct decoded_post){NULL, 0};
-    return decode_post(bytes_str(body), form, &api_limits_default, &f.arena, &post);
+    return decode_post(bytes_str(body), form, &api_limits_default, &f.arena, &post, &why);
 }
 
 static enum status
@@ -122,10 +123,10 @@ START_TEST(bounds_come_from_the_options)
     limits.max_message_delay = 3;
     ck_assert_int_eq(decode_post(bytes_str("{\"messages\":[{\"body\":1,\"ttl\":10,"
                                            "\"delay\":3},{\"body\":1,\"ttl\":1}]}"),
-                                 POST_V2, &limits, &f.arena, &post),
+                                 POST_V2, &limits, &f.arena, &post, &why),
                      ST_OK);
     ck_assert_int_eq(decode_post(bytes_str("{\"messages\":[{\"body\":1,\"ttl\":11}]}"),
-                                 POST_V2, &limits, &f.arena, &post),
+                                 POST_V2, &limits, &f.arena, &post, &why),
                      ST_BAD_VALUE);
 }
 END_TEST
@@ -220,6 +221,60 @@ START_TEST(v1_1_knows_neither_delay_nor_defaults_of_queues)
 }
 END_TEST
 
+/* Refused, and for this reason. */
+static void
+tells(enum post_form form, const char *body, const char *reason)
+{
+    ck_assert_msg(decode(form, body) != ST_OK, "%s", body);
+    ck_assert_str_eq(why.text, reason);
+}
+
+START_TEST(a_refusal_names_message_and_member)
+{
+#define FINE "{\"body\":1,\"ttl\":60}"
+    tells(POST_V2, "{\"messages\":[" FINE "," FINE ",{\"body\":1,\"ttl\":59}]}",
+          "messages[2].ttl must be within 60 and 1209600 (min_message_ttl, "
+          "max_message_ttl), not 59");
+    tells(POST_V2, "{\"messages\":[" FINE ",{\"body\":1,\"ttl\":\"60\"}]}",
+          "messages[1].ttl must be an integer");
+    tells(POST_V2, "{\"messages\":[{\"body\":1,\"ttl\":true}]}",
+          "messages[0].ttl must be an integer");
+    tells(POST_V2, "{\"messages\":[{\"body\":1,\"delay\":901}]}",
+          "messages[0].delay must be within 0 and 900 (max_message_delay), not 901");
+    tells(POST_V2, "{\"messages\":[" FINE ",{\"ttl\":60}]}",
+          "messages[1].body is missing");
+    tells(POST_V2, "{\"messages\":[" FINE ",7]}", "messages[1] must be an object");
+    tells(POST_V2, "{\"messages\":7}", "messages must be an array");
+    tells(POST_V2, "{\"messages\":[]}", "there must be at least one message");
+    tells(POST_V2, "{\"message\":[]}", "the member messages is missing");
+    tells(POST_V2, "[" FINE "]",
+          "the body must be an object with the member messages, an array");
+    tells(POST_V2, "", "a body is required");
+    tells(POST_V2, "{\"messages\":[" FINE "," FINE "\n,]}",
+          "the body is not JSON: line 2, column 2: a value is expected instead of ']'");
+    tells(POST_V1, "[" FINE ",{\"body\":1}]", "[1].ttl is missing");
+    tells(POST_V1, "[" FINE ",{\"body\":1,\"ttl\":1}]",
+          "[1].ttl must be within 60 and 1209600 (min_message_ttl, max_message_ttl), "
+          "not 1");
+    tells(POST_V1, "[]", "there must be at least one message");
+    tells(POST_V1, "{\"messages\":[]}", "the body must be an array of messages");
+#undef FINE
+}
+END_TEST
+
+START_TEST(the_reason_is_that_of_the_first_message_as_bad_as_any)
+{
+    tells(POST_V2,
+          "{\"messages\":[{\"body\":1,\"ttl\":1},{\"body\":1,\"ttl\":2},"
+          "{\"body\":1,\"ttl\":\"x\"},{\"ttl\":60}]}",
+          "messages[2].ttl must be an integer");
+    tells(POST_V2, "{\"messages\":[{\"body\":1,\"ttl\":1},{\"body\":1,\"ttl\":2}]}",
+          "messages[0].ttl must be within 60 and 1209600 (min_message_ttl, "
+          "max_message_ttl), not 1");
+    tells(POST_V2, "{\"messages\":[7],\"messages\":[{}]}", "messages[0].body is missing");
+}
+END_TEST
+
 START_TEST(many_messages_keep_their_order)
 {
     char *body = malloc(20000), *at = body;
@@ -273,6 +328,8 @@ main(void)
     tcase_add_test(tc, what_is_no_document_is_a_bad_body);
     tcase_add_test(tc, v1_takes_a_bare_array_and_requires_ttl);
     tcase_add_test(tc, v1_1_knows_neither_delay_nor_defaults_of_queues);
+    tcase_add_test(tc, a_refusal_names_message_and_member);
+    tcase_add_test(tc, the_reason_is_that_of_the_first_message_as_bad_as_any);
     tcase_add_test(tc, many_messages_keep_their_order);
     tcase_add_test(tc, lack_of_memory_is_an_answer);
     return check_main(suite);

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 
 static struct store_metadata metadata;
+static struct reason why;
 
 static enum status
 decode(const char *body)
 {
     metadata = (struct store_metadata){BYTES_NONE, STORE_SETTINGS_INIT};
-    return metadata_decode(bytes_str(body), &api_limits_default, &f.arena, &metadata);
+    return metadata_decode(bytes_str(body), &api_limits_default, &f.arena, &metadata,
+                           &why);
 }
 
 static void
@@ -69,7 +71,7 @@ START_TEST(what_is_no_object_is_a_bad_body)
     ck_assert_int_eq(decode("{\"a\":NaN}"), ST_BAD_BODY);
     ck_assert_int_eq(decode("{\"a\\u0000b\":1}"), ST_BAD_BODY);
     ck_assert_int_eq(metadata_decode(bytes_of("{\"a\":1\0}", 8), &api_limits_default,
-                                     &f.arena, &metadata),
+                                     &f.arena, &metadata, &why),
                      ST_BAD_BODY);
 }
 END_TEST
@@ -83,12 +85,12 @@ START_TEST(the_size_is_limited_before_parsing)
     memset(body, 'x', len);
     memcpy(body, "{\"a\":\"", 6);
     memcpy(body + 65534, "\"}", 2);
-    ck_assert_int_eq(
-        metadata_decode(bytes_of(body, 65536), &api_limits_default, &f.arena, &metadata),
-        ST_OK);
-    ck_assert_int_eq(
-        metadata_decode(bytes_of(body, 65537), &api_limits_default, &f.arena, &metadata),
-        ST_TOO_LARGE);
+    ck_assert_int_eq(metadata_decode(bytes_of(body, 65536), &api_limits_default, &f.arena,
+                                     &metadata, &why),
+                     ST_OK);
+    ck_assert_int_eq(metadata_decode(bytes_of(body, 65537), &api_limits_default, &f.arena,
+                                     &metadata, &why),
+                     ST_TOO_LARGE);
     free(body);
 }
 END_TEST
@@ -211,6 +213,48 @@ START_TEST(retry_policies_are_checked)
 }
 END_TEST
 
+/* Refused, and for this reason. */
+static void
+tells(const char *body, const char *reason)
+{
+    ck_assert_msg(decode(body) != ST_OK, "%s", body);
+    ck_assert_str_eq(why.text, reason);
+}
+
+START_TEST(a_refusal_names_the_member_and_the_option)
+{
+    tells("{\"_max_messages_post_size\":262145}",
+          "_max_messages_post_size must be an integer within 1 and 262144 "
+          "(max_messages_post_size)");
+    tells("{\"_default_message_ttl\":\"60\"}",
+          "_default_message_ttl must be an integer within 60 and 1209600 "
+          "(min_message_ttl, max_message_ttl)");
+    tells("{\"_default_message_delay\":901}",
+          "_default_message_delay must be an integer within 0 and 900 "
+          "(max_message_delay)");
+    tells("{\"_max_claim_count\":0}", "_max_claim_count must be an integer, at least 1");
+    tells("{\"_dead_letter_queue\":\"a b\"}",
+          "_dead_letter_queue must be a text, the name of a queue: up to 64 characters "
+          "out of A-Z a-z 0-9 _ - .");
+    tells("{\"_enable_encrypt_messages\":true}",
+          "_enable_encrypt_messages must be false: this server does not encrypt");
+    tells("{\"_retry_policy\":[]}", "_retry_policy must be an object");
+    tells("{\"_retry_policy\":{\"maximum_delay\":true}}",
+          "_retry_policy.maximum_delay must be an integer");
+    tells("{\"_retry_policy\":{\"retry_backoff_function\":\"cubic\"}}",
+          "_retry_policy.retry_backoff_function must be linear, arithmetic, geometric or "
+          "exponential");
+    tells("{\"_retry_policy\":{\"ignore_subscription_override\":1}}",
+          "_retry_policy.ignore_subscription_override must be true or false");
+    tells("{\"_retry_policy\":{\"minimum_delay\":25}}",
+          "_retry_policy.maximum_delay must be at least minimum_delay and 10 seconds");
+    tells("[]", "the body must be an object");
+    tells("{\"a\\u0000\":1}", "the name of a member must not hold a NUL character");
+    tells("{\"a\":1", "the body is not JSON: line 1, column 7: a comma or } is expected "
+                      "where the text ends");
+}
+END_TEST
+
 START_TEST(showing_fills_in_defaults)
 {
     shows(NULL, "{\"_max_messages_post_size\":262144,\"_default_message_ttl\":3600,"
@@ -260,6 +304,7 @@ main(void)
     tcase_add_test(tc, a_dead_letter_queue_has_a_valid_name);
     tcase_add_test(tc, flavor_and_unknown_reserved_names_are_plain_metadata);
     tcase_add_test(tc, retry_policies_are_checked);
+    tcase_add_test(tc, a_refusal_names_the_member_and_the_option);
     tcase_add_test(tc, showing_fills_in_defaults);
     tcase_add_test(tc, lack_of_memory_is_an_answer_at_every_allocation);
     return check_main(suite);

@@ -6,22 +6,24 @@
 
 static struct patch patch;
 static struct store_metadata before, after;
+static struct reason why;
 
 static void
 queue_with_metadata(void)
 {
     ck_assert_int_eq(metadata_decode(bytes_str("{\"color\":\"red\",\"size\":5}"),
-                                     &api_limits_default, &f.arena, &before),
+                                     &api_limits_default, &f.arena, &before, &why),
                      ST_OK);
 }
 
 static enum status
 apply(const char *body)
 {
-    enum status st = patch_read(bytes_str(body), &api_limits_default, &f.arena, &patch);
+    enum status st =
+        patch_read(bytes_str(body), &api_limits_default, &f.arena, &patch, &why);
 
     if (st == ST_OK)
-        st = patch_apply(&patch, &before, &api_limits_default, &f.arena, &after);
+        st = patch_apply(&patch, &before, &api_limits_default, &f.arena, &after, &why);
     patch_fini(&patch);
     return st;
 }
@@ -30,8 +32,8 @@ apply(const char *body)
 static void
 unreadable(const char *body)
 {
-    ck_assert_msg(patch_read(bytes_str(body), &api_limits_default, &f.arena, &patch) ==
-                      ST_BAD_BODY,
+    ck_assert_msg(patch_read(bytes_str(body), &api_limits_default, &f.arena, &patch,
+                             &why) == ST_BAD_BODY,
                   "%s", body);
     patch_fini(&patch);
 }
@@ -211,6 +213,40 @@ START_TEST(metadata_cannot_grow_for_ever)
 }
 END_TEST
 
+/* Refused, and for this reason. */
+static void
+tells(const char *body, const char *reason)
+{
+    ck_assert_msg(apply(body) != ST_OK, "%s", body);
+    ck_assert_str_eq(why.text, reason);
+}
+
+START_TEST(a_refusal_names_the_operation)
+{
+#define FINE "[{\"op\":\"remove\",\"path\":\"/metadata/size\"},"
+    tells("{}", "the body must be an array of operations");
+    tells(FINE "5]", "[1] must be an object with op, path and value");
+    tells(FINE "{\"op\":\"move\"}]", "[1].op must be add, replace or remove");
+    tells(FINE "{\"op\":\"add\",\"path\":\"/a/b/c\",\"value\":1}]",
+          "[1].path must be a JSON pointer of two parts: /metadata/{member}");
+    tells(FINE "{\"op\":\"add\",\"path\":\"/other/b\",\"value\":1}]",
+          "[1].path must begin with /metadata/");
+    tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/~2\",\"value\":1}]",
+          "[1].path has an escape other than ~0 and ~1");
+    tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/\\u0000\",\"value\":1}]",
+          "[1].path must not hold a NUL character");
+    tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/b\"}]", "[1].value is missing");
+    tells(FINE "{\"op\":\"remove\",\"path\":\"/metadata/nope\"}]",
+          "[1].path: there is no member nope");
+    tells("[{\"op\":\"add\",\"path\":\"/metadata/_max_claim_count\",\"value\":0}]",
+          "_max_claim_count must be an integer, at least 1");
+    tells("[", "the body is not JSON: line 1, column 2: a value is expected where the "
+               "text ends");
+    tells("", "a body is required");
+#undef FINE
+}
+END_TEST
+
 int
 main(void)
 {
@@ -230,5 +266,6 @@ main(void)
     tcase_add_test(tc, bad_rules_are_found_before_conflicts);
     tcase_add_test(tc, the_result_is_checked_and_only_the_result);
     tcase_add_test(tc, metadata_cannot_grow_for_ever);
+    tcase_add_test(tc, a_refusal_names_the_operation);
     return check_main(suite);
 }
