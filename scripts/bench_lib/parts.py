@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 
-from bench_lib import measure, plots, tables
+from bench_lib import measure, tables
 from bench_lib.measure import (BOTH_CPUS, CPUS, SERVER_CPU, median, middle, rounds, say,
                                together)
 from bench_lib.servers import Servers
@@ -25,7 +25,6 @@ NAMES = {
 class Results:
     def __init__(self):
         self.tables = {}
-        self.plots = {}
         self.reports = {}
 
 
@@ -50,25 +49,11 @@ def cycle_table(reports, counted):
                          "claim p50", "claim p99", "server busy"], rows)
 
 
-def cycle_plot(reports, title):
-    rates = [(name, median([r["messages_per_second"] for r in runs]))
-             for name, runs in reports.items()]
-    return plots.bars(title, "messages posted, claimed and deleted a second; more is better",
-                      [(name, rate, number(rate)) for name, rate in rates])
-
-
 def cycle(args, bench, servers, results):
     for batch, name in ((1, "one"), (10, "ten")):
         reports = rounds(bench, servers, peers(args), batch, args.rounds)
         results.reports["cycle-" + name] = reports
         results.tables["cycle-" + name] = cycle_table(reports, name)
-        results.plots["performance-%s.svg" % name] = cycle_plot(
-            reports, "Full cycle, one message at a time" if batch == 1 else
-            "Full cycle, ten at a time, bulk delete")
-
-
-def claim_p99(report):
-    return report["operations"]["claim"]["p99_us"]
 
 
 def open_loop(args, bench, servers, results):
@@ -98,10 +83,6 @@ def open_loop(args, bench, servers, results):
         results.reports["open-" + name] = runs[name]
     results.tables["open"] = tables.table(
         ["server", "request", "requests/s", "p50", "p99", "p99 / p50", "p99.9", "max"], rows)
-    results.plots["performance-latency.svg"] = plots.latencies(
-        "Latency of a claim at half the saturated rate, open loop",
-        [(name, middle(runs[name], claim_p99)["operations"]["claim"]["curve"])
-         for name in names])
 
 
 def connections(args, bench, servers, results):

@@ -1,9 +1,16 @@
-"""Plots as SVG, written by hand, readable on light and on dark pages."""
+"""
+Plots as SVG, written by hand, readable on light and on dark pages.
+
+They are drawn from the tables of docs/performance.md as these stand there, so that a plot
+shows the table's figures under the table's names, and nothing else.
+"""
 
 import html
 import math
 
-COLOURS = ("#2f6fde", "#9aa5b1", "#c3ccd5", "#d9622b", "#c79a1b", "#9a4fc4", "#2e9e5b")
+from bench_lib import tables
+
+BLUE, GREY = "#2f6fde", "#9aa5b1"
 STYLE = """<style>
 .page{fill:#ffffff}.ink{fill:#1f2933}.soft{fill:#616e7c}
 .grid{stroke:#e4e7eb}.axis{stroke:#9aa5b1}
@@ -25,56 +32,75 @@ def _text(x, y, text, kind="ink", anchor="start", more=""):
         kind, x, y, anchor, more, html.escape(text))
 
 
+def _colour(server):
+    return BLUE if server.startswith("claimd") else GREY
+
+
 def bars(title, unit, rows):
-    """Horizontal bars: rows of (name, value, text)."""
-    width, left, high = 760, 190, 26
-    scale = (width - left - 110) / max(value for _, value, _ in rows)
+    """Horizontal bars: rows of (name, cell of the table)."""
+    width, left, high = 760, 240, 26
+    scale = (width - left - 80) / max(tables.value(cell) for _, cell in rows)
     parts = [_text(20, 28, title, more=' font-size="16" font-weight="600"'),
              _text(20, 48, unit, "soft")]
-    for i, (name, value, text) in enumerate(rows):
+    for i, (name, cell) in enumerate(rows):
         y = 64 + i * (high + 8)
-        long = max(2, value * scale)
+        long = max(2, tables.value(cell) * scale)
         parts += [_text(left - 10, y + high / 2 + 4, name, anchor="end"),
                   '<rect x="%d" y="%d" width="%.1f" height="%d" rx="3" fill="%s"/>' %
-                  (left, y, long, high, COLOURS[0] if name == "claimd" else COLOURS[1]),
-                  _text(left + long + 8, y + high / 2 + 4, text, "soft")]
+                  (left, y, long, high, _colour(name)),
+                  _text(left + long + 8, y + high / 2 + 4, cell, "soft")]
     return _page(width, 80 + len(rows) * (high + 8), parts)
 
 
-def _nines(percent):
-    return -math.log10(max(1e-6, (100 - percent) / 100))
+def _power(power):
+    return ("%d us" % 10 ** power if power < 3 else "%d ms" % 10 ** (power - 3)
+            if power < 6 else "%d s" % 10 ** (power - 6))
 
 
-def latencies(title, curves):
-    """Latency by percentile, both axes logarithmic: curves of (name, [(percent, us)])."""
-    width, height, left, top, wide, high = 760, 400, 80, 64, 640, 260
-    values = [us for _, curve in curves for _, us in curve if us > 0]
-    low = math.floor(math.log10(min(values)))
-    top_power = math.ceil(math.log10(max(values)))
-    right = 4.0
-
-    def at(percent, us):
-        x = left + wide * min(right, _nines(percent)) / right
-        y = top + high * (1 - (math.log10(max(us, 0.1)) - low) / (top_power - low))
-        return x, y
-
-    parts = [_text(20, 28, title, more=' font-size="16" font-weight="600"')]
-    for power in range(low, top_power + 1):
-        y = at(0, 10 ** power)[1]
-        name = ("%d us" % 10 ** power if power < 3 else "%d ms" % 10 ** (power - 3)
-                if power < 6 else "%d s" % 10 ** (power - 6))
-        parts += ['<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>' %
-                  (left, left + wide, y, y), _text(left - 8, y + 4, name, "soft", "end")]
-    for i, name in enumerate(("0", "90 %", "99 %", "99.9 %", "99.99 %")):
-        x = left + wide * i / right
+def steps(title, unit, rows):
+    """
+    A line for each row of (name, [(step, cell)]) along a logarithmic scale of latencies,
+    with a dot at each step; the texts stand above and below in turn, as tails lie close.
+    """
+    width, left, top, wide, high = 760, 240, 84, 470, 66
+    values = [tables.value(cell) for _, points in rows for _, cell in points]
+    low, end = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    bottom = top + len(rows) * high
+    parts = [_text(20, 28, title, more=' font-size="16" font-weight="600"'),
+             _text(20, 48, unit, "soft")]
+    for power in range(low, end + 1):
+        x = left + wide * (power - low) / (end - low)
         parts += ['<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>' %
-                  (x, x, top, top + high), _text(x, top + high + 18, name, "soft", "middle")]
-    parts.append('<path class="axis" fill="none" d="M%d %dV%dH%d"/>' %
-                 (left, top, top + high, left + wide))
-    for i, (name, curve) in enumerate(curves):
-        points = " ".join("%.1f,%.1f" % at(*point) for point in curve if point[0] < 100)
-        x, y = left + i % 4 * 150, top + high + 44 + i // 4 * 18
-        parts += ['<polyline class="line" stroke="%s" points="%s"/>' % (COLOURS[i], points),
-                  '<rect x="%d" y="%d" width="14" height="4" rx="2" fill="%s"/>' %
-                  (x, y - 6, COLOURS[i]), _text(x + 20, y, name)]
-    return _page(width, height, parts)
+                  (x, x, top - 10, bottom), _text(x, bottom + 18, _power(power), "soft", "middle")]
+    for i, (name, points) in enumerate(rows):
+        y = top + i * high + high / 2 - 6
+        at = [left + wide * (math.log10(tables.value(cell)) - low) / (end - low)
+              for _, cell in points]
+        parts += [_text(left - 30, y + 4, name, anchor="end"),
+                  '<line class="line" stroke="%s" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>' %
+                  (_colour(name), at[0], at[-1], y, y)]
+        for turn, (x, (step, cell)) in enumerate(zip(at, points)):
+            parts += ['<circle cx="%.1f" cy="%.1f" r="5" fill="%s"/>' % (x, y, _colour(name)),
+                      _text(x, y + (22 if turn % 2 else -12), "%s %s" % (step, cell), "soft",
+                            "middle")]
+    return _page(width, bottom + 34, parts)
+
+
+def _cycle(text, name, title):
+    return bars(title, "messages posted, claimed and deleted a second; more is better",
+                [(row["server"], row["messages/s"]) for row in tables.rows(text, name)])
+
+
+def of_document(text):
+    """{file: SVG} of all plots that go with this text of docs/performance.md."""
+    claims = [row for row in tables.rows(text, "open") if row["request"] == "claim"]
+    return {
+        "performance-one.svg": _cycle(text, "cycle-one", "Full cycle, one message at a time"),
+        "performance-ten.svg": _cycle(text, "cycle-ten",
+                                      "Full cycle, ten at a time, bulk delete"),
+        "performance-latency.svg": steps(
+            "Latency of a claim at half the saturated rate, open loop",
+            "medians of the rounds, logarithmic; less is better",
+            [(row["server"], [(step, row[step]) for step in ("p50", "p99", "p99.9", "max")])
+             for row in claims]),
+    }

@@ -1,4 +1,4 @@
-"""Tables in Markdown, put between markers of a document."""
+"""Tables in Markdown, put between markers of a document, and read from there."""
 
 import re
 
@@ -32,9 +32,25 @@ def ratio(value, to):
     return "%.2f" % (value / to) if to else "-"
 
 
+def _place(name):
+    return re.compile(r"(<!-- bench:%s -->\n)(.*?)(<!-- end -->)" % re.escape(name), re.S)
+
+
 def replace(text, name, content):
     """Puts content between <!-- bench:NAME --> and <!-- end -->; the markers must exist."""
-    pattern = re.compile(r"(<!-- bench:%s -->\n).*?(<!-- end -->)" % re.escape(name), re.S)
-    if not pattern.search(text):
+    if not _place(name).search(text):
         raise KeyError("no place for " + name)
-    return pattern.sub(lambda m: m.group(1) + content + "\n" + m.group(2), text)
+    return _place(name).sub(lambda m: m.group(1) + content + "\n" + m.group(3), text)
+
+
+def rows(text, name):
+    """The rows of the table between the markers: {column: cell as it is shown}."""
+    lines = [[cell.strip() for cell in line.strip().strip("|").split("|")]
+             for line in _place(name).search(text).group(2).splitlines()]
+    return [dict(zip(lines[0], line)) for line in lines[2:]]
+
+
+def value(cell):
+    """What a cell shows, as a number; latencies in us."""
+    count, _, unit = cell.rpartition(" ") if cell.endswith("s") else (cell, "", "us")
+    return float(count.replace(" ", "")) * {"us": 1, "ms": 1000, "s": 1000000}[unit]
