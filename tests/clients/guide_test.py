@@ -10,8 +10,12 @@ import sys
 import tempfile
 import unittest
 
-from client_case import HERE, ClientCase, environment
+from client_case import CLAIMD, HERE, ClientCase, environment
+from daemon import Daemon
 import walk
+
+# Where gophercloud_test.py keeps what is built of Go's own library.
+GO_CACHE = os.path.join(os.path.dirname(os.path.realpath(CLAIMD)), "go-cache")
 
 
 def section(title):
@@ -31,9 +35,9 @@ class Guide(ClientCase):
         self.addCleanup(scratch.cleanup)
         self.scratch = scratch.name
 
-    def run_python(self, title):
-        code, = walk.blocks(section(title), "python")
-        run = subprocess.run([sys.executable, "-W", "ignore", "-c", walk.at(self.server, code)],
+    def run_python(self, code, server=None):
+        code = walk.at(server or self.server, code)
+        run = subprocess.run([sys.executable, "-W", "ignore", "-c", code],
                              env=environment(), cwd=self.scratch, capture_output=True,
                              text=True, timeout=120, check=False)
         self.assertEqual(run.returncode, 0, run.stderr)
@@ -54,11 +58,29 @@ class Guide(ClientCase):
         self.assertIn("'claimed': 2, 'free': 1, 'total': 3", run.stdout)
         self.assertIn('"owner": "me"', run.stdout.replace("'", '"'))
 
-    def test_the_snippet_of_zaqarclient(self):
-        self.assertEqual(self.run_python("python-zaqarclient"), "{'job': 0}\n{'job': 1}\n")
+    def test_the_snippets_of_zaqarclient_each_with_the_server_it_is_for(self):
+        without_login, with_login = walk.blocks(section("python-zaqarclient"), "python")
+        with Daemon(CLAIMD) as plain:
+            self.assertEqual(self.run_python(without_login, plain), "{'job': 0}\n{'job': 1}\n")
+        self.assertEqual(self.run_python(with_login), "1 ['jobs']\n")
 
     def test_the_snippet_of_openstacksdk(self):
-        self.run_python("openstacksdk")
+        code, = walk.blocks(section("openstacksdk"), "python")
+        self.run_python(code)
+
+    def test_the_program_with_gophercloud(self):
+        code, = walk.blocks(section("gophercloud"), "go")
+        with open(os.path.join(self.scratch, "main.go"), "w", encoding="utf-8") as f:
+            f.write(walk.at(self.server, code))
+        env = environment(GO111MODULE="off", GOPATH="/usr/share/gocode", GOFLAGS="",
+                          GOCACHE=GO_CACHE, CGO_ENABLED="0")
+        run = subprocess.run(["go", "run", "main.go"], env=env, cwd=self.scratch,
+                             capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual((run.returncode, run.stdout), (0, "1\n"), run.stderr)
+
+    def test_no_other_example_claims_to_have_been_run(self):
+        for title in ("php-opencloud", "pyrax", "fog", "jclouds"):
+            self.assertIn("Not run here", section(title))
 
 
 if __name__ == "__main__":
