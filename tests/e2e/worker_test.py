@@ -1,0 +1,349 @@
+#!/usr/bin/python3
+"""docs/worker.md: the worker there does what the page says, as it is printed.
+
+    worker_test.py CLAIMD
+"""
+
+import http.client
+import http.server
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+
+from harness import CLAIMD, PATIENCE_S, Server, environment, eventually  # noqa: E402
+import walk  # noqa: E402
+
+PROJECT = "demo"
+QUEUE = "/v2/queues/jobs"
+PRODUCER = "3381af92-2b9e-11e3-b191-71861300734c"
+SHORT = ("--min-claim-ttl", "1", "--access-log")
+
+
+def printed(language="python"):
+    path = os.path.join(HERE, "..", "..", "docs", "worker.md")
+    with open(path, encoding="utf-8") as f:
+        code, = walk.blocks(f.read(), language)
+    return code
+
+
+# The page says that the job is the reader's. This one ends when the test says so: at once, or
+# when the thread that renews has given up.
+HELD_JOB = """
+import json, sys, threading
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv.pop(1))
+import worker
+
+def work(body):
+    print("begun", json.dumps(body), flush=True)
+    if sys.stdin.readline() == "when the claim is lost\\n":
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread():
+                thread.join()
+    print("done", json.dumps(body), flush=True)
+
+worker.work = work
+worker.main()
+"""
+
+
+class Worker:
+    """The page's program as a process; its lines are read as they come."""
+
+    def __init__(self, program, ttl):
+        self.process = subprocess.Popen([sys.executable, *program, "jobs", str(ttl)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, env=environment())
+
+    def says(self):
+        """The next line: what it did, and with which body."""
+        watchdog = threading.Timer(PATIENCE_S, self.process.kill)
+        watchdog.start()
+        line = self.process.stdout.readline()
+        watchdog.cancel()
+        if not line:
+            raise RuntimeError("the worker ended: " + self.process.stderr.read())
+        what, _, body = line.partition(" ")
+        return what, json.loads(body)
+
+    def go_on(self, when="now"):
+        """Lets the held job end."""
+        self.process.stdin.write(when + "\n")
+        self.process.stdin.flush()
+
+    def stop(self):
+        """Tells it to stop, and lets the job end; status and whatever it has still said."""
+        self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate("\n", timeout=PATIENCE_S)
+        return self.process.returncode, out, err
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.path = os.path.join(scratch.name, "worker.py")
+
+    def save(self, code):
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write(code)
+
+    def worker(self, server, ttl=60, held=True):
+        self.save(walk.at(server, printed()))
+        job = ["-c", HELD_JOB, os.path.dirname(self.path)] if held else [self.path]
+        worker = Worker(job, ttl)
+        self.addCleanup(self.end, worker.process)
+        return worker
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.communicate()
+
+
+class OnItsWay(Case):
+    """A real server, and a worker that is a process of its own."""
+
+    def ask(self, server, method, path, document=None):
+        connection = server.connect_http()
+        connection.request(method, path, None if document is None else json.dumps(document),
+                           {"Client-ID": PRODUCER, "X-Project-ID": PROJECT})
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer.status, json.loads(text) if text else None
+
+    def post(self, server, *bodies):
+        status, _ = self.ask(server, "POST", QUEUE + "/messages",
+                             {"messages": [{"body": body, "ttl": 3600} for body in bodies]})
+        self.assertEqual(status, 201)
+
+    def counts(self, server):
+        messages = self.ask(server, "GET", QUEUE + "/stats")[1]["messages"]
+        return messages["free"], messages["claimed"]
+
+    def claim_of_the_worker(self, server):
+        """The claim that holds the oldest message."""
+        page = self.ask(server, "GET", QUEUE + "/messages?echo=true&include_claimed=true")[1]
+        claim = re.search(r"claim_id=(\w+)", page["messages"][0]["href"])[1]
+        return QUEUE + "/claims/" + claim
+
+    def assert_stops(self, worker):
+        status, _, errors = worker.stop()
+        self.assertEqual((status, errors), (0, ""))
+
+    def test_it_does_what_is_posted_and_waits_when_there_is_nothing(self):
+        with Listening() as server:
+            worker = self.worker(server, held=False)
+            server.logged("status=204")  # an empty queue that does not exist yet
+            self.post(server, {"job": 1}, {"job": 2})
+            self.post(server, {"job": 3})
+            self.assertEqual([worker.says() for _ in range(3)],
+                             [("done", {"job": n}) for n in (1, 2, 3)])
+            eventually(lambda: self.counts(server) == (0, 0))
+            self.assert_stops(worker)
+
+    def test_it_does_what_the_page_posts(self):
+        with Listening() as server:
+            worker = self.worker(server, held=False)
+            lines = printed("bash")
+            posted = walk.run_bash(server, lines, env=environment())
+            self.assertEqual(walk.statuses(posted), walk.promises(lines), posted.stdout)
+            self.assertEqual([worker.says() for _ in range(2)],
+                             [("done", {"seconds": 1}), ("done", {"seconds": 2})])
+            self.assert_stops(worker)
+
+    # Claims of 12 s are renewed after 4: a test may be late by 8 s, and only then.
+
+    def test_it_renews_its_claim_while_it_works(self):
+        with Listening() as server:
+            self.post(server, {"job": 1})
+            worker = self.worker(server, ttl=12)
+            self.assertEqual(worker.says(), ("begun", {"job": 1}))
+            self.assertIn("status=204", server.logged("method=PATCH"))
+            worker.go_on()
+            self.assertEqual(worker.says(), ("done", {"job": 1}))
+            eventually(lambda: self.counts(server) == (0, 0))
+            self.post(server, {"job": 2})
+            self.assertEqual(worker.says(), ("begun", {"job": 2}))  # and nothing undone
+            self.assert_stops(worker)
+
+    def test_an_answer_that_is_too_late_is_undone(self):
+        with Listening() as server:
+            self.post(server, {"job": 1}, {"job": 2})
+            worker = self.worker(server)
+            self.assertEqual(worker.says(), ("begun", {"job": 1}))
+            self.assertEqual(self.ask(server, "DELETE", self.claim_of_the_worker(server))[0], 204)
+            taken = self.ask(server, "POST", QUEUE + "/claims", {"ttl": 600})[1]["messages"]
+            worker.go_on()
+            self.assertEqual(worker.says(), ("done", {"job": 1}))
+            self.assertEqual(worker.says(), ("undone", {"job": 1}))
+            server.logged("status=400")
+            self.assertEqual(self.counts(server), (0, 2))  # still those of the other one
+            for message in taken:
+                self.assertEqual(self.ask(server, "DELETE", message["href"])[0], 204)
+            self.assert_stops(worker)
+
+    def test_a_claim_that_is_lost_while_working_is_noticed_by_the_renewal(self):
+        with Listening() as server:
+            self.post(server, {"job": 1}, {"job": 2})
+            worker = self.worker(server, ttl=12)
+            self.assertEqual(worker.says(), ("begun", {"job": 1}))
+            self.assertEqual(self.ask(server, "DELETE", self.claim_of_the_worker(server))[0], 204)
+            self.assertIn("status=404", server.logged("method=PATCH"))
+            worker.go_on("when the claim is lost")
+            self.assertEqual(worker.says(), ("done", {"job": 1}))
+            self.assertEqual(worker.says(), ("undone", {"job": 1}))
+            # Nobody else wanted it: it comes again, and the second message only after it.
+            self.assertEqual(worker.says(), ("begun", {"job": 1}))
+            worker.go_on()
+            self.assertEqual(worker.says(), ("done", {"job": 1}))
+            self.assertEqual(worker.says(), ("begun", {"job": 2}))
+            self.assert_stops(worker)
+
+    def test_a_server_that_restarts_empty_finds_the_worker_there(self):
+        with Listening() as server:
+            address = "%s:%d" % (server.host, server.port)
+            self.post(server, {"job": 1})
+            worker = self.worker(server, ttl=12)
+            self.assertEqual(worker.says(), ("begun", {"job": 1}))
+        with Listening(listen=address) as server:
+            self.assertIn("status=404", server.logged("method=PATCH"))
+            worker.go_on("when the claim is lost")
+            self.assertEqual(worker.says(), ("done", {"job": 1}))
+            self.assertEqual(worker.says(), ("undone", {"job": 1}))
+            self.post(server, {"job": 2})
+            self.assertEqual(worker.says(), ("begun", {"job": 2}))
+            self.assert_stops(worker)
+
+    def test_a_worker_that_is_told_to_stop_gives_back_what_it_has_not_begun(self):
+        with Listening() as server:
+            self.post(server, {"job": 1}, {"job": 2}, {"job": 3})
+            worker = self.worker(server)
+            self.assertEqual(worker.says(), ("begun", {"job": 1}))
+            self.assertEqual(self.counts(server), (0, 3))
+            self.assertEqual(worker.stop(), (0, 'done {"job": 1}\n', ""))
+            self.assertEqual(self.counts(server), (2, 0))
+
+    def test_a_worker_that_asks_for_what_is_not_allowed_says_so(self):
+        with Listening() as server:
+            worker = self.worker(server, ttl=0)
+            _, errors = worker.process.communicate(timeout=PATIENCE_S)
+            self.assertEqual(worker.process.returncode, 1)
+            self.assertIn("400", errors)
+
+
+class Listening(Server):
+    """A server with an access log, for short claims; HTTP by the library will do here."""
+
+    def __init__(self, **more):
+        super().__init__(*SHORT, **more)
+
+    def connect_http(self):
+        return http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE_S)
+
+
+class Waiter:
+    """Stands in for `stopping`: writes down how long it should have waited, and does not."""
+
+    def __init__(self, stop_after):
+        self.waits, self.stop_after = [], stop_after
+
+    def wait(self, seconds):
+        self.waits.append(seconds)
+
+    def is_set(self):
+        return len(self.waits) >= self.stop_after
+
+
+class Scripted:
+    """A server that gives the answers it was told to, one after the other."""
+
+    def __init__(self, *answers):
+        self.asked = 0
+        scripted, answers = self, list(answers)
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                scripted.asked += 1
+                status, headers = answers.pop(0) if answers else (None, {})
+                if status is None:
+                    self.close_connection = True  # cut, without a word
+                    return
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.host, self.port = self.server.server_address
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+class Pauses(Case):
+    """How long it would wait, without waiting."""
+
+    def load(self, server, stop_after):
+        self.save(walk.at(server, printed()))
+        spec = importlib.util.spec_from_file_location("worker", self.path)
+        module = importlib.util.module_from_spec(spec)
+        sys.dont_write_bytecode = True
+        spec.loader.exec_module(module)
+        module.stopping = Waiter(stop_after)
+        return module
+
+    def waits(self, *answers):
+        server = Scripted(*answers)
+        self.addCleanup(server.close)
+        worker = self.load(server, len(answers))
+        try:
+            worker.run("jobs", 60)
+        except worker.Unreachable:
+            pass
+        self.assertEqual(server.asked, len(answers))  # one pause behind each
+        return worker, worker.stopping.waits
+
+    def test_pauses_of_an_empty_queue_grow_to_a_limit_and_are_random(self):
+        worker, waits = self.waits(*[(204, {})] * 40)
+        ceiling = worker.SHORTEST_PAUSE
+        for wait in waits:
+            self.assertTrue(0 <= wait <= ceiling, waits)
+            ceiling = min(2 * ceiling, worker.LONGEST_PAUSE)
+        self.assertGreater(len(set(waits)), 30)
+        self.assertGreater(max(waits), 1)
+
+    def test_a_busy_server_is_left_alone_as_long_as_it_says(self):
+        _, waits = self.waits((503, {"Retry-After": "7"}), (503, {}), (204, {}), (204, {}))
+        self.assertTrue(7 <= waits[0] <= 7.1 and 1 <= waits[1] <= 1.2, waits)
+        self.assertTrue(waits[2] <= 0.1, waits)  # the queue is asked, and is empty
+
+    def test_connections_that_are_cut_are_made_again(self):
+        _, waits = self.waits((None, {}), (None, {}), (204, {}), (204, {}))
+        self.assertEqual(len(waits), 4)
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="ignore")  # the page leaves its connection to the collector
