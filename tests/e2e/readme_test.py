@@ -17,10 +17,11 @@ from daemon import Daemon, environment  # noqa: E402
 import walk  # noqa: E402
 
 CLAIMD = sys.argv.pop(1)
+ROOT = os.path.join(HERE, "..", "..")
 
 
 def readme():
-    with open(os.path.join(HERE, "..", "..", "README.md"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
         return f.read()
 
 
@@ -36,6 +37,17 @@ class Readme(unittest.TestCase):
             run = walk.run_bash(server, lines)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
+        self.assertIn('"messages":[]', run.stdout.replace(" ", ""))  # what a listing hides
+
+    def test_what_the_walk_needs_and_a_fresh_machine_lacks_is_a_group_of_packages(self):
+        text = readme()
+        self.assertIn("`scripts/packages install walk`", text)
+        listed = subprocess.run([os.path.join(ROOT, "scripts", "packages"), "list", "walk"],
+                                capture_output=True, text=True, timeout=60, check=True).stdout
+        # grep is in every Debian; the rest of the walk is bash.
+        used = set(re.findall(r"\b(curl|wget|jq|python3|grep|sed|awk)\b",
+                              "".join(walk.blocks(text, "bash"))))
+        self.assertEqual(used - {"grep"}, set(listed.split()))
 
     def test_the_table_has_every_option_with_its_default(self):
         shown = subprocess.run([CLAIMD, "--print-config"], capture_output=True, text=True,
