@@ -10,6 +10,7 @@ The program is the first argument of the test script. http.client hides what the
 are about (pipelining, lying lengths, cut connections), so they speak through sockets.
 """
 
+import json
 import os
 import re
 import socket
@@ -101,6 +102,15 @@ class Client:
         body, self.pending = self.pending[:length], self.pending[length:]
         return Response(status, headers, body)
 
+    def last_response(self):
+        """The next answer, which must be the last thing the server says before it closes."""
+        answer = self.response()
+        surplus = self.rest()
+        # A second head may also hide where the body of the first is expected.
+        if surplus or b"HTTP/1." in answer.body:
+            raise AssertionError("more than one answer: %r, then %r" % (answer, surplus))
+        return answer
+
     def rest(self):
         """Everything until the server closes; what came before, if it resets."""
         try:
@@ -149,6 +159,51 @@ def resident_kb(server):
     """The memory of the server that is in use, in kB."""
     with open("/proc/%d/status" % server.process.pid, encoding="ascii") as f:
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
+
+
+def peak_kb(server):
+    """The most memory of the server that ever was in use, in kB."""
+    with open("/proc/%d/status" % server.process.pid, encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
+
+
+def processor_s(server):
+    """The seconds of processor time that the server has used, all its threads together."""
+    total, tasks = 0, "/proc/%d/task" % server.process.pid
+    for task in os.listdir(tasks):
+        with open("%s/%s/schedstat" % (tasks, task), encoding="ascii") as f:
+            total += int(f.read().split()[0])
+    return total / 1e9
+
+
+class Refusals:
+    """What a TestCase with a server (with --access-log) checks of requests it refuses."""
+
+    def refusal(self, data, status):
+        """The answer with this status (or one of these), alone, at the connection's end."""
+        with self.server.connect() as client:
+            client.send(data)
+            answer = client.last_response()
+        self.assertIn(answer.status, status if isinstance(status, tuple) else (status,), answer)
+        self.assertEqual(answer.headers.get("connection"), "close", answer)
+        self.assertEqual(self.server.ask("GET", "/v2/queues").status, 200)
+        return answer
+
+    def assert_refused(self, data, status):
+        """The head was whole: the answer is a document of ours, and the log has it."""
+        answer = self.refusal(data, status)
+        self.assertEqual(answer.headers.get("content-type"), "application/json", answer)
+        self.assertEqual(set(json.loads(answer.body)), {"title", "description"})
+        line = self.server.logged("request_id=" + answer.headers["x-request-id"])
+        self.assertIn(" status=%d bytes=%d " % (answer.status, len(answer.body)), line)
+        return answer
+
+    def assert_refused_in_head(self, data, status):
+        """The head was not whole: the answer is a page of libmicrohttpd's."""
+        answer = self.refusal(data, status)
+        self.assertNotIn("x-request-id", answer.headers)
+        self.assertIn(b"<html>", answer.body)
+        return answer
 
 
 def run(*options, env=None, **more):

@@ -1,0 +1,397 @@
+#!/usr/bin/python3
+"""Heads made to be lost: parameters and headers in any number and size, framing that can be
+read in two ways. Whatever is sent, there is exactly one answer, and what was not answered
+was not done.
+
+    attack_head_test.py CLAIMD
+"""
+
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import (SANITIZED, Refusals, Server, descriptors, eventually, post,  # noqa: E402
+                     request, resident_kb)
+
+HEAD_LIMIT = 6144     # max_header_size
+HEADERS_LIMIT = 64    # max_headers
+PAIRS_LIMIT = 256     # parameters in a query
+LINES = 3             # header lines that request() makes: Host, Client-ID, X-Project-ID
+FOREVER = ("--request-seconds", "3600", "--idle-seconds", "3600")
+
+
+class Persistent:
+    """A connection for one request after the other; another one whenever it is closed."""
+
+    def __init__(self, server):
+        self.server, self.client = server, None
+
+    def __call__(self, data):
+        """The answer, or None if the connection was closed without one."""
+        if self.client is None:
+            self.client = self.server.connect()
+        try:
+            self.client.send(data)
+            answer = self.client.response()
+        except (EOFError, OSError):
+            self.close()
+            return None
+        if answer.headers.get("connection") == "close":
+            self.close()
+        return answer
+
+    def close(self):
+        if self.client is not None:
+            self.client.close()
+        self.client = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def status(answer):
+    return None if answer is None else answer.status
+
+
+class Parameters(unittest.TestCase):
+    def get(self, target):
+        return request("GET", target)
+
+    def test_any_number_of_parameters_is_answered(self):
+        """Ours as long as the head fits, a refusal of the head when it does not."""
+        with Server(*FOREVER) as server, Persistent(server) as ask:
+            for one in ("", "a=b", "a", "=", "a=%41", "ids=a%2Cb"):
+                for count in (1, 2, 60, 100, 119, 120, 121, 130, 200, 255, 256, 257, 300,
+                              500, 1000, 1500, 2500, 4000, 5500, 6500):
+                    data = self.get("/v2/queues?" + "&".join([one] * count))
+                    answer = ask(data)
+                    self.assertIsNotNone(answer, (one, count))
+                    # An empty text between two marks is a parameter too, but not the last.
+                    fits = 200 if count - (one == "") <= PAIRS_LIMIT else 400
+                    with self.subTest(one=one, count=count, size=len(data)):
+                        if len(data) < HEAD_LIMIT - 512:
+                            self.assertEqual(status(answer), fits, answer)
+                        elif len(data) <= HEAD_LIMIT + 2048:
+                            self.assertIn(status(answer), (fits, 414, 431), answer)
+                        else:
+                            self.assertIn(status(answer), (414, 431), answer)
+                        if status(answer) == 400:
+                            self.assertEqual(json.loads(answer.body)["title"],
+                                             "Invalid parameter")
+
+    def test_any_size_of_a_query_is_answered(self):
+        with Server(*FOREVER) as server, Persistent(server) as ask:
+            for one in ("a=b&", "&", "x" * 40 + "&", "y"):
+                last = 0
+                for size in range(3000, HEAD_LIMIT + 1200, 41):
+                    query = (one * size)[:size]
+                    if query.count("&") > PAIRS_LIMIT - 1:
+                        wanted = (400, 414, 431)
+                    else:
+                        wanted = (200, 414, 431)
+                    answer = ask(self.get("/v2/queues?" + query))
+                    self.assertIsNotNone(answer, (one, size))
+                    with self.subTest(one=one, size=size):
+                        self.assertIn(status(answer), wanted, answer)
+                        # What is too large stays too large when more is added.
+                        self.assertTrue(last < 414 or status(answer) >= 414)
+                    last = status(answer) or 0
+
+    def test_as_many_parameters_and_ids_as_are_allowed_can_be_sent(self):
+        with Server("--max-messages-per-page", "100", *FOREVER) as server, \
+                Persistent(server) as ask:
+            body = b'{"messages":[' + b",".join([b'{"body":1}'] * 100) + b"]}"
+            posted = json.loads(ask(post("ids", body)).body)["resources"]
+            ids = "&".join("ids=" + place.rpartition("/")[2] for place in posted)
+            got = ask(self.get("/v2/queues/ids/messages?" + ids))
+            self.assertEqual(status(got), 200, got)
+            self.assertEqual([m["href"] for m in json.loads(got.body)["messages"]], posted)
+            many = "&".join(["a=b"] * (PAIRS_LIMIT - 1))
+            for target, code in (("/v2/queues/ids/messages?echo=true&" + many, 200),
+                                 ("/v2/queues/ids/messages?echo=true&b=c&" + many, 400)):
+                self.assertEqual(status(ask(self.get(target))), code)
+            self.assertEqual(status(ask(request("DELETE", "/v2/queues/ids/messages?" + ids))),
+                             204)
+            stats = json.loads(ask(self.get("/v2/queues/ids/stats")).body)
+            self.assertEqual(stats["messages"]["total"], 0)
+
+    def test_parameters_without_number_leave_no_memory_behind(self):
+        crowd, rounds = 100, 10 if SANITIZED else 100
+        with Server("--max-memory", "8M", *FOREVER) as server:
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+            before = descriptors(server)
+            resident = 0
+            for i in range(rounds):
+                for data in (self.get("/x?" + "&" * 130),
+                             self.get("/v2/queues?" + "a=b&" * 120)):
+                    clients = [server.connect() for _ in range(crowd // 2)]
+                    for client in clients:
+                        client.send(data)
+                    for client in clients:
+                        client.close()
+                eventually(lambda: descriptors(server) <= before)
+                if i == rounds // 10:
+                    resident = resident_kb(server)
+            self.assertTrue(SANITIZED or resident_kb(server) < resident + 2048,
+                            (resident, resident_kb(server)))
+            # Nor is any of the budget gone: almost all of it can be filled.
+            body = b'{"messages":[{"body":"' + b"x" * 100000 + b'"}]}'
+            with Persistent(server) as ask:
+                for _ in range(60):
+                    self.assertEqual(status(ask(post("room", body))), 201)
+
+
+class RoomForTheAnswer(unittest.TestCase):
+    """
+    The head, records of its headers and the head of the answer share a connection's memory.
+    An answer is whole, or it is 431 and nothing was done.
+    """
+
+    def padded(self, method, target, body, count, size, chunked=None):
+        """A request with `count` more header lines; its head has about `size` bytes."""
+        chunk = [] if chunked is None else ["Transfer-Encoding: chunked"]
+        bare = len(request(method, target, body, headers=chunk)) - len(body or b"")
+        each = max(6, (size - bare) // max(count, 1) - 2)
+        lines = ["X-%02d: " % (i % 100) for i in range(count)]
+        lines = [line + "y" * (each - len(line)) for line in lines]
+        return request(method, target, body, headers=chunk + lines)
+
+    def total(self, ask, queue):
+        answer = ask(request("GET", "/v2/queues/%s/stats" % queue))
+        counts = json.loads(answer.body)["messages"]
+        return counts["total"], counts["claimed"]
+
+    def sweep(self, step):
+        """Numbers of header lines, and sizes of heads."""
+        for count in (1, 20, 40, 44, 48, 50, 52, 56, 59, 60, 61, 80, 100, 105, 110, 120):
+            for size in range(1000, HEAD_LIMIT + 400, step):
+                if size > 200 + count * 8:
+                    yield count, size
+
+    def run_sweep(self, ask, queue, make, code, done, step=311 if SANITIZED else 101):
+        """make(count, size) is the request, done what one success adds to the counts."""
+        total, claimed = self.total(ask, queue)
+        seen = {}
+        for count, size in self.sweep(step):
+            data = make(count, size)
+            answer = ask(data)
+            with self.subTest(lines=count, size=data.index(b"\r\n\r\n") + 4):
+                self.assertIn(status(answer), (code, 431), answer)
+            seen[status(answer)] = seen.get(status(answer), 0) + 1
+            if status(answer) == code:
+                total, claimed = total + done[0], claimed + done[1]
+            else:
+                with self.subTest(lines=count, size=size, counts=True):
+                    self.assertEqual(self.total(ask, queue), (total, claimed))
+                total, claimed = self.total(ask, queue)
+            if count + LINES > HEADERS_LIMIT:
+                self.assertNotEqual(status(answer), code)
+        self.assertEqual(self.total(ask, queue), (total, claimed))
+        self.assertGreater(seen.get(code, 0), 0)
+        self.assertGreater(seen.get(431, 0), 0)
+
+    def fill(self, ask, queue, count):
+        body = b'{"messages":[' + b",".join([b'{"body":1}'] * 500) + b"]}"
+        for _ in range(count // 500):
+            self.assertEqual(status(ask(post(queue, body))), 201)
+
+    def test_a_post_is_answered_or_not_done(self):
+        target, body = "/v2/queues/posts/messages", b'{"messages":[{"body":1}]}'
+        with Server(*FOREVER) as server, Persistent(server) as ask:
+            self.run_sweep(ask, "posts", lambda count, size: self.padded(
+                "POST", target, body, count - 1, size), 201, (1, 0))
+
+    def test_a_post_with_a_long_location_is_answered_or_not_done(self):
+        """The head of its answer has the ids, up to 4 KB of them."""
+        target = "/v2/queues/many/messages"
+        with Server(*FOREVER) as server, Persistent(server) as ask:
+            for messages in (40, 80, 110, 118, 125, 300):
+                body = b'{"messages":[' + b",".join([b'{"body":1}'] * messages) + b"]}"
+                with self.subTest(messages=messages):
+                    self.run_sweep(ask, "many", lambda count, size: self.padded(
+                        "POST", target, body, count - 1, size), 201, (messages, 0), step=311)
+
+    def test_a_claim_is_answered_or_not_made(self):
+        with Server(*FOREVER) as server, Persistent(server) as ask:
+            self.fill(ask, "claims", 2000)
+            self.run_sweep(ask, "claims", lambda count, size: self.padded(
+                "POST", "/v2/queues/claims/claims?limit=1", b"{}", count - 1, size), 201,
+                (0, 1))
+
+    def test_a_pop_is_answered_or_takes_nothing(self):
+        with Server(*FOREVER) as server, Persistent(server) as ask:
+            self.fill(ask, "pops", 2000)
+            self.run_sweep(ask, "pops", lambda count, size: self.padded(
+                "DELETE", "/v2/queues/pops/messages?pop=1", None, count, size), 200, (-1, 0))
+
+    def test_a_deletion_is_answered_or_not_done(self):
+        with Server(*FOREVER) as server, Persistent(server) as ask:
+            self.fill(ask, "gone", 2000)
+            places = []
+            for _ in range(2000 // 20):
+                after = "&marker=" + places[-1].rpartition("/")[2] if places else ""
+                page = ask(request("GET", "/v2/queues/gone/messages?echo=true&limit=20" + after))
+                places += [m["href"] for m in json.loads(page.body)["messages"]]
+            self.assertEqual(len(set(places)), 2000)
+            self.run_sweep(ask, "gone", lambda count, size: self.padded(
+                "DELETE", places.pop(), None, count, size), 204, (-1, 0))
+
+    def test_trailers_leave_room_for_the_answer_too(self):
+        """Lines behind a body in chunks take as much memory as those of the head."""
+        head = request("POST", "/v2/queues/tail/messages",
+                       headers=["Transfer-Encoding: chunked"])
+        body = b'{"messages":[{"body":1}]}'
+        with Server(*FOREVER) as server, Persistent(server) as ask:
+            expected = 0
+            for count in list(range(1, 125, 3)) + list(range(125, 1200, 53)):
+                for each in (4, 8, 40, 70, 100, 130, 200):
+                    lines = b"".join(b"X:%s\r\n" % (b"y" * each) for _ in range(count))
+                    answer = ask(head + b"%x\r\n%s\r\n0\r\n%s\r\n" % (len(body), body, lines))
+                    with self.subTest(lines=count, each=each):
+                        self.assertIn(status(answer), (201, 400, 431), answer)
+                    expected += status(answer) == 201
+                    with self.subTest(lines=count, each=each, counts=True):
+                        self.assertEqual(self.total(ask, "tail"), (expected, 0))
+                    expected = self.total(ask, "tail")[0]
+
+    def test_a_target_that_comes_back_in_the_answer_leaves_room(self):
+        with Server(*FOREVER) as server, Persistent(server) as ask:
+            self.assertEqual(status(ask(request("PUT", "/v1/queues/q", b"{}"))), 201)
+            for char in ('"', "<", "%22", "a", "\x7f"):
+                for count in range(100, HEAD_LIMIT // len(char), 97):
+                    answer = ask(request("GET", "/v1/queues/q/messages?a=" + char * count))
+                    with self.subTest(char=char, count=count):
+                        self.assertIn(status(answer), (200, 204, 414, 431), answer)
+
+
+class HeaderLines(Refusals, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--access-log", *FOREVER)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def lines(self, count):
+        """A request with so many header lines in all."""
+        return request("GET", "/v2/queues", headers=["X: y"] * (count - LINES))
+
+    def test_the_number_of_header_lines_is_limited(self):
+        with Persistent(self.server) as ask:
+            self.assertEqual(status(ask(self.lines(HEADERS_LIMIT))), 200)
+        for count in (HEADERS_LIMIT + 1, HEADERS_LIMIT + 2, 105):
+            with self.subTest(lines=count):
+                self.assert_refused(self.lines(count), 431)
+
+    def test_cookies_count_as_header_lines_do(self):
+        for count in (HEADERS_LIMIT + 1, 100, 400):
+            cookie = "Cookie: " + "; ".join("c%d=v" % i for i in range(count))
+            with self.subTest(cookies=count):
+                self.assert_refused(request("GET", "/v2/queues", headers=[cookie]), 431)
+
+    def test_the_limit_is_an_option(self):
+        with Server("--max-headers", "10", *FOREVER) as server, Persistent(server) as ask:
+            self.assertEqual(status(ask(self.lines(10))), 200)
+            self.assertEqual(status(ask(self.lines(11))), 431)
+
+
+class OneHead(Refusals, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--access-log", *FOREVER)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def line(self, *extra, method="GET", target="/v2/queues"):
+        return request(method, target, headers=extra)
+
+    def total(self, queue):
+        stats = self.server.ask("GET", "/v2/queues/%s/stats" % queue)
+        return json.loads(stats.body)["messages"]["total"]
+
+    def test_lengths_that_are_none_get_one_answer(self):
+        for length in ("+3", "3, 3", "3,3", "abc", "-3", "0x3", "3 3", "3a", "", "3;", "1e1",
+                       "\t+3", "--"):
+            for method, target in (("GET", "/v2/queues"), ("POST", "/v2/queues/l/messages")):
+                with self.subTest(length=length, method=method):
+                    data = self.line("Content-Length: " + length, method=method, target=target)
+                    self.assert_refused(data, 400)
+                    self.assert_refused(data + b"abc", 400)
+        self.assertEqual(self.total("l"), 0)
+
+    def test_lengths_beyond_64_bits_get_one_answer(self):
+        for length in ("18446744073709551616", "99999999999999999999", "9" * 100):
+            with self.subTest(length=length):
+                self.assert_refused(self.line("Content-Length: " + length) + b"abc",
+                                    (400, 413))
+
+    def test_lengths_just_within_64_bits_get_one_answer(self):
+        for length in ("9223372036854775807", "9223372036854775808", "18446744073709551614",
+                       "18446744073709551615"):
+            with self.subTest(length=length):
+                self.assert_refused(self.line("Content-Length: " + length, method="POST",
+                                              target="/v2/queues/l/messages") + b"abc",
+                                    (400, 413))
+
+    def test_contradicting_lengths_get_one_answer(self):
+        for extra in (["Content-Length: 3", "Content-Length: 3"],
+                      ["Content-Length: 3", "Content-Length: 4"],
+                      ["Content-Length: 3", "content-length: abc"],
+                      ["Content-Length: abc", "Content-Length: 3"],
+                      ["Content-Length: 3", "Transfer-Encoding: chunked"],
+                      ["Content-Length: +3", "Transfer-Encoding: chunked"],
+                      ["Transfer-Encoding: chunked", "Content-Length: +3"]):
+            with self.subTest(headers=extra):
+                self.assert_refused(self.line(*extra) + b"abc", 400)
+
+    def test_a_request_names_one_host(self):
+        good = self.line()
+        self.assertIn(b"Host: test\r\n", good)
+        self.assert_refused(good.replace(b"Host: test\r\n", b""), 400)
+        self.assert_refused(good.replace(b"Host: test", b"Host: test\r\nHost: test"), 400)
+        self.assert_refused(good.replace(b"Host: test", b"host: a\r\nHOST: b"), 400)
+        with Persistent(self.server) as ask:
+            old = good.replace(b"Host: test\r\n", b"").replace(b"HTTP/1.1", b"HTTP/1.0")
+            self.assertEqual(status(ask(old)), 200)
+
+    def test_bytes_that_two_parsers_read_differently_get_one_answer(self):
+        for extra in (["X-Extra: a\rb"], ["X-Extra: a\r"], ["X-Extra: \rContent-Length: 3"],
+                      ["X-Ex\rtra: a"], ["X-Extra: a", " folded"], ["X-Extra: a", "\tfolded"],
+                      ["X-Extra: a\0b"], ["X-Extra: a\0"],
+                      ["Content-Length: 3\0"], ["Transfer-Encoding: chunked\r", "X: y"]):
+            with self.subTest(headers=extra):
+                self.assert_refused(self.line(*extra), 400)
+
+    def test_chunks_that_two_parsers_read_differently_get_one_answer(self):
+        head = self.line("Transfer-Encoding: chunked", method="POST",
+                         target="/v2/queues/chunks/messages")
+        body = b'{"messages":[{"body":1}]}'
+        for chunk in (b"19;a=b\n%s\r\n0\r\n\r\n", b"19;\n%s\r\n0\r\n\r\n",
+                      b"19\r\n%s\r\n0;a\n\r\n", b"19\r\n%sxx0\r\n\r\n",
+                      b"19 \r\n%s\r\n0\r\n\r\n", b"+19\r\n%s\r\n0\r\n\r\n",
+                      b"0x19\r\n%s\r\n0\r\n\r\n", b"\r\n%s\r\n0\r\n\r\n",
+                      b";a\r\n%s\r\n0\r\n\r\n", b"19\r\n%s\r\nxyz\r\n",
+                      b"19\r\n%s\r\n0\r\nno colon\r\n\r\n"):
+            with self.subTest(chunk=chunk):
+                self.assert_refused(head + chunk % body, 400)
+        self.assertEqual(self.total("chunks"), 0)
+
+    def test_a_chunk_beyond_64_bits_gets_one_answer(self):
+        head = self.line("Transfer-Encoding: chunked", method="POST",
+                         target="/v2/queues/chunks/messages")
+        for size in (b"10000000000000000", b"ffffffffffffffffff", b"f" * 100):
+            with self.subTest(size=size):
+                self.assert_refused(head + size + b"\r\nabc\r\n", (400, 413))
+
+
+if __name__ == "__main__":
+    unittest.main()
