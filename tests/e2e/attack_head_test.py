@@ -392,6 +392,35 @@ class OneHead(Refusals, unittest.TestCase):
             with self.subTest(size=size):
                 self.assert_refused(head + size + b"\r\nabc\r\n", (400, 413))
 
+    def test_what_is_refused_leaves_no_memory_behind(self):
+        """Each way out of a request gives back what the request had taken."""
+        chunked = self.line("Transfer-Encoding: chunked", method="POST",
+                            target="/v2/queues/left/messages")
+        good = self.line()
+        ways = [self.line("Content-Length: +3"), self.line("Content-Length: " + "9" * 30),
+                self.line("Cookie: " + "; ".join("c%d=v" % i for i in range(400))),
+                self.line(*["X: y"] * 200), self.line(*["X: y"] * 62),
+                self.line("no colon"), self.line("X: a", " folded"), self.line("X: a\0b"),
+                self.line("X-Extra: " + "x" * 20000), self.line(target="/" + "x" * 20000),
+                self.line(target="/x?" + "&" * 130), self.line(target="/x?" + "a=b&" * 1000),
+                good.replace(b"HTTP/1.1", b"HTTP/2.0"), good.replace(b" HTTP/1.1", b""),
+                good.replace(b"Host: test\r\n", b""), chunked + b"xyz\r\n",
+                chunked + b"f" * 30 + b"\r\n", chunked + b"3\r\nabcde\r\n",
+                chunked + b"0\r\nno colon\r\n\r\n", chunked + b"0\r\n" + b"X: y\r\n" * 300,
+                chunked + b"0\r\nX: " + b"y" * 9000, chunked + b"5;" + b"x" * 20000,
+                good[:-2], chunked + b"5\r\nab", post("left")[:-1]]
+        with Server("--max-memory", "2M", "--workers", "1") as server:
+            for data in ways * (40 if SANITIZED else 80):
+                with server.connect() as client:
+                    try:
+                        client.send(data)
+                    except OSError:
+                        pass  # refused before it was all sent
+            body = b'{"messages":[{"body":"' + b"x" * 100000 + b'"}]}'
+            with Persistent(server) as ask:
+                for _ in range(12):
+                    self.assertEqual(status(ask(post("room", body))), 201)
+
 
 if __name__ == "__main__":
     unittest.main()

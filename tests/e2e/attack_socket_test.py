@@ -167,6 +167,23 @@ class EndlessLines(unittest.TestCase):
                             client.close()
                     eventually(lambda: descriptors(server) <= before)
 
+    def test_attackers_that_half_close_are_gone_too(self):
+        for line in (b"5;" + b"x" * 20000, b"5;" + b"x" * 3000, b"3", b"3\r\nab",
+                     b"0\r\nX: yyy"):
+            with self.subTest(line=line[:20], size=len(line)), \
+                    Server("--workers", "1", *FOREVER) as server:
+                self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
+                before = descriptors(server)
+                clients = [self.attack(server, line) for _ in range(self.ATTACKERS)]
+                for client in clients:
+                    try:
+                        client.socket.shutdown(socket.SHUT_WR)
+                    except OSError:
+                        pass  # it has been refused already
+                eventually(lambda: descriptors(server) <= before)
+                for client in clients:
+                    client.close()
+
     def test_a_size_line_that_is_too_long_is_refused_or_waits_and_is_never_taken(self):
         with Server("--workers", "1", *FOREVER) as server:
             with self.attack(server) as client:

@@ -423,8 +423,8 @@ class FinishedClaims(unittest.TestCase):
 
         with Server("--max-memory", "4M") as server, Asker(server) as ask:
             self.cycles(ask, CYCLES, 1, one_by_one)
-            self.cycles(ask, CYCLES // 2, 10, several)
-            self.cycles(ask, CYCLES // 2, 1, purge)
+            self.cycles(ask, CYCLES // 5, 10, several)
+            self.cycles(ask, CYCLES // 5, 1, purge)
             self.assertEqual(ask.total("q"), 0)
 
     def claim(self, ask, count, terms=b'{"ttl":300,"grace":60}'):
