@@ -184,7 +184,8 @@ is_exhaustion(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-static void
+/* True if somebody may be waiting still. */
+static bool
 accept_some(struct acceptor *a)
 {
     for (int i = 0; i < ACCEPTS_IN_A_ROW; i++) {
@@ -204,10 +205,11 @@ accept_some(struct acceptor *a)
         if (is_exhaustion(why))
             accept_exhausted(a, why);
         else if (why != EINTR && why != ECONNABORTED)
-            return; /* nobody is waiting any more */
+            return false; /* nobody is waiting any more */
         if (a->paused)
-            return;
+            return false;
     }
+    return true;
 }
 
 /* ------------------------------------------------------------------ the loop */
@@ -247,9 +249,18 @@ acceptor_run(struct acceptor *a)
             if (events[i].data.ptr == &a->stop_fd)
                 return;
             if (events[i].data.ptr == a->listener)
-                accept_some(a);
+                (void)accept_some(a); /* the rest in the next round */
             else
                 farewell_read(&a->farewell, events[i].data.ptr);
         }
     }
+}
+
+void
+acceptor_take_rest(struct acceptor *a)
+{
+    size_t batches = a->max_connections / ACCEPTS_IN_A_ROW + 1;
+
+    while (batches-- > 0 && accept_some(a))
+        continue;
 }

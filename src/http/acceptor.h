@@ -42,4 +42,10 @@ void acceptor_run(struct acceptor *a);
 
 void acceptor_stop(struct acceptor *a);
 
+/*
+ * Takes those who have connected before the listener closes, once acceptor_run() has ended:
+ * the kernel would reset them, and what they have sent would be lost.
+ */
+void acceptor_take_rest(struct acceptor *a);
+
 #endif

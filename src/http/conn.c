@@ -1,5 +1,7 @@
 #include "http/conn.h"
 
+#include <errno.h>
+
 void
 conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms)
 {
@@ -80,6 +82,27 @@ conn_next_ms(const struct conn_table *t)
     return next;
 }
 
+enum conn_unread
+conn_unread(const struct conn *c)
+{
+    char byte;
+    ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    if (n > 0)
+        return UNREAD_DATA;
+    return n < 0 && (errno == EAGAIN || errno == EINTR) ? UNREAD_NOTHING : UNREAD_END;
+}
+
+static size_t
+count_unread(const struct list *head)
+{
+    size_t n = 0;
+
+    for (const struct list *at = head->next; at != head; at = at->next)
+        n += conn_unread(container_of(at, const struct conn, link)) == UNREAD_DATA;
+    return n;
+}
+
 static size_t
 length(const struct list *head)
 {
@@ -93,5 +116,6 @@ length(const struct list *head)
 size_t
 conn_unfinished(const struct conn_table *t)
 {
-    return length(&t->phases[CONN_RECEIVING]) + length(&t->phases[CONN_ANSWERING]);
+    return length(&t->phases[CONN_RECEIVING]) + length(&t->phases[CONN_ANSWERING]) +
+           count_unread(&t->phases[CONN_WAITING]);
 }

@@ -42,14 +42,24 @@ union peer {
 };
 
 struct exchange;
+struct MHD_Connection;
 
 struct conn {
     struct list link; /* in a mailbox, then in the list of its phase */
     int fd;           /* libmicrohttpd's once the worker has it */
     enum conn_phase phase;
-    int64_t since_ms;          /* when the phase began; real time */
-    bool linger;               /* the client may still be sending when this is closed */
-    struct exchange *exchange; /* the request under way, borrowed; NULL: none */
+    int64_t since_ms;           /* when the phase began; real time */
+    bool linger;                /* the client may still be sending when this is closed */
+    struct exchange *exchange;  /* the request under way, borrowed; NULL: none */
+    struct MHD_Connection *mhd; /* borrowed; libmicrohttpd's name for it */
+    struct list turn;           /* in a worker's list of those in slices, or in chunks */
+    struct list ended;          /* in a worker's list of those that will send no more */
+    bool hung_up;               /* the client will send no more */
+    unsigned pushes;            /* how often libmicrohttpd will still be told so */
+    bool held;                  /* suspended: libmicrohttpd leaves it alone */
+    bool was_held;              /* has been; see stuck.h */
+    unsigned round;   /* of its worker, in which libmicrohttpd called us for it */
+    unsigned strikes; /* rounds in a row in which it seemed stuck */
     union peer peer;
     socklen_t peer_len;
 };
@@ -79,7 +89,11 @@ struct conn *conn_overdue(const struct conn_table *t, int64_t now_ms);
 /* When the next connection is overdue, INT64_MAX if never. */
 int64_t conn_next_ms(const struct conn_table *t);
 
-/* Connections with a request under way. O(n): for the end of a drain. */
+/* What waits in the socket to be read. A system call. */
+enum conn_unread { UNREAD_NOTHING, UNREAD_DATA, UNREAD_END };
+enum conn_unread conn_unread(const struct conn *c);
+
+/* Connections with a request under way, or unread. O(n): for the end of a drain. */
 size_t conn_unfinished(const struct conn_table *t);
 
 #endif

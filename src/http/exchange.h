@@ -24,6 +24,8 @@ enum exchange_state {
     EXCHANGE_HEAD,    /* the headers are not known yet */
     EXCHANGE_BODY,    /* collecting */
     EXCHANGE_SWALLOW, /* too large, or no memory: reading on without keeping */
+    EXCHANGE_SLICES,  /* being answered a slice at a time; its connection is held */
+    EXCHANGE_READY,   /* the answer is there and has to be queued */
     EXCHANGE_ANSWERED
 };
 
@@ -56,7 +58,7 @@ void exchange_pool_init(struct exchange_pool *pool, struct mem *mem);
 void exchange_pool_fini(struct exchange_pool *pool);
 
 /*
- * Takes an exchange and begins it with a target, which is copied: libmicrohttpd decodes
+ * Takes an exchange and begins it with a target, which is copied: libmicrohttpd changes it
  * in place. NULL without memory.
  */
 struct exchange *

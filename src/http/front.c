@@ -22,6 +22,20 @@ draining(const struct worker *w)
     return atomic_load_explicit(&w->shared->draining, memory_order_relaxed);
 }
 
+/*
+ * libmicrohttpd looks for arguments behind the question mark next, and would use up the
+ * connection's memory for a record of each. It finds an empty text. (It shows its own
+ * memory, which it is about to change itself.)
+ */
+static void
+hide_arguments(const char *target)
+{
+    char *mark = (char *)(uintptr_t)strchr(target, '?');
+
+    if (mark != NULL)
+        mark[1] = '\0';
+}
+
 void *
 front_target(void *cls, const char *target, struct MHD_Connection *mhd)
 {
@@ -32,6 +46,8 @@ front_target(void *cls, const char *target, struct MHD_Connection *mhd)
     w->called = true;
     conn_enter(&w->conns, c, CONN_RECEIVING, w->now_ms);
     ex = exchange_begin(&w->exchanges, c, target == NULL ? "" : target);
+    if (target != NULL)
+        hide_arguments(target);
     if (ex == NULL)
         return NULL; /* front_request() answers */
     request_ids_next(&w->ids, ex->id);
@@ -63,43 +79,116 @@ refuse_early(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
     return answer_no_memory(w, mhd);
 }
 
-/* Asks the API and queues what it says. */
-static enum MHD_Result
-answer(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex, bool closing)
+/* Answers on the socket itself, past libmicrohttpd, which has to close it then. */
+static void
+refuse_past(struct exchange *ex, enum refusal which)
 {
-    conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);
-    if (!ex->no_memory) {
-        ex->request.now_ms = clock_now_ms(w->shared->config->clock);
-        ex->request.body = buf_view(&ex->body);
-        while (api_handle(w->shared->config->api, &ex->request, &ex->response) ==
-               API_AGAIN)
-            continue;
-    }
-    if (ex->no_memory)
-        return reply_refuse(mhd, ex, REFUSAL_NO_MEMORY, closing) == MHD_YES
-                   ? MHD_YES
-                   : answer_no_memory(w, mhd);
+    refusal_send(ex->conn->fd, which, ex->id);
+    ex->code = refusal_code(which);
+    ex->sent = refusal_document(which).len;
+    ex->conn->linger = true;
+}
+
+/* Queues the answer that is there. */
+static enum MHD_Result
+send_answer(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
+            bool closing)
+{
     /*
      * Should the answer be lost here, the connection is closed: what the request asked for
      * may have happened, and 503 would say that it has not.
      */
-    return reply_queue(mhd, ex, closing);
+    return reply_queue(mhd, ex, closing || ex->head.chunked || draining(w));
 }
 
-/* The headers are complete. */
+static enum api_next
+ask_api(struct worker *w, struct exchange *ex)
+{
+    ex->request.now_ms = clock_now_ms(w->shared->config->clock);
+    ex->request.body = buf_view(&ex->body);
+    return api_handle(w->shared->config->api, &ex->request, &ex->response);
+}
+
+/* Puts the connection at the end of the line. */
+static void
+stand_in_line(struct worker *w, struct conn *c)
+{
+    if (list_linked(&c->turn))
+        list_remove(&c->turn);
+    list_add_before(&w->slices, &c->turn);
+}
+
+/* Asks the API and queues what it says, at once or when all slices are done. */
+static enum MHD_Result
+answer(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex, bool closing)
+{
+    conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);
+    if (ex->no_memory)
+        return reply_refuse(mhd, ex, REFUSAL_NO_MEMORY, closing) == MHD_YES
+                   ? MHD_YES
+                   : answer_no_memory(w, mhd);
+    if (ask_api(w, ex) == API_SEND)
+        return send_answer(w, mhd, ex, closing);
+    ex->state = EXCHANGE_SLICES;
+    stand_in_line(w, ex->conn);
+    worker_hold(w, ex->conn);
+    return MHD_YES;
+}
+
+void
+front_slice(struct worker *w, struct conn *c)
+{
+    if (ask_api(w, c->exchange) == API_AGAIN) {
+        stand_in_line(w, c);
+        return;
+    }
+    c->exchange->state = EXCHANGE_READY;
+    worker_let_go(w, c);
+}
+
+/* Is the head within the limits, and will that of the answer find room? REFUSAL_COUNT: yes. */
+static enum refusal
+judge_size(const struct worker *w, const struct exchange *ex)
+{
+    const struct room_use *use = &ex->head.use;
+    const struct server_config *config = w->shared->config;
+
+    if (ex->raw_target.len > config->max_header_bytes)
+        return REFUSAL_TARGET;
+    if (use->head > config->max_header_bytes || use->records > config->max_headers ||
+        !room_suffices(w->block, use))
+        return REFUSAL_HEADERS;
+    return REFUSAL_COUNT;
+}
+
+/*
+ * The headers are complete. Whatever is wrong with them is answered past libmicrohttpd,
+ * whose memory may not do for an answer.
+ */
 static enum MHD_Result
 take_head(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
           const char *method, const char *version)
 {
     size_t limit = w->shared->body_limit;
+    enum refusal why;
     enum status st;
 
     exchange_name_method(ex, bytes_str(method));
     ex->state = EXCHANGE_BODY;
     st = head_read(mhd, ex->raw_target, method, version, &ex->request, &ex->head);
-    if (st != ST_OK)
-        return refuse_early(w, mhd, ex,
-                            st == ST_NO_MEMORY ? REFUSAL_NO_MEMORY : REFUSAL_BAD_HEAD);
+    if (st == ST_NO_MEMORY)
+        return refuse_early(w, mhd, ex, REFUSAL_NO_MEMORY);
+    if (st != ST_OK) {
+        refuse_past(ex, REFUSAL_BAD_HEAD);
+        return MHD_NO;
+    }
+    why = judge_size(w, ex);
+    if (why != REFUSAL_COUNT) {
+        refuse_past(ex, why);
+        return MHD_NO;
+    }
+    if (ex->head.chunked)
+        list_add_before(&w->chunked, &ex->conn->turn);
     if (ex->head.content_length <= limit)
         return MHD_YES;
     exchange_refuse_body(ex);
@@ -109,13 +198,31 @@ take_head(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
     return answer(w, mhd, ex, true);
 }
 
-/* Answers on the socket itself, past libmicrohttpd, which has to close it then. */
-static void
-refuse_past(struct exchange *ex, enum refusal which)
+/*
+ * A chunked body is whole. The connection ends with the answer: of chunks we see only what
+ * libmicrohttpd makes of them, and somebody in front may have taken another byte for their
+ * end. What stands behind it is then never taken for a request.
+ */
+static enum MHD_Result
+end_chunks(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex)
 {
-    refusal_send(ex->conn->fd, which, ex->id);
-    ex->code = refusal_code(which);
-    ex->sent = refusal_document(which).len;
+    list_remove(&ex->conn->turn);
+    head_add_trailers(mhd, &ex->head);
+    if (judge_size(w, ex) == REFUSAL_COUNT)
+        return answer(w, mhd, ex, true);
+    refuse_past(ex, REFUSAL_HEADERS);
+    return MHD_NO;
+}
+
+/*
+ * True if the line in front of this piece, with the size of the chunk, ends with a bare LF,
+ * which others may not take for its end. It can be seen only where line and chunk came
+ * together: a piece that came later stands where the last one began.
+ */
+static bool
+behind_bare_lf(const struct exchange *ex, const char *data)
+{
+    return data != ex->head.end && data[-1] == '\n' && data[-2] != '\r';
 }
 
 /* A piece of the body. */
@@ -124,6 +231,10 @@ take_body(struct worker *w, struct exchange *ex, const char *data, size_t len)
 {
     size_t limit = w->shared->body_limit;
 
+    if (ex->head.chunked && behind_bare_lf(ex, data)) {
+        refuse_past(ex, REFUSAL_CHUNKS);
+        return MHD_NO;
+    }
     exchange_take_body(ex, data, len, limit);
     if (ex->received <= limit || ex->received - limit <= FRONT_SWALLOW)
         return MHD_YES;
@@ -133,7 +244,6 @@ take_body(struct worker *w, struct exchange *ex, const char *data, size_t len)
      * it, and have the connection closed.
      */
     refuse_past(ex, REFUSAL_TOO_LARGE);
-    ex->conn->linger = true;
     return MHD_NO;
 }
 
@@ -149,13 +259,44 @@ front_request(void *cls, struct MHD_Connection *mhd, const char *url, const char
     (void)url; /* the raw target is what counts */
     if (ex == NULL)
         return answer_no_memory(w, mhd);
+    ex->conn->round = w->round;
+    if (ex->conn->phase == CONN_DOOMED)
+        return MHD_NO;
     if (ex->state == EXCHANGE_HEAD)
         return take_head(w, mhd, ex, method, version);
+    if (ex->state == EXCHANGE_READY)
+        return send_answer(w, mhd, ex, false);
     if (*upload_len == 0)
-        return answer(w, mhd, ex, draining(w));
+        return ex->head.chunked ? end_chunks(w, mhd, ex) : answer(w, mhd, ex, false);
     result = take_body(w, ex, upload, *upload_len);
     *upload_len = 0;
     return result;
+}
+
+/* The first edge may come too early: there is something left to read. */
+enum { PUSHES = 2 };
+
+static void
+push_later(struct worker *w, struct conn *c)
+{
+    c->pushes = PUSHES;
+    if (!list_linked(&c->ended))
+        list_add_before(&w->ended, &c->ended);
+}
+
+/* The request is over, whatever has become of it. */
+static void
+end_request(struct worker *w, struct conn *c)
+{
+    struct exchange *ex = c->exchange;
+
+    if (list_linked(&c->turn))
+        list_remove(&c->turn);
+    if (ex == NULL)
+        return;
+    c->exchange = NULL;
+    access_log_write(w->shared->config, ex);
+    exchange_end(&w->exchanges, ex);
 }
 
 void
@@ -164,36 +305,125 @@ front_completed(void *cls, struct MHD_Connection *mhd, void **ctx,
 {
     struct worker *w = cls;
     struct conn *c = conn_of(mhd);
-    struct exchange *ex = *ctx;
 
     w->called = true;
     /* An error of libmicrohttpd's own: it has answered without reading everything. */
-    if (how == MHD_REQUEST_TERMINATED_WITH_ERROR && (ex == NULL || ex->code == 0))
+    if (how == MHD_REQUEST_TERMINATED_WITH_ERROR &&
+        (c->exchange == NULL || c->exchange->code == 0))
         c->linger = true;
     conn_enter(&w->conns, c, CONN_WAITING, w->now_ms);
-    if (ex == NULL)
-        return;
     *ctx = NULL;
-    c->exchange = NULL;
-    access_log_write(w->shared->config, ex);
-    exchange_end(&w->exchanges, ex);
+    end_request(w, c);
+    if (c->hung_up)
+        push_later(w, c);
 }
 
-/* Asks our own epoll set to tell when the client stops sending. */
-static void
-watch_end(struct worker *w, struct conn *c)
+/* Is the head of c complete, and has neither been given to us nor answered? */
+static bool
+is_just_headed(const struct conn *c)
 {
-    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = c};
+    const union MHD_ConnectionInfo *size =
+        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
-    /* Without memory for it the connection times out later than it could: no harm. */
-    (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, c->fd, &event);
+    return c->exchange != NULL && c->exchange->state == EXCHANGE_HEAD && size != NULL &&
+           size->header_size > 0 &&
+           MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_HTTP_STATUS) == NULL;
+}
+
+/* That connection, NULL if there is none; there is never more than one. */
+static struct conn *
+just_headed(const struct worker *w)
+{
+    const struct list *head = &w->conns.phases[CONN_RECEIVING];
+
+    for (const struct list *at = head->prev; at != head; at = at->prev) {
+        struct conn *c = container_of(at, struct conn, link);
+
+        if (is_just_headed(c))
+            return c;
+    }
+    return NULL;
+}
+
+/* The only connection in the middle of a chunked body; NULL if there are others, or none. */
+static struct conn *
+only_chunked(const struct worker *w)
+{
+    struct conn *only = NULL;
+
+    for (const struct list *at = w->chunked.next; at != &w->chunked; at = at->next) {
+        struct conn *c = container_of(at, struct conn, turn);
+
+        if (c->held)
+            continue;
+        if (only != NULL)
+            return NULL;
+        only = c;
+    }
+    return only;
 }
 
 void
-front_hung_up(struct conn *c)
+front_own_page(struct worker *w, unsigned code)
 {
-    /* What was sent can still be read, and then the end; this makes the edge. */
-    (void)shutdown(c->fd, SHUT_RD);
+    struct conn *c = just_headed(w);
+    enum refusal which = REFUSAL_BAD_HEAD;
+
+    if (c == NULL) {
+        c = only_chunked(w);
+        which = REFUSAL_CHUNKS;
+    }
+    if (c == NULL || c->exchange->code != 0)
+        return;
+    if (code == MHD_HTTP_CONTENT_TOO_LARGE)
+        which = REFUSAL_BEYOND;
+    else if (code == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE)
+        which = REFUSAL_HEADERS;
+    refuse_past(c->exchange, which);
+    (void)shutdown(c->fd, SHUT_WR); /* what libmicrohttpd sends now goes nowhere */
+}
+
+static void
+watch_end(struct worker *w, struct conn *c, int how)
+{
+    /* Once: the end of input is reported again with everything that happens afterwards. */
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET | EPOLLONESHOT,
+                                .data.ptr = c};
+
+    /* Without memory for it the connection times out later than it could: no harm. */
+    (void)epoll_ctl(w->epoll_fd, how, c->fd, &event);
+}
+
+void
+front_watch_end(struct worker *w, struct conn *c)
+{
+    watch_end(w, c, EPOLL_CTL_MOD);
+}
+
+void
+front_hung_up(struct worker *w, struct conn *c)
+{
+    c->hung_up = true;
+    push_later(w, c);
+}
+
+void
+front_push_ends(struct worker *w)
+{
+    struct list *at = w->ended.next;
+
+    while (at != &w->ended) {
+        struct conn *c = container_of(at, struct conn, ended);
+
+        at = at->next;
+        /* One that is being answered is told when it has been. */
+        if (c->phase != CONN_WAITING && c->phase != CONN_RECEIVING)
+            c->pushes = 1;
+        else
+            (void)shutdown(c->fd, SHUT_RD); /* what was sent can still be read */
+        if (--c->pushes == 0)
+            list_remove(&c->ended);
+    }
 }
 
 /*
@@ -228,16 +458,19 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
     struct worker *w = cls;
     struct conn *c = *socket_ctx;
 
-    (void)mhd;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        *socket_ctx = w->adopting;
-        conn_table_add(&w->conns, w->adopting, w->now_ms);
-        watch_end(w, w->adopting);
+        c = *socket_ctx = w->adopting;
+        c->mhd = mhd;
+        conn_table_add(&w->conns, c, w->now_ms);
+        watch_end(w, c, EPOLL_CTL_ADD);
         w->adopting = NULL;
         return;
     }
+    end_request(w, c); /* libmicrohttpd may have ended without saying so */
+    if (list_linked(&c->ended))
+        list_remove(&c->ended);
     forget_end(w, c); /* c is about to go */
-    if (c->phase != CONN_DOOMED && !draining(w))
+    if (c->phase != CONN_DOOMED)
         linger_if_sending(w, c);
     conn_table_remove(&w->conns, c);
     mem_free(w->shared->config->mem, c);
@@ -252,13 +485,35 @@ front_keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)
     return strlen(text);
 }
 
+/*
+ * libmicrohttpd sees the end of a connection in its epoll set and closes. One that was held is
+ * not in there any more while it is stuck; what libmicrohttpd looks at then is only the
+ * time, of which a second is the least.
+ */
+static void
+doom(struct worker *w, struct conn *c)
+{
+    conn_enter(&w->conns, c, CONN_DOOMED, w->now_ms);
+    (void)shutdown(c->fd, SHUT_RDWR);
+    if (c->held)
+        worker_let_go(w, c);
+    if (c->was_held)
+        (void)MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, 1U);
+}
+
+void
+front_give_up(struct worker *w, struct conn *c, enum refusal which)
+{
+    if (c->exchange != NULL && c->exchange->code == 0)
+        refuse_past(c->exchange, which);
+    doom(w, c);
+}
+
 void
 front_time_out(struct worker *w, struct conn *c)
 {
-    struct exchange *ex = c->exchange;
-
-    if (c->phase == CONN_RECEIVING && ex != NULL)
-        refuse_past(ex, REFUSAL_SLOW);
-    conn_enter(&w->conns, c, CONN_DOOMED, w->now_ms);
-    (void)shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes */
+    if (c->phase == CONN_RECEIVING)
+        front_give_up(w, c, REFUSAL_SLOW);
+    else
+        doom(w, c);
 }

@@ -14,6 +14,7 @@
 #ifndef HTTP_FRONT_H
 #define HTTP_FRONT_H
 
+#include "http/refusal.h"
 #include "http/worker.h"
 
 enum { FRONT_SWALLOW = 1024 * 1024 };
@@ -38,11 +39,35 @@ void front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
 size_t front_keep_escapes(void *cls, struct MHD_Connection *mhd, char *text);
 
 /*
+ * Does a slice of the request of c, which is held: its answer is ready then, or it stands in
+ * line again.
+ */
+void front_slice(struct worker *w, struct conn *c);
+
+/*
+ * libmicrohttpd is about to answer by itself, and does not say which connection. If that has
+ * a whole head which it cannot take (Content-Length is no number, the cookies do not fit into
+ * its memory), it would answer twice; if it is the only one in the middle of a chunked body,
+ * the chunks are malformed. These are answered here with a document of ours, past it, and can
+ * then be sent no more. Whoever has no whole head yet, or cannot be told from others, gets
+ * its own page.
+ */
+void front_own_page(struct worker *w, unsigned code);
+
+/* Refuses the request of c past libmicrohttpd, and closes the connection. */
+void front_give_up(struct worker *w, struct conn *c, enum refusal which);
+
+/* Has our own epoll set tell, once, when the client of c stops sending. */
+void front_watch_end(struct worker *w, struct conn *c);
+
+/*
  * The client of c will send no more. libmicrohttpd misses that when the end of the input
  * comes together with the last bytes (it waits for another edge after a short read), and
- * would keep the connection until it times out.
+ * would keep the connection until it times out. So it is told with edges of ours,
+ * whenever it waits for input and has read all of it: front_push_ends(), after its run.
  */
-void front_hung_up(struct conn *c);
+void front_hung_up(struct worker *w, struct conn *c);
+void front_push_ends(struct worker *w);
 
 /* A connection's phase took too long: tells the client if it can, and ends it. */
 void front_time_out(struct worker *w, struct conn *c);

@@ -9,6 +9,7 @@ static const struct bytes api_header_names[API_HEADER_COUNT] = {
 static const struct bytes name_length = BYTES_LIT("Content-Length");
 static const struct bytes name_encoding = BYTES_LIT("Transfer-Encoding");
 static const struct bytes name_expect = BYTES_LIT("Expect");
+static const struct bytes name_cookie = BYTES_LIT("Cookie");
 static const struct bytes value_chunked = BYTES_LIT("chunked");
 static const struct bytes value_continue = BYTES_LIT("100-continue");
 
@@ -37,6 +38,10 @@ take_api_header(struct pass *p, enum api_header which, struct bytes value)
 {
     struct bytes *slot = &p->req->headers[which];
 
+    if (bytes_present(*slot) && which == API_HEADER_HOST) {
+        p->st = ST_BAD_VALUE; /* two parsers may take different ones */
+        return;
+    }
     if (bytes_present(*slot)) {
         size_t len = slot->len + 1 + value.len;
         char *joined = arena_alloc(p->req->arena, len);
@@ -71,6 +76,8 @@ take_framing_header(struct pass *p, struct bytes name, struct bytes value)
             p->st = ST_BAD_VALUE;
     } else if (bytes_equal_nocase(name, name_expect)) {
         p->head->expects_continue = bytes_equal_nocase(value, value_continue);
+    } else if (bytes_equal_nocase(name, name_cookie) && p->head->use.cookies == 0) {
+        p->head->use.cookies = value.len; /* libmicrohttpd looks at the first one only */
     }
 }
 
@@ -83,6 +90,7 @@ take_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
     struct bytes value = bytes_trim(bytes_of(text, text_len));
 
     (void)kind; /* only headers were asked for */
+    p->head->use.records++;
     if (!follows(p->end, key) || key_len == 0 || key[key_len - 1] == ' ' ||
         key[key_len - 1] == '\t')
         p->st = ST_BAD_VALUE;
@@ -96,28 +104,74 @@ take_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
     return p->st == ST_OK ? MHD_YES : MHD_NO;
 }
 
+/*
+ * Lines end where libmicrohttpd has put NULs; a CR that is left stands alone somewhere, and
+ * others may take it for the end of a line.
+ */
+static bool
+has_bare_cr(const char *begin, size_t len)
+{
+    return memchr(begin, '\r', len) != NULL;
+}
+
+/* HTTP/1.1 wants to know which host is meant. */
+static bool
+lacks_host(const struct request *req, const char *version)
+{
+    return !bytes_present(req->headers[API_HEADER_HOST]) &&
+           strcmp(version, "HTTP/1.1") == 0;
+}
+
+static size_t
+count_values(struct MHD_Connection *mhd, enum MHD_ValueKind kind)
+{
+    int count = MHD_get_connection_values(mhd, kind, NULL, NULL);
+
+    return count < 0 ? 0 : (size_t)count;
+}
+
 enum status
 head_read(struct MHD_Connection *mhd, struct bytes target, const char *method,
           const char *version, struct request *req, struct head *out)
 {
     struct pass p = {.req = req, .head = out, .end = version + strlen(version)};
-    const char *head_end;
+    size_t size = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+                      ->header_size;
+    const char *end = method + size;
 
-    *out = (struct head){0};
+    *out = (struct head){.use = {.head = size}, .end = end};
     if (!follows(method + strlen(method), target.data) ||
         version != target.data + target.len + 1)
         return ST_BAD_VALUE;
     (void)MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, take_header, &p);
     if (p.st != ST_OK)
         return p.st;
-    head_end =
-        method + MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
-                     ->header_size;
-    if (head_end - p.end < 2 || head_end - p.end > 4)
+    if (out->use.cookies > 0)
+        out->use.records += count_values(mhd, MHD_COOKIE_KIND);
+    if (end - p.end < 2 || end - p.end > 4 || has_bare_cr(method, size) ||
+        lacks_host(req, version))
         return ST_BAD_VALUE;
     if (p.lengths > 1 || p.encodings > 1 || (p.lengths > 0 && p.encodings > 0))
         return ST_BAD_VALUE;
     return ST_OK;
+}
+
+static enum MHD_Result
+add_trailer(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
+            const char *text, size_t text_len)
+{
+    struct room_use *use = ctx;
+
+    (void)kind, (void)key, (void)text; /* they mean nothing to anybody here */
+    use->records++;
+    use->head += key_len + text_len + 4;
+    return MHD_YES;
+}
+
+void
+head_add_trailers(struct MHD_Connection *mhd, struct head *head)
+{
+    (void)MHD_get_connection_values_n(mhd, MHD_FOOTER_KIND, add_trailer, &head->use);
 }
 
 void

@@ -10,11 +10,14 @@
 #define HTTP_HEAD_H
 
 #include "claimd/api/api.h"
+#include "http/room.h"
 
 #include <microhttpd.h>
 
 struct head {
     uint64_t content_length; /* 0 without the header */
+    struct room_use use;     /* of the connection's memory */
+    const char *end;         /* in there; the body comes in from here on */
     bool chunked;
     bool expects_continue; /* the client waits for 100 before it sends the body */
 };
@@ -28,6 +31,9 @@ struct head {
  */
 enum status head_read(struct MHD_Connection *mhd, struct bytes target, const char *method,
                       const char *version, struct request *req, struct head *out);
+
+/* Adds what has come behind a chunked body. */
+void head_add_trailers(struct MHD_Connection *mhd, struct head *head);
 
 /*
  * Splits a request target into path and query. The scheme and authority of an absolute

@@ -28,6 +28,23 @@ static const struct row rows[REFUSAL_COUNT] = {
                           DOCUMENT("Invalid API request",
                                    "The request line or a header is malformed,"
                                    " contradictory or repeated.")},
+    [REFUSAL_CHUNKS] = {400, "Bad Request", NULL,
+                        DOCUMENT("Invalid API request",
+                                 "The chunks of the body are malformed: sizes are short"
+                                 " lines in hexadecimal, ended by CR LF.")},
+    [REFUSAL_BEYOND] = {413, "Content Too Large", NULL,
+                        DOCUMENT("Invalid API request",
+                                 "The body is longer than any number tells.")},
+    [REFUSAL_TARGET] = {414, "URI Too Long", NULL,
+                        DOCUMENT("Request target too long",
+                                 "The request line alone has more bytes than the server"
+                                 " takes for a head (max_header_size).")},
+    [REFUSAL_HEADERS] =
+        {431, "Request Header Fields Too Large", NULL,
+         DOCUMENT(
+             "Request header fields too large",
+             "There are more headers or cookies, or more bytes of them, than the server"
+             " takes (max_headers, max_header_size).")},
     [REFUSAL_TOO_LARGE] = {400, "Bad Request", NULL,
                            DOCUMENT("Invalid API request",
                                     "The body is larger than the server allows.")},

@@ -15,6 +15,10 @@ enum refusal {
     REFUSAL_SLOW,      /* 408: the request was not whole in time */
     REFUSAL_BAD_HEAD,  /* 400: the head contradicts itself */
     REFUSAL_TOO_LARGE, /* 400: a body far above the limit */
+    REFUSAL_CHUNKS,    /* 400: chunks that are not as they should be */
+    REFUSAL_BEYOND,    /* 413: a length that no number of 64 bits holds */
+    REFUSAL_TARGET,    /* 414: a request line beyond the limit */
+    REFUSAL_HEADERS,   /* 431: too many headers, or no room for an answer behind them */
     REFUSAL_COUNT
 };
 

@@ -233,6 +233,7 @@ server_drain(struct server *s, int64_t drain_ms)
 
     /* One call of server_stop() ended server_run() and is used up; another ends this. */
     (void)eventfd_read(s->acceptor.stop_fd, &calls);
+    acceptor_take_rest(&s->acceptor);
     listener_close(&s->listener);
     atomic_store(&s->shared.draining, true);
     wake_all(s);

@@ -3,6 +3,7 @@
 #include "http/front.h"
 #include "http/refusal.h"
 #include "http/reply.h"
+#include "http/stuck.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -16,19 +17,19 @@
 enum { RUNS_IN_A_ROW = 16, EVENTS = 32 };
 
 /*
- * libmicrohttpd says for ever that work is left when a chunk's size line is longer than
- * its buffer. A worker that hears so for FRUITLESS rounds, in which nothing of ours was
- * called, takes naps, until the request's time is up; whatever else happens wakes it.
+ * Should libmicrohttpd say for FRUITLESS rounds, in which nothing of ours was called, that
+ * work is left, the worker takes naps; whatever happens wakes it. (A connection that was
+ * held while it was stuck takes a second to end: stuck.h, front_give_up().)
  */
-enum { FRUITLESS = 4, NAP_MS = 10 };
+enum { FRUITLESS = 8, NAP_MS = 10 };
 
-/*
- * A connection's memory holds the request's head, libmicrohttpd's records of the headers
- * and the answer's head; this much is set aside for the latter two.
- */
-enum { HEAD_SLACK = 2048 };
+/* Slices done in a round: what the others wait for at most. */
+enum { SLICES_A_ROUND = 4 };
 
-/* libmicrohttpd's own remarks are about what clients do: for debugging only. */
+/* What libmicrohttpd remarks before it answers by itself; the status comes first. */
+static const char own_page[] = "Error processing request";
+
+/* Its other remarks are about what clients do, too: for debugging only. */
 static void __attribute__((format(printf, 2, 0)))
 log_mhd(void *cls, const char *format, va_list args)
 {
@@ -36,6 +37,13 @@ log_mhd(void *cls, const char *format, va_list args)
     const struct log *log = w->shared->config->log;
     char text[256];
 
+    if (strncmp(format, own_page, sizeof(own_page) - 1) == 0) {
+        va_list copy;
+
+        va_copy(copy, args);
+        front_own_page(w, va_arg(copy, unsigned));
+        va_end(copy);
+    }
     if (!log_wants(log, LOG_DEBUG))
         return;
     (void)vsnprintf(text, sizeof(text), format, args);
@@ -60,14 +68,15 @@ start_mhd(struct worker *w)
     const struct server_config *config = w->shared->config;
 
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-        front_request, w, MHD_OPTION_EXTERNAL_LOGGER, log_mhd, w,
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
+            MHD_ALLOW_SUSPEND_RESUME,
+        0, NULL, NULL, front_request, w, MHD_OPTION_EXTERNAL_LOGGER, log_mhd, w,
         MHD_OPTION_URI_LOG_CALLBACK, front_target, w, MHD_OPTION_NOTIFY_COMPLETED,
         front_completed, w, MHD_OPTION_NOTIFY_CONNECTION, front_connection, w,
         MHD_OPTION_UNESCAPE_CALLBACK, front_keep_escapes, w,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, config->max_header_bytes + HEAD_SLACK,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->max_connections + 1,
-        MHD_OPTION_CONNECTION_TIMEOUT, mhd_timeout_s(config), MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, w->block, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)config->max_connections + 1, MHD_OPTION_CONNECTION_TIMEOUT,
+        mhd_timeout_s(config), MHD_OPTION_END);
 }
 
 static enum status
@@ -87,6 +96,10 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
 
     *w = (struct worker){.shared = shared, .epoll_fd = -1, .mailbox.event_fd = -1};
     atomic_init(&w->load, 0);
+    list_init(&w->chunked);
+    list_init(&w->slices);
+    list_init(&w->ended);
+    w->block = room_block(config->max_header_bytes, config->max_headers);
     conn_table_init(&w->conns, config->idle_seconds * 1000,
                     config->request_seconds * 1000);
     exchange_pool_init(&w->exchanges, config->mem);
@@ -154,22 +167,74 @@ adopt_connections(struct worker *w)
     }
 }
 
+void
+worker_hold(struct worker *w, struct conn *c)
+{
+    (void)w;
+    MHD_suspend_connection(c->mhd);
+    c->held = c->was_held = true;
+}
+
+void
+worker_let_go(struct worker *w, struct conn *c)
+{
+    MHD_resume_connection(c->mhd);
+    c->held = false;
+    w->let_go = true;
+}
+
 /* Lets libmicrohttpd work. Returns for how long it can sleep, -1: for ever. */
 static int64_t
 run_mhd(struct worker *w)
 {
+    /* In naps once is enough: it has had its chances. */
+    int runs = w->fruitless < FRUITLESS ? RUNS_IN_A_ROW : 1;
     MHD_UNSIGNED_LONG_LONG left = 0;
 
-    w->called = false;
-    for (int i = 0; i < RUNS_IN_A_ROW && left == 0; i++) {
+    w->called = w->let_go = false;
+    for (int i = 0; i < runs && left == 0; i++) {
         (void)MHD_run(w->mhd); /* fails only after a shutdown */
-        if (MHD_get_timeout(w->mhd, &left) == MHD_NO)
+        if (MHD_get_timeout(w->mhd, &left) == MHD_NO) {
+            w->fruitless = 0;
             return -1;
+        }
     }
+    if (left == 0)
+        stuck_look(w);
     w->fruitless = left == 0 && !w->called ? w->fruitless + 1 : 0;
     if (w->fruitless >= FRUITLESS)
         return NAP_MS;
     return left > INT_MAX ? INT_MAX : (int64_t)left;
+}
+
+/* Does a slice of each of the next few requests that are answered so, in turn. */
+static void
+do_slices(struct worker *w)
+{
+    for (int i = 0; i < SLICES_A_ROUND && !list_empty(&w->slices); i++) {
+        struct conn *c = container_of(w->slices.next, struct conn, turn);
+
+        list_remove(&c->turn);
+        front_slice(w, c); /* it may stand in line again */
+    }
+}
+
+/*
+ * Closes connections that wait for nothing. What the kernel has received for one is a request
+ * that somebody has sent: libmicrohttpd is about to read it.
+ */
+static void
+end_idle(struct worker *w)
+{
+    struct list *head = &w->conns.phases[CONN_WAITING], *at = head->next;
+
+    while (at != head) {
+        struct conn *c = container_of(at, struct conn, link);
+
+        at = at->next;
+        if (conn_unread(c) != UNREAD_DATA)
+            front_time_out(w, c);
+    }
 }
 
 /* Ends what lasts too long, and when draining what waits for nothing. */
@@ -181,8 +246,7 @@ end_phases(struct worker *w)
     while ((c = conn_overdue(&w->conns, w->now_ms)) != NULL)
         front_time_out(w, c);
     if (atomic_load(&w->shared->draining))
-        while ((c = conn_first(&w->conns, CONN_WAITING)) != NULL)
-            front_time_out(w, c);
+        end_idle(w);
 }
 
 static int64_t
@@ -204,9 +268,14 @@ until(const struct worker *w, int64_t deadline_ms)
 static int64_t
 work(struct worker *w)
 {
-    int64_t sleep_ms = run_mhd(w);
+    int64_t sleep_ms;
 
+    do_slices(w);
+    sleep_ms = run_mhd(w);
+    front_push_ends(w);
     end_phases(w);
+    if (w->let_go || !list_empty(&w->slices))
+        sleep_ms = 0;
     sleep_ms = sooner(sleep_ms, until(w, conn_next_ms(&w->conns)));
     sleep_ms = sooner(sleep_ms, until(w, farewell_expire(&w->farewell, w->now_ms)));
     return sooner(sleep_ms, housekeeping_step(&w->housekeeping, w->now_ms));
@@ -221,8 +290,38 @@ handle_event(struct worker *w, void *data)
     } else if (farewell_owns(&w->farewell, data)) {
         farewell_read(&w->farewell, data);
     } else if (data != w->mhd) {
-        front_hung_up(data); /* connections are freed in work() only: data is alive */
+        struct conn *c = data; /* connections are freed in work() only: it is alive */
+
+        if (c->held && c->phase == CONN_RECEIVING)
+            stuck_wake(w, c);
+        else
+            front_hung_up(w, c);
     }
+}
+
+/* Draining, and everybody has been served, has heard it, and has gone. */
+static bool
+drained(const struct worker *w)
+{
+    return atomic_load(&w->shared->draining) && w->farewell.count == 0 &&
+           atomic_load_explicit(&w->load, memory_order_acquire) == 0;
+}
+
+/* libmicrohttpd cannot be stopped while it leaves connections alone. */
+static void
+let_all_go(struct worker *w)
+{
+    struct list *const lists[] = {&w->chunked, &w->slices};
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        for (struct list *at = lists[i]->next; at != lists[i]; at = at->next) {
+            struct conn *c = container_of(at, struct conn, turn);
+
+            conn_enter(&w->conns, c, CONN_DOOMED, w->now_ms);
+            if (c->held)
+                worker_let_go(w, c);
+        }
+    (void)MHD_run(w->mhd);
 }
 
 static void
@@ -234,8 +333,9 @@ loop(struct worker *w)
     while (!atomic_load(&w->shared->cut)) {
         int n;
 
-        if (atomic_load(&w->shared->draining) && w->conns.count == 0)
+        if (drained(w))
             break;
+        w->round++;
         n = epoll_wait(w->epoll_fd, events, EVENTS,
                        sleep_ms > INT_MAX ? INT_MAX : (int)sleep_ms);
         w->now_ms = clock_now_ms(&w->shared->real);
@@ -257,6 +357,7 @@ thread_main(void *arg)
     loop(w);
     adopt_connections(w); /* what came in the last moment is closed with the rest */
     w->cut_off = conn_unfinished(&w->conns);
+    let_all_go(w);
     MHD_stop_daemon(w->mhd);
     w->mhd = NULL;
     (void)eventfd_write(w->shared->done_fd, 1); /* fails only when the counter is full */

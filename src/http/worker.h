@@ -8,6 +8,9 @@
  *       +- lingering sockets                     -> read and forget
  *     time-out: the least of libmicrohttpd's, our phases' and the store's
  *
+ * Requests that are answered in slices have their turn in each round, a few at a time, so
+ * that everybody else is served in between; their connections are held meanwhile.
+ *
  * The daemon runs in external mode, without thread and listener of its own. Its epoll
  * set is edge-triggered and MHD_run() takes 128 events at a time without waiting, so a
  * full batch cannot stall; what is left over shows as a time-out of zero.
@@ -52,10 +55,16 @@ struct worker {
     struct request_ids ids;
     struct farewell farewell;
     struct housekeeping housekeeping;
-    bool called;        /* libmicrohttpd has called us in this round */
-    unsigned fruitless; /* rounds in a row in which it had work but did not */
-    int64_t now_ms;     /* real time when the loop woke up */
-    int64_t round_ns;   /* the same of clock_stopwatch_ns() */
+    size_t block;        /* memory of a connection: room.h */
+    struct list chunked; /* connections in the middle of a chunked body */
+    struct list slices;  /* those whose request is answered in slices, next one first */
+    struct list ended;   /* those whose client sends no more, to be told libmicrohttpd */
+    bool let_go;         /* a connection was: libmicrohttpd has to run */
+    unsigned round;      /* counts the rounds of the loop */
+    bool called;         /* libmicrohttpd has called us in this round */
+    unsigned fruitless;  /* rounds in a row in which it had work but did not */
+    int64_t now_ms;      /* real time when the loop woke up */
+    int64_t round_ns;    /* the same of clock_stopwatch_ns() */
     size_t cut_off; /* requests not finished at the end; defined after worker_join() */
 };
 
@@ -65,6 +74,13 @@ enum status worker_init(struct worker *w, struct worker_shared *shared, const ch
 
 /* Starts the thread. ST_UNAVAILABLE. */
 enum status worker_start(struct worker *w);
+
+/*
+ * Has libmicrohttpd leave a connection alone, and go on with it in its next run, which
+ * comes in the same round or without delay in the next one.
+ */
+void worker_hold(struct worker *w, struct conn *c);
+void worker_let_go(struct worker *w, struct conn *c);
 
 /* Waits for the thread's end, which shared->draining or cut bring about. */
 void worker_join(struct worker *w);

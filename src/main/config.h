@@ -52,6 +52,7 @@ struct config {
     int64_t max_memory; /* bytes; 0: no budget */
     int64_t max_connections;
     int64_t max_header_size; /* bytes */
+    int64_t max_headers;
     int64_t idle_seconds, request_seconds, drain_seconds;
     int log_level;  /* enum log_level */
     int log_format; /* enum log_format */

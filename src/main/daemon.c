@@ -75,6 +75,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .workers = count_workers(config->workers),
         .max_connections = (size_t)config->max_connections,
         .max_header_bytes = (size_t)config->max_header_size,
+        .max_headers = (size_t)config->max_headers,
         .idle_seconds = config->idle_seconds,
         .request_seconds = config->request_seconds,
         .access_log = config->access_log,

@@ -52,6 +52,8 @@ const struct option options[] = {
            "connections at a time; more are answered 503"),
     SIZE("max_header_size", max_header_size, 1024, 1048576, "6K",
          "request line and headers; more costs every request time"),
+    NUMBER("max_headers", max_headers, 8, 1024, "64",
+           "headers and cookies of a request; each costs a connection 64 bytes"),
     NUMBER("idle_seconds", idle_seconds, 1, 86400, "60",
            "a connection on which nothing happens is closed after this"),
     NUMBER("request_seconds", request_seconds, 1, 86400, "30",

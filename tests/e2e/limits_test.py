@@ -81,7 +81,7 @@ class SlowClients(unittest.TestCase):
                 client.send(request("POST", "/v2/queues/q/messages",
                                     headers=["Transfer-Encoding: chunked"]))
                 client.send(b"5;" + b"x" * 20000)
-                self.assertIn(b"HTTP/1.1 408 ", client.rest())
+                self.assertIn(b"HTTP/1.1 400 ", client.rest())
             with open("/proc/%d/stat" % server.process.pid, encoding="ascii") as f:
                 user, system = f.read().rpartition(")")[2].split()[11:13]
             ticks = os.sysconf("SC_CLK_TCK")

@@ -42,6 +42,7 @@ fixture_open(struct fixture *f)
                                    .workers = 2,
                                    .max_connections = 100,
                                    .max_header_bytes = 6144,
+                                   .max_headers = 64,
                                    .idle_seconds = 60,
                                    .request_seconds = 60};
     char error[256];
@@ -230,6 +231,7 @@ START_TEST(a_server_that_cannot_be_opened_leaves_nothing_behind)
                                    .workers = 2,
                                    .max_connections = 100,
                                    .max_header_bytes = 6144,
+                                   .max_headers = 64,
                                    .idle_seconds = 60,
                                    .request_seconds = 60};
     struct server *second;
@@ -255,6 +257,7 @@ END_TEST
 START_TEST(stopping_twice_ends_the_drain)
 {
     static const char request[] = "POST / HTTP/1.1\r\n"
+                                  "Host: test\r\n"
                                   "Expect: 100-continue\r\n"
                                   "Content-Length: 5\r\n"
                                   "\r\n";
