@@ -1,15 +1,15 @@
-#include "claimd/base/log.h"
+#include "base/log_private.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-enum { LINE_CAP = 4096, TEXT_CAP = 512 };
+enum { TEXT_CAP = 512 };
 
 /* What closes a line stands always: "}" and a line feed. */
 enum { LINE_END = 2 };
 
 struct line {
-    char text[LINE_CAP];
+    char *text; /* LOG_LINE_CAP bytes */
     size_t len;
     bool full; /* something was cut off */
 };
@@ -19,7 +19,7 @@ static const char *const level_names[] = {"error", "warn", "info", "debug"};
 static void
 put(struct line *line, const char *text, size_t len)
 {
-    size_t room = sizeof(line->text) - LINE_END - line->len;
+    size_t room = LOG_LINE_CAP - LINE_END - line->len;
 
     if (len > room) {
         len = room;
@@ -93,15 +93,13 @@ put_field(struct line *line, const struct log *log, const struct log_field *fiel
     line->full = false;
 }
 
-void
-log_write(const struct log *log, enum log_level level, const char *event,
-          const struct log_field *fields, size_t count)
+size_t
+log_format(const struct log *log, enum log_level level, const char *event,
+           const struct log_field *fields, size_t count, char out[LOG_LINE_CAP])
 {
-    struct line line = {.len = 0};
+    struct line line = {.text = out};
     char when[CLOCK_TEXT_CAP];
 
-    if (!log_wants(log, level))
-        return;
     clock_text(clock_now_ms(log->clock), when);
     put_str(&line, log->format == LOG_JSON ? "{\"time\": \"" : "");
     put_str(&line, when);
@@ -115,6 +113,21 @@ log_write(const struct log *log, enum log_level level, const char *event,
     if (log->format == LOG_JSON)
         line.text[line.len++] = '}';
     line.text[line.len++] = '\n';
-    if (write(log->fd, line.text, line.len) < 0)
+    return line.len;
+}
+
+void
+log_write(const struct log *log, enum log_level level, const char *event,
+          const struct log_field *fields, size_t count)
+{
+    char line[LOG_LINE_CAP];
+    size_t len;
+
+    if (!log_wants(log, level))
+        return;
+    len = log_format(log, level, event, fields, count, line);
+    if (log->writer != NULL)
+        log_writer_add(log->writer, line, len);
+    else if (write(log->fd, line, len) < 0)
         return; /* a lost line is all that happens */
 }

@@ -1,7 +1,10 @@
 /*
- * log: one line an event, key=value text or JSON, written whole with one write(2).
+ * log: one line an event, key=value text or JSON, written whole.
  *
  * Only the edges log (main, http): libraries return a status.
+ *
+ * By itself a log writes with one write(2) a line, and waits where that waits. A server
+ * gives it a writer (log_writer.h), and nobody who logs waits any more.
  *
  *   Threads  any; lines never mix
  */
@@ -14,11 +17,14 @@
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 enum log_format { LOG_TEXT, LOG_JSON };
 
+struct log_writer;
+
 struct log {
     int fd;               /* borrowed */
     enum log_level level; /* lines above it are dropped */
     enum log_format format;
     const struct clock *clock; /* borrowed */
+    struct log_writer *writer; /* owned; NULL: whoever logs writes */
 };
 
 struct log_field {

@@ -21,7 +21,8 @@ fixture_open(struct fixture *f, enum log_format format)
     ck_assert_int_eq(pipe(ends), 0);
     ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
     clock_init_manual(&f->clock, 1700000000000);
-    f->log = (struct log){ends[1], LOG_INFO, format, &f->clock};
+    f->log = (struct log){
+        .fd = ends[1], .level = LOG_INFO, .format = format, .clock = &f->clock};
     f->reader = ends[0];
 }
 

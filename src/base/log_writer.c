@@ -1,0 +1,359 @@
+#include "base/log_private.h"
+
+#include "claimd/base/lock.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/*
+ * Lines stand in the buffer whole. One that does not fit at the end begins again at the
+ * start; `end` is where the upper lines end then:
+ *
+ *          tail        head                   head      tail       end
+ *     [     |== lines ==|     ]      [== lines ==|       |== lines ==|  ]
+ *
+ * An empty buffer begins at the start again, so a log that is not behind stays within a
+ * page or two of it.
+ */
+enum state {
+    AWAKE,   /* it will look at the buffer before it sleeps */
+    NAPPING, /* it will look soon; woken only if the buffer becomes rather full */
+    ASLEEP   /* it has to be woken */
+};
+
+struct log_writer {
+    struct log log;   /* what the lines go to; a copy, without a writer */
+    struct lock lock; /* guards what follows; never held while writing */
+    size_t head, tail, end;
+    bool wrapped;     /* head is behind tail */
+    size_t taken;     /* bytes at tail that the thread is writing */
+    uint64_t missed;  /* lines dropped behind those in the buffer */
+    enum state state; /* of the thread; whoever wakes it sets AWAKE */
+    bool ending;      /* no more lines will come */
+    bool gone;        /* the thread has ended, and left everything to log_writer_end() */
+    bool abandoned;   /* log_writer_end() has left everything to the thread */
+
+    /* The thread's own. */
+    uint64_t lost; /* lines missing before those that are written next */
+    bool torn;     /* the last byte written is within a line */
+    char
+        gap[1 + LOG_LINE_CAP]; /* a line feed, and the line that tells of the lost ones */
+    size_t gap_len;            /* of the line */
+
+    int wake_fd, done_fd; /* owned */
+    pthread_t thread;
+    char room[LOG_WRITER_ROOM];
+};
+
+/* ------------------------------------------------------------------ the buffer */
+
+/* Bytes that wait to be written, or are being written. */
+static size_t
+waiting(const struct log_writer *w)
+{
+    return w->wrapped ? w->end - w->tail + w->head : w->head - w->tail;
+}
+
+/* Where len bytes can stand; NULL: nowhere. */
+static char *
+find_room(struct log_writer *w, size_t len)
+{
+    if (!w->wrapped && sizeof(w->room) - w->head < len && w->tail >= len) {
+        w->end = w->head;
+        w->head = 0;
+        w->wrapped = true;
+    }
+    if ((w->wrapped ? w->tail : sizeof(w->room)) - w->head < len)
+        return NULL;
+    return w->room + w->head;
+}
+
+/* As many whole lines as one write(2) can take without mixing with other processes'. */
+static struct bytes
+first_lines(const struct log_writer *w)
+{
+    const char *first = w->room + w->tail;
+    size_t len = (w->wrapped ? w->end : w->head) - w->tail;
+    const char *last;
+
+    if (len <= PIPE_BUF)
+        return bytes_of(first, len);
+    last = memrchr(first, '\n', PIPE_BUF);
+    assert(last != NULL); /* no line is longer */
+    return bytes_of(first, (size_t)(last + 1 - first));
+}
+
+/* Makes room of what was taken. */
+static void
+give_back(struct log_writer *w)
+{
+    w->tail += w->taken;
+    w->taken = 0;
+    if (w->wrapped && w->tail == w->end) {
+        w->tail = 0;
+        w->wrapped = false;
+    }
+    if (!w->wrapped && w->tail == w->head)
+        w->tail = w->head = 0;
+}
+
+/* Lets go of the lock, and wakes the thread if it sleeps that deeply. */
+static void
+release_and_wake(struct log_writer *w, enum state deepest)
+{
+    bool wake = w->state >= deepest;
+
+    if (wake)
+        w->state = AWAKE;
+    lock_release(&w->lock);
+    if (wake)
+        (void)eventfd_write(w->wake_fd, 1); /* far from full */
+}
+
+void
+log_writer_add(struct log_writer *w, const char *line, size_t len)
+{
+    char *room;
+
+    lock_acquire(&w->lock);
+    room = w->missed > 0 ? NULL : find_room(w, len);
+    if (room != NULL) {
+        memcpy(room, line, len);
+        w->head += len;
+    } else {
+        w->missed++;
+    }
+    release_and_wake(w, waiting(w) > LOG_WRITER_ROOM / 2 ? NAPPING : ASLEEP);
+}
+
+/* ------------------------------------------------------------------ the thread */
+
+/* True if there is nothing to do yet, and may be later. */
+static bool
+idle(const struct log_writer *w)
+{
+    return waiting(w) == 0 && w->missed == 0 && !w->ending;
+}
+
+/* Sleeps for so long, -1: until it is woken. Called, and returns, with the lock held. */
+static void
+rest(struct log_writer *w, enum state state, int at_most_ms)
+{
+    struct pollfd woken = {.fd = w->wake_fd, .events = POLLIN};
+    eventfd_t count;
+
+    w->state = state;
+    lock_release(&w->lock);
+    (void)poll(&woken, 1, at_most_ms);
+    (void)eventfd_read(w->wake_fd, &count); /* fails when nobody woke it */
+    lock_acquire(&w->lock);
+    w->state = AWAKE;
+}
+
+/*
+ * Gives back the lines written and takes the next; none, if there is only a gap to tell of.
+ * False: no more will come, or nobody wants them any more.
+ */
+static bool
+next_lines(struct log_writer *w, struct bytes *lines)
+{
+    bool more = true;
+
+    lock_acquire(&w->lock);
+    give_back(w);
+    if (idle(w))
+        rest(w, NAPPING, LOG_WRITER_NAP_MS);
+    while (idle(w))
+        rest(w, ASLEEP, -1);
+    *lines = first_lines(w);
+    w->taken = lines->len;
+    if (lines->len == 0) {
+        more = w->missed > 0;
+        w->lost += w->missed; /* all that stood before them is written: here is the gap */
+        w->missed = 0;
+    }
+    if (w->abandoned)
+        more = false;
+    /* Under the lock, since the log's clock is borrowed until somebody abandons it. */
+    if (more && w->lost > 0)
+        w->gap_len = log_format(&w->log, LOG_WARN, "log_lines_dropped",
+                                (const struct log_field[]){LOG_I("count", w->lost)}, 1,
+                                w->gap + 1);
+    lock_release(&w->lock);
+    return more;
+}
+
+/* Writes, for as long as it takes. Returns what cannot be written. */
+static struct bytes
+write_out(struct log_writer *w, struct bytes text)
+{
+    struct pollfd writable = {.fd = w->log.fd, .events = POLLOUT};
+    struct bytes rest = text;
+
+    while (rest.len > 0) {
+        ssize_t n = write(w->log.fd, rest.data, rest.len);
+
+        if (n > 0)
+            rest = bytes_of(rest.data + n, rest.len - (size_t)n);
+        else if (n < 0 && errno == EAGAIN)
+            (void)poll(&writable, 1, -1); /* somebody else made it not block */
+        else if (n == 0 || errno != EINTR)
+            break;
+    }
+    if (rest.len < text.len)
+        w->torn = rest.data[-1] != '\n';
+    return rest;
+}
+
+/*
+ * Writes where lines are missing how many; false if not even that is possible. What is left
+ * of a line that could be written in part becomes a line of its own.
+ */
+static bool
+tell_gap(struct log_writer *w)
+{
+    const char *from = w->gap + 1;
+    size_t len = w->gap_len;
+
+    if (w->torn) {
+        from--;
+        len++;
+    }
+    return write_out(w, bytes_of(from, len)).len == 0;
+}
+
+static uint64_t
+count_lines(struct bytes text)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < text.len; i++)
+        count += text.data[i] == '\n';
+    return count;
+}
+
+static void
+writer_free(struct log_writer *w)
+{
+    if (w->wake_fd >= 0)
+        (void)close(w->wake_fd);
+    if (w->done_fd >= 0)
+        (void)close(w->done_fd);
+    lock_fini(&w->lock);
+    free(w);
+}
+
+static void *
+write_lines(void *arg)
+{
+    struct log_writer *w = arg;
+    struct bytes lines;
+    bool abandoned;
+
+    while (next_lines(w, &lines)) {
+        if (w->lost > 0 && tell_gap(w))
+            w->lost = 0;
+        if (w->lost == 0)
+            lines = write_out(w, lines);
+        w->lost += count_lines(lines);
+    }
+    lock_acquire(&w->lock);
+    w->gone = true;
+    abandoned = w->abandoned;
+    lock_release(&w->lock);
+    if (abandoned)
+        writer_free(w);
+    else
+        (void)eventfd_write(w->done_fd, 1); /* the counter was 0 */
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ start and end */
+
+static int
+start_thread(struct log_writer *w)
+{
+    sigset_t all, before;
+    int failed;
+
+    /* Signals are for the threads of main; a broken pipe is an error like others. */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+    failed = pthread_create(&w->thread, NULL, write_lines, w);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+enum status
+log_writer_start(struct log *log)
+{
+    struct log_writer *w = malloc(sizeof(*w));
+    enum status st = ST_IO;
+
+    if (w == NULL)
+        return ST_NO_MEMORY;
+    memset(w, 0, offsetof(struct log_writer, room)); /* which is not touched yet */
+    w->gap[0] = '\n';
+    lock_init(&w->lock);
+    w->log = *log;
+    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->done_fd = eventfd(0, EFD_CLOEXEC);
+    if (w->wake_fd < 0 || w->done_fd < 0)
+        goto fail;
+    st = ST_UNAVAILABLE;
+    if (start_thread(w) != 0)
+        goto fail;
+    log->writer = w;
+    return ST_OK;
+
+fail:
+    writer_free(w);
+    return st;
+}
+
+/* Tells the thread that nothing more will come. */
+static void
+announce_end(struct log_writer *w)
+{
+    lock_acquire(&w->lock);
+    w->ending = true;
+    release_and_wake(w, NAPPING);
+}
+
+bool
+log_writer_end(struct log *log, int at_most_ms)
+{
+    struct log_writer *w = log->writer;
+    struct pollfd done;
+    pthread_t thread;
+    bool gone;
+
+    if (w == NULL)
+        return true;
+    done = (struct pollfd){.fd = w->done_fd, .events = POLLIN};
+    thread = w->thread;
+    log->writer = NULL;
+    announce_end(w);
+    (void)poll(&done, 1, at_most_ms);
+    lock_acquire(&w->lock);
+    gone = w->gone;
+    w->abandoned = !gone;
+    lock_release(&w->lock);
+    if (!gone) {
+        log->fd = -1;
+        (void)pthread_detach(
+            thread); /* from now on w is the thread's, if it comes back */
+        return false;
+    }
+    (void)pthread_join(thread, NULL);
+    writer_free(w);
+    return true;
+}
