@@ -1,6 +1,7 @@
 #include "main/daemon.h"
 
 #include "claimd/api/api.h"
+#include "claimd/base/log_writer.h"
 #include "claimd/base/mem.h"
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
@@ -24,7 +25,8 @@ struct daemon {
     int ready_fd;         /* -1: none */
 };
 
-enum { WORKERS_AT_MOST = 16 };
+/* LAST_WORDS_MS: how long the end waits for whoever reads the log. */
+enum { WORKERS_AT_MOST = 16, LAST_WORDS_MS = 1000 };
 
 static size_t
 count_workers(int64_t wanted)
@@ -34,6 +36,22 @@ count_workers(int64_t wanted)
     if (wanted <= 0 && cores > WORKERS_AT_MOST)
         cores = WORKERS_AT_MOST;
     return cores < 1 ? 1 : (size_t)cores;
+}
+
+/* From here on nobody waits for whoever reads the log. */
+static enum status
+open_log(struct daemon *d, const struct config *config, struct complaints *complaints)
+{
+    enum status st;
+
+    d->log = (struct log){.fd = STDERR_FILENO,
+                          .level = (enum log_level)config->log_level,
+                          .format = (enum log_format)config->log_format,
+                          .clock = d->clock};
+    st = log_writer_start(&d->log);
+    if (st == ST_UNAVAILABLE)
+        complain(complaints, "cannot start: no thread for the log");
+    return st;
 }
 
 static enum status
@@ -126,16 +144,14 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     if (d == NULL)
         goto fail;
     d->clock = clock;
-    d->log = (struct log){.fd = STDERR_FILENO,
-                          .level = (enum log_level)config->log_level,
-                          .format = (enum log_format)config->log_format,
-                          .clock = clock};
     d->drain_ms = config->drain_seconds * 1000;
     d->ready_fd = (int)config->ready_fd;
     d->mem = mem_new((size_t)config->max_memory);
     if (d->mem == NULL)
         goto fail;
     st = open_named(config, d->mem, &d->auth, &d->socket_group, complaints);
+    if (st == ST_OK)
+        st = open_log(d, config, complaints);
     if (st == ST_OK)
         st = open_store(d, config);
     if (st == ST_OK)
@@ -235,5 +251,7 @@ daemon_close(struct daemon *d)
     auth_free(d->auth);
     store_close(d->store);
     mem_destroy(d->mem);
+    /* What nobody reads within that time nobody misses. */
+    (void)log_writer_end(&d->log, LAST_WORDS_MS);
     free(d);
 }

@@ -1,7 +1,7 @@
 /*
  * daemon: the parts of claimd, wired together and taken apart again.
  *
- *     mem -> engine -> auth -> api -> server
+ *     mem -> log -> engine -> auth -> api -> server
  *
  * Built in this order, freed in reverse. It knows no signals and no command line, so a
  * test can run one, or ten, with a clock of its own.

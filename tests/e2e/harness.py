@@ -29,6 +29,8 @@ CLAIMD = sys.argv.pop(1) if len(sys.argv) > 1 else os.environ.get("CLAIMD_BIN", 
 CLIENT_ID = str(uuid.uuid4())
 with open(CLAIMD, "rb") as _program:
     SANITIZED = re.search(b"__[at]san_init", _program.read()) is not None
+    _program.seek(0)
+    RESTLESS = b"__tsan_init" in _program.read()  # it has a thread that wakes up
 
 
 def request(method, target, body=None, headers=(), close=False):
@@ -174,6 +176,16 @@ def processor_s(server):
         with open("%s/%s/schedstat" % (tasks, task), encoding="ascii") as f:
             total += int(f.read().split()[0])
     return total / 1e9
+
+
+def becomes_idle(server):
+    """True once no thread of the server runs any more, False if it goes on and on."""
+    for _ in range(20):  # it may finish what it is at first
+        before = processor_s(server)
+        time.sleep(0.5)
+        if processor_s(server) == before:
+            return True
+    return False
 
 
 class Refusals:

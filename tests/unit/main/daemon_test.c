@@ -1,0 +1,45 @@
+#include "main/daemon.h"
+
+#include "support/check_main.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+START_TEST(without_a_thread_for_the_log_it_says_so_and_does_not_start)
+{
+    char *argv[] = {(char *)(uintptr_t) "claimd", (char *)(uintptr_t) "--listen",
+                    (char *)(uintptr_t) "127.0.0.1:0", NULL};
+    char error[256], *envp[] = {NULL};
+    struct complaints complaints = {.to = fmemopen(error, sizeof(error), "w")};
+    pthread_attr_t usual, endless;
+    enum config_action action;
+    struct config config;
+    struct daemon *d = NULL;
+    struct clock clock;
+    enum status st;
+
+    clock_init_system(&clock);
+    ck_assert_ptr_nonnull(complaints.to);
+    ck_assert_int_eq(config_load(3, argv, envp, &config, &action, &complaints), ST_OK);
+    ck_assert_int_eq(pthread_getattr_default_np(&usual), 0);
+    ck_assert_int_eq(pthread_getattr_default_np(&endless), 0);
+    ck_assert_int_eq(pthread_attr_setstacksize(&endless, (size_t)1 << 50), 0);
+    ck_assert_int_eq(pthread_setattr_default_np(&endless), 0);
+    st = daemon_open(&config, &clock, &d, &complaints);
+    ck_assert_int_eq(pthread_setattr_default_np(&usual), 0);
+    ck_assert_int_eq(st, ST_UNAVAILABLE);
+    ck_assert_int_eq(fclose(complaints.to), 0);
+    ck_assert_str_eq(error, "claimd: cannot start: no thread for the log\n");
+    ck_assert_ptr_null(d);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("daemon");
+    TCase *tc = test_case(suite, "daemon");
+
+    tcase_add_test(tc, without_a_thread_for_the_log_it_says_so_and_does_not_start);
+    return check_main(suite);
+}
