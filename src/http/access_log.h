@@ -4,14 +4,17 @@
 #ifndef HTTP_ACCESS_LOG_H
 #define HTTP_ACCESS_LOG_H
 
-#include "claimd/http/server.h"
 #include "http/exchange.h"
+#include "http/worker.h"
 
 /*
- * Writes the line of an exchange that is over, at level info if the access log is on; at
- * level warn and always for answers of 500 and above. Status 0: libmicrohttpd refused the
- * request by itself, or the client went away before it was whole.
+ * Writes the line of an exchange that is over: at level warn for answers of 500 and above,
+ * else at info, with the reason of a refusal. Status 0: libmicrohttpd refused the request
+ * by itself, or the client went away before it was whole.
+ *
+ * Without the access log only answers of 500 and above are told of, and of those as many
+ * as refused.h allows.
  */
-void access_log_write(const struct server_config *config, const struct exchange *ex);
+void access_log_write(struct worker *w, const struct exchange *ex);
 
 #endif

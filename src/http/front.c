@@ -295,7 +295,7 @@ end_request(struct worker *w, struct conn *c)
     if (ex == NULL)
         return;
     c->exchange = NULL;
-    access_log_write(w->shared->config, ex);
+    access_log_write(w, ex);
     exchange_end(&w->exchanges, ex);
 }
 

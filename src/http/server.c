@@ -139,6 +139,7 @@ server_open(const struct server_config *config, struct server **out, char *error
     s->shared.housekeeper =
         (struct housekeeper){.store = config->store, .clock = config->clock};
     trimmer_init(&s->shared.housekeeper.trimmer, config->mem);
+    refused_init(&s->shared.refused);
     clock_init_system(&s->shared.real);
     uid_text(tag);
     s->acceptor = (struct acceptor){.shared = &s->shared,
@@ -230,6 +231,7 @@ size_t
 server_drain(struct server *s, int64_t drain_ms)
 {
     eventfd_t calls;
+    size_t cut;
 
     /* One call of server_stop() ended server_run() and is used up; another ends this. */
     (void)eventfd_read(s->acceptor.stop_fd, &calls);
@@ -238,7 +240,9 @@ server_drain(struct server *s, int64_t drain_ms)
     atomic_store(&s->shared.draining, true);
     wake_all(s);
     await_workers(s, drain_ms);
-    return end_workers(s);
+    cut = end_workers(s);
+    refused_end(&s->shared.refused, s->config.log);
+    return cut;
 }
 
 void
@@ -253,5 +257,6 @@ server_free(struct server *s)
     listener_close(&s->listener);
     if (s->shared.done_fd >= 0)
         (void)close(s->shared.done_fd);
+    refused_fini(&s->shared.refused);
     mem_free(s->config.mem, s);
 }

@@ -278,6 +278,9 @@ work(struct worker *w)
         sleep_ms = 0;
     sleep_ms = sooner(sleep_ms, until(w, conn_next_ms(&w->conns)));
     sleep_ms = sooner(sleep_ms, until(w, farewell_expire(&w->farewell, w->now_ms)));
+    sleep_ms = sooner(
+        sleep_ms,
+        until(w, refused_settle(&w->shared->refused, w->shared->config->log, w->now_ms)));
     return sooner(sleep_ms, housekeeping_step(&w->housekeeping, w->now_ms));
 }
 

@@ -23,6 +23,7 @@
 #include "http/farewell.h"
 #include "http/housekeeper.h"
 #include "http/mailbox.h"
+#include "http/refused.h"
 
 #include <microhttpd.h>
 #include <pthread.h>
@@ -31,6 +32,7 @@
 struct worker_shared {
     const struct server_config *config; /* borrowed */
     struct housekeeper housekeeper;
+    struct refused refused;
     struct clock real; /* for time-outs of connections, whatever clock the store has */
     size_t body_limit;
     size_t farewell_slots; /* lingering sockets of each event loop, at most */

@@ -1,0 +1,254 @@
+#include "http/access_log.h"
+
+#include "support/check_main.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A worker that has finished an exchange, and a log into a pipe. */
+struct fixture {
+    struct clock clock;
+    struct log log;
+    struct server_config config;
+    struct worker_shared shared;
+    struct worker w;
+    struct conn conn;
+    struct exchange ex;
+    int reader;
+    char text[65536];
+};
+
+static struct fixture f;
+
+static void
+fixture_open(bool access_log)
+{
+    int ends[2];
+
+    ck_assert_int_eq(pipe2(ends, O_NONBLOCK), 0);
+    memset(&f, 0, sizeof(f));
+    f.reader = ends[0];
+    clock_init_manual(&f.clock, 1700000000000);
+    f.log = (struct log){.fd = ends[1], .level = LOG_INFO, .clock = &f.clock};
+    f.config.log = &f.log;
+    f.config.access_log = access_log;
+    f.shared.config = &f.config;
+    refused_init(&f.shared.refused);
+    f.w.shared = &f.shared;
+    f.w.now_ms = 1000000;
+    f.conn.peer.any.sa_family = AF_UNIX;
+    f.conn.peer_len = sizeof(sa_family_t);
+    f.ex.conn = &f.conn;
+    f.ex.request.path = bytes_str("/v2/queues/q/messages");
+    exchange_name_method(&f.ex, bytes_str("POST"));
+    (void)snprintf(f.ex.id, sizeof(f.ex.id), "req-1");
+}
+
+static void
+fixture_close(void)
+{
+    refused_fini(&f.shared.refused);
+    (void)close(f.log.fd); /* a pipe of our own */
+    (void)close(f.reader);
+}
+
+/* What was written since the last time. */
+static const char *
+written(void)
+{
+    ssize_t n = read(f.reader, f.text, sizeof(f.text) - 1);
+
+    f.text[n > 0 ? n : 0] = '\0';
+    return f.text;
+}
+
+static int
+count_lines(const char *text)
+{
+    int lines = 0;
+
+    for (; *text != '\0'; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* Ends a request that was answered like this. */
+static void
+answered(int code, enum status why)
+{
+    f.ex.code = code;
+    f.ex.response.status = why;
+    access_log_write(&f.w, &f.ex);
+}
+
+/* What is over at the worker's time; returns when to look again. */
+static int64_t
+settle(void)
+{
+    return refused_settle(&f.shared.refused, &f.log, f.w.now_ms);
+}
+
+START_TEST(with_the_access_log_every_request_has_its_line)
+{
+    fixture_open(true);
+    for (int i = 0; i < 10; i++)
+        answered(201, ST_OK);
+    ck_assert_int_eq(count_lines(written()), 10);
+    ck_assert_ptr_nonnull(strstr(f.text, " info request method=POST "
+                                         "path=/v2/queues/q/messages status=201 "));
+    ck_assert_ptr_nonnull(strstr(f.text, " request_id=req-1 client=unix\n"));
+    for (int i = 0; i < 10; i++)
+        answered(503, ST_OVER_BUDGET);
+    ck_assert_int_eq(count_lines(written()), 10);
+    ck_assert_ptr_nonnull(strstr(f.text, " warn request method=POST "));
+    ck_assert_ptr_nonnull(strstr(f.text, " client=unix reason=OVER_BUDGET\n"));
+    answered(404, ST_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(written(), " info request "));
+    ck_assert_ptr_nonnull(strstr(f.text, " reason=NOT_FOUND\n"));
+    ck_assert_int_eq(settle(), INT64_MAX);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(without_it_good_requests_and_clients_mistakes_have_none)
+{
+    fixture_open(false);
+    answered(201, ST_OK);
+    answered(404, ST_NOT_FOUND);
+    answered(0, ST_OK);
+    ck_assert_str_eq(written(), "");
+    ck_assert_int_eq(settle(), INT64_MAX); /* nobody wakes up for it */
+    fixture_close();
+}
+END_TEST
+
+START_TEST(the_first_refused_request_is_told_of_with_its_reason)
+{
+    fixture_open(false);
+    answered(503, ST_OVER_BUDGET);
+    ck_assert_str_eq(written(),
+                     "2023-11-14T22:13:20Z warn refusing_requests reason=OVER_BUDGET "
+                     "status=503 method=POST path=/v2/queues/q/messages request_id=req-1 "
+                     "client=unix suppressed=0\n");
+    fixture_close();
+}
+END_TEST
+
+START_TEST(a_flood_of_them_is_a_line_a_second_with_the_number_between)
+{
+    fixture_open(false);
+    for (int second = 0; second < 5; second++) {
+        for (int i = 0; i < 10000; i++) {
+            f.w.now_ms = 1000000 + second * 1000 + i / 10;
+            answered(503, ST_OVER_BUDGET);
+        }
+        ck_assert_int_eq(count_lines(written()), 1);
+        ck_assert_ptr_nonnull(strstr(f.text, " refusing_requests "));
+        ck_assert_ptr_nonnull(
+            strstr(f.text, second == 0 ? " suppressed=0\n" : " suppressed=9999\n"));
+    }
+    fixture_close();
+}
+END_TEST
+
+START_TEST(each_reason_has_lines_of_its_own)
+{
+    fixture_open(false);
+    for (int i = 0; i < 100; i++) {
+        answered(503, ST_OVER_BUDGET);
+        answered(503, ST_NO_MEMORY);
+        answered(500, ST_INTERNAL);
+    }
+    ck_assert_int_eq(count_lines(written()), 3);
+    ck_assert_ptr_nonnull(strstr(f.text, "reason=OVER_BUDGET status=503"));
+    ck_assert_ptr_nonnull(strstr(f.text, "reason=NO_MEMORY status=503"));
+    ck_assert_ptr_nonnull(strstr(f.text, "reason=INTERNAL status=500"));
+    fixture_close();
+}
+END_TEST
+
+START_TEST(what_the_front_end_refuses_by_itself_is_for_want_of_memory)
+{
+    fixture_open(false);
+    answered(503, ST_OK);
+    ck_assert_ptr_nonnull(strstr(written(), "reason=NO_MEMORY status=503"));
+    fixture_close();
+}
+END_TEST
+
+START_TEST(that_it_is_over_is_told_once_and_then_nobody_wakes_up_for_it)
+{
+    fixture_open(false);
+    answered(503, ST_OVER_BUDGET);
+    f.w.now_ms += 500;
+    answered(503, ST_OVER_BUDGET);
+    answered(503, ST_OVER_BUDGET);
+    f.w.now_ms += 400;
+    answered(503, ST_UNAVAILABLE);
+    (void)written();
+    ck_assert_int_eq(settle(), 1005000); /* it may be over then, had no more come */
+    f.w.now_ms = 1005000;
+    ck_assert_int_eq(settle(), 1005500);
+    ck_assert_str_eq(written(), "");
+    f.w.now_ms = 1005500;
+    ck_assert_int_eq(settle(), 1005900);
+    ck_assert_str_eq(written(), "2023-11-14T22:13:20Z warn refused_requests "
+                                "reason=OVER_BUDGET requests=3 suppressed=2\n");
+    f.w.now_ms = 1005900;
+    ck_assert_int_eq(settle(), INT64_MAX);
+    ck_assert_str_eq(written(), "2023-11-14T22:13:20Z warn refused_requests "
+                                "reason=UNAVAILABLE requests=1 suppressed=0\n");
+    answered(503, ST_OVER_BUDGET); /* the first again */
+    ck_assert_ptr_nonnull(strstr(written(), " suppressed=0\n"));
+    fixture_close();
+}
+END_TEST
+
+START_TEST(a_clock_read_earlier_by_another_worker_does_no_harm)
+{
+    fixture_open(false);
+    answered(503, ST_OVER_BUDGET);
+    f.w.now_ms -= 10;
+    answered(503, ST_OVER_BUDGET);
+    ck_assert_int_eq(count_lines(written()), 1);
+    ck_assert_int_le(settle(), 1005000);
+    f.w.now_ms = 1004999;
+    ck_assert_int_eq(settle(), 1005000);
+    ck_assert_str_eq(written(), "");
+    fixture_close();
+}
+END_TEST
+
+START_TEST(at_the_end_the_rest_is_told)
+{
+    fixture_open(false);
+    answered(503, ST_OVER_BUDGET);
+    answered(503, ST_OVER_BUDGET);
+    (void)written();
+    refused_end(&f.shared.refused, &f.log);
+    ck_assert_ptr_nonnull(strstr(written(), " requests=2 suppressed=1\n"));
+    refused_end(&f.shared.refused, &f.log);
+    ck_assert_str_eq(written(), "");
+    fixture_close();
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("access_log");
+    TCase *tc = test_case(suite, "access_log");
+
+    tcase_add_test(tc, with_the_access_log_every_request_has_its_line);
+    tcase_add_test(tc, without_it_good_requests_and_clients_mistakes_have_none);
+    tcase_add_test(tc, the_first_refused_request_is_told_of_with_its_reason);
+    tcase_add_test(tc, a_flood_of_them_is_a_line_a_second_with_the_number_between);
+    tcase_add_test(tc, each_reason_has_lines_of_its_own);
+    tcase_add_test(tc, what_the_front_end_refuses_by_itself_is_for_want_of_memory);
+    tcase_add_test(tc, that_it_is_over_is_told_once_and_then_nobody_wakes_up_for_it);
+    tcase_add_test(tc, a_clock_read_earlier_by_another_worker_does_no_harm);
+    tcase_add_test(tc, at_the_end_the_rest_is_told);
+    return check_main(suite);
+}
