@@ -128,7 +128,7 @@ user_admits(const struct user *u, struct bytes name, struct bytes password,
 {
     if (!bytes_equal(u->name, name))
         return false;
-    if (bytes_present(password) && !bytes_equal(u->password, password))
+    if (bytes_present(password) && !bytes_equal_secret(u->password, password))
         return false;
     return wanted.len == 0 || !bytes_present(u->project) ||
            bytes_equal(u->project, wanted);

@@ -2,6 +2,20 @@
 
 #include <endian.h>
 
+bool
+bytes_equal_secret(struct bytes secret, struct bytes given)
+{
+    volatile unsigned char different = secret.len != given.len; /* no leaving early */
+    struct bytes known = secret.len > 0 ? secret : given;
+
+    for (size_t i = 0; i < given.len; i++) {
+        size_t at = i < known.len ? i : 0;
+
+        different |= (unsigned char)(known.data[at] ^ given.data[i]);
+    }
+    return different == 0;
+}
+
 int
 bytes_compare(struct bytes a, struct bytes b)
 {

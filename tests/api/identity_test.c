@@ -239,6 +239,88 @@ START_TEST(a_token_implies_its_project)
 }
 END_TEST
 
+/* Asks for a token of this project with one that is there; the document of the answer. */
+static void
+exchange(struct api_fixture *f, const char *token, const char *project, int code)
+{
+    log_in(f, V3,
+           api_text(f,
+                    "{'auth':{'identity':{'token':{'id':'%s'}},'scope':{'project':"
+                    "{'id':'%s'}}}}",
+                    token, project),
+           code, code == 401 ? UN : NULL);
+}
+
+START_TEST(a_token_opens_no_project_that_the_password_would_not)
+{
+    struct api_fixture f;
+    const char *token;
+
+    open_stub(&f, "ann:x:blue\nann:x:red\nbob:y:green\n");
+    token = become_ann(&f, "blue");
+    exchange(&f, token, "red", 201);
+    ck_assert_str_eq(api_pick(&f, "token.project.id"), "red");
+    exchange(&f, token, "green", 401);
+    log_in(&f, V2,
+           api_text(&f, "{'auth':{'token':{'id':'%s'},'tenantId':'green'}}", token), 401,
+           UN);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_token_got_for_a_token_ends_with_it)
+{
+    struct api_fixture f;
+    const char *token;
+
+    open_stub(&f, NULL);
+    token = become_ann(&f, "blue");
+    f.c.now_ms += 1800000;
+    exchange(&f, token, "green", 201);
+    ck_assert_str_eq(api_pick(&f, "token.issued_at"), "2026-01-31T12:30:00Z");
+    ck_assert_str_eq(api_pick(&f, "token.expires_at"), "2026-01-31T13:00:00Z");
+    f.c.headers[TOKEN] = api_text(&f, "%s", api_answer_header(&f.c, "X-Subject-Token"));
+    log_in(&f, V2, api_text(&f, "{'auth':{'token':{'id':'%s'}}}", f.c.headers[TOKEN]),
+           200, NULL);
+    ck_assert_str_eq(api_pick(&f, "access.token.expires"), "2026-01-31T13:00:00Z");
+    f.c.headers[TOKEN] = api_text(&f, "%s", api_pick(&f, "access.token.id"));
+    f.c.now_ms += 1799999;
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    f.c.now_ms += 1;
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, UN);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_login_with_the_password_in_another_case_is_401)
+{
+    struct api_fixture f;
+
+    open_stub(&f, "ann:Secret:blue\n");
+    log_in(&f, V2,
+           "{'auth':{'passwordCredentials':{'username':'ann','password':'Secret'}}}", 200,
+           NULL);
+    log_in(&f, V2,
+           "{'auth':{'passwordCredentials':{'username':'ann','password':'secret'}}}", 401,
+           UN);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_project_of_a_token_is_compared_with_its_case)
+{
+    struct api_fixture f;
+
+    open_stub(&f, NULL);
+    (void)become_ann(&f, "Blue");
+    ck_api(&f, "PUT", "/v2/Blue/queues/q", NULL, 201, NULL);
+    ck_api(&f, "GET", "/v2/blue/queues", NULL, 403, "Not authorized");
+    f.c.headers[API_HEADER_PROJECT_ID] = "BLUE";
+    ck_api(&f, "GET", "/v2/queues", NULL, 403, "Not authorized");
+    api_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_token_is_good_for_no_other_project)
 {
     struct api_fixture f;
@@ -320,6 +402,10 @@ main(void)
     tcase_add_test(tc, logins_come_in_many_forms);
     tcase_add_test(tc, a_token_can_be_shown_and_exchanged_for_another_project);
     tcase_add_test(tc, a_token_implies_its_project);
+    tcase_add_test(tc, a_token_opens_no_project_that_the_password_would_not);
+    tcase_add_test(tc, a_token_got_for_a_token_ends_with_it);
+    tcase_add_test(tc, a_login_with_the_password_in_another_case_is_401);
+    tcase_add_test(tc, the_project_of_a_token_is_compared_with_its_case);
     tcase_add_test(tc, a_token_is_good_for_no_other_project);
     tcase_add_test(tc, a_wrong_token_is_401_before_anything_else_is_checked);
     tcase_add_test(tc, a_token_ends);

@@ -7,7 +7,10 @@
  * the number of tokens, none can be taken back before its end, and all of them end with
  * the process.
  *
- * This is no protection: passwords are in plain text, the hash has 64 bits.
+ * A token that was got for another token ends with it: whoever finds one cannot renew it.
+ *
+ * This is no protection: passwords are in plain text, the hash has 64 bits. But how long it
+ * takes to refuse a password or a token does not tell how much of it is right.
  *
  *   Cost     a token: O(its length); a login: O(listed users)
  *   Threads  any: nothing changes after auth_new()
@@ -37,8 +40,10 @@ struct auth; /* opaque */
 /* Somebody known, in a project. */
 struct auth_caller {
     struct bytes user, project;
-    int64_t expires_ms; /* when the token ends */
+    int64_t expires_ms; /* when the proof of it ends: a token; AUTH_NEVER: a password */
 };
+
+#define AUTH_NEVER INT64_MAX
 
 /* True if auth_new() would understand this line of a list of users. */
 bool auth_line_check(struct bytes line);
@@ -63,7 +68,9 @@ const char *auth_region(const struct auth *auth);
 enum status auth_admit(const struct auth *auth, struct bytes user, struct bytes password,
                        struct bytes wanted, struct bytes *project);
 
-/* Writes a token that ends as configured, and tells when; NUL-terminated. ST_NO_MEMORY.
+/*
+ * Writes a token that ends as configured, or with caller->expires_ms if that is earlier;
+ * there it tells when. NUL-terminated. ST_NO_MEMORY.
  */
 enum status
 auth_token_write(const struct auth *auth, int64_t now_ms, struct auth_caller *caller,

@@ -59,6 +59,12 @@ bytes_equal_str(struct bytes a, const char *text)
     return bytes_equal(a, bytes_str(text));
 }
 
+/*
+ * bytes_equal() for passwords and the like: reads all of `given` wherever it differs, so
+ * the time it takes tells how long `given` is and nothing of the secret.
+ */
+bool bytes_equal_secret(struct bytes secret, struct bytes given);
+
 /* Byte order, a proper prefix first: <0, 0, >0 as memcmp. */
 int bytes_compare(struct bytes a, struct bytes b);
 

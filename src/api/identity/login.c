@@ -60,7 +60,7 @@ login_read_v2(const json_t *auth, struct login *out)
 /* The token stands in a header of the answer, and the name twice as long in the token. */
 enum { USER_MAX = 200 };
 
-/* Whom the login proves to be there, without a project. */
+/* Whom the login proves to be there, until when, and in which project it wants to be. */
 static enum status
 login_identify(struct call *call, const struct login *login, struct auth_caller *out)
 {
@@ -70,6 +70,7 @@ login_identify(struct call *call, const struct login *login, struct auth_caller 
     if (!bytes_present(login->token)) {
         out->user = login->user;
         out->project = login->project;
+        out->expires_ms = AUTH_NEVER;
         return bytes_present(login->user) && bytes_present(login->password)
                    ? ST_OK
                    : call_refuse(call, ST_BAD_BODY,
@@ -82,6 +83,7 @@ login_identify(struct call *call, const struct login *login, struct auth_caller 
         return st;
     out->user = earlier.user;
     out->project = login->project.len > 0 ? login->project : earlier.project;
+    out->expires_ms = earlier.expires_ms; /* or one token would be good for ever */
     return ST_OK;
 }
 

@@ -99,7 +99,7 @@ END_TEST
 static struct bytes
 make_token(const struct auth *auth)
 {
-    struct auth_caller ann = {bytes_str("ann"), bytes_str("a/b"), 0};
+    struct auth_caller ann = {bytes_str("ann"), bytes_str("a/b"), AUTH_NEVER};
     struct bytes token;
 
     ck_assert_int_eq(auth_token_write(auth, noon_ms, &ann, &f.arena, &token), ST_OK);
@@ -122,6 +122,41 @@ START_TEST(a_token_tells_who_and_where_until_it_ends)
     ck_assert_int_eq(caller.expires_ms, noon_ms + 60000);
     ck_assert_int_eq(auth_token_read(auth, noon_ms + 60000, token, &f.arena, &caller),
                      ST_UNAUTHORIZED);
+    auth_free(auth);
+}
+END_TEST
+
+START_TEST(a_token_got_for_a_token_ends_with_it)
+{
+    struct auth *auth = open_auth(1, NULL);
+    int64_t now_ms = noon_ms;
+    struct auth_caller caller;
+    struct bytes token = make_token(auth);
+
+    for (int i = 0; i < 3; i++) { /* passed on as often as one likes */
+        now_ms += 10000;
+        ck_assert_int_eq(auth_token_read(auth, now_ms, token, &f.arena, &caller), ST_OK);
+        ck_assert_int_eq(auth_token_write(auth, now_ms, &caller, &f.arena, &token),
+                         ST_OK);
+        ck_assert_int_eq(caller.expires_ms, noon_ms + 60000);
+    }
+    ck_assert_int_eq(auth_token_read(auth, noon_ms + 59999, token, &f.arena, &caller),
+                     ST_OK);
+    ck_assert_int_eq(auth_token_read(auth, noon_ms + 60000, token, &f.arena, &caller),
+                     ST_UNAUTHORIZED);
+    auth_free(auth);
+}
+END_TEST
+
+START_TEST(passwords_and_projects_of_users_are_compared_with_their_case)
+{
+    struct auth *auth = open_auth(1, "ann:Secret:Blue");
+
+    ck_assert_str_eq(admit(auth, "ann", "Secret", "Blue"), "Blue");
+    ck_assert_str_eq(admit(auth, "ann", "secret", "Blue"), "refused");
+    ck_assert_str_eq(admit(auth, "ann", "SECRET", NULL), "refused");
+    ck_assert_str_eq(admit(auth, "ann", "Secret", "blue"), "refused");
+    ck_assert_str_eq(admit(auth, "Ann", "Secret", "Blue"), "refused");
     auth_free(auth);
 }
 END_TEST
@@ -163,6 +198,8 @@ main(void)
     tcase_add_test(tc, an_empty_list_admits_nobody);
     tcase_add_test(tc, a_line_that_cannot_be_understood_is_named);
     tcase_add_test(tc, a_token_tells_who_and_where_until_it_ends);
+    tcase_add_test(tc, a_token_got_for_a_token_ends_with_it);
+    tcase_add_test(tc, passwords_and_projects_of_users_are_compared_with_their_case);
     tcase_add_test(tc, a_token_that_was_touched_is_refused);
     return check_main(suite);
 }

@@ -2,6 +2,12 @@
 
 #include "support/check_main.h"
 
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 START_TEST(absent_and_empty_are_two_things)
 {
     struct bytes rest = BYTES_NONE;
@@ -40,6 +46,69 @@ START_TEST(only_ascii_letters_lose_their_case)
     ck_assert(!bytes_equal_nocase(bytes_str("a"), bytes_str("ab")));
     ck_assert(!bytes_equal_nocase(bytes_str("["), bytes_str("{"))); /* 32 apart too */
     ck_assert(!bytes_equal_nocase(bytes_str("@"), bytes_str("`")));
+}
+END_TEST
+
+START_TEST(a_secret_is_equal_to_itself_only)
+{
+    struct bytes secret = bytes_of("Pass\0word", 9);
+
+    ck_assert(bytes_equal_secret(secret, secret));
+    ck_assert(bytes_equal_secret(bytes_str(""), BYTES_NONE));
+    ck_assert(!bytes_equal_secret(bytes_str(""), secret));
+    ck_assert(!bytes_equal_secret(bytes_str("aa"), bytes_str("a")));
+    ck_assert(!bytes_equal_secret(bytes_str("a"), bytes_str("aa")));
+    for (size_t i = 0; i < secret.len; i++) {
+        char other[9];
+
+        memcpy(other, secret.data, sizeof(other));
+        other[i] ^= 'a' ^ 'A';
+        ck_assert(!bytes_equal_secret(secret, bytes_of(other, sizeof(other))));
+        ck_assert(!bytes_equal_secret(secret, bytes_of(secret.data, i)));
+        ck_assert(!bytes_equal_secret(bytes_of(secret.data, i), secret));
+    }
+}
+END_TEST
+
+enum { HAS_READ_ON = 42 };
+
+static void
+has_read_on(int number)
+{
+    (void)number;
+    _exit(HAS_READ_ON);
+}
+
+/* What the child does: it hears of it if the comparison reads the text to its end. */
+_Noreturn static void
+compare_up_to_the_edge(char *page, size_t size)
+{
+    struct bytes given = bytes_of(page + size - 1, 2), secret = bytes_str("xy");
+
+    page[size - 1] = 'a'; /* the first byte is wrong; the second cannot be read */
+    if (mprotect(page + size, size, PROT_NONE) != 0 ||
+        signal(SIGSEGV, has_read_on) == SIG_ERR)
+        _exit(EXIT_FAILURE);
+    _exit(bytes_equal_secret(secret, given) ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+START_TEST(a_wrong_secret_is_read_to_its_end_too)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    char *page =
+        mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int status;
+    pid_t child;
+
+    ck_assert_ptr_ne(page, MAP_FAILED);
+    child = fork();
+    if (child == 0)
+        compare_up_to_the_edge(page, size);
+    ck_assert_int_gt(child, 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), HAS_READ_ON);
+    ck_assert_int_eq(munmap(page, 2 * size), 0);
 }
 END_TEST
 
@@ -200,6 +269,8 @@ main(void)
     tcase_add_test(tc, runs_compare_in_byte_order_with_prefixes_first);
     tcase_add_test(tc, nul_bytes_are_like_all_others);
     tcase_add_test(tc, only_ascii_letters_lose_their_case);
+    tcase_add_test(tc, a_secret_is_equal_to_itself_only);
+    tcase_add_test(tc, a_wrong_secret_is_read_to_its_end_too);
     tcase_add_test(tc, a_part_is_found_anywhere);
     tcase_add_test(tc, trimming_takes_white_space_off_both_ends_only);
     tcase_add_test(tc, cutting_returns_each_piece_and_the_empty_ones);
