@@ -7,23 +7,24 @@
 static struct patch patch;
 static struct store_metadata before, after;
 static struct reason why;
+static struct api_limits limits;
 
 static void
 queue_with_metadata(void)
 {
-    ck_assert_int_eq(metadata_decode(bytes_str("{\"color\":\"red\",\"size\":5}"),
-                                     &api_limits_default, &f.arena, &before, &why),
+    limits = api_limits_default;
+    ck_assert_int_eq(metadata_decode(bytes_str("{\"color\":\"red\",\"size\":5}"), &limits,
+                                     &f.arena, &before, &why),
                      ST_OK);
 }
 
 static enum status
 apply(const char *body)
 {
-    enum status st =
-        patch_read(bytes_str(body), &api_limits_default, &f.arena, &patch, &why);
+    enum status st = patch_read(bytes_str(body), &limits, &f.arena, &patch, &why);
 
     if (st == ST_OK)
-        st = patch_apply(&patch, &before, &api_limits_default, &f.arena, &after, &why);
+        st = patch_apply(&patch, &before, &limits, &f.arena, &after, &why);
     patch_fini(&patch);
     return st;
 }
@@ -32,8 +33,8 @@ apply(const char *body)
 static void
 unreadable(const char *body)
 {
-    ck_assert_msg(patch_read(bytes_str(body), &api_limits_default, &f.arena, &patch,
-                             &why) == ST_BAD_BODY,
+    ck_assert_msg(patch_read(bytes_str(body), &limits, &f.arena, &patch, &why) ==
+                      ST_BAD_BODY,
                   "%s", body);
     patch_fini(&patch);
 }
@@ -44,6 +45,14 @@ gives(const char *body, const char *result)
     ck_assert_msg(apply(body) == ST_OK, "%s", body);
     metadata_plain(&after, &f.out);
     expect_written(result);
+}
+
+/* Goes on with what the patch makes of the metadata. */
+static void
+goes_on(const char *body)
+{
+    ck_assert_msg(apply(body) == ST_OK, "%s", body);
+    before = after;
 }
 
 START_TEST(add_sets_and_replaces)
@@ -247,6 +256,26 @@ START_TEST(a_refusal_names_the_operation)
 }
 END_TEST
 
+START_TEST(metadata_that_is_too_large_may_shrink_but_not_grow)
+{
+    char *large = large_patch('a', 60000);
+
+    ck_assert_int_eq(apply(large), ST_OK);
+    before = after;
+    limits.max_queue_metadata = 1000; /* by now the server is started with less */
+    ck_assert_int_eq(
+        apply("[{\"op\":\"replace\",\"path\":\"/metadata/size\",\"value\":55}]"),
+        ST_BAD_BODY);
+    goes_on("[{\"op\":\"replace\",\"path\":\"/metadata/size\",\"value\":6}]");
+    goes_on("[{\"op\":\"remove\",\"path\":\"/metadata/size\"}]");
+    ck_assert_int_eq(apply("[{\"op\":\"add\",\"path\":\"/metadata/size\",\"value\":5}]"),
+                     ST_BAD_BODY);
+    goes_on("[{\"op\":\"remove\",\"path\":\"/metadata/a\"}]");
+    goes_on("[{\"op\":\"add\",\"path\":\"/metadata/size\",\"value\":5}]");
+    free(large);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -267,5 +296,6 @@ main(void)
     tcase_add_test(tc, the_result_is_checked_and_only_the_result);
     tcase_add_test(tc, metadata_cannot_grow_for_ever);
     tcase_add_test(tc, a_refusal_names_the_operation);
+    tcase_add_test(tc, metadata_that_is_too_large_may_shrink_but_not_grow);
     return check_main(suite);
 }

@@ -4,6 +4,29 @@
 
 #include <time.h>
 
+/*
+ * This program is linked with --wrap=clock_gettime: the system's clocks show what they
+ * show, or what a test sets.
+ */
+int __real_clock_gettime(clockid_t which, struct timespec *out);
+int __wrap_clock_gettime(clockid_t which, struct timespec *out);
+
+static struct {
+    bool set;
+    int64_t wall_ms, monotonic_ms;
+} faked;
+
+int
+__wrap_clock_gettime(clockid_t which, struct timespec *out)
+{
+    int64_t ms = which == CLOCK_REALTIME ? faked.wall_ms : faked.monotonic_ms;
+
+    if (!faked.set)
+        return __real_clock_gettime(which, out);
+    *out = (struct timespec){(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+    return 0;
+}
+
 START_TEST(a_manual_clock_stands_until_it_is_moved)
 {
     struct clock c;
@@ -33,6 +56,25 @@ START_TEST(the_system_clock_shows_milliseconds_since_1970_and_never_goes_back)
         ck_assert_int_ge(now, last);
         last = now;
     }
+}
+END_TEST
+
+START_TEST(setting_the_wall_clock_moves_nothing)
+{
+    struct clock c;
+
+    faked.set = true;
+    faked.wall_ms = 1700000000123;
+    faked.monotonic_ms = 5000;
+    clock_init_system(&c);
+    ck_assert_int_eq(clock_now_ms(&c), 1700000000123);
+    faked.wall_ms += 3600000; /* an administrator sets it forward */
+    ck_assert_int_eq(clock_now_ms(&c), 1700000000123);
+    faked.wall_ms -= 86400000; /* and back, while time goes on */
+    faked.monotonic_ms += 250;
+    ck_assert_int_eq(clock_now_ms(&c), 1700000000373);
+    ck_assert_int_eq(clock_stopwatch_ns(), INT64_C(5250) * 1000000);
+    faked.set = false;
 }
 END_TEST
 
@@ -71,6 +113,7 @@ main(void)
     tcase_add_test(tc, a_manual_clock_stands_until_it_is_moved);
     tcase_add_test(tc,
                    the_system_clock_shows_milliseconds_since_1970_and_never_goes_back);
+    tcase_add_test(tc, setting_the_wall_clock_moves_nothing);
     tcase_add_test(tc, times_are_written_in_utc);
     return check_main(suite);
 }
