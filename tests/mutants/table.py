@@ -1,21 +1,22 @@
-#!/usr/bin/python3
-"""Make a copy of the engine with deliberate bugs, for the test of the simulation.
+"""The deliberate bugs that the tests have to find, and which test finds each.
 
-    mutate.py SRC OUT
+A row of MUTANTS is
 
-Copies SRC/engine and SRC/ds to OUT, with every bug of the table built in but asleep: the
-test wakes one of them at a time by setting `mutant_awake` (OUT/mutant.h). So the engine
-itself says nothing of them. A row whose text is not found exactly once in its file is an
-error: then the source has changed, and the row must follow.
+    (name, what it breaks, who finds it, [(file below src, text, text with the bug)])
+
+where SIMULATION stands for the seeds of tests/sim, and a text for a test:
+"FOLDER/PROGRAM: CASE" of one written in C, "FOLDER/SCRIPT: CLASS.METHOD" of one in Python.
+MUTANT(NAME) is true in the text with the bug while that bug is awake. A row whose text is
+not found exactly once in its file is an error: then the source has changed, and the row
+must follow. mutate.py builds them in, kill.py and simulation.c wake them one at a time.
 """
 
-import os
-import sys
+SIMULATION = None
 
-# (name, what it breaks, [(file, text, text with the bug)])
 MUTANTS = [
     ("RELEASE_FORGETS_ORDER",
      "a claim goes on behind the newest claim; what was given back before that waits",
+     SIMULATION,
      [("engine/claim_ops.c",
        "    uint64_t seq = 0;\n\n    t->claim = NULL;",
        "    uint64_t seq = 0;\n\n"
@@ -37,39 +38,46 @@ MUTANTS = [
        "        claim_take(dl->source, c, m, terms, dl->now_ms);")]),
     ("CARRY_SKIPS_A_BIT",
      "the search for the next message skips a node when it leaves another",
+     SIMULATION,
      [("ds/seqmap.c",
        "bits & (~(uint64_t)1 << index);",
        "bits & (~(uint64_t)(MUTANT(CARRY_SKIPS_A_BIT) && height > 1 ? 3 : 1) << index);")]),
     ("HELD_HANDED_OUT",
      "a message claimed for the second time stays claimable",
+     SIMULATION,
      [("engine/backlog.c",
        "    seqmap_set_ready(&b->messages, m->seq, false);",
        "    seqmap_set_ready(&b->messages, m->seq,\n"
        "                     MUTANT(HELD_HANDED_OUT) && m->claim_count > 0);")]),
     ("DELAY_IGNORED",
      "a delayed message can be claimed at once",
+     SIMULATION,
      [("engine/message_ops.c",
        "m->delayed = delay_s > 0;",
        "m->delayed = delay_s > 0 && !MUTANT(DELAY_IGNORED);")]),
     ("MESSAGE_OFF_BY_ONE",
      "a message lives a millisecond too long",
+     SIMULATION,
      [("engine/message_ops.c",
        "m->expires_ms = now_ms + ttl_s * 1000;",
        "m->expires_ms = now_ms + ttl_s * 1000 + MUTANT(MESSAGE_OFF_BY_ONE);")]),
     ("CLAIM_OFF_BY_ONE",
      "a claim ends a millisecond too late",
+     SIMULATION,
      [("engine/claim.c",
        "now_ms + terms->ttl_s * 1000);\n}\n\nsize_t\nclaim_nodes",
        "now_ms + terms->ttl_s * 1000 + MUTANT(CLAIM_OFF_BY_ONE));\n}\n\n"
        "size_t\nclaim_nodes")]),
     ("NEEDS_HOUSEKEEPING",
      "a claim sees what housekeeping has come to, not what is due",
+     SIMULATION,
      [("engine/dead_letter.c",
        "shard_settle(dl.source, &dl.now_ms, SETTLE_ALL);",
        "shard_settle(dl.source, &dl.now_ms,\n"
        "             MUTANT(NEEDS_HOUSEKEEPING) ? SETTLE_CLAIMS : SETTLE_ALL);")]),
     ("DELETE_WITHOUT_CHECK",
      "anybody can delete a claimed message",
+     SIMULATION,
      [("engine/message_ops.c",
        "    if (!bytes_present(claim_id))\n        return m->claim",
        "    if (MUTANT(DELETE_WITHOUT_CHECK))\n"
@@ -77,22 +85,26 @@ MUTANTS = [
        "    if (!bytes_present(claim_id))\n        return m->claim")]),
     ("DEAD_CLAIM_FINISHES",
      "a worker whose claim is over still deletes the message",
+     SIMULATION,
      [("engine/message_ops.c",
        "        return ST_NOT_CLAIMED;\n    return m->claim == c",
        "        return MUTANT(DEAD_CLAIM_FINISHES) ? ST_OK : ST_NOT_CLAIMED;\n"
        "    return m->claim == c")]),
     ("GRACE_IGNORED",
      "a claimed message lives to the end of the claim only",
+     SIMULATION,
      [("engine/claim.c",
        "terms->ttl_s + terms->grace_s;",
        "terms->ttl_s + (MUTANT(GRACE_IGNORED) ? 0 : terms->grace_s);")]),
     ("CLAIM_SHORTENS_LIFE",
      "a claim sets a message's life also when it was longer",
+     SIMULATION,
      [("engine/claim.c",
        "    if (until_ms <= m->expires_ms)\n",
        "    if (until_ms <= m->expires_ms && !MUTANT(CLAIM_SHORTENS_LIFE))\n")]),
     ("RENEW_DOES_NOT_RESTART",
      "a renewed claim counts from when it was made",
+     SIMULATION,
      [("engine/claim_ops.c",
        "        claim_start(sh, c, terms, now_ms);\n        for",
        "        claim_start(sh, c, terms,\n"
@@ -100,11 +112,13 @@ MUTANTS = [
        "        for")]),
     ("RELEASE_DOES_NOTHING",
      "a released claim can be queried and holds its messages until it expires",
+     SIMULATION,
      [("engine/claim_ops.c",
        "    if (c != NULL)\n        claim_end(sh, c);",
        "    if (c != NULL && !MUTANT(RELEASE_DOES_NOTHING))\n        claim_end(sh, c);")]),
     ("CLAIM_OUTLIVES_ITS_MESSAGES",
      "a claim whose messages are gone can still be queried and renewed",
+     SIMULATION,
      [("engine/claim.c",
        "    if (--c->held == 0)\n",
        "    if (--c->held == 0 && !MUTANT(CLAIM_OUTLIVES_ITS_MESSAGES))\n"),
@@ -113,6 +127,7 @@ MUTANTS = [
        "    assert(b->messages.live == 0 &&")]),
     ("RELEASE_FORGETS_COUNT",
      "a message given back counts as never claimed",
+     SIMULATION,
      [("engine/backlog.c",
        "    m->claim = NULL;\n    uncount_claimed(b);\n    seqmap_set_ready",
        "    m->claim = NULL;\n"
@@ -121,6 +136,7 @@ MUTANTS = [
        "    uncount_claimed(b);\n    seqmap_set_ready")]),
     ("DEAD_LETTER_LOST",
      "a dead letter that cannot be moved for want of memory is gone",
+     SIMULATION,
      [("engine/dead_letter.c",
        "        give_up(dl, &move);\n        return st;",
        "        give_up(dl, &move);\n"
@@ -131,11 +147,13 @@ MUTANTS = [
        "        return st;")]),
     ("LETTER_HANDED_OUT",
      "a message is handed out once more than its queue allows",
+     SIMULATION,
      [("engine/dead_letter.c",
        "return (int64_t)m->claim_count >=",
        "return (int64_t)m->claim_count - MUTANT(LETTER_HANDED_OUT) >=")]),
     ("LETTER_NEW_ID",
      "a dead letter that moves on gets the id of its last place",
+     SIMULATION,
      [("engine/dead_letter.c",
        "    if (m->foreign != NULL)\n        return;\n    m->foreign",
        "    if (m->foreign != NULL) {\n"
@@ -146,6 +164,7 @@ MUTANTS = [
        "    m->foreign")]),
     ("IDS_REUSED",
      "a queue that is made again gives out the ids of the old one",
+     SIMULATION,
      [("engine/engine.c",
        "    return ident_tag(e->tag_start,",
        "    if (MUTANT(IDS_REUSED))\n"
@@ -153,12 +172,14 @@ MUTANTS = [
        "    return ident_tag(e->tag_start,")]),
     ("PAGE_REPEATS",
      "a page begins with the message its marker stands for",
+     SIMULATION,
      [("engine/message_ops.c",
        "            seq = marker_seq(q, filter->marker);",
        "            seq = marker_seq(q, filter->marker) -\n"
        "                  (MUTANT(PAGE_REPEATS) && marker_seq(q, filter->marker) > 0);")]),
     ("BATCH_IN_PART",
      "a post that runs out of memory leaves its first messages behind",
+     SIMULATION,
      [("engine/message_ops.c",
        "        if (m == NULL) {\n            message_unpin_all",
        "        if (m == NULL) {\n"
@@ -177,6 +198,7 @@ MUTANTS = [
        "        st = ST_NO_MEMORY;\n")]),
     ("PURGE_KEEPS_CLAIMED",
      "a purge leaves what claims hold",
+     SIMULATION,
      [("engine/queue.c",
        "    fresh = backlog_new(sh->engine->mem, &sh->alive);",
        "    if (MUTANT(PURGE_KEEPS_CLAIMED) && q->backlog->claimed > 0) {\n"
@@ -191,69 +213,60 @@ MUTANTS = [
        "    fresh = backlog_new(sh->engine->mem, &sh->alive);")]),
     ("BUDGET_IGNORED",
      "messages are taken in although the memory budget is used up",
+     SIMULATION,
      [("engine/message_ops.c",
        "    if (!mem_admits(e->mem, post_bytes(post)))",
        "    if (!mem_admits(e->mem, post_bytes(post)) && !MUTANT(BUDGET_IGNORED))")]),
+    ("PASSWORD_WITHOUT_CASE",
+     "a password is right in any case",
+     "api/identity_test: a_login_with_the_password_in_another_case_is_401",
+     [("auth/auth.c",
+       "!bytes_equal_secret(u->password, password)",
+       "!(MUTANT(PASSWORD_WITHOUT_CASE)\n"
+       "          ? bytes_equal_nocase(u->password, password)\n"
+       "          : bytes_equal_secret(u->password, password))")]),
+    ("SECRET_LEAVES_EARLY",
+     "comparing a secret ends with the first wrong byte",
+     "unit/base/bytes_test: a_wrong_secret_is_read_to_its_end_too",
+     [("base/bytes.c",
+       "    for (size_t i = 0; i < given.len; i++) {\n        size_t at",
+       "    for (size_t i = 0; i < given.len; i++) {\n"
+       "        if (MUTANT(SECRET_LEAVES_EARLY) && different)\n"
+       "            return false;\n"
+       "        size_t at")]),
+    ("TOKEN_ADMITS_ANYWHERE",
+     "logging in with a token does not ask the list of users about the project",
+     "api/identity_test: a_token_opens_no_project_that_the_password_would_not",
+     [("api/identity/login.c",
+       "    if (st == ST_OK)\n        st = auth_admit(",
+       "    if (st == ST_OK &&\n"
+       "        !(MUTANT(TOKEN_ADMITS_ANYWHERE) && bytes_present(login->token)))\n"
+       "        st = auth_admit(")]),
+    ("TOKEN_RENEWS_ITSELF",
+     "a token that was got for another one lives as long as one got for a password",
+     "api/identity_test: a_token_got_for_a_token_ends_with_it",
+     [("api/identity/login.c",
+       "out->expires_ms = earlier.expires_ms;",
+       "out->expires_ms = MUTANT(TOKEN_RENEWS_ITSELF) ? AUTH_NEVER : earlier.expires_ms;")]),
+    ("TOKEN_PROJECT_WITHOUT_CASE",
+     "a token is good for a project whose name differs in case",
+     "api/identity_test: the_project_of_a_token_is_compared_with_its_case",
+     [("api/check.c",
+       "bytes_equal(named, call->token_project)",
+       "(MUTANT(TOKEN_PROJECT_WITHOUT_CASE)\n"
+       "                               ? bytes_equal_nocase(named, call->token_project)\n"
+       "                               : bytes_equal(named, call->token_project))")]),
+    ("CLOCK_FOLLOWS_THE_WALL",
+     "setting the wall clock moves deadlines",
+     "unit/base/clock_test: setting_the_wall_clock_moves_nothing",
+     [("base/clock.c",
+       "    return read_ms(CLOCK_MONOTONIC) + c->offset_ms;",
+       "    return MUTANT(CLOCK_FOLLOWS_THE_WALL) ? read_ms(CLOCK_REALTIME)\n"
+       "                                          : read_ms(CLOCK_MONOTONIC) + c->offset_ms;")]),
+    ("METADATA_CANNOT_SHRINK",
+     "metadata that is too large already cannot be made smaller bit by bit",
+     "unit/api/patch_test: metadata_that_is_too_large_may_shrink_but_not_grow",
+     [("api/patch.c",
+       "           made->json.len > old->json.len;",
+       "           (MUTANT(METADATA_CANNOT_SHRINK) || made->json.len > old->json.len);")]),
 ]
-
-HEADER = """/* Made by mutate.py: the deliberate bugs, and which of them is awake. */
-#ifndef MUTANT_H
-#define MUTANT_H
-
-#define MUTANT_LIST(X) \\
-%s
-
-enum mutant {
-    MUTANT_NONE,
-#define MUTANT_ENUM(name, text) MUTANT_##name,
-    MUTANT_LIST(MUTANT_ENUM)
-#undef MUTANT_ENUM
-    MUTANT_COUNT
-};
-
-extern enum mutant mutant_awake;
-
-#define MUTANT(name) (mutant_awake == MUTANT_##name)
-
-#endif
-"""
-
-
-def fail(message):
-    sys.exit("mutate.py: " + message)
-
-
-def mutate(path, text):
-    """The text of a file with all the bugs that belong into it."""
-    for name, _, changes in MUTANTS:
-        for where, before, after in changes:
-            if where != path:
-                continue
-            if text.count(before) != 1:
-                fail("%s: the text of %s is there %d times, must be once:\n%s"
-                     % (path, name, text.count(before), before))
-            text = text.replace(before, after)
-    return '#include "mutant.h"\n#line 1 "%s"\n' % path + text
-
-
-def write(path, text):
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w", encoding="utf-8") as out:
-        out.write(text)
-
-
-def main():
-    if len(sys.argv) != 3:
-        fail("usage: mutate.py SRC OUT")
-    source, out = sys.argv[1:]
-    for layer in ("ds", "engine"):
-        for name in sorted(os.listdir(os.path.join(source, layer))):
-            path = layer + "/" + name
-            with open(os.path.join(source, path), encoding="utf-8") as original:
-                write(os.path.join(out, path), mutate(path, original.read()))
-    rows = " \\\n".join('    X(%s, "%s")' % (name, text) for name, text, _ in MUTANTS)
-    write(os.path.join(out, "mutant.h"), HEADER % rows)
-
-
-if __name__ == "__main__":
-    main()
