@@ -4,7 +4,7 @@
  *
  * No test here looks at a clock: slices are counted, and memory is measured.
  */
-#include "support/store_fixture.h"
+#include "support/dead_letters.h"
 
 #include <stdio.h>
 
@@ -86,6 +86,28 @@ START_TEST(a_store_wakes_no_later_than_the_first_deadline)
     ck_assert_int_le(store_next_ms(f.store), START_MS + 60 * 1000);
     ck_assert_int_gt(store_next_ms(f.store), START_MS);
     fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_store_wakes_for_a_dead_letter_whose_life_has_become_shorter)
+{
+    struct fixture f;
+
+    for (int i = 0; i < 8; i++) { /* queues of different shards, and of the same */
+        char name[] = "graves0";
+
+        name[6] = (char)('0' + i);
+        fixture_open(&f, ENGINE);
+        make_mortal(&f, "q", 1, name, 60);
+        post_with(&f, 1209600, 0);
+        wear_out(&f, 1, 1);
+        housekeep(&f);
+        ck_assert_int_gt(store_next_ms(f.store), f.now_ms + 60 * 1000);
+        take(&f, 1); /* the letter moves */
+        expect_nothing(&f);
+        ck_assert_int_le(store_next_ms(f.store), f.now_ms + 60 * 1000);
+        fixture_close(&f);
+    }
 }
 END_TEST
 
@@ -322,6 +344,7 @@ main(void)
 
     tcase_add_test(tc, a_fresh_store_never_wakes);
     tcase_add_test(tc, a_store_wakes_no_later_than_the_first_deadline);
+    tcase_add_test(tc, a_store_wakes_for_a_dead_letter_whose_life_has_become_shorter);
     tcase_add_test(tc, waiting_for_one_deadline_takes_few_wake_ups);
     tcase_add_test(tc, a_store_sleeps_for_ever_when_everything_was_deleted);
     tcase_add_test(tc, a_store_sleeps_for_ever_when_its_queues_were_deleted);

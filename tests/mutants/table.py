@@ -269,4 +269,77 @@ MUTANTS = [
      [("api/patch.c",
        "           made->json.len > old->json.len;",
        "           (MUTANT(METADATA_CANNOT_SHRINK) || made->json.len > old->json.len);")]),
+    ("TIME_GOES_BACK",
+     "a caller whose clock is behind sees what has expired for others",
+     "model/gaps_test: nothing_comes_back_for_a_caller_whose_clock_is_behind",
+     [("engine/shard.c",
+       "    return sh->now_ms;",
+       "    return MUTANT(TIME_GOES_BACK) ? now_ms : sh->now_ms;")]),
+    ("CLAIM_STOCK_USED_UP",
+     "a claim does not make sure again that it has what it needs when letters have moved",
+     "model/gaps_test: "
+     "a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_the_same",
+     [("engine/claim_ops.c",
+       "    if (st == ST_OK)\n        st = claim_reserve(dl.source, dl.queue);",
+       "    if (st == ST_OK && !MUTANT(CLAIM_STOCK_USED_UP))\n"
+       "        st = claim_reserve(dl.source, dl.queue);")]),
+    ("HOUSEKEEPING_FORGETS",
+     "what is armed while housekeeping goes on wakes nobody",
+     "model/gaps_test: what_is_armed_while_housekeeping_goes_on_is_not_forgotten",
+     [("engine/engine.c",
+       "        engine_wake_at(e, housekeep(&e->shards[i], now_ms));\n",
+       "    {\n"
+       "        int64_t due_ms = housekeep(&e->shards[i], now_ms);\n"
+       "        engine_wake_at(e, due_ms);\n"
+       "        least_ms = due_ms < least_ms ? due_ms : least_ms;\n"
+       "    }\n"
+       "    if (MUTANT(HOUSEKEEPING_FORGETS))\n"
+       "        atomic_store(&e->next_ms, least_ms);\n"),
+      ("engine/engine.c",
+       "    atomic_store(&e->next_ms, WHEEL_NEVER);\n    for",
+       "    int64_t least_ms = WHEEL_NEVER;\n"
+       "    atomic_store(&e->next_ms, WHEEL_NEVER);\n    for")]),
+    ("LETTER_WAKES_NOBODY",
+     "nobody wakes at the end of a dead letter's life",
+     "model/cost_test: a_store_wakes_for_a_dead_letter_whose_life_has_become_shorter",
+     [("engine/dead_letter.c",
+       "    shard_arm_message(dl->target, m, m->expires_ms);",
+       "    if (MUTANT(LETTER_WAKES_NOBODY))\n"
+       "        wheel_arm(dl->target->message_wheel, &m->due, m->expires_ms);\n"
+       "    else\n"
+       "        shard_arm_message(dl->target, m, m->expires_ms);")]),
+    ("LETTER_HAS_TWO_IDS",
+     "a dead letter is also found by the id of its new place",
+     "store/dead_letter_life_test: a_dead_letter_is_not_reached_by_an_id_of_its_new_place",
+     [("engine/backlog.c",
+       "        if (m != NULL && m->foreign == NULL)",
+       "        if (m != NULL && (m->foreign == NULL || MUTANT(LETTER_HAS_TWO_IDS)))")]),
+    ("CLAIM_COUNT_STOPS",
+     "claims of a message are counted up to 255",
+     "store/claim_test: claims_of_a_message_are_counted_beyond_any_small_number",
+     [("engine/claim.c",
+       "    if (m->claim_count < UINT32_MAX)",
+       "    if (m->claim_count < (MUTANT(CLAIM_COUNT_STOPS) ? 255 : UINT32_MAX))")]),
+    ("LISTING_GOES_ON_ANEW",
+     "a listing that began in a queue goes on in another one of that name",
+     "model/gaps_test: a_listing_does_not_go_on_in_a_queue_made_anew",
+     [("engine/message_ops.c",
+       "(tag == 0 || tag == q->tag)",
+       "(tag == 0 || tag == q->tag || MUTANT(LISTING_GOES_ON_ANEW))")]),
+    ("VANISHED_QUEUE_NAMED",
+     "a queue that goes while queues are listed stays in the page",
+     "model/gaps_test: a_queue_that_goes_while_queues_are_listed_is_not_named",
+     [("engine/queue_ops.c",
+       "        if (md == NULL)\n            continue;",
+       "        if (md == NULL && MUTANT(VANISHED_QUEUE_NAMED)) {\n"
+       "            view->name = where.name;\n"
+       "            kept++;\n"
+       "        }\n"
+       "        if (md == NULL)\n            continue;")]),
+    ("LISTING_KEEPS_THE_LOCK",
+     "a listing does not let the lock go however many messages it looks at",
+     "model/gaps_test: a_listing_looks_at_a_slice_of_the_messages_under_the_lock",
+     [("engine/message_ops.c",
+       "i < LIST_SLICE; i++",
+       "i < LIST_SLICE || MUTANT(LISTING_KEEPS_THE_LOCK); i++")]),
 ]

@@ -138,6 +138,22 @@ END_TEST
 
 /* ---------------------------------------------------------------------- query */
 
+START_TEST(claims_of_a_message_are_counted_beyond_any_small_number)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 1);
+    for (uint32_t i = 1; i <= 300; i++) {
+        struct store_id claim = take(&f, 1);
+
+        ck_assert_uint_eq(f.seen.messages[0].claim_count, i);
+        release(&f, claim);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_claim_shows_its_terms_its_age_and_what_it_holds)
 {
     struct store_id claim;
@@ -525,6 +541,7 @@ main(void)
     store_test(tc, a_claim_takes_nothing_when_the_caller_has_too_little_room);
     store_test(tc, every_claim_of_a_message_is_counted_and_renewals_are_not);
     tc = test_case(suite, "query");
+    store_test(tc, claims_of_a_message_are_counted_beyond_any_small_number);
     store_test(tc, a_claim_shows_its_terms_its_age_and_what_it_holds);
     store_test(tc, a_claim_shows_only_what_it_still_holds);
     store_test(tc, a_claim_is_over_when_its_last_message_is_deleted);

@@ -98,6 +98,48 @@ START_TEST(a_dead_letter_is_reached_by_its_old_id_through_the_new_queue_only)
 }
 END_TEST
 
+/* The id that numbers its queue's messages would have given to the one behind `id`. */
+static struct store_id
+id_behind(struct bytes id)
+{
+    struct store_id next = {""};
+
+    memcpy(next.text, id.data, id.len);
+    ck_assert_int_ne(next.text[id.len - 1],
+                     '9'); /* the test is written for few messages */
+    ck_assert_int_ne(next.text[id.len - 1], 'f');
+    next.text[id.len - 1]++;
+    return next;
+}
+
+START_TEST(a_dead_letter_is_not_reached_by_an_id_of_its_new_place)
+{
+    struct store_batch found = STORE_BATCH_INIT;
+    struct store_id id;
+    struct bytes text;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    use(&f, "graves");
+    post(&f, 1); /* the letter's place is behind this one */
+    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+    post(&f, 1);
+    wear_out(&f, 1, 2);
+    expect_only_in(&f, 2, "graves");
+    use(&f, "graves");
+    id = id_behind(id_of(&f, 1));
+    text = bytes_str(id.text);
+    ck_assert_status(store_message_get(f.store, f.now_ms, &f.queue, &text, 1, &found),
+                     ST_OK);
+    ck_assert_uint_eq(found.count, 0);
+    store_batch_release(&found);
+    ck_assert_status(store_message_delete(f.store, f.now_ms, &f.queue, text, BYTES_NONE),
+                     ST_OK);
+    expect_stats(&f, 0, 2);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(the_kept_id_is_a_marker_in_the_new_queue)
 {
     struct store_filter filter = {.limit = 10};
@@ -278,6 +320,7 @@ main(void)
     store_test(tc, a_dead_letter_keeps_its_lifetime_without_a_ttl_for_dead_letters);
     store_test(tc, a_dead_letter_gets_a_new_life_with_a_ttl_for_dead_letters);
     store_test(tc, a_dead_letter_is_reached_by_its_old_id_through_the_new_queue_only);
+    store_test(tc, a_dead_letter_is_not_reached_by_an_id_of_its_new_place);
     store_test(tc, the_kept_id_is_a_marker_in_the_new_queue);
     store_test(tc, bulk_delete_and_pop_reach_dead_letters);
     tc = test_case(suite, "queues of dead letters");

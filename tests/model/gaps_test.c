@@ -1,0 +1,285 @@
+/*
+ * What others do in the gaps in which an operation of the engine lets its locks go.
+ *
+ * This program is linked with --wrap for the functions below. When a thread has let its last
+ * lock go, a test may do something else before the operation goes on: what would need a
+ * second thread and luck happens here each time. How much an operation looks at under a lock
+ * is counted by the way.
+ */
+#include "claimd/base/lock.h"
+#include "claimd/ds/seqmap.h"
+#include "support/dead_letters.h"
+
+#include <stdio.h>
+
+enum { ENGINE = 1, SLICE = 1024 };
+
+typedef void gap_fn(struct fixture *f);
+
+static struct {
+    int held;     /* locks */
+    int skip;     /* gaps to let pass */
+    gap_fn *then; /* NULL: nothing (any more) */
+    struct fixture *f;
+    size_t looked, most_looked; /* at messages since a lock was taken; the most ever */
+} gap;
+
+void __real_lock_acquire(struct lock *l);
+void __wrap_lock_acquire(struct lock *l);
+void __real_lock_release(struct lock *l);
+void __wrap_lock_release(struct lock *l);
+void *__real_seqmap_next_live(const struct seqmap *map, uint64_t *seq);
+void *__wrap_seqmap_next_live(const struct seqmap *map, uint64_t *seq);
+void *__real_seqmap_next_ready(const struct seqmap *map, uint64_t *seq);
+void *__wrap_seqmap_next_ready(const struct seqmap *map, uint64_t *seq);
+
+void
+__wrap_lock_acquire(struct lock *l)
+{
+    __real_lock_acquire(l);
+    if (gap.held++ == 0)
+        gap.looked = 0;
+}
+
+void
+__wrap_lock_release(struct lock *l)
+{
+    gap_fn *then = gap.then;
+
+    __real_lock_release(l);
+    if (--gap.held > 0 || then == NULL || gap.skip-- > 0)
+        return;
+    gap.then = NULL;
+    then(gap.f);
+}
+
+static void
+count_look(void)
+{
+    gap.looked++;
+    if (gap.looked > gap.most_looked)
+        gap.most_looked = gap.looked;
+}
+
+void *
+__wrap_seqmap_next_live(const struct seqmap *map, uint64_t *seq)
+{
+    count_look();
+    return __real_seqmap_next_live(map, seq);
+}
+
+void *
+__wrap_seqmap_next_ready(const struct seqmap *map, uint64_t *seq)
+{
+    count_look();
+    return __real_seqmap_next_ready(map, seq);
+}
+
+/* Lets `then` happen in a gap, once. */
+static void
+in_gap(struct fixture *f, int skip, gap_fn *then)
+{
+    gap.f = f;
+    gap.skip = skip;
+    gap.then = then;
+}
+
+/* Posts messages of this client to the queue. */
+static void
+fill(struct fixture *f, int count, uint64_t client)
+{
+    const struct store_draft draft = {bytes_str("7"), 3600, 0};
+    const struct store_post request = {&draft, 1, client, 0, true};
+    struct store_id id;
+
+    for (int i = 0; i < count; i++)
+        ck_assert_status(
+            store_message_post(f->store, f->now_ms, &f->queue, &request, &id), ST_OK);
+}
+
+/* ---------------------------------------------------------------------- clocks */
+
+/* Between reading its clock and taking the lock a thread may be overtaken by others. */
+START_TEST(nothing_comes_back_for_a_caller_whose_clock_is_behind)
+{
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    post_with(&f, 60, 0);
+    post_with(&f, 3600, 0);
+    wait_s(&f, 60);
+    get(&f, 1, 2);
+    expect(&f, 2); /* somebody has seen the end of the first one */
+    wait_s(&f, -2);
+    get(&f, 1, 2);
+    expect(&f, 2);
+    post_with(&f, 60, 0); /* posted at the time the others have come to */
+    wait_s(&f, 2);
+    expect_times(&f, 3, 60, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- claims */
+
+/* Takes whatever is in stock in the pools of the shards. */
+static void
+use_up_stock(struct fixture *f)
+{
+    struct store_queue own = f->queue;
+    char name[24];
+
+    for (int i = 0; i < 400; i++) {
+        (void)snprintf(name, sizeof(name), "other%d", i);
+        use(f, name);
+        fill(f, 1, 1);
+    }
+    f->queue = own;
+}
+
+START_TEST(a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_the_same)
+{
+    struct store_id first, claim;
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+    post(&f, 1);
+    first = take(&f, 1); /* keeps the claims of the queue within one node */
+    for (int i = 2; i <= 62; i++) {
+        post(&f, 1);
+        claim = take(&f, 1);
+        ck_assert_status(delete_claimed(&f, i, claim), ST_OK);
+        release(&f, claim);
+    }
+    post(&f, 1);
+    wear_out(&f, 1, 1); /* the 63rd claim; what comes now takes two nodes */
+    post(&f, 1);
+    in_gap(&f, 0, use_up_stock);
+    claim = take(&f, 1);
+    ck_assert(gap.then == NULL);
+    expect(&f, 64);
+    expect_only_in(&f, 63, "graves");
+    release(&f, claim);
+    release(&f, first);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- housekeeping */
+
+static void
+post_for_a_minute(struct fixture *f)
+{
+    post_with(f, 60, 0);
+}
+
+START_TEST(what_is_armed_while_housekeeping_goes_on_is_not_forgotten)
+{
+    struct fixture f;
+    int64_t next_ms;
+
+    for (int i = 0; i < 4; i++) { /* after each shard */
+        fixture_open(&f, ENGINE);
+        in_gap(&f, i, post_for_a_minute);
+        store_housekeep(f.store, f.now_ms, &next_ms);
+        ck_assert(gap.then == NULL);
+        ck_assert_int_le(next_ms, f.now_ms + 60 * 1000);
+        ck_assert_int_le(store_next_ms(f.store), f.now_ms + 60 * 1000);
+        fixture_close(&f);
+    }
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- listings */
+
+static void
+make_anew(struct fixture *f)
+{
+    delete_queue(f);
+    fill(f, 3 * SLICE, 2);
+}
+
+START_TEST(a_listing_does_not_go_on_in_a_queue_made_anew)
+{
+    const struct store_filter filter = {.limit = 10, .hide_client = true, .client = 1};
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    fill(&f, 3 * SLICE, 1);
+    in_gap(&f, 0, make_anew);
+    list(&f, &filter);
+    ck_assert(gap.then == NULL);
+    expect_nothing(&f);
+    fixture_close(&f);
+}
+END_TEST
+
+static void
+delete_b(struct fixture *f)
+{
+    use(f, "b");
+    delete_queue(f);
+}
+
+START_TEST(a_queue_that_goes_while_queues_are_listed_is_not_named)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    struct store_queues queues = STORE_QUEUES_INIT;
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    for (size_t i = 0; i < 3; i++) {
+        use(&f, names[i]);
+        make_queue(&f, NULL);
+    }
+    in_gap(&f, 0, delete_b);
+    ck_assert_status(store_queue_list(f.store, f.now_ms, f.queue.project, BYTES_NONE, 10,
+                                      true, &queues),
+                     ST_OK);
+    ck_assert(gap.then == NULL);
+    ck_assert_uint_eq(queues.count, 2);
+    ck_assert(bytes_equal_str(queues.queues[0].name, "a"));
+    ck_assert(bytes_equal_str(queues.queues[1].name, "c"));
+    store_queues_release(&queues);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_listing_looks_at_a_slice_of_the_messages_under_the_lock)
+{
+    struct store_filter filter = {.limit = 10, .hide_client = true, .client = 1};
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    fill(&f, 10 * SLICE, 1);
+    fill(&f, 1, 2);
+    for (int i = 0; i < 2; i++) { /* free messages only, and all of them */
+        struct store_batch page = STORE_BATCH_INIT;
+
+        gap.most_looked = 0;
+        filter.include_claimed = i == 1;
+        ck_assert_status(store_message_list(f.store, f.now_ms, &f.queue, &filter, &page),
+                         ST_OK);
+        ck_assert_uint_le(gap.most_looked, SLICE);
+        store_batch_release(&page);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("gaps");
+    TCase *tc = test_case(suite, "gaps");
+
+    tcase_add_test(tc, nothing_comes_back_for_a_caller_whose_clock_is_behind);
+    tcase_add_test(
+        tc, a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_the_same);
+    tcase_add_test(tc, what_is_armed_while_housekeeping_goes_on_is_not_forgotten);
+    tcase_add_test(tc, a_listing_does_not_go_on_in_a_queue_made_anew);
+    tcase_add_test(tc, a_queue_that_goes_while_queues_are_listed_is_not_named);
+    tcase_add_test(tc, a_listing_looks_at_a_slice_of_the_messages_under_the_lock);
+    return check_main(suite);
+}
