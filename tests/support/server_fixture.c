@@ -1,0 +1,111 @@
+#include "support/server_fixture.h"
+
+#include "claimd/engine/engine.h"
+#include "support/check_main.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void *
+accept_all(void *arg)
+{
+    server_run(arg);
+    return NULL;
+}
+
+void
+server_fixture_open(struct server_fixture *f, size_t workers)
+{
+    struct engine_config engine = {
+        .shards = 4, .message_ttl_s = 3600, .max_message_ttl_s = 1209600};
+    struct api_config api = {.limits = api_limits_default};
+    struct server_config config = {.socket_mode = 0600,
+                                   .socket_group = -1,
+                                   .workers = workers,
+                                   .max_connections = 100,
+                                   .max_header_bytes = 6144,
+                                   .max_headers = 64,
+                                   .idle_seconds = SERVER_FIXTURE_SECONDS,
+                                   .request_seconds = SERVER_FIXTURE_SECONDS};
+    char error[256];
+
+    (void)snprintf(f->folder, sizeof(f->folder), "/tmp/claimd-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(f->folder));
+    (void)snprintf(f->listen, sizeof(f->listen), "unix:%s/socket", f->folder);
+    f->mem = mem_new(0);
+    ck_assert_ptr_nonnull(f->mem);
+    clock_init_system(&f->clock);
+    f->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = &f->clock};
+    engine.mem = f->mem;
+    engine.now_ms = clock_now_ms(&f->clock);
+    ck_assert_int_eq(engine_open(&engine, &f->store), ST_OK);
+    api.store = f->store;
+    api.mem = f->mem;
+    ck_assert_int_eq(api_new(&api, &f->api), ST_OK);
+    config.api = f->api;
+    config.store = f->store;
+    config.mem = f->mem;
+    config.clock = &f->clock;
+    config.log = &f->log;
+    config.listen = f->listen;
+    ck_assert_msg(server_open(&config, &f->server, error, sizeof(error)) == ST_OK, "%s",
+                  error);
+    ck_assert_int_eq(pthread_create(&f->acceptor, NULL, accept_all, f->server), 0);
+}
+
+void
+server_fixture_close(struct server_fixture *f)
+{
+    server_stop(f->server);
+    ck_assert_int_eq(pthread_join(f->acceptor, NULL), 0);
+    ck_assert_uint_eq(server_drain(f->server, 60000), 0);
+    server_free(f->server);
+    api_free(f->api);
+    ck_assert(store_audit(f->store));
+    store_close(f->store);
+    mem_destroy(f->mem); /* asserts that nothing is left */
+    ck_assert_int_eq(rmdir(f->folder), 0);
+}
+
+int
+server_fixture_dial(const struct server_fixture *f)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", f->listen + 5);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+int
+server_fixture_post(const struct server_fixture *f)
+{
+    static const char request[] = "POST /v2/queues/q/messages HTTP/1.1\r\n"
+                                  "Host: test\r\n"
+                                  "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"
+                                  "X-Project-ID: p\r\n"
+                                  "Connection: close\r\n"
+                                  "Content-Length: 25\r\n"
+                                  "\r\n"
+                                  "{\"messages\":[{\"body\":1}]}";
+    char answer[2048];
+    size_t len = 0;
+    int fd = server_fixture_dial(f);
+    ssize_t n;
+
+    /* Fails only if the server has closed already: then there may still be an answer. */
+    (void)send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL);
+    while ((n = recv(fd, answer + len, sizeof(answer) - 1 - len, 0)) > 0)
+        len += (size_t)n;
+    (void)close(fd);
+    answer[len] = '\0';
+    if (len == 0)
+        return 0;
+    ck_assert_msg(strncmp(answer, "HTTP/1.1 ", 9) == 0, "%s", answer);
+    return atoi(answer + 9);
+}

@@ -1,0 +1,40 @@
+/*
+ * server_fixture: a whole server in this process, on a Unix socket, so that its memory can be
+ * made fail and its clock be moved.
+ */
+#ifndef TESTS_SUPPORT_SERVER_FIXTURE_H
+#define TESTS_SUPPORT_SERVER_FIXTURE_H
+
+#include "claimd/http/server.h"
+#include "support/check_main.h"
+
+#include <pthread.h>
+
+/* Both time limits of its connections. */
+enum { SERVER_FIXTURE_SECONDS = 60 };
+
+struct server_fixture {
+    char folder[32];
+    char listen[64];
+    struct mem *mem;
+    struct clock clock;
+    struct log log;
+    struct store *store;
+    struct api *api;
+    struct server *server;
+    pthread_t acceptor;
+};
+
+/* Serves with so many workers. */
+void server_fixture_open(struct server_fixture *f, size_t workers);
+
+/* Drains it, within which nothing may be cut off; all memory must be back. */
+void server_fixture_close(struct server_fixture *f);
+
+/* A connection to it. */
+int server_fixture_dial(const struct server_fixture *f);
+
+/* Posts one message and returns the status of the answer; 0: closed without one. */
+int server_fixture_post(const struct server_fixture *f);
+
+#endif
