@@ -28,6 +28,7 @@ client_open(struct client *c, const char *host, const char *port)
 
     if (getaddrinfo(host, port, &hints, &found) != 0)
         give_up(host);
+    c->gate = NULL;
     c->fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (c->fd < 0 || connect(c->fd, found->ai_addr, found->ai_addrlen) != 0)
         give_up("connect");
@@ -108,6 +109,9 @@ client_ask(struct client *c, const char *method, const char *target, const char 
                        body == NULL ? "" : body);
 
     *out = (struct answer){.call_ns = clock_stopwatch_ns()};
+    if (c->gate != NULL)
+        (void)pthread_barrier_wait(c->gate); /* fails only when misused */
+    c->gate = NULL;
     send_all(c, text, (size_t)len);
     answer = receive(c);
     out->reply_ns = clock_stopwatch_ns();

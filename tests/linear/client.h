@@ -6,6 +6,7 @@
 #define TESTS_LINEAR_CLIENT_H
 
 #include <jansson.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,8 @@ enum { CLIENT_ROOM = 65536 };
 
 struct client {
     int fd;
+    pthread_barrier_t
+        *gate; /* the next exchange waits here, called but not sent; NULL: no */
     char text[CLIENT_ROOM]; /* the last answer, then its NUL */
 };
 

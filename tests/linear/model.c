@@ -218,3 +218,23 @@ model_step(struct model *m, const struct operation *op)
         return purge(m, op);
     }
 }
+
+bool
+model_only_looks(const struct operation *op)
+{
+    switch (op->kind) {
+    case LINEAR_QUERY:
+    case LINEAR_RENEW:
+    case LINEAR_GET:
+    case LINEAR_LIST:
+    case LINEAR_STATS:
+        return true;
+    case LINEAR_CLAIM:
+    case LINEAR_POP:
+        return op->count == 0;
+    case LINEAR_DELETE:
+        return op->code != 204;
+    default:
+        return false;
+    }
+}

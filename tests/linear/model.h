@@ -22,4 +22,7 @@ struct model {
  */
 bool model_step(struct model *m, const struct operation *op);
 
+/* True if the operation, given its answer, leaves alone every state in which it fits. */
+bool model_only_looks(const struct operation *op);
+
 #endif

@@ -14,7 +14,7 @@ enum { ID_CAP = 40 };
 /* What all workers know of a queue. */
 struct board {
     pthread_mutex_t lock; /* guards all of it */
-    char name[48];
+    char name[64];
     unsigned numbered;                          /* messages that have a number */
     char messages[LINEAR_MESSAGES + 1][ID_CAP]; /* by number; empty: not known yet */
     unsigned claimed;                           /* claims that have a number */
@@ -25,6 +25,7 @@ struct board {
 struct worker {
     const struct recording *recording;
     struct board *boards;
+    pthread_barrier_t *gate;
     struct random random;
     unsigned number;
     struct client client;
@@ -388,8 +389,11 @@ worker_thread(void *ctx)
 {
     struct worker *w = ctx;
 
-    for (unsigned done = 0; done < w->recording->operations;)
+    for (unsigned done = 0; done < w->recording->operations;) {
+        if (done % w->recording->window == 0)
+            w->client.gate = w->gate;
         done += work(w, &w->boards[random_below(&w->random, RECORDER_QUEUES)]);
+    }
     return NULL;
 }
 
@@ -415,8 +419,8 @@ open_board(struct board *b, const struct recording *recording, unsigned number,
     *b = (struct board){.history = history};
     history->count = 0;
     pthread_mutex_init(&b->lock, NULL);
-    (void)snprintf(b->name, sizeof(b->name), "q%" PRIx64 "-%" PRIu64 "-%u",
-                   recording->seed, recording->round, number);
+    (void)snprintf(b->name, sizeof(b->name), "q%" PRIx64 "-%" PRIu64 "-%u-%u",
+                   recording->seed, recording->round, recording->workers, number);
 }
 
 /* The queues must be there: statistics of one that is not are the server's own affair. */
@@ -424,7 +428,7 @@ static void
 make_queues(const struct recording *recording, const struct board *boards)
 {
     struct client *c = malloc(sizeof(*c));
-    char target[80];
+    char target[96];
     struct answer a;
 
     if (c == NULL)
@@ -446,9 +450,12 @@ record(const struct recording *recording, struct history out[RECORDER_QUEUES])
     struct random seeds = {recording->seed + recording->round};
     struct worker *workers = calloc(recording->workers, sizeof(*workers));
     struct board *boards = calloc(RECORDER_QUEUES, sizeof(*boards));
+    pthread_barrier_t gate;
 
     if (workers == NULL || boards == NULL ||
-        recording->workers * recording->operations > LINEAR_OPERATIONS)
+        recording->workers * recording->operations > LINEAR_OPERATIONS ||
+        recording->operations % recording->window != 0 ||
+        pthread_barrier_init(&gate, NULL, recording->workers) != 0)
         abort();
     for (unsigned i = 0; i < RECORDER_QUEUES; i++)
         open_board(&boards[i], recording, i, &out[i]);
@@ -456,6 +463,7 @@ record(const struct recording *recording, struct history out[RECORDER_QUEUES])
     for (unsigned i = 0; i < recording->workers; i++) {
         workers[i].recording = recording;
         workers[i].boards = boards;
+        workers[i].gate = &gate;
         workers[i].random.state = random_next(&seeds);
         workers[i].number = i;
         start_worker(&workers[i]);
@@ -464,6 +472,7 @@ record(const struct recording *recording, struct history out[RECORDER_QUEUES])
         end_worker(&workers[i]);
     for (unsigned i = 0; i < RECORDER_QUEUES; i++)
         pthread_mutex_destroy(&boards[i].lock);
+    pthread_barrier_destroy(&gate);
     free(workers);
     free(boards);
 }

@@ -1,6 +1,11 @@
 /*
  * recorder: workers that use a few queues of a real server at the same time, each over a
  * connection of its own, and write down what they saw.
+ *
+ * They work in windows of a few operations each. Nobody begins the next one before all have
+ * ended theirs, and none of the first requests of a window is sent before all have been
+ * called. So however the machine shares its time, operations overlap at each beginning, and
+ * none overlaps with more than a window has.
  */
 #ifndef TESTS_LINEAR_RECORDER_H
 #define TESTS_LINEAR_RECORDER_H
@@ -12,7 +17,8 @@ struct recording {
     uint64_t seed;           /* of the workers' choices; the scheduling is not ours */
     uint64_t round;          /* part of the queues' names: every round has fresh ones */
     unsigned workers;
-    unsigned operations; /* of each worker */
+    unsigned operations; /* of each worker: a multiple of `window` */
+    unsigned window;     /* of these in a row before it waits for the others */
 };
 
 enum { RECORDER_QUEUES = 2 };

@@ -33,13 +33,17 @@ struct event {
 struct choice {
     struct event *call;
     struct model before;
+    bool final; /* if this was wrong, so is every other choice at this point */
 };
 
 /*
- * What is tried next of the operations under way: the one called first, or the one answered
- * first. Either may be wrong early and notice late; where one is lost the other seldom is.
+ * What is tried next of the operations under way: the one answered first, or the one called
+ * first. Either may be wrong early and notice late; where one is lost the other seldom is. So
+ * neither is followed for long before the other has had a try.
  */
-enum strategy { BY_CALL, BY_REPLY, STRATEGIES };
+enum strategy { BY_REPLY, BY_CALL, STRATEGIES };
+
+enum { FIRST_TRY = 128 }; /* of all steps that are allowed, one in so many */
 
 struct run {
     const struct operation *ops;
@@ -180,25 +184,41 @@ toggle(struct run *r, size_t op)
     r->now.done[op / 64] ^= UINT64_C(1) << (op % 64);
 }
 
-/* Puts the operation next in the order, if it fits and leads somewhere new. */
-static bool
+enum fit { FITS, FITS_NOT, LEADS_NOWHERE /* neither does anything else at this point */ };
+
+/*
+ * Puts the operation next in the order, if it fits and leads somewhere new.
+ *
+ * One that only looks, and fits now, may as well be next: in any order of what is left it can
+ * be taken from its place to the front, and nothing else notices. So it is never tried later.
+ */
+static enum fit
 choose(struct run *r, struct event *call)
 {
     const struct operation *op = &r->ops[call->op];
+    bool only_looks = model_only_looks(op);
     struct model before = r->now.state;
+    enum fit fit = FITS_NOT;
 
     if (op->kind == LINEAR_POST && !seen_order_allows(&r->order, op, before.posted))
-        return false;
+        return FITS_NOT;
     toggle(r, call->op);
-    if (!model_step(&r->now.state, op) || !memory_learn(&r->memory, &r->now)) {
+    if (model_step(&r->now.state, op)) {
+        if (only_looks && memcmp(&before, &r->now.state, sizeof(before)) != 0)
+            abort(); /* the model contradicts itself */
+        fit = memory_learn(&r->memory, &r->now) ? FITS
+              : only_looks                      ? LEADS_NOWHERE
+                                                : FITS_NOT;
+    }
+    if (fit != FITS) {
         toggle(r, call->op);
         r->now.state = before;
-        return false;
+        return fit;
     }
-    r->chosen[r->depth++] = (struct choice){call, before};
+    r->chosen[r->depth++] = (struct choice){call, before, only_looks};
     unlink_event(call);
     unlink_event(call->reply);
-    return true;
+    return FITS;
 }
 
 /*
@@ -220,17 +240,24 @@ next_event(const struct run *r, const struct event *tried)
     return best == NULL ? e : best;
 }
 
-/* Takes the last operation out of the order; returns the event to go on with. */
+/*
+ * Takes operations out of the order, up to the last that was a choice; returns the event to go
+ * on with, NULL if there was no choice.
+ */
 static struct event *
 undo(struct run *r)
 {
-    const struct choice *last = &r->chosen[--r->depth];
+    while (r->depth > 0) {
+        const struct choice *last = &r->chosen[--r->depth];
 
-    relink_event(last->call->reply);
-    relink_event(last->call);
-    toggle(r, last->call->op);
-    r->now.state = last->before;
-    return next_event(r, last->call);
+        relink_event(last->call->reply);
+        relink_event(last->call);
+        toggle(r, last->call->op);
+        r->now.state = last->before;
+        if (!last->final)
+            return next_event(r, last->call);
+    }
+    return NULL;
 }
 
 static void
@@ -245,22 +272,27 @@ note_longest(const struct run *r, struct search_result *out)
 }
 
 static enum verdict
-run_search(struct run *r, struct search_result *out)
+run_search(struct run *r, size_t steps_max, struct search_result *out)
 {
     struct event *e = next_event(r, NULL);
 
     for (size_t steps = 0; r->head.next != NULL; steps++) {
-        if (steps == SEARCH_STEPS_MAX)
+        enum fit fit =
+            LEADS_NOWHERE; /* a reply: its call must be in the order before it */
+
+        if (steps == steps_max)
             return GAVE_UP;
-        if (e->reply == NULL) { /* it must be in the order before this */
-            if (r->depth == 0)
-                return NOT_LINEARIZABLE;
-            e = undo(r);
-        } else if (choose(r, e)) {
+        if (e->reply != NULL)
+            fit = choose(r, e);
+        if (fit == FITS) {
             note_longest(r, out);
             e = r->head.next == NULL ? NULL : next_event(r, NULL);
-        } else {
+        } else if (fit == FITS_NOT) {
             e = next_event(r, e);
+        } else {
+            e = undo(r);
+            if (e == NULL)
+                return NOT_LINEARIZABLE;
         }
     }
     return LINEARIZABLE;
@@ -268,7 +300,7 @@ run_search(struct run *r, struct search_result *out)
 
 static void
 search_by(enum strategy strategy, const struct operation *ops, size_t count,
-          struct search_result *out)
+          size_t steps_max, struct search_result *out)
 {
     struct run *r = must(calloc(1, sizeof(*r)));
 
@@ -277,7 +309,7 @@ search_by(enum strategy strategy, const struct operation *ops, size_t count,
     r->strategy = strategy;
     seen_order_learn(&r->order, ops, count);
     list_events(r, count);
-    out->verdict = run_search(r, out);
+    out->verdict = run_search(r, steps_max, out);
     out->states = r->memory.count;
     free(r->memory.entries);
     free(r->memory.slots);
@@ -285,11 +317,19 @@ search_by(enum strategy strategy, const struct operation *ops, size_t count,
 }
 
 void
-search(const struct operation *ops, size_t count, struct search_result *out)
+search_within(const struct operation *ops, size_t count, size_t steps_max,
+              struct search_result *out)
 {
     if (count > LINEAR_OPERATIONS)
         abort();
     out->verdict = GAVE_UP;
-    for (int s = BY_CALL; s < STRATEGIES && out->verdict == GAVE_UP; s++)
-        search_by((enum strategy)s, ops, count, out);
+    for (int try = 0; try < 2 * STRATEGIES && out->verdict == GAVE_UP; try++)
+        search_by((enum strategy)(try % STRATEGIES), ops, count,
+                  try < STRATEGIES ? steps_max / FIRST_TRY : steps_max, out);
+}
+
+void
+search(const struct operation *ops, size_t count, struct search_result *out)
+{
+    search_within(ops, count, SEARCH_STEPS_MAX, out);
 }

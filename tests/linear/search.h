@@ -8,10 +8,12 @@
  * question is asked of one queue at a time, because an object made of linearizable ones
  * is linearizable.
  *
- * Posts are only tried in orders that no answer contradicts (seen_order.h).
+ * Posts are only tried in orders that no answer contradicts (seen_order.h), and operations
+ * that only look as soon as they fit.
  *
  *   Cost     exponential in the worst case, a few steps an operation for histories of
- *            correct servers; gives up after SEARCH_STEPS_MAX from either end
+ *            correct servers; gives up after SEARCH_STEPS_MAX from either end. Who asks
+ *            then has to come with another history: nothing is known of this one
  */
 #ifndef TESTS_LINEAR_SEARCH_H
 #define TESTS_LINEAR_SEARCH_H
@@ -31,5 +33,9 @@ struct search_result {
 
 /* Searches a history of at most LINEAR_OPERATIONS in any order. Aborts without memory. */
 void search(const struct operation *ops, size_t count, struct search_result *out);
+
+/* Likewise with so many steps from either end. */
+void search_within(const struct operation *ops, size_t count, size_t steps_max,
+                   struct search_result *out);
 
 #endif

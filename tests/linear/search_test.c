@@ -266,6 +266,38 @@ START_TEST(posts_under_way_together_are_put_in_order_whichever_way_it_is)
 }
 END_TEST
 
+START_TEST(those_that_only_look_are_not_tried_in_every_order)
+{
+    struct search_result result;
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    for (int i = 0; i < 24; i++) { /* all under way to the end */
+        count(&s, 0, 1);
+        s.ops[s.count - 1].reply_ns = INT64_MAX;
+    }
+    take(&s, 1, 0); /* a lost message: every order of what came before is in vain */
+    search(s.ops, s.count, &result);
+    ck_assert_int_eq(result.verdict, NOT_LINEARIZABLE);
+    ck_assert_uint_le(result.states, 2 * s.count);
+}
+END_TEST
+
+START_TEST(a_search_that_gives_up_says_so)
+{
+    struct search_result result;
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    take(&s, 1, 1);
+    act(&s, LINEAR_RELEASE, 1, 204);
+    search_within(s.ops, s.count, 2, &result);
+    ck_assert_int_eq(result.verdict, GAVE_UP);
+    search_within(s.ops, s.count, 3, &result); /* one after the other: a step for each */
+    ck_assert_int_eq(result.verdict, LINEARIZABLE);
+}
+END_TEST
+
 START_TEST(the_operation_that_cannot_be_is_left_over)
 {
     struct search_result result;
@@ -298,6 +330,8 @@ main(void)
     tcase_add_test(tc, a_claim_from_the_past_is_refused);
     tcase_add_test(tc, a_count_that_never_was_is_refused);
     tcase_add_test(tc, posts_under_way_together_are_put_in_order_whichever_way_it_is);
+    tcase_add_test(tc, those_that_only_look_are_not_tried_in_every_order);
+    tcase_add_test(tc, a_search_that_gives_up_says_so);
     tcase_add_test(tc, the_operation_that_cannot_be_is_left_over);
     return check_main(suite);
 }
