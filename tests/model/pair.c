@@ -141,13 +141,14 @@ learn(struct pair *p, const struct id_pair *pair)
         pair_fail(p, "an id was given twice");
 }
 
+/* What the engine shows is what the twin shows from its first-th message on. */
 static void
-agree_batch(const struct pair *p, const struct store_batch *twin,
-            const struct store_batch *engine)
+agree_part(const struct pair *p, const struct store_batch *twin, size_t first,
+           const struct store_batch *engine)
 {
-    agree(p, "messages", (int64_t)twin->count, (int64_t)engine->count);
-    for (size_t i = 0; i < twin->count; i++) {
-        const struct store_message *t = &twin->messages[i], *e = &engine->messages[i];
+    for (size_t i = 0; i < engine->count; i++) {
+        const struct store_message *t = &twin->messages[first + i],
+                                   *e = &engine->messages[i];
 
         agree_id(p, "message id", &t->id, &e->id);
         agree_id(p, "claim of a message", &t->claim_id, &e->claim_id);
@@ -156,6 +157,14 @@ agree_batch(const struct pair *p, const struct store_batch *twin,
         agree(p, "age", t->age_s, e->age_s);
         agree(p, "claim count", t->claim_count, e->claim_count);
     }
+}
+
+static void
+agree_batch(const struct pair *p, const struct store_batch *twin,
+            const struct store_batch *engine)
+{
+    agree(p, "messages", (int64_t)twin->count, (int64_t)engine->count);
+    agree_part(p, twin, 0, engine);
 }
 
 static void
@@ -335,6 +344,8 @@ pair_list(struct pair *p, const struct store_queue *queue,
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
     struct store_filter left = *filter, right = *filter;
+    struct store_id at;
+    bool early = false;
     size_t count;
 
     note(p, queue, "list behind %s/%s limit %zu%s%s%s", marker->left.text,
@@ -344,9 +355,25 @@ pair_list(struct pair *p, const struct store_queue *queue,
     right.marker = store_id_bytes(&marker->right);
     agree_status(p, store_message_list(p->twin, p->now_ms, queue, &left, &twin),
                  store_message_list(p->engine, p->now_ms, queue, &right, &engine));
-    agree_batch(p, &twin, &engine);
     agree(p, "a next marker", id_empty(twin.next), id_empty(engine.next));
+    /* A page with something to show may end early, and leads on to the rest. */
+    for (count = 0; engine.count > 0 && count + engine.count < twin.count;) {
+        agree_part(p, &twin, count, &engine);
+        count += engine.count;
+        at = engine.next;
+        early = true;
+        store_batch_release(&engine);
+        right.marker = store_id_bytes(&at);
+        right.limit = filter->limit - count;
+        require(store_message_list(p->engine, p->now_ms, queue, &right, &engine) ==
+                ST_OK);
+    }
+    agree(p, "messages", (int64_t)twin.count, (int64_t)(count + engine.count));
+    agree_part(p, &twin, count, &engine);
     *next = (struct id_pair){twin.next, engine.next};
+    /* Its last marker may stand behind messages that nobody has seen. */
+    if ((early || engine.count == 0) && twin.count < filter->limit)
+        *next = (struct id_pair){{""}, {""}};
     count = twin.count;
     release_both(&twin, &engine);
     return count;

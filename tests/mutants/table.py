@@ -346,10 +346,10 @@ MUTANTS = [
      "an answer has what is left of the request's time",
      "unit/http/endings_test: an_answer_has_a_time_limit_of_its_own",
      [("http/front.c",
-       "    conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n    if (!ex->no_memory)",
+       "    conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n    if (ex->no_memory)",
        "    if (!MUTANT(ANSWER_WITHOUT_LIMIT))\n"
        "        conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n"
-       "    if (!ex->no_memory)")]),
+       "    if (ex->no_memory)")]),
     ("FAREWELL_FOR_EVER",
      "a farewell ends only when the client does",
      "unit/http/farewell_test: a_farewell_ends_when_its_time_is_up",
@@ -361,13 +361,15 @@ MUTANTS = [
      "unit/http/endings_test: "
      "what_libmicrohttpd_refuses_by_itself_is_refused_with_a_farewell",
      [("http/front.c",
-       "(ex == NULL || ex->code == 0))\n        c->linger = true;",
-       "(ex == NULL || ex->code == 0))\n        c->linger = !MUTANT(ERROR_WITHOUT_FAREWELL);")]),
+       "(c->exchange == NULL || c->exchange->code == 0))\n        c->linger = true;",
+       "(c->exchange == NULL || c->exchange->code == 0))\n"
+       "        c->linger = !MUTANT(ERROR_WITHOUT_FAREWELL);")]),
     ("CHUNKS_WITHOUT_FAREWELL",
      "a chunked body far too large is refused and the connection closed at once",
      "unit/http/endings_test: a_chunked_body_far_too_large_is_refused_with_a_farewell",
      [("http/front.c",
-       "    refuse_past(ex, REFUSAL_TOO_LARGE);\n    ex->conn->linger = true;",
+       "    refuse_past(ex, REFUSAL_TOO_LARGE);\n    return MHD_NO;",
        "    refuse_past(ex, REFUSAL_TOO_LARGE);\n"
-       "    ex->conn->linger = !MUTANT(CHUNKS_WITHOUT_FAREWELL);")]),
+       "    ex->conn->linger = !MUTANT(CHUNKS_WITHOUT_FAREWELL);\n"
+       "    return MHD_NO;")]),
 ]
