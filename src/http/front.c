@@ -60,7 +60,11 @@ front_target(void *cls, const char *target, struct MHD_Connection *mhd)
 static enum MHD_Result
 answer_no_memory(struct worker *w, struct MHD_Connection *mhd)
 {
-    conn_enter(&w->conns, conn_of(mhd), CONN_ANSWERING, w->now_ms);
+    struct conn *c = conn_of(mhd);
+
+    conn_enter(&w->conns, c, CONN_ANSWERING, w->now_ms);
+    if (c->exchange != NULL)
+        c->exchange->code = MHD_HTTP_SERVICE_UNAVAILABLE;
     return MHD_queue_response(mhd, MHD_HTTP_SERVICE_UNAVAILABLE, w->no_memory);
 }
 

@@ -18,6 +18,12 @@ rest_ms(struct housekeeper *shared, int64_t next_ms, int64_t now_ms, int64_t rea
     return trim_ms >= 0 && trim_ms < next_ms - now_ms ? trim_ms : next_ms - now_ms;
 }
 
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 int64_t
 housekeeping_step(struct housekeeping *h, int64_t real_ms)
 {
@@ -30,11 +36,13 @@ housekeeping_step(struct housekeeping *h, int64_t real_ms)
     now_ms = clock_now_ms(shared->clock);
     next_ms = store_next_ms(shared->store);
     if (next_ms <= now_ms) {
-        if (atomic_exchange_explicit(&shared->busy, true, memory_order_acquire))
-            return -1; /* whoever is at it goes on until nothing is due */
+        if (atomic_exchange(&shared->busy, true))
+            return ASK_MS; /* somebody is at it, who may leave what falls due meanwhile */
         store_housekeep(shared->store, now_ms, &next_ms);
-        atomic_store_explicit(&shared->busy, false, memory_order_release);
+        atomic_store(&shared->busy, false);
         housekeeping_hurry(h);
+        /* Whoever made something due meanwhile may have found us busy, or asleep. */
+        next_ms = sooner(next_ms, store_next_ms(shared->store));
     }
     if (next_ms <= now_ms)
         return 0;

@@ -2,8 +2,8 @@
  * housekeeper: lets one worker at a time do the store's housekeeping.
  *
  * Every worker asks before it sleeps and now and then while busy. Whoever is first does a
- * slice and, going to sleep, looks at the store's next deadline again; the others need
- * not wait for a store that is being looked after.
+ * slice and, going to sleep, looks at the store's next deadline again; the others come back
+ * a little later, for what it may leave.
  *
  *   Cost     asking: a comparison within ASK_MS of the last question, then
  *            store_next_ms()

@@ -7,6 +7,7 @@ struct idle_store {
     int64_t next_ms; /* what it says */
     int slices;      /* left to do when due */
     int done;
+    int64_t meanwhile_ms; /* somebody makes this due during a slice; 0: nobody */
     int asked;
 };
 
@@ -18,6 +19,8 @@ idle_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
     idle->done++;
     idle->next_ms = --idle->slices > 0 ? now_ms : INT64_MAX;
     *next_ms = idle->next_ms;
+    if (idle->meanwhile_ms > 0)
+        idle->next_ms = idle->meanwhile_ms;
 }
 
 static int64_t
@@ -120,9 +123,26 @@ START_TEST(two_workers_do_not_do_the_same_work)
     struct fixture f;
 
     fixture_open(&f, 0, 1);
-    atomic_store(&f.shared.busy, true); /* somebody else is at it */
-    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
+    atomic_store(&f.shared.busy, true);                 /* somebody else is at it */
+    ck_assert_int_gt(housekeeping_step(&f.mine, 0), 0); /* but somebody looks again */
     ck_assert_int_eq(f.idle.done, 0);
+    atomic_store(&f.shared.busy, false);
+    ck_assert_int_eq(housekeeping_step(&f.mine, 2), -1);
+    ck_assert_int_eq(f.idle.done, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_falls_due_during_a_slice_is_not_slept_over)
+{
+    struct fixture f;
+
+    fixture_open(&f, 0, 1);
+    f.idle.meanwhile_ms = 1;
+    ck_assert_int_eq(housekeeping_step(&f.mine, 0), 0);
+    f.idle.meanwhile_ms = 0;
+    ck_assert_int_eq(housekeeping_step(&f.mine, 0), -1);
+    ck_assert_int_eq(f.idle.done, 2);
     fixture_close(&f);
 }
 END_TEST
@@ -153,6 +173,7 @@ main(void)
     tcase_add_test(tc, a_deadline_ahead_is_slept_for);
     tcase_add_test(tc, a_busy_worker_asks_only_now_and_then);
     tcase_add_test(tc, two_workers_do_not_do_the_same_work);
+    tcase_add_test(tc, what_falls_due_during_a_slice_is_not_slept_over);
     tcase_add_test(tc, nobody_waits_for_a_clock_that_stands_still);
     return check_main(suite);
 }
