@@ -499,6 +499,8 @@ doom(struct worker *w, struct conn *c)
 {
     conn_enter(&w->conns, c, CONN_DOOMED, w->now_ms);
     (void)shutdown(c->fd, SHUT_RDWR);
+    if (list_linked(&c->turn))
+        list_remove(&c->turn); /* no slice is done for nobody */
     if (c->held)
         worker_let_go(w, c);
     if (c->was_held)
