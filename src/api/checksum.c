@@ -268,21 +268,23 @@ checksum_form(struct bytes body, struct buf *out)
 }
 
 enum status
-checksum_of(struct bytes body, struct mem *mem, char out[CHECKSUM_LEN + 1])
+checksum_of(struct bytes body, struct mem *mem, struct store_checksum *out)
 {
-    uint8_t digest[MD5_LEN];
     struct buf form;
     enum status st;
 
     buf_init(&form, mem);
     st = checksum_form(body, &form);
-    if (st == ST_OK) {
-        md5(buf_view(&form), digest);
-        memcpy(out, "MD5:", 4);
-        for (unsigned i = 0; i < MD5_LEN; i++)
-            hex_write(out + 4 + 2 * i, digest[i], 2);
-        out[CHECKSUM_LEN] = '\0';
-    }
+    if (st == ST_OK)
+        md5(buf_view(&form), out->digest);
     buf_fini(&form);
     return st;
+}
+
+void
+checksum_write(const struct store_checksum *checksum, char out[CHECKSUM_LEN])
+{
+    memcpy(out, "MD5:", 4);
+    for (unsigned i = 0; i < MD5_LEN; i++)
+        hex_write(out + 4 + 2 * i, checksum->digest[i], 2);
 }

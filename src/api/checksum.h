@@ -14,15 +14,16 @@
 
 #include "claimd/base/buf.h"
 #include "claimd/base/status.h"
+#include "claimd/store/store.h"
 
 /* "MD5:" and 32 hexadecimal digits. */
 #define CHECKSUM_LEN 36
 
-/*
- * Writes the checksum of a valid JSON text and a NUL. ST_NO_MEMORY; ST_BAD_BODY if the
- * text is not JSON after all.
- */
-enum status checksum_of(struct bytes body, struct mem *mem, char out[CHECKSUM_LEN + 1]);
+/* The checksum of a valid JSON text. ST_NO_MEMORY; ST_BAD_BODY if it is not JSON after all. */
+enum status checksum_of(struct bytes body, struct mem *mem, struct store_checksum *out);
+
+/* Writes a checksum as clients see it. */
+void checksum_write(const struct store_checksum *checksum, char out[CHECKSUM_LEN]);
 
 /* The form itself, appended to out; for tests. Statuses as above. */
 enum status checksum_form(struct bytes body, struct buf *out);

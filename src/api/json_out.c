@@ -85,24 +85,6 @@ json_out_percent(struct buf *out, struct bytes text)
     }
 }
 
-static void
-out_checksum(struct buf *out, struct bytes body)
-{
-    char checksum[CHECKSUM_LEN + 1];
-
-    if (bytes_equal_str(body, "null"))
-        return;
-    /*
-     * A stored body was checked when it came, so that memory is all that can lack. Then the
-     * message goes without: it may have been taken out of its queue already.
-     */
-    if (checksum_of(body, out->mem, checksum) != ST_OK)
-        return;
-    buf_str(out, ",\"checksum\":\"");
-    buf_add(out, checksum, CHECKSUM_LEN);
-    buf_byte(out, '"');
-}
-
 size_t
 json_out_room(const struct message_form *form, size_t count)
 {
@@ -124,6 +106,18 @@ put(char *at, const char *text, size_t len)
 }
 
 #define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
+
+static char *
+put_checksum(char *at, const struct store_message *message)
+{
+    if (message->checksum == NULL || bytes_equal_str(message->body, "null"))
+        return at;
+    at = PUT(at, ",\"checksum\":\"");
+    checksum_write(message->checksum, at);
+    at += CHECKSUM_LEN;
+    *at++ = '"';
+    return at;
+}
 
 static char *
 put_id(char *at, const struct store_id *id)
@@ -182,15 +176,16 @@ void
 json_out_message(struct buf *out, const struct message_form *form,
                  const struct store_message *message)
 {
-    char *start;
+    char *start, *at;
 
     if (!buf_reserve(out, json_out_room(form, 1) + message->body.len))
         return;
     start = out->data + out->len;
-    out->len += (size_t)(put_message(start, form, message) - start);
+    at = put_message(start, form, message);
     if (form->checksum && form->shape != MESSAGE_V1)
-        out_checksum(out, message->body);
-    buf_byte(out, '}');
+        at = put_checksum(at, message);
+    *at++ = '}';
+    out->len += (size_t)(at - start);
 }
 
 void

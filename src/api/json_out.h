@@ -4,7 +4,7 @@
  * Nothing here builds a tree: stored bodies are spliced in as the bytes they are. A lack
  * of memory makes the buffer `failed`, which its owner asks for once.
  *
- *   Cost     O(bytes written); with checksums the bodies are read once more
+ *   Cost     O(bytes written)
  */
 #ifndef API_JSON_OUT_H
 #define API_JSON_OUT_H

@@ -6,9 +6,11 @@
 static_assert(offsetof(struct message, body) <= 96, "overhead of a queued message");
 
 struct message *
-message_new(struct mem *mem, struct bytes body, uint64_t client)
+message_new(struct mem *mem, struct bytes body, const struct store_checksum *checksum,
+            uint64_t client)
 {
-    size_t size = offsetof(struct message, body) + body.len;
+    size_t size = offsetof(struct message, body) + body.len +
+                  (checksum == NULL ? 0 : sizeof(*checksum));
     struct message *m;
 
     if (body.len > UINT32_MAX)
@@ -17,10 +19,14 @@ message_new(struct mem *mem, struct bytes body, uint64_t client)
     m = mem_alloc(mem, size < sizeof(*m) ? sizeof(*m) : size);
     if (m == NULL)
         return NULL;
-    *m = (struct message){.client = client, .body_len = (uint32_t)body.len};
+    *m = (struct message){.client = client,
+                          .body_len = (uint32_t)body.len,
+                          .has_checksum = checksum != NULL};
     atomic_init(&m->pins, 1);
     if (body.len > 0)
         memcpy(m->body, body.data, body.len);
+    if (checksum != NULL)
+        memcpy(m->body + body.len, checksum, sizeof(*checksum));
     return m;
 }
 
@@ -57,6 +63,8 @@ message_view(struct message *m, uint32_t tag, int64_t now_ms,
     if (claim->text[0] == '\0' && m->claim != NULL)
         ident_write(&out->claim_id, claim_ident(m->claim));
     out->body = bytes_of(m->body, m->body_len);
+    out->checksum =
+        m->has_checksum ? (const struct store_checksum *)(m->body + m->body_len) : NULL;
     out->ttl_s = (m->expires_ms - m->posted_ms) / 1000;
     out->age_s = (now_ms - m->posted_ms) / 1000;
     out->claim_count = m->claim_count;

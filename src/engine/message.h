@@ -39,6 +39,7 @@ struct message {
     _Atomic uint32_t pins; /* the backlog's and those of answers */
     uint32_t claim_count;  /* how often it was claimed here */
     bool delayed;          /* neither ready nor claimed until due.due_ms */
+    bool has_checksum;     /* behind the body */
     char body[];
 };
 
@@ -49,8 +50,12 @@ struct foreign {
     struct message *message;
 };
 
-/* Makes a message with a copy of the body and one pin; NULL without memory. */
-struct message *message_new(struct mem *mem, struct bytes body, uint64_t client);
+/*
+ * Makes a message with a copy of the body, and of a checksum unless it is NULL, and one pin;
+ * NULL without memory.
+ */
+struct message *message_new(struct mem *mem, struct bytes body,
+                            const struct store_checksum *checksum, uint64_t client);
 
 void message_pin(struct message *m);
 

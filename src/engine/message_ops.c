@@ -22,7 +22,9 @@ static enum status
 make_messages(struct engine *e, const struct store_post *post, struct list *messages)
 {
     for (size_t i = 0; i < post->count; i++) {
-        struct message *m = message_new(e->mem, post->drafts[i].body, post->client);
+        struct message *m = message_new(
+            e->mem, post->drafts[i].body,
+            post->checksums == NULL ? NULL : &post->checksums[i], post->client);
 
         if (m == NULL) {
             message_unpin_all(e->mem, messages);

@@ -33,7 +33,8 @@ fill(struct fixture *f, int64_t ttl_s)
 {
     static struct store_draft drafts[BATCH];
     static struct store_id ids[BATCH];
-    const struct store_post request = {drafts, BATCH, 1, 0, true};
+    const struct store_post request = {
+        .drafts = drafts, .count = BATCH, .client = 1, .create_queue = true};
 
     for (int i = 0; i < BATCH; i++)
         drafts[i] = (struct store_draft){bytes_str("{\"some\":\"body\"}"), ttl_s, 0};

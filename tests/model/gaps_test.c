@@ -89,7 +89,8 @@ static void
 fill(struct fixture *f, int count, uint64_t client)
 {
     const struct store_draft draft = {bytes_str("7"), 3600, 0};
-    const struct store_post request = {&draft, 1, client, 0, true};
+    const struct store_post request = {
+        .drafts = &draft, .count = 1, .client = client, .create_queue = true};
     struct store_id id;
 
     for (int i = 0; i < count; i++)

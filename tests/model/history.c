@@ -191,6 +191,7 @@ do_post(struct history *h, size_t queue)
     struct store_draft drafts[MAX_BATCH];
     struct id_pair ids[MAX_BATCH];
     char bodies[MAX_BATCH][48];
+    struct store_checksum checksums[MAX_BATCH];
     struct store_post post = {.drafts = drafts};
 
     post.count = 1 + below(h, h->shape->batch);
@@ -205,6 +206,10 @@ do_post(struct history *h, size_t queue)
         drafts[i].delay_s = 0;
         if (chance(h, 25))
             drafts[i].delay_s = sometimes_unset(h, 80, between(h, 0, h->shape->delay_s));
+    }
+    if (chance(h, 20)) {
+        memset(checksums, (int)below(h, 256), sizeof(checksums));
+        post.checksums = checksums;
     }
     if (!pair_post(&h->pair, &where, &post, ids))
         return;

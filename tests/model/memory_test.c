@@ -179,7 +179,8 @@ static enum status
 post_some(struct scene *s, size_t count)
 {
     struct store_draft drafts[64];
-    const struct store_post request = {drafts, count, 1, 0, true};
+    const struct store_post request = {
+        .drafts = drafts, .count = count, .client = 1, .create_queue = true};
 
     for (size_t i = 0; i < count; i++)
         drafts[i] = (struct store_draft){bytes_str("\"body\""), 300, 5};

@@ -156,6 +156,10 @@ agree_part(const struct pair *p, const struct store_batch *twin, size_t first,
         agree(p, "ttl", t->ttl_s, e->ttl_s);
         agree(p, "age", t->age_s, e->age_s);
         agree(p, "claim count", t->claim_count, e->claim_count);
+        agree(p, "a checksum", t->checksum != NULL, e->checksum != NULL);
+        if (t->checksum != NULL)
+            agree(p, "checksum", 0,
+                  memcmp(t->checksum, e->checksum, sizeof(*t->checksum)));
     }
 }
 

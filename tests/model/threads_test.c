@@ -263,7 +263,7 @@ do_private_queue(struct worker *w)
 {
     struct store_queue where = {bytes_str("p"), bytes_str("z")};
     const struct store_draft draft = {bytes_str("0"), 300, 0};
-    const struct store_post post = {&draft, 1, 0, 0, true};
+    const struct store_post post = {.drafts = &draft, .count = 1, .create_queue = true};
     const struct store_terms terms = {300, 60};
     struct store_batch batch = STORE_BATCH_INIT;
     struct store_id id;

@@ -18,8 +18,9 @@ first_set(int64_t a, int64_t b, int64_t c)
 
 static struct twin_message *
 make_message(const struct twin *t, const struct twin_queue *q,
-             const struct store_draft *draft, uint64_t client, int64_t now_ms)
+             const struct store_post *post, size_t i, int64_t now_ms)
 {
+    const struct store_draft *draft = &post->drafts[i];
     struct twin_message *m = twin_alloc(sizeof(*m));
     int64_t ttl_s =
         first_set(draft->ttl_s, q->settings.message_ttl_s, t->config.message_ttl_s);
@@ -28,7 +29,10 @@ make_message(const struct twin *t, const struct twin_queue *q,
 
     m->body = twin_copy(draft->body);
     m->body_len = draft->body.len;
-    m->client = client;
+    m->has_checksum = post->checksums != NULL;
+    if (m->has_checksum)
+        m->checksum = post->checksums[i];
+    m->client = post->client;
     m->posted_ms = now_ms;
     m->expires_ms = now_ms + ttl_s * 1000;
     m->ready_ms = now_ms + delay_s * 1000;
@@ -51,8 +55,7 @@ twin_message_post(struct store *s, int64_t now_ms, const struct store_queue *whe
         return ST_TOO_LARGE;
     twin_forget(q, now_ms);
     for (size_t i = 0; i < post->count; i++) {
-        struct twin_message *m =
-            make_message(t, q, &post->drafts[i], post->client, now_ms);
+        struct twin_message *m = make_message(t, q, post, i, now_ms);
 
         twin_append(q, m);
         snprintf(m->id.text, sizeof(m->id.text), "m%" PRIu64 "_%" PRIu64, q->number,
@@ -90,12 +93,17 @@ twin_show(struct store_batch *out, const struct twin_queue *q,
 {
     struct store_message *view = &out->messages[out->count++];
     const struct twin_claim *c = twin_holder(q, m, now_ms);
+    char *text;
 
     *view = (struct store_message){.id = m->id};
     if (c != NULL)
         view->claim_id = c->id;
-    view->pin = twin_copy(bytes_of(m->body, m->body_len));
-    view->body = bytes_of(view->pin, m->body_len);
+    view->pin = text = twin_alloc(m->body_len + sizeof(m->checksum) + 1);
+    memcpy(text, m->body, m->body_len);
+    memcpy(text + m->body_len, &m->checksum, sizeof(m->checksum));
+    view->body = bytes_of(text, m->body_len);
+    if (m->has_checksum)
+        view->checksum = (const struct store_checksum *)(text + m->body_len);
     view->ttl_s = (m->expires_ms - m->posted_ms) / 1000;
     view->age_s = (now_ms - m->posted_ms) / 1000;
     view->claim_count = m->claim_count;

@@ -12,6 +12,8 @@ struct twin_message {
     uint64_t position; /* place in the order of its queue */
     char *body;        /* owned */
     size_t body_len;
+    bool has_checksum;
+    struct store_checksum checksum;
     uint64_t client;
     int64_t posted_ms;
     int64_t expires_ms;

@@ -9,7 +9,11 @@ post_sized(struct fixture *f, size_t request_bytes, bool create_queue)
 {
     const struct store_draft drafts[2] = {{bytes_str("901"), 300, 0},
                                           {bytes_str("902"), 300, 0}};
-    struct store_post request = {drafts, 2, f->client, request_bytes, create_queue};
+    struct store_post request = {.drafts = drafts,
+                                 .count = 2,
+                                 .client = f->client,
+                                 .request_bytes = request_bytes,
+                                 .create_queue = create_queue};
     struct store_id ids[2];
     enum status st;
 
@@ -74,7 +78,8 @@ START_TEST(bodies_come_back_byte_for_byte)
     static const char raw[] = "{\"a\\u0000\": [1.50, \"\xc5\xbe\"],\t\"b\":null}";
     const struct store_draft drafts[2] = {{bytes_str(raw), 300, 0},
                                           {bytes_of("\"x\0y\"", 5), 300, 0}};
-    const struct store_post request = {drafts, 2, 1, 0, true};
+    const struct store_post request = {
+        .drafts = drafts, .count = 2, .client = 1, .create_queue = true};
     struct store_id ids[2];
     struct fixture f;
 

@@ -85,6 +85,11 @@ struct store_draft {
     int64_t delay_s;   /* likewise */
 };
 
+/* What clients compare a body with. The store keeps it beside the body, and knows no more. */
+struct store_checksum {
+    uint8_t digest[16];
+};
+
 /* One post. */
 struct store_post {
     const struct store_draft *drafts;
@@ -92,6 +97,7 @@ struct store_post {
     uint64_t client;      /* whose messages these are, for `echo` */
     size_t request_bytes; /* compared with the queue's max_post_bytes; 0: not compared */
     bool create_queue;    /* make the queue if it does not exist; false: ST_NOT_FOUND */
+    const struct store_checksum *checksums; /* one a draft; NULL: none */
 };
 
 /* The terms of a claim: how long, and how long the messages live behind it. */
@@ -117,7 +123,8 @@ struct store_message {
     struct store_id id;
     struct store_id claim_id; /* of the live claim that holds it; empty: free */
     struct bytes body;        /* valid until the batch is released */
-    int64_t ttl_s;            /* whole lifetime counted from posting */
+    const struct store_checksum *checksum; /* likewise; NULL: posted without */
+    int64_t ttl_s;                         /* whole lifetime counted from posting */
     int64_t age_s;
     uint32_t claim_count; /* how often it was claimed */
     void *pin;            /* private to the store */

@@ -1,3 +1,4 @@
+#include "api/checksum.h"
 #include "api/link.h"
 #include "api/v2/handlers.h"
 
@@ -118,6 +119,29 @@ posted_write(struct call *call, const struct posted *posted)
     return call_json(call, 201);
 }
 
+/*
+ * The checksums are made once, here, where they cost what the request has brought; a page
+ * of a few long bodies would take a second to show them. NULL if nobody wants any.
+ */
+static enum status
+add_checksums(struct call *call, const struct decoded_post *post,
+              const struct store_checksum **out)
+{
+    struct store_checksum *all;
+    enum status st = ST_OK;
+
+    *out = NULL;
+    if (!call->limits->enable_checksum)
+        return ST_OK;
+    all = arena_array(call->req->arena, post->count, sizeof(*all));
+    if (all == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; st == ST_OK && i < post->count; i++)
+        st = checksum_of(post->drafts[i].body, call->res->body.mem, &all[i]);
+    *out = all;
+    return st;
+}
+
 /* POST .../messages */
 enum status
 v2_message_post(struct call *call)
@@ -126,6 +150,7 @@ v2_message_post(struct call *call)
     const struct version *v = call->version;
     struct decoded_post decoded;
     struct store_post post;
+    const struct store_checksum *checksums;
     struct posted posted;
     struct reason why;
     enum status st = call_body_within(call, call->limits->max_messages_post_size,
@@ -138,6 +163,8 @@ v2_message_post(struct call *call)
     if (st != ST_OK)
         return refuse_post(call, st, &why);
     st = posted_reserve(call, decoded.count, &posted);
+    if (st == ST_OK)
+        st = add_checksums(call, &decoded, &checksums);
     if (st != ST_OK)
         return st;
     post = (struct store_post){
@@ -146,6 +173,7 @@ v2_message_post(struct call *call)
         .client = call->client,
         .request_bytes = v->queue_settings ? req->body.len : 0,
         .create_queue = v->posts_make_queue,
+        .checksums = checksums,
     };
     st = store_message_post(call->store, req->now_ms, &call->queue, &post, posted.ids);
     if (st == ST_TOO_LARGE)

@@ -104,7 +104,8 @@ fill(const struct server_fixture *f)
 {
     const struct store_queue queue = {bytes_str("p"), bytes_str("big")};
     struct store_draft draft = {.ttl_s = 3600, .delay_s = 0};
-    const struct store_post request = {&draft, 1, 1, 0, true};
+    const struct store_post request = {
+        .drafts = &draft, .count = 1, .client = 1, .create_queue = true};
     char *body = malloc(BODY);
     struct store_id id;
 
