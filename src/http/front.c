@@ -113,15 +113,6 @@ ask_api(struct worker *w, struct exchange *ex)
     return api_handle(w->shared->config->api, &ex->request, &ex->response);
 }
 
-/* Puts the connection at the end of the line. */
-static void
-stand_in_line(struct worker *w, struct conn *c)
-{
-    if (list_linked(&c->turn))
-        list_remove(&c->turn);
-    list_add_before(&w->slices, &c->turn);
-}
-
 /* Asks the API and queues what it says, at once or when all slices are done. */
 static enum MHD_Result
 answer(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex, bool closing)
@@ -134,20 +125,33 @@ answer(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex, bool c
     if (ask_api(w, ex) == API_SEND)
         return send_answer(w, mhd, ex, closing);
     ex->state = EXCHANGE_SLICES;
-    stand_in_line(w, ex->conn);
-    worker_hold(w, ex->conn);
+    list_add_before(&w->slices, &ex->conn->turn);
+    if (ex->received < ex->head.content_length)
+        worker_hold(w, ex->conn); /* or the rest of the body would be read */
     return MHD_YES;
 }
 
 void
+front_hold_fresh(struct worker *w)
+{
+    for (struct list *at = w->slices.prev; at != &w->slices; at = at->prev) {
+        struct conn *c = container_of(at, struct conn, turn);
+
+        if (c->held)
+            return; /* it was there before; fresh ones stand behind */
+        worker_hold(w, c);
+    }
+}
+
+bool
 front_slice(struct worker *w, struct conn *c)
 {
-    if (ask_api(w, c->exchange) == API_AGAIN) {
-        stand_in_line(w, c);
-        return;
-    }
+    if (ask_api(w, c->exchange) == API_AGAIN)
+        return false;
+    list_remove(&c->turn);
     c->exchange->state = EXCHANGE_READY;
     worker_let_go(w, c);
+    return true;
 }
 
 /* Is the head within the limits, and will that of the answer find room? REFUSAL_COUNT: yes. */
@@ -268,6 +272,8 @@ front_request(void *cls, struct MHD_Connection *mhd, const char *url, const char
         return MHD_NO;
     if (ex->state == EXCHANGE_HEAD)
         return take_head(w, mhd, ex, method, version);
+    if (ex->state == EXCHANGE_SLICES)
+        return MHD_YES; /* about to be held */
     if (ex->state == EXCHANGE_READY)
         return send_answer(w, mhd, ex, false);
     if (*upload_len == 0)
@@ -518,8 +524,12 @@ front_give_up(struct worker *w, struct conn *c, enum refusal which)
 void
 front_time_out(struct worker *w, struct conn *c)
 {
+    if (c->exchange != NULL && draining(w))
+        w->cut_off++;
     if (c->phase == CONN_RECEIVING)
         front_give_up(w, c, REFUSAL_SLOW);
+    else if (c->exchange != NULL && c->exchange->state == EXCHANGE_SLICES)
+        front_give_up(w, c, REFUSAL_OVERDUE);
     else
         doom(w, c);
 }

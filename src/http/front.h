@@ -38,11 +38,15 @@ void front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
 /* For MHD_OPTION_UNESCAPE_CALLBACK: leaves the text alone, the API decodes. */
 size_t front_keep_escapes(void *cls, struct MHD_Connection *mhd, char *text);
 
+/* Does a slice of the request of c, which is held. True when its answer is ready. */
+bool front_slice(struct worker *w, struct conn *c);
+
 /*
- * Does a slice of the request of c, which is held: its answer is ready then, or it stands in
- * line again.
+ * Holds the connections of requests that are to be answered in slices since libmicrohttpd
+ * ran. (Held within its call, one would be read from first when it is let go, and closed
+ * if its client has ended its input; now it is known to wait for an answer.)
  */
-void front_slice(struct worker *w, struct conn *c);
+void front_hold_fresh(struct worker *w);
 
 /*
  * libmicrohttpd is about to answer by itself, and does not say which connection. If that has

@@ -21,6 +21,11 @@ static const struct row rows[REFUSAL_COUNT] = {
     [REFUSAL_NO_MEMORY] = {503, "Service Unavailable", "5",
                            DOCUMENT("Service temporarily unavailable",
                                     "The server is out of memory. Try again later.")},
+    [REFUSAL_OVERDUE] = {503, "Service Unavailable", "5",
+                         DOCUMENT(
+                             "Service temporarily unavailable",
+                             "The request takes long, and there are many such. Nothing"
+                             " was done. Try again later.")},
     [REFUSAL_SLOW] = {408, "Request Timeout", NULL,
                       DOCUMENT("Request timeout",
                                "The request was not complete in time.")},

@@ -12,6 +12,7 @@
 enum refusal {
     REFUSAL_BUSY,      /* 503: too many connections */
     REFUSAL_NO_MEMORY, /* 503: no memory for this request */
+    REFUSAL_OVERDUE,   /* 503: not answered within the time of a request */
     REFUSAL_SLOW,      /* 408: the request was not whole in time */
     REFUSAL_BAD_HEAD,  /* 400: the head contradicts itself */
     REFUSAL_TOO_LARGE, /* 400: a body far above the limit */

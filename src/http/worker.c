@@ -194,6 +194,7 @@ run_mhd(struct worker *w)
     w->called = w->let_go = false;
     for (int i = 0; i < runs && left == 0; i++) {
         (void)MHD_run(w->mhd); /* fails only after a shutdown */
+        front_hold_fresh(w);
         if (MHD_get_timeout(w->mhd, &left) == MHD_NO) {
             w->fruitless = 0;
             return -1;
@@ -207,16 +208,25 @@ run_mhd(struct worker *w)
     return left > INT_MAX ? INT_MAX : (int64_t)left;
 }
 
-/* Does a slice of each of the next few requests that are answered so, in turn. */
+/*
+ * Does some slices of requests that are answered so. Most are of the first in line, so that
+ * many long ones are not all late; the last is of the next one, who then goes to the end
+ * of the line, so that short ones need not wait for long ones.
+ */
 static void
 do_slices(struct worker *w)
 {
-    for (int i = 0; i < SLICES_A_ROUND && !list_empty(&w->slices); i++) {
-        struct conn *c = container_of(w->slices.next, struct conn, turn);
+    struct conn *c;
 
-        list_remove(&c->turn);
-        front_slice(w, c); /* it may stand in line again */
-    }
+    for (int i = 1; i < SLICES_A_ROUND && !list_empty(&w->slices); i++)
+        (void)front_slice(w, container_of(w->slices.next, struct conn, turn));
+    if (list_empty(&w->slices) || w->slices.next->next == &w->slices)
+        return;
+    c = container_of(w->slices.next->next, struct conn, turn);
+    if (front_slice(w, c))
+        return;
+    list_remove(&c->turn);
+    list_add_before(&w->slices, &c->turn);
 }
 
 /*
@@ -359,7 +369,7 @@ thread_main(void *arg)
     w->now_ms = clock_now_ms(&w->shared->real);
     loop(w);
     adopt_connections(w); /* what came in the last moment is closed with the rest */
-    w->cut_off = conn_unfinished(&w->conns);
+    w->cut_off += conn_unfinished(&w->conns);
     let_all_go(w);
     MHD_stop_daemon(w->mhd);
     w->mhd = NULL;

@@ -67,7 +67,8 @@ struct worker {
     unsigned fruitless;  /* rounds in a row in which it had work but did not */
     int64_t now_ms;      /* real time when the loop woke up */
     int64_t round_ns;    /* the same of clock_stopwatch_ns() */
-    size_t cut_off; /* requests not finished at the end; defined after worker_join() */
+    size_t
+        cut_off; /* requests of a drain that were not finished; whole after worker_join() */
 };
 
 /* Makes everything a worker needs, without a thread. ST_NO_MEMORY, ST_IO. */

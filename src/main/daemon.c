@@ -197,9 +197,12 @@ static void
 log_lost(struct daemon *d)
 {
     struct store_totals totals;
+    enum status st;
 
-    if (store_totals(d->store, clock_now_ms(d->clock), &totals) == ST_OK &&
-        totals.messages > 0)
+    do
+        st = store_totals(d->store, clock_now_ms(d->clock), &totals);
+    while (st == ST_AGAIN); /* much has fallen due; nobody else waits here */
+    if (st == ST_OK && totals.messages > 0)
         log_event(&d->log, LOG_WARN, "messages_lost", LOG_I("messages", totals.messages),
                   LOG_I("claimed", totals.claimed), LOG_I("queues", totals.queues));
 }
