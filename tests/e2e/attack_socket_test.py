@@ -101,6 +101,19 @@ class HalfClosed(unittest.TestCase):
                 self.assertEqual([client.response().status for _ in range(30)], [200] * 30)
                 self.assertTrue(client.closed())
 
+    def test_answers_in_slices_are_still_taken_after_a_half_close(self):
+        """A listing behind very many messages of one's own is answered in slices."""
+        listing = request("GET", "/v2/queues/own/messages?echo=false")
+        body = b'{"messages":[' + b",".join([b'{"body":1}'] * 5000) + b"]}"
+        with Server("--workers", "1", *FOREVER) as server, server.connect() as other:
+            for _ in range(60):
+                other.send(post("own", body))
+                self.assertEqual(other.response().status, 201)
+            # The other one stays: it makes a difference to libmicrohttpd.
+            with self.half_closed(server, socket.SHUT_WR, listing * 3) as client:
+                self.assertEqual([client.response().status for _ in range(3)], [200] * 3)
+                self.assertTrue(client.closed())
+
 
 class EndlessLines(unittest.TestCase):
     """A chunk whose size line, or whose trailer, has no end."""
