@@ -392,11 +392,12 @@ END_TEST
 START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
 {
     static const char *const near[] = {"--listen=127.0.0.1:0", "--listen=127.1.2.3:1",
-                                       "--listen=[::1]:80", "--listen=localhost:1",
-                                       "--listen=unix:/x"};
-    static const char *const far[] = {"--listen=0.0.0.0:0", "--listen=[::]:80",
-                                      "--listen=192.168.127.1:1",
-                                      "--listen=localhost.example:1"};
+                                       "--listen=127.1:80",    "--listen=[::1]:80",
+                                       "--listen=localhost:1", "--listen=unix:/x"};
+    static const char *const far[] = {
+        "--listen=0.0.0.0:0",         "--listen=[::]:80",
+        "--listen=192.168.127.1:1",   "--listen=localhost.example:1",
+        "--listen=127.example.org:1", "--listen=127.0.0.1.example.org:1"};
     struct loading l;
 
     for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++) {
