@@ -100,18 +100,25 @@ START_TEST(long_documents_and_many_filters_are_cut_by_what_they_cost)
 }
 END_TEST
 
+/* Posts MESSAGES of them to a queue; terms are further members of each. */
+static void
+post_many(struct api_fixture *f, const char *terms)
+{
+    static char body[MESSAGES * 24];
+    char *at = body + sprintf(body, "{\"messages\":");
+
+    for (int i = 0; i < MESSAGES; i++)
+        at += sprintf(at, "%c{\"body\":%d%s}", i == 0 ? '[' : ',', i % 10, terms);
+    strcpy(at, "]}");
+    ck_api(f, "POST", "/v2/queues/q/messages", body, 201, NULL);
+}
+
 START_TEST(messages_behind_many_of_ones_own_are_found_in_slices)
 {
-    static char body[MESSAGES * 16];
     struct api_fixture f;
-    char *at = body;
 
     api_fixture_open(&f);
-    at += sprintf(at, "{\"messages\":[{\"body\":0}");
-    for (int i = 1; i < MESSAGES; i++)
-        at += sprintf(at, ",{\"body\":%d}", i % 10);
-    strcpy(at, "]}");
-    ck_api(&f, "POST", "/v2/queues/q/messages", body, 201, NULL);
+    post_many(&f, "");
     ck_api(&f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
     ck_api_body(&f, "{'messages': [], 'links': []}");
     ck_assert_uint_eq(f.c.slices, MESSAGES / 1024 + 1);
@@ -127,16 +134,10 @@ END_TEST
 
 START_TEST(what_has_fallen_due_is_settled_in_slices)
 {
-    static char body[MESSAGES * 24];
     struct api_fixture f;
-    char *at = body;
 
     api_fixture_open(&f);
-    at += sprintf(at, "{\"messages\":[{\"body\":0,\"ttl\":60}");
-    for (int i = 1; i < MESSAGES; i++)
-        at += sprintf(at, ",{\"body\":%d,\"ttl\":60}", i % 10);
-    strcpy(at, "]}");
-    ck_api(&f, "POST", "/v2/queues/q/messages", body, 201, NULL);
+    post_many(&f, ",\"ttl\":60");
     f.c.now_ms += 60000;
     ck_api(&f, "POST", "/v2/queues/q/claims", NULL, 204, NULL);
     ck_assert_uint_ge(f.c.slices, MESSAGES / 1024);

@@ -370,29 +370,28 @@ class OneHead(Refusals, unittest.TestCase):
             with self.subTest(headers=extra):
                 self.assert_refused(self.line(*extra), 400)
 
-    def test_chunks_that_two_parsers_read_differently_get_one_answer(self):
+    def assert_chunks_refused(self, queue, *chunks):
+        """Each of these bodies, with a post for its %s, is refused, and nothing is posted."""
         head = self.line("Transfer-Encoding: chunked", method="POST",
-                         target="/v2/queues/chunks/messages")
-        body = b'{"messages":[{"body":1}]}'
-        for chunk in (b"19\r\n%sxx0\r\n\r\n",
-                      b"19 \r\n%s\r\n0\r\n\r\n", b"+19\r\n%s\r\n0\r\n\r\n",
-                      b"0x19\r\n%s\r\n0\r\n\r\n", b"\r\n%s\r\n0\r\n\r\n",
-                      b";a\r\n%s\r\n0\r\n\r\n", b"19\r\n%s\r\nxyz\r\n",
-                      b"19\r\n%s\r\n0\r\nno colon\r\n\r\n"):
+                         target="/v2/queues/%s/messages" % queue)
+        for chunk in chunks:
             with self.subTest(chunk=chunk):
-                self.assert_refused(head + chunk % body, 400)
-        self.assertEqual(self.total("chunks"), 0)
+                self.assert_refused(head + chunk % b'{"messages":[{"body":1}]}', 400)
+        self.assertEqual(self.total(queue), 0)
+
+    def test_chunks_that_two_parsers_read_differently_get_one_answer(self):
+        self.assert_chunks_refused(
+            "chunks", b"19\r\n%sxx0\r\n\r\n",
+            b"19 \r\n%s\r\n0\r\n\r\n", b"+19\r\n%s\r\n0\r\n\r\n",
+            b"0x19\r\n%s\r\n0\r\n\r\n", b"\r\n%s\r\n0\r\n\r\n",
+            b";a\r\n%s\r\n0\r\n\r\n", b"19\r\n%s\r\nxyz\r\n",
+            b"19\r\n%s\r\n0\r\nno colon\r\n\r\n")
 
     def test_a_chunk_extension_that_ends_with_a_bare_line_feed_is_refused(self):
         """Who does not take it for the end of the line reads another body."""
-        head = self.line("Transfer-Encoding: chunked", method="POST",
-                         target="/v2/queues/bare/messages")
-        body = b'{"messages":[{"body":1}]}'
-        for chunk in (b"19;a=b\n%s\r\n0\r\n\r\n", b"19;\n%s\r\n0\r\n\r\n",
-                      b"19\n%s\r\n0\r\n\r\n"):
-            with self.subTest(chunk=chunk):
-                self.assert_refused(head + chunk % body, 400)
-        self.assertEqual(self.total("bare"), 0)
+        self.assert_chunks_refused(
+            "bare", b"19;a=b\n%s\r\n0\r\n\r\n", b"19;\n%s\r\n0\r\n\r\n",
+            b"19\n%s\r\n0\r\n\r\n")
 
     def test_nothing_behind_a_chunked_body_is_taken_for_a_request(self):
         """Where line and chunk come apart, nobody sees how the line ended."""

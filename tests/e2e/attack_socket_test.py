@@ -239,6 +239,19 @@ class Drain(unittest.TestCase):
             except (EOFError, OSError):
                 return seen + [None] if client.pending else seen
 
+    def answers_of_all(self, clients):
+        """The same of each, all read before one is closed."""
+        seen = [self.answers(client) for client in clients]
+        for client in clients:
+            client.close()
+        return seen
+
+    def assert_served_or_refused(self, server, clients):
+        """Each has one whole answer, and the log says that nobody was cut off."""
+        seen = self.answers_of_all(clients)
+        self.assertEqual(self.cut_off(server), 0)
+        self.assertTrue(all(one in ([201], [503]) for one in seen), seen)
+
     def drain_with(self, server, prepare):
         """Clients whose requests come while the process stands still, as does SIGTERM."""
         clients = [server.connect() for _ in range(self.CLIENTS)]
@@ -261,13 +274,8 @@ class Drain(unittest.TestCase):
                         Server("--workers", workers, "--drain-seconds", "60") as server:
                     clients = self.drain_with(server, lambda i: post("q-%d" % i))
                     self.finish(server)
-                    seen = [self.answers(client) for client in clients]
-                    for client in clients:
-                        client.close()
-                    cut = self.cut_off(server)
-                    answered = sum(one in ([201], [503]) for one in seen)
-                    self.assertEqual(answered, self.CLIENTS, seen)
-                    self.assertEqual(cut, 0)
+                    self.assertEqual(len(clients), self.CLIENTS)
+                    self.assert_served_or_refused(server, clients)
 
     def test_connections_that_were_not_accepted_yet_are_answered(self):
         for workers in ("1", "2"):
@@ -279,19 +287,13 @@ class Drain(unittest.TestCase):
                     for client in clients:
                         client.send(post("q"))
                     self.finish(server)
-                    seen = [self.answers(client) for client in clients]
-                    for client in clients:
-                        client.close()
-                    self.assertEqual(self.cut_off(server), 0)
-                    self.assertTrue(all(one in ([201], [503]) for one in seen), seen)
+                    self.assert_served_or_refused(server, clients)
 
     def test_of_a_pipeline_in_the_kernel_at_least_the_first_is_answered(self):
         with Server("--workers", "2", "--drain-seconds", "60") as server:
             clients = self.drain_with(server, lambda i: post("q-%d" % i) * 5)
             self.finish(server)
-            seen = [self.answers(client) for client in clients]
-            for client in clients:
-                client.close()
+            seen = self.answers_of_all(clients)
             self.assertEqual(self.cut_off(server), 0)
             self.assertTrue(all(one and None not in one for one in seen), seen)
 
@@ -301,11 +303,7 @@ class Drain(unittest.TestCase):
         with Server("--workers", "2", "--drain-seconds", "60") as server:
             clients = self.drain_with(server, lambda i: post("q-%d" % i, body))
             self.finish(server)
-            seen = [self.answers(client) for client in clients]
-            for client in clients:
-                client.close()
-            self.assertEqual(self.cut_off(server), 0)
-            self.assertTrue(all(one in ([201], [503]) for one in seen), seen)
+            self.assert_served_or_refused(server, clients)
 
     def test_who_has_begun_a_request_may_finish_it(self):
         """Among them one whose first byte the server has not seen when it is stopped."""
@@ -323,11 +321,7 @@ class Drain(unittest.TestCase):
                     continue
                 for client in clients:
                     client.send(whole[sent:])
-                seen = [self.answers(client) for client in clients]
-                for client in clients:
-                    client.close()
-                self.assertEqual(self.cut_off(server), 0)
-                self.assertTrue(all(one in ([201], [503]) for one in seen), seen)
+                self.assert_served_or_refused(server, clients)
 
     def test_the_log_counts_what_was_cut_off(self):
         """Some get their answers, some never finish: each is counted on the right side."""
@@ -336,9 +330,7 @@ class Drain(unittest.TestCase):
             clients = self.drain_with(
                 server, lambda i: whole[:-1] if i < unfinished else whole)
             self.finish(server)
-            seen = [self.answers(client) for client in clients]
-            for client in clients:
-                client.close()
+            seen = self.answers_of_all(clients)
             cut = self.cut_off(server)
             # Who was too late may be told so; who was not told was cut off.
             lost = sum(one == [] or one[-1] is None for one in seen)
@@ -364,9 +356,7 @@ class Drain(unittest.TestCase):
             clients += [server.connect() for _ in range(idle)]
             server.signal()
             cut = self.cut_off(server)
-            seen = [self.answers(client) for client in clients]
-            for client in clients:
-                client.close()
+            seen = self.answers_of_all(clients)
             self.assertEqual(seen, [[None]] * readers + [[]] * idle)
             self.assertEqual(cut, readers)
 

@@ -232,58 +232,47 @@ expect_no_garbage(const struct fixture *f, size_t most)
                   mem_used(f->mem), most + most / 2);
 }
 
-START_TEST(who_posts_frees_what_was_purged)
+/* Fills queues again and again after make_garbage has made their messages garbage. */
+static void
+expect_paid_for(int64_t ttl_s, void (*make_garbage)(struct fixture *f))
 {
     struct fixture f;
     size_t full;
 
     fixture_open(&f, 1);
-    fill(&f, MANY, 3600);
+    fill(&f, MANY, ttl_s);
     full = mem_used(f.mem);
     for (int i = 0; i < 50; i++) {
-        purge(&f);
+        make_garbage(&f);
         /* It need not be the queue, nor the shard, that has the garbage. */
         use(&f, i % 2 == 0 ? "other" : "q");
-        fill(&f, MANY, 3600);
+        fill(&f, MANY, ttl_s);
         expect_no_garbage(&f, full);
     }
     fixture_close(&f);
+}
+
+static void
+wait_a_minute(struct fixture *f)
+{
+    wait_s(f, 60);
+}
+
+START_TEST(who_posts_frees_what_was_purged)
+{
+    expect_paid_for(3600, purge);
 }
 END_TEST
 
 START_TEST(who_posts_frees_what_was_deleted_with_its_queue)
 {
-    struct fixture f;
-    size_t full;
-
-    fixture_open(&f, 1);
-    fill(&f, MANY, 3600);
-    full = mem_used(f.mem);
-    for (int i = 0; i < 50; i++) {
-        delete_queue(&f);
-        use(&f, i % 2 == 0 ? "other" : "q");
-        fill(&f, MANY, 3600);
-        expect_no_garbage(&f, full);
-    }
-    fixture_close(&f);
+    expect_paid_for(3600, delete_queue);
 }
 END_TEST
 
 START_TEST(who_posts_frees_what_has_expired_unread)
 {
-    struct fixture f;
-    size_t full;
-
-    fixture_open(&f, 1);
-    fill(&f, MANY, 60);
-    full = mem_used(f.mem);
-    for (int i = 0; i < 50; i++) {
-        wait_s(&f, 60);
-        use(&f, i % 2 == 0 ? "other" : "q");
-        fill(&f, MANY, 60);
-        expect_no_garbage(&f, full);
-    }
-    fixture_close(&f);
+    expect_paid_for(60, wait_a_minute);
 }
 END_TEST
 
