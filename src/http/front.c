@@ -393,21 +393,13 @@ front_own_page(struct worker *w, unsigned code)
     (void)shutdown(c->fd, SHUT_WR); /* what libmicrohttpd sends now goes nowhere */
 }
 
-static void
-watch_end(struct worker *w, struct conn *c, int how)
+bool
+front_watch(struct worker *w, struct conn *c, int how, uint32_t what)
 {
-    /* Once: the end of input is reported again with everything that happens afterwards. */
-    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET | EPOLLONESHOT,
+    struct epoll_event event = {.events = what | EPOLLRDHUP | EPOLLONESHOT,
                                 .data.ptr = c};
 
-    /* Without memory for it the connection times out later than it could: no harm. */
-    (void)epoll_ctl(w->epoll_fd, how, c->fd, &event);
-}
-
-void
-front_watch_end(struct worker *w, struct conn *c)
-{
-    watch_end(w, c, EPOLL_CTL_MOD);
+    return epoll_ctl(w->epoll_fd, how, c->fd, &event) == 0;
 }
 
 void
@@ -472,7 +464,8 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
         c = *socket_ctx = w->adopting;
         c->mhd = mhd;
         conn_table_add(&w->conns, c, w->now_ms);
-        watch_end(w, c, EPOLL_CTL_ADD);
+        /* Without memory for it the connection times out later than it could: no harm. */
+        (void)front_watch(w, c, EPOLL_CTL_ADD, 0);
         w->adopting = NULL;
         return;
     }

@@ -61,8 +61,12 @@ void front_own_page(struct worker *w, unsigned code);
 /* Refuses the request of c past libmicrohttpd, and closes the connection. */
 void front_give_up(struct worker *w, struct conn *c, enum refusal which);
 
-/* Has our own epoll set tell, once, when the client of c stops sending. */
-void front_watch_end(struct worker *w, struct conn *c);
+/*
+ * Has our own epoll set tell, once, when the client of c stops sending, or `what` happens
+ * before (EPOLLIN, or 0). Once, because the end of input is reported again with all that
+ * happens afterwards. how: EPOLL_CTL_ADD at first, then EPOLL_CTL_MOD. False without memory.
+ */
+bool front_watch(struct worker *w, struct conn *c, int how, uint32_t what);
 
 /*
  * The client of c will send no more. libmicrohttpd misses that when the end of the input

@@ -6,18 +6,6 @@
 
 enum { STRIKES = 3 };
 
-/* Leaves the connection alone until something can be read. */
-static void
-hold_back(struct worker *w, struct conn *c)
-{
-    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT,
-                                .data.ptr = c};
-
-    /* Not watched, for want of memory: then it goes on as it is until its time is up. */
-    if (epoll_ctl(w->epoll_fd, EPOLL_CTL_MOD, c->fd, &event) == 0)
-        worker_hold(w, c);
-}
-
 void
 stuck_look(struct worker *w)
 {
@@ -33,7 +21,9 @@ stuck_look(struct worker *w)
             c->strikes = 0;
         } else if (conn_unread(c) == UNREAD_NOTHING) {
             c->strikes = 0;
-            hold_back(w, c);
+            /* Not watched, for want of memory: it goes on until its time is up. */
+            if (front_watch(w, c, EPOLL_CTL_MOD, EPOLLIN))
+                worker_hold(w, c);
         } else if (++c->strikes >= STRIKES) {
             front_give_up(w, c, REFUSAL_CHUNKS);
         }
@@ -43,6 +33,6 @@ stuck_look(struct worker *w)
 void
 stuck_wake(struct worker *w, struct conn *c)
 {
-    front_watch_end(w, c);
+    (void)front_watch(w, c, EPOLL_CTL_MOD, 0); /* it was in the set before */
     worker_let_go(w, c);
 }
