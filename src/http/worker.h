@@ -19,9 +19,9 @@
 #define HTTP_WORKER_H
 
 #include "claimd/http/server.h"
+#include "claimd/store/housekeeper.h"
 #include "http/exchange.h"
 #include "http/farewell.h"
-#include "http/housekeeper.h"
 #include "http/mailbox.h"
 #include "http/refused.h"
 

@@ -1,4 +1,4 @@
-#include "http/trimmer.h"
+#include "claimd/base/trimmer.h"
 #include "support/check_main.h"
 
 enum { MUCH = 3 * 1024 * 1024, LITTLE = 512 * 1024, NOW = 1000000 };

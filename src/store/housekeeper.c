@@ -1,4 +1,4 @@
-#include "http/housekeeper.h"
+#include "claimd/store/housekeeper.h"
 
 /*
  * A store of many shards has many deadlines to look at, and under load a worker is about

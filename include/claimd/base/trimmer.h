@@ -7,16 +7,17 @@
  * heap all the while, about 0.3 ms for each megabyte, so it is called only
  *
  *     when much was freed       a third of what was in use, and at least a megabyte,
- *     and all workers are idle  no event for QUIET_MS.
+ *     and all workers are idle  none was busy for QUIET_MS.
  *
- * A server that is never idle keeps its memory, and has use for it.
+ * Workers are the threads that tell it when they have something to do, and let it have a
+ * look before they sleep. A server that is never idle keeps its memory, and has use for it.
  *
  *   Cost     a step adds up an account (mem_used()); trimmer_busy() is a load and at most
  *            one store a millisecond
  *   Threads  any
  */
-#ifndef HTTP_TRIMMER_H
-#define HTTP_TRIMMER_H
+#ifndef CLAIMD_BASE_TRIMMER_H
+#define CLAIMD_BASE_TRIMMER_H
 
 #include "claimd/base/mem.h"
 

@@ -1,4 +1,4 @@
-#include "http/trimmer.h"
+#include "claimd/base/trimmer.h"
 
 #include <malloc.h>
 

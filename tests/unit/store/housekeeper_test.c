@@ -1,4 +1,4 @@
-#include "http/housekeeper.h"
+#include "claimd/store/housekeeper.h"
 #include "support/check_main.h"
 
 /* A store that has nothing but housekeeping. */

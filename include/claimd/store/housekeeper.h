@@ -1,20 +1,20 @@
 /*
- * housekeeper: lets one worker at a time do the store's housekeeping.
+ * housekeeper: lets one worker at a time do a store's housekeeping.
  *
- * Every worker asks before it sleeps and now and then while busy. Whoever is first does a
- * slice and, going to sleep, looks at the store's next deadline again; the others come back
- * a little later, for what it may leave.
+ * A worker is a thread that uses the store. Each asks before it sleeps and now and then
+ * while busy. Whoever is first does a slice and, going to sleep, looks at the store's next
+ * deadline again; the others come back a little later, for what it may leave.
  *
  *   Cost     asking: a comparison within ASK_MS of the last question, then
  *            store_next_ms()
  *   Threads  the shared part any; a struct housekeeping belongs to one worker
  */
-#ifndef HTTP_HOUSEKEEPER_H
-#define HTTP_HOUSEKEEPER_H
+#ifndef CLAIMD_STORE_HOUSEKEEPER_H
+#define CLAIMD_STORE_HOUSEKEEPER_H
 
 #include "claimd/base/clock.h"
+#include "claimd/base/trimmer.h"
 #include "claimd/store/store.h"
-#include "http/trimmer.h"
 
 #include <stdatomic.h>
 
