@@ -40,7 +40,7 @@ acceptor_init(struct acceptor *a, const char *tag)
     request_ids_init(&a->ids, tag, SOURCE);
     a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     a->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-    farewell_init(&a->farewell, a->epoll_fd, a->shared->farewell_slots);
+    linger_init(&a->linger, a->epoll_fd, a->shared->linger_slots);
     open_reserve(a);
     if (a->epoll_fd >= 0 && a->stop_fd >= 0 &&
         watch(a, a->listener->fd, a->listener) == ST_OK &&
@@ -54,7 +54,7 @@ void
 acceptor_fini(struct acceptor *a)
 {
     if (a->epoll_fd >= 0)
-        farewell_fini(&a->farewell);
+        linger_fini(&a->linger);
     if (a->reserve_fd >= 0)
         (void)close(a->reserve_fd);
     if (a->stop_fd >= 0)
@@ -84,7 +84,7 @@ refuse(struct acceptor *a, int fd)
 
     request_ids_next(&a->ids, id);
     refusal_send(fd, REFUSAL_BUSY, id);
-    farewell_add(&a->farewell, fd, a->now_ms);
+    linger_add(&a->linger, fd, a->now_ms);
     if (!a->refusing)
         log_event(log, LOG_WARN, "refusing_connections",
                   LOG_I("max_connections", a->max_connections), LOG_S("request_id", id));
@@ -217,7 +217,7 @@ accept_some(struct acceptor *a)
 static int
 sleep_ms(struct acceptor *a)
 {
-    int64_t next_ms = farewell_expire(&a->farewell, a->now_ms);
+    int64_t next_ms = linger_expire(&a->linger, a->now_ms);
 
     if (a->paused && next_ms > a->now_ms + PAUSE_MS)
         next_ms = a->now_ms + PAUSE_MS;
@@ -251,7 +251,7 @@ acceptor_run(struct acceptor *a)
             if (events[i].data.ptr == a->listener)
                 (void)accept_some(a); /* the rest in the next round */
             else
-                farewell_read(&a->farewell, events[i].data.ptr);
+                linger_read(&a->linger, events[i].data.ptr);
         }
     }
 }

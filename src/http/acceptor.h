@@ -12,7 +12,7 @@
 #ifndef HTTP_ACCEPTOR_H
 #define HTTP_ACCEPTOR_H
 
-#include "http/farewell.h"
+#include "http/linger.h"
 #include "http/listener.h"
 #include "http/request_id.h"
 #include "http/worker.h"
@@ -30,7 +30,7 @@ struct acceptor {
     bool paused;           /* the listener is out of the epoll set for a moment */
     int64_t now_ms;
     struct request_ids ids;
-    struct farewell farewell;
+    struct linger_set linger;
 };
 
 /* ST_IO without descriptors. Fields above stop_fd are set by the caller before. */

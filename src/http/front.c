@@ -450,7 +450,7 @@ linger_if_sending(struct worker *w, const struct conn *c)
         return;
     fd = dup(c->fd);
     if (fd >= 0)
-        farewell_add(&w->farewell, fd, w->now_ms);
+        linger_add(&w->linger, fd, w->now_ms);
 }
 
 void

@@ -36,16 +36,14 @@ share_descriptors(struct server *s, size_t available)
     const size_t loops = s->config.workers + 1;
     size_t linger = available / 4, slots;
 
-    if (linger > loops * FAREWELL_SLOTS)
-        linger = loops * FAREWELL_SLOTS;
+    if (linger > loops * LINGER_SLOTS)
+        linger = loops * LINGER_SLOTS;
     if (s->config.max_connections > available - linger)
         s->config.max_connections = available > linger ? available - linger : 1;
     slots = available > s->config.max_connections
                 ? (available - s->config.max_connections) / loops
                 : 0;
-    s->shared.farewell_slots = slots < 1                ? 1
-                               : slots < FAREWELL_SLOTS ? slots
-                                                        : FAREWELL_SLOTS;
+    s->shared.linger_slots = slots < 1 ? 1 : slots < LINGER_SLOTS ? slots : LINGER_SLOTS;
 }
 
 /*
@@ -57,10 +55,10 @@ fit_connections(struct server *s)
 {
     const size_t wanted = s->config.max_connections, workers = s->config.workers;
     const size_t own = OWN_DESCRIPTORS + workers * WORKER_DESCRIPTORS;
-    const size_t need = own + (workers + 1) * FAREWELL_SLOTS + wanted;
+    const size_t need = own + (workers + 1) * LINGER_SLOTS + wanted;
     struct rlimit files;
 
-    s->shared.farewell_slots = FAREWELL_SLOTS;
+    s->shared.linger_slots = LINGER_SLOTS;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
         return;
     files.rlim_cur = files.rlim_max < need ? files.rlim_max : (rlim_t)need;

@@ -108,7 +108,7 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
     housekeeping_hurry(&w->housekeeping);
     st = mailbox_init(&w->mailbox);
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    farewell_init(&w->farewell, w->epoll_fd, shared->farewell_slots);
+    linger_init(&w->linger, w->epoll_fd, shared->linger_slots);
     if (st != ST_OK || w->epoll_fd < 0)
         goto fail_io;
     w->no_memory = reply_prepared(REFUSAL_NO_MEMORY);
@@ -134,7 +134,7 @@ worker_fini(struct worker *w)
         MHD_stop_daemon(w->mhd);
     if (w->no_memory != NULL)
         MHD_destroy_response(w->no_memory);
-    farewell_fini(&w->farewell);
+    linger_fini(&w->linger);
     exchange_pool_fini(&w->exchanges);
     mailbox_fini(&w->mailbox);
     if (w->epoll_fd >= 0)
@@ -287,7 +287,7 @@ work(struct worker *w)
     if (w->let_go || !list_empty(&w->slices))
         sleep_ms = 0;
     sleep_ms = sooner(sleep_ms, until(w, conn_next_ms(&w->conns)));
-    sleep_ms = sooner(sleep_ms, until(w, farewell_expire(&w->farewell, w->now_ms)));
+    sleep_ms = sooner(sleep_ms, until(w, linger_expire(&w->linger, w->now_ms)));
     sleep_ms = sooner(
         sleep_ms,
         until(w, refused_settle(&w->shared->refused, w->shared->config->log, w->now_ms)));
@@ -300,8 +300,8 @@ handle_event(struct worker *w, void *data)
     if (data == &w->mailbox) {
         adopt_connections(w);
         housekeeping_hurry(&w->housekeeping); /* somebody may have moved the clock */
-    } else if (farewell_owns(&w->farewell, data)) {
-        farewell_read(&w->farewell, data);
+    } else if (linger_owns(&w->linger, data)) {
+        linger_read(&w->linger, data);
     } else if (data != w->mhd) {
         struct conn *c = data; /* connections are freed in work() only: it is alive */
 
@@ -316,7 +316,7 @@ handle_event(struct worker *w, void *data)
 static bool
 drained(const struct worker *w)
 {
-    return atomic_load(&w->shared->draining) && w->farewell.count == 0 &&
+    return atomic_load(&w->shared->draining) && w->linger.count == 0 &&
            atomic_load_explicit(&w->load, memory_order_acquire) == 0;
 }
 

@@ -21,7 +21,7 @@
 #include "claimd/http/server.h"
 #include "claimd/store/housekeeper.h"
 #include "http/exchange.h"
-#include "http/farewell.h"
+#include "http/linger.h"
 #include "http/mailbox.h"
 #include "http/refused.h"
 
@@ -35,7 +35,7 @@ struct worker_shared {
     struct refused refused;
     struct clock real; /* for time-outs of connections, whatever clock the store has */
     size_t body_limit;
-    size_t farewell_slots; /* lingering sockets of each event loop, at most */
+    size_t linger_slots;   /* lingering sockets of each event loop, at most */
     _Atomic bool draining; /* finish what is in flight, then end */
     _Atomic bool cut;      /* end now */
     int done_fd;           /* borrowed; an event for each worker that has ended */
@@ -55,7 +55,7 @@ struct worker {
     struct conn_table conns;
     struct exchange_pool exchanges;
     struct request_ids ids;
-    struct farewell farewell;
+    struct linger_set linger;
     struct housekeeping housekeeping;
     size_t block;        /* memory of a connection: room.h */
     struct list chunked; /* connections in the middle of a chunked body */

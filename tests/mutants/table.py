@@ -344,32 +344,32 @@ MUTANTS = [
        "i < LIST_SLICE || MUTANT(LISTING_KEEPS_THE_LOCK); i++")]),
     ("ANSWER_WITHOUT_LIMIT",
      "an answer has what is left of the request's time",
-     "unit/http/endings_test: an_answer_has_a_time_limit_of_its_own",
+     "unit/http/front_test: an_answer_has_a_time_limit_of_its_own",
      [("http/front.c",
        "    conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n    if (ex->no_memory)",
        "    if (!MUTANT(ANSWER_WITHOUT_LIMIT))\n"
        "        conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n"
        "    if (ex->no_memory)")]),
-    ("FAREWELL_FOR_EVER",
-     "a farewell ends only when the client does",
-     "unit/http/farewell_test: a_farewell_ends_when_its_time_is_up",
-     [("http/farewell.c",
+    ("LINGERS_FOR_EVER",
+     "a lingering socket is closed only when the client ends",
+     "unit/http/linger_test: lingering_ends_when_its_time_is_up",
+     [("http/linger.c",
        "        if (slot->fd >= 0 && slot->until_ms <= now_ms)",
-       "        if (slot->fd >= 0 && slot->until_ms <= now_ms && !MUTANT(FAREWELL_FOR_EVER))")]),
-    ("ERROR_WITHOUT_FAREWELL",
+       "        if (slot->fd >= 0 && slot->until_ms <= now_ms && !MUTANT(LINGERS_FOR_EVER))")]),
+    ("ERROR_WITHOUT_LINGERING",
      "a request that libmicrohttpd refuses by itself is closed at once",
-     "unit/http/endings_test: "
-     "what_libmicrohttpd_refuses_by_itself_is_refused_with_a_farewell",
+     "unit/http/front_test: "
+     "what_libmicrohttpd_refuses_by_itself_is_refused_with_a_lingering_close",
      [("http/front.c",
        "(c->exchange == NULL || c->exchange->code == 0))\n        c->linger = true;",
        "(c->exchange == NULL || c->exchange->code == 0))\n"
-       "        c->linger = !MUTANT(ERROR_WITHOUT_FAREWELL);")]),
-    ("CHUNKS_WITHOUT_FAREWELL",
+       "        c->linger = !MUTANT(ERROR_WITHOUT_LINGERING);")]),
+    ("CHUNKS_WITHOUT_LINGERING",
      "a chunked body far too large is refused and the connection closed at once",
-     "unit/http/endings_test: a_chunked_body_far_too_large_is_refused_with_a_farewell",
+     "unit/http/front_test: a_chunked_body_far_too_large_is_refused_with_a_lingering_close",
      [("http/front.c",
        "    refuse_past(ex, REFUSAL_TOO_LARGE);\n    return MHD_NO;",
        "    refuse_past(ex, REFUSAL_TOO_LARGE);\n"
-       "    ex->conn->linger = !MUTANT(CHUNKS_WITHOUT_FAREWELL);\n"
+       "    ex->conn->linger = !MUTANT(CHUNKS_WITHOUT_LINGERING);\n"
        "    return MHD_NO;")]),
 ]

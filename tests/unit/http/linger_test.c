@@ -1,4 +1,4 @@
-#include "http/farewell.h"
+#include "http/linger.h"
 
 #include "support/check_main.h"
 
@@ -9,32 +9,32 @@
 
 enum { NOW_MS = 5000 };
 
-static struct farewell l;
+static struct linger_set l;
 static int epoll_fd;
 
 static void
-open_farewell(void)
+open_set(void)
 {
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     ck_assert_int_ge(epoll_fd, 0);
-    farewell_init(&l, epoll_fd, FAREWELL_SLOTS);
+    linger_init(&l, epoll_fd, LINGER_SLOTS);
 }
 
 static void
-close_farewell(void)
+close_set(void)
 {
-    farewell_fini(&l);
+    linger_fini(&l);
     ck_assert_int_eq(close(epoll_fd), 0);
 }
 
-/* Bids a socket farewell; returns the client's end of it. */
+/* Begins to close a socket; returns the client's end of it. */
 static int
 part(int64_t now_ms)
 {
     int fds[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    farewell_add(&l, fds[0], now_ms);
+    linger_add(&l, fds[0], now_ms);
     return fds[1];
 }
 
@@ -52,13 +52,13 @@ can_send(int fd)
 static void
 read_events(void)
 {
-    struct epoll_event events[FAREWELL_SLOTS];
+    struct epoll_event events[LINGER_SLOTS];
     int n;
 
-    while ((n = epoll_wait(epoll_fd, events, FAREWELL_SLOTS, 0)) > 0)
+    while ((n = epoll_wait(epoll_fd, events, LINGER_SLOTS, 0)) > 0)
         for (int i = 0; i < n; i++) {
-            ck_assert(farewell_owns(&l, events[i].data.ptr));
-            farewell_read(&l, events[i].data.ptr);
+            ck_assert(linger_owns(&l, events[i].data.ptr));
+            linger_read(&l, events[i].data.ptr);
         }
 }
 
@@ -76,28 +76,27 @@ START_TEST(a_client_hears_the_end_and_may_go_on_sending)
     ck_assert_int_eq(close(fd), 0);
     read_events(); /* the end of the input */
     ck_assert_uint_eq(l.count, 0);
-    ck_assert_int_eq(farewell_expire(&l, NOW_MS), INT64_MAX);
+    ck_assert_int_eq(linger_expire(&l, NOW_MS), INT64_MAX);
 }
 END_TEST
 
-START_TEST(a_farewell_ends_when_its_time_is_up)
+START_TEST(lingering_ends_when_its_time_is_up)
 {
     int first = part(NOW_MS), second = part(NOW_MS + 10);
 
-    ck_assert_int_eq(farewell_expire(&l, NOW_MS + FAREWELL_MS - 1), NOW_MS + FAREWELL_MS);
+    ck_assert_int_eq(linger_expire(&l, NOW_MS + LINGER_MS - 1), NOW_MS + LINGER_MS);
     ck_assert(can_send(first));
-    ck_assert_int_eq(farewell_expire(&l, NOW_MS + FAREWELL_MS),
-                     NOW_MS + 10 + FAREWELL_MS);
+    ck_assert_int_eq(linger_expire(&l, NOW_MS + LINGER_MS), NOW_MS + 10 + LINGER_MS);
     ck_assert(!can_send(first));
     ck_assert(can_send(second));
-    ck_assert_int_eq(farewell_expire(&l, NOW_MS + 10 + FAREWELL_MS), INT64_MAX);
+    ck_assert_int_eq(linger_expire(&l, NOW_MS + 10 + LINGER_MS), INT64_MAX);
     ck_assert(!can_send(second));
     ck_assert_int_eq(close(first), 0);
     ck_assert_int_eq(close(second), 0);
 }
 END_TEST
 
-START_TEST(a_farewell_ends_when_too_much_comes)
+START_TEST(lingering_ends_when_too_much_comes)
 {
     static const char piece[65536];
     int fd = part(NOW_MS);
@@ -111,10 +110,10 @@ START_TEST(a_farewell_ends_when_too_much_comes)
         if (n > 0)
             sent += (size_t)n;
         ck_assert_uint_le(sent,
-                          FAREWELL_BYTES + sizeof(piece) * 16); /* what is on its way */
+                          LINGER_BYTES + sizeof(piece) * 16); /* what is on its way */
         read_events();
     }
-    ck_assert_uint_ge(sent, FAREWELL_BYTES);
+    ck_assert_uint_ge(sent, LINGER_BYTES);
     ck_assert_uint_eq(l.count, 0);
     ck_assert_int_eq(close(fd), 0);
 }
@@ -122,12 +121,12 @@ END_TEST
 
 START_TEST(the_oldest_makes_room)
 {
-    int fds[FAREWELL_SLOTS + 1];
+    int fds[LINGER_SLOTS + 1];
 
-    for (int i = 0; i <= FAREWELL_SLOTS; i++)
+    for (int i = 0; i <= LINGER_SLOTS; i++)
         fds[i] = part(NOW_MS + i);
-    ck_assert_uint_eq(l.count, FAREWELL_SLOTS);
-    for (int i = 0; i <= FAREWELL_SLOTS; i++) {
+    ck_assert_uint_eq(l.count, LINGER_SLOTS);
+    for (int i = 0; i <= LINGER_SLOTS; i++) {
         ck_assert_int_eq(can_send(fds[i]), i > 0);
         ck_assert_int_eq(close(fds[i]), 0);
     }
@@ -138,7 +137,7 @@ START_TEST(it_keeps_to_the_slots_it_is_given)
 {
     int fds[3];
 
-    farewell_init(&l, epoll_fd, 2);
+    linger_init(&l, epoll_fd, 2);
     for (int i = 0; i < 3; i++)
         fds[i] = part(NOW_MS + i);
     ck_assert_uint_eq(l.count, 2);
@@ -152,13 +151,13 @@ END_TEST
 int
 main(void)
 {
-    Suite *suite = suite_create("farewell");
-    TCase *tc = test_case(suite, "farewell");
+    Suite *suite = suite_create("linger");
+    TCase *tc = test_case(suite, "linger");
 
-    tcase_add_checked_fixture(tc, open_farewell, close_farewell);
+    tcase_add_checked_fixture(tc, open_set, close_set);
     tcase_add_test(tc, a_client_hears_the_end_and_may_go_on_sending);
-    tcase_add_test(tc, a_farewell_ends_when_its_time_is_up);
-    tcase_add_test(tc, a_farewell_ends_when_too_much_comes);
+    tcase_add_test(tc, lingering_ends_when_its_time_is_up);
+    tcase_add_test(tc, lingering_ends_when_too_much_comes);
     tcase_add_test(tc, the_oldest_makes_room);
     tcase_add_test(tc, it_keeps_to_the_slots_it_is_given);
     return check_main(suite);

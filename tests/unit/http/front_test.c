@@ -213,14 +213,14 @@ START_TEST(a_request_that_is_not_whole_in_its_time_is_told_so)
 }
 END_TEST
 
-/* ---------------------------------------------------------------------- farewells */
+/* ---------------------------------------------------------------- lingering close */
 
 /*
  * The client has heard the end of an answer that came too early for it. It may go on sending
  * for a while, or a reset could take the answer away from it; then the server closes.
  */
 static void
-expect_farewell(const struct server_fixture *f, int fd)
+expect_lingering_close(const struct server_fixture *f, int fd)
 {
     let_it_work(f);
     for (int i = 0; i < 3; i++) {
@@ -231,7 +231,7 @@ expect_farewell(const struct server_fixture *f, int fd)
     ck_assert(!takes_more(fd));
 }
 
-START_TEST(what_libmicrohttpd_refuses_by_itself_is_refused_with_a_farewell)
+START_TEST(what_libmicrohttpd_refuses_by_itself_is_refused_with_a_lingering_close)
 {
     struct server_fixture f;
     int fd;
@@ -240,13 +240,13 @@ START_TEST(what_libmicrohttpd_refuses_by_itself_is_refused_with_a_farewell)
     fd = server_fixture_dial(&f);
     say_text(fd, "GET / HTTP/1.1\r\nHost: test\r\nno colon\r\n\r\n");
     hear_refusal(fd, "HTTP/1.1 400 ");
-    expect_farewell(&f, fd);
+    expect_lingering_close(&f, fd);
     ck_assert_int_eq(close(fd), 0);
     server_fixture_close(&f);
 }
 END_TEST
 
-START_TEST(a_chunked_body_far_too_large_is_refused_with_a_farewell)
+START_TEST(a_chunked_body_far_too_large_is_refused_with_a_lingering_close)
 {
     static const char head[] = "POST /v2/queues/q/messages HTTP/1.1\r\n"
                                "Host: test\r\n"
@@ -273,7 +273,7 @@ START_TEST(a_chunked_body_far_too_large_is_refused_with_a_farewell)
     say_text(fd, " "); /* one too many, and nothing is left unread behind it */
     free(body);
     hear_refusal(fd, "HTTP/1.1 400 ");
-    expect_farewell(&f, fd);
+    expect_lingering_close(&f, fd);
     ck_assert_int_eq(close(fd), 0);
     server_fixture_close(&f);
 }
@@ -282,14 +282,15 @@ END_TEST
 int
 main(void)
 {
-    Suite *suite = suite_create("endings");
+    Suite *suite = suite_create("front");
     TCase *tc = test_case(suite, "time limits");
 
     tcase_add_test(tc, an_answer_has_a_time_limit_of_its_own);
     tcase_add_test(tc, an_answer_that_is_not_taken_in_its_time_is_cut_off);
     tcase_add_test(tc, a_request_that_is_not_whole_in_its_time_is_told_so);
-    tc = test_case(suite, "farewells");
-    tcase_add_test(tc, what_libmicrohttpd_refuses_by_itself_is_refused_with_a_farewell);
-    tcase_add_test(tc, a_chunked_body_far_too_large_is_refused_with_a_farewell);
+    tc = test_case(suite, "lingering close");
+    tcase_add_test(
+        tc, what_libmicrohttpd_refuses_by_itself_is_refused_with_a_lingering_close);
+    tcase_add_test(tc, a_chunked_body_far_too_large_is_refused_with_a_lingering_close);
     return check_main(suite);
 }

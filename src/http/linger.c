@@ -1,4 +1,4 @@
-#include "http/farewell.h"
+#include "http/linger.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -7,18 +7,18 @@
 #include <unistd.h>
 
 void
-farewell_init(struct farewell *l, int epoll_fd, size_t slot_count)
+linger_init(struct linger_set *l, int epoll_fd, size_t slot_count)
 {
-    assert(slot_count > 0 && slot_count <= FAREWELL_SLOTS);
+    assert(slot_count > 0 && slot_count <= LINGER_SLOTS);
     l->slot_count = slot_count;
     l->epoll_fd = epoll_fd;
     l->count = 0;
-    for (size_t i = 0; i < FAREWELL_SLOTS; i++)
+    for (size_t i = 0; i < LINGER_SLOTS; i++)
         l->slots[i].fd = -1;
 }
 
 static void
-slot_close(struct farewell *l, struct farewell_slot *slot)
+slot_close(struct linger_set *l, struct linger_slot *slot)
 {
     /* Somebody else, a forked child, may have the socket open: closing is not enough. */
     (void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, slot->fd, NULL);
@@ -28,21 +28,21 @@ slot_close(struct farewell *l, struct farewell_slot *slot)
 }
 
 void
-farewell_fini(struct farewell *l)
+linger_fini(struct linger_set *l)
 {
-    for (size_t i = 0; i < FAREWELL_SLOTS; i++)
+    for (size_t i = 0; i < LINGER_SLOTS; i++)
         if (l->slots[i].fd >= 0)
             slot_close(l, &l->slots[i]);
 }
 
 /* A free slot; the one nearest to its end is freed when there is none. */
-static struct farewell_slot *
-slot_take(struct farewell *l)
+static struct linger_slot *
+slot_take(struct linger_set *l)
 {
-    struct farewell_slot *first = &l->slots[0];
+    struct linger_slot *first = &l->slots[0];
 
     for (size_t i = 0; i < l->slot_count; i++) {
-        struct farewell_slot *slot = &l->slots[i];
+        struct linger_slot *slot = &l->slots[i];
 
         if (slot->fd < 0)
             return slot;
@@ -54,9 +54,9 @@ slot_take(struct farewell *l)
 }
 
 void
-farewell_add(struct farewell *l, int fd, int64_t now_ms)
+linger_add(struct linger_set *l, int fd, int64_t now_ms)
 {
-    struct farewell_slot *slot = slot_take(l);
+    struct linger_slot *slot = slot_take(l);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = slot};
 
     (void)shutdown(fd, SHUT_WR); /* fails when the client is gone: noticed when reading */
@@ -64,22 +64,22 @@ farewell_add(struct farewell *l, int fd, int64_t now_ms)
         (void)close(fd);
         return;
     }
-    *slot = (struct farewell_slot){fd, now_ms + FAREWELL_MS, FAREWELL_BYTES};
+    *slot = (struct linger_slot){fd, now_ms + LINGER_MS, LINGER_BYTES};
     l->count++;
 }
 
 bool
-farewell_owns(const struct farewell *l, const void *event_data)
+linger_owns(const struct linger_set *l, const void *event_data)
 {
     uintptr_t at = (uintptr_t)event_data; /* pointers into other objects do not compare */
 
-    return at >= (uintptr_t)l->slots && at < (uintptr_t)(l->slots + FAREWELL_SLOTS);
+    return at >= (uintptr_t)l->slots && at < (uintptr_t)(l->slots + LINGER_SLOTS);
 }
 
 void
-farewell_read(struct farewell *l, void *event_data)
+linger_read(struct linger_set *l, void *event_data)
 {
-    struct farewell_slot *slot = event_data;
+    struct linger_slot *slot = event_data;
     char waste[16384];
     ssize_t n;
 
@@ -95,14 +95,14 @@ farewell_read(struct farewell *l, void *event_data)
 }
 
 int64_t
-farewell_expire(struct farewell *l, int64_t now_ms)
+linger_expire(struct linger_set *l, int64_t now_ms)
 {
     int64_t next = INT64_MAX;
 
     if (l->count == 0)
         return INT64_MAX;
-    for (size_t i = 0; i < FAREWELL_SLOTS; i++) {
-        struct farewell_slot *slot = &l->slots[i];
+    for (size_t i = 0; i < LINGER_SLOTS; i++) {
+        struct linger_slot *slot = &l->slots[i];
 
         if (slot->fd >= 0 && slot->until_ms <= now_ms)
             slot_close(l, slot);
