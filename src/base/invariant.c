@@ -1,0 +1,111 @@
+#include "claimd/base/invariant.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of this thread; no state of the process. */
+static _Thread_local const char *context;
+
+const char *
+invariant_context(const char *id)
+{
+    const char *before = context;
+
+    context = id;
+    return before;
+}
+
+/* The line is put together by hand: printf() may allocate, and takes the lock of a stream. */
+enum { TEXT_CAP = 200 };
+
+struct line {
+    char text[1024];
+    size_t len;
+};
+
+/* Room is left for what comes behind, however long this text is. */
+static void
+put(struct line *line, const char *text)
+{
+    size_t len = strnlen(text, TEXT_CAP);
+
+    if (len > sizeof(line->text) - line->len)
+        len = sizeof(line->text) - line->len;
+    memcpy(line->text + line->len, text, len);
+    line->len += len;
+}
+
+static void
+put_number(struct line *line, int64_t number)
+{
+    char digits[24];
+    size_t at = sizeof(digits) - 1;
+    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+
+    digits[at] = '\0';
+    do
+        digits[--at] = (char)('0' + left % 10);
+    while ((left /= 10) != 0);
+    if (number < 0)
+        digits[--at] = '-';
+    put(line, digits + at);
+}
+
+static void
+put_place(struct line *line, const char *file, int number, const char *function)
+{
+    put(line, ", at ");
+    put(line, file);
+    put(line, ":");
+    put_number(line, number);
+    put(line, " in ");
+    put(line, function);
+    put(line, "()");
+}
+
+/* One write: the lines of others may come between two. */
+static _Noreturn void
+end(struct line *line)
+{
+    const char *id = context;
+
+    if (id != NULL) {
+        put(line, ", request ");
+        put(line, id);
+    }
+    put(line, "\n");
+    if (write(STDERR_FILENO, line->text, line->len) < 0)
+        abort(); /* nobody hears it; the core tells */
+    abort();
+}
+
+void
+invariant_broken(const char *expected, const char *file, int line, const char *function)
+{
+    struct line text = {.len = 0};
+
+    put(&text, "claimd: broken invariant: ");
+    put(&text, expected);
+    put_place(&text, file, line, function);
+    end(&text);
+}
+
+void
+invariant_unequal(int64_t a, int64_t b, const char *expected, const char *file, int line,
+                  const char *function)
+{
+    struct line text = {.len = 0};
+
+    put(&text, "claimd: broken invariant: ");
+    put(&text, expected);
+    put(&text, " (");
+    put_number(&text, a);
+    put(&text, ", ");
+    put_number(&text, b);
+    put(&text, ")");
+    put_place(&text, file, line, function);
+    end(&text);
+}
