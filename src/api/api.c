@@ -4,8 +4,7 @@
 #include "api/check.h"
 #include "api/problem.h"
 #include "api/uri.h"
-
-#include <assert.h>
+#include "claimd/base/invariant.h"
 
 enum { VERSIONS_MAX = 4 };
 
@@ -307,7 +306,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     else if (st != ST_OK)
         problem_write(res, st, call.detail);
     res->status = st;
-    assert(response_head_size(res) <= RESPONSE_HEAD_MAX);
+    ENSURE_DEBUG(response_head_size(res) <= RESPONSE_HEAD_MAX);
     return API_SEND;
 }
 

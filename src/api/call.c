@@ -1,6 +1,7 @@
 #include "api/call.h"
 
-#include <assert.h>
+#include "claimd/base/invariant.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -94,8 +95,8 @@ call_header(struct call *call, const char *name, struct bytes value)
 {
     struct response *res = call->res;
 
-    assert(res->header_count < RESPONSE_HEADERS_MAX);
-    assert(value.len <= RESPONSE_VALUE_MAX);
+    ENSURE(res->header_count < RESPONSE_HEADERS_MAX);
+    ENSURE(value.len <= RESPONSE_VALUE_MAX);
     res->headers[res->header_count++] = (struct response_header){name, value};
 }
 

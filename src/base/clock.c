@@ -1,6 +1,7 @@
 #include "claimd/base/clock.h"
 
-#include <assert.h>
+#include "claimd/base/invariant.h"
+
 #include <stdio.h>
 #include <time.h>
 
@@ -49,7 +50,7 @@ clock_stopwatch_ns(void)
 void
 clock_advance(struct clock *c, int64_t by_ms)
 {
-    assert(c->manual && by_ms >= 0);
+    ENSURE(c->manual && by_ms >= 0);
     atomic_fetch_add(&c->manual_ms, by_ms);
 }
 

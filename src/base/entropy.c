@@ -1,7 +1,8 @@
 #include "claimd/base/entropy.h"
-#include "claimd/base/hash.h"
 
-#include <assert.h>
+#include "claimd/base/hash.h"
+#include "claimd/base/invariant.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -58,7 +59,7 @@ entropy_reserve(struct entropy *e, size_t len)
 {
     enum status st = ST_OK;
 
-    assert(len <= 64);
+    ENSURE(len <= sizeof(e->pool));
     if (e->left >= len)
         return ST_OK;
     if (e->fill == NULL)
@@ -75,7 +76,7 @@ entropy_take(struct entropy *e, void *out, size_t len)
 {
     uint8_t *from = e->pool + sizeof(e->pool) - e->left;
 
-    assert(e->left >= len);
+    ENSURE(e->left >= len); /* reserved before */
     memcpy(out, from, len);
     memset(from, 0, len);
     e->left -= len;

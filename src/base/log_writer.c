@@ -1,8 +1,8 @@
 #include "base/log_private.h"
 
+#include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -87,7 +87,7 @@ first_lines(const struct log_writer *w)
     if (len <= PIPE_BUF)
         return bytes_of(first, len);
     last = memrchr(first, '\n', PIPE_BUF);
-    assert(last != NULL); /* no line is longer */
+    ENSURE(last != NULL); /* no line is longer */
     return bytes_of(first, (size_t)(last + 1 - first));
 }
 

@@ -1,6 +1,6 @@
 #include "claimd/ds/hashmap.h"
 
-#include <assert.h>
+#include "claimd/base/invariant.h"
 
 /*
  * Invariants (hashmap_audit checks them):
@@ -115,7 +115,7 @@ move_some(struct hashmap *map)
 void
 hashmap_insert(struct hashmap *map, struct hashnode *node, uint64_t hash)
 {
-    assert(map->table[0] != NULL); /* hashmap_reserve() comes first */
+    ENSURE(map->table[0] != NULL); /* hashmap_reserve() comes first */
     if (is_growing(map))
         move_some(map);
     node->hash = hash;
@@ -140,10 +140,12 @@ hashmap_find(const struct hashmap *map, uint64_t hash, hashmap_equal_fn *equal,
 void
 hashmap_remove(struct hashmap *map, struct hashnode *node)
 {
-    struct hashnode **link = chain_of(map, node->hash);
+    struct hashnode **link;
 
+    ENSURE(map->count > 0);
+    link = chain_of(map, node->hash);
     while (*link != node) {
-        assert(*link != NULL); /* the node must be in the map */
+        ENSURE(*link != NULL); /* the node must be in the map */
         link = &(*link)->next;
     }
     *link = node->next;

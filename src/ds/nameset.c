@@ -1,6 +1,6 @@
 #include "claimd/ds/nameset.h"
 
-#include <assert.h>
+#include "claimd/base/invariant.h"
 
 /*
  * Invariants (nameset_audit checks them):
@@ -75,7 +75,7 @@ nameset_insert(struct nameset *set, struct namenode *node, struct bytes name,
     while (*link != NULL) {
         int order = bytes_compare(name, (*link)->name);
 
-        assert(order != 0); /* the name must not be in the set */
+        ENSURE(order != 0); /* the name must not be in the set */
         node->parent = *link;
         link = order < 0 ? &(*link)->left : &(*link)->right;
     }
@@ -88,6 +88,8 @@ nameset_insert(struct nameset *set, struct namenode *node, struct bytes name,
 void
 nameset_remove(struct nameset *set, struct namenode *node)
 {
+    ENSURE(set->count > 0);
+    ENSURE(node->parent != NULL || set->root == node); /* it is in this set, or in none */
     /* Down until one side is empty: always below the child that may stand above. */
     while (node->left != NULL && node->right != NULL)
         rotate_up(set, node->left->priority > node->right->priority ? node->left

@@ -1,6 +1,6 @@
 #include "claimd/ds/seqmap.h"
 
-#include <assert.h>
+#include "claimd/base/invariant.h"
 
 /*
  * A tree of height 2 over the numbers base .. base + 4095; a leaf has height 1:
@@ -45,7 +45,7 @@ pool_take(struct seqmap_pool *pool)
 {
     struct seqmap_node *node = pool->spare;
 
-    assert(node != NULL); /* the caller stocks the pool first */
+    ENSURE(node != NULL); /* the caller stocks the pool first */
     pool->spare = node->child[0];
     pool->count--;
     return node;
@@ -206,7 +206,7 @@ seqmap_insert(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq, void *
 {
     struct seqmap_node *node;
 
-    assert(item != NULL);
+    ENSURE(item != NULL);
     span(map, pool, seq);
     node = map->root;
     for (unsigned height = map->levels;; height--) {
@@ -217,7 +217,7 @@ seqmap_insert(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq, void *
         if (ready)
             node->ready |= bit_of(index);
         if (height == 1) {
-            assert(!taken); /* the number must not be in the map */
+            ENSURE(!taken); /* the number must not be in the map */
             node->child[index] = item;
             break;
         }
@@ -352,8 +352,8 @@ seqmap_set_ready(struct seqmap *map, uint64_t seq, bool ready)
     struct seqmap_node *path[MAX_LEVELS + 1];
     bool found = find_path(map, seq, path);
 
-    assert(found); /* the number must be in the map */
-    if (!found || ready == ((path[1]->ready & bit_of(child_index(seq, 1))) != 0))
+    ENSURE(found); /* the number must be in the map */
+    if (ready == ((path[1]->ready & bit_of(child_index(seq, 1))) != 0))
         return;
     if (!ready) {
         clear_ready(map, seq, path);

@@ -1,8 +1,7 @@
 #include "claimd/ds/wheel.h"
 
+#include "claimd/base/invariant.h"
 #include "claimd/base/mem.h"
-
-#include <assert.h>
 
 /*
  * Slots of level L are 64^L ms wide, and a level has 128 of them, used in a circle:
@@ -207,6 +206,7 @@ wheel_disarm(struct wheel *w, struct deadline *d)
 {
     if (!deadline_armed(d))
         return;
+    ENSURE(w->armed > 0); /* it is armed in this wheel */
     displace(w, d);
     w->armed--;
 }
@@ -317,7 +317,7 @@ collect_next_tick(struct wheel *w)
 static bool
 enter_tick(struct wheel *w, uint64_t tick, size_t *budget)
 {
-    assert(tick == w->present + 1);
+    ENSURE(tick == w->present + 1);
     for (unsigned l = 1; l < LEVELS && tick % unit_start(1, l) == 0; l++)
         if (!empty_next_slot(w, l, budget))
             return false;
@@ -363,6 +363,7 @@ wheel_drain(struct wheel *w)
 
     if (node == NULL)
         return NULL;
+    ENSURE(w->armed > 0);
     w->armed--;
     return container_of(node, struct deadline, link);
 }

@@ -1,5 +1,7 @@
 #include "http/conn.h"
 
+#include "claimd/base/invariant.h"
+
 #include <errno.h>
 
 void
@@ -16,6 +18,7 @@ conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms)
 void
 conn_table_add(struct conn_table *t, struct conn *c, int64_t now_ms)
 {
+    ENSURE(!list_linked(&c->link)); /* the mailbox has let it go */
     t->count++;
     c->phase = CONN_WAITING;
     c->since_ms = now_ms;
@@ -25,6 +28,7 @@ conn_table_add(struct conn_table *t, struct conn *c, int64_t now_ms)
 void
 conn_table_remove(struct conn_table *t, struct conn *c)
 {
+    ENSURE(t->count > 0);
     t->count--;
     if (list_linked(&c->link))
         list_remove(&c->link);
@@ -33,6 +37,7 @@ conn_table_remove(struct conn_table *t, struct conn *c)
 void
 conn_enter(struct conn_table *t, struct conn *c, enum conn_phase phase, int64_t now_ms)
 {
+    ENSURE(phase <= CONN_DOOMED);
     if (c->phase == CONN_DOOMED)
         return;
     list_remove(&c->link);
@@ -47,6 +52,7 @@ conn_first(const struct conn_table *t, enum conn_phase phase)
 {
     const struct list *head = &t->phases[phase];
 
+    ENSURE(phase < CONN_PHASES);
     return list_empty(head) ? NULL : container_of(head->next, struct conn, link);
 }
 

@@ -1,5 +1,7 @@
 #include "http/exchange.h"
 
+#include "claimd/base/invariant.h"
+
 /* What is set aside at once for a body of known length: a client may promise and not
  * send, so more memory comes only with more bytes. */
 enum { FIRST_RESERVE = 16384 };
@@ -98,6 +100,7 @@ exchange_end(struct exchange_pool *pool, struct exchange *ex)
     struct arena arena = ex->arena;
     struct buf body = ex->body, answer = ex->response.body;
 
+    ENSURE(ex->conn != NULL); /* it is in use, so it ends for the first time */
     arena_reset(&arena);
     buf_reset(&body, EXCHANGE_KEEP);
     buf_reset(&answer, EXCHANGE_KEEP);

@@ -1,5 +1,6 @@
 #include "http/front.h"
 
+#include "claimd/base/invariant.h"
 #include "http/access_log.h"
 #include "http/refusal.h"
 #include "http/reply.h"
@@ -124,6 +125,7 @@ answer(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex, bool c
                    : answer_no_memory(w, mhd);
     if (ask_api(w, ex) == API_SEND)
         return send_answer(w, mhd, ex, closing);
+    ENSURE(!list_linked(&ex->conn->turn)); /* it is not among the chunked any more */
     ex->state = EXCHANGE_SLICES;
     list_add_before(&w->slices, &ex->conn->turn);
     if (ex->received < ex->head.content_length)
@@ -146,7 +148,11 @@ front_hold_fresh(struct worker *w)
 bool
 front_slice(struct worker *w, struct conn *c)
 {
-    if (ask_api(w, c->exchange) == API_AGAIN)
+    const char *outer = invariant_context(c->exchange->id);
+    enum api_next next = ask_api(w, c->exchange);
+
+    (void)invariant_context(outer);
+    if (next == API_AGAIN)
         return false;
     list_remove(&c->turn);
     c->exchange->state = EXCHANGE_READY;
@@ -255,9 +261,10 @@ take_body(struct worker *w, struct exchange *ex, const char *data, size_t len)
     return MHD_NO;
 }
 
-enum MHD_Result
-front_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
-              const char *version, const char *upload, size_t *upload_len, void **ctx)
+/* See front_request(). */
+static enum MHD_Result
+take_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+             const char *version, const char *upload, size_t *upload_len, void **ctx)
 {
     struct worker *w = cls;
     struct exchange *ex = *ctx;
@@ -280,6 +287,19 @@ front_request(void *cls, struct MHD_Connection *mhd, const char *url, const char
         return ex->head.chunked ? end_chunks(w, mhd, ex) : answer(w, mhd, ex, false);
     result = take_body(w, ex, upload, *upload_len);
     *upload_len = 0;
+    return result;
+}
+
+enum MHD_Result
+front_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+              const char *version, const char *upload, size_t *upload_len, void **ctx)
+{
+    const struct exchange *ex = *ctx;
+    const char *outer = invariant_context(ex == NULL ? NULL : ex->id);
+    enum MHD_Result result =
+        take_request(cls, mhd, url, method, version, upload, upload_len, ctx);
+
+    (void)invariant_context(outer);
     return result;
 }
 
@@ -462,6 +482,7 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         c = *socket_ctx = w->adopting;
+        ENSURE(c != NULL);
         c->mhd = mhd;
         conn_table_add(&w->conns, c, w->now_ms);
         /* Without memory for it the connection times out later than it could: no harm. */

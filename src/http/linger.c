@@ -1,6 +1,7 @@
 #include "http/linger.h"
 
-#include <assert.h>
+#include "claimd/base/invariant.h"
+
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -9,7 +10,7 @@
 void
 linger_init(struct linger_set *l, int epoll_fd, size_t slot_count)
 {
-    assert(slot_count > 0 && slot_count <= LINGER_SLOTS);
+    ENSURE(slot_count > 0 && slot_count <= LINGER_SLOTS);
     l->slot_count = slot_count;
     l->epoll_fd = epoll_fd;
     l->count = 0;
@@ -83,6 +84,7 @@ linger_read(struct linger_set *l, void *event_data)
     char waste[16384];
     ssize_t n;
 
+    ENSURE(linger_owns(l, event_data));
     if (slot->fd < 0)
         return; /* closed by an earlier event of the same round */
     n = recv(slot->fd, waste, sizeof(waste), MSG_DONTWAIT);

@@ -1,6 +1,7 @@
 #include "http/refusal.h"
 
-#include <assert.h>
+#include "claimd/base/invariant.h"
+
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -91,6 +92,6 @@ refusal_send(int fd, enum refusal which, const char *id)
                        row->retry_after == NULL ? "" : row->retry_after,
                        row->retry_after == NULL ? "" : "\r\n", row->document);
 
-    assert(len > 0 && (size_t)len < sizeof(text));
+    ENSURE(len > 0 && (size_t)len < sizeof(text));
     (void)send(fd, text, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT); /* see the contract */
 }

@@ -1,11 +1,11 @@
 #include "claimd/http/server.h"
 
 #include "claimd/base/entropy.h"
+#include "claimd/base/invariant.h"
 #include "http/acceptor.h"
 #include "http/listener.h"
 #include "http/worker.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -124,7 +124,7 @@ server_open(const struct server_config *config, struct server **out, char *error
     char tag[37];
     enum status st;
 
-    assert(config->workers > 0 && config->workers < 255);
+    ENSURE(config->workers > 0 && config->workers < 255);
     if (s == NULL) {
         (void)snprintf(error, error_cap, "%s", status_text(ST_NO_MEMORY));
         return ST_NO_MEMORY;

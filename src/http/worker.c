@@ -1,5 +1,6 @@
 #include "http/worker.h"
 
+#include "claimd/base/invariant.h"
 #include "http/front.h"
 #include "http/refusal.h"
 #include "http/reply.h"
@@ -171,6 +172,7 @@ void
 worker_hold(struct worker *w, struct conn *c)
 {
     (void)w;
+    ENSURE(!c->held);
     MHD_suspend_connection(c->mhd);
     c->held = c->was_held = true;
 }

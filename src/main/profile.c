@@ -1,8 +1,7 @@
 #include "main/profile.h"
 
+#include "claimd/base/invariant.h"
 #include "main/option.h"
-
-#include <assert.h>
 
 struct setting {
     enum profile profile;
@@ -38,8 +37,7 @@ profile_apply(struct config *config)
             origin->source != CONFIG_DEFAULT)
             continue;
         st = option_set(option, config, bytes_str(settings[i].value), why);
-        assert(st == ST_OK); /* the table of settings is ours */
-        (void)st;
+        ENSURE_EQ(st, ST_OK); /* the table of settings is ours */
         origin->source = CONFIG_PROFILE;
     }
 }

@@ -8,6 +8,8 @@
 #ifndef CLAIMD_DS_LIST_H
 #define CLAIMD_DS_LIST_H
 
+#include "claimd/base/invariant.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -49,6 +51,7 @@ list_add_before(struct list *pos, struct list *node)
 static inline void
 list_remove(struct list *node)
 {
+    ENSURE(list_linked(node));
     node->prev->next = node->next;
     node->next->prev = node->prev;
     node->next = node->prev = NULL;

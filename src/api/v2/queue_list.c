@@ -1,9 +1,9 @@
 #include "api/filters.h"
+
 #include "api/link.h"
 #include "api/metadata.h"
 #include "api/v2/handlers.h"
-
-#include <assert.h>
+#include "claimd/base/invariant.h"
 
 /* Queues asked for by one call of the store while filters are applied. */
 enum { ASK = 32 };
@@ -151,7 +151,7 @@ go_on_later(struct call *call, const struct listing *l)
 {
     struct progress *p = call->progress;
 
-    assert(l->marker.len <= sizeof(p->name)); /* it is the name of a queue */
+    ENSURE(l->marker.len <= sizeof(p->name)); /* it is the name of a queue */
     memcpy(p->name, l->marker.data, l->marker.len);
     p->name_len = l->marker.len;
     p->begun = true;

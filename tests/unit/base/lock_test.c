@@ -1,6 +1,7 @@
 #include "claimd/base/lock.h"
 
 #include "support/check_main.h"
+#include "support/invariant_fixture.h"
 
 START_TEST(a_lock_knows_that_its_holder_holds_it)
 {
@@ -73,6 +74,32 @@ START_TEST(one_thread_at_a_time_holds_it)
 }
 END_TEST
 
+static void
+release_what_is_free(void)
+{
+    struct lock l;
+
+    lock_init(&l);
+    lock_release(&l);
+}
+
+static void
+do_what_needs_the_lock(void)
+{
+    struct lock l;
+
+    lock_init(&l);
+    lock_assert_held(&l);
+}
+
+START_TEST(work_without_the_lock_is_stopped_in_a_release_too)
+{
+    expect_broken(release_what_is_free, "lock_held(l)", "in lock_release()\n");
+    expect_broken(do_what_needs_the_lock, "lock_held(&l)",
+                  "in do_what_needs_the_lock()\n");
+}
+END_TEST
+
 int
 main(void)
 {
@@ -82,5 +109,6 @@ main(void)
     tcase_add_test(tc, a_lock_knows_that_its_holder_holds_it);
     tcase_add_test(tc, another_thread_does_not_hold_it);
     tcase_add_test(tc, one_thread_at_a_time_holds_it);
+    tcase_add_test(tc, work_without_the_lock_is_stopped_in_a_release_too);
     return check_main(suite);
 }

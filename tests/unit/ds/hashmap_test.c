@@ -3,6 +3,7 @@
 #include "claimd/base/hash.h"
 #include "claimd/ds/list.h"
 #include "support/check_main.h"
+#include "support/invariant_fixture.h"
 #include "support/random.h"
 
 #include <stdlib.h>
@@ -217,6 +218,38 @@ START_TEST(an_insert_moves_a_few_chains_not_the_table)
 }
 END_TEST
 
+static void
+insert_without_reserve(void)
+{
+    struct hashnode node;
+    struct hashmap map;
+
+    hashmap_init(&map, NULL);
+    hashmap_insert(&map, &node, 1);
+}
+
+static void
+remove_what_is_not_there(void)
+{
+    struct mem *mem = mem_new(0);
+    struct hashnode here, lost = {.hash = 1};
+    struct hashmap map;
+
+    hashmap_init(&map, mem);
+    if (hashmap_reserve(&map, 1) != ST_OK)
+        return;
+    hashmap_insert(&map, &here, 1);
+    hashmap_remove(&map, &lost);
+}
+
+START_TEST(a_caller_that_breaks_the_contract_is_stopped)
+{
+    expect_broken(insert_without_reserve, "map->table[0] != NULL",
+                  "in hashmap_insert()\n");
+    expect_broken(remove_what_is_not_there, "*link != NULL", "in hashmap_remove()\n");
+}
+END_TEST
+
 int
 main(void)
 {
@@ -229,5 +262,6 @@ main(void)
     tcase_add_test(tc, reserved_inserts_need_no_memory);
     tcase_add_test(tc, reserving_without_memory_fails_and_changes_nothing);
     tcase_add_test(tc, an_insert_moves_a_few_chains_not_the_table);
+    tcase_add_test(tc, a_caller_that_breaks_the_contract_is_stopped);
     return check_main(suite);
 }

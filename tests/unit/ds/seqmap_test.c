@@ -1,6 +1,7 @@
 #include "claimd/ds/seqmap.h"
 
 #include "support/check_main.h"
+#include "support/invariant_fixture.h"
 #include "support/random.h"
 
 #include <string.h>
@@ -427,6 +428,39 @@ START_TEST(stocking_without_memory_fails_and_keeps_what_it_has)
 }
 END_TEST
 
+static void
+insert_twice(void)
+{
+    struct mem *mem = mem_new(0);
+    struct seqmap_pool pool;
+    struct seqmap map;
+
+    seqmap_pool_init(&pool, mem);
+    seqmap_init(&map);
+    if (seqmap_pool_stock(&pool, 2) != ST_OK)
+        return;
+    seqmap_insert(&map, &pool, 7, &map, true);
+    seqmap_insert(&map, &pool, 7, &map, true);
+}
+
+static void
+insert_without_stock(void)
+{
+    struct seqmap_pool pool;
+    struct seqmap map;
+
+    seqmap_pool_init(&pool, NULL);
+    seqmap_init(&map);
+    seqmap_insert(&map, &pool, 7, &map, true);
+}
+
+START_TEST(a_caller_that_breaks_the_contract_is_stopped)
+{
+    expect_broken(insert_twice, "!taken", "in seqmap_insert()\n");
+    expect_broken(insert_without_stock, "node != NULL", "in pool_take()\n");
+}
+END_TEST
+
 int
 main(void)
 {
@@ -443,5 +477,6 @@ main(void)
     tcase_add_test(tc, a_dense_map_costs_nine_bytes_an_item);
     tcase_add_test(tc, trimming_keeps_a_few_nodes);
     tcase_add_test(tc, stocking_without_memory_fails_and_keeps_what_it_has);
+    tcase_add_test(tc, a_caller_that_breaks_the_contract_is_stopped);
     return check_main(suite);
 }
