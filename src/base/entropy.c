@@ -59,7 +59,7 @@ entropy_reserve(struct entropy *e, size_t len)
 {
     enum status st = ST_OK;
 
-    ENSURE(len <= sizeof(e->pool));
+    ENSURE(len <= 64);
     if (e->left >= len)
         return ST_OK;
     if (e->fill == NULL)
