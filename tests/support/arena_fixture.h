@@ -36,6 +36,10 @@ arena_fixture_close(void)
     mem_destroy(f.mem);
 }
 
+/* Begins a case whose tests have them. */
+#define ARENA_CASE(name)                                                                 \
+    TEST_CASE(name, .setup = arena_fixture_open, .teardown = arena_fixture_close)
+
 static inline TCase *
 arena_test_case(Suite *suite, const char *name)
 {
