@@ -72,15 +72,3 @@ START_TEST(one_thread_at_a_time_holds_it)
     lock_fini(&c.lock);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("lock");
-    TCase *tc = test_case(suite, "lock");
-
-    tcase_add_test(tc, a_lock_knows_that_its_holder_holds_it);
-    tcase_add_test(tc, another_thread_does_not_hold_it);
-    tcase_add_test(tc, one_thread_at_a_time_holds_it);
-    return check_main(suite);
-}

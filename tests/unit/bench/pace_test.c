@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+TEST_CASE("due times");
+
 START_TEST(requests_are_due_at_equal_distances_in_the_order_of_the_connections)
 {
     /* 1000 a second over 4 connections: one every millisecond. */
@@ -27,6 +29,8 @@ START_TEST(the_distance_does_not_drift_over_a_day)
     ck_assert_int_eq(pace_due(&p, 0, rounds_a_day), 86400 * TICKS_SECOND);
 }
 END_TEST
+
+TEST_CASE("accounting");
 
 START_TEST(a_process_may_have_brackets_and_spaces_in_its_name)
 {
@@ -55,18 +59,3 @@ START_TEST(the_own_process_can_be_accounted)
     ck_assert(!process_usage(&nobody, &usage));
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("pace");
-    TCase *tc = test_case(suite, "due times");
-
-    tcase_add_test(tc,
-                   requests_are_due_at_equal_distances_in_the_order_of_the_connections);
-    tcase_add_test(tc, the_distance_does_not_drift_over_a_day);
-    tc = test_case(suite, "accounting");
-    tcase_add_test(tc, a_process_may_have_brackets_and_spaces_in_its_name);
-    tcase_add_test(tc, the_own_process_can_be_accounted);
-    return check_main(suite);
-}

@@ -62,6 +62,8 @@ read_events(void)
         }
 }
 
+TEST_CASE("farewell", .setup = open_farewell, .teardown = close_farewell);
+
 START_TEST(a_client_hears_the_end_and_may_go_on_sending)
 {
     int fd = part(NOW_MS);
@@ -148,18 +150,3 @@ START_TEST(it_keeps_to_the_slots_it_is_given)
     }
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("farewell");
-    TCase *tc = test_case(suite, "farewell");
-
-    tcase_add_checked_fixture(tc, open_farewell, close_farewell);
-    tcase_add_test(tc, a_client_hears_the_end_and_may_go_on_sending);
-    tcase_add_test(tc, a_farewell_ends_when_its_time_is_up);
-    tcase_add_test(tc, a_farewell_ends_when_too_much_comes);
-    tcase_add_test(tc, the_oldest_makes_room);
-    tcase_add_test(tc, it_keeps_to_the_slots_it_is_given);
-    return check_main(suite);
-}
