@@ -51,19 +51,11 @@ void test_enter(struct test_entry *entry);
 
 /* A test that is run `count` times, with _i from 0; ends with END_TEST. */
 #define LOOP_TEST(id, count)                                                             \
-    static void id##_fn(int _i);                                                         \
-    static const TTest *id __attribute__((unused)) =                                     \
-        &(const TTest){#id, id##_fn, __FILE__, __LINE__};                                \
-    TEST_ENTRY(id, .test = {#id, id##_fn, __FILE__, __LINE__}, .times = (int)(count));   \
-    static void id##_fn(int _i CK_ATTRIBUTE_UNUSED)
+    static void id(int _i);                                                              \
+    TEST_ENTRY(id, .test = {#id, id, __FILE__, __LINE__}, .times = (int)(count));        \
+    static void id(int _i CK_ATTRIBUTE_UNUSED)
 
 #undef START_TEST
 #define START_TEST(id) LOOP_TEST(id, 0)
-
-/* Adds a case with a time limit that suits a slow sanitizer build. */
-TCase *test_case(Suite *suite, const char *name);
-
-/* Runs the suite without forking (a debugger and the sanitizers see everything). */
-int check_main(Suite *suite);
 
 #endif

@@ -46,8 +46,6 @@ void fixture_close(struct fixture *f);
 /* Begins a case whose tests run over every implementation. */
 #define STORE_CASE(name) TEST_CASE(name, .times = STORE_KINDS)
 
-#define store_test(tcase, test) tcase_add_loop_test((tcase), (test), 0, STORE_KINDS)
-
 /* ------------------------------------------------------------------ where and when */
 
 /* Goes on with another queue of the same project / of another one. */
