@@ -344,7 +344,7 @@ MUTANTS = [
        "i < LIST_SLICE || MUTANT(LISTING_KEEPS_THE_LOCK); i++")]),
     ("ANSWER_WITHOUT_LIMIT",
      "an answer has what is left of the request's time",
-     "unit/http/endings_test: an_answer_has_a_time_limit_of_its_own",
+     "unit/http/front_test: an_answer_has_a_time_limit_of_its_own",
      [("http/front.c",
        "    conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n    if (ex->no_memory)",
        "    if (!MUTANT(ANSWER_WITHOUT_LIMIT))\n"
@@ -358,7 +358,7 @@ MUTANTS = [
        "        if (slot->fd >= 0 && slot->until_ms <= now_ms && !MUTANT(FAREWELL_FOR_EVER))")]),
     ("ERROR_WITHOUT_FAREWELL",
      "a request that libmicrohttpd refuses by itself is closed at once",
-     "unit/http/endings_test: "
+     "unit/http/front_test: "
      "what_libmicrohttpd_refuses_by_itself_is_refused_with_a_farewell",
      [("http/front.c",
        "(c->exchange == NULL || c->exchange->code == 0))\n        c->linger = true;",
@@ -366,7 +366,7 @@ MUTANTS = [
        "        c->linger = !MUTANT(ERROR_WITHOUT_FAREWELL);")]),
     ("CHUNKS_WITHOUT_FAREWELL",
      "a chunked body far too large is refused and the connection closed at once",
-     "unit/http/endings_test: a_chunked_body_far_too_large_is_refused_with_a_farewell",
+     "unit/http/front_test: a_chunked_body_far_too_large_is_refused_with_a_farewell",
      [("http/front.c",
        "    refuse_past(ex, REFUSAL_TOO_LARGE);\n    return MHD_NO;",
        "    refuse_past(ex, REFUSAL_TOO_LARGE);\n"
