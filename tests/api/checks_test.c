@@ -17,6 +17,8 @@ ck_header(struct api_fixture *f, enum api_header header, const char *value,
     f->c.headers[header] = usual;
 }
 
+TEST_CASE("headers");
+
 START_TEST(a_client_id_is_a_uuid_in_any_spelling)
 {
     static const struct {
@@ -156,6 +158,8 @@ START_TEST(form_data_is_refused_if_there_is_a_body)
 }
 END_TEST
 
+TEST_CASE("order");
+
 /* Everything is wrong; each mended, the next check speaks. */
 START_TEST(checks_come_in_the_order_of_the_contract)
 {
@@ -210,6 +214,8 @@ START_TEST(a_body_that_was_not_kept_is_refused_after_the_other_checks)
 }
 END_TEST
 
+TEST_CASE("client ids");
+
 START_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict)
 {
     struct api_limits limits = api_limits_default;
@@ -229,6 +235,8 @@ START_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict)
     api_fixture_close(&f);
 }
 END_TEST
+
+TEST_CASE("refusals");
 
 START_TEST(a_signature_never_verifies)
 {
@@ -391,27 +399,3 @@ END_TEST
 #undef BV
 #undef BB
 #undef Q
-
-int
-main(void)
-{
-    Suite *suite = suite_create("api checks");
-    TCase *tc = test_case(suite, "headers");
-
-    tcase_add_test(tc, a_client_id_is_a_uuid_in_any_spelling);
-    tcase_add_test(tc, v1_needs_a_client_id_only_to_post_and_to_list_messages);
-    tcase_add_test(tc, client_ids_may_be_any_text_of_10_to_36_when_not_strict);
-    tcase_add_test(tc, a_project_is_required_and_any_text_of_256_characters);
-    tcase_add_test(tc, v1_without_a_project_has_queues_of_its_own);
-    tcase_add_test(tc, accept_must_allow_json);
-    tcase_add_test(tc, form_data_is_refused_if_there_is_a_body);
-    tc = test_case(suite, "order");
-    tcase_add_test(tc, checks_come_in_the_order_of_the_contract);
-    tcase_add_test(tc, a_body_that_was_not_kept_is_refused_after_the_other_checks);
-    tcase_add_test(tc, a_signature_never_verifies);
-    tcase_add_test(tc, refusals_explain_themselves);
-    tcase_add_test(tc, every_cause_has_a_text_of_its_own);
-    tcase_add_test(tc, a_body_too_large_is_told_the_option);
-    tcase_add_test(tc, too_many_parameters_are_told_how_many_there_may_be);
-    return check_main(suite);
-}

@@ -234,22 +234,3 @@ START_TEST(the_default_claim_is_never_more_than_the_largest)
     api_fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("api claims");
-    TCase *tc = test_case(suite, "claims");
-
-    tcase_add_test(tc, claiming_takes_the_oldest_and_says_where_the_claim_is);
-    tcase_add_test(tc, nothing_to_claim_is_204_and_makes_nothing);
-    tcase_add_test(tc, terms_and_limit_out_of_range_are_refused);
-    tcase_add_test(tc, a_limit_in_the_body_counts_and_the_parameter_wins);
-    tcase_add_test(tc, a_claim_shows_what_it_still_holds_until_it_ends);
-    tcase_add_test(tc, renewing_starts_the_claim_anew_and_prolongs_its_messages);
-    tcase_add_test(tc, a_released_claim_gives_its_messages_back_at_once);
-    tcase_add_test(tc, a_claim_belongs_to_one_queue_of_one_project);
-    tcase_add_test(tc, the_largest_claim_is_an_option);
-    tcase_add_test(tc, the_default_claim_is_never_more_than_the_largest);
-    return check_main(suite);
-}

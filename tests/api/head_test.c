@@ -232,15 +232,3 @@ START_TEST(a_token_fits_the_head_of_a_login)
     api_fixture_close(&l.f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("api head");
-    TCase *tc = test_case(suite, "head");
-
-    tcase_add_test(tc, no_route_answers_with_a_longer_head_than_promised);
-    tcase_add_test(tc, a_content_location_that_would_be_too_long_is_left_out);
-    tcase_add_test(tc, a_token_fits_the_head_of_a_login);
-    return check_main(suite);
-}

@@ -387,28 +387,3 @@ START_TEST(with_a_list_of_users_a_token_is_needed)
     api_fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("api identity");
-    TCase *tc = test_case(suite, "identity");
-
-    tcase_add_test(tc, without_the_stub_there_is_no_identity);
-    tcase_add_test(tc, discovery_needs_no_headers_and_leads_back_to_this_server);
-    tcase_add_test(tc, a_host_that_cannot_stand_in_a_link_is_refused);
-    tcase_add_test(tc, v3_answers_a_login_with_a_token_and_a_catalog);
-    tcase_add_test(tc, v2_answers_a_login_as_rackspace_did);
-    tcase_add_test(tc, logins_come_in_many_forms);
-    tcase_add_test(tc, a_token_can_be_shown_and_exchanged_for_another_project);
-    tcase_add_test(tc, a_token_implies_its_project);
-    tcase_add_test(tc, a_token_opens_no_project_that_the_password_would_not);
-    tcase_add_test(tc, a_token_got_for_a_token_ends_with_it);
-    tcase_add_test(tc, a_login_with_the_password_in_another_case_is_401);
-    tcase_add_test(tc, the_project_of_a_token_is_compared_with_its_case);
-    tcase_add_test(tc, a_token_is_good_for_no_other_project);
-    tcase_add_test(tc, a_wrong_token_is_401_before_anything_else_is_checked);
-    tcase_add_test(tc, a_token_ends);
-    tcase_add_test(tc, with_a_list_of_users_a_token_is_needed);
-    return check_main(suite);
-}

@@ -182,16 +182,3 @@ START_TEST(over_the_budget_posting_stops_and_everything_else_goes_on)
     api_fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("api memory");
-    TCase *tc = test_case(suite, "memory");
-
-    tcase_add_test(tc, a_request_that_one_allocation_fails_changes_nothing);
-    tcase_add_test(tc, a_login_without_memory_is_refused);
-    tcase_add_test(tc, a_request_without_any_memory_is_refused_and_changes_nothing);
-    tcase_add_test(tc, over_the_budget_posting_stops_and_everything_else_goes_on);
-    return check_main(suite);
-}

@@ -11,6 +11,8 @@
 
 /* ------------------------------------------------------------------ post */
 
+TEST_CASE("post");
+
 START_TEST(posting_answers_with_the_ids_in_order)
 {
     struct api_fixture f;
@@ -152,6 +154,8 @@ END_TEST
 
 /* ------------------------------------------------------------------ list and get */
 
+TEST_CASE("list and get");
+
 START_TEST(own_messages_are_hidden_unless_echo)
 {
     struct api_fixture f;
@@ -266,6 +270,8 @@ START_TEST(listings_refuse_parameters_out_of_range)
 END_TEST
 
 /* ------------------------------------------------------------------ delete one */
+
+TEST_CASE("delete");
 
 /* API.md 6.7, row by row: what is named, and what the claim id given is. */
 START_TEST(deleting_depends_on_who_holds_the_message)
@@ -402,6 +408,8 @@ START_TEST(strict_bulk_deletes_need_the_claims_that_hold_the_messages)
 }
 END_TEST
 
+TEST_CASE("checksums");
+
 START_TEST(checksums_are_shown_where_enabled)
 {
     struct api_limits limits = api_limits_default;
@@ -425,30 +433,3 @@ START_TEST(checksums_are_shown_where_enabled)
     api_fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("api messages");
-    TCase *tc = test_case(suite, "post");
-
-    tcase_add_test(tc, posting_answers_with_the_ids_in_order);
-    tcase_add_test(tc, a_post_is_taken_whole_or_not_at_all);
-    tcase_add_test(tc, too_large_wins_over_malformed);
-    tcase_add_test(tc, many_ids_stay_out_of_the_head_of_the_answer);
-    tcase_add_test(tc, queue_defaults_apply_to_messages_without_terms);
-    tc = test_case(suite, "list and get");
-    tcase_add_test(tc, own_messages_are_hidden_unless_echo);
-    tcase_add_test(tc, paging_goes_on_behind_the_marker_and_finds_what_came_later);
-    tcase_add_test(tc, messages_asked_for_by_id_come_in_that_order);
-    tcase_add_test(tc, hrefs_carry_the_claim_while_it_lives);
-    tcase_add_test(tc, listings_refuse_parameters_out_of_range);
-    tcase_add_test(tc, checksums_are_shown_where_enabled);
-    tc = test_case(suite, "delete");
-    tcase_add_test(tc, deleting_depends_on_who_holds_the_message);
-    tcase_add_test(tc, bulk_deletes_take_exactly_one_of_ids_and_pop);
-    tcase_add_test(tc, bulk_deletes_take_claimed_messages_too);
-    tcase_add_test(tc, pop_removes_and_returns_what_nobody_holds);
-    tcase_add_test(tc, strict_bulk_deletes_need_the_claims_that_hold_the_messages);
-    return check_main(suite);
-}

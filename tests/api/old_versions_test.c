@@ -7,6 +7,8 @@
 
 /* ------------------------------------------------------------------ v1.1 */
 
+TEST_CASE("v1.1");
+
 START_TEST(v1_1_shows_plain_metadata)
 {
     struct api_fixture f;
@@ -45,6 +47,8 @@ START_TEST(v1_1_knows_no_delays)
 END_TEST
 
 /* ------------------------------------------------------------------ v1 queues */
+
+TEST_CASE("v1");
 
 START_TEST(v1_tells_existence_without_a_word)
 {
@@ -212,21 +216,3 @@ START_TEST(all_versions_see_the_same_claims)
     api_fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("api old versions");
-    TCase *tc = test_case(suite, "v1.1");
-
-    tcase_add_test(tc, v1_1_shows_plain_metadata);
-    tcase_add_test(tc, v1_1_knows_no_delays);
-    tc = test_case(suite, "v1");
-    tcase_add_test(tc, v1_tells_existence_without_a_word);
-    tcase_add_test(tc, v1_metadata_is_replaced_as_a_whole);
-    tcase_add_test(tc, v1_answers_204_for_empty_pages);
-    tcase_add_test(tc, v1_posts_a_bare_array_to_a_queue_that_exists);
-    tcase_add_test(tc, v1_claims_are_bare_arrays_with_terms_required);
-    tcase_add_test(tc, all_versions_see_the_same_claims);
-    return check_main(suite);
-}

@@ -170,16 +170,3 @@ START_TEST(nothing_of_it_is_seen_without_the_project)
     walk_close(&w);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("api prefix");
-    TCase *tc = test_case(suite, "prefix");
-
-    tcase_add_test(tc, in_v2_every_link_can_be_followed);
-    tcase_add_test(tc, in_v1_1_every_link_can_be_followed);
-    tcase_add_test(tc, in_v1_every_link_can_be_followed);
-    tcase_add_test(tc, nothing_of_it_is_seen_without_the_project);
-    return check_main(suite);
-}

@@ -5,6 +5,8 @@
 #define NP "404 Not Found"
 #define BM "405 Method Not Allowed"
 
+TEST_CASE("paths");
+
 START_TEST(unknown_paths_are_404_with_the_title_of_a_path)
 {
     static const struct api_row rows[] = {
@@ -211,6 +213,8 @@ END_TEST
 
 /* ------------------------------------------------------------------ versions */
 
+TEST_CASE("versions");
+
 START_TEST(the_version_list_needs_no_headers)
 {
     struct api_fixture f;
@@ -294,6 +298,8 @@ END_TEST
 
 /* ------------------------------------------------------------------ prefixes */
 
+TEST_CASE("prefixes");
+
 START_TEST(a_project_in_the_path_is_used_and_kept_in_every_link)
 {
     struct api_fixture f;
@@ -370,6 +376,8 @@ START_TEST(bytes_that_a_link_cannot_hold_are_encoded_in_the_prefix)
 }
 END_TEST
 
+TEST_CASE("log");
+
 START_TEST(the_route_is_told_for_the_log)
 {
     struct api_fixture f;
@@ -383,30 +391,3 @@ START_TEST(the_route_is_told_for_the_log)
     api_fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("api routes");
-    TCase *tc = test_case(suite, "paths");
-
-    tcase_add_test(tc, unknown_paths_are_404_with_the_title_of_a_path);
-    tcase_add_test(tc, a_path_that_is_hidden_says_what_hides_it);
-    tcase_add_test(tc, a_slash_behind_a_whole_path_means_nothing);
-    tcase_add_test(tc, answers_to_a_path_with_a_slash_behind_it_name_it_without);
-    tcase_add_test(tc, an_unknown_path_is_404_before_any_header_is_looked_at);
-    tcase_add_test(tc, segments_are_decoded_after_the_path_was_split);
-    tcase_add_test(tc, a_method_that_a_resource_lacks_is_405_and_names_the_others);
-    tcase_add_test(tc, options_tells_the_methods_without_a_body);
-    tcase_add_test(tc, the_route_is_told_for_the_log);
-    tc = test_case(suite, "versions");
-    tcase_add_test(tc, the_version_list_needs_no_headers);
-    tcase_add_test(tc, a_version_switched_off_is_not_there);
-    tcase_add_test(tc, home_documents_list_what_the_version_has);
-    tc = test_case(suite, "prefixes");
-    tcase_add_test(tc, a_project_in_the_path_is_used_and_kept_in_every_link);
-    tcase_add_test(tc, a_project_in_the_path_is_the_same_as_in_the_header);
-    tcase_add_test(tc, queues_right_behind_the_version_is_never_a_project);
-    tcase_add_test(tc, bytes_that_a_link_cannot_hold_are_encoded_in_the_prefix);
-    return check_main(suite);
-}

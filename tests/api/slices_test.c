@@ -146,17 +146,3 @@ START_TEST(what_has_fallen_due_is_settled_in_slices)
     api_fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("api: slices");
-    TCase *tc = test_case(suite, "slices");
-
-    tcase_add_test(tc, a_name_that_nobody_has_is_looked_for_in_slices);
-    tcase_add_test(tc, pages_that_end_early_miss_nothing_and_repeat_nothing);
-    tcase_add_test(tc, long_documents_and_many_filters_are_cut_by_what_they_cost);
-    tcase_add_test(tc, messages_behind_many_of_ones_own_are_found_in_slices);
-    tcase_add_test(tc, what_has_fallen_due_is_settled_in_slices);
-    return check_main(suite);
-}

@@ -311,27 +311,3 @@ START_TEST(the_operation_that_cannot_be_is_left_over)
     ck_assert(result.ordered[0] && result.ordered[1] && !result.ordered[2]);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("linear");
-    TCase *tc = test_case(suite, "search");
-
-    tcase_add_test(tc, a_life_of_a_message_is_taken);
-    tcase_add_test(tc, requests_at_the_same_time_may_happen_in_either_order);
-    tcase_add_test(tc, a_message_claimed_twice_is_refused);
-    tcase_add_test(tc, a_lost_message_is_refused);
-    tcase_add_test(tc, a_message_lost_by_a_release_is_refused);
-    tcase_add_test(tc, a_release_that_is_not_seen_is_refused);
-    tcase_add_test(tc, a_claim_out_of_order_is_refused);
-    tcase_add_test(tc, a_released_message_at_the_end_of_the_queue_is_refused);
-    tcase_add_test(tc, a_delete_with_a_dead_claim_is_refused);
-    tcase_add_test(tc, a_claim_from_the_past_is_refused);
-    tcase_add_test(tc, a_count_that_never_was_is_refused);
-    tcase_add_test(tc, posts_under_way_together_are_put_in_order_whichever_way_it_is);
-    tcase_add_test(tc, those_that_only_look_are_not_tried_in_every_order);
-    tcase_add_test(tc, a_search_that_gives_up_says_so);
-    tcase_add_test(tc, the_operation_that_cannot_be_is_left_over);
-    return check_main(suite);
-}

@@ -57,6 +57,8 @@ open_used(struct fixture *f)
 
 /* ---------------------------------------------------------------------- idleness */
 
+TEST_CASE("idleness");
+
 START_TEST(a_fresh_store_never_wakes)
 {
     struct fixture f;
@@ -185,6 +187,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------- removal */
 
+TEST_CASE("removal");
+
 /* How the queue loses its messages: the calls of one test, and no other work. */
 static void
 remove_all(struct fixture *f, int way)
@@ -195,7 +199,7 @@ remove_all(struct fixture *f, int way)
         ck_assert_status(store_queue_delete(f->store, f->now_ms, &f->queue), ST_OK);
 }
 
-START_TEST(removing_a_hundred_thousand_messages_is_one_step)
+LOOP_TEST(removing_a_hundred_thousand_messages_is_one_step, 2)
 {
     struct fixture f;
     size_t idle, full;
@@ -214,7 +218,7 @@ START_TEST(removing_a_hundred_thousand_messages_is_one_step)
 }
 END_TEST
 
-START_TEST(housekeeping_gives_memory_back_in_slices)
+LOOP_TEST(housekeeping_gives_memory_back_in_slices, 2)
 {
     struct fixture f;
     size_t idle;
@@ -337,27 +341,3 @@ START_TEST(a_thousand_queues_made_and_deleted_leave_nothing)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("cost");
-    TCase *tc = test_case(suite, "idleness");
-
-    tcase_add_test(tc, a_fresh_store_never_wakes);
-    tcase_add_test(tc, a_store_wakes_no_later_than_the_first_deadline);
-    tcase_add_test(tc, a_store_wakes_for_a_dead_letter_whose_life_has_become_shorter);
-    tcase_add_test(tc, waiting_for_one_deadline_takes_few_wake_ups);
-    tcase_add_test(tc, a_store_sleeps_for_ever_when_everything_was_deleted);
-    tcase_add_test(tc, a_store_sleeps_for_ever_when_its_queues_were_deleted);
-    tcase_add_test(tc, a_store_sleeps_for_ever_when_everything_has_expired);
-    tc = test_case(suite, "removal");
-    tcase_add_loop_test(tc, removing_a_hundred_thousand_messages_is_one_step, 0, 2);
-    tcase_add_loop_test(tc, housekeeping_gives_memory_back_in_slices, 0, 2);
-    tcase_add_test(tc, messages_that_expire_together_are_removed_in_slices);
-    tcase_add_test(tc, deleting_one_by_one_gives_memory_back);
-    tcase_add_test(tc, finished_claims_take_no_memory_however_long_their_terms);
-    tcase_add_test(tc, a_message_takes_at_most_128_bytes_more_than_its_body);
-    tcase_add_test(tc, a_thousand_queues_made_and_deleted_leave_nothing);
-    return check_main(suite);
-}

@@ -268,19 +268,3 @@ START_TEST(a_listing_looks_at_a_slice_of_the_messages_under_the_lock)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("gaps");
-    TCase *tc = test_case(suite, "gaps");
-
-    tcase_add_test(tc, nothing_comes_back_for_a_caller_whose_clock_is_behind);
-    tcase_add_test(
-        tc, a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_the_same);
-    tcase_add_test(tc, what_is_armed_while_housekeeping_goes_on_is_not_forgotten);
-    tcase_add_test(tc, a_listing_does_not_go_on_in_a_queue_made_anew);
-    tcase_add_test(tc, a_queue_that_goes_while_queues_are_listed_is_not_named);
-    tcase_add_test(tc, a_listing_looks_at_a_slice_of_the_messages_under_the_lock);
-    return check_main(suite);
-}

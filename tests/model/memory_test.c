@@ -333,6 +333,8 @@ static const struct situation situations[] = {
 
 /* ---------------------------------------------------------------------- the sweep */
 
+TEST_CASE("sweep");
+
 /* All live messages of the project. */
 static uint64_t
 count_messages(struct scene *s)
@@ -392,7 +394,8 @@ fail_at(const struct situation *situation, int size, uint64_t nth)
     return hit;
 }
 
-START_TEST(every_allocation_may_fail_and_nothing_has_changed)
+LOOP_TEST(every_allocation_may_fail_and_nothing_has_changed,
+          sizeof(situations) / sizeof(situations[0]))
 {
     const struct situation *situation = &situations[_i];
     uint64_t failures = 0;
@@ -466,6 +469,8 @@ START_TEST(what_is_accepted_can_be_finished_without_any_memory)
 END_TEST
 
 /* ---------------------------------------------------------------------- the budget */
+
+TEST_CASE("budget");
 
 START_TEST(over_the_budget_only_what_adds_data_is_refused)
 {
@@ -546,20 +551,3 @@ START_TEST(posting_works_again_when_the_queue_was_emptied)
     fixture_close(f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("memory");
-    TCase *tc = test_case(suite, "sweep");
-
-    tcase_add_loop_test(tc, every_allocation_may_fail_and_nothing_has_changed, 0,
-                        (int)(sizeof(situations) / sizeof(situations[0])));
-    tcase_add_test(tc, opening_a_store_may_fail_at_every_allocation);
-    tcase_add_test(tc, what_is_accepted_can_be_finished_without_any_memory);
-    tc = test_case(suite, "budget");
-    tcase_add_test(tc, over_the_budget_only_what_adds_data_is_refused);
-    tcase_add_test(tc, dead_letters_are_buried_over_the_budget);
-    tcase_add_test(tc, posting_works_again_when_the_queue_was_emptied);
-    return check_main(suite);
-}

@@ -54,7 +54,8 @@ static const struct shape shapes[] = {
     {"big batches", 5, 2000, 2, 2, 200, 2500, 60, 1000, 20, 100, 20, false, 100, USUAL},
 };
 
-START_TEST(the_engine_answers_every_history_like_the_twin)
+LOOP_TEST(the_engine_answers_every_history_like_the_twin,
+          sizeof(shapes) / sizeof(shapes[0]))
 {
     const struct shape *shape = &shapes[_i];
     struct random seeds = {random_seed(shape->name)};
@@ -71,14 +72,3 @@ START_TEST(the_engine_answers_every_history_like_the_twin)
     printf("%s: %" PRIu64 " histories\n", shape->name, number);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("model");
-    TCase *tc = test_case(suite, "histories");
-
-    tcase_add_loop_test(tc, the_engine_answers_every_history_like_the_twin, 0,
-                        (int)(sizeof(shapes) / sizeof(shapes[0])));
-    return check_main(suite);
-}

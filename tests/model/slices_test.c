@@ -31,6 +31,8 @@ engine(const struct fixture *f)
     return patient_inside(f->store);
 }
 
+TEST_CASE("slices");
+
 START_TEST(a_claim_settles_a_slice_at_a_time)
 {
     const struct store_terms terms = {300, 60};
@@ -106,7 +108,7 @@ ask(struct fixture *f, int which)
     return st;
 }
 
-START_TEST(every_operation_that_settles_does_so_in_slices)
+LOOP_TEST(every_operation_that_settles_does_so_in_slices, 10)
 {
     struct fixture f;
 
@@ -224,6 +226,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------- garbage */
 
+TEST_CASE("garbage");
+
 /* What there may be: one and a half of the live messages' share, and a little. */
 static void
 expect_no_garbage(const struct fixture *f, size_t most)
@@ -307,24 +311,3 @@ START_TEST(a_small_post_pays_little)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("slices");
-    TCase *tc = test_case(suite, "slices");
-
-    tcase_add_test(tc, a_claim_settles_a_slice_at_a_time);
-    tcase_add_loop_test(tc, every_operation_that_settles_does_so_in_slices, 0, 10);
-    tcase_add_test(tc, dead_letters_leave_in_slices);
-    tcase_add_test(tc, a_listing_looks_at_a_slice_and_goes_on_where_it_stood);
-    tcase_add_test(tc, a_page_that_shows_something_ends_early_and_leads_on);
-    tcase_add_test(tc, a_listing_ends_with_its_queue_even_if_there_is_a_new_one);
-    tc = test_case(suite, "garbage");
-    tcase_add_test(tc, who_posts_frees_what_was_purged);
-    tcase_add_test(tc, who_posts_frees_what_was_deleted_with_its_queue);
-    tcase_add_test(tc, who_posts_frees_what_has_expired_unread);
-    tcase_add_test(tc, garbage_is_no_reason_to_refuse_a_post);
-    tcase_add_test(tc, a_small_post_pays_little);
-    return check_main(suite);
-}

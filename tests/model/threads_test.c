@@ -359,7 +359,7 @@ account_for_the_rest(struct arena_of_threads *shared, struct worker *w)
         ck_assert_int_ne(shared->fate[i], POSTED);
 }
 
-START_TEST(threads_neither_lose_a_message_nor_hold_one_twice)
+LOOP_TEST(threads_neither_lose_a_message_nor_hold_one_twice, 3)
 {
     static struct arena_of_threads shared; /* too large for the stack */
     struct worker workers[THREADS] = {{.shared = &shared}};
@@ -387,13 +387,3 @@ START_TEST(threads_neither_lose_a_message_nor_hold_one_twice)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("threads");
-    TCase *tc = test_case(suite, "threads");
-
-    tcase_add_loop_test(tc, threads_neither_lose_a_message_nor_hold_one_twice, 0, 3);
-    return check_main(suite);
-}

@@ -3,6 +3,8 @@
 
 /* ---------------------------------------------------------------------- create */
 
+STORE_CASE("create");
+
 START_TEST(a_claim_takes_the_oldest_free_messages)
 {
     struct store_id claim;
@@ -137,6 +139,8 @@ START_TEST(every_claim_of_a_message_is_counted_and_renewals_are_not)
 END_TEST
 
 /* ---------------------------------------------------------------------- query */
+
+STORE_CASE("query");
 
 START_TEST(claims_of_a_message_are_counted_beyond_any_small_number)
 {
@@ -316,6 +320,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------- release */
 
+STORE_CASE("release and renew");
+
 START_TEST(released_messages_return_to_their_old_place)
 {
     struct store_id oldest;
@@ -410,6 +416,8 @@ START_TEST(a_shorter_renewal_ends_the_claim_earlier)
 END_TEST
 
 /* ---------------------------------------------------------------------- grace */
+
+STORE_CASE("grace");
 
 START_TEST(a_claimed_message_lives_at_least_claim_and_grace)
 {
@@ -526,41 +534,3 @@ START_TEST(a_message_may_die_under_a_claim_longer_than_the_longest_life)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store: claims");
-    TCase *tc = test_case(suite, "create");
-
-    store_test(tc, a_claim_takes_the_oldest_free_messages);
-    store_test(tc, a_claim_skips_held_and_delayed_messages_wherever_they_stand);
-    store_test(tc, a_claim_of_100_gives_23_of_23_and_the_oldest_100_of_120);
-    store_test(tc, nothing_to_claim_makes_no_claim);
-    store_test(tc, two_claims_have_two_ids);
-    store_test(tc, a_claim_takes_nothing_when_the_caller_has_too_little_room);
-    store_test(tc, every_claim_of_a_message_is_counted_and_renewals_are_not);
-    tc = test_case(suite, "query");
-    store_test(tc, claims_of_a_message_are_counted_beyond_any_small_number);
-    store_test(tc, a_claim_shows_its_terms_its_age_and_what_it_holds);
-    store_test(tc, a_claim_shows_only_what_it_still_holds);
-    store_test(tc, a_claim_is_over_when_its_last_message_is_deleted);
-    store_test(tc, a_claim_is_over_when_several_are_deleted_at_once);
-    store_test(tc, a_claim_is_over_when_its_messages_have_expired);
-    store_test(tc, an_unknown_claim_is_not_found_and_may_be_released);
-    store_test(tc, a_claim_is_unknown_through_another_queue_or_project);
-    tc = test_case(suite, "release and renew");
-    store_test(tc, released_messages_return_to_their_old_place);
-    store_test(tc, a_released_claim_is_unknown);
-    store_test(tc, releasing_an_old_claim_does_not_disturb_the_new_holder);
-    store_test(tc, renewing_starts_the_claim_anew_with_the_new_terms);
-    store_test(tc, a_shorter_renewal_ends_the_claim_earlier);
-    tc = test_case(suite, "grace");
-    store_test(tc, a_claimed_message_lives_at_least_claim_and_grace);
-    store_test(tc, a_lengthened_ttl_still_counts_from_posting);
-    store_test(tc, a_renewal_lengthens_only_what_the_claim_still_holds);
-    store_test(tc, neither_a_shorter_renewal_nor_a_release_shortens_a_life);
-    store_test(tc, claim_and_grace_together_give_at_most_the_longest_life);
-    store_test(tc, a_message_may_die_under_a_claim_longer_than_the_longest_life);
-    return check_main(suite);
-}

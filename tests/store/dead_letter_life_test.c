@@ -1,6 +1,8 @@
 /* What dead letters and their queues are like, in any store (API.md 8). */
 #include "support/dead_letters.h"
 
+STORE_CASE("life after death");
+
 START_TEST(a_dead_letter_is_free_and_its_count_starts_again)
 {
     struct store_id claim;
@@ -181,6 +183,8 @@ START_TEST(bulk_delete_and_pop_reach_dead_letters)
 }
 END_TEST
 
+STORE_CASE("queues of dead letters");
+
 START_TEST(a_dead_letter_queue_may_have_its_own)
 {
     struct fixture f;
@@ -309,25 +313,3 @@ START_TEST(a_dead_letter_queue_can_be_purged_and_deleted)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store: life of dead letters");
-    TCase *tc = test_case(suite, "life after death");
-
-    store_test(tc, a_dead_letter_is_free_and_its_count_starts_again);
-    store_test(tc, a_dead_letter_keeps_its_lifetime_without_a_ttl_for_dead_letters);
-    store_test(tc, a_dead_letter_gets_a_new_life_with_a_ttl_for_dead_letters);
-    store_test(tc, a_dead_letter_is_reached_by_its_old_id_through_the_new_queue_only);
-    store_test(tc, a_dead_letter_is_not_reached_by_an_id_of_its_new_place);
-    store_test(tc, the_kept_id_is_a_marker_in_the_new_queue);
-    store_test(tc, bulk_delete_and_pop_reach_dead_letters);
-    tc = test_case(suite, "queues of dead letters");
-    store_test(tc, a_dead_letter_queue_may_have_its_own);
-    store_test(tc, two_queues_may_bury_each_others_messages);
-    store_test(tc, a_queue_may_be_its_own_dead_letter_queue);
-    store_test(tc, deleting_the_old_queue_leaves_its_dead_letters_alone);
-    store_test(tc, a_dead_letter_queue_can_be_purged_and_deleted);
-    return check_main(suite);
-}

@@ -1,6 +1,8 @@
 /* How messages become dead letters, in any store (API.md 8). */
 #include "support/dead_letters.h"
 
+STORE_CASE("moving");
+
 START_TEST(a_message_is_handed_out_at_most_as_often_as_its_queue_allows)
 {
     struct fixture f;
@@ -272,25 +274,3 @@ START_TEST(a_held_message_is_not_moved)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store: dead letters");
-    TCase *tc = test_case(suite, "moving");
-
-    store_test(tc, a_message_is_handed_out_at_most_as_often_as_its_queue_allows);
-    store_test(tc, expired_claims_count_like_released_ones);
-    store_test(tc, the_dead_letter_queue_is_made_on_demand);
-    store_test(tc, a_dead_letter_stays_in_its_project);
-    store_test(tc, dead_letters_go_to_the_end_of_the_new_queue_in_their_order);
-    store_test(tc, moved_messages_do_not_use_up_the_limit);
-    store_test(tc, dead_letters_move_as_claims_come_upon_them);
-    store_test(tc, a_claim_that_is_full_does_not_look_further);
-    store_test(tc, hundreds_of_dead_letters_move_in_one_claim);
-    store_test(tc, pop_does_not_look_at_the_count);
-    store_test(tc, both_settings_are_needed);
-    store_test(tc, claims_are_counted_before_the_queue_asks_for_it);
-    store_test(tc, a_held_message_is_not_moved);
-    return check_main(suite);
-}

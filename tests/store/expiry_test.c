@@ -24,6 +24,8 @@ expect_there(struct fixture *f, bool there)
     expect_stats(f, 0, there);
 }
 
+STORE_CASE("exact");
+
 START_TEST(a_message_lives_until_the_last_millisecond_of_its_ttl)
 {
     struct fixture f;
@@ -260,6 +262,8 @@ START_TEST(a_renewed_claim_does_not_end_at_its_old_time)
 }
 END_TEST
 
+STORE_CASE("housekeeping");
+
 START_TEST(housekeeping_never_comes_too_early)
 {
     struct store_id claim;
@@ -330,26 +334,3 @@ START_TEST(a_store_left_alone_for_months_is_right_at_the_first_question)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store: expiry");
-    TCase *tc = test_case(suite, "exact");
-
-    store_test(tc, a_message_lives_until_the_last_millisecond_of_its_ttl);
-    store_test(tc, each_operation_alone_sees_the_end_of_a_life);
-    store_test(tc, a_claim_holds_until_its_last_millisecond);
-    store_test(tc, each_operation_alone_sees_the_end_of_a_claim);
-    store_test(tc, a_delay_ends_at_its_millisecond);
-    store_test(tc, a_delayed_message_takes_its_own_place_when_its_delay_is_over);
-    store_test(tc, a_message_delayed_beyond_its_life_is_never_handed_out);
-    store_test(tc, delay_and_life_that_end_together_leave_nothing);
-    store_test(tc, a_message_outlives_its_claim_by_the_grace);
-    store_test(tc, a_renewed_claim_does_not_end_at_its_old_time);
-    tc = test_case(suite, "housekeeping");
-    store_test(tc, housekeeping_never_comes_too_early);
-    store_test(tc, a_thousand_messages_expire_in_one_instant);
-    store_test(tc, a_store_left_alone_for_months_is_right_at_the_first_question);
-    return check_main(suite);
-}

@@ -18,6 +18,8 @@ next_marker(const struct fixture *f)
     return f->seen.next;
 }
 
+STORE_CASE("pages");
+
 START_TEST(pages_follow_each_other_to_the_end)
 {
     struct fixture f;
@@ -182,6 +184,8 @@ START_TEST(an_unknown_queue_has_an_empty_page)
 }
 END_TEST
 
+STORE_CASE("filters");
+
 START_TEST(own_messages_are_hidden_on_request)
 {
     struct store_filter filter = {.limit = 10, .hide_client = true, .client = 7};
@@ -306,28 +310,3 @@ START_TEST(listing_changes_nothing)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store: listing");
-    TCase *tc = test_case(suite, "pages");
-
-    store_test(tc, pages_follow_each_other_to_the_end);
-    store_test(tc, the_last_marker_finds_messages_posted_later);
-    store_test(tc, a_marker_whose_message_is_gone_keeps_its_place);
-    store_test(tc, a_marker_keeps_its_place_across_a_purge);
-    store_test(tc, a_marker_of_an_expired_message_keeps_its_place);
-    store_test(tc, a_marker_the_store_did_not_make_starts_at_the_head);
-    store_test(tc, the_id_of_a_message_is_a_marker_too);
-    store_test(tc, the_id_of_another_queues_message_is_no_marker);
-    store_test(tc, an_unknown_queue_has_an_empty_page);
-    tc = test_case(suite, "filters");
-    store_test(tc, own_messages_are_hidden_on_request);
-    store_test(tc, claimed_messages_are_shown_on_request);
-    store_test(tc, delayed_messages_are_shown_on_request);
-    store_test(tc, filters_are_applied_before_the_page_is_cut);
-    store_test(tc, a_listing_looks_behind_thousands_of_hidden_messages);
-    store_test(tc, listing_changes_nothing);
-    return check_main(suite);
-}

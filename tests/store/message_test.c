@@ -23,6 +23,8 @@ delete_many(struct fixture *f, const int *numbers, size_t count,
 
 /* ---------------------------------------------------------------------- get */
 
+STORE_CASE("get");
+
 START_TEST(messages_are_got_in_the_order_asked_for)
 {
     struct fixture f;
@@ -101,6 +103,8 @@ START_TEST(ids_belong_to_one_queue_of_one_project)
 END_TEST
 
 /* ---------------------------------------------------------------------- delete one */
+
+STORE_CASE("delete");
 
 START_TEST(a_free_message_is_deleted_without_a_claim_id)
 {
@@ -235,6 +239,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------- delete many */
 
+STORE_CASE("bulk delete");
+
 START_TEST(bulk_delete_removes_free_claimed_and_delayed_messages)
 {
     struct store_id claim;
@@ -327,6 +333,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------- pop */
 
+STORE_CASE("pop");
+
 START_TEST(pop_removes_and_shows_the_oldest_messages)
 {
     struct fixture f;
@@ -402,34 +410,3 @@ START_TEST(pop_takes_nothing_when_the_caller_has_too_little_room)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store: messages");
-    TCase *tc = test_case(suite, "get");
-
-    store_test(tc, messages_are_got_in_the_order_asked_for);
-    store_test(tc, claimed_delayed_and_own_messages_are_got_too);
-    store_test(tc, ids_that_are_unknown_or_malformed_are_left_out);
-    store_test(tc, ids_belong_to_one_queue_of_one_project);
-    tc = test_case(suite, "delete");
-    store_test(tc, a_free_message_is_deleted_without_a_claim_id);
-    store_test(tc, a_free_message_is_not_deleted_with_any_claim_id);
-    store_test(tc, a_claimed_message_is_deleted_only_with_its_live_claim);
-    store_test(tc, deleting_what_does_not_exist_is_fine_whatever_the_claim_id);
-    store_test(tc, a_late_worker_is_told_that_its_claim_is_over);
-    store_test(tc, a_delayed_message_can_be_deleted);
-    tc = test_case(suite, "bulk delete");
-    store_test(tc, bulk_delete_removes_free_claimed_and_delayed_messages);
-    store_test(tc, bulk_delete_ignores_unknown_ids_and_queues);
-    store_test(tc, strict_bulk_delete_needs_every_message_held_by_a_claim_named);
-    store_test(tc, strict_bulk_delete_ignores_messages_that_do_not_exist);
-    store_test(tc, strict_bulk_delete_does_not_accept_an_expired_claim);
-    tc = test_case(suite, "pop");
-    store_test(tc, pop_removes_and_shows_the_oldest_messages);
-    store_test(tc, pop_leaves_claimed_and_delayed_messages);
-    store_test(tc, pop_of_an_unknown_queue_is_empty);
-    store_test(tc, pop_takes_nothing_when_the_caller_has_too_little_room);
-    return check_main(suite);
-}

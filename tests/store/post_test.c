@@ -22,6 +22,8 @@ post_sized(struct fixture *f, size_t request_bytes, bool create_queue)
     return st;
 }
 
+STORE_CASE("post");
+
 START_TEST(messages_are_kept_in_the_order_of_posting)
 {
     struct fixture f;
@@ -146,6 +148,8 @@ START_TEST(a_request_larger_than_the_queue_allows_is_refused_whole)
 }
 END_TEST
 
+STORE_CASE("defaults");
+
 START_TEST(lifetime_is_the_messages_own_else_the_queues_else_the_servers)
 {
     struct store_settings settings = STORE_SETTINGS_INIT;
@@ -228,24 +232,3 @@ START_TEST(fresh_messages_were_never_claimed)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store: posting");
-    TCase *tc = test_case(suite, "post");
-
-    store_test(tc, messages_are_kept_in_the_order_of_posting);
-    store_test(tc, every_message_has_an_id_of_its_own_made_of_letters_and_digits);
-    store_test(tc, a_post_of_many_messages_keeps_them_all);
-    store_test(tc, bodies_come_back_byte_for_byte);
-    store_test(tc, a_shown_body_stays_readable_after_its_message_is_gone);
-    store_test(tc, posting_makes_the_queue_only_when_told_to);
-    store_test(tc, a_request_larger_than_the_queue_allows_is_refused_whole);
-    tc = test_case(suite, "defaults");
-    store_test(tc, lifetime_is_the_messages_own_else_the_queues_else_the_servers);
-    store_test(tc, delay_is_the_messages_own_else_the_queues_else_the_servers);
-    store_test(tc, new_defaults_concern_only_messages_posted_afterwards);
-    store_test(tc, fresh_messages_were_never_claimed);
-    return check_main(suite);
-}

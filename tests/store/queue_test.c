@@ -69,6 +69,8 @@ expect_page(struct fixture *f, struct bytes marker, size_t limit, const char *na
     return total;
 }
 
+STORE_CASE("metadata");
+
 START_TEST(a_queue_is_created_once_and_keeps_its_first_metadata)
 {
     struct fixture f;
@@ -218,6 +220,8 @@ START_TEST(shown_metadata_outlives_its_replacement_and_its_queue)
 }
 END_TEST
 
+STORE_CASE("listing");
+
 START_TEST(queues_are_listed_in_byte_order_of_their_names)
 {
     static const char *const names[] = {"b", "a", "B", "a.b", "ab", "_", "10", "9"};
@@ -343,30 +347,3 @@ START_TEST(the_store_answers_a_ping)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store: queues");
-    TCase *tc = test_case(suite, "metadata");
-
-    store_test(tc, a_queue_is_created_once_and_keeps_its_first_metadata);
-    store_test(tc, a_queue_may_be_created_without_metadata);
-    store_test(tc, an_unknown_queue_has_no_metadata_to_show_or_change);
-    store_test(tc, settings_come_back_as_they_were_given);
-    store_test(tc, unset_settings_come_back_unset);
-    store_test(tc, metadata_is_replaced_only_by_who_has_seen_the_present_version);
-    store_test(tc, messages_do_not_change_the_version_of_metadata);
-    store_test(tc, a_version_of_a_deleted_queue_does_not_change_its_successor);
-    store_test(tc, shown_metadata_outlives_its_replacement_and_its_queue);
-    tc = test_case(suite, "listing");
-    store_test(tc, queues_are_listed_in_byte_order_of_their_names);
-    store_test(tc, queue_pages_go_on_behind_a_marker_that_need_not_exist);
-    store_test(tc, limit_zero_only_counts_queues);
-    store_test(tc, projects_do_not_see_each_others_queues);
-    store_test(tc, project_and_name_do_not_run_into_each_other);
-    store_test(tc, a_listing_shows_metadata_when_asked);
-    store_test(tc, queues_do_not_expire);
-    store_test(tc, the_store_answers_a_ping);
-    return check_main(suite);
-}

@@ -1,6 +1,8 @@
 /* Purging and deleting queues of any store, and what comes after. */
 #include "support/store_fixture.h"
 
+STORE_CASE("purge");
+
 START_TEST(a_purge_removes_free_claimed_and_delayed_messages)
 {
     struct fixture f;
@@ -84,6 +86,8 @@ START_TEST(messages_posted_after_a_purge_have_new_ids)
     fixture_close(&f);
 }
 END_TEST
+
+STORE_CASE("delete");
 
 START_TEST(a_deleted_queue_is_gone_with_all_it_had)
 {
@@ -193,23 +197,3 @@ START_TEST(a_store_is_closed_with_everything_still_in_it)
     fixture_close(&f); /* gives back all memory */
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store: purge and delete");
-    TCase *tc = test_case(suite, "purge");
-
-    store_test(tc, a_purge_removes_free_claimed_and_delayed_messages);
-    store_test(tc, a_purge_leaves_the_queue_and_its_metadata);
-    store_test(tc, a_claim_is_over_with_the_purge_of_its_messages);
-    store_test(tc, a_purge_of_an_unknown_queue_makes_none);
-    store_test(tc, messages_posted_after_a_purge_have_new_ids);
-    tc = test_case(suite, "delete");
-    store_test(tc, a_deleted_queue_is_gone_with_all_it_had);
-    store_test(tc, a_queue_made_again_knows_nothing_of_the_old_one);
-    store_test(tc, an_old_message_id_is_no_marker_in_a_queue_made_again);
-    store_test(tc, claims_of_a_deleted_queue_end_without_harm);
-    store_test(tc, a_store_is_closed_with_everything_still_in_it);
-    return check_main(suite);
-}

@@ -1,6 +1,8 @@
 /* Statistics of any store (API.md 5.6). */
 #include "support/store_fixture.h"
 
+STORE_CASE("stats");
+
 START_TEST(an_unknown_queue_has_zeros_and_says_so)
 {
     struct store_stats out = {.total = 9, .claimed = 9};
@@ -150,19 +152,3 @@ START_TEST(the_end_of_a_claim_changes_the_counts_at_once)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store: statistics");
-    TCase *tc = test_case(suite, "stats");
-
-    store_test(tc, an_unknown_queue_has_zeros_and_says_so);
-    store_test(tc, claimed_and_free_messages_are_counted_apart);
-    store_test(tc, totals_count_all_queues_of_all_projects);
-    store_test(tc, oldest_and_newest_go_by_the_order_of_the_queue);
-    store_test(tc, a_single_message_is_both_oldest_and_newest);
-    store_test(tc, expired_messages_are_neither_counted_nor_shown);
-    store_test(tc, the_end_of_a_claim_changes_the_counts_at_once);
-    return check_main(suite);
-}

@@ -1,8 +1,8 @@
 /*
  * arena_fixture: an account, an arena and a buffer for tests of things that need them.
  *
- * A test program includes this once, takes its case from arena_test_case(), and finds
- * them fresh in `f` in each test; mem_destroy() asserts that a test left nothing behind.
+ * A test program includes this once, begins its cases with ARENA_CASE, and finds them
+ * fresh in `f` in each test; mem_destroy() asserts that a test left nothing behind.
  */
 #ifndef TESTS_SUPPORT_ARENA_FIXTURE_H
 #define TESTS_SUPPORT_ARENA_FIXTURE_H
@@ -36,14 +36,9 @@ arena_fixture_close(void)
     mem_destroy(f.mem);
 }
 
-static inline TCase *
-arena_test_case(Suite *suite, const char *name)
-{
-    TCase *tc = test_case(suite, name);
-
-    tcase_add_checked_fixture(tc, arena_fixture_open, arena_fixture_close);
-    return tc;
-}
+/* Begins a case whose tests have them. */
+#define ARENA_CASE(name)                                                                 \
+    TEST_CASE(name, .setup = arena_fixture_open, .teardown = arena_fixture_close)
 
 /* What was written since the last call is exactly this. */
 static inline void

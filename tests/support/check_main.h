@@ -1,15 +1,61 @@
 /*
  * check_main: what every Check program of the suite has in common.
+ *
+ * A program is one file of tests. START_TEST both defines a test and registers it, so that
+ * none can be forgotten; the main() that runs them comes from here. Tests run in the order
+ * in which they stand in the file. Where some of them need more than a plain call, a line
+ * above them begins a case:
+ *
+ *     TEST_CASE("housekeeping");
+ *     TEST_CASE("patch", .setup = queue_with_metadata, .teardown = arena_fixture_close);
+ *
+ * The program's arguments select tests by parts of their names:
+ *
+ *     unit_ds_wheel_test crowd wake_up
+ *
+ * Check's own variables work as well: CK_RUN_CASE=CASE, CK_FORK=yes (each test in a process
+ * of its own, so that the others go on when it crashes), CK_TAP_LOG_FILE_NAME=FILE.
  */
 #ifndef TESTS_SUPPORT_CHECK_MAIN_H
 #define TESTS_SUPPORT_CHECK_MAIN_H
 
 #include <check.h>
 
-/* Adds a case with a time limit that suits a slow sanitizer build. */
-TCase *test_case(Suite *suite, const char *name);
+/* A test, or the head of the case that the tests behind it belong to. */
+struct test_entry {
+    struct test_entry *next; /* further down in the file */
+    int line;                /* where it stands */
+    const char *case_name;   /* NULL: a test */
+    TTest test;
+    int times;            /* run so often, with _i from 0; 0: as the case says, or once */
+    SFun setup, teardown; /* of a case: around each of its tests; NULL: none */
+};
 
-/* Runs the suite without forking (a debugger and the sanitizers see everything). */
-int check_main(Suite *suite);
+/* Puts it where it belongs by its line; borrows it for ever. */
+void test_enter(struct test_entry *entry);
+
+/* Enters a record before main() begins; takes a semicolon. */
+#define TEST_ENTRY(id, ...)                                                              \
+    __attribute__((constructor)) static void id##_enter(void)                            \
+    {                                                                                    \
+        static struct test_entry entry = {.line = __LINE__, __VA_ARGS__};                \
+                                                                                         \
+        test_enter(&entry);                                                              \
+    }                                                                                    \
+    struct test_entry
+
+/* Begins a case: its name, and whatever else its tests need (members of test_entry). */
+#define TEST_CASE(...)           TEST_CASE_AT(__LINE__, __VA_ARGS__)
+#define TEST_CASE_AT(line, ...)  TEST_CASE_AT_(line, __VA_ARGS__)
+#define TEST_CASE_AT_(line, ...) TEST_ENTRY(case_at_##line, .case_name = __VA_ARGS__)
+
+/* A test that is run `count` times, with _i from 0; ends with END_TEST. */
+#define LOOP_TEST(id, count)                                                             \
+    static void id(int _i);                                                              \
+    TEST_ENTRY(id, .test = {#id, id, __FILE__, __LINE__}, .times = (int)(count));        \
+    static void id(int _i CK_ATTRIBUTE_UNUSED)
+
+#undef START_TEST
+#define START_TEST(id) LOOP_TEST(id, 0)
 
 #endif

@@ -43,8 +43,8 @@ void fixture_open(struct fixture *f, int kind);
 /* Closes the store, which must have given back all its memory. */
 void fixture_close(struct fixture *f);
 
-/* Adds a test to a case, once for every implementation. */
-#define store_test(tcase, test) tcase_add_loop_test((tcase), (test), 0, STORE_KINDS)
+/* Begins a case whose tests run over every implementation. */
+#define STORE_CASE(name) TEST_CASE(name, .times = STORE_KINDS)
 
 /* ------------------------------------------------------------------ where and when */
 

@@ -23,6 +23,8 @@ forms(const char *body, const char *form)
     expect_written(form);
 }
 
+ARENA_CASE("checksum");
+
 START_TEST(md5_gives_the_digests_of_rfc_1321)
 {
     static const struct {
@@ -151,20 +153,3 @@ START_TEST(lack_of_memory_is_an_answer_at_every_allocation)
     ck_assert_uint_ge(nth, 4); /* the form, the members, and twice what is united */
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("checksum");
-    TCase *tc = arena_test_case(suite, "checksum");
-
-    tcase_add_test(tc, md5_gives_the_digests_of_rfc_1321);
-    tcase_add_test(tc, md5_pads_every_length_around_a_block);
-    tcase_add_test(tc, the_examples_of_the_contract);
-    tcase_add_test(tc, tokens_have_one_form);
-    tcase_add_test(tc, of_members_of_one_name_the_last_value_stands_at_the_first_place);
-    tcase_add_test(tc, the_deepest_body_has_a_checksum);
-    tcase_add_test(tc, what_is_no_json_has_none);
-    tcase_add_test(tc, lack_of_memory_is_an_answer_at_every_allocation);
-    return check_main(suite);
-}

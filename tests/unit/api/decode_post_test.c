@@ -40,6 +40,8 @@ check_draft(size_t at, const char *body, int64_t ttl_s, int64_t delay_s)
     ck_assert_int_eq(post.drafts[at].delay_s, delay_s);
 }
 
+ARENA_CASE("decode_post");
+
 START_TEST(bodies_are_noted_verbatim_without_the_space_around)
 {
     ck_assert_int_eq(v2("{\"messages\": [ {\"body\" :  {\"b\": 1.50, \"a\":[ ]}  , "
@@ -307,30 +309,3 @@ START_TEST(lack_of_memory_is_an_answer)
     ck_assert_int_eq(message("\"body\":1"), ST_OK);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("decode_post");
-    TCase *tc = arena_test_case(suite, "decode_post");
-
-    tcase_add_test(tc, bodies_are_noted_verbatim_without_the_space_around);
-    tcase_add_test(tc, names_of_members_may_be_escaped);
-    tcase_add_test(tc, unknown_members_are_ignored);
-    tcase_add_test(tc, of_members_named_twice_the_last_counts);
-    tcase_add_test(tc, null_terms_count_as_left_out);
-    tcase_add_test(tc, bounds_of_ttl_and_delay);
-    tcase_add_test(tc, bounds_come_from_the_options);
-    tcase_add_test(tc, wrong_types_are_told_from_wrong_values);
-    tcase_add_test(tc, a_wrong_type_anywhere_comes_before_a_wrong_value);
-    tcase_add_test(tc, one_bad_message_refuses_all);
-    tcase_add_test(tc, a_document_without_messages_is_a_wrong_value);
-    tcase_add_test(tc, what_is_no_document_is_a_bad_body);
-    tcase_add_test(tc, v1_takes_a_bare_array_and_requires_ttl);
-    tcase_add_test(tc, v1_1_knows_neither_delay_nor_defaults_of_queues);
-    tcase_add_test(tc, a_refusal_names_message_and_member);
-    tcase_add_test(tc, the_reason_is_that_of_the_first_message_as_bad_as_any);
-    tcase_add_test(tc, many_messages_keep_their_order);
-    tcase_add_test(tc, lack_of_memory_is_an_answer);
-    return check_main(suite);
-}

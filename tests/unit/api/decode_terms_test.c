@@ -157,20 +157,3 @@ START_TEST(a_refusal_names_the_member_and_the_options)
           "instead of '}'");
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("decode_terms");
-    TCase *tc = test_case(suite, "decode_terms");
-
-    tcase_add_test(tc, terms_left_out_have_defaults);
-    tcase_add_test(tc, a_renewal_needs_a_body);
-    tcase_add_test(tc, both_terms_are_within_their_bounds);
-    tcase_add_test(tc, a_renewal_takes_any_grace_up_to_the_maximum);
-    tcase_add_test(tc, wrong_types_and_documents_are_bad_bodies);
-    tcase_add_test(tc, a_claim_may_say_how_many_messages_it_wants);
-    tcase_add_test(tc, a_refusal_names_the_member_and_the_options);
-    tcase_add_test(tc, v1_requires_its_terms);
-    return check_main(suite);
-}

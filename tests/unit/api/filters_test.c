@@ -22,6 +22,8 @@ match(const char *query, const char *json)
     return filters_match(&filters, bytes_str(json));
 }
 
+ARENA_CASE("filters");
+
 START_TEST(values_compare_as_text_and_as_integer)
 {
     static const char *const json = "{\"color\":\"red\",\"size\":5,\"text\":\"5\","
@@ -101,18 +103,3 @@ START_TEST(lack_of_memory_is_an_answer)
     mem_fail_from(f.mem, 0);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("filters");
-    TCase *tc = arena_test_case(suite, "filters");
-
-    tcase_add_test(tc, values_compare_as_text_and_as_integer);
-    tcase_add_test(tc, all_must_match_and_the_rest_of_the_query_is_none);
-    tcase_add_test(tc, of_one_name_the_last_counts);
-    tcase_add_test(tc, escapes_in_names_are_undone);
-    tcase_add_test(tc, many_filters_cost_one_pass);
-    tcase_add_test(tc, lack_of_memory_is_an_answer);
-    return check_main(suite);
-}

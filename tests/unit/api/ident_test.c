@@ -155,20 +155,3 @@ START_TEST(a_patch_needs_its_media_type)
                      ST_BAD_MEDIA_TYPE);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("ident");
-    TCase *tc = test_case(suite, "ident");
-
-    tcase_add_test(tc, a_uuid_is_the_same_client_in_every_spelling);
-    tcase_add_test(tc, what_is_no_uuid_is_refused);
-    tcase_add_test(tc, with_strict_off_a_client_is_a_text_of_10_to_36_characters);
-    tcase_add_test(tc, a_project_has_1_to_256_characters);
-    tcase_add_test(tc, a_queue_name_has_1_to_64_of_few_characters);
-    tcase_add_test(tc, accept_must_allow_json);
-    tcase_add_test(tc, form_data_is_refused_exactly);
-    tcase_add_test(tc, a_patch_needs_its_media_type);
-    return check_main(suite);
-}

@@ -134,20 +134,3 @@ START_TEST(too_many_levels_are_told_where_they_begin)
     free(body);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("json_fault");
-    TCase *tc = test_case(suite, "json_fault");
-
-    tcase_add_test(tc, a_document_has_no_fault);
-    tcase_add_test(tc, what_is_missing_is_named_with_its_place);
-    tcase_add_test(tc, a_text_that_ends_early_says_so);
-    tcase_add_test(tc, columns_count_characters);
-    tcase_add_test(tc, a_broken_string_is_told_at_the_broken_byte);
-    tcase_add_test(tc, a_broken_number_says_what_it_lacks);
-    tcase_add_test(tc, the_top_and_what_stands_around_it);
-    tcase_add_test(tc, too_many_levels_are_told_where_they_begin);
-    return check_main(suite);
-}

@@ -20,6 +20,8 @@ passes(const char *text, bool *integer)
     return behind == NULL ? 0 : (size_t)(behind - at);
 }
 
+ARENA_CASE("json_number");
+
 START_TEST(a_number_ends_where_its_grammar_ends)
 {
     bool integer;
@@ -123,19 +125,3 @@ START_TEST(what_is_written_reads_back_the_same)
     }
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("json_number");
-    TCase *tc = arena_test_case(suite, "json_number");
-
-    tcase_add_test(tc, a_number_ends_where_its_grammar_ends);
-    tcase_add_test(tc, doubles_are_read_to_the_nearest);
-    tcase_add_test(tc, a_digit_behind_a_thousand_zeros_still_decides);
-    tcase_add_test(tc, doubles_are_written_as_python_writes_them);
-    tcase_add_test(tc, the_ends_of_the_range_are_written_shortest);
-    tcase_add_test(tc, powers_of_two_take_the_next_decimal_when_the_nearest_misses);
-    tcase_add_test(tc, what_is_written_reads_back_the_same);
-    return check_main(suite);
-}

@@ -19,6 +19,8 @@ form_of(enum message_shape shape)
                                  .href = bytes_str("/v2/queues/q/messages")};
 }
 
+ARENA_CASE("json_out");
+
 START_TEST(strings_are_escaped_as_json_wants_it)
 {
     json_out_string(&f.out, bytes_str("plain / text"));
@@ -173,23 +175,3 @@ START_TEST(the_room_for_messages_is_enough_for_the_longest_ones)
     ck_assert_uint_le(f.out.len, room + longest.body.len);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("json_out");
-    TCase *tc = arena_test_case(suite, "json_out");
-
-    tcase_add_test(tc, strings_are_escaped_as_json_wants_it);
-    tcase_add_test(tc, bytes_that_are_not_utf8_are_replaced);
-    tcase_add_test(tc, hrefs_are_percent_encoded);
-    tcase_add_test(tc, a_free_message_has_an_href_without_claim);
-    tcase_add_test(tc, a_claimed_message_carries_the_claim_in_its_href);
-    tcase_add_test(tc, v1_shows_no_id_and_the_claim_only_inside_claims);
-    tcase_add_test(tc, a_popped_message_has_counts_and_no_href);
-    tcase_add_test(tc, checksums_are_added_unless_the_body_is_null);
-    tcase_add_test(tc, several_messages_make_an_array);
-    tcase_add_test(tc, errors_have_a_title_and_mostly_a_description);
-    tcase_add_test(tc, the_room_for_messages_is_enough_for_the_longest_ones);
-    return check_main(suite);
-}

@@ -247,17 +247,3 @@ START_TEST(random_mutations_get_the_same_verdict)
     ck_assert_uint_le(both, rounds / 20 * 19);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("json_scan_diff");
-    TCase *tc = test_case(suite, "json_scan_diff");
-
-    tcase_add_test(tc, the_corpus_is_taken_by_both);
-    tcase_add_test(tc, a_nul_byte_behind_a_number_is_refused_though_jansson_takes_it);
-    tcase_add_test(tc, a_nul_in_the_name_of_a_member_is_taken_though_jansson_refuses_it);
-    tcase_add_test(tc, every_pair_of_pieces_gets_the_same_verdict);
-    tcase_add_test(tc, random_mutations_get_the_same_verdict);
-    return check_main(suite);
-}

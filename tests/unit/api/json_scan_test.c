@@ -378,28 +378,3 @@ START_TEST(a_document_left_half_way_is_not_ok)
     ck_assert_int_eq(scan_end(&s), ST_BAD_BODY);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("json_scan");
-    TCase *tc = test_case(suite, "json_scan");
-
-    tcase_add_test(tc, a_document_is_an_object_or_an_array);
-    tcase_add_test(tc, trailing_text_and_missing_pieces_are_refused);
-    tcase_add_test(tc, no_prefix_of_a_document_is_a_document);
-    tcase_add_test(tc, words_are_exact);
-    tcase_add_test(tc, integers_fit_64_bits);
-    tcase_add_test(tc, other_numbers_fit_a_double);
-    tcase_add_test(tc, long_numbers_are_read_whole);
-    tcase_add_test(tc, strings_hold_utf8_without_control_characters);
-    tcase_add_test(tc, a_special_character_is_seen_at_every_place_of_a_word);
-    tcase_add_test(tc, escapes_are_those_of_json);
-    tcase_add_test(tc, nesting_ends_where_jansson_ends_it);
-    tcase_add_test(tc, entering_containers_counts_towards_the_depth);
-    tcase_add_test(tc, members_are_walked_with_their_exact_bytes);
-    tcase_add_test(tc, items_are_walked_into_and_out_of_nested_arrays);
-    tcase_add_test(tc, a_fault_ends_every_loop_and_stays);
-    tcase_add_test(tc, a_document_left_half_way_is_not_ok);
-    return check_main(suite);
-}

@@ -63,15 +63,3 @@ START_TEST(strings_are_compared_with_their_escapes_undone)
     ck_assert(!string_equals(bytes_str("text"), bytes_str("t\\u0065xt")));
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("json_string");
-    TCase *tc = test_case(suite, "json_string");
-
-    tcase_add_test(tc, characters_come_out_whatever_way_they_were_written);
-    tcase_add_test(tc, every_code_point_survives_utf8);
-    tcase_add_test(tc, strings_are_compared_with_their_escapes_undone);
-    return check_main(suite);
-}

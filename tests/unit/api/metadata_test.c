@@ -43,6 +43,8 @@ shows(const char *body, const char *shown)
     expect_written(shown);
 }
 
+ARENA_CASE("metadata");
+
 START_TEST(a_document_is_kept_in_its_order)
 {
     keeps(
@@ -286,26 +288,3 @@ START_TEST(lack_of_memory_is_an_answer_at_every_allocation)
     ck_assert_uint_ge(nth, 3);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("metadata");
-    TCase *tc = arena_test_case(suite, "metadata");
-
-    tcase_add_test(tc, a_document_is_kept_in_its_order);
-    tcase_add_test(tc, no_document_and_an_empty_one_are_no_metadata);
-    tcase_add_test(tc, what_is_no_object_is_a_bad_body);
-    tcase_add_test(tc, the_size_is_limited_before_parsing);
-    tcase_add_test(tc, settings_are_extracted);
-    tcase_add_test(tc, null_means_unset);
-    tcase_add_test(tc, reserved_integers_have_bounds);
-    tcase_add_test(tc, encryption_is_refused_rather_than_ignored);
-    tcase_add_test(tc, a_dead_letter_queue_has_a_valid_name);
-    tcase_add_test(tc, flavor_and_unknown_reserved_names_are_plain_metadata);
-    tcase_add_test(tc, retry_policies_are_checked);
-    tcase_add_test(tc, a_refusal_names_the_member_and_the_option);
-    tcase_add_test(tc, showing_fills_in_defaults);
-    tcase_add_test(tc, lack_of_memory_is_an_answer_at_every_allocation);
-    return check_main(suite);
-}

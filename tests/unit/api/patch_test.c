@@ -12,6 +12,7 @@ static struct api_limits limits;
 static void
 queue_with_metadata(void)
 {
+    arena_fixture_open();
     limits = api_limits_default;
     ck_assert_int_eq(metadata_decode(bytes_str("{\"color\":\"red\",\"size\":5}"), &limits,
                                      &f.arena, &before, &why),
@@ -54,6 +55,8 @@ goes_on(const char *body)
     ck_assert_msg(apply(body) == ST_OK, "%s", body);
     before = after;
 }
+
+TEST_CASE("patch", .setup = queue_with_metadata, .teardown = arena_fixture_close);
 
 START_TEST(add_sets_and_replaces)
 {
@@ -275,27 +278,3 @@ START_TEST(metadata_that_is_too_large_may_shrink_but_not_grow)
     free(large);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("patch");
-    TCase *tc = arena_test_case(suite, "patch");
-
-    tcase_add_checked_fixture(tc, queue_with_metadata, NULL);
-    tcase_add_test(tc, add_sets_and_replaces);
-    tcase_add_test(tc, replace_and_remove_need_the_member);
-    tcase_add_test(tc, reserved_members_need_not_be_set);
-    tcase_add_test(tc, operations_apply_in_order);
-    tcase_add_test(tc, a_failing_operation_leaves_the_old_metadata_alone);
-    tcase_add_test(tc, paths_are_pointers_of_two_parts);
-    tcase_add_test(tc, the_root_is_not_checked_for_remove);
-    tcase_add_test(tc, operations_have_a_known_name_and_a_value);
-    tcase_add_test(tc, the_body_is_an_array_of_objects);
-    tcase_add_test(tc, bad_rules_are_found_before_conflicts);
-    tcase_add_test(tc, the_result_is_checked_and_only_the_result);
-    tcase_add_test(tc, metadata_cannot_grow_for_ever);
-    tcase_add_test(tc, a_refusal_names_the_operation);
-    tcase_add_test(tc, metadata_that_is_too_large_may_shrink_but_not_grow);
-    return check_main(suite);
-}

@@ -26,6 +26,8 @@ lacks(const char *name)
     ck_assert(!bytes_present(query_get(&q, name)));
 }
 
+ARENA_CASE("query");
+
 START_TEST(names_and_values_are_decoded)
 {
     parse("a=1&b%20c=x+y%2Bz&%64=%C3%A9&nul=a%00b");
@@ -184,22 +186,3 @@ START_TEST(lack_of_memory_is_an_answer)
     mem_fail_from(f.mem, 0);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("query");
-    TCase *tc = arena_test_case(suite, "query");
-
-    tcase_add_test(tc, names_and_values_are_decoded);
-    tcase_add_test(tc, bad_escapes_stay_as_they_are);
-    tcase_add_test(tc, empty_values_count_as_absent);
-    tcase_add_test(tc, the_last_of_several_counts);
-    tcase_add_test(tc, integers_are_decimal);
-    tcase_add_test(tc, limits_have_bounds);
-    tcase_add_test(tc, booleans_have_seven_spellings_each);
-    tcase_add_test(tc, lists_are_cut_at_commas_of_both_kinds_and_repeated);
-    tcase_add_test(tc, the_number_of_parameters_is_bounded);
-    tcase_add_test(tc, lack_of_memory_is_an_answer);
-    return check_main(suite);
-}

@@ -34,6 +34,8 @@ admit(const struct auth *auth, const char *user, const char *password, const cha
     return text;
 }
 
+ARENA_CASE("auth");
+
 START_TEST(without_a_list_anybody_may_in_anywhere)
 {
     struct auth *auth = open_auth(1, NULL);
@@ -186,20 +188,3 @@ START_TEST(a_token_that_was_touched_is_refused)
     auth_free(auth);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("auth");
-    TCase *tc = arena_test_case(suite, "auth");
-
-    tcase_add_test(tc, without_a_list_anybody_may_in_anywhere);
-    tcase_add_test(tc, a_list_says_who_may_in_where);
-    tcase_add_test(tc, an_empty_list_admits_nobody);
-    tcase_add_test(tc, a_line_that_cannot_be_understood_is_named);
-    tcase_add_test(tc, a_token_tells_who_and_where_until_it_ends);
-    tcase_add_test(tc, a_token_got_for_a_token_ends_with_it);
-    tcase_add_test(tc, passwords_and_projects_of_users_are_compared_with_their_case);
-    tcase_add_test(tc, a_token_that_was_touched_is_refused);
-    return check_main(suite);
-}

@@ -137,19 +137,3 @@ START_TEST(sizes_that_overflow_are_refused)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("arena");
-    TCase *tc = test_case(suite, "arena");
-
-    tcase_add_test(tc, pieces_are_aligned_and_do_not_overlap);
-    tcase_add_test(tc, a_piece_larger_than_a_block_gets_one_of_its_own);
-    tcase_add_test(tc, a_reset_keeps_one_ordinary_block);
-    tcase_add_test(tc, a_reset_after_large_pieces_only_keeps_nothing);
-    tcase_add_test(tc, copies_and_prints_end_with_a_nul_that_does_not_count);
-    tcase_add_test(tc, without_memory_there_is_nothing_and_no_harm);
-    tcase_add_test(tc, sizes_that_overflow_are_refused);
-    return check_main(suite);
-}

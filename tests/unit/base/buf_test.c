@@ -134,19 +134,3 @@ START_TEST(a_reset_forgets_content_and_failure_and_keeps_little_memory)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("buf");
-    TCase *tc = test_case(suite, "buf");
-
-    tcase_add_test(tc, an_untouched_buffer_is_an_empty_text_without_memory);
-    tcase_add_test(tc, appends_follow_each_other);
-    tcase_add_test(tc, a_long_text_arrives_whole_however_it_is_cut);
-    tcase_add_test(tc, reserved_room_needs_no_memory_later);
-    tcase_add_test(tc, once_failed_it_stays_failed_and_keeps_what_it_had);
-    tcase_add_test(tc, an_absurd_reserve_fails_without_trying);
-    tcase_add_test(tc, a_reset_forgets_content_and_failure_and_keeps_little_memory);
-    return check_main(suite);
-}

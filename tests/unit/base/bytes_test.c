@@ -258,26 +258,3 @@ START_TEST(only_lower_case_hexadecimal_is_read)
     ck_assert_int_eq(hex_value(':'), -1);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("bytes");
-    TCase *tc = test_case(suite, "bytes");
-
-    tcase_add_test(tc, absent_and_empty_are_two_things);
-    tcase_add_test(tc, runs_compare_in_byte_order_with_prefixes_first);
-    tcase_add_test(tc, nul_bytes_are_like_all_others);
-    tcase_add_test(tc, only_ascii_letters_lose_their_case);
-    tcase_add_test(tc, a_secret_is_equal_to_itself_only);
-    tcase_add_test(tc, a_wrong_secret_is_read_to_its_end_too);
-    tcase_add_test(tc, a_part_is_found_anywhere);
-    tcase_add_test(tc, trimming_takes_white_space_off_both_ends_only);
-    tcase_add_test(tc, cutting_returns_each_piece_and_the_empty_ones);
-    tcase_add_test(tc, numbers_are_parsed_up_to_their_bounds);
-    tcase_add_test(tc, what_is_no_number_or_does_not_fit_leaves_the_result_alone);
-    tcase_add_test(tc, hexadecimal_is_written_and_read_back);
-    tcase_add_test(tc, eight_digits_are_read_in_either_case_and_nothing_else);
-    tcase_add_test(tc, only_lower_case_hexadecimal_is_read);
-    return check_main(suite);
-}

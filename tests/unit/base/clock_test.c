@@ -103,17 +103,3 @@ START_TEST(times_are_written_in_utc)
     }
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("clock");
-    TCase *tc = test_case(suite, "clock");
-
-    tcase_add_test(tc, a_manual_clock_stands_until_it_is_moved);
-    tcase_add_test(tc,
-                   the_system_clock_shows_milliseconds_since_1970_and_never_goes_back);
-    tcase_add_test(tc, setting_the_wall_clock_moves_nothing);
-    tcase_add_test(tc, times_are_written_in_utc);
-    return check_main(suite);
-}

@@ -118,17 +118,3 @@ START_TEST(a_uuid_has_its_canonical_form)
     ck_assert_str_ne(a, b);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("entropy");
-    TCase *tc = test_case(suite, "entropy");
-
-    tcase_add_test(tc, the_same_seed_gives_the_same_bytes);
-    tcase_add_test(tc, no_byte_is_handed_out_twice);
-    tcase_add_test(tc, a_broken_source_is_reported_before_anything_is_taken);
-    tcase_add_test(tc, the_system_source_does_not_repeat_itself);
-    tcase_add_test(tc, a_uuid_has_its_canonical_form);
-    return check_main(suite);
-}

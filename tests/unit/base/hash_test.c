@@ -67,16 +67,3 @@ START_TEST(the_scramble_can_be_undone)
     }
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("hash");
-    TCase *tc = test_case(suite, "hash");
-
-    tcase_add_test(tc, siphash_agrees_with_another_implementation);
-    tcase_add_test(tc, bytes_above_127_are_taken_unsigned);
-    tcase_add_test(tc, another_key_is_another_hash);
-    tcase_add_test(tc, the_scramble_can_be_undone);
-    return check_main(suite);
-}

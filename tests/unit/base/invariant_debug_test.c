@@ -17,13 +17,3 @@ START_TEST(a_debug_build_looks_at_what_is_expensive_too)
     expect_broken(break_what_is_expensive, "count < 3", "in break_what_is_expensive()\n");
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("invariant_debug");
-    TCase *tc = test_case(suite, "invariant_debug");
-
-    tcase_add_test(tc, a_debug_build_looks_at_what_is_expensive_too);
-    return check_main(suite);
-}

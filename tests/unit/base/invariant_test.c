@@ -118,20 +118,3 @@ START_TEST(in_a_release_nobody_looks_at_what_is_expensive)
     ck_assert_int_eq(looks, 0);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("invariant");
-    TCase *tc = test_case(suite, "invariant");
-
-    tcase_add_test(tc, a_broken_invariant_is_told_in_a_line_and_ends_the_process);
-    tcase_add_test(tc, the_line_says_where_it_is_in_the_source);
-    tcase_add_test(tc, the_request_under_way_is_named);
-    tcase_add_test(tc, a_context_gives_back_the_one_before);
-    tcase_add_test(tc, a_comparison_says_both_values);
-    tcase_add_test(tc, a_line_is_whole_however_long_its_parts_are);
-    tcase_add_test(tc, what_holds_is_looked_at_once);
-    tcase_add_test(tc, in_a_release_nobody_looks_at_what_is_expensive);
-    return check_main(suite);
-}

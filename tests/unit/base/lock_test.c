@@ -99,16 +99,3 @@ START_TEST(work_without_the_lock_is_stopped_in_a_release_too)
                   "in do_what_needs_the_lock()\n");
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("lock");
-    TCase *tc = test_case(suite, "lock");
-
-    tcase_add_test(tc, a_lock_knows_that_its_holder_holds_it);
-    tcase_add_test(tc, another_thread_does_not_hold_it);
-    tcase_add_test(tc, one_thread_at_a_time_holds_it);
-    tcase_add_test(tc, work_without_the_lock_is_stopped_in_a_release_too);
-    return check_main(suite);
-}

@@ -156,19 +156,3 @@ START_TEST(a_line_that_cannot_be_written_is_lost_without_harm)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("log");
-    TCase *tc = test_case(suite, "log");
-
-    tcase_add_test(tc, a_text_line_has_time_level_event_and_fields);
-    tcase_add_test(tc, a_json_line_is_an_object);
-    tcase_add_test(tc, texts_that_could_be_misread_are_quoted_and_escaped);
-    tcase_add_test(tc, lines_above_the_level_are_dropped);
-    tcase_add_test(tc, long_texts_are_cut);
-    tcase_add_test(tc, a_line_that_grows_too_long_loses_fields_not_its_form);
-    tcase_add_test(tc, a_line_that_cannot_be_written_is_lost_without_harm);
-    return check_main(suite);
-}

@@ -89,6 +89,35 @@ missing(const char *line)
     return strncmp(line, gap, strlen(gap)) == 0 ? atoi(line + strlen(gap)) : 0;
 }
 
+/* The soft limit of a resource from now on; returns the one before. */
+static rlim_t
+limit(__rlimit_resource_t what, rlim_t to)
+{
+    struct rlimit now;
+    rlim_t before;
+
+    ck_assert_int_eq(getrlimit(what, &now), 0);
+    before = now.rlim_cur;
+    now.rlim_cur = to;
+    ck_assert_int_eq(setrlimit(what, &now), 0);
+    return before;
+}
+
+/* The first, before malloc keeps memory that others have given back. */
+START_TEST(without_memory_there_is_no_writer)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they need more */
+    struct log log = {.fd = STDERR_FILENO};
+    rlim_t before = limit(RLIMIT_AS, 0);
+    enum status st = log_writer_start(&log);
+
+    (void)limit(RLIMIT_AS, before);
+    ck_assert_int_eq(st, ST_NO_MEMORY);
+    ck_assert_ptr_null(log.writer);
+#endif
+}
+END_TEST
+
 START_TEST(lines_come_whole_and_in_order)
 {
     enum { BEHIND = 10000, AT_A_TIME = 500 };
@@ -245,20 +274,6 @@ START_TEST(a_pipe_that_does_not_block_loses_nothing)
 }
 END_TEST
 
-/* The soft limit of a resource from now on; returns the one before. */
-static rlim_t
-limit(__rlimit_resource_t what, rlim_t to)
-{
-    struct rlimit now;
-    rlim_t before;
-
-    ck_assert_int_eq(getrlimit(what, &now), 0);
-    before = now.rlim_cur;
-    now.rlim_cur = to;
-    ck_assert_int_eq(setrlimit(what, &now), 0);
-    return before;
-}
-
 START_TEST(after_a_full_disk_it_goes_on_with_a_line_of_its_own)
 {
     char name[] = "/tmp/claimd-test-XXXXXX";
@@ -294,20 +309,6 @@ START_TEST(after_a_full_disk_it_goes_on_with_a_line_of_its_own)
     ck_assert_int_eq(fclose(f.reader), 0);
     ck_assert_int_eq(close(fd), 0);
     ck_assert_int_eq(unlink(name), 0);
-}
-END_TEST
-
-START_TEST(without_memory_there_is_no_writer)
-{
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they need more */
-    struct log log = {.fd = STDERR_FILENO};
-    rlim_t before = limit(RLIMIT_AS, 0);
-    enum status st = log_writer_start(&log);
-
-    (void)limit(RLIMIT_AS, before);
-    ck_assert_int_eq(st, ST_NO_MEMORY);
-    ck_assert_ptr_null(log.writer);
-#endif
 }
 END_TEST
 
@@ -349,26 +350,3 @@ START_TEST(without_a_thread_there_is_no_writer_and_who_logs_writes)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("log_writer");
-    TCase *tc = test_case(suite, "log_writer");
-
-    /* The first, before malloc keeps memory that others have given back. */
-    tcase_add_test(tc, without_memory_there_is_no_writer);
-    tcase_add_test(tc, lines_come_whole_and_in_order);
-    tcase_add_test(tc, lines_of_several_threads_do_not_mix);
-    tcase_add_test(tc,
-                   who_logs_never_waits_and_the_lines_missing_are_counted_in_their_place);
-    tcase_add_test(tc, the_count_is_written_whatever_the_level);
-    tcase_add_test(tc, the_end_waits_for_a_reader_that_reads);
-    tcase_add_test(tc, the_end_does_not_wait_for_a_reader_that_does_not);
-    tcase_add_test(tc, a_reader_that_went_away_costs_lines_and_nothing_else);
-    tcase_add_test(tc, a_pipe_that_does_not_block_loses_nothing);
-    tcase_add_test(tc, after_a_full_disk_it_goes_on_with_a_line_of_its_own);
-    tcase_add_test(tc, without_a_descriptor_there_is_no_writer);
-    tcase_add_test(tc, without_a_thread_there_is_no_writer_and_who_logs_writes);
-    return check_main(suite);
-}

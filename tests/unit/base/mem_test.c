@@ -152,20 +152,3 @@ START_TEST(attempts_are_counted_whether_they_fail_or_not)
     mem_destroy(mem);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("mem");
-    TCase *tc = test_case(suite, "mem");
-
-    tcase_add_test(tc, the_account_goes_up_and_comes_back_to_nothing);
-    tcase_add_test(tc, a_block_that_changes_its_size_is_counted_as_it_is);
-    tcase_add_test(tc, a_failed_change_of_size_leaves_the_block);
-    tcase_add_test(tc, the_budget_admits_up_to_its_last_byte);
-    tcase_add_test(tc, the_budget_refuses_nothing_by_itself);
-    tcase_add_test(tc, the_nth_allocation_fails_once);
-    tcase_add_test(tc, from_the_nth_on_all_fail_until_switched_off);
-    tcase_add_test(tc, attempts_are_counted_whether_they_fail_or_not);
-    return check_main(suite);
-}

@@ -23,14 +23,3 @@ START_TEST(an_unknown_outcome_is_named_so)
     ck_assert_str_eq(status_text(ST_COUNT), "unknown outcome");
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("status");
-    TCase *tc = test_case(suite, "status");
-
-    tcase_add_test(tc, every_outcome_has_a_name_and_a_text_of_its_own);
-    tcase_add_test(tc, an_unknown_outcome_is_named_so);
-    return check_main(suite);
-}

@@ -31,6 +31,8 @@ use(size_t size)
     mem_free(mem, block);
 }
 
+TEST_CASE("trimmer", .setup = fixture_open, .teardown = fixture_close);
+
 START_TEST(it_waits_until_nobody_has_been_served_for_a_while)
 {
     use(MUCH);
@@ -75,17 +77,3 @@ START_TEST(after_a_trim_it_begins_anew)
     ck_assert_uint_lt(atomic_load(&trimmer.high), MUCH);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("trimmer");
-    TCase *tc = test_case(suite, "trimmer");
-
-    tcase_add_checked_fixture(tc, fixture_open, fixture_close);
-    tcase_add_test(tc, it_waits_until_nobody_has_been_served_for_a_while);
-    tcase_add_test(tc, it_does_not_bother_about_little);
-    tcase_add_test(tc, it_does_not_bother_about_a_small_part_of_much);
-    tcase_add_test(tc, after_a_trim_it_begins_anew);
-    return check_main(suite);
-}

@@ -13,6 +13,8 @@ fresh(void)
     return h;
 }
 
+TEST_CASE("buckets");
+
 START_TEST(every_value_is_in_a_bucket_that_reaches_at_most_a_128th_beyond_it)
 {
     for (uint64_t value = 0; value < (UINT64_C(1) << 39); value = value * 17 / 16 + 1) {
@@ -56,6 +58,8 @@ START_TEST(a_negative_value_counts_as_zero)
     free(h);
 }
 END_TEST
+
+TEST_CASE("percentiles");
 
 START_TEST(percentiles_cover_the_share_they_name)
 {
@@ -126,22 +130,3 @@ START_TEST(merging_is_the_same_as_recording_everything_in_one)
     free(all);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("histogram");
-    TCase *tc = test_case(suite, "buckets");
-
-    tcase_add_test(tc, every_value_is_in_a_bucket_that_reaches_at_most_a_128th_beyond_it);
-    tcase_add_test(tc, buckets_follow_each_other_without_gap_or_overlap);
-    tcase_add_test(tc, a_value_beyond_the_range_counts_as_the_longest);
-    tcase_add_test(tc, a_negative_value_counts_as_zero);
-    tc = test_case(suite, "percentiles");
-    tcase_add_test(tc, percentiles_cover_the_share_they_name);
-    tcase_add_test(tc, one_slow_value_in_a_thousand_shows_at_99_9_and_not_at_99);
-    tcase_add_test(tc, no_percentile_exceeds_the_exact_maximum);
-    tcase_add_test(tc, an_empty_histogram_answers_zero);
-    tcase_add_test(tc, merging_is_the_same_as_recording_everything_in_one);
-    return check_main(suite);
-}

@@ -106,19 +106,3 @@ START_TEST(an_answer_cut_off_by_the_end_is_broken)
                      READING_BROKEN);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("http_answer");
-    TCase *tc = test_case(suite, "reading");
-
-    tcase_add_test(tc, an_answer_is_whole_at_its_last_byte_and_not_before);
-    tcase_add_test(tc, bytes_behind_the_answer_are_left_for_the_next);
-    tcase_add_test(tc, a_204_has_no_body_and_needs_no_length);
-    tcase_add_test(tc, a_body_without_length_ends_with_the_connection);
-    tcase_add_test(tc, the_server_may_say_that_it_closes);
-    tcase_add_test(tc, what_is_no_answer_is_broken);
-    tcase_add_test(tc, an_answer_cut_off_by_the_end_is_broken);
-    return check_main(suite);
-}

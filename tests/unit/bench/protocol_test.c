@@ -99,6 +99,8 @@ post_and_claim(struct fixture *f)
     ck_assert(!scenario_at_start(&f->plan, &f->actor));
 }
 
+TEST_CASE("zaqar");
+
 START_TEST(a_cycle_posts_claims_and_deletes_in_bulk)
 {
     struct fixture f;
@@ -161,6 +163,8 @@ START_TEST(an_empty_claim_leaves_the_hand_empty)
 }
 END_TEST
 
+TEST_CASE("others");
+
 START_TEST(beanstalk_pipelines_a_batch)
 {
     struct fixture f;
@@ -213,6 +217,8 @@ START_TEST(redis_moves_to_a_list_of_its_own_and_removes_from_there)
 }
 END_TEST
 
+TEST_CASE("phases");
+
 START_TEST(filling_stops_exactly_at_its_quota)
 {
     struct fixture f;
@@ -254,24 +260,3 @@ START_TEST(lifetimes_are_chosen_so_that_all_end_in_the_second_behind_the_storm)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("protocol");
-    TCase *tc = test_case(suite, "zaqar");
-
-    tcase_add_test(tc, a_cycle_posts_claims_and_deletes_in_bulk);
-    tcase_add_test(tc, a_cycle_deletes_one_by_one_with_its_claim);
-    tcase_add_test(tc, a_refused_request_counts_no_messages_and_keeps_its_status);
-    tcase_add_test(tc, an_empty_claim_leaves_the_hand_empty);
-    tc = test_case(suite, "others");
-    tcase_add_test(tc, beanstalk_pipelines_a_batch);
-    tcase_add_test(tc, beanstalk_may_have_fewer_than_asked_for);
-    tcase_add_test(tc, redis_moves_to_a_list_of_its_own_and_removes_from_there);
-    tc = test_case(suite, "phases");
-    tcase_add_test(tc, filling_stops_exactly_at_its_quota);
-    tcase_add_test(tc,
-                   lifetimes_are_chosen_so_that_all_end_in_the_second_behind_the_storm);
-    return check_main(suite);
-}

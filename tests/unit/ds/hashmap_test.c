@@ -249,19 +249,3 @@ START_TEST(a_caller_that_breaks_the_contract_is_stopped)
     expect_broken(remove_what_is_not_there, "*link != NULL", "in hashmap_remove()\n");
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("hashmap");
-    TCase *tc = test_case(suite, "hashmap");
-
-    tcase_add_test(tc, random_changes_agree_with_an_array);
-    tcase_add_test(tc, every_key_is_found_at_each_step_of_growing);
-    tcase_add_test(tc, an_unused_map_allocates_nothing);
-    tcase_add_test(tc, reserved_inserts_need_no_memory);
-    tcase_add_test(tc, reserving_without_memory_fails_and_changes_nothing);
-    tcase_add_test(tc, an_insert_moves_a_few_chains_not_the_table);
-    tcase_add_test(tc, a_caller_that_breaks_the_contract_is_stopped);
-    return check_main(suite);
-}

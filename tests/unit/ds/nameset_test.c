@@ -187,16 +187,3 @@ START_TEST(names_inserted_in_order_make_no_list)
     free(nodes);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("nameset");
-    TCase *tc = test_case(suite, "nameset");
-
-    tcase_add_test(tc, random_changes_agree_with_an_array);
-    tcase_add_test(tc, names_come_in_byte_order);
-    tcase_add_test(tc, a_marker_need_not_be_in_the_set);
-    tcase_add_test(tc, names_inserted_in_order_make_no_list);
-    return check_main(suite);
-}

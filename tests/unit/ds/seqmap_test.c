@@ -460,23 +460,3 @@ START_TEST(a_caller_that_breaks_the_contract_is_stopped)
     expect_broken(insert_without_stock, "node != NULL", "in pool_take()\n");
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("seqmap");
-    TCase *tc = test_case(suite, "seqmap");
-
-    tcase_add_test(tc, random_changes_agree_with_an_array);
-    tcase_add_test(tc, a_moving_window_keeps_its_height_and_its_nodes);
-    tcase_add_test(tc, stocking_what_nodes_for_says_is_enough_for_any_range);
-    tcase_add_test(tc, one_item_is_one_leaf_whatever_its_number);
-    tcase_add_test(tc, the_height_follows_the_span);
-    tcase_add_test(tc, find_next_carries_over_empty_nodes);
-    tcase_add_test(tc, finding_the_next_ready_costs_the_same_however_many_are_held);
-    tcase_add_test(tc, a_dense_map_costs_nine_bytes_an_item);
-    tcase_add_test(tc, trimming_keeps_a_few_nodes);
-    tcase_add_test(tc, stocking_without_memory_fails_and_keeps_what_it_has);
-    tcase_add_test(tc, a_caller_that_breaks_the_contract_is_stopped);
-    return check_main(suite);
-}

@@ -430,25 +430,3 @@ START_TEST(a_wheel_without_memory_is_none)
     mem_destroy(mem);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("wheel");
-    TCase *tc = test_case(suite, "wheel");
-
-    tcase_add_test(tc, random_changes_agree_with_an_array);
-    tcase_add_test(tc, a_deadline_falls_due_in_its_millisecond_and_not_before);
-    tcase_add_test(tc, deadlines_come_in_the_order_of_their_time);
-    tcase_add_test(tc, a_deadline_in_the_past_is_due_at_once);
-    tcase_add_test(tc, a_due_deadline_can_be_disarmed_before_it_is_drained);
-    tcase_add_test(tc, the_present_never_goes_back);
-    tcase_add_test(tc, an_idle_owner_wakes_at_most_once_a_level);
-    tcase_add_test(tc, an_unused_wheel_asks_for_no_wake_up_however_far_it_moves);
-    tcase_add_test(tc, times_beyond_the_range_are_kept);
-    tcase_add_test(tc, an_idle_owner_has_moved_a_crowd_before_it_falls_due);
-    tcase_add_test(tc, a_crowd_is_moved_within_the_budget_of_each_call);
-    tcase_add_test(tc, freeing_a_wheel_forgets_its_deadlines);
-    tcase_add_test(tc, a_wheel_without_memory_is_none);
-    return check_main(suite);
-}

@@ -234,21 +234,3 @@ START_TEST(at_the_end_the_rest_is_told)
     fixture_close();
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("access_log");
-    TCase *tc = test_case(suite, "access_log");
-
-    tcase_add_test(tc, with_the_access_log_every_request_has_its_line);
-    tcase_add_test(tc, without_it_good_requests_and_clients_mistakes_have_none);
-    tcase_add_test(tc, the_first_refused_request_is_told_of_with_its_reason);
-    tcase_add_test(tc, a_flood_of_them_is_a_line_a_second_with_the_number_between);
-    tcase_add_test(tc, each_reason_has_lines_of_its_own);
-    tcase_add_test(tc, what_the_front_end_refuses_by_itself_is_for_want_of_memory);
-    tcase_add_test(tc, that_it_is_over_is_told_once_and_then_nobody_wakes_up_for_it);
-    tcase_add_test(tc, a_clock_read_earlier_by_another_worker_does_no_harm);
-    tcase_add_test(tc, at_the_end_the_rest_is_told);
-    return check_main(suite);
-}

@@ -119,17 +119,3 @@ START_TEST(a_client_without_a_name_is_called_unix)
     ck_assert_str_eq(text, "unix");
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("address");
-    TCase *tc = test_case(suite, "address");
-
-    tcase_add_test(tc, addresses_read_back_as_they_were_written);
-    tcase_add_test(tc, what_is_no_address_is_refused_with_a_word_on_what_is_wrong);
-    tcase_add_test(tc, names_are_looked_up_when_it_counts_and_not_before);
-    tcase_add_test(tc, a_socket_path_has_room_for_its_nul);
-    tcase_add_test(tc, a_client_without_a_name_is_called_unix);
-    return check_main(suite);
-}

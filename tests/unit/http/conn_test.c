@@ -73,16 +73,3 @@ START_TEST(unfinished_are_those_with_a_request_under_way)
     ck_assert_uint_eq(conn_unfinished(&t), 2);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("conn");
-    TCase *tc = test_case(suite, "conn");
-
-    tcase_add_test(tc, each_phase_has_its_own_limit);
-    tcase_add_test(tc, the_first_overdue_is_found_and_not_before_its_time);
-    tcase_add_test(tc, a_doomed_connection_counts_but_has_no_limit_and_no_way_back);
-    tcase_add_test(tc, unfinished_are_those_with_a_request_under_way);
-    return check_main(suite);
-}

@@ -41,6 +41,8 @@ assert_split(const char *target, const char *path, const char *query)
     exchange_end(&f.pool, ex);
 }
 
+TEST_CASE("exchange", .setup = fixture_open, .teardown = fixture_close);
+
 START_TEST(a_target_is_split_and_kept_as_it_was_sent)
 {
     assert_split("/v2/queues", "/v2/queues", NULL);
@@ -226,24 +228,3 @@ START_TEST(a_pool_keeps_few_exchanges_and_small_ones)
     ck_assert_uint_lt(mem_used(f.mem), EXCHANGE_SPARE * 8192);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("exchange");
-    TCase *tc = test_case(suite, "exchange");
-
-    tcase_add_checked_fixture(tc, fixture_open, fixture_close);
-    tcase_add_test(tc, a_target_is_split_and_kept_as_it_was_sent);
-    tcase_add_test(tc, the_target_is_copied);
-    tcase_add_test(tc, a_body_is_put_together_from_its_pieces);
-    tcase_add_test(tc, a_body_above_the_limit_is_forgotten_and_counted);
-    tcase_add_test(tc, a_promise_of_a_long_body_sets_little_memory_aside);
-    tcase_add_test(tc, without_memory_for_a_body_the_rest_is_swallowed);
-    tcase_add_test(tc, beyond_the_budget_small_bodies_are_taken_and_large_ones_are_not);
-    tcase_add_test(tc, large_answers_may_take_some_budgets_and_no_more);
-    tcase_add_test(tc, without_memory_there_is_no_exchange_and_no_leak);
-    tcase_add_test(tc, an_exchange_is_used_again_and_remembers_nothing);
-    tcase_add_test(tc, a_pool_keeps_few_exchanges_and_small_ones);
-    return check_main(suite);
-}

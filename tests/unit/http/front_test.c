@@ -96,6 +96,8 @@ takes_more(int fd)
 
 /* ---------------------------------------------------------------------- time limits */
 
+TEST_CASE("time limits");
+
 enum { BODY = 200000, BODIES = 10 };
 
 /* Posts more than sockets hold, so that an answer waits until it is read. */
@@ -215,6 +217,8 @@ END_TEST
 
 /* ---------------------------------------------------------------- lingering close */
 
+TEST_CASE("lingering close");
+
 /*
  * The client has heard the end of an answer that came too early for it. It may go on sending
  * for a while, or a reset could take the answer away from it; then the server closes.
@@ -278,19 +282,3 @@ START_TEST(a_chunked_body_far_too_large_is_refused_with_a_lingering_close)
     server_fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("front");
-    TCase *tc = test_case(suite, "time limits");
-
-    tcase_add_test(tc, an_answer_has_a_time_limit_of_its_own);
-    tcase_add_test(tc, an_answer_that_is_not_taken_in_its_time_is_cut_off);
-    tcase_add_test(tc, a_request_that_is_not_whole_in_its_time_is_told_so);
-    tc = test_case(suite, "lingering close");
-    tcase_add_test(
-        tc, what_libmicrohttpd_refuses_by_itself_is_refused_with_a_lingering_close);
-    tcase_add_test(tc, a_chunked_body_far_too_large_is_refused_with_a_lingering_close);
-    return check_main(suite);
-}

@@ -62,6 +62,8 @@ read_events(void)
         }
 }
 
+TEST_CASE("linger", .setup = open_set, .teardown = close_set);
+
 START_TEST(a_client_hears_the_end_and_may_go_on_sending)
 {
     int fd = part(NOW_MS);
@@ -147,18 +149,3 @@ START_TEST(it_keeps_to_the_slots_it_is_given)
     }
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("linger");
-    TCase *tc = test_case(suite, "linger");
-
-    tcase_add_checked_fixture(tc, open_set, close_set);
-    tcase_add_test(tc, a_client_hears_the_end_and_may_go_on_sending);
-    tcase_add_test(tc, lingering_ends_when_its_time_is_up);
-    tcase_add_test(tc, lingering_ends_when_too_much_comes);
-    tcase_add_test(tc, the_oldest_makes_room);
-    tcase_add_test(tc, it_keeps_to_the_slots_it_is_given);
-    return check_main(suite);
-}

@@ -151,17 +151,3 @@ START_TEST(a_socket_that_is_not_for_us_is_not_taken_for_dead)
         ck_assert_int_eq(seteuid(0), 0);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("listener");
-    TCase *tc = test_case(suite, "listener");
-
-    tcase_add_test(tc, its_file_is_never_wider_open_than_it_shall_be);
-    tcase_add_test(tc, nobody_has_it_before_its_group);
-    tcase_add_test(tc, a_group_that_cannot_be_had_leaves_nothing_behind);
-    tcase_add_test(tc, a_file_that_took_the_place_of_its_own_is_left_alone);
-    tcase_add_test(tc, a_socket_that_is_not_for_us_is_not_taken_for_dead);
-    return check_main(suite);
-}

@@ -15,13 +15,3 @@ START_TEST(ids_tell_run_source_and_number)
     ck_assert_str_eq(id, "3f2a9c1e-03-000000002a");
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("request_id");
-    TCase *tc = test_case(suite, "request_id");
-
-    tcase_add_test(tc, ids_tell_run_source_and_number);
-    return check_main(suite);
-}

@@ -54,16 +54,3 @@ START_TEST(the_block_is_hardly_more_than_what_is_needed)
     ck_assert_uint_le(room_block(HEAD, LINES), needed + 1024);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("room");
-    TCase *tc = test_case(suite, "room");
-
-    tcase_add_test(tc, a_request_at_its_limits_leaves_room);
-    tcase_add_test(tc, what_is_counted_fits_into_the_block);
-    tcase_add_test(tc, cookies_may_leave_too_little);
-    tcase_add_test(tc, the_block_is_hardly_more_than_what_is_needed);
-    return check_main(suite);
-}

@@ -159,19 +159,3 @@ START_TEST(stopping_twice_ends_the_drain)
     ck_assert_int_eq(rmdir(f.folder), 0);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("server");
-    TCase *tc = test_case(suite, "server");
-
-    tcase_add_test(tc, it_serves_and_leaves_nothing_behind);
-    tcase_add_test(
-        tc, whichever_allocation_fails_there_is_an_answer_and_the_next_one_is_good);
-    tcase_add_test(tc, without_any_memory_it_says_so_and_recovers);
-    tcase_add_test(tc, a_connection_that_is_gone_is_not_told_what_its_socket_does);
-    tcase_add_test(tc, a_server_that_cannot_be_opened_leaves_nothing_behind);
-    tcase_add_test(tc, stopping_twice_ends_the_drain);
-    return check_main(suite);
-}

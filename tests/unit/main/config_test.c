@@ -553,35 +553,3 @@ START_TEST(a_file_may_begin_with_a_mark_and_end_without_a_newline)
     ck_assert_int_eq(l.config.shards, 4);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("config");
-    TCase *tc = test_case(suite, "config");
-
-    tcase_add_test(tc, the_defaults_are_those_of_the_contract);
-    tcase_add_test(tc, the_nearer_source_wins);
-    tcase_add_test(tc, the_last_of_two_arguments_counts);
-    tcase_add_test(tc, a_switch_needs_no_value_and_takes_one_behind_an_equals_sign);
-    tcase_add_test(tc, the_environment_can_name_the_file);
-    tcase_add_test(tc, what_is_unknown_is_an_error_wherever_it_stands);
-    tcase_add_test(tc, a_bad_value_is_an_error_that_says_where);
-    tcase_add_test(tc, a_file_sets_nothing_twice);
-    tcase_add_test(tc, a_broken_file_is_an_error);
-    tcase_add_test(tc, limits_must_not_contradict_each_other);
-    tcase_add_test(tc, a_profile_sets_what_nobody_else_has_set);
-    tcase_add_test(tc, the_identity_stub_stays_on_the_loopback_unless_forced);
-    tcase_add_test(tc, sizes_have_suffixes_and_bounds);
-    tcase_add_test(tc, a_printed_configuration_reads_back_as_it_was);
-    tcase_add_test(tc, help_comes_before_the_errors_behind_it);
-    tcase_add_test(tc,
-                   every_option_has_a_name_of_its_own_and_a_default_within_its_bounds);
-    tcase_add_test(tc, everything_that_is_wrong_is_told_at_once);
-    tcase_add_test(tc, what_cannot_be_read_does_not_hide_the_rest);
-    tcase_add_test(tc, a_complaint_is_one_line_whatever_was_given);
-    tcase_add_test(tc, an_address_to_listen_on_is_checked_where_it_is_set);
-    tcase_add_test(tc, permissions_are_octal);
-    tcase_add_test(tc, a_file_may_begin_with_a_mark_and_end_without_a_newline);
-    return check_main(suite);
-}

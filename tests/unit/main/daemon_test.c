@@ -33,13 +33,3 @@ START_TEST(without_a_thread_for_the_log_it_says_so_and_does_not_start)
     ck_assert_ptr_null(d);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("daemon");
-    TCase *tc = test_case(suite, "daemon");
-
-    tcase_add_test(tc, without_a_thread_for_the_log_it_says_so_and_does_not_start);
-    return check_main(suite);
-}

@@ -36,15 +36,3 @@ START_TEST(ignored_signals_do_not_count_however_many_come)
     ck_assert_int_eq(signal_judge(&history, SIGUSR1, 8000), SIGNAL_IGNORE);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("signals");
-    TCase *tc = test_case(suite, "signals");
-
-    tcase_add_test(tc, the_first_signal_stops_and_one_much_later_ends);
-    tcase_add_test(tc, another_signal_soon_after_the_first_is_ignored_whichever_it_is);
-    tcase_add_test(tc, ignored_signals_do_not_count_however_many_come);
-    return check_main(suite);
-}

@@ -161,19 +161,3 @@ START_TEST(nobody_waits_for_a_clock_that_stands_still)
     fixture_close(&f);
 }
 END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("housekeeper");
-    TCase *tc = test_case(suite, "housekeeper");
-
-    tcase_add_test(tc, without_a_deadline_the_worker_may_sleep_for_ever);
-    tcase_add_test(tc, work_that_is_due_is_done_a_slice_a_step);
-    tcase_add_test(tc, a_deadline_ahead_is_slept_for);
-    tcase_add_test(tc, a_busy_worker_asks_only_now_and_then);
-    tcase_add_test(tc, two_workers_do_not_do_the_same_work);
-    tcase_add_test(tc, what_falls_due_during_a_slice_is_not_slept_over);
-    tcase_add_test(tc, nobody_waits_for_a_clock_that_stands_still);
-    return check_main(suite);
-}
