@@ -9,9 +9,9 @@
 #define API_CALL_H
 
 #include "api/query.h"
-#include "api/reason.h"
 #include "api/route.h"
 #include "api/version.h"
+#include "claimd/json/reason.h"
 
 struct call {
     const struct api_limits *limits;

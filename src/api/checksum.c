@@ -1,9 +1,9 @@
 #include "api/checksum.h"
 
-#include "api/json_number.h"
-#include "api/json_scan.h"
-#include "api/json_string.h"
-#include "api/md5.h"
+#include "claimd/base/md5.h"
+#include "claimd/json/number.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
 
 #include <stdlib.h>
 
@@ -59,17 +59,17 @@ form_string(struct buf *out, struct bytes inside)
 {
     buf_byte(out, '"');
     while (inside.len > 0)
-        form_character(out, string_next(&inside));
+        form_character(out, json_string_next(&inside));
     buf_byte(out, '"');
 }
 
 static void
-form_scalar(struct buf *out, const struct scan_value *value)
+form_scalar(struct buf *out, const struct json_scan_value *value)
 {
     if (value->kind == SCAN_STRING)
-        form_string(out, scan_inside(value));
+        form_string(out, json_scan_inside(value));
     else if (value->kind == SCAN_REAL)
-        number_write(out, number_read(value->text));
+        json_number_write(out, json_number_read(value->text));
     else if (bytes_equal_str(value->text, "-0"))
         buf_byte(out, '0');
     else
@@ -188,7 +188,7 @@ unite_members(struct writer *w, size_t base, size_t start)
 }
 
 static void
-form_member(struct writer *w, const struct scan_name *name, size_t order)
+form_member(struct writer *w, const struct json_scan_name *name, size_t order)
 {
     struct member m = {.order = order};
 
@@ -206,10 +206,10 @@ static void
 form_object(struct writer *w)
 {
     size_t base = w->members.len, start = w->out->len, order = 0;
-    struct scan_name name;
+    struct json_scan_name name;
 
     buf_byte(w->out, '{');
-    while (scan_member(&w->scan, &name)) {
+    while (json_scan_member(&w->scan, &name)) {
         if (order > 0)
             buf_str(w->out, ", ");
         form_member(w, &name, order++);
@@ -226,7 +226,7 @@ form_array(struct writer *w)
     bool first = true;
 
     buf_byte(w->out, '[');
-    while (scan_item(&w->scan)) {
+    while (json_scan_item(&w->scan)) {
         if (!first)
             buf_str(w->out, ", ");
         first = false;
@@ -239,13 +239,13 @@ form_array(struct writer *w)
 static void
 form_value(struct writer *w)
 {
-    struct scan_value value;
+    struct json_scan_value value;
 
-    if (scan_enter(&w->scan, SCAN_OBJECT))
+    if (json_scan_enter(&w->scan, SCAN_OBJECT))
         form_object(w);
-    else if (scan_enter(&w->scan, SCAN_ARRAY))
+    else if (json_scan_enter(&w->scan, SCAN_ARRAY))
         form_array(w);
-    else if (scan_value(&w->scan, &value))
+    else if (json_scan_value(&w->scan, &value))
         form_scalar(w->out, &value);
 }
 
@@ -258,9 +258,9 @@ checksum_form(struct bytes body, struct buf *out)
     enum status st;
 
     buf_init(&w.members, out->mem);
-    scan_begin(&w.scan, body);
+    json_scan_begin(&w.scan, body);
     form_value(&w);
-    st = scan_end(&w.scan);
+    st = json_scan_end(&w.scan);
     if (st == ST_OK && (out->failed || w.members.failed))
         st = ST_NO_MEMORY;
     buf_fini(&w.members);

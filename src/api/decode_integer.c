@@ -1,7 +1,7 @@
 #include "api/decode_integer.h"
 
 enum status
-decode_integer(const struct scan_value *value, const struct integer_range *range,
+decode_integer(const struct json_scan_value *value, const struct integer_range *range,
                int64_t *out)
 {
     int64_t number;
@@ -11,7 +11,7 @@ decode_integer(const struct scan_value *value, const struct integer_range *range
     case SCAN_NULL:
         return ST_OK;
     case SCAN_INTEGER:
-        number = scan_to_i64(value);
+        number = json_scan_to_i64(value);
         if (number < range->min || number > range->max)
             return ST_BAD_VALUE;
         *out = number;
@@ -26,7 +26,7 @@ decode_integer(const struct scan_value *value, const struct integer_range *range
 
 enum status
 integer_refuse(struct reason *why, enum status st, const char *name,
-               const struct scan_value *value, const struct integer_range *range)
+               const struct json_scan_value *value, const struct integer_range *range)
 {
     if (value->kind != SCAN_INTEGER)
         return reason_give(why, st, "%s must be an integer", name);

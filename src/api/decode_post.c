@@ -1,7 +1,7 @@
 #include "api/decode_post.h"
 
 #include "api/decode_integer.h"
-#include "api/json_fault.h"
+#include "claimd/json/fault.h"
 
 #include <stdio.h>
 
@@ -24,7 +24,7 @@ struct reader {
 /* What a message said; SCAN_NONE: left out. Of members named twice the last one counts.
  */
 struct fields {
-    struct scan_value body, ttl, delay;
+    struct json_scan_value body, ttl, delay;
 };
 
 /* What the document calls its messages. */
@@ -53,7 +53,7 @@ blame(struct reader *r, enum status st, const char *member, const char *what)
 /* Likewise, where the member is an integer. */
 static void
 blame_integer(struct reader *r, enum status st, const char *member,
-              const struct scan_value *value, const struct integer_range *range)
+              const struct json_scan_value *value, const struct integer_range *range)
 {
     char name[64];
 
@@ -91,18 +91,18 @@ drafts_add(struct reader *r, const struct store_draft *draft)
 static void
 read_fields(struct reader *r, struct fields *f)
 {
-    struct scan_name name;
+    struct json_scan_name name;
 
-    while (scan_member(&r->scan, &name)) {
-        struct scan_value *value = NULL;
+    while (json_scan_member(&r->scan, &name)) {
+        struct json_scan_value *value = NULL;
 
-        if (scan_name_is(&name, "body"))
+        if (json_scan_name_is(&name, "body"))
             value = &f->body;
-        else if (scan_name_is(&name, "ttl"))
+        else if (json_scan_name_is(&name, "ttl"))
             value = &f->ttl;
-        else if (scan_name_is(&name, "delay") && r->form == POST_V2)
+        else if (json_scan_name_is(&name, "delay") && r->form == POST_V2)
             value = &f->delay;
-        (void)scan_value(&r->scan, value); /* scan_end() tells */
+        (void)json_scan_value(&r->scan, value); /* json_scan_end() tells */
     }
 }
 
@@ -144,8 +144,8 @@ read_message(struct reader *r)
     struct fields f = {
         {SCAN_NONE, BYTES_NONE}, {SCAN_NONE, BYTES_NONE}, {SCAN_NONE, BYTES_NONE}};
 
-    if (!scan_enter(&r->scan, SCAN_OBJECT)) {
-        (void)scan_value(&r->scan, NULL);
+    if (!json_scan_enter(&r->scan, SCAN_OBJECT)) {
+        (void)json_scan_value(&r->scan, NULL);
         blame(r, ST_BAD_BODY, "", "must be an object");
         return;
     }
@@ -161,12 +161,12 @@ read_messages(struct reader *r)
 {
     r->count = r->index = 0;
     r->st = ST_OK;
-    if (!scan_enter(&r->scan, SCAN_ARRAY)) {
-        (void)scan_value(&r->scan, NULL);
+    if (!json_scan_enter(&r->scan, SCAN_ARRAY)) {
+        (void)json_scan_value(&r->scan, NULL);
         r->st = reason_give(r->why, ST_BAD_BODY, "messages must be an array");
         return;
     }
-    for (; scan_item(&r->scan); r->index++)
+    for (; json_scan_item(&r->scan); r->index++)
         read_message(r);
     if (r->index == 0)
         r->st = reason_give(r->why, ST_BAD_VALUE, "there must be at least one message");
@@ -175,15 +175,15 @@ read_messages(struct reader *r)
 static void
 read_object(struct reader *r)
 {
-    struct scan_name name;
+    struct json_scan_name name;
     bool found = false;
 
-    while (scan_member(&r->scan, &name)) {
-        if (scan_name_is(&name, "messages")) {
+    while (json_scan_member(&r->scan, &name)) {
+        if (json_scan_name_is(&name, "messages")) {
             read_messages(r);
             found = true;
         } else {
-            (void)scan_value(&r->scan, NULL);
+            (void)json_scan_value(&r->scan, NULL);
         }
     }
     if (!found)
@@ -193,17 +193,17 @@ read_object(struct reader *r)
 static void
 read_document(struct reader *r)
 {
-    enum scan_kind top = scan_peek(&r->scan);
+    enum json_scan_kind top = json_scan_peek(&r->scan);
 
     if (r->form == POST_V1 && top == SCAN_ARRAY) {
         read_messages(r);
-    } else if (r->form != POST_V1 && scan_enter(&r->scan, SCAN_OBJECT)) {
+    } else if (r->form != POST_V1 && json_scan_enter(&r->scan, SCAN_OBJECT)) {
         read_object(r);
     } else if (r->form == POST_V1) {
-        (void)scan_value(&r->scan, NULL);
+        (void)json_scan_value(&r->scan, NULL);
         r->st = reason_give(r->why, ST_BAD_BODY, "the body must be an array of messages");
     } else {
-        (void)scan_value(&r->scan, NULL);
+        (void)json_scan_value(&r->scan, NULL);
         /* The original finds no member `messages` in an array; the rest is no document. */
         r->st =
             reason_give(r->why, top == SCAN_ARRAY ? ST_BAD_VALUE : ST_BAD_BODY,
@@ -238,9 +238,9 @@ decode_post(struct bytes body, enum post_form form, const struct api_limits *lim
     };
     enum status st;
 
-    scan_begin(&r.scan, body);
+    json_scan_begin(&r.scan, body);
     read_document(&r);
-    st = scan_end(&r.scan);
+    st = json_scan_end(&r.scan);
     if (st != ST_OK || r.st != ST_OK)
         return refuse(&r, body, st);
     out->drafts = r.drafts;

@@ -12,9 +12,9 @@
 #ifndef API_DECODE_POST_H
 #define API_DECODE_POST_H
 
-#include "api/reason.h"
 #include "claimd/api/limits.h"
 #include "claimd/base/arena.h"
+#include "claimd/json/reason.h"
 #include "claimd/store/store.h"
 
 enum post_form {

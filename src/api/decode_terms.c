@@ -1,11 +1,11 @@
 #include "api/decode_terms.h"
 
 #include "api/decode_integer.h"
-#include "api/json_fault.h"
+#include "claimd/json/fault.h"
 
 /* What a body said; SCAN_NONE: left out. Of members named twice the last one counts. */
 struct members {
-    struct scan_value ttl, grace, limit;
+    struct json_scan_value ttl, grace, limit;
 };
 
 static bool
@@ -29,27 +29,27 @@ read_members(struct bytes body, enum terms_form form, struct members *m,
              struct reason *why)
 {
     struct json_scan scan;
-    struct scan_name name;
+    struct json_scan_name name;
 
-    scan_begin(&scan, body);
-    if (!scan_enter(&scan, SCAN_OBJECT))
+    json_scan_begin(&scan, body);
+    if (!json_scan_enter(&scan, SCAN_OBJECT))
         return refuse_document(body, why);
-    while (scan_member(&scan, &name)) {
-        struct scan_value *value = NULL;
+    while (json_scan_member(&scan, &name)) {
+        struct json_scan_value *value = NULL;
 
-        if (scan_name_is(&name, "ttl"))
+        if (json_scan_name_is(&name, "ttl"))
             value = &m->ttl;
-        else if (scan_name_is(&name, "grace"))
+        else if (json_scan_name_is(&name, "grace"))
             value = &m->grace;
-        else if (scan_name_is(&name, "limit") && !renews(form))
+        else if (json_scan_name_is(&name, "limit") && !renews(form))
             value = &m->limit;
-        (void)scan_value(&scan, value); /* scan_end() tells */
+        (void)json_scan_value(&scan, value); /* json_scan_end() tells */
     }
-    return scan_end(&scan) == ST_OK ? ST_OK : refuse_document(body, why);
+    return json_scan_end(&scan) == ST_OK ? ST_OK : refuse_document(body, why);
 }
 
 static bool
-left_out(const struct scan_value *value)
+left_out(const struct json_scan_value *value)
 {
     return value->kind == SCAN_NONE || value->kind == SCAN_NULL;
 }
@@ -65,7 +65,7 @@ missing(enum terms_form form, const struct members *m)
 
 /* Reads one of them; *st is the worst so far, with its reason. */
 static void
-read_integer(const struct scan_value *value, const char *name,
+read_integer(const struct json_scan_value *value, const char *name,
              const struct integer_range *range, int64_t *out, enum status *st,
              struct reason *why)
 {
@@ -101,7 +101,7 @@ enum status
 decode_terms(struct bytes body, enum terms_form form, const struct api_limits *limits,
              struct decoded_terms *out, struct reason *why)
 {
-    const struct scan_value none = {SCAN_NONE, BYTES_NONE};
+    const struct json_scan_value none = {SCAN_NONE, BYTES_NONE};
     struct members m = {none, none, none};
     struct decoded_terms decoded = {
         .terms = {limits->default_claim_ttl, limits->default_claim_grace}};

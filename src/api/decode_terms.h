@@ -8,8 +8,8 @@
 #ifndef API_DECODE_TERMS_H
 #define API_DECODE_TERMS_H
 
-#include "api/reason.h"
 #include "claimd/api/limits.h"
+#include "claimd/json/reason.h"
 #include "claimd/store/store.h"
 
 enum terms_form {

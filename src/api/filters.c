@@ -1,7 +1,7 @@
 #include "api/filters.h"
 
-#include "api/json_scan.h"
-#include "api/json_string.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
 
 #include <stdlib.h>
 
@@ -81,7 +81,7 @@ find(const struct filters *f, struct bytes name)
 
 /* The name of a member, its escapes undone; absent if it is longer than any filter's. */
 static struct bytes
-plain_name(const struct filters *f, const struct scan_name *name)
+plain_name(const struct filters *f, const struct json_scan_name *name)
 {
     struct bytes rest = name->text;
     size_t len = 0;
@@ -89,7 +89,7 @@ plain_name(const struct filters *f, const struct scan_name *name)
     if (!name->escaped)
         return rest;
     while (rest.len > 0) {
-        len += utf8_write(string_next(&rest), f->name + len);
+        len += utf8_write(json_string_next(&rest), f->name + len);
         if (len > f->name_max)
             return BYTES_NONE;
     }
@@ -97,29 +97,30 @@ plain_name(const struct filters *f, const struct scan_name *name)
 }
 
 static bool
-value_matches(const struct scan_value *value, struct bytes text)
+value_matches(const struct json_scan_value *value, struct bytes text)
 {
     int64_t number;
 
     if (value->kind == SCAN_STRING)
-        return string_equals(scan_inside(value), text);
+        return json_string_equals(json_scan_inside(value), text);
     return value->kind == SCAN_INTEGER && bytes_to_i64(text, &number) &&
-           scan_to_i64(value) == number;
+           json_scan_to_i64(value) == number;
 }
 
 bool
 filters_match(const struct filters *f, struct bytes json)
 {
     struct json_scan scan;
-    struct scan_name found;
-    struct scan_value value;
+    struct json_scan_name found;
+    struct json_scan_value value;
     size_t met = 0;
 
-    scan_begin(&scan, json);
-    if (f->wanted == 0 || !scan_enter(&scan, SCAN_OBJECT))
+    json_scan_begin(&scan, json);
+    if (f->wanted == 0 || !json_scan_enter(&scan, SCAN_OBJECT))
         return f->wanted == 0;
     /* Each name stands only once in a document as the store has it. */
-    while (met < f->wanted && scan_member(&scan, &found) && scan_value(&scan, &value)) {
+    while (met < f->wanted && json_scan_member(&scan, &found) &&
+           json_scan_value(&scan, &value)) {
         struct bytes name = plain_name(f, &found);
         const struct filter *wanted = bytes_present(name) ? find(f, name) : NULL;
 

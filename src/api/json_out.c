@@ -1,89 +1,6 @@
 #include "api/json_out.h"
 
 #include "api/checksum.h"
-#include "api/json_string.h"
-
-/* How a byte of a text goes into a JSON string. */
-static bool
-is_plain(unsigned char c)
-{
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
-}
-
-static void
-out_escape(struct buf *out, unsigned char c)
-{
-    static const char short_for[32] = {
-        ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
-    char escape[6] = {'\\', 'u'};
-
-    if (c >= 0x20 || short_for[c] != 0) {
-        escape[1] = c >= 0x20 ? (char)c : short_for[c];
-        buf_add(out, escape, 2);
-        return;
-    }
-    hex_write(escape + 2, c, 4);
-    buf_add(out, escape, 6);
-}
-
-/* One character that is not plain; returns what is behind it. */
-static const unsigned char *
-out_special(struct buf *out, const unsigned char *at, const unsigned char *end)
-{
-    const unsigned char *behind;
-
-    if (*at < 0x80) {
-        out_escape(out, *at);
-        return at + 1;
-    }
-    behind = utf8_pass(at, end);
-    if (behind == NULL) {
-        buf_str(out, "\xef\xbf\xbd"); /* U+FFFD */
-        return at + 1;
-    }
-    buf_add(out, at, (size_t)(behind - at));
-    return behind;
-}
-
-void
-json_out_string(struct buf *out, struct bytes text)
-{
-    const unsigned char *at = (const unsigned char *)text.data;
-    const unsigned char *end = text.len == 0 ? at : at + text.len;
-
-    buf_byte(out, '"');
-    while (at != end) {
-        const unsigned char *start = at;
-
-        while (at != end && is_plain(*at))
-            at++;
-        buf_add(out, start, (size_t)(at - start));
-        if (at != end)
-            at = out_special(out, at, end);
-    }
-    buf_byte(out, '"');
-}
-
-static bool
-is_unreserved(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           c == '-' || c == '.' || c == '_' || c == '~';
-}
-
-void
-json_out_percent(struct buf *out, struct bytes text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        char escape[3] = {'%', "0123456789ABCDEF"[c >> 4], "0123456789ABCDEF"[c & 15]};
-
-        if (is_unreserved(text.data[i]))
-            buf_byte(out, text.data[i]);
-        else
-            buf_add(out, escape, sizeof(escape));
-    }
-}
 
 size_t
 json_out_room(const struct message_form *form, size_t count)
@@ -199,16 +116,4 @@ json_out_messages(struct buf *out, const struct message_form *form,
         json_out_message(out, form, &messages[i]);
     }
     buf_byte(out, ']');
-}
-
-void
-json_out_error(struct buf *out, struct bytes title, struct bytes description)
-{
-    buf_str(out, "{\"title\":");
-    json_out_string(out, title);
-    if (bytes_present(description)) {
-        buf_str(out, ",\"description\":");
-        json_out_string(out, description);
-    }
-    buf_byte(out, '}');
 }

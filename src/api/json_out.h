@@ -12,12 +12,6 @@
 #include "claimd/base/buf.h"
 #include "claimd/store/store.h"
 
-/* text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD. */
-void json_out_string(struct buf *out, struct bytes text);
-
-/* text with everything but A-Z a-z 0-9 - . _ ~ percent-encoded, for parts of a href. */
-void json_out_percent(struct buf *out, struct bytes text);
-
 enum message_shape {
     MESSAGE_FULL, /* id, href, ttl, age, body; v2 and v1.1 */
     MESSAGE_V1,   /* href, ttl, age, body; never a checksum */
@@ -45,8 +39,5 @@ size_t json_out_room(const struct message_form *form, size_t count);
 /* Message documents separated by commas and enclosed in brackets. */
 void json_out_messages(struct buf *out, const struct message_form *form,
                        const struct store_message *messages, size_t count);
-
-/* {"title": ..., "description": ...}; an absent description is left out. */
-void json_out_error(struct buf *out, struct bytes title, struct bytes description);
 
 #endif

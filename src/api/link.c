@@ -1,6 +1,6 @@
 #include "api/link.h"
 
-#include "api/json_out.h"
+#include "api/uri.h"
 
 void
 link_begin(struct link *link, struct buf *out, struct bytes path)
@@ -14,7 +14,7 @@ static void
 parameter(struct link *link, struct bytes name)
 {
     buf_byte(link->out, link->mark);
-    json_out_percent(link->out, name);
+    uri_write(link->out, name);
     buf_byte(link->out, '=');
     link->mark = '&';
 }
@@ -37,7 +37,7 @@ void
 link_text(struct link *link, struct bytes name, struct bytes value)
 {
     parameter(link, name);
-    json_out_percent(link->out, value);
+    uri_write(link->out, value);
 }
 
 void

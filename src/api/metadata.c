@@ -2,10 +2,10 @@
 
 #include "api/decode_integer.h"
 #include "api/ident.h"
-#include "api/json_scan.h"
-#include "api/json_string.h"
-#include "api/json_tree.h"
 #include "api/retry_policy.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
+#include "claimd/json/tree.h"
 
 /* The members of API.md 5.7; X(name, text). Those up to ENCRYPT show a default. */
 #define RESERVED_LIST(X)                                                                 \
@@ -277,18 +277,18 @@ write_name(struct buf *out, bool *first, struct bytes inside)
 
 /* Which of the members that show a default this is; RESERVED_SHOWN: none. */
 static enum reserved
-find_shown(const struct scan_name *name)
+find_shown(const struct json_scan_name *name)
 {
     enum reserved which = 0;
 
-    while (which < RESERVED_SHOWN && !scan_name_is(name, reserved_names[which]))
+    while (which < RESERVED_SHOWN && !json_scan_name_is(name, reserved_names[which]))
         which++;
     return which;
 }
 
 /* null, false, 0 and what is empty stand for a member that is not set. */
 static bool
-is_unset(const struct scan_value *value)
+is_unset(const struct json_scan_value *value)
 {
     static const char *const texts[] = {"null", "false", "0", "0.0", "\"\"", "[]", "{}"};
 
@@ -304,13 +304,13 @@ metadata_show(const struct store_metadata *metadata, const struct api_limits *li
 {
     bool seen[RESERVED_SHOWN + 1] = {false}, first = true;
     struct json_scan scan;
-    struct scan_name name;
-    struct scan_value value;
+    struct json_scan_name name;
+    struct json_scan_value value;
 
     buf_byte(out, '{');
-    scan_begin(&scan, metadata->json);
-    if (scan_enter(&scan, SCAN_OBJECT)) {
-        while (scan_member(&scan, &name) && scan_value(&scan, &value)) {
+    json_scan_begin(&scan, metadata->json);
+    if (json_scan_enter(&scan, SCAN_OBJECT)) {
+        while (json_scan_member(&scan, &name) && json_scan_value(&scan, &value)) {
             enum reserved which = find_shown(&name);
 
             seen[which] = true;

@@ -11,10 +11,10 @@
 #ifndef API_METADATA_H
 #define API_METADATA_H
 
-#include "api/reason.h"
 #include "claimd/api/limits.h"
 #include "claimd/base/arena.h"
 #include "claimd/base/buf.h"
+#include "claimd/json/reason.h"
 #include "claimd/store/store.h"
 
 #include <jansson.h>

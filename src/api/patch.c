@@ -1,6 +1,6 @@
 #include "api/patch.h"
 
-#include "api/json_tree.h"
+#include "claimd/json/tree.h"
 
 enum patch_op { OP_ADD, OP_REPLACE, OP_REMOVE };
 

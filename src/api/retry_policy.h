@@ -4,7 +4,7 @@
 #ifndef API_RETRY_POLICY_H
 #define API_RETRY_POLICY_H
 
-#include "api/reason.h"
+#include "claimd/json/reason.h"
 
 #include <jansson.h>
 

@@ -2,8 +2,8 @@
 #include "api/identity/identity.h"
 
 #include "api/ident.h"
-#include "api/json_tree.h"
 #include "claimd/base/clock.h"
+#include "claimd/json/tree.h"
 
 /* What a login says; the texts point into its document. */
 struct login {

@@ -1,7 +1,7 @@
 /* How SDKs find out which versions of Keystone they may speak. */
 #include "api/identity/identity.h"
 
-#include "api/json_tree.h"
+#include "claimd/json/tree.h"
 
 struct keystone {
     const char *id, *updated, *path;

@@ -1,8 +1,8 @@
-#include "api/json_fault.h"
-#include "api/json_scan.h"
-#include "api/json_string.h"
 #include "api/metadata.h"
 #include "api/v1/handlers.h"
+#include "claimd/json/fault.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
 
 enum status
 v1_queue_exists(struct call *call)
@@ -19,11 +19,11 @@ v1_queue_exists(struct call *call)
 /* ------------------------------------------------------------------ metadata */
 
 static bool
-is_underscored(const struct scan_name *name)
+is_underscored(const struct json_scan_name *name)
 {
     struct bytes rest = name->text;
 
-    return rest.len > 0 && string_next(&rest) == '_';
+    return rest.len > 0 && json_string_next(&rest) == '_';
 }
 
 /* v1 knows no reserved members, and keeps their names free. */
@@ -31,18 +31,18 @@ static enum status
 check_names(struct call *call)
 {
     struct json_scan s;
-    struct scan_name name;
+    struct json_scan_name name;
 
-    scan_begin(&s, call->req->body);
-    if (!scan_enter(&s, SCAN_OBJECT))
+    json_scan_begin(&s, call->req->body);
+    if (!json_scan_enter(&s, SCAN_OBJECT))
         return call_refuse(call, ST_BAD_BODY, "the body must be an object");
-    while (scan_member(&s, &name)) {
+    while (json_scan_member(&s, &name)) {
         if (is_underscored(&name))
             return call_refuse(call, ST_BAD_VALUE,
                                "members must not begin with an underscore");
-        (void)scan_value(&s, NULL);
+        (void)json_scan_value(&s, NULL);
     }
-    return scan_end(&s);
+    return json_scan_end(&s);
 }
 
 static enum status

@@ -1,6 +1,6 @@
-#include "api/json_fault.h"
-#include "api/json_scan.h"
 #include "api/v2/handlers.h"
+#include "claimd/json/fault.h"
+#include "claimd/json/scan.h"
 
 /* What a purge removes. There are no subscriptions yet: they are asked for in vain. */
 struct purge {
@@ -8,44 +8,45 @@ struct purge {
 };
 
 static bool
-is_text(const struct scan_value *value, const char *text)
+is_text(const struct json_scan_value *value, const char *text)
 {
-    struct scan_name inside;
+    struct json_scan_name inside;
 
     if (value->kind != SCAN_STRING)
         return false;
     inside.text = bytes_of(value->text.data + 1, value->text.len - 2);
     inside.escaped = memchr(inside.text.data, '\\', inside.text.len) != NULL;
-    return scan_name_is(&inside, text);
+    return json_scan_name_is(&inside, text);
 }
 
 /* The last member resource_types of a valid document; absent: SCAN_NONE. */
-static struct scan_value
+static struct json_scan_value
 find_types(struct bytes body)
 {
-    struct scan_value types = {.kind = SCAN_NONE};
+    struct json_scan_value types = {.kind = SCAN_NONE};
     struct json_scan s;
-    struct scan_name name;
+    struct json_scan_name name;
 
-    scan_begin(&s, body);
-    if (!scan_enter(&s, SCAN_OBJECT))
+    json_scan_begin(&s, body);
+    if (!json_scan_enter(&s, SCAN_OBJECT))
         return types;
-    while (scan_member(&s, &name))
-        (void)scan_value(&s, scan_name_is(&name, "resource_types") ? &types : NULL);
+    while (json_scan_member(&s, &name))
+        (void)json_scan_value(&s,
+                              json_scan_name_is(&name, "resource_types") ? &types : NULL);
     return types;
 }
 
 static enum status
-read_types(struct call *call, const struct scan_value *types, struct purge *out)
+read_types(struct call *call, const struct json_scan_value *types, struct purge *out)
 {
     struct json_scan s;
 
-    scan_begin(&s, types->text);
-    (void)scan_enter(&s, SCAN_ARRAY);
-    while (scan_item(&s)) {
-        struct scan_value item;
+    json_scan_begin(&s, types->text);
+    (void)json_scan_enter(&s, SCAN_ARRAY);
+    while (json_scan_item(&s)) {
+        struct json_scan_value item;
 
-        (void)scan_value(&s, &item);
+        (void)json_scan_value(&s, &item);
         if (is_text(&item, "messages"))
             out->messages = true;
         else if (is_text(&item, "subscriptions"))
@@ -61,7 +62,7 @@ static enum status
 read_purge(struct call *call, struct purge *out)
 {
     struct bytes body = call->req->body;
-    struct scan_value types;
+    struct json_scan_value types;
     struct reason why;
     enum status st =
         call_body_within(call, call->limits->max_queue_metadata, "max_queue_metadata");

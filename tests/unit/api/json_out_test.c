@@ -19,35 +19,6 @@ form_of(enum message_shape shape)
                                  .href = bytes_str("/v2/queues/q/messages")};
 }
 
-START_TEST(strings_are_escaped_as_json_wants_it)
-{
-    json_out_string(&f.out, bytes_str("plain / text"));
-    expect_written("\"plain / text\"");
-    json_out_string(&f.out, bytes_str("\"\\\b\f\n\r\t\x01\x1f\x7f"));
-    expect_written("\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"");
-    json_out_string(&f.out, bytes_of("a\0b", 3));
-    expect_written("\"a\\u0000b\"");
-    json_out_string(&f.out, bytes_str("\xc3\xa9\xf0\x9f\x98\x80"));
-    expect_written("\"\xc3\xa9\xf0\x9f\x98\x80\"");
-    json_out_string(&f.out, BYTES_NONE);
-    expect_written("\"\"");
-}
-END_TEST
-
-START_TEST(bytes_that_are_not_utf8_are_replaced)
-{
-    json_out_string(&f.out, bytes_str("a\xff\xc3"));
-    expect_written("\"a\xef\xbf\xbd\xef\xbf\xbd\"");
-}
-END_TEST
-
-START_TEST(hrefs_are_percent_encoded)
-{
-    json_out_percent(&f.out, bytes_str("Az09-._~ /&=%\xc3\xa9"));
-    expect_written("Az09-._~%20%2F%26%3D%25%C3%A9");
-}
-END_TEST
-
 START_TEST(a_free_message_has_an_href_without_claim)
 {
     struct message_form form = form_of(MESSAGE_FULL);
@@ -149,15 +120,6 @@ START_TEST(several_messages_make_an_array)
 }
 END_TEST
 
-START_TEST(errors_have_a_title_and_mostly_a_description)
-{
-    json_out_error(&f.out, bytes_str("Not found"), bytes_str("no \"q\""));
-    expect_written("{\"title\":\"Not found\",\"description\":\"no \\\"q\\\"\"}");
-    json_out_error(&f.out, bytes_str("404 Not Found"), BYTES_NONE);
-    expect_written("{\"title\":\"404 Not Found\"}");
-}
-END_TEST
-
 START_TEST(the_room_for_messages_is_enough_for_the_longest_ones)
 {
     struct message_form form = form_of(MESSAGE_FULL);
@@ -180,16 +142,12 @@ main(void)
     Suite *suite = suite_create("json_out");
     TCase *tc = arena_test_case(suite, "json_out");
 
-    tcase_add_test(tc, strings_are_escaped_as_json_wants_it);
-    tcase_add_test(tc, bytes_that_are_not_utf8_are_replaced);
-    tcase_add_test(tc, hrefs_are_percent_encoded);
     tcase_add_test(tc, a_free_message_has_an_href_without_claim);
     tcase_add_test(tc, a_claimed_message_carries_the_claim_in_its_href);
     tcase_add_test(tc, v1_shows_no_id_and_the_claim_only_inside_claims);
     tcase_add_test(tc, a_popped_message_has_counts_and_no_href);
     tcase_add_test(tc, checksums_are_added_unless_the_body_is_null);
     tcase_add_test(tc, several_messages_make_an_array);
-    tcase_add_test(tc, errors_have_a_title_and_mostly_a_description);
     tcase_add_test(tc, the_room_for_messages_is_enough_for_the_longest_ones);
     return check_main(suite);
 }

@@ -1,4 +1,4 @@
-#include "api/md5.h"
+#include "claimd/base/md5.h"
 
 #define BLOCK 64
 

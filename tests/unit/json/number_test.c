@@ -1,4 +1,4 @@
-#include "api/json_number.h"
+#include "claimd/json/number.h"
 #include "support/arena_fixture.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 static void
 writes(double value, const char *text)
 {
-    number_write(&f.out, value);
+    json_number_write(&f.out, value);
     expect_written(text);
 }
 
@@ -15,7 +15,7 @@ static size_t
 passes(const char *text, bool *integer)
 {
     const unsigned char *at = (const unsigned char *)text;
-    const unsigned char *behind = number_pass(at, at + strlen(text), integer);
+    const unsigned char *behind = json_number_pass(at, at + strlen(text), integer);
 
     return behind == NULL ? 0 : (size_t)(behind - at);
 }
@@ -41,14 +41,14 @@ END_TEST
 
 START_TEST(doubles_are_read_to_the_nearest)
 {
-    ck_assert(number_read(bytes_str("0.1")) == 0.1);
-    ck_assert(number_read(bytes_str("-12.5e-1")) == -1.25);
-    ck_assert(number_read(bytes_str("1e400")) == HUGE_VAL);
-    ck_assert(number_read(bytes_str("1e-400")) == 0);
-    ck_assert(signbit(number_read(bytes_str("-0.0"))));
-    ck_assert(number_read(bytes_str("0.000001e6")) == 1);
-    ck_assert(number_read(bytes_str("9007199254740993.0")) == 9007199254740992.0);
-    ck_assert(number_read(bytes_str("9007199254740993.0000000001")) ==
+    ck_assert(json_number_read(bytes_str("0.1")) == 0.1);
+    ck_assert(json_number_read(bytes_str("-12.5e-1")) == -1.25);
+    ck_assert(json_number_read(bytes_str("1e400")) == HUGE_VAL);
+    ck_assert(json_number_read(bytes_str("1e-400")) == 0);
+    ck_assert(signbit(json_number_read(bytes_str("-0.0"))));
+    ck_assert(json_number_read(bytes_str("0.000001e6")) == 1);
+    ck_assert(json_number_read(bytes_str("9007199254740993.0")) == 9007199254740992.0);
+    ck_assert(json_number_read(bytes_str("9007199254740993.0000000001")) ==
               9007199254740994.0);
 }
 END_TEST
@@ -59,9 +59,9 @@ START_TEST(a_digit_behind_a_thousand_zeros_still_decides)
 
     memset(text, '0', sizeof(text));
     memcpy(text, "9007199254740993.", 17);
-    ck_assert(number_read(bytes_of(text, sizeof(text))) == 9007199254740992.0);
+    ck_assert(json_number_read(bytes_of(text, sizeof(text))) == 9007199254740992.0);
     text[sizeof(text) - 1] = '1';
-    ck_assert(number_read(bytes_of(text, sizeof(text))) == 9007199254740994.0);
+    ck_assert(json_number_read(bytes_of(text, sizeof(text))) == 9007199254740994.0);
 }
 END_TEST
 
@@ -117,8 +117,8 @@ START_TEST(what_is_written_reads_back_the_same)
         memcpy(&value, &bits, sizeof(value));
         if (!isfinite(value))
             continue;
-        number_write(&f.out, value);
-        ck_assert(number_read(buf_view(&f.out)) == value);
+        json_number_write(&f.out, value);
+        ck_assert(json_number_read(buf_view(&f.out)) == value);
         buf_reset(&f.out, SIZE_MAX);
     }
 }

@@ -1,4 +1,4 @@
-#include "api/json_string.h"
+#include "claimd/json/string.h"
 #include "support/check_main.h"
 
 /* The code points inside a string, up to eight. */
@@ -9,7 +9,7 @@ code_points(const char *inside, uint32_t out[8])
     size_t count = 0;
 
     while (rest.len > 0 && count < 8)
-        out[count++] = string_next(&rest);
+        out[count++] = json_string_next(&rest);
     ck_assert_uint_eq(rest.len, 0);
     return count;
 }
@@ -41,7 +41,7 @@ survives(uint32_t c)
         return utf8_pass(at, at + length) == NULL;
     return utf8_pass(at, at + length) == at + length &&
            utf8_pass(at, at + length - 1) == NULL &&
-           (c == '\\' || string_next(&rest) == c);
+           (c == '\\' || json_string_next(&rest) == c);
 }
 
 START_TEST(every_code_point_survives_utf8)
@@ -54,13 +54,13 @@ END_TEST
 
 START_TEST(strings_are_compared_with_their_escapes_undone)
 {
-    ck_assert(string_equals(bytes_str("t\\u0065xt"), bytes_str("text")));
-    ck_assert(string_equals(bytes_str("\\u00e9"), bytes_str("\xc3\xa9")));
-    ck_assert(string_equals(bytes_str("\\u0000"), bytes_of("\0", 1)));
-    ck_assert(string_equals(bytes_str(""), BYTES_NONE));
-    ck_assert(!string_equals(bytes_str("text"), bytes_str("tex")));
-    ck_assert(!string_equals(bytes_str("tex"), bytes_str("text")));
-    ck_assert(!string_equals(bytes_str("text"), bytes_str("t\\u0065xt")));
+    ck_assert(json_string_equals(bytes_str("t\\u0065xt"), bytes_str("text")));
+    ck_assert(json_string_equals(bytes_str("\\u00e9"), bytes_str("\xc3\xa9")));
+    ck_assert(json_string_equals(bytes_str("\\u0000"), bytes_of("\0", 1)));
+    ck_assert(json_string_equals(bytes_str(""), BYTES_NONE));
+    ck_assert(!json_string_equals(bytes_str("text"), bytes_str("tex")));
+    ck_assert(!json_string_equals(bytes_str("tex"), bytes_str("text")));
+    ck_assert(!json_string_equals(bytes_str("text"), bytes_str("t\\u0065xt")));
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-#include "api/json_scan.h"
+#include "claimd/json/scan.h"
 #include "support/check_main.h"
 
 #include <jansson.h>
@@ -17,7 +17,7 @@ document_status(const char *text, size_t len)
 
     ck_assert_ptr_nonnull(block);
     memcpy(block, text, len);
-    st = scan_document(bytes_of(block, len));
+    st = json_scan_document(bytes_of(block, len));
     free(block);
     return st;
 }
@@ -79,7 +79,7 @@ START_TEST(a_document_is_an_object_or_an_array)
     refuses("\"text\"");
     refuses("1");
     refuses("null");
-    ck_assert_int_eq(scan_document(BYTES_NONE), ST_BAD_BODY);
+    ck_assert_int_eq(json_scan_document(BYTES_NONE), ST_BAD_BODY);
 }
 END_TEST
 
@@ -269,7 +269,7 @@ START_TEST(nesting_ends_where_jansson_ends_it)
             nested(shapes[i].count, shapes[i].open, shapes[i].middle, shapes[i].close);
         json_t *tree = json_loadb(text, strlen(text), JSON_ALLOW_NUL, NULL);
 
-        ck_assert_msg((scan_document(bytes_str(text)) == ST_OK) == (tree != NULL),
+        ck_assert_msg((json_scan_document(bytes_str(text)) == ST_OK) == (tree != NULL),
                       "shape %zu", i);
         json_decref(tree);
         free(text);
@@ -282,11 +282,11 @@ START_TEST(entering_containers_counts_towards_the_depth)
     char *text = nested(2049, "[", "", "]");
     struct json_scan s;
 
-    scan_begin(&s, bytes_str(text));
-    while (scan_enter(&s, SCAN_ARRAY) && scan_item(&s))
+    json_scan_begin(&s, bytes_str(text));
+    while (json_scan_enter(&s, SCAN_ARRAY) && json_scan_item(&s))
         ;
     ck_assert(s.bad);
-    ck_assert_int_eq(scan_end(&s), ST_BAD_BODY);
+    ck_assert_int_eq(json_scan_end(&s), ST_BAD_BODY);
     free(text);
 }
 END_TEST
@@ -296,58 +296,58 @@ START_TEST(members_are_walked_with_their_exact_bytes)
     static const char text[] =
         " { \"a\" : 1.50 , \"b\\u0063\" : { \"x\" : [ ] } , \"d\":\"t\" } ";
     struct json_scan s;
-    struct scan_name name;
-    struct scan_value value;
+    struct json_scan_name name;
+    struct json_scan_value value;
 
-    scan_begin(&s, bytes_str(text));
-    ck_assert(!scan_enter(&s, SCAN_ARRAY));
-    ck_assert(scan_enter(&s, SCAN_OBJECT));
+    json_scan_begin(&s, bytes_str(text));
+    ck_assert(!json_scan_enter(&s, SCAN_ARRAY));
+    ck_assert(json_scan_enter(&s, SCAN_OBJECT));
 
-    ck_assert(scan_member(&s, &name));
-    ck_assert(scan_name_is(&name, "a"));
-    ck_assert(scan_value(&s, &value));
+    ck_assert(json_scan_member(&s, &name));
+    ck_assert(json_scan_name_is(&name, "a"));
+    ck_assert(json_scan_value(&s, &value));
     ck_assert_int_eq(value.kind, SCAN_REAL);
     ck_assert(bytes_equal_str(value.text, "1.50"));
 
-    ck_assert(scan_member(&s, &name));
+    ck_assert(json_scan_member(&s, &name));
     ck_assert(name.escaped);
-    ck_assert(scan_name_is(&name, "bc"));
-    ck_assert(!scan_name_is(&name, "b"));
-    ck_assert(!scan_name_is(&name, "bcd"));
-    ck_assert(!scan_name_is(&name, "bd"));
-    ck_assert(scan_value(&s, &value));
+    ck_assert(json_scan_name_is(&name, "bc"));
+    ck_assert(!json_scan_name_is(&name, "b"));
+    ck_assert(!json_scan_name_is(&name, "bcd"));
+    ck_assert(!json_scan_name_is(&name, "bd"));
+    ck_assert(json_scan_value(&s, &value));
     ck_assert_int_eq(value.kind, SCAN_OBJECT);
     ck_assert(bytes_equal_str(value.text, "{ \"x\" : [ ] }"));
 
-    ck_assert(scan_member(&s, &name));
-    ck_assert(scan_value(&s, &value));
+    ck_assert(json_scan_member(&s, &name));
+    ck_assert(json_scan_value(&s, &value));
     ck_assert_int_eq(value.kind, SCAN_STRING);
     ck_assert(bytes_equal_str(value.text, "\"t\""));
-    ck_assert(!scan_member(&s, &name));
-    ck_assert_int_eq(scan_end(&s), ST_OK);
+    ck_assert(!json_scan_member(&s, &name));
+    ck_assert_int_eq(json_scan_end(&s), ST_OK);
 }
 END_TEST
 
 START_TEST(items_are_walked_into_and_out_of_nested_arrays)
 {
     struct json_scan s;
-    struct scan_value value;
+    struct json_scan_value value;
     int64_t sum = 0;
 
-    scan_begin(&s, bytes_str("[[1,2],[],[3],-4]"));
-    ck_assert(scan_enter(&s, SCAN_ARRAY));
-    while (scan_item(&s)) {
-        if (!scan_enter(&s, SCAN_ARRAY)) {
-            ck_assert(scan_value(&s, &value));
-            sum += 100 * scan_to_i64(&value);
+    json_scan_begin(&s, bytes_str("[[1,2],[],[3],-4]"));
+    ck_assert(json_scan_enter(&s, SCAN_ARRAY));
+    while (json_scan_item(&s)) {
+        if (!json_scan_enter(&s, SCAN_ARRAY)) {
+            ck_assert(json_scan_value(&s, &value));
+            sum += 100 * json_scan_to_i64(&value);
             continue;
         }
-        while (scan_item(&s)) {
-            ck_assert(scan_value(&s, &value));
-            sum += scan_to_i64(&value);
+        while (json_scan_item(&s)) {
+            ck_assert(json_scan_value(&s, &value));
+            sum += json_scan_to_i64(&value);
         }
     }
-    ck_assert_int_eq(scan_end(&s), ST_OK);
+    ck_assert_int_eq(json_scan_end(&s), ST_OK);
     ck_assert_int_eq(sum, -394);
 }
 END_TEST
@@ -355,17 +355,17 @@ END_TEST
 START_TEST(a_fault_ends_every_loop_and_stays)
 {
     struct json_scan s;
-    struct scan_name name;
+    struct json_scan_name name;
 
-    scan_begin(&s, bytes_str("{\"a\":[1,x]}"));
-    ck_assert(scan_enter(&s, SCAN_OBJECT));
-    ck_assert(scan_member(&s, &name));
-    ck_assert(!scan_value(&s, NULL));
-    ck_assert(!scan_member(&s, &name));
-    ck_assert(!scan_item(&s));
-    ck_assert(!scan_value(&s, NULL));
-    ck_assert_int_eq(scan_peek(&s), SCAN_NONE);
-    ck_assert_int_eq(scan_end(&s), ST_BAD_BODY);
+    json_scan_begin(&s, bytes_str("{\"a\":[1,x]}"));
+    ck_assert(json_scan_enter(&s, SCAN_OBJECT));
+    ck_assert(json_scan_member(&s, &name));
+    ck_assert(!json_scan_value(&s, NULL));
+    ck_assert(!json_scan_member(&s, &name));
+    ck_assert(!json_scan_item(&s));
+    ck_assert(!json_scan_value(&s, NULL));
+    ck_assert_int_eq(json_scan_peek(&s), SCAN_NONE);
+    ck_assert_int_eq(json_scan_end(&s), ST_BAD_BODY);
 }
 END_TEST
 
@@ -373,9 +373,9 @@ START_TEST(a_document_left_half_way_is_not_ok)
 {
     struct json_scan s;
 
-    scan_begin(&s, bytes_str("[]"));
-    ck_assert(scan_enter(&s, SCAN_ARRAY));
-    ck_assert_int_eq(scan_end(&s), ST_BAD_BODY);
+    json_scan_begin(&s, bytes_str("[]"));
+    ck_assert(json_scan_enter(&s, SCAN_ARRAY));
+    ck_assert_int_eq(json_scan_end(&s), ST_BAD_BODY);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-#include "api/json_fault.h"
-#include "api/json_scan.h"
+#include "claimd/json/fault.h"
+#include "claimd/json/scan.h"
 #include "support/check_main.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static void
 tells_bytes(struct bytes body, const char *reason)
 {
     reason_init(&why);
-    ck_assert_int_eq(scan_document(body), ST_BAD_BODY);
+    ck_assert_int_eq(json_scan_document(body), ST_BAD_BODY);
     ck_assert(json_fault(body, &why));
     ck_assert_str_eq(why.text, reason);
 }

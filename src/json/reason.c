@@ -1,4 +1,4 @@
-#include "api/reason.h"
+#include "claimd/json/reason.h"
 
 #include <stdarg.h>
 #include <stdio.h>

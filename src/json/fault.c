@@ -1,8 +1,8 @@
-#include "api/json_fault.h"
+#include "claimd/json/fault.h"
 
-#include "api/json_number.h"
-#include "api/json_scan.h"
-#include "api/json_string.h"
+#include "claimd/json/number.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
 
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ static void
 fault_in_string(struct fault *f, const unsigned char *end)
 {
     const char *why;
-    const unsigned char *at = string_fault(f->at + 1, end, &why);
+    const unsigned char *at = json_string_fault(f->at + 1, end, &why);
 
     if (at == NULL) /* the string is fine: it should not be there */
         return;
@@ -41,7 +41,7 @@ fault_in_value(struct fault *f, const struct json_scan *s, struct bytes text)
     if (*f->at == '"')
         fault_in_string(f, s->end);
     else if (*f->at == '-' || (*f->at >= '0' && *f->at <= '9'))
-        f->wrong = number_fault(f->at, s->end);
+        f->wrong = json_number_fault(f->at, s->end);
     else if (f->at == (const unsigned char *)text.data && is_byte_order_mark(text))
         f->wrong = "there must be no byte order mark";
 }
@@ -122,20 +122,20 @@ bool
 json_fault(struct bytes body, struct reason *out)
 {
     struct json_scan s;
-    struct scan_value top;
+    struct json_scan_value top;
     struct fault f;
 
     if (body.len == 0) {
         (void)reason_give(out, ST_BAD_BODY, "a body is required");
         return true;
     }
-    scan_begin(&s, body);
-    if (!scan_value(&s, &top)) {
+    json_scan_begin(&s, body);
+    if (!json_scan_value(&s, &top)) {
         fault_find(&f, &s, body);
     } else if (top.kind != SCAN_OBJECT && top.kind != SCAN_ARRAY) {
         (void)reason_give(out, ST_BAD_BODY, "the body must be an object or an array");
         return true;
-    } else if (scan_end(&s) != ST_OK) {
+    } else if (json_scan_end(&s) != ST_OK) {
         f = (struct fault){.at = s.at, .expected = "the end"};
     } else {
         return false;

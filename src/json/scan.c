@@ -1,7 +1,7 @@
-#include "api/json_scan.h"
+#include "claimd/json/scan.h"
 
-#include "api/json_number.h"
-#include "api/json_string.h"
+#include "claimd/json/number.h"
+#include "claimd/json/string.h"
 
 /* One bit for each container entered while passing a value: is it an object? */
 struct nesting {
@@ -20,7 +20,7 @@ fail(struct json_scan *s)
 
 /* Notes what should stand where the scanner stands now; false. */
 static bool
-lacks(struct json_scan *s, enum scan_wanted what)
+lacks(struct json_scan *s, enum json_scan_wanted what)
 {
     s->wanted = what;
     return false;
@@ -46,7 +46,7 @@ accept(struct json_scan *s, unsigned char c)
 }
 
 void
-scan_begin(struct json_scan *s, struct bytes text)
+json_scan_begin(struct json_scan *s, struct bytes text)
 {
     const char *data = text.data == NULL ? "" : text.data;
 
@@ -58,8 +58,8 @@ scan_begin(struct json_scan *s, struct bytes text)
     s->bad = false;
 }
 
-enum scan_kind
-scan_peek(struct json_scan *s)
+enum json_scan_kind
+json_scan_peek(struct json_scan *s)
 {
     skip_space(s);
     if (s->at == s->end)
@@ -95,7 +95,7 @@ pass_word(struct json_scan *s, const char *word, size_t len)
 static bool
 pass_string(struct json_scan *s, bool *escaped)
 {
-    const unsigned char *behind = string_pass(s->at + 1, s->end, escaped);
+    const unsigned char *behind = json_string_pass(s->at + 1, s->end, escaped);
 
     if (behind == NULL)
         return false;
@@ -104,10 +104,10 @@ pass_string(struct json_scan *s, bool *escaped)
 }
 
 static bool
-pass_number(struct json_scan *s, enum scan_kind *kind)
+pass_number(struct json_scan *s, enum json_scan_kind *kind)
 {
     bool integer;
-    const unsigned char *behind = number_pass(s->at, s->end, &integer);
+    const unsigned char *behind = json_number_pass(s->at, s->end, &integer);
 
     if (behind == NULL)
         return false;
@@ -118,7 +118,7 @@ pass_number(struct json_scan *s, enum scan_kind *kind)
 
 /* Passes a value that holds no others; corrects *kind for numbers. */
 static bool
-pass_scalar(struct json_scan *s, enum scan_kind *kind)
+pass_scalar(struct json_scan *s, enum json_scan_kind *kind)
 {
     bool escaped;
 
@@ -150,7 +150,7 @@ pass_name(struct json_scan *s)
     return accept(s, ':') || lacks(s, SCAN_WANTS_COLON);
 }
 
-static enum scan_wanted
+static enum json_scan_wanted
 comma_or(bool object)
 {
     return object ? SCAN_WANTS_COMMA_OR_BRACE : SCAN_WANTS_COMMA_OR_BRACKET;
@@ -203,7 +203,7 @@ pass_container(struct json_scan *s)
     n.depth = 0;
     memset(n.objects, 0, sizeof(n.objects));
     do {
-        enum scan_kind kind = scan_peek(s);
+        enum json_scan_kind kind = json_scan_peek(s);
         bool opens = kind == SCAN_OBJECT || kind == SCAN_ARRAY;
 
         /* A scalar counts as a level of its own, as in jansson. */
@@ -222,9 +222,9 @@ pass_container(struct json_scan *s)
 }
 
 bool
-scan_value(struct json_scan *s, struct scan_value *out)
+json_scan_value(struct json_scan *s, struct json_scan_value *out)
 {
-    enum scan_kind kind = scan_peek(s);
+    enum json_scan_kind kind = json_scan_peek(s);
     const unsigned char *start = s->at;
     bool passed;
 
@@ -244,9 +244,9 @@ scan_value(struct json_scan *s, struct scan_value *out)
 }
 
 bool
-scan_enter(struct json_scan *s, enum scan_kind kind)
+json_scan_enter(struct json_scan *s, enum json_scan_kind kind)
 {
-    if (scan_peek(s) != kind)
+    if (json_scan_peek(s) != kind)
         return false;
     if (s->depth >= SCAN_DEPTH_MAX)
         return fail(s);
@@ -273,7 +273,7 @@ go_on(struct json_scan *s, unsigned char closing)
 }
 
 bool
-scan_member(struct json_scan *s, struct scan_name *name)
+json_scan_member(struct json_scan *s, struct json_scan_name *name)
 {
     const unsigned char *start;
 
@@ -289,49 +289,50 @@ scan_member(struct json_scan *s, struct scan_name *name)
 }
 
 bool
-scan_item(struct json_scan *s)
+json_scan_item(struct json_scan *s)
 {
     return go_on(s, ']');
 }
 
 enum status
-scan_end(struct json_scan *s)
+json_scan_end(struct json_scan *s)
 {
     skip_space(s);
     return s->bad || s->depth > 0 || s->at != s->end ? ST_BAD_BODY : ST_OK;
 }
 
 enum status
-scan_document(struct bytes text)
+json_scan_document(struct bytes text)
 {
     struct json_scan s;
-    struct scan_value top;
+    struct json_scan_value top;
 
-    scan_begin(&s, text);
-    if (!scan_value(&s, &top) || (top.kind != SCAN_OBJECT && top.kind != SCAN_ARRAY))
+    json_scan_begin(&s, text);
+    if (!json_scan_value(&s, &top) || (top.kind != SCAN_OBJECT && top.kind != SCAN_ARRAY))
         return ST_BAD_BODY;
-    return scan_end(&s);
+    return json_scan_end(&s);
 }
 
 bool
-scan_name_is(const struct scan_name *name, const char *plain)
+json_scan_name_is(const struct json_scan_name *name, const char *plain)
 {
     if (!name->escaped)
         return bytes_equal_str(name->text, plain);
-    return string_equals(name->text, bytes_str(plain));
+    return json_string_equals(name->text, bytes_str(plain));
 }
 
 struct bytes
-scan_inside(const struct scan_value *value)
+json_scan_inside(const struct json_scan_value *value)
 {
     return bytes_of(value->text.data + 1, value->text.len - 2);
 }
 
 int64_t
-scan_to_i64(const struct scan_value *value)
+json_scan_to_i64(const struct json_scan_value *value)
 {
     int64_t number = 0;
 
-    (void)bytes_to_i64(value->text, &number); /* number_pass() has seen that it fits */
+    (void)bytes_to_i64(value->text,
+                       &number); /* json_number_pass() has seen that it fits */
     return number;
 }

@@ -1,4 +1,4 @@
-#include "api/json_number.h"
+#include "claimd/json/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,11 +66,12 @@ fits_double(const unsigned char *start, const unsigned char *behind, long digits
     /* Below ten to the power of (digits before the point + exponent). */
     if (digits + exponent <= 308)
         return true;
-    return !isinf(number_read(bytes_of((const char *)start, (size_t)(behind - start))));
+    return !isinf(
+        json_number_read(bytes_of((const char *)start, (size_t)(behind - start))));
 }
 
 const unsigned char *
-number_pass(const unsigned char *at, const unsigned char *end, bool *integer)
+json_number_pass(const unsigned char *at, const unsigned char *end, bool *integer)
 {
     const unsigned char *start = at, *first;
     long exponent = 0, digits;
@@ -101,7 +102,7 @@ number_pass(const unsigned char *at, const unsigned char *end, bool *integer)
 }
 
 const char *
-number_fault(const unsigned char *at, const unsigned char *end)
+json_number_fault(const unsigned char *at, const unsigned char *end)
 {
     const unsigned char *first;
     long ignored;
@@ -174,7 +175,7 @@ decimal_read(struct decimal *d, const unsigned char *at, const unsigned char *en
 }
 
 double
-number_read(struct bytes text)
+json_number_read(struct bytes text)
 {
     const unsigned char *at = (const unsigned char *)text.data;
     const unsigned char *end = at + text.len;
@@ -305,7 +306,7 @@ write_scientific(struct buf *out, const struct shortest *s)
 }
 
 void
-number_write(struct buf *out, double value)
+json_number_write(struct buf *out, double value)
 {
     struct shortest s = {"0", 1, 1};
 

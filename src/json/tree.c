@@ -1,15 +1,15 @@
-#include "api/json_tree.h"
+#include "claimd/json/tree.h"
 
-#include "api/json_fault.h"
-#include "api/json_number.h"
-#include "api/json_out.h"
-#include "api/json_scan.h"
+#include "claimd/json/fault.h"
+#include "claimd/json/number.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
 
 enum status
 json_tree_read(struct bytes text, json_t **out)
 {
     json_error_t error;
-    enum status st = scan_document(text);
+    enum status st = json_scan_document(text);
     json_t *tree;
 
     if (st != ST_OK)
@@ -53,8 +53,8 @@ write_object(struct buf *out, const json_t *object)
     buf_byte(out, '{');
     for (void *at = json_object_iter(walked); at != NULL;
          at = json_object_iter_next(walked, at)) {
-        json_out_string(out,
-                        bytes_of(json_object_iter_key(at), json_object_iter_key_len(at)));
+        json_string_write(
+            out, bytes_of(json_object_iter_key(at), json_object_iter_key_len(at)));
         buf_byte(out, ':');
         json_tree_write(out, json_object_iter_value(at));
         buf_byte(out, ',');
@@ -75,13 +75,14 @@ json_tree_write(struct buf *out, const json_t *tree)
         write_array(out, tree);
         break;
     case JSON_STRING:
-        json_out_string(out, bytes_of(json_string_value(tree), json_string_length(tree)));
+        json_string_write(out,
+                          bytes_of(json_string_value(tree), json_string_length(tree)));
         break;
     case JSON_INTEGER:
         buf_i64(out, json_integer_value(tree));
         break;
     case JSON_REAL:
-        number_write(out, json_real_value(tree));
+        json_number_write(out, json_real_value(tree));
         break;
     case JSON_TRUE:
         buf_str(out, "true");

@@ -7,12 +7,12 @@
  *
  *   Cost     O(length); writing recurses as deep as the tree, SCAN_DEPTH_MAX at most
  */
-#ifndef API_JSON_TREE_H
-#define API_JSON_TREE_H
+#ifndef CLAIMD_JSON_TREE_H
+#define CLAIMD_JSON_TREE_H
 
-#include "api/reason.h"
 #include "claimd/base/buf.h"
 #include "claimd/base/status.h"
+#include "claimd/json/reason.h"
 
 #include <jansson.h>
 

@@ -8,24 +8,24 @@
  * takes (docs/adr/0001-own-json-scanner.md names the two differences).
  *
  * The first fault makes the scanner `bad`; from then on it is at the end of everything,
- * so that loops over members and items just stop, and the owner asks once, at scan_end():
+ * so that loops over members and items just stop, and the owner asks once, at json_scan_end():
  *
- *     scan_begin(&s, text);
- *     if (scan_enter(&s, SCAN_OBJECT))
- *         while (scan_member(&s, &name))
- *             if (scan_name_is(&name, "ttl"))
- *                 scan_value(&s, &ttl);
+ *     json_scan_begin(&s, text);
+ *     if (json_scan_enter(&s, SCAN_OBJECT))
+ *         while (json_scan_member(&s, &name))
+ *             if (json_scan_name_is(&name, "ttl"))
+ *                 json_scan_value(&s, &ttl);
  *             else
- *                 scan_value(&s, NULL);
- *     return scan_end(&s);
+ *                 json_scan_value(&s, NULL);
+ *     return json_scan_end(&s);
  *
  *   Cost     O(length), about 1 ns a byte of ordinary documents; constant stack
  *   Memory   never allocates; what it returns are spans of the text given
  *   Bounds   reads nothing behind the text, which need not end with a NUL
  *   Threads  none
  */
-#ifndef API_JSON_SCAN_H
-#define API_JSON_SCAN_H
+#ifndef CLAIMD_JSON_SCAN_H
+#define CLAIMD_JSON_SCAN_H
 
 #include "claimd/base/bytes.h"
 #include "claimd/base/status.h"
@@ -33,7 +33,7 @@
 /* As jansson counts: a scalar in an array in an array stands at depth 3. */
 #define SCAN_DEPTH_MAX 2048
 
-enum scan_kind {
+enum json_scan_kind {
     SCAN_NONE, /* no value can begin here; also: absent */
     SCAN_OBJECT,
     SCAN_ARRAY,
@@ -47,19 +47,19 @@ enum scan_kind {
 
 /* A value passed: its kind and its bytes, quotes and brackets included, no space around.
  */
-struct scan_value {
-    enum scan_kind kind;
+struct json_scan_value {
+    enum json_scan_kind kind;
     struct bytes text; /* borrowed from the text scanned */
 };
 
 /* The name of a member as it is written, without the quotes. */
-struct scan_name {
+struct json_scan_name {
     struct bytes text; /* borrowed from the text scanned */
     bool escaped;      /* holds a backslash: text is not the name itself */
 };
 
 /* What a fault is about; json_fault.h has words for it. */
-enum scan_wanted {
+enum json_scan_wanted {
     SCAN_WANTS_VALUE, /* none begins here, or what begins here is none */
     SCAN_WANTS_NAME,  /* of a member, likewise */
     SCAN_WANTS_COLON,
@@ -71,45 +71,45 @@ enum scan_wanted {
 struct json_scan {
     const unsigned char *at, *end; /* private, as is the rest */
     const unsigned char *fault; /* when bad, until the scanner is asked to go on: where */
-    enum scan_wanted wanted;    /* likewise: why */
-    unsigned depth;             /* containers entered and not left */
-    bool first;                 /* nothing of the innermost one was passed yet */
+    enum json_scan_wanted wanted; /* likewise: why */
+    unsigned depth;               /* containers entered and not left */
+    bool first;                   /* nothing of the innermost one was passed yet */
     bool bad;
 };
 
 /* Stands before the value that text holds. */
-void scan_begin(struct json_scan *s, struct bytes text);
+void json_scan_begin(struct json_scan *s, struct bytes text);
 
 /* The kind of the value that begins here, by its first byte; a number counts as integer.
  */
-enum scan_kind scan_peek(struct json_scan *s);
+enum json_scan_kind json_scan_peek(struct json_scan *s);
 
 /* Passes one whole value. False (and bad) if there is none; out may be NULL. */
-bool scan_value(struct json_scan *s, struct scan_value *out);
+bool json_scan_value(struct json_scan *s, struct json_scan_value *out);
 
 /* Enters the object or array that begins here; false (and not bad) if it is another kind.
  */
-bool scan_enter(struct json_scan *s, enum scan_kind kind);
+bool json_scan_enter(struct json_scan *s, enum json_scan_kind kind);
 
 /* Goes to the value of the next member; false when the object was left, or bad. */
-bool scan_member(struct json_scan *s, struct scan_name *name);
+bool json_scan_member(struct json_scan *s, struct json_scan_name *name);
 
 /* Goes to the next item; false when the array was left, or bad. */
-bool scan_item(struct json_scan *s);
+bool json_scan_item(struct json_scan *s);
 
 /* ST_OK if the text was one value and nothing else, and nothing was bad; ST_BAD_BODY. */
-enum status scan_end(struct json_scan *s);
+enum status json_scan_end(struct json_scan *s);
 
 /* Checks a whole document, whose top must be an object or an array. ST_BAD_BODY. */
-enum status scan_document(struct bytes text);
+enum status json_scan_document(struct bytes text);
 
 /* True if the name, its escapes undone, is this one. */
-bool scan_name_is(const struct scan_name *name, const char *plain);
+bool json_scan_name_is(const struct json_scan_name *name, const char *plain);
 
 /* The value of a SCAN_INTEGER. */
-int64_t scan_to_i64(const struct scan_value *value);
+int64_t json_scan_to_i64(const struct json_scan_value *value);
 
 /* What is between the quotes of a SCAN_STRING, for json_string.h. */
-struct bytes scan_inside(const struct scan_value *value);
+struct bytes json_scan_inside(const struct json_scan_value *value);
 
 #endif

@@ -4,8 +4,8 @@
  *   Cost     passing O(length); reading and writing a double some hundred ns
  *   Memory   none
  */
-#ifndef API_JSON_NUMBER_H
-#define API_JSON_NUMBER_H
+#ifndef CLAIMD_JSON_NUMBER_H
+#define CLAIMD_JSON_NUMBER_H
 
 #include "claimd/base/buf.h"
 #include "claimd/base/bytes.h"
@@ -16,18 +16,18 @@
  * *integer if it has neither fraction nor exponent.
  */
 const unsigned char *
-number_pass(const unsigned char *at, const unsigned char *end, bool *integer);
+json_number_pass(const unsigned char *at, const unsigned char *end, bool *integer);
 
-/* Why number_pass() refuses what begins here, with a minus or a digit. */
-const char *number_fault(const unsigned char *at, const unsigned char *end);
+/* Why json_number_pass() refuses what begins here, with a minus or a digit. */
+const char *json_number_fault(const unsigned char *at, const unsigned char *end);
 
-/* The double nearest to a number that number_pass() has passed; HUGE_VAL if too large. */
-double number_read(struct bytes text);
+/* The double nearest to a number that json_number_pass() has passed; HUGE_VAL if too large. */
+double json_number_read(struct bytes text);
 
 /*
  * The shortest decimal that reads back the same, as Python writes it: 2.5, 100.0, 1e+16,
  * 1e-05. The value must be finite.
  */
-void number_write(struct buf *out, double value);
+void json_number_write(struct buf *out, double value);
 
 #endif

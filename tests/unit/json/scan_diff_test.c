@@ -5,7 +5,7 @@
  *
  * The seed is printed; CLAIMD_TEST_SEED repeats a run, CLAIMD_TEST_OPS sets its length.
  */
-#include "api/json_scan.h"
+#include "claimd/json/scan.h"
 #include "support/check_main.h"
 #include "support/random.h"
 
@@ -167,7 +167,7 @@ agree(const char *text, size_t len)
     ck_assert_ptr_nonnull(block);
     memcpy(block, text, len);
     tree = json_loadb(block, len, JSON_ALLOW_NUL, &error);
-    taken = scan_document(bytes_of(block, len)) == ST_OK;
+    taken = json_scan_document(bytes_of(block, len)) == ST_OK;
     if (comparable(text, len, tree, &error) && taken != (tree != NULL)) {
         show(text, len);
         ck_abort_msg("the scanner %s this, jansson does not",
@@ -193,8 +193,8 @@ START_TEST(a_nul_byte_behind_a_number_is_refused_though_jansson_takes_it)
 
     ck_assert_ptr_nonnull(tree);
     json_decref(tree);
-    ck_assert_int_eq(scan_document(bytes_of("[1\0]", 4)), ST_BAD_BODY);
-    ck_assert_int_eq(scan_document(bytes_of("[true\0]", 7)), ST_BAD_BODY);
+    ck_assert_int_eq(json_scan_document(bytes_of("[1\0]", 4)), ST_BAD_BODY);
+    ck_assert_int_eq(json_scan_document(bytes_of("[true\0]", 7)), ST_BAD_BODY);
 }
 END_TEST
 
@@ -203,7 +203,7 @@ START_TEST(a_nul_in_the_name_of_a_member_is_taken_though_jansson_refuses_it)
     static const char text[] = "{\"a\\u0000b\":1}";
     json_error_t error;
 
-    ck_assert_int_eq(scan_document(bytes_str(text)), ST_OK);
+    ck_assert_int_eq(json_scan_document(bytes_str(text)), ST_OK);
     ck_assert_ptr_null(json_loadb(text, strlen(text), JSON_ALLOW_NUL, &error));
     ck_assert_int_eq(json_error_code(&error), json_error_null_byte_in_key);
 }

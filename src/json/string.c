@@ -1,4 +1,4 @@
-#include "api/json_string.h"
+#include "claimd/json/string.h"
 
 /* Written so that compilers make one load of it; the first byte is the lowest. */
 static uint64_t
@@ -173,7 +173,7 @@ escape_pass(const unsigned char *at, const unsigned char *end)
 }
 
 const unsigned char *
-string_pass(const unsigned char *at, const unsigned char *end, bool *escaped)
+json_string_pass(const unsigned char *at, const unsigned char *end, bool *escaped)
 {
     while (at != NULL) {
         at = skip_plain(at, end);
@@ -216,7 +216,7 @@ special_fault(const unsigned char *at, const unsigned char *end)
 }
 
 const unsigned char *
-string_fault(const unsigned char *at, const unsigned char *end, const char **why)
+json_string_fault(const unsigned char *at, const unsigned char *end, const char **why)
 {
     for (;;) {
         const unsigned char *behind = NULL;
@@ -277,7 +277,7 @@ next_escape(struct bytes *rest)
 }
 
 uint32_t
-string_next(struct bytes *rest)
+json_string_next(struct bytes *rest)
 {
     const unsigned char *at = (const unsigned char *)rest->data;
     unsigned length;
@@ -313,11 +313,11 @@ utf8_write(uint32_t code_point, char out[4])
 }
 
 bool
-string_equals(struct bytes inside, struct bytes text)
+json_string_equals(struct bytes inside, struct bytes text)
 {
     while (inside.len > 0) {
         char utf8[4];
-        unsigned length = utf8_write(string_next(&inside), utf8);
+        unsigned length = utf8_write(json_string_next(&inside), utf8);
 
         if (text.len < length || memcmp(text.data, utf8, length) != 0)
             return false;
@@ -325,4 +325,67 @@ string_equals(struct bytes inside, struct bytes text)
         text.len -= length;
     }
     return text.len == 0;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+/* How a byte of a text goes into a JSON string. */
+static bool
+is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+static void
+out_escape(struct buf *out, unsigned char c)
+{
+    static const char short_for[32] = {
+        ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+    char escape[6] = {'\\', 'u'};
+
+    if (c >= 0x20 || short_for[c] != 0) {
+        escape[1] = c >= 0x20 ? (char)c : short_for[c];
+        buf_add(out, escape, 2);
+        return;
+    }
+    hex_write(escape + 2, c, 4);
+    buf_add(out, escape, 6);
+}
+
+/* One character that is not plain; returns what is behind it. */
+static const unsigned char *
+out_special(struct buf *out, const unsigned char *at, const unsigned char *end)
+{
+    const unsigned char *behind;
+
+    if (*at < 0x80) {
+        out_escape(out, *at);
+        return at + 1;
+    }
+    behind = utf8_pass(at, end);
+    if (behind == NULL) {
+        buf_str(out, "\xef\xbf\xbd"); /* U+FFFD */
+        return at + 1;
+    }
+    buf_add(out, at, (size_t)(behind - at));
+    return behind;
+}
+
+void
+json_string_write(struct buf *out, struct bytes text)
+{
+    const unsigned char *at = (const unsigned char *)text.data;
+    const unsigned char *end = text.len == 0 ? at : at + text.len;
+
+    buf_byte(out, '"');
+    while (at != end) {
+        const unsigned char *start = at;
+
+        while (at != end && is_plain(*at))
+            at++;
+        buf_add(out, start, (size_t)(at - start));
+        if (at != end)
+            at = out_special(out, at, end);
+    }
+    buf_byte(out, '"');
 }

@@ -3,10 +3,10 @@
  *
  * Whoever reads a document is given room for one reason and fills it only when it refuses,
  * so that a document that is taken costs nothing. A reason may repeat bytes of the request:
- * it has to be escaped wherever it is shown (json_out does).
+ * it has to be escaped wherever it is shown (json_string_write() does).
  */
-#ifndef API_REASON_H
-#define API_REASON_H
+#ifndef CLAIMD_JSON_REASON_H
+#define CLAIMD_JSON_REASON_H
 
 #include "claimd/base/status.h"
 

@@ -6,14 +6,14 @@
  *
  *   Cost     O(length), for refused documents only
  */
-#ifndef API_JSON_FAULT_H
-#define API_JSON_FAULT_H
+#ifndef CLAIMD_JSON_FAULT_H
+#define CLAIMD_JSON_FAULT_H
 
-#include "api/reason.h"
 #include "claimd/base/bytes.h"
+#include "claimd/json/reason.h"
 
 /*
- * Says what scan_document() has against a request's body; false, and nothing said, if it
+ * Says what json_scan_document() has against a request's body; false, and nothing said, if it
  * has nothing. Lines and columns count from 1, columns in characters.
  */
 bool json_fault(struct bytes body, struct reason *out);

@@ -5,8 +5,8 @@
  *   Cost     about 2 ns a byte
  *   Memory   none
  */
-#ifndef API_MD5_H
-#define API_MD5_H
+#ifndef CLAIMD_BASE_MD5_H
+#define CLAIMD_BASE_MD5_H
 
 #include "claimd/base/bytes.h"
 
