@@ -8,9 +8,9 @@
 #ifndef API_CALL_H
 #define API_CALL_H
 
-#include "api/query.h"
 #include "api/route.h"
-#include "api/version.h"
+#include "api/versions/version.h"
+#include "api/wire/query.h"
 #include "claimd/json/reason.h"
 
 struct call {

@@ -1,6 +1,6 @@
 #include "api/check.h"
 
-#include "api/ident.h"
+#include "api/caller.h"
 
 /*
  * Signatures are not built yet: none verifies, and a request that has one is not let
@@ -18,8 +18,8 @@ check_signature(struct call *call)
 static enum status
 check_content_type(const struct request *req)
 {
-    return ident_content_type(req->headers[API_HEADER_CONTENT_TYPE],
-                              req->body.len > 0 || req->body_too_large);
+    return caller_content_type(req->headers[API_HEADER_CONTENT_TYPE],
+                               req->body.len > 0 || req->body_too_large);
 }
 
 /* A version that does not ask for a Client-ID checks one that is sent nevertheless. */
@@ -34,7 +34,7 @@ check_client(struct call *call, const struct route *route)
 
     if (!required && !bytes_present(text))
         return ST_OK;
-    st = ident_client(text, call->limits, &call->client);
+    st = caller_client(text, call->limits, &call->client);
     if (st == ST_BAD_CLIENT_ID && !call->limits->client_id_strict)
         return call_refuse(call, st,
                            "the header Client-ID must have %lld to %lld characters "
@@ -101,7 +101,7 @@ check_project(struct call *call)
         return ST_OK;
     }
     call->queue.project = project;
-    return ident_project(project, bytes_present(call->queue.name));
+    return caller_project(project, bytes_present(call->queue.name));
 }
 
 enum status
@@ -114,7 +114,7 @@ check_request(struct call *call, const struct route *route)
     if (st == ST_OK)
         st = check_content_type(call->req);
     if (st == ST_OK)
-        st = ident_accept(call->req->headers[API_HEADER_ACCEPT]);
+        st = caller_accept(call->req->headers[API_HEADER_ACCEPT]);
     if (st != ST_OK || call->version->open)
         return st;
     st = check_client(call, route);
@@ -123,5 +123,5 @@ check_request(struct call *call, const struct route *route)
     st = check_project(call);
     if (st != ST_OK || !bytes_present(call->queue.name))
         return st;
-    return ident_queue_name(call->queue.name);
+    return caller_queue_name(call->queue.name);
 }

@@ -1,6 +1,6 @@
 #include "api/route.h"
 
-#include "api/query.h"
+#include "api/wire/query.h"
 
 static const char *const method_names[] = {
     [METHOD_GET] = "GET",         [METHOD_HEAD] = "HEAD",   [METHOD_POST] = "POST",

@@ -13,20 +13,20 @@
 #include <jansson.h>
 
 /* versions.c: discovery */
-enum status identity_list_versions(struct call *call);
-enum status identity_show_v3(struct call *call);
-enum status identity_show_v2(struct call *call);
+handler_fn identity_list_versions;
+handler_fn identity_show_v3;
+handler_fn identity_show_v2;
 
 /* login.c: POST .../tokens */
-enum status identity_login_v3(struct call *call);
-enum status identity_login_v2(struct call *call);
+handler_fn identity_login_v3;
+handler_fn identity_login_v2;
 
 /* tokens.c: what a token is good for */
-enum status identity_show_token(struct call *call);
-enum status identity_revoke_token(struct call *call);
-enum status identity_list_projects(struct call *call);
-enum status identity_list_tenants(struct call *call);
-enum status identity_show_catalog(struct call *call);
+handler_fn identity_show_token;
+handler_fn identity_revoke_token;
+handler_fn identity_list_projects;
+handler_fn identity_list_tenants;
+handler_fn identity_show_catalog;
 
 /* "http://" and what the client calls this server. ST_BAD_VALUE; ST_NO_MEMORY. */
 enum status identity_origin(struct call *call, struct bytes *out);

@@ -1,7 +1,7 @@
 /* Logging in: credentials in the forms of Keystone v3 and v2.0, and of Rackspace. */
 #include "api/identity/identity.h"
 
-#include "api/ident.h"
+#include "api/caller.h"
 #include "claimd/base/clock.h"
 #include "claimd/json/tree.h"
 
@@ -101,7 +101,7 @@ login_admit(struct call *call, const struct login *login, struct auth_caller *ca
         st = call_refuse(call, ST_BAD_VALUE, "the name of a user has at most %d bytes",
                          USER_MAX);
     if (st == ST_OK)
-        st = ident_project(caller->project, false);
+        st = caller_project(caller->project, false);
     if (st == ST_OK)
         st = auth_token_write(call->auth, call->req->now_ms, caller, call->req->arena,
                               token);

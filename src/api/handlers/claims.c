@@ -1,0 +1,195 @@
+#include "api/handlers/handlers.h"
+#include "api/handlers/take.h"
+
+static enum status
+decode(struct call *call, enum terms_form form, struct decoded_terms *out)
+{
+    const struct api_limits *l = call->limits;
+    enum status st = call_body_within(call, l->max_queue_metadata, "max_queue_metadata");
+    struct reason why;
+
+    if (st != ST_OK)
+        return st;
+    reason_init(&why);
+    st = decode_terms(call->req->body, form, l, out, &why);
+    return st == ST_OK ? ST_OK : call_explain(call, st, &why);
+}
+
+static enum status
+refuse_unknown(struct call *call)
+{
+    return call_refuse(call, ST_NOT_FOUND, "queue %.*s has no live claim with this id",
+                       (int)call->queue.name.len, call->queue.name.data);
+}
+
+/* Messages of a claim always show the claim id. */
+static enum status
+claimed_form(const struct call *call, struct message_form *out)
+{
+    enum status st = call_message_form(call, out);
+
+    if (st == ST_OK)
+        out->hide_claim = false;
+    return st;
+}
+
+/* What the answer to a claim is made of; all of it is there before the store is asked. */
+struct claimed {
+    struct message_form form;
+    struct bytes location; /* path of the queue's claims */
+    char *id;              /* room for the id, at the end of location */
+};
+
+static enum status
+claimed_reserve(struct call *call, struct claimed *out)
+{
+    static const char id_room[STORE_ID_CAP] = {0};
+    enum status st = claimed_form(call, &out->form);
+
+    if (st != ST_OK)
+        return st;
+    out->location = call_path(call, "/claims/", bytes_of(id_room, sizeof(id_room)));
+    if (!bytes_present(out->location))
+        return ST_NO_MEMORY;
+    out->location.len -= sizeof(id_room);
+    out->id = (char *)out->location.data + out->location.len; /* the arena's, so ours */
+    return ST_OK;
+}
+
+static enum status
+write_claimed(struct call *call, struct claimed *claimed, const struct store_batch *batch)
+{
+    struct buf *out = &call->res->body;
+    struct bytes id = store_id_bytes(&batch->claim_id);
+
+    memcpy(claimed->id, id.data, id.len + 1);
+    claimed->location.len += id.len;
+    call_header(call, "Location", claimed->location);
+    if (!call->version->bare_arrays)
+        buf_str(out, "{\"messages\":");
+    message_write_all(out, &claimed->form, batch->messages, batch->count);
+    if (!call->version->bare_arrays)
+        buf_byte(out, '}');
+    return call_json(call, 201);
+}
+
+static enum status
+take_claimed(struct call *call, const void *terms, size_t limit, struct store_batch *out)
+{
+    return store_claim_create(call->store, call->req->now_ms, &call->queue, terms, limit,
+                              out);
+}
+
+/*
+ * What to claim: the terms, and the limit, which some SDKs send in the body. The
+ * parameter wins.
+ */
+static enum status
+read_claim(struct call *call, struct decoded_terms *out)
+{
+    const struct api_limits *l = call->limits;
+    int64_t most = l->max_messages_per_claim_or_pop;
+    size_t limit = 0;
+    enum status st =
+        call_limit(call, "limit", most, "max_messages_per_claim_or_pop", &limit);
+
+    if (st == ST_OK)
+        st = decode(call, call->version->claim, out);
+    if (st != ST_OK)
+        return st;
+    if (limit > 0)
+        out->limit = limit;
+    else if (out->limit == 0)
+        out->limit = (size_t)(l->default_page < most ? l->default_page : most);
+    return ST_OK;
+}
+
+/* POST .../claims?limit=N */
+enum status
+handle_claim_create(struct call *call)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct decoded_terms said;
+    struct claimed claimed;
+    enum status st = read_claim(call, &said);
+
+    if (st != ST_OK)
+        return st;
+    st = claimed_reserve(call, &claimed);
+    if (st != ST_OK)
+        return st;
+    st =
+        take_messages(call, &claimed.form, take_claimed, &said.terms, said.limit, &batch);
+    if (st != ST_OK)
+        return st;
+    if (batch.claim_id.text[0] == '\0')
+        st = call_empty(call, 204);
+    else
+        st = write_claimed(call, &claimed, &batch);
+    store_batch_release(&batch);
+    return st;
+}
+
+static enum status
+write_claim(struct call *call, const struct store_batch *batch)
+{
+    struct buf *out = &call->res->body;
+    struct bytes href = call_path(call, "/claims/", call->id);
+    struct message_form form;
+
+    if (!bytes_present(href) || claimed_form(call, &form) != ST_OK)
+        return ST_NO_MEMORY;
+    buf_str(out, "{\"age\":");
+    buf_i64(out, batch->claim_age_s);
+    buf_str(out, ",\"ttl\":");
+    buf_i64(out, batch->claim_ttl_s);
+    buf_str(out, ",\"href\":\"");
+    buf_bytes(out, href); /* a live claim's id: nothing in it to escape */
+    buf_str(out, "\",\"messages\":");
+    message_write_all(out, &form, batch->messages, batch->count);
+    buf_byte(out, '}');
+    return call_json(call, 200);
+}
+
+/* GET .../claims/{id} */
+enum status
+handle_claim_show(struct call *call)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st =
+        store_claim_get(call->store, call->req->now_ms, &call->queue, call->id, &batch);
+
+    if (st == ST_NOT_FOUND)
+        return refuse_unknown(call);
+    if (st != ST_OK)
+        return st;
+    st = write_claim(call, &batch);
+    store_batch_release(&batch);
+    return st;
+}
+
+/* PATCH .../claims/{id} */
+enum status
+handle_claim_renew(struct call *call)
+{
+    struct decoded_terms said;
+    enum status st = decode(call, call->version->renew, &said);
+
+    if (st != ST_OK)
+        return st;
+    st = store_claim_renew(call->store, call->req->now_ms, &call->queue, call->id,
+                           &said.terms);
+    if (st == ST_NOT_FOUND)
+        return refuse_unknown(call);
+    return st == ST_OK ? call_empty(call, 204) : st;
+}
+
+/* DELETE .../claims/{id} */
+enum status
+handle_claim_release(struct call *call)
+{
+    enum status st =
+        store_claim_release(call->store, call->req->now_ms, &call->queue, call->id);
+
+    return st == ST_OK ? call_empty(call, 204) : st;
+}

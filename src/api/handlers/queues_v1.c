@@ -1,0 +1,104 @@
+#include "api/handlers/handlers.h"
+#include "api/wire/metadata.h"
+#include "claimd/json/fault.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
+
+/* GET, HEAD .../queues/{queue}: whether there is such a queue, without a word. */
+enum status
+handle_queue_exists(struct call *call)
+{
+    struct store_queues found = STORE_QUEUES_INIT;
+    enum status st =
+        store_queue_get(call->store, call->req->now_ms, &call->queue, &found);
+
+    store_queues_release(&found);
+    call->bare_errors = st == ST_NOT_FOUND;
+    return st == ST_OK ? call_empty(call, 204) : st;
+}
+
+/* ------------------------------------------------------------------ metadata */
+
+static bool
+is_underscored(const struct json_scan_name *name)
+{
+    struct bytes rest = name->text;
+
+    return rest.len > 0 && json_string_next(&rest) == '_';
+}
+
+/* v1 knows no reserved members, and keeps their names free. */
+static enum status
+check_names(struct call *call)
+{
+    struct json_scan s;
+    struct json_scan_name name;
+
+    json_scan_begin(&s, call->req->body);
+    if (!json_scan_enter(&s, SCAN_OBJECT))
+        return call_refuse(call, ST_BAD_BODY, "the body must be an object");
+    while (json_scan_member(&s, &name)) {
+        if (is_underscored(&name))
+            return call_refuse(call, ST_BAD_VALUE,
+                               "members must not begin with an underscore");
+        (void)json_scan_value(&s, NULL);
+    }
+    return json_scan_end(&s);
+}
+
+static enum status
+read_metadata(struct call *call, struct store_metadata *out)
+{
+    const struct request *req = call->req;
+    struct reason why;
+    enum status st =
+        call_body_within(call, call->limits->max_queue_metadata, "max_queue_metadata");
+
+    if (st != ST_OK)
+        return st;
+    if (json_fault(req->body, &why))
+        return call_explain(call, ST_BAD_BODY, &why);
+    st = check_names(call);
+    if (st != ST_OK)
+        return st;
+    reason_init(&why);
+    st = metadata_decode(req->body, call->limits, req->arena, out, &why);
+    return st == ST_OK ? ST_OK : call_explain(call, st, &why);
+}
+
+/* Whatever stands there is replaced; a change in between is as if it had come before. */
+static enum status
+replace_metadata(struct call *call, const struct store_metadata *metadata)
+{
+    enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
+    enum status st = ST_CHANGED;
+
+    for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++) {
+        struct store_queues found = STORE_QUEUES_INIT;
+
+        st = store_queue_get(call->store, call->req->now_ms, &call->queue, &found);
+        if (st == ST_OK)
+            st = store_queue_update(call->store, call->req->now_ms, &call->queue,
+                                    found.queues[0].version, metadata);
+        store_queues_release(&found);
+    }
+    return st;
+}
+
+/* PUT .../queues/{queue}/metadata: replaces it all. */
+enum status
+handle_metadata_put(struct call *call)
+{
+    struct store_metadata metadata;
+    enum status st = read_metadata(call, &metadata);
+
+    if (st != ST_OK)
+        return st;
+    st = call_location(call, "/metadata", BYTES_NONE);
+    if (st != ST_OK)
+        return st;
+    st = replace_metadata(call, &metadata);
+    if (st == ST_NOT_FOUND)
+        return call_refuse_queue(call);
+    return st == ST_OK ? call_empty(call, 204) : st;
+}
