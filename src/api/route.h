@@ -17,13 +17,13 @@
 
 #include "claimd/api/api.h"
 
-struct call;
+struct context;
 
 /*
- * Answers one call; what it returns becomes a problem document unless it is ST_OK, or
- * ST_AGAIN: then it is called again, and finds what it has left in call->progress.
+ * Answers one request; what it returns becomes a problem document unless it is ST_OK, or
+ * ST_AGAIN: then it is called again, and finds what it has left in ctx->progress.
  */
-typedef enum status handler_fn(struct call *call);
+typedef enum status handler_fn(struct context *ctx);
 
 enum route_flag {
     ROUTE_CLIENT = 1,  /* needs a Client-ID where the version does not always need one */

@@ -252,10 +252,10 @@ MUTANTS = [
      "a token is good for a project whose name differs in case",
      "api/identity_test: the_project_of_a_token_is_compared_with_its_case",
      [("api/check.c",
-       "bytes_equal(named, call->token_project)",
+       "bytes_equal(named, ctx->token_project)",
        "(MUTANT(TOKEN_PROJECT_WITHOUT_CASE)\n"
-       "                               ? bytes_equal_nocase(named, call->token_project)\n"
-       "                               : bytes_equal(named, call->token_project))")]),
+       "                               ? bytes_equal_nocase(named, ctx->token_project)\n"
+       "                               : bytes_equal(named, ctx->token_project))")]),
     ("CLOCK_FOLLOWS_THE_WALL",
      "setting the wall clock moves deadlines",
      "unit/base/clock_test: setting_the_wall_clock_moves_nothing",

@@ -2,31 +2,32 @@
 #include "api/handlers/take.h"
 
 static enum status
-decode(struct call *call, enum terms_form form, struct decoded_terms *out)
+decode(struct context *ctx, enum terms_form form, struct decoded_terms *out)
 {
-    const struct api_limits *l = call->limits;
-    enum status st = call_body_within(call, l->max_queue_metadata, "max_queue_metadata");
+    const struct api_limits *l = ctx->limits;
+    enum status st =
+        context_body_within(ctx, l->max_queue_metadata, "max_queue_metadata");
     struct reason why;
 
     if (st != ST_OK)
         return st;
     reason_init(&why);
-    st = decode_terms(call->req->body, form, l, out, &why);
-    return st == ST_OK ? ST_OK : call_explain(call, st, &why);
+    st = decode_terms(ctx->req->body, form, l, out, &why);
+    return st == ST_OK ? ST_OK : context_explain(ctx, st, &why);
 }
 
 static enum status
-refuse_unknown(struct call *call)
+refuse_unknown(struct context *ctx)
 {
-    return call_refuse(call, ST_NOT_FOUND, "queue %.*s has no live claim with this id",
-                       (int)call->queue.name.len, call->queue.name.data);
+    return context_refuse(ctx, ST_NOT_FOUND, "queue %.*s has no live claim with this id",
+                          (int)ctx->queue.name.len, ctx->queue.name.data);
 }
 
 /* Messages of a claim always show the claim id. */
 static enum status
-claimed_form(const struct call *call, struct message_form *out)
+claimed_form(const struct context *ctx, struct message_form *out)
 {
-    enum status st = call_message_form(call, out);
+    enum status st = context_message_form(ctx, out);
 
     if (st == ST_OK)
         out->hide_claim = false;
@@ -41,14 +42,14 @@ struct claimed {
 };
 
 static enum status
-claimed_reserve(struct call *call, struct claimed *out)
+claimed_reserve(struct context *ctx, struct claimed *out)
 {
     static const char id_room[STORE_ID_CAP] = {0};
-    enum status st = claimed_form(call, &out->form);
+    enum status st = claimed_form(ctx, &out->form);
 
     if (st != ST_OK)
         return st;
-    out->location = call_path(call, "/claims/", bytes_of(id_room, sizeof(id_room)));
+    out->location = context_path(ctx, "/claims/", bytes_of(id_room, sizeof(id_room)));
     if (!bytes_present(out->location))
         return ST_NO_MEMORY;
     out->location.len -= sizeof(id_room);
@@ -57,26 +58,28 @@ claimed_reserve(struct call *call, struct claimed *out)
 }
 
 static enum status
-write_claimed(struct call *call, struct claimed *claimed, const struct store_batch *batch)
+write_claimed(struct context *ctx, struct claimed *claimed,
+              const struct store_batch *batch)
 {
-    struct buf *out = &call->res->body;
+    struct buf *out = &ctx->res->body;
     struct bytes id = store_id_bytes(&batch->claim_id);
 
     memcpy(claimed->id, id.data, id.len + 1);
     claimed->location.len += id.len;
-    call_header(call, "Location", claimed->location);
-    if (!call->version->bare_arrays)
+    answer_header(ctx, "Location", claimed->location);
+    if (!ctx->version->bare_arrays)
         buf_str(out, "{\"messages\":");
     message_write_all(out, &claimed->form, batch->messages, batch->count);
-    if (!call->version->bare_arrays)
+    if (!ctx->version->bare_arrays)
         buf_byte(out, '}');
-    return call_json(call, 201);
+    return answer_json(ctx, 201);
 }
 
 static enum status
-take_claimed(struct call *call, const void *terms, size_t limit, struct store_batch *out)
+take_claimed(struct context *ctx, const void *terms, size_t limit,
+             struct store_batch *out)
 {
-    return store_claim_create(call->store, call->req->now_ms, &call->queue, terms, limit,
+    return store_claim_create(ctx->store, ctx->req->now_ms, &ctx->queue, terms, limit,
                               out);
 }
 
@@ -85,16 +88,16 @@ take_claimed(struct call *call, const void *terms, size_t limit, struct store_ba
  * parameter wins.
  */
 static enum status
-read_claim(struct call *call, struct decoded_terms *out)
+read_claim(struct context *ctx, struct decoded_terms *out)
 {
-    const struct api_limits *l = call->limits;
+    const struct api_limits *l = ctx->limits;
     int64_t most = l->max_messages_per_claim_or_pop;
     size_t limit = 0;
     enum status st =
-        call_limit(call, "limit", most, "max_messages_per_claim_or_pop", &limit);
+        context_read_limit(ctx, "limit", most, "max_messages_per_claim_or_pop", &limit);
 
     if (st == ST_OK)
-        st = decode(call, call->version->claim, out);
+        st = decode(ctx, ctx->version->claim, out);
     if (st != ST_OK)
         return st;
     if (limit > 0)
@@ -106,38 +109,37 @@ read_claim(struct call *call, struct decoded_terms *out)
 
 /* POST .../claims?limit=N */
 enum status
-handle_claim_create(struct call *call)
+handle_claim_create(struct context *ctx)
 {
     struct store_batch batch = STORE_BATCH_INIT;
     struct decoded_terms said;
     struct claimed claimed;
-    enum status st = read_claim(call, &said);
+    enum status st = read_claim(ctx, &said);
 
     if (st != ST_OK)
         return st;
-    st = claimed_reserve(call, &claimed);
+    st = claimed_reserve(ctx, &claimed);
     if (st != ST_OK)
         return st;
-    st =
-        take_messages(call, &claimed.form, take_claimed, &said.terms, said.limit, &batch);
+    st = take_messages(ctx, &claimed.form, take_claimed, &said.terms, said.limit, &batch);
     if (st != ST_OK)
         return st;
     if (batch.claim_id.text[0] == '\0')
-        st = call_empty(call, 204);
+        st = answer_empty(ctx, 204);
     else
-        st = write_claimed(call, &claimed, &batch);
+        st = write_claimed(ctx, &claimed, &batch);
     store_batch_release(&batch);
     return st;
 }
 
 static enum status
-write_claim(struct call *call, const struct store_batch *batch)
+write_claim(struct context *ctx, const struct store_batch *batch)
 {
-    struct buf *out = &call->res->body;
-    struct bytes href = call_path(call, "/claims/", call->id);
+    struct buf *out = &ctx->res->body;
+    struct bytes href = context_path(ctx, "/claims/", ctx->id);
     struct message_form form;
 
-    if (!bytes_present(href) || claimed_form(call, &form) != ST_OK)
+    if (!bytes_present(href) || claimed_form(ctx, &form) != ST_OK)
         return ST_NO_MEMORY;
     buf_str(out, "{\"age\":");
     buf_i64(out, batch->claim_age_s);
@@ -148,48 +150,48 @@ write_claim(struct call *call, const struct store_batch *batch)
     buf_str(out, "\",\"messages\":");
     message_write_all(out, &form, batch->messages, batch->count);
     buf_byte(out, '}');
-    return call_json(call, 200);
+    return answer_json(ctx, 200);
 }
 
 /* GET .../claims/{id} */
 enum status
-handle_claim_show(struct call *call)
+handle_claim_show(struct context *ctx)
 {
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st =
-        store_claim_get(call->store, call->req->now_ms, &call->queue, call->id, &batch);
+        store_claim_get(ctx->store, ctx->req->now_ms, &ctx->queue, ctx->id, &batch);
 
     if (st == ST_NOT_FOUND)
-        return refuse_unknown(call);
+        return refuse_unknown(ctx);
     if (st != ST_OK)
         return st;
-    st = write_claim(call, &batch);
+    st = write_claim(ctx, &batch);
     store_batch_release(&batch);
     return st;
 }
 
 /* PATCH .../claims/{id} */
 enum status
-handle_claim_renew(struct call *call)
+handle_claim_renew(struct context *ctx)
 {
     struct decoded_terms said;
-    enum status st = decode(call, call->version->renew, &said);
+    enum status st = decode(ctx, ctx->version->renew, &said);
 
     if (st != ST_OK)
         return st;
-    st = store_claim_renew(call->store, call->req->now_ms, &call->queue, call->id,
+    st = store_claim_renew(ctx->store, ctx->req->now_ms, &ctx->queue, ctx->id,
                            &said.terms);
     if (st == ST_NOT_FOUND)
-        return refuse_unknown(call);
-    return st == ST_OK ? call_empty(call, 204) : st;
+        return refuse_unknown(ctx);
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
 /* DELETE .../claims/{id} */
 enum status
-handle_claim_release(struct call *call)
+handle_claim_release(struct context *ctx)
 {
     enum status st =
-        store_claim_release(call->store, call->req->now_ms, &call->queue, call->id);
+        store_claim_release(ctx->store, ctx->req->now_ms, &ctx->queue, ctx->id);
 
-    return st == ST_OK ? call_empty(call, 204) : st;
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

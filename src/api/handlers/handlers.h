@@ -1,14 +1,14 @@
 /*
  * handlers: what the versions' tables of routes lead to.
  *
- * They serve all versions; where one differs in form they ask call->version. Each takes its
+ * They serve all versions; where one differs in form they ask ctx->version. Each takes its
  * input, checks all of it, calls the store once where that is possible, and writes the
  * answer.
  */
 #ifndef API_HANDLERS_HANDLERS_H
 #define API_HANDLERS_HANDLERS_H
 
-#include "api/call.h"
+#include "api/context.h"
 
 /* queue_list.c */
 handler_fn handle_queue_list;
@@ -22,7 +22,7 @@ handler_fn handle_queue_stats;
 
 /* Appends metadata as this version shows it. ST_NO_MEMORY. */
 enum status
-queue_write_metadata(struct call *call, const struct store_metadata *metadata);
+queue_write_metadata(struct context *ctx, const struct store_metadata *metadata);
 
 /* queues_v1.c: what only API v1 has */
 handler_fn handle_queue_exists; /* without a word */

@@ -4,11 +4,11 @@
 
 /* GET, HEAD .../ping; API v1 calls it health */
 enum status
-handle_ping(struct call *call)
+handle_ping(struct context *ctx)
 {
-    enum status st = store_ping(call->store, call->req->now_ms);
+    enum status st = store_ping(ctx->store, ctx->req->now_ms);
 
-    return st == ST_OK ? call_empty(call, 204) : st;
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
 /* ------------------------------------------------------------------ trial run */
@@ -101,18 +101,18 @@ try_delete_queue(struct trial *t)
 }
 
 static enum status
-trial_init(struct trial *t, const struct call *call)
+trial_init(struct trial *t, const struct context *ctx)
 {
-    char *project = arena_alloc(call->req->arena, CALLER_PROJECT_MAX + 1);
-    /* The address of this very call tells it from all others that run. */
-    struct bytes name = arena_printf(call->req->arena, "trial-%p", (const void *)call);
+    char *project = arena_alloc(ctx->req->arena, CALLER_PROJECT_MAX + 1);
+    /* The address of this very context tells it from all others that run. */
+    struct bytes name = arena_printf(ctx->req->arena, "trial-%p", (const void *)ctx);
 
     if (project == NULL || !bytes_present(name))
         return ST_NO_MEMORY;
     memset(project, 'h', CALLER_PROJECT_MAX + 1);
     *t = (struct trial){
-        .store = call->store,
-        .now_ms = call->req->now_ms,
+        .store = ctx->store,
+        .now_ms = ctx->req->now_ms,
         .queue = {bytes_of(project, CALLER_PROJECT_MAX + 1), name},
     };
     return ST_OK;
@@ -168,17 +168,17 @@ write_volume(struct buf *out, const struct store_totals *totals)
 
 /* GET .../health */
 enum status
-handle_health_show(struct call *call)
+handle_health_show(struct context *ctx)
 {
-    struct buf *out = &call->res->body;
+    struct buf *out = &ctx->res->body;
     struct store_totals totals;
     struct trial trial;
-    enum status st = store_ping(call->store, call->req->now_ms);
+    enum status st = store_ping(ctx->store, ctx->req->now_ms);
 
     if (st == ST_OK) /* before the trial has messages of its own */
-        st = store_totals(call->store, call->req->now_ms, &totals);
+        st = store_totals(ctx->store, ctx->req->now_ms, &totals);
     if (st == ST_OK)
-        st = trial_init(&trial, call);
+        st = trial_init(&trial, ctx);
     if (st != ST_OK)
         return st;
     buf_str(out, "{\"storage_reachable\":true,\"operation_status\":{");
@@ -186,5 +186,5 @@ handle_health_show(struct call *call)
     buf_byte(out, '}');
     write_volume(out, &totals);
     buf_byte(out, '}');
-    return call_json(call, 200);
+    return answer_json(ctx, 200);
 }

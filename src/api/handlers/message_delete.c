@@ -3,20 +3,22 @@
 
 /* DELETE .../messages/{id}?claim_id=C */
 enum status
-handle_message_delete(struct call *call)
+handle_message_delete(struct context *ctx)
 {
-    enum status st = store_message_delete(call->store, call->req->now_ms, &call->queue,
-                                          call->id, query_get(&call->query, "claim_id"));
+    enum status st = store_message_delete(ctx->store, ctx->req->now_ms, &ctx->queue,
+                                          ctx->id, query_get(&ctx->query, "claim_id"));
 
     if (st == ST_CLAIMED)
-        return call_refuse(call, st,
-                           "the message is held by a claim; delete it with the id of the "
-                           "claim that holds it (claim_id)");
+        return context_refuse(
+            ctx, st,
+            "the message is held by a claim; delete it with the id of the "
+            "claim that holds it (claim_id)");
     if (st == ST_NOT_CLAIMED)
-        return call_refuse(call, st,
-                           "the claim does not hold this message: it has ended, or never "
-                           "did; another worker may have the message now");
-    return st == ST_OK ? call_empty(call, 204) : st;
+        return context_refuse(
+            ctx, st,
+            "the claim does not hold this message: it has ended, or never "
+            "did; another worker may have the message now");
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
 /* ------------------------------------------------------------------ by ids */
@@ -29,51 +31,51 @@ struct selection {
 };
 
 static enum status
-read_selection(struct call *call, struct selection *out)
+read_selection(struct context *ctx, struct selection *out)
 {
-    const struct api_limits *l = call->limits;
+    const struct api_limits *l = ctx->limits;
     enum status st;
 
-    *out = (struct selection){.strict = call->version->deletes_strictly &&
+    *out = (struct selection){.strict = ctx->version->deletes_strictly &&
                                         l->message_delete_with_claim_id};
-    st = call_list(call, "ids", l->max_messages_per_page, "max_messages_per_page",
-                   &out->ids, &out->count);
+    st = context_read_list(ctx, "ids", l->max_messages_per_page, "max_messages_per_page",
+                           &out->ids, &out->count);
     if (st != ST_OK || !out->strict)
         return st;
-    return call_list(call, "claim_ids", l->max_messages_per_page, "max_messages_per_page",
-                     &out->claims, &out->claim_count);
+    return context_read_list(ctx, "claim_ids", l->max_messages_per_page,
+                             "max_messages_per_page", &out->claims, &out->claim_count);
 }
 
 static enum status
-delete_ids(struct call *call, const struct selection *sel)
+delete_ids(struct context *ctx, const struct selection *sel)
 {
     enum status st = store_message_delete_many(
-        call->store, call->req->now_ms, &call->queue, sel->ids, sel->count,
+        ctx->store, ctx->req->now_ms, &ctx->queue, sel->ids, sel->count,
         sel->strict ? sel->claims : NULL, sel->claim_count);
 
     if (st == ST_CLAIMED)
-        return call_refuse(call, st,
-                           "every message named by ids must be held by one of claim_ids");
-    return st == ST_OK ? call_empty(call, 204) : st;
+        return context_refuse(
+            ctx, st, "every message named by ids must be held by one of claim_ids");
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
 /* ------------------------------------------------------------------ pop */
 
 static enum status
-take_popped(struct call *call, const void *terms, size_t limit, struct store_batch *out)
+take_popped(struct context *ctx, const void *terms, size_t limit, struct store_batch *out)
 {
     (void)terms; /* a pop has none */
-    return store_message_pop(call->store, call->req->now_ms, &call->queue, limit, out);
+    return store_message_pop(ctx->store, ctx->req->now_ms, &ctx->queue, limit, out);
 }
 
 static enum status
-pop(struct call *call, size_t limit)
+pop(struct context *ctx, size_t limit)
 {
     const struct message_form form = {.shape = MESSAGE_POP,
-                                      .checksum = call->limits->enable_checksum};
-    struct buf *out = &call->res->body;
+                                      .checksum = ctx->limits->enable_checksum};
+    struct buf *out = &ctx->res->body;
     struct store_batch batch = STORE_BATCH_INIT;
-    enum status st = take_messages(call, &form, take_popped, NULL, limit, &batch);
+    enum status st = take_messages(ctx, &form, take_popped, NULL, limit, &batch);
 
     if (st != ST_OK)
         return st;
@@ -81,51 +83,52 @@ pop(struct call *call, size_t limit)
     message_write_all(out, &form, batch.messages, batch.count);
     buf_byte(out, '}');
     store_batch_release(&batch);
-    return call_json(call, 200);
+    return answer_json(ctx, 200);
 }
 
 /* ------------------------------------------------------------------ either */
 
 static enum status
-refuse_pop(struct call *call, const struct selection *sel)
+refuse_pop(struct context *ctx, const struct selection *sel)
 {
     if (sel->count > 0)
-        return call_refuse(call, ST_BAD_VALUE, "ids and pop exclude each other");
+        return context_refuse(ctx, ST_BAD_VALUE, "ids and pop exclude each other");
     if (sel->claim_count > 0)
-        return call_refuse(call, ST_BAD_VALUE, "claim_ids goes with ids only");
+        return context_refuse(ctx, ST_BAD_VALUE, "claim_ids goes with ids only");
     return ST_OK;
 }
 
 static enum status
-refuse_ids(struct call *call, const struct selection *sel)
+refuse_ids(struct context *ctx, const struct selection *sel)
 {
-    if (sel->count == 0 && !call->version->pops)
-        return call_refuse(call, ST_MISSING_PARAMETER, "the parameter ids is required");
+    if (sel->count == 0 && !ctx->version->pops)
+        return context_refuse(ctx, ST_MISSING_PARAMETER, "the parameter ids is required");
     if (sel->count == 0)
-        return call_refuse(call, ST_BAD_VALUE, "one of ids and pop is required");
+        return context_refuse(ctx, ST_BAD_VALUE, "one of ids and pop is required");
     if (sel->strict && sel->claim_count == 0)
-        return call_refuse(call, ST_BAD_VALUE,
-                           "claim_ids is required: messages are deleted by their holder");
+        return context_refuse(
+            ctx, ST_BAD_VALUE,
+            "claim_ids is required: messages are deleted by their holder");
     return ST_OK;
 }
 
 /* DELETE .../messages?ids=A,B or ?pop=N */
 enum status
-handle_message_delete_many(struct call *call)
+handle_message_delete_many(struct context *ctx)
 {
     struct selection sel;
     size_t limit = 0;
-    enum status st = read_selection(call, &sel);
+    enum status st = read_selection(ctx, &sel);
 
     if (st != ST_OK)
         return st;
-    if (call->version->pops)
-        st = call_limit(call, "pop", call->limits->max_messages_per_claim_or_pop,
-                        "max_messages_per_claim_or_pop", &limit);
+    if (ctx->version->pops)
+        st = context_read_limit(ctx, "pop", ctx->limits->max_messages_per_claim_or_pop,
+                                "max_messages_per_claim_or_pop", &limit);
     if (st != ST_OK)
         return st;
-    st = limit > 0 ? refuse_pop(call, &sel) : refuse_ids(call, &sel);
+    st = limit > 0 ? refuse_pop(ctx, &sel) : refuse_ids(ctx, &sel);
     if (st != ST_OK)
         return st;
-    return limit > 0 ? pop(call, limit) : delete_ids(call, &sel);
+    return limit > 0 ? pop(ctx, limit) : delete_ids(ctx, &sel);
 }

@@ -37,7 +37,7 @@ find_types(struct bytes body)
 }
 
 static enum status
-read_types(struct call *call, const struct json_scan_value *types, struct purge *out)
+read_types(struct context *ctx, const struct json_scan_value *types, struct purge *out)
 {
     struct json_scan s;
 
@@ -52,20 +52,21 @@ read_types(struct call *call, const struct json_scan_value *types, struct purge 
         else if (is_text(&item, "subscriptions"))
             out->subscriptions = true;
         else
-            return call_refuse(call, ST_BAD_VALUE,
-                               "resource_types may name messages and subscriptions only");
+            return context_refuse(
+                ctx, ST_BAD_VALUE,
+                "resource_types may name messages and subscriptions only");
     }
     return ST_OK;
 }
 
 static enum status
-read_purge(struct call *call, struct purge *out)
+read_purge(struct context *ctx, struct purge *out)
 {
-    struct bytes body = call->req->body;
+    struct bytes body = ctx->req->body;
     struct json_scan_value types;
     struct reason why;
     enum status st =
-        call_body_within(call, call->limits->max_queue_metadata, "max_queue_metadata");
+        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
 
     if (st != ST_OK)
         return st;
@@ -73,24 +74,25 @@ read_purge(struct call *call, struct purge *out)
     if (body.len == 0)
         return ST_OK;
     if (json_fault(body, &why))
-        return call_explain(call, ST_BAD_BODY, &why);
+        return context_explain(ctx, ST_BAD_BODY, &why);
     types = find_types(body);
     if (types.kind == SCAN_NONE)
-        return call_refuse(call, ST_BAD_VALUE,
-                           "the body must be an object with the member resource_types");
+        return context_refuse(
+            ctx, ST_BAD_VALUE,
+            "the body must be an object with the member resource_types");
     if (types.kind != SCAN_ARRAY)
-        return call_refuse(call, ST_BAD_BODY, "resource_types must be an array");
-    return read_types(call, &types, out);
+        return context_refuse(ctx, ST_BAD_BODY, "resource_types must be an array");
+    return read_types(ctx, &types, out);
 }
 
 /* POST .../queues/{queue}/purge */
 enum status
-handle_queue_purge(struct call *call)
+handle_queue_purge(struct context *ctx)
 {
     struct purge purge;
-    enum status st = read_purge(call, &purge);
+    enum status st = read_purge(ctx, &purge);
 
     if (st == ST_OK && purge.messages)
-        st = store_queue_purge(call->store, call->req->now_ms, &call->queue);
-    return st == ST_OK ? call_empty(call, 204) : st;
+        st = store_queue_purge(ctx->store, ctx->req->now_ms, &ctx->queue);
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

@@ -43,33 +43,33 @@ is_filter(struct bytes name)
 
 /* In the first slice a listing begins where the client wants, then where it stood. */
 static struct bytes
-where_to_go_on(const struct call *call)
+where_to_go_on(const struct context *ctx)
 {
-    const struct progress *p = call->progress;
+    const struct progress *p = ctx->progress;
 
-    return p->begun ? bytes_of(p->name, p->name_len) : query_get(&call->query, "marker");
+    return p->begun ? bytes_of(p->name, p->name_len) : query_get(&ctx->query, "marker");
 }
 
 static enum status
-read_listing(struct call *call, struct listing *out)
+read_listing(struct context *ctx, struct listing *out)
 {
-    const struct query *q = &call->query;
+    const struct query *q = &ctx->query;
     enum status st;
 
-    *out = (struct listing){.limit = (size_t)call->limits->default_page,
-                            .marker = where_to_go_on(call)};
-    st = call_limit(call, "limit", call->limits->max_queues_per_page,
-                    "max_queues_per_page", &out->limit);
+    *out = (struct listing){.limit = (size_t)ctx->limits->default_page,
+                            .marker = where_to_go_on(ctx)};
+    st = context_read_limit(ctx, "limit", ctx->limits->max_queues_per_page,
+                            "max_queues_per_page", &out->limit);
     if (st != ST_OK)
         return st;
-    st = call_bool(call, "detailed", &out->detailed);
-    if (st != ST_OK || !call->version->queue_filters)
+    st = context_read_bool(ctx, "detailed", &out->detailed);
+    if (st != ST_OK || !ctx->version->queue_filters)
         return st;
     out->name = query_get(q, "name");
-    st = filters_make(q, is_filter, call->req->arena, &out->filters);
+    st = filters_make(q, is_filter, ctx->req->arena, &out->filters);
     if (st != ST_OK)
         return st;
-    return call_bool(call, "with_count", &out->with_count);
+    return context_read_bool(ctx, "with_count", &out->with_count);
 }
 
 /* Looks at a queue, and counts what that costs. */
@@ -86,22 +86,22 @@ is_wanted(struct listing *l, const struct store_queue_view *queue)
 }
 
 static enum status
-write_queue(struct call *call, const struct listing *l,
+write_queue(struct context *ctx, const struct listing *l,
             const struct store_queue_view *queue)
 {
-    struct buf *out = &call->res->body;
+    struct buf *out = &ctx->res->body;
     enum status st = ST_OK;
 
     buf_str(out, l->shown == 0 ? "{\"name\":\"" : ",{\"name\":\"");
     buf_bytes(out, queue->name); /* names have nothing to escape */
     buf_str(out, "\",\"href\":\"");
-    buf_bytes(out, call->base);
+    buf_bytes(out, ctx->base);
     buf_str(out, "/queues/");
     buf_bytes(out, queue->name);
     buf_byte(out, '"');
     if (l->detailed) {
         buf_str(out, ",\"metadata\":");
-        st = queue_write_metadata(call, &queue->metadata);
+        st = queue_write_metadata(ctx, &queue->metadata);
     }
     buf_byte(out, '}');
     return st;
@@ -121,7 +121,7 @@ used_up(const struct listing *l)
 
 /* Shows what is wanted of some queues, and notes how far it came. */
 static enum status
-write_some(struct call *call, struct listing *l, const struct store_queues *some)
+write_some(struct context *ctx, struct listing *l, const struct store_queues *some)
 {
     const struct store_queue_view *last = NULL;
     enum status st = ST_OK;
@@ -132,14 +132,14 @@ write_some(struct call *call, struct listing *l, const struct store_queues *some
         if (!is_wanted(l, &some->queues[i]))
             continue;
         last = &some->queues[i];
-        st = write_queue(call, l, last);
+        st = write_queue(ctx, l, last);
         l->shown++;
     }
     if (st != ST_OK || i == 0)
         return st;
-    l->marker = arena_copy(call->req->arena, some->queues[i - 1].name);
+    l->marker = arena_copy(ctx->req->arena, some->queues[i - 1].name);
     if (last != NULL)
-        l->last = arena_copy(call->req->arena, last->name);
+        l->last = arena_copy(ctx->req->arena, last->name);
     return bytes_present(l->marker) && (last == NULL || bytes_present(l->last))
                ? ST_OK
                : ST_NO_MEMORY;
@@ -147,9 +147,9 @@ write_some(struct call *call, struct listing *l, const struct store_queues *some
 
 /* So far nothing is shown: the next slice begins behind the last queue looked at. */
 static enum status
-go_on_later(struct call *call, const struct listing *l)
+go_on_later(struct context *ctx, const struct listing *l)
 {
-    struct progress *p = call->progress;
+    struct progress *p = ctx->progress;
 
     assert(l->marker.len <= sizeof(p->name)); /* it is the name of a queue */
     memcpy(p->name, l->marker.data, l->marker.len);
@@ -163,7 +163,7 @@ go_on_later(struct call *call, const struct listing *l)
  * slice is used up, a page with something to show ends early.
  */
 static enum status
-write_queues(struct call *call, struct listing *l)
+write_queues(struct context *ctx, struct listing *l)
 {
     size_t ask = is_picky(l) ? ASK : l->limit;
     bool more;
@@ -172,11 +172,10 @@ write_queues(struct call *call, struct listing *l)
     do {
         struct store_queues some = STORE_QUEUES_INIT;
 
-        st =
-            store_queue_list(call->store, call->req->now_ms, call->queue.project,
-                             l->marker, ask, l->detailed || l->filters.wanted > 0, &some);
+        st = store_queue_list(ctx->store, ctx->req->now_ms, ctx->queue.project, l->marker,
+                              ask, l->detailed || l->filters.wanted > 0, &some);
         if (st == ST_OK)
-            st = write_some(call, l, &some);
+            st = write_some(ctx, l, &some);
         more = some.more && some.count > 0;
         l->total = some.total;
         store_queues_release(&some);
@@ -184,7 +183,7 @@ write_queues(struct call *call, struct listing *l)
     if (st != ST_OK || !used_up(l))
         return st;
     if (l->shown == 0)
-        return go_on_later(call, l);
+        return go_on_later(ctx, l);
     l->last = l->marker; /* what was left out needs no second look */
     return ST_OK;
 }
@@ -199,16 +198,16 @@ repeat_filters(struct next_page *next, const struct query *q,
 }
 
 static enum status
-write_next_page(struct call *call, const struct listing *l)
+write_next_page(struct context *ctx, const struct listing *l)
 {
-    const struct query *q = &call->query;
-    bool filters = call->version->queue_filters;
-    struct bytes path = arena_printf(call->req->arena, "%s/queues", call->base.data);
+    const struct query *q = &ctx->query;
+    bool filters = ctx->version->queue_filters;
+    struct bytes path = arena_printf(ctx->req->arena, "%s/queues", ctx->base.data);
     struct next_page next;
 
     if (!bytes_present(path))
         return ST_NO_MEMORY;
-    next_page_begin(&next, &call->res->body, path);
+    next_page_begin(&next, &ctx->res->body, path);
     if (bytes_present(query_get(q, "limit")))
         next_page_number(&next, "limit", l->limit);
     if (bytes_present(query_get(q, "detailed")))
@@ -226,29 +225,29 @@ write_next_page(struct call *call, const struct listing *l)
 
 /* GET .../queues */
 enum status
-handle_queue_list(struct call *call)
+handle_queue_list(struct context *ctx)
 {
-    struct buf *out = &call->res->body;
+    struct buf *out = &ctx->res->body;
     struct listing l;
-    enum status st = read_listing(call, &l);
+    enum status st = read_listing(ctx, &l);
 
     if (st != ST_OK)
         return st;
     buf_str(out, "{\"queues\":[");
-    st = write_queues(call, &l);
+    st = write_queues(ctx, &l);
     if (st != ST_OK)
         return st;
-    if (l.shown == 0 && call->version->empty_is_204)
-        return call_empty(call, 204);
+    if (l.shown == 0 && ctx->version->empty_is_204)
+        return answer_empty(ctx, 204);
     buf_byte(out, ']');
     if (l.shown == 0)
         next_page_none(out);
     else
-        st = write_next_page(call, &l);
+        st = write_next_page(ctx, &l);
     if (l.with_count) {
         buf_str(out, ",\"count\":");
         buf_u64(out, l.total);
     }
     buf_byte(out, '}');
-    return st == ST_OK ? call_json(call, 200) : st;
+    return st == ST_OK ? answer_json(ctx, 200) : st;
 }

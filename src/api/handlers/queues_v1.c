@@ -6,15 +6,14 @@
 
 /* GET, HEAD .../queues/{queue}: whether there is such a queue, without a word. */
 enum status
-handle_queue_exists(struct call *call)
+handle_queue_exists(struct context *ctx)
 {
     struct store_queues found = STORE_QUEUES_INIT;
-    enum status st =
-        store_queue_get(call->store, call->req->now_ms, &call->queue, &found);
+    enum status st = store_queue_get(ctx->store, ctx->req->now_ms, &ctx->queue, &found);
 
     store_queues_release(&found);
-    call->bare_errors = st == ST_NOT_FOUND;
-    return st == ST_OK ? call_empty(call, 204) : st;
+    ctx->bare_errors = st == ST_NOT_FOUND;
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
 /* ------------------------------------------------------------------ metadata */
@@ -29,46 +28,46 @@ is_underscored(const struct json_scan_name *name)
 
 /* v1 knows no reserved members, and keeps their names free. */
 static enum status
-check_names(struct call *call)
+check_names(struct context *ctx)
 {
     struct json_scan s;
     struct json_scan_name name;
 
-    json_scan_begin(&s, call->req->body);
+    json_scan_begin(&s, ctx->req->body);
     if (!json_scan_enter(&s, SCAN_OBJECT))
-        return call_refuse(call, ST_BAD_BODY, "the body must be an object");
+        return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
     while (json_scan_member(&s, &name)) {
         if (is_underscored(&name))
-            return call_refuse(call, ST_BAD_VALUE,
-                               "members must not begin with an underscore");
+            return context_refuse(ctx, ST_BAD_VALUE,
+                                  "members must not begin with an underscore");
         (void)json_scan_value(&s, NULL);
     }
     return json_scan_end(&s);
 }
 
 static enum status
-read_metadata(struct call *call, struct store_metadata *out)
+read_metadata(struct context *ctx, struct store_metadata *out)
 {
-    const struct request *req = call->req;
+    const struct request *req = ctx->req;
     struct reason why;
     enum status st =
-        call_body_within(call, call->limits->max_queue_metadata, "max_queue_metadata");
+        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
 
     if (st != ST_OK)
         return st;
     if (json_fault(req->body, &why))
-        return call_explain(call, ST_BAD_BODY, &why);
-    st = check_names(call);
+        return context_explain(ctx, ST_BAD_BODY, &why);
+    st = check_names(ctx);
     if (st != ST_OK)
         return st;
     reason_init(&why);
-    st = metadata_decode(req->body, call->limits, req->arena, out, &why);
-    return st == ST_OK ? ST_OK : call_explain(call, st, &why);
+    st = metadata_decode(req->body, ctx->limits, req->arena, out, &why);
+    return st == ST_OK ? ST_OK : context_explain(ctx, st, &why);
 }
 
 /* Whatever stands there is replaced; a change in between is as if it had come before. */
 static enum status
-replace_metadata(struct call *call, const struct store_metadata *metadata)
+replace_metadata(struct context *ctx, const struct store_metadata *metadata)
 {
     enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
     enum status st = ST_CHANGED;
@@ -76,9 +75,9 @@ replace_metadata(struct call *call, const struct store_metadata *metadata)
     for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++) {
         struct store_queues found = STORE_QUEUES_INIT;
 
-        st = store_queue_get(call->store, call->req->now_ms, &call->queue, &found);
+        st = store_queue_get(ctx->store, ctx->req->now_ms, &ctx->queue, &found);
         if (st == ST_OK)
-            st = store_queue_update(call->store, call->req->now_ms, &call->queue,
+            st = store_queue_update(ctx->store, ctx->req->now_ms, &ctx->queue,
                                     found.queues[0].version, metadata);
         store_queues_release(&found);
     }
@@ -87,18 +86,18 @@ replace_metadata(struct call *call, const struct store_metadata *metadata)
 
 /* PUT .../queues/{queue}/metadata: replaces it all. */
 enum status
-handle_metadata_put(struct call *call)
+handle_metadata_put(struct context *ctx)
 {
     struct store_metadata metadata;
-    enum status st = read_metadata(call, &metadata);
+    enum status st = read_metadata(ctx, &metadata);
 
     if (st != ST_OK)
         return st;
-    st = call_location(call, "/metadata", BYTES_NONE);
+    st = answer_location(ctx, "/metadata", BYTES_NONE);
     if (st != ST_OK)
         return st;
-    st = replace_metadata(call, &metadata);
+    st = replace_metadata(ctx, &metadata);
     if (st == ST_NOT_FOUND)
-        return call_refuse_queue(call);
-    return st == ST_OK ? call_empty(call, 204) : st;
+        return context_refuse_queue(ctx);
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

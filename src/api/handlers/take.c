@@ -6,7 +6,7 @@ enum {
 };
 
 enum status
-take_messages(struct call *call, const struct message_form *form, take_fn *take,
+take_messages(struct context *ctx, const struct message_form *form, take_fn *take,
               const void *terms, size_t limit, struct store_batch *out)
 {
     size_t documents = message_room(form, limit) + FRAME;
@@ -16,11 +16,11 @@ take_messages(struct call *call, const struct message_form *form, take_fn *take,
     /* Each round has more room than the one before: it ends, whatever others do. */
     for (;;) {
         if (bodies > SIZE_MAX - documents ||
-            !buf_reserve(&call->res->body, documents + bodies))
+            !buf_reserve(&ctx->res->body, documents + bodies))
             return ST_NO_MEMORY;
         *out = (struct store_batch)STORE_BATCH_INIT;
         out->room = bodies;
-        st = take(call, terms, limit, out);
+        st = take(ctx, terms, limit, out);
         if (st != ST_NO_ROOM)
             return st;
         bodies = out->room > bodies ? out->room : 2 * bodies;

@@ -8,11 +8,11 @@
 #ifndef API_HANDLERS_TAKE_H
 #define API_HANDLERS_TAKE_H
 
-#include "api/call.h"
+#include "api/context.h"
 
 /* Takes up to limit messages; heeds out->room, see struct store_batch. */
 typedef enum status
-take_fn(struct call *call, const void *terms, size_t limit, struct store_batch *out);
+take_fn(struct context *ctx, const void *terms, size_t limit, struct store_batch *out);
 
 /*
  * Calls `take` until what it takes fits the memory reserved in res->body for documents of
@@ -20,7 +20,7 @@ take_fn(struct call *call, const void *terms, size_t limit, struct store_batch *
  * ST_NO_MEMORY, and whatever else `take` returns: nothing was taken.
  */
 enum status
-take_messages(struct call *call, const struct message_form *form, take_fn *take,
+take_messages(struct context *ctx, const struct message_form *form, take_fn *take,
               const void *terms, size_t limit, struct store_batch *out);
 
 #endif

@@ -25,10 +25,10 @@ write_listed(struct buf *out, const struct listed *v, bool first)
 }
 
 enum status
-versions_list(struct call *call)
+versions_list(struct context *ctx)
 {
-    const struct api_limits *limits = call->limits;
-    struct buf *out = &call->res->body;
+    const struct api_limits *limits = ctx->limits;
+    struct buf *out = &ctx->res->body;
     bool first = true;
 
     buf_str(out, "{\"versions\":[");
@@ -42,7 +42,7 @@ versions_list(struct call *call)
     }
     write_listed(out, &listed_v2, first);
     buf_str(out, "]}");
-    return call_json(call, 300);
+    return answer_json(ctx, 300);
 }
 
 static const struct route root_routes[] = {
@@ -138,23 +138,23 @@ write_relation(struct buf *out, struct bytes base, const struct relation *r)
 }
 
 enum status
-home_show(struct call *call)
+home_show(struct context *ctx)
 {
-    struct buf *out = &call->res->body;
+    struct buf *out = &ctx->res->body;
     bool first = true;
 
     buf_str(out, "{\"resources\":{");
     for (size_t i = 0; i < sizeof(relations) / sizeof(relations[0]); i++) {
-        if ((relations[i].versions & call->version->home) == 0)
+        if ((relations[i].versions & ctx->version->home) == 0)
             continue;
         if (!first)
             buf_byte(out, ',');
-        write_relation(out, call->base, &relations[i]);
+        write_relation(out, ctx->base, &relations[i]);
         first = false;
     }
     buf_str(out, "}}");
-    call_header(call, "Content-Type", bytes_str("application/json-home"));
-    call_header(call, "Cache-Control", bytes_str("max-age=86400"));
-    call->res->code = 200;
+    answer_header(ctx, "Content-Type", bytes_str("application/json-home"));
+    answer_header(ctx, "Cache-Control", bytes_str("max-age=86400"));
+    ctx->res->code = 200;
     return ST_OK;
 }

@@ -6,7 +6,7 @@
 #ifndef API_VERSIONS_HOME_H
 #define API_VERSIONS_HOME_H
 
-#include "api/call.h"
+#include "api/context.h"
 
 /* Whose rows of the home document are whose; bits of struct version's `home`. */
 enum home_version { HOME_V1 = 1, HOME_V1_1 = 2, HOME_V2 = 4 };

@@ -1,19 +1,19 @@
 /*
- * call: one request on its way through the API: what handlers are given.
+ * context: one request on its way through the API: what handlers are given.
  *
  * api.c fills it in the order of the checks (API.md 2.2); a handler finds everything that
  * concerns every request checked, writes its answer to `res`, and returns a status. Texts
  * made on the way come from the request's arena.
  */
-#ifndef API_CALL_H
-#define API_CALL_H
+#ifndef API_CONTEXT_H
+#define API_CONTEXT_H
 
 #include "api/route.h"
 #include "api/versions/version.h"
 #include "api/wire/query.h"
 #include "claimd/json/reason.h"
 
-struct call {
+struct context {
     const struct api_limits *limits;
     struct store *store;
     const struct auth *auth; /* NULL: nobody is asked for a token */
@@ -36,28 +36,29 @@ struct call {
 
 /* ------------------------------------------------------------------ refusing */
 
-/* Explains a refusal and returns st, so that `return call_refuse(...)` does both. */
-enum status call_refuse(struct call *call, enum status st, const char *format, ...)
+/* Explains a refusal and returns st, so that `return context_refuse(...)` does both. */
+enum status context_refuse(struct context *ctx, enum status st, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The same with a reason that was given for st; it may be empty. */
-enum status call_explain(struct call *call, enum status st, const struct reason *why);
+enum status
+context_explain(struct context *ctx, enum status st, const struct reason *why);
 
 /* ST_NOT_FOUND: there is no such queue. */
-enum status call_refuse_queue(struct call *call);
+enum status context_refuse_queue(struct context *ctx);
 
 /* ST_TOO_LARGE if the body has more than `max` bytes, as the option says. */
-enum status call_body_within(struct call *call, int64_t max, const char *option);
+enum status context_body_within(struct context *ctx, int64_t max, const char *option);
 
 /* ------------------------------------------------------------------ parameters */
 
 /* query_limit(), query_bool() and query_list(), with the refusal explained; the option is
  * the one that sets `max`. */
-enum status call_limit(struct call *call, const char *name, int64_t max,
-                       const char *option, size_t *out);
-enum status call_bool(struct call *call, const char *name, bool *out);
-enum status call_list(struct call *call, const char *name, int64_t max,
-                      const char *option, struct bytes **items, size_t *count);
+enum status context_read_limit(struct context *ctx, const char *name, int64_t max,
+                               const char *option, size_t *out);
+enum status context_read_bool(struct context *ctx, const char *name, bool *out);
+enum status context_read_list(struct context *ctx, const char *name, int64_t max,
+                              const char *option, struct bytes **items, size_t *count);
 
 /* ------------------------------------------------------------------ answering */
 
@@ -65,22 +66,22 @@ enum status call_list(struct call *call, const char *name, int64_t max,
  * Adds a header; the value is borrowed, ends with a NUL, lives as long as the arena, and
  * is no longer than RESPONSE_VALUE_MAX.
  */
-void call_header(struct call *call, const char *name, struct bytes value);
+void answer_header(struct context *ctx, const char *name, struct bytes value);
 
 /* base + "/queues/" + name + tail + id (may be absent), NUL-terminated; absent without
  * memory. */
-struct bytes call_path(const struct call *call, const char *tail, struct bytes id);
+struct bytes context_path(const struct context *ctx, const char *tail, struct bytes id);
 
 /* Adds Location with this path. ST_NO_MEMORY. */
-enum status call_location(struct call *call, const char *tail, struct bytes id);
+enum status answer_location(struct context *ctx, const char *tail, struct bytes id);
 
 /* An answer without a body; ST_OK. */
-enum status call_empty(struct call *call, int code);
+enum status answer_empty(struct context *ctx, int code);
 
 /* An answer with the JSON that stands in res->body by now; ST_OK. */
-enum status call_json(struct call *call, int code);
+enum status answer_json(struct context *ctx, int code);
 
-/* How the messages of this call's queue are shown, outside of claims. ST_NO_MEMORY. */
-enum status call_message_form(const struct call *call, struct message_form *out);
+/* How the messages of the request's queue are shown, outside of claims. ST_NO_MEMORY. */
+enum status context_message_form(const struct context *ctx, struct message_form *out);
 
 #endif
