@@ -211,14 +211,14 @@ find_resource(const struct api *api, struct context *ctx)
 static enum status
 answer_options(struct context *ctx)
 {
-    answer_header(ctx, "Allow", bytes_str(ctx->resource->allow));
+    answer_header(ctx, "Allow", ctx->resource->allow);
     return answer_empty(ctx, 200);
 }
 
 static enum status
 refuse_method(struct context *ctx)
 {
-    answer_header(ctx, "Allow", bytes_str(ctx->resource->allow_all));
+    answer_header(ctx, "Allow", ctx->resource->allow_all);
     return ST_BAD_METHOD;
 }
 
@@ -243,7 +243,7 @@ locate_content(struct context *ctx, const struct route *route)
         return ST_NO_MEMORY;
     st = uri_tidy(req->arena, text, &text);
     if (st == ST_OK && text.len <= RESPONSE_VALUE_MAX)
-        answer_header(ctx, "Content-Location", text);
+        st = answer_header_copy(ctx, "Content-Location", text);
     return st;
 }
 
@@ -318,6 +318,7 @@ response_head_size(const struct response *res)
     size_t size = 0;
 
     for (size_t i = 0; i < res->header_count; i++)
-        size += strlen(res->headers[i].name) + res->headers[i].value.len + PUNCTUATION;
+        size +=
+            strlen(res->headers[i].name) + strlen(res->headers[i].value) + PUNCTUATION;
     return size;
 }

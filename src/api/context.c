@@ -90,16 +90,27 @@ context_read_list(struct context *ctx, const char *name, int64_t max, const char
 /* ------------------------------------------------------------------ answering */
 
 void
-answer_header(struct context *ctx, const char *name, struct bytes value)
+answer_header(struct context *ctx, const char *name, const char *value)
 {
     struct response *res = ctx->res;
 
     assert(res->header_count < RESPONSE_HEADERS_MAX);
-    assert(value.len <= RESPONSE_VALUE_MAX);
+    assert(strlen(value) <= RESPONSE_VALUE_MAX);
     res->headers[res->header_count++] = (struct response_header){name, value};
 }
 
-struct bytes
+enum status
+answer_header_copy(struct context *ctx, const char *name, struct bytes value)
+{
+    struct bytes copy = arena_copy(ctx->req->arena, value);
+
+    if (!bytes_present(copy))
+        return ST_NO_MEMORY;
+    answer_header(ctx, name, copy.data);
+    return ST_OK;
+}
+
+char *
 context_path(const struct context *ctx, const char *tail, struct bytes id)
 {
     static const struct bytes queues = BYTES_LIT("/queues/");
@@ -112,7 +123,7 @@ context_path(const struct context *ctx, const char *tail, struct bytes id)
         len += pieces[i].len;
     text = arena_alloc(ctx->req->arena, len + 1);
     if (text == NULL)
-        return BYTES_NONE;
+        return NULL;
     len = 0;
     for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
         if (pieces[i].len > 0)
@@ -120,15 +131,15 @@ context_path(const struct context *ctx, const char *tail, struct bytes id)
         len += pieces[i].len;
     }
     text[len] = '\0';
-    return bytes_of(text, len);
+    return text;
 }
 
 enum status
 answer_location(struct context *ctx, const char *tail, struct bytes id)
 {
-    struct bytes text = context_path(ctx, tail, id);
+    const char *text = context_path(ctx, tail, id);
 
-    if (!bytes_present(text))
+    if (text == NULL)
         return ST_NO_MEMORY;
     answer_header(ctx, "Location", text);
     return ST_OK;
@@ -145,23 +156,21 @@ answer_empty(struct context *ctx, int code)
 enum status
 answer_json(struct context *ctx, int code)
 {
-    static const struct bytes json = BYTES_LIT("application/json");
-
     ctx->res->code = code;
-    answer_header(ctx, "Content-Type", json);
+    answer_header(ctx, "Content-Type", "application/json");
     return ST_OK;
 }
 
 enum status
 context_message_form(const struct context *ctx, struct message_form *out)
 {
-    struct bytes href = context_path(ctx, "/messages", BYTES_NONE);
+    const char *href = context_path(ctx, "/messages", BYTES_NONE);
 
-    if (!bytes_present(href))
+    if (href == NULL)
         return ST_NO_MEMORY;
     *out = (struct message_form){
         .shape = ctx->version->message,
-        .href = href,
+        .href = bytes_str(href),
         .hide_claim = ctx->version->claims_hidden,
         .checksum = ctx->limits->enable_checksum,
     };

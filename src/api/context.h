@@ -63,14 +63,17 @@ enum status context_read_list(struct context *ctx, const char *name, int64_t max
 /* ------------------------------------------------------------------ answering */
 
 /*
- * Adds a header; the value is borrowed, ends with a NUL, lives as long as the arena, and
- * is no longer than RESPONSE_VALUE_MAX.
+ * Adds a header; the value is borrowed, lives as long as the arena, and is no longer than
+ * RESPONSE_VALUE_MAX.
  */
-void answer_header(struct context *ctx, const char *name, struct bytes value);
+void answer_header(struct context *ctx, const char *name, const char *value);
 
-/* base + "/queues/" + name + tail + id (may be absent), NUL-terminated; absent without
+/* The same with a copy of the value, which need not end with a NUL. ST_NO_MEMORY. */
+enum status answer_header_copy(struct context *ctx, const char *name, struct bytes value);
+
+/* base + "/queues/" + name + tail + id (may be absent), from the arena; NULL without
  * memory. */
-struct bytes context_path(const struct context *ctx, const char *tail, struct bytes id);
+char *context_path(const struct context *ctx, const char *tail, struct bytes id);
 
 /* Adds Location with this path. ST_NO_MEMORY. */
 enum status answer_location(struct context *ctx, const char *tail, struct bytes id);

@@ -53,7 +53,7 @@ problem_of(enum status st)
 static void
 add_header(struct response *res, const char *name, const char *value)
 {
-    res->headers[res->header_count++] = (struct response_header){name, bytes_str(value)};
+    res->headers[res->header_count++] = (struct response_header){name, value};
 }
 
 /* Forgets the answer begun, but keeps the methods that a 405 has to name. */

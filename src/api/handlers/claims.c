@@ -37,8 +37,7 @@ claimed_form(const struct context *ctx, struct message_form *out)
 /* What the answer to a claim is made of; all of it is there before the store is asked. */
 struct claimed {
     struct message_form form;
-    struct bytes location; /* path of the queue's claims */
-    char *id;              /* room for the id, at the end of location */
+    char *location; /* path of the queue's claims, with room for an id behind it */
 };
 
 static enum status
@@ -50,11 +49,7 @@ claimed_reserve(struct context *ctx, struct claimed *out)
     if (st != ST_OK)
         return st;
     out->location = context_path(ctx, "/claims/", bytes_of(id_room, sizeof(id_room)));
-    if (!bytes_present(out->location))
-        return ST_NO_MEMORY;
-    out->location.len -= sizeof(id_room);
-    out->id = (char *)out->location.data + out->location.len; /* the arena's, so ours */
-    return ST_OK;
+    return out->location != NULL ? ST_OK : ST_NO_MEMORY;
 }
 
 static enum status
@@ -62,10 +57,8 @@ write_claimed(struct context *ctx, struct claimed *claimed,
               const struct store_batch *batch)
 {
     struct buf *out = &ctx->res->body;
-    struct bytes id = store_id_bytes(&batch->claim_id);
 
-    memcpy(claimed->id, id.data, id.len + 1);
-    claimed->location.len += id.len;
+    strcat(claimed->location, batch->claim_id.text);
     answer_header(ctx, "Location", claimed->location);
     if (!ctx->version->bare_arrays)
         buf_str(out, "{\"messages\":");
@@ -136,17 +129,17 @@ static enum status
 write_claim(struct context *ctx, const struct store_batch *batch)
 {
     struct buf *out = &ctx->res->body;
-    struct bytes href = context_path(ctx, "/claims/", ctx->id);
+    const char *href = context_path(ctx, "/claims/", ctx->id);
     struct message_form form;
 
-    if (!bytes_present(href) || claimed_form(ctx, &form) != ST_OK)
+    if (href == NULL || claimed_form(ctx, &form) != ST_OK)
         return ST_NO_MEMORY;
     buf_str(out, "{\"age\":");
     buf_i64(out, batch->claim_age_s);
     buf_str(out, ",\"ttl\":");
     buf_i64(out, batch->claim_ttl_s);
     buf_str(out, ",\"href\":\"");
-    buf_bytes(out, href); /* a live claim's id: nothing in it to escape */
+    buf_str(out, href); /* a live claim's id: nothing in it to escape */
     buf_str(out, "\",\"messages\":");
     message_write_all(out, &form, batch->messages, batch->count);
     buf_byte(out, '}');

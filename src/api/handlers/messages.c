@@ -48,7 +48,7 @@ refuse_post(struct context *ctx, enum status st, const struct reason *why)
  * collection: the body has all ids anyway.
  */
 struct posted {
-    struct bytes collection; /* path of the queue's messages */
+    const char *collection; /* path of the queue's messages */
     struct store_id *ids;
     size_t count;
     char *location; /* room for the longest; NULL: the ids cannot but be too many */
@@ -66,7 +66,7 @@ posted_reserve(struct context *ctx, size_t count, struct posted *out)
     *out = (struct posted){.count = count};
     out->collection = context_path(ctx, "/messages", BYTES_NONE);
     out->ids = arena_array(arena, count, sizeof(*out->ids));
-    if (!bytes_present(out->collection) || out->ids == NULL)
+    if (out->collection == NULL || out->ids == NULL)
         return ST_NO_MEMORY;
     /* How long the ids are is not known yet; each has a comma or the mark before it. */
     if (count <= RESPONSE_VALUE_MAX / 2) {
@@ -74,19 +74,19 @@ posted_reserve(struct context *ctx, size_t count, struct posted *out)
         if (out->location == NULL)
             return ST_NO_MEMORY;
     }
-    room = count * (out->collection.len + sizeof(*out->ids) + 4) + 64;
+    room = count * (strlen(out->collection) + sizeof(*out->ids) + 4) + 64;
     return buf_reserve(&ctx->res->body, room) ? ST_OK : ST_NO_MEMORY;
 }
 
-static struct bytes
+static const char *
 posted_location(const struct posted *posted)
 {
     static const struct bytes comma = BYTES_LIT(",");
-    size_t len = posted->collection.len;
+    size_t len = strlen(posted->collection);
 
     if (posted->location == NULL)
         return posted->collection;
-    memcpy(posted->location, posted->collection.data, len);
+    memcpy(posted->location, posted->collection, len);
     for (size_t i = 0; i < posted->count; i++) {
         struct bytes id = store_id_bytes(&posted->ids[i]);
         struct bytes mark = i == 0 ? ids_mark : comma;
@@ -98,7 +98,7 @@ posted_location(const struct posted *posted)
         len += mark.len + id.len;
     }
     posted->location[len] = '\0';
-    return bytes_of(posted->location, len);
+    return posted->location;
 }
 
 static enum status
@@ -109,7 +109,7 @@ posted_write(struct context *ctx, const struct posted *posted)
     buf_str(out, "{\"resources\":[");
     for (size_t i = 0; i < posted->count; i++) {
         buf_str(out, i == 0 ? "\"" : ",\"");
-        buf_bytes(out, posted->collection);
+        buf_str(out, posted->collection);
         buf_byte(out, '/');
         buf_bytes(out, store_id_bytes(&posted->ids[i]));
         buf_byte(out, '"');

@@ -114,12 +114,13 @@ static enum status
 answer_v3(struct context *ctx, const struct auth_caller *caller, struct bytes token)
 {
     json_t *tree;
-    enum status st = identity_describe(ctx, caller, &tree);
+    enum status st = answer_header_copy(ctx, "X-Subject-Token", token);
 
+    if (st == ST_OK)
+        st = identity_describe(ctx, caller, &tree);
     if (st != ST_OK)
         return st;
-    answer_header(ctx, "X-Subject-Token", token);
-    answer_header(ctx, "Vary", bytes_str("X-Auth-Token"));
+    answer_header(ctx, "Vary", "X-Auth-Token");
     return identity_answer(ctx, 201, tree);
 }
 

@@ -50,19 +50,16 @@ enum status
 identity_show_token(struct context *ctx)
 {
     struct auth_caller caller;
-    struct bytes token;
     json_t *tree;
     enum status st = identity_caller(ctx, API_HEADER_SUBJECT_TOKEN, &caller);
 
+    if (st == ST_OK)
+        st = answer_header_copy(ctx, "X-Subject-Token",
+                                ctx->req->headers[API_HEADER_SUBJECT_TOKEN]);
+    if (st == ST_OK)
+        st = identity_describe(ctx, &caller, &tree);
     if (st != ST_OK)
         return st;
-    token = arena_copy(ctx->req->arena, ctx->req->headers[API_HEADER_SUBJECT_TOKEN]);
-    if (!bytes_present(token))
-        return ST_NO_MEMORY;
-    st = identity_describe(ctx, &caller, &tree);
-    if (st != ST_OK)
-        return st;
-    answer_header(ctx, "X-Subject-Token", token); /* with a NUL, unlike the request's */
     return identity_answer(ctx, 200, tree);
 }
 

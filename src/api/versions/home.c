@@ -153,8 +153,8 @@ home_show(struct context *ctx)
         first = false;
     }
     buf_str(out, "}}");
-    answer_header(ctx, "Content-Type", bytes_str("application/json-home"));
-    answer_header(ctx, "Cache-Control", bytes_str("max-age=86400"));
+    answer_header(ctx, "Content-Type", "application/json-home");
+    answer_header(ctx, "Cache-Control", "max-age=86400");
     ctx->res->code = 200;
     return ST_OK;
 }
