@@ -227,14 +227,15 @@ refuse_method(struct context *ctx)
  * for which a head has no room is left out: a shorter one would name something else.
  */
 static enum status
-locate_content(struct context *ctx, const struct route *route)
+locate_content(struct context *ctx)
 {
     const struct request *req = ctx->req;
-    bool query = (route->flags & ROUTE_LOCATED) != 0 && bytes_present(req->query);
+    unsigned flags = ctx->route->flags;
+    bool query = (flags & ROUTE_LOCATED) != 0 && bytes_present(req->query);
     struct bytes text;
     enum status st;
 
-    if ((route->flags & (ROUTE_LOCATED | ROUTE_LOCATED_PATH)) == 0)
+    if ((flags & (ROUTE_LOCATED | ROUTE_LOCATED_PATH)) == 0)
         return ST_OK;
     text = arena_printf(req->arena, "%.*s%s%.*s", (int)ctx->path.len, ctx->path.data,
                         query ? "?" : "", query ? (int)req->query.len : 0,
@@ -247,34 +248,35 @@ locate_content(struct context *ctx, const struct route *route)
     return st;
 }
 
+/*
+ * The parameters are read before the checks, because one may decide what the caller has to
+ * be allowed; that there are too many is said after them, as the contract wants it.
+ */
 static enum status
 answer(const struct api *api, struct context *ctx)
 {
     const struct request *req = ctx->req;
-    const struct route *route;
-    enum status st = find_resource(api, ctx);
+    enum status st = find_resource(api, ctx), parsed;
 
     if (st != ST_OK)
         return st;
     ctx->res->route = ctx->resource->pattern;
-    route = ctx->resource->routes[req->method];
-    st = check_request(ctx, route);
+    parsed = query_parse(req->query, req->arena, &ctx->query);
+    ctx->route = resource_route(ctx->resource, req->method, &ctx->query);
+    st = check_request(ctx);
     if (st != ST_OK)
         return st;
     if (req->method == METHOD_OPTIONS)
         return answer_options(ctx);
-    if (route == NULL)
+    if (ctx->route == NULL)
         return refuse_method(ctx);
-    st = query_parse(req->query, req->arena, &ctx->query);
-    if (st == ST_BAD_PARAMETER)
-        return context_refuse(ctx, st, "there may be %d query parameters at most",
+    if (parsed == ST_BAD_PARAMETER)
+        return context_refuse(ctx, parsed, "there may be %d query parameters at most",
                               QUERY_PAIRS_MAX);
-    if (st != ST_OK)
-        return st;
-    st = route->handle(ctx);
-    if (st != ST_OK)
-        return st;
-    return locate_content(ctx, route);
+    if (parsed != ST_OK)
+        return parsed;
+    st = ctx->route->handle(ctx);
+    return st == ST_OK ? locate_content(ctx) : st;
 }
 
 enum api_next

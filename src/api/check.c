@@ -22,13 +22,18 @@ check_content_type(const struct request *req)
                                req->body.len > 0 || req->body_too_large);
 }
 
+static bool
+has_flag(const struct context *ctx, enum route_flag flag)
+{
+    return ctx->route != NULL && (ctx->route->flags & flag) != 0;
+}
+
 /* A version that does not ask for a Client-ID checks one that is sent nevertheless. */
 static enum status
-check_client(struct context *ctx, const struct route *route)
+check_client(struct context *ctx)
 {
     struct bytes text = ctx->req->headers[API_HEADER_CLIENT_ID];
-    bool required = ctx->version->headers_required ||
-                    (route != NULL && (route->flags & ROUTE_CLIENT) != 0);
+    bool required = ctx->version->headers_required || has_flag(ctx, ROUTE_CLIENT);
 
     enum status st;
 
@@ -52,14 +57,13 @@ check_client(struct context *ctx, const struct route *route)
  * there is a list of who may come in.
  */
 static enum status
-check_token(struct context *ctx, const struct route *route)
+check_token(struct context *ctx)
 {
     struct bytes token = ctx->req->headers[API_HEADER_AUTH_TOKEN];
     struct auth_caller caller;
     enum status st;
 
-    if (ctx->auth == NULL || ctx->version->open ||
-        (route != NULL && (route->flags & ROUTE_OPEN) != 0))
+    if (ctx->auth == NULL || ctx->version->open || has_flag(ctx, ROUTE_OPEN))
         return ST_OK;
     if (token.len == 0 && !auth_is_required(ctx->auth))
         return ST_OK;
@@ -105,19 +109,19 @@ check_project(struct context *ctx)
 }
 
 enum status
-check_request(struct context *ctx, const struct route *route)
+check_request(struct context *ctx)
 {
     enum status st = check_signature(ctx);
 
     if (st == ST_OK)
-        st = check_token(ctx, route);
+        st = check_token(ctx);
     if (st == ST_OK)
         st = check_content_type(ctx->req);
     if (st == ST_OK)
         st = caller_accept(ctx->req->headers[API_HEADER_ACCEPT]);
     if (st != ST_OK || ctx->version->open)
         return st;
-    st = check_client(ctx, route);
+    st = check_client(ctx);
     if (st != ST_OK)
         return st;
     st = check_project(ctx);

@@ -8,8 +8,9 @@
 
 /*
  * Checks headers and names of a request whose resource is known, and fills in project and
- * client. route is NULL where the resource lacks the method: that is found out later.
+ * client. There may be no route, where the resource lacks the method: that is found out
+ * later.
  */
-enum status check_request(struct context *ctx, const struct route *route);
+enum status check_request(struct context *ctx);
 
 #endif

@@ -39,6 +39,7 @@ handler_fn handle_message_get;
 /* message_delete.c */
 handler_fn handle_message_delete;
 handler_fn handle_message_delete_many;
+handler_fn handle_message_pop;
 
 /* claims.c */
 handler_fn handle_claim_create;

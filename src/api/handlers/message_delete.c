@@ -59,6 +59,34 @@ delete_ids(struct context *ctx, const struct selection *sel)
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
+static enum status
+refuse_ids(struct context *ctx, const struct selection *sel)
+{
+    bool pops = ctx->resource->variants[METHOD_DELETE] != NULL;
+
+    if (sel->count == 0 && !pops)
+        return context_refuse(ctx, ST_MISSING_PARAMETER, "the parameter ids is required");
+    if (sel->count == 0)
+        return context_refuse(ctx, ST_BAD_VALUE, "one of ids and pop is required");
+    if (sel->strict && sel->claim_count == 0)
+        return context_refuse(
+            ctx, ST_BAD_VALUE,
+            "claim_ids is required: messages are deleted by their holder");
+    return ST_OK;
+}
+
+/* DELETE .../messages?ids=A,B */
+enum status
+handle_message_delete_many(struct context *ctx)
+{
+    struct selection sel;
+    enum status st = read_selection(ctx, &sel);
+
+    if (st == ST_OK)
+        st = refuse_ids(ctx, &sel);
+    return st == ST_OK ? delete_ids(ctx, &sel) : st;
+}
+
 /* ------------------------------------------------------------------ pop */
 
 static enum status
@@ -86,8 +114,6 @@ pop(struct context *ctx, size_t limit)
     return answer_json(ctx, 200);
 }
 
-/* ------------------------------------------------------------------ either */
-
 static enum status
 refuse_pop(struct context *ctx, const struct selection *sel)
 {
@@ -98,37 +124,18 @@ refuse_pop(struct context *ctx, const struct selection *sel)
     return ST_OK;
 }
 
-static enum status
-refuse_ids(struct context *ctx, const struct selection *sel)
-{
-    if (sel->count == 0 && !ctx->version->pops)
-        return context_refuse(ctx, ST_MISSING_PARAMETER, "the parameter ids is required");
-    if (sel->count == 0)
-        return context_refuse(ctx, ST_BAD_VALUE, "one of ids and pop is required");
-    if (sel->strict && sel->claim_count == 0)
-        return context_refuse(
-            ctx, ST_BAD_VALUE,
-            "claim_ids is required: messages are deleted by their holder");
-    return ST_OK;
-}
-
-/* DELETE .../messages?ids=A,B or ?pop=N */
+/* DELETE .../messages?pop=N */
 enum status
-handle_message_delete_many(struct context *ctx)
+handle_message_pop(struct context *ctx)
 {
     struct selection sel;
     size_t limit = 0;
     enum status st = read_selection(ctx, &sel);
 
-    if (st != ST_OK)
-        return st;
-    if (ctx->version->pops)
+    if (st == ST_OK)
         st = context_read_limit(ctx, "pop", ctx->limits->max_messages_per_claim_or_pop,
                                 "max_messages_per_claim_or_pop", &limit);
-    if (st != ST_OK)
-        return st;
-    st = limit > 0 ? refuse_pop(ctx, &sel) : refuse_ids(ctx, &sel);
-    if (st != ST_OK)
-        return st;
-    return limit > 0 ? pop(ctx, limit) : delete_ids(ctx, &sel);
+    if (st == ST_OK)
+        st = refuse_pop(ctx, &sel);
+    return st == ST_OK ? pop(ctx, limit) : st;
 }

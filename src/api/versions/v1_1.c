@@ -17,6 +17,7 @@ static const struct route routes[] = {
     {MESSAGES, METHOD_GET, handle_message_list, "messages:get_all", 0},
     {MESSAGES, METHOD_POST, handle_message_post, "messages:create", 0},
     {MESSAGES, METHOD_DELETE, handle_message_delete_many, "messages:delete_all", 0},
+    {MESSAGES "?pop", METHOD_DELETE, handle_message_pop, "messages:pop", 0},
     {QUEUE, METHOD_GET, handle_queue_show, "queues:get", 0},
     {QUEUE, METHOD_PUT, handle_queue_create, "queues:create", 0},
     {QUEUE, METHOD_DELETE, handle_queue_delete, "queues:delete", 0},
@@ -41,7 +42,6 @@ const struct version version_v1_1 = {
     .claim = TERMS_CLAIM,
     .renew = TERMS_RENEW,
     .posts_make_queue = true,
-    .pops = true,
 
     .message = MESSAGE_FULL,
 };

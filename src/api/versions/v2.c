@@ -18,6 +18,7 @@ static const struct route routes[] = {
     {MESSAGES, METHOD_GET, handle_message_list, "messages:get_all", 0},
     {MESSAGES, METHOD_POST, handle_message_post, "messages:create", 0},
     {MESSAGES, METHOD_DELETE, handle_message_delete_many, "messages:delete_all", 0},
+    {MESSAGES "?pop", METHOD_DELETE, handle_message_pop, "messages:pop", 0},
     {QUEUE, METHOD_GET, handle_queue_show, "queues:get", 0},
     {QUEUE, METHOD_PUT, handle_queue_create, "queues:create", 0},
     {QUEUE, METHOD_PATCH, handle_queue_patch, "queues:update", 0},
@@ -48,7 +49,6 @@ const struct version version_v2 = {
     .lists_delayed = true,
     .queue_filters = true,
     .deletes_strictly = true,
-    .pops = true,
 
     .message = MESSAGE_FULL,
     .metadata_defaults = true,

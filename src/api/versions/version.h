@@ -30,7 +30,6 @@ struct version {
     bool lists_delayed;    /* include_delayed */
     bool queue_filters;    /* name, with_count and metadata filters of the listing */
     bool deletes_strictly; /* message_delete_with_claim_id applies */
-    bool pops;             /* bulk delete knows `pop` */
 
     /* Answers. */
     enum message_shape message;
