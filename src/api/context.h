@@ -19,8 +19,7 @@ struct context {
     const struct auth *auth; /* NULL: nobody is asked for a token */
     const struct version *version;
     const struct resource *resource;
-    const struct route
-        *route; /* of the resource, its action among it; NULL: no such method */
+    const struct route *route; /* with its action; NULL: the resource lacks the method */
     const struct request *req;
     struct progress *progress; /* of req */
     struct response *res;

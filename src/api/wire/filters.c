@@ -28,8 +28,8 @@ compare_filters(const void *a, const void *b)
 }
 
 enum status
-filters_make(const struct query *q, bool (*is_filter)(struct bytes name),
-             struct arena *arena, struct filters *out)
+filters_make(const struct query *q, filter_name_fn *is_filter, struct arena *arena,
+             struct filters *out)
 {
     struct filters f = {.count = 0};
 

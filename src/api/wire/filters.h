@@ -27,8 +27,11 @@ struct filters {
     char *name;      /* room for it */
 };
 
+/* True for the name of a parameter that filters. */
+typedef bool filter_name_fn(struct bytes name);
+
 /* Takes the parameters of q for which is_filter() holds. ST_NO_MEMORY. */
-enum status filters_make(const struct query *q, bool (*is_filter)(struct bytes name),
+enum status filters_make(const struct query *q, filter_name_fn *is_filter,
                          struct arena *arena, struct filters *out);
 
 /* True if the document meets every filter that counts. */
