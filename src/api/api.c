@@ -1,7 +1,7 @@
 #include "claimd/api/api.h"
 
-#include "api/call.h"
 #include "api/check.h"
+#include "api/context.h"
 #include "api/problem.h"
 #include "api/uri.h"
 #include "claimd/base/invariant.h"
@@ -108,7 +108,7 @@ find_version(const struct api *api, const struct path *path)
 
 /* There are versions that an operator has switched off, or not on: that is worth a word. */
 static enum status
-refuse_version(struct call *call, const struct path *path)
+refuse_version(struct context *ctx, const struct path *path)
 {
     static const struct {
         const struct version *version;
@@ -121,103 +121,103 @@ refuse_version(struct call *call, const struct path *path)
 
     for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
         if (bytes_equal(path->segments[0], optional[i].version->name))
-            return call_refuse(call, ST_NO_PATH, "%s is switched off here (%s)",
-                               optional[i].version->base.data, optional[i].option);
+            return context_refuse(ctx, ST_NO_PATH, "%s is switched off here (%s)",
+                                  optional[i].version->base.data, optional[i].option);
     return ST_NO_PATH;
 }
 
-/* Hrefs keep the project in front when the request had it there (see call.h). */
+/* Hrefs keep the project in front when the request had it there (see context.h). */
 static enum status
-take_project(struct call *call, struct path *path)
+take_project(struct context *ctx, struct path *path)
 {
     struct bytes raw, tidy;
     enum status st;
 
-    call->base = call->version->base;
-    if (!path_take_project(path, &raw, &call->path_project))
+    ctx->base = ctx->version->base;
+    if (!path_take_project(path, &raw, &ctx->path_project))
         return ST_OK;
-    st = uri_tidy(call->req->arena, raw, &tidy);
+    st = uri_tidy(ctx->req->arena, raw, &tidy);
     if (st != ST_OK)
         return st;
-    call->base = arena_printf(call->req->arena, "%s/%.*s", call->version->base.data,
-                              (int)tidy.len, tidy.data);
-    return bytes_present(call->base) ? ST_OK : ST_NO_MEMORY;
+    ctx->base = arena_printf(ctx->req->arena, "%s/%.*s", ctx->version->base.data,
+                             (int)tidy.len, tidy.data);
+    return bytes_present(ctx->base) ? ST_OK : ST_NO_MEMORY;
 }
 
 /* What the path names: a queue, then perhaps something in it. */
 static void
-take_names(struct call *call, const struct path *path)
+take_names(struct context *ctx, const struct path *path)
 {
-    const struct resource *r = call->resource;
+    const struct resource *r = ctx->resource;
 
     if (r->depth > 2 && !bytes_present(r->words[2]))
-        call->queue.name = path->segments[2];
+        ctx->queue.name = path->segments[2];
     if (r->depth > 4 && !bytes_present(r->words[4]))
-        call->id = path->segments[4];
+        ctx->id = path->segments[4];
 }
 
 /* A resource for administrators is not there for anybody while admin_mode is off. */
 static bool
-is_hidden(const struct call *call)
+is_hidden(const struct context *ctx)
 {
-    const struct route *get = call->resource->routes[METHOD_GET];
+    const struct route *get = ctx->resource->routes[METHOD_GET];
 
-    return get != NULL && (get->flags & ROUTE_ADMIN) != 0 && !call->limits->admin_mode;
+    return get != NULL && (get->flags & ROUTE_ADMIN) != 0 && !ctx->limits->admin_mode;
 }
 
 /* What stands in for the resource that a path does not have. */
 static enum status
-refuse_path(struct call *call, const struct path *path)
+refuse_path(struct context *ctx, const struct path *path)
 {
-    const char *base = call->version->base.data;
+    const char *base = ctx->version->base.data;
 
-    if (call->resource != NULL)
-        return call_refuse(call, ST_NO_PATH, "%s is there only with admin_mode",
-                           call->resource->pattern);
+    if (ctx->resource != NULL)
+        return context_refuse(ctx, ST_NO_PATH, "%s is there only with admin_mode",
+                              ctx->resource->pattern);
     if (path->depth == 1)
-        return call_refuse(call, ST_NO_PATH,
-                           "there is no such path; the home document is %s/", base);
+        return context_refuse(ctx, ST_NO_PATH,
+                              "there is no such path; the home document is %s/", base);
     return ST_NO_PATH;
 }
 
 static enum status
-find_resource(const struct api *api, struct call *call)
+find_resource(const struct api *api, struct context *ctx)
 {
     const struct served *served;
     struct path path;
-    enum status st = path_split(call->req->arena, call->req->path, &path);
+    enum status st = path_split(ctx->req->arena, ctx->req->path, &path);
 
     if (st != ST_OK)
         return st;
     served = find_version(api, &path);
     if (served == NULL)
-        return refuse_version(call, &path);
-    call->version = served->version;
-    st = take_project(call, &path);
+        return refuse_version(ctx, &path);
+    ctx->version = served->version;
+    st = take_project(ctx, &path);
     if (st != ST_OK)
         return st;
     if (path_drop_slash(&path))
-        call->path.len--;
-    call->resource = resource_find(&served->resources, &path);
-    if (call->resource == NULL || is_hidden(call))
-        return refuse_path(call, &path);
-    take_names(call, &path);
+        ctx->path.len--;
+    ctx->resource = resource_find(&served->resources, &path);
+    if (ctx->resource == NULL || is_hidden(ctx))
+        return refuse_path(ctx, &path);
+    take_names(ctx, &path);
     return ST_OK;
 }
 
 /* ------------------------------------------------------------------ answering */
 
 static enum status
-answer_options(struct call *call)
+answer_options(struct context *ctx)
 {
-    call_header(call, "Allow", bytes_str(call->resource->allow));
-    return call_empty(call, 200);
+    answer_header(ctx, "Allow", ctx->resource->allow);
+    return answer_empty(ctx, 200);
 }
 
 static enum status
-refuse_method(struct call *call)
+refuse_method(struct context *ctx)
 {
-    call_header(call, "Allow", bytes_str(call->resource->allow_all));
+    answer_header(ctx, "Allow", ctx->resource->allow_all);
     return ST_BAD_METHOD;
 }
 
@@ -226,67 +226,69 @@ refuse_method(struct call *call)
  * for which a head has no room is left out: a shorter one would name something else.
  */
 static enum status
-locate_content(struct call *call, const struct route *route)
+locate_content(struct context *ctx)
 {
-    const struct request *req = call->req;
-    bool query = (route->flags & ROUTE_LOCATED) != 0 && bytes_present(req->query);
+    const struct request *req = ctx->req;
+    unsigned flags = ctx->route->flags;
+    bool query = (flags & ROUTE_LOCATED) != 0 && bytes_present(req->query);
     struct bytes text;
     enum status st;
 
-    if ((route->flags & (ROUTE_LOCATED | ROUTE_LOCATED_PATH)) == 0)
+    if ((flags & (ROUTE_LOCATED | ROUTE_LOCATED_PATH)) == 0)
         return ST_OK;
-    text = arena_printf(req->arena, "%.*s%s%.*s", (int)call->path.len, call->path.data,
+    text = arena_printf(req->arena, "%.*s%s%.*s", (int)ctx->path.len, ctx->path.data,
                         query ? "?" : "", query ? (int)req->query.len : 0,
                         query ? req->query.data : "");
     if (!bytes_present(text))
         return ST_NO_MEMORY;
     st = uri_tidy(req->arena, text, &text);
     if (st == ST_OK && text.len <= RESPONSE_VALUE_MAX)
-        call_header(call, "Content-Location", text);
+        st = answer_header_copy(ctx, "Content-Location", text);
     return st;
 }
 
+/*
+ * The parameters are read before the checks, because one may decide what the caller has to
+ * be allowed; that there are too many is said after them, as the contract wants it.
+ */
 static enum status
-answer(const struct api *api, struct call *call)
+answer(const struct api *api, struct context *ctx)
 {
-    const struct request *req = call->req;
-    const struct route *route;
-    enum status st = find_resource(api, call);
+    const struct request *req = ctx->req;
+    enum status st = find_resource(api, ctx), parsed;
 
     if (st != ST_OK)
         return st;
-    call->res->route = call->resource->pattern;
-    route = call->resource->routes[req->method];
-    st = check_request(call, route);
+    ctx->res->route = ctx->resource->pattern;
+    parsed = query_parse(req->query, req->arena, &ctx->query);
+    ctx->route = resource_route(ctx->resource, req->method, &ctx->query);
+    st = check_request(ctx);
     if (st != ST_OK)
         return st;
     if (req->method == METHOD_OPTIONS)
-        return answer_options(call);
-    if (route == NULL)
-        return refuse_method(call);
-    st = query_parse(req->query, req->arena, &call->query);
-    if (st == ST_BAD_PARAMETER)
-        return call_refuse(call, st, "there may be %d query parameters at most",
-                           QUERY_PAIRS_MAX);
-    if (st != ST_OK)
-        return st;
-    st = route->handle(call);
-    if (st != ST_OK)
-        return st;
-    return locate_content(call, route);
+        return answer_options(ctx);
+    if (ctx->route == NULL)
+        return refuse_method(ctx);
+    if (parsed == ST_BAD_PARAMETER)
+        return context_refuse(ctx, parsed, "there may be %d query parameters at most",
+                              QUERY_PAIRS_MAX);
+    if (parsed != ST_OK)
+        return parsed;
+    st = ctx->route->handle(ctx);
+    return st == ST_OK ? locate_content(ctx) : st;
 }
 
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res)
 {
     struct arena_mark mark = arena_mark(req->arena);
-    struct call call = {.limits = &api->limits,
-                        .store = api->store,
-                        .auth = api->auth,
-                        .req = req,
-                        .progress = &req->progress,
-                        .path = req->path,
-                        .res = res};
+    struct context ctx = {.limits = &api->limits,
+                          .store = api->store,
+                          .auth = api->auth,
+                          .req = req,
+                          .progress = &req->progress,
+                          .path = req->path,
+                          .res = res};
     enum status st;
 
     buf_reset(&res->body, SIZE_MAX);
@@ -294,17 +296,17 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     res->header_count = 0;
     res->route = "none";
     /* With this room a refusal can be written even when memory runs out on the way. */
-    st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, &call) : ST_NO_MEMORY;
+    st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, &ctx) : ST_NO_MEMORY;
     if (st == ST_AGAIN) {
         arena_rewind(req->arena, mark);
         return API_AGAIN;
     }
     if (st == ST_OK && res->body.failed)
         st = ST_NO_MEMORY;
-    if (st != ST_OK && call.bare_errors)
+    if (st != ST_OK && ctx.bare_errors)
         problem_write_bare(res, st);
     else if (st != ST_OK)
-        problem_write(res, st, call.detail);
+        problem_write(res, st, ctx.detail);
     res->status = st;
     ENSURE_DEBUG(response_head_size(res) <= RESPONSE_HEAD_MAX);
     return API_SEND;
@@ -317,6 +319,7 @@ response_head_size(const struct response *res)
     size_t size = 0;
 
     for (size_t i = 0; i < res->header_count; i++)
-        size += strlen(res->headers[i].name) + res->headers[i].value.len + PUNCTUATION;
+        size +=
+            strlen(res->headers[i].name) + strlen(res->headers[i].value) + PUNCTUATION;
     return size;
 }

@@ -1,49 +1,54 @@
 #include "api/check.h"
 
-#include "api/ident.h"
+#include "api/caller.h"
 
 /*
  * Signatures are not built yet: none verifies, and a request that has one is not let
  * through as if it had none. An empty one is one.
  */
 static enum status
-check_signature(struct call *call)
+check_signature(struct context *ctx)
 {
-    if (!bytes_present(call->req->headers[API_HEADER_URL_SIGNATURE]))
+    if (!bytes_present(ctx->req->headers[API_HEADER_URL_SIGNATURE]))
         return ST_OK;
-    return call_refuse(call, ST_NO_PATH,
-                       "this server does not know pre-signed URLs (URL-Signature)");
+    return context_refuse(ctx, ST_NO_PATH,
+                          "this server does not know pre-signed URLs (URL-Signature)");
 }
 
 static enum status
 check_content_type(const struct request *req)
 {
-    return ident_content_type(req->headers[API_HEADER_CONTENT_TYPE],
-                              req->body.len > 0 || req->body_too_large);
+    return caller_content_type(req->headers[API_HEADER_CONTENT_TYPE],
+                               req->body.len > 0 || req->body_too_large);
+}
+
+static bool
+has_flag(const struct context *ctx, enum route_flag flag)
+{
+    return ctx->route != NULL && (ctx->route->flags & flag) != 0;
 }
 
 /* A version that does not ask for a Client-ID checks one that is sent nevertheless. */
 static enum status
-check_client(struct call *call, const struct route *route)
+check_client(struct context *ctx)
 {
-    struct bytes text = call->req->headers[API_HEADER_CLIENT_ID];
-    bool required = call->version->headers_required ||
-                    (route != NULL && (route->flags & ROUTE_CLIENT) != 0);
+    struct bytes text = ctx->req->headers[API_HEADER_CLIENT_ID];
+    bool required = ctx->version->headers_required || has_flag(ctx, ROUTE_CLIENT);
 
     enum status st;
 
     if (!required && !bytes_present(text))
         return ST_OK;
-    st = ident_client(text, call->limits, &call->client);
-    if (st == ST_BAD_CLIENT_ID && !call->limits->client_id_strict)
-        return call_refuse(call, st,
-                           "the header Client-ID must have %lld to %lld characters "
-                           "(min_length_client_id, max_length_client_id)",
-                           (long long)call->limits->min_length_client_id,
-                           (long long)call->limits->max_length_client_id);
+    st = caller_client(text, ctx->limits, &ctx->client);
+    if (st == ST_BAD_CLIENT_ID && !ctx->limits->client_id_strict)
+        return context_refuse(ctx, st,
+                              "the header Client-ID must have %lld to %lld characters "
+                              "(min_length_client_id, max_length_client_id)",
+                              (long long)ctx->limits->min_length_client_id,
+                              (long long)ctx->limits->max_length_client_id);
     if (st == ST_BAD_CLIENT_ID)
-        return call_refuse(call, st,
-                           "the header Client-ID must be a UUID (client_id_uuid_safe)");
+        return context_refuse(
+            ctx, st, "the header Client-ID must be a UUID (client_id_uuid_safe)");
     return st;
 }
 
@@ -52,76 +57,75 @@ check_client(struct call *call, const struct route *route)
  * there is a list of who may come in.
  */
 static enum status
-check_token(struct call *call, const struct route *route)
+check_token(struct context *ctx)
 {
-    struct bytes token = call->req->headers[API_HEADER_AUTH_TOKEN];
+    struct bytes token = ctx->req->headers[API_HEADER_AUTH_TOKEN];
     struct auth_caller caller;
     enum status st;
 
-    if (call->auth == NULL || call->version->open ||
-        (route != NULL && (route->flags & ROUTE_OPEN) != 0))
+    if (ctx->auth == NULL || ctx->version->open || has_flag(ctx, ROUTE_OPEN))
         return ST_OK;
-    if (token.len == 0 && !auth_is_required(call->auth))
+    if (token.len == 0 && !auth_is_required(ctx->auth))
         return ST_OK;
-    st = auth_token_read(call->auth, call->req->now_ms, token, call->req->arena, &caller);
+    st = auth_token_read(ctx->auth, ctx->req->now_ms, token, ctx->req->arena, &caller);
     if (st == ST_OK)
-        call->token_project = caller.project;
+        ctx->token_project = caller.project;
     return st;
 }
 
 /* A project in the path takes the place of the header, as a proxy in front would do. */
 static struct bytes
-named_project(const struct call *call)
+named_project(const struct context *ctx)
 {
-    return bytes_present(call->path_project) ? call->path_project
-                                             : call->req->headers[API_HEADER_PROJECT_ID];
+    return bytes_present(ctx->path_project) ? ctx->path_project
+                                            : ctx->req->headers[API_HEADER_PROJECT_ID];
 }
 
 /* A token is good for its own project, also for a caller who does not name it. */
 static enum status
-check_token_project(struct call *call)
+check_token_project(struct context *ctx)
 {
-    struct bytes named = named_project(call);
+    struct bytes named = named_project(ctx);
 
-    call->queue.project = call->token_project;
-    if (named.len == 0 || bytes_equal(named, call->token_project))
+    ctx->queue.project = ctx->token_project;
+    if (named.len == 0 || bytes_equal(named, ctx->token_project))
         return ST_OK;
-    return call_refuse(call, ST_FORBIDDEN, "the token is for another project");
+    return context_refuse(ctx, ST_FORBIDDEN, "the token is for another project");
 }
 
 static enum status
-check_project(struct call *call)
+check_project(struct context *ctx)
 {
-    struct bytes project = named_project(call);
+    struct bytes project = named_project(ctx);
 
-    if (bytes_present(call->token_project))
-        return check_token_project(call);
-    if (!bytes_present(project) && !call->version->headers_required) {
-        call->queue.project = bytes_str(""); /* the nameless one */
+    if (bytes_present(ctx->token_project))
+        return check_token_project(ctx);
+    if (!bytes_present(project) && !ctx->version->headers_required) {
+        ctx->queue.project = bytes_str(""); /* the nameless one */
         return ST_OK;
     }
-    call->queue.project = project;
-    return ident_project(project, bytes_present(call->queue.name));
+    ctx->queue.project = project;
+    return caller_project(project, bytes_present(ctx->queue.name));
 }
 
 enum status
-check_request(struct call *call, const struct route *route)
+check_request(struct context *ctx)
 {
-    enum status st = check_signature(call);
+    enum status st = check_signature(ctx);
 
     if (st == ST_OK)
-        st = check_token(call, route);
+        st = check_token(ctx);
     if (st == ST_OK)
-        st = check_content_type(call->req);
+        st = check_content_type(ctx->req);
     if (st == ST_OK)
-        st = ident_accept(call->req->headers[API_HEADER_ACCEPT]);
-    if (st != ST_OK || call->version->open)
+        st = caller_accept(ctx->req->headers[API_HEADER_ACCEPT]);
+    if (st != ST_OK || ctx->version->open)
         return st;
-    st = check_client(call, route);
+    st = check_client(ctx);
     if (st != ST_OK)
         return st;
-    st = check_project(call);
-    if (st != ST_OK || !bytes_present(call->queue.name))
+    st = check_project(ctx);
+    if (st != ST_OK || !bytes_present(ctx->queue.name))
         return st;
-    return ident_queue_name(call->queue.name);
+    return caller_queue_name(ctx->queue.name);
 }

@@ -4,12 +4,13 @@
 #ifndef API_CHECK_H
 #define API_CHECK_H
 
-#include "api/call.h"
+#include "api/context.h"
 
 /*
- * Checks headers and names of a call whose resource is known, and fills in project and
- * client. route is NULL where the resource lacks the method: that is found out later.
+ * Checks headers and names of a request whose resource is known, and fills in project and
+ * client. There may be no route, where the resource lacks the method: that is found out
+ * later.
  */
-enum status check_request(struct call *call, const struct route *route);
+enum status check_request(struct context *ctx);
 
 #endif

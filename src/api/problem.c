@@ -1,6 +1,6 @@
 #include "api/problem.h"
 
-#include "api/json_out.h"
+#include "claimd/json/string.h"
 
 struct problem {
     int code;
@@ -53,7 +53,7 @@ problem_of(enum status st)
 static void
 add_header(struct response *res, const char *name, const char *value)
 {
-    res->headers[res->header_count++] = (struct response_header){name, bytes_str(value)};
+    res->headers[res->header_count++] = (struct response_header){name, value};
 }
 
 /* Forgets the answer begun, but keeps the methods that a 405 has to name. */
@@ -82,6 +82,18 @@ description(enum status st, struct bytes detail)
 }
 
 void
+problem_document(struct buf *out, struct bytes title, struct bytes description)
+{
+    buf_str(out, "{\"title\":");
+    json_string_write(out, title);
+    if (bytes_present(description)) {
+        buf_str(out, ",\"description\":");
+        json_string_write(out, description);
+    }
+    buf_byte(out, '}');
+}
+
+void
 problem_write(struct response *res, enum status st, struct bytes detail)
 {
     const struct problem *p = problem_of(st);
@@ -89,7 +101,7 @@ problem_write(struct response *res, enum status st, struct bytes detail)
     start_over(res, p);
     if (p->title == NULL)
         return;
-    json_out_error(&res->body, bytes_str(p->title), description(st, detail));
+    problem_document(&res->body, bytes_str(p->title), description(st, detail));
     if (res->body.failed && st != ST_NO_MEMORY) {
         problem_write(res, ST_NO_MEMORY, BYTES_NONE);
         return;

@@ -19,4 +19,7 @@ void problem_write(struct response *res, enum status st, struct bytes detail);
 /* The same without a document, for resources whose errors have none (API v1, HEAD). */
 void problem_write_bare(struct response *res, enum status st);
 
+/* {"title": ..., "description": ...}; an absent description is left out. */
+void problem_document(struct buf *out, struct bytes title, struct bytes description);
+
 #endif

@@ -1,6 +1,7 @@
 #include "api/route.h"
 
-#include "api/query.h"
+#include "api/wire/query.h"
+#include "claimd/base/invariant.h"
 
 static const char *const method_names[] = {
     [METHOD_GET] = "GET",         [METHOD_HEAD] = "HEAD",   [METHOD_POST] = "POST",
@@ -18,6 +19,16 @@ api_method(struct bytes name)
 }
 
 /* ------------------------------------------------------------------ resources */
+
+/* The path of a pattern; *parameter is the name of the one it needs, NULL if none. */
+static struct bytes
+pattern_split(const char *pattern, const char **parameter)
+{
+    size_t len = strcspn(pattern, "?");
+
+    *parameter = pattern[len] == '?' ? pattern + len + 1 : NULL;
+    return bytes_of(pattern, len);
+}
 
 static void
 resource_init(struct resource *r, const char *pattern)
@@ -55,6 +66,18 @@ resource_name_methods(struct resource *r)
     allow_add(r->allow_all, method_names[METHOD_OPTIONS]);
 }
 
+static void
+resource_add(struct resource *r, const struct route *row)
+{
+    const char *parameter;
+
+    (void)pattern_split(row->pattern, &parameter);
+    if (parameter != NULL)
+        r->variants[row->method] = row;
+    else
+        r->routes[row->method] = row;
+}
+
 enum status
 resources_build(struct mem *mem, const struct route *rows, struct resources *out)
 {
@@ -68,11 +91,15 @@ resources_build(struct mem *mem, const struct route *rows, struct resources *out
         return ST_NO_MEMORY;
     *out = (struct resources){.all = all};
     for (const struct route *row = rows; row < rows + rows_count; row++) {
-        if (last == NULL || strcmp(last->pattern, row->pattern) != 0) {
+        const char *parameter;
+        struct bytes path = pattern_split(row->pattern, &parameter);
+
+        if (last == NULL || !bytes_equal_str(path, last->pattern)) {
+            ENSURE(parameter == NULL);
             last = &all[out->count++];
             resource_init(last, row->pattern);
         }
-        last->routes[row->method] = row;
+        resource_add(last, row);
     }
     for (size_t i = 0; i < out->count; i++)
         resource_name_methods(&all[i]);
@@ -141,6 +168,18 @@ resource_find(const struct resources *resources, const struct path *path)
         if (resource_matches(&resources->all[i], path))
             return &resources->all[i];
     return NULL;
+}
+
+const struct route *
+resource_route(const struct resource *r, enum method method, const struct query *query)
+{
+    const struct route *variant = r->variants[method];
+    const char *parameter;
+
+    if (variant == NULL)
+        return r->routes[method];
+    (void)pattern_split(variant->pattern, &parameter);
+    return bytes_present(query_get(query, parameter)) ? variant : r->routes[method];
 }
 
 bool

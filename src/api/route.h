@@ -5,6 +5,13 @@
  * builds the resources once: one for each pattern, split into segments, with its handlers
  * by method and the text of its Allow header.
  *
+ * What a parameter makes another action has a row of its own, whose pattern names it:
+ *
+ *     {"/v2/queues/{queue}/messages", METHOD_DELETE, ..., "messages:delete_all", 0},
+ *     {"/v2/queues/{queue}/messages?pop", METHOD_DELETE, ..., "messages:pop", 0},
+ *
+ * Requests with `pop` take the second row, and the first one all others.
+ *
  * A path is split at its slashes before the segments are percent-decoded, so "%2F" never
  * makes a segment more (and no resource has a segment with a slash in it).
  *
@@ -17,13 +24,14 @@
 
 #include "claimd/api/api.h"
 
-struct call;
+struct context;
+struct query;
 
 /*
- * Answers one call; what it returns becomes a problem document unless it is ST_OK, or
- * ST_AGAIN: then it is called again, and finds what it has left in call->progress.
+ * Answers one request; what it returns becomes a problem document unless it is ST_OK, or
+ * ST_AGAIN: then it is called again, and finds what it has left in ctx->progress.
  */
-typedef enum status handler_fn(struct call *call);
+typedef enum status handler_fn(struct context *ctx);
 
 enum route_flag {
     ROUTE_CLIENT = 1,  /* needs a Client-ID where the version does not always need one */
@@ -34,7 +42,8 @@ enum route_flag {
 };
 
 struct route {
-    const char *pattern; /* "/v2/queues/{queue}/claims/{id}"; braces take one segment */
+    const char *pattern; /* "/v2/queues/{queue}/claims/{id}"; braces take one segment, a
+                            name behind a question mark must be among the parameters */
     enum method method;
     handler_fn *handle;
     const char *action; /* what is allowed or forbidden to a caller: "claims:create" */
@@ -62,7 +71,8 @@ struct resource {
     size_t depth;
     struct bytes words[PATH_DEPTH_MAX]; /* absent: takes any segment */
     const struct route *routes[METHOD_COUNT];
-    char allow[48];     /* "GET, HEAD": what OPTIONS answers */
+    const struct route *variants[METHOD_COUNT]; /* that need a parameter; one a method */
+    char allow[48];                             /* "GET, HEAD": what OPTIONS answers */
     char allow_all[56]; /* "GET, HEAD, OPTIONS": what a 405 tells */
 };
 
@@ -71,7 +81,9 @@ struct resources {
     size_t count;
 };
 
-/* Builds the resources of a table of rows in which those of one pattern follow another.
+/*
+ * Builds the resources of a table of rows in which those of one path follow another, those
+ * that need a parameter behind one that needs none.
  */
 enum status
 resources_build(struct mem *mem, const struct route *rows, struct resources *out);
@@ -83,6 +95,13 @@ enum status path_split(struct arena *arena, struct bytes text, struct path *out)
 /* The resource of this path, NULL if there is none. */
 const struct resource *
 resource_find(const struct resources *resources, const struct path *path);
+
+/*
+ * The row for a request of this method with these parameters, NULL if the resource lacks
+ * the method. Its action is what a caller has to be allowed.
+ */
+const struct route *
+resource_route(const struct resource *r, enum method method, const struct query *query);
 
 /*
  * Takes the project out of /{version}/{project}/queues/... and returns its place: 1 if

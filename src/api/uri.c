@@ -65,3 +65,17 @@ uri_segment(struct arena *arena, struct bytes text, struct bytes *out)
 {
     return encode(arena, text, is_unreserved, count_others(text, is_unreserved), out);
 }
+
+void
+uri_write(struct buf *out, struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        char escape[3] = {'%', "0123456789ABCDEF"[c >> 4], "0123456789ABCDEF"[c & 15]};
+
+        if (is_unreserved(text.data[i]))
+            buf_byte(out, text.data[i]);
+        else
+            buf_add(out, escape, sizeof(escape));
+    }
+}

@@ -8,6 +8,7 @@
 #define API_URI_H
 
 #include "claimd/base/arena.h"
+#include "claimd/base/buf.h"
 #include "claimd/base/status.h"
 
 /*
@@ -22,5 +23,8 @@ enum status uri_tidy(struct arena *arena, struct bytes text, struct bytes *out);
  * percent-encoded. NUL-terminated. ST_NO_MEMORY.
  */
 enum status uri_segment(struct arena *arena, struct bytes text, struct bytes *out);
+
+/* The same appended to a buffer, for parts of a href, with digits A to F. */
+void uri_write(struct buf *out, struct bytes text);
 
 #endif

@@ -31,7 +31,7 @@ add_headers(struct MHD_Response *mr, const struct response *res, const char *id,
 
         if (bodiless(res->code) && strcasecmp(h->name, "Content-Type") == 0)
             continue;
-        if (!add_header(mr, h->name, h->value.data))
+        if (!add_header(mr, h->name, h->value))
             return false;
     }
     if (closing && !add_header(mr, "Connection", "close"))

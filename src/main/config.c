@@ -43,8 +43,9 @@ set_defaults(struct config *config, struct complaints *complaints)
 {
     *config = (struct config){.limits = api_limits_default};
     for (size_t i = 0; i < option_count; i++)
-        set(config, &options[i], bytes_str(options[i].initial), CONFIG_DEFAULT,
-            options[i].name, complaints);
+        if (options[i].initial != NULL)
+            set(config, &options[i], bytes_str(options[i].initial), CONFIG_DEFAULT,
+                options[i].name, complaints);
 }
 
 /* ------------------------------------------------------------------ environment */
@@ -358,7 +359,8 @@ print_option_help(const struct option *option, FILE *to)
         (void)fprintf(to, "  --%s[=%s]\n", name, option_placeholder(option));
     else
         (void)fprintf(to, "  --%s %s\n", name, option_placeholder(option));
-    (void)fprintf(to, "        %s\n        default %s", option->help, option->initial);
+    (void)fprintf(to, "        %s\n        default ", option->help);
+    option_print_default(option, to);
     if (option->min < option->max && option->max != INT64_MAX &&
         option->kind != OPTION_MODE)
         (void)fprintf(to, ", %lld to %lld", (long long)option->min,

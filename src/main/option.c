@@ -244,6 +244,17 @@ option_print(const struct option *option, const struct config *config, FILE *to)
     }
 }
 
+void
+option_print_default(const struct option *option, FILE *to)
+{
+    const struct config defaults = {.limits = api_limits_default};
+
+    if (option->initial != NULL)
+        (void)fputs(option->initial, to);
+    else
+        option_print(option, &defaults, to);
+}
+
 const char *
 option_placeholder(const struct option *option)
 {

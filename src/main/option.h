@@ -35,8 +35,8 @@ struct option {
     enum option_kind kind;
     size_t offset; /* of the field in struct config */
     int64_t min, max;
-    const char *words; /* "a|b|c" for flags and choices */
-    const char *initial;
+    const char *words;   /* "a|b|c" for flags and choices */
+    const char *initial; /* NULL: what api_limits_default has */
     const char *help;
 };
 
@@ -55,6 +55,9 @@ enum status option_set(const struct option *option, struct config *config,
 
 /* Prints the value as option_set() would take it. */
 void option_print(const struct option *option, const struct config *config, FILE *to);
+
+/* Prints the default likewise. */
+void option_print_default(const struct option *option, FILE *to);
 
 /* True for a flag that is simply on or off: on the command line it needs no value. */
 bool option_is_switch(const struct option *option);

@@ -33,6 +33,9 @@
 #define ADDRESS(name, field, initial, help)                                              \
     WORDS(OPTION_ADDRESS, name, field, NULL, initial, help)
 
+/* The default of a limit is said by api_limits_default. */
+#define CONTRACT NULL
+
 /* clang-format off: a table is read by its columns. */
 const struct option options[] = {
 #define GROUP "Server"
@@ -70,56 +73,56 @@ const struct option options[] = {
     FLAG("access_log", access_log, "false", "a line for each request, at level info"),
 #undef GROUP
 #define GROUP "Pages"
-    NUMBER("max_queues_per_page", limits.max_queues_per_page, 1, 10000, "20",
+    NUMBER("max_queues_per_page", limits.max_queues_per_page, 1, 10000, CONTRACT,
            "largest limit of a listing of queues"),
-    NUMBER("max_messages_per_page", limits.max_messages_per_page, 1, 10000, "20",
+    NUMBER("max_messages_per_page", limits.max_messages_per_page, 1, 10000, CONTRACT,
            "largest limit of a listing of messages, most ids in one request"),
     NUMBER("max_messages_per_claim_or_pop", limits.max_messages_per_claim_or_pop, 1,
-           10000, "20", "largest limit of a claim, largest pop"),
+           10000, CONTRACT, "largest limit of a claim, largest pop"),
 #undef GROUP
 #define GROUP "Sizes"
-    SIZE("max_queue_metadata", limits.max_queue_metadata, 2, 67108864, "64K",
+    SIZE("max_queue_metadata", limits.max_queue_metadata, 2, 67108864, CONTRACT,
          "bytes of a request that sets metadata"),
-    SIZE("max_messages_post_size", limits.max_messages_post_size, 2, 67108864, "256K",
+    SIZE("max_messages_post_size", limits.max_messages_post_size, 2, 67108864, CONTRACT,
          "bytes of a request that posts messages"),
 #undef GROUP
 #define GROUP "Times, in seconds"
-    NUMBER("default_message_ttl", limits.default_message_ttl, 1, YEAR, "3600",
+    NUMBER("default_message_ttl", limits.default_message_ttl, 1, YEAR, CONTRACT,
            "life of a message whose producer says nothing"),
-    NUMBER("min_message_ttl", limits.min_message_ttl, 1, YEAR, "60",
+    NUMBER("min_message_ttl", limits.min_message_ttl, 1, YEAR, CONTRACT,
            "shortest life of a message; lower it to test workers"),
-    NUMBER("max_message_ttl", limits.max_message_ttl, 1, YEAR, "1209600",
+    NUMBER("max_message_ttl", limits.max_message_ttl, 1, YEAR, CONTRACT,
            "longest life of a message"),
-    NUMBER("default_message_delay", limits.default_message_delay, 0, YEAR, "0",
+    NUMBER("default_message_delay", limits.default_message_delay, 0, YEAR, CONTRACT,
            "how long new messages are hidden"),
-    NUMBER("max_message_delay", limits.max_message_delay, 0, YEAR, "900",
+    NUMBER("max_message_delay", limits.max_message_delay, 0, YEAR, CONTRACT,
            "longest delay"),
-    NUMBER("default_claim_ttl", limits.default_claim_ttl, 1, YEAR, "300",
+    NUMBER("default_claim_ttl", limits.default_claim_ttl, 1, YEAR, CONTRACT,
            "life of a claim whose worker says nothing"),
-    NUMBER("min_claim_ttl", limits.min_claim_ttl, 1, YEAR, "60",
+    NUMBER("min_claim_ttl", limits.min_claim_ttl, 1, YEAR, CONTRACT,
            "shortest life of a claim; lower it to test workers"),
-    NUMBER("max_claim_ttl", limits.max_claim_ttl, 1, YEAR, "43200",
+    NUMBER("max_claim_ttl", limits.max_claim_ttl, 1, YEAR, CONTRACT,
            "longest life of a claim"),
-    NUMBER("default_claim_grace", limits.default_claim_grace, 0, YEAR, "60",
+    NUMBER("default_claim_grace", limits.default_claim_grace, 0, YEAR, CONTRACT,
            "how much longer than its claim a message lives"),
-    NUMBER("min_claim_grace", limits.min_claim_grace, 0, YEAR, "60",
+    NUMBER("min_claim_grace", limits.min_claim_grace, 0, YEAR, CONTRACT,
            "shortest grace; lower it to test workers"),
-    NUMBER("max_claim_grace", limits.max_claim_grace, 0, YEAR, "43200", "longest grace"),
+    NUMBER("max_claim_grace", limits.max_claim_grace, 0, YEAR, CONTRACT, "longest grace"),
 #undef GROUP
 #define GROUP "API"
     WORDS(OPTION_FLAG, "client_id_uuid_safe", limits.client_id_strict, "off|strict",
-          "strict", "strict: a Client-ID must be a UUID; off: any text"),
-    NUMBER("min_length_client_id", limits.min_length_client_id, 1, 1024, "10",
+          CONTRACT, "strict: a Client-ID must be a UUID; off: any text"),
+    NUMBER("min_length_client_id", limits.min_length_client_id, 1, 1024, CONTRACT,
            "characters of a Client-ID that need not be a UUID"),
-    NUMBER("max_length_client_id", limits.max_length_client_id, 1, 1024, "36",
+    NUMBER("max_length_client_id", limits.max_length_client_id, 1, 1024, CONTRACT,
            "likewise"),
-    FLAG("message_delete_with_claim_id", limits.message_delete_with_claim_id, "false",
+    FLAG("message_delete_with_claim_id", limits.message_delete_with_claim_id, CONTRACT,
          "deleting several messages needs their claim ids"),
-    FLAG("enable_checksum", limits.enable_checksum, "false",
+    FLAG("enable_checksum", limits.enable_checksum, CONTRACT,
          "messages carry a checksum of their bodies"),
-    FLAG("admin_mode", limits.admin_mode, "false", "health shows figures"),
-    FLAG("enable_v1", limits.enable_v1, "true", "serve API v1"),
-    FLAG("enable_v1_1", limits.enable_v1_1, "true", "serve API v1.1"),
+    FLAG("admin_mode", limits.admin_mode, CONTRACT, "health shows figures"),
+    FLAG("enable_v1", limits.enable_v1, CONTRACT, "serve API v1"),
+    FLAG("enable_v1_1", limits.enable_v1_1, CONTRACT, "serve API v1.1"),
     CHOICE("profile", profile, PROFILE_WORDS, "zaqar",
            "rackspace: limits as the clients of Cloud Queues expect them"),
 #undef GROUP

@@ -2,7 +2,7 @@
  * The heads of answers stay within RESPONSE_HEAD_MAX, on every route and with the longest
  * of everything that is repeated in them. (api_call() checks the bound of each answer.)
  */
-#include "api/version.h"
+#include "api/versions/version.h"
 #include "support/api_fixture.h"
 
 /* The longest names there are. */
@@ -126,6 +126,20 @@ provide(struct longest *l)
         strrchr(api_text(&l->f, "%s", api_answer_header(&l->f.c, "Location")), '/') + 1;
 }
 
+static bool
+by_ids(const struct route *r)
+{
+    return r->method == METHOD_DELETE && strcmp(r->action, "messages:pop") != 0;
+}
+
+static const char *
+parameter_of(const struct route *r)
+{
+    const char *mark = strchr(r->pattern, '?');
+
+    return mark != NULL ? mark + 1 : by_ids(r) ? "ids" : "limit";
+}
+
 /* Every route, with queries and bodies that make its answer's head as long as it gets. */
 static void
 walk_route(struct longest *l, const struct version *v, const struct route *r)
@@ -140,9 +154,8 @@ walk_route(struct longest *l, const struct version *v, const struct route *r)
         provide(l);
         path = path_for(l, v, r->pattern);
         send(l, method_name(r->method),
-             api_text(&l->f, "%s?%s=%s&x=%s", path,
-                      r->method == METHOD_DELETE ? "ids" : "limit",
-                      r->method == METHOD_DELETE ? l->message : "1",
+             api_text(&l->f, "%.*s?%s=%s&x=%s", (int)strcspn(path, "?"), path,
+                      parameter_of(r), by_ids(r) ? l->message : "1",
                       repeated(l, "\"", lengths[i])),
              body_for(l, r, counts[i], v1));
         ck_assert_msg(l->f.c.res.code <= 300, "%s %s: %d %s", method_name(r->method),

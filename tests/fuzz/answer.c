@@ -14,20 +14,16 @@ known_code(int code)
     return false;
 }
 
-/* Nothing in it may end the line or the text early. */
+/* Nothing in it may end the line early. */
 static void
 check_header(const struct response_header *h)
 {
-    fuzz_check(bytes_present(h->value), "%s is absent", h->name);
-    fuzz_check(h->value.data[h->value.len] == '\0', "%s does not end", h->name);
-    for (size_t i = 0; i < h->value.len; i++) {
-        unsigned char c = (unsigned char)h->value.data[i];
-
-        fuzz_check(c >= 0x20 && c < 0x7f, "%s has the byte %02x", h->name, c);
-    }
+    fuzz_check(h->value != NULL, "%s is absent", h->name);
+    for (const char *at = h->value; *at != '\0'; at++)
+        fuzz_check(*at >= 0x20 && *at < 0x7f, "%s has the byte %02x", h->name,
+                   (unsigned char)*at);
     if (strcmp(h->name, "Location") == 0)
-        fuzz_check(h->value.len > 0 && h->value.data[0] == '/', "Location: %s",
-                   h->value.data);
+        fuzz_check(h->value[0] == '/', "Location: %s", h->value);
 }
 
 void

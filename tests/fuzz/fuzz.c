@@ -1,6 +1,6 @@
 #include "fuzz/fuzz.h"
 
-#include "api/json_scan.h"
+#include "claimd/json/scan.h"
 
 #include <jansson.h>
 #include <stdarg.h>
@@ -81,7 +81,7 @@ fuzz_expect_json(struct bytes text)
     json_error_t error;
     json_t *tree = json_loadb(text.data, text.len, JSON_ALLOW_NUL, &error);
 
-    fuzz_check(scan_document(text) == ST_OK, "not JSON for the scanner: %.*s",
+    fuzz_check(json_scan_document(text) == ST_OK, "not JSON for the scanner: %.*s",
                (int)text.len, text.data);
     /* jansson cannot keep a name with a NUL (docs/adr/0001-own-json-scanner.md). */
     fuzz_check(tree != NULL || json_error_code(&error) == json_error_null_byte_in_key,

@@ -5,7 +5,7 @@
  */
 #include "fuzz/fuzz.h"
 
-#include "api/ident.h"
+#include "api/caller.h"
 
 enum { ACCEPT, CLIENT_ID, PROJECT, QUEUE, CONTENT_TYPE, SECTIONS };
 
@@ -17,7 +17,7 @@ check_spellings(struct bytes text)
     char digits[32], upper[45] = "urn:uuid:{";
     size_t len = 0;
 
-    if (ident_client(text, &api_limits_default, &client) != ST_OK)
+    if (caller_client(text, &api_limits_default, &client) != ST_OK)
         return;
     /* Of prefix and digits together: the last 32 are those of the UUID. */
     for (size_t i = text.len; i-- > 0 && len < sizeof(digits);)
@@ -27,7 +27,7 @@ check_spellings(struct bytes text)
     for (size_t i = 0; i < len; i++)
         upper[10 + i] = (char)(digits[i] >= 'a' ? digits[i] - 'a' + 'A' : digits[i]);
     upper[10 + len] = '}';
-    fuzz_check(ident_client(bytes_of(upper, 43), &api_limits_default, &same) == ST_OK,
+    fuzz_check(caller_client(bytes_of(upper, 43), &api_limits_default, &same) == ST_OK,
                "another spelling is refused");
     fuzz_check(same == client, "another spelling is another client");
 }
@@ -39,7 +39,7 @@ check_lengths(struct bytes text)
     uint64_t client;
 
     loose.client_id_strict = false;
-    if (ident_client(text, &loose, &client) == ST_OK)
+    if (caller_client(text, &loose, &client) == ST_OK)
         fuzz_check(text.len >= (size_t)loose.min_length_client_id,
                    "a client of %zu bytes", text.len);
 }
@@ -50,12 +50,12 @@ check_names(struct bytes project, struct bytes queue)
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                   "0123456789_-.";
 
-    if (ident_project(project, false) == ST_OK)
+    if (caller_project(project, false) == ST_OK)
         fuzz_check(project.len > 0, "an empty project");
-    if (ident_queue_name(queue) != ST_OK)
+    if (caller_queue_name(queue) != ST_OK)
         return;
-    fuzz_check(queue.len >= 1 && queue.len <= IDENT_QUEUE_NAME_MAX, "a name of %zu bytes",
-               queue.len);
+    fuzz_check(queue.len >= 1 && queue.len <= CALLER_QUEUE_NAME_MAX,
+               "a name of %zu bytes", queue.len);
     for (size_t i = 0; i < queue.len; i++)
         fuzz_check(queue.data[i] != '\0' && strchr(allowed, queue.data[i]) != NULL,
                    "a name with byte %02x", (unsigned char)queue.data[i]);
@@ -68,9 +68,9 @@ check_accept(struct bytes accept, struct arena *arena)
     struct bytes more = arena_printf(arena, "%.*s,application/json", (int)accept.len,
                                      accept.len == 0 ? "" : accept.data);
 
-    (void)ident_accept(accept);
+    (void)caller_accept(accept);
     if (accept.len == 0 || memchr(accept.data, '\0', accept.len) == NULL)
-        fuzz_check(ident_accept(more) == ST_OK, "refused: %s", more.data);
+        fuzz_check(caller_accept(more) == ST_OK, "refused: %s", more.data);
 }
 
 int
@@ -86,8 +86,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_spellings(copies[CLIENT_ID]);
     check_lengths(copies[CLIENT_ID]);
     check_names(copies[PROJECT], copies[QUEUE]);
-    (void)ident_content_type(copies[CONTENT_TYPE], true);
-    (void)ident_patch_type(copies[CONTENT_TYPE]);
+    (void)caller_content_type(copies[CONTENT_TYPE], true);
+    (void)caller_patch_type(copies[CONTENT_TYPE]);
     fuzz_memory_close(&m);
     for (size_t i = 0; i < SECTIONS; i++)
         fuzz_free(copies[i]);

@@ -7,8 +7,8 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/reference.h"
 
-#include "api/json_fault.h"
-#include "api/json_scan.h"
+#include "claimd/json/fault.h"
+#include "claimd/json/scan.h"
 
 static void
 compare_draft(const struct store_draft *draft, const json_t *message, enum post_form form)
@@ -42,10 +42,10 @@ compare(struct bytes body, enum post_form form, struct arena *arena)
     enum status expected = reference_post(tree, form, &api_limits_default);
 
     fuzz_check(st == ST_OK || why.text[0] != '\0', "refused without a reason");
-    fuzz_check(json_fault(body, &why) == (scan_document(body) != ST_OK),
+    fuzz_check(json_fault(body, &why) == (json_scan_document(body) != ST_OK),
                "a fault in a document, or none in what is not one");
     if (comparable) {
-        fuzz_check((scan_document(body) == ST_OK) == (tree != NULL),
+        fuzz_check((json_scan_document(body) == ST_OK) == (tree != NULL),
                    "the scanner and jansson differ");
         fuzz_check(st == expected, "%s instead of %s", status_name(st),
                    status_name(expected));

@@ -5,8 +5,8 @@
 #ifndef TESTS_FUZZ_REFERENCE_H
 #define TESTS_FUZZ_REFERENCE_H
 
-#include "api/decode_post.h"
-#include "api/decode_terms.h"
+#include "api/wire/decode_post.h"
+#include "api/wire/decode_terms.h"
 
 #include <jansson.h>
 

@@ -224,7 +224,7 @@ learn_token(struct world *w)
     for (size_t i = 0; i < w->res.header_count; i++)
         if (strcmp(w->res.headers[i].name, "X-Subject-Token") == 0) {
             fuzz_free(w->token);
-            w->token = fuzz_copy(w->res.headers[i].value);
+            w->token = fuzz_copy(bytes_str(w->res.headers[i].value));
         }
 }
 
@@ -316,7 +316,7 @@ do_request(struct world *w, struct bytes section)
         known_ids_learn(&w->known, buf_view(&w->res.body));
         learn_token(w);
         for (size_t i = 0; i < w->res.header_count; i++)
-            known_ids_learn(&w->known, w->res.headers[i].value);
+            known_ids_learn(&w->known, bytes_str(w->res.headers[i].value));
     }
     free_request(&req);
 }

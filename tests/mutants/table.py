@@ -252,10 +252,10 @@ MUTANTS = [
      "a token is good for a project whose name differs in case",
      "api/identity_test: the_project_of_a_token_is_compared_with_its_case",
      [("api/check.c",
-       "bytes_equal(named, call->token_project)",
+       "bytes_equal(named, ctx->token_project)",
        "(MUTANT(TOKEN_PROJECT_WITHOUT_CASE)\n"
-       "                               ? bytes_equal_nocase(named, call->token_project)\n"
-       "                               : bytes_equal(named, call->token_project))")]),
+       "                               ? bytes_equal_nocase(named, ctx->token_project)\n"
+       "                               : bytes_equal(named, ctx->token_project))")]),
     ("CLOCK_FOLLOWS_THE_WALL",
      "setting the wall clock moves deadlines",
      "unit/base/clock_test: setting_the_wall_clock_moves_nothing",
@@ -265,8 +265,8 @@ MUTANTS = [
        "                                          : read_ms(CLOCK_MONOTONIC) + c->offset_ms;")]),
     ("METADATA_CANNOT_SHRINK",
      "metadata that is too large already cannot be made smaller bit by bit",
-     "unit/api/patch_test: metadata_that_is_too_large_may_shrink_but_not_grow",
-     [("api/patch.c",
+     "unit/api/wire/patch_test: metadata_that_is_too_large_may_shrink_but_not_grow",
+     [("api/wire/patch.c",
        "           made->json.len > old->json.len;",
        "           (MUTANT(METADATA_CANNOT_SHRINK) || made->json.len > old->json.len);")]),
     ("TIME_GOES_BACK",

@@ -296,8 +296,8 @@ read_headers(const struct response *res, struct answer *out)
 
         if (strcmp(h->name, "Retry-After") == 0)
             out->retry_after = true;
-        if (strcmp(h->name, "Location") == 0 && strchr(h->value.data, '?') == NULL)
-            sound = copy_id(behind(h->value, '/'), &out->location);
+        if (strcmp(h->name, "Location") == 0 && strchr(h->value, '?') == NULL)
+            sound = copy_id(behind(bytes_str(h->value), '/'), &out->location);
     }
     return sound;
 }

@@ -53,7 +53,7 @@ history_request(struct sim *sim, struct trouble trouble, bool starved)
     for (size_t i = 0; i < s->caller.res.header_count; i++)
         if (strcmp(s->caller.res.headers[i].name, "Location") == 0) {
             fprintf(out, "\n         Location: ");
-            write_text(out, s->caller.res.headers[i].value);
+            write_text(out, bytes_str(s->caller.res.headers[i].value));
         }
     fprintf(out, "\n");
 }

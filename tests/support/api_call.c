@@ -78,7 +78,7 @@ api_answer_header(const struct api_caller *c, const char *name)
 {
     for (size_t i = 0; i < c->res.header_count; i++)
         if (strcmp(c->res.headers[i].name, name) == 0)
-            return c->res.headers[i].value.data;
+            return c->res.headers[i].value;
     return NULL;
 }
 

@@ -97,9 +97,8 @@ enum method api_method(struct bytes name);
 #define RESPONSE_HEAD_MAX  (RESPONSE_VALUE_MAX + 128)
 
 struct response_header {
-    const char *name; /* a literal */
-    struct bytes
-        value; /* borrowed from the request's arena, or a literal; NUL-terminated */
+    const char *name;  /* a literal */
+    const char *value; /* borrowed from the request's arena, or a literal */
 };
 
 struct response {

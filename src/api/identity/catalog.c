@@ -24,9 +24,9 @@ static const struct service services[] = {
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
 static bool
-is_served(const struct call *call, const struct service *s)
+is_served(const struct context *ctx, const struct service *s)
 {
-    return !s->with_project || call->limits->enable_v1;
+    return !s->with_project || ctx->limits->enable_v1;
 }
 
 /* What both versions write about an endpoint. */
@@ -36,12 +36,12 @@ struct place {
 };
 
 static enum status
-find_place(struct call *call, struct bytes project, struct place *out)
+find_place(struct context *ctx, struct bytes project, struct place *out)
 {
-    enum status st = identity_origin(call, &out->origin);
+    enum status st = identity_origin(ctx, &out->origin);
 
-    out->region = auth_region(call->auth);
-    return st == ST_OK ? uri_segment(call->req->arena, project, &out->project) : st;
+    out->region = auth_region(ctx->auth);
+    return st == ST_OK ? uri_segment(ctx->req->arena, project, &out->project) : st;
 }
 
 static json_t *
@@ -79,17 +79,17 @@ service_v2(const struct place *at, const struct service *s)
 }
 
 static enum status
-catalog(struct call *call, struct bytes project,
+catalog(struct context *ctx, struct bytes project,
         json_t *(*describe)(const struct place *, const struct service *), json_t **out)
 {
     struct place at;
-    enum status st = find_place(call, project, &at);
+    enum status st = find_place(ctx, project, &at);
     json_t *list = st == ST_OK ? json_array() : NULL;
 
     if (st != ST_OK)
         return st;
     for (size_t i = 0; i < SERVICES; i++)
-        if (is_served(call, &services[i]) &&
+        if (is_served(ctx, &services[i]) &&
             json_array_append_new(list, describe(&at, &services[i])) != 0) {
             json_decref(list);
             return ST_NO_MEMORY;
@@ -99,13 +99,13 @@ catalog(struct call *call, struct bytes project,
 }
 
 enum status
-identity_catalog_v3(struct call *call, struct bytes project, json_t **out)
+identity_catalog_v3(struct context *ctx, struct bytes project, json_t **out)
 {
-    return catalog(call, project, service_v3, out);
+    return catalog(ctx, project, service_v3, out);
 }
 
 enum status
-identity_catalog_v2(struct call *call, struct bytes project, json_t **out)
+identity_catalog_v2(struct context *ctx, struct bytes project, json_t **out)
 {
-    return catalog(call, project, service_v2, out);
+    return catalog(ctx, project, service_v2, out);
 }

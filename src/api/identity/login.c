@@ -1,9 +1,9 @@
 /* Logging in: credentials in the forms of Keystone v3 and v2.0, and of Rackspace. */
 #include "api/identity/identity.h"
 
-#include "api/ident.h"
-#include "api/json_tree.h"
+#include "api/caller.h"
 #include "claimd/base/clock.h"
+#include "claimd/json/tree.h"
 
 /* What a login says; the texts point into its document. */
 struct login {
@@ -62,7 +62,7 @@ enum { USER_MAX = 200 };
 
 /* Whom the login proves to be there, until when, and in which project it wants to be. */
 static enum status
-login_identify(struct call *call, const struct login *login, struct auth_caller *out)
+login_identify(struct context *ctx, const struct login *login, struct auth_caller *out)
 {
     struct auth_caller earlier;
     enum status st;
@@ -73,11 +73,11 @@ login_identify(struct call *call, const struct login *login, struct auth_caller 
         out->expires_ms = AUTH_NEVER;
         return bytes_present(login->user) && bytes_present(login->password)
                    ? ST_OK
-                   : call_refuse(call, ST_BAD_BODY,
-                                 "the document names neither user and password nor a "
-                                 "token");
+                   : context_refuse(ctx, ST_BAD_BODY,
+                                    "the document names neither user and password nor a "
+                                    "token");
     }
-    st = auth_token_read(call->auth, call->req->now_ms, login->token, call->req->arena,
+    st = auth_token_read(ctx->auth, ctx->req->now_ms, login->token, ctx->req->arena,
                          &earlier);
     if (st != ST_OK)
         return st;
@@ -88,48 +88,49 @@ login_identify(struct call *call, const struct login *login, struct auth_caller 
 }
 
 static enum status
-login_admit(struct call *call, const struct login *login, struct auth_caller *caller,
+login_admit(struct context *ctx, const struct login *login, struct auth_caller *caller,
             struct bytes *token)
 {
-    enum status st = login_identify(call, login, caller);
+    enum status st = login_identify(ctx, login, caller);
 
     if (st == ST_OK)
-        st = auth_admit(call->auth, caller->user,
+        st = auth_admit(ctx->auth, caller->user,
                         bytes_present(login->token) ? BYTES_NONE : login->password,
                         caller->project, &caller->project);
     if (st == ST_OK && caller->user.len > USER_MAX)
-        st = call_refuse(call, ST_BAD_VALUE, "the name of a user has at most %d bytes",
-                         USER_MAX);
+        st = context_refuse(ctx, ST_BAD_VALUE, "the name of a user has at most %d bytes",
+                            USER_MAX);
     if (st == ST_OK)
-        st = ident_project(caller->project, false);
+        st = caller_project(caller->project, false);
     if (st == ST_OK)
-        st = auth_token_write(call->auth, call->req->now_ms, caller, call->req->arena,
-                              token);
+        st =
+            auth_token_write(ctx->auth, ctx->req->now_ms, caller, ctx->req->arena, token);
     return st;
 }
 
 /* ------------------------------------------------------------------ answers */
 
 static enum status
-answer_v3(struct call *call, const struct auth_caller *caller, struct bytes token)
+answer_v3(struct context *ctx, const struct auth_caller *caller, struct bytes token)
 {
     json_t *tree;
-    enum status st = identity_describe(call, caller, &tree);
+    enum status st = answer_header_copy(ctx, "X-Subject-Token", token);
 
+    if (st == ST_OK)
+        st = identity_describe(ctx, caller, &tree);
     if (st != ST_OK)
         return st;
-    call_header(call, "X-Subject-Token", token);
-    call_header(call, "Vary", bytes_str("X-Auth-Token"));
-    return identity_answer(call, 201, tree);
+    answer_header(ctx, "Vary", "X-Auth-Token");
+    return identity_answer(ctx, 201, tree);
 }
 
 static json_t *
-access_token(const struct call *call, const struct auth_caller *caller,
+access_token(const struct context *ctx, const struct auth_caller *caller,
              struct bytes token)
 {
     char issued[CLOCK_TEXT_CAP], expires[CLOCK_TEXT_CAP];
 
-    clock_text(call->req->now_ms, issued);
+    clock_text(ctx->req->now_ms, issued);
     clock_text(caller->expires_ms, expires);
     return json_pack("{s:s, s:s, s:s, s:{s:s%, s:s%, s:b}}", "id", token.data,
                      "issued_at", issued, "expires", expires, "tenant", "id",
@@ -138,27 +139,27 @@ access_token(const struct call *call, const struct auth_caller *caller,
 }
 
 static json_t *
-access_user(const struct call *call, const struct auth_caller *caller)
+access_user(const struct context *ctx, const struct auth_caller *caller)
 {
     return json_pack("{s:s%, s:s%, s:s%, s:s, s:[{s:s, s:s}], s:[]}", "id",
                      caller->user.data, caller->user.len, "name", caller->user.data,
                      caller->user.len, "username", caller->user.data, caller->user.len,
-                     "RAX-AUTH:defaultRegion", auth_region(call->auth), "roles", "id",
+                     "RAX-AUTH:defaultRegion", auth_region(ctx->auth), "roles", "id",
                      "member", "name", "member", "roles_links");
 }
 
 static enum status
-answer_v2(struct call *call, const struct auth_caller *caller, struct bytes token)
+answer_v2(struct context *ctx, const struct auth_caller *caller, struct bytes token)
 {
     json_t *catalog;
-    enum status st = identity_catalog_v2(call, caller->project, &catalog);
+    enum status st = identity_catalog_v2(ctx, caller->project, &catalog);
 
     if (st != ST_OK)
         return st;
-    return identity_answer(call, 200,
+    return identity_answer(ctx, 200,
                            json_pack("{s:{s:o, s:o, s:o}}", "access", "token",
-                                     access_token(call, caller, token), "user",
-                                     access_user(call, caller), "serviceCatalog",
+                                     access_token(ctx, caller, token), "user",
+                                     access_user(ctx, caller), "serviceCatalog",
                                      catalog));
 }
 
@@ -166,40 +167,40 @@ answer_v2(struct call *call, const struct auth_caller *caller, struct bytes toke
 
 typedef void read_fn(const json_t *auth, struct login *out);
 typedef enum status
-answer_fn(struct call *call, const struct auth_caller *caller, struct bytes token);
+answer_fn(struct context *ctx, const struct auth_caller *caller, struct bytes token);
 
 static enum status
-log_in(struct call *call, read_fn *read, answer_fn *answer)
+log_in(struct context *ctx, read_fn *read, answer_fn *answer)
 {
     struct auth_caller caller;
     struct login login;
     struct bytes token;
     json_t *document;
     struct reason why;
-    enum status st = json_tree_read(call->req->body, &document);
+    enum status st = json_tree_read(ctx->req->body, &document);
 
     if (st == ST_BAD_BODY)
-        return call_explain(call, json_tree_refuse(call->req->body, &why), &why);
+        return context_explain(ctx, json_tree_refuse(ctx->req->body, &why), &why);
     if (st != ST_OK)
         return st;
     read(json_object_get(document, "auth"), &login);
-    st = login_admit(call, &login, &caller, &token);
+    st = login_admit(ctx, &login, &caller, &token);
     if (st == ST_OK)
-        st = answer(call, &caller, token);
+        st = answer(ctx, &caller, token);
     json_decref(document);
     return st;
 }
 
 /* POST /identity/v3/auth/tokens */
 enum status
-identity_login_v3(struct call *call)
+identity_login_v3(struct context *ctx)
 {
-    return log_in(call, login_read_v3, answer_v3);
+    return log_in(ctx, login_read_v3, answer_v3);
 }
 
 /* POST /identity/v2.0/tokens */
 enum status
-identity_login_v2(struct call *call)
+identity_login_v2(struct context *ctx)
 {
-    return log_in(call, login_read_v2, answer_v2);
+    return log_in(ctx, login_read_v2, answer_v2);
 }

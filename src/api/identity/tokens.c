@@ -4,10 +4,10 @@
 #include "claimd/base/clock.h"
 
 enum status
-identity_caller(struct call *call, enum api_header header, struct auth_caller *out)
+identity_caller(struct context *ctx, enum api_header header, struct auth_caller *out)
 {
-    return auth_token_read(call->auth, call->req->now_ms, call->req->headers[header],
-                           call->req->arena, out);
+    return auth_token_read(ctx->auth, ctx->req->now_ms, ctx->req->headers[header],
+                           ctx->req->arena, out);
 }
 
 /* ------------------------------------------------------------------ the token */
@@ -27,15 +27,15 @@ named(struct bytes name)
 }
 
 enum status
-identity_describe(struct call *call, const struct auth_caller *caller, json_t **out)
+identity_describe(struct context *ctx, const struct auth_caller *caller, json_t **out)
 {
     char issued[CLOCK_TEXT_CAP], expires[CLOCK_TEXT_CAP];
     json_t *catalog;
-    enum status st = identity_catalog_v3(call, caller->project, &catalog);
+    enum status st = identity_catalog_v3(ctx, caller->project, &catalog);
 
     if (st != ST_OK)
         return st;
-    clock_text(call->req->now_ms, issued);
+    clock_text(ctx->req->now_ms, issued);
     clock_text(caller->expires_ms, expires);
     *out = json_pack("{s:{s:[s], s:o, s:o, s:b, s:s, s:s, s:[{s:s, s:s}], s:[], s:o}}",
                      "token", "methods", "password", "user", named(caller->user),
@@ -47,47 +47,44 @@ identity_describe(struct call *call, const struct auth_caller *caller, json_t **
 
 /* GET /identity/v3/auth/tokens: of the token in X-Subject-Token */
 enum status
-identity_show_token(struct call *call)
+identity_show_token(struct context *ctx)
 {
     struct auth_caller caller;
-    struct bytes token;
     json_t *tree;
-    enum status st = identity_caller(call, API_HEADER_SUBJECT_TOKEN, &caller);
+    enum status st = identity_caller(ctx, API_HEADER_SUBJECT_TOKEN, &caller);
 
+    if (st == ST_OK)
+        st = answer_header_copy(ctx, "X-Subject-Token",
+                                ctx->req->headers[API_HEADER_SUBJECT_TOKEN]);
+    if (st == ST_OK)
+        st = identity_describe(ctx, &caller, &tree);
     if (st != ST_OK)
         return st;
-    token = arena_copy(call->req->arena, call->req->headers[API_HEADER_SUBJECT_TOKEN]);
-    if (!bytes_present(token))
-        return ST_NO_MEMORY;
-    st = identity_describe(call, &caller, &tree);
-    if (st != ST_OK)
-        return st;
-    call_header(call, "X-Subject-Token", token); /* with a NUL, unlike the request's */
-    return identity_answer(call, 200, tree);
+    return identity_answer(ctx, 200, tree);
 }
 
 /* DELETE /identity/v3/auth/tokens: a token without state cannot be taken back. */
 enum status
-identity_revoke_token(struct call *call)
+identity_revoke_token(struct context *ctx)
 {
     struct auth_caller caller;
-    enum status st = identity_caller(call, API_HEADER_SUBJECT_TOKEN, &caller);
+    enum status st = identity_caller(ctx, API_HEADER_SUBJECT_TOKEN, &caller);
 
-    return st == ST_OK ? call_empty(call, 204) : st;
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
 /* ------------------------------------------------------------------ the projects */
 
 /* GET /identity/v3/auth/projects: the one the token is for; the stub knows no others. */
 enum status
-identity_list_projects(struct call *call)
+identity_list_projects(struct context *ctx)
 {
     struct auth_caller caller;
-    enum status st = identity_caller(call, API_HEADER_AUTH_TOKEN, &caller);
+    enum status st = identity_caller(ctx, API_HEADER_AUTH_TOKEN, &caller);
 
     if (st != ST_OK)
         return st;
-    return identity_answer(call, 200,
+    return identity_answer(ctx, 200,
                            json_pack("{s:[{s:s%, s:s%, s:s, s:b, s:{}}], s:{s:n, s:n}}",
                                      "projects", "id", caller.project.data,
                                      caller.project.len, "name", caller.project.data,
@@ -97,14 +94,14 @@ identity_list_projects(struct call *call)
 
 /* GET /identity/v2.0/tenants */
 enum status
-identity_list_tenants(struct call *call)
+identity_list_tenants(struct context *ctx)
 {
     struct auth_caller caller;
-    enum status st = identity_caller(call, API_HEADER_AUTH_TOKEN, &caller);
+    enum status st = identity_caller(ctx, API_HEADER_AUTH_TOKEN, &caller);
 
     if (st != ST_OK)
         return st;
-    return identity_answer(call, 200,
+    return identity_answer(ctx, 200,
                            json_pack("{s:[{s:s%, s:s%, s:b}], s:[]}", "tenants", "id",
                                      caller.project.data, caller.project.len, "name",
                                      caller.project.data, caller.project.len, "enabled",
@@ -113,16 +110,16 @@ identity_list_tenants(struct call *call)
 
 /* GET /identity/v3/auth/catalog */
 enum status
-identity_show_catalog(struct call *call)
+identity_show_catalog(struct context *ctx)
 {
     struct auth_caller caller;
     json_t *catalog;
-    enum status st = identity_caller(call, API_HEADER_AUTH_TOKEN, &caller);
+    enum status st = identity_caller(ctx, API_HEADER_AUTH_TOKEN, &caller);
 
     if (st == ST_OK)
-        st = identity_catalog_v3(call, caller.project, &catalog);
+        st = identity_catalog_v3(ctx, caller.project, &catalog);
     if (st != ST_OK)
         return st;
     return identity_answer(
-        call, 200, json_pack("{s:o, s:{s:n}}", "catalog", catalog, "links", "next"));
+        ctx, 200, json_pack("{s:o, s:{s:n}}", "catalog", catalog, "links", "next"));
 }

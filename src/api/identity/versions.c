@@ -1,7 +1,7 @@
 /* How SDKs find out which versions of Keystone they may speak. */
 #include "api/identity/identity.h"
 
-#include "api/json_tree.h"
+#include "claimd/json/tree.h"
 
 struct keystone {
     const char *id, *updated, *path;
@@ -28,25 +28,25 @@ is_host(struct bytes host)
 }
 
 enum status
-identity_origin(struct call *call, struct bytes *out)
+identity_origin(struct context *ctx, struct bytes *out)
 {
-    struct bytes host = call->req->headers[API_HEADER_HOST];
+    struct bytes host = ctx->req->headers[API_HEADER_HOST];
 
     if (!is_host(host))
-        return call_refuse(call, ST_BAD_VALUE,
-                           "the header Host must name this server: links lead there");
-    *out = arena_printf(call->req->arena, "http://%.*s", (int)host.len, host.data);
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the header Host must name this server: links lead there");
+    *out = arena_printf(ctx->req->arena, "http://%.*s", (int)host.len, host.data);
     return bytes_present(*out) ? ST_OK : ST_NO_MEMORY;
 }
 
 enum status
-identity_answer(struct call *call, int code, json_t *tree)
+identity_answer(struct context *ctx, int code, json_t *tree)
 {
     if (tree == NULL)
         return ST_NO_MEMORY;
-    json_tree_write(&call->res->body, tree);
+    json_tree_write(&ctx->res->body, tree);
     json_decref(tree);
-    return call_json(call, code);
+    return answer_json(ctx, code);
 }
 
 static json_t *
@@ -60,37 +60,37 @@ describe(const struct keystone *k, struct bytes origin)
 }
 
 enum status
-identity_list_versions(struct call *call)
+identity_list_versions(struct context *ctx)
 {
     struct bytes origin;
-    enum status st = identity_origin(call, &origin);
+    enum status st = identity_origin(ctx, &origin);
 
     if (st != ST_OK)
         return st;
-    return identity_answer(call, 300,
+    return identity_answer(ctx, 300,
                            json_pack("{s:{s:[o,o]}}", "versions", "values",
                                      describe(&v3, origin), describe(&v2, origin)));
 }
 
 static enum status
-show(struct call *call, const struct keystone *k)
+show(struct context *ctx, const struct keystone *k)
 {
     struct bytes origin;
-    enum status st = identity_origin(call, &origin);
+    enum status st = identity_origin(ctx, &origin);
 
     if (st != ST_OK)
         return st;
-    return identity_answer(call, 200, json_pack("{s:o}", "version", describe(k, origin)));
+    return identity_answer(ctx, 200, json_pack("{s:o}", "version", describe(k, origin)));
 }
 
 enum status
-identity_show_v3(struct call *call)
+identity_show_v3(struct context *ctx)
 {
-    return show(call, &v3);
+    return show(ctx, &v3);
 }
 
 enum status
-identity_show_v2(struct call *call)
+identity_show_v2(struct context *ctx)
 {
-    return show(call, &v2);
+    return show(ctx, &v2);
 }

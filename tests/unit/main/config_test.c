@@ -83,7 +83,33 @@ expect_error(struct loading *l, const char *part)
 
 START_TEST(the_defaults_are_those_of_the_contract)
 {
-    const struct api_limits *want = &api_limits_default;
+    const struct api_limits want = {
+        .max_queues_per_page = 20,
+        .max_messages_per_page = 20,
+        .max_messages_per_claim_or_pop = 20,
+        .default_page = 10,
+        .max_queue_metadata = 65536,
+        .max_messages_post_size = 262144,
+        .default_message_ttl = 3600,
+        .min_message_ttl = 60,
+        .max_message_ttl = 1209600,
+        .default_message_delay = 0,
+        .max_message_delay = 900,
+        .default_claim_ttl = 300,
+        .min_claim_ttl = 60,
+        .max_claim_ttl = 43200,
+        .default_claim_grace = 60,
+        .min_claim_grace = 60,
+        .max_claim_grace = 43200,
+        .client_id_strict = true,
+        .min_length_client_id = 10,
+        .max_length_client_id = 36,
+        .message_delete_with_claim_id = false,
+        .enable_checksum = false,
+        .admin_mode = false,
+        .enable_v1 = true,
+        .enable_v1_1 = true,
+    };
     const struct api_limits *got;
     struct loading l;
 
@@ -91,7 +117,7 @@ START_TEST(the_defaults_are_those_of_the_contract)
     ck_assert_int_eq(load(&l), ST_OK);
     got = &l.config.limits;
     ck_assert_int_eq(l.action, ACTION_SERVE);
-#define SAME(field) ck_assert_int_eq(got->field, want->field)
+#define SAME(field) ck_assert_int_eq(got->field, want.field)
     SAME(max_queues_per_page);
     SAME(max_messages_per_page);
     SAME(max_messages_per_claim_or_pop);
@@ -355,11 +381,15 @@ START_TEST(every_option_has_a_name_of_its_own_and_a_default_within_its_bounds)
 {
     for (size_t i = 0; i < option_count; i++) {
         struct config config;
-        char why[CONFIG_ERROR_CAP];
+        char why[CONFIG_ERROR_CAP], initial[CONFIG_TEXT_CAP] = "";
+        FILE *to = fmemopen(initial, sizeof(initial), "w");
 
+        ck_assert_ptr_nonnull(to);
+        option_print_default(&options[i], to);
+        ck_assert_int_eq(fclose(to), 0);
         ck_assert_ptr_eq(option_find(bytes_str(options[i].name)), &options[i]);
-        ck_assert_int_eq(
-            option_set(&options[i], &config, bytes_str(options[i].initial), why), ST_OK);
+        ck_assert_int_eq(option_set(&options[i], &config, bytes_str(initial), why),
+                         ST_OK);
     }
     ck_assert_ptr_null(option_find(bytes_str("config")));
 }

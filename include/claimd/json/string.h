@@ -1,0 +1,47 @@
+/*
+ * json_string: JSON strings, checked, taken apart and written.
+ *
+ * Both UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF) and
+ * escapes (RFC 8259, with both halves of a surrogate pair) are checked here and nowhere
+ * else. What is written is escaped as little as JSON allows.
+ *
+ *   Cost     eight bytes at a time through plain ASCII; writing O(length)
+ *   Memory   none
+ */
+#ifndef CLAIMD_JSON_STRING_H
+#define CLAIMD_JSON_STRING_H
+
+#include "claimd/base/buf.h"
+#include "claimd/base/bytes.h"
+
+/*
+ * `at` is behind the opening quote. Returns what is behind the closing one, NULL if the
+ * string is broken or does not end before `end`. Sets *escaped if it has a backslash.
+ */
+const unsigned char *
+json_string_pass(const unsigned char *at, const unsigned char *end, bool *escaped);
+
+/* The byte at which json_string_pass() refuses (`end` where more is missing) and why, in words;
+ * NULL if it does not. */
+const unsigned char *
+json_string_fault(const unsigned char *at, const unsigned char *end, const char **why);
+
+/* Behind the UTF-8 sequence of one character that begins at `at`, NULL if broken. */
+const unsigned char *utf8_pass(const unsigned char *at, const unsigned char *end);
+
+/*
+ * Takes the next character of a checked inside (escapes undone) off *rest, which must
+ * not be empty, and returns its code point.
+ */
+uint32_t json_string_next(struct bytes *rest);
+
+/* True if a checked inside, its escapes undone, is this text. */
+bool json_string_equals(struct bytes inside, struct bytes text);
+
+/* Writes a code point as UTF-8 and returns the number of bytes. */
+unsigned utf8_write(uint32_t code_point, char out[4]);
+
+/* text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD. */
+void json_string_write(struct buf *out, struct bytes text);
+
+#endif

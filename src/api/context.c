@@ -1,0 +1,179 @@
+#include "api/context.h"
+
+#include "claimd/base/invariant.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { DETAIL_MAX = 512 };
+
+/* ------------------------------------------------------------------ refusing */
+
+enum status
+context_refuse(struct context *ctx, enum status st, const char *format, ...)
+{
+    char text[DETAIL_MAX];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args); /* a longer one is cut */
+    va_end(args);
+    /* Without memory the explanation is absent, and that of the status is given. */
+    ctx->detail = arena_copy(ctx->req->arena, bytes_str(text));
+    return st;
+}
+
+enum status
+context_explain(struct context *ctx, enum status st, const struct reason *why)
+{
+    return why->text[0] == '\0' ? st : context_refuse(ctx, st, "%s", why->text);
+}
+
+enum status
+context_refuse_queue(struct context *ctx)
+{
+    return context_refuse(ctx, ST_NOT_FOUND, "there is no queue %.*s",
+                          (int)ctx->queue.name.len, ctx->queue.name.data);
+}
+
+enum status
+context_body_within(struct context *ctx, int64_t max, const char *option)
+{
+    if (!ctx->req->body_too_large && ctx->req->body.len <= (size_t)max)
+        return ST_OK;
+    return context_refuse(ctx, ST_TOO_LARGE,
+                          "the body of this request may have %" PRId64 " bytes (%s)", max,
+                          option);
+}
+
+/* ------------------------------------------------------------------ parameters */
+
+enum status
+context_read_limit(struct context *ctx, const char *name, int64_t max, const char *option,
+                   size_t *out)
+{
+    enum status st = query_limit(&ctx->query, name, max, out);
+
+    if (st == ST_BAD_PARAMETER)
+        return context_refuse(ctx, st, "the parameter %s must be an integer", name);
+    if (st == ST_BAD_VALUE)
+        return context_refuse(ctx, st,
+                              "the parameter %s must be within 1 and %" PRId64 " (%s)",
+                              name, max, option);
+    return st;
+}
+
+enum status
+context_read_bool(struct context *ctx, const char *name, bool *out)
+{
+    enum status st = query_bool(&ctx->query, name, out);
+
+    if (st == ST_BAD_PARAMETER)
+        return context_refuse(ctx, st, "the parameter %s must be true or false", name);
+    return st;
+}
+
+enum status
+context_read_list(struct context *ctx, const char *name, int64_t max, const char *option,
+                  struct bytes **items, size_t *count)
+{
+    enum status st =
+        query_list(&ctx->query, name, (size_t)max, ctx->req->arena, items, count);
+
+    if (st == ST_BAD_VALUE)
+        return context_refuse(
+            ctx, st, "the parameter %s may name at most %" PRId64 " at once (%s)", name,
+            max, option);
+    return st;
+}
+
+/* ------------------------------------------------------------------ answering */
+
+void
+answer_header(struct context *ctx, const char *name, const char *value)
+{
+    struct response *res = ctx->res;
+
+    ENSURE(res->header_count < RESPONSE_HEADERS_MAX);
+    ENSURE(strlen(value) <= RESPONSE_VALUE_MAX);
+    res->headers[res->header_count++] = (struct response_header){name, value};
+}
+
+enum status
+answer_header_copy(struct context *ctx, const char *name, struct bytes value)
+{
+    struct bytes copy = arena_copy(ctx->req->arena, value);
+
+    if (!bytes_present(copy))
+        return ST_NO_MEMORY;
+    answer_header(ctx, name, copy.data);
+    return ST_OK;
+}
+
+char *
+context_path(const struct context *ctx, const char *tail, struct bytes id)
+{
+    static const struct bytes queues = BYTES_LIT("/queues/");
+    const struct bytes pieces[] = {ctx->base, queues, ctx->queue.name, bytes_str(tail),
+                                   id};
+    size_t len = 0;
+    char *text;
+
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
+        len += pieces[i].len;
+    text = arena_alloc(ctx->req->arena, len + 1);
+    if (text == NULL)
+        return NULL;
+    len = 0;
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+        if (pieces[i].len > 0)
+            memcpy(text + len, pieces[i].data, pieces[i].len);
+        len += pieces[i].len;
+    }
+    text[len] = '\0';
+    return text;
+}
+
+enum status
+answer_location(struct context *ctx, const char *tail, struct bytes id)
+{
+    const char *text = context_path(ctx, tail, id);
+
+    if (text == NULL)
+        return ST_NO_MEMORY;
+    answer_header(ctx, "Location", text);
+    return ST_OK;
+}
+
+enum status
+answer_empty(struct context *ctx, int code)
+{
+    ctx->res->code = code;
+    ctx->res->body.len = 0;
+    return ST_OK;
+}
+
+enum status
+answer_json(struct context *ctx, int code)
+{
+    ctx->res->code = code;
+    answer_header(ctx, "Content-Type", "application/json");
+    return ST_OK;
+}
+
+enum status
+context_message_form(const struct context *ctx, struct message_form *out)
+{
+    const char *href = context_path(ctx, "/messages", BYTES_NONE);
+
+    if (href == NULL)
+        return ST_NO_MEMORY;
+    *out = (struct message_form){
+        .shape = ctx->version->message,
+        .href = bytes_str(href),
+        .hide_claim = ctx->version->claims_hidden,
+        .checksum = ctx->limits->enable_checksum,
+    };
+    return ST_OK;
+}

@@ -1,0 +1,91 @@
+/*
+ * context: one request on its way through the API: what handlers are given.
+ *
+ * api.c fills it in the order of the checks (API.md 2.2); a handler finds everything that
+ * concerns every request checked, writes its answer to `res`, and returns a status. Texts
+ * made on the way come from the request's arena.
+ */
+#ifndef API_CONTEXT_H
+#define API_CONTEXT_H
+
+#include "api/route.h"
+#include "api/versions/version.h"
+#include "api/wire/query.h"
+#include "claimd/json/reason.h"
+
+struct context {
+    const struct api_limits *limits;
+    struct store *store;
+    const struct auth *auth; /* NULL: nobody is asked for a token */
+    const struct version *version;
+    const struct resource *resource;
+    const struct route *route; /* with its action; NULL: the resource lacks the method */
+    const struct request *req;
+    struct progress *progress; /* of req */
+    struct response *res;
+    struct bytes path;          /* of the request, without a slash that means nothing */
+    struct bytes base;          /* what hrefs begin with: "/v2", or "/v1/project" */
+    struct bytes path_project;  /* project named by the path; absent: none */
+    struct bytes token_project; /* the one of the caller's token; absent: none */
+    struct store_queue queue;   /* project, and name if the path names one */
+    struct bytes id;            /* of the message or claim the path names */
+    struct query query;
+    uint64_t client;     /* the Client-ID's value; 0 where none was sent */
+    struct bytes detail; /* why the request was refused, for people; may be absent */
+    bool bare_errors;    /* errors have no document */
+};
+
+/* ------------------------------------------------------------------ refusing */
+
+/* Explains a refusal and returns st, so that `return context_refuse(...)` does both. */
+enum status context_refuse(struct context *ctx, enum status st, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same with a reason that was given for st; it may be empty. */
+enum status
+context_explain(struct context *ctx, enum status st, const struct reason *why);
+
+/* ST_NOT_FOUND: there is no such queue. */
+enum status context_refuse_queue(struct context *ctx);
+
+/* ST_TOO_LARGE if the body has more than `max` bytes, as the option says. */
+enum status context_body_within(struct context *ctx, int64_t max, const char *option);
+
+/* ------------------------------------------------------------------ parameters */
+
+/* query_limit(), query_bool() and query_list(), with the refusal explained; the option is
+ * the one that sets `max`. */
+enum status context_read_limit(struct context *ctx, const char *name, int64_t max,
+                               const char *option, size_t *out);
+enum status context_read_bool(struct context *ctx, const char *name, bool *out);
+enum status context_read_list(struct context *ctx, const char *name, int64_t max,
+                              const char *option, struct bytes **items, size_t *count);
+
+/* ------------------------------------------------------------------ answering */
+
+/*
+ * Adds a header; the value is borrowed, lives as long as the arena, and is no longer than
+ * RESPONSE_VALUE_MAX.
+ */
+void answer_header(struct context *ctx, const char *name, const char *value);
+
+/* The same with a copy of the value, which need not end with a NUL. ST_NO_MEMORY. */
+enum status answer_header_copy(struct context *ctx, const char *name, struct bytes value);
+
+/* base + "/queues/" + name + tail + id (may be absent), from the arena; NULL without
+ * memory. */
+char *context_path(const struct context *ctx, const char *tail, struct bytes id);
+
+/* Adds Location with this path. ST_NO_MEMORY. */
+enum status answer_location(struct context *ctx, const char *tail, struct bytes id);
+
+/* An answer without a body; ST_OK. */
+enum status answer_empty(struct context *ctx, int code);
+
+/* An answer with the JSON that stands in res->body by now; ST_OK. */
+enum status answer_json(struct context *ctx, int code);
+
+/* How the messages of the request's queue are shown, outside of claims. ST_NO_MEMORY. */
+enum status context_message_form(const struct context *ctx, struct message_form *out);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * handlers: what the versions' tables of routes lead to.
+ *
+ * They serve all versions; where one differs in form they ask ctx->version. Each takes its
+ * input, checks all of it, calls the store once where that is possible, and writes the
+ * answer.
+ */
+#ifndef API_HANDLERS_HANDLERS_H
+#define API_HANDLERS_HANDLERS_H
+
+#include "api/context.h"
+
+/* queue_list.c */
+handler_fn handle_queue_list;
+
+/* queues.c */
+handler_fn handle_queue_create;
+handler_fn handle_queue_show;
+handler_fn handle_queue_patch;
+handler_fn handle_queue_delete;
+handler_fn handle_queue_stats;
+
+/* Appends metadata as this version shows it. ST_NO_MEMORY. */
+enum status
+queue_write_metadata(struct context *ctx, const struct store_metadata *metadata);
+
+/* queues_v1.c: what only API v1 has */
+handler_fn handle_queue_exists; /* without a word */
+handler_fn handle_metadata_put; /* replaces it all */
+
+/* purge.c */
+handler_fn handle_queue_purge;
+
+/* messages.c */
+handler_fn handle_message_post;
+handler_fn handle_message_list;
+handler_fn handle_message_get;
+
+/* message_delete.c */
+handler_fn handle_message_delete;
+handler_fn handle_message_delete_many;
+handler_fn handle_message_pop;
+
+/* claims.c */
+handler_fn handle_claim_create;
+handler_fn handle_claim_show;
+handler_fn handle_claim_renew;
+handler_fn handle_claim_release;
+
+/* health.c */
+handler_fn handle_ping;
+handler_fn handle_health_show;
+
+#endif

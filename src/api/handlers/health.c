@@ -1,0 +1,190 @@
+#include "api/caller.h"
+#include "api/handlers/handlers.h"
+#include "claimd/base/clock.h"
+
+/* GET, HEAD .../ping; API v1 calls it health */
+enum status
+handle_ping(struct context *ctx)
+{
+    enum status st = store_ping(ctx->store, ctx->req->now_ms);
+
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
+}
+
+/* ------------------------------------------------------------------ trial run */
+
+/*
+ * A trial run takes one message through its life in a queue of its own. The project has a
+ * name that no request can have, because it is too long, and the queue one that no other
+ * trial has meanwhile: clients are never disturbed.
+ */
+struct trial {
+    struct store *store;
+    int64_t now_ms;
+    struct store_queue queue;
+    struct store_id ids[2];
+    struct store_id claim;
+};
+
+static enum status
+try_create(struct trial *t)
+{
+    const struct store_metadata none = {BYTES_NONE, STORE_SETTINGS_INIT};
+    bool created;
+
+    return store_queue_create(t->store, t->now_ms, &t->queue, &none, &created);
+}
+
+static enum status
+try_post(struct trial *t)
+{
+    const struct store_draft draft = {BYTES_LIT("\"trial\""), 60, 0};
+    const struct store_draft drafts[] = {draft, draft};
+    const struct store_post post = {.drafts = drafts, .count = 2};
+
+    return store_message_post(t->store, t->now_ms, &t->queue, &post, t->ids);
+}
+
+static enum status
+try_claim(struct trial *t)
+{
+    const struct store_terms terms = {60, 60};
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st =
+        store_claim_create(t->store, t->now_ms, &t->queue, &terms, 2, &batch);
+
+    t->claim = batch.claim_id;
+    if (st == ST_OK && batch.count != 2)
+        st = ST_INTERNAL;
+    store_batch_release(&batch);
+    return st;
+}
+
+static enum status
+try_list(struct trial *t)
+{
+    const struct store_filter filter = {.limit = 2, .include_claimed = true};
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st = store_message_list(t->store, t->now_ms, &t->queue, &filter, &batch);
+
+    if (st == ST_OK && batch.count != 2)
+        st = ST_INTERNAL;
+    store_batch_release(&batch);
+    return st;
+}
+
+static enum status
+try_delete(struct trial *t)
+{
+    return store_message_delete(t->store, t->now_ms, &t->queue,
+                                store_id_bytes(&t->ids[0]), store_id_bytes(&t->claim));
+}
+
+static enum status
+try_release(struct trial *t)
+{
+    return store_claim_release(t->store, t->now_ms, &t->queue, store_id_bytes(&t->claim));
+}
+
+static enum status
+try_delete_many(struct trial *t)
+{
+    struct bytes id = store_id_bytes(&t->ids[1]);
+
+    return store_message_delete_many(t->store, t->now_ms, &t->queue, &id, 1, NULL, 0);
+}
+
+static enum status
+try_delete_queue(struct trial *t)
+{
+    return store_queue_delete(t->store, t->now_ms, &t->queue);
+}
+
+static enum status
+trial_init(struct trial *t, const struct context *ctx)
+{
+    char *project = arena_alloc(ctx->req->arena, CALLER_PROJECT_MAX + 1);
+    /* The address of this very context tells it from all others that run. */
+    struct bytes name = arena_printf(ctx->req->arena, "trial-%p", (const void *)ctx);
+
+    if (project == NULL || !bytes_present(name))
+        return ST_NO_MEMORY;
+    memset(project, 'h', CALLER_PROJECT_MAX + 1);
+    *t = (struct trial){
+        .store = ctx->store,
+        .now_ms = ctx->req->now_ms,
+        .queue = {bytes_of(project, CALLER_PROJECT_MAX + 1), name},
+    };
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ document */
+
+/* More slices of what is due than this are not for a trial to settle: it has not succeeded. */
+enum { TRIAL_SLICES = 16 };
+
+static void
+write_trial(struct buf *out, struct trial *t)
+{
+    static const struct {
+        const char *name;
+        enum status (*run)(struct trial *);
+    } steps[] = {
+        {"create_queue", try_create},
+        {"post_messages", try_post},
+        {"claim_messages", try_claim},
+        {"list_messages", try_list},
+        {"delete_messages", try_delete},
+        {"delete_claim", try_release},
+        {"bulk_delete_messages", try_delete_many},
+        {"delete_queue", try_delete_queue}, /* the last: it cleans up as well */
+    };
+
+    int again = 0;
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        int64_t start = clock_stopwatch_ns();
+        enum status st;
+
+        do
+            st = steps[i].run(t);
+        while (st == ST_AGAIN && ++again < TRIAL_SLICES);
+        double seconds = (double)(clock_stopwatch_ns() - start) / 1e9;
+
+        buf_printf(out, "%s\"%s\":{\"succeeded\":%s,\"seconds\":%.9f,\"ref\":null}",
+                   i == 0 ? "" : ",", steps[i].name, st == ST_OK ? "true" : "false",
+                   seconds);
+    }
+}
+
+/* The messages of the whole server, delayed ones among the free. */
+static void
+write_volume(struct buf *out, const struct store_totals *totals)
+{
+    buf_printf(out, ",\"message_volume\":{\"free\":%llu,\"claimed\":%llu,\"total\":%llu}",
+               (unsigned long long)(totals->messages - totals->claimed),
+               (unsigned long long)totals->claimed, (unsigned long long)totals->messages);
+}
+
+/* GET .../health */
+enum status
+handle_health_show(struct context *ctx)
+{
+    struct buf *out = &ctx->res->body;
+    struct store_totals totals;
+    struct trial trial;
+    enum status st = store_ping(ctx->store, ctx->req->now_ms);
+
+    if (st == ST_OK) /* before the trial has messages of its own */
+        st = store_totals(ctx->store, ctx->req->now_ms, &totals);
+    if (st == ST_OK)
+        st = trial_init(&trial, ctx);
+    if (st != ST_OK)
+        return st;
+    buf_str(out, "{\"storage_reachable\":true,\"operation_status\":{");
+    write_trial(out, &trial);
+    buf_byte(out, '}');
+    write_volume(out, &totals);
+    buf_byte(out, '}');
+    return answer_json(ctx, 200);
+}

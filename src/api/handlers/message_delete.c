@@ -1,0 +1,141 @@
+#include "api/handlers/handlers.h"
+#include "api/handlers/take.h"
+
+/* DELETE .../messages/{id}?claim_id=C */
+enum status
+handle_message_delete(struct context *ctx)
+{
+    enum status st = store_message_delete(ctx->store, ctx->req->now_ms, &ctx->queue,
+                                          ctx->id, query_get(&ctx->query, "claim_id"));
+
+    if (st == ST_CLAIMED)
+        return context_refuse(
+            ctx, st,
+            "the message is held by a claim; delete it with the id of the "
+            "claim that holds it (claim_id)");
+    if (st == ST_NOT_CLAIMED)
+        return context_refuse(
+            ctx, st,
+            "the claim does not hold this message: it has ended, or never "
+            "did; another worker may have the message now");
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
+}
+
+/* ------------------------------------------------------------------ by ids */
+
+/* Which messages to delete, and (with message_delete_with_claim_id) who holds them. */
+struct selection {
+    struct bytes *ids, *claims;
+    size_t count, claim_count;
+    bool strict;
+};
+
+static enum status
+read_selection(struct context *ctx, struct selection *out)
+{
+    const struct api_limits *l = ctx->limits;
+    enum status st;
+
+    *out = (struct selection){.strict = ctx->version->deletes_strictly &&
+                                        l->message_delete_with_claim_id};
+    st = context_read_list(ctx, "ids", l->max_messages_per_page, "max_messages_per_page",
+                           &out->ids, &out->count);
+    if (st != ST_OK || !out->strict)
+        return st;
+    return context_read_list(ctx, "claim_ids", l->max_messages_per_page,
+                             "max_messages_per_page", &out->claims, &out->claim_count);
+}
+
+static enum status
+delete_ids(struct context *ctx, const struct selection *sel)
+{
+    enum status st = store_message_delete_many(
+        ctx->store, ctx->req->now_ms, &ctx->queue, sel->ids, sel->count,
+        sel->strict ? sel->claims : NULL, sel->claim_count);
+
+    if (st == ST_CLAIMED)
+        return context_refuse(
+            ctx, st, "every message named by ids must be held by one of claim_ids");
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
+}
+
+static enum status
+refuse_ids(struct context *ctx, const struct selection *sel)
+{
+    bool pops = ctx->resource->variants[METHOD_DELETE] != NULL;
+
+    if (sel->count == 0 && !pops)
+        return context_refuse(ctx, ST_MISSING_PARAMETER, "the parameter ids is required");
+    if (sel->count == 0)
+        return context_refuse(ctx, ST_BAD_VALUE, "one of ids and pop is required");
+    if (sel->strict && sel->claim_count == 0)
+        return context_refuse(
+            ctx, ST_BAD_VALUE,
+            "claim_ids is required: messages are deleted by their holder");
+    return ST_OK;
+}
+
+/* DELETE .../messages?ids=A,B */
+enum status
+handle_message_delete_many(struct context *ctx)
+{
+    struct selection sel;
+    enum status st = read_selection(ctx, &sel);
+
+    if (st == ST_OK)
+        st = refuse_ids(ctx, &sel);
+    return st == ST_OK ? delete_ids(ctx, &sel) : st;
+}
+
+/* ------------------------------------------------------------------ pop */
+
+static enum status
+take_popped(struct context *ctx, const void *terms, size_t limit, struct store_batch *out)
+{
+    (void)terms; /* a pop has none */
+    return store_message_pop(ctx->store, ctx->req->now_ms, &ctx->queue, limit, out);
+}
+
+static enum status
+pop(struct context *ctx, size_t limit)
+{
+    const struct message_form form = {.shape = MESSAGE_POP,
+                                      .checksum = ctx->limits->enable_checksum};
+    struct buf *out = &ctx->res->body;
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st = take_messages(ctx, &form, take_popped, NULL, limit, &batch);
+
+    if (st != ST_OK)
+        return st;
+    buf_str(out, "{\"messages\":");
+    message_write_all(out, &form, batch.messages, batch.count);
+    buf_byte(out, '}');
+    store_batch_release(&batch);
+    return answer_json(ctx, 200);
+}
+
+static enum status
+refuse_pop(struct context *ctx, const struct selection *sel)
+{
+    if (sel->count > 0)
+        return context_refuse(ctx, ST_BAD_VALUE, "ids and pop exclude each other");
+    if (sel->claim_count > 0)
+        return context_refuse(ctx, ST_BAD_VALUE, "claim_ids goes with ids only");
+    return ST_OK;
+}
+
+/* DELETE .../messages?pop=N */
+enum status
+handle_message_pop(struct context *ctx)
+{
+    struct selection sel;
+    size_t limit = 0;
+    enum status st = read_selection(ctx, &sel);
+
+    if (st == ST_OK)
+        st = context_read_limit(ctx, "pop", ctx->limits->max_messages_per_claim_or_pop,
+                                "max_messages_per_claim_or_pop", &limit);
+    if (st == ST_OK)
+        st = refuse_pop(ctx, &sel);
+    return st == ST_OK ? pop(ctx, limit) : st;
+}

@@ -1,0 +1,354 @@
+#include "api/handlers/handlers.h"
+#include "api/wire/checksum.h"
+#include "api/wire/next_page.h"
+
+/* ------------------------------------------------------------------ post */
+
+/* Too large for its queue; what the server allows was asked before. */
+static enum status
+refuse_size(struct context *ctx, int64_t max)
+{
+    return context_refuse(ctx, ST_TOO_LARGE,
+                          "a request that posts to queue %.*s may have %lld bytes "
+                          "(_max_messages_post_size)",
+                          (int)ctx->queue.name.len, ctx->queue.name.data, (long long)max);
+}
+
+/* The queue's own limit, or the server's where it has none or the version ignores it. */
+static int64_t
+post_limit(struct context *ctx)
+{
+    struct store_queues found = STORE_QUEUES_INIT;
+    int64_t max = STORE_UNSET;
+
+    if (ctx->version->queue_settings &&
+        store_queue_get(ctx->store, ctx->req->now_ms, &ctx->queue, &found) == ST_OK)
+        max = found.queues[0].metadata.settings.max_post_bytes;
+    store_queues_release(&found);
+    return max == STORE_UNSET ? ctx->limits->max_messages_post_size : max;
+}
+
+/*
+ * A body too large for its queue is refused for that even when it cannot be decoded. The
+ * store compares on the good path; here nothing will be posted, so asking it is cheap.
+ */
+static enum status
+refuse_post(struct context *ctx, enum status st, const struct reason *why)
+{
+    int64_t max = post_limit(ctx);
+
+    if (ctx->req->body.len > (size_t)max)
+        return refuse_size(ctx, max);
+    return context_explain(ctx, st, why);
+}
+
+/*
+ * What the answer to a post is made of; all of it is there before the store is asked. A
+ * Location that a head has no room for (claimd/api/api.h) is replaced by the path of the
+ * collection: the body has all ids anyway.
+ */
+struct posted {
+    const char *collection; /* path of the queue's messages */
+    struct store_id *ids;
+    size_t count;
+    char *location; /* room for the longest; NULL: the ids cannot but be too many */
+};
+
+static const struct bytes ids_mark = BYTES_LIT("?ids=");
+
+/* Reserve: once the store has posted, nothing may fail any more. */
+static enum status
+posted_reserve(struct context *ctx, size_t count, struct posted *out)
+{
+    struct arena *arena = ctx->req->arena;
+    size_t room;
+
+    *out = (struct posted){.count = count};
+    out->collection = context_path(ctx, "/messages", BYTES_NONE);
+    out->ids = arena_array(arena, count, sizeof(*out->ids));
+    if (out->collection == NULL || out->ids == NULL)
+        return ST_NO_MEMORY;
+    /* How long the ids are is not known yet; each has a comma or the mark before it. */
+    if (count <= RESPONSE_VALUE_MAX / 2) {
+        out->location = arena_alloc(arena, RESPONSE_VALUE_MAX + 1);
+        if (out->location == NULL)
+            return ST_NO_MEMORY;
+    }
+    room = count * (strlen(out->collection) + sizeof(*out->ids) + 4) + 64;
+    return buf_reserve(&ctx->res->body, room) ? ST_OK : ST_NO_MEMORY;
+}
+
+static const char *
+posted_location(const struct posted *posted)
+{
+    static const struct bytes comma = BYTES_LIT(",");
+    size_t len = strlen(posted->collection);
+
+    if (posted->location == NULL)
+        return posted->collection;
+    memcpy(posted->location, posted->collection, len);
+    for (size_t i = 0; i < posted->count; i++) {
+        struct bytes id = store_id_bytes(&posted->ids[i]);
+        struct bytes mark = i == 0 ? ids_mark : comma;
+
+        if (len + mark.len + id.len > RESPONSE_VALUE_MAX)
+            return posted->collection;
+        memcpy(posted->location + len, mark.data, mark.len);
+        memcpy(posted->location + len + mark.len, id.data, id.len);
+        len += mark.len + id.len;
+    }
+    posted->location[len] = '\0';
+    return posted->location;
+}
+
+static enum status
+posted_write(struct context *ctx, const struct posted *posted)
+{
+    struct buf *out = &ctx->res->body;
+
+    buf_str(out, "{\"resources\":[");
+    for (size_t i = 0; i < posted->count; i++) {
+        buf_str(out, i == 0 ? "\"" : ",\"");
+        buf_str(out, posted->collection);
+        buf_byte(out, '/');
+        buf_bytes(out, store_id_bytes(&posted->ids[i]));
+        buf_byte(out, '"');
+    }
+    buf_str(out, ctx->version->tells_partial ? "],\"partial\":false}" : "]}");
+    answer_header(ctx, "Location", posted_location(posted));
+    return answer_json(ctx, 201);
+}
+
+/*
+ * The checksums are made once, here, where they cost what the request has brought; a page
+ * of a few long bodies would take a second to show them. NULL if nobody wants any.
+ */
+static enum status
+add_checksums(struct context *ctx, const struct decoded_post *post,
+              const struct store_checksum **out)
+{
+    struct store_checksum *all;
+    enum status st = ST_OK;
+
+    *out = NULL;
+    if (!ctx->limits->enable_checksum)
+        return ST_OK;
+    all = arena_array(ctx->req->arena, post->count, sizeof(*all));
+    if (all == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; st == ST_OK && i < post->count; i++)
+        st = checksum_of(post->drafts[i].body, ctx->res->body.mem, &all[i]);
+    *out = all;
+    return st;
+}
+
+/* POST .../messages */
+enum status
+handle_message_post(struct context *ctx)
+{
+    const struct request *req = ctx->req;
+    const struct version *v = ctx->version;
+    struct decoded_post decoded;
+    struct store_post post;
+    const struct store_checksum *checksums;
+    struct posted posted;
+    struct reason why;
+    enum status st = context_body_within(ctx, ctx->limits->max_messages_post_size,
+                                         "max_messages_post_size");
+
+    if (st != ST_OK)
+        return st;
+    reason_init(&why);
+    st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, &why);
+    if (st != ST_OK)
+        return refuse_post(ctx, st, &why);
+    st = posted_reserve(ctx, decoded.count, &posted);
+    if (st == ST_OK)
+        st = add_checksums(ctx, &decoded, &checksums);
+    if (st != ST_OK)
+        return st;
+    post = (struct store_post){
+        .drafts = decoded.drafts,
+        .count = decoded.count,
+        .client = ctx->client,
+        .request_bytes = v->queue_settings ? req->body.len : 0,
+        .create_queue = v->posts_make_queue,
+        .checksums = checksums,
+    };
+    st = store_message_post(ctx->store, req->now_ms, &ctx->queue, &post, posted.ids);
+    if (st == ST_TOO_LARGE)
+        return refuse_size(ctx, post_limit(ctx));
+    if (st == ST_NOT_FOUND)
+        return context_refuse_queue(ctx);
+    return st == ST_OK ? posted_write(ctx, &posted) : st;
+}
+
+/* ------------------------------------------------------------------ list */
+
+/* The parameters of a listing; those given are repeated in the link. */
+struct listing {
+    struct store_filter filter;
+    bool echo;
+};
+
+static enum status
+read_listing(struct context *ctx, struct listing *out)
+{
+    const struct api_limits *l = ctx->limits;
+    struct store_filter *f = &out->filter;
+    enum status st;
+
+    *out = (struct listing){.filter = {.marker = query_get(&ctx->query, "marker"),
+                                       .limit = (size_t)l->default_page,
+                                       .client = ctx->client}};
+    st = context_read_limit(ctx, "limit", l->max_messages_per_page,
+                            "max_messages_per_page", &f->limit);
+    if (st != ST_OK)
+        return st;
+    st = context_read_bool(ctx, "echo", &out->echo);
+    if (st != ST_OK)
+        return st;
+    f->hide_client = !out->echo;
+    st = context_read_bool(ctx, "include_claimed", &f->include_claimed);
+    if (st != ST_OK || !ctx->version->lists_delayed)
+        return st;
+    return context_read_bool(ctx, "include_delayed", &f->include_delayed);
+}
+
+static void
+write_next_page(struct context *ctx, const struct message_form *form,
+                const struct listing *listing, const struct store_batch *batch)
+{
+    const struct query *q = &ctx->query;
+    struct next_page next;
+
+    if (batch->count == 0) {
+        next_page_none(&ctx->res->body);
+        return;
+    }
+    next_page_begin(&next, &ctx->res->body, form->href);
+    if (bytes_present(query_get(q, "limit")))
+        next_page_number(&next, "limit", listing->filter.limit);
+    if (bytes_present(query_get(q, "echo")))
+        next_page_bool(&next, "echo", listing->echo);
+    if (bytes_present(query_get(q, "include_claimed")))
+        next_page_bool(&next, "include_claimed", listing->filter.include_claimed);
+    if (ctx->version->lists_delayed && bytes_present(query_get(q, "include_delayed")))
+        next_page_bool(&next, "include_delayed", listing->filter.include_delayed);
+    next_page_text(&next, bytes_str("marker"), store_id_bytes(&batch->next));
+    next_page_end(&next);
+}
+
+static enum status
+write_page(struct context *ctx, const struct listing *listing,
+           const struct store_batch *batch)
+{
+    struct buf *out = &ctx->res->body;
+    struct message_form form;
+    enum status st = context_message_form(ctx, &form);
+
+    if (st != ST_OK)
+        return st;
+    if (batch->count == 0 && ctx->version->empty_is_204)
+        return answer_empty(ctx, 204);
+    buf_str(out, "{\"messages\":");
+    message_write_all(out, &form, batch->messages, batch->count);
+    write_next_page(ctx, &form, listing, batch);
+    buf_byte(out, '}');
+    return answer_json(ctx, 200);
+}
+
+static enum status
+list_page(struct context *ctx)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct listing listing;
+    enum status st = read_listing(ctx, &listing);
+
+    if (st != ST_OK)
+        return st;
+    memcpy(batch.resume, ctx->progress->resume, sizeof(batch.resume));
+    st = store_message_list(ctx->store, ctx->req->now_ms, &ctx->queue, &listing.filter,
+                            &batch);
+    if (st == ST_AGAIN)
+        memcpy(ctx->progress->resume, batch.resume, sizeof(batch.resume));
+    if (st == ST_OK)
+        st = write_page(ctx, &listing, &batch);
+    store_batch_release(&batch);
+    return st;
+}
+
+/* ------------------------------------------------------------------ get */
+
+static enum status
+write_found(struct context *ctx, const struct store_batch *batch)
+{
+    struct buf *out = &ctx->res->body;
+    struct message_form form;
+    enum status st = context_message_form(ctx, &form);
+
+    if (st != ST_OK)
+        return st;
+    if (!ctx->version->bare_arrays)
+        buf_str(out, "{\"messages\":");
+    message_write_all(out, &form, batch->messages, batch->count);
+    if (!ctx->version->bare_arrays)
+        buf_byte(out, '}');
+    return answer_json(ctx, 200);
+}
+
+static enum status
+list_ids(struct context *ctx, const struct bytes *ids, size_t count)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st =
+        store_message_get(ctx->store, ctx->req->now_ms, &ctx->queue, ids, count, &batch);
+
+    if (st == ST_OK && batch.count > 0)
+        st = write_found(ctx, &batch);
+    else if (st == ST_OK && ctx->version->empty_is_204)
+        st = answer_empty(ctx, 204);
+    else if (st == ST_OK)
+        st = context_refuse(ctx, ST_NOT_FOUND, "queue %.*s has none of these messages",
+                            (int)ctx->queue.name.len, ctx->queue.name.data);
+    store_batch_release(&batch);
+    return st;
+}
+
+/* GET .../messages, a page or those named by ids */
+enum status
+handle_message_list(struct context *ctx)
+{
+    struct bytes *ids = NULL;
+    size_t count = 0;
+    enum status st = context_read_list(ctx, "ids", ctx->limits->max_messages_per_page,
+                                       "max_messages_per_page", &ids, &count);
+
+    if (st != ST_OK)
+        return st;
+    return count > 0 ? list_ids(ctx, ids, count) : list_page(ctx);
+}
+
+/* GET .../messages/{id} */
+enum status
+handle_message_get(struct context *ctx)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct message_form form;
+    enum status st = context_message_form(ctx, &form);
+
+    if (st != ST_OK)
+        return st;
+    st =
+        store_message_get(ctx->store, ctx->req->now_ms, &ctx->queue, &ctx->id, 1, &batch);
+    if (st == ST_OK && batch.count == 0)
+        st = context_refuse(ctx, ST_NOT_FOUND,
+                            "queue %.*s has no live message with this id",
+                            (int)ctx->queue.name.len, ctx->queue.name.data);
+    if (st == ST_OK) {
+        message_write(&ctx->res->body, &form, &batch.messages[0]);
+        st = answer_json(ctx, 200);
+    }
+    store_batch_release(&batch);
+    return st;
+}

@@ -1,0 +1,252 @@
+#include "api/handlers/handlers.h"
+#include "api/wire/filters.h"
+#include "api/wire/metadata.h"
+#include "api/wire/next_page.h"
+#include "claimd/base/invariant.h"
+
+/* Queues asked for by one call of the store while filters are applied. */
+enum { ASK = 32 };
+
+/*
+ * What a slice may cost: QUEUE_COST for each queue looked at and the bytes of metadata that
+ * filters read. Some hundred microseconds, whatever the parameters.
+ */
+enum { SLICE_COST = 32768, QUEUE_COST = 64 };
+
+/* The parameters of a listing and how far it has come. */
+struct listing {
+    size_t limit;
+    bool detailed, with_count;
+    struct filters filters; /* on metadata */
+    struct bytes name;      /* part of the names wanted; absent: any */
+    /* Progress. */
+    struct bytes marker; /* go on behind this name, the last one looked at */
+    struct bytes last;   /* what a link goes on behind; absent: nothing was shown */
+    size_t shown;
+    size_t cost; /* of this slice so far */
+    uint64_t total;
+};
+
+/* Whatever is not a parameter of the listing is a filter on metadata. */
+static bool
+is_filter(struct bytes name)
+{
+    static const char *const known[] = {"limit", "marker", "detailed", "name",
+                                        "with_count"};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (bytes_equal_str(name, known[i]))
+            return false;
+    return true;
+}
+
+/* In the first slice a listing begins where the client wants, then where it stood. */
+static struct bytes
+where_to_go_on(const struct context *ctx)
+{
+    const struct progress *p = ctx->progress;
+
+    return p->begun ? bytes_of(p->name, p->name_len) : query_get(&ctx->query, "marker");
+}
+
+static enum status
+read_listing(struct context *ctx, struct listing *out)
+{
+    const struct query *q = &ctx->query;
+    enum status st;
+
+    *out = (struct listing){.limit = (size_t)ctx->limits->default_page,
+                            .marker = where_to_go_on(ctx)};
+    st = context_read_limit(ctx, "limit", ctx->limits->max_queues_per_page,
+                            "max_queues_per_page", &out->limit);
+    if (st != ST_OK)
+        return st;
+    st = context_read_bool(ctx, "detailed", &out->detailed);
+    if (st != ST_OK || !ctx->version->queue_filters)
+        return st;
+    out->name = query_get(q, "name");
+    st = filters_make(q, is_filter, ctx->req->arena, &out->filters);
+    if (st != ST_OK)
+        return st;
+    return context_read_bool(ctx, "with_count", &out->with_count);
+}
+
+/* Looks at a queue, and counts what that costs. */
+static bool
+is_wanted(struct listing *l, const struct store_queue_view *queue)
+{
+    l->cost += QUEUE_COST;
+    if (bytes_present(l->name) && !bytes_contain(queue->name, l->name))
+        return false;
+    if (l->filters.wanted == 0)
+        return true;
+    l->cost += queue->metadata.json.len;
+    return filters_match(&l->filters, queue->metadata.json);
+}
+
+static enum status
+write_queue(struct context *ctx, const struct listing *l,
+            const struct store_queue_view *queue)
+{
+    struct buf *out = &ctx->res->body;
+    enum status st = ST_OK;
+
+    buf_str(out, l->shown == 0 ? "{\"name\":\"" : ",{\"name\":\"");
+    buf_bytes(out, queue->name); /* names have nothing to escape */
+    buf_str(out, "\",\"href\":\"");
+    buf_bytes(out, ctx->base);
+    buf_str(out, "/queues/");
+    buf_bytes(out, queue->name);
+    buf_byte(out, '"');
+    if (l->detailed) {
+        buf_str(out, ",\"metadata\":");
+        st = queue_write_metadata(ctx, &queue->metadata);
+    }
+    buf_byte(out, '}');
+    return st;
+}
+
+static bool
+is_picky(const struct listing *l)
+{
+    return l->filters.wanted > 0 || bytes_present(l->name);
+}
+
+static bool
+used_up(const struct listing *l)
+{
+    return is_picky(l) && l->cost >= SLICE_COST;
+}
+
+/* Shows what is wanted of some queues, and notes how far it came. */
+static enum status
+write_some(struct context *ctx, struct listing *l, const struct store_queues *some)
+{
+    const struct store_queue_view *last = NULL;
+    enum status st = ST_OK;
+    size_t i;
+
+    for (i = 0; i < some->count && l->shown < l->limit && !used_up(l) && st == ST_OK;
+         i++) {
+        if (!is_wanted(l, &some->queues[i]))
+            continue;
+        last = &some->queues[i];
+        st = write_queue(ctx, l, last);
+        l->shown++;
+    }
+    if (st != ST_OK || i == 0)
+        return st;
+    l->marker = arena_copy(ctx->req->arena, some->queues[i - 1].name);
+    if (last != NULL)
+        l->last = arena_copy(ctx->req->arena, last->name);
+    return bytes_present(l->marker) && (last == NULL || bytes_present(l->last))
+               ? ST_OK
+               : ST_NO_MEMORY;
+}
+
+/* So far nothing is shown: the next slice begins behind the last queue looked at. */
+static enum status
+go_on_later(struct context *ctx, const struct listing *l)
+{
+    struct progress *p = ctx->progress;
+
+    ENSURE(l->marker.len <= sizeof(p->name)); /* it is the name of a queue */
+    memcpy(p->name, l->marker.data, l->marker.len);
+    p->name_len = l->marker.len;
+    p->begun = true;
+    return ST_AGAIN;
+}
+
+/*
+ * Pages through the store until the page is full: filters count before it is cut. When the
+ * slice is used up, a page with something to show ends early.
+ */
+static enum status
+write_queues(struct context *ctx, struct listing *l)
+{
+    size_t ask = is_picky(l) ? ASK : l->limit;
+    bool more;
+    enum status st;
+
+    do {
+        struct store_queues some = STORE_QUEUES_INIT;
+
+        st = store_queue_list(ctx->store, ctx->req->now_ms, ctx->queue.project, l->marker,
+                              ask, l->detailed || l->filters.wanted > 0, &some);
+        if (st == ST_OK)
+            st = write_some(ctx, l, &some);
+        more = some.more && some.count > 0;
+        l->total = some.total;
+        store_queues_release(&some);
+    } while (st == ST_OK && l->shown < l->limit && more && !used_up(l));
+    if (st != ST_OK || !used_up(l))
+        return st;
+    if (l->shown == 0)
+        return go_on_later(ctx, l);
+    l->last = l->marker; /* what was left out needs no second look */
+    return ST_OK;
+}
+
+static void
+repeat_filters(struct next_page *next, const struct query *q,
+               const struct filters *filters)
+{
+    for (size_t i = 0; i < q->count; i++)
+        if (filters_have(filters, &q->pairs[i]))
+            next_page_text(next, q->pairs[i].name, q->pairs[i].value);
+}
+
+static enum status
+write_next_page(struct context *ctx, const struct listing *l)
+{
+    const struct query *q = &ctx->query;
+    bool filters = ctx->version->queue_filters;
+    struct bytes path = arena_printf(ctx->req->arena, "%s/queues", ctx->base.data);
+    struct next_page next;
+
+    if (!bytes_present(path))
+        return ST_NO_MEMORY;
+    next_page_begin(&next, &ctx->res->body, path);
+    if (bytes_present(query_get(q, "limit")))
+        next_page_number(&next, "limit", l->limit);
+    if (bytes_present(query_get(q, "detailed")))
+        next_page_bool(&next, "detailed", l->detailed);
+    if (filters && bytes_present(query_get(q, "with_count")))
+        next_page_bool(&next, "with_count", l->with_count);
+    if (bytes_present(l->name))
+        next_page_text(&next, bytes_str("name"), l->name);
+    if (filters)
+        repeat_filters(&next, q, &l->filters);
+    next_page_text(&next, bytes_str("marker"), l->last);
+    next_page_end(&next);
+    return ST_OK;
+}
+
+/* GET .../queues */
+enum status
+handle_queue_list(struct context *ctx)
+{
+    struct buf *out = &ctx->res->body;
+    struct listing l;
+    enum status st = read_listing(ctx, &l);
+
+    if (st != ST_OK)
+        return st;
+    buf_str(out, "{\"queues\":[");
+    st = write_queues(ctx, &l);
+    if (st != ST_OK)
+        return st;
+    if (l.shown == 0 && ctx->version->empty_is_204)
+        return answer_empty(ctx, 204);
+    buf_byte(out, ']');
+    if (l.shown == 0)
+        next_page_none(out);
+    else
+        st = write_next_page(ctx, &l);
+    if (l.with_count) {
+        buf_str(out, ",\"count\":");
+        buf_u64(out, l.total);
+    }
+    buf_byte(out, '}');
+    return st == ST_OK ? answer_json(ctx, 200) : st;
+}

@@ -1,0 +1,177 @@
+#include "api/caller.h"
+#include "api/handlers/handlers.h"
+#include "api/wire/metadata.h"
+#include "api/wire/patch.h"
+#include "claimd/base/clock.h"
+
+/* ------------------------------------------------------------------ create, delete */
+
+static enum status
+read_metadata(struct context *ctx, struct store_metadata *out)
+{
+    const struct request *req = ctx->req;
+    struct reason why;
+    enum status st;
+
+    *out = (struct store_metadata){BYTES_NONE, STORE_SETTINGS_INIT};
+    if (!ctx->version->puts_metadata)
+        return ST_OK;
+    st = context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+    if (st != ST_OK)
+        return st;
+    reason_init(&why);
+    st = metadata_decode(req->body, ctx->limits, req->arena, out, &why);
+    return st == ST_OK ? ST_OK : context_explain(ctx, st, &why);
+}
+
+/* PUT .../queues/{queue} */
+enum status
+handle_queue_create(struct context *ctx)
+{
+    struct store_metadata metadata;
+    bool created = false;
+    enum status st = read_metadata(ctx, &metadata);
+
+    if (st != ST_OK)
+        return st;
+    st = answer_location(ctx, "", BYTES_NONE);
+    if (st != ST_OK)
+        return st;
+    st = store_queue_create(ctx->store, ctx->req->now_ms, &ctx->queue, &metadata,
+                            &created);
+    return st == ST_OK ? answer_empty(ctx, created ? 201 : 204) : st;
+}
+
+/* DELETE .../queues/{queue} */
+enum status
+handle_queue_delete(struct context *ctx)
+{
+    enum status st = store_queue_delete(ctx->store, ctx->req->now_ms, &ctx->queue);
+
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
+}
+
+/* ------------------------------------------------------------------ show */
+
+enum status
+queue_write_metadata(struct context *ctx, const struct store_metadata *metadata)
+{
+    if (ctx->version->metadata_defaults)
+        return metadata_show(metadata, ctx->limits, &ctx->res->body);
+    metadata_plain(metadata, &ctx->res->body);
+    return ST_OK;
+}
+
+/* GET .../queues/{queue}: a queue that does not exist looks like one without metadata. */
+enum status
+handle_queue_show(struct context *ctx)
+{
+    const struct store_metadata nothing = {BYTES_NONE, STORE_SETTINGS_INIT};
+    struct store_queues found = STORE_QUEUES_INIT;
+    enum status st = store_queue_get(ctx->store, ctx->req->now_ms, &ctx->queue, &found);
+
+    if (st == ST_OK)
+        st = queue_write_metadata(ctx, &found.queues[0].metadata);
+    else if (st == ST_NOT_FOUND && ctx->version->queues_must_exist)
+        st = context_refuse_queue(ctx);
+    else if (st == ST_NOT_FOUND)
+        st = queue_write_metadata(ctx, &nothing);
+    store_queues_release(&found);
+    return st == ST_OK ? answer_json(ctx, 200) : st;
+}
+
+/* ------------------------------------------------------------------ patch */
+
+/*
+ * One attempt: what the patch makes of the metadata as it is now. The answer is written
+ * before the store is changed, so that nothing can fail afterwards.
+ */
+static enum status
+patch_once(struct context *ctx, const struct patch *patch, struct reason *why)
+{
+    struct store_queues found = STORE_QUEUES_INIT;
+    struct store_metadata changed;
+    enum status st = store_queue_get(ctx->store, ctx->req->now_ms, &ctx->queue, &found);
+
+    if (st == ST_OK)
+        st = patch_apply(patch, &found.queues[0].metadata, ctx->limits, ctx->req->arena,
+                         &changed, why);
+    if (st == ST_OK) {
+        ctx->res->body.len = 0;
+        st = metadata_show(&changed, ctx->limits, &ctx->res->body);
+    }
+    if (st == ST_OK)
+        st = ctx->res->body.failed
+                 ? ST_NO_MEMORY
+                 : store_queue_update(ctx->store, ctx->req->now_ms, &ctx->queue,
+                                      found.queues[0].version, &changed);
+    store_queues_release(&found);
+    return st;
+}
+
+/* PATCH .../queues/{queue} */
+enum status
+handle_queue_patch(struct context *ctx)
+{
+    enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
+    const struct request *req = ctx->req;
+    struct patch patch = PATCH_INIT;
+    struct reason why;
+    enum status st = caller_patch_type(req->headers[API_HEADER_CONTENT_TYPE]);
+
+    if (st != ST_OK)
+        return st;
+    if (context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata") !=
+        ST_OK)
+        return ST_BAD_BODY; /* unlike for other requests, but explained as there */
+    reason_init(&why);
+    st = patch_read(req->body, ctx->limits, req->arena, &patch, &why);
+    if (st == ST_OK) {
+        st = ST_CHANGED;
+        for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++)
+            st = patch_once(ctx, &patch, &why);
+    }
+    patch_fini(&patch);
+    if (st == ST_NOT_FOUND)
+        return context_refuse_queue(ctx);
+    return st == ST_OK ? answer_json(ctx, 200) : context_explain(ctx, st, &why);
+}
+
+/* ------------------------------------------------------------------ statistics */
+
+static void
+write_end(struct context *ctx, const char *name, const struct store_end *end)
+{
+    struct buf *out = &ctx->res->body;
+    char created[CLOCK_TEXT_CAP];
+
+    clock_text(end->created_ms, created);
+    buf_printf(out, ",\"%s\":{\"age\":%lld,\"created\":\"%s\",\"href\":\"%s/queues/",
+               name, (long long)end->age_s, created, ctx->base.data);
+    buf_bytes(out, ctx->queue.name);
+    buf_printf(out, "/messages/%s\"}", end->id.text);
+}
+
+/* GET .../queues/{queue}/stats */
+enum status
+handle_queue_stats(struct context *ctx)
+{
+    struct store_stats stats = {.total = 0};
+    enum status st = store_queue_stats(ctx->store, ctx->req->now_ms, &ctx->queue, &stats);
+
+    if (st == ST_NOT_FOUND && ctx->version->queues_must_exist)
+        return context_refuse_queue(ctx);
+    if (st != ST_OK && st != ST_NOT_FOUND)
+        return st;
+    buf_printf(&ctx->res->body,
+               "{\"messages\":{\"claimed\":%llu,\"free\":%llu,\"total\":%llu",
+               (unsigned long long)stats.claimed,
+               (unsigned long long)(stats.total - stats.claimed),
+               (unsigned long long)stats.total);
+    if (stats.total > 0) {
+        write_end(ctx, "oldest", &stats.oldest);
+        write_end(ctx, "newest", &stats.newest);
+    }
+    buf_str(&ctx->res->body, "}}");
+    return answer_json(ctx, 200);
+}

@@ -1,0 +1,51 @@
+/* API v1 (API.md 15): the API of Rackspace Cloud Queues. */
+#include "api/handlers/handlers.h"
+#include "api/versions/home.h"
+
+#define V1       "/v1"
+#define QUEUE    V1 "/queues/{queue}"
+#define MESSAGES QUEUE "/messages"
+#define CLAIMS   QUEUE "/claims"
+
+static const struct route routes[] = {
+    {CLAIMS, METHOD_POST, handle_claim_create, "claims:create", 0},
+    {CLAIMS "/{id}", METHOD_GET, handle_claim_show, "claims:get", ROUTE_LOCATED},
+    {CLAIMS "/{id}", METHOD_PATCH, handle_claim_renew, "claims:update", 0},
+    {CLAIMS "/{id}", METHOD_DELETE, handle_claim_release, "claims:delete", 0},
+    {MESSAGES "/{id}", METHOD_GET, handle_message_get, "messages:get", ROUTE_LOCATED},
+    {MESSAGES "/{id}", METHOD_DELETE, handle_message_delete, "messages:delete", 0},
+    {MESSAGES, METHOD_GET, handle_message_list, "messages:get_all",
+     ROUTE_CLIENT | ROUTE_LOCATED},
+    {MESSAGES, METHOD_POST, handle_message_post, "messages:create", ROUTE_CLIENT},
+    {MESSAGES, METHOD_DELETE, handle_message_delete_many, "messages:delete_all", 0},
+    {QUEUE, METHOD_GET, handle_queue_exists, "queues:get", ROUTE_LOCATED_PATH},
+    {QUEUE, METHOD_HEAD, handle_queue_exists, "queues:get", ROUTE_LOCATED_PATH},
+    {QUEUE, METHOD_PUT, handle_queue_create, "queues:create", 0},
+    {QUEUE, METHOD_DELETE, handle_queue_delete, "queues:delete", 0},
+    {QUEUE "/metadata", METHOD_GET, handle_queue_show, "queues:get", ROUTE_LOCATED_PATH},
+    {QUEUE "/metadata", METHOD_PUT, handle_metadata_put, "queues:update", 0},
+    {QUEUE "/stats", METHOD_GET, handle_queue_stats, "queues:stats", ROUTE_LOCATED_PATH},
+    {V1 "/queues", METHOD_GET, handle_queue_list, "queues:get_all", ROUTE_LOCATED},
+    {V1 "/", METHOD_GET, home_show, "home:get", 0},
+    {V1 "/health", METHOD_GET, handle_ping, "ping:get", ROUTE_OPEN},
+    {V1 "/health", METHOD_HEAD, handle_ping, "ping:get", ROUTE_OPEN},
+    ROUTE_END,
+};
+
+const struct version version_v1 = {
+    .name = BYTES_LIT("v1"),
+    .base = BYTES_LIT(V1),
+    .routes = routes,
+    .home = HOME_V1,
+
+    .post = POST_V1,
+    .claim = TERMS_CLAIM_V1,
+    .renew = TERMS_RENEW_V1,
+
+    .message = MESSAGE_V1,
+    .claims_hidden = true,
+    .empty_is_204 = true,
+    .bare_arrays = true,
+    .tells_partial = true,
+    .queues_must_exist = true,
+};

@@ -1,0 +1,249 @@
+#include "api/wire/decode_post.h"
+
+#include "api/wire/decode_integer.h"
+#include "claimd/json/fault.h"
+
+#include <stdio.h>
+
+/* Most posts have ten messages or fewer. */
+#define DRAFTS_FIRST 16
+
+struct reader {
+    struct json_scan scan;
+    enum post_form form;
+    const struct api_limits *limits; /* borrowed */
+    struct integer_range ttl, delay;
+    struct arena *arena;        /* borrowed */
+    struct store_draft *drafts; /* from the arena */
+    size_t count, cap;
+    size_t index;       /* of the message that is read */
+    enum status st;     /* the worst of the messages read so far */
+    struct reason *why; /* borrowed; of st, the first that was as bad */
+};
+
+/* What a message said; SCAN_NONE: left out. Of members named twice the last one counts.
+ */
+struct fields {
+    struct json_scan_value body, ttl, delay;
+};
+
+/* What the document calls its messages. */
+static const char *
+list_name(const struct reader *r)
+{
+    return r->form == POST_V1 ? "" : "messages";
+}
+
+/* True if st is worse than all before, so that its reason is the one to give. */
+static bool
+is_worst(const struct reader *r, enum status st)
+{
+    return decode_worse(r->st, st) != r->st;
+}
+
+/* The message that is read is bad: a member of it ("" for all of it), and what it should be. */
+static void
+blame(struct reader *r, enum status st, const char *member, const char *what)
+{
+    if (!is_worst(r, st))
+        return;
+    r->st = reason_give(r->why, st, "%s[%zu]%s %s", list_name(r), r->index, member, what);
+}
+
+/* Likewise, where the member is an integer. */
+static void
+blame_integer(struct reader *r, enum status st, const char *member,
+              const struct json_scan_value *value, const struct integer_range *range)
+{
+    char name[64];
+
+    if (!is_worst(r, st))
+        return;
+    (void)snprintf(name, sizeof(name), "%s[%zu].%s", list_name(r), r->index, member);
+    r->st = integer_refuse(r->why, st, name, value, range);
+}
+
+static bool
+drafts_grow(struct reader *r)
+{
+    size_t cap = r->cap == 0 ? DRAFTS_FIRST : r->cap * 2;
+    struct store_draft *grown = arena_array(r->arena, cap, sizeof(*grown));
+
+    if (grown == NULL)
+        return false;
+    if (r->count > 0)
+        memcpy(grown, r->drafts, r->count * sizeof(*grown));
+    r->drafts = grown;
+    r->cap = cap;
+    return true;
+}
+
+static void
+drafts_add(struct reader *r, const struct store_draft *draft)
+{
+    if (r->count == r->cap && !drafts_grow(r)) {
+        r->st = ST_NO_MEMORY;
+        return;
+    }
+    r->drafts[r->count++] = *draft;
+}
+
+static void
+read_fields(struct reader *r, struct fields *f)
+{
+    struct json_scan_name name;
+
+    while (json_scan_member(&r->scan, &name)) {
+        struct json_scan_value *value = NULL;
+
+        if (json_scan_name_is(&name, "body"))
+            value = &f->body;
+        else if (json_scan_name_is(&name, "ttl"))
+            value = &f->ttl;
+        else if (json_scan_name_is(&name, "delay") && r->form == POST_V2)
+            value = &f->delay;
+        (void)json_scan_value(&r->scan, value); /* json_scan_end() tells */
+    }
+}
+
+/* What is filled in for members left out: v2 leaves that to the queue. */
+static struct store_draft
+draft_default(const struct reader *r)
+{
+    struct store_draft draft = {BYTES_NONE, STORE_UNSET, STORE_UNSET};
+
+    if (r->form == POST_V1_1)
+        draft.ttl_s = r->limits->default_message_ttl;
+    if (r->form != POST_V2)
+        draft.delay_s = 0;
+    return draft;
+}
+
+static void
+draft_read(struct reader *r, const struct fields *f, struct store_draft *draft)
+{
+    enum status ttl = decode_integer(&f->ttl, &r->ttl, &draft->ttl_s);
+    enum status delay = decode_integer(&f->delay, &r->delay, &draft->delay_s);
+
+    draft->body = f->body.text;
+    if (f->body.kind == SCAN_NONE)
+        blame(r, ST_BAD_BODY, ".body", "is missing");
+    if (r->form == POST_V1 && (f->ttl.kind == SCAN_NONE || f->ttl.kind == SCAN_NULL))
+        blame(r, ST_BAD_BODY, ".ttl", "is missing");
+    if (ttl != ST_OK)
+        blame_integer(r, ttl, "ttl", &f->ttl, &r->ttl);
+    if (delay != ST_OK)
+        blame_integer(r, delay, "delay", &f->delay, &r->delay);
+}
+
+/* One item of the list of messages. After a bad one the others are only checked. */
+static void
+read_message(struct reader *r)
+{
+    struct store_draft draft = draft_default(r);
+    struct fields f = {
+        {SCAN_NONE, BYTES_NONE}, {SCAN_NONE, BYTES_NONE}, {SCAN_NONE, BYTES_NONE}};
+
+    if (!json_scan_enter(&r->scan, SCAN_OBJECT)) {
+        (void)json_scan_value(&r->scan, NULL);
+        blame(r, ST_BAD_BODY, "", "must be an object");
+        return;
+    }
+    read_fields(r, &f);
+    draft_read(r, &f, &draft);
+    if (r->st == ST_OK)
+        drafts_add(r, &draft);
+}
+
+/* A list of messages, which replaces one read before (a member named twice). */
+static void
+read_messages(struct reader *r)
+{
+    r->count = r->index = 0;
+    r->st = ST_OK;
+    if (!json_scan_enter(&r->scan, SCAN_ARRAY)) {
+        (void)json_scan_value(&r->scan, NULL);
+        r->st = reason_give(r->why, ST_BAD_BODY, "messages must be an array");
+        return;
+    }
+    for (; json_scan_item(&r->scan); r->index++)
+        read_message(r);
+    if (r->index == 0)
+        r->st = reason_give(r->why, ST_BAD_VALUE, "there must be at least one message");
+}
+
+static void
+read_object(struct reader *r)
+{
+    struct json_scan_name name;
+    bool found = false;
+
+    while (json_scan_member(&r->scan, &name)) {
+        if (json_scan_name_is(&name, "messages")) {
+            read_messages(r);
+            found = true;
+        } else {
+            (void)json_scan_value(&r->scan, NULL);
+        }
+    }
+    if (!found)
+        r->st = reason_give(r->why, ST_BAD_VALUE, "the member messages is missing");
+}
+
+static void
+read_document(struct reader *r)
+{
+    enum json_scan_kind top = json_scan_peek(&r->scan);
+
+    if (r->form == POST_V1 && top == SCAN_ARRAY) {
+        read_messages(r);
+    } else if (r->form != POST_V1 && json_scan_enter(&r->scan, SCAN_OBJECT)) {
+        read_object(r);
+    } else if (r->form == POST_V1) {
+        (void)json_scan_value(&r->scan, NULL);
+        r->st = reason_give(r->why, ST_BAD_BODY, "the body must be an array of messages");
+    } else {
+        (void)json_scan_value(&r->scan, NULL);
+        /* The original finds no member `messages` in an array; the rest is no document. */
+        r->st =
+            reason_give(r->why, top == SCAN_ARRAY ? ST_BAD_VALUE : ST_BAD_BODY,
+                        "the body must be an object with the member messages, an array");
+    }
+}
+
+/* No document at all, or one that says something wrong. */
+static enum status
+refuse(const struct reader *r, struct bytes body, enum status syntax)
+{
+    if (syntax == ST_OK)
+        return r->st;
+    /* One that cannot be explained would be a document after all. */
+    if (!json_fault(body, r->why))
+        (void)reason_give(r->why, syntax, "the body is not JSON");
+    return syntax;
+}
+
+enum status
+decode_post(struct bytes body, enum post_form form, const struct api_limits *limits,
+            struct arena *arena, struct decoded_post *out, struct reason *why)
+{
+    struct reader r = {
+        .form = form,
+        .limits = limits,
+        .ttl = {limits->min_message_ttl, limits->max_message_ttl,
+                "min_message_ttl, max_message_ttl"},
+        .delay = {0, limits->max_message_delay, "max_message_delay"},
+        .arena = arena,
+        .why = why,
+    };
+    enum status st;
+
+    json_scan_begin(&r.scan, body);
+    read_document(&r);
+    st = json_scan_end(&r.scan);
+    if (st != ST_OK || r.st != ST_OK)
+        return refuse(&r, body, st);
+    out->drafts = r.drafts;
+    out->count = r.count;
+    return ST_OK;
+}

@@ -1,0 +1,340 @@
+#include "api/wire/metadata.h"
+
+#include "api/caller.h"
+#include "api/wire/decode_integer.h"
+#include "api/wire/retry_policy.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
+#include "claimd/json/tree.h"
+
+/* The members of API.md 5.7; X(name, text). Those up to ENCRYPT show a default. */
+#define RESERVED_LIST(X)                                                                 \
+    X(POST_SIZE, "_max_messages_post_size")                                              \
+    X(TTL, "_default_message_ttl")                                                       \
+    X(DELAY, "_default_message_delay")                                                   \
+    X(DEAD_LETTER, "_dead_letter_queue")                                                 \
+    X(DEAD_LETTER_TTL, "_dead_letter_queue_messages_ttl")                                \
+    X(CLAIM_COUNT, "_max_claim_count")                                                   \
+    X(ENCRYPT, "_enable_encrypt_messages")                                               \
+    X(FLAVOR, "_flavor")                                                                 \
+    X(RETRY_POLICY, "_retry_policy")
+
+enum reserved {
+#define RESERVED_ENUM(name, text) RESERVED_##name,
+    RESERVED_LIST(RESERVED_ENUM)
+#undef RESERVED_ENUM
+        RESERVED_COUNT
+};
+
+#define RESERVED_SHOWN (RESERVED_ENCRYPT + 1)
+
+static const char *const reserved_names[RESERVED_COUNT] = {
+#define RESERVED_NAME(name, text) text,
+    RESERVED_LIST(RESERVED_NAME)
+#undef RESERVED_NAME
+};
+
+bool
+metadata_reserved(struct bytes name)
+{
+    for (unsigned i = 0; i < RESERVED_COUNT; i++)
+        if (bytes_equal_str(name, reserved_names[i]))
+            return true;
+    return false;
+}
+
+/* A member that is set; NULL for one that is absent or null. */
+static const json_t *
+member(const json_t *document, enum reserved which)
+{
+    const json_t *value = json_object_get(document, reserved_names[which]);
+
+    return json_is_null(value) ? NULL : value;
+}
+
+/* ------------------------------------------------------------------ checks */
+
+/* The range of a reserved member that is an integer, without options if nothing ends it;
+ * false for the others. */
+static bool
+find_range(enum reserved which, const struct api_limits *l, struct integer_range *out)
+{
+    switch (which) {
+    case RESERVED_POST_SIZE:
+        *out = (struct integer_range){1, l->max_messages_post_size,
+                                      "max_messages_post_size"};
+        return true;
+    case RESERVED_TTL:
+    case RESERVED_DEAD_LETTER_TTL:
+        *out = (struct integer_range){l->min_message_ttl, l->max_message_ttl,
+                                      "min_message_ttl, max_message_ttl"};
+        return true;
+    case RESERVED_DELAY:
+        *out = (struct integer_range){0, l->max_message_delay, "max_message_delay"};
+        return true;
+    case RESERVED_CLAIM_COUNT:
+        *out = (struct integer_range){1, INT64_MAX, NULL};
+        return true;
+    default:
+        return false;
+    }
+}
+
+static enum status
+check_integer(enum reserved which, const json_t *value, const struct integer_range *range,
+              struct reason *why)
+{
+    if (json_is_integer(value) && json_integer_value(value) >= range->min &&
+        json_integer_value(value) <= range->max)
+        return ST_OK;
+    if (range->options == NULL)
+        return reason_give(why, ST_BAD_VALUE, "%s must be an integer, at least %lld",
+                           reserved_names[which], (long long)range->min);
+    return reason_give(why, ST_BAD_VALUE,
+                       "%s must be an integer within %lld and %lld (%s)",
+                       reserved_names[which], (long long)range->min,
+                       (long long)range->max, range->options);
+}
+
+/* The empty name is one that is not set. */
+static bool
+is_queue_name(const json_t *value)
+{
+    return json_is_string(value) &&
+           (json_string_length(value) == 0 ||
+            caller_queue_name(
+                bytes_of(json_string_value(value), json_string_length(value))) == ST_OK);
+}
+
+static enum status
+check_member(enum reserved which, const json_t *value, const struct api_limits *limits,
+             struct reason *why)
+{
+    struct integer_range range;
+
+    if (find_range(which, limits, &range))
+        return check_integer(which, value, &range, why);
+    if (which == RESERVED_DEAD_LETTER && !is_queue_name(value))
+        return reason_give(why, ST_BAD_VALUE,
+                           "%s must be a text, the name of a queue: up to %d characters "
+                           "out of A-Z a-z 0-9 _ - .",
+                           reserved_names[which], CALLER_QUEUE_NAME_MAX);
+    /* Encryption does not exist yet: clear text is not kept under that promise. */
+    if (which == RESERVED_ENCRYPT && !json_is_false(value))
+        return reason_give(why, ST_BAD_VALUE,
+                           "%s must be false: this server does not encrypt",
+                           reserved_names[which]);
+    if (which == RESERVED_RETRY_POLICY)
+        return retry_policy_check(value, why);
+    return ST_OK; /* RESERVED_FLAVOR: plain metadata without pooling */
+}
+
+enum status
+metadata_check(const json_t *document, const struct api_limits *limits,
+               struct reason *why)
+{
+    for (enum reserved i = 0; i < RESERVED_COUNT; i++) {
+        const json_t *value = member(document, i);
+        enum status st = value == NULL ? ST_OK : check_member(i, value, limits, why);
+
+        if (st != ST_OK)
+            return st;
+    }
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ in and out */
+
+static int64_t
+setting(const json_t *document, enum reserved which)
+{
+    const json_t *value = member(document, which);
+
+    return value == NULL ? STORE_UNSET : json_integer_value(value);
+}
+
+static enum status
+extract_settings(const json_t *document, struct arena *arena, struct store_settings *out)
+{
+    const json_t *dead_letter = member(document, RESERVED_DEAD_LETTER);
+
+    *out = (struct store_settings)STORE_SETTINGS_INIT;
+    out->max_post_bytes = setting(document, RESERVED_POST_SIZE);
+    out->message_ttl_s = setting(document, RESERVED_TTL);
+    out->message_delay_s = setting(document, RESERVED_DELAY);
+    out->max_claim_count = setting(document, RESERVED_CLAIM_COUNT);
+    out->dead_letter_ttl_s = setting(document, RESERVED_DEAD_LETTER_TTL);
+    if (json_string_length(dead_letter) == 0)
+        return ST_OK;
+    out->dead_letter = arena_copy(
+        arena, bytes_of(json_string_value(dead_letter), json_string_length(dead_letter)));
+    return bytes_present(out->dead_letter) ? ST_OK : ST_NO_MEMORY;
+}
+
+static enum status
+print(const json_t *document, struct arena *arena, struct bytes *out)
+{
+    struct bytes text = BYTES_LIT("");
+    struct buf buf;
+
+    buf_init(&buf, arena->mem);
+    if (json_object_size(document) > 0) {
+        json_tree_write(&buf, document);
+        text = buf.failed ? BYTES_NONE : arena_copy(arena, buf_view(&buf));
+    }
+    buf_fini(&buf);
+    if (!bytes_present(text))
+        return ST_NO_MEMORY;
+    *out = text;
+    return ST_OK;
+}
+
+enum status
+metadata_store(const json_t *document, struct arena *arena, struct store_metadata *out)
+{
+    struct store_metadata made;
+    enum status st = extract_settings(document, arena, &made.settings);
+
+    if (st == ST_OK)
+        st = print(document, arena, &made.json);
+    if (st == ST_OK)
+        *out = made;
+    return st;
+}
+
+enum status
+metadata_tree(const struct store_metadata *metadata, json_t **out)
+{
+    json_t *empty;
+
+    if (metadata->json.len > 0)
+        return json_tree_read(metadata->json, out);
+    empty = json_object();
+    if (empty == NULL)
+        return ST_NO_MEMORY;
+    *out = empty;
+    return ST_OK;
+}
+
+enum status
+metadata_decode(struct bytes body, const struct api_limits *limits, struct arena *arena,
+                struct store_metadata *out, struct reason *why)
+{
+    json_t *document = NULL;
+    enum status st;
+
+    if (body.len > (size_t)limits->max_queue_metadata)
+        return ST_TOO_LARGE;
+    if (body.len == 0) {
+        *out = (struct store_metadata){BYTES_NONE, STORE_SETTINGS_INIT};
+        return ST_OK;
+    }
+    st = json_tree_read(body, &document);
+    if (st != ST_OK)
+        return st == ST_BAD_BODY ? json_tree_refuse(body, why) : st;
+    if (json_is_object(document))
+        st = metadata_check(document, limits, why);
+    else
+        st = reason_give(why, ST_BAD_BODY, "the body must be an object");
+    if (st == ST_OK)
+        st = metadata_store(document, arena, out);
+    json_decref(document);
+    return st;
+}
+
+/* ------------------------------------------------------------------ show */
+
+static void
+write_default(struct buf *out, enum reserved which, const struct api_limits *limits)
+{
+    switch (which) {
+    case RESERVED_POST_SIZE:
+        buf_i64(out, limits->max_messages_post_size);
+        break;
+    case RESERVED_TTL:
+        buf_i64(out, limits->default_message_ttl);
+        break;
+    case RESERVED_DELAY:
+        buf_i64(out, limits->default_message_delay);
+        break;
+    case RESERVED_ENCRYPT:
+        buf_str(out, "false");
+        break;
+    default:
+        buf_str(out, "null");
+        break;
+    }
+}
+
+static void
+write_name(struct buf *out, bool *first, struct bytes inside)
+{
+    buf_str(out, *first ? "\"" : ",\"");
+    buf_bytes(out, inside);
+    buf_str(out, "\":");
+    *first = false;
+}
+
+/* Which of the members that show a default this is; RESERVED_SHOWN: none. */
+static enum reserved
+find_shown(const struct json_scan_name *name)
+{
+    enum reserved which = 0;
+
+    while (which < RESERVED_SHOWN && !json_scan_name_is(name, reserved_names[which]))
+        which++;
+    return which;
+}
+
+/* null, false, 0 and what is empty stand for a member that is not set. */
+static bool
+is_unset(const struct json_scan_value *value)
+{
+    static const char *const texts[] = {"null", "false", "0", "0.0", "\"\"", "[]", "{}"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (bytes_equal_str(value->text, texts[i]))
+            return true;
+    return false;
+}
+
+enum status
+metadata_show(const struct store_metadata *metadata, const struct api_limits *limits,
+              struct buf *out)
+{
+    bool seen[RESERVED_SHOWN + 1] = {false}, first = true;
+    struct json_scan scan;
+    struct json_scan_name name;
+    struct json_scan_value value;
+
+    buf_byte(out, '{');
+    json_scan_begin(&scan, metadata->json);
+    if (json_scan_enter(&scan, SCAN_OBJECT)) {
+        while (json_scan_member(&scan, &name) && json_scan_value(&scan, &value)) {
+            enum reserved which = find_shown(&name);
+
+            seen[which] = true;
+            write_name(out, &first, name.text);
+            if (which < RESERVED_SHOWN && is_unset(&value))
+                write_default(out, which, limits);
+            else
+                buf_bytes(out, value.text);
+        }
+    }
+    for (enum reserved i = 0; i < RESERVED_SHOWN; i++) {
+        if (seen[i])
+            continue;
+        write_name(out, &first, bytes_str(reserved_names[i]));
+        write_default(out, i, limits);
+    }
+    buf_byte(out, '}');
+    return out->failed ? ST_NO_MEMORY : ST_OK;
+}
+
+void
+metadata_plain(const struct store_metadata *metadata, struct buf *out)
+{
+    static const struct bytes nothing = BYTES_LIT("{}");
+
+    buf_bytes(out, metadata->json.len > 0 ? metadata->json : nothing);
+}

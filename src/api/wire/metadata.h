@@ -1,0 +1,55 @@
+/*
+ * metadata: the metadata document of a queue, as clients write and read it (API.md 5.2,
+ * 5.3, 5.7) and as the store keeps it.
+ *
+ * Stored is the whole document as compact JSON, members in the order given, and beside it
+ * the settings that the store obeys. Members that are null or empty mean nothing set.
+ *
+ *   Cost     O(length): the document is parsed by jansson and printed
+ *   Memory   jansson's trees during the call; results in the arena or the buffer given
+ */
+#ifndef API_WIRE_METADATA_H
+#define API_WIRE_METADATA_H
+
+#include "claimd/api/limits.h"
+#include "claimd/base/arena.h"
+#include "claimd/base/buf.h"
+#include "claimd/json/reason.h"
+#include "claimd/store/store.h"
+
+#include <jansson.h>
+
+/*
+ * PUT: the document of a body, checked. An absent or empty body is a queue without
+ * metadata. ST_TOO_LARGE; ST_BAD_BODY: not an object; ST_BAD_VALUE: a reserved member is
+ * wrong; both with a reason; ST_NO_MEMORY. Everything in *out comes from the arena.
+ */
+enum status
+metadata_decode(struct bytes body, const struct api_limits *limits, struct arena *arena,
+                struct store_metadata *out, struct reason *why);
+
+/* GET: the document with the defaults of reserved members that are unset. ST_NO_MEMORY.
+ */
+enum status metadata_show(const struct store_metadata *metadata,
+                          const struct api_limits *limits, struct buf *out);
+
+/* The document as it was given, {} if there is none (v1.1 and v1 show it like that). */
+void metadata_plain(const struct store_metadata *metadata, struct buf *out);
+
+/* The pieces PATCH is made of; `document` is always a jansson object. */
+
+/* The stored document as a tree, owned by the caller (json_decref). ST_NO_MEMORY. */
+enum status metadata_tree(const struct store_metadata *metadata, json_t **out);
+
+/* Checks the reserved members. ST_BAD_VALUE, with a reason. */
+enum status metadata_check(const json_t *document, const struct api_limits *limits,
+                           struct reason *why);
+
+/* Prints a checked document into the arena and extracts its settings. ST_NO_MEMORY. */
+enum status
+metadata_store(const json_t *document, struct arena *arena, struct store_metadata *out);
+
+/* True for the members of API.md 5.7, whether set or not. */
+bool metadata_reserved(struct bytes name);
+
+#endif

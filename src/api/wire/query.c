@@ -1,0 +1,203 @@
+#include "api/wire/query.h"
+
+/* Copies text with its escapes undone to `to`, which has room for all of it. */
+static size_t
+decode_into(char *to, struct bytes text, bool plus_is_space)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+
+        if (c == '%' && text.len - i > 2 && hex_value(text.data[i + 1]) >= 0 &&
+            hex_value(text.data[i + 2]) >= 0) {
+            c = (char)(hex_value(text.data[i + 1]) * 16 + hex_value(text.data[i + 2]));
+            i += 2;
+        } else if (c == '+' && plus_is_space) {
+            c = ' ';
+        }
+        to[len++] = c;
+    }
+    return len;
+}
+
+/* True if there is nothing to decode. */
+static bool
+is_literal(struct bytes text, bool plus_is_space)
+{
+    return text.len > 0 && memchr(text.data, '%', text.len) == NULL &&
+           (!plus_is_space || memchr(text.data, '+', text.len) == NULL);
+}
+
+struct bytes
+query_decode(struct bytes text, bool plus_is_space, struct arena *arena)
+{
+    char *copy = arena_alloc(arena, text.len + 1);
+    size_t len;
+
+    if (copy == NULL)
+        return BYTES_NONE;
+    if (is_literal(text, plus_is_space)) {
+        memcpy(copy, text.data, text.len);
+        len = text.len;
+    } else {
+        len = decode_into(copy, text, plus_is_space);
+    }
+    copy[len] = '\0';
+    return bytes_of(copy, len);
+}
+
+static size_t
+count_pieces(struct bytes text, char mark)
+{
+    size_t count = text.len > 0;
+
+    for (size_t i = 0; i < text.len; i++)
+        count += text.data[i] == mark;
+    return count;
+}
+
+static enum status
+parse_pair(struct bytes piece, struct arena *arena, struct query_pair *out)
+{
+    struct bytes value = piece;
+    struct bytes name = bytes_cut(&value, '=');
+
+    out->name = query_decode(name, true, arena);
+    out->value = query_decode(value, true, arena);
+    return bytes_present(out->name) && bytes_present(out->value) ? ST_OK : ST_NO_MEMORY;
+}
+
+enum status
+query_parse(struct bytes text, struct arena *arena, struct query *out)
+{
+    size_t most = count_pieces(text, '&'), count = 0;
+    struct query_pair *pairs = NULL;
+
+    if (most > QUERY_PAIRS_MAX)
+        return ST_BAD_PARAMETER;
+    if (most > 0 && (pairs = arena_array(arena, most, sizeof(*pairs))) == NULL)
+        return ST_NO_MEMORY;
+    while (text.len > 0) {
+        struct bytes piece = bytes_cut(&text, '&');
+        enum status st = parse_pair(piece, arena, &pairs[count]);
+
+        if (st != ST_OK)
+            return st;
+        count += pairs[count].value.len > 0;
+    }
+    out->pairs = pairs;
+    out->count = count;
+    return ST_OK;
+}
+
+struct bytes
+query_get(const struct query *q, const char *name)
+{
+    for (size_t i = q->count; i > 0; i--)
+        if (bytes_equal_str(q->pairs[i - 1].name, name))
+            return q->pairs[i - 1].value;
+    return BYTES_NONE;
+}
+
+/* A sign and digits, whatever their number. */
+static bool
+is_decimal(struct bytes text)
+{
+    size_t at = text.len > 0 && (text.data[0] == '-' || text.data[0] == '+');
+
+    if (at == text.len)
+        return false;
+    for (; at < text.len; at++)
+        if (text.data[at] < '0' || text.data[at] > '9')
+            return false;
+    return true;
+}
+
+enum status
+query_i64(const struct query *q, const char *name, int64_t *out)
+{
+    struct bytes text = query_get(q, name);
+
+    if (!bytes_present(text) || bytes_to_i64(text, out))
+        return ST_OK;
+    return is_decimal(text) ? ST_BAD_VALUE : ST_BAD_PARAMETER;
+}
+
+static bool
+is_one_of(struct bytes text, const char *const *spellings, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes_equal_str(text, spellings[i]))
+            return true;
+    return false;
+}
+
+enum status
+query_bool(const struct query *q, const char *name, bool *out)
+{
+    static const char *const yes[] = {"true", "True", "t", "yes", "y", "1", "on"};
+    static const char *const no[] = {"false", "False", "f", "no", "n", "0", "off"};
+    struct bytes text = query_get(q, name);
+
+    if (!bytes_present(text))
+        return ST_OK;
+    if (is_one_of(text, yes, sizeof(yes) / sizeof(yes[0])))
+        *out = true;
+    else if (is_one_of(text, no, sizeof(no) / sizeof(no[0])))
+        *out = false;
+    else
+        return ST_BAD_PARAMETER;
+    return ST_OK;
+}
+
+enum status
+query_limit(const struct query *q, const char *name, int64_t max, size_t *out)
+{
+    int64_t value = 0;
+    enum status st;
+
+    if (!bytes_present(query_get(q, name)))
+        return ST_OK;
+    st = query_i64(q, name, &value);
+    if (st != ST_OK)
+        return st;
+    if (value < 1 || value > max)
+        return ST_BAD_VALUE;
+    *out = (size_t)value;
+    return ST_OK;
+}
+
+/* Adds the items of one value; false if there are more than max. */
+static bool
+add_items(struct bytes value, size_t max, struct bytes *items, size_t *count)
+{
+    while (value.len > 0) {
+        struct bytes item = bytes_cut(&value, ',');
+
+        if (item.len == 0)
+            continue;
+        if (*count == max)
+            return false;
+        items[(*count)++] = item;
+    }
+    return true;
+}
+
+enum status
+query_list(const struct query *q, const char *name, size_t max, struct arena *arena,
+           struct bytes **items, size_t *count)
+{
+    struct bytes *found = arena_array(arena, max, sizeof(*found));
+    size_t n = 0;
+
+    if (found == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < q->count; i++)
+        if (bytes_equal_str(q->pairs[i].name, name) &&
+            !add_items(q->pairs[i].value, max, found, &n))
+            return ST_BAD_VALUE;
+    *items = found;
+    *count = n;
+    return ST_OK;
+}

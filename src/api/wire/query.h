@@ -1,0 +1,60 @@
+/*
+ * query: the parameters behind the question mark (API.md 2.6).
+ *
+ * Parsed once into name and value, percent-decoded (`+` is a space, a bad escape stays as
+ * it is). Parameters with an empty value are dropped, so they count as absent.
+ *
+ *   Cost     parse O(length); each accessor O(parameters)
+ *   Memory   the request's arena
+ *   Bounds   QUERY_PAIRS_MAX parameters
+ */
+#ifndef API_WIRE_QUERY_H
+#define API_WIRE_QUERY_H
+
+#include "claimd/base/arena.h"
+#include "claimd/base/bytes.h"
+#include "claimd/base/status.h"
+
+/* More than any client needs, few enough that looking through them stays cheap. */
+#define QUERY_PAIRS_MAX 256
+
+struct query_pair {
+    struct bytes name;  /* decoded */
+    struct bytes value; /* decoded, never empty */
+};
+
+struct query {
+    const struct query_pair *pairs; /* in the order sent */
+    size_t count;
+};
+
+/* Parses text (absent: no parameters). ST_BAD_PARAMETER: too many; ST_NO_MEMORY. */
+enum status query_parse(struct bytes text, struct arena *arena, struct query *out);
+
+/* The last value of this name; absent if there is none. */
+struct bytes query_get(const struct query *q, const char *name);
+
+/*
+ * These read one parameter into *out and leave *out alone if it is absent.
+ * ST_BAD_PARAMETER: not a decimal integer / not one of the spellings of a boolean;
+ * ST_BAD_VALUE: an integer that no int64_t holds / not within 1..max.
+ */
+enum status query_i64(const struct query *q, const char *name, int64_t *out);
+enum status query_bool(const struct query *q, const char *name, bool *out);
+enum status
+query_limit(const struct query *q, const char *name, int64_t max, size_t *out);
+
+/*
+ * The items of a list: every value of this name, cut at its commas, empty items dropped.
+ * Absent or nothing but commas: no items. ST_BAD_VALUE: more than max; ST_NO_MEMORY.
+ */
+enum status query_list(const struct query *q, const char *name, size_t max,
+                       struct arena *arena, struct bytes **items, size_t *count);
+
+/*
+ * Undoes percent-encoding into a copy from the arena, NUL-terminated; absent without
+ * memory. For paths plus_is_space is false.
+ */
+struct bytes query_decode(struct bytes text, bool plus_is_space, struct arena *arena);
+
+#endif

@@ -1,0 +1,107 @@
+#include "api/wire/retry_policy.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Seconds by which the delays must at least differ. */
+#define DELAY_SPAN_MIN 10
+
+static const int64_t minimum_delay_default = 5, maximum_delay_default = 30;
+
+/* A member that is null counts as left out. */
+static const json_t *
+member(const json_t *policy, const char *name)
+{
+    const json_t *value = json_object_get(policy, name);
+
+    return json_is_null(value) ? NULL : value;
+}
+
+/* A member that is not what it must be. */
+static enum status
+refuse(struct reason *why, const char *name, const char *what)
+{
+    return reason_give(why, ST_BAD_VALUE, "_retry_policy.%s must be %s", name, what);
+}
+
+static enum status
+check_integers(const json_t *policy, struct reason *why)
+{
+    static const char *const names[] = {"retries_with_no_delay", "minimum_delay_retries",
+                                        "minimum_delay", "maximum_delay",
+                                        "maximum_delay_retries"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const json_t *value = member(policy, names[i]);
+
+        if (value != NULL && !json_is_integer(value))
+            return refuse(why, names[i], "an integer");
+    }
+    return ST_OK;
+}
+
+static enum status
+check_function(const json_t *policy, struct reason *why)
+{
+    static const char *const known[] = {"linear", "arithmetic", "geometric",
+                                        "exponential"};
+    const json_t *value = member(policy, "retry_backoff_function");
+
+    if (value == NULL)
+        return ST_OK;
+    for (size_t i = 0; json_is_string(value) && i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(json_string_value(value), known[i]) == 0)
+            return ST_OK;
+    return refuse(why, "retry_backoff_function",
+                  "linear, arithmetic, geometric or exponential");
+}
+
+static enum status
+check_flag(const json_t *policy, struct reason *why)
+{
+    const json_t *value = member(policy, "ignore_subscription_override");
+
+    return value == NULL || json_is_boolean(value)
+               ? ST_OK
+               : refuse(why, "ignore_subscription_override", "true or false");
+}
+
+static int64_t
+delay(const json_t *policy, const char *name, int64_t otherwise)
+{
+    const json_t *value = member(policy, name);
+
+    return value == NULL ? otherwise : json_integer_value(value);
+}
+
+static enum status
+check_delays(const json_t *policy, struct reason *why)
+{
+    int64_t least = delay(policy, "minimum_delay", minimum_delay_default);
+    int64_t most = delay(policy, "maximum_delay", maximum_delay_default);
+
+    /* Without a sign the difference of any two fits. */
+    if (most >= least && (uint64_t)most - (uint64_t)least >= DELAY_SPAN_MIN)
+        return ST_OK;
+    return reason_give(
+        why, ST_BAD_VALUE,
+        "_retry_policy.maximum_delay must be at least minimum_delay and %d "
+        "seconds",
+        DELAY_SPAN_MIN);
+}
+
+enum status
+retry_policy_check(const json_t *policy, struct reason *why)
+{
+    enum status st = ST_OK;
+
+    if (!json_is_object(policy))
+        return reason_give(why, ST_BAD_VALUE, "_retry_policy must be an object");
+    st = check_integers(policy, why);
+    if (st == ST_OK)
+        st = check_function(policy, why);
+    if (st == ST_OK)
+        st = check_flag(policy, why);
+    return st == ST_OK ? check_delays(policy, why) : st;
+}

@@ -1,0 +1,145 @@
+#include "claimd/json/fault.h"
+
+#include "claimd/json/number.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
+
+#include <stdio.h>
+
+/* A fault: its place, and what is wrong there or what should have come instead. */
+struct fault {
+    const unsigned char *at;
+    const char *wrong; /* NULL: it is `expected` that is not there */
+    const char *expected;
+};
+
+static void
+fault_in_string(struct fault *f, const unsigned char *end)
+{
+    const char *why;
+    const unsigned char *at = json_string_fault(f->at + 1, end, &why);
+
+    if (at == NULL) /* the string is fine: it should not be there */
+        return;
+    f->at = at;
+    f->wrong = why;
+}
+
+static bool
+is_byte_order_mark(struct bytes text)
+{
+    return text.len >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0;
+}
+
+/* What began like a value and was none, or could not begin one. */
+static void
+fault_in_value(struct fault *f, const struct json_scan *s, struct bytes text)
+{
+    f->expected = "a value";
+    if (f->at == s->end)
+        return;
+    if (*f->at == '"')
+        fault_in_string(f, s->end);
+    else if (*f->at == '-' || (*f->at >= '0' && *f->at <= '9'))
+        f->wrong = json_number_fault(f->at, s->end);
+    else if (f->at == (const unsigned char *)text.data && is_byte_order_mark(text))
+        f->wrong = "there must be no byte order mark";
+}
+
+static void
+fault_find(struct fault *f, const struct json_scan *s, struct bytes text)
+{
+    *f = (struct fault){.at = s->fault};
+    switch (s->wanted) {
+    case SCAN_WANTS_VALUE:
+        fault_in_value(f, s, text);
+        break;
+    case SCAN_WANTS_NAME:
+        f->expected = "the name of a member";
+        if (f->at < s->end && *f->at == '"')
+            fault_in_string(f, s->end);
+        break;
+    case SCAN_WANTS_COLON:
+        f->expected = "a colon";
+        break;
+    case SCAN_WANTS_COMMA_OR_BRACE:
+        f->expected = "a comma or }";
+        break;
+    case SCAN_WANTS_COMMA_OR_BRACKET:
+        f->expected = "a comma or ]";
+        break;
+    case SCAN_WANTS_LEVELS:
+        f->wrong = "it is nested too deeply";
+        break;
+    }
+}
+
+/* Line and column of a byte; what stands before it has been passed, so it is UTF-8. */
+static void
+find_place(struct bytes text, const unsigned char *at, size_t *line, size_t *column)
+{
+    *line = *column = 1;
+    for (const unsigned char *c = (const unsigned char *)text.data; c < at; c++) {
+        if (*c == '\n') {
+            ++*line;
+            *column = 1;
+        } else {
+            *column +=
+                (*c & 0xc0) != 0x80; /* bytes that go on a character do not count */
+        }
+    }
+}
+
+/* What stands at the fault, instead of what is expected. */
+static void
+write_found(char out[32], const unsigned char *at, const unsigned char *end)
+{
+    if (at == end)
+        (void)snprintf(out, 32, "where the text ends");
+    else if (*at >= 0x20 && *at < 0x7f)
+        (void)snprintf(out, 32, "instead of '%c'", *at);
+    else
+        (void)snprintf(out, 32, "instead of the byte 0x%02x", *at);
+}
+
+static void
+fault_tell(const struct fault *f, struct bytes text, const unsigned char *end,
+           struct reason *out)
+{
+    size_t line, column;
+    char found[32] = "";
+
+    find_place(text, f->at, &line, &column);
+    if (f->wrong == NULL)
+        write_found(found, f->at, end);
+    (void)reason_give(out, ST_BAD_BODY,
+                      "the body is not JSON: line %zu, column %zu: %s%s%s", line, column,
+                      f->wrong != NULL ? f->wrong : f->expected,
+                      f->wrong != NULL ? "" : " is expected ", found);
+}
+
+bool
+json_fault(struct bytes body, struct reason *out)
+{
+    struct json_scan s;
+    struct json_scan_value top;
+    struct fault f;
+
+    if (body.len == 0) {
+        (void)reason_give(out, ST_BAD_BODY, "a body is required");
+        return true;
+    }
+    json_scan_begin(&s, body);
+    if (!json_scan_value(&s, &top)) {
+        fault_find(&f, &s, body);
+    } else if (top.kind != SCAN_OBJECT && top.kind != SCAN_ARRAY) {
+        (void)reason_give(out, ST_BAD_BODY, "the body must be an object or an array");
+        return true;
+    } else if (json_scan_end(&s) != ST_OK) {
+        f = (struct fault){.at = s.at, .expected = "the end"};
+    } else {
+        return false;
+    }
+    fault_tell(&f, body, s.end, out);
+    return true;
+}

@@ -1,0 +1,280 @@
+#include "api/wire/patch.h"
+#include "support/arena_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct patch patch;
+static struct store_metadata before, after;
+static struct reason why;
+static struct api_limits limits;
+
+static void
+queue_with_metadata(void)
+{
+    arena_fixture_open();
+    limits = api_limits_default;
+    ck_assert_int_eq(metadata_decode(bytes_str("{\"color\":\"red\",\"size\":5}"), &limits,
+                                     &f.arena, &before, &why),
+                     ST_OK);
+}
+
+static enum status
+apply(const char *body)
+{
+    enum status st = patch_read(bytes_str(body), &limits, &f.arena, &patch, &why);
+
+    if (st == ST_OK)
+        st = patch_apply(&patch, &before, &limits, &f.arena, &after, &why);
+    patch_fini(&patch);
+    return st;
+}
+
+/* Refused while it is read, before anybody looks at the queue. */
+static void
+unreadable(const char *body)
+{
+    ck_assert_msg(patch_read(bytes_str(body), &limits, &f.arena, &patch, &why) ==
+                      ST_BAD_BODY,
+                  "%s", body);
+    patch_fini(&patch);
+}
+
+static void
+gives(const char *body, const char *result)
+{
+    ck_assert_msg(apply(body) == ST_OK, "%s", body);
+    metadata_plain(&after, &f.out);
+    expect_written(result);
+}
+
+/* Goes on with what the patch makes of the metadata. */
+static void
+goes_on(const char *body)
+{
+    ck_assert_msg(apply(body) == ST_OK, "%s", body);
+    before = after;
+}
+
+TEST_CASE("patch", .setup = queue_with_metadata, .teardown = arena_fixture_close);
+
+START_TEST(add_sets_and_replaces)
+{
+    gives("[{\"op\":\"add\",\"path\":\"/metadata/new\",\"value\":{\"a\":[1]}}]",
+          "{\"color\":\"red\",\"size\":5,\"new\":{\"a\":[1]}}");
+    gives("[{\"op\":\"add\",\"path\":\"/metadata/color\",\"value\":null}]",
+          "{\"color\":null,\"size\":5}");
+}
+END_TEST
+
+START_TEST(replace_and_remove_need_the_member)
+{
+    gives("[{\"op\":\"replace\",\"path\":\"/metadata/size\",\"value\":6}]",
+          "{\"color\":\"red\",\"size\":6}");
+    gives("[{\"op\":\"remove\",\"path\":\"/metadata/size\"}]", "{\"color\":\"red\"}");
+    ck_assert_int_eq(
+        apply("[{\"op\":\"replace\",\"path\":\"/metadata/nope\",\"value\":1}]"),
+        ST_CONFLICT);
+    ck_assert_int_eq(apply("[{\"op\":\"remove\",\"path\":\"/metadata/nope\"}]"),
+                     ST_CONFLICT);
+}
+END_TEST
+
+START_TEST(reserved_members_need_not_be_set)
+{
+    gives(
+        "[{\"op\":\"replace\",\"path\":\"/metadata/_default_message_ttl\",\"value\":100}"
+        "]",
+        "{\"color\":\"red\",\"size\":5,\"_default_message_ttl\":100}");
+    ck_assert_int_eq(after.settings.message_ttl_s, 100);
+    gives("[{\"op\":\"remove\",\"path\":\"/metadata/_max_claim_count\"}]",
+          "{\"color\":\"red\",\"size\":5}");
+    before = after;
+    gives("[{\"op\":\"add\",\"path\":\"/metadata/_max_claim_count\",\"value\":2},"
+          "{\"op\":\"remove\",\"path\":\"/metadata/_max_claim_count\"}]",
+          "{\"color\":\"red\",\"size\":5}");
+    ck_assert_int_eq(after.settings.max_claim_count, STORE_UNSET);
+}
+END_TEST
+
+START_TEST(operations_apply_in_order)
+{
+    gives("[{\"op\":\"add\",\"path\":\"/metadata/a\",\"value\":1},"
+          "{\"op\":\"replace\",\"path\":\"/metadata/a\",\"value\":{\"b\":[2]}},"
+          "{\"op\":\"remove\",\"path\":\"/metadata/color\"},"
+          "{\"op\":\"add\",\"path\":\"/metadata/color\",\"value\":\"blue\"}]",
+          "{\"size\":5,\"a\":{\"b\":[2]},\"color\":\"blue\"}");
+    gives("[]", "{\"color\":\"red\",\"size\":5}");
+}
+END_TEST
+
+START_TEST(a_failing_operation_leaves_the_old_metadata_alone)
+{
+    after.json = BYTES_NONE;
+    ck_assert_int_eq(apply("[{\"op\":\"add\",\"path\":\"/metadata/undone\",\"value\":1},"
+                           "{\"op\":\"remove\",\"path\":\"/metadata/nope\"}]"),
+                     ST_CONFLICT);
+    ck_assert(!bytes_present(after.json));
+    metadata_plain(&before, &f.out);
+    expect_written("{\"color\":\"red\",\"size\":5}");
+}
+END_TEST
+
+START_TEST(paths_are_pointers_of_two_parts)
+{
+    gives("[{\"op\":\"add\",\"path\":\"/metadata/x~1y~0z\",\"value\":1}]",
+          "{\"color\":\"red\",\"size\":5,\"x/y~z\":1}");
+    gives("[{\"op\":\"add\",\"path\":\"/MetaData/~01\",\"value\":1}]",
+          "{\"color\":\"red\",\"size\":5,\"~1\":1}");
+    unreadable("[{\"op\":\"add\",\"path\":\"metadata/a\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"/data/a\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"/metadata\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a/b\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"/metadata//a\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a/\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"//a\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"/\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a~2\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a~\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a\\u0000\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":5,\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"value\":1}]");
+}
+END_TEST
+
+START_TEST(the_root_is_not_checked_for_remove)
+{
+    gives("[{\"op\":\"remove\",\"path\":\"/data/size\"}]", "{\"color\":\"red\"}");
+}
+END_TEST
+
+START_TEST(operations_have_a_known_name_and_a_value)
+{
+    unreadable("[{\"op\":\"move\",\"path\":\"/metadata/a\"}]");
+    unreadable("[{\"op\":\"Add\",\"path\":\"/metadata/a\",\"value\":1}]");
+    unreadable("[{\"op\":5,\"path\":\"/metadata/a\",\"value\":1}]");
+    unreadable("[{\"path\":\"/metadata/a\",\"value\":1}]");
+    unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a\"}]");
+    unreadable("[{\"op\":\"replace\",\"path\":\"/metadata/a\"}]");
+}
+END_TEST
+
+START_TEST(the_body_is_an_array_of_objects)
+{
+    unreadable(NULL);
+    unreadable("");
+    unreadable("[");
+    unreadable("[\"add\"]");
+    unreadable("[null]");
+    unreadable("{\"op\":\"add\",\"path\":\"/metadata/a\",\"value\":1}");
+}
+END_TEST
+
+START_TEST(bad_rules_are_found_before_conflicts)
+{
+    ck_assert_int_eq(apply("[{\"op\":\"remove\",\"path\":\"/metadata/nope\"},"
+                           "{\"op\":\"add\",\"path\":\"/metadata/a\"}]"),
+                     ST_BAD_BODY);
+}
+END_TEST
+
+START_TEST(the_result_is_checked_and_only_the_result)
+{
+    ck_assert_int_eq(apply("[{\"op\":\"add\",\"path\":\"/metadata/_default_message_ttl\","
+                           "\"value\":1}]"),
+                     ST_BAD_BODY);
+    ck_assert_int_eq(apply("[{\"op\":\"add\",\"path\":\"/metadata/_default_message_ttl\","
+                           "\"value\":1},{\"op\":\"remove\",\"path\":\"/metadata/"
+                           "_default_message_ttl\"}]"),
+                     ST_OK);
+    ck_assert_int_eq(apply("[{\"op\":\"add\",\"path\":\"/metadata/"
+                           "_enable_encrypt_messages\",\"value\":true}]"),
+                     ST_BAD_BODY);
+}
+END_TEST
+
+/* A patch that sets member `name` to a text of `len` letters; owned by the caller. */
+static char *
+large_patch(char name, size_t len)
+{
+    char *body = malloc(len + 128);
+    int at;
+
+    ck_assert_ptr_nonnull(body);
+    at = sprintf(body, "[{\"op\":\"add\",\"path\":\"/metadata/%c\",\"value\":\"", name);
+    memset(body + at, 'x', len);
+    (void)strcpy(body + at + len, "\"}]");
+    return body;
+}
+
+START_TEST(metadata_cannot_grow_for_ever)
+{
+    char *too_large = large_patch('a', 65536), *first = large_patch('a', 60000);
+    char *second = large_patch('b', 60000);
+
+    unreadable(too_large);
+    ck_assert_int_eq(apply(first), ST_OK);
+    before = after;
+    ck_assert_int_eq(apply(second), ST_BAD_BODY);
+    ck_assert_int_eq(apply("[{\"op\":\"remove\",\"path\":\"/metadata/a\"}]"), ST_OK);
+    free(second);
+    free(first);
+    free(too_large);
+}
+END_TEST
+
+/* Refused, and for this reason. */
+static void
+tells(const char *body, const char *reason)
+{
+    ck_assert_msg(apply(body) != ST_OK, "%s", body);
+    ck_assert_str_eq(why.text, reason);
+}
+
+START_TEST(a_refusal_names_the_operation)
+{
+#define FINE "[{\"op\":\"remove\",\"path\":\"/metadata/size\"},"
+    tells("{}", "the body must be an array of operations");
+    tells(FINE "5]", "[1] must be an object with op, path and value");
+    tells(FINE "{\"op\":\"move\"}]", "[1].op must be add, replace or remove");
+    tells(FINE "{\"op\":\"add\",\"path\":\"/a/b/c\",\"value\":1}]",
+          "[1].path must be a JSON pointer of two parts: /metadata/{member}");
+    tells(FINE "{\"op\":\"add\",\"path\":\"/other/b\",\"value\":1}]",
+          "[1].path must begin with /metadata/");
+    tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/~2\",\"value\":1}]",
+          "[1].path has an escape other than ~0 and ~1");
+    tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/\\u0000\",\"value\":1}]",
+          "[1].path must not hold a NUL character");
+    tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/b\"}]", "[1].value is missing");
+    tells(FINE "{\"op\":\"remove\",\"path\":\"/metadata/nope\"}]",
+          "[1].path: there is no member nope");
+    tells("[{\"op\":\"add\",\"path\":\"/metadata/_max_claim_count\",\"value\":0}]",
+          "_max_claim_count must be an integer, at least 1");
+    tells("[", "the body is not JSON: line 1, column 2: a value is expected where the "
+               "text ends");
+    tells("", "a body is required");
+#undef FINE
+}
+END_TEST
+
+START_TEST(metadata_that_is_too_large_may_shrink_but_not_grow)
+{
+    char *large = large_patch('a', 60000);
+
+    ck_assert_int_eq(apply(large), ST_OK);
+    before = after;
+    limits.max_queue_metadata = 1000; /* by now the server is started with less */
+    ck_assert_int_eq(
+        apply("[{\"op\":\"replace\",\"path\":\"/metadata/size\",\"value\":55}]"),
+        ST_BAD_BODY);
+    goes_on("[{\"op\":\"replace\",\"path\":\"/metadata/size\",\"value\":6}]");
+    goes_on("[{\"op\":\"remove\",\"path\":\"/metadata/size\"}]");
+    ck_assert_int_eq(apply("[{\"op\":\"add\",\"path\":\"/metadata/size\",\"value\":5}]"),
+                     ST_BAD_BODY);
+    goes_on("[{\"op\":\"remove\",\"path\":\"/metadata/a\"}]");
+    goes_on("[{\"op\":\"add\",\"path\":\"/metadata/size\",\"value\":5}]");
+    free(large);
+}
+END_TEST

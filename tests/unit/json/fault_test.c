@@ -1,0 +1,136 @@
+#include "claimd/json/fault.h"
+#include "claimd/json/scan.h"
+#include "support/check_main.h"
+
+#include <stdlib.h>
+
+static struct reason why;
+
+#define NOT_JSON "the body is not JSON: "
+
+static void
+tells_bytes(struct bytes body, const char *reason)
+{
+    reason_init(&why);
+    ck_assert_int_eq(json_scan_document(body), ST_BAD_BODY);
+    ck_assert(json_fault(body, &why));
+    ck_assert_str_eq(why.text, reason);
+}
+
+static void
+tells(const char *body, const char *reason)
+{
+    tells_bytes(bytes_str(body), reason);
+}
+
+START_TEST(a_document_has_no_fault)
+{
+    static const char *const fine[] = {"{}",
+                                       " [1, 2.5e3, \"\\ud83d\\ude00 \xc3\xa9\", null] ",
+                                       "{\"a\":{\"b\":[{}]}}\n"};
+
+    reason_init(&why);
+    for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++)
+        ck_assert(!json_fault(bytes_str(fine[i]), &why));
+    ck_assert_str_eq(why.text, "");
+}
+END_TEST
+
+START_TEST(what_is_missing_is_named_with_its_place)
+{
+    tells("{\"messages\": [1 2]}",
+          NOT_JSON "line 1, column 17: a comma or ] is expected instead of '2'");
+    tells("{\n  \"a\": 1\n  \"b\": 2\n}",
+          NOT_JSON "line 3, column 3: a comma or } is expected instead of '\"'");
+    tells("{\"a\" 1}", NOT_JSON "line 1, column 6: a colon is expected instead of '1'");
+    tells("{\"a\":}", NOT_JSON "line 1, column 6: a value is expected instead of '}'");
+    tells("[1,]", NOT_JSON "line 1, column 4: a value is expected instead of ']'");
+    tells("{\"a\":1,}",
+          NOT_JSON "line 1, column 8: the name of a member is expected instead of '}'");
+    tells("{a:1}",
+          NOT_JSON "line 1, column 2: the name of a member is expected instead of 'a'");
+    tells("{} x", NOT_JSON "line 1, column 4: the end is expected instead of 'x'");
+    tells("[tru]", NOT_JSON "line 1, column 2: a value is expected instead of 't'");
+    tells("[\x80]",
+          NOT_JSON "line 1, column 2: a value is expected instead of the byte 0x80");
+    tells("[NaN]", NOT_JSON "line 1, column 2: a value is expected instead of 'N'");
+}
+END_TEST
+
+START_TEST(a_text_that_ends_early_says_so)
+{
+    tells("", "a body is required");
+    tells(" ", NOT_JSON "line 1, column 2: a value is expected where the text ends");
+    tells("{", NOT_JSON
+          "line 1, column 2: the name of a member is expected where the text ends");
+    tells("[1,\r\n 2",
+          NOT_JSON "line 2, column 3: a comma or ] is expected where the text ends");
+    tells("{\"a\"", NOT_JSON "line 1, column 5: a colon is expected where the text ends");
+    tells("[\"abc", NOT_JSON "line 1, column 6: the string is not closed");
+    tells("[\"abc\\", NOT_JSON "line 1, column 6: the string is not closed");
+}
+END_TEST
+
+START_TEST(columns_count_characters)
+{
+    tells("[\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\" 1]",
+          NOT_JSON "line 1, column 8: a comma or ] is expected instead of '1'");
+    tells("[\"\xc3\xa9\",\n\"\xc3\xa9\" 1]",
+          NOT_JSON "line 2, column 5: a comma or ] is expected instead of '1'");
+}
+END_TEST
+
+START_TEST(a_broken_string_is_told_at_the_broken_byte)
+{
+    tells("[\"a\nb\"]",
+          NOT_JSON "line 1, column 4: a control character in a string must be escaped");
+    tells("[\"a\\xb\"]", NOT_JSON "line 1, column 4: there is no such escape");
+    tells("[\"\\u12g4\"]",
+          NOT_JSON "line 1, column 3: \\u needs four hexadecimal digits");
+    tells("[\"ab\\ud800\"]",
+          NOT_JSON "line 1, column 5: half of a surrogate pair stands alone");
+    tells("[\"\\udc00\"]",
+          NOT_JSON "line 1, column 3: half of a surrogate pair stands alone");
+    tells("[\"ab\xff\"]", NOT_JSON "line 1, column 5: this is not UTF-8");
+    tells("{\"a\\x\":1}", NOT_JSON "line 1, column 4: there is no such escape");
+    tells_bytes(bytes_of("[\"a\0\"]", 6), NOT_JSON
+                "line 1, column 4: a control character in a string must be escaped");
+}
+END_TEST
+
+START_TEST(a_broken_number_says_what_it_lacks)
+{
+    tells("[-]", NOT_JSON "line 1, column 2: a minus needs digits");
+    tells("[01]", NOT_JSON "line 1, column 2: a number must not begin with 0");
+    tells("[1.]", NOT_JSON "line 1, column 2: a point needs digits behind it");
+    tells("[1.5e+]", NOT_JSON "line 1, column 2: an exponent needs digits");
+    tells("[1e999]", NOT_JSON "line 1, column 2: the number is too large for a double");
+    tells("[9223372036854775808]",
+          NOT_JSON "line 1, column 2: integers must be within -2^63 and 2^63-1");
+    tells("[1.5.2]",
+          NOT_JSON "line 1, column 5: a comma or ] is expected instead of '.'");
+}
+END_TEST
+
+START_TEST(the_top_and_what_stands_around_it)
+{
+    tells("\"hello\"", "the body must be an object or an array");
+    tells("7", "the body must be an object or an array");
+    tells("\xef\xbb\xbf{}",
+          NOT_JSON "line 1, column 1: there must be no byte order mark");
+    tells("\xef\xbb",
+          NOT_JSON "line 1, column 1: a value is expected instead of the byte 0xef");
+}
+END_TEST
+
+START_TEST(too_many_levels_are_told_where_they_begin)
+{
+    char *body = malloc(5000);
+
+    ck_assert_ptr_nonnull(body);
+    memset(body, '[', 4999);
+    body[4999] = '\0';
+    tells(body, NOT_JSON "line 1, column 2049: it is nested too deeply");
+    free(body);
+}
+END_TEST
