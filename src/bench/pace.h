@@ -9,7 +9,7 @@
 #ifndef BENCH_PACE_H
 #define BENCH_PACE_H
 
-#include "bench/ticks.h"
+#include "bench/stopwatch.h"
 
 struct pace {
     double rate;          /* requests a second over all connections; 0: closed loop */
@@ -23,7 +23,7 @@ pace_due(const struct pace *p, unsigned connection, uint64_t round)
 {
     double number = (double)round * p->connections + connection;
 
-    return p->start_ns + (int64_t)(number * (double)TICKS_SECOND / p->rate);
+    return p->start_ns + (int64_t)(number * (double)STOPWATCH_SECOND / p->rate);
 }
 
 #endif

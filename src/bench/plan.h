@@ -54,8 +54,8 @@ struct plan {
     int64_t claim_ttl;
     int64_t claim_grace;
 
-    /* When set, lifetimes (FILL) or claims (HOLD) end within a second after due_ns. */
-    int64_t due_ns;
+    /* When set, lifetimes (FILL) or claims (HOLD) end within a second after expire_ns. */
+    int64_t expire_ns;
 
     struct pace pace;
     int64_t from_ns;       /* requests that start in [from_ns, to_ns) are recorded */

@@ -53,11 +53,11 @@ take_quota(const struct plan *plan, unsigned want)
     return before < want ? (unsigned)before : want;
 }
 
-/* Seconds until due_ns, rounded up, so that all fall due in the second behind it. */
+/* Seconds until expire_ns, rounded up, so that all fall due in the second behind it. */
 static int64_t
-ttl_until(int64_t due_ns, int64_t now_ns)
+ttl_until(int64_t expire_ns, int64_t now_ns)
 {
-    int64_t left = (due_ns - now_ns + TICKS_SECOND - 1) / TICKS_SECOND;
+    int64_t left = (expire_ns - now_ns + STOPWATCH_SECOND - 1) / STOPWATCH_SECOND;
 
     return left < 1 ? 1 : left;
 }
@@ -65,22 +65,23 @@ ttl_until(int64_t due_ns, int64_t now_ns)
 static struct step
 step_post(const struct plan *plan, unsigned count, int64_t now_ns)
 {
-    bool due = plan->due_ns != 0 && plan->scenario == SCENARIO_FILL;
+    bool expiring = plan->expire_ns != 0 && plan->scenario == SCENARIO_FILL;
 
     return (struct step){.op = OP_POST,
                          .count = count,
-                         .ttl =
-                             due ? ttl_until(plan->due_ns, now_ns) : plan->message_ttl};
+                         .ttl = expiring ? ttl_until(plan->expire_ns, now_ns)
+                                         : plan->message_ttl};
 }
 
 static struct step
 step_claim(const struct plan *plan, unsigned count, int64_t now_ns)
 {
-    bool due = plan->due_ns != 0 && plan->scenario == SCENARIO_HOLD;
+    bool expiring = plan->expire_ns != 0 && plan->scenario == SCENARIO_HOLD;
 
     return (struct step){.op = OP_CLAIM,
                          .count = count,
-                         .ttl = due ? ttl_until(plan->due_ns, now_ns) : plan->claim_ttl};
+                         .ttl = expiring ? ttl_until(plan->expire_ns, now_ns)
+                                         : plan->claim_ttl};
 }
 
 static struct step

@@ -8,7 +8,7 @@
 START_TEST(requests_are_due_at_equal_distances_in_the_order_of_the_connections)
 {
     /* 1000 a second over 4 connections: one every millisecond. */
-    struct pace p = {.rate = 1000, .start_ns = 5 * TICKS_SECOND, .connections = 4};
+    struct pace p = {.rate = 1000, .start_ns = 5 * STOPWATCH_SECOND, .connections = 4};
     int64_t due = p.start_ns;
 
     for (uint64_t round = 0; round < 100; round++) {
@@ -24,7 +24,7 @@ START_TEST(the_distance_does_not_drift_over_a_day)
     struct pace p = {.rate = 30000, .start_ns = 0, .connections = 16};
     uint64_t rounds_a_day = UINT64_C(30000) * 86400 / 16;
 
-    ck_assert_int_eq(pace_due(&p, 0, rounds_a_day), 86400 * TICKS_SECOND);
+    ck_assert_int_eq(pace_due(&p, 0, rounds_a_day), 86400 * STOPWATCH_SECOND);
 }
 END_TEST
 

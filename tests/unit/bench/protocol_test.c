@@ -238,18 +238,18 @@ START_TEST(lifetimes_are_chosen_so_that_all_end_in_the_second_behind_the_storm)
 {
     struct fixture f;
     _Atomic int64_t quota = 1000;
-    int64_t due = 60 * TICKS_SECOND;
+    int64_t due = 60 * STOPWATCH_SECOND;
 
     fixture_open(&f, &protocol_zaqar);
     f.plan.scenario = SCENARIO_FILL;
     f.plan.quota = &quota;
-    f.plan.due_ns = due;
-    for (int64_t now = 0; now < due; now += TICKS_SECOND / 7) {
+    f.plan.expire_ns = due;
+    for (int64_t now = 0; now < due; now += STOPWATCH_SECOND / 7) {
         struct step step;
 
         ck_assert(scenario_next(&f.plan, &f.actor, now, &step));
-        ck_assert_int_ge(now + step.ttl * TICKS_SECOND, due);
-        ck_assert_int_lt(now + step.ttl * TICKS_SECOND, due + TICKS_SECOND);
+        ck_assert_int_ge(now + step.ttl * STOPWATCH_SECOND, due);
+        ck_assert_int_lt(now + step.ttl * STOPWATCH_SECOND, due + STOPWATCH_SECOND);
     }
     fixture_close(&f);
 }
