@@ -168,7 +168,7 @@ set_row(struct options *o, const struct option_row *row, const char *text)
 static bool
 complain(const char *what, const char *argument)
 {
-    fprintf(stderr, "claimd bench: %s: %s\n", what, argument);
+    fprintf(stderr, "claimd-bench: %s: %s\n", what, argument);
     return false;
 }
 

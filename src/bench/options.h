@@ -1,5 +1,5 @@
 /*
- * options: the command line of `claimd bench`, from one table.
+ * options: the command line of `claimd-bench`, from one table.
  */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H

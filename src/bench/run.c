@@ -86,7 +86,7 @@ build_base(struct run *run)
 static bool
 complain(const char *what, const char *why)
 {
-    fprintf(stderr, "claimd bench: %s: %s\n", what, why);
+    fprintf(stderr, "claimd-bench: %s: %s\n", what, why);
     return false;
 }
 
