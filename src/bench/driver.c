@@ -139,7 +139,7 @@ over(const struct driver *d, const struct connection *c, int64_t now)
 {
     if (atomic_load_explicit(&d->cancelled, memory_order_relaxed))
         return true;
-    if (paced(d->plan) && now >= d->plan->to_ns)
+    if (paced(d->plan))
         return pace_due(&d->plan->pace, c->number, c->round) >= d->plan->to_ns;
     return now >= d->plan->to_ns;
 }
