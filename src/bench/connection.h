@@ -9,6 +9,7 @@
 enum connection_state {
     CONNECTION_CONNECTING,
     CONNECTION_WAITING, /* open loop: until its next request is due */
+    CONNECTION_PAUSING, /* until resume_ns */
     CONNECTION_ASKING,  /* a request is on its way */
     CONNECTION_FINISHED /* closed */
 };
@@ -23,6 +24,8 @@ struct connection {
     unsigned broken;   /* connections lost in a row, without an answer between */
     uint64_t round;    /* open loop: of the next request */
     int64_t start_ns;  /* of the present step: when it was meant to start */
+    int64_t resume_ns; /* the next step does not start sooner */
+    struct connection *earlier, *later; /* PAUSING: in the driver's pauses */
     struct step step;
     size_t sent;    /* of out */
     struct buf out; /* the present request */

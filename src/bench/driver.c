@@ -1,6 +1,7 @@
 #include "bench/driver.h"
 
 #include "bench/connection.h"
+#include "bench/pauses.h"
 #include "bench/scenario.h"
 
 #include <errno.h>
@@ -30,8 +31,10 @@ struct driver {
     int epoll;
     unsigned count;  /* connections */
     unsigned active; /* connections not finished */
-    unsigned cursor; /* open loop: the next connection to become due ... */
+    unsigned paced;  /* the first so many connections keep the pace of an open loop */
+    unsigned cursor; /* of these: the next to become due ... */
     uint64_t round;  /* ... for this round */
+    struct pauses pauses;
     const char *failure;
     _Atomic bool cancelled;
     _Atomic bool ended;
@@ -46,8 +49,16 @@ fail(struct driver *d, const char *why)
 }
 
 static void
+end_pause(struct driver *d, struct connection *c)
+{
+    if (c->state == CONNECTION_PAUSING)
+        pauses_remove(&d->pauses, c);
+}
+
+static void
 finish(struct driver *d, struct connection *c)
 {
+    end_pause(d, c);
     connection_close(c);
     c->state = CONNECTION_FINISHED;
     d->active--;
@@ -88,6 +99,7 @@ open_connection(struct driver *d, struct connection *c)
 static void
 reconnect(struct driver *d, struct connection *c)
 {
+    end_pause(d, c);
     connection_close(c);
     c->broken++;
     if (c->broken >= BROKEN_MAX) {
@@ -129,9 +141,17 @@ build(struct driver *d, struct connection *c)
 }
 
 static bool
-paced(const struct plan *plan)
+paced(const struct plan *plan, const struct connection *c)
 {
-    return plan->pace.rate > 0;
+    return plan->pace.rate > 0 && c->number < plan->pace.connections;
+}
+
+/* DELIVERY: true when all messages that were due have arrived, or have been refused. */
+static bool
+delivered(const struct plan *plan)
+{
+    return plan->scenario == SCENARIO_DELIVERY &&
+           atomic_load_explicit(plan->quota, memory_order_relaxed) <= 0;
 }
 
 static bool
@@ -139,7 +159,9 @@ over(const struct driver *d, const struct connection *c, int64_t now)
 {
     if (atomic_load_explicit(&d->cancelled, memory_order_relaxed))
         return true;
-    if (paced(d->plan))
+    if (c->actor.worker)
+        return delivered(d->plan);
+    if (paced(d->plan, c))
         return pace_due(&d->plan->pace, c->number, c->round) >= d->plan->to_ns;
     return now >= d->plan->to_ns;
 }
@@ -155,7 +177,7 @@ take_turn(const struct driver *d, struct connection *c, int64_t now)
     int64_t due;
 
     c->start_ns = now;
-    if (!paced(d->plan))
+    if (!paced(d->plan, c))
         return true;
     due = pace_due(pace, c->number, c->round);
     if (due >= d->plan->to_ns)
@@ -171,8 +193,11 @@ take_turn(const struct driver *d, struct connection *c, int64_t now)
 static void
 change_queue(const struct plan *plan, struct actor *a)
 {
-    if (plan->queues > plan->connections && plan->scenario != SCENARIO_PREPARE)
-        a->queue = (a->queue + plan->connections) % plan->queues;
+    bool delivery = plan->scenario == SCENARIO_DELIVERY;
+    unsigned others = delivery ? plan->producers : plan->connections;
+
+    if (plan->queues > others && plan->scenario != SCENARIO_PREPARE && !a->worker)
+        a->queue = (a->queue + others) % plan->queues;
 }
 
 /* Sends the next request of a connection that is free, or lets it wait or finish. */
@@ -186,13 +211,18 @@ proceed(struct driver *d, struct connection *c, int64_t now)
             finish(d, c);
             return;
         }
+        if (c->resume_ns > now) {
+            c->state = CONNECTION_PAUSING;
+            pauses_add(&d->pauses, c);
+            return;
+        }
         if (!take_turn(d, c, now)) {
             c->state = CONNECTION_WAITING;
             return;
         }
         if (at_start)
             change_queue(d->plan, &c->actor);
-        if (!scenario_next(d->plan, &c->actor, now, &c->step)) {
+        if (!scenario_next(d->plan, &c->actor, c->start_ns, &c->step)) {
             finish(d, c);
             return;
         }
@@ -240,14 +270,46 @@ add_live(_Atomic uint64_t *counter, uint64_t n)
                           memory_order_relaxed);
 }
 
+/* Where what started at this time is counted. */
+static struct op_stats *
+stats_of(struct driver *d, int64_t start_ns)
+{
+    bool storm = start_ns >= d->plan->storm_from_ns && start_ns < d->plan->storm_to_ns;
+
+    return storm ? &d->stats->storm : &d->stats->calm;
+}
+
+/* DELIVERY: what has arrived need not be waited for, and what is refused neither. */
+static void
+record_delivery(struct driver *d, const struct connection *c, const struct reply *reply,
+                int64_t now)
+{
+    const struct plan *plan = d->plan;
+    const struct actor *a = &c->actor;
+    int64_t settled = 0;
+
+    if (c->step.op == OP_POST && reply->refused != 0)
+        settled = c->step.count;
+    for (unsigned i = 0; c->step.op == OP_CLAIM && i < a->arrived; i++) {
+        int64_t due = a->arrived_due_ns[i];
+
+        if (due < plan->pace.start_ns || due >= plan->to_ns)
+            continue; /* of another run, or of a backlog */
+        settled++;
+        if (due >= plan->from_ns)
+            histogram_record(&stats_of(d, due)->delivery, now - due);
+    }
+    if (settled > 0)
+        atomic_fetch_sub_explicit(plan->quota, settled, memory_order_relaxed);
+}
+
 static void
 record(struct driver *d, const struct connection *c, const struct reply *reply,
        int64_t now)
 {
     const struct plan *plan = d->plan;
     struct stats *stats = d->stats;
-    bool storm = c->start_ns >= plan->storm_from_ns && c->start_ns < plan->storm_to_ns;
-    struct op_stats *s = storm ? &stats->storm : &stats->calm;
+    struct op_stats *s = stats_of(d, c->start_ns);
     enum op op = c->step.op;
 
     if (op == scenario_counted(plan))
@@ -272,6 +334,13 @@ answered(struct driver *d, struct connection *c, const struct reply *reply, int6
 {
     if (c->step.op != OP_HELLO)
         record(d, c, reply, now);
+    if (d->plan->scenario == SCENARIO_DELIVERY) {
+        int64_t pause = scenario_pause(d->plan, &c->actor, &c->step, reply->messages,
+                                       now - c->start_ns);
+
+        record_delivery(d, c, reply, now);
+        c->resume_ns = pause > 0 ? now + pause : 0;
+    }
     if (c->step.op == OP_CLAIM && reply->messages == 0)
         c->actor.dry = true;
     c->requests = 0;
@@ -338,21 +407,52 @@ start_due(struct driver *d, int64_t now)
 
         if (c->state == CONNECTION_WAITING)
             proceed(d, c, now);
-        if (++d->cursor == d->count) {
+        if (++d->cursor == d->paced) {
             d->cursor = 0;
             d->round++;
         }
     }
 }
 
-/* Waits for events, and in an open loop not beyond the next due time. */
+/* Lets every connection go on whose pause is over. */
+static void
+end_pauses(struct driver *d, int64_t now)
+{
+    struct connection *c;
+
+    while ((c = d->pauses.first) != NULL && c->resume_ns <= now) {
+        pauses_remove(&d->pauses, c);
+        c->state = CONNECTION_WAITING;
+        proceed(d, c, now);
+    }
+}
+
+/*
+ * DELIVERY: workers that wait or pause when all has arrived would do so for nothing. A
+ * claim that is under way is given up with its connection: there is nothing to claim.
+ */
+static void
+dismiss_workers(struct driver *d)
+{
+    for (unsigned i = 0; i < d->count; i++) {
+        struct connection *c = &d->connections[i];
+
+        if (c->actor.worker && c->state != CONNECTION_FINISHED &&
+            scenario_at_start(d->plan, &c->actor))
+            finish(d, c);
+    }
+}
+
+/* Waits for events, and not beyond the next due time or the end of a pause. */
 static int
 wait_events(struct driver *d, struct epoll_event *events, int64_t now)
 {
     int64_t wait = d->plan->spin ? 0 : STOPWATCH_SECOND / 10;
     struct timespec limit;
 
-    if (paced(d->plan) && now < d->plan->to_ns) {
+    if (d->pauses.first != NULL && d->pauses.first->resume_ns - now < wait)
+        wait = d->pauses.first->resume_ns > now ? d->pauses.first->resume_ns - now : 0;
+    if (d->paced > 0 && now < d->plan->to_ns) {
         int64_t left =
             pace_due(&d->plan->pace, d->connections[d->cursor].number, d->round) - now;
 
@@ -392,7 +492,10 @@ loop(struct driver *d)
         for (int i = 0; i < n; i++)
             handle_event(d, events[i].data.ptr, events[i].events);
         now = stopwatch_now();
-        if (!paced(d->plan))
+        end_pauses(d, now);
+        if (delivered(d->plan))
+            dismiss_workers(d);
+        if (d->paced == 0)
             continue;
         if (now < d->plan->to_ns)
             start_due(d, now);
@@ -407,9 +510,11 @@ count_unfinished(struct driver *d)
     for (unsigned i = 0; i < d->count; i++) {
         struct connection *c = &d->connections[i];
 
-        if (c->state == CONNECTION_ASKING && c->start_ns < d->plan->to_ns)
+        /* Nobody waits for a worker's claim. */
+        if (c->state == CONNECTION_ASKING && c->start_ns < d->plan->to_ns &&
+            !(c->actor.worker && c->step.op == OP_CLAIM))
             d->stats->unfinished++;
-        if (c->state == CONNECTION_FINISHED || !paced(d->plan))
+        if (c->state == CONNECTION_FINISHED || !paced(d->plan, c))
             continue;
         for (uint64_t r = c->round;
              pace_due(&d->plan->pace, c->number, r) < d->plan->to_ns; r++)
@@ -442,10 +547,19 @@ driver_free(struct driver *d)
     free(d);
 }
 
+/* How many of the first connections belong to a driver. */
+static unsigned
+of_driver(const struct plan *plan, unsigned number, unsigned connections)
+{
+    return connections <= number
+               ? 0
+               : (connections - number + plan->threads - 1) / plan->threads;
+}
+
 struct driver *
 driver_start(const struct plan *plan, unsigned number, struct stats *stats)
 {
-    unsigned count = (plan->connections - number + plan->threads - 1) / plan->threads;
+    unsigned count = of_driver(plan, number, plan->connections);
     struct driver *d = calloc(1, sizeof *d + count * sizeof d->connections[0]);
 
     if (d == NULL)
@@ -454,6 +568,7 @@ driver_start(const struct plan *plan, unsigned number, struct stats *stats)
     d->stats = stats;
     d->count = count;
     d->active = count;
+    d->paced = plan->pace.rate > 0 ? of_driver(plan, number, plan->pace.connections) : 0;
     d->mem = mem_new(0);
     if (d->mem == NULL) {
         free(d);

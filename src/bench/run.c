@@ -237,6 +237,20 @@ set_times(struct run *run, struct plan *p, int64_t storm_ns)
     run->result->seconds = (double)(p->to_ns - p->from_ns) / (double)STOPWATCH_SECOND;
 }
 
+/* What only the measurement has: preparing neither waits nor pauses. */
+static void
+set_delivery(const struct options *o, struct plan *p, _Atomic int64_t *left)
+{
+    p->wait = o->wait;
+    if (p->scenario != SCENARIO_DELIVERY)
+        return;
+    p->producers = (unsigned)o->producers;
+    p->poll_ns = o->poll * (STOPWATCH_SECOND / 1000);
+    p->pace.connections = p->producers;
+    *left = pace_count(&p->pace, p->to_ns) * p->batch;
+    p->quota = left;
+}
+
 static bool
 measure(struct run *run, int64_t storm_ns)
 {
@@ -244,6 +258,7 @@ measure(struct run *run, int64_t storm_ns)
     struct result *r = run->result;
     struct plan p = run->base;
     struct phase phase = {.plan = &p, .stats = r->stats, .series = &r->series};
+    _Atomic int64_t left = 0;
     const char *failure;
 
     if (!o->quiet)
@@ -251,6 +266,7 @@ measure(struct run *run, int64_t storm_ns)
     if (o->server.count > 0)
         phase.server = &o->server;
     set_times(run, &p, storm_ns);
+    set_delivery(o, &p, &left);
     r->counted = scenario_counted(&p);
     failure = phase_run(&phase);
     r->has_server = o->server.count > 0;
@@ -258,6 +274,7 @@ measure(struct run *run, int64_t storm_ns)
     r->server_requests = phase.requests;
     r->server_seconds = phase.seconds;
     r->own_cpu_seconds = phase.own_cpu_seconds;
+    r->undelivered = left > 0 ? (uint64_t)left : 0;
     return failure == NULL || complain("measure", failure);
 }
 

@@ -28,6 +28,26 @@ START_TEST(the_distance_does_not_drift_over_a_day)
 }
 END_TEST
 
+START_TEST(what_is_due_before_an_instant_can_be_counted)
+{
+    static const double rates[] = {0.3, 3, 7, 1000, 29999.5, 1000000};
+
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        struct pace p = {.rate = rates[i], .start_ns = 77, .connections = 3};
+
+        ck_assert_int_eq(pace_count(&p, 0), 0);
+        ck_assert_int_eq(pace_count(&p, 77), 0);
+        ck_assert_int_eq(pace_count(&p, 78), 1);
+        for (uint64_t n = 1; n < 1000; n++) { /* requests 0 .. n-1 */
+            int64_t due = pace_due(&p, (unsigned)(n % 3), n / 3);
+
+            ck_assert_int_eq(pace_count(&p, due), (int64_t)n);
+            ck_assert_int_eq(pace_count(&p, due + 1), (int64_t)n + 1);
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_process_may_have_brackets_and_spaces_in_its_name)
 {
     static const char stat[] =
@@ -65,6 +85,7 @@ main(void)
     tcase_add_test(tc,
                    requests_are_due_at_equal_distances_in_the_order_of_the_connections);
     tcase_add_test(tc, the_distance_does_not_drift_over_a_day);
+    tcase_add_test(tc, what_is_due_before_an_instant_can_be_counted);
     tc = test_case(suite, "accounting");
     tcase_add_test(tc, a_process_may_have_brackets_and_spaces_in_its_name);
     tcase_add_test(tc, the_own_process_can_be_accounted);
