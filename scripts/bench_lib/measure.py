@@ -1,4 +1,4 @@
-"""Running `claimd bench`, and taking medians over interleaved rounds."""
+"""Running `claimd-bench`, and taking medians over interleaved rounds."""
 
 import json
 import os
@@ -21,7 +21,7 @@ class Bench:
 
     def __init__(self, build, work, seconds, first=None):
         self.first = first
-        self.program = os.path.join(build, "claimd")
+        self.program = os.path.join(build, "claimd-bench")
         self.work = work
         self.seconds = seconds
 
@@ -32,7 +32,7 @@ class Bench:
         spins only where it has its core to itself.
         """
         path = os.path.join(self.work, "report-%s.json" % cpus)
-        command = [self.program, "bench", "--endpoint", server.address, "--protocol",
+        command = [self.program, "--endpoint", server.address, "--protocol",
                    server.protocol, "--quiet", "--label", label, "--warmup", str(warmup),
                    "--duration", str(seconds or self.seconds), "--json", path,
                    *map(str, arguments)]

@@ -20,10 +20,14 @@ struct actor {
     bool posted;   /* CYCLE: the claim comes next */
     bool created;  /* PREPARE: the queue was dropped, its creation comes next */
     bool dry;      /* HOLD: nothing left to claim */
+    bool worker;   /* DELIVERY: claims and deletes; the others post */
     unsigned held; /* messages in hand are ids[next .. held) */
     unsigned next;
     struct token claim;
     struct token ids[BATCH_MAX];
+    int64_t due_ns; /* DELIVERY: when the present post was due; its bodies say so */
+    unsigned arrived;
+    int64_t arrived_due_ns[BATCH_MAX]; /* DELIVERY: what the bodies in hand say */
 };
 
 /* Keeps text as a token; false if it is too long. */

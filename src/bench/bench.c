@@ -1,4 +1,4 @@
-#include "claimd/bench/bench.h"
+#include "bench/bench.h"
 
 #include "bench/plot.h"
 #include "bench/report.h"
@@ -27,7 +27,7 @@ write_file(const char *path, report_fn *write, const struct options *o,
         if (fclose(out) == 0 && !bad)
             return true;
     }
-    fprintf(stderr, "claimd bench: cannot write %s: %s\n", path, strerror(errno));
+    fprintf(stderr, "claimd-bench: cannot write %s: %s\n", path, strerror(errno));
     return false;
 }
 
@@ -65,7 +65,7 @@ bench_main(int argc, char **argv)
     if (!options_parse(&options, argc, argv))
         return 2;
     if (options.help) {
-        options_help("claimd bench");
+        options_help("claimd-bench");
         return 0;
     }
     raise_file_limit();

@@ -1,6 +1,7 @@
 #include "bench/driver.h"
 
-#include "bench/link.h"
+#include "bench/connection.h"
+#include "bench/pauses.h"
 #include "bench/scenario.h"
 
 #include <errno.h>
@@ -28,14 +29,16 @@ struct driver {
     struct mem *mem;
     pthread_t thread;
     int epoll;
-    unsigned count;  /* links */
-    unsigned active; /* links not finished */
-    unsigned cursor; /* open loop: the next link to become due ... */
+    unsigned count;  /* connections */
+    unsigned active; /* connections not finished */
+    unsigned paced;  /* the first so many connections keep the pace of an open loop */
+    unsigned cursor; /* of these: the next to become due ... */
     uint64_t round;  /* ... for this round */
+    struct pauses pauses;
     const char *failure;
     _Atomic bool cancelled;
     _Atomic bool ended;
-    struct link links[];
+    struct connection connections[];
 };
 
 static void
@@ -46,39 +49,47 @@ fail(struct driver *d, const char *why)
 }
 
 static void
-finish(struct driver *d, struct link *l)
+end_pause(struct driver *d, struct connection *c)
 {
-    link_close(l);
-    l->state = LINK_FINISHED;
+    if (c->state == CONNECTION_PAUSING)
+        pauses_remove(&d->pauses, c);
+}
+
+static void
+finish(struct driver *d, struct connection *c)
+{
+    end_pause(d, c);
+    connection_close(c);
+    c->state = CONNECTION_FINISHED;
     d->active--;
 }
 
-/* (Re)registers l; the socket is watched for writing only while there is a reason to. */
+/* (Re)registers c; the socket is watched for writing only while there is a reason to. */
 static void
-watch(struct driver *d, struct link *l, bool write, int how)
+watch(struct driver *d, struct connection *c, bool write, int how)
 {
     struct epoll_event event = {.events = EPOLLIN | (write ? (uint32_t)EPOLLOUT : 0U),
-                                .data.ptr = l};
+                                .data.ptr = c};
 
-    l->wants_write = write;
-    if (epoll_ctl(d->epoll, how, l->fd, &event) != 0) {
+    c->wants_write = write;
+    if (epoll_ctl(d->epoll, how, c->fd, &event) != 0) {
         fail(d, "cannot watch a socket");
-        finish(d, l);
+        finish(d, c);
     }
 }
 
 static void
-connect_link(struct driver *d, struct link *l)
+open_connection(struct driver *d, struct connection *c)
 {
-    l->fd = endpoint_connect(d->plan->endpoint);
-    if (l->fd < 0) {
+    c->fd = endpoint_connect(d->plan->endpoint);
+    if (c->fd < 0) {
         fail(d, errno == EMFILE ? "too many open files: raise the limit (ulimit -n)"
                                 : "cannot connect to the server");
-        finish(d, l);
+        finish(d, c);
         return;
     }
-    l->state = LINK_CONNECTING;
-    watch(d, l, true, EPOLL_CTL_ADD);
+    c->state = CONNECTION_CONNECTING;
+    watch(d, c, true, EPOLL_CTL_ADD);
 }
 
 /*
@@ -86,61 +97,72 @@ connect_link(struct driver *d, struct link *l)
  * new connection (its latency goes on counting).
  */
 static void
-reconnect(struct driver *d, struct link *l)
+reconnect(struct driver *d, struct connection *c)
 {
-    link_close(l);
-    l->broken++;
-    if (l->broken >= BROKEN_MAX) {
+    end_pause(d, c);
+    connection_close(c);
+    c->broken++;
+    if (c->broken >= BROKEN_MAX) {
         fail(d, "the server closes connections without an answer");
-        finish(d, l);
+        finish(d, c);
         return;
     }
-    connect_link(d, l);
+    open_connection(d, c);
 }
 
 static void
-send_out(struct driver *d, struct link *l)
+send_out(struct driver *d, struct connection *c)
 {
-    switch (link_write(l)) {
-    case LINK_IO_DONE:
-        if (l->wants_write)
-            watch(d, l, false, EPOLL_CTL_MOD);
+    switch (connection_write(c)) {
+    case CONNECTION_IO_DONE:
+        if (c->wants_write)
+            watch(d, c, false, EPOLL_CTL_MOD);
         break;
-    case LINK_IO_AGAIN:
-        if (!l->wants_write)
-            watch(d, l, true, EPOLL_CTL_MOD);
+    case CONNECTION_IO_AGAIN:
+        if (!c->wants_write)
+            watch(d, c, true, EPOLL_CTL_MOD);
         break;
-    case LINK_IO_ENDED:
-        reconnect(d, l);
+    case CONNECTION_IO_ENDED:
+        reconnect(d, c);
         break;
     }
 }
 
-/* Builds the request of l->step; false if the protocol has nothing to say for it. */
+/* Builds the request of c->step; false if the protocol has nothing to say for it. */
 static bool
-build(struct driver *d, struct link *l)
+build(struct driver *d, struct connection *c)
 {
-    buf_reset(&l->out, SIZE_MAX);
-    l->sent = 0;
-    l->requests = d->plan->protocol->ask(d->plan, &l->actor, &l->step, &l->out);
-    if (l->out.failed)
+    buf_reset(&c->out, SIZE_MAX);
+    c->sent = 0;
+    c->requests = d->plan->protocol->ask(d->plan, &c->actor, &c->step, &c->out);
+    if (c->out.failed)
         fail(d, "out of memory");
-    return l->requests > 0;
+    return c->requests > 0;
 }
 
 static bool
-paced(const struct plan *plan)
+paced(const struct plan *plan, const struct connection *c)
 {
-    return plan->pace.rate > 0;
+    return plan->pace.rate > 0 && c->number < plan->pace.connections;
+}
+
+/* DELIVERY: true when all messages that were due have arrived, or have been refused. */
+static bool
+delivered(const struct plan *plan)
+{
+    return plan->scenario == SCENARIO_DELIVERY &&
+           atomic_load_explicit(plan->quota, memory_order_relaxed) <= 0;
 }
 
 static bool
-over(const struct driver *d, const struct link *l, int64_t now)
+over(const struct driver *d, const struct connection *c, int64_t now)
 {
     if (atomic_load_explicit(&d->cancelled, memory_order_relaxed))
         return true;
-    if (paced(d->plan) && now >= d->plan->to_ns)
-        return pace_due(&d->plan->pace, l->number, l->round) >= d->plan->to_ns;
+    if (c->actor.worker)
+        return delivered(d->plan);
+    if (paced(d->plan, c))
+        return pace_due(&d->plan->pace, c->number, c->round) >= d->plan->to_ns;
     return now >= d->plan->to_ns;
 }
 
@@ -149,21 +171,21 @@ over(const struct driver *d, const struct link *l, int64_t now)
  * open loop what was begun is finished without pace.
  */
 static bool
-take_turn(const struct driver *d, struct link *l, int64_t now)
+take_turn(const struct driver *d, struct connection *c, int64_t now)
 {
     const struct pace *pace = &d->plan->pace;
     int64_t due;
 
-    l->start_ns = now;
-    if (!paced(d->plan))
+    c->start_ns = now;
+    if (!paced(d->plan, c))
         return true;
-    due = pace_due(pace, l->number, l->round);
+    due = pace_due(pace, c->number, c->round);
     if (due >= d->plan->to_ns)
         return true;
     if (due > now)
         return false;
-    l->start_ns = due;
-    l->round++;
+    c->start_ns = due;
+    c->round++;
     return true;
 }
 
@@ -171,64 +193,72 @@ take_turn(const struct driver *d, struct link *l, int64_t now)
 static void
 change_queue(const struct plan *plan, struct actor *a)
 {
-    if (plan->queues > plan->connections && plan->scenario != SCENARIO_PREPARE)
-        a->queue = (a->queue + plan->connections) % plan->queues;
+    bool delivery = plan->scenario == SCENARIO_DELIVERY;
+    unsigned others = delivery ? plan->producers : plan->connections;
+
+    if (plan->queues > others && plan->scenario != SCENARIO_PREPARE && !a->worker)
+        a->queue = (a->queue + others) % plan->queues;
 }
 
-/* Sends the next request of a free, connected link, or lets it wait or finish. */
+/* Sends the next request of a connection that is free, or lets it wait or finish. */
 static void
-proceed(struct driver *d, struct link *l, int64_t now)
+proceed(struct driver *d, struct connection *c, int64_t now)
 {
     do {
-        bool at_start = scenario_at_start(d->plan, &l->actor);
+        bool at_start = scenario_at_start(d->plan, &c->actor);
 
-        if (at_start && over(d, l, now)) {
-            finish(d, l);
+        if (at_start && over(d, c, now)) {
+            finish(d, c);
             return;
         }
-        if (!take_turn(d, l, now)) {
-            l->state = LINK_WAITING;
+        if (c->resume_ns > now) {
+            c->state = CONNECTION_PAUSING;
+            pauses_add(&d->pauses, c);
+            return;
+        }
+        if (!take_turn(d, c, now)) {
+            c->state = CONNECTION_WAITING;
             return;
         }
         if (at_start)
-            change_queue(d->plan, &l->actor);
-        if (!scenario_next(d->plan, &l->actor, now, &l->step)) {
-            finish(d, l);
+            change_queue(d->plan, &c->actor);
+        if (!scenario_next(d->plan, &c->actor, c->start_ns, &c->step)) {
+            finish(d, c);
             return;
         }
-    } while (!build(d, l));
-    l->state = LINK_ASKING;
-    send_out(d, l);
+    } while (!build(d, c));
+    c->state = CONNECTION_ASKING;
+    send_out(d, c);
 }
 
 /* A new connection: greet, send again what was lost, or go on. */
 static void
-connected(struct driver *d, struct link *l, int64_t now)
+connected(struct driver *d, struct connection *c, int64_t now)
 {
     int error = 0;
     socklen_t len = sizeof error;
 
-    getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len);
     if (error != 0) {
         fail(d, "cannot connect to the server");
-        finish(d, l);
+        finish(d, c);
         return;
     }
-    watch(d, l, false, EPOLL_CTL_MOD);
-    if (l->requests > 0 && l->step.op != OP_HELLO) {
-        l->state = LINK_ASKING;
-        l->sent = 0;
-        send_out(d, l);
+    watch(d, c, false, EPOLL_CTL_MOD);
+    if (c->requests > 0 && c->step.op != OP_HELLO) {
+        c->state = CONNECTION_ASKING;
+        c->sent = 0;
+        send_out(d, c);
         return;
     }
-    l->step = (struct step){.op = OP_HELLO};
-    if (build(d, l)) {
-        l->state = LINK_ASKING;
-        l->start_ns = now;
-        send_out(d, l);
+    c->step = (struct step){.op = OP_HELLO};
+    if (build(d, c)) {
+        c->state = CONNECTION_ASKING;
+        c->start_ns = now;
+        send_out(d, c);
         return;
     }
-    proceed(d, l, now);
+    proceed(d, c, now);
 }
 
 static void
@@ -240,120 +270,191 @@ add_live(_Atomic uint64_t *counter, uint64_t n)
                           memory_order_relaxed);
 }
 
+/* Where what started at this time is counted. */
+static struct op_stats *
+stats_of(struct driver *d, int64_t start_ns)
+{
+    bool storm = start_ns >= d->plan->storm_from_ns && start_ns < d->plan->storm_to_ns;
+
+    return storm ? &d->stats->storm : &d->stats->calm;
+}
+
+/* DELIVERY: what has arrived need not be waited for, and what is refused neither. */
 static void
-record(struct driver *d, const struct link *l, const struct reply *reply, int64_t now)
+record_delivery(struct driver *d, const struct connection *c, const struct reply *reply,
+                int64_t now)
+{
+    const struct plan *plan = d->plan;
+    const struct actor *a = &c->actor;
+    int64_t settled = 0;
+
+    if (c->step.op == OP_POST && reply->refused != 0)
+        settled = c->step.count;
+    for (unsigned i = 0; c->step.op == OP_CLAIM && i < a->arrived; i++) {
+        int64_t due = a->arrived_due_ns[i];
+
+        if (due < plan->pace.start_ns || due >= plan->to_ns)
+            continue; /* of another run, or of a backlog */
+        settled++;
+        if (due >= plan->from_ns)
+            histogram_record(&stats_of(d, due)->delivery, now - due);
+    }
+    if (settled > 0)
+        atomic_fetch_sub_explicit(plan->quota, settled, memory_order_relaxed);
+}
+
+static void
+record(struct driver *d, const struct connection *c, const struct reply *reply,
+       int64_t now)
 {
     const struct plan *plan = d->plan;
     struct stats *stats = d->stats;
-    bool storm = l->start_ns >= plan->storm_from_ns && l->start_ns < plan->storm_to_ns;
-    struct op_stats *s = storm ? &stats->storm : &stats->calm;
-    enum op op = l->step.op;
+    struct op_stats *s = stats_of(d, c->start_ns);
+    enum op op = c->step.op;
 
     if (op == scenario_counted(plan))
         add_live(&stats->live.messages, reply->messages);
-    add_live(&stats->live.requests, l->requests);
+    add_live(&stats->live.requests, c->requests);
     if (reply->refused != 0) {
         add_live(&stats->live.errors, 1);
         if (stats->first_error == 0)
             stats->first_error = reply->refused;
     }
-    if (l->start_ns < plan->from_ns || l->start_ns >= plan->to_ns)
+    if (c->start_ns < plan->from_ns || c->start_ns >= plan->to_ns)
         return;
-    histogram_record(&s->latency[op], now - l->start_ns);
-    s->requests[op] += l->requests;
+    histogram_record(&s->latency[op], now - c->start_ns);
+    s->requests[op] += c->requests;
     s->messages[op] += reply->messages;
     s->errors[op] += reply->refused != 0;
     stats->empty_claims += op == OP_CLAIM && reply->messages == 0;
 }
 
 static void
-answered(struct driver *d, struct link *l, const struct reply *reply, int64_t now)
+answered(struct driver *d, struct connection *c, const struct reply *reply, int64_t now)
 {
-    if (l->step.op != OP_HELLO)
-        record(d, l, reply, now);
-    if (l->step.op == OP_CLAIM && reply->messages == 0)
-        l->actor.dry = true;
-    l->requests = 0;
-    l->broken = 0;
-    l->in.len = 0;
+    if (c->step.op != OP_HELLO)
+        record(d, c, reply, now);
+    if (d->plan->scenario == SCENARIO_DELIVERY) {
+        int64_t pause = scenario_pause(d->plan, &c->actor, &c->step, reply->messages,
+                                       now - c->start_ns);
+
+        record_delivery(d, c, reply, now);
+        c->resume_ns = pause > 0 ? now + pause : 0;
+    }
+    if (c->step.op == OP_CLAIM && reply->messages == 0)
+        c->actor.dry = true;
+    c->requests = 0;
+    c->broken = 0;
+    c->in.len = 0;
     if (reply->close) {
-        link_close(l);
-        connect_link(d, l);
+        connection_close(c);
+        open_connection(d, c);
         return;
     }
-    proceed(d, l, now);
+    proceed(d, c, now);
 }
 
 static void
-read_answer(struct driver *d, struct link *l)
+read_answer(struct driver *d, struct connection *c)
 {
-    bool ended = link_read(l) == LINK_IO_ENDED;
+    bool ended = connection_read(c) == CONNECTION_IO_ENDED;
     struct reply reply;
 
-    if (l->state != LINK_ASKING || (ended && l->in.len == 0)) {
+    if (c->state != CONNECTION_ASKING || (ended && c->in.len == 0)) {
         if (ended)
-            reconnect(d, l);
+            reconnect(d, c);
         return;
     }
-    switch (d->plan->protocol->read(d->plan, &l->actor, &l->step, buf_view(&l->in), ended,
+    switch (d->plan->protocol->read(d->plan, &c->actor, &c->step, buf_view(&c->in), ended,
                                     &reply)) {
     case READING_MORE:
         break;
     case READING_DONE:
         reply.close = reply.close || ended;
-        answered(d, l, &reply, ticks_now());
+        answered(d, c, &reply, stopwatch_now());
         break;
     case READING_BROKEN:
         fail(d, "an answer that cannot be understood");
-        finish(d, l);
+        finish(d, c);
         break;
     }
 }
 
 static void
-handle_event(struct driver *d, struct link *l, uint32_t events)
+handle_event(struct driver *d, struct connection *c, uint32_t events)
 {
-    if (l->state == LINK_FINISHED)
+    if (c->state == CONNECTION_FINISHED)
         return;
-    if (l->state == LINK_CONNECTING) {
-        connected(d, l, ticks_now());
+    if (c->state == CONNECTION_CONNECTING) {
+        connected(d, c, stopwatch_now());
         return;
     }
     if (events & EPOLLOUT) {
-        send_out(d, l);
+        send_out(d, c);
         return;
     }
-    read_answer(d, l);
+    read_answer(d, c);
 }
 
-/* Open loop: starts every waiting link that has become due, in the order of the plan. */
+/* Open loop: starts every waiting connection that has become due, in the order of the plan. */
 static void
 start_due(struct driver *d, int64_t now)
 {
     const struct pace *pace = &d->plan->pace;
 
-    while (pace_due(pace, d->links[d->cursor].number, d->round) <= now) {
-        struct link *l = &d->links[d->cursor];
+    while (pace_due(pace, d->connections[d->cursor].number, d->round) <= now) {
+        struct connection *c = &d->connections[d->cursor];
 
-        if (l->state == LINK_WAITING)
-            proceed(d, l, now);
-        if (++d->cursor == d->count) {
+        if (c->state == CONNECTION_WAITING)
+            proceed(d, c, now);
+        if (++d->cursor == d->paced) {
             d->cursor = 0;
             d->round++;
         }
     }
 }
 
-/* Waits for events, and in an open loop not beyond the next due time. */
+/* Lets every connection go on whose pause is over. */
+static void
+end_pauses(struct driver *d, int64_t now)
+{
+    struct connection *c;
+
+    while ((c = d->pauses.first) != NULL && c->resume_ns <= now) {
+        pauses_remove(&d->pauses, c);
+        c->state = CONNECTION_WAITING;
+        proceed(d, c, now);
+    }
+}
+
+/*
+ * DELIVERY: workers that wait or pause when all has arrived would do so for nothing. A
+ * claim that is under way is given up with its connection: there is nothing to claim.
+ */
+static void
+dismiss_workers(struct driver *d)
+{
+    for (unsigned i = 0; i < d->count; i++) {
+        struct connection *c = &d->connections[i];
+
+        if (c->actor.worker && c->state != CONNECTION_FINISHED &&
+            scenario_at_start(d->plan, &c->actor))
+            finish(d, c);
+    }
+}
+
+/* Waits for events, and not beyond the next due time or the end of a pause. */
 static int
 wait_events(struct driver *d, struct epoll_event *events, int64_t now)
 {
-    int64_t wait = d->plan->spin ? 0 : TICKS_SECOND / 10;
+    int64_t wait = d->plan->spin ? 0 : STOPWATCH_SECOND / 10;
     struct timespec limit;
 
-    if (paced(d->plan) && now < d->plan->to_ns) {
+    if (d->pauses.first != NULL && d->pauses.first->resume_ns - now < wait)
+        wait = d->pauses.first->resume_ns > now ? d->pauses.first->resume_ns - now : 0;
+    if (d->paced > 0 && now < d->plan->to_ns) {
         int64_t left =
-            pace_due(&d->plan->pace, d->links[d->cursor].number, d->round) - now;
+            pace_due(&d->plan->pace, d->connections[d->cursor].number, d->round) - now;
 
         if (left < wait)
             wait = left < SPIN_NS ? 0 : left - SPIN_NS;
@@ -369,13 +470,13 @@ must_stop(struct driver *d, int64_t now)
            atomic_load_explicit(&d->cancelled, memory_order_relaxed);
 }
 
-/* A waiting link learns of the end of an open loop from nobody else. */
+/* A waiting connection learns of the end of an open loop from nobody else. */
 static void
 stop_waiting(struct driver *d, int64_t now)
 {
     for (unsigned i = 0; i < d->count; i++) {
-        if (d->links[i].state == LINK_WAITING)
-            proceed(d, &d->links[i], now);
+        if (d->connections[i].state == CONNECTION_WAITING)
+            proceed(d, &d->connections[i], now);
     }
 }
 
@@ -383,15 +484,18 @@ static void
 loop(struct driver *d)
 {
     struct epoll_event events[EVENTS];
-    int64_t now = ticks_now();
+    int64_t now = stopwatch_now();
 
     while (!must_stop(d, now)) {
         int n = wait_events(d, events, now);
 
         for (int i = 0; i < n; i++)
             handle_event(d, events[i].data.ptr, events[i].events);
-        now = ticks_now();
-        if (!paced(d->plan))
+        now = stopwatch_now();
+        end_pauses(d, now);
+        if (delivered(d->plan))
+            dismiss_workers(d);
+        if (d->paced == 0)
             continue;
         if (now < d->plan->to_ns)
             start_due(d, now);
@@ -404,14 +508,16 @@ static void
 count_unfinished(struct driver *d)
 {
     for (unsigned i = 0; i < d->count; i++) {
-        struct link *l = &d->links[i];
+        struct connection *c = &d->connections[i];
 
-        if (l->state == LINK_ASKING && l->start_ns < d->plan->to_ns)
+        /* Nobody waits for a worker's claim. */
+        if (c->state == CONNECTION_ASKING && c->start_ns < d->plan->to_ns &&
+            !(c->actor.worker && c->step.op == OP_CLAIM))
             d->stats->unfinished++;
-        if (l->state == LINK_FINISHED || !paced(d->plan))
+        if (c->state == CONNECTION_FINISHED || !paced(d->plan, c))
             continue;
-        for (uint64_t r = l->round;
-             pace_due(&d->plan->pace, l->number, r) < d->plan->to_ns; r++)
+        for (uint64_t r = c->round;
+             pace_due(&d->plan->pace, c->number, r) < d->plan->to_ns; r++)
             d->stats->unfinished++;
     }
 }
@@ -423,7 +529,7 @@ driver_main(void *arg)
 
     (void)prctl(PR_SET_TIMERSLACK, 1UL); /* waking late would count as latency */
     for (unsigned i = 0; i < d->count; i++)
-        connect_link(d, &d->links[i]);
+        open_connection(d, &d->connections[i]);
     loop(d);
     count_unfinished(d);
     atomic_store(&d->ended, true);
@@ -434,18 +540,27 @@ static void
 driver_free(struct driver *d)
 {
     for (unsigned i = 0; i < d->count; i++)
-        link_fini(&d->links[i]);
+        connection_fini(&d->connections[i]);
     if (d->epoll >= 0)
         close(d->epoll);
     mem_destroy(d->mem);
     free(d);
 }
 
+/* How many of the first connections belong to a driver. */
+static unsigned
+of_driver(const struct plan *plan, unsigned number, unsigned connections)
+{
+    return connections <= number
+               ? 0
+               : (connections - number + plan->threads - 1) / plan->threads;
+}
+
 struct driver *
 driver_start(const struct plan *plan, unsigned number, struct stats *stats)
 {
-    unsigned count = (plan->connections - number + plan->threads - 1) / plan->threads;
-    struct driver *d = calloc(1, sizeof *d + count * sizeof d->links[0]);
+    unsigned count = of_driver(plan, number, plan->connections);
+    struct driver *d = calloc(1, sizeof *d + count * sizeof d->connections[0]);
 
     if (d == NULL)
         return NULL;
@@ -453,13 +568,14 @@ driver_start(const struct plan *plan, unsigned number, struct stats *stats)
     d->stats = stats;
     d->count = count;
     d->active = count;
+    d->paced = plan->pace.rate > 0 ? of_driver(plan, number, plan->pace.connections) : 0;
     d->mem = mem_new(0);
     if (d->mem == NULL) {
         free(d);
         return NULL;
     }
     for (unsigned i = 0; i < count; i++)
-        link_init(&d->links[i], plan, number + i * plan->threads, d->mem);
+        connection_init(&d->connections[i], plan, number + i * plan->threads, d->mem);
     d->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (d->epoll >= 0 && pthread_create(&d->thread, NULL, driver_main, d) == 0)
         return d;

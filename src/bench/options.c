@@ -50,6 +50,14 @@ static const struct option_row rows[] = {
      "lifetime of messages (3600)"},
     {"claim-ttl", KIND_WHOLE, AT(claim_ttl), 1, 1209600, "S", "length of claims (300)"},
     {"claim-grace", KIND_WHOLE, AT(claim_grace), 1, 1209600, "S", "grace of claims (60)"},
+    {"wait", KIND_WHOLE, AT(wait), 0, 3600, "S",
+     "claims carry Prefer: wait=S, so that a server may wait with an empty answer; 0: "
+     "they do not (0)"},
+    {"producers", KIND_WHOLE, AT(producers), 1, 65535, "N",
+     "delivery: so many connections post, the others are workers (1)"},
+    {"poll", KIND_WHOLE, AT(poll), 1, 5000, "MS",
+     "delivery: pause of a worker behind an empty claim; none behind one that the server "
+     "has waited with (10)"},
     {"storm", KIND_TEXT, AT(storm_name), 0, 0, "WHAT",
      "claims or messages: let many fall due in one second while the scenario runs; the "
      "server must allow a ttl of 1 s"},
@@ -90,6 +98,8 @@ static const struct options defaults = {
     .message_ttl = 3600,
     .claim_ttl = 300,
     .claim_grace = 60,
+    .producers = 1,
+    .poll = 10,
     .storm_count = 1000000,
     .storm_lead = 60,
     .storm_queues = 16,
@@ -168,7 +178,7 @@ set_row(struct options *o, const struct option_row *row, const char *text)
 static bool
 complain(const char *what, const char *argument)
 {
-    fprintf(stderr, "claimd bench: %s: %s\n", what, argument);
+    fprintf(stderr, "claimd-bench: %s: %s\n", what, argument);
     return false;
 }
 
@@ -228,6 +238,24 @@ decide_deleting(struct options *o)
 }
 
 static bool
+decide_delivery(const struct options *o)
+{
+    if (o->wait > 0 && o->protocol != &protocol_zaqar)
+        return complain("--wait needs the protocol", "zaqar");
+    if (o->scenario != SCENARIO_DELIVERY)
+        return true;
+    if (o->protocol != &protocol_zaqar)
+        return complain("delivery needs the protocol", "zaqar");
+    if (o->rate <= 0)
+        return complain("delivery needs an open loop", "--rate");
+    if (o->producers >= o->connections)
+        return complain("no connections left for workers", "--producers");
+    if (o->queues > o->connections - o->producers)
+        return complain("more queues than workers", "--queues");
+    return true;
+}
+
+static bool
 decide(struct options *o)
 {
     o->protocol = protocol_find(o->protocol_name);
@@ -244,7 +272,7 @@ decide(struct options *o)
         o->threads = o->connections;
     if (o->held > o->backlog)
         return complain("more messages held than queued", "--held");
-    return true;
+    return decide_delivery(o);
 }
 
 bool

@@ -1,5 +1,5 @@
 /*
- * options: the command line of `claimd bench`, from one table.
+ * options: the command line of `claimd-bench`, from one table.
  */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
@@ -32,6 +32,9 @@ struct options {
     int64_t message_ttl;
     int64_t claim_ttl;
     int64_t claim_grace;
+    int64_t wait;      /* seconds that claims prefer to wait; 0: none */
+    int64_t poll;      /* ms; DELIVERY */
+    int64_t producers; /* of the connections; DELIVERY */
     int64_t storm_count;
     int64_t storm_lead; /* seconds from the start of filling to the storm */
     int64_t storm_queues;

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SAMPLE_NS (TICKS_SECOND / 10)
+#define SAMPLE_NS (STOPWATCH_SECOND / 10)
 
-/* The readings at one moment, for differences. */
-struct reading_point {
+/* What the meters show at one moment, for differences. */
+struct meters {
     int64_t at_ns;
     double server_cpu;
     double own_cpu;
@@ -22,16 +22,16 @@ struct watch {
     unsigned count;
     bool begun; /* `from` is defined */
     bool done;  /* the phase's figures are written */
-    struct reading_point from;
+    struct meters from;
     struct sample shown; /* at the last line of progress */
-    unsigned ticks;
+    unsigned turns;      /* of tick() */
 };
 
 static struct sample
 take_sample(const struct watch *w, int64_t now)
 {
     struct sample s = {.at = (double)(now - w->phase->plan->from_ns) /
-                             (double)TICKS_SECOND};
+                             (double)STOPWATCH_SECOND};
 
     for (unsigned i = 0; i < w->count; i++) {
         const struct live_stats *live = &w->stats[i]->live;
@@ -43,26 +43,26 @@ take_sample(const struct watch *w, int64_t now)
     return s;
 }
 
-static struct reading_point
-read_point(const struct watch *w, int64_t now)
+static struct meters
+read_meters(const struct watch *w, int64_t now)
 {
     struct process_usage usage = {.cpu_seconds = 0};
 
     if (w->phase->server != NULL)
         (void)process_usage(w->phase->server, &usage); /* a dead server fails elsewhere */
-    return (struct reading_point){.at_ns = now,
-                                  .server_cpu = usage.cpu_seconds,
-                                  .own_cpu = process_own_cpu(),
-                                  .requests = take_sample(w, now).requests};
+    return (struct meters){.at_ns = now,
+                           .server_cpu = usage.cpu_seconds,
+                           .own_cpu = process_own_cpu(),
+                           .requests = take_sample(w, now).requests};
 }
 
 static void
 write_figures(struct watch *w, int64_t now)
 {
-    struct reading_point to = read_point(w, now);
+    struct meters to = read_meters(w, now);
     struct phase *p = w->phase;
 
-    p->seconds = (double)(to.at_ns - w->from.at_ns) / (double)TICKS_SECOND;
+    p->seconds = (double)(to.at_ns - w->from.at_ns) / (double)STOPWATCH_SECOND;
     p->server_cpu_seconds = to.server_cpu - w->from.server_cpu;
     p->own_cpu_seconds = to.own_cpu - w->from.own_cpu;
     p->requests = to.requests - w->from.requests;
@@ -88,20 +88,20 @@ static void
 tick(struct watch *w)
 {
     const struct plan *plan = w->phase->plan;
-    int64_t now = ticks_now();
+    int64_t now = stopwatch_now();
     struct sample s = take_sample(w, now);
 
-    if (w->ticks == 0)
+    if (w->turns == 0)
         w->shown = s;
     if (!w->begun && now >= plan->from_ns) {
-        w->from = read_point(w, now);
+        w->from = read_meters(w, now);
         w->begun = true;
     }
     if (w->begun && !w->done && now >= plan->to_ns)
         write_figures(w, now);
     if (w->begun && !w->done && w->phase->series != NULL)
         (void)series_add(w->phase->series, s); /* a plot with a gap is no failure */
-    if (++w->ticks % 10 == 0 && !w->done)
+    if (++w->turns % 10 == 0 && !w->done)
         show(w, &s);
 }
 
@@ -119,7 +119,7 @@ all_ended(const struct watch *w)
 static void
 sleep_a_tick(const struct plan *plan)
 {
-    int64_t now = ticks_now();
+    int64_t now = stopwatch_now();
     int64_t wait = SAMPLE_NS;
     struct timespec ts;
 
@@ -162,7 +162,7 @@ phase_run(struct phase *p)
         sleep_a_tick(p->plan);
     }
     if (w.begun && !w.done)
-        write_figures(&w, ticks_now());
+        write_figures(&w, stopwatch_now());
     for (unsigned i = 0; i < w.count; i++) {
         const char *why;
 

@@ -20,6 +20,8 @@
     X(CYCLE, "cycle", "post, claim, delete")                                             \
     X(LIST, "list", "list messages, on a backlog")                                       \
     X(MIXED, "mixed", "posts, claims, deletes, releases and listings at random")         \
+    X(DELIVERY, "delivery",                                                              \
+      "some post at --rate, the others claim or wait, and delete: from due to claimed")  \
     X(PREPARE, NULL, "phase: make the queues anew")                                      \
     X(FILL, NULL, "phase: post the backlog")                                             \
     X(HOLD, NULL, "phase: claim messages and keep them")
@@ -53,9 +55,12 @@ struct plan {
     int64_t message_ttl;    /* seconds */
     int64_t claim_ttl;
     int64_t claim_grace;
+    int64_t wait; /* claims ask the server to wait so many seconds; 0: they do not */
+    unsigned producers; /* DELIVERY: the first so many connections post ... */
+    int64_t poll_ns;    /* ... the others pause so long behind an empty claim */
 
-    /* When set, lifetimes (FILL) or claims (HOLD) end within a second after due_ns. */
-    int64_t due_ns;
+    /* When set, lifetimes (FILL) or claims (HOLD) end within a second after expire_ns. */
+    int64_t expire_ns;
 
     struct pace pace;
     int64_t from_ns;       /* requests that start in [from_ns, to_ns) are recorded */
@@ -63,7 +68,9 @@ struct plan {
     int64_t give_up_ns;    /* whatever is still missing then is cut off */
     int64_t storm_from_ns; /* requests that start in this window are counted apart */
     int64_t storm_to_ns;
-    _Atomic int64_t *quota; /* PREPARE, FILL, HOLD: how much is left to do */
+
+    /* PREPARE, FILL, HOLD: how much is left to do; DELIVERY: messages still to arrive. */
+    _Atomic int64_t *quota;
 };
 
 static inline size_t

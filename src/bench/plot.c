@@ -149,6 +149,15 @@ latency_line(const struct panel *p, const struct histogram *h, const char *colou
     fprintf(out, "\"/>\n");
 }
 
+static void
+widen_range(const struct histogram *h, double *low, double *high)
+{
+    if (h->total == 0)
+        return;
+    *low = fmin(*low, report_us(h, 1));
+    *high = fmax(*high, report_us(h, 100));
+}
+
 /* Least and greatest latency shown, as powers of ten. */
 static void
 latency_range(const struct op_stats *s, struct panel *p)
@@ -156,14 +165,9 @@ latency_range(const struct op_stats *s, struct panel *p)
     double low = 1e9;
     double high = 1;
 
-    for (int op = 0; op < OP_COUNT; op++) {
-        const struct histogram *h = &s->latency[op];
-
-        if (h->total == 0)
-            continue;
-        low = fmin(low, report_us(h, 1));
-        high = fmax(high, report_us(h, 100));
-    }
+    for (int op = 0; op < OP_COUNT; op++)
+        widen_range(&s->latency[op], &low, &high);
+    widen_range(&s->delivery, &low, &high);
     p->low = floor(log10(low < 1 ? 1 : low > high ? high : low));
     p->high = ceil(log10(high));
     if (p->high <= p->low)
@@ -198,6 +202,10 @@ latency_panel(const struct op_stats *s, FILE *out)
             continue;
         latency_line(&p, &s->latency[op], colours[place % COLOURS], out);
         legend(&p, place++, op_name((enum op)op), out);
+    }
+    if (s->delivery.total > 0) {
+        latency_line(&p, &s->delivery, colours[place % COLOURS], out);
+        legend(&p, place, REPORT_DELIVERY, out);
     }
 }
 

@@ -18,7 +18,10 @@ protocol_add_body(const struct plan *plan, struct actor *a, struct buf *out)
 {
     char number[BODY_NUMBER];
 
-    hex_write(number, a->serial++, BODY_NUMBER);
+    if (plan->scenario == SCENARIO_DELIVERY)
+        hex_write(number, (uint64_t)a->due_ns, BODY_NUMBER);
+    else
+        hex_write(number, a->serial++, BODY_NUMBER);
     buf_bytes(out, plan->body_head);
     buf_add(out, number, sizeof number);
     buf_bytes(out, plan->body_tail);

@@ -48,7 +48,7 @@ extern const struct protocol protocol_redis;
 /* The protocol of this name, NULL if there is none. */
 const struct protocol *protocol_find(const char *name);
 
-/* Appends the actor's next body. */
+/* Appends the actor's next body: with its number, in DELIVERY with its due time. */
 void protocol_add_body(const struct plan *plan, struct actor *a, struct buf *out);
 
 #endif

@@ -3,7 +3,8 @@
 /*
  * Requests are put together from ready pieces and answers are searched for the one text
  * that matters, "/messages/{id}", instead of being parsed: bodies are our own and never
- * hold it. The load generator must stay cheaper than what it measures.
+ * hold it (and in DELIVERY for "n", the number in the bodies, which nothing else has as a
+ * text of its own). The load generator must stay cheaper than what it measures.
  */
 
 static void
@@ -25,10 +26,16 @@ add_bodyless(const struct plan *plan, struct buf *out)
     buf_str(out, "\r\n");
 }
 
+/* `wait` is what the request prefers the server to wait, in seconds; 0: nothing. */
 static void
-add_body_head(const struct plan *plan, size_t length, struct buf *out)
+add_body_head(const struct plan *plan, int64_t wait, size_t length, struct buf *out)
 {
     buf_bytes(out, plan->http_tail);
+    if (wait > 0) {
+        buf_str(out, "Prefer: wait=");
+        buf_i64(out, wait);
+        buf_str(out, "\r\n");
+    }
     buf_str(out, "Content-Type: application/json\r\nContent-Length: ");
     buf_u64(out, length);
     buf_str(out, "\r\n\r\n");
@@ -56,8 +63,8 @@ ask_post(const struct plan *plan, struct actor *a, const struct step *step,
         sizeof item - 1 + plan_body_len(plan) + sizeof ttl - 1 + digits_of(step->ttl) + 1;
 
     add_path(plan, a, "POST", "/messages", out);
-    add_body_head(plan, sizeof open - 1 + each * step->count + 2 * (step->count - 1) + 2,
-                  out);
+    add_body_head(plan, 0,
+                  sizeof open - 1 + each * step->count + 2 * (step->count - 1) + 2, out);
     buf_add(out, open, sizeof open - 1);
     for (unsigned i = 0; i < step->count; i++) {
         if (i > 0)
@@ -80,7 +87,7 @@ ask_claim(const struct plan *plan, const struct actor *a, const struct step *ste
 
     add_path(plan, a, "POST", "/claims?limit=", out);
     buf_u64(out, step->count);
-    add_body_head(plan,
+    add_body_head(plan, plan->wait,
                   sizeof ttl - 1 + digits_of(step->ttl) + sizeof grace - 1 +
                       digits_of(plan->claim_grace) + 1,
                   out);
@@ -200,6 +207,42 @@ take_ids(struct actor *a, struct bytes body)
     return true;
 }
 
+/* Finds the number of the next body at or behind *at, and moves *at behind its name. */
+static bool
+next_number(struct bytes text, size_t *at, uint64_t *number)
+{
+    static const char mark[] = "\"n\"";
+
+    while (*at < text.len) {
+        const char *found =
+            memmem(text.data + *at, text.len - *at, mark, sizeof mark - 1);
+        size_t start;
+
+        if (found == NULL)
+            return false;
+        *at = start = (size_t)(found - text.data) + sizeof mark - 1;
+        /* A server may write the document anew, with spaces of its own. */
+        while (start < text.len && memchr(": \"", text.data[start], 3) != NULL)
+            start++;
+        if (text.len - start >= BODY_NUMBER &&
+            hex_read(bytes_of(text.data + start, BODY_NUMBER), number))
+            return true;
+    }
+    return false;
+}
+
+/* DELIVERY: when the messages in a claim's answer were due. */
+static void
+take_due_times(struct actor *a, struct bytes body)
+{
+    size_t at = 0;
+    uint64_t number;
+
+    a->arrived = 0;
+    while (a->arrived < BATCH_MAX && next_number(body, &at, &number))
+        a->arrived_due_ns[a->arrived++] = (int64_t)number;
+}
+
 static unsigned
 count_ids(struct bytes body)
 {
@@ -227,8 +270,8 @@ take_claim(struct actor *a, const struct http_answer *answer)
 }
 
 static bool
-apply(struct actor *a, const struct step *step, const struct http_answer *answer,
-      struct reply *out)
+apply(const struct plan *plan, struct actor *a, const struct step *step,
+      const struct http_answer *answer, struct reply *out)
 {
     bool refused = answer->status < 200 || answer->status > 299;
 
@@ -240,6 +283,8 @@ apply(struct actor *a, const struct step *step, const struct http_answer *answer
         actor_drop_held(a);
         if (answer->status == 201 && !take_claim(a, answer))
             return false;
+        if (plan->scenario == SCENARIO_DELIVERY)
+            take_due_times(a, answer->body);
         out->messages = a->held;
         break;
     case OP_DELETE:
@@ -273,11 +318,10 @@ zaqar_read(const struct plan *plan, struct actor *a, const struct step *step,
     struct http_answer answer;
     enum reading r = http_answer_read(in, ended, &answer);
 
-    (void)plan;
     if (r != READING_DONE)
         return r;
     *out = (struct reply){.length = answer.length, .close = answer.close};
-    return apply(a, step, &answer, out) ? READING_DONE : READING_BROKEN;
+    return apply(plan, a, step, &answer, out) ? READING_DONE : READING_BROKEN;
 }
 
 const struct protocol protocol_zaqar = {

@@ -55,19 +55,38 @@ report_label(const struct options *o)
 }
 
 static void
+text_row(const char *name, uint64_t count, const struct histogram *h, FILE *out)
+{
+    fprintf(out, "%-14s %10" PRIu64, name, count);
+    for (size_t i = 0; i < REPORT_PERCENTILES; i++)
+        fprintf(out, " %*.0f", i + 1 == REPORT_PERCENTILES ? 9 : 8,
+                report_us(h, report_percentiles[i]));
+    fputc('\n', out);
+}
+
+static void
 text_ops(const struct op_stats *s, const char *title, FILE *out)
 {
     fprintf(out, "\n%-14s %10s %8s %8s %8s %8s %9s  us\n", title, "requests", "p50",
             "p90", "p99", "p99.9", "max");
     for (int op = 0; op < OP_COUNT; op++) {
-        if (s->requests[op] == 0)
-            continue;
-        fprintf(out, "%-14s %10" PRIu64, op_name((enum op)op), s->requests[op]);
-        for (size_t i = 0; i < REPORT_PERCENTILES; i++)
-            fprintf(out, " %*.0f", i + 1 == REPORT_PERCENTILES ? 9 : 8,
-                    report_us(&s->latency[op], report_percentiles[i]));
-        fputc('\n', out);
+        if (s->requests[op] > 0)
+            text_row(op_name((enum op)op), s->requests[op], &s->latency[op], out);
     }
+    if (s->delivery.total > 0)
+        text_row(REPORT_DELIVERY, s->delivery.total, &s->delivery, out);
+}
+
+static void
+text_delivery(const struct options *o, FILE *out)
+{
+    if (o->scenario != SCENARIO_DELIVERY)
+        return;
+    fprintf(out, "%" PRId64 " producers, %" PRId64 " workers, ", o->producers,
+            o->connections - o->producers);
+    if (o->wait > 0)
+        fprintf(out, "wait %" PRId64 " s, ", o->wait);
+    fprintf(out, "poll %" PRId64 " ms\n", o->poll);
 }
 
 static void
@@ -97,7 +116,9 @@ report_text(const struct options *o, const struct result *r, FILE *out)
         fprintf(out, "open loop at %.0f requests/s, ", o->rate);
     else
         fprintf(out, "closed loop, ");
-    fprintf(out, "%.1f s\n\n", r->seconds);
+    fprintf(out, "%.1f s\n", r->seconds);
+    text_delivery(o, out);
+    fputc('\n', out);
     fprintf(out, "messages       %10.0f a second\n", report_messages_per_second(r));
     fprintf(out, "requests       %10.0f a second\n", report_requests_per_second(r));
     text_server(o, r, out);
@@ -112,8 +133,30 @@ report_text(const struct options *o, const struct result *r, FILE *out)
     if (s->unfinished > 0)
         fprintf(out, "\nnot answered   %10" PRIu64 " requests that were due\n",
                 s->unfinished);
+    if (r->undelivered > 0)
+        fprintf(out, "\nnot delivered  %10" PRIu64 " messages that were due\n",
+                r->undelivered);
     if (s->empty_claims > 0)
         fprintf(out, "\nempty claims   %10" PRIu64 "\n", s->empty_claims);
+}
+
+/* The rest of a row. */
+static void
+csv_latency(const struct histogram *h, FILE *out)
+{
+    fprintf(out, ",%.1f", histogram_mean(h) / 1000.0);
+    for (size_t i = 0; i < REPORT_PERCENTILES; i++)
+        fprintf(out, ",%.1f", report_us(h, report_percentiles[i]));
+    fputc('\n', out);
+}
+
+static void
+csv_row(const struct options *o, const char *name, uint64_t requests, uint64_t messages,
+        uint64_t errors, FILE *out)
+{
+    fprintf(out, "%s,%s,%" PRId64 ",%" PRId64 ",%.0f,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+            report_label(o), scenario_name(o->scenario), o->batch, o->connections,
+            o->rate, name, requests, messages, errors);
 }
 
 /* Names of operations have no commas or quotes: nothing to escape. */
@@ -128,14 +171,12 @@ report_csv(const struct options *o, const struct result *r, FILE *out)
     for (int op = 0; op < OP_COUNT; op++) {
         if (s->requests[op] == 0)
             continue;
-        fprintf(out,
-                "%s,%s,%" PRId64 ",%" PRId64 ",%.0f,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64
-                ",%.1f",
-                report_label(o), scenario_name(o->scenario), o->batch, o->connections,
-                o->rate, op_name((enum op)op), s->requests[op], s->messages[op],
-                s->errors[op], histogram_mean(&s->latency[op]) / 1000.0);
-        for (size_t i = 0; i < REPORT_PERCENTILES; i++)
-            fprintf(out, ",%.1f", report_us(&s->latency[op], report_percentiles[i]));
-        fputc('\n', out);
+        csv_row(o, op_name((enum op)op), s->requests[op], s->messages[op], s->errors[op],
+                out);
+        csv_latency(&s->latency[op], out);
+    }
+    if (s->delivery.total > 0) {
+        csv_row(o, REPORT_DELIVERY, 0, s->delivery.total, 0, out);
+        csv_latency(&s->delivery, out);
     }
 }

@@ -24,6 +24,9 @@ double report_server_cpu_us(const struct result *r);
 /* RSS a backlog message in bytes; 0 when it was not measured. */
 double report_resident_bytes(const struct options *o, const struct result *r);
 
+/* What reports call the latency of DELIVERY, from a message's due time to its claim. */
+#define REPORT_DELIVERY "post to claim"
+
 const char *report_label(const struct options *o);
 
 void report_text(const struct options *o, const struct result *r, FILE *out);

@@ -47,23 +47,53 @@ json_curve(const struct histogram *h, FILE *out)
     fprintf(out, "%s[100, %.1f]]", comma, report_us(h, 100));
 }
 
+/* The rest of an object. */
 static void
-json_op(const struct op_stats *s, enum op op, FILE *out)
+json_latency(const struct histogram *h, FILE *out)
 {
     static const char *const names[REPORT_PERCENTILES] = {"p50", "p90", "p99", "p99.9",
                                                           "max"};
-    const struct histogram *h = &s->latency[op];
 
-    json_text(op_name(op), out);
-    fprintf(out,
-            ": {\"requests\": %" PRIu64 ", \"messages\": %" PRIu64
-            ", \"errors\": %" PRIu64 ", \"mean_us\": %.1f",
-            s->requests[op], s->messages[op], s->errors[op], histogram_mean(h) / 1000.0);
+    fprintf(out, ", \"mean_us\": %.1f", histogram_mean(h) / 1000.0);
     for (size_t i = 0; i < REPORT_PERCENTILES; i++)
         fprintf(out, ", \"%s_us\": %.1f", names[i], report_us(h, report_percentiles[i]));
     fprintf(out, ",\n      \"curve\": ");
     json_curve(h, out);
     fprintf(out, "}");
+}
+
+static void
+json_op(const struct op_stats *s, enum op op, FILE *out)
+{
+    json_text(op_name(op), out);
+    fprintf(out,
+            ": {\"requests\": %" PRIu64 ", \"messages\": %" PRIu64
+            ", \"errors\": %" PRIu64,
+            s->requests[op], s->messages[op], s->errors[op]);
+    json_latency(&s->latency[op], out);
+}
+
+static void
+json_delivery(const char *name, const struct op_stats *s, FILE *out)
+{
+    fprintf(out, "  \"%s\": {\"messages\": %" PRIu64, name, s->delivery.total);
+    json_latency(&s->delivery, out);
+    fprintf(out, ",\n");
+}
+
+/* What only this scenario has. */
+static void
+json_deliveries(const struct options *o, const struct result *r, FILE *out)
+{
+    if (o->scenario != SCENARIO_DELIVERY)
+        return;
+    fprintf(out,
+            "  \"producers\": %" PRId64 ",\n  \"poll_ms\": %" PRId64
+            ",\n  \"undelivered\": %" PRIu64 ",\n",
+            o->producers, o->poll, r->undelivered);
+    json_delivery("delivery", &r->stats->calm, out);
+    if (r->storm_at > 0)
+        json_delivery("storm_delivery", &r->stats->storm, out);
 }
 
 static void
@@ -134,11 +164,13 @@ report_json(const struct options *o, const struct result *r, FILE *out)
             "  \"batch\": %" PRId64 ",\n  \"connections\": %" PRId64
             ",\n  \"threads\": %" PRId64 ",\n  \"queues\": %" PRId64
             ",\n  \"backlog\": %" PRId64 ",\n  \"held\": %" PRId64
-            ",\n  \"body_bytes\": %" PRId64 ",\n  \"rate\": %.1f,\n",
+            ",\n  \"body_bytes\": %" PRId64 ",\n  \"rate\": %.1f,\n  \"wait\": %" PRId64
+            ",\n",
             o->batch, o->connections, o->threads, o->queues, o->backlog, o->held,
-            o->body_bytes, o->rate);
+            o->body_bytes, o->rate, o->wait);
     json_figures(o, r, out);
     json_ops("operations", &r->stats->calm, out);
+    json_deliveries(o, r, out);
     if (r->storm_at > 0) {
         fprintf(out, "  \"storm_at\": %.1f,\n", r->storm_at);
         json_ops("storm", &r->stats->storm, out);

@@ -10,7 +10,7 @@
 #define FOREVER INT64_MAX
 
 /* After the end, answers are waited for this long; what is missing then is unfinished. */
-#define PATIENCE_NS (10 * TICKS_SECOND)
+#define PATIENCE_NS (10 * STOPWATCH_SECOND)
 
 /* Messages a claim when many are to be held: what every server allows. */
 #define HOLD_BATCH 20U
@@ -33,7 +33,7 @@ struct run {
 static int64_t
 ns_of(double seconds)
 {
-    return (int64_t)(seconds * (double)TICKS_SECOND);
+    return (int64_t)(seconds * (double)STOPWATCH_SECOND);
 }
 
 /* {"n":"0000000000000000","data":"xxxx"}, body_bytes long */
@@ -86,7 +86,7 @@ build_base(struct run *run)
 static bool
 complain(const char *what, const char *why)
 {
-    fprintf(stderr, "claimd bench: %s: %s\n", what, why);
+    fprintf(stderr, "claimd-bench: %s: %s\n", what, why);
     return false;
 }
 
@@ -105,7 +105,7 @@ run_quota(const struct run *run, const struct plan *plan, const char *title,
     if (stats == NULL)
         return complain(title, "out of memory");
     p.quota = &left;
-    p.from_ns = ticks_now();
+    p.from_ns = stopwatch_now();
     phase.stats = stats;
     failure = phase_run(&phase);
     if (failure == NULL && op_stats_errors(&stats->calm) > 0) {
@@ -164,7 +164,7 @@ make_backlog(struct run *run)
 {
     const struct options *o = run->options;
     struct plan p = run->base;
-    int64_t begin = ticks_now();
+    int64_t begin = stopwatch_now();
 
     if (o->backlog == 0)
         return true;
@@ -172,35 +172,36 @@ make_backlog(struct run *run)
     run->result->resident_before = resident(run);
     if (!fill(run, p, o->backlog))
         return false;
-    run->result->fill_seconds = (double)(ticks_now() - begin) / (double)TICKS_SECOND;
+    run->result->fill_seconds =
+        (double)(stopwatch_now() - begin) / (double)STOPWATCH_SECOND;
     run->result->resident_after = resident(run);
     p.claim_ttl = 43200;
     return o->held == 0 || hold(run, p, HOLD_BATCH, o->held);
 }
 
-/* Lets storm_count messages or claims fall due in the second behind due_ns. */
+/* Lets storm_count messages or claims fall due in the second behind storm_ns. */
 static bool
-make_storm(struct run *run, int64_t *due_ns)
+make_storm(struct run *run, int64_t *storm_ns)
 {
     const struct options *o = run->options;
     struct plan p = run->base;
 
-    *due_ns = 0;
+    *storm_ns = 0;
     if (o->storm == STORM_NONE)
         return true;
     if (!prepare(run, run->storm_base, (unsigned)o->storm_queues))
         return false;
-    *due_ns = ticks_now() + o->storm_lead * TICKS_SECOND;
+    *storm_ns = stopwatch_now() + o->storm_lead * STOPWATCH_SECOND;
     p.queue_base = run->storm_base;
     p.queues = (unsigned)o->storm_queues;
     if (o->storm == STORM_MESSAGES)
-        p.due_ns = *due_ns;
+        p.expire_ns = *storm_ns;
     if (!fill(run, p, o->storm_count))
         return false;
-    p.due_ns = *due_ns;
+    p.expire_ns = *storm_ns;
     if (o->storm == STORM_CLAIMS && !hold(run, p, 1, o->storm_count))
         return false;
-    if (ticks_now() + ns_of(o->warmup) + TICKS_SECOND > *due_ns)
+    if (stopwatch_now() + ns_of(o->warmup) + STOPWATCH_SECOND > *storm_ns)
         return complain("storm", "preparing it took longer than --storm-lead");
     return true;
 }
@@ -211,44 +212,61 @@ make_storm(struct run *run, int64_t *due_ns)
  * and one more for what that leaves to do.
  */
 static void
-set_times(struct run *run, struct plan *p, int64_t due_ns)
+set_times(struct run *run, struct plan *p, int64_t storm_ns)
 {
     const struct options *o = run->options;
-    int64_t now = ticks_now();
+    int64_t now = stopwatch_now();
 
     p->from_ns = now + ns_of(o->warmup);
-    if (due_ns != 0) {
+    if (storm_ns != 0) {
         int64_t half = ns_of(o->duration / 2);
 
-        if (due_ns - half > p->from_ns)
-            p->from_ns = due_ns - half;
-        p->storm_from_ns = due_ns;
-        p->storm_to_ns = due_ns + 2 * TICKS_SECOND;
-        p->to_ns = due_ns + 2 * TICKS_SECOND + half;
-        run->result->storm_at = (double)(due_ns - p->from_ns) / (double)TICKS_SECOND;
+        if (storm_ns - half > p->from_ns)
+            p->from_ns = storm_ns - half;
+        p->storm_from_ns = storm_ns;
+        p->storm_to_ns = storm_ns + 2 * STOPWATCH_SECOND;
+        p->to_ns = storm_ns + 2 * STOPWATCH_SECOND + half;
+        run->result->storm_at =
+            (double)(storm_ns - p->from_ns) / (double)STOPWATCH_SECOND;
     } else {
         p->to_ns = p->from_ns + ns_of(o->duration);
     }
     p->give_up_ns = p->to_ns + PATIENCE_NS;
     p->pace.rate = o->rate;
-    p->pace.start_ns = now + TICKS_SECOND / 20;
-    run->result->seconds = (double)(p->to_ns - p->from_ns) / (double)TICKS_SECOND;
+    p->pace.start_ns = now + STOPWATCH_SECOND / 20;
+    run->result->seconds = (double)(p->to_ns - p->from_ns) / (double)STOPWATCH_SECOND;
+}
+
+/* What only the measurement has: preparing neither waits nor pauses. */
+static void
+set_delivery(const struct options *o, struct plan *p, _Atomic int64_t *left)
+{
+    p->wait = o->wait;
+    if (p->scenario != SCENARIO_DELIVERY)
+        return;
+    p->producers = (unsigned)o->producers;
+    p->poll_ns = o->poll * (STOPWATCH_SECOND / 1000);
+    p->pace.connections = p->producers;
+    *left = pace_count(&p->pace, p->to_ns) * p->batch;
+    p->quota = left;
 }
 
 static bool
-measure(struct run *run, int64_t due_ns)
+measure(struct run *run, int64_t storm_ns)
 {
     const struct options *o = run->options;
     struct result *r = run->result;
     struct plan p = run->base;
     struct phase phase = {.plan = &p, .stats = r->stats, .series = &r->series};
+    _Atomic int64_t left = 0;
     const char *failure;
 
     if (!o->quiet)
         phase.title = "measure";
     if (o->server.count > 0)
         phase.server = &o->server;
-    set_times(run, &p, due_ns);
+    set_times(run, &p, storm_ns);
+    set_delivery(o, &p, &left);
     r->counted = scenario_counted(&p);
     failure = phase_run(&phase);
     r->has_server = o->server.count > 0;
@@ -256,6 +274,7 @@ measure(struct run *run, int64_t due_ns)
     r->server_requests = phase.requests;
     r->server_seconds = phase.seconds;
     r->own_cpu_seconds = phase.own_cpu_seconds;
+    r->undelivered = left > 0 ? (uint64_t)left : 0;
     return failure == NULL || complain("measure", failure);
 }
 
@@ -263,7 +282,7 @@ bool
 run_all(const struct options *o, struct result *out)
 {
     struct run run = {.options = o, .result = out};
-    int64_t due_ns;
+    int64_t storm_ns;
     bool fine = false;
 
     *out = (struct result){.stats = stats_new()};
@@ -281,7 +300,7 @@ run_all(const struct options *o, struct result *out)
     build_base(&run);
     fine = !run.body_tail.failed && !run.http_tail.failed &&
            prepare(&run, o->queue, (unsigned)o->queues) && make_backlog(&run) &&
-           make_storm(&run, &due_ns) && measure(&run, due_ns);
+           make_storm(&run, &storm_ns) && measure(&run, storm_ns);
 release:
     buf_fini(&run.body_tail);
     buf_fini(&run.http_tail);

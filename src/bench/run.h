@@ -23,7 +23,8 @@ struct result {
     double own_cpu_seconds;   /* of the load generator, in the same time */
     uint64_t resident_before; /* RSS without and with the backlog */
     uint64_t resident_after;
-    double storm_at; /* seconds after the start of the measurement; 0: none */
+    uint64_t undelivered; /* DELIVERY: messages that were due and never arrived */
+    double storm_at;      /* seconds after the start of the measurement; 0: none */
 };
 
 /*

@@ -53,34 +53,35 @@ take_quota(const struct plan *plan, unsigned want)
     return before < want ? (unsigned)before : want;
 }
 
-/* Seconds until due_ns, rounded up, so that all fall due in the second behind it. */
+/* Seconds until expire_ns, rounded up, so that all fall due in the second behind it. */
 static int64_t
-ttl_until(int64_t due_ns, int64_t now_ns)
+ttl_until(int64_t expire_ns, int64_t start_ns)
 {
-    int64_t left = (due_ns - now_ns + TICKS_SECOND - 1) / TICKS_SECOND;
+    int64_t left = (expire_ns - start_ns + STOPWATCH_SECOND - 1) / STOPWATCH_SECOND;
 
     return left < 1 ? 1 : left;
 }
 
 static struct step
-step_post(const struct plan *plan, unsigned count, int64_t now_ns)
+step_post(const struct plan *plan, unsigned count, int64_t start_ns)
 {
-    bool due = plan->due_ns != 0 && plan->scenario == SCENARIO_FILL;
+    bool expiring = plan->expire_ns != 0 && plan->scenario == SCENARIO_FILL;
 
     return (struct step){.op = OP_POST,
                          .count = count,
-                         .ttl =
-                             due ? ttl_until(plan->due_ns, now_ns) : plan->message_ttl};
+                         .ttl = expiring ? ttl_until(plan->expire_ns, start_ns)
+                                         : plan->message_ttl};
 }
 
 static struct step
-step_claim(const struct plan *plan, unsigned count, int64_t now_ns)
+step_claim(const struct plan *plan, unsigned count, int64_t start_ns)
 {
-    bool due = plan->due_ns != 0 && plan->scenario == SCENARIO_HOLD;
+    bool expiring = plan->expire_ns != 0 && plan->scenario == SCENARIO_HOLD;
 
     return (struct step){.op = OP_CLAIM,
                          .count = count,
-                         .ttl = due ? ttl_until(plan->due_ns, now_ns) : plan->claim_ttl};
+                         .ttl = expiring ? ttl_until(plan->expire_ns, start_ns)
+                                         : plan->claim_ttl};
 }
 
 static struct step
@@ -92,13 +93,13 @@ step_delete(const struct plan *plan, const struct actor *a)
 }
 
 static struct step
-next_of_cycle(const struct plan *plan, struct actor *a, int64_t now_ns)
+next_of_cycle(const struct plan *plan, struct actor *a, int64_t start_ns)
 {
     if (a->next < a->held)
         return step_delete(plan, a);
     a->posted = !a->posted;
-    return a->posted ? step_post(plan, plan->batch, now_ns)
-                     : step_claim(plan, plan->batch, now_ns);
+    return a->posted ? step_post(plan, plan->batch, start_ns)
+                     : step_claim(plan, plan->batch, start_ns);
 }
 
 /*
@@ -106,7 +107,7 @@ next_of_cycle(const struct plan *plan, struct actor *a, int64_t now_ns)
  * released. One request in ten is a listing.
  */
 static struct step
-next_of_mixed(const struct plan *plan, struct actor *a, int64_t now_ns)
+next_of_mixed(const struct plan *plan, struct actor *a, int64_t start_ns)
 {
     uint64_t dice = actor_random(a) % 100;
 
@@ -119,8 +120,8 @@ next_of_mixed(const struct plan *plan, struct actor *a, int64_t now_ns)
     if (dice < 15)
         return (struct step){.op = OP_LIST, .count = plan->batch};
     if (dice < 52)
-        return step_post(plan, plan->batch, now_ns);
-    return step_claim(plan, plan->batch, now_ns);
+        return step_post(plan, plan->batch, start_ns);
+    return step_claim(plan, plan->batch, start_ns);
 }
 
 /* PREPARE: each queue is dropped and made again; the quota counts queues down. */
@@ -144,7 +145,7 @@ next_of_prepare(const struct plan *plan, struct actor *a, struct step *out)
 }
 
 static bool
-next_of_hold(const struct plan *plan, struct actor *a, int64_t now_ns, struct step *out)
+next_of_hold(const struct plan *plan, struct actor *a, int64_t start_ns, struct step *out)
 {
     unsigned count;
 
@@ -152,46 +153,74 @@ next_of_hold(const struct plan *plan, struct actor *a, int64_t now_ns, struct st
     if (a->dry)
         return false;
     count = take_quota(plan, plan->batch);
-    *out = step_claim(plan, count, now_ns);
+    *out = step_claim(plan, count, start_ns);
     return count > 0;
 }
 
+/* Producers say in the bodies when they were due; a worker's hand is emptied first. */
+static struct step
+next_of_delivery(const struct plan *plan, struct actor *a, int64_t start_ns)
+{
+    if (a->worker)
+        return a->next < a->held ? step_delete(plan, a)
+                                 : step_claim(plan, plan->batch, start_ns);
+    a->due_ns = start_ns;
+    return step_post(plan, plan->batch, start_ns);
+}
+
 bool
-scenario_next(const struct plan *plan, struct actor *a, int64_t now_ns, struct step *out)
+scenario_next(const struct plan *plan, struct actor *a, int64_t start_ns,
+              struct step *out)
 {
     unsigned count;
 
     switch (plan->scenario) {
     case SCENARIO_POST:
-        *out = step_post(plan, plan->batch, now_ns);
+        *out = step_post(plan, plan->batch, start_ns);
         return true;
     case SCENARIO_RELEASE:
         if (a->held > 0)
             *out = (struct step){.op = OP_RELEASE, .count = a->held};
         else
-            *out = step_claim(plan, plan->batch, now_ns);
+            *out = step_claim(plan, plan->batch, start_ns);
         return true;
     case SCENARIO_CYCLE:
-        *out = next_of_cycle(plan, a, now_ns);
+        *out = next_of_cycle(plan, a, start_ns);
         return true;
     case SCENARIO_LIST:
         *out = (struct step){.op = OP_LIST, .count = plan->batch};
         return true;
     case SCENARIO_MIXED:
-        *out = next_of_mixed(plan, a, now_ns);
+        *out = next_of_mixed(plan, a, start_ns);
+        return true;
+    case SCENARIO_DELIVERY:
+        *out = next_of_delivery(plan, a, start_ns);
         return true;
     case SCENARIO_PREPARE:
         return next_of_prepare(plan, a, out);
     case SCENARIO_FILL:
         count = take_quota(plan, plan->batch);
-        *out = step_post(plan, count, now_ns);
+        *out = step_post(plan, count, start_ns);
         return count > 0;
     case SCENARIO_HOLD:
-        return next_of_hold(plan, a, now_ns, out);
+        return next_of_hold(plan, a, start_ns, out);
     case SCENARIO_COUNT:
         break;
     }
     return false;
+}
+
+int64_t
+scenario_pause(const struct plan *plan, struct actor *a, const struct step *step,
+               unsigned messages, int64_t took_ns)
+{
+    int64_t poll = plan->poll_ns;
+
+    if (plan->scenario != SCENARIO_DELIVERY || step->op != OP_CLAIM || messages > 0)
+        return 0;
+    if (plan->wait > 0 && took_ns >= poll)
+        return 0;
+    return poll - poll / 4 + (int64_t)(actor_random(a) % (uint64_t)(poll / 2 + 1));
 }
 
 enum op
@@ -203,6 +232,7 @@ scenario_counted(const struct plan *plan)
         return OP_CLAIM;
     case SCENARIO_CYCLE:
     case SCENARIO_MIXED:
+    case SCENARIO_DELIVERY:
         return plan->deleting == DELETE_IN_BULK ? OP_BULK_DELETE : OP_DELETE;
     case SCENARIO_LIST:
         return OP_LIST;

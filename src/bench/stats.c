@@ -29,6 +29,7 @@ op_stats_merge(struct op_stats *into, const struct op_stats *from)
         into->messages[i] += from->messages[i];
         into->errors[i] += from->errors[i];
     }
+    histogram_merge(&into->delivery, &from->delivery);
 }
 
 void

@@ -375,6 +375,7 @@ config_print_help(FILE *to)
 
     (void)fputs(
         "Usage: claimd [OPTION]...\n"
+        "       claimd bench [OPTION]...    load generator; see claimd bench --help\n"
         "HTTP queue server speaking the Zaqar API, in the foreground.\n"
         "\n"
         "  --config FILE    read options from an INI file: max_claim_ttl = 43200\n"

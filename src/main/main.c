@@ -1,5 +1,5 @@
-#include "claimd/bench/bench.h"
 #include "main/program.h"
+#include "main/subcommand.h"
 
 #include <malloc.h>
 
@@ -41,6 +41,6 @@ int
 main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "bench") == 0)
-        return bench_main(argc - 1, argv + 1);
+        return subcommand_run("claimd-bench", argv + 1);
     return main_serve(argc, argv);
 }

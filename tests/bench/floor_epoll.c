@@ -1,6 +1,6 @@
 /*
  * floor_epoll ADDRESS [BATCH [BODY_BYTES]]: a bare epoll loop that answers the requests
- * of `claimd bench` with fixed documents: what the kernel and the loopback allow.
+ * of `claimd-bench` with fixed documents: what the kernel and the loopback allow.
  */
 #include "bench/floor.h"
 

@@ -163,6 +163,118 @@ START_TEST(an_empty_claim_leaves_the_hand_empty)
 }
 END_TEST
 
+TEST_CASE("delivery");
+
+/* The worker of a delivery, whose claims wait. */
+static void
+delivery_open(struct fixture *f)
+{
+    fixture_open(f, &protocol_zaqar);
+    f->plan.scenario = SCENARIO_DELIVERY;
+    f->plan.deleting = DELETE_ONE_BY_ONE;
+    f->plan.wait = 20;
+    f->plan.poll_ns = 8000;
+    f->actor.worker = true;
+}
+
+static const char waiting_claim[] =
+    "POST /v2/queues/q-0/claims?limit=2 HTTP/1.1\r\nHost: h\r\nPrefer: wait=20\r\n"
+    "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n"
+    "{\"ttl\": 60, \"grace\": 70}";
+
+START_TEST(a_producer_says_in_the_bodies_when_they_were_due)
+{
+    struct fixture f;
+    struct step step;
+
+    delivery_open(&f);
+    f.actor.worker = false;
+    ck_assert(scenario_next(&f.plan, &f.actor, 0x123456789a, &step));
+    ck_assert_uint_eq(f.plan.protocol->ask(&f.plan, &f.actor, &step, &f.out), 1);
+    buf_byte(&f.out, '\0');
+    ck_assert_str_eq(f.out.data,
+                     "POST /v2/queues/q-0/messages HTTP/1.1\r\nHost: h\r\n"
+                     "Content-Type: application/json\r\nContent-Length: 98\r\n\r\n"
+                     "{\"messages\": [{\"body\": \"000000123456789a\", \"ttl\": 300}, "
+                     "{\"body\": \"000000123456789a\", \"ttl\": 300}]}");
+    ck_assert(scenario_at_start(&f.plan, &f.actor));
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_worker_asks_the_server_to_wait_reads_when_it_was_due_and_deletes)
+{
+    struct fixture f;
+    struct step step;
+
+    delivery_open(&f);
+    step = ask(&f, waiting_claim);
+    /* The second as a server may write it anew; the third is of somebody else. */
+    answer(
+        &f, step,
+        "HTTP/1.1 201 Created\r\nLocation: /v2/queues/q-0/claims/c9\r\n"
+        "Content-Length: 198\r\n\r\n"
+        "[{\"body\":{\"n\":\"000000123456789a\",\"d\":\"\"},\"href\":\"/messages/a1\"},"
+        "{\"href\": \"/messages/a2?claim_id=c9\", \"body\": {\"n\": "
+        "\"00000000000000ff\"}},"
+        "{\"href\": \"/messages/a3?claim_id=c9\", \"body\": {\"n\": \"many\"}}] ]");
+    ck_assert_uint_eq(f.actor.held, 3);
+    ck_assert_uint_eq(f.actor.arrived, 2);
+    ck_assert_int_eq(f.actor.arrived_due_ns[0], 0x123456789a);
+    ck_assert_int_eq(f.actor.arrived_due_ns[1], 0xff);
+    step = ask(&f, "DELETE /v2/queues/q-0/messages/a1?claim_id=c9 HTTP/1.1\r\n"
+                   "Host: h\r\n\r\n");
+    answer(&f, step, "HTTP/1.1 204 Fine\r\n\r\n");
+    f.actor.next = f.actor.held;
+    ck_assert(scenario_at_start(&f.plan, &f.actor));
+    ask(&f, waiting_claim);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_worker_without_patience_does_not_ask_for_any)
+{
+    struct fixture f;
+
+    delivery_open(&f);
+    f.plan.wait = 0;
+    ask(&f, "POST /v2/queues/q-0/claims?limit=2 HTTP/1.1\r\nHost: h\r\n"
+            "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n"
+            "{\"ttl\": 60, \"grace\": 70}");
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_worker_pauses_behind_an_empty_claim_that_the_server_has_not_waited_with)
+{
+    struct fixture f;
+    struct step claim = {.op = OP_CLAIM, .count = 2};
+    struct step delete = {.op = OP_DELETE, .count = 1};
+    int64_t least = INT64_MAX;
+    int64_t most = 0;
+
+    delivery_open(&f);
+    for (int n = 0; n < 1000; n++) {
+        int64_t pause = scenario_pause(&f.plan, &f.actor, &claim, 0, 7999);
+
+        least = pause < least ? pause : least;
+        most = pause > most ? pause : most;
+    }
+    ck_assert_int_ge(least, 6000);
+    ck_assert_int_lt(least, 6100);
+    ck_assert_int_le(most, 10000);
+    ck_assert_int_gt(most, 9900);
+    ck_assert_int_eq(scenario_pause(&f.plan, &f.actor, &claim, 0, 8000), 0);
+    ck_assert_int_eq(scenario_pause(&f.plan, &f.actor, &claim, 1, 10), 0);
+    ck_assert_int_eq(scenario_pause(&f.plan, &f.actor, &delete, 0, 10), 0);
+    f.plan.wait = 0; /* a slow answer is no wait then */
+    ck_assert_int_ge(scenario_pause(&f.plan, &f.actor, &claim, 0, 90000), 6000);
+    f.plan.scenario = SCENARIO_CYCLE;
+    ck_assert_int_eq(scenario_pause(&f.plan, &f.actor, &claim, 0, 10), 0);
+    fixture_close(&f);
+}
+END_TEST
+
 TEST_CASE("others");
 
 START_TEST(beanstalk_pipelines_a_batch)
@@ -244,18 +356,18 @@ START_TEST(lifetimes_are_chosen_so_that_all_end_in_the_second_behind_the_storm)
 {
     struct fixture f;
     _Atomic int64_t quota = 1000;
-    int64_t due = 60 * TICKS_SECOND;
+    int64_t due = 60 * STOPWATCH_SECOND;
 
     fixture_open(&f, &protocol_zaqar);
     f.plan.scenario = SCENARIO_FILL;
     f.plan.quota = &quota;
-    f.plan.due_ns = due;
-    for (int64_t now = 0; now < due; now += TICKS_SECOND / 7) {
+    f.plan.expire_ns = due;
+    for (int64_t now = 0; now < due; now += STOPWATCH_SECOND / 7) {
         struct step step;
 
         ck_assert(scenario_next(&f.plan, &f.actor, now, &step));
-        ck_assert_int_ge(now + step.ttl * TICKS_SECOND, due);
-        ck_assert_int_lt(now + step.ttl * TICKS_SECOND, due + TICKS_SECOND);
+        ck_assert_int_ge(now + step.ttl * STOPWATCH_SECOND, due);
+        ck_assert_int_lt(now + step.ttl * STOPWATCH_SECOND, due + STOPWATCH_SECOND);
     }
     fixture_close(&f);
 }

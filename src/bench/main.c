@@ -1,0 +1,7 @@
+#include "bench/bench.h"
+
+int
+main(int argc, char **argv)
+{
+    return bench_main(argc, argv);
+}

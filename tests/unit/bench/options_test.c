@@ -1,0 +1,53 @@
+#include "bench/options.h"
+
+#include "support/check_main.h"
+
+#define WORDS_MAX 16
+
+/* Parses the words of a command line; what it complains about is not shown. */
+static bool
+parse(struct options *o, const char *line)
+{
+    char text[256], *argv[WORDS_MAX], *rest = text, *word;
+    int argc = 0;
+
+    ck_assert_uint_lt(strlen(line), sizeof text);
+    memcpy(text, line, strlen(line) + 1);
+    while (argc < WORDS_MAX && (word = strsep(&rest, " ")) != NULL)
+        argv[argc++] = word;
+    return options_parse(o, argc, argv);
+}
+
+START_TEST(a_delivery_has_a_pace_producers_and_workers)
+{
+    struct options o;
+
+    ck_assert(parse(&o, "claimd-bench --scenario delivery --rate 100"));
+    ck_assert_int_eq(o.wait, 0);
+    ck_assert_int_eq(o.poll, 10);
+    ck_assert_int_eq(o.producers, 1);
+    ck_assert(parse(&o, "claimd-bench --scenario=delivery --rate=9 --connections=9 "
+                        "--producers=4 --queues=5 --wait=20 --poll=250"));
+    ck_assert_int_eq(o.wait, 20);
+    ck_assert_int_eq(o.poll, 250);
+    ck_assert_int_eq(o.producers, 4);
+}
+END_TEST
+
+START_TEST(a_delivery_that_could_not_be_measured_is_refused)
+{
+    static const char *const lines[] = {
+        "x --scenario delivery",                           /* no pace */
+        "x --scenario delivery --rate 9 --producers 16",   /* no workers */
+        "x --scenario delivery --rate 9 --queues 16",      /* one without worker */
+        "x --scenario delivery --rate 9 --protocol redis", /* no claims */
+        "x --scenario delivery --rate 9 --poll 0",         /* workers would spin */
+        "x --wait 5 --protocol beanstalk",                 /* nobody to ask */
+        "x --wait -1",
+    };
+    struct options o;
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        ck_assert_msg(!parse(&o, lines[i]), "%s", lines[i]);
+}
+END_TEST
