@@ -11,6 +11,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -29,10 +30,14 @@ PRODUCER = "3381af92-2b9e-11e3-b191-71861300734c"
 SHORT = ("--min-claim-ttl", "1", "--access-log")
 
 
-def printed(language="python"):
+def page():
     path = os.path.join(HERE, "..", "..", "docs", "worker.md")
     with open(path, encoding="utf-8") as f:
-        code, = walk.blocks(f.read(), language)
+        return f.read()
+
+
+def printed(language="python"):
+    code, = walk.blocks(page(), language)
     return code
 
 
@@ -162,6 +167,14 @@ class OnItsWay(Case):
             self.assertEqual([worker.says() for _ in range(2)],
                              [("done", {"seconds": 1}), ("done", {"seconds": 2})])
             self.assert_stops(worker)
+
+    def test_the_claim_of_the_page_that_would_wait_takes_what_is_there(self):
+        with Listening() as server:
+            self.post(server, {"job": 1})
+            lines = printed("sh")
+            claimed = walk.run_bash(server, lines, env=environment())
+            self.assertEqual(walk.statuses(claimed), walk.promises(lines), claimed.stdout)
+            self.assertEqual(self.counts(server), (0, 1))
 
     # Claims of 12 s are renewed after 4: a test may be late by 8 s, and only then.
 
@@ -343,6 +356,27 @@ class Pauses(Case):
     def test_connections_that_are_cut_are_made_again(self):
         _, waits = self.waits((None, {}), (None, {}), (204, {}), (204, {}))
         self.assertEqual(len(waits), 4)
+
+
+class Fence(unittest.TestCase):
+    """What the page has a database do."""
+
+    def test_a_write_under_an_older_claim_changes_no_row(self):
+        alter, update = walk.blocks(page(), "sql")
+        table = sqlite3.connect(":memory:")
+        self.addCleanup(table.close)
+        table.execute("CREATE TABLE jobs (id INTEGER PRIMARY KEY, result TEXT)")
+        table.execute("INSERT INTO jobs VALUES (7, NULL)")
+        table.execute(alter)
+        older, newer = 7302444236537857, 7302444236537858
+        self.assertIn("Claim-Number: %d" % older, page())
+        self.assertIn("Claim-Number: %d" % newer, page())
+        for n, result, changed in ((older, "begun", 1), (newer, "done", 1), (newer, "done", 1),
+                                   (older, "late", 0)):
+            with self.subTest(n=n, result=result):
+                wrote = table.execute(update, {"id": 7, "n": n, "result": result})
+                self.assertEqual(wrote.rowcount, changed)
+        self.assertEqual(table.execute("SELECT * FROM jobs").fetchall(), [(7, "done", newer)])
 
 
 if __name__ == "__main__":
