@@ -1,5 +1,6 @@
 /*
- * caller: who is asking and for what, from the headers and the path (API.md 2.2 to 2.5).
+ * caller: who is asking and for what, from the headers and the path (docs/api.md 3.1 to
+ * 3.5).
  *
  * Each function is one check of the fixed order, so that a router reads as the contract.
  * Headers come as in struct request: absent if not sent.

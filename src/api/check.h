@@ -1,5 +1,5 @@
 /*
- * check: what is checked of every request, in the order of the contract (API.md 2.2).
+ * check: what is checked of every request, in the order of docs/api.md 3.1.
  */
 #ifndef API_CHECK_H
 #define API_CHECK_H

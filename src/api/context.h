@@ -1,9 +1,9 @@
 /*
  * context: one request on its way through the API: what handlers are given.
  *
- * api.c fills it in the order of the checks (API.md 2.2); a handler finds everything that
- * concerns every request checked, writes its answer to `res`, and returns a status. Texts
- * made on the way come from the request's arena.
+ * api.c fills it in the order of the checks (docs/api.md 3.1); a handler finds everything
+ * that concerns every request checked, writes its answer to `res`, and returns a status.
+ * Texts made on the way come from the request's arena.
  */
 #ifndef API_CONTEXT_H
 #define API_CONTEXT_H

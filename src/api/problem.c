@@ -10,7 +10,7 @@ struct problem {
 
 #define RETRY(seconds) "Retry-After", seconds
 
-/* Titles are tested by clients: they are those of the contract (API.md 2.8). */
+/* Titles are tested by clients: they are those of docs/api.md 4.3. */
 static const struct problem problems[ST_COUNT] = {
     [ST_NO_MEMORY] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_OVER_BUDGET] = {503, "Service temporarily unavailable", RETRY("5")},

@@ -309,7 +309,7 @@ discard(struct shard *sh, struct message *m, struct list *discarded)
     list_add_before(discarded, &m->due.link);
 }
 
-/* May m be deleted by somebody who names this claim (absent: none)? API.md 6.7. */
+/* May m be deleted by somebody who names this claim (absent: none)? docs/api.md 8.6. */
 static enum status
 may_delete(const struct queue *q, const struct message *m, struct bytes claim_id,
            int64_t now_ms)

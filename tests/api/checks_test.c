@@ -1,4 +1,4 @@
-/* Headers and their order (API.md 2.2 to 2.5, 2.8). */
+/* Headers and their order (docs/api.md 3.1 to 3.5, 4). */
 #include "support/api_fixture.h"
 
 #define CLIENT  API_HEADER_CLIENT_ID

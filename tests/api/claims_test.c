@@ -1,4 +1,4 @@
-/* Claims, v2 (API.md 7). */
+/* Claims, v2 (docs/api.md 9). */
 #include "support/api_fixture.h"
 
 #define BB     "Invalid request body"

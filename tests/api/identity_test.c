@@ -1,4 +1,4 @@
-/* The identity stub: logins, catalogs, and what a token is good for (API.md 16). */
+/* The identity stub: logins, catalogs, and what a token is good for (docs/api.md 15). */
 #include "support/api_fixture.h"
 
 #define UN    "Unauthorized"

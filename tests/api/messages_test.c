@@ -1,4 +1,4 @@
-/* Messages, v2 (API.md 6). */
+/* Messages, v2 (docs/api.md 8). */
 #include "support/api_fixture.h"
 
 #include <stdio.h>
@@ -273,7 +273,7 @@ END_TEST
 
 TEST_CASE("delete");
 
-/* API.md 6.7, row by row: what is named, and what the claim id given is. */
+/* docs/api.md 8.6, row by row: what is named, and what the claim id given is. */
 START_TEST(deleting_depends_on_who_holds_the_message)
 {
     struct api_fixture f;

@@ -1,4 +1,4 @@
-/* API v1.1 and v1: the same store in other forms (API.md 14, 15). */
+/* API v1.1 and v1: the same store in other forms (docs/api.md 13, 14). */
 #include "support/api_fixture.h"
 
 #define BB "Invalid request body"

@@ -1,4 +1,4 @@
-/* Queues, v2 (API.md 5). */
+/* Queues, v2 (docs/api.md 7). */
 #include "support/api_fixture.h"
 
 #define BB "Invalid request body"

@@ -1,4 +1,4 @@
-/* Paths, methods and versions: where a request goes (API.md 2.1, 4; issue: prefixes). */
+/* Paths, methods and versions: where a request goes (docs/api.md 2.3, 2.4, 3.6, 6). */
 #include "support/api_fixture.h"
 
 #define QI "Invalid queue identification"

@@ -117,7 +117,7 @@ release(struct model *m, const struct operation *op)
     return op->code == 204;
 }
 
-/* The table of API.md 6.7. */
+/* The table of docs/api.md 8.6. */
 static int
 delete_code(const struct model *m, size_t at, const struct operation *op)
 {

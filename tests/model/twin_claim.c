@@ -1,4 +1,4 @@
-/* The twin's operations on claims: API.md 7 and 8, without a thought of cost. */
+/* The twin's operations on claims: docs/api.md 9 and 10, without a thought of cost. */
 #include "model/twin_state.h"
 
 static bool
@@ -9,7 +9,7 @@ is_dead_letter(const struct twin_queue *q, const struct twin_message *m)
            m->claim_count >= q->settings.max_claim_count;
 }
 
-/* Moves the i-th message of q to the end of its dead letter queue (API.md 8). */
+/* Moves the i-th message of q to the end of its dead letter queue (docs/api.md 10). */
 static void
 move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
 {
@@ -30,7 +30,7 @@ move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
     twin_append(target, m);
 }
 
-/* expires = max(expires, now + min(ttl + grace, max_message_ttl)): API.md 7.3. */
+/* expires = max(expires, now + min(ttl + grace, max_message_ttl)): docs/api.md 9.6. */
 static void
 lengthen(const struct twin *t, struct twin_message *m, const struct store_terms *terms,
          int64_t now_ms)

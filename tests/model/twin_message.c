@@ -1,4 +1,4 @@
-/* The twin's operations on messages: API.md 5.6 and 6, without a thought of cost. */
+/* The twin's operations on messages: docs/api.md 7.7 and 8, without a thought of cost. */
 #include "model/twin_state.h"
 
 #include <inttypes.h>
@@ -183,7 +183,7 @@ twin_message_get(struct store *s, int64_t now_ms, const struct store_queue *wher
 
 /* ---------------------------------------------------------------------- remove */
 
-/* The table of API.md 6.7. */
+/* The table of docs/api.md 8.6. */
 static enum status
 may_delete(const struct twin_queue *q, const struct twin_message *m,
            struct bytes claim_id, int64_t now_ms)

@@ -1,4 +1,4 @@
-/* The rules for claims and dead letters: API.md sections 7 and 8. */
+/* The rules for claims and dead letters: docs/api.md 9 and 10. */
 #include "sim/judge.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The rules for messages: API.md section 6. */
+/* The rules for messages: docs/api.md 8. */
 #include "sim/judge.h"
 
 /* ---------------------------------------------------------------------- post */
@@ -212,7 +212,7 @@ judge_get_many(struct judging *j)
 
 /* ---------------------------------------------------------------------- remove */
 
-/* The table of API.md 6.7. */
+/* The table of docs/api.md 8.6. */
 static int
 code_of_delete(const struct judging *j, const struct known_message *m)
 {

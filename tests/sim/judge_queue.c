@@ -1,4 +1,4 @@
-/* The rules for queues: API.md section 5. */
+/* The rules for queues: docs/api.md 7. */
 #include "claimd/base/clock.h"
 #include "sim/judge.h"
 

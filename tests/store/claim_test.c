@@ -1,4 +1,6 @@
-/* Claims of any store: making, querying, renewing, releasing, and grace (API.md 7). */
+/*
+ * Claims of any store: making, querying, renewing, releasing, and grace (docs/api.md 9).
+ */
 #include "support/store_fixture.h"
 
 /* ---------------------------------------------------------------------- create */
@@ -421,7 +423,7 @@ STORE_CASE("grace");
 
 START_TEST(a_claimed_message_lives_at_least_claim_and_grace)
 {
-    /* API.md 7.3: claim at the second of posting, ttl 100 and grace 60 */
+    /* docs/api.md 9.6: claim at the second of posting, ttl 100 and grace 60 */
     static const struct {
         int64_t message_ttl, claim_ttl, grace, then;
     } examples[] = {

@@ -1,4 +1,4 @@
-/* What dead letters and their queues are like, in any store (API.md 8). */
+/* What dead letters and their queues are like, in any store (docs/api.md 10). */
 #include "support/dead_letters.h"
 
 STORE_CASE("life after death");

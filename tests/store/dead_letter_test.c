@@ -1,4 +1,4 @@
-/* How messages become dead letters, in any store (API.md 8). */
+/* How messages become dead letters, in any store (docs/api.md 10). */
 #include "support/dead_letters.h"
 
 STORE_CASE("moving");

@@ -1,4 +1,4 @@
-/* Messages of any store by their ids: get, delete (API.md 6.7), bulk delete, pop. */
+/* Messages of any store by their ids: get, delete (docs/api.md 8.6), bulk delete, pop. */
 #include "support/store_fixture.h"
 
 #define NO_ID ((struct store_id){""})

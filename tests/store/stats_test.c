@@ -1,4 +1,4 @@
-/* Statistics of any store (API.md 5.6). */
+/* Statistics of any store (docs/api.md 7.7). */
 #include "support/store_fixture.h"
 
 STORE_CASE("stats");

@@ -1,7 +1,7 @@
 /*
  * api: a request in, a response out; no sockets and no threads of its own.
  *
- * api_handle() routes a request, checks it in the order of the contract (API.md 2.2),
+ * api_handle() routes a request, checks it in the order of docs/api.md 3.1,
  * calls the store and shapes the answer. It works the same for the HTTP front end, the
  * tests, the simulation and the fuzzer. What takes long it does in slices, between which
  * others may have their turn (docs/adr/0005-slices.md).

@@ -1,5 +1,5 @@
 /*
- * limits: what an operator may set about the API (contract: API.md section 3).
+ * limits: what an operator may set about the API (docs/api.md 5.1).
  *
  * Plain values; main fills them from the options table, the handlers read them.
  */

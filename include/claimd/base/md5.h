@@ -1,6 +1,6 @@
 /*
- * md5: the digest of RFC 1321. Only clients that compare checksums need it (API.md 6.8);
- * it protects nothing.
+ * md5: the digest of RFC 1321. Only clients that compare checksums need it (docs/api.md
+ * 8.9); it protects nothing.
  *
  *   Cost     about 2 ns a byte
  *   Memory   none

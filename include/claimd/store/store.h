@@ -260,7 +260,7 @@ store_message_get(struct store *s, int64_t now_ms, const struct store_queue *que
                   const struct bytes *ids, size_t count, struct store_batch *out);
 
 /*
- * Deletes one message, with a claim id (present) or without: API.md 6.7.
+ * Deletes one message, with a claim id (present) or without: docs/api.md 8.6.
  * ST_OK also if there is none; ST_CLAIMED: held by another live claim, or claim_id
  * absent; ST_NOT_CLAIMED: claim_id given but it does not hold this message.
  */

@@ -1,6 +1,6 @@
 /*
- * identity: the part of Keystone that SDKs need to find this server (issue: development
- * and CI), below /identity, as one more table of routes.
+ * identity: the part of Keystone that SDKs need to find this server (docs/api.md 15),
+ * below /identity, as one more table of routes.
  *
  * A login is answered with a token (claimd/auth/auth.h) and a catalog in which every
  * service is this very server, at the address by which the client has reached it.

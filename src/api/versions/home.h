@@ -1,5 +1,5 @@
 /*
- * home: the list of versions ("/") and the home document of each (API.md 4.1, 4.2).
+ * home: the list of versions ("/") and the home document of each (docs/api.md 6.1, 6.2).
  *
  *   Cost     written anew for each request: clients ask once
  */

@@ -1,4 +1,4 @@
-/* API v1 (API.md 15): the API of Rackspace Cloud Queues. */
+/* API v1 (docs/api.md 14): the API of Rackspace Cloud Queues. */
 #include "api/handlers/handlers.h"
 #include "api/versions/home.h"
 

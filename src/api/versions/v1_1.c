@@ -1,4 +1,4 @@
-/* API v1.1 (API.md 14): v2 without the resources and parameters that came later. */
+/* API v1.1 (docs/api.md 13): v2 without the resources and parameters that came later. */
 #include "api/handlers/handlers.h"
 #include "api/versions/home.h"
 

@@ -1,4 +1,4 @@
-/* API v2 (API.md 4 to 7): the form in which everything was written. */
+/* API v2 (docs/api.md 6 to 9): the form in which everything was written. */
 #include "api/handlers/handlers.h"
 #include "api/versions/home.h"
 

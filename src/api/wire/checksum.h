@@ -1,5 +1,5 @@
 /*
- * checksum: the MD5 of a body in one fixed form (API.md 6.8).
+ * checksum: the MD5 of a body in one fixed form (docs/api.md 8.9).
  *
  * The form is what Python's json.dumps() gives, because that is what clients compare
  * with: fixed separators, ASCII only, the shortest decimal for numbers that are no

@@ -1,5 +1,6 @@
 /*
- * decode_integer: whole numbers in bodies and what is said about wrong ones (API.md 2.7).
+ * decode_integer: whole numbers in bodies and what is said about wrong ones (docs/api.md
+ * 3.8).
  */
 #ifndef API_WIRE_DECODE_INTEGER_H
 #define API_WIRE_DECODE_INTEGER_H

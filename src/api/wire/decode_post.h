@@ -1,5 +1,6 @@
 /*
- * decode_post: what a POST of messages says (API.md 6.2; 14 and 15 for the old versions).
+ * decode_post: what a POST of messages says (docs/api.md 8.2; 13 and 14.4 for the old
+ * versions).
  *
  * One pass of json_scan over the body validates it and notes the drafts. Whether it is a
  * document at all is decided first, then types, then ranges, each over the whole body: a

@@ -1,6 +1,6 @@
 /*
  * decode_terms: the terms of a claim, from the body that makes or renews one
- * (API.md 7.1, 7.2; 15 for v1).
+ * (docs/api.md 9.1, 9.3; 14.5 for v1).
  *
  *   Cost     O(length)
  *   Memory   none

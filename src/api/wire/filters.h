@@ -1,5 +1,5 @@
 /*
- * filters: what a listing of queues wants of their metadata (API.md 5.1).
+ * filters: what a listing of queues wants of their metadata (docs/api.md 7.6).
  *
  * Every filter must match: the document has a member of this name with this value, as text
  * or as integer.

@@ -26,7 +26,7 @@ struct message_form {
     bool checksum;     /* option enable_checksum */
 };
 
-/* One message document (API.md 6.1). */
+/* One message document (docs/api.md 8.1). */
 void message_write(struct buf *out, const struct message_form *form,
                    const struct store_message *message);
 

@@ -7,7 +7,7 @@
 #include "claimd/json/string.h"
 #include "claimd/json/tree.h"
 
-/* The members of API.md 5.7; X(name, text). Those up to ENCRYPT show a default. */
+/* The members of docs/api.md 7.3; X(name, text). Those up to ENCRYPT show a default. */
 #define RESERVED_LIST(X)                                                                 \
     X(POST_SIZE, "_max_messages_post_size")                                              \
     X(TTL, "_default_message_ttl")                                                       \

@@ -1,6 +1,6 @@
 /*
- * metadata: the metadata document of a queue, as clients write and read it (API.md 5.2,
- * 5.3, 5.7) and as the store keeps it.
+ * metadata: the metadata document of a queue, as clients write and read it (docs/api.md
+ * 7.1 to 7.3) and as the store keeps it.
  *
  * Stored is the whole document as compact JSON, members in the order given, and beside it
  * the settings that the store obeys. Members that are null or empty mean nothing set.
@@ -49,7 +49,7 @@ enum status metadata_check(const json_t *document, const struct api_limits *limi
 enum status
 metadata_store(const json_t *document, struct arena *arena, struct store_metadata *out);
 
-/* True for the members of API.md 5.7, whether set or not. */
+/* True for the members of docs/api.md 7.3, whether set or not. */
 bool metadata_reserved(struct bytes name);
 
 #endif

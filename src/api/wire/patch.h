@@ -1,5 +1,5 @@
 /*
- * patch: a JSON patch of a queue's metadata (API.md 5.4).
+ * patch: a JSON patch of a queue's metadata (docs/api.md 7.4).
  *
  * Read first, applied later, because the contract asks for the queue in between: rules
  * of the document (400), the queue (404), members that must exist (409), the result
@@ -37,8 +37,8 @@ enum status patch_read(struct bytes body, const struct api_limits *limits,
 
 /*
  * Applies it to `old`. ST_CONFLICT: a member to replace or remove does not exist;
- * ST_BAD_BODY: the result breaks API.md 5.7; both with a reason; ST_NO_MEMORY. *out comes
- * from the arena.
+ * ST_BAD_BODY: the result breaks docs/api.md 7.3; both with a reason; ST_NO_MEMORY. *out
+ * comes from the arena.
  */
 enum status patch_apply(const struct patch *patch, const struct store_metadata *old,
                         const struct api_limits *limits, struct arena *arena,

@@ -1,5 +1,5 @@
 /*
- * query: the parameters behind the question mark (API.md 2.6).
+ * query: the parameters behind the question mark (docs/api.md 3.7).
  *
  * Parsed once into name and value, percent-decoded (`+` is a space, a bad escape stays as
  * it is). Parameters with an empty value are dropped, so they count as absent.

@@ -1,5 +1,5 @@
 /*
- * retry_policy: the member _retry_policy of metadata (API.md 10.3), checked.
+ * retry_policy: the member _retry_policy of metadata (docs/api.md 7.9), checked.
  */
 #ifndef API_WIRE_RETRY_POLICY_H
 #define API_WIRE_RETRY_POLICY_H
