@@ -27,6 +27,9 @@ void lock_fini(struct lock *l);
 void lock_acquire(struct lock *l);
 void lock_release(struct lock *l);
 
+/* Lets go of l, which the caller holds, until somebody signals; holds it again then. */
+void lock_wait(struct lock *l, pthread_cond_t *signal);
+
 /* True if the calling thread holds l. */
 bool lock_held(const struct lock *l);
 
