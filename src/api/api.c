@@ -4,9 +4,10 @@
 #include "api/context.h"
 #include "api/problem.h"
 #include "api/uri.h"
+#include "api/wait.h"
 #include "claimd/base/invariant.h"
 
-enum { VERSIONS_MAX = 4 };
+enum { VERSIONS_MAX = 5 };
 
 /* A version that is switched on. */
 struct served {
@@ -43,6 +44,7 @@ serve_enabled(struct api *api)
         {&version_v2, true},
         {&version_v1_1, api->limits.enable_v1_1},
         {&version_v1, api->limits.enable_v1},
+        {&version_claimd, true},
         {&version_identity, api->auth != NULL},
     };
     enum status st = serve(api, &version_root, &api->root);
@@ -284,9 +286,11 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     struct arena_mark mark = arena_mark(req->arena);
     struct context ctx = {.limits = &api->limits,
                           .store = api->store,
+                          .mem = api->mem,
                           .auth = api->auth,
                           .req = req,
                           .progress = &req->progress,
+                          .visit = {.now_ms = req->now_ms},
                           .path = req->path,
                           .res = res};
     enum status st;
@@ -295,12 +299,16 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     res->code = 0;
     res->header_count = 0;
     res->route = "none";
+    res->position = 0;
+    res->claim_id = BYTES_NONE;
     /* With this room a refusal can be written even when memory runs out on the way. */
     st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, &ctx) : ST_NO_MEMORY;
-    if (st == ST_AGAIN) {
+    if (st == ST_AGAIN || st == ST_WAIT) {
         arena_rewind(req->arena, mark);
-        return API_AGAIN;
+        buf_reset(&res->body, st == ST_WAIT ? 0 : SIZE_MAX);
+        return st == ST_WAIT ? API_WAIT : API_AGAIN;
     }
+    api_stop_waiting(api, req);
     if (st == ST_OK && res->body.failed)
         st = ST_NO_MEMORY;
     if (st != ST_OK && ctx.bare_errors)
@@ -309,7 +317,29 @@ api_handle(const struct api *api, struct request *req, struct response *res)
         problem_write(res, st, ctx.detail);
     res->status = st;
     ENSURE_DEBUG(response_head_size(res) <= RESPONSE_HEAD_MAX);
-    return API_SEND;
+    res->position = ctx.visit.position;
+    return res->position == 0 ? API_SEND : API_HOLD;
+}
+
+void
+api_stop_waiting(const struct api *api, struct request *req)
+{
+    if (req->waiting != NULL && req->waiting->place_count > 0)
+        wait_done(api->store, api->mem, req->waiting);
+}
+
+void
+api_refuse(const struct api *api, const struct request *req, struct response *res,
+           enum status st)
+{
+    (void)api, (void)req; /* the document is the same for all */
+    buf_reset(&res->body, SIZE_MAX);
+    res->header_count = 0;
+    res->route = "none";
+    res->position = 0;
+    res->claim_id = BYTES_NONE;
+    problem_write(res, st, BYTES_NONE);
+    res->status = st;
 }
 
 size_t

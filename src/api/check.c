@@ -67,7 +67,7 @@ check_token(struct context *ctx)
         return ST_OK;
     if (token.len == 0 && !auth_is_required(ctx->auth))
         return ST_OK;
-    st = auth_token_read(ctx->auth, ctx->req->now_ms, token, ctx->req->arena, &caller);
+    st = auth_token_read(ctx->auth, ctx->visit.now_ms, token, ctx->req->arena, &caller);
     if (st == ST_OK)
         ctx->token_project = caller.project;
     return st;

@@ -18,6 +18,7 @@ const struct api_limits api_limits_default = {
     .default_claim_grace = 60,
     .min_claim_grace = 60,
     .max_claim_grace = 43200,
+    .max_wait = 45,
     .client_id_strict = true,
     .min_length_client_id = 10,
     .max_length_client_id = 36,

@@ -18,7 +18,6 @@ static const struct problem problems[ST_COUNT] = {
     [ST_IO] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_CHANGED] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_NOT_FOUND] = {404, "Not found", NULL, NULL},
-    [ST_EXISTS] = {409, "Resource conflict", NULL, NULL},
     [ST_CLAIMED] = {403, "Unable to delete", NULL, NULL},
     [ST_NOT_CLAIMED] = {400, "Unable to delete", NULL, NULL},
     [ST_TOO_LARGE] = {400, "Invalid API request", NULL, NULL},

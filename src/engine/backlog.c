@@ -1,7 +1,6 @@
 #include "engine/backlog.h"
 #include "claimd/base/hash.h"
-
-#include <assert.h>
+#include "claimd/base/invariant.h"
 
 struct backlog *
 backlog_new(struct mem *mem, struct tally *tally)
@@ -30,7 +29,7 @@ backlog_count_in(struct backlog *b, struct tally *tally)
 void
 backlog_free(struct mem *mem, struct backlog *b)
 {
-    assert(b->messages.live == 0 && b->claims.live == 0 && b->foreign.count == 0);
+    ENSURE(b->messages.live == 0 && b->claims.live == 0 && b->foreign.count == 0);
     hashmap_fini(&b->foreign);
     mem_free(mem, b);
 }
@@ -46,6 +45,7 @@ backlog_reserve(struct backlog *b, struct seqmap_pool *pool, uint64_t last_seq,
 void
 backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 {
+    ENSURE(m->backlog == NULL && m->claim == NULL);
     m->backlog = b;
     b->tally->messages++;
     seqmap_insert(&b->messages, pool, m->seq, m, !m->delayed);
@@ -61,10 +61,9 @@ uncount_claimed(struct backlog *b)
 void
 backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 {
-    void *item = seqmap_remove(&b->messages, pool, m->seq);
+    const void *item = seqmap_remove(&b->messages, pool, m->seq);
 
-    assert(item == m);
-    (void)item;
+    ENSURE(item == m && m->backlog == b);
     b->tally->messages--;
     if (m->claim != NULL)
         uncount_claimed(b);
@@ -77,7 +76,7 @@ backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 void
 backlog_hold(struct backlog *b, struct message *m, struct claim *c)
 {
-    assert(m->claim == NULL && !m->delayed);
+    ENSURE(m->backlog == b && m->claim == NULL && !m->delayed);
     m->claim = c;
     b->claimed++;
     b->tally->claimed++;
@@ -87,9 +86,17 @@ backlog_hold(struct backlog *b, struct message *m, struct claim *c)
 void
 backlog_give_back(struct backlog *b, struct message *m)
 {
-    assert(m->claim != NULL);
+    ENSURE(m->backlog == b && m->claim != NULL);
     m->claim = NULL;
     uncount_claimed(b);
+    seqmap_set_ready(&b->messages, m->seq, true);
+}
+
+void
+backlog_end_delay(struct backlog *b, struct message *m)
+{
+    ENSURE(m->delayed && m->claim == NULL);
+    m->delayed = false;
     seqmap_set_ready(&b->messages, m->seq, true);
 }
 
@@ -135,7 +142,8 @@ backlog_audit(const struct backlog *b)
     uint64_t seq = 0;
     struct message *m;
 
-    if (!seqmap_audit(&b->messages) || !hashmap_audit(&b->foreign))
+    if (!seqmap_audit(&b->messages) || !hashmap_audit(&b->foreign) ||
+        !seqmap_audit(&b->claims) || b->claims.ready != 0)
         return false;
     while ((m = seqmap_next_live(&b->messages, &seq)) != NULL) {
         bool ready = m->claim == NULL && !m->delayed;

@@ -20,7 +20,7 @@
 #include "engine/message.h"
 
 struct queue;
-struct shard;
+struct claim;
 
 /* How many messages the backlogs of a shard have together: alive, or in the graveyard. */
 struct tally {
@@ -62,15 +62,106 @@ void backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m)
  */
 void backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m);
 
-/* Marks a free message as held by c, and a held one as free. */
+/* Marks a free message as held by c, a held one as free, a delayed one as ready. */
 void backlog_hold(struct backlog *b, struct message *m, struct claim *c);
 void backlog_give_back(struct backlog *b, struct message *m);
+void backlog_end_delay(struct backlog *b, struct message *m);
+
+/* ------------------------------------------------------------------ looking */
+
+static inline size_t
+backlog_live(const struct backlog *b)
+{
+    return b->messages.live;
+}
+
+/* How many messages can be claimed now. */
+static inline size_t
+backlog_ready(const struct backlog *b)
+{
+    return b->messages.ready;
+}
+
+/* The message with this number; NULL if there is none. */
+static inline struct message *
+backlog_at(const struct backlog *b, uint64_t seq)
+{
+    return seqmap_find(&b->messages, seq);
+}
+
+/* The first message with a number >= *seq, which becomes its; NULL if there is none. */
+static inline struct message *
+backlog_next_live(const struct backlog *b, uint64_t *seq)
+{
+    return seqmap_next_live(&b->messages, seq);
+}
+
+/* The same among those that can be claimed. */
+static inline struct message *
+backlog_next_ready(const struct backlog *b, uint64_t *seq)
+{
+    return seqmap_next_ready(&b->messages, seq);
+}
+
+/* The newest message; NULL if there is none. */
+static inline struct message *
+backlog_last(const struct backlog *b)
+{
+    uint64_t seq = 0;
+
+    return seqmap_last(&b->messages, &seq);
+}
 
 /* The message with this id in a queue with this tag; NULL if there is none. */
 struct message *backlog_find(const struct backlog *b, uint32_t tag, struct ident id);
 
+/* ------------------------------------------------------------------ foreign ids */
+
+/* Makes sure that the next `count` foreign ids can be entered. */
+static inline enum status
+backlog_reserve_foreign(struct backlog *b, size_t count)
+{
+    return hashmap_reserve(&b->foreign, count);
+}
+
 /* Enters m's foreign id, whose room must have been reserved. */
 void backlog_add_foreign(struct backlog *b, struct message *m);
+
+/* ------------------------------------------------------------------ claims */
+
+/* How many nodes entering a claim under this number takes at most. */
+static inline size_t
+backlog_claim_nodes(const struct backlog *b, uint64_t number)
+{
+    return seqmap_nodes_for(&b->claims, number, 1);
+}
+
+static inline void
+backlog_add_claim(struct backlog *b, struct seqmap_pool *pool, uint64_t number,
+                  struct claim *c)
+{
+    seqmap_insert(&b->claims, pool, number, c, false);
+}
+
+static inline void
+backlog_remove_claim(struct backlog *b, struct seqmap_pool *pool, uint64_t number)
+{
+    (void)seqmap_remove(&b->claims, pool, number);
+}
+
+/* NULL if there is none. */
+static inline struct claim *
+backlog_claim(const struct backlog *b, uint64_t number)
+{
+    return seqmap_find(&b->claims, number);
+}
+
+/* The first claim with a number >= *number, which becomes its; NULL if there is none. */
+static inline struct claim *
+backlog_next_claim(const struct backlog *b, uint64_t *number)
+{
+    return seqmap_next_live(&b->claims, number);
+}
 
 bool backlog_audit(const struct backlog *b);
 

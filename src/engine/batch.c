@@ -1,4 +1,5 @@
 #include "engine/batch.h"
+#include "engine/claim.h"
 
 enum status
 batch_open(struct engine *e, size_t room, struct store_batch *out)
@@ -7,7 +8,7 @@ batch_open(struct engine *e, size_t room, struct store_batch *out)
 
     if (room > SIZE_MAX / sizeof(*batch.messages))
         return ST_NO_MEMORY;
-    batch.messages = mem_alloc(e->mem, room * sizeof(*batch.messages));
+    batch.messages = mem_alloc(e->core.mem, room * sizeof(*batch.messages));
     if (batch.messages == NULL)
         return ST_NO_MEMORY;
     batch.store = &e->store;
@@ -16,7 +17,7 @@ batch_open(struct engine *e, size_t room, struct store_batch *out)
 }
 
 enum status
-batch_fits(const struct seqmap *messages, size_t count, struct store_batch *out)
+batch_fits(const struct backlog *b, size_t count, struct store_batch *out)
 {
     const struct message *m;
     size_t need = 0;
@@ -24,7 +25,7 @@ batch_fits(const struct seqmap *messages, size_t count, struct store_batch *out)
 
     if (out->room == 0)
         return ST_OK;
-    for (; count > 0 && (m = seqmap_next_ready(messages, &seq)) != NULL; count--, seq++)
+    for (; count > 0 && (m = backlog_next_ready(b, &seq)) != NULL; count--, seq++)
         need += m->body_len;
     if (need <= out->room)
         return ST_OK;
@@ -35,13 +36,25 @@ batch_fits(const struct seqmap *messages, size_t count, struct store_batch *out)
 void
 batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms)
 {
-    message_view(m, tag, now_ms, &batch->claim_id, &batch->messages[batch->count++]);
+    struct store_message *out = &batch->messages[batch->count++];
+
+    ident_write(&out->id, message_ident(m, tag));
+    out->claim_id = batch->claim_id;
+    if (batch->claim_id.text[0] == '\0' && m->claim != NULL)
+        ident_write(&out->claim_id, claim_ident(m->claim));
+    out->body = message_body(m);
+    out->checksum = message_checksum(m);
+    out->ttl_s = (m->expires_ms - m->posted_ms) / 1000;
+    out->age_s = (now_ms - m->posted_ms) / 1000;
+    out->claim_count = m->claim_count;
+    out->pin = m;
+    message_pin(m);
 }
 
 void
 engine_batch_release(const struct store *s, struct store_batch *batch)
 {
-    struct mem *mem = ((const struct engine *)s)->mem;
+    struct mem *mem = ((const struct engine *)s)->core.mem;
 
     for (size_t i = 0; i < batch->count; i++)
         message_unpin(mem, batch->messages[i].pin);

@@ -4,9 +4,8 @@
 #ifndef ENGINE_BATCH_H
 #define ENGINE_BATCH_H
 
-#include "claimd/ds/seqmap.h"
+#include "engine/backlog.h"
 #include "engine/engine_private.h"
-#include "engine/message.h"
 
 /* Makes an empty batch with room for `room` messages. ST_NO_MEMORY. */
 enum status batch_open(struct engine *e, size_t room, struct store_batch *out);
@@ -15,8 +14,7 @@ enum status batch_open(struct engine *e, size_t room, struct store_batch *out);
  * ST_NO_ROOM, and the bytes needed in out->room, if the first `count` ready messages do
  * not fit into a room that the caller set.
  */
-enum status
-batch_fits(const struct seqmap *messages, size_t count, struct store_batch *out);
+enum status batch_fits(const struct backlog *b, size_t count, struct store_batch *out);
 
 /*
  * Shows one more message, for which there must be room; one that batch->claim_id holds, if
@@ -24,7 +22,5 @@ batch_fits(const struct seqmap *messages, size_t count, struct store_batch *out)
  */
 void
 batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms);
-
-void engine_batch_release(const struct store *s, struct store_batch *batch);
 
 #endif

@@ -1,8 +1,5 @@
 #include "engine/claim.h"
-#include "engine/queue.h"
-#include "engine/shard.h"
-
-#include <assert.h>
+#include "claimd/base/invariant.h"
 
 struct claim *
 claim_new(struct mem *mem, size_t count)
@@ -21,14 +18,15 @@ void
 claim_start(struct shard *sh, struct claim *c, const struct store_terms *terms,
             int64_t now_ms)
 {
+    ENSURE(terms->ttl_s > 0);
     c->started_ms = now_ms;
-    shard_arm_claim(sh, c, now_ms + terms->ttl_s * 1000);
+    shard_arm_claim(sh, &c->due, now_ms + terms->ttl_s * 1000);
 }
 
 size_t
 claim_nodes(const struct queue *q)
 {
-    return seqmap_nodes_for(&q->backlog->claims, q->last_claim + 1, 1);
+    return backlog_claim_nodes(q->backlog, q->last_claim + 1);
 }
 
 enum status
@@ -48,7 +46,7 @@ claim_link(struct shard *sh, struct claim *c, struct queue *q)
     c->backlog = q->backlog;
     c->id_high = id.high;
     c->id_low = id.low;
-    seqmap_insert(&q->backlog->claims, &sh->pool, q->last_claim, c, false);
+    backlog_add_claim(q->backlog, &sh->pool, q->last_claim, c);
 }
 
 void
@@ -58,13 +56,13 @@ claim_lengthen(struct shard *sh, struct message *m, const struct store_terms *te
     int64_t life_s = terms->ttl_s + terms->grace_s;
     int64_t until_ms;
 
-    if (life_s > sh->engine->max_message_ttl_s)
-        life_s = sh->engine->max_message_ttl_s;
+    if (life_s > sh->core->max_message_ttl_s)
+        life_s = sh->core->max_message_ttl_s;
     until_ms = now_ms + life_s * 1000;
     if (until_ms <= m->expires_ms)
         return;
     m->expires_ms = until_ms;
-    shard_arm_message(sh, m, until_ms);
+    shard_arm_message(sh, &m->due, until_ms);
 }
 
 void
@@ -72,6 +70,7 @@ claim_take(struct shard *sh, struct claim *c, struct message *m,
            const struct store_terms *terms, int64_t now_ms)
 {
     lock_assert_held(&sh->lock);
+    ENSURE(c->count == 0 || c->seqs[c->count - 1] < m->seq);
     backlog_hold(m->backlog, m, c);
     if (m->claim_count < UINT32_MAX)
         m->claim_count++;
@@ -80,11 +79,10 @@ claim_take(struct shard *sh, struct claim *c, struct message *m,
     c->held++;
 }
 
-/* The message of the i-th number if c holds it, live or not. */
-static struct message *
-held_message(const struct claim *c, size_t i)
+struct message *
+claim_held(const struct claim *c, size_t i)
 {
-    struct message *m = seqmap_find(&c->backlog->messages, c->seqs[i]);
+    struct message *m = backlog_at(c->backlog, c->seqs[i]);
 
     return m != NULL && m->claim == c ? m : NULL;
 }
@@ -92,7 +90,7 @@ held_message(const struct claim *c, size_t i)
 struct message *
 claim_message(const struct claim *c, size_t i, int64_t now_ms)
 {
-    struct message *m = held_message(c, i);
+    struct message *m = claim_held(c, i);
 
     return m != NULL && message_live(m, now_ms) ? m : NULL;
 }
@@ -101,24 +99,45 @@ void
 claim_end(struct shard *sh, struct claim *c)
 {
     lock_assert_held(&sh->lock);
+    if (c->held > 0 && c->backlog->queue != NULL)
+        queue_stir(c->backlog->queue);
     for (size_t i = 0; c->held > 0; i++) {
-        struct message *m = held_message(c, i);
+        struct message *m;
 
+        ENSURE(i < c->count);
+        m = claim_held(c, i);
         if (m == NULL)
             continue;
         backlog_give_back(c->backlog, m);
         c->held--;
     }
     wheel_disarm(sh->claim_wheel, &c->due);
-    (void)seqmap_remove(&c->backlog->claims, &sh->pool,
-                        ident_claim_number(claim_ident(c)));
+    backlog_remove_claim(c->backlog, &sh->pool, ident_claim_number(claim_ident(c)));
     seqmap_pool_trim(&sh->pool);
-    mem_free(sh->engine->mem, c);
+    mem_free(sh->core->mem, c);
+}
+
+void
+claim_uncount(struct claim *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        struct message *m = claim_held(c, i);
+
+        if (m != NULL && m->claim_count > 0)
+            m->claim_count--;
+    }
+}
+
+uint64_t
+claim_fence(const struct queue *q, const struct claim *c)
+{
+    return q->fence_base + ident_claim_number(claim_ident(c));
 }
 
 void
 claim_lose(struct shard *sh, struct claim *c)
 {
+    ENSURE(c->held > 0);
     if (--c->held == 0)
         claim_end(sh, c);
 }
@@ -130,7 +149,7 @@ claim_lose(struct shard *sh, struct claim *c)
 static bool
 outlived(const struct shard *sh, const struct claim *c, int64_t now_ms)
 {
-    if (c->due.due_ms - c->started_ms <= sh->engine->max_message_ttl_s * 1000)
+    if (c->due.due_ms - c->started_ms <= sh->core->max_message_ttl_s * 1000)
         return false;
     for (size_t i = 0; i < c->count; i++)
         if (claim_message(c, i, now_ms) != NULL)
@@ -146,7 +165,7 @@ claim_find(const struct queue *q, struct bytes text, int64_t now_ms)
 
     if (!ident_read(text, &id))
         return NULL;
-    c = seqmap_find(&q->backlog->claims, ident_claim_number(id));
+    c = backlog_claim(q->backlog, ident_claim_number(id));
     if (c == NULL || !ident_equal(claim_ident(c), id) || outlived(q->shard, c, now_ms))
         return NULL;
     return c;
@@ -174,7 +193,7 @@ claim_audit(const struct claim *c)
     for (size_t i = 0; i < c->count; i++) {
         if (i > 0 && c->seqs[i - 1] >= c->seqs[i])
             return false;
-        held += held_message(c, i) != NULL;
+        held += claim_held(c, i) != NULL;
     }
     return held > 0 && held == c->held;
 }
@@ -186,9 +205,7 @@ claims_audit(const struct backlog *b)
     uint64_t number = 0;
     size_t held = 0;
 
-    if (!seqmap_audit(&b->claims) || b->claims.ready != 0)
-        return false;
-    for (; (c = seqmap_next_live(&b->claims, &number)) != NULL; number++) {
+    for (; (c = backlog_next_claim(b, &number)) != NULL; number++) {
         if (c->backlog != b || ident_claim_number(claim_ident(c)) != number ||
             !claim_audit(c))
             return false;

@@ -11,7 +11,7 @@
 #ifndef ENGINE_CLAIM_H
 #define ENGINE_CLAIM_H
 
-#include "engine/backlog.h"
+#include "engine/shard.h"
 
 struct claim {
     struct deadline due;     /* in the claim wheel: when it ends */
@@ -61,8 +61,24 @@ void claim_take(struct shard *sh, struct claim *c, struct message *m,
 void claim_lengthen(struct shard *sh, struct message *m, const struct store_terms *terms,
                     int64_t now_ms);
 
-/* The message of the i-th number if c still holds it and it is live, else NULL. */
+/* The message of the i-th number if c still holds it, live or not, else NULL. */
+struct message *claim_held(const struct claim *c, size_t i);
+
+/* The same if it is live. */
 struct message *claim_message(const struct claim *c, size_t i, int64_t now_ms);
+
+/* Its fencing number (docs/worker.md). */
+uint64_t claim_fence(const struct queue *q, const struct claim *c);
+
+/* When it ends. */
+static inline int64_t
+claim_ends_ms(const struct claim *c)
+{
+    return c->due.due_ms;
+}
+
+/* Takes back that it was made from what it holds: nobody has heard of it. */
+void claim_uncount(struct claim *c);
 
 /* Ends a claim: what it holds is free at its old place. Frees it. */
 void claim_end(struct shard *sh, struct claim *c);

@@ -1,8 +1,6 @@
 /* The store's operations on claims. */
 #include "engine/batch.h"
-#include "engine/claim.h"
 #include "engine/dead_letter.h"
-#include "engine/shard.h"
 
 /* A claim being made: everything that can fail has been done before it is filled. */
 struct taking {
@@ -11,21 +9,26 @@ struct taking {
 };
 
 static enum status
-reserve(const struct dead_letter *dl, size_t room, struct taking *t)
+reserve(const struct visit *v, size_t room, struct taking *t)
 {
-    struct engine *e = dl->source->engine;
-    enum status st = claim_reserve(dl->source, dl->queue);
+    enum status st = claim_reserve(v->shard, v->queue);
 
     if (st == ST_OK)
-        st = batch_open(e, room, &t->batch);
+        st = batch_open(v->engine, room, &t->batch);
     if (st != ST_OK)
         return st;
-    t->claim = claim_new(e->mem, room);
+    t->claim = claim_new(v->engine->core.mem, room);
     return t->claim == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
 /* So many slices of dead letters are moved before others of the thread go first. */
 enum { CLEAR_SLICES = 16 };
+
+static size_t
+lesser(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
 
 /*
  * Clears the way: moves the dead letters among the first ready messages, a slice at a
@@ -34,15 +37,14 @@ enum { CLEAR_SLICES = 16 };
  * are more letters; the locks are not held then.
  */
 static enum status
-clear_way(struct engine *e, const struct store_queue *where, struct dead_letter *dl,
-          size_t *room)
+clear_way(struct dead_letter *dl, size_t *room)
 {
+    struct visit *v = &dl->from;
     int moved = 0;
 
     for (;;) {
         uint64_t seq = 0;
-        size_t ready = dl->queue == NULL ? 0 : dl->queue->backlog->messages.ready;
-        size_t count = *room < ready ? *room : ready;
+        size_t count = lesser(*room, visit_share(v));
         size_t clear = dead_letter_scan(dl, count, &seq);
         enum status st;
 
@@ -56,8 +58,9 @@ clear_way(struct engine *e, const struct store_queue *where, struct dead_letter 
             return clear > 0 || moved > 0 ? ST_OK : st;
         }
         dead_letter_leave(dl);
-        st = ++moved < CLEAR_SLICES ? dead_letter_enter(e, dl->now_ms, where, dl)
-                                    : ST_AGAIN;
+        st = ++moved < CLEAR_SLICES
+                 ? dead_letter_enter(dl, &v->engine->store, v->outer, v->where)
+                 : ST_AGAIN;
         if (st != ST_OK)
             return st;
     }
@@ -65,148 +68,208 @@ clear_way(struct engine *e, const struct store_queue *where, struct dead_letter 
 
 /* Takes the first `count` ready messages and makes the claim live. */
 static void
-take_messages(struct dead_letter *dl, const struct store_terms *terms, size_t count,
+take_messages(struct visit *v, const struct store_terms *terms, size_t count,
               struct taking *t)
 {
-    struct queue *q = dl->queue;
+    struct queue *q = v->queue;
     struct claim *c = t->claim;
     uint64_t seq = 0;
 
     t->claim = NULL; /* the shard owns it now */
-    claim_start(dl->source, c, terms, dl->now_ms);
-    claim_link(dl->source, c, q);
+    claim_start(v->shard, c, terms, v->now_ms);
+    claim_link(v->shard, c, q);
     ident_write(&t->batch.claim_id, claim_ident(c));
     t->batch.claim_ttl_s = terms->ttl_s;
+    t->batch.claim_number = claim_fence(q, c);
     while (count-- > 0) {
-        struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
+        struct message *m = backlog_next_ready(q->backlog, &seq);
 
-        claim_take(dl->source, c, m, terms, dl->now_ms);
-        batch_add(&t->batch, m, q->tag, dl->now_ms);
+        claim_take(v->shard, c, m, terms, v->now_ms);
+        batch_add(&t->batch, m, q->tag, v->now_ms);
     }
+    visit_served(v);
+    if (observed(&v->engine->core))
+        (void)observe_claim(q, STORE_CHANGE_CLAIM, c, v->now_ms);
 }
 
-enum status
-engine_claim_create(struct store *s, int64_t now_ms, const struct store_queue *where,
-                    const struct store_terms *terms, size_t limit,
-                    struct store_batch *out)
+/* Makes the claim, or waits. ST_AGAIN: the locks are not held. */
+static enum status
+create(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
+       struct store_batch *out, struct taking *t)
 {
-    struct engine *e = engine_of(s);
-    struct taking t = {.batch = STORE_BATCH_INIT};
-    struct dead_letter dl;
-    size_t room = 0;
-    enum status st;
+    struct visit *v = &dl->from;
+    size_t room = lesser(visit_share(v), limit);
+    enum status st = ST_OK;
 
-    st = dead_letter_enter(e, now_ms, where, &dl);
+    if (room > 0)
+        st = reserve(v, room, t);
+    if (st == ST_OK && room > 0 && dl->target != NULL)
+        st = clear_way(dl, &room);
     if (st != ST_OK)
         return st;
-    if (dl.queue != NULL)
-        room = dl.queue->backlog->messages.ready;
-    if (room > limit)
-        room = limit;
     if (room == 0)
-        goto out;
-    st = reserve(&dl, room, &t);
+        return visit_wait(v);
+    st = batch_fits(v->queue->backlog, room, out);
     if (st == ST_OK)
-        st = clear_way(e, where, &dl, &room);
-    if (st != ST_OK || room == 0)
-        goto out;
-    st = batch_fits(&dl.queue->backlog->messages, room, out);
+        st = claim_reserve(v->shard, v->queue); /* others may have used it up */
     if (st == ST_OK)
-        st = claim_reserve(dl.source, dl.queue); /* others may have used it up */
+        st = visit_reserve(v, STORE_CHANGE_CLAIM, room, 0);
     if (st == ST_OK)
-        take_messages(&dl, terms, room, &t);
-out:
-    dead_letter_leave(&dl);
-    mem_free(e->mem, t.claim);
-    if (st == ST_OK)
-        *out = t.batch;
-    else
-        store_batch_release(&t.batch);
+        take_messages(v, terms, room, t);
     return st;
 }
 
 enum status
-engine_claim_get(struct store *s, int64_t now_ms, const struct store_queue *where,
-                 struct bytes claim_id, struct store_batch *out)
+engine_claim_create(struct store *s, struct store_visit *outer,
+                    const struct store_queue *where, const struct store_terms *terms,
+                    size_t limit, struct store_batch *out)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
-    struct store_batch batch = STORE_BATCH_INIT;
-    struct claim *c = NULL;
-    enum status st;
-    struct queue *q;
+    struct taking t = {.batch = STORE_BATCH_INIT};
+    struct dead_letter dl;
+    enum status st = dead_letter_enter(&dl, s, outer, where);
 
-    st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
     if (st != ST_OK)
         return st;
-    q = shard_find(sh, where, hash);
-    if (q != NULL)
-        c = claim_find(q, claim_id, now_ms);
-    st = c == NULL ? ST_NOT_FOUND : batch_open(e, c->held, &batch);
+    st = create(&dl, terms, limit, out, &t);
+    if (st != ST_AGAIN)
+        dead_letter_leave(&dl);
+    mem_free(dl.from.engine->core.mem, t.claim);
+    if (st == ST_OK && t.batch.count > 0) {
+        *out = t.batch;
+        return ST_OK;
+    }
+    store_batch_release(&t.batch);
+    if (st == ST_OK)
+        *out = t.batch; /* empty */
+    return st;
+}
+
+/* Enters a queue for one of its claims; *claim is NULL if there is no such claim. */
+static enum status
+enter_claim(struct visit *v, struct store *s, struct store_visit *outer,
+            const struct store_queue *where, struct bytes claim_id, struct claim **claim)
+{
+    enum status st = visit_enter(v, s, outer, where, SETTLE_CLAIMS);
+
+    if (st == ST_OK)
+        *claim = v->queue == NULL ? NULL : claim_find(v->queue, claim_id, v->now_ms);
+    return st;
+}
+
+enum status
+engine_claim_get(struct store *s, struct store_visit *outer,
+                 const struct store_queue *where, struct bytes claim_id,
+                 struct store_batch *out)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct visit v;
+    struct claim *c;
+    enum status st = enter_claim(&v, s, outer, where, claim_id, &c);
+
+    if (st != ST_OK)
+        return st;
+    st = c == NULL ? ST_NOT_FOUND : batch_open(v.engine, c->held, &batch);
     if (st == ST_OK) {
         ident_write(&batch.claim_id, claim_ident(c));
         for (size_t i = 0; i < c->count; i++) {
-            struct message *m = claim_message(c, i, now_ms);
+            struct message *m = claim_message(c, i, v.now_ms);
 
             if (m != NULL)
-                batch_add(&batch, m, q->tag, now_ms);
+                batch_add(&batch, m, v.queue->tag, v.now_ms);
         }
-        batch.claim_ttl_s = (c->due.due_ms - c->started_ms) / 1000;
-        batch.claim_age_s = (now_ms - c->started_ms) / 1000;
+        batch.claim_ttl_s = (claim_ends_ms(c) - c->started_ms) / 1000;
+        batch.claim_age_s = (v.now_ms - c->started_ms) / 1000;
+        batch.claim_number = claim_fence(v.queue, c);
         *out = batch;
     }
-    shard_leave(sh);
+    visit_leave(&v);
+    return st;
+}
+
+/* Starts the claim anew, and lengthens the lives of what it holds. */
+static void
+renew(struct visit *v, struct claim *c, const struct store_terms *terms)
+{
+    claim_start(v->shard, c, terms, v->now_ms);
+    for (size_t i = 0; i < c->count; i++) {
+        struct message *m = claim_message(c, i, v->now_ms);
+
+        if (m != NULL)
+            claim_lengthen(v->shard, m, terms, v->now_ms);
+    }
+    if (observed(&v->engine->core))
+        (void)observe_claim(v->queue, STORE_CHANGE_RENEW, c, v->now_ms);
+}
+
+enum status
+engine_claim_renew(struct store *s, struct store_visit *outer,
+                   const struct store_queue *where, struct bytes claim_id,
+                   const struct store_terms *terms, uint64_t *number)
+{
+    struct visit v;
+    struct claim *c;
+    enum status st = enter_claim(&v, s, outer, where, claim_id, &c);
+
+    if (st != ST_OK)
+        return st;
+    st = c == NULL ? ST_NOT_FOUND : visit_reserve(&v, STORE_CHANGE_RENEW, c->held, 0);
+    if (st == ST_OK) {
+        *number = claim_fence(v.queue, c);
+        renew(&v, c, terms);
+    }
+    visit_leave(&v);
+    return st;
+}
+
+/* Ends a claim, if there is such a one, as if it had never been when it is uncounted. */
+static enum status
+end(struct store *s, struct store_visit *outer, const struct store_queue *where,
+    struct bytes claim_id, bool uncount)
+{
+    struct visit v;
+    struct claim *c;
+    enum status st = enter_claim(&v, s, outer, where, claim_id, &c);
+
+    if (st != ST_OK)
+        return st;
+    if (c != NULL)
+        st = visit_reserve(&v, STORE_CHANGE_RELEASE, c->held, 0);
+    if (c != NULL && st == ST_OK) {
+        if (uncount)
+            claim_uncount(c);
+        if (observed(&v.engine->core))
+            (void)observe_claim(v.queue, STORE_CHANGE_RELEASE, c, v.now_ms);
+        claim_end(v.shard, c);
+    }
+    visit_leave(&v);
     return st;
 }
 
 enum status
-engine_claim_renew(struct store *s, int64_t now_ms, const struct store_queue *where,
-                   struct bytes claim_id, const struct store_terms *terms)
+engine_claim_release(struct store *s, struct store_visit *outer,
+                     const struct store_queue *where, struct bytes claim_id)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
-    struct claim *c = NULL;
-    struct queue *q;
-    enum status st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
-
-    if (st != ST_OK)
-        return st;
-    q = shard_find(sh, where, hash);
-    if (q != NULL)
-        c = claim_find(q, claim_id, now_ms);
-    if (c != NULL) {
-        claim_start(sh, c, terms, now_ms);
-        for (size_t i = 0; i < c->count; i++) {
-            struct message *m = claim_message(c, i, now_ms);
-
-            if (m != NULL)
-                claim_lengthen(sh, m, terms, now_ms);
-        }
-    }
-    shard_leave(sh);
-    return c == NULL ? ST_NOT_FOUND : ST_OK;
+    return end(s, outer, where, claim_id, false);
 }
 
 enum status
-engine_claim_release(struct store *s, int64_t now_ms, const struct store_queue *where,
-                     struct bytes claim_id)
+engine_claim_give_back(struct store *s, struct store_visit *outer,
+                       const struct store_queue *where, struct bytes claim_id,
+                       bool uncount)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
-    struct claim *c = NULL;
-    struct queue *q;
-    enum status st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
+    return end(s, outer, where, claim_id, uncount);
+}
 
-    if (st != ST_OK)
-        return st;
-    q = shard_find(sh, where, hash);
-    if (q != NULL)
-        c = claim_find(q, claim_id, now_ms);
-    if (c != NULL)
-        claim_end(sh, c);
+void
+engine_waiter_leave(struct store *s, struct store_waiter *w)
+{
+    struct shard *sh = w->home;
+
+    (void)s;
+    if (sh == NULL)
+        return;
+    lock_acquire(&sh->lock);
+    if (w->line != NULL)
+        shard_stop_waiting(sh, w);
     shard_leave(sh);
-    return ST_OK;
 }

@@ -1,78 +1,67 @@
 #include "engine/dead_letter.h"
-#include "engine/claim.h"
-#include "engine/shard.h"
 
 /* Dead letters moved in one go. */
 enum { MOVE_SLICE = 64 };
 
-/* Finds the queue, and where its dead letters go. The source's lock is held. */
+/* Finds where the dead letters of the queue go. Its shard's lock is held. */
 static void
-look(struct engine *e, struct dead_letter *dl, const struct store_queue *where,
-     uint64_t hash)
+look(struct dead_letter *dl)
 {
-    dl->queue = shard_find(dl->source, where, hash);
+    const struct queue *q = dl->from.queue;
+
     dl->target = NULL;
-    if (dl->queue == NULL || !queue_has_dead_letters(dl->queue))
+    if (q == NULL || !queue_has_dead_letters(q))
         return;
-    dl->where.project = dl->queue->project;
-    dl->where.name = queue_settings(dl->queue)->dead_letter;
-    dl->hash = engine_hash(e, &dl->where);
-    dl->target = engine_shard(e, dl->hash);
+    dl->where = q->where;
+    dl->where.name = queue_settings(q)->dead_letter;
+    dl->hash = core_hash(&dl->from.engine->core, &dl->where);
+    dl->target = engine_shard(dl->from.engine, dl->hash);
 }
 
 enum status
-dead_letter_enter(struct engine *e, int64_t now_ms, const struct store_queue *where,
-                  struct dead_letter *out)
+dead_letter_enter(struct dead_letter *dl, struct store *s, struct store_visit *outer,
+                  const struct store_queue *where)
 {
-    uint64_t hash = engine_hash(e, where);
-    struct dead_letter dl = {.source = engine_shard(e, hash)};
     struct shard *lower = NULL; /* a lower target, locked before the source */
 
     for (;;) {
-        enum status st;
+        enum status st = visit_enter(&dl->from, s, outer, where, SETTLE_ALL);
 
-        dl.now_ms = now_ms;
-        st = shard_settle(dl.source, &dl.now_ms, SETTLE_ALL);
         if (st != ST_OK) {
             if (lower != NULL)
                 shard_leave(lower);
-            *out = (struct dead_letter){.now_ms = dl.now_ms};
             return st;
         }
-        look(e, &dl, where, hash);
-        if (dl.target == NULL || dl.target >= dl.source || dl.target == lower)
+        look(dl);
+        if (dl->target == NULL || dl->target >= dl->from.shard || dl->target == lower)
             break;
         /* Locks go from lower to higher shards: start again with the lower one. */
-        shard_leave(dl.source);
+        shard_leave(dl->from.shard);
         if (lower != NULL)
             shard_leave(lower);
-        lower = dl.target;
+        lower = dl->target;
         lock_acquire(&lower->lock);
     }
-    if (lower != NULL && lower != dl.target)
+    if (lower != NULL && lower != dl->target)
         shard_leave(lower); /* the metadata changed meanwhile */
-    if (dl.target != NULL && dl.target > dl.source)
-        lock_acquire(&dl.target->lock);
-    *out = dl;
+    if (dl->target != NULL && dl->target > dl->from.shard)
+        lock_acquire(&dl->target->lock);
     return ST_OK;
 }
 
 void
 dead_letter_leave(struct dead_letter *dl)
 {
-    if (dl->source == NULL)
-        return;
-    if (dl->target != NULL && dl->target != dl->source)
+    if (dl->target != NULL && dl->target != dl->from.shard)
         shard_leave(dl->target);
-    shard_leave(dl->source);
-    dl->source = NULL;
+    visit_leave(&dl->from);
 }
 
 /* True if m has been claimed as often as its queue allows. */
 static bool
 is_dead(const struct dead_letter *dl, const struct message *m)
 {
-    return (int64_t)m->claim_count >= queue_settings(dl->queue)->max_claim_count;
+    return (int64_t)m->claim_count >= queue_settings(dl->from.queue)->max_claim_count;
 }
 
 size_t
@@ -83,7 +72,7 @@ dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq)
     if (dl->target == NULL)
         return count;
     for (size_t i = 0; i < count; i++, at++) {
-        const struct message *m = seqmap_next_ready(&dl->queue->backlog->messages, &at);
+        const struct message *m = backlog_next_ready(dl->from.queue->backlog, &at);
 
         if (m == NULL)
             return count;
@@ -98,8 +87,10 @@ dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq)
 /* One move under way. */
 struct move {
     struct message *messages[MOVE_SLICE];
+    uint64_t numbers[MOVE_SLICE];        /* that they had in the source */
     struct foreign *records[MOVE_SLICE]; /* for messages without a foreign id yet */
     size_t count, record_count;
+    size_t bytes; /* of their bodies */
     struct queue *target;
     bool made; /* target is new and not linked yet */
 };
@@ -109,31 +100,37 @@ static void
 collect(const struct dead_letter *dl, uint64_t seq, struct move *move)
 {
     while (move->count < MOVE_SLICE) {
-        struct message *m = seqmap_next_ready(&dl->queue->backlog->messages, &seq);
+        struct message *m = backlog_next_ready(dl->from.queue->backlog, &seq);
 
         if (m == NULL || !is_dead(dl, m))
             return;
+        move->numbers[move->count] = m->seq;
         move->messages[move->count++] = m;
+        move->bytes += m->body_len;
         seq++;
     }
+}
+
+/* Finds or makes the queue that the letters go to. */
+static enum status
+find_target(const struct dead_letter *dl, struct move *move)
+{
+    move->target = shard_find(dl->target, &dl->where, dl->hash);
+    if (move->target != NULL)
+        return ST_OK;
+    move->target = shard_new_queue(dl->target, &dl->where, NULL);
+    move->made = move->target != NULL;
+    return move->made ? visit_reserve(&dl->from, STORE_CHANGE_QUEUE, 0, 0) : ST_NO_MEMORY;
 }
 
 /* Also leaves in stock what the claim has reserved that clears its way. */
 static enum status
 reserve(const struct dead_letter *dl, struct move *move)
 {
-    struct mem *mem = dl->source->engine->mem;
-    struct queue *target = shard_find(dl->target, &dl->where, dl->hash);
-    enum status st;
+    struct mem *mem = dl->target->core->mem;
+    enum status st = find_target(dl, move);
 
-    if (target == NULL) {
-        target = queue_new(dl->target, &dl->where, NULL);
-        if (target == NULL)
-            return ST_NO_MEMORY;
-        move->made = true;
-    }
-    move->target = target;
-    for (size_t i = 0; i < move->count; i++) {
+    for (size_t i = 0; st == ST_OK && i < move->count; i++) {
         if (move->messages[i]->foreign != NULL)
             continue;
         move->records[move->record_count] = mem_alloc(mem, sizeof(struct foreign));
@@ -141,22 +138,28 @@ reserve(const struct dead_letter *dl, struct move *move)
             return ST_NO_MEMORY;
         move->record_count++;
     }
-    st = hashmap_reserve(&target->backlog->foreign, move->count);
     if (st == ST_OK)
-        st = backlog_reserve(target->backlog, &dl->target->pool, target->last_seq,
-                             move->count, claim_nodes(dl->queue));
+        st = backlog_reserve_foreign(move->target->backlog, move->count);
+    if (st == ST_OK)
+        st = backlog_reserve(move->target->backlog, &dl->target->pool,
+                             move->target->last_seq, move->count,
+                             claim_nodes(dl->from.queue));
+    if (st == ST_OK)
+        st = visit_reserve(&dl->from, STORE_CHANGE_MOVE, move->count, move->bytes);
     if (st == ST_OK && move->made)
-        st = queue_link(target, dl->hash);
+        st = shard_link(dl->target, move->target, dl->hash);
     return st;
 }
 
 static void
 give_up(const struct dead_letter *dl, struct move *move)
 {
+    struct mem *mem = dl->target->core->mem;
+
     while (move->record_count > 0)
-        mem_free(dl->source->engine->mem, move->records[--move->record_count]);
+        mem_free(mem, move->records[--move->record_count]);
     if (move->made)
-        queue_free(move->target);
+        queue_free(mem, move->target);
 }
 
 /* Gives m the id it has now as a foreign one, if it has none. */
@@ -172,21 +175,21 @@ keep_id(const struct queue *source, struct message *m, struct move *move)
 static void
 move_one(const struct dead_letter *dl, struct message *m, struct move *move)
 {
-    int64_t ttl_s = queue_settings(dl->queue)->dead_letter_ttl_s;
+    int64_t ttl_s = queue_settings(dl->from.queue)->dead_letter_ttl_s;
     struct queue *target = move->target;
 
-    wheel_disarm(dl->source->message_wheel, &m->due);
-    backlog_remove(m->backlog, &dl->source->pool, m); /* by its old id, foreign or not */
-    keep_id(dl->queue, m, move);
+    wheel_disarm(dl->from.shard->message_wheel, &m->due);
+    backlog_remove(m->backlog, &dl->from.shard->pool, m); /* by its old id */
+    keep_id(dl->from.queue, m, move);
     m->seq = ++target->last_seq;
     m->claim_count = 0;
     if (ttl_s != STORE_UNSET) {
-        m->posted_ms = dl->now_ms;
-        m->expires_ms = dl->now_ms + ttl_s * 1000;
+        m->posted_ms = dl->from.now_ms;
+        m->expires_ms = dl->from.now_ms + ttl_s * 1000;
     }
     backlog_add(target->backlog, &dl->target->pool, m);
     backlog_add_foreign(target->backlog, m);
-    shard_arm_message(dl->target, m, m->expires_ms);
+    shard_arm_message(dl->target, &m->due, m->expires_ms);
 }
 
 enum status
@@ -203,5 +206,14 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
     }
     for (size_t i = 0; i < move.count; i++)
         move_one(dl, move.messages[i], &move);
+    queue_stir(move.target);
+    if (observed(&dl->from.engine->core)) {
+        const struct moved moved = {move.messages, move.numbers};
+
+        if (move.made)
+            (void)observe_queue(move.target, STORE_CHANGE_QUEUE, dl->from.now_ms);
+        (void)observe_move(dl->from.queue, move.target, &moved, move.count,
+                           dl->from.now_ms);
+    }
     return ST_OK;
 }

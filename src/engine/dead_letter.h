@@ -8,26 +8,19 @@
 #ifndef ENGINE_DEAD_LETTER_H
 #define ENGINE_DEAD_LETTER_H
 
-#include "engine/engine_private.h"
-#include "engine/queue.h"
+#include "engine/visit.h"
 
-/* Two shards under lock; `target` is NULL if there are no dead letters to think of. */
+/* A visit to a queue and to that of its dead letters. */
 struct dead_letter {
-    struct shard *source, *target; /* may be the same; source NULL: not entered */
-    struct queue *queue;           /* of the claim; NULL if it does not exist */
-    struct store_queue where;      /* the dead letter queue; texts of queue's metadata */
-    uint64_t hash;                 /* of where */
-    int64_t now_ms;                /* the time the operation takes place at */
+    struct visit from;
+    struct shard *target;     /* locked, may be from.shard; NULL: no dead letters */
+    struct store_queue where; /* the dead letter queue; texts of from.queue's metadata */
+    uint64_t hash;            /* of where */
 };
 
-/*
- * Enters the queue's shard, settled, and that of its dead letter queue if it has one.
- * ST_AGAIN: see shard_settle(); no lock is held, and *out may be left all the same.
- */
-enum status dead_letter_enter(struct engine *e, int64_t now_ms,
-                              const struct store_queue *where, struct dead_letter *out);
-
-/* Lets go of the locks. Fine if they are not held. */
+/* Enters, all settled. ST_AGAIN: as visit_enter(). */
+enum status dead_letter_enter(struct dead_letter *dl, struct store *s,
+                              struct store_visit *outer, const struct store_queue *where);
 void dead_letter_leave(struct dead_letter *dl);
 
 /*
@@ -38,7 +31,8 @@ size_t dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *se
 
 /*
  * Moves a slice of the dead letters that stand in a row from number seq on; there is at
- * least one. Makes the target queue if needed. ST_NO_MEMORY: nothing was moved.
+ * least one. Makes the target queue if needed. ST_NO_MEMORY, or what the observer says:
+ * nothing was moved.
  */
 enum status dead_letter_move(struct dead_letter *dl, uint64_t seq);
 

@@ -1,14 +1,19 @@
 #include "engine/directory.h"
+#include "claimd/base/invariant.h"
 #include "claimd/ds/list.h"
 
-#include <assert.h>
-
-/* The queues of one project; it exists while it has any. */
+/* The queues of one kind of one project; it exists while it has any. */
 struct project {
     struct hashnode node;
     struct nameset names;
+    enum store_kind kind;
     struct bytes name; /* points behind this structure */
     char text[];
+};
+
+struct project_key {
+    struct bytes name;
+    enum store_kind kind;
 };
 
 void
@@ -23,7 +28,7 @@ directory_init(struct directory *d, struct mem *mem, struct hash_key key)
 void
 directory_fini(struct directory *d)
 {
-    assert(d->projects.count == 0);
+    ENSURE(d->projects.count == 0);
     hashmap_fini(&d->projects);
     lock_fini(&d->lock);
 }
@@ -31,66 +36,77 @@ directory_fini(struct directory *d)
 static bool
 project_equal(const struct hashnode *node, const void *key)
 {
-    return bytes_equal(container_of(node, const struct project, node)->name,
-                       *(const struct bytes *)key);
+    const struct project *p = container_of(node, const struct project, node);
+    const struct project_key *wanted = key;
+
+    return p->kind == wanted->kind && bytes_equal(p->name, wanted->name);
+}
+
+static uint64_t
+project_hash(const struct directory *d, const struct project_key *key)
+{
+    return hash_mix(hash_bytes(&d->key, key->name) + (uint64_t)key->kind);
 }
 
 static struct project *
-find_project(const struct directory *d, struct bytes name)
+find_project(const struct directory *d, const struct project_key *key)
 {
     struct hashnode *node =
-        hashmap_find(&d->projects, hash_bytes(&d->key, name), project_equal, &name);
+        hashmap_find(&d->projects, project_hash(d, key), project_equal, key);
 
     return node == NULL ? NULL : container_of(node, struct project, node);
 }
 
 static struct project *
-make_project(struct directory *d, struct bytes name)
+make_project(struct directory *d, const struct project_key *key)
 {
     struct project *p;
 
     if (hashmap_reserve(&d->projects, 1) != ST_OK)
         return NULL;
-    p = mem_alloc(d->mem, sizeof(*p) + name.len);
+    p = mem_alloc(d->mem, sizeof(*p) + key->name.len);
     if (p == NULL)
         return NULL;
     nameset_init(&p->names);
-    if (name.len > 0)
-        memcpy(p->text, name.data, name.len);
-    p->name = bytes_of(p->text, name.len);
-    hashmap_insert(&d->projects, &p->node, hash_bytes(&d->key, name));
+    p->kind = key->kind;
+    if (key->name.len > 0)
+        memcpy(p->text, key->name.data, key->name.len);
+    p->name = bytes_of(p->text, key->name.len);
+    hashmap_insert(&d->projects, &p->node, project_hash(d, key));
     return p;
 }
 
 enum status
-directory_add(struct directory *d, struct bytes project, struct bytes name,
-              struct listing *listing)
+directory_add(struct directory *d, const struct store_queue *where,
+              struct directory_entry *entry)
 {
+    const struct project_key key = {where->project, where->kind};
     enum status st = ST_OK;
     struct project *p;
 
     lock_acquire(&d->lock);
-    p = find_project(d, project);
+    p = find_project(d, &key);
     if (p == NULL)
-        p = make_project(d, project);
+        p = make_project(d, &key);
     if (p == NULL) {
         st = ST_NO_MEMORY;
     } else {
-        nameset_insert(&p->names, &listing->node, name, hash_bytes(&d->key, name));
-        listing->project = p;
+        nameset_insert(&p->names, &entry->node, where->name,
+                       hash_bytes(&d->key, where->name));
+        entry->project = p;
     }
     lock_release(&d->lock);
     return st;
 }
 
 void
-directory_remove(struct directory *d, struct listing *listing)
+directory_remove(struct directory *d, struct directory_entry *entry)
 {
-    struct project *p = listing->project;
+    struct project *p = entry->project;
 
     lock_acquire(&d->lock);
-    nameset_remove(&p->names, &listing->node);
-    listing->project = NULL;
+    nameset_remove(&p->names, &entry->node);
+    entry->project = NULL;
     if (p->names.count == 0) {
         hashmap_remove(&d->projects, &p->node);
         mem_free(d->mem, p);
@@ -118,9 +134,10 @@ copy_names(struct mem *mem, const struct namenode *first, size_t count, size_t t
 }
 
 enum status
-directory_page(struct directory *d, struct bytes project, struct bytes marker,
-               size_t limit, struct directory_page *out)
+directory_page(struct directory *d, const struct store_page *wanted,
+               struct directory_page *out)
 {
+    const struct project_key key = {wanted->project, wanted->kind};
     struct directory_page page = {NULL, 0, 0};
     const struct namenode *first = NULL, *node;
     size_t text_bytes = 0;
@@ -128,12 +145,13 @@ directory_page(struct directory *d, struct bytes project, struct bytes marker,
     struct project *p;
 
     lock_acquire(&d->lock);
-    p = find_project(d, project);
+    p = find_project(d, &key);
     if (p != NULL) {
         page.total = p->names.count;
-        first = limit == 0 ? NULL : nameset_after(&p->names, marker);
+        first = wanted->limit == 0 ? NULL : nameset_after(&p->names, wanted->marker);
     }
-    for (node = first; node != NULL && page.count < limit; node = nameset_next(node)) {
+    for (node = first; node != NULL && page.count < wanted->limit;
+         node = nameset_next(node)) {
         text_bytes += node->name.len;
         page.count++;
     }

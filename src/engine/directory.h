@@ -1,5 +1,6 @@
 /*
- * directory: which queues a project has, in byte order of their names, over all shards.
+ * directory: which queues of each kind a project has, in byte order of their names, over
+ * all shards.
  *
  * A leaf in the lock order: it is entered with a shard's lock held, and takes none
  * itself.
@@ -13,9 +14,9 @@
 #include "claimd/base/hash.h"
 #include "claimd/base/lock.h"
 #include "claimd/base/mem.h"
-#include "claimd/base/status.h"
 #include "claimd/ds/hashmap.h"
 #include "claimd/ds/nameset.h"
+#include "claimd/store/types.h"
 
 struct directory {
     struct lock lock;
@@ -27,7 +28,7 @@ struct directory {
 struct project;
 
 /* A queue's place in the directory; embedded in the queue, which also owns the name. */
-struct listing {
+struct directory_entry {
     struct namenode node;
     struct project *project;
 };
@@ -43,14 +44,14 @@ void directory_init(struct directory *d, struct mem *mem, struct hash_key key);
 void directory_fini(struct directory *d);
 
 /* Enters a name (borrowed until removed) that is not there. ST_NO_MEMORY. */
-enum status directory_add(struct directory *d, struct bytes project, struct bytes name,
-                          struct listing *listing);
+enum status directory_add(struct directory *d, const struct store_queue *where,
+                          struct directory_entry *entry);
 
-void directory_remove(struct directory *d, struct listing *listing);
+void directory_remove(struct directory *d, struct directory_entry *entry);
 
-/* Up to limit names behind marker (absent: from the first). ST_NO_MEMORY. */
-enum status directory_page(struct directory *d, struct bytes project, struct bytes marker,
-                           size_t limit, struct directory_page *out);
+/* The names of a page. ST_NO_MEMORY. */
+enum status directory_page(struct directory *d, const struct store_page *page,
+                           struct directory_page *out);
 
 /* True if every invariant holds, and the names are `expected` in number. O(n). */
 bool directory_audit(struct directory *d, size_t expected);

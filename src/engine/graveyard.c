@@ -1,18 +1,33 @@
 #include "engine/graveyard.h"
 #include "engine/claim.h"
-#include "engine/shard.h"
+#include "engine/settle.h"
 
-void
-graveyard_add(struct shard *sh, struct backlog *b)
+/* Takes a dead backlog over; an empty one is freed. */
+static void
+lay(struct shard *sh, struct backlog *b)
 {
-    if (b->messages.live == 0) {
-        backlog_free(sh->engine->mem, b);
+    if (backlog_live(b) == 0) {
+        backlog_free(sh->core->mem, b);
         return;
     }
-    b->queue = NULL;
     backlog_count_in(b, &sh->buried);
     list_add_before(&sh->dead_backlogs, &b->grave);
     shard_wake_at(sh, sh->now_ms);
+}
+
+void
+graveyard_bury(struct shard *sh, struct queue *q)
+{
+    shard_unlink(sh, q);
+    lay(sh, queue_replace_backlog(q, NULL));
+    queue_free(sh->core->mem, q);
+}
+
+void
+graveyard_purge(struct shard *sh, struct queue *q, struct backlog *fresh)
+{
+    lock_assert_held(&sh->lock);
+    lay(sh, queue_replace_backlog(q, fresh));
 }
 
 bool
@@ -29,16 +44,16 @@ free_messages(struct shard *sh, size_t *budget)
 
     for (; *budget > 0; --*budget) {
         uint64_t seq = 0;
-        struct message *m = seqmap_next_live(&b->messages, &seq);
+        struct message *m = backlog_next_live(b, &seq);
 
         if (m == NULL) {
             list_remove(&b->grave);
-            backlog_free(sh->engine->mem, b);
+            backlog_free(sh->core->mem, b);
             --*budget;
             return;
         }
-        shard_remove_message(sh, m);
-        message_unpin(sh->engine->mem, m);
+        settle_remove(sh, m);
+        message_unpin(sh->core->mem, m);
     }
 }
 
@@ -62,7 +77,7 @@ graveyard_audit(const struct shard *sh)
 
         if (b->queue != NULL || !backlog_audit(b) || !claims_audit(b))
             return false;
-        buried += b->messages.live;
+        buried += backlog_live(b);
     }
     return buried == sh->buried.messages;
 }

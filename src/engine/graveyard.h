@@ -8,10 +8,13 @@
 #ifndef ENGINE_GRAVEYARD_H
 #define ENGINE_GRAVEYARD_H
 
-#include "engine/queue.h"
+#include "engine/shard.h"
 
-/* Takes the dead backlog over; an empty one is freed. */
-void graveyard_add(struct shard *sh, struct backlog *b);
+/* Takes a queue out of its shard and frees it; its backlog is dead. O(log n). */
+void graveyard_bury(struct shard *sh, struct queue *q);
+
+/* Gives the queue this empty backlog; the old one is dead. */
+void graveyard_purge(struct shard *sh, struct queue *q, struct backlog *fresh);
 
 bool graveyard_empty(const struct shard *sh);
 

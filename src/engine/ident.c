@@ -1,6 +1,8 @@
 #include "engine/ident.h"
 
-#include <assert.h>
+#include "claimd/base/invariant.h"
+
+#include <assert.h> /* static_assert */
 
 enum { NUMBER_BITS = 48 }; /* of a claim's number */
 
@@ -42,7 +44,7 @@ ident_claim(struct entropy *entropy, uint64_t number)
     uint32_t high;
     uint16_t middle;
 
-    assert(number >> NUMBER_BITS == 0);
+    ENSURE(number >> NUMBER_BITS == 0);
     entropy_take(entropy, raw, sizeof(raw));
     memcpy(&high, raw, sizeof(high));
     memcpy(&middle, raw + sizeof(high), sizeof(middle));
@@ -68,13 +70,5 @@ ident_tag(uint64_t start, uint64_t count)
 void
 ident_write_marker(struct store_id *out, uint64_t seq)
 {
-    char digits[20];
-    size_t at = sizeof(digits);
-
-    do {
-        digits[--at] = (char)('0' + seq % 10);
-        seq /= 10;
-    } while (seq != 0);
-    memcpy(out->text, digits + at, sizeof(digits) - at);
-    out->text[sizeof(digits) - at] = '\0';
+    out->text[decimal_write(out->text, seq)] = '\0';
 }

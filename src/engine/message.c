@@ -1,7 +1,8 @@
 #include "engine/message.h"
-#include "engine/claim.h"
 
-#include <assert.h>
+#include "claimd/base/invariant.h"
+
+#include <assert.h> /* static_assert */
 
 static_assert(offsetof(struct message, body) <= 96, "overhead of a queued message");
 
@@ -39,7 +40,10 @@ message_pin(struct message *m)
 void
 message_unpin(struct mem *mem, struct message *m)
 {
-    if (atomic_fetch_sub_explicit(&m->pins, 1, memory_order_acq_rel) == 1)
+    uint32_t pins = atomic_fetch_sub_explicit(&m->pins, 1, memory_order_acq_rel);
+
+    ENSURE(pins > 0);
+    if (pins == 1)
         mem_free(mem, m);
 }
 
@@ -50,24 +54,4 @@ message_unpin_all(struct mem *mem, struct list *messages)
 
     while ((link = list_pop(messages)) != NULL)
         message_unpin(mem, container_of(link, struct message, due.link));
-}
-
-void
-message_view(struct message *m, uint32_t tag, int64_t now_ms,
-             const struct store_id *claim, struct store_message *out)
-{
-    struct ident own = {tag, m->seq};
-
-    ident_write(&out->id, m->foreign == NULL ? own : m->foreign->id);
-    out->claim_id = *claim;
-    if (claim->text[0] == '\0' && m->claim != NULL)
-        ident_write(&out->claim_id, claim_ident(m->claim));
-    out->body = bytes_of(m->body, m->body_len);
-    out->checksum =
-        m->has_checksum ? (const struct store_checksum *)(m->body + m->body_len) : NULL;
-    out->ttl_s = (m->expires_ms - m->posted_ms) / 1000;
-    out->age_s = (now_ms - m->posted_ms) / 1000;
-    out->claim_count = m->claim_count;
-    out->pin = m;
-    message_pin(m);
 }

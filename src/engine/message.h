@@ -77,11 +77,25 @@ message_live(const struct message *m, int64_t now_ms)
     return now_ms < m->expires_ms;
 }
 
-/*
- * Shows a message of a queue with this tag, and pins it. claim: the id of its claim if the
- * caller has it written already, else empty.
- */
-void message_view(struct message *m, uint32_t tag, int64_t now_ms,
-                  const struct store_id *claim, struct store_message *out);
+/* Its id in a queue with this tag: the one it came with from another queue, or its own. */
+static inline struct ident
+message_ident(const struct message *m, uint32_t tag)
+{
+    return m->foreign == NULL ? (struct ident){tag, m->seq} : m->foreign->id;
+}
+
+static inline struct bytes
+message_body(const struct message *m)
+{
+    return bytes_of(m->body, m->body_len);
+}
+
+/* NULL: posted without. */
+static inline const struct store_checksum *
+message_checksum(const struct message *m)
+{
+    return m->has_checksum ? (const struct store_checksum *)(m->body + m->body_len)
+                           : NULL;
+}
 
 #endif

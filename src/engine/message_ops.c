@@ -1,7 +1,8 @@
 /* The store's operations on messages. */
+#include "claimd/base/invariant.h"
 #include "engine/batch.h"
-#include "engine/claim.h"
-#include "engine/shard.h"
+#include "engine/housekeep.h"
+#include "engine/visit.h"
 
 /* ---------------------------------------------------------------------- post */
 
@@ -19,15 +20,15 @@ post_bytes(const struct store_post *post)
 /* Makes all messages of a post, linked by due.link in order. On failure the list is
  * empty. */
 static enum status
-make_messages(struct engine *e, const struct store_post *post, struct list *messages)
+make_messages(struct mem *mem, const struct store_post *post, struct list *messages)
 {
     for (size_t i = 0; i < post->count; i++) {
         struct message *m = message_new(
-            e->mem, post->drafts[i].body,
+            mem, post->drafts[i].body,
             post->checksums == NULL ? NULL : &post->checksums[i], post->client);
 
         if (m == NULL) {
-            message_unpin_all(e->mem, messages);
+            message_unpin_all(mem, messages);
             return ST_NO_MEMORY;
         }
         list_add_before(messages, &m->due.link);
@@ -51,14 +52,14 @@ append(struct queue *q, const struct store_post *post, struct list *messages,
 {
     const struct store_settings *set = queue_settings(q);
     struct shard *sh = q->shard;
-    const struct engine *e = sh->engine;
+    const struct core *core = sh->core;
 
     for (size_t i = 0; i < post->count; i++) {
         const struct store_draft *draft = &post->drafts[i];
         struct message *m = container_of(list_pop(messages), struct message, due.link);
-        int64_t ttl_s = first_set(draft->ttl_s, set->message_ttl_s, e->message_ttl_s);
+        int64_t ttl_s = first_set(draft->ttl_s, set->message_ttl_s, core->message_ttl_s);
         int64_t delay_s =
-            first_set(draft->delay_s, set->message_delay_s, e->message_delay_s);
+            first_set(draft->delay_s, set->message_delay_s, core->message_delay_s);
         int64_t due_ms;
 
         m->seq = ++q->last_seq;
@@ -69,28 +70,8 @@ append(struct queue *q, const struct store_post *post, struct list *messages,
         if (due_ms > m->expires_ms)
             due_ms = m->expires_ms;
         backlog_add(q->backlog, &sh->pool, m);
-        shard_arm_message(sh, m, due_ms);
+        shard_arm_message(sh, &m->due, due_ms);
     }
-}
-
-/* Finds the queue, or makes it; *made then has to be linked. */
-static enum status
-find_or_make(struct shard *sh, const struct store_queue *where, uint64_t hash,
-             const struct store_post *post, struct queue **out, bool *made)
-{
-    struct queue *q = shard_find(sh, where, hash);
-
-    *made = false;
-    if (q == NULL) {
-        if (!post->create_queue)
-            return ST_NOT_FOUND;
-        q = queue_new(sh, where, NULL);
-        if (q == NULL)
-            return ST_NO_MEMORY;
-        *made = true;
-    }
-    *out = q;
-    return ST_OK;
 }
 
 static bool
@@ -101,50 +82,83 @@ too_large(const struct queue *q, const struct store_post *post)
     return max != STORE_UNSET && post->request_bytes > (uint64_t)max;
 }
 
+/* Makes the visit's queue, which is not linked yet. */
+static enum status
+make_queue(struct visit *v, const struct store_post *post)
+{
+    if (!post->create_queue)
+        return ST_NOT_FOUND;
+    v->queue = shard_new_queue(v->shard, v->where, NULL);
+    return v->queue == NULL ? ST_NO_MEMORY : visit_reserve(v, STORE_CHANGE_QUEUE, 0, 0);
+}
+
+/* Whatever can fail, fails here, while nothing has changed. */
+static enum status
+reserve_post(struct visit *v, const struct store_post *post, bool made)
+{
+    struct queue *q = v->queue;
+    enum status st = too_large(q, post) ? ST_TOO_LARGE : ST_OK;
+
+    if (st == ST_OK)
+        st = backlog_reserve(q->backlog, &v->shard->pool, q->last_seq, post->count, 0);
+    if (st == ST_OK)
+        st = visit_reserve(v, STORE_CHANGE_POST, post->count, post_bytes(post));
+    if (st == ST_OK && made)
+        st = shard_link(v->shard, q, v->hash);
+    return st;
+}
+
+static void
+commit_post(struct visit *v, const struct store_post *post, bool made,
+            struct list *messages)
+{
+    uint64_t first = v->queue->last_seq + 1;
+
+    append(v->queue, post, messages, v->now_ms);
+    queue_stir(v->queue);
+    if (!observed(&v->engine->core))
+        return;
+    if (made)
+        (void)observe_queue(v->queue, STORE_CHANGE_QUEUE, v->now_ms);
+    (void)observe_post(v->queue, first, post->count, v->now_ms);
+}
+
 enum status
-engine_message_post(struct store *s, int64_t now_ms, const struct store_queue *where,
-                    const struct store_post *post, struct store_id *ids)
+engine_message_post(struct store *s, struct store_visit *outer,
+                    const struct store_queue *where, const struct store_post *post,
+                    struct store_id *ids)
 {
     struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
     struct ident id = {0, 0};
     struct list messages;
-    struct queue *q;
+    struct visit v;
     enum status st;
-    bool made;
+    bool made = false;
 
-    engine_pay(e, now_ms, post->count, post_bytes(post));
-    if (!mem_admits(e->mem, post_bytes(post)))
+    ENSURE(post->count > 0);
+    housekeep_pay(e, outer->now_ms, post->count, post_bytes(post));
+    if (!mem_admits(e->core.mem, post_bytes(post)))
         return ST_OVER_BUDGET;
     list_init(&messages);
-    st = make_messages(e, post, &messages);
+    st = make_messages(e->core.mem, post, &messages);
     if (st != ST_OK)
         return st;
-
-    /* Reserve: whatever can fail, fails here, while nothing has changed. */
-    now_ms = shard_enter(sh, now_ms);
-    st = find_or_make(sh, where, hash, post, &q, &made);
-    if (st != ST_OK)
-        goto out;
-    if (too_large(q, post))
-        st = ST_TOO_LARGE;
-    if (st == ST_OK)
-        st = backlog_reserve(q->backlog, &sh->pool, q->last_seq, post->count, 0);
-    if (st == ST_OK && made)
-        st = queue_link(q, hash);
-    if (st != ST_OK) {
-        if (made)
-            queue_free(q);
-        goto out;
+    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* which cannot fail */
+    if (v.queue == NULL) {
+        st = make_queue(&v, post);
+        made = v.queue != NULL;
     }
-
-    /* Commit. */
-    id = (struct ident){q->tag, q->last_seq};
-    append(q, post, &messages, now_ms);
-out:
-    shard_leave(sh);
-    message_unpin_all(e->mem, &messages);
+    if (st == ST_OK)
+        st = reserve_post(&v, post, made);
+    if (st == ST_OK) {
+        id = (struct ident){v.queue->tag, v.queue->last_seq};
+        commit_post(&v, post, made, &messages);
+    } else if (made) {
+        queue_free(e->core.mem, v.queue);
+        v.queue = NULL;
+    }
+    visit_leave(&v);
+    message_unpin_all(e->core.mem, &messages);
     for (size_t i = 0; st == ST_OK && i < post->count; i++) {
         id.low++;
         ident_write(&ids[i], id);
@@ -196,12 +210,11 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
            uint64_t *seq, struct store_batch *out)
 {
     bool only_ready = !filter->include_claimed && !filter->include_delayed;
-    const struct seqmap *messages = &q->backlog->messages;
 
     for (int i = 0; i < LIST_SLICE; i++) {
         uint64_t next = *seq + 1;
-        struct message *m = only_ready ? seqmap_next_ready(messages, &next)
-                                       : seqmap_next_live(messages, &next);
+        struct message *m = only_ready ? backlog_next_ready(q->backlog, &next)
+                                       : backlog_next_live(q->backlog, &next);
 
         if (m == NULL)
             return true;
@@ -219,33 +232,31 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
 }
 
 enum status
-engine_message_list(struct store *s, int64_t now_ms, const struct store_queue *where,
-                    const struct store_filter *filter, struct store_batch *out)
+engine_message_list(struct store *s, struct store_visit *outer,
+                    const struct store_queue *where, const struct store_filter *filter,
+                    struct store_batch *out)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
     uint64_t tag = out->resume[0]; /* of the queue it began with; 0: not begun */
     uint64_t seq = out->resume[1];
     struct store_batch batch;
+    struct visit v;
     enum status st;
-    struct queue *q;
 
-    st = batch_open(e, filter->limit, &batch);
+    ENSURE(filter->limit > 0);
+    st = batch_open(engine_of(s), filter->limit, &batch);
     if (st != ST_OK)
         return st;
-    st = shard_settle(sh, &now_ms, SETTLE_ALL);
+    st = visit_enter(&v, s, outer, where, SETTLE_ALL);
     if (st != ST_OK)
         goto out;
-    q = shard_find(sh, where, hash);
     /* A queue made anew is not the one the listing began in: that one has no more. */
-    if (q != NULL && (tag == 0 || tag == q->tag)) {
+    if (v.queue != NULL && (tag == 0 || tag == v.queue->tag)) {
         if (tag == 0)
-            seq = marker_seq(q, filter->marker);
-        tag = q->tag;
-        st = list_slice(q, filter, now_ms, &seq, &batch) ? ST_OK : ST_AGAIN;
+            seq = marker_seq(v.queue, filter->marker);
+        tag = v.queue->tag;
+        st = list_slice(v.queue, filter, v.now_ms, &seq, &batch) ? ST_OK : ST_AGAIN;
     }
-    shard_leave(sh);
+    visit_leave(&v);
 out:
     if (st == ST_OK) {
         *out = batch;
@@ -271,42 +282,60 @@ find_live(const struct queue *q, struct bytes text, int64_t now_ms)
 }
 
 enum status
-engine_message_get(struct store *s, int64_t now_ms, const struct store_queue *where,
-                   const struct bytes *ids, size_t count, struct store_batch *out)
+engine_message_get(struct store *s, struct store_visit *outer,
+                   const struct store_queue *where, const struct bytes *ids, size_t count,
+                   struct store_batch *out)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
-    struct queue *q;
-    enum status st;
+    struct visit v;
+    enum status st = batch_open(engine_of(s), count, out);
 
-    st = batch_open(e, count, out);
     if (st != ST_OK)
         return st;
-    st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
+    st = visit_enter(&v, s, outer, where, SETTLE_CLAIMS);
     if (st != ST_OK) {
         store_batch_release(out);
         return st;
     }
-    q = shard_find(sh, where, hash);
-    for (size_t i = 0; q != NULL && i < count; i++) {
-        struct message *m = find_live(q, ids[i], now_ms);
+    for (size_t i = 0; v.queue != NULL && i < count; i++) {
+        struct message *m = find_live(v.queue, ids[i], v.now_ms);
 
         if (m != NULL)
-            batch_add(out, m, q->tag, now_ms);
+            batch_add(out, m, v.queue->tag, v.now_ms);
     }
-    shard_leave(sh);
+    visit_leave(&v);
     return ST_OK;
 }
 
 /* ---------------------------------------------------------------------- remove */
 
-/* Takes a message out of the store; its backlog's pin is dropped with the list. */
+/* Messages on their way out; the backlog's pins are dropped when the lock is free. */
+struct discarded {
+    struct list messages;
+    size_t count;
+};
+
 static void
-discard(struct shard *sh, struct message *m, struct list *discarded)
+discard(struct visit *v, struct message *m, struct discarded *d)
 {
-    shard_remove_message(sh, m);
-    list_add_before(discarded, &m->due.link);
+    settle_remove(v->shard, m);
+    list_add_before(&d->messages, &m->due.link);
+    d->count++;
+}
+
+/* Tells of the discarded messages. */
+static void
+commit_discarded(const struct visit *v, const struct discarded *d)
+{
+    if (observed(&v->engine->core) && d->count > 0)
+        (void)observe_delete(v->queue, &d->messages, d->count, v->now_ms);
+}
+
+/* Leaves, and drops the pins. */
+static void
+leave_discarded(struct visit *v, struct discarded *d)
+{
+    visit_leave(v);
+    message_unpin_all(v->engine->core.mem, &d->messages);
 }
 
 /* May m be deleted by somebody who names this claim (absent: none)? docs/api.md 8.6. */
@@ -325,29 +354,28 @@ may_delete(const struct queue *q, const struct message *m, struct bytes claim_id
 }
 
 enum status
-engine_message_delete(struct store *s, int64_t now_ms, const struct store_queue *where,
-                      struct bytes id, struct bytes claim_id)
+engine_message_delete(struct store *s, struct store_visit *outer,
+                      const struct store_queue *where, struct bytes id,
+                      struct bytes claim_id)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
+    struct discarded d = {.count = 0};
     struct message *m = NULL;
-    struct list discarded;
-    struct queue *q;
-    enum status st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
+    struct visit v;
+    enum status st = visit_enter(&v, s, outer, where, SETTLE_CLAIMS);
 
     if (st != ST_OK)
         return st;
-    list_init(&discarded);
-    q = shard_find(sh, where, hash);
-    if (q != NULL)
-        m = find_live(q, id, now_ms);
+    list_init(&d.messages);
+    if (v.queue != NULL)
+        m = find_live(v.queue, id, v.now_ms);
     if (m != NULL)
-        st = may_delete(q, m, claim_id, now_ms);
+        st = may_delete(v.queue, m, claim_id, v.now_ms);
     if (m != NULL && st == ST_OK)
-        discard(sh, m, &discarded);
-    shard_leave(sh);
-    message_unpin_all(e->mem, &discarded);
+        st = visit_reserve(&v, STORE_CHANGE_DELETE, 1, 0);
+    if (m != NULL && st == ST_OK)
+        discard(&v, m, &d);
+    commit_discarded(&v, &d);
+    leave_discarded(&v, &d);
     return st;
 }
 
@@ -373,70 +401,82 @@ check_holders(const struct queue *q, const struct bytes *ids, size_t count,
 }
 
 enum status
-engine_message_delete_many(struct store *s, int64_t now_ms,
+engine_message_delete_many(struct store *s, struct store_visit *outer,
                            const struct store_queue *where, const struct bytes *ids,
                            size_t count, const struct bytes *claim_ids,
                            size_t claim_count)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
-    struct list discarded;
-    struct message *m;
-    struct queue *q;
-    enum status st = shard_settle(sh, &now_ms, SETTLE_CLAIMS);
+    struct discarded d = {.count = 0};
+    struct visit v;
+    enum status st = visit_enter(&v, s, outer, where, SETTLE_CLAIMS);
 
     if (st != ST_OK)
         return st;
-    list_init(&discarded);
-    q = shard_find(sh, where, hash);
-    if (claim_ids != NULL && q != NULL)
-        st = check_holders(q, ids, count, claim_ids, claim_count, now_ms);
-    for (size_t i = 0; st == ST_OK && q != NULL && i < count; i++) {
-        m = find_live(q, ids[i], now_ms);
+    list_init(&d.messages);
+    if (claim_ids != NULL && v.queue != NULL)
+        st = check_holders(v.queue, ids, count, claim_ids, claim_count, v.now_ms);
+    if (st == ST_OK && v.queue != NULL)
+        st = visit_reserve(&v, STORE_CHANGE_DELETE, count, 0);
+    for (size_t i = 0; st == ST_OK && v.queue != NULL && i < count; i++) {
+        struct message *m = find_live(v.queue, ids[i], v.now_ms);
+
         if (m != NULL)
-            discard(sh, m, &discarded);
+            discard(&v, m, &d);
     }
-    shard_leave(sh);
-    message_unpin_all(e->mem, &discarded);
+    commit_discarded(&v, &d);
+    leave_discarded(&v, &d);
     return st;
 }
 
-enum status
-engine_message_pop(struct store *s, int64_t now_ms, const struct store_queue *where,
-                   size_t limit, struct store_batch *out)
+/* Takes the first `count` ready messages out, and shows them. */
+static void
+take_ready(struct visit *v, size_t count, struct store_batch *batch, struct discarded *d)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
-    struct store_batch batch = STORE_BATCH_INIT;
-    struct list discarded;
-    struct queue *q;
     uint64_t seq = 0;
-    enum status st;
 
-    list_init(&discarded);
-    st = batch_open(e, limit, &batch);
+    while (count-- > 0) {
+        struct message *m = backlog_next_ready(v->queue->backlog, &seq);
+
+        batch_add(batch, m, v->queue->tag, v->now_ms);
+        discard(v, m, d);
+    }
+}
+
+enum status
+engine_message_pop(struct store *s, struct store_visit *outer,
+                   const struct store_queue *where, size_t limit, struct store_batch *out)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct discarded d = {.count = 0};
+    struct visit v;
+    enum status st;
+    size_t room;
+
+    list_init(&d.messages);
+    st = batch_open(engine_of(s), limit, &batch);
     if (st != ST_OK)
         return st;
-    st = shard_settle(sh, &now_ms, SETTLE_ALL);
+    st = visit_enter(&v, s, outer, where, SETTLE_ALL);
     if (st != ST_OK) {
         store_batch_release(&batch);
         return st;
     }
-    q = shard_find(sh, where, hash);
-    if (q != NULL)
-        st = batch_fits(&q->backlog->messages, limit, out);
-    while (st == ST_OK && q != NULL && batch.count < limit) {
-        struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
-
-        if (m == NULL)
-            break;
-        batch_add(&batch, m, q->tag, now_ms);
-        discard(sh, m, &discarded);
+    room = visit_share(&v);
+    if (room > limit)
+        room = limit;
+    if (room == 0) {
+        st = visit_wait(&v);
+    } else {
+        st = batch_fits(v.queue->backlog, room, out);
+        if (st == ST_OK)
+            st = visit_reserve(&v, STORE_CHANGE_DELETE, room, 0);
+        if (st == ST_OK) {
+            take_ready(&v, room, &batch, &d);
+            visit_served(&v);
+        }
     }
-    shard_leave(sh);
-    message_unpin_all(e->mem, &discarded);
+    commit_discarded(&v, &d);
+    leave_discarded(&v, &d);
     if (st == ST_OK)
         *out = batch;
     else

@@ -1,7 +1,5 @@
 #include "engine/queue.h"
-#include "engine/claim.h"
-#include "engine/graveyard.h"
-#include "engine/shard.h"
+#include "claimd/base/invariant.h"
 
 struct metadata *
 metadata_new(struct mem *mem, const struct store_metadata *document)
@@ -39,7 +37,10 @@ metadata_pin(struct metadata *md)
 void
 metadata_unpin(struct mem *mem, struct metadata *md)
 {
-    if (atomic_fetch_sub_explicit(&md->pins, 1, memory_order_acq_rel) == 1)
+    uint32_t pins = atomic_fetch_sub_explicit(&md->pins, 1, memory_order_acq_rel);
+
+    ENSURE(pins > 0);
+    if (pins == 1)
         mem_free(mem, md);
 }
 
@@ -52,35 +53,30 @@ copy_text(char *to, struct bytes text)
 }
 
 struct queue *
-queue_new(struct shard *sh, const struct store_queue *where,
+queue_new(struct core *core, struct tally *tally, const struct store_queue *where,
           const struct store_metadata *metadata)
 {
-    struct mem *mem = sh->engine->mem;
     struct queue *q;
 
-    q = mem_alloc(mem, sizeof(*q) + where->project.len + where->name.len);
+    q = mem_alloc(core->mem, sizeof(*q) + where->project.len + where->name.len);
     if (q == NULL)
         return NULL;
-    *q = (struct queue){.shard = sh};
-    q->project = copy_text(q->text, where->project);
-    q->name = copy_text(q->text + where->project.len, where->name);
-    q->metadata = metadata_new(mem, metadata);
-    q->backlog = backlog_new(mem, &sh->alive);
+    *q = (struct queue){.where = *where};
+    q->where.project = copy_text(q->text, where->project);
+    q->where.name = copy_text(q->text + where->project.len, where->name);
+    q->metadata = metadata_new(core->mem, metadata);
+    q->backlog = backlog_new(core->mem, tally);
     if (q->metadata == NULL || q->backlog == NULL) {
-        queue_free(q);
+        queue_free(core->mem, q);
         return NULL;
     }
     q->backlog->queue = q;
-    q->version = shard_number(sh);
-    q->tag = engine_next_tag(sh->engine);
     return q;
 }
 
 void
-queue_free(struct queue *q)
+queue_free(struct mem *mem, struct queue *q)
 {
-    struct mem *mem = q->shard->engine->mem;
-
     if (q->metadata != NULL)
         metadata_unpin(mem, q->metadata);
     if (q->backlog != NULL)
@@ -88,65 +84,16 @@ queue_free(struct queue *q)
     mem_free(mem, q);
 }
 
-enum status
-queue_link(struct queue *q, uint64_t hash)
+struct backlog *
+queue_replace_backlog(struct queue *q, struct backlog *fresh)
 {
-    struct shard *sh = q->shard;
-    enum status st;
+    struct backlog *old = q->backlog;
 
-    lock_assert_held(&sh->lock);
-    st = hashmap_reserve(&sh->queues, 1);
-    if (st != ST_OK)
-        return st;
-    st = directory_add(&sh->engine->directory, q->project, q->name, &q->listing);
-    if (st != ST_OK)
-        return st;
-    hashmap_insert(&sh->queues, &q->node, hash);
-    return ST_OK;
-}
+    ENSURE(old != NULL && (fresh == NULL || backlog_live(fresh) == 0));
 
-void
-queue_bury(struct queue *q)
-{
-    struct shard *sh = q->shard;
-
-    lock_assert_held(&sh->lock);
-    hashmap_remove(&sh->queues, &q->node);
-    directory_remove(&sh->engine->directory, &q->listing);
-    graveyard_add(sh, q->backlog);
-    q->backlog = NULL;
-    queue_free(q);
-}
-
-enum status
-queue_purge(struct queue *q)
-{
-    struct shard *sh = q->shard;
-    struct backlog *fresh;
-
-    lock_assert_held(&sh->lock);
-    if (q->backlog->messages.live == 0)
-        return ST_OK;
-    fresh = backlog_new(sh->engine->mem, &sh->alive);
-    if (fresh == NULL)
-        return ST_NO_MEMORY;
-    graveyard_add(sh, q->backlog);
+    old->queue = NULL;
     q->backlog = fresh;
-    fresh->queue = q;
-    return ST_OK;
-}
-
-bool
-queue_audit(const struct queue *q)
-{
-    uint64_t newest = 0;
-
-    if (q->backlog->queue != q || !backlog_audit(q->backlog))
-        return false;
-    if (seqmap_last(&q->backlog->messages, &newest) != NULL && newest > q->last_seq)
-        return false;
-    newest = 0;
-    if (seqmap_last(&q->backlog->claims, &newest) != NULL && newest > q->last_claim)
-        return false;
-    return claims_audit(q->backlog);
+    if (fresh != NULL)
+        fresh->queue = q;
+    return old;
 }

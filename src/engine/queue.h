@@ -10,9 +10,12 @@
 
 #include "claimd/ds/nameset.h"
 #include "engine/backlog.h"
-#include "engine/directory.h"
+#include "engine/core.h"
 
 #include <stdatomic.h>
+
+struct line;
+struct shard;
 
 /* A queue's metadata document and its meaning; never changed, only replaced. */
 struct metadata {
@@ -27,16 +30,19 @@ struct metadata *metadata_pin(struct metadata *md);
 void metadata_unpin(struct mem *mem, struct metadata *md);
 
 struct queue {
-    struct hashnode node;   /* in the shard's queues; hash of (project, name) */
-    struct listing listing; /* in the directory */
-    struct shard *shard;
-    struct backlog *backlog;    /* owned */
-    uint64_t last_claim;        /* number of the newest claim ever made */
-    struct metadata *metadata;  /* owned pin */
-    uint64_t version;           /* of the metadata; unique within the shard */
-    uint64_t last_seq;          /* number of the newest message ever posted */
-    uint32_t tag;               /* of this incarnation, in message ids */
-    struct bytes project, name; /* point behind this structure */
+    struct hashnode node; /* in the shard's queues; hash of the address */
+    struct directory_entry entry;
+    struct shard *shard;       /* NULL until it is linked */
+    struct backlog *backlog;   /* owned */
+    struct line *line;         /* who waits for its messages; NULL: nobody */
+    struct metadata *metadata; /* owned pin */
+    uint64_t version;          /* of the metadata; unique within the shard */
+    uint64_t last_seq;         /* number of the newest message ever posted */
+    uint64_t last_claim;       /* number of the newest claim ever made */
+    uint64_t fence_base;       /* added to it: the claim's fencing number */
+    uint64_t position;         /* in the log, of its last change; 0: none */
+    uint32_t tag;              /* of this incarnation, in message ids */
+    struct store_queue where;  /* points behind this structure */
     char text[];
 };
 
@@ -55,24 +61,15 @@ queue_has_dead_letters(const struct queue *q)
 }
 
 /* Makes a queue that is not linked anywhere yet, for NULL without metadata; NULL without
- * memory. Needs the lock. */
-struct queue *queue_new(struct shard *sh, const struct store_queue *where,
-                        const struct store_metadata *metadata);
+ * memory. */
+struct queue *
+queue_new(struct core *core, struct tally *tally, const struct store_queue *where,
+          const struct store_metadata *metadata);
 
-/* Frees a queue that is not linked, with its (empty) backlog. */
-void queue_free(struct queue *q);
+/* Frees a queue that is not linked, with its (empty) backlog if it has one. */
+void queue_free(struct mem *mem, struct queue *q);
 
-/* Enters a new queue in table and directory. On failure it is not linked. Needs the lock.
- */
-enum status queue_link(struct queue *q, uint64_t hash);
-
-/* Takes a queue out of table and directory and frees it; its backlog goes to the
- * graveyard. O(log n). */
-void queue_bury(struct queue *q);
-
-/* Gives the queue a fresh backlog; the old one goes to the graveyard. */
-enum status queue_purge(struct queue *q);
-
-bool queue_audit(const struct queue *q);
+/* Gives the queue this one instead of its backlog, which is returned. */
+struct backlog *queue_replace_backlog(struct queue *q, struct backlog *fresh);
 
 #endif

@@ -1,60 +1,71 @@
 /* The store's operations on queues. */
 #include "engine/graveyard.h"
-#include "engine/shard.h"
+#include "engine/housekeep.h"
+#include "engine/visit.h"
+
+static size_t
+document_bytes(const struct store_metadata *metadata)
+{
+    return metadata == NULL ? 0 : metadata->json.len;
+}
+
+/* Makes the visit's queue. */
+static enum status
+make_queue(struct visit *v, const struct store_metadata *metadata)
+{
+    struct mem *mem = v->engine->core.mem;
+    struct queue *q;
+    enum status st;
+
+    if (!mem_admits(mem, sizeof(*q) + document_bytes(metadata)))
+        return ST_OVER_BUDGET;
+    q = shard_new_queue(v->shard, v->where, metadata);
+    if (q == NULL)
+        return ST_NO_MEMORY;
+    st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, document_bytes(metadata));
+    if (st == ST_OK)
+        st = shard_link(v->shard, q, v->hash);
+    if (st != ST_OK) {
+        queue_free(mem, q);
+        return st;
+    }
+    v->queue = q;
+    if (observed(&v->engine->core))
+        (void)observe_queue(q, STORE_CHANGE_QUEUE, v->now_ms);
+    return ST_OK;
+}
 
 enum status
-engine_queue_create(struct store *s, int64_t now_ms, const struct store_queue *where,
+engine_queue_create(struct store *s, struct store_visit *outer,
+                    const struct store_queue *where,
                     const struct store_metadata *metadata, bool *created)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
     enum status st = ST_OK;
-    struct queue *q;
+    struct visit v;
 
-    engine_pay(e, now_ms, 1, metadata == NULL ? 0 : metadata->json.len);
-    (void)shard_enter(sh, now_ms); /* the time does not matter here */
-    q = shard_find(sh, where, hash);
-    if (q != NULL) {
-        *created = false;
-        goto out;
-    }
-    if (!mem_admits(e->mem, sizeof(*q) + (metadata == NULL ? 0 : metadata->json.len))) {
-        st = ST_OVER_BUDGET;
-        goto out;
-    }
-    q = queue_new(sh, where, metadata);
-    if (q == NULL) {
-        st = ST_NO_MEMORY;
-        goto out;
-    }
-    st = queue_link(q, hash);
-    if (st == ST_OK)
-        *created = true;
-    else
-        queue_free(q);
-out:
-    shard_leave(sh);
+    housekeep_pay(engine_of(s), outer->now_ms, 1, document_bytes(metadata));
+    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* which cannot fail */
+    *created = v.queue == NULL;
+    if (v.queue == NULL)
+        st = make_queue(&v, metadata);
+    visit_leave(&v);
     return st;
 }
 
 /* The metadata of a queue, pinned; NULL if there is no such queue. */
 static struct metadata *
-pinned_metadata(struct engine *e, int64_t now_ms, const struct store_queue *where,
-                uint64_t *version)
+pinned_metadata(struct store *s, struct store_visit *outer,
+                const struct store_queue *where, uint64_t *version)
 {
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
     struct metadata *md = NULL;
-    struct queue *q;
+    struct visit v;
 
-    (void)shard_enter(sh, now_ms); /* metadata does not expire */
-    q = shard_find(sh, where, hash);
-    if (q != NULL) {
-        md = metadata_pin(q->metadata);
-        *version = q->version;
+    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* it does not expire */
+    if (v.queue != NULL) {
+        md = metadata_pin(v.queue->metadata);
+        *version = v.queue->version;
     }
-    shard_leave(sh);
+    visit_leave(&v);
     return md;
 }
 
@@ -67,22 +78,22 @@ show_metadata(struct store_queue_view *view, struct metadata *md, uint64_t versi
 }
 
 enum status
-engine_queue_get(struct store *s, int64_t now_ms, const struct store_queue *where,
-                 struct store_queues *out)
+engine_queue_get(struct store *s, struct store_visit *outer,
+                 const struct store_queue *where, struct store_queues *out)
 {
-    struct engine *e = engine_of(s);
+    struct mem *mem = engine_of(s)->core.mem;
     struct store_queues queues = STORE_QUEUES_INIT;
     struct store_queue_view *view;
     struct metadata *md;
     uint64_t version = 0;
     char *name;
 
-    view = mem_alloc(e->mem, sizeof(*view) + where->name.len);
+    view = mem_alloc(mem, sizeof(*view) + where->name.len);
     if (view == NULL)
         return ST_NO_MEMORY;
-    md = pinned_metadata(e, now_ms, where, &version);
+    md = pinned_metadata(s, outer, where, &version);
     if (md == NULL) {
-        mem_free(e->mem, view);
+        mem_free(mem, view);
         return ST_NOT_FOUND;
     }
     name = (char *)(view + 1);
@@ -98,117 +109,134 @@ engine_queue_get(struct store *s, int64_t now_ms, const struct store_queue *wher
 }
 
 enum status
-engine_queue_update(struct store *s, int64_t now_ms, const struct store_queue *where,
-                    uint64_t version, const struct store_metadata *metadata)
+engine_queue_update(struct store *s, struct store_visit *outer,
+                    const struct store_queue *where, uint64_t version,
+                    const struct store_metadata *metadata)
 {
     struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
-    enum status st = ST_OK;
     struct metadata *fresh, *old;
-    struct queue *q;
+    enum status st = ST_OK;
+    struct visit v;
 
-    engine_pay(e, now_ms, 1, metadata->json.len);
-    if (!mem_admits(e->mem, metadata->json.len))
+    housekeep_pay(e, outer->now_ms, 1, metadata->json.len);
+    if (!mem_admits(e->core.mem, metadata->json.len))
         return ST_OVER_BUDGET;
-    fresh = metadata_new(e->mem, metadata);
+    fresh = metadata_new(e->core.mem, metadata);
     if (fresh == NULL)
         return ST_NO_MEMORY;
     old = fresh;
-    (void)shard_enter(sh, now_ms); /* metadata does not expire */
-    q = shard_find(sh, where, hash);
-    if (q == NULL) {
+    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* it does not expire */
+    if (v.queue == NULL)
         st = ST_NOT_FOUND;
-    } else if (q->version != version) {
+    else if (v.queue->version != version)
         st = ST_CHANGED;
-    } else {
-        old = q->metadata;
-        q->metadata = fresh;
-        q->version = shard_number(sh);
+    else
+        st = visit_reserve(&v, STORE_CHANGE_META, 0, metadata->json.len);
+    if (st == ST_OK) {
+        old = v.queue->metadata;
+        v.queue->metadata = fresh;
+        v.queue->version = shard_number(v.shard);
+        if (observed(&e->core))
+            (void)observe_queue(v.queue, STORE_CHANGE_META, v.now_ms);
     }
-    shard_leave(sh);
-    metadata_unpin(e->mem, old);
+    visit_leave(&v);
+    metadata_unpin(e->core.mem, old);
     return st;
 }
 
 enum status
-engine_queue_delete(struct store *s, int64_t now_ms, const struct store_queue *where)
+engine_queue_delete(struct store *s, struct store_visit *outer,
+                    const struct store_queue *where)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
-    struct queue *q;
+    enum status st = ST_OK;
+    struct visit v;
 
-    (void)shard_enter(sh, now_ms); /* all of it goes, due or not */
-    q = shard_find(sh, where, hash);
-    if (q != NULL)
-        queue_bury(q);
-    shard_leave(sh);
+    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* all of it goes */
+    if (v.queue != NULL)
+        st = visit_reserve(&v, STORE_CHANGE_QUEUE_GONE, 0, 0);
+    if (v.queue != NULL && st == ST_OK) {
+        if (observed(&v.engine->core))
+            v.shard->gone_position =
+                observe_queue(v.queue, STORE_CHANGE_QUEUE_GONE, v.now_ms);
+        graveyard_bury(v.shard, v.queue);
+        v.queue = NULL;
+    }
+    visit_leave(&v);
+    return st;
+}
+
+/* Gives the visit's queue an empty backlog. */
+static enum status
+purge(struct visit *v)
+{
+    struct backlog *fresh = backlog_new(v->engine->core.mem, &v->shard->alive);
+    enum status st;
+
+    if (fresh == NULL)
+        return ST_NO_MEMORY;
+    st = visit_reserve(v, STORE_CHANGE_PURGE, 0, 0);
+    if (st != ST_OK) {
+        backlog_free(v->engine->core.mem, fresh);
+        return st;
+    }
+    graveyard_purge(v->shard, v->queue, fresh);
+    if (observed(&v->engine->core))
+        (void)observe_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
     return ST_OK;
 }
 
 enum status
-engine_queue_purge(struct store *s, int64_t now_ms, const struct store_queue *where)
+engine_queue_purge(struct store *s, struct store_visit *outer,
+                   const struct store_queue *where)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
     enum status st = ST_OK;
-    struct queue *q;
+    struct visit v;
 
-    (void)shard_enter(sh, now_ms); /* all of it goes, due or not */
-    q = shard_find(sh, where, hash);
-    if (q != NULL)
-        st = queue_purge(q);
-    shard_leave(sh);
+    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* all of it goes */
+    if (v.queue != NULL && backlog_live(v.queue->backlog) > 0)
+        st = purge(&v);
+    visit_leave(&v);
     return st;
 }
 
 static void
 show_end(struct store_end *out, const struct message *m, uint32_t tag, int64_t now_ms)
 {
-    struct ident own = {tag, m->seq};
-
-    ident_write(&out->id, m->foreign == NULL ? own : m->foreign->id);
+    ident_write(&out->id, message_ident(m, tag));
     out->age_s = (now_ms - m->posted_ms) / 1000;
     out->created_ms = m->posted_ms;
 }
 
 enum status
-engine_queue_stats(struct store *s, int64_t now_ms, const struct store_queue *where,
-                   struct store_stats *out)
+engine_queue_stats(struct store *s, struct store_visit *outer,
+                   const struct store_queue *where, struct store_stats *out)
 {
-    struct engine *e = engine_of(s);
-    uint64_t hash = engine_hash(e, where);
-    struct shard *sh = engine_shard(e, hash);
-    const struct message *m;
-    struct queue *q;
-    uint64_t seq = 0;
+    struct visit v;
     enum status st;
 
     *out = (struct store_stats){0};
-    st = shard_settle(sh, &now_ms, SETTLE_ALL);
+    st = visit_enter(&v, s, outer, where, SETTLE_ALL);
     if (st != ST_OK)
         return st;
-    q = shard_find(sh, where, hash);
-    if (q != NULL) {
-        out->total = q->backlog->messages.live;
-        out->claimed = q->backlog->claimed;
-        m = seqmap_next_live(&q->backlog->messages, &seq);
-        if (m != NULL)
-            show_end(&out->oldest, m, q->tag, now_ms);
-        m = seqmap_last(&q->backlog->messages, &seq);
-        if (m != NULL)
-            show_end(&out->newest, m, q->tag, now_ms);
+    if (v.queue == NULL)
+        st = ST_NOT_FOUND;
+    else if (backlog_live(v.queue->backlog) > 0) {
+        const struct backlog *b = v.queue->backlog;
+        uint64_t seq = 0;
+
+        out->total = backlog_live(b);
+        out->claimed = b->claimed;
+        show_end(&out->oldest, backlog_next_live(b, &seq), v.queue->tag, v.now_ms);
+        show_end(&out->newest, backlog_last(b), v.queue->tag, v.now_ms);
     }
-    shard_leave(sh);
-    return q == NULL ? ST_NOT_FOUND : ST_OK;
+    visit_leave(&v);
+    return st;
 }
 
 void
 engine_queues_release(const struct store *s, struct store_queues *queues)
 {
-    struct mem *mem = ((const struct engine *)s)->mem;
+    struct mem *mem = ((const struct engine *)s)->core.mem;
 
     for (size_t i = 0; i < queues->count; i++)
         if (queues->queues[i].pin != NULL)
@@ -241,17 +269,19 @@ copy_page(struct mem *mem, const struct directory_page *page)
 /* Fills in the metadata of the views; drops queues that have gone since they were named.
  */
 static void
-add_metadata(struct engine *e, int64_t now_ms, struct bytes project,
+add_metadata(struct store *s, struct store_visit *outer, const struct store_page *page,
              struct store_queues *queues)
 {
+    struct store_queue where = {.project = page->project, .kind = page->kind};
     size_t kept = 0;
 
     for (size_t i = 0; i < queues->count; i++) {
         struct store_queue_view *view = &queues->queues[kept];
-        struct store_queue where = {project, queues->queues[i].name};
         uint64_t version = 0;
-        struct metadata *md = pinned_metadata(e, now_ms, &where, &version);
+        struct metadata *md;
 
+        where.name = queues->queues[i].name;
+        md = pinned_metadata(s, outer, &where, &version);
         if (md == NULL)
             continue;
         view->name = where.name;
@@ -262,29 +292,28 @@ add_metadata(struct engine *e, int64_t now_ms, struct bytes project,
 }
 
 enum status
-engine_queue_list(struct store *s, int64_t now_ms, struct bytes project,
-                  struct bytes marker, size_t limit, bool with_metadata,
-                  struct store_queues *out)
+engine_queue_list(struct store *s, struct store_visit *outer,
+                  const struct store_page *wanted, struct store_queues *out)
 {
     struct engine *e = engine_of(s);
     struct store_queues queues = STORE_QUEUES_INIT;
     struct directory_page page;
     enum status st;
 
-    st = directory_page(&e->directory, project, marker, limit, &page);
+    st = directory_page(&e->core.directory, wanted, &page);
     if (st != ST_OK)
         return st;
     queues.total = page.total;
-    queues.more = page.count == limit;
+    queues.more = page.count == wanted->limit;
     if (page.count > 0) {
-        queues.queues = copy_page(e->mem, &page);
-        mem_free(e->mem, page.names);
+        queues.queues = copy_page(e->core.mem, &page);
+        mem_free(e->core.mem, page.names);
         if (queues.queues == NULL)
             return ST_NO_MEMORY;
         queues.store = s;
         queues.count = page.count;
-        if (with_metadata)
-            add_metadata(e, now_ms, project, &queues);
+        if (wanted->with_metadata)
+            add_metadata(s, outer, wanted, &queues);
     }
     *out = queues;
     return ST_OK;

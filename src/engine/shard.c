@@ -1,31 +1,31 @@
 #include "engine/shard.h"
-#include "engine/claim.h"
-#include "engine/graveyard.h"
+#include "claimd/base/invariant.h"
 
-#include <assert.h>
+/* So many waiters of a deleted queue are told before the lock is let go. */
+enum { DISMISS_SLICE = 256 };
 
-/* How much is done before the lock is let go: some tens of microseconds' worth. */
-enum { SLICE = 256 };
-
-/* After so many slices an operation lets others of its thread go first. */
-enum { SETTLE_SLICES = 4 };
+/* Claim numbers of a queue begin behind its birth in units of this part of a millisecond. */
+enum { FENCE_BITS = 12 };
 
 enum status
-shard_init(struct shard *sh, struct engine *e, const struct engine_config *config,
+shard_init(struct shard *sh, struct core *core, const struct engine_config *config,
            uint64_t seed)
 {
-    *sh = (struct shard){.engine = e, .now_ms = config->now_ms};
+    *sh = (struct shard){.core = core, .now_ms = config->now_ms};
     lock_init(&sh->lock);
-    hashmap_init(&sh->queues, e->mem);
-    seqmap_pool_init(&sh->pool, e->mem);
+    hashmap_init(&sh->queues, core->mem);
+    hashmap_init(&sh->lines, core->mem);
+    seqmap_pool_init(&sh->pool, core->mem);
+    list_init(&sh->stirred);
+    list_init(&sh->ended);
     list_init(&sh->dead_backlogs);
     atomic_init(&sh->next_ms, WHEEL_NEVER);
     if (config->seeded)
         entropy_init_seeded(&sh->entropy, seed);
     else
         entropy_init_system(&sh->entropy);
-    sh->claim_wheel = wheel_new(e->mem, config->now_ms);
-    sh->message_wheel = wheel_new(e->mem, config->now_ms);
+    sh->claim_wheel = wheel_new(core->mem, config->now_ms);
+    sh->message_wheel = wheel_new(core->mem, config->now_ms);
     if (sh->claim_wheel != NULL && sh->message_wheel != NULL)
         return ST_OK;
     shard_fini(sh);
@@ -35,126 +35,14 @@ shard_init(struct shard *sh, struct engine *e, const struct engine_config *confi
 void
 shard_fini(struct shard *sh)
 {
-    struct hashnode *node;
-
-    lock_acquire(&sh->lock);
-    while ((node = hashmap_walk(&sh->queues, NULL)) != NULL)
-        queue_bury(container_of(node, struct queue, node));
-    while (!graveyard_empty(sh)) {
-        size_t budget = SLICE;
-
-        (void)graveyard_slice(sh, &budget);
-    }
-    lock_release(&sh->lock);
+    ENSURE(sh->queues.count == 0 && sh->lines.count == 0 && list_empty(&sh->ended) &&
+           list_empty(&sh->dead_backlogs));
     hashmap_fini(&sh->queues);
+    hashmap_fini(&sh->lines);
     seqmap_pool_fini(&sh->pool);
     wheel_free(sh->claim_wheel);
     wheel_free(sh->message_wheel);
     lock_fini(&sh->lock);
-}
-
-void
-shard_wake_at(struct shard *sh, int64_t due_ms)
-{
-    lock_assert_held(&sh->lock);
-    if (due_ms >= atomic_load_explicit(&sh->next_ms, memory_order_relaxed))
-        return;
-    atomic_store(&sh->next_ms, due_ms);
-    engine_wake_at(sh->engine, due_ms);
-}
-
-void
-shard_arm_claim(struct shard *sh, struct claim *c, int64_t due_ms)
-{
-    wheel_arm(sh->claim_wheel, &c->due, due_ms);
-    shard_wake_at(sh, wheel_calm_ms(sh->claim_wheel)); /* may be earlier than due_ms */
-}
-
-void
-shard_arm_message(struct shard *sh, struct message *m, int64_t due_ms)
-{
-    wheel_arm(sh->message_wheel, &m->due, due_ms);
-    shard_wake_at(sh, wheel_calm_ms(sh->message_wheel)); /* may be earlier than due_ms */
-}
-
-void
-shard_remove_message(struct shard *sh, struct message *m)
-{
-    struct foreign *foreign = m->foreign;
-    struct claim *holder = m->claim;
-
-    lock_assert_held(&sh->lock);
-    wheel_disarm(sh->message_wheel, &m->due);
-    backlog_remove(m->backlog, &sh->pool, m);
-    if (holder != NULL)
-        claim_lose(sh, holder);
-    seqmap_pool_trim(&sh->pool);
-    m->foreign = NULL;
-    mem_free(sh->engine->mem, foreign);
-}
-
-/* Takes what was done off a budget. */
-static void
-spend(size_t *budget, size_t done)
-{
-    *budget -= done < *budget ? done : *budget;
-}
-
-/* Ends claims that are due, as far as the budget goes. True when none is left. */
-static bool
-settle_claims(struct shard *sh, int64_t now_ms, size_t *budget)
-{
-    bool whole = wheel_advance(sh->claim_wheel, now_ms, *budget);
-
-    while (*budget > 0) {
-        struct deadline *d = wheel_drain(sh->claim_wheel);
-
-        if (d == NULL)
-            return whole;
-        spend(budget, 1 + claim_of(d)->held);
-        claim_end(sh, claim_of(d));
-    }
-    return false;
-}
-
-/* The end of a message's delay or life has come. */
-static void
-message_due(struct shard *sh, struct message *m, int64_t now_ms)
-{
-    if (!message_live(m, now_ms)) {
-        shard_remove_message(sh, m);
-        message_unpin(sh->engine->mem, m);
-        return;
-    }
-    m->delayed = false;
-    seqmap_set_ready(&m->backlog->messages, m->seq, true);
-    shard_arm_message(sh, m, m->expires_ms);
-}
-
-/* Ends delays and lives that are due, as far as the budget goes. True when none is left. */
-static bool
-settle_messages(struct shard *sh, int64_t now_ms, size_t *budget)
-{
-    bool whole = wheel_advance(sh->message_wheel, now_ms, *budget);
-
-    while (*budget > 0) {
-        struct deadline *d = wheel_drain(sh->message_wheel);
-
-        if (d == NULL)
-            return whole;
-        spend(budget, 1);
-        message_due(sh, message_of(d), now_ms);
-    }
-    return false;
-}
-
-static bool
-settle_slice(struct shard *sh, int64_t now_ms, enum settle settle)
-{
-    size_t claims = SLICE, messages = SLICE;
-
-    return settle_claims(sh, now_ms, &claims) &&
-           (settle < SETTLE_ALL || settle_messages(sh, now_ms, &messages));
 }
 
 int64_t
@@ -166,31 +54,86 @@ shard_enter(struct shard *sh, int64_t now_ms)
     return sh->now_ms;
 }
 
-enum status
-shard_settle(struct shard *sh, int64_t *now_ms, enum settle settle)
+/* ------------------------------------------------------------------ calling */
+
+static struct line *
+line_of(struct list *link)
 {
-    for (int i = 0; i < SETTLE_SLICES; i++) {
-        *now_ms = shard_enter(sh, *now_ms);
-        if (settle_slice(sh, *now_ms, settle))
-            return ST_OK;
-        shard_leave(sh); /* much is due: let others in between the slices */
+    return container_of(link, struct line, link);
+}
+
+/* Frees a line in which nobody is any more. */
+static void
+free_line(struct shard *sh, struct line *line)
+{
+    if (list_linked(&line->link))
+        list_remove(&line->link);
+    if (!line->ended)
+        hashmap_remove(&sh->lines, &line->node);
+    if (line->queue != NULL)
+        line->queue->line = NULL;
+    mem_free(sh->core->mem, line);
+}
+
+static void
+call_stirred(struct shard *sh, struct bells *bells)
+{
+    struct list *link;
+
+    while ((link = list_pop(&sh->stirred)) != NULL) {
+        struct line *line = line_of(link);
+
+        if (line->queue != NULL)
+            line_call(line, backlog_ready(line->queue->backlog), bells);
     }
-    return ST_AGAIN;
+}
+
+static void
+dismiss_ended(struct shard *sh, struct bells *bells)
+{
+    for (int i = 0; i < DISMISS_SLICE && !list_empty(&sh->ended); i++) {
+        struct line *line = line_of(sh->ended.next);
+
+        line_dismiss(line, bells);
+        if (line->count == 0)
+            free_line(sh, line);
+    }
+    if (!list_empty(&sh->ended))
+        shard_wake_at(sh, sh->now_ms);
+}
+
+static void __attribute__((noinline)) call_and_leave(struct shard *sh)
+{
+    struct bells bells = {.count = 0};
+
+    call_stirred(sh, &bells);
+    dismiss_ended(sh, &bells);
+    lock_release(&sh->lock);
+    bells_ring(&bells);
 }
 
 void
 shard_leave(struct shard *sh)
 {
-    lock_release(&sh->lock);
+    if (list_empty(&sh->stirred) && list_empty(&sh->ended))
+        lock_release(&sh->lock);
+    else
+        call_and_leave(sh);
+}
+
+/* ------------------------------------------------------------------ queues */
+
+static bool
+same_address(const struct store_queue *a, const struct store_queue *b)
+{
+    return a->kind == b->kind && bytes_equal(a->name, b->name) &&
+           bytes_equal(a->project, b->project);
 }
 
 static bool
 queue_equal(const struct hashnode *node, const void *key)
 {
-    const struct queue *q = container_of(node, const struct queue, node);
-    const struct store_queue *where = key;
-
-    return bytes_equal(q->name, where->name) && bytes_equal(q->project, where->project);
+    return same_address(&container_of(node, const struct queue, node)->where, key);
 }
 
 struct queue *
@@ -208,87 +151,160 @@ shard_number(struct shard *sh)
     return ++sh->last_number;
 }
 
-/* A part of housekeeping, as far as the budget goes. True when none of it is left. */
-typedef bool chore_fn(struct shard *sh, int64_t now_ms, size_t *budget);
-
-static bool
-clear_graveyard(struct shard *sh, int64_t now_ms, size_t *budget)
+struct queue *
+shard_new_queue(struct shard *sh, const struct store_queue *where,
+                const struct store_metadata *metadata)
 {
-    (void)now_ms; /* what lies there has no time any more */
-    return graveyard_slice(sh, budget);
-}
+    uint64_t born = (uint64_t)sh->now_ms << FENCE_BITS;
+    struct queue *q = queue_new(sh->core, &sh->alive, where, metadata);
 
-int64_t
-shard_housekeep(struct shard *sh, int64_t now_ms, size_t *budget)
-{
-    static chore_fn *const chores[] = {settle_claims, settle_messages, clear_graveyard};
-    int64_t next_ms, messages_ms;
-    bool settled = true;
-
-    now_ms = shard_enter(sh, now_ms);
-    for (size_t i = 0; i < sizeof(chores) / sizeof(chores[0]); i++) {
-        size_t slice = *budget < SLICE ? *budget : SLICE, left = slice;
-
-        settled = chores[i](sh, now_ms, &left) && settled;
-        *budget -= slice - left;
-    }
-    seqmap_pool_trim(&sh->pool);
-    next_ms = wheel_next_ms(sh->claim_wheel);
-    messages_ms = wheel_next_ms(sh->message_wheel);
-    if (next_ms > messages_ms)
-        next_ms = messages_ms;
-    if (!settled)
-        next_ms = now_ms;
-    atomic_store(&sh->next_ms, next_ms);
-    shard_leave(sh);
-    return next_ms;
+    if (q == NULL)
+        return NULL;
+    q->version = shard_number(sh);
+    q->tag = core_next_tag(sh->core);
+    q->fence_base = born > sh->fence ? born : sh->fence;
+    return q;
 }
 
 enum status
-shard_count(struct shard *sh, int64_t now_ms, struct store_totals *totals)
+shard_link(struct shard *sh, struct queue *q, uint64_t hash)
 {
-    enum status st = shard_settle(sh, &now_ms, SETTLE_ALL);
+    enum status st;
 
+    lock_assert_held(&sh->lock);
+    ENSURE(q->shard == NULL);
+    st = hashmap_reserve(&sh->queues, 1);
+    if (st == ST_OK)
+        st = directory_add(&sh->core->directory, &q->where, &q->entry);
     if (st != ST_OK)
         return st;
-    totals->queues += sh->queues.count;
-    totals->messages += sh->alive.messages;
-    totals->claimed += sh->alive.claimed;
-    shard_leave(sh);
+    hashmap_insert(&sh->queues, &q->node, hash);
+    q->shard = sh;
+    q->line = shard_line(sh, &q->where, hash);
+    if (q->line != NULL)
+        q->line->queue = q;
     return ST_OK;
 }
 
-/* The tally of the queues agrees with what they have. */
-static bool
-tally_audit(const struct shard *sh)
+/* Nobody waits in this line any more. */
+static void
+end_line(struct shard *sh, struct line *line)
 {
-    const struct hashnode *node = NULL;
-    struct tally sum = {0, 0};
-
-    while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
-        const struct queue *q = container_of(node, const struct queue, node);
-
-        sum.messages += q->backlog->messages.live;
-        sum.claimed += q->backlog->claimed;
-    }
-    return sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed;
+    hashmap_remove(&sh->lines, &line->node);
+    line->queue = NULL;
+    line->ended = true;
+    if (list_linked(&line->link))
+        list_remove(&line->link);
+    list_add_before(&sh->ended, &line->link);
 }
 
-bool
-shard_audit(struct shard *sh, size_t *queues)
+void
+shard_unlink(struct shard *sh, struct queue *q)
 {
-    const struct hashnode *node = NULL;
-    bool sound;
+    uint64_t last = q->fence_base + q->last_claim;
 
-    lock_acquire(&sh->lock);
-    sound = hashmap_audit(&sh->queues) && wheel_audit(sh->claim_wheel) &&
-            wheel_audit(sh->message_wheel) && graveyard_audit(sh) && tally_audit(sh);
-    *queues = sh->queues.count;
-    while (sound && (node = hashmap_walk(&sh->queues, node)) != NULL) {
-        const struct queue *q = container_of(node, const struct queue, node);
+    lock_assert_held(&sh->lock);
+    ENSURE(q->shard == sh);
+    if (sh->fence < last)
+        sh->fence = last;
+    hashmap_remove(&sh->queues, &q->node);
+    directory_remove(&sh->core->directory, &q->entry);
+    if (q->line != NULL)
+        end_line(sh, q->line);
+    q->line = NULL;
+    q->shard = NULL;
+}
 
-        sound = q->shard == sh && queue_audit(q);
-    }
-    lock_release(&sh->lock);
-    return sound;
+/* ------------------------------------------------------------------ deadlines */
+
+void
+shard_wake_at(struct shard *sh, int64_t due_ms)
+{
+    lock_assert_held(&sh->lock);
+    if (due_ms >= atomic_load_explicit(&sh->next_ms, memory_order_relaxed))
+        return;
+    atomic_store(&sh->next_ms, due_ms);
+    core_wake_at(sh->core, due_ms);
+}
+
+void
+shard_arm_claim(struct shard *sh, struct deadline *d, int64_t due_ms)
+{
+    wheel_arm(sh->claim_wheel, d, due_ms);
+    shard_wake_at(sh, wheel_calm_ms(sh->claim_wheel)); /* may be earlier than due_ms */
+}
+
+void
+shard_arm_message(struct shard *sh, struct deadline *d, int64_t due_ms)
+{
+    wheel_arm(sh->message_wheel, d, due_ms);
+    shard_wake_at(sh, wheel_calm_ms(sh->message_wheel)); /* may be earlier than due_ms */
+}
+
+/* ------------------------------------------------------------------ waiters */
+
+static bool
+line_equal(const struct hashnode *node, const void *key)
+{
+    return same_address(&container_of(node, const struct line, node)->where, key);
+}
+
+struct line *
+shard_line(const struct shard *sh, const struct store_queue *where, uint64_t hash)
+{
+    struct hashnode *node;
+
+    if (sh->lines.count == 0)
+        return NULL;
+    node = hashmap_find(&sh->lines, hash, line_equal, where);
+    return node == NULL ? NULL : container_of(node, struct line, node);
+}
+
+static struct line *
+make_line(struct shard *sh, const struct store_queue *where, uint64_t hash,
+          struct queue *q)
+{
+    struct line *line;
+
+    if (hashmap_reserve(&sh->lines, 1) != ST_OK)
+        return NULL;
+    line = line_new(sh->core->mem, where, &sh->stirred);
+    if (line == NULL)
+        return NULL;
+    hashmap_insert(&sh->lines, &line->node, hash);
+    line->queue = q;
+    if (q != NULL)
+        q->line = line;
+    return line;
+}
+
+enum status
+shard_wait(struct shard *sh, const struct store_queue *where, uint64_t hash,
+           struct queue *q, struct store_waiter *w)
+{
+    struct line *line = q != NULL ? q->line : shard_line(sh, where, hash);
+
+    lock_assert_held(&sh->lock);
+    ENSURE(w->home == NULL || w->home == sh);
+    if (line == NULL)
+        line = make_line(sh, where, hash, q);
+    if (line == NULL)
+        return ST_NO_MEMORY;
+    w->home = sh;
+    line_enter(line, w);
+    return ST_OK;
+}
+
+void
+shard_stop_waiting(struct shard *sh, struct store_waiter *w)
+{
+    struct line *line = w->line;
+
+    lock_assert_held(&sh->lock);
+    ENSURE(line != NULL && w->home == sh);
+    line_leave(line, w);
+    if (line->count == 0)
+        free_line(sh, line);
+    else if (!line->ended)
+        line_stir(line);
 }

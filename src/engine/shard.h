@@ -1,31 +1,23 @@
 /*
- * shard: one mutex with its queues, claims and timing wheels.
+ * shard: one mutex with its queues, claims, timing wheels and lines of waiters.
  *
  * Two wheels: the claim wheel holds the ends of claims, the message wheel the ends of
- * delays and of lifetimes. Operations settle the wheels they depend on up to their `now`
- * before they look, in slices between which the lock is let go; so "due" has always
- * happened before anybody can see otherwise, however late the housekeeping is. Who would
- * have to settle too much asks again.
- *
- *   operation                          settles
- *   post, queue create/show/change     nothing: nothing due can change the answer
- *   one message or claim by its id     claims; lifetimes are compared with now
- *   claim, pop, list, stats            claims, delays and lifetimes
+ * delays and of lifetimes. What happens when they are due is above (settle.h).
  */
 #ifndef ENGINE_SHARD_H
 #define ENGINE_SHARD_H
 
 #include "claimd/base/lock.h"
-#include "engine/directory.h"
-#include "engine/engine_private.h"
+#include "engine/line.h"
 #include "engine/queue.h"
-
-enum settle { SETTLE_CLAIMS, SETTLE_ALL };
 
 struct shard {
     struct lock lock;
-    struct engine *engine;
-    struct hashmap queues;       /* by (project, name); owned */
+    struct core *core;     /* borrowed */
+    struct hashmap queues; /* by address; owned */
+    struct hashmap lines;  /* by address; owned */
+    struct list stirred;   /* lines in which somebody may have to be called */
+    struct list ended;     /* lines of deleted queues, not in `lines` any more; owned */
     struct wheel *claim_wheel;   /* owned */
     struct wheel *message_wheel; /* owned */
     struct seqmap_pool pool;     /* for the messages and claims of all queues */
@@ -33,14 +25,16 @@ struct shard {
     struct tally alive, buried; /* messages of queues, and of the graveyard */
     struct list dead_backlogs;  /* the graveyard, oldest first; owned */
     uint64_t last_number;       /* source of versions */
+    uint64_t fence;             /* largest claim number of a queue that is gone */
+    uint64_t gone_position;     /* in the log, of the last deletion of a queue */
     int64_t now_ms;             /* the latest time an operation brought */
     _Atomic int64_t next_ms;    /* when housekeeping is next useful, or earlier */
 };
 
-enum status shard_init(struct shard *sh, struct engine *e,
+enum status shard_init(struct shard *sh, struct core *core,
                        const struct engine_config *config, uint64_t seed);
 
-/* Frees everything the shard has. */
+/* Frees what a shard without queues, lines and dead backlogs has. */
 void shard_fini(struct shard *sh);
 
 /*
@@ -49,43 +43,57 @@ void shard_fini(struct shard *sh);
  */
 int64_t shard_enter(struct shard *sh, int64_t now_ms);
 
-/*
- * Settles and takes the lock; *now_ms becomes the time the operation takes place at.
- * ST_AGAIN: some slices are settled, more is due, and the lock is not held.
- */
-enum status shard_settle(struct shard *sh, int64_t *now_ms, enum settle settle);
+/* Calls who has to be called, lets go of the lock, and rings. */
 void shard_leave(struct shard *sh);
+
+/* ------------------------------------------------------------------ queues */
 
 /* The queue with this address and hash; NULL if there is none. Needs the lock. */
 struct queue *
 shard_find(const struct shard *sh, const struct store_queue *where, uint64_t hash);
 
+/* queue_new() with all that it is given once: version, tag, fencing base. Needs the lock. */
+struct queue *shard_new_queue(struct shard *sh, const struct store_queue *where,
+                              const struct store_metadata *metadata);
+
+/* Enters a new queue in table and directory; its line is there already, perhaps. On failure
+ * it is not linked. Needs the lock. */
+enum status shard_link(struct shard *sh, struct queue *q, uint64_t hash);
+
+/* Takes a queue out of table and directory, and ends its line. O(log n). Needs the lock. */
+void shard_unlink(struct shard *sh, struct queue *q);
+
 /* A number no other call on this shard has returned. Needs the lock. */
 uint64_t shard_number(struct shard *sh);
 
+/* ------------------------------------------------------------------ deadlines */
+
 /* Arm a deadline and make sure that housekeeping comes for it. Need the lock. */
-void shard_arm_claim(struct shard *sh, struct claim *c, int64_t due_ms);
-void shard_arm_message(struct shard *sh, struct message *m, int64_t due_ms);
+void shard_arm_claim(struct shard *sh, struct deadline *d, int64_t due_ms);
+void shard_arm_message(struct shard *sh, struct deadline *d, int64_t due_ms);
 
 /* Makes sure that housekeeping comes at due_ms. Needs the lock. */
 void shard_wake_at(struct shard *sh, int64_t due_ms);
 
-/*
- * Takes a message out of its backlog, its claim (which may be over then) and the wheel; the
- * caller owns the backlog's pin.
- */
-void shard_remove_message(struct shard *sh, struct message *m);
+/* ------------------------------------------------------------------ waiters */
 
-/*
- * A slice of each chore of housekeeping: ends up to *budget messages and claims, but no more
- * than fit into a slice, and takes them off the budget. Returns when the next is useful;
- * <= now_ms: at once.
- */
-int64_t shard_housekeep(struct shard *sh, int64_t now_ms, size_t *budget);
+/* The line of an address; NULL if nobody waits. Needs the lock. */
+struct line *
+shard_line(const struct shard *sh, const struct store_queue *where, uint64_t hash);
 
-/* Adds what the shard has. ST_AGAIN: too much is due. */
-enum status shard_count(struct shard *sh, int64_t now_ms, struct store_totals *totals);
+/* Puts w at the end of the address's line, or has it wait on there. ST_NO_MEMORY. */
+enum status shard_wait(struct shard *sh, const struct store_queue *where, uint64_t hash,
+                       struct queue *q, struct store_waiter *w);
 
-bool shard_audit(struct shard *sh, size_t *queues);
+/* Takes w out of its line; who is next may have to be called. Needs the lock. */
+void shard_stop_waiting(struct shard *sh, struct store_waiter *w);
+
+/* The queue has more messages that can be claimed. */
+static inline void
+queue_stir(const struct queue *q)
+{
+    if (q->line != NULL)
+        line_stir(q->line);
+}
 
 #endif

@@ -25,9 +25,9 @@ open_reserve(struct acceptor *a)
 }
 
 static enum status
-watch(struct acceptor *a, int fd, void *data)
+watch(struct acceptor *a, int fd, struct source *source)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = data};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
 
     return epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? ST_OK : ST_IO;
 }
@@ -35,6 +35,8 @@ watch(struct acceptor *a, int fd, void *data)
 enum status
 acceptor_init(struct acceptor *a, const char *tag)
 {
+    a->listening.kind = SOURCE_LISTENER;
+    a->stop.kind = SOURCE_STOP;
     a->reserve_fd = -1;
     a->refusing = a->exhausted = a->paused = false;
     request_ids_init(&a->ids, tag, SOURCE);
@@ -43,8 +45,8 @@ acceptor_init(struct acceptor *a, const char *tag)
     linger_init(&a->linger, a->epoll_fd, a->shared->linger_slots);
     open_reserve(a);
     if (a->epoll_fd >= 0 && a->stop_fd >= 0 &&
-        watch(a, a->listener->fd, a->listener) == ST_OK &&
-        watch(a, a->stop_fd, &a->stop_fd) == ST_OK)
+        watch(a, a->listener->fd, &a->listening) == ST_OK &&
+        watch(a, a->stop_fd, &a->stop) == ST_OK)
         return ST_OK;
     acceptor_fini(a);
     return ST_IO;
@@ -134,7 +136,10 @@ dispatch(struct acceptor *a, int fd, const union peer *peer, socklen_t peer_len)
     c->peer = *peer;
     c->peer_len = peer_len < sizeof(*peer) ? peer_len : (socklen_t)sizeof(*peer);
     atomic_fetch_add_explicit(&w->load, 1, memory_order_relaxed);
-    mailbox_post(&w->mailbox, c);
+    c->source.kind = SOURCE_CONN;
+    c->mailbox = &w->mailbox;
+    if (mailbox_post(&w->mailbox, &c->mail, MAIL_ARRIVED))
+        mailbox_wake(&w->mailbox);
 }
 
 static int
@@ -231,7 +236,7 @@ sleep_ms(struct acceptor *a)
 static void
 resume(struct acceptor *a)
 {
-    if (a->paused && watch(a, a->listener->fd, a->listener) == ST_OK)
+    if (a->paused && watch(a, a->listener->fd, &a->listening) == ST_OK)
         a->paused = false;
 }
 
@@ -246,12 +251,14 @@ acceptor_run(struct acceptor *a)
         a->now_ms = clock_now_ms(&a->shared->real);
         resume(a);
         for (int i = 0; i < n; i++) {
-            if (events[i].data.ptr == &a->stop_fd)
+            struct source *source = events[i].data.ptr;
+
+            if (source->kind == SOURCE_STOP)
                 return;
-            if (events[i].data.ptr == a->listener)
+            if (source->kind == SOURCE_LISTENER)
                 (void)accept_some(a); /* the rest in the next round */
             else
-                linger_read(&a->linger, events[i].data.ptr);
+                linger_read(&a->linger, source);
         }
     }
 }

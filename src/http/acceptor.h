@@ -23,6 +23,7 @@ struct acceptor {
     struct worker *workers;             /* borrowed */
     size_t worker_count;
     size_t max_connections;
+    struct source listening, stop;
     int epoll_fd, stop_fd; /* owned */
     int reserve_fd;        /* owned; -1 while it is given up */
     bool refusing;         /* the last connection was one too many */

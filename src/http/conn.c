@@ -12,6 +12,7 @@ conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms)
     t->limit_ms[CONN_WAITING] = idle_ms;
     t->limit_ms[CONN_RECEIVING] = request_ms;
     t->limit_ms[CONN_ANSWERING] = request_ms;
+    t->limit_ms[CONN_PARKED] = INT64_MAX;
     t->count = 0;
 }
 
@@ -59,7 +60,9 @@ conn_first(const struct conn_table *t, enum conn_phase phase)
 static int64_t
 due_ms(const struct conn_table *t, const struct conn *c)
 {
-    return c->since_ms + t->limit_ms[c->phase];
+    int64_t limit_ms = t->limit_ms[c->phase];
+
+    return limit_ms == INT64_MAX ? INT64_MAX : c->since_ms + limit_ms;
 }
 
 struct conn *
@@ -123,5 +126,5 @@ size_t
 conn_unfinished(const struct conn_table *t)
 {
     return length(&t->phases[CONN_RECEIVING]) + length(&t->phases[CONN_ANSWERING]) +
-           count_unread(&t->phases[CONN_WAITING]);
+           length(&t->phases[CONN_PARKED]) + count_unread(&t->phases[CONN_WAITING]);
 }

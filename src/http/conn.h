@@ -2,14 +2,14 @@
  * conn: one client connection as its worker sees it, and the time limits of its phases.
  *
  *     accepted --> WAITING --target--> RECEIVING --body whole--> ANSWERING
- *                     ^                    |                         |
- *                     |                    | too slow: 408           | answer sent
- *                     |                    v                         |
- *                     |                 DOOMED (socket shut down)    |
- *                     +----------------------------------------------+
+ *                     ^                    |                      |  ^   |
+ *                     |                    | too slow: 408        v  |   | answer sent
+ *                     |                    v                    PARKED   |
+ *                     |                 DOOMED (socket shut down)        |
+ *                     +--------------------------------------------------+
  *
  * The limits are on the whole of a phase, so that one byte now and then does not hold a
- * connection for ever. libmicrohttpd does not tell when the first byte of a request arrives
+ * connection for ever; PARKED has none here (answer.h). libmicrohttpd does not tell when the first byte of a request arrives
  * but when its target is known: WAITING includes the request line.
  *
  *   Cost     every step O(1): within a phase connections stand in the order of their
@@ -21,6 +21,7 @@
 
 #include "claimd/base/mem.h"
 #include "claimd/ds/list.h"
+#include "http/mailbox.h"
 
 #include <netinet/in.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@ enum conn_phase {
     CONN_WAITING,   /* for the target of a request */
     CONN_RECEIVING, /* its headers and body */
     CONN_ANSWERING, /* the answer is on its way */
+    CONN_PARKED,    /* the answer has to wait for something */
     CONN_PHASES,
     CONN_DOOMED = CONN_PHASES /* shut down; libmicrohttpd is about to notice */
 };
@@ -42,17 +44,23 @@ union peer {
 };
 
 struct exchange;
+struct section;
 struct MHD_Connection;
 
 struct conn {
-    struct list link; /* in a mailbox, then in the list of its phase */
-    int fd;           /* libmicrohttpd's once the worker has it */
+    struct source source;
+    struct mail mail;        /* it comes by mail, and so do news of it */
+    struct mailbox *mailbox; /* of its worker, borrowed */
+    struct section *section; /* borrowed; where libmicrohttpd has it */
+    struct list link;        /* in the list of its phase */
+    int fd;                  /* libmicrohttpd's once the worker has it */
     enum conn_phase phase;
     int64_t since_ms;           /* when the phase began; real time */
     bool linger;                /* the client may still be sending when this is closed */
     struct exchange *exchange;  /* the request under way, borrowed; NULL: none */
     struct MHD_Connection *mhd; /* borrowed; libmicrohttpd's name for it */
     struct list turn;           /* in a worker's list of those in slices, or in chunks */
+    struct list fresh;          /* in a worker's list of those to be held */
     struct list ended;          /* in a worker's list of those that will send no more */
     bool hung_up;               /* the client will send no more */
     unsigned pushes;            /* how often libmicrohttpd will still be told so */

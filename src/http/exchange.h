@@ -14,17 +14,30 @@
 #define HTTP_EXCHANGE_H
 
 #include "claimd/api/api.h"
+#include "claimd/base/executor.h"
+#include "claimd/ds/wheel.h"
 #include "http/conn.h"
 #include "http/head.h"
 #include "http/request_id.h"
 
+struct worker_shared;
+
 enum { EXCHANGE_SPARE = 64, EXCHANGE_KEEP = 16384, EXCHANGE_METHOD_CAP = 16 };
 
+/*
+ *     HEAD --> BODY, SWALLOW --> asked --> ANSWERED
+ *                                 |  ^         ^
+ *                                 v  |         |
+ *      SLICES, WAITING, REMOTE, COMMIT ----> READY
+ */
 enum exchange_state {
     EXCHANGE_HEAD,    /* the headers are not known yet */
     EXCHANGE_BODY,    /* collecting */
     EXCHANGE_SWALLOW, /* too large, or no memory: reading on without keeping */
-    EXCHANGE_SLICES,  /* being answered a slice at a time; its connection is held */
+    EXCHANGE_SLICES,  /* being answered a slice at a time */
+    EXCHANGE_WAITING, /* for a message, until it is told or its time is over */
+    EXCHANGE_REMOTE,  /* the executor asks the API, and has it meanwhile */
+    EXCHANGE_COMMIT,  /* the answer is there, what it tells of is not durable yet */
     EXCHANGE_READY,   /* the answer is there and has to be queued */
     EXCHANGE_ANSWERED
 };
@@ -37,15 +50,26 @@ struct exchange {
     struct arena arena;
     struct request request;
     struct response response;
-    struct buf body;                  /* of the request */
-    uint64_t received;                /* bytes of body seen, kept or not */
-    struct bytes raw_target;          /* in libmicrohttpd's memory, until it decodes */
+    struct waiting waiting;  /* lent to the request */
+    struct deadline due;     /* WAITING: in the worker's wheel */
+    int64_t until_ms;        /* when its waiting is over; 0: never has waited */
+    unsigned news;           /* came while it was REMOTE */
+    struct list commit;      /* COMMIT: among the worker's, by position */
+    struct executor_job job; /* REMOTE */
+    const struct worker_shared *shared; /* REMOTE, borrowed */
+    enum api_next next_step;            /* REMOTE, when it is done: what the API said */
+    struct buf body;                    /* of the request */
+    uint64_t received;                  /* bytes of body seen, kept or not */
+    uint64_t handed;         /* TCP: bytes given to the kernel before it was parked */
+    struct bytes raw_target; /* in libmicrohttpd's memory, until it decodes */
     char method[EXCHANGE_METHOD_CAP]; /* for the log; may be cut */
     char id[REQUEST_ID_CAP];
     int64_t started_ns; /* of clock_stopwatch_ns(): when it could be read */
     int code;           /* of the answer; 0: none was given here */
     size_t sent;        /* bytes of the answer's body */
     bool no_memory;     /* answer 503 */
+    bool closing;       /* the answer is the connection's last */
+    bool counted;       /* among those who wait, of whom there is a limit */
 };
 
 struct exchange_pool {

@@ -2,6 +2,7 @@
 
 #include "claimd/base/invariant.h"
 #include "http/access_log.h"
+#include "http/answer.h"
 #include "http/refusal.h"
 #include "http/reply.h"
 
@@ -9,13 +10,6 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-
-static struct conn *
-conn_of(struct MHD_Connection *mhd)
-{
-    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
-        ->socket_context;
-}
 
 static bool
 draining(const struct worker *w)
@@ -41,7 +35,7 @@ void *
 front_target(void *cls, const char *target, struct MHD_Connection *mhd)
 {
     struct worker *w = cls;
-    struct conn *c = conn_of(mhd);
+    struct conn *c = worker_conn(mhd);
     struct exchange *ex;
 
     w->called = true;
@@ -55,18 +49,6 @@ front_target(void *cls, const char *target, struct MHD_Connection *mhd)
     ex->started_ns = w->round_ns;
     c->exchange = ex;
     return ex;
-}
-
-/* Without memory for an answer: the prepared one. */
-static enum MHD_Result
-answer_no_memory(struct worker *w, struct MHD_Connection *mhd)
-{
-    struct conn *c = conn_of(mhd);
-
-    conn_enter(&w->conns, c, CONN_ANSWERING, w->now_ms);
-    if (c->exchange != NULL)
-        c->exchange->code = MHD_HTTP_SERVICE_UNAVAILABLE;
-    return MHD_queue_response(mhd, MHD_HTTP_SERVICE_UNAVAILABLE, w->no_memory);
 }
 
 /*
@@ -92,72 +74,6 @@ refuse_past(struct exchange *ex, enum refusal which)
     ex->code = refusal_code(which);
     ex->sent = refusal_document(which).len;
     ex->conn->linger = true;
-}
-
-/* Queues the answer that is there. */
-static enum MHD_Result
-send_answer(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
-            bool closing)
-{
-    /*
-     * Should the answer be lost here, the connection is closed: what the request asked for
-     * may have happened, and 503 would say that it has not.
-     */
-    return reply_queue(mhd, ex, closing || ex->head.chunked || draining(w));
-}
-
-static enum api_next
-ask_api(struct worker *w, struct exchange *ex)
-{
-    ex->request.now_ms = clock_now_ms(w->shared->config->clock);
-    ex->request.body = buf_view(&ex->body);
-    return api_handle(w->shared->config->api, &ex->request, &ex->response);
-}
-
-/* Asks the API and queues what it says, at once or when all slices are done. */
-static enum MHD_Result
-answer(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex, bool closing)
-{
-    conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);
-    if (ex->no_memory)
-        return reply_refuse(mhd, ex, REFUSAL_NO_MEMORY, closing) == MHD_YES
-                   ? MHD_YES
-                   : answer_no_memory(w, mhd);
-    if (ask_api(w, ex) == API_SEND)
-        return send_answer(w, mhd, ex, closing);
-    ENSURE(!list_linked(&ex->conn->turn)); /* it is not among the chunked any more */
-    ex->state = EXCHANGE_SLICES;
-    list_add_before(&w->slices, &ex->conn->turn);
-    if (ex->received < ex->head.content_length)
-        worker_hold(w, ex->conn); /* or the rest of the body would be read */
-    return MHD_YES;
-}
-
-void
-front_hold_fresh(struct worker *w)
-{
-    for (struct list *at = w->slices.prev; at != &w->slices; at = at->prev) {
-        struct conn *c = container_of(at, struct conn, turn);
-
-        if (c->held)
-            return; /* it was there before; fresh ones stand behind */
-        worker_hold(w, c);
-    }
-}
-
-bool
-front_slice(struct worker *w, struct conn *c)
-{
-    const char *outer = invariant_context(c->exchange->id);
-    enum api_next next = ask_api(w, c->exchange);
-
-    (void)invariant_context(outer);
-    if (next == API_AGAIN)
-        return false;
-    list_remove(&c->turn);
-    c->exchange->state = EXCHANGE_READY;
-    worker_let_go(w, c);
-    return true;
 }
 
 /* Is the head within the limits, and will that of the answer find room? REFUSAL_COUNT: yes. */
@@ -209,7 +125,7 @@ take_head(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
     if (!ex->head.expects_continue && ex->head.content_length - limit <= FRONT_SWALLOW)
         return MHD_YES;
     ex->conn->linger = true;
-    return answer(w, mhd, ex, true);
+    return answer_request(w, mhd, ex, true);
 }
 
 /*
@@ -223,7 +139,7 @@ end_chunks(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex)
     list_remove(&ex->conn->turn);
     head_add_trailers(mhd, &ex->head);
     if (judge_size(w, ex) == REFUSAL_COUNT)
-        return answer(w, mhd, ex, true);
+        return answer_request(w, mhd, ex, true);
     refuse_past(ex, REFUSAL_HEADERS);
     return MHD_NO;
 }
@@ -279,12 +195,13 @@ take_request(void *cls, struct MHD_Connection *mhd, const char *url, const char 
         return MHD_NO;
     if (ex->state == EXCHANGE_HEAD)
         return take_head(w, mhd, ex, method, version);
-    if (ex->state == EXCHANGE_SLICES)
-        return MHD_YES; /* about to be held */
     if (ex->state == EXCHANGE_READY)
-        return send_answer(w, mhd, ex, false);
+        return answer_ready(w, mhd, ex);
+    if (ex->state >= EXCHANGE_SLICES)
+        return MHD_YES; /* about to be held */
     if (*upload_len == 0)
-        return ex->head.chunked ? end_chunks(w, mhd, ex) : answer(w, mhd, ex, false);
+        return ex->head.chunked ? end_chunks(w, mhd, ex)
+                                : answer_request(w, mhd, ex, false);
     result = take_body(w, ex, upload, *upload_len);
     *upload_len = 0;
     return result;
@@ -316,14 +233,17 @@ push_later(struct worker *w, struct conn *c)
 
 /* The request is over, whatever has become of it. */
 static void
-end_request(struct worker *w, struct conn *c)
+end_request(struct worker *w, struct conn *c, bool whole)
 {
     struct exchange *ex = c->exchange;
 
     if (list_linked(&c->turn))
         list_remove(&c->turn);
+    if (list_linked(&c->fresh))
+        list_remove(&c->fresh);
     if (ex == NULL)
         return;
+    answer_end(w, ex, whole);
     c->exchange = NULL;
     access_log_write(w, ex);
     exchange_end(&w->exchanges, ex);
@@ -334,7 +254,7 @@ front_completed(void *cls, struct MHD_Connection *mhd, void **ctx,
                 enum MHD_RequestTerminationCode how)
 {
     struct worker *w = cls;
-    struct conn *c = conn_of(mhd);
+    struct conn *c = worker_conn(mhd);
 
     w->called = true;
     /* An error of libmicrohttpd's own: it has answered without reading everything. */
@@ -343,7 +263,7 @@ front_completed(void *cls, struct MHD_Connection *mhd, void **ctx,
         c->linger = true;
     conn_enter(&w->conns, c, CONN_WAITING, w->now_ms);
     *ctx = NULL;
-    end_request(w, c);
+    end_request(w, c, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     if (c->hung_up)
         push_later(w, c);
 }
@@ -417,7 +337,7 @@ bool
 front_watch(struct worker *w, struct conn *c, int how, uint32_t what)
 {
     struct epoll_event event = {.events = what | EPOLLRDHUP | EPOLLONESHOT,
-                                .data.ptr = c};
+                                .data.ptr = &c->source};
 
     return epoll_ctl(w->epoll_fd, how, c->fd, &event) == 0;
 }
@@ -426,6 +346,7 @@ void
 front_hung_up(struct worker *w, struct conn *c)
 {
     c->hung_up = true;
+    answer_hung_up(w, c);
     push_later(w, c);
 }
 
@@ -490,13 +411,14 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
         w->adopting = NULL;
         return;
     }
-    end_request(w, c); /* libmicrohttpd may have ended without saying so */
+    end_request(w, c, false); /* libmicrohttpd may have ended without saying so */
     if (list_linked(&c->ended))
         list_remove(&c->ended);
     forget_end(w, c); /* c is about to go */
     if (c->phase != CONN_DOOMED)
         linger_if_sending(w, c);
     conn_table_remove(&w->conns, c);
+    c->section->conns--;
     mem_free(w->shared->config->mem, c);
     atomic_fetch_sub_explicit(&w->load, 1, memory_order_relaxed);
 }
@@ -514,13 +436,13 @@ front_keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)
  * not in there any more while it is stuck; what libmicrohttpd looks at then is only the
  * time, of which a second is the least.
  */
-static void
-doom(struct worker *w, struct conn *c)
+void
+front_end(struct worker *w, struct conn *c)
 {
     conn_enter(&w->conns, c, CONN_DOOMED, w->now_ms);
     (void)shutdown(c->fd, SHUT_RDWR);
-    if (list_linked(&c->turn))
-        list_remove(&c->turn); /* no slice is done for nobody */
+    if (c->exchange != NULL)
+        answer_unpark(w, c->exchange); /* nothing more is done for nobody */
     if (c->held)
         worker_let_go(w, c);
     if (c->was_held)
@@ -532,7 +454,7 @@ front_give_up(struct worker *w, struct conn *c, enum refusal which)
 {
     if (c->exchange != NULL && c->exchange->code == 0)
         refuse_past(c->exchange, which);
-    doom(w, c);
+    front_end(w, c);
 }
 
 void
@@ -545,5 +467,5 @@ front_time_out(struct worker *w, struct conn *c)
     else if (c->exchange != NULL && c->exchange->state == EXCHANGE_SLICES)
         front_give_up(w, c, REFUSAL_OVERDUE);
     else
-        doom(w, c);
+        front_end(w, c);
 }

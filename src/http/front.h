@@ -38,16 +38,6 @@ void front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
 /* For MHD_OPTION_UNESCAPE_CALLBACK: leaves the text alone, the API decodes. */
 size_t front_keep_escapes(void *cls, struct MHD_Connection *mhd, char *text);
 
-/* Does a slice of the request of c, which is held. True when its answer is ready. */
-bool front_slice(struct worker *w, struct conn *c);
-
-/*
- * Holds the connections of requests that are to be answered in slices since libmicrohttpd
- * ran. (Held within its call, one would be read from first when it is let go, and closed
- * if its client has ended its input; now it is known to wait for an answer.)
- */
-void front_hold_fresh(struct worker *w);
-
 /*
  * libmicrohttpd is about to answer by itself, and does not say which connection. If that has
  * a whole head which it cannot take (Content-Length is no number, the cookies do not fit into
@@ -76,6 +66,9 @@ bool front_watch(struct worker *w, struct conn *c, int how, uint32_t what);
  */
 void front_hung_up(struct worker *w, struct conn *c);
 void front_push_ends(struct worker *w);
+
+/* Closes the connection of c without another word. */
+void front_end(struct worker *w, struct conn *c);
 
 /* A connection's phase took too long: tells the client if it can, and ends it. */
 void front_time_out(struct worker *w, struct conn *c);

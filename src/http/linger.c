@@ -1,6 +1,7 @@
 #include "http/linger.h"
 
 #include "claimd/base/invariant.h"
+#include "claimd/ds/list.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -58,33 +59,25 @@ void
 linger_add(struct linger_set *l, int fd, int64_t now_ms)
 {
     struct linger_slot *slot = slot_take(l);
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = slot};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &slot->source};
 
     (void)shutdown(fd, SHUT_WR); /* fails when the client is gone: noticed when reading */
     if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         (void)close(fd);
         return;
     }
-    *slot = (struct linger_slot){fd, now_ms + LINGER_MS, LINGER_BYTES};
+    *slot = (struct linger_slot){{SOURCE_LINGER}, fd, now_ms + LINGER_MS, LINGER_BYTES};
     l->count++;
 }
 
-bool
-linger_owns(const struct linger_set *l, const void *event_data)
-{
-    uintptr_t at = (uintptr_t)event_data; /* pointers into other objects do not compare */
-
-    return at >= (uintptr_t)l->slots && at < (uintptr_t)(l->slots + LINGER_SLOTS);
-}
-
 void
-linger_read(struct linger_set *l, void *event_data)
+linger_read(struct linger_set *l, struct source *source)
 {
-    struct linger_slot *slot = event_data;
+    struct linger_slot *slot = container_of(source, struct linger_slot, source);
     char waste[16384];
     ssize_t n;
 
-    ENSURE(linger_owns(l, event_data));
+    ENSURE(source->kind == SOURCE_LINGER);
     if (slot->fd < 0)
         return; /* closed by an earlier event of the same round */
     n = recv(slot->fd, waste, sizeof(waste), MSG_DONTWAIT);

@@ -13,6 +13,8 @@
 #ifndef HTTP_LINGER_H
 #define HTTP_LINGER_H
 
+#include "http/source.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +22,7 @@
 enum { LINGER_SLOTS = 64, LINGER_MS = 2000, LINGER_BYTES = 16 * 1024 * 1024 };
 
 struct linger_slot {
+    struct source source;
     int fd;           /* owned; -1: free */
     int64_t until_ms; /* closed then at the latest */
     size_t left;      /* bytes that may still come */
@@ -38,14 +41,11 @@ void linger_init(struct linger_set *l, int epoll_fd, size_t slot_count);
 /* Closes all. */
 void linger_fini(struct linger_set *l);
 
-/* Takes fd. Its events carry a pointer for which linger_owns() is true. */
+/* Takes fd; its events are of SOURCE_LINGER. */
 void linger_add(struct linger_set *l, int fd, int64_t now_ms);
 
-/* True if an event's data pointer belongs to this set. */
-bool linger_owns(const struct linger_set *l, const void *event_data);
-
 /* Reads and forgets; closes at the end of the input. */
-void linger_read(struct linger_set *l, void *event_data);
+void linger_read(struct linger_set *l, struct source *source);
 
 /* Closes what is overdue. Returns when the next is due, INT64_MAX if nothing lingers. */
 int64_t linger_expire(struct linger_set *l, int64_t now_ms);

@@ -3,11 +3,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+static void
+ring(struct store_bell *bell)
+{
+    mailbox_wake(container_of(bell, struct mailbox, bell));
+}
+
 enum status
 mailbox_init(struct mailbox *m)
 {
+    m->source.kind = SOURCE_MAILBOX;
+    m->bell.ring = ring;
     lock_init(&m->lock);
-    list_init(&m->arrived);
+    list_init(&m->posted);
     m->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return m->event_fd < 0 ? ST_IO : ST_OK;
 }
@@ -20,17 +28,18 @@ mailbox_fini(struct mailbox *m)
     lock_fini(&m->lock);
 }
 
-void
-mailbox_post(struct mailbox *m, struct conn *c)
+bool
+mailbox_post(struct mailbox *m, struct mail *mail, enum mail_news news)
 {
     bool first;
 
     lock_acquire(&m->lock);
-    first = list_empty(&m->arrived);
-    list_add_before(&m->arrived, &c->link);
+    first = list_empty(&m->posted);
+    mail->news |= (unsigned)news;
+    if (!list_linked(&mail->link))
+        list_add_before(&m->posted, &mail->link);
     lock_release(&m->lock);
-    if (first)
-        mailbox_wake(m);
+    return first;
 }
 
 void
@@ -44,19 +53,37 @@ mailbox_wake(struct mailbox *m)
 }
 
 void
-mailbox_take(struct mailbox *m, struct list *out)
+mailbox_reset(struct mailbox *m)
 {
     uint64_t count;
 
-    /* First reset, then look: what is posted in between wakes the worker again. */
     if (read(m->event_fd, &count, sizeof(count)) < 0)
-        return;
+        return; /* it was reset already */
+}
+
+struct mail *
+mailbox_take(struct mailbox *m, unsigned *news)
+{
+    struct mail *mail = NULL;
+    struct list *link;
+
     lock_acquire(&m->lock);
-    if (!list_empty(&m->arrived)) {
-        *out = m->arrived;
-        out->next->prev = out;
-        out->prev->next = out;
-        list_init(&m->arrived);
+    link = list_pop(&m->posted);
+    if (link != NULL) {
+        mail = container_of(link, struct mail, link);
+        *news = mail->news;
+        mail->news = 0;
     }
+    lock_release(&m->lock);
+    return mail;
+}
+
+void
+mailbox_cancel(struct mailbox *m, struct mail *mail)
+{
+    lock_acquire(&m->lock);
+    mail->news = 0;
+    if (list_linked(&mail->link))
+        list_remove(&mail->link);
     lock_release(&m->lock);
 }

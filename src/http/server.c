@@ -54,7 +54,8 @@ static void
 fit_connections(struct server *s)
 {
     const size_t wanted = s->config.max_connections, workers = s->config.workers;
-    const size_t own = OWN_DESCRIPTORS + workers * WORKER_DESCRIPTORS;
+    const size_t own = OWN_DESCRIPTORS + workers * WORKER_DESCRIPTORS +
+                       sections_for(wanted) /* at most so many more than one a worker */;
     const size_t need = own + (workers + 1) * LINGER_SLOTS + wanted;
     struct rlimit files;
 

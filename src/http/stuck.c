@@ -7,7 +7,7 @@
 enum { STRIKES = 3 };
 
 void
-stuck_look(struct worker *w)
+stuck_look(struct worker *w, const struct section *s)
 {
     struct list *at = w->chunked.next;
 
@@ -15,7 +15,7 @@ stuck_look(struct worker *w)
         struct conn *c = container_of(at, struct conn, turn);
 
         at = at->next; /* c may leave the list */
-        if (c->held || c->phase == CONN_DOOMED)
+        if (c->section != s || c->held || c->phase == CONN_DOOMED)
             continue;
         if (c->round == w->round) {
             c->strikes = 0;

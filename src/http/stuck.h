@@ -21,8 +21,8 @@
 
 #include "http/worker.h"
 
-/* After a round in which libmicrohttpd had work to the end. */
-void stuck_look(struct worker *w);
+/* After a round in which libmicrohttpd had work to the end in this section. */
+void stuck_look(struct worker *w, const struct section *s);
 
 /* There is something to read for a connection that is held in the middle of its body. */
 void stuck_wake(struct worker *w, struct conn *c);

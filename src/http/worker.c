@@ -1,6 +1,7 @@
 #include "http/worker.h"
 
 #include "claimd/base/invariant.h"
+#include "http/answer.h"
 #include "http/front.h"
 #include "http/refusal.h"
 #include "http/reply.h"
@@ -14,76 +15,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* How often libmicrohttpd is run in a row while it says that work is left. */
-enum { RUNS_IN_A_ROW = 16, EVENTS = 32 };
+enum { EVENTS = 32, MAILS_A_ROUND = 256 };
 
-/*
- * Should libmicrohttpd say for FRUITLESS rounds, in which nothing of ours was called, that
- * work is left, the worker takes naps; whatever happens wakes it. (A connection that was
- * held while it was stuck takes a second to end: stuck.h, front_give_up().)
- */
-enum { FRUITLESS = 8, NAP_MS = 10 };
-
-/* Slices done in a round: what the others wait for at most. */
-enum { SLICES_A_ROUND = 4 };
-
-/* What libmicrohttpd remarks before it answers by itself; the status comes first. */
-static const char own_page[] = "Error processing request";
-
-/* Its other remarks are about what clients do, too: for debugging only. */
-static void __attribute__((format(printf, 2, 0)))
-log_mhd(void *cls, const char *format, va_list args)
+enum status
+worker_watch(struct worker *w, int fd, struct source *source)
 {
-    struct worker *w = cls;
-    const struct log *log = w->shared->config->log;
-    char text[256];
-
-    if (strncmp(format, own_page, sizeof(own_page) - 1) == 0) {
-        va_list copy;
-
-        va_copy(copy, args);
-        front_own_page(w, va_arg(copy, unsigned));
-        va_end(copy);
-    }
-    if (!log_wants(log, LOG_DEBUG))
-        return;
-    (void)vsnprintf(text, sizeof(text), format, args);
-    log_event(log, LOG_DEBUG, "libmicrohttpd",
-              LOG_B("text", bytes_trim(bytes_str(text))));
-}
-
-/*
- * libmicrohttpd's own time-out counts from the last byte. It reads the clock six times a
- * request, so it is left off where every phase ends by our limits before it could strike.
- */
-static unsigned
-mhd_timeout_s(const struct server_config *config)
-{
-    return config->idle_seconds < config->request_seconds ? (unsigned)config->idle_seconds
-                                                          : 0;
-}
-
-static struct MHD_Daemon *
-start_mhd(struct worker *w)
-{
-    const struct server_config *config = w->shared->config;
-
-    return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
-            MHD_ALLOW_SUSPEND_RESUME,
-        0, NULL, NULL, front_request, w, MHD_OPTION_EXTERNAL_LOGGER, log_mhd, w,
-        MHD_OPTION_URI_LOG_CALLBACK, front_target, w, MHD_OPTION_NOTIFY_COMPLETED,
-        front_completed, w, MHD_OPTION_NOTIFY_CONNECTION, front_connection, w,
-        MHD_OPTION_UNESCAPE_CALLBACK, front_keep_escapes, w,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, w->block, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)config->max_connections + 1, MHD_OPTION_CONNECTION_TIMEOUT,
-        mhd_timeout_s(config), MHD_OPTION_END);
-}
-
-static enum status
-watch(struct worker *w, int fd, void *data)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = data};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
 
     return epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? ST_OK : ST_IO;
 }
@@ -98,7 +35,6 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
     *w = (struct worker){.shared = shared, .epoll_fd = -1, .mailbox.event_fd = -1};
     atomic_init(&w->load, 0);
     list_init(&w->chunked);
-    list_init(&w->slices);
     list_init(&w->ended);
     w->block = room_block(config->max_header_bytes, config->max_headers);
     conn_table_init(&w->conns, config->idle_seconds * 1000,
@@ -113,15 +49,18 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
     if (st != ST_OK || w->epoll_fd < 0)
         goto fail_io;
     w->no_memory = reply_prepared(REFUSAL_NO_MEMORY);
-    w->mhd = start_mhd(w);
-    if (w->no_memory == NULL || w->mhd == NULL) {
-        worker_fini(w);
-        return ST_NO_MEMORY;
+    w->section_room = sections_for(config->max_connections);
+    w->sections = mem_calloc(config->mem, w->section_room, sizeof(*w->sections));
+    st = w->no_memory == NULL || w->sections == NULL ? ST_NO_MEMORY : answer_init(w);
+    if (st == ST_OK)
+        st = section_open(w, &w->sections[0]);
+    if (st == ST_OK) {
+        w->section_count = 1;
+        st = worker_watch(w, w->mailbox.event_fd, &w->mailbox.source);
     }
-    if (watch(w, MHD_get_daemon_info(w->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
-              w->mhd) == ST_OK &&
-        watch(w, w->mailbox.event_fd, &w->mailbox) == ST_OK)
-        return ST_OK;
+    if (st != ST_OK)
+        worker_fini(w);
+    return st;
 
 fail_io:
     worker_fini(w);
@@ -131,8 +70,11 @@ fail_io:
 void
 worker_fini(struct worker *w)
 {
-    if (w->mhd != NULL)
-        MHD_stop_daemon(w->mhd);
+    while (w->section_count > 0)
+        section_close(&w->sections[--w->section_count]);
+    mem_free(w->shared->config->mem, w->sections);
+    w->sections = NULL;
+    answer_fini(w);
     if (w->no_memory != NULL)
         MHD_destroy_response(w->no_memory);
     linger_fini(&w->linger);
@@ -140,32 +82,54 @@ worker_fini(struct worker *w)
     mailbox_fini(&w->mailbox);
     if (w->epoll_fd >= 0)
         (void)close(w->epoll_fd);
-    w->mhd = NULL;
 }
 
 /* ------------------------------------------------------------------ the loop */
 
-/* Gives what the acceptor sent to libmicrohttpd. */
-static void
-adopt_connections(struct worker *w)
+struct conn *
+worker_conn(struct MHD_Connection *mhd)
 {
-    struct list arrived;
-    struct list *link;
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+        ->socket_context;
+}
 
-    list_init(&arrived);
-    mailbox_take(&w->mailbox, &arrived);
-    while ((link = list_pop(&arrived)) != NULL) {
-        struct conn *c = container_of(link, struct conn, link);
+/* Gives a new connection to libmicrohttpd. */
+static void
+adopt(struct worker *w, struct conn *c)
+{
+    c->section = section_choose(w);
+    c->section->due = true;
+    w->adopting = c;
+    if (MHD_add_connection(c->section->mhd, c->fd, &c->peer.any, c->peer_len) ==
+            MHD_YES ||
+        w->adopting == NULL)
+        return;
+    /* Out of memory before front_connection() heard of it; the socket is closed. */
+    w->adopting = NULL;
+    mem_free(w->shared->config->mem, c);
+    atomic_fetch_sub_explicit(&w->load, 1, memory_order_relaxed);
+}
 
-        w->adopting = c;
-        if (MHD_add_connection(w->mhd, c->fd, &c->peer.any, c->peer_len) == MHD_YES ||
-            w->adopting == NULL)
-            continue;
-        /* Out of memory before front_connection() heard of it; the socket is closed. */
-        w->adopting = NULL;
-        mem_free(w->shared->config->mem, c);
-        atomic_fetch_sub_explicit(&w->load, 1, memory_order_relaxed);
+bool
+worker_read_mail(struct worker *w)
+{
+    unsigned news;
+
+    mailbox_reset(&w->mailbox);
+    for (int i = 0; i < MAILS_A_ROUND; i++) {
+        struct mail *mail = mailbox_take(&w->mailbox, &news);
+        struct conn *c;
+
+        if (mail == NULL)
+            return false;
+        c = container_of(mail, struct conn, mail);
+
+        if ((news & MAIL_ARRIVED) != 0)
+            adopt(w, c);
+        else
+            answer_news(w, c, news);
     }
+    return true;
 }
 
 void
@@ -180,55 +144,11 @@ worker_hold(struct worker *w, struct conn *c)
 void
 worker_let_go(struct worker *w, struct conn *c)
 {
+    (void)w;
+    ENSURE(c->held);
     MHD_resume_connection(c->mhd);
     c->held = false;
-    w->let_go = true;
-}
-
-/* Lets libmicrohttpd work. Returns for how long it can sleep, -1: for ever. */
-static int64_t
-run_mhd(struct worker *w)
-{
-    /* In naps once is enough: it has had its chances. */
-    int runs = w->fruitless < FRUITLESS ? RUNS_IN_A_ROW : 1;
-    MHD_UNSIGNED_LONG_LONG left = 0;
-
-    w->called = w->let_go = false;
-    for (int i = 0; i < runs && left == 0; i++) {
-        (void)MHD_run(w->mhd); /* fails only after a shutdown */
-        front_hold_fresh(w);
-        if (MHD_get_timeout(w->mhd, &left) == MHD_NO) {
-            w->fruitless = 0;
-            return -1;
-        }
-    }
-    if (left == 0)
-        stuck_look(w);
-    w->fruitless = left == 0 && !w->called ? w->fruitless + 1 : 0;
-    if (w->fruitless >= FRUITLESS)
-        return NAP_MS;
-    return left > INT_MAX ? INT_MAX : (int64_t)left;
-}
-
-/*
- * Does some slices of requests that are answered so. Most are of the first in line, so that
- * many long ones are not all late; the last is of the next one, who then goes to the end
- * of the line, so that short ones need not wait for long ones.
- */
-static void
-do_slices(struct worker *w)
-{
-    struct conn *c;
-
-    for (int i = 1; i < SLICES_A_ROUND && !list_empty(&w->slices); i++)
-        (void)front_slice(w, container_of(w->slices.next, struct conn, turn));
-    if (list_empty(&w->slices) || w->slices.next->next == &w->slices)
-        return;
-    c = container_of(w->slices.next->next, struct conn, turn);
-    if (front_slice(w, c))
-        return;
-    list_remove(&c->turn);
-    list_add_before(&w->slices, &c->turn);
+    c->section->due = true; /* or libmicrohttpd would not notice */
 }
 
 /*
@@ -257,8 +177,10 @@ end_phases(struct worker *w)
 
     while ((c = conn_overdue(&w->conns, w->now_ms)) != NULL)
         front_time_out(w, c);
-    if (atomic_load(&w->shared->draining))
+    if (atomic_load(&w->shared->draining)) {
+        answer_drain(w);
         end_idle(w);
+    }
 }
 
 static int64_t
@@ -282,11 +204,14 @@ work(struct worker *w)
 {
     int64_t sleep_ms;
 
-    do_slices(w);
-    sleep_ms = run_mhd(w);
+    answer_slices(w);
+    answer_commits(w);
+    sleep_ms = until(w, sections_run(w));
     front_push_ends(w);
     end_phases(w);
-    if (w->let_go || !list_empty(&w->slices))
+    sleep_ms = sooner(sleep_ms, until(w, answer_expire(w)));
+    if (sections_due(w) || !list_empty(&w->parked.slices) ||
+        atomic_load(&w->parked.log_moved))
         sleep_ms = 0;
     sleep_ms = sooner(sleep_ms, until(w, conn_next_ms(&w->conns)));
     sleep_ms = sooner(sleep_ms, until(w, linger_expire(&w->linger, w->now_ms)));
@@ -297,20 +222,31 @@ work(struct worker *w)
 }
 
 static void
-handle_event(struct worker *w, void *data)
+handle_event(struct worker *w, struct source *source)
 {
-    if (data == &w->mailbox) {
-        adopt_connections(w);
-        housekeeping_hurry(&w->housekeeping); /* somebody may have moved the clock */
-    } else if (linger_owns(&w->linger, data)) {
-        linger_read(&w->linger, data);
-    } else if (data != w->mhd) {
-        struct conn *c = data; /* connections are freed in work() only: it is alive */
+    struct conn *c;
 
+    switch (source->kind) {
+    case SOURCE_MAILBOX:
+        if (worker_read_mail(w))
+            mailbox_wake(&w->mailbox);        /* the rest in the next round */
+        housekeeping_hurry(&w->housekeeping); /* somebody may have moved the clock */
+        return;
+    case SOURCE_SECTION:
+        container_of(source, struct section, source)->due = true;
+        return;
+    case SOURCE_LINGER:
+        linger_read(&w->linger, source);
+        return;
+    case SOURCE_CONN:
+        c = container_of(source, struct conn, source); /* freed in work() only: alive */
         if (c->held && c->phase == CONN_RECEIVING)
             stuck_wake(w, c);
         else
             front_hung_up(w, c);
+        return;
+    default:
+        ENSURE(source->kind == SOURCE_MAILBOX); /* the acceptor's are not ours */
     }
 }
 
@@ -326,17 +262,23 @@ drained(const struct worker *w)
 static void
 let_all_go(struct worker *w)
 {
-    struct list *const lists[] = {&w->chunked, &w->slices};
+    const size_t phases = CONN_PHASES;
 
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-        for (struct list *at = lists[i]->next; at != lists[i]; at = at->next) {
-            struct conn *c = container_of(at, struct conn, turn);
+    for (size_t i = 0; i < phases; i++) {
+        struct list *head = &w->conns.phases[i], *at = head->next;
 
+        while (at != head) {
+            struct conn *c = container_of(at, struct conn, link);
+
+            at = at->next;
+            if (!c->held)
+                continue;
             conn_enter(&w->conns, c, CONN_DOOMED, w->now_ms);
-            if (c->held)
-                worker_let_go(w, c);
+            worker_let_go(w, c);
         }
-    (void)MHD_run(w->mhd);
+    }
+    for (size_t i = 0; i < w->section_count; i++)
+        (void)MHD_run(w->sections[i].mhd);
 }
 
 static void
@@ -370,11 +312,13 @@ thread_main(void *arg)
 
     w->now_ms = clock_now_ms(&w->shared->real);
     loop(w);
-    adopt_connections(w); /* what came in the last moment is closed with the rest */
+    answer_await_remote(w);
+    while (worker_read_mail(w)) /* what came in the last moment is closed with the rest */
+        continue;
     w->cut_off += conn_unfinished(&w->conns);
     let_all_go(w);
-    MHD_stop_daemon(w->mhd);
-    w->mhd = NULL;
+    for (size_t i = 0; i < w->section_count; i++)
+        section_close(&w->sections[i]);
     (void)eventfd_write(w->shared->done_fd, 1); /* fails only when the counter is full */
     return NULL;
 }

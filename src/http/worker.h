@@ -1,18 +1,18 @@
 /*
- * worker: a thread with an event loop around one libmicrohttpd daemon.
+ * worker: a thread with an event loop around one libmicrohttpd daemon, or more.
  *
  *     epoll set of ours
- *       +- libmicrohttpd's epoll descriptor      -> MHD_run()
- *       +- mailbox: new connections, wake-ups    -> MHD_add_connection()
+ *       +- libmicrohttpd's epoll descriptors     -> MHD_run()     (section.h)
+ *       +- mailbox: new connections, and news    -> MHD_add_connection(), answer_news()
  *       +- connections, for their end only       -> shutdown(), which it then sees
  *       +- lingering sockets                     -> read and forget
- *     time-out: the least of libmicrohttpd's, our phases' and the store's
+ *     time-out: the least of libmicrohttpd's, our phases', the waiting requests' and the
+ *     store's
  *
- * Requests that are answered in slices have their turn in each round, a few at a time, so
- * that everybody else is served in between; their connections are held meanwhile.
+ * Answers that take long or have to wait are in answer.h.
  *
- * The daemon runs in external mode, without thread and listener of its own. Its epoll
- * set is edge-triggered and MHD_run() takes 128 events at a time without waiting, so a
+ * The daemons run in external mode, without threads and listeners of their own. Their epoll
+ * sets are edge-triggered and MHD_run() takes 128 events at a time without waiting, so a
  * full batch cannot stall; what is left over shows as a time-out of zero.
  */
 #ifndef HTTP_WORKER_H
@@ -23,9 +23,10 @@
 #include "http/exchange.h"
 #include "http/linger.h"
 #include "http/mailbox.h"
+#include "http/parked.h"
 #include "http/refused.h"
+#include "http/section.h"
 
-#include <microhttpd.h>
 #include <pthread.h>
 
 /* What all workers of a server share; written before they start, or atomic. */
@@ -35,10 +36,11 @@ struct worker_shared {
     struct refused refused;
     struct clock real; /* for time-outs of connections, whatever clock the store has */
     size_t body_limit;
-    size_t linger_slots;   /* lingering sockets of each event loop, at most */
-    _Atomic bool draining; /* finish what is in flight, then end */
-    _Atomic bool cut;      /* end now */
-    int done_fd;           /* borrowed; an event for each worker that has ended */
+    size_t linger_slots;    /* lingering sockets of each event loop, at most */
+    _Atomic size_t waiters; /* requests that wait for a message */
+    _Atomic bool draining;  /* finish what is in flight, then end */
+    _Atomic bool cut;       /* end now */
+    int done_fd;            /* borrowed; an event for each worker that has ended */
 };
 
 struct worker {
@@ -46,7 +48,8 @@ struct worker {
     pthread_t thread;
     bool started;
     int epoll_fd;
-    struct MHD_Daemon *mhd;
+    struct section *sections; /* owned; the first section_count are open */
+    size_t section_count, section_room;
     struct MHD_Response *no_memory; /* prepared answer */
     struct mailbox mailbox;
     _Atomic size_t
@@ -59,14 +62,12 @@ struct worker {
     struct housekeeping housekeeping;
     size_t block;        /* memory of a connection: room.h */
     struct list chunked; /* connections in the middle of a chunked body */
-    struct list slices;  /* those whose request is answered in slices, next one first */
-    struct list ended;   /* those whose client sends no more, to be told libmicrohttpd */
-    bool let_go;         /* a connection was: libmicrohttpd has to run */
-    unsigned round;      /* counts the rounds of the loop */
-    bool called;         /* libmicrohttpd has called us in this round */
-    unsigned fruitless;  /* rounds in a row in which it had work but did not */
-    int64_t now_ms;      /* real time when the loop woke up */
-    int64_t round_ns;    /* the same of clock_stopwatch_ns() */
+    struct parked parked;
+    struct list ended; /* those whose client sends no more, to be told libmicrohttpd */
+    unsigned round;    /* counts the rounds of the loop */
+    bool called;       /* the section that runs has called us */
+    int64_t now_ms;    /* real time when the loop woke up */
+    int64_t round_ns;  /* the same of clock_stopwatch_ns() */
     size_t
         cut_off; /* requests of a drain that were not finished; whole after worker_join() */
 };
@@ -77,6 +78,15 @@ enum status worker_init(struct worker *w, struct worker_shared *shared, const ch
 
 /* Starts the thread. ST_UNAVAILABLE. */
 enum status worker_start(struct worker *w);
+
+/* The connection that libmicrohttpd means. */
+struct conn *worker_conn(struct MHD_Connection *mhd);
+
+/* Watches a descriptor for input in the worker's epoll set. ST_IO. */
+enum status worker_watch(struct worker *w, int fd, struct source *source);
+
+/* Takes mail, so much at most that the others need not wait for long. True: there is more. */
+bool worker_read_mail(struct worker *w);
 
 /*
  * Has libmicrohttpd leave a connection alone, and go on with it in its next run, which

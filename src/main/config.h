@@ -51,6 +51,7 @@ struct config {
     int64_t shards;
     int64_t max_memory; /* bytes; 0: no budget */
     int64_t max_connections;
+    int64_t max_waiters;
     int64_t max_header_size; /* bytes */
     int64_t max_headers;
     int64_t idle_seconds, request_seconds, drain_seconds;

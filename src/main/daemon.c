@@ -94,6 +94,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .max_connections = (size_t)config->max_connections,
         .max_header_bytes = (size_t)config->max_header_size,
         .max_headers = (size_t)config->max_headers,
+        .max_waiters = (size_t)config->max_waiters,
         .idle_seconds = config->idle_seconds,
         .request_seconds = config->request_seconds,
         .access_log = config->access_log,
@@ -200,7 +201,7 @@ log_lost(struct daemon *d)
     enum status st;
 
     do
-        st = store_totals(d->store, clock_now_ms(d->clock), &totals);
+        st = store_totals(d->store, STORE_AT(clock_now_ms(d->clock)), &totals);
     while (st == ST_AGAIN); /* much has fallen due; nobody else waits here */
     if (st == ST_OK && totals.messages > 0)
         log_event(&d->log, LOG_WARN, "messages_lost", LOG_I("messages", totals.messages),

@@ -53,6 +53,8 @@ const struct option options[] = {
          "budget for queues and messages; beyond it posts are answered 503; 0: none"),
     NUMBER("max_connections", max_connections, 1, 1000000, "10000",
            "connections at a time; more are answered 503"),
+    NUMBER("max_waiters", max_waiters, 0, 1000000, "4000",
+           "requests that wait for a message at a time; more are answered at once"),
     SIZE("max_header_size", max_header_size, 1024, 1048576, "6K",
          "request line and headers; more costs every request time"),
     NUMBER("max_headers", max_headers, 8, 1024, "64",
@@ -108,6 +110,8 @@ const struct option options[] = {
     NUMBER("min_claim_grace", limits.min_claim_grace, 0, YEAR, CONTRACT,
            "shortest grace; lower it to test workers"),
     NUMBER("max_claim_grace", limits.max_claim_grace, 0, YEAR, CONTRACT, "longest grace"),
+    NUMBER("max_wait", limits.max_wait, 0, 86400, CONTRACT,
+           "how long a claim may wait for a message (Prefer: wait); 0: not at all"),
 #undef GROUP
 #define GROUP "API"
     WORDS(OPTION_FLAG, "client_id_uuid_safe", limits.client_id_strict, "off|strict",

@@ -2,135 +2,177 @@
 #include "claimd/store/store.h"
 
 enum status
-store_queue_create(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                   const struct store_metadata *metadata, bool *created)
+store_queue_create(struct store *s, struct store_visit *visit,
+                   const struct store_queue *queue, const struct store_metadata *metadata,
+                   bool *created)
 {
-    return s->ops->queue_create(s, now_ms, queue, metadata, created);
+    return s->ops->queue_create(s, visit, queue, metadata, created);
 }
 
 enum status
-store_queue_get(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                struct store_queues *out)
+store_queue_get(struct store *s, struct store_visit *visit,
+                const struct store_queue *queue, struct store_queues *out)
 {
-    return s->ops->queue_get(s, now_ms, queue, out);
+    return s->ops->queue_get(s, visit, queue, out);
 }
 
 enum status
-store_queue_update(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                   uint64_t version, const struct store_metadata *metadata)
+store_queue_update(struct store *s, struct store_visit *visit,
+                   const struct store_queue *queue, uint64_t version,
+                   const struct store_metadata *metadata)
 {
-    return s->ops->queue_update(s, now_ms, queue, version, metadata);
+    return s->ops->queue_update(s, visit, queue, version, metadata);
 }
 
 enum status
-store_queue_delete(struct store *s, int64_t now_ms, const struct store_queue *queue)
+store_queue_delete(struct store *s, struct store_visit *visit,
+                   const struct store_queue *queue)
 {
-    return s->ops->queue_delete(s, now_ms, queue);
+    return s->ops->queue_delete(s, visit, queue);
 }
 
 enum status
-store_queue_list(struct store *s, int64_t now_ms, struct bytes project,
-                 struct bytes marker, size_t limit, bool with_metadata,
-                 struct store_queues *out)
+store_queue_list(struct store *s, struct store_visit *visit,
+                 const struct store_page *page, struct store_queues *out)
 {
-    return s->ops->queue_list(s, now_ms, project, marker, limit, with_metadata, out);
+    return s->ops->queue_list(s, visit, page, out);
 }
 
 enum status
-store_queue_stats(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                  struct store_stats *out)
+store_queue_stats(struct store *s, struct store_visit *visit,
+                  const struct store_queue *queue, struct store_stats *out)
 {
-    return s->ops->queue_stats(s, now_ms, queue, out);
+    return s->ops->queue_stats(s, visit, queue, out);
 }
 
 enum status
-store_queue_purge(struct store *s, int64_t now_ms, const struct store_queue *queue)
+store_queue_purge(struct store *s, struct store_visit *visit,
+                  const struct store_queue *queue)
 {
-    return s->ops->queue_purge(s, now_ms, queue);
+    return s->ops->queue_purge(s, visit, queue);
 }
 
 enum status
-store_message_post(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                   const struct store_post *post, struct store_id *ids)
+store_message_post(struct store *s, struct store_visit *visit,
+                   const struct store_queue *queue, const struct store_post *post,
+                   struct store_id *ids)
 {
-    return s->ops->message_post(s, now_ms, queue, post, ids);
+    return s->ops->message_post(s, visit, queue, post, ids);
 }
 
 enum status
-store_message_list(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                   const struct store_filter *filter, struct store_batch *out)
+store_message_list(struct store *s, struct store_visit *visit,
+                   const struct store_queue *queue, const struct store_filter *filter,
+                   struct store_batch *out)
 {
-    return s->ops->message_list(s, now_ms, queue, filter, out);
+    return s->ops->message_list(s, visit, queue, filter, out);
 }
 
 enum status
-store_message_get(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                  const struct bytes *ids, size_t count, struct store_batch *out)
+store_message_get(struct store *s, struct store_visit *visit,
+                  const struct store_queue *queue, const struct bytes *ids, size_t count,
+                  struct store_batch *out)
 {
-    return s->ops->message_get(s, now_ms, queue, ids, count, out);
+    return s->ops->message_get(s, visit, queue, ids, count, out);
 }
 
 enum status
-store_message_delete(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                     struct bytes id, struct bytes claim_id)
+store_message_delete(struct store *s, struct store_visit *visit,
+                     const struct store_queue *queue, struct bytes id,
+                     struct bytes claim_id)
 {
-    return s->ops->message_delete(s, now_ms, queue, id, claim_id);
+    return s->ops->message_delete(s, visit, queue, id, claim_id);
 }
 
 enum status
-store_message_delete_many(struct store *s, int64_t now_ms,
+store_message_delete_many(struct store *s, struct store_visit *visit,
                           const struct store_queue *queue, const struct bytes *ids,
                           size_t count, const struct bytes *claim_ids, size_t claim_count)
 {
-    return s->ops->message_delete_many(s, now_ms, queue, ids, count, claim_ids,
+    return s->ops->message_delete_many(s, visit, queue, ids, count, claim_ids,
                                        claim_count);
 }
 
 enum status
-store_message_pop(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                  size_t limit, struct store_batch *out)
+store_message_pop(struct store *s, struct store_visit *visit,
+                  const struct store_queue *queue, size_t limit, struct store_batch *out)
 {
-    return s->ops->message_pop(s, now_ms, queue, limit, out);
+    return s->ops->message_pop(s, visit, queue, limit, out);
 }
 
 enum status
-store_claim_create(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                   const struct store_terms *terms, size_t limit, struct store_batch *out)
+store_claim_create(struct store *s, struct store_visit *visit,
+                   const struct store_queue *queue, const struct store_terms *terms,
+                   size_t limit, struct store_batch *out)
 {
-    return s->ops->claim_create(s, now_ms, queue, terms, limit, out);
+    return s->ops->claim_create(s, visit, queue, terms, limit, out);
 }
 
 enum status
-store_claim_get(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                struct bytes claim_id, struct store_batch *out)
+store_claim_get(struct store *s, struct store_visit *visit,
+                const struct store_queue *queue, struct bytes claim_id,
+                struct store_batch *out)
 {
-    return s->ops->claim_get(s, now_ms, queue, claim_id, out);
+    return s->ops->claim_get(s, visit, queue, claim_id, out);
 }
 
 enum status
-store_claim_renew(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                  struct bytes claim_id, const struct store_terms *terms)
+store_claim_renew(struct store *s, struct store_visit *visit,
+                  const struct store_queue *queue, struct bytes claim_id,
+                  const struct store_terms *terms, uint64_t *number)
 {
-    return s->ops->claim_renew(s, now_ms, queue, claim_id, terms);
+    return s->ops->claim_renew(s, visit, queue, claim_id, terms, number);
 }
 
 enum status
-store_claim_release(struct store *s, int64_t now_ms, const struct store_queue *queue,
-                    struct bytes claim_id)
+store_claim_release(struct store *s, struct store_visit *visit,
+                    const struct store_queue *queue, struct bytes claim_id)
 {
-    return s->ops->claim_release(s, now_ms, queue, claim_id);
+    return s->ops->claim_release(s, visit, queue, claim_id);
 }
 
 enum status
-store_ping(struct store *s, int64_t now_ms)
+store_claim_give_back(struct store *s, struct store_visit *visit,
+                      const struct store_queue *queue, struct bytes claim_id,
+                      bool uncount)
 {
-    return s->ops->ping(s, now_ms);
+    return s->ops->claim_give_back(s, visit, queue, claim_id, uncount);
+}
+
+void
+store_waiter_leave(struct store *s, struct store_waiter *waiter)
+{
+    s->ops->waiter_leave(s, waiter);
+}
+
+enum store_fate
+store_fate(struct store *s, uint64_t position)
+{
+    return s->ops->fate(s, position);
+}
+
+void
+store_watch(struct store *s, struct store_watcher *watcher)
+{
+    s->ops->watch(s, watcher);
+}
+
+void
+store_unwatch(struct store *s, struct store_watcher *watcher)
+{
+    s->ops->unwatch(s, watcher);
 }
 
 enum status
-store_totals(struct store *s, int64_t now_ms, struct store_totals *out)
+store_ping(struct store *s, struct store_visit *visit)
 {
-    return s->ops->totals(s, now_ms, out);
+    return s->ops->ping(s, visit);
+}
+
+enum status
+store_totals(struct store *s, struct store_visit *visit, struct store_totals *out)
+{
+    return s->ops->totals(s, visit, out);
 }
 
 void

@@ -74,7 +74,7 @@ digest_messages(uint64_t *digest, struct store *store, int64_t now_ms,
         .limit = 1000, .include_claimed = true, .include_delayed = true};
     struct store_batch batch = STORE_BATCH_INIT;
 
-    fuzz_check(store_message_list(store, now_ms, queue, &all, &batch) == ST_OK,
+    fuzz_check(store_message_list(store, STORE_AT(now_ms), queue, &all, &batch) == ST_OK,
                "a listing failed");
     for (size_t i = 0; i < batch.count; i++) {
         const struct store_message *m = &batch.messages[i];
@@ -92,7 +92,7 @@ static void
 digest_queue(struct state *state, struct store *store, int64_t now_ms,
              struct bytes project, const struct store_queue_view *view)
 {
-    const struct store_queue queue = {project, view->name};
+    const struct store_queue queue = {.project = project, .name = view->name};
 
     digest_bytes(&state->digest, view->name);
     digest_bytes(&state->digest, view->metadata.json);
@@ -109,8 +109,12 @@ state_of(struct store *store, int64_t now_ms, struct bytes project)
 
     if (!bytes_present(project))
         project = bytes_str("");
-    fuzz_check(store_queue_list(store, now_ms, project, BYTES_NONE, 100, true, &queues) ==
-                   ST_OK,
+    fuzz_check(store_queue_list(store, STORE_AT(now_ms),
+                                &(struct store_page){.project = project,
+                                                     .marker = BYTES_NONE,
+                                                     .limit = 100,
+                                                     .with_metadata = true},
+                                &queues) == ST_OK,
                "a listing failed");
     for (size_t i = 0; i < queues.count; i++)
         digest_queue(&state, store, now_ms, project, &queues.queues[i]);

@@ -40,7 +40,8 @@ fill(struct fixture *f, int64_t ttl_s)
         drafts[i] = (struct store_draft){bytes_str("{\"some\":\"body\"}"), ttl_s, 0};
     for (int i = 0; i < MANY / BATCH; i++)
         ck_assert_status(
-            store_message_post(f->store, f->now_ms, &f->queue, &request, ids), ST_OK);
+            store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &request, ids),
+            ST_OK);
     ck_assert_uint_eq(stats(f).total, MANY);
 }
 
@@ -194,9 +195,11 @@ static void
 remove_all(struct fixture *f, int way)
 {
     if (way == 0)
-        ck_assert_status(store_queue_purge(f->store, f->now_ms, &f->queue), ST_OK);
+        ck_assert_status(store_queue_purge(f->store, STORE_AT(f->now_ms), &f->queue),
+                         ST_OK);
     else
-        ck_assert_status(store_queue_delete(f->store, f->now_ms, &f->queue), ST_OK);
+        ck_assert_status(store_queue_delete(f->store, STORE_AT(f->now_ms), &f->queue),
+                         ST_OK);
 }
 
 LOOP_TEST(removing_a_hundred_thousand_messages_is_one_step, 2)
@@ -272,8 +275,9 @@ START_TEST(deleting_one_by_one_gives_memory_back)
     for (int i = 0; i < MANY / BATCH; i++) {
         struct store_batch popped = STORE_BATCH_INIT;
 
-        ck_assert_status(store_message_pop(f.store, f.now_ms, &f.queue, BATCH, &popped),
-                         ST_OK);
+        ck_assert_status(
+            store_message_pop(f.store, STORE_AT(f.now_ms), &f.queue, BATCH, &popped),
+            ST_OK);
         ck_assert_uint_eq(popped.count, BATCH);
         store_batch_release(&popped);
     }
@@ -329,7 +333,7 @@ START_TEST(a_thousand_queues_made_and_deleted_leave_nothing)
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof(name), "queue%d", i);
         use(&f, name);
-        ck_assert_status(store_queue_purge(f.store, f.now_ms, &f.queue), ST_OK);
+        ck_assert_status(store_queue_purge(f.store, STORE_AT(f.now_ms), &f.queue), ST_OK);
         f.posted = 0; /* their numbers do not matter */
         post(&f, 2);
         take(&f, 1);

@@ -95,7 +95,8 @@ fill(struct fixture *f, int count, uint64_t client)
 
     for (int i = 0; i < count; i++)
         ck_assert_status(
-            store_message_post(f->store, f->now_ms, &f->queue, &request, &id), ST_OK);
+            store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &request, &id),
+            ST_OK);
 }
 
 /* ---------------------------------------------------------------------- clocks */
@@ -235,8 +236,12 @@ START_TEST(a_queue_that_goes_while_queues_are_listed_is_not_named)
         make_queue(&f, NULL);
     }
     in_gap(&f, 0, delete_b);
-    ck_assert_status(store_queue_list(f.store, f.now_ms, f.queue.project, BYTES_NONE, 10,
-                                      true, &queues),
+    ck_assert_status(store_queue_list(f.store, STORE_AT(f.now_ms),
+                                      &(struct store_page){.project = f.queue.project,
+                                                           .marker = BYTES_NONE,
+                                                           .limit = 10,
+                                                           .with_metadata = true},
+                                      &queues),
                      ST_OK);
     ck_assert(gap.then == NULL);
     ck_assert_uint_eq(queues.count, 2);
@@ -260,8 +265,9 @@ START_TEST(a_listing_looks_at_a_slice_of_the_messages_under_the_lock)
 
         gap.most_looked = 0;
         filter.include_claimed = i == 1;
-        ck_assert_status(store_message_list(f.store, f.now_ms, &f.queue, &filter, &page),
-                         ST_OK);
+        ck_assert_status(
+            store_message_list(f.store, STORE_AT(f.now_ms), &f.queue, &filter, &page),
+            ST_OK);
         ck_assert_uint_le(gap.most_looked, SLICE);
         store_batch_release(&page);
     }

@@ -64,8 +64,8 @@ chance(struct history *h, unsigned percent)
 static struct store_queue
 queue_at(const struct history *h, size_t i)
 {
-    return (struct store_queue){bytes_str(i % 2 == 0 ? "p1" : "p2"),
-                                bytes_str(h->names[i])};
+    return (struct store_queue){.project = bytes_str(i % 2 == 0 ? "p1" : "p2"),
+                                .name = bytes_str(h->names[i])};
 }
 
 static void
@@ -296,15 +296,66 @@ some_room(struct history *h)
 }
 
 static void
-do_claim(struct history *h, size_t queue)
+do_claim(struct history *h, size_t queue, struct pair_waiter *w)
 {
     struct store_queue where = queue_at(h, queue);
     struct store_terms terms = some_terms(h);
     struct id_pair claim;
 
     if (pair_claim(&h->pair, &where, &terms, 1 + below(h, h->shape->batch), some_room(h),
-                   &claim))
+                   w, &claim))
         h->claims[h->claim_count++ % KNOWN_CLAIMS] = (struct known){claim, queue};
+}
+
+static struct pair_waiter *
+some_waiter(struct history *h)
+{
+    return &h->pair.waiters[below(h, PAIR_WAITERS)];
+}
+
+/* Which of the queues it is. */
+static size_t
+index_of(const struct history *h, const struct store_queue *where)
+{
+    size_t i = 0;
+
+    while (!bytes_equal(queue_at(h, i).project, where->project) ||
+           !bytes_equal(queue_at(h, i).name, where->name))
+        i++;
+    return i;
+}
+
+/* A claim, or a pop, that waits; who waits already asks again. */
+static void
+ask(struct history *h, size_t queue, struct pair_waiter *w)
+{
+    struct store_queue where = queue_at(h, queue);
+
+    if (w->waits)
+        where = queue_at(h, queue = index_of(h, &w->queue));
+    if (chance(h, 70))
+        do_claim(h, queue, w);
+    else
+        pair_pop(&h->pair, &where, 1 + below(h, h->shape->batch), some_room(h), w);
+}
+
+/* Whoever was told asks, from anywhere in the line on, until nobody has been told. */
+static void
+serve(struct history *h)
+{
+    size_t first = below(h, PAIR_WAITERS), quiet = 0;
+
+    pair_expect_told(&h->pair);
+    for (size_t i = first; quiet < PAIR_WAITERS; i++) {
+        struct pair_waiter *w = &h->pair.waiters[i % PAIR_WAITERS];
+
+        quiet++;
+        if (!w->waits || !w->told)
+            continue;
+        ask(h, 0, w);
+        quiet = 0;
+    }
+    pair_expect_told(&h->pair);
 }
 
 static void
@@ -363,10 +414,10 @@ do_operation(struct history *h, enum operation op, size_t queue)
         do_delete_many(h, queue);
         break;
     case OP_POP:
-        pair_pop(&h->pair, &where, 1 + below(h, h->shape->batch), some_room(h));
+        pair_pop(&h->pair, &where, 1 + below(h, h->shape->batch), some_room(h), NULL);
         break;
     case OP_CLAIM:
-        do_claim(h, queue);
+        do_claim(h, queue, NULL);
         break;
     case OP_QUERY:
         pair_query(&h->pair, &where, &claim);
@@ -399,6 +450,18 @@ do_operation(struct history *h, enum operation op, size_t queue)
         break;
     case OP_PURGE:
         pair_purge(&h->pair, &where);
+        break;
+    case OP_WAIT:
+        ask(h, queue, some_waiter(h));
+        break;
+    case OP_SERVE:
+        serve(h);
+        break;
+    case OP_LEAVE:
+        pair_leave(&h->pair, some_waiter(h));
+        break;
+    case OP_GIVE_BACK:
+        pair_give_back(&h->pair, &where, &claim, chance(h, 50));
         break;
     default:
         pair_housekeep(&h->pair);
@@ -496,7 +559,7 @@ limit_backlog(struct history *h)
     queue = below(h, h->shape->queues);
     where = queue_at(h, queue);
     if (chance(h, 50))
-        pair_pop(&h->pair, &where, h->shape->backlog, 0);
+        pair_pop(&h->pair, &where, h->shape->backlog, 0, NULL);
     else
         pair_purge(&h->pair, &where);
 }

@@ -28,6 +28,10 @@ enum operation {
     OP_STATS,
     OP_PURGE,
     OP_HOUSEKEEP,
+    OP_WAIT,  /* a claim or a pop that waits, or asks again */
+    OP_SERVE, /* whoever was told asks again, in any order */
+    OP_LEAVE, /* somebody stops waiting */
+    OP_GIVE_BACK,
     OP_COUNT,
 };
 

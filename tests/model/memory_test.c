@@ -77,8 +77,12 @@ dump(struct scene *s)
     FILE *out = open_memstream(&text, &len);
 
     ck_assert_ptr_nonnull(out);
-    ck_assert_status(store_queue_list(s->f.store, s->f.now_ms, back.project, BYTES_NONE,
-                                      1000, true, &queues),
+    ck_assert_status(store_queue_list(s->f.store, STORE_AT(s->f.now_ms),
+                                      &(struct store_page){.project = back.project,
+                                                           .marker = BYTES_NONE,
+                                                           .limit = 1000,
+                                                           .with_metadata = true},
+                                      &queues),
                      ST_OK);
     for (size_t i = 0; i < queues.count; i++)
         dump_queue(out, s, &queues.queues[i]);
@@ -184,7 +188,7 @@ post_some(struct scene *s, size_t count)
 
     for (size_t i = 0; i < count; i++)
         drafts[i] = (struct store_draft){bytes_str("\"body\""), 300, 5};
-    return store_message_post(s->f.store, s->f.now_ms, &s->f.queue, &request,
+    return store_message_post(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, &request,
                               s->spare_ids);
 }
 
@@ -207,14 +211,16 @@ act_create(struct scene *s)
     bool created;
 
     metadata.settings.dead_letter = bytes_str("graves");
-    return store_queue_create(s->f.store, s->f.now_ms, &s->f.queue, &metadata, &created);
+    return store_queue_create(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, &metadata,
+                              &created);
 }
 
 static enum status
 act_show(struct scene *s)
 {
     struct store_queues shown = STORE_QUEUES_INIT;
-    enum status st = store_queue_get(s->f.store, s->f.now_ms, &s->f.queue, &shown);
+    enum status st =
+        store_queue_get(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, &shown);
 
     store_queues_release(&shown);
     return st;
@@ -224,8 +230,12 @@ static enum status
 act_list_queues(struct scene *s)
 {
     struct store_queues shown = STORE_QUEUES_INIT;
-    enum status st = store_queue_list(s->f.store, s->f.now_ms, s->f.queue.project,
-                                      BYTES_NONE, 20, true, &shown);
+    enum status st = store_queue_list(s->f.store, STORE_AT(s->f.now_ms),
+                                      &(struct store_page){.project = s->f.queue.project,
+                                                           .marker = BYTES_NONE,
+                                                           .limit = 20,
+                                                           .with_metadata = true},
+                                      &shown);
 
     store_queues_release(&shown);
     return st;
@@ -237,19 +247,21 @@ act_update(struct scene *s)
     struct store_metadata metadata = {bytes_str("{\"a\":2}"), STORE_SETTINGS_INIT};
     struct store_queues shown = STORE_QUEUES_INIT;
     uint64_t version;
-    enum status st = store_queue_get(s->f.store, s->f.now_ms, &s->f.queue, &shown);
+    enum status st =
+        store_queue_get(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, &shown);
 
     if (st != ST_OK)
         return st;
     version = shown.queues[0].version;
     store_queues_release(&shown);
-    return store_queue_update(s->f.store, s->f.now_ms, &s->f.queue, version, &metadata);
+    return store_queue_update(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, version,
+                              &metadata);
 }
 
 static enum status
 act_purge(struct scene *s)
 {
-    return store_queue_purge(s->f.store, s->f.now_ms, &s->f.queue);
+    return store_queue_purge(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue);
 }
 
 static enum status
@@ -257,8 +269,8 @@ act_list(struct scene *s)
 {
     const struct store_filter filter = {.limit = 10, .include_claimed = true};
     struct store_batch shown = STORE_BATCH_INIT;
-    enum status st =
-        store_message_list(s->f.store, s->f.now_ms, &s->f.queue, &filter, &shown);
+    enum status st = store_message_list(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue,
+                                        &filter, &shown);
 
     store_batch_release(&shown);
     return st;
@@ -270,7 +282,7 @@ act_get(struct scene *s)
     struct bytes ids[2] = {id_of(&s->f, 1), id_of(&s->f, 2)};
     struct store_batch shown = STORE_BATCH_INIT;
     enum status st =
-        store_message_get(s->f.store, s->f.now_ms, &s->f.queue, ids, 2, &shown);
+        store_message_get(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, ids, 2, &shown);
 
     store_batch_release(&shown);
     return st;
@@ -280,7 +292,8 @@ static enum status
 act_pop(struct scene *s)
 {
     struct store_batch shown = STORE_BATCH_INIT;
-    enum status st = store_message_pop(s->f.store, s->f.now_ms, &s->f.queue, 10, &shown);
+    enum status st =
+        store_message_pop(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, 10, &shown);
 
     store_batch_release(&shown);
     return st;
@@ -291,8 +304,8 @@ act_claim(struct scene *s)
 {
     const struct store_terms terms = {300, 60};
     struct store_batch shown = STORE_BATCH_INIT;
-    enum status st =
-        store_claim_create(s->f.store, s->f.now_ms, &s->f.queue, &terms, 10, &shown);
+    enum status st = store_claim_create(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue,
+                                        &terms, 10, &shown);
 
     store_batch_release(&shown);
     return st;
@@ -302,7 +315,7 @@ static enum status
 act_query(struct scene *s)
 {
     struct store_batch shown = STORE_BATCH_INIT;
-    enum status st = store_claim_get(s->f.store, s->f.now_ms, &s->f.queue,
+    enum status st = store_claim_get(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue,
                                      store_id_bytes(&s->claims[0]), &shown);
 
     store_batch_release(&shown);
@@ -347,7 +360,8 @@ count_messages(struct scene *s)
         struct store_stats now;
 
         use(&s->f, names[i]);
-        if (store_queue_stats(s->f.store, s->f.now_ms, &s->f.queue, &now) == ST_OK)
+        if (store_queue_stats(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, &now) ==
+            ST_OK)
             total += now.total;
     }
     s->f.queue = back;
@@ -449,9 +463,9 @@ START_TEST(what_is_accepted_can_be_finished_without_any_memory)
     ck_assert_status(delete_free(f, 100), ST_OK);
     ids[0] = id_of(f, 2);
     ids[1] = id_of(f, 101);
-    ck_assert_status(
-        store_message_delete_many(f->store, f->now_ms, &f->queue, ids, 2, NULL, 0),
-        ST_OK);
+    ck_assert_status(store_message_delete_many(f->store, STORE_AT(f->now_ms), &f->queue,
+                                               ids, 2, NULL, 0),
+                     ST_OK);
     release(f, s.claims[1]);
     expect_stats(f, 3, 193);
     wait_s(f, 600); /* the other claim expires */

@@ -40,6 +40,8 @@ pair_open(struct pair *p, size_t shards, uint64_t seed)
 void
 pair_close(struct pair *p)
 {
+    for (size_t i = 0; i < PAIR_WAITERS; i++)
+        pair_leave(p, &p->waiters[i]);
     store_close(p->twin);
     store_close(p->engine);
     if (mem_used(p->mem) != 0)
@@ -171,6 +173,120 @@ agree_batch(const struct pair *p, const struct store_batch *twin,
     agree_part(p, twin, 0, engine);
 }
 
+/* ---------------------------------------------------------------------- waiting */
+
+static struct store_bell *
+told_by_engine(struct store_watcher *watcher, enum store_news news)
+{
+    struct pair_waiter *w = container_of(watcher, struct pair_waiter, engine_watcher);
+
+    require(w->engine.line != NULL || news == STORE_GONE);
+    if (news == STORE_GONE)
+        w->gone = true;
+    else
+        w->told = true;
+    return NULL;
+}
+
+/* The visits of an operation with a waiter, on both sides; NULL: with none. */
+struct visits {
+    struct store_visit twin, engine;
+};
+
+static struct visits
+visits_of(const struct pair *p, const struct store_queue *queue, struct pair_waiter *w)
+{
+    struct visits v = {.twin = {.now_ms = p->now_ms}, .engine = {.now_ms = p->now_ms}};
+
+    if (w == NULL)
+        return v;
+    w->engine_watcher.tell = told_by_engine; /* the twin tells nobody */
+    w->twin.watcher = &w->twin_watcher;
+    w->engine.watcher = &w->engine_watcher;
+    w->told = w->gone = false;
+    w->queue = *queue;
+    v.twin.waiter = &w->twin;
+    v.engine.waiter = &w->engine;
+    return v;
+}
+
+static void
+agree_waiting(const struct pair *p, enum status st, const struct visits *v,
+              struct pair_waiter *w)
+{
+    if (w == NULL)
+        return;
+    agree(p, "waits", v->twin.waits, v->engine.waits);
+    agree(p, "in line", w->twin.line != NULL, w->engine.line != NULL);
+    w->waits = w->twin.line != NULL;
+    if (st != ST_OK)
+        w->told = true; /* a refusal changes nothing: it has to ask again */
+    if (!w->waits)
+        w->engine.home = NULL; /* next time it may be for another queue */
+}
+
+/* Whoever waited for a queue that is gone has been told. */
+static void
+see_who_is_gone(struct pair *p)
+{
+    for (size_t i = 0; i < PAIR_WAITERS; i++) {
+        struct pair_waiter *w = &p->waiters[i];
+
+        if (!w->waits)
+            continue;
+        agree(p, "out of the line", w->twin.line == NULL, w->engine.line == NULL);
+        agree(p, "told that the queue is gone", w->twin.line == NULL, w->gone);
+        w->waits = w->twin.line != NULL;
+        if (!w->waits)
+            w->engine.home = NULL;
+    }
+}
+
+void
+pair_leave(struct pair *p, struct pair_waiter *w)
+{
+    if (!w->waits)
+        return;
+    note(p, &w->queue, "waiter %d leaves", (int)(w - p->waiters));
+    store_waiter_leave(p->twin, &w->twin);
+    store_waiter_leave(p->engine, &w->engine);
+    w->waits = false;
+    w->engine.home = NULL;
+}
+
+void
+pair_expect_told(struct pair *p)
+{
+    while (pair_housekeep(p) <= p->now_ms)
+        continue;
+    for (size_t i = 0; i < PAIR_WAITERS; i++) {
+        const struct pair_waiter *w = &p->waiters[i];
+
+        if (w->waits && !w->told && twin_calls(p->twin, &w->twin, p->now_ms))
+            pair_fail(p, "a waiter is left waiting");
+    }
+}
+
+/* A number larger than all before it in the queue. */
+static void
+see_claim_number(struct pair *p, const struct store_queue *queue, uint64_t number)
+{
+    struct pair_fence *f = p->fences;
+    char text[sizeof(f->queue)];
+
+    snprintf(text, sizeof(text), "%.*s/%.*s", (int)queue->project.len,
+             queue->project.data, (int)queue->name.len, queue->name.data);
+    while (f < p->fences + p->fence_count && strcmp(f->queue, text) != 0)
+        f++;
+    if (f == p->fences + p->fence_count) {
+        require(p->fence_count++ < PAIR_FENCES);
+        memcpy(f->queue, text, sizeof(text));
+    }
+    if (number <= f->last)
+        pair_fail(p, "a claim number that is not larger than those before it");
+    f->last = number;
+}
+
 static void
 release_both(struct store_batch *twin, struct store_batch *engine)
 {
@@ -189,8 +305,9 @@ pair_create(struct pair *p, const struct store_queue *queue,
     note(p, queue, "create count %" PRId64 " dead %.*s ttl %" PRId64,
          metadata->settings.max_claim_count, (int)metadata->settings.dead_letter.len,
          metadata->settings.dead_letter.data, metadata->settings.dead_letter_ttl_s);
-    agree_status(p, store_queue_create(p->twin, p->now_ms, queue, metadata, &twin),
-                 store_queue_create(p->engine, p->now_ms, queue, metadata, &engine));
+    agree_status(
+        p, store_queue_create(p->twin, STORE_AT(p->now_ms), queue, metadata, &twin),
+        store_queue_create(p->engine, STORE_AT(p->now_ms), queue, metadata, &engine));
     agree(p, "created", twin, engine);
     return twin;
 }
@@ -220,8 +337,8 @@ pair_show(struct pair *p, const struct store_queue *queue, struct version_pair *
     enum status st;
 
     note(p, queue, "show");
-    st = agree_status(p, store_queue_get(p->twin, p->now_ms, queue, &twin),
-                      store_queue_get(p->engine, p->now_ms, queue, &engine));
+    st = agree_status(p, store_queue_get(p->twin, STORE_AT(p->now_ms), queue, &twin),
+                      store_queue_get(p->engine, STORE_AT(p->now_ms), queue, &engine));
     if (st != ST_OK)
         return false;
     agree_view(p, &twin.queues[0], &engine.queues[0], true);
@@ -239,16 +356,19 @@ pair_update(struct pair *p, const struct store_queue *queue, struct version_pair
          metadata->settings.max_claim_count, (int)metadata->settings.dead_letter.len,
          metadata->settings.dead_letter.data, metadata->settings.dead_letter_ttl_s);
     agree_status(
-        p, store_queue_update(p->twin, p->now_ms, queue, version.twin, metadata),
-        store_queue_update(p->engine, p->now_ms, queue, version.engine, metadata));
+        p,
+        store_queue_update(p->twin, STORE_AT(p->now_ms), queue, version.twin, metadata),
+        store_queue_update(p->engine, STORE_AT(p->now_ms), queue, version.engine,
+                           metadata));
 }
 
 void
 pair_delete_queue(struct pair *p, const struct store_queue *queue)
 {
     note(p, queue, "delete queue");
-    agree_status(p, store_queue_delete(p->twin, p->now_ms, queue),
-                 store_queue_delete(p->engine, p->now_ms, queue));
+    agree_status(p, store_queue_delete(p->twin, STORE_AT(p->now_ms), queue),
+                 store_queue_delete(p->engine, STORE_AT(p->now_ms), queue));
+    see_who_is_gone(p);
 }
 
 void
@@ -260,10 +380,18 @@ pair_list_queues(struct pair *p, struct bytes project, struct bytes marker, size
     note(p, NULL, "list queues of %.*s behind %.*s limit %zu", (int)project.len,
          project.data, (int)marker.len, marker.data, limit);
     agree_status(p,
-                 store_queue_list(p->twin, p->now_ms, project, marker, limit,
-                                  with_metadata, &twin),
-                 store_queue_list(p->engine, p->now_ms, project, marker, limit,
-                                  with_metadata, &engine));
+                 store_queue_list(p->twin, STORE_AT(p->now_ms),
+                                  &(struct store_page){.project = project,
+                                                       .marker = marker,
+                                                       .limit = limit,
+                                                       .with_metadata = with_metadata},
+                                  &twin),
+                 store_queue_list(p->engine, STORE_AT(p->now_ms),
+                                  &(struct store_page){.project = project,
+                                                       .marker = marker,
+                                                       .limit = limit,
+                                                       .with_metadata = with_metadata},
+                                  &engine));
     agree(p, "queues", (int64_t)twin.count, (int64_t)engine.count);
     agree(p, "all queues", (int64_t)twin.total, (int64_t)engine.total);
     agree(p, "more queues", twin.more, engine.more);
@@ -287,8 +415,8 @@ pair_totals(struct pair *p)
 {
     struct store_totals twin = {0}, engine = {0};
 
-    agree_status(p, store_totals(p->twin, p->now_ms, &twin),
-                 store_totals(p->engine, p->now_ms, &engine));
+    agree_status(p, store_totals(p->twin, STORE_AT(p->now_ms), &twin),
+                 store_totals(p->engine, STORE_AT(p->now_ms), &engine));
     agree(p, "queues", (int64_t)twin.queues, (int64_t)engine.queues);
     agree(p, "all messages", (int64_t)twin.messages, (int64_t)engine.messages);
     agree(p, "all claimed", (int64_t)twin.claimed, (int64_t)engine.claimed);
@@ -301,8 +429,8 @@ pair_stats(struct pair *p, const struct store_queue *queue)
 
     note(p, queue, "stats");
     pair_totals(p);
-    agree_status(p, store_queue_stats(p->twin, p->now_ms, queue, &twin),
-                 store_queue_stats(p->engine, p->now_ms, queue, &engine));
+    agree_status(p, store_queue_stats(p->twin, STORE_AT(p->now_ms), queue, &twin),
+                 store_queue_stats(p->engine, STORE_AT(p->now_ms), queue, &engine));
     agree(p, "total", (int64_t)twin.total, (int64_t)engine.total);
     agree(p, "claimed", (int64_t)twin.claimed, (int64_t)engine.claimed);
     if (twin.total == 0)
@@ -315,8 +443,8 @@ void
 pair_purge(struct pair *p, const struct store_queue *queue)
 {
     note(p, queue, "purge");
-    agree_status(p, store_queue_purge(p->twin, p->now_ms, queue),
-                 store_queue_purge(p->engine, p->now_ms, queue));
+    agree_status(p, store_queue_purge(p->twin, STORE_AT(p->now_ms), queue),
+                 store_queue_purge(p->engine, STORE_AT(p->now_ms), queue));
 }
 
 /* ---------------------------------------------------------------------- messages */
@@ -332,8 +460,9 @@ pair_post(struct pair *p, const struct store_queue *queue, const struct store_po
     note(p, queue, "post %zu: %.*s... ttl %" PRId64 " delay %" PRId64, post->count,
          (int)(post->drafts[0].body.len > 8 ? 8 : post->drafts[0].body.len),
          post->drafts[0].body.data, post->drafts[0].ttl_s, post->drafts[0].delay_s);
-    st = agree_status(p, store_message_post(p->twin, p->now_ms, queue, post, twin),
-                      store_message_post(p->engine, p->now_ms, queue, post, engine));
+    st = agree_status(
+        p, store_message_post(p->twin, STORE_AT(p->now_ms), queue, post, twin),
+        store_message_post(p->engine, STORE_AT(p->now_ms), queue, post, engine));
     for (size_t i = 0; st == ST_OK && i < post->count; i++) {
         ids[i] = (struct id_pair){twin[i], engine[i]};
         learn(p, &ids[i]);
@@ -357,8 +486,9 @@ pair_list(struct pair *p, const struct store_queue *queue,
          filter->include_delayed ? " delayed" : "", filter->hide_client ? " others" : "");
     left.marker = store_id_bytes(&marker->left);
     right.marker = store_id_bytes(&marker->right);
-    agree_status(p, store_message_list(p->twin, p->now_ms, queue, &left, &twin),
-                 store_message_list(p->engine, p->now_ms, queue, &right, &engine));
+    agree_status(
+        p, store_message_list(p->twin, STORE_AT(p->now_ms), queue, &left, &twin),
+        store_message_list(p->engine, STORE_AT(p->now_ms), queue, &right, &engine));
     agree(p, "a next marker", id_empty(twin.next), id_empty(engine.next));
     /* A page with something to show may end early, and leads on to the rest. */
     for (count = 0; engine.count > 0 && count + engine.count < twin.count;) {
@@ -369,8 +499,8 @@ pair_list(struct pair *p, const struct store_queue *queue,
         store_batch_release(&engine);
         right.marker = store_id_bytes(&at);
         right.limit = filter->limit - count;
-        require(store_message_list(p->engine, p->now_ms, queue, &right, &engine) ==
-                ST_OK);
+        require(store_message_list(p->engine, STORE_AT(p->now_ms), queue, &right,
+                                   &engine) == ST_OK);
     }
     agree(p, "messages", (int64_t)twin.count, (int64_t)(count + engine.count));
     agree_part(p, &twin, count, &engine);
@@ -402,8 +532,9 @@ pair_get(struct pair *p, const struct store_queue *queue, const struct id_pair *
     note(p, queue, "get %zu: %s/%s...", count, ids[0].left.text, ids[0].right.text);
     one_side(left, ids, count, false);
     one_side(right, ids, count, true);
-    agree_status(p, store_message_get(p->twin, p->now_ms, queue, left, count, &twin),
-                 store_message_get(p->engine, p->now_ms, queue, right, count, &engine));
+    agree_status(
+        p, store_message_get(p->twin, STORE_AT(p->now_ms), queue, left, count, &twin),
+        store_message_get(p->engine, STORE_AT(p->now_ms), queue, right, count, &engine));
     agree_batch(p, &twin, &engine);
     release_both(&twin, &engine);
 }
@@ -420,11 +551,11 @@ pair_delete(struct pair *p, const struct store_queue *queue, const struct id_pai
         left = store_id_bytes(&claim->left);
         right = store_id_bytes(&claim->right);
     }
-    agree_status(
-        p,
-        store_message_delete(p->twin, p->now_ms, queue, store_id_bytes(&id->left), left),
-        store_message_delete(p->engine, p->now_ms, queue, store_id_bytes(&id->right),
-                             right));
+    agree_status(p,
+                 store_message_delete(p->twin, STORE_AT(p->now_ms), queue,
+                                      store_id_bytes(&id->left), left),
+                 store_message_delete(p->engine, STORE_AT(p->now_ms), queue,
+                                      store_id_bytes(&id->right), right));
 }
 
 void
@@ -442,23 +573,28 @@ pair_delete_many(struct pair *p, const struct store_queue *queue,
     one_side(right_claims, claims, claim_count, true);
     agree_status(
         p,
-        store_message_delete_many(p->twin, p->now_ms, queue, left, count,
+        store_message_delete_many(p->twin, STORE_AT(p->now_ms), queue, left, count,
                                   claims == NULL ? NULL : left_claims, claim_count),
-        store_message_delete_many(p->engine, p->now_ms, queue, right, count,
+        store_message_delete_many(p->engine, STORE_AT(p->now_ms), queue, right, count,
                                   claims == NULL ? NULL : right_claims, claim_count));
 }
 
 void
-pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t room)
+pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t room,
+         struct pair_waiter *w)
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
+    struct visits v = visits_of(p, queue, w);
+    enum status st;
 
-    note(p, queue, "pop %zu room %zu", limit, room);
+    note(p, queue, "pop %zu room %zu waiter %d", limit, room,
+         w == NULL ? -1 : (int)(w - p->waiters));
     twin.room = engine.room = room;
-    agree_status(p, store_message_pop(p->twin, p->now_ms, queue, limit, &twin),
-                 store_message_pop(p->engine, p->now_ms, queue, limit, &engine));
+    st = agree_status(p, store_message_pop(p->twin, &v.twin, queue, limit, &twin),
+                      store_message_pop(p->engine, &v.engine, queue, limit, &engine));
     agree(p, "room", (int64_t)twin.room, (int64_t)engine.room);
     agree_batch(p, &twin, &engine);
+    agree_waiting(p, st, &v, w);
     release_both(&twin, &engine);
 }
 
@@ -467,20 +603,26 @@ pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t r
 bool
 pair_claim(struct pair *p, const struct store_queue *queue,
            const struct store_terms *terms, size_t limit, size_t room,
-           struct id_pair *claim)
+           struct pair_waiter *w, struct id_pair *claim)
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
+    struct visits v = visits_of(p, queue, w);
+    enum status st;
 
-    note(p, queue, "claim %zu for %" PRId64 " + %" PRId64 " room %zu", limit,
-         terms->ttl_s, terms->grace_s, room);
+    note(p, queue, "claim %zu for %" PRId64 " + %" PRId64 " room %zu waiter %d", limit,
+         terms->ttl_s, terms->grace_s, room, w == NULL ? -1 : (int)(w - p->waiters));
     twin.room = engine.room = room;
-    agree_status(p, store_claim_create(p->twin, p->now_ms, queue, terms, limit, &twin),
-                 store_claim_create(p->engine, p->now_ms, queue, terms, limit, &engine));
+    st = agree_status(
+        p, store_claim_create(p->twin, &v.twin, queue, terms, limit, &twin),
+        store_claim_create(p->engine, &v.engine, queue, terms, limit, &engine));
     agree(p, "room", (int64_t)twin.room, (int64_t)engine.room);
     agree(p, "no claim", id_empty(twin.claim_id), id_empty(engine.claim_id));
+    agree_waiting(p, st, &v, w);
     *claim = (struct id_pair){twin.claim_id, engine.claim_id};
-    if (!id_empty(claim->left))
+    if (!id_empty(claim->left)) {
         learn(p, claim);
+        see_claim_number(p, queue, engine.claim_number);
+    }
     agree_batch(p, &twin, &engine);
     release_both(&twin, &engine);
     return !id_empty(claim->left);
@@ -492,11 +634,11 @@ pair_query(struct pair *p, const struct store_queue *queue, const struct id_pair
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
 
     note(p, queue, "query %s/%s", claim->left.text, claim->right.text);
-    agree_status(
-        p,
-        store_claim_get(p->twin, p->now_ms, queue, store_id_bytes(&claim->left), &twin),
-        store_claim_get(p->engine, p->now_ms, queue, store_id_bytes(&claim->right),
-                        &engine));
+    agree_status(p,
+                 store_claim_get(p->twin, STORE_AT(p->now_ms), queue,
+                                 store_id_bytes(&claim->left), &twin),
+                 store_claim_get(p->engine, STORE_AT(p->now_ms), queue,
+                                 store_id_bytes(&claim->right), &engine));
     agree_batch(p, &twin, &engine);
     agree_id(p, "claim", &twin.claim_id, &engine.claim_id);
     agree(p, "ttl of the claim", twin.claim_ttl_s, engine.claim_ttl_s);
@@ -508,22 +650,48 @@ void
 pair_renew(struct pair *p, const struct store_queue *queue, const struct id_pair *claim,
            const struct store_terms *terms)
 {
+    struct store_batch shown = STORE_BATCH_INIT;
+    uint64_t number = 0, ignored;
+    enum status st;
+
     note(p, queue, "renew %s/%s for %" PRId64 " + %" PRId64, claim->left.text,
          claim->right.text, terms->ttl_s, terms->grace_s);
-    agree_status(
-        p,
-        store_claim_renew(p->twin, p->now_ms, queue, store_id_bytes(&claim->left), terms),
-        store_claim_renew(p->engine, p->now_ms, queue, store_id_bytes(&claim->right),
-                          terms));
+    st = agree_status(p,
+                      store_claim_renew(p->twin, STORE_AT(p->now_ms), queue,
+                                        store_id_bytes(&claim->left), terms, &ignored),
+                      store_claim_renew(p->engine, STORE_AT(p->now_ms), queue,
+                                        store_id_bytes(&claim->right), terms, &number));
+    if (st != ST_OK)
+        return;
+    require(store_claim_get(p->engine, STORE_AT(p->now_ms), queue,
+                            store_id_bytes(&claim->right), &shown) == ST_OK);
+    agree(p, "claim number shown and renewed", (int64_t)shown.claim_number,
+          (int64_t)number);
+    store_batch_release(&shown);
 }
 
 void
 pair_release(struct pair *p, const struct store_queue *queue, const struct id_pair *claim)
 {
     note(p, queue, "release %s/%s", claim->left.text, claim->right.text);
-    agree_status(
-        p, store_claim_release(p->twin, p->now_ms, queue, store_id_bytes(&claim->left)),
-        store_claim_release(p->engine, p->now_ms, queue, store_id_bytes(&claim->right)));
+    agree_status(p,
+                 store_claim_release(p->twin, STORE_AT(p->now_ms), queue,
+                                     store_id_bytes(&claim->left)),
+                 store_claim_release(p->engine, STORE_AT(p->now_ms), queue,
+                                     store_id_bytes(&claim->right)));
+}
+
+void
+pair_give_back(struct pair *p, const struct store_queue *queue,
+               const struct id_pair *claim, bool uncount)
+{
+    note(p, queue, "give back %s/%s%s", claim->left.text, claim->right.text,
+         uncount ? " uncounted" : "");
+    agree_status(p,
+                 store_claim_give_back(p->twin, STORE_AT(p->now_ms), queue,
+                                       store_id_bytes(&claim->left), uncount),
+                 store_claim_give_back(p->engine, STORE_AT(p->now_ms), queue,
+                                       store_id_bytes(&claim->right), uncount));
 }
 
 /* ---------------------------------------------------------------------- life */

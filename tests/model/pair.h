@@ -11,12 +11,33 @@
 
 #define PAIR_TRACE 40 /* how many operations a failure shows */
 
+enum { PAIR_WAITERS = 48, PAIR_FENCES = 256 };
+
+/* Somebody who waits on both sides for messages of one queue. */
+struct pair_waiter {
+    struct store_waiter twin, engine;
+    struct store_watcher twin_watcher, engine_watcher;
+    struct store_queue queue; /* whose texts outlive the waiting */
+    bool waits;               /* in line, on both sides */
+    bool told;                /* by the engine, since it asked last, that messages came */
+    bool gone;                /* likewise, that the queue was deleted */
+};
+
+/* What was seen of the engine's claim numbers. */
+struct pair_fence {
+    char queue[48]; /* project/name */
+    uint64_t last;
+};
+
 struct pair {
     struct mem *mem; /* the engine's */
     struct store *twin, *engine;
     int64_t now_ms;
     struct idmap ids; /* left: the twin's, right: the engine's */
-    uint64_t steps;   /* operations done */
+    struct pair_waiter waiters[PAIR_WAITERS];
+    struct pair_fence fences[PAIR_FENCES];
+    size_t fence_count;
+    uint64_t steps; /* operations done */
     char trace[PAIR_TRACE][160];
 };
 
@@ -66,19 +87,34 @@ void pair_delete(struct pair *p, const struct store_queue *queue,
 void pair_delete_many(struct pair *p, const struct store_queue *queue,
                       const struct id_pair *ids, size_t count,
                       const struct id_pair *claims, size_t claim_count);
-/* room: bytes of bodies that may be taken, 0: any number. */
-void pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t room);
+/*
+ * room: bytes of bodies that may be taken, 0: any number. w: who waits if there is nothing;
+ * NULL: nobody.
+ */
+void pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t room,
+              struct pair_waiter *w);
 
 /* True if a claim was made. */
 bool pair_claim(struct pair *p, const struct store_queue *queue,
                 const struct store_terms *terms, size_t limit, size_t room,
-                struct id_pair *claim);
+                struct pair_waiter *w, struct id_pair *claim);
 void
 pair_query(struct pair *p, const struct store_queue *queue, const struct id_pair *claim);
 void pair_renew(struct pair *p, const struct store_queue *queue,
                 const struct id_pair *claim, const struct store_terms *terms);
 void pair_release(struct pair *p, const struct store_queue *queue,
                   const struct id_pair *claim);
+void pair_give_back(struct pair *p, const struct store_queue *queue,
+                    const struct id_pair *claim, bool uncount);
+
+/* Ends a waiter's waiting. */
+void pair_leave(struct pair *p, struct pair_waiter *w);
+
+/*
+ * Has the engine do all that is due; then whoever must have been told by now (says the twin)
+ * has been.
+ */
+void pair_expect_told(struct pair *p);
 
 /* One slice of the engine's housekeeping; tells when the next is useful. */
 int64_t pair_housekeep(struct pair *p);

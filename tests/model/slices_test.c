@@ -20,8 +20,9 @@ fill(struct fixture *f, int count, int64_t ttl_s)
     for (int i = 0; i < BATCH; i++)
         drafts[i] = (struct store_draft){BYTES_LIT("\"0123456789\""), ttl_s, 0};
     for (int i = 0; i < count / BATCH; i++)
-        ck_assert_status(store_message_post(f->store, f->now_ms, &f->queue, &post, ids),
-                         ST_OK);
+        ck_assert_status(
+            store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &post, ids),
+            ST_OK);
 }
 
 /* The engine itself, which does not hide ST_AGAIN. */
@@ -47,7 +48,8 @@ START_TEST(a_claim_settles_a_slice_at_a_time)
     wait_s(&f, 60); /* all at once */
     do {
         calls++;
-        st = store_claim_create(engine(&f), f.now_ms, &f.queue, &terms, 3, &batch);
+        st = store_claim_create(engine(&f), STORE_AT(f.now_ms), &f.queue, &terms, 3,
+                                &batch);
     } while (st == ST_AGAIN);
     ck_assert_status(st, ST_OK);
     ck_assert_uint_eq(batch.count, 3);
@@ -74,34 +76,38 @@ ask(struct fixture *f, int which)
 
     switch (which) {
     case 0:
-        st = store_message_list(engine(f), f->now_ms, &f->queue, &filter, &batch);
+        st = store_message_list(engine(f), STORE_AT(f->now_ms), &f->queue, &filter,
+                                &batch);
         break;
     case 1:
-        st = store_message_get(engine(f), f->now_ms, &f->queue, &id, 1, &batch);
+        st = store_message_get(engine(f), STORE_AT(f->now_ms), &f->queue, &id, 1, &batch);
         break;
     case 2:
-        st = store_message_delete(engine(f), f->now_ms, &f->queue, id, BYTES_NONE);
+        st = store_message_delete(engine(f), STORE_AT(f->now_ms), &f->queue, id,
+                                  BYTES_NONE);
         break;
     case 3:
-        st = store_message_delete_many(engine(f), f->now_ms, &f->queue, &id, 1, NULL, 0);
+        st = store_message_delete_many(engine(f), STORE_AT(f->now_ms), &f->queue, &id, 1,
+                                       NULL, 0);
         break;
     case 4:
-        st = store_message_pop(engine(f), f->now_ms, &f->queue, 5, &batch);
+        st = store_message_pop(engine(f), STORE_AT(f->now_ms), &f->queue, 5, &batch);
         break;
     case 5:
-        st = store_claim_get(engine(f), f->now_ms, &f->queue, id, &batch);
+        st = store_claim_get(engine(f), STORE_AT(f->now_ms), &f->queue, id, &batch);
         break;
     case 6:
-        st = store_claim_renew(engine(f), f->now_ms, &f->queue, id, &terms);
+        st = store_claim_renew(engine(f), STORE_AT(f->now_ms), &f->queue, id, &terms,
+                               &(uint64_t){0});
         break;
     case 7:
-        st = store_claim_release(engine(f), f->now_ms, &f->queue, id);
+        st = store_claim_release(engine(f), STORE_AT(f->now_ms), &f->queue, id);
         break;
     case 8:
-        st = store_queue_stats(engine(f), f->now_ms, &f->queue, &stats);
+        st = store_queue_stats(engine(f), STORE_AT(f->now_ms), &f->queue, &stats);
         break;
     default:
-        st = store_totals(engine(f), f->now_ms, &totals);
+        st = store_totals(engine(f), STORE_AT(f->now_ms), &totals);
         break;
     }
     store_batch_release(&batch);
@@ -145,7 +151,8 @@ START_TEST(dead_letters_leave_in_slices)
     expect_stats(&f, 0, MANY);
     do {
         calls++;
-        st = store_claim_create(engine(&f), f.now_ms, &f.queue, &terms, MANY, &batch);
+        st = store_claim_create(engine(&f), STORE_AT(f.now_ms), &f.queue, &terms, MANY,
+                                &batch);
     } while (st == ST_AGAIN);
     ck_assert_status(st, ST_OK);
     ck_assert_uint_eq(batch.count, 0);
@@ -171,7 +178,8 @@ START_TEST(a_listing_looks_at_a_slice_and_goes_on_where_it_stood)
     post(&f, 2);
     do {
         calls++;
-        st = store_message_list(engine(&f), f.now_ms, &f.queue, &filter, &batch);
+        st =
+            store_message_list(engine(&f), STORE_AT(f.now_ms), &f.queue, &filter, &batch);
     } while (st == ST_AGAIN);
     ck_assert_status(st, ST_OK);
     ck_assert_uint_eq(batch.count, 2);
@@ -192,8 +200,9 @@ START_TEST(a_page_that_shows_something_ends_early_and_leads_on)
     post(&f, 1);
     fill(&f, MANY, 3600);
     post(&f, 1);
-    ck_assert_status(store_message_list(engine(&f), f.now_ms, &f.queue, &filter, &batch),
-                     ST_OK);
+    ck_assert_status(
+        store_message_list(engine(&f), STORE_AT(f.now_ms), &f.queue, &filter, &batch),
+        ST_OK);
     ck_assert_uint_eq(batch.count, 1);
     marker = batch.next;
     store_batch_release(&batch);
@@ -212,12 +221,14 @@ START_TEST(a_listing_ends_with_its_queue_even_if_there_is_a_new_one)
 
     fixture_open(&f, 1);
     fill(&f, MANY, 3600);
-    ck_assert_status(store_message_list(engine(&f), f.now_ms, &f.queue, &filter, &batch),
-                     ST_AGAIN);
+    ck_assert_status(
+        store_message_list(engine(&f), STORE_AT(f.now_ms), &f.queue, &filter, &batch),
+        ST_AGAIN);
     delete_queue(&f);
     post(&f, 3);
-    ck_assert_status(store_message_list(engine(&f), f.now_ms, &f.queue, &filter, &batch),
-                     ST_OK);
+    ck_assert_status(
+        store_message_list(engine(&f), STORE_AT(f.now_ms), &f.queue, &filter, &batch),
+        ST_OK);
     ck_assert_uint_eq(batch.count, 0);
     store_batch_release(&batch);
     fixture_close(&f);

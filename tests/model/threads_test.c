@@ -55,7 +55,7 @@ queue_at(size_t i)
 {
     static const char *const names[QUEUES] = {"a", "b", "graves"};
 
-    return (struct store_queue){bytes_str("p"), bytes_str(names[i])};
+    return (struct store_queue){.project = bytes_str("p"), .name = bytes_str(names[i])};
 }
 
 static void
@@ -105,8 +105,8 @@ do_post(struct worker *w, size_t queue)
         drafts[i] = (struct store_draft){bytes_str(bodies[i]), 1209600,
                                          random_chance(&w->random, 20)};
     }
-    expect_true(w, store_message_post(w->shared->store, w->shared->now_ms, &where, &post,
-                                      ids) == ST_OK);
+    expect_true(w, store_message_post(w->shared->store, STORE_AT(w->shared->now_ms),
+                                      &where, &post, ids) == ST_OK);
 }
 
 /* Claims for a time that does not end before the test does: holders let go themselves. */
@@ -120,9 +120,9 @@ do_claim(struct worker *w, size_t queue)
 
     if (w->holding_count == CLAIMS)
         return;
-    expect_true(w,
-                store_claim_create(w->shared->store, w->shared->now_ms, &where, &terms,
-                                   1 + random_below(&w->random, LIMIT), &batch) == ST_OK);
+    expect_true(w, store_claim_create(w->shared->store, STORE_AT(w->shared->now_ms),
+                                      &where, &terms, 1 + random_below(&w->random, LIMIT),
+                                      &batch) == ST_OK);
     *h = (struct holding){.claim = batch.claim_id, .queue = queue, .count = batch.count};
     for (size_t i = 0; i < batch.count; i++) {
         h->numbers[i] = number_of(w, batch.messages[i].body);
@@ -158,8 +158,8 @@ do_release(struct worker *w)
         return;
     h = let_go(w); /* before the store does: another thread may be quick */
     where = queue_at(h.queue);
-    expect_true(w, store_claim_release(w->shared->store, w->shared->now_ms, &where,
-                                       store_id_bytes(&h.claim)) == ST_OK);
+    expect_true(w, store_claim_release(w->shared->store, STORE_AT(w->shared->now_ms),
+                                       &where, store_id_bytes(&h.claim)) == ST_OK);
 }
 
 /* Deletes what a claim holds, one by one or in bulk, and releases it. */
@@ -181,16 +181,17 @@ do_finish(struct worker *w)
         finish_message(w, h.numbers[i]);
     }
     if (random_chance(&w->random, 50)) {
-        expect_true(w, store_message_delete_many(shared->store, shared->now_ms, &where,
-                                                 ids, h.count, &claim, 1) == ST_OK);
+        expect_true(w,
+                    store_message_delete_many(shared->store, STORE_AT(shared->now_ms),
+                                              &where, ids, h.count, &claim, 1) == ST_OK);
     } else {
         for (size_t i = 0; i < h.count; i++)
-            expect_true(w, store_message_delete(shared->store, shared->now_ms, &where,
-                                                ids[i], claim) == ST_OK);
+            expect_true(w, store_message_delete(shared->store, STORE_AT(shared->now_ms),
+                                                &where, ids[i], claim) == ST_OK);
     }
     w->holding_count--; /* the flags stay: nobody may ever hold these again */
-    expect_true(w, store_claim_release(shared->store, shared->now_ms, &where, claim) ==
-                       ST_OK);
+    expect_true(w, store_claim_release(shared->store, STORE_AT(shared->now_ms), &where,
+                                       claim) == ST_OK);
 }
 
 static void
@@ -199,8 +200,8 @@ do_pop(struct worker *w, size_t queue)
     struct store_queue where = queue_at(queue);
     struct store_batch batch = STORE_BATCH_INIT;
 
-    expect_true(w, store_message_pop(w->shared->store, w->shared->now_ms, &where, LIMIT,
-                                     &batch) == ST_OK);
+    expect_true(w, store_message_pop(w->shared->store, STORE_AT(w->shared->now_ms),
+                                     &where, LIMIT, &batch) == ST_OK);
     for (size_t i = 0; i < batch.count; i++) {
         int number = number_of(w, batch.messages[i].body);
 
@@ -223,9 +224,10 @@ do_renew_and_query(struct worker *w)
         return;
     h = &w->holdings[random_below(&w->random, w->holding_count)];
     where = queue_at(h->queue);
-    expect_true(w, store_claim_renew(w->shared->store, w->shared->now_ms, &where,
-                                     store_id_bytes(&h->claim), &terms) == ST_OK);
-    expect_true(w, store_claim_get(w->shared->store, w->shared->now_ms, &where,
+    expect_true(w, store_claim_renew(w->shared->store, STORE_AT(w->shared->now_ms),
+                                     &where, store_id_bytes(&h->claim), &terms,
+                                     &(uint64_t){0}) == ST_OK);
+    expect_true(w, store_claim_get(w->shared->store, STORE_AT(w->shared->now_ms), &where,
                                    store_id_bytes(&h->claim), &batch) == ST_OK);
     expect_true(w, batch.count == h->count);
     for (size_t i = 0; i < batch.count; i++)
@@ -243,16 +245,20 @@ do_look(struct worker *w, size_t queue)
     struct store_queues queues = STORE_QUEUES_INIT;
     struct store_stats now;
 
-    expect_true(w, store_message_list(w->shared->store, w->shared->now_ms, &where,
-                                      &filter, &batch) == ST_OK);
+    expect_true(w, store_message_list(w->shared->store, STORE_AT(w->shared->now_ms),
+                                      &where, &filter, &batch) == ST_OK);
     for (size_t i = 0; i < batch.count; i++)
         (void)number_of(w, batch.messages[i].body);
     store_batch_release(&batch);
-    expect_true(w, store_queue_stats(w->shared->store, w->shared->now_ms, &where, &now) ==
-                       ST_OK);
+    expect_true(w, store_queue_stats(w->shared->store, STORE_AT(w->shared->now_ms),
+                                     &where, &now) == ST_OK);
     expect_true(w, now.claimed <= now.total);
-    expect_true(w, store_queue_list(w->shared->store, w->shared->now_ms, where.project,
-                                    BYTES_NONE, 10, true, &queues) == ST_OK);
+    expect_true(w, store_queue_list(w->shared->store, STORE_AT(w->shared->now_ms),
+                                    &(struct store_page){.project = where.project,
+                                                         .marker = BYTES_NONE,
+                                                         .limit = 10,
+                                                         .with_metadata = true},
+                                    &queues) == ST_OK);
     expect_true(w, queues.count >= QUEUES);
     store_queues_release(&queues);
 }
@@ -261,24 +267,24 @@ do_look(struct worker *w, size_t queue)
 static void
 do_private_queue(struct worker *w)
 {
-    struct store_queue where = {bytes_str("p"), bytes_str("z")};
+    struct store_queue where = {.project = bytes_str("p"), .name = bytes_str("z")};
     const struct store_draft draft = {bytes_str("0"), 300, 0};
     const struct store_post post = {.drafts = &draft, .count = 1, .create_queue = true};
     const struct store_terms terms = {300, 60};
     struct store_batch batch = STORE_BATCH_INIT;
     struct store_id id;
 
-    expect_true(w, store_message_post(w->shared->store, w->shared->now_ms, &where, &post,
-                                      &id) == ST_OK);
-    expect_true(w, store_claim_create(w->shared->store, w->shared->now_ms, &where, &terms,
-                                      1, &batch) == ST_OK);
+    expect_true(w, store_message_post(w->shared->store, STORE_AT(w->shared->now_ms),
+                                      &where, &post, &id) == ST_OK);
+    expect_true(w, store_claim_create(w->shared->store, STORE_AT(w->shared->now_ms),
+                                      &where, &terms, 1, &batch) == ST_OK);
     store_batch_release(&batch);
     if (random_chance(&w->random, 50))
-        expect_true(w, store_queue_purge(w->shared->store, w->shared->now_ms, &where) ==
-                           ST_OK);
+        expect_true(w, store_queue_purge(w->shared->store, STORE_AT(w->shared->now_ms),
+                                         &where) == ST_OK);
     else
-        expect_true(w, store_queue_delete(w->shared->store, w->shared->now_ms, &where) ==
-                           ST_OK);
+        expect_true(w, store_queue_delete(w->shared->store, STORE_AT(w->shared->now_ms),
+                                          &where) == ST_OK);
 }
 
 static void
@@ -351,7 +357,8 @@ account_for_the_rest(struct arena_of_threads *shared, struct worker *w)
         do {
             do_pop(w, queue);
             ck_assert_status(
-                store_queue_stats(shared->store, shared->now_ms, &where, &now), ST_OK);
+                store_queue_stats(shared->store, STORE_AT(shared->now_ms), &where, &now),
+                ST_OK);
             ck_assert_uint_eq(now.claimed, 0);
         } while (now.total > 0);
     }

@@ -7,12 +7,13 @@
 /* ---------------------------------------------------------------------- queues */
 
 static enum status
-twin_queue_create(struct store *s, int64_t now_ms, const struct store_queue *where,
-                  const struct store_metadata *metadata, bool *created)
+twin_queue_create(struct store *s, struct store_visit *visit,
+                  const struct store_queue *where, const struct store_metadata *metadata,
+                  bool *created)
 {
     struct twin *t = twin_of(s);
 
-    (void)now_ms; /* queues do not expire */
+    (void)visit; /* queues do not expire */
     *created = twin_find_queue(t, where) == NULL;
     if (*created)
         twin_add_queue(t, where, metadata);
@@ -57,12 +58,12 @@ twin_queues_release(const struct store *s, struct store_queues *queues)
 }
 
 static enum status
-twin_queue_get(struct store *s, int64_t now_ms, const struct store_queue *where,
-               struct store_queues *out)
+twin_queue_get(struct store *s, struct store_visit *visit,
+               const struct store_queue *where, struct store_queues *out)
 {
     const struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
-    (void)now_ms; /* queues do not expire */
+    (void)visit; /* queues do not expire */
     if (q == NULL)
         return ST_NOT_FOUND;
     *out = open_queues(s, 1);
@@ -71,12 +72,13 @@ twin_queue_get(struct store *s, int64_t now_ms, const struct store_queue *where,
 }
 
 static enum status
-twin_queue_update(struct store *s, int64_t now_ms, const struct store_queue *where,
-                  uint64_t version, const struct store_metadata *metadata)
+twin_queue_update(struct store *s, struct store_visit *visit,
+                  const struct store_queue *where, uint64_t version,
+                  const struct store_metadata *metadata)
 {
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
-    (void)now_ms; /* queues do not expire */
+    (void)visit; /* queues do not expire */
     if (q == NULL)
         return ST_NOT_FOUND;
     if (q->version != version)
@@ -86,27 +88,31 @@ twin_queue_update(struct store *s, int64_t now_ms, const struct store_queue *whe
 }
 
 static enum status
-twin_queue_delete(struct store *s, int64_t now_ms, const struct store_queue *where)
+twin_queue_delete(struct store *s, struct store_visit *visit,
+                  const struct store_queue *where)
 {
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
-    (void)now_ms; /* all of it goes, due or not */
-    if (q != NULL)
+    (void)visit; /* all of it goes, due or not */
+    if (q != NULL) {
+        twin_dismiss(twin_of(s), q);
         twin_remove_queue(twin_of(s), q);
+    }
     return ST_OK;
 }
 
 static enum status
-twin_queue_list(struct store *s, int64_t now_ms, struct bytes project,
-                struct bytes marker, size_t limit, bool with_metadata,
+twin_queue_list(struct store *s, struct store_visit *visit, const struct store_page *page,
                 struct store_queues *out)
 {
+    struct bytes project = page->project, marker = page->marker;
+    size_t limit = page->limit;
     struct twin *t = twin_of(s);
     const struct twin_queue *q;
     struct bytes all = BYTES_NONE;
 
-    (void)now_ms;        /* queues do not expire */
-    (void)with_metadata; /* showing more than asked for is allowed */
+    (void)visit; /* queues do not expire */
+    /* Metadata is always there: showing more than asked for is allowed. */
     *out = open_queues(s, limit);
     while (out->count < limit && (q = twin_queue_after(t, project, marker)) != NULL) {
         show_queue(out, q);
@@ -129,9 +135,10 @@ show_end(const struct twin_message *m, int64_t now_ms, struct store_end *out)
 }
 
 static enum status
-twin_queue_stats(struct store *s, int64_t now_ms, const struct store_queue *where,
-                 struct store_stats *out)
+twin_queue_stats(struct store *s, struct store_visit *visit,
+                 const struct store_queue *where, struct store_stats *out)
 {
+    const int64_t now_ms = visit->now_ms;
     const struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
     *out = (struct store_stats){0};
@@ -152,11 +159,12 @@ twin_queue_stats(struct store *s, int64_t now_ms, const struct store_queue *wher
 }
 
 static enum status
-twin_queue_purge(struct store *s, int64_t now_ms, const struct store_queue *where)
+twin_queue_purge(struct store *s, struct store_visit *visit,
+                 const struct store_queue *where)
 {
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
-    (void)now_ms; /* all messages go, due or not */
+    (void)visit; /* all messages go, due or not */
     while (q != NULL && q->message_count > 0)
         twin_free_message(twin_take_out(q, q->message_count - 1));
     return ST_OK;
@@ -165,31 +173,44 @@ twin_queue_purge(struct store *s, int64_t now_ms, const struct store_queue *wher
 /* ---------------------------------------------------------------------- life */
 
 static enum status
-twin_ping(struct store *s, int64_t now_ms)
+twin_ping(struct store *s, struct store_visit *visit)
 {
     (void)s; /* memory is always there */
-    (void)now_ms;
+    (void)visit;
     return ST_OK;
 }
 
 static enum status
-twin_totals(struct store *s, int64_t now_ms, struct store_totals *out)
+twin_totals(struct store *s, struct store_visit *visit, struct store_totals *out)
 {
     const struct twin *t = twin_of(s);
 
     *out = (struct store_totals){.queues = t->queue_count};
     for (size_t i = 0; i < t->queue_count; i++) {
         const struct twin_queue *q = t->queues[i];
-        const struct store_queue where = {bytes_of(q->project, q->project_len),
-                                          bytes_of(q->name, q->name_len)};
+        const struct store_queue where = {.project = bytes_of(q->project, q->project_len),
+                                          .name = bytes_of(q->name, q->name_len)};
         struct store_stats stats;
 
-        if (twin_queue_stats(s, now_ms, &where, &stats) != ST_OK)
+        if (twin_queue_stats(s, visit, &where, &stats) != ST_OK)
             continue;
         out->messages += stats.total;
         out->claimed += stats.claimed;
     }
     return ST_OK;
+}
+
+static enum store_fate
+twin_fate(struct store *s, uint64_t position)
+{
+    (void)s, (void)position; /* it has no log */
+    return STORE_DURABLE;
+}
+
+static void
+twin_no_watch(struct store *s, struct store_watcher *watcher)
+{
+    (void)s, (void)watcher;
 }
 
 static void
@@ -230,6 +251,7 @@ twin_close(struct store *s)
     while (t->queue_count > 0)
         twin_remove_queue(t, t->queues[t->queue_count - 1]);
     free(t->queues);
+    free(t->waiters);
     free(t);
 }
 
@@ -293,6 +315,11 @@ static const struct store_ops twin_ops = {
     .claim_get = twin_claim_get,
     .claim_renew = twin_claim_renew,
     .claim_release = twin_claim_release,
+    .claim_give_back = twin_claim_give_back,
+    .waiter_leave = twin_waiter_leave,
+    .fate = twin_fate,
+    .watch = twin_no_watch,
+    .unwatch = twin_no_watch,
     .ping = twin_ping,
     .totals = twin_totals,
     .housekeep = twin_housekeep,

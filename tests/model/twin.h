@@ -25,6 +25,9 @@ enum status twin_open(const struct engine_config *config, struct store **out);
  */
 int64_t twin_next_deadline(const struct store *s, int64_t now_ms);
 
+/* Must this waiter, who is in line, have been called by now? */
+bool twin_calls(struct store *s, const struct store_waiter *waiter, int64_t now_ms);
+
 /* Live messages in all queues; so that a test can keep its backlog modest. */
 size_t twin_total(const struct store *s, int64_t now_ms);
 

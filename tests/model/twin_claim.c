@@ -13,8 +13,8 @@ is_dead_letter(const struct twin_queue *q, const struct twin_message *m)
 static void
 move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
 {
-    struct store_queue where = {bytes_of(q->project, q->project_len),
-                                q->settings.dead_letter};
+    struct store_queue where = {.project = bytes_of(q->project, q->project_len),
+                                .name = q->settings.dead_letter};
     struct twin_queue *target = twin_find_queue(t, &where);
     struct twin_message *m = twin_take_out(q, i);
 
@@ -43,38 +43,50 @@ lengthen(const struct twin *t, struct twin_message *m, const struct store_terms 
         m->expires_ms = now_ms + life_s * 1000;
 }
 
-/* Moves the dead letters that a claim of up to `limit` messages comes upon. */
-static void
+static size_t
+least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Moves the dead letters that a claim of up to `limit` messages comes upon; how many. */
+static size_t
 move_dead_letters(struct twin *t, struct twin_queue *q, size_t limit, int64_t now_ms)
 {
-    size_t i = 0;
+    size_t i = 0, moved = 0;
 
     for (size_t found = 0; i < q->message_count && found < limit;) {
         if (!twin_claimable(q, q->messages[i], now_ms)) {
             i++;
         } else if (is_dead_letter(q, q->messages[i])) {
             move_dead_letter(t, q, i, now_ms);
+            moved++;
         } else {
             i++;
             found++;
         }
     }
+    return moved;
 }
 
 enum status
-twin_claim_create(struct store *s, int64_t now_ms, const struct store_queue *where,
-                  const struct store_terms *terms, size_t limit, struct store_batch *out)
+twin_claim_create(struct store *s, struct store_visit *visit,
+                  const struct store_queue *where, const struct store_terms *terms,
+                  size_t limit, struct store_batch *out)
 {
+    const int64_t now_ms = visit->now_ms;
     struct twin *t = twin_of(s);
     struct twin_queue *q = twin_find_queue(t, where);
     const struct twin_claim *c = NULL;
 
-    if (q != NULL) {
+    if (q != NULL)
         twin_forget(q, now_ms);
-        move_dead_letters(t, q, limit, now_ms);
-        if (!twin_fits(q, limit, now_ms, out))
-            return ST_NO_ROOM;
-    }
+    limit = least(limit, twin_share(t, visit, where));
+    /* Who comes upon dead letters finds less than its share, and looks again. */
+    while (q != NULL && move_dead_letters(t, q, limit, now_ms) > 0)
+        limit = least(limit, twin_share(t, visit, where));
+    if (q != NULL && !twin_fits(q, limit, now_ms, out))
+        return ST_NO_ROOM;
     *out = twin_open_batch(s, limit);
     for (size_t i = 0; q != NULL && i < q->message_count && out->count < limit; i++) {
         struct twin_message *m = q->messages[i];
@@ -88,15 +100,22 @@ twin_claim_create(struct store *s, int64_t now_ms, const struct store_queue *whe
         lengthen(t, m, terms, now_ms);
         twin_show(out, q, m, now_ms);
     }
-    if (c != NULL)
-        out->claim_id = c->id;
+    if (c == NULL) {
+        twin_wait(t, visit, where);
+        return ST_OK;
+    }
+    out->claim_id = c->id;
+    out->claim_number = c->number;
+    twin_served(t, visit);
     return ST_OK;
 }
 
 enum status
-twin_claim_get(struct store *s, int64_t now_ms, const struct store_queue *where,
-               struct bytes claim_id, struct store_batch *out)
+twin_claim_get(struct store *s, struct store_visit *visit,
+               const struct store_queue *where, struct bytes claim_id,
+               struct store_batch *out)
 {
+    const int64_t now_ms = visit->now_ms;
     const struct twin_queue *q = twin_find_queue(twin_of(s), where);
     const struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
 
@@ -108,15 +127,18 @@ twin_claim_get(struct store *s, int64_t now_ms, const struct store_queue *where,
             twin_holder(q, q->messages[i], now_ms) == c)
             twin_show(out, q, q->messages[i], now_ms);
     out->claim_id = c->id;
+    out->claim_number = c->number;
     out->claim_ttl_s = c->ttl_ms / 1000;
     out->claim_age_s = (now_ms - c->started_ms) / 1000;
     return ST_OK;
 }
 
 enum status
-twin_claim_renew(struct store *s, int64_t now_ms, const struct store_queue *where,
-                 struct bytes claim_id, const struct store_terms *terms)
+twin_claim_renew(struct store *s, struct store_visit *visit,
+                 const struct store_queue *where, struct bytes claim_id,
+                 const struct store_terms *terms, uint64_t *number)
 {
+    const int64_t now_ms = visit->now_ms;
     struct twin *t = twin_of(s);
     struct twin_queue *q = twin_find_queue(t, where);
     struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
@@ -129,17 +151,33 @@ twin_claim_renew(struct store *s, int64_t now_ms, const struct store_queue *wher
             lengthen(t, q->messages[i], terms, now_ms);
     c->started_ms = now_ms;
     c->ttl_ms = terms->ttl_s * 1000;
+    *number = c->number;
     return ST_OK;
 }
 
 enum status
-twin_claim_release(struct store *s, int64_t now_ms, const struct store_queue *where,
-                   struct bytes claim_id)
+twin_claim_release(struct store *s, struct store_visit *visit,
+                   const struct store_queue *where, struct bytes claim_id)
 {
+    const int64_t now_ms = visit->now_ms;
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
     struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
 
     if (c != NULL)
         twin_remove_claim(q, c);
     return ST_OK;
+}
+
+enum status
+twin_claim_give_back(struct store *s, struct store_visit *visit,
+                     const struct store_queue *where, struct bytes claim_id, bool uncount)
+{
+    const int64_t now_ms = visit->now_ms;
+    struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
+
+    for (size_t i = 0; c != NULL && uncount && i < q->message_count; i++)
+        if (twin_holder(q, q->messages[i], now_ms) == c)
+            q->messages[i]->claim_count--;
+    return twin_claim_release(s, visit, where, claim_id);
 }

@@ -40,9 +40,11 @@ make_message(const struct twin *t, const struct twin_queue *q,
 }
 
 enum status
-twin_message_post(struct store *s, int64_t now_ms, const struct store_queue *where,
-                  const struct store_post *post, struct store_id *ids)
+twin_message_post(struct store *s, struct store_visit *visit,
+                  const struct store_queue *where, const struct store_post *post,
+                  struct store_id *ids)
 {
+    const int64_t now_ms = visit->now_ms;
     struct twin *t = twin_of(s);
     struct twin_queue *q = twin_find_queue(t, where);
 
@@ -144,9 +146,11 @@ listed(const struct twin_queue *q, const struct twin_message *m,
 }
 
 enum status
-twin_message_list(struct store *s, int64_t now_ms, const struct store_queue *where,
-                  const struct store_filter *filter, struct store_batch *out)
+twin_message_list(struct store *s, struct store_visit *visit,
+                  const struct store_queue *where, const struct store_filter *filter,
+                  struct store_batch *out)
 {
+    const int64_t now_ms = visit->now_ms;
     const struct twin_queue *q = twin_find_queue(twin_of(s), where);
     uint64_t behind;
 
@@ -166,9 +170,11 @@ twin_message_list(struct store *s, int64_t now_ms, const struct store_queue *whe
 }
 
 enum status
-twin_message_get(struct store *s, int64_t now_ms, const struct store_queue *where,
-                 const struct bytes *ids, size_t count, struct store_batch *out)
+twin_message_get(struct store *s, struct store_visit *visit,
+                 const struct store_queue *where, const struct bytes *ids, size_t count,
+                 struct store_batch *out)
 {
+    const int64_t now_ms = visit->now_ms;
     const struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
     *out = twin_open_batch(s, count);
@@ -200,9 +206,11 @@ may_delete(const struct twin_queue *q, const struct twin_message *m,
 }
 
 enum status
-twin_message_delete(struct store *s, int64_t now_ms, const struct store_queue *where,
-                    struct bytes id, struct bytes claim_id)
+twin_message_delete(struct store *s, struct store_visit *visit,
+                    const struct store_queue *where, struct bytes id,
+                    struct bytes claim_id)
 {
+    const int64_t now_ms = visit->now_ms;
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
     enum status st;
     size_t i;
@@ -231,10 +239,11 @@ held_by_one(const struct twin_queue *q, const struct twin_message *m, int64_t no
 }
 
 enum status
-twin_message_delete_many(struct store *s, int64_t now_ms, const struct store_queue *where,
-                         const struct bytes *ids, size_t count,
-                         const struct bytes *claim_ids, size_t claim_count)
+twin_message_delete_many(struct store *s, struct store_visit *visit,
+                         const struct store_queue *where, const struct bytes *ids,
+                         size_t count, const struct bytes *claim_ids, size_t claim_count)
 {
+    const int64_t now_ms = visit->now_ms;
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
     size_t found;
 
@@ -271,12 +280,15 @@ twin_fits(const struct twin_queue *q, size_t limit, int64_t now_ms,
 }
 
 enum status
-twin_message_pop(struct store *s, int64_t now_ms, const struct store_queue *where,
-                 size_t limit, struct store_batch *out)
+twin_message_pop(struct store *s, struct store_visit *visit,
+                 const struct store_queue *where, size_t limit, struct store_batch *out)
 {
+    const int64_t now_ms = visit->now_ms;
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
     size_t i = 0;
 
+    if (limit > twin_share(twin_of(s), visit, where))
+        limit = twin_share(twin_of(s), visit, where);
     if (q != NULL && !twin_fits(q, limit, now_ms, out))
         return ST_NO_ROOM;
     *out = twin_open_batch(s, limit);
@@ -288,5 +300,9 @@ twin_message_pop(struct store *s, int64_t now_ms, const struct store_queue *wher
         twin_show(out, q, q->messages[i], now_ms);
         twin_free_message(twin_take_out(q, i));
     }
+    if (out->count == 0)
+        twin_wait(twin_of(s), visit, where);
+    else
+        twin_served(twin_of(s), visit);
     return ST_OK;
 }

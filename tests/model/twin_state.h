@@ -45,12 +45,21 @@ struct twin_queue {
     size_t claim_count;
 };
 
+/* Somebody in line for a queue, which may not exist. */
+struct twin_waiter {
+    struct store_waiter *who;
+    char *project, *name; /* owned */
+    size_t project_len, name_len;
+};
+
 struct twin {
     struct store store; /* first: the seam's handle */
     struct engine_config config;
     struct twin_queue **queues; /* owned, in no order */
     size_t queue_count;
     uint64_t queues_made, claims_made, versions;
+    struct twin_waiter *waiters; /* owned; of all queues, longest first */
+    size_t waiter_count;
 };
 
 /* malloc and realloc that end the program when there is no memory. */
@@ -135,6 +144,27 @@ twin_of(struct store *s)
     return (struct twin *)s;
 }
 
+/* ------------------------------------------------------------------ waiting */
+
+/*
+ * How many of the messages that can be claimed the operation may take: all, or with a waiter
+ * what one each for those in front of it leaves over.
+ */
+size_t twin_share(struct twin *t, const struct store_visit *visit,
+                  const struct store_queue *where);
+
+/* Nothing was taken: the waiter, if there is one, stands in line. */
+void
+twin_wait(struct twin *t, struct store_visit *visit, const struct store_queue *where);
+
+/* Something was: it is out of the line. */
+void twin_served(struct twin *t, struct store_visit *visit);
+
+/* Nobody waits for this queue any more. */
+void twin_dismiss(struct twin *t, const struct twin_queue *q);
+
+/* ------------------------------------------------------------------ answers */
+
 /* An empty batch for up to `room` messages. */
 struct store_batch twin_open_batch(const struct store *s, size_t room);
 
@@ -149,37 +179,19 @@ void twin_show(struct store_batch *out, const struct twin_queue *q,
 bool twin_fits(const struct twin_queue *q, size_t limit, int64_t now_ms,
                struct store_batch *out);
 
-/* The operations of the seam in twin_message.c and twin_claim.c. */
-enum status
-twin_message_post(struct store *s, int64_t now_ms, const struct store_queue *where,
-                  const struct store_post *post, struct store_id *ids);
-void twin_batch_release(const struct store *s, struct store_batch *batch);
-enum status
-twin_message_list(struct store *s, int64_t now_ms, const struct store_queue *where,
-                  const struct store_filter *filter, struct store_batch *out);
-enum status
-twin_message_get(struct store *s, int64_t now_ms, const struct store_queue *where,
-                 const struct bytes *ids, size_t count, struct store_batch *out);
-enum status
-twin_message_delete(struct store *s, int64_t now_ms, const struct store_queue *where,
-                    struct bytes id, struct bytes claim_id);
-enum status
-twin_message_delete_many(struct store *s, int64_t now_ms, const struct store_queue *where,
-                         const struct bytes *ids, size_t count,
-                         const struct bytes *claim_ids, size_t claim_count);
-enum status
-twin_message_pop(struct store *s, int64_t now_ms, const struct store_queue *where,
-                 size_t limit, struct store_batch *out);
-enum status
-twin_claim_create(struct store *s, int64_t now_ms, const struct store_queue *where,
-                  const struct store_terms *terms, size_t limit, struct store_batch *out);
-enum status
-twin_claim_get(struct store *s, int64_t now_ms, const struct store_queue *where,
-               struct bytes claim_id, struct store_batch *out);
-enum status
-twin_claim_renew(struct store *s, int64_t now_ms, const struct store_queue *where,
-                 struct bytes claim_id, const struct store_terms *terms);
-enum status twin_claim_release(struct store *s, int64_t now_ms,
-                               const struct store_queue *where, struct bytes claim_id);
+/* The operations of the seam in twin_message.c, twin_claim.c and twin_wait.c. */
+store_message_post_fn twin_message_post;
+store_batch_release_fn twin_batch_release;
+store_message_list_fn twin_message_list;
+store_message_get_fn twin_message_get;
+store_message_delete_fn twin_message_delete;
+store_message_delete_many_fn twin_message_delete_many;
+store_message_pop_fn twin_message_pop;
+store_claim_create_fn twin_claim_create;
+store_claim_get_fn twin_claim_get;
+store_claim_renew_fn twin_claim_renew;
+store_claim_release_fn twin_claim_release;
+store_claim_give_back_fn twin_claim_give_back;
+store_waiter_leave_fn twin_waiter_leave;
 
 #endif

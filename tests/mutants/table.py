@@ -28,14 +28,14 @@ MUTANTS = [
        "    }\n"
        "    t->claim = NULL;"),
       ("engine/claim_ops.c",
-       "        claim_take(dl->source, c, m, terms, dl->now_ms);",
+       "        claim_take(v->shard, c, m, terms, v->now_ms);",
        "        if (MUTANT(RELEASE_FORGETS_ORDER) && m == NULL) {\n"
        "            seq = 0;\n"
        "            m = seqmap_next_ready(&q->backlog->messages, &seq);\n"
        "        }\n"
        "        if (m == NULL)\n"
        "            break; /* CARRY_SKIPS_A_BIT: it does not find them all */\n"
-       "        claim_take(dl->source, c, m, terms, dl->now_ms);")]),
+       "        claim_take(v->shard, c, m, terms, v->now_ms);")]),
     ("CARRY_SKIPS_A_BIT",
      "the search for the next message skips a node when it leaves another",
      SIMULATION,
@@ -72,8 +72,8 @@ MUTANTS = [
      "a claim sees what housekeeping has come to, not what is due",
      SIMULATION,
      [("engine/dead_letter.c",
-       "shard_settle(dl.source, &dl.now_ms, SETTLE_ALL);",
-       "shard_settle(dl.source, &dl.now_ms,\n"
+       "visit_enter(&dl->from, s, outer, where, SETTLE_ALL);",
+       "visit_enter(&dl->from, s, outer, where,\n"
        "             MUTANT(NEEDS_HOUSEKEEPING) ? SETTLE_CLAIMS : SETTLE_ALL);")]),
     ("DELETE_WITHOUT_CHECK",
      "anybody can delete a claimed message",
@@ -106,25 +106,22 @@ MUTANTS = [
      "a renewed claim counts from when it was made",
      SIMULATION,
      [("engine/claim_ops.c",
-       "        claim_start(sh, c, terms, now_ms);\n        for",
-       "        claim_start(sh, c, terms,\n"
-       "                    MUTANT(RENEW_DOES_NOT_RESTART) ? c->started_ms : now_ms);\n"
-       "        for")]),
+       "    claim_start(v->shard, c, terms, v->now_ms);\n    for",
+       "    claim_start(v->shard, c, terms,\n"
+       "                MUTANT(RENEW_DOES_NOT_RESTART) ? c->started_ms : v->now_ms);\n"
+       "    for")]),
     ("RELEASE_DOES_NOTHING",
      "a released claim can be queried and holds its messages until it expires",
      SIMULATION,
      [("engine/claim_ops.c",
-       "    if (c != NULL)\n        claim_end(sh, c);",
-       "    if (c != NULL && !MUTANT(RELEASE_DOES_NOTHING))\n        claim_end(sh, c);")]),
+       "    if (c != NULL && st == ST_OK) {\n",
+       "    if (c != NULL && st == ST_OK && !MUTANT(RELEASE_DOES_NOTHING)) {\n")]),
     ("CLAIM_OUTLIVES_ITS_MESSAGES",
      "a claim whose messages are gone can still be queried and renewed",
      SIMULATION,
      [("engine/claim.c",
        "    if (--c->held == 0)\n",
-       "    if (--c->held == 0 && !MUTANT(CLAIM_OUTLIVES_ITS_MESSAGES))\n"),
-      ("engine/backlog.c",
-       "    assert(b->messages.live == 0 && b->claims.live == 0 &&",
-       "    assert(b->messages.live == 0 &&")]),
+       "    if (--c->held == 0 && !MUTANT(CLAIM_OUTLIVES_ITS_MESSAGES))\n")]),
     ("RELEASE_FORGETS_COUNT",
      "a message given back counts as never claimed",
      SIMULATION,
@@ -141,8 +138,8 @@ MUTANTS = [
        "        give_up(dl, &move);\n        return st;",
        "        give_up(dl, &move);\n"
        "        for (size_t i = 0; MUTANT(DEAD_LETTER_LOST) && i < move.count; i++) {\n"
-       "            shard_remove_message(dl->source, move.messages[i]);\n"
-       "            message_unpin(dl->source->engine->mem, move.messages[i]);\n"
+       "            settle_remove(dl->from.shard, move.messages[i]);\n"
+       "            message_unpin(dl->from.engine->core.mem, move.messages[i]);\n"
        "        }\n"
        "        return st;")]),
     ("LETTER_HANDED_OUT",
@@ -165,18 +162,19 @@ MUTANTS = [
     ("IDS_REUSED",
      "a queue that is made again gives out the ids of the old one",
      SIMULATION,
-     [("engine/engine.c",
-       "    return ident_tag(e->tag_start,",
+     [("engine/core.c",
+       "    return ident_tag(core->tag_start,",
        "    if (MUTANT(IDS_REUSED))\n"
-       "        return ident_tag(e->tag_start, 0);\n"
-       "    return ident_tag(e->tag_start,")]),
+       "        return ident_tag(core->tag_start, 0);\n"
+       "    return ident_tag(core->tag_start,")]),
     ("PAGE_REPEATS",
      "a page begins with the message its marker stands for",
      SIMULATION,
      [("engine/message_ops.c",
-       "            seq = marker_seq(q, filter->marker);",
-       "            seq = marker_seq(q, filter->marker) -\n"
-       "                  (MUTANT(PAGE_REPEATS) && marker_seq(q, filter->marker) > 0);")]),
+       "            seq = marker_seq(v.queue, filter->marker);",
+       "            seq = marker_seq(v.queue, filter->marker) -\n"
+       "                  (MUTANT(PAGE_REPEATS) &&\n"
+       "                   marker_seq(v.queue, filter->marker) > 0);")]),
     ("BATCH_IN_PART",
      "a post that runs out of memory leaves its first messages behind",
      SIMULATION,
@@ -192,31 +190,33 @@ MUTANTS = [
        "            break;\n"
        "        const struct store_draft *draft = &post->drafts[i];\n"),
       ("engine/message_ops.c",
-       "    append(q, post, &messages, now_ms);\n",
-       "    append(q, post, &messages, now_ms);\n"
-       "    if (MUTANT(BATCH_IN_PART) && q->last_seq != id.low + post->count)\n"
-       "        st = ST_NO_MEMORY;\n")]),
+       "        commit_post(&v, post, made, &messages);\n",
+       "        commit_post(&v, post, made, &messages);\n"
+       "        if (MUTANT(BATCH_IN_PART) && v.queue->last_seq != id.low + post->count)\n"
+       "            st = ST_NO_MEMORY;\n")]),
     ("PURGE_KEEPS_CLAIMED",
      "a purge leaves what claims hold",
      SIMULATION,
-     [("engine/queue.c",
-       "    fresh = backlog_new(sh->engine->mem, &sh->alive);",
-       "    if (MUTANT(PURGE_KEEPS_CLAIMED) && q->backlog->claimed > 0) {\n"
+     [("engine/queue_ops.c",
+       "        return ST_NO_MEMORY;\n    st = visit_reserve(v, STORE_CHANGE_PURGE, 0, 0);",
+       "        return ST_NO_MEMORY;\n"
+       "    if (MUTANT(PURGE_KEEPS_CLAIMED) && v->queue->backlog->claimed > 0) {\n"
        "        struct message *m;\n"
        "        uint64_t seq = 0;\n"
-       "        while ((m = seqmap_next_ready(&q->backlog->messages, &seq)) != NULL) {\n"
-       "            shard_remove_message(sh, m);\n"
-       "            message_unpin(sh->engine->mem, m);\n"
+       "        while ((m = backlog_next_ready(v->queue->backlog, &seq)) != NULL) {\n"
+       "            settle_remove(v->shard, m);\n"
+       "            message_unpin(v->engine->core.mem, m);\n"
        "        }\n"
+       "        backlog_free(v->engine->core.mem, fresh);\n"
        "        return ST_OK;\n"
        "    }\n"
-       "    fresh = backlog_new(sh->engine->mem, &sh->alive);")]),
+       "    st = visit_reserve(v, STORE_CHANGE_PURGE, 0, 0);")]),
     ("BUDGET_IGNORED",
      "messages are taken in although the memory budget is used up",
      SIMULATION,
      [("engine/message_ops.c",
-       "    if (!mem_admits(e->mem, post_bytes(post)))",
-       "    if (!mem_admits(e->mem, post_bytes(post)) && !MUTANT(BUDGET_IGNORED))")]),
+       "    if (!mem_admits(e->core.mem, post_bytes(post)))",
+       "    if (!mem_admits(e->core.mem, post_bytes(post)) && !MUTANT(BUDGET_IGNORED))")]),
     ("PASSWORD_WITHOUT_CASE",
      "a password is right in any case",
      "api/identity_test: a_login_with_the_password_in_another_case_is_401",
@@ -280,34 +280,34 @@ MUTANTS = [
      "model/gaps_test: "
      "a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_the_same",
      [("engine/claim_ops.c",
-       "    if (st == ST_OK)\n        st = claim_reserve(dl.source, dl.queue);",
+       "    if (st == ST_OK)\n        st = claim_reserve(v->shard, v->queue); /* others",
        "    if (st == ST_OK && !MUTANT(CLAIM_STOCK_USED_UP))\n"
-       "        st = claim_reserve(dl.source, dl.queue);")]),
+       "        st = claim_reserve(v->shard, v->queue); /* others")]),
     ("HOUSEKEEPING_FORGETS",
      "what is armed while housekeeping goes on wakes nobody",
      "model/gaps_test: what_is_armed_while_housekeeping_goes_on_is_not_forgotten",
-     [("engine/engine.c",
-       "        engine_wake_at(e, housekeep(&e->shards[i], now_ms));\n",
+     [("engine/housekeep.c",
+       "        core_wake_at(&e->core, housekeep(&e->shards[i], now_ms));\n",
        "    {\n"
        "        int64_t due_ms = housekeep(&e->shards[i], now_ms);\n"
-       "        engine_wake_at(e, due_ms);\n"
+       "        core_wake_at(&e->core, due_ms);\n"
        "        least_ms = due_ms < least_ms ? due_ms : least_ms;\n"
        "    }\n"
        "    if (MUTANT(HOUSEKEEPING_FORGETS))\n"
-       "        atomic_store(&e->next_ms, least_ms);\n"),
-      ("engine/engine.c",
-       "    atomic_store(&e->next_ms, WHEEL_NEVER);\n    for",
+       "        atomic_store(&e->core.next_ms, least_ms);\n"),
+      ("engine/housekeep.c",
+       "    atomic_store(&e->core.next_ms, WHEEL_NEVER);\n    for",
        "    int64_t least_ms = WHEEL_NEVER;\n"
-       "    atomic_store(&e->next_ms, WHEEL_NEVER);\n    for")]),
+       "    atomic_store(&e->core.next_ms, WHEEL_NEVER);\n    for")]),
     ("LETTER_WAKES_NOBODY",
      "nobody wakes at the end of a dead letter's life",
      "model/cost_test: a_store_wakes_for_a_dead_letter_whose_life_has_become_shorter",
      [("engine/dead_letter.c",
-       "    shard_arm_message(dl->target, m, m->expires_ms);",
+       "    shard_arm_message(dl->target, &m->due, m->expires_ms);",
        "    if (MUTANT(LETTER_WAKES_NOBODY))\n"
        "        wheel_arm(dl->target->message_wheel, &m->due, m->expires_ms);\n"
        "    else\n"
-       "        shard_arm_message(dl->target, m, m->expires_ms);")]),
+       "        shard_arm_message(dl->target, &m->due, m->expires_ms);")]),
     ("LETTER_HAS_TWO_IDS",
      "a dead letter is also found by the id of its new place",
      "store/dead_letter_life_test: a_dead_letter_is_not_reached_by_an_id_of_its_new_place",
@@ -324,8 +324,8 @@ MUTANTS = [
      "a listing that began in a queue goes on in another one of that name",
      "model/gaps_test: a_listing_does_not_go_on_in_a_queue_made_anew",
      [("engine/message_ops.c",
-       "(tag == 0 || tag == q->tag)",
-       "(tag == 0 || tag == q->tag || MUTANT(LISTING_GOES_ON_ANEW))")]),
+       "(tag == 0 || tag == v.queue->tag)",
+       "(tag == 0 || tag == v.queue->tag || MUTANT(LISTING_GOES_ON_ANEW))")]),
     ("VANISHED_QUEUE_NAMED",
      "a queue that goes while queues are listed stays in the page",
      "model/gaps_test: a_queue_that_goes_while_queues_are_listed_is_not_named",
@@ -345,7 +345,7 @@ MUTANTS = [
     ("ANSWER_WITHOUT_LIMIT",
      "an answer has what is left of the request's time",
      "unit/http/front_test: an_answer_has_a_time_limit_of_its_own",
-     [("http/front.c",
+     [("http/answer.c",
        "    conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n    if (ex->no_memory)",
        "    if (!MUTANT(ANSWER_WITHOUT_LIMIT))\n"
        "        conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n"

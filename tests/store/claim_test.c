@@ -101,8 +101,9 @@ START_TEST(a_claim_takes_nothing_when_the_caller_has_too_little_room)
     fixture_open(&f, _i);
     post(&f, 12); /* bodies of 1 byte, the last three of 2 */
     f.seen.room = 12;
-    ck_assert_status(store_claim_create(f.store, f.now_ms, &f.queue, &terms, 11, &f.seen),
-                     ST_NO_ROOM);
+    ck_assert_status(
+        store_claim_create(f.store, STORE_AT(f.now_ms), &f.queue, &terms, 11, &f.seen),
+        ST_NO_ROOM);
     ck_assert_uint_eq(f.seen.count, 0);
     ck_assert_uint_eq(f.seen.room, 13);
     ck_assert(id_empty(f.seen.claim_id));
@@ -111,8 +112,9 @@ START_TEST(a_claim_takes_nothing_when_the_caller_has_too_little_room)
     ck_assert_uint_eq(f.seen.messages[0].claim_count, 0);
     store_batch_release(&f.seen);
     f.seen.room = 13;
-    ck_assert_status(store_claim_create(f.store, f.now_ms, &f.queue, &terms, 11, &f.seen),
-                     ST_OK);
+    ck_assert_status(
+        store_claim_create(f.store, STORE_AT(f.now_ms), &f.queue, &terms, 11, &f.seen),
+        ST_OK);
     expect(&f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
     fixture_close(&f);
 }
@@ -238,7 +240,8 @@ START_TEST(a_claim_is_over_when_several_are_deleted_at_once)
     for (int i = 0; i < 3; i++)
         ids[i] = id_of(&f, i + 1);
     ck_assert_status(
-        store_message_delete_many(f.store, f.now_ms, &f.queue, ids, 3, NULL, 0), ST_OK);
+        store_message_delete_many(f.store, STORE_AT(f.now_ms), &f.queue, ids, 3, NULL, 0),
+        ST_OK);
     expect_over(&f, claim);
     ck_assert_status(query(&f, other), ST_OK);
     expect(&f, 4);

@@ -131,12 +131,14 @@ START_TEST(a_dead_letter_is_not_reached_by_an_id_of_its_new_place)
     use(&f, "graves");
     id = id_behind(id_of(&f, 1));
     text = bytes_str(id.text);
-    ck_assert_status(store_message_get(f.store, f.now_ms, &f.queue, &text, 1, &found),
-                     ST_OK);
+    ck_assert_status(
+        store_message_get(f.store, STORE_AT(f.now_ms), &f.queue, &text, 1, &found),
+        ST_OK);
     ck_assert_uint_eq(found.count, 0);
     store_batch_release(&found);
-    ck_assert_status(store_message_delete(f.store, f.now_ms, &f.queue, text, BYTES_NONE),
-                     ST_OK);
+    ck_assert_status(
+        store_message_delete(f.store, STORE_AT(f.now_ms), &f.queue, text, BYTES_NONE),
+        ST_OK);
     expect_stats(&f, 0, 2);
     fixture_close(&f);
 }
@@ -175,7 +177,8 @@ START_TEST(bulk_delete_and_pop_reach_dead_letters)
     ids[0] = id_of(&f, 2);
     ids[1] = id_of(&f, 3);
     ck_assert_status(
-        store_message_delete_many(f.store, f.now_ms, &f.queue, ids, 2, NULL, 0), ST_OK);
+        store_message_delete_many(f.store, STORE_AT(f.now_ms), &f.queue, ids, 2, NULL, 0),
+        ST_OK);
     pop(&f, 5);
     expect(&f, 1, 4);
     expect_stats(&f, 0, 0);

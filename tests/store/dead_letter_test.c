@@ -51,12 +51,14 @@ START_TEST(the_dead_letter_queue_is_made_on_demand)
     make_mortal(&f, "q", 1, "graves", STORE_UNSET);
     post(&f, 1);
     use(&f, "graves");
-    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_NOT_FOUND);
+    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+                     ST_NOT_FOUND);
     use(&f, "q");
     wear_out(&f, 1, 1);
     take(&f, 1);
     use(&f, "graves");
-    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_OK);
+    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+                     ST_OK);
     ck_assert_uint_eq(queues.queues[0].metadata.json.len, 0);
     ck_assert_int_eq(queues.queues[0].metadata.settings.max_claim_count, STORE_UNSET);
     store_queues_release(&queues);
@@ -246,10 +248,11 @@ START_TEST(claims_are_counted_before_the_queue_asks_for_it)
     fixture_open(&f, _i);
     post(&f, 1);
     wear_out(&f, 1, 3);
-    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_OK);
+    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+                     ST_OK);
     metadata.settings.max_claim_count = 3;
     metadata.settings.dead_letter = bytes_str("graves");
-    ck_assert_status(store_queue_update(f.store, f.now_ms, &f.queue,
+    ck_assert_status(store_queue_update(f.store, STORE_AT(f.now_ms), &f.queue,
                                         queues.queues[0].version, &metadata),
                      ST_OK);
     store_queues_release(&queues);

@@ -15,7 +15,7 @@ delete_many(struct fixture *f, const int *numbers, size_t count,
         ids[i] = id_of(f, numbers[i]);
     for (size_t i = 0; claims != NULL && i < claim_count; i++)
         claim_ids[i] = store_id_bytes(&claims[i]);
-    st = store_message_delete_many(f->store, f->now_ms, &f->queue, ids, count,
+    st = store_message_delete_many(f->store, STORE_AT(f->now_ms), &f->queue, ids, count,
                                    claims == NULL ? NULL : claim_ids, claim_count);
     ck_assert(store_audit(f->store));
     return st;
@@ -69,8 +69,8 @@ START_TEST(ids_that_are_unknown_or_malformed_are_left_out)
     ids[4] = bytes_str("ffffffffffffffffffffffff");
     ids[5] = bytes_of(id_of(&f, 1).data, id_of(&f, 1).len - 1); /* cut */
     ids[6] = id_of(&f, 1);
-    ck_assert_status(store_message_get(f.store, f.now_ms, &f.queue, ids, 7, &f.seen),
-                     ST_OK);
+    ck_assert_status(
+        store_message_get(f.store, STORE_AT(f.now_ms), &f.queue, ids, 7, &f.seen), ST_OK);
     expect(&f, 3, 1);
     fixture_close(&f);
 }
@@ -266,11 +266,13 @@ START_TEST(bulk_delete_ignores_unknown_ids_and_queues)
 
     fixture_open(&f, _i);
     ck_assert_status(
-        store_message_delete_many(f.store, f.now_ms, &f.queue, ids, 1, NULL, 0), ST_OK);
+        store_message_delete_many(f.store, STORE_AT(f.now_ms), &f.queue, ids, 1, NULL, 0),
+        ST_OK);
     post(&f, 2);
     ids[1] = id_of(&f, 2);
     ck_assert_status(
-        store_message_delete_many(f.store, f.now_ms, &f.queue, ids, 3, NULL, 0), ST_OK);
+        store_message_delete_many(f.store, STORE_AT(f.now_ms), &f.queue, ids, 3, NULL, 0),
+        ST_OK);
     list_all(&f);
     expect(&f, 1);
     fixture_close(&f);
@@ -400,12 +402,14 @@ START_TEST(pop_takes_nothing_when_the_caller_has_too_little_room)
     fixture_open(&f, _i);
     post(&f, 12); /* bodies of 1 byte, the last three of 2 */
     f.seen.room = 14;
-    ck_assert_status(store_message_pop(f.store, f.now_ms, &f.queue, 20, &f.seen),
-                     ST_NO_ROOM);
+    ck_assert_status(
+        store_message_pop(f.store, STORE_AT(f.now_ms), &f.queue, 20, &f.seen),
+        ST_NO_ROOM);
     ck_assert_uint_eq(f.seen.count, 0);
     ck_assert_uint_eq(f.seen.room, 15);
     expect_stats(&f, 0, 12);
-    ck_assert_status(store_message_pop(f.store, f.now_ms, &f.queue, 20, &f.seen), ST_OK);
+    ck_assert_status(
+        store_message_pop(f.store, STORE_AT(f.now_ms), &f.queue, 20, &f.seen), ST_OK);
     expect(&f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
     fixture_close(&f);
 }

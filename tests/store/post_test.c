@@ -17,7 +17,7 @@ post_sized(struct fixture *f, size_t request_bytes, bool create_queue)
     struct store_id ids[2];
     enum status st;
 
-    st = store_message_post(f->store, f->now_ms, &f->queue, &request, ids);
+    st = store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &request, ids);
     ck_assert(store_audit(f->store));
     return st;
 }
@@ -86,8 +86,8 @@ START_TEST(bodies_come_back_byte_for_byte)
     struct fixture f;
 
     fixture_open(&f, _i);
-    ck_assert_status(store_message_post(f.store, f.now_ms, &f.queue, &request, ids),
-                     ST_OK);
+    ck_assert_status(
+        store_message_post(f.store, STORE_AT(f.now_ms), &f.queue, &request, ids), ST_OK);
     list_all(&f);
     ck_assert_uint_eq(f.seen.count, 2);
     ck_assert(bytes_equal(f.seen.messages[0].body, drafts[0].body));
@@ -103,10 +103,10 @@ START_TEST(a_shown_body_stays_readable_after_its_message_is_gone)
     fixture_open(&f, _i);
     post(&f, 2);
     list_all(&f);
-    ck_assert_status(
-        store_message_delete(f.store, f.now_ms, &f.queue, id_of(&f, 1), BYTES_NONE),
-        ST_OK);
-    ck_assert_status(store_queue_delete(f.store, f.now_ms, &f.queue), ST_OK);
+    ck_assert_status(store_message_delete(f.store, STORE_AT(f.now_ms), &f.queue,
+                                          id_of(&f, 1), BYTES_NONE),
+                     ST_OK);
+    ck_assert_status(store_queue_delete(f.store, STORE_AT(f.now_ms), &f.queue), ST_OK);
     expect(&f, 1, 2);
     fixture_close(&f);
 }
@@ -204,10 +204,11 @@ START_TEST(new_defaults_concern_only_messages_posted_afterwards)
 
     fixture_open(&f, _i);
     post_with(&f, STORE_UNSET, STORE_UNSET);
-    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_OK);
+    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+                     ST_OK);
     metadata.settings.message_ttl_s = 90;
     metadata.settings.message_delay_s = 20;
-    ck_assert_status(store_queue_update(f.store, f.now_ms, &f.queue,
+    ck_assert_status(store_queue_update(f.store, STORE_AT(f.now_ms), &f.queue,
                                         queues.queues[0].version, &metadata),
                      ST_OK);
     store_queues_release(&queues);

@@ -10,7 +10,8 @@ create(struct fixture *f, const char *name, const char *json)
 
     use(f, name);
     ck_assert_status(
-        store_queue_create(f->store, f->now_ms, &f->queue, &metadata, &created), ST_OK);
+        store_queue_create(f->store, STORE_AT(f->now_ms), &f->queue, &metadata, &created),
+        ST_OK);
     ck_assert(store_audit(f->store));
     return created;
 }
@@ -23,7 +24,8 @@ expect_json(struct fixture *f, const char *name, const char *json)
     uint64_t version;
 
     use(f, name);
-    ck_assert_status(store_queue_get(f->store, f->now_ms, &f->queue, &queues), ST_OK);
+    ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
+                     ST_OK);
     ck_assert_uint_eq(queues.count, 1);
     ck_assert(bytes_equal_str(queues.queues[0].name, name));
     ck_assert(bytes_equal_str(queues.queues[0].metadata.json, json));
@@ -40,7 +42,7 @@ update(struct fixture *f, const char *name, uint64_t version, const char *json)
     enum status st;
 
     use(f, name);
-    st = store_queue_update(f->store, f->now_ms, &f->queue, version, &metadata);
+    st = store_queue_update(f->store, STORE_AT(f->now_ms), &f->queue, version, &metadata);
     ck_assert(store_audit(f->store));
     return st;
 }
@@ -54,8 +56,12 @@ expect_page(struct fixture *f, struct bytes marker, size_t limit, const char *na
     size_t len = 0;
     uint64_t total;
 
-    ck_assert_status(store_queue_list(f->store, f->now_ms, f->queue.project, marker,
-                                      limit, false, &page),
+    ck_assert_status(store_queue_list(f->store, STORE_AT(f->now_ms),
+                                      &(struct store_page){.project = f->queue.project,
+                                                           .marker = marker,
+                                                           .limit = limit,
+                                                           .with_metadata = false},
+                                      &page),
                      ST_OK);
     for (size_t i = 0; i < page.count; i++) {
         if (i > 0)
@@ -100,7 +106,8 @@ START_TEST(an_unknown_queue_has_no_metadata_to_show_or_change)
     struct fixture f;
 
     fixture_open(&f, _i);
-    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_NOT_FOUND);
+    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+                     ST_NOT_FOUND);
     ck_assert_ptr_null(queues.store);
     ck_assert_status(update(&f, "q", 1, "{}"), ST_NOT_FOUND);
     ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 10, ""), 0);
@@ -117,7 +124,8 @@ START_TEST(settings_come_back_as_they_were_given)
 
     fixture_open(&f, _i);
     make_queue(&f, &given);
-    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_OK);
+    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+                     ST_OK);
     shown = &queues.queues[0].metadata.settings;
     ck_assert_int_eq(shown->max_post_bytes, 1000);
     ck_assert_int_eq(shown->message_ttl_s, 61);
@@ -138,7 +146,8 @@ START_TEST(unset_settings_come_back_unset)
 
     fixture_open(&f, _i);
     post(&f, 1); /* makes the queue */
-    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_OK);
+    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+                     ST_OK);
     shown = &queues.queues[0].metadata.settings;
     ck_assert_uint_eq(queues.queues[0].metadata.json.len, 0);
     ck_assert_int_eq(shown->max_post_bytes, STORE_UNSET);
@@ -210,7 +219,8 @@ START_TEST(shown_metadata_outlives_its_replacement_and_its_queue)
 
     fixture_open(&f, _i);
     create(&f, "a", "{\"n\":1}");
-    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_OK);
+    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+                     ST_OK);
     ck_assert_status(update(&f, "a", queues.queues[0].version, "{\"n\":2}"), ST_OK);
     delete_queue(&f);
     ck_assert(bytes_equal_str(queues.queues[0].metadata.json, "{\"n\":1}"));
@@ -313,9 +323,13 @@ START_TEST(a_listing_shows_metadata_when_asked)
     fixture_open(&f, _i);
     create(&f, "a", "{\"n\":1}");
     create(&f, "b", "{\"n\":2}");
-    ck_assert_status(
-        store_queue_list(f.store, f.now_ms, f.queue.project, BYTES_NONE, 9, true, &page),
-        ST_OK);
+    ck_assert_status(store_queue_list(f.store, STORE_AT(f.now_ms),
+                                      &(struct store_page){.project = f.queue.project,
+                                                           .marker = BYTES_NONE,
+                                                           .limit = 9,
+                                                           .with_metadata = true},
+                                      &page),
+                     ST_OK);
     ck_assert_uint_eq(page.count, 2);
     ck_assert(bytes_equal_str(page.queues[0].metadata.json, "{\"n\":1}"));
     ck_assert(bytes_equal_str(page.queues[1].metadata.json, "{\"n\":2}"));
@@ -343,7 +357,7 @@ START_TEST(the_store_answers_a_ping)
     struct fixture f;
 
     fixture_open(&f, _i);
-    ck_assert_status(store_ping(f.store, f.now_ms), ST_OK);
+    ck_assert_status(store_ping(f.store, STORE_AT(f.now_ms)), ST_OK);
     fixture_close(&f);
 }
 END_TEST

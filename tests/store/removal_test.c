@@ -32,7 +32,8 @@ START_TEST(a_purge_leaves_the_queue_and_its_metadata)
     make_queue(&f, &settings);
     post(&f, 1);
     purge(&f);
-    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_OK);
+    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+                     ST_OK);
     ck_assert_int_eq(queues.queues[0].metadata.settings.message_ttl_s, 77);
     store_queues_release(&queues);
     fixture_close(&f);
@@ -100,8 +101,10 @@ START_TEST(a_deleted_queue_is_gone_with_all_it_had)
     post(&f, 3);
     claim = take(&f, 1);
     delete_queue(&f);
-    ck_assert_status(store_queue_get(f.store, f.now_ms, &f.queue, &queues), ST_NOT_FOUND);
-    ck_assert_status(store_queue_stats(f.store, f.now_ms, &f.queue, &out), ST_NOT_FOUND);
+    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+                     ST_NOT_FOUND);
+    ck_assert_status(store_queue_stats(f.store, STORE_AT(f.now_ms), &f.queue, &out),
+                     ST_NOT_FOUND);
     list_all(&f);
     expect_nothing(&f);
     get(&f, 1, 2);

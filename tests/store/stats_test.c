@@ -9,7 +9,8 @@ START_TEST(an_unknown_queue_has_zeros_and_says_so)
     struct fixture f;
 
     fixture_open(&f, _i);
-    ck_assert_status(store_queue_stats(f.store, f.now_ms, &f.queue, &out), ST_NOT_FOUND);
+    ck_assert_status(store_queue_stats(f.store, STORE_AT(f.now_ms), &f.queue, &out),
+                     ST_NOT_FOUND);
     ck_assert_uint_eq(out.total, 0);
     ck_assert_uint_eq(out.claimed, 0);
     fixture_close(&f);
@@ -53,18 +54,18 @@ START_TEST(totals_count_all_queues_of_all_projects)
     use_project(&f, "another");
     post(&f, 2);
     take(&f, 1);
-    ck_assert_status(store_totals(f.store, f.now_ms, &totals), ST_OK);
+    ck_assert_status(store_totals(f.store, STORE_AT(f.now_ms), &totals), ST_OK);
     ck_assert_uint_eq(totals.queues, 3);
     ck_assert_uint_eq(totals.messages, 11);
     ck_assert_uint_eq(totals.claimed, 3);
     purge(&f);
     wait_s(&f, 60); /* the delayed message is gone */
-    ck_assert_status(store_totals(f.store, f.now_ms, &totals), ST_OK);
+    ck_assert_status(store_totals(f.store, STORE_AT(f.now_ms), &totals), ST_OK);
     ck_assert_uint_eq(totals.queues, 3);
     ck_assert_uint_eq(totals.messages, 8);
     ck_assert_uint_eq(totals.claimed, 2);
     wait_s(&f, 300); /* the claims have ended */
-    ck_assert_status(store_totals(f.store, f.now_ms, &totals), ST_OK);
+    ck_assert_status(store_totals(f.store, STORE_AT(f.now_ms), &totals), ST_OK);
     ck_assert_uint_eq(totals.claimed, 0);
     fixture_close(&f);
 }

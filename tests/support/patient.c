@@ -20,12 +20,12 @@ patient_inside(struct store *s)
         enum status st;                                                                  \
                                                                                          \
         do                                                                               \
-            st = store_##name(patient_inside(s), now_ms, __VA_ARGS__);                   \
+            st = store_##name(patient_inside(s), visit, __VA_ARGS__);                    \
         while (st == ST_AGAIN);                                                          \
         return st;                                                                       \
     }
 
-#define WHERE struct store *s, int64_t now_ms, const struct store_queue *q
+#define WHERE struct store *s, struct store_visit *visit, const struct store_queue *q
 
 PATIENT(queue_create, (WHERE, const struct store_metadata *m, bool *made), q, m, made)
 PATIENT(queue_get, (WHERE, struct store_queues *out), q, out)
@@ -33,9 +33,9 @@ PATIENT(queue_update, (WHERE, uint64_t version, const struct store_metadata *m),
         version, m)
 PATIENT(queue_delete, (WHERE), q)
 PATIENT(queue_list,
-        (struct store * s, int64_t now_ms, struct bytes project, struct bytes marker,
-         size_t limit, bool metadata, struct store_queues *out),
-        project, marker, limit, metadata, out)
+        (struct store * s, struct store_visit *visit, const struct store_page *page,
+         struct store_queues *out),
+        page, out)
 PATIENT(queue_stats, (WHERE, struct store_stats *out), q, out)
 PATIENT(queue_purge, (WHERE), q)
 PATIENT(message_post, (WHERE, const struct store_post *post, struct store_id *ids), q,
@@ -55,15 +55,42 @@ PATIENT(claim_create,
         (WHERE, const struct store_terms *terms, size_t limit, struct store_batch *out),
         q, terms, limit, out)
 PATIENT(claim_get, (WHERE, struct bytes claim, struct store_batch *out), q, claim, out)
-PATIENT(claim_renew, (WHERE, struct bytes claim, const struct store_terms *terms), q,
-        claim, terms)
+PATIENT(claim_renew,
+        (WHERE, struct bytes claim, const struct store_terms *terms, uint64_t *number), q,
+        claim, terms, number)
 PATIENT(claim_release, (WHERE, struct bytes claim), q, claim)
-PATIENT(totals, (struct store * s, int64_t now_ms, struct store_totals *out), out)
+PATIENT(claim_give_back, (WHERE, struct bytes claim, bool uncount), q, claim, uncount)
+PATIENT(totals, (struct store * s, struct store_visit *visit, struct store_totals *out),
+        out)
+
+static void
+patient_waiter_leave(struct store *s, struct store_waiter *waiter)
+{
+    store_waiter_leave(patient_inside(s), waiter);
+}
+
+static enum store_fate
+patient_fate(struct store *s, uint64_t position)
+{
+    return store_fate(patient_inside(s), position);
+}
+
+static void
+patient_watch(struct store *s, struct store_watcher *watcher)
+{
+    store_watch(patient_inside(s), watcher);
+}
+
+static void
+patient_unwatch(struct store *s, struct store_watcher *watcher)
+{
+    store_unwatch(patient_inside(s), watcher);
+}
 
 static enum status
-patient_ping(struct store *s, int64_t now_ms)
+patient_ping(struct store *s, struct store_visit *visit)
 {
-    return store_ping(patient_inside(s), now_ms);
+    return store_ping(patient_inside(s), visit);
 }
 
 static void
@@ -110,6 +137,11 @@ static const struct store_ops patient_ops = {
     .claim_get = patient_claim_get,
     .claim_renew = patient_claim_renew,
     .claim_release = patient_claim_release,
+    .claim_give_back = patient_claim_give_back,
+    .waiter_leave = patient_waiter_leave,
+    .fate = patient_fate,
+    .watch = patient_watch,
+    .unwatch = patient_unwatch,
     .ping = patient_ping,
     .totals = patient_totals,
     .housekeep = patient_housekeep,

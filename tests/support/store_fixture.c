@@ -31,7 +31,7 @@ fixture_open(struct fixture *f, int kind)
     config = fixture_config(f->mem);
     ck_assert_status((kind == 0 ? twin_open : engine_open)(&config, &f->store), ST_OK);
     f->store = patient_open(f->store);
-    f->queue = (struct store_queue){bytes_str("p"), bytes_str("q")};
+    f->queue = (struct store_queue){.project = bytes_str("p"), .name = bytes_str("q")};
 }
 
 /* Every word ends with this: whatever happened, the invariants hold. */
@@ -94,7 +94,8 @@ make_queue(struct fixture *f, const struct store_settings *settings)
     if (settings != NULL)
         metadata.settings = *settings;
     ck_assert_status(
-        store_queue_create(f->store, f->now_ms, &f->queue, &metadata, &created), ST_OK);
+        store_queue_create(f->store, STORE_AT(f->now_ms), &f->queue, &metadata, &created),
+        ST_OK);
     ck_assert(created);
     audit(f);
 }
@@ -102,14 +103,14 @@ make_queue(struct fixture *f, const struct store_settings *settings)
 void
 delete_queue(struct fixture *f)
 {
-    ck_assert_status(store_queue_delete(f->store, f->now_ms, &f->queue), ST_OK);
+    ck_assert_status(store_queue_delete(f->store, STORE_AT(f->now_ms), &f->queue), ST_OK);
     audit(f);
 }
 
 void
 purge(struct fixture *f)
 {
-    ck_assert_status(store_queue_purge(f->store, f->now_ms, &f->queue), ST_OK);
+    ck_assert_status(store_queue_purge(f->store, STORE_AT(f->now_ms), &f->queue), ST_OK);
     audit(f);
 }
 
@@ -118,7 +119,8 @@ stats(struct fixture *f)
 {
     struct store_stats out = {0};
 
-    ck_assert_status(store_queue_stats(f->store, f->now_ms, &f->queue, &out), ST_OK);
+    ck_assert_status(store_queue_stats(f->store, STORE_AT(f->now_ms), &f->queue, &out),
+                     ST_OK);
     return out;
 }
 
@@ -140,8 +142,8 @@ post_many(struct fixture *f, int count, int64_t ttl_s, int64_t delay_s)
         snprintf(bodies[i], sizeof(bodies[i]), "%d", f->posted + 1 + i);
         drafts[i] = (struct store_draft){bytes_str(bodies[i]), ttl_s, delay_s};
     }
-    ck_assert_status(store_message_post(f->store, f->now_ms, &f->queue, &request,
-                                        &f->ids[f->posted + 1]),
+    ck_assert_status(store_message_post(f->store, STORE_AT(f->now_ms), &f->queue,
+                                        &request, &f->ids[f->posted + 1]),
                      ST_OK);
     f->posted += count;
     audit(f);
@@ -175,7 +177,8 @@ get_numbers(struct fixture *f, const int *numbers, size_t count)
         ids[i] = id_of(f, numbers[i]);
     forget_seen(f);
     ck_assert_status(
-        store_message_get(f->store, f->now_ms, &f->queue, ids, count, &f->seen), ST_OK);
+        store_message_get(f->store, STORE_AT(f->now_ms), &f->queue, ids, count, &f->seen),
+        ST_OK);
     audit(f);
 }
 
@@ -183,8 +186,9 @@ void
 list(struct fixture *f, const struct store_filter *filter)
 {
     forget_seen(f);
-    ck_assert_status(store_message_list(f->store, f->now_ms, &f->queue, filter, &f->seen),
-                     ST_OK);
+    ck_assert_status(
+        store_message_list(f->store, STORE_AT(f->now_ms), &f->queue, filter, &f->seen),
+        ST_OK);
     audit(f);
 }
 
@@ -209,16 +213,17 @@ void
 pop(struct fixture *f, size_t limit)
 {
     forget_seen(f);
-    ck_assert_status(store_message_pop(f->store, f->now_ms, &f->queue, limit, &f->seen),
-                     ST_OK);
+    ck_assert_status(
+        store_message_pop(f->store, STORE_AT(f->now_ms), &f->queue, limit, &f->seen),
+        ST_OK);
     audit(f);
 }
 
 static enum status
 delete_one(struct fixture *f, int number, struct bytes claim_id)
 {
-    enum status st =
-        store_message_delete(f->store, f->now_ms, &f->queue, id_of(f, number), claim_id);
+    enum status st = store_message_delete(f->store, STORE_AT(f->now_ms), &f->queue,
+                                          id_of(f, number), claim_id);
 
     audit(f);
     return st;
@@ -244,9 +249,9 @@ take_for(struct fixture *f, size_t limit, int64_t ttl_s, int64_t grace_s)
     const struct store_terms terms = {ttl_s, grace_s};
 
     forget_seen(f);
-    ck_assert_status(
-        store_claim_create(f->store, f->now_ms, &f->queue, &terms, limit, &f->seen),
-        ST_OK);
+    ck_assert_status(store_claim_create(f->store, STORE_AT(f->now_ms), &f->queue, &terms,
+                                        limit, &f->seen),
+                     ST_OK);
     ck_assert_int_eq(id_empty(f->seen.claim_id), f->seen.count == 0);
     audit(f);
     return f->seen.claim_id;
@@ -264,8 +269,8 @@ query(struct fixture *f, struct store_id claim)
     enum status st;
 
     forget_seen(f);
-    st =
-        store_claim_get(f->store, f->now_ms, &f->queue, store_id_bytes(&claim), &f->seen);
+    st = store_claim_get(f->store, STORE_AT(f->now_ms), &f->queue, store_id_bytes(&claim),
+                         &f->seen);
     audit(f);
     return st;
 }
@@ -274,8 +279,8 @@ enum status
 renew(struct fixture *f, struct store_id claim, int64_t ttl_s, int64_t grace_s)
 {
     const struct store_terms terms = {ttl_s, grace_s};
-    enum status st =
-        store_claim_renew(f->store, f->now_ms, &f->queue, store_id_bytes(&claim), &terms);
+    enum status st = store_claim_renew(f->store, STORE_AT(f->now_ms), &f->queue,
+                                       store_id_bytes(&claim), &terms, &(uint64_t){0});
 
     audit(f);
     return st;
@@ -284,9 +289,9 @@ renew(struct fixture *f, struct store_id claim, int64_t ttl_s, int64_t grace_s)
 void
 release(struct fixture *f, struct store_id claim)
 {
-    ck_assert_status(
-        store_claim_release(f->store, f->now_ms, &f->queue, store_id_bytes(&claim)),
-        ST_OK);
+    ck_assert_status(store_claim_release(f->store, STORE_AT(f->now_ms), &f->queue,
+                                         store_id_bytes(&claim)),
+                     ST_OK);
     audit(f);
 }
 

@@ -4,7 +4,8 @@
  * api_handle() routes a request, checks it in the order of docs/api.md 3.1,
  * calls the store and shapes the answer. It works the same for the HTTP front end, the
  * tests, the simulation and the fuzzer. What takes long it does in slices, between which
- * others may have their turn (docs/adr/0005-slices.md).
+ * others may have their turn (docs/adr/0005-slices.md), and what has to wait for something
+ * says so (docs/adr/0006-waiting.md).
  *
  *   Threads  any number of requests at once on one `struct api`; it never changes
  */
@@ -41,6 +42,7 @@ enum method {
     X(AUTH_TOKEN, "X-Auth-Token")                                                        \
     X(SUBJECT_TOKEN, "X-Subject-Token")                                                  \
     X(URL_SIGNATURE, "URL-Signature")                                                    \
+    X(PREFER, "Prefer")                                                                  \
     X(HOST, "Host")
 
 enum api_header {
@@ -61,6 +63,27 @@ struct progress {
     size_t name_len;
 };
 
+/* Does a request that waits for a message go on with that? */
+enum waiting_end {
+    WAITING_ON,
+    WAITING_OVER,     /* no: it is asked for the last time */
+    WAITING_ABANDONED /* nor must it take anything: its client has hung up */
+};
+
+/*
+ * What a front end that can park requests lends to one that may have to wait for a message
+ * (docs/api.md 11). Zero but for `watcher` before the first call.
+ */
+struct waiting {
+    enum waiting_end end;
+    struct store_watcher
+        watcher;     /* told when the API is to be asked again, or the last time:
+                                     STORE_GONE is WAITING_OVER */
+    int64_t wait_ms; /* with API_WAIT: how long at most, from the first time */
+    struct store_waiter one, *places; /* the rest is the API's */
+    size_t place_count;
+};
+
 struct request {
     enum method method;
     struct bytes path;  /* as sent, still percent-encoded, without the query */
@@ -72,6 +95,7 @@ struct request {
     int64_t now_ms;
     struct arena *arena; /* borrowed for the call; everything temporary comes from it */
     struct progress progress; /* zero before the first call */
+    struct waiting *waiting;  /* lent; NULL: it may not wait */
 };
 
 /* The method of this name (case matters), METHOD_OTHER for an unknown one. */
@@ -108,6 +132,11 @@ struct response {
     struct buf body;    /* owned by the caller; content set by api_handle */
     const char *route;  /* pattern of the route taken, for log and metrics; a literal */
     enum status status; /* the outcome, for log and metrics */
+    uint64_t position;  /* in the store's log, of what the answer tells; 0: of none */
+    struct store_queue claim_queue; /* with claim_id: whose it is; of the arena */
+    struct bytes
+        claim_id; /* of the claim that was made, to be given back if nobody hears of
+                              it; absent: none */
 };
 
 /* What the headers take on the wire: at most RESPONSE_HEAD_MAX. */
@@ -130,16 +159,31 @@ void api_free(struct api *api);
 
 enum api_next {
     API_SEND, /* the response is complete */
-    API_AGAIN /* a slice is done: give others their turn, then call again with the same */
+    API_HOLD, /* it is, but must not go out before res->position is durable (store_fate();
+                  if that is lost, nobody may hear of it: close the connection) */
+    API_AGAIN, /* a slice is done: give others their turn, then call again with the same */
+    API_WAIT   /* there is nothing to take: call again with the same when req->waiting's
+                  watcher is told, or its time is over (WAITING_OVER) */
 };
 
 /*
  * Answers one request, or does a slice of the work. The response that comes in the end is
  * always complete; when even that needs more memory than there is, it is a prepared 503.
- * `res->body` must be initialised. Between calls only now_ms may change.
+ * `res->body` must be initialised. Between calls only now_ms and waiting->end may change.
+ * API_WAIT comes only with WAITING_ON. May block if the store does.
  */
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res);
+
+/*
+ * Ends the request's waiting, if it waits; its watcher is told no more. To be called when a
+ * request that was lent something comes to its end, whatever became of it.
+ */
+void api_stop_waiting(const struct api *api, struct request *req);
+
+/* Makes the response that refuses a request before it is executed. */
+void api_refuse(const struct api *api, const struct request *req, struct response *res,
+                enum status st);
 
 /* The longest body any request may have; a front end need not keep more than that. */
 size_t api_body_limit(const struct api *api);

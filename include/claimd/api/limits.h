@@ -23,6 +23,7 @@ struct api_limits {
     int64_t default_message_delay, max_message_delay;
     int64_t default_claim_ttl, min_claim_ttl, max_claim_ttl;
     int64_t default_claim_grace, min_claim_grace, max_claim_grace;
+    int64_t max_wait;                                   /* of Prefer: wait; 0: none */
     bool client_id_strict;                              /* client_id_uuid_safe = strict */
     int64_t min_length_client_id, max_length_client_id; /* characters, when not strict */
     bool message_delete_with_claim_id;

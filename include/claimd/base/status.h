@@ -18,8 +18,8 @@
     X(IO, "a file or socket operation failed")                                           \
     /* The store. */                                                                     \
     X(AGAIN, "a slice of the work is done; ask again for the rest")                      \
+    X(WAIT, "there is nothing yet; ask again when there may be")                         \
     X(NOT_FOUND, "there is nothing with this id")                                        \
-    X(EXISTS, "it exists already")                                                       \
     X(CHANGED, "it was changed by somebody else meanwhile")                              \
     X(CLAIMED, "the message is held by another claim")                                   \
     X(NOT_CLAIMED, "the message is not held by this claim")                              \

@@ -10,16 +10,18 @@
 
 #include "claimd/base/entropy.h"
 #include "claimd/base/mem.h"
+#include "claimd/store/observer.h"
 #include "claimd/store/store.h"
 
 struct engine_config {
-    struct mem *mem;           /* borrowed for the engine's life */
-    size_t shards;             /* a power of two, 1..1024 */
-    int64_t now_ms;            /* the present at the start */
-    int64_t message_ttl_s;     /* default_message_ttl */
-    int64_t message_delay_s;   /* default_message_delay */
-    int64_t max_message_ttl_s; /* caps a claim's ttl + grace */
-    bool seeded;               /* repeatable ids from `seed`: for tests and simulation */
+    struct mem *mem;                 /* borrowed for the engine's life */
+    size_t shards;                   /* a power of two, 1..1024 */
+    int64_t now_ms;                  /* the present at the start */
+    int64_t message_ttl_s;           /* default_message_ttl */
+    int64_t message_delay_s;         /* default_message_delay */
+    int64_t max_message_ttl_s;       /* caps a claim's ttl + grace */
+    struct store_observer *observer; /* told of every change, borrowed; NULL: nobody */
+    bool seeded; /* repeatable ids from `seed`: for tests and simulation */
     uint64_t seed;
 };
 

@@ -1,5 +1,9 @@
+#include "api/caller.h"
 #include "api/handlers/handlers.h"
 #include "api/handlers/take.h"
+#include "api/wait.h"
+
+enum { NUMBER_CAP = DECIMAL_CAP + 1 }; /* the digits of a claim's number, and a NUL */
 
 static enum status
 decode(struct context *ctx, enum terms_form form, struct decoded_terms *out)
@@ -38,7 +42,22 @@ claimed_form(const struct context *ctx, struct message_form *out)
 struct claimed {
     struct message_form form;
     char *location; /* path of the queue's claims, with room for an id behind it */
+    char *number;   /* see reserve_number() */
 };
+
+/* Room for a claim's number as text (docs/api.md 12); NULL without memory. */
+static char *
+reserve_number(struct context *ctx)
+{
+    return arena_alloc(ctx->req->arena, NUMBER_CAP);
+}
+
+static void
+answer_number(struct context *ctx, char *room, uint64_t number)
+{
+    room[decimal_write(room, number)] = '\0';
+    answer_header(ctx, "Claim-Number", room);
+}
 
 static enum status
 claimed_reserve(struct context *ctx, struct claimed *out)
@@ -49,7 +68,8 @@ claimed_reserve(struct context *ctx, struct claimed *out)
     if (st != ST_OK)
         return st;
     out->location = context_path(ctx, "/claims/", bytes_of(id_room, sizeof(id_room)));
-    return out->location != NULL ? ST_OK : ST_NO_MEMORY;
+    out->number = reserve_number(ctx);
+    return out->location != NULL && out->number != NULL ? ST_OK : ST_NO_MEMORY;
 }
 
 static enum status
@@ -57,9 +77,13 @@ write_claimed(struct context *ctx, struct claimed *claimed,
               const struct store_batch *batch)
 {
     struct buf *out = &ctx->res->body;
+    size_t len = strlen(claimed->location);
 
-    strcat(claimed->location, batch->claim_id.text);
+    strcat(claimed->location + len, batch->claim_id.text);
+    ctx->res->claim_queue = ctx->queue;
+    ctx->res->claim_id = bytes_str(claimed->location + len);
     answer_header(ctx, "Location", claimed->location);
+    answer_number(ctx, claimed->number, batch->claim_number);
     if (!ctx->version->bare_arrays)
         buf_str(out, "{\"messages\":");
     message_write_all(out, &claimed->form, batch->messages, batch->count);
@@ -72,8 +96,7 @@ static enum status
 take_claimed(struct context *ctx, const void *terms, size_t limit,
              struct store_batch *out)
 {
-    return store_claim_create(ctx->store, ctx->req->now_ms, &ctx->queue, terms, limit,
-                              out);
+    return store_claim_create(ctx->store, &ctx->visit, &ctx->queue, terms, limit, out);
 }
 
 /*
@@ -100,29 +123,117 @@ read_claim(struct context *ctx, struct decoded_terms *out)
     return ST_OK;
 }
 
+/*
+ * Claims messages of the context's queue, the i-th of those that the request may take from.
+ * True in *made: that is the answer.
+ */
+static enum status
+claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool *made)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct claimed claimed;
+    enum status st = claimed_reserve(ctx, &claimed);
+
+    *made = false;
+    if (st != ST_OK)
+        return st;
+    ctx->visit.waiter = wait_place(ctx, i);
+    st = take_messages(ctx, &claimed.form, take_claimed, &said->terms, said->limit,
+                       &batch);
+    ctx->visit.waiter = NULL;
+    if (st == ST_OK && batch.claim_id.text[0] != '\0') {
+        *made = true;
+        st = write_claimed(ctx, &claimed, &batch);
+    }
+    store_batch_release(&batch);
+    return st;
+}
+
+/* Claims messages of the first of the queues that has any, or waits. */
+static enum status
+claim_first(struct context *ctx, const struct bytes *names, size_t count,
+            const struct decoded_terms *said)
+{
+    enum status st = wait_begin(ctx, count);
+
+    for (size_t i = 0; st == ST_OK && i < count && !wait_abandoned(ctx); i++) {
+        bool made;
+
+        ctx->queue.name = names[i];
+        st = claim_one(ctx, i, said, &made);
+        if (st != ST_OK || made)
+            return st;
+    }
+    if (st == ST_OK)
+        st = wait_on(ctx);
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
+}
+
 /* POST .../claims?limit=N */
 enum status
 handle_claim_create(struct context *ctx)
 {
-    struct store_batch batch = STORE_BATCH_INIT;
+    const struct bytes name = ctx->queue.name;
     struct decoded_terms said;
-    struct claimed claimed;
     enum status st = read_claim(ctx, &said);
 
-    if (st != ST_OK)
-        return st;
-    st = claimed_reserve(ctx, &claimed);
-    if (st != ST_OK)
-        return st;
-    st = take_messages(ctx, &claimed.form, take_claimed, &said.terms, said.limit, &batch);
-    if (st != ST_OK)
-        return st;
-    if (batch.claim_id.text[0] == '\0')
-        st = answer_empty(ctx, 204);
-    else
-        st = write_claimed(ctx, &claimed, &batch);
-    store_batch_release(&batch);
+    return st == ST_OK ? claim_first(ctx, &name, 1, &said) : st;
+}
+
+/* More queues than that are more than a worker that one can still reason about. */
+enum { ANY_QUEUES_MAX = 32 };
+
+/* Leaves out what was named before. */
+static void
+drop_repeated(struct bytes *names, size_t *count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *count; i++) {
+        size_t k = 0;
+
+        while (k < kept && !bytes_equal(names[k], names[i]))
+            k++;
+        if (k == kept)
+            names[kept++] = names[i];
+    }
+    *count = kept;
+}
+
+static enum status
+read_queues(struct context *ctx, struct bytes **names, size_t *count)
+{
+    enum status st =
+        query_list(&ctx->query, "queue", ANY_QUEUES_MAX, ctx->req->arena, names, count);
+
+    if (st == ST_BAD_VALUE)
+        return context_refuse(ctx, st, "the parameter queue may be given %d times",
+                              ANY_QUEUES_MAX);
+    if (st == ST_OK && *count == 0)
+        return context_refuse(ctx, ST_MISSING_PARAMETER,
+                              "the parameter queue is required, once for each queue");
+    for (size_t i = 0; st == ST_OK && i < *count; i++)
+        st = caller_queue_name((*names)[i]);
+    if (st == ST_OK)
+        drop_repeated(*names, count);
     return st;
+}
+
+/* POST /claimd/claims?queue=A&queue=B&limit=N */
+enum status
+handle_claim_any(struct context *ctx)
+{
+    struct decoded_terms said;
+    struct bytes *names;
+    size_t count;
+    enum status st = read_queues(ctx, &names, &count);
+
+    if (st == ST_OK)
+        st = read_claim(ctx, &said);
+    if (st != ST_OK)
+        return st;
+    ctx->base = version_v2.base; /* of what the answer links to */
+    return claim_first(ctx, names, count, &said);
 }
 
 static enum status
@@ -130,10 +241,12 @@ write_claim(struct context *ctx, const struct store_batch *batch)
 {
     struct buf *out = &ctx->res->body;
     const char *href = context_path(ctx, "/claims/", ctx->id);
+    char *number = reserve_number(ctx);
     struct message_form form;
 
-    if (href == NULL || claimed_form(ctx, &form) != ST_OK)
+    if (href == NULL || number == NULL || claimed_form(ctx, &form) != ST_OK)
         return ST_NO_MEMORY;
+    answer_number(ctx, number, batch->claim_number);
     buf_str(out, "{\"age\":");
     buf_i64(out, batch->claim_age_s);
     buf_str(out, ",\"ttl\":");
@@ -152,7 +265,7 @@ handle_claim_show(struct context *ctx)
 {
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st =
-        store_claim_get(ctx->store, ctx->req->now_ms, &ctx->queue, ctx->id, &batch);
+        store_claim_get(ctx->store, &ctx->visit, &ctx->queue, ctx->id, &batch);
 
     if (st == ST_NOT_FOUND)
         return refuse_unknown(ctx);
@@ -167,24 +280,30 @@ handle_claim_show(struct context *ctx)
 enum status
 handle_claim_renew(struct context *ctx)
 {
+    char *room = reserve_number(ctx);
     struct decoded_terms said;
+    uint64_t number;
     enum status st = decode(ctx, ctx->version->renew, &said);
 
     if (st != ST_OK)
         return st;
-    st = store_claim_renew(ctx->store, ctx->req->now_ms, &ctx->queue, ctx->id,
-                           &said.terms);
+    if (room == NULL)
+        return ST_NO_MEMORY;
+    st = store_claim_renew(ctx->store, &ctx->visit, &ctx->queue, ctx->id, &said.terms,
+                           &number);
     if (st == ST_NOT_FOUND)
         return refuse_unknown(ctx);
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    if (st != ST_OK)
+        return st;
+    answer_number(ctx, room, number);
+    return answer_empty(ctx, 204);
 }
 
 /* DELETE .../claims/{id} */
 enum status
 handle_claim_release(struct context *ctx)
 {
-    enum status st =
-        store_claim_release(ctx->store, ctx->req->now_ms, &ctx->queue, ctx->id);
+    enum status st = store_claim_release(ctx->store, &ctx->visit, &ctx->queue, ctx->id);
 
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

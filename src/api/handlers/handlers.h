@@ -43,6 +43,7 @@ handler_fn handle_message_pop;
 
 /* claims.c */
 handler_fn handle_claim_create;
+handler_fn handle_claim_any; /* of several queues */
 handler_fn handle_claim_show;
 handler_fn handle_claim_renew;
 handler_fn handle_claim_release;

@@ -6,7 +6,7 @@
 enum status
 handle_ping(struct context *ctx)
 {
-    enum status st = store_ping(ctx->store, ctx->req->now_ms);
+    enum status st = store_ping(ctx->store, &ctx->visit);
 
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
@@ -20,7 +20,7 @@ handle_ping(struct context *ctx)
  */
 struct trial {
     struct store *store;
-    int64_t now_ms;
+    struct store_visit *visit;
     struct store_queue queue;
     struct store_id ids[2];
     struct store_id claim;
@@ -32,7 +32,7 @@ try_create(struct trial *t)
     const struct store_metadata none = {BYTES_NONE, STORE_SETTINGS_INIT};
     bool created;
 
-    return store_queue_create(t->store, t->now_ms, &t->queue, &none, &created);
+    return store_queue_create(t->store, t->visit, &t->queue, &none, &created);
 }
 
 static enum status
@@ -42,7 +42,7 @@ try_post(struct trial *t)
     const struct store_draft drafts[] = {draft, draft};
     const struct store_post post = {.drafts = drafts, .count = 2};
 
-    return store_message_post(t->store, t->now_ms, &t->queue, &post, t->ids);
+    return store_message_post(t->store, t->visit, &t->queue, &post, t->ids);
 }
 
 static enum status
@@ -50,8 +50,7 @@ try_claim(struct trial *t)
 {
     const struct store_terms terms = {60, 60};
     struct store_batch batch = STORE_BATCH_INIT;
-    enum status st =
-        store_claim_create(t->store, t->now_ms, &t->queue, &terms, 2, &batch);
+    enum status st = store_claim_create(t->store, t->visit, &t->queue, &terms, 2, &batch);
 
     t->claim = batch.claim_id;
     if (st == ST_OK && batch.count != 2)
@@ -65,7 +64,7 @@ try_list(struct trial *t)
 {
     const struct store_filter filter = {.limit = 2, .include_claimed = true};
     struct store_batch batch = STORE_BATCH_INIT;
-    enum status st = store_message_list(t->store, t->now_ms, &t->queue, &filter, &batch);
+    enum status st = store_message_list(t->store, t->visit, &t->queue, &filter, &batch);
 
     if (st == ST_OK && batch.count != 2)
         st = ST_INTERNAL;
@@ -76,14 +75,14 @@ try_list(struct trial *t)
 static enum status
 try_delete(struct trial *t)
 {
-    return store_message_delete(t->store, t->now_ms, &t->queue,
-                                store_id_bytes(&t->ids[0]), store_id_bytes(&t->claim));
+    return store_message_delete(t->store, t->visit, &t->queue, store_id_bytes(&t->ids[0]),
+                                store_id_bytes(&t->claim));
 }
 
 static enum status
 try_release(struct trial *t)
 {
-    return store_claim_release(t->store, t->now_ms, &t->queue, store_id_bytes(&t->claim));
+    return store_claim_release(t->store, t->visit, &t->queue, store_id_bytes(&t->claim));
 }
 
 static enum status
@@ -91,17 +90,17 @@ try_delete_many(struct trial *t)
 {
     struct bytes id = store_id_bytes(&t->ids[1]);
 
-    return store_message_delete_many(t->store, t->now_ms, &t->queue, &id, 1, NULL, 0);
+    return store_message_delete_many(t->store, t->visit, &t->queue, &id, 1, NULL, 0);
 }
 
 static enum status
 try_delete_queue(struct trial *t)
 {
-    return store_queue_delete(t->store, t->now_ms, &t->queue);
+    return store_queue_delete(t->store, t->visit, &t->queue);
 }
 
 static enum status
-trial_init(struct trial *t, const struct context *ctx)
+trial_init(struct trial *t, struct context *ctx)
 {
     char *project = arena_alloc(ctx->req->arena, CALLER_PROJECT_MAX + 1);
     /* The address of this very context tells it from all others that run. */
@@ -112,7 +111,7 @@ trial_init(struct trial *t, const struct context *ctx)
     memset(project, 'h', CALLER_PROJECT_MAX + 1);
     *t = (struct trial){
         .store = ctx->store,
-        .now_ms = ctx->req->now_ms,
+        .visit = &ctx->visit,
         .queue = {bytes_of(project, CALLER_PROJECT_MAX + 1), name},
     };
     return ST_OK;
@@ -173,10 +172,10 @@ handle_health_show(struct context *ctx)
     struct buf *out = &ctx->res->body;
     struct store_totals totals;
     struct trial trial;
-    enum status st = store_ping(ctx->store, ctx->req->now_ms);
+    enum status st = store_ping(ctx->store, &ctx->visit);
 
     if (st == ST_OK) /* before the trial has messages of its own */
-        st = store_totals(ctx->store, ctx->req->now_ms, &totals);
+        st = store_totals(ctx->store, &ctx->visit, &totals);
     if (st == ST_OK)
         st = trial_init(&trial, ctx);
     if (st != ST_OK)

@@ -1,12 +1,13 @@
 #include "api/handlers/handlers.h"
 #include "api/handlers/take.h"
+#include "api/wait.h"
 
 /* DELETE .../messages/{id}?claim_id=C */
 enum status
 handle_message_delete(struct context *ctx)
 {
-    enum status st = store_message_delete(ctx->store, ctx->req->now_ms, &ctx->queue,
-                                          ctx->id, query_get(&ctx->query, "claim_id"));
+    enum status st = store_message_delete(ctx->store, &ctx->visit, &ctx->queue, ctx->id,
+                                          query_get(&ctx->query, "claim_id"));
 
     if (st == ST_CLAIMED)
         return context_refuse(
@@ -50,7 +51,7 @@ static enum status
 delete_ids(struct context *ctx, const struct selection *sel)
 {
     enum status st = store_message_delete_many(
-        ctx->store, ctx->req->now_ms, &ctx->queue, sel->ids, sel->count,
+        ctx->store, &ctx->visit, &ctx->queue, sel->ids, sel->count,
         sel->strict ? sel->claims : NULL, sel->claim_count);
 
     if (st == ST_CLAIMED)
@@ -93,7 +94,7 @@ static enum status
 take_popped(struct context *ctx, const void *terms, size_t limit, struct store_batch *out)
 {
     (void)terms; /* a pop has none */
-    return store_message_pop(ctx->store, ctx->req->now_ms, &ctx->queue, limit, out);
+    return store_message_pop(ctx->store, &ctx->visit, &ctx->queue, limit, out);
 }
 
 static enum status
@@ -103,10 +104,17 @@ pop(struct context *ctx, size_t limit)
                                       .checksum = ctx->limits->enable_checksum};
     struct buf *out = &ctx->res->body;
     struct store_batch batch = STORE_BATCH_INIT;
-    enum status st = take_messages(ctx, &form, take_popped, NULL, limit, &batch);
+    enum status st = wait_begin(ctx, 1);
 
-    if (st != ST_OK)
+    ctx->visit.waiter = wait_place(ctx, 0);
+    if (st == ST_OK && !wait_abandoned(ctx))
+        st = take_messages(ctx, &form, take_popped, NULL, limit, &batch);
+    if (st == ST_OK && batch.count == 0)
+        st = wait_on(ctx);
+    if (st != ST_OK) {
+        store_batch_release(&batch);
         return st;
+    }
     buf_str(out, "{\"messages\":");
     message_write_all(out, &form, batch.messages, batch.count);
     buf_byte(out, '}');

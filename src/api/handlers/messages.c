@@ -22,7 +22,7 @@ post_limit(struct context *ctx)
     int64_t max = STORE_UNSET;
 
     if (ctx->version->queue_settings &&
-        store_queue_get(ctx->store, ctx->req->now_ms, &ctx->queue, &found) == ST_OK)
+        store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found) == ST_OK)
         max = found.queues[0].metadata.settings.max_post_bytes;
     store_queues_release(&found);
     return max == STORE_UNSET ? ctx->limits->max_messages_post_size : max;
@@ -175,7 +175,7 @@ handle_message_post(struct context *ctx)
         .create_queue = v->posts_make_queue,
         .checksums = checksums,
     };
-    st = store_message_post(ctx->store, req->now_ms, &ctx->queue, &post, posted.ids);
+    st = store_message_post(ctx->store, &ctx->visit, &ctx->queue, &post, posted.ids);
     if (st == ST_TOO_LARGE)
         return refuse_size(ctx, post_limit(ctx));
     if (st == ST_NOT_FOUND)
@@ -268,8 +268,8 @@ list_page(struct context *ctx)
     if (st != ST_OK)
         return st;
     memcpy(batch.resume, ctx->progress->resume, sizeof(batch.resume));
-    st = store_message_list(ctx->store, ctx->req->now_ms, &ctx->queue, &listing.filter,
-                            &batch);
+    st =
+        store_message_list(ctx->store, &ctx->visit, &ctx->queue, &listing.filter, &batch);
     if (st == ST_AGAIN)
         memcpy(ctx->progress->resume, batch.resume, sizeof(batch.resume));
     if (st == ST_OK)
@@ -302,7 +302,7 @@ list_ids(struct context *ctx, const struct bytes *ids, size_t count)
 {
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st =
-        store_message_get(ctx->store, ctx->req->now_ms, &ctx->queue, ids, count, &batch);
+        store_message_get(ctx->store, &ctx->visit, &ctx->queue, ids, count, &batch);
 
     if (st == ST_OK && batch.count > 0)
         st = write_found(ctx, &batch);
@@ -339,8 +339,7 @@ handle_message_get(struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    st =
-        store_message_get(ctx->store, ctx->req->now_ms, &ctx->queue, &ctx->id, 1, &batch);
+    st = store_message_get(ctx->store, &ctx->visit, &ctx->queue, &ctx->id, 1, &batch);
     if (st == ST_OK && batch.count == 0)
         st = context_refuse(ctx, ST_NOT_FOUND,
                             "queue %.*s has no live message with this id",

@@ -93,6 +93,6 @@ handle_queue_purge(struct context *ctx)
     enum status st = read_purge(ctx, &purge);
 
     if (st == ST_OK && purge.messages)
-        st = store_queue_purge(ctx->store, ctx->req->now_ms, &ctx->queue);
+        st = store_queue_purge(ctx->store, &ctx->visit, &ctx->queue);
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

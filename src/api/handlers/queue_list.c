@@ -164,15 +164,17 @@ go_on_later(struct context *ctx, const struct listing *l)
 static enum status
 write_queues(struct context *ctx, struct listing *l)
 {
-    size_t ask = is_picky(l) ? ASK : l->limit;
+    struct store_page page = {.project = ctx->queue.project,
+                              .limit = is_picky(l) ? ASK : l->limit,
+                              .with_metadata = l->detailed || l->filters.wanted > 0};
     bool more;
     enum status st;
 
     do {
         struct store_queues some = STORE_QUEUES_INIT;
 
-        st = store_queue_list(ctx->store, ctx->req->now_ms, ctx->queue.project, l->marker,
-                              ask, l->detailed || l->filters.wanted > 0, &some);
+        page.marker = l->marker;
+        st = store_queue_list(ctx->store, &ctx->visit, &page, &some);
         if (st == ST_OK)
             st = write_some(ctx, l, &some);
         more = some.more && some.count > 0;

@@ -37,8 +37,7 @@ handle_queue_create(struct context *ctx)
     st = answer_location(ctx, "", BYTES_NONE);
     if (st != ST_OK)
         return st;
-    st = store_queue_create(ctx->store, ctx->req->now_ms, &ctx->queue, &metadata,
-                            &created);
+    st = store_queue_create(ctx->store, &ctx->visit, &ctx->queue, &metadata, &created);
     return st == ST_OK ? answer_empty(ctx, created ? 201 : 204) : st;
 }
 
@@ -46,7 +45,7 @@ handle_queue_create(struct context *ctx)
 enum status
 handle_queue_delete(struct context *ctx)
 {
-    enum status st = store_queue_delete(ctx->store, ctx->req->now_ms, &ctx->queue);
+    enum status st = store_queue_delete(ctx->store, &ctx->visit, &ctx->queue);
 
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
@@ -68,7 +67,7 @@ handle_queue_show(struct context *ctx)
 {
     const struct store_metadata nothing = {BYTES_NONE, STORE_SETTINGS_INIT};
     struct store_queues found = STORE_QUEUES_INIT;
-    enum status st = store_queue_get(ctx->store, ctx->req->now_ms, &ctx->queue, &found);
+    enum status st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
 
     if (st == ST_OK)
         st = queue_write_metadata(ctx, &found.queues[0].metadata);
@@ -91,7 +90,7 @@ patch_once(struct context *ctx, const struct patch *patch, struct reason *why)
 {
     struct store_queues found = STORE_QUEUES_INIT;
     struct store_metadata changed;
-    enum status st = store_queue_get(ctx->store, ctx->req->now_ms, &ctx->queue, &found);
+    enum status st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
 
     if (st == ST_OK)
         st = patch_apply(patch, &found.queues[0].metadata, ctx->limits, ctx->req->arena,
@@ -103,7 +102,7 @@ patch_once(struct context *ctx, const struct patch *patch, struct reason *why)
     if (st == ST_OK)
         st = ctx->res->body.failed
                  ? ST_NO_MEMORY
-                 : store_queue_update(ctx->store, ctx->req->now_ms, &ctx->queue,
+                 : store_queue_update(ctx->store, &ctx->visit, &ctx->queue,
                                       found.queues[0].version, &changed);
     store_queues_release(&found);
     return st;
@@ -157,7 +156,7 @@ enum status
 handle_queue_stats(struct context *ctx)
 {
     struct store_stats stats = {.total = 0};
-    enum status st = store_queue_stats(ctx->store, ctx->req->now_ms, &ctx->queue, &stats);
+    enum status st = store_queue_stats(ctx->store, &ctx->visit, &ctx->queue, &stats);
 
     if (st == ST_NOT_FOUND && ctx->version->queues_must_exist)
         return context_refuse_queue(ctx);

@@ -9,7 +9,7 @@ enum status
 handle_queue_exists(struct context *ctx)
 {
     struct store_queues found = STORE_QUEUES_INIT;
-    enum status st = store_queue_get(ctx->store, ctx->req->now_ms, &ctx->queue, &found);
+    enum status st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
 
     store_queues_release(&found);
     ctx->bare_errors = st == ST_NOT_FOUND;
@@ -75,9 +75,9 @@ replace_metadata(struct context *ctx, const struct store_metadata *metadata)
     for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++) {
         struct store_queues found = STORE_QUEUES_INIT;
 
-        st = store_queue_get(ctx->store, ctx->req->now_ms, &ctx->queue, &found);
+        st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
         if (st == ST_OK)
-            st = store_queue_update(ctx->store, ctx->req->now_ms, &ctx->queue,
+            st = store_queue_update(ctx->store, &ctx->visit, &ctx->queue,
                                     found.queues[0].version, metadata);
         store_queues_release(&found);
     }

@@ -45,6 +45,9 @@ struct version {
 extern const struct version version_root; /* home.c */
 extern const struct version version_v1, version_v1_1, version_v2;
 
+/* What is not Zaqar's, below /claimd/. */
+extern const struct version version_claimd;
+
 /* The identity stub (identity/identity.h). */
 extern const struct version version_identity;
 

@@ -104,7 +104,8 @@ enum { BODY = 200000, BODIES = 10 };
 static void
 fill(const struct server_fixture *f)
 {
-    const struct store_queue queue = {bytes_str("p"), bytes_str("big")};
+    const struct store_queue queue = {.project = bytes_str("p"),
+                                      .name = bytes_str("big")};
     struct store_draft draft = {.ttl_s = 3600, .delay_s = 0};
     const struct store_post request = {
         .drafts = &draft, .count = 1, .client = 1, .create_queue = true};
@@ -115,9 +116,9 @@ fill(const struct server_fixture *f)
     memset(body, '7', BODY);
     draft.body = bytes_of(body, BODY);
     for (int i = 0; i < BODIES; i++)
-        ck_assert_int_eq(
-            store_message_post(f->store, clock_now_ms(&f->clock), &queue, &request, &id),
-            ST_OK);
+        ck_assert_int_eq(store_message_post(f->store, STORE_AT(clock_now_ms(&f->clock)),
+                                            &queue, &request, &id),
+                         ST_OK);
     free(body);
 }
 

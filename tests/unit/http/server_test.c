@@ -19,7 +19,7 @@ END_TEST
 
 START_TEST(whichever_allocation_fails_there_is_an_answer_and_the_next_one_is_good)
 {
-    const struct store_queue queue = {bytes_str("p"), bytes_str("q")};
+    const struct store_queue queue = {.project = bytes_str("p"), .name = bytes_str("q")};
     struct store_stats stats;
     uint64_t posted = 0;
     struct server_fixture f;
@@ -37,8 +37,9 @@ START_TEST(whichever_allocation_fails_there_is_an_answer_and_the_next_one_is_goo
         ck_assert_int_eq(server_fixture_post(&f), 201);
         posted++;
     }
-    ck_assert_int_eq(store_queue_stats(f.store, clock_now_ms(&f.clock), &queue, &stats),
-                     ST_OK);
+    ck_assert_int_eq(
+        store_queue_stats(f.store, STORE_AT(clock_now_ms(&f.clock)), &queue, &stats),
+        ST_OK);
     ck_assert_uint_eq(stats.total, posted);
     server_fixture_close(&f);
 }

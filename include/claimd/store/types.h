@@ -1,0 +1,198 @@
+/*
+ * store/types: the plain values that go into a store, and the views that come out.
+ *
+ * Ids and markers are opaque texts; nothing above the seam knows how they are built. Texts
+ * going in are borrowed for the call; a batch owns what it shows until
+ * store_batch_release().
+ */
+#ifndef CLAIMD_STORE_TYPES_H
+#define CLAIMD_STORE_TYPES_H
+
+#include "claimd/base/bytes.h"
+#include "claimd/base/status.h"
+
+struct store;
+
+/* ------------------------------------------------------------------ plain values */
+
+/* What a name means. Those of different kinds may have the same name, and no relation. */
+enum store_kind { STORE_QUEUE };
+
+/* A queue's address. The empty project is the nameless one of API v1. */
+struct store_queue {
+    struct bytes project;
+    struct bytes name;
+    enum store_kind kind;
+};
+
+/* A text id or marker of the store's making. Empty: none. */
+#define STORE_ID_CAP 32
+struct store_id {
+    char text[STORE_ID_CAP]; /* NUL-terminated */
+};
+
+static inline struct bytes
+store_id_bytes(const struct store_id *id)
+{
+    return bytes_str(id->text);
+}
+
+/* A value that a client or an operator left out. */
+#define STORE_UNSET ((int64_t)-1)
+
+/* What the store itself must know of a queue's metadata. STORE_UNSET / absent: not set.
+ */
+struct store_settings {
+    int64_t max_post_bytes;    /* _max_messages_post_size */
+    int64_t message_ttl_s;     /* _default_message_ttl */
+    int64_t message_delay_s;   /* _default_message_delay */
+    int64_t max_claim_count;   /* _max_claim_count, >= 1 */
+    int64_t dead_letter_ttl_s; /* _dead_letter_queue_messages_ttl */
+    struct bytes dead_letter;  /* _dead_letter_queue, absent if none */
+};
+
+#define STORE_SETTINGS_INIT                                                              \
+    {                                                                                    \
+        STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET,                 \
+        {                                                                                \
+            NULL, 0                                                                      \
+        }                                                                                \
+    }
+
+/* A queue's metadata: a document the store keeps as it is, and its meaning. */
+struct store_metadata {
+    struct bytes json; /* empty or absent: no metadata */
+    struct store_settings settings;
+};
+
+/* A message to be posted. */
+struct store_draft {
+    struct bytes body; /* JSON text, kept verbatim */
+    int64_t ttl_s;     /* STORE_UNSET: the queue's default, else the server's */
+    int64_t delay_s;   /* likewise */
+};
+
+/* What clients compare a body with. The store keeps it beside the body, and knows no more. */
+struct store_checksum {
+    uint8_t digest[16];
+};
+
+/* One post. */
+struct store_post {
+    const struct store_draft *drafts;
+    size_t count;         /* at least 1 */
+    uint64_t client;      /* whose messages these are, for `echo` */
+    size_t request_bytes; /* compared with the queue's max_post_bytes; 0: not compared */
+    bool create_queue;    /* make the queue if it does not exist; false: ST_NOT_FOUND */
+    const struct store_checksum *checksums; /* one a draft; NULL: none */
+};
+
+/* The terms of a claim: how long, and how long the messages live behind it. */
+struct store_terms {
+    int64_t ttl_s;
+    int64_t grace_s;
+};
+
+/* Which messages a listing shows. */
+struct store_filter {
+    struct bytes marker; /* go on behind it; absent or not of our making: from the head */
+    size_t limit;        /* at least 1 */
+    bool include_claimed;
+    bool include_delayed;
+    bool hide_client; /* leave out messages posted by `client` */
+    uint64_t client;
+};
+
+/* ------------------------------------------------------------------ views */
+
+/* A message as it was at `now_ms`. */
+struct store_message {
+    struct store_id id;
+    struct store_id claim_id; /* of the live claim that holds it; empty: free */
+    struct bytes body;        /* valid until the batch is released */
+    const struct store_checksum *checksum; /* likewise; NULL: posted without */
+    int64_t ttl_s;                         /* whole lifetime counted from posting */
+    int64_t age_s;
+    uint32_t claim_count; /* how often it was claimed */
+    void *pin;            /* private to the store */
+};
+
+/* Messages, and what came with them. */
+struct store_batch {
+    const struct store *store; /* who must release it; NULL: nothing to release */
+    struct store_message *messages;
+    size_t count;
+    struct store_id claim_id; /* of the claim made or asked for; empty: none */
+    int64_t claim_ttl_s;      /* claim_get: terms and age of the claim */
+    int64_t claim_age_s;
+    uint64_t claim_number; /* of that claim, see store_claim_create() */
+    struct store_id next;  /* list: marker to go on behind; empty: none shown */
+    size_t room;           /* claim_create, pop: see below */
+    uint64_t resume[2];    /* list: see there */
+};
+
+/*
+ * An operation that takes messages must not take what its caller then cannot pass on. So
+ * the caller says in `room` for how many bytes of bodies it has memory (0: any number).
+ * If the messages have more, the operation takes nothing, returns ST_NO_ROOM, and leaves
+ * in `room` how much it would have needed. (Dead letters in its way may have moved.)
+ */
+#define STORE_BATCH_INIT                                                                 \
+    {                                                                                    \
+        NULL, NULL, 0, {""}, 0, 0, 0, {""}, 0,                                           \
+        {                                                                                \
+            0, 0                                                                         \
+        }                                                                                \
+    }
+
+/* One queue of a listing, or the one asked for. */
+struct store_queue_view {
+    struct bytes name;              /* owned with the views, see store_queues_release */
+    struct store_metadata metadata; /* json only if asked for in a listing */
+    uint64_t version;               /* changes with every change of metadata */
+    void *pin;                      /* private to the store */
+};
+
+/* Which queues a listing shows: behind marker (absent: from the first) in byte order of
+ * their names. */
+struct store_page {
+    struct bytes project;
+    enum store_kind kind;
+    struct bytes marker;
+    size_t limit; /* 0: only count */
+    bool with_metadata;
+};
+
+struct store_queues {
+    const struct store *store; /* who must release it; NULL: nothing to release */
+    struct store_queue_view *queues;
+    size_t count;
+    uint64_t total; /* queue_list: all queues of the project */
+    bool more;      /* queue_list: there may be more behind the last one */
+};
+
+#define STORE_QUEUES_INIT                                                                \
+    {                                                                                    \
+        NULL, NULL, 0, 0, false                                                          \
+    }
+
+struct store_end {
+    struct store_id id;
+    int64_t age_s;
+    int64_t created_ms;
+};
+
+struct store_stats {
+    uint64_t claimed;                /* live messages in a live claim */
+    uint64_t total;                  /* live messages */
+    struct store_end oldest, newest; /* defined when total > 0 */
+};
+
+/* What there is over all projects. */
+struct store_totals {
+    uint64_t queues;
+    uint64_t messages; /* live ones */
+    uint64_t claimed;  /* those of them in a live claim */
+};
+
+#endif

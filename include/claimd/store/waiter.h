@@ -1,0 +1,58 @@
+/*
+ * store/waiter: standing in line for the messages of a queue.
+ *
+ * An operation that takes messages (claim, pop) and finds none enters the waiter that it
+ * was given into the queue's line, in the same critical section: no message that comes
+ * afterwards is missed. A queue that does not exist has a line, too.
+ *
+ *     outside --finds nothing--> in line --messages come--> called --takes some--> outside
+ *        ^                          ^                         |
+ *        |                          +------ finds nothing ----+
+ *        +---- store_waiter_leave(), the queue is deleted
+ *
+ * Who is called asks again, with the same waiter. The first min(messages ready, in line)
+ * are called, STORE_CALLED at a time; whoever leaves, served or not, lets the next one be
+ * called. One with k waiters in front of it takes what k messages more leave over, so
+ * whoever waits longest is served first, whichever thread is faster; only an operation
+ * without a waiter goes past the line.
+ *
+ *   Ownership  a waiter is embedded in who waits, and belongs to the store while it is in
+ *              line; store_waiter_leave() ends that for sure
+ *   Threads    tell() is called under a lock of the store, from any thread, perhaps several
+ *              at a time if one watcher stands in several lines: it only takes a note. What
+ *              it returns is rung when the lock has been let go
+ */
+#ifndef CLAIMD_STORE_WAITER_H
+#define CLAIMD_STORE_WAITER_H
+
+#include "claimd/ds/list.h"
+
+enum { STORE_CALLED = 32 };
+
+enum store_news {
+    STORE_READY, /* there may be a message: ask again */
+    STORE_GONE   /* the queue was deleted: the waiter is out of the line */
+};
+
+/* Wakes a thread that has got notes. Outlives the store's use. */
+struct store_bell {
+    void (*ring)(struct store_bell *bell);
+};
+
+/* Who is told. */
+struct store_watcher {
+    /* Takes a note; returns a bell to be rung for it, NULL if that is not needed. */
+    struct store_bell *(*tell)(struct store_watcher *watcher, enum store_news news);
+    struct list link; /* the store's, see store_watch() */
+};
+
+/* A place in one line. Zero but for `watcher` before its first use. */
+struct store_waiter {
+    struct store_watcher *watcher; /* borrowed while in line */
+    struct list link;              /* the rest is the store's */
+    void *home;                    /* whose lock guards this; NULL: never was in line */
+    void *line;                    /* NULL: outside */
+    bool called;
+};
+
+#endif

@@ -1,0 +1,18 @@
+/* What claimd adds to the API of Zaqar (docs/api.md 11.3); its messages are shown as by v2. */
+#include "api/handlers/handlers.h"
+
+static const struct route routes[] = {
+    {"/claimd/claims", METHOD_POST, handle_claim_any, "claims:create", 0},
+    ROUTE_END,
+};
+
+const struct version version_claimd = {
+    .name = BYTES_LIT("claimd"),
+    .base = BYTES_LIT("/claimd"),
+    .routes = routes,
+
+    .headers_required = true,
+    .claim = TERMS_CLAIM,
+
+    .message = MESSAGE_FULL,
+};

@@ -1,0 +1,75 @@
+#include "api/wait.h"
+#include "api/wire/prefer.h"
+
+#include <inttypes.h>
+
+/* Makes the places in the lines of so many queues, which last as long as the waiting. */
+static enum status
+make_places(struct context *ctx, size_t queues)
+{
+    struct waiting *waiting = ctx->req->waiting;
+
+    if (waiting->place_count > 0)
+        return ST_OK; /* asked again */
+    waiting->places = &waiting->one;
+    if (queues > 1)
+        waiting->places = mem_calloc(ctx->mem, queues, sizeof(*waiting->places));
+    if (waiting->places == NULL)
+        return ST_NO_MEMORY;
+    waiting->place_count = queues;
+    for (size_t i = 0; i < queues; i++)
+        waiting->places[i] = (struct store_waiter){.watcher = &waiting->watcher};
+    return ST_OK;
+}
+
+enum status
+wait_begin(struct context *ctx, size_t queues)
+{
+    int64_t seconds = prefer_wait(ctx->req->headers[API_HEADER_PREFER]);
+    struct bytes applied;
+    enum status st;
+
+    if (ctx->req->waiting == NULL || ctx->limits->max_wait == 0 || seconds == 0)
+        return ST_OK;
+    if (seconds > ctx->limits->max_wait)
+        seconds = ctx->limits->max_wait;
+    applied = arena_printf(ctx->req->arena, "wait=%" PRId64, seconds);
+    if (!bytes_present(applied))
+        return ST_NO_MEMORY;
+    st = make_places(ctx, queues);
+    if (st != ST_OK)
+        return st;
+    answer_header(ctx, "Preference-Applied", applied.data);
+    ctx->req->waiting->wait_ms = seconds * 1000;
+    ctx->waits = true;
+    return ST_OK;
+}
+
+struct store_waiter *
+wait_place(const struct context *ctx, size_t i)
+{
+    return ctx->waits ? &ctx->req->waiting->places[i] : NULL;
+}
+
+bool
+wait_abandoned(const struct context *ctx)
+{
+    return ctx->waits && ctx->req->waiting->end == WAITING_ABANDONED;
+}
+
+enum status
+wait_on(const struct context *ctx)
+{
+    return ctx->waits && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;
+}
+
+void
+wait_done(struct store *store, struct mem *mem, struct waiting *waiting)
+{
+    for (size_t i = 0; i < waiting->place_count; i++)
+        store_waiter_leave(store, &waiting->places[i]);
+    if (waiting->places != &waiting->one)
+        mem_free(mem, waiting->places);
+    waiting->places = NULL;
+    waiting->place_count = 0;
+}

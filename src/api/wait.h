@@ -1,0 +1,32 @@
+/*
+ * wait: requests that wait for a message (docs/api.md 11).
+ *
+ *     wait_begin()              may it wait, and for how long?
+ *     ctx->visit.waiter = wait_place(ctx, i), then ask the store for the i-th queue
+ *     nothing was taken: return wait_on(ctx), which is ST_OK if it does not wait
+ *     wait_done()               something was: it is in no other line any more
+ */
+#ifndef API_WAIT_H
+#define API_WAIT_H
+
+#include "api/context.h"
+
+/*
+ * Reads Prefer, for a request that takes messages of so many queues. If it may wait, the
+ * answer says so. ST_NO_MEMORY.
+ */
+enum status wait_begin(struct context *ctx, size_t queues);
+
+/* Its place in the line of the i-th queue; NULL if it does not wait. */
+struct store_waiter *wait_place(const struct context *ctx, size_t i);
+
+/* The client has hung up: nothing must be taken. */
+bool wait_abandoned(const struct context *ctx);
+
+/* Nothing was taken: ST_WAIT, or ST_OK if the answer is the one without waiting. */
+enum status wait_on(const struct context *ctx);
+
+/* It waits no more, in any line. */
+void wait_done(struct store *store, struct mem *mem, struct waiting *waiting);
+
+#endif

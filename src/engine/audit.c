@@ -1,0 +1,85 @@
+/* Whether every invariant of an engine holds; walks everything. */
+#include "engine/claim.h"
+#include "engine/engine_private.h"
+#include "engine/graveyard.h"
+
+static bool
+queue_audit(const struct shard *sh, const struct queue *q)
+{
+    const struct message *last = backlog_last(q->backlog);
+    uint64_t number = q->last_claim + 1;
+
+    if (q->shard != sh || q->backlog->queue != q || !backlog_audit(q->backlog))
+        return false;
+    if (last != NULL && last->seq > q->last_seq)
+        return false;
+    if (backlog_next_claim(q->backlog, &number) != NULL)
+        return false;
+    if (q->line != NULL &&
+        (q->line->queue != q || !line_audit(q->line, backlog_ready(q->backlog))))
+        return false;
+    return claims_audit(q->backlog);
+}
+
+/* Lines of queues that are not there are in the table, too. */
+static bool
+lines_audit(const struct shard *sh)
+{
+    const struct hashnode *node = NULL;
+
+    if (!list_empty(&sh->stirred) || !hashmap_audit(&sh->lines))
+        return false;
+    while ((node = hashmap_walk(&sh->lines, node)) != NULL) {
+        const struct line *line = container_of(node, const struct line, node);
+
+        if (line->ended ||
+            (line->queue == NULL ? !line_audit(line, 0) : line->queue->line != line))
+            return false;
+    }
+    return true;
+}
+
+/* The tally of the queues agrees with what they have. */
+static bool
+tally_audit(const struct shard *sh)
+{
+    const struct hashnode *node = NULL;
+    struct tally sum = {0, 0};
+
+    while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
+        const struct queue *q = container_of(node, const struct queue, node);
+
+        sum.messages += backlog_live(q->backlog);
+        sum.claimed += q->backlog->claimed;
+    }
+    return sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed;
+}
+
+static bool
+shard_audit(struct shard *sh, size_t *queues)
+{
+    const struct hashnode *node = NULL;
+    bool sound;
+
+    lock_acquire(&sh->lock);
+    sound = hashmap_audit(&sh->queues) && wheel_audit(sh->claim_wheel) &&
+            wheel_audit(sh->message_wheel) && graveyard_audit(sh) && tally_audit(sh) &&
+            lines_audit(sh);
+    *queues += sh->queues.count;
+    while (sound && (node = hashmap_walk(&sh->queues, node)) != NULL)
+        sound = queue_audit(sh, container_of(node, const struct queue, node));
+    lock_release(&sh->lock);
+    return sound;
+}
+
+bool
+engine_audit(struct store *s)
+{
+    struct engine *e = engine_of(s);
+    size_t queues = 0;
+
+    for (size_t i = 0; i <= e->shard_mask; i++)
+        if (!shard_audit(&e->shards[i], &queues))
+            return false;
+    return directory_audit(&e->core.directory, queues);
+}

@@ -1,0 +1,60 @@
+#include "engine/core.h"
+#include "claimd/ds/wheel.h"
+#include "engine/ident.h"
+
+enum status
+core_init(struct core *core, const struct engine_config *config)
+{
+    uint64_t words[5];
+    struct entropy entropy;
+    enum status st;
+
+    if (config->seeded)
+        entropy_init_seeded(&entropy, config->seed);
+    else
+        entropy_init_system(&entropy);
+    st = entropy_reserve(&entropy, sizeof(words));
+    if (st != ST_OK)
+        return st;
+    entropy_take(&entropy, words, sizeof(words));
+    *core = (struct core){.mem = config->mem,
+                          .observer = config->observer,
+                          .key = {words[0], words[1]},
+                          .message_ttl_s = config->message_ttl_s,
+                          .message_delay_s = config->message_delay_s,
+                          .max_message_ttl_s = config->max_message_ttl_s,
+                          .tag_start = words[4] >> 32};
+    atomic_init(&core->next_ms, WHEEL_NEVER);
+    atomic_init(&core->tags_used, 0);
+    directory_init(&core->directory, core->mem, (struct hash_key){words[2], words[3]});
+    return ST_OK;
+}
+
+void
+core_fini(struct core *core)
+{
+    directory_fini(&core->directory);
+}
+
+uint64_t
+core_hash(const struct core *core, const struct store_queue *where)
+{
+    return hash_mix(hash_bytes(&core->key, where->name) * 3 +
+                    hash_bytes(&core->key, where->project) + (uint64_t)where->kind);
+}
+
+uint32_t
+core_next_tag(struct core *core)
+{
+    return ident_tag(core->tag_start, atomic_fetch_add(&core->tags_used, 1));
+}
+
+void
+core_wake_at(struct core *core, int64_t due_ms)
+{
+    int64_t next_ms = atomic_load(&core->next_ms);
+
+    while (due_ms < next_ms &&
+           !atomic_compare_exchange_weak(&core->next_ms, &next_ms, due_ms))
+        continue;
+}

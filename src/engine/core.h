@@ -1,0 +1,41 @@
+/*
+ * core: what all shards of an engine share.
+ *
+ * Nothing in here changes after the start but the directory, which has a lock of its own,
+ * and the atomics.
+ */
+#ifndef ENGINE_CORE_H
+#define ENGINE_CORE_H
+
+#include "claimd/base/hash.h"
+#include "claimd/engine/engine.h"
+#include "engine/directory.h"
+
+#include <stdatomic.h>
+
+struct core {
+    struct mem *mem;                 /* borrowed */
+    struct store_observer *observer; /* borrowed; NULL: nobody */
+    struct hash_key key;             /* of queue addresses */
+    struct directory directory;
+    int64_t message_ttl_s, message_delay_s; /* defaults */
+    int64_t max_message_ttl_s;
+    uint64_t tag_start;
+    _Atomic uint64_t tags_used;
+    _Atomic int64_t next_ms; /* least of the shards' next_ms, or earlier */
+};
+
+/* Draws the secrets, too. ST_UNAVAILABLE, ST_NO_MEMORY. */
+enum status core_init(struct core *core, const struct engine_config *config);
+void core_fini(struct core *core);
+
+/* Keyed hash of a queue's address. */
+uint64_t core_hash(const struct core *core, const struct store_queue *where);
+
+/* The tag of the next queue. */
+uint32_t core_next_tag(struct core *core);
+
+/* Makes core->next_ms at most due_ms. */
+void core_wake_at(struct core *core, int64_t due_ms);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * line: who waits for messages of one queue, longest first (store/waiter.h).
+ *
+ * A line exists while anybody is in it, whether its queue does or not. Changes that may
+ * mean that somebody has to be called put it on its shard's list of stirred lines; the
+ * shard calls when its lock is about to be let go (shard_leave), so it does so once for
+ * all that an operation did.
+ *
+ * Invariants (line_audit), when the lock is free: somebody is in line; of the first
+ * min(ready messages, STORE_CALLED) all are called.
+ *
+ *   Cost     enter, leave O(1); share and call O(STORE_CALLED)
+ *   Threads  the shard's lock
+ */
+#ifndef ENGINE_LINE_H
+#define ENGINE_LINE_H
+
+#include "claimd/base/mem.h"
+#include "claimd/ds/hashmap.h"
+#include "claimd/store/types.h"
+#include "claimd/store/waiter.h"
+
+struct queue;
+
+struct line {
+    struct hashnode node; /* in the shard's lines; hash of the address */
+    struct list link;     /* in the shard's stirred, or its ended lines */
+    struct list *stirred; /* the shard's, borrowed */
+    struct list waiters;
+    size_t count;
+    struct queue *queue;      /* NULL: there is none of this address */
+    bool ended;               /* its queue was deleted: all are about to be told */
+    struct store_queue where; /* points behind this structure */
+    char text[];
+};
+
+/* Bells to be rung when the lock has been let go; what does not fit is rung at once. */
+enum { BELLS_KEPT = 8 };
+struct bells {
+    struct store_bell *kept[BELLS_KEPT];
+    size_t count;
+};
+void bells_ring(struct bells *bells);
+
+/* Makes an empty line; NULL without memory. */
+struct line *
+line_new(struct mem *mem, const struct store_queue *where, struct list *stirred);
+
+/* Puts a waiter that is outside at the end, or has one that is in it wait on. */
+void line_enter(struct line *line, struct store_waiter *w);
+
+/* Takes a waiter out, whatever it is. */
+void line_leave(struct line *line, struct store_waiter *w);
+
+/* How many of so many ready messages w may take; it may not be in line yet. */
+size_t line_share(const struct line *line, const struct store_waiter *w, size_t ready);
+
+/* Calls those who have to be, for so many ready messages. */
+void line_call(struct line *line, size_t ready, struct bells *bells);
+
+/* Tells the first one that the queue has gone, and takes it out. */
+void line_dismiss(struct line *line, struct bells *bells);
+
+/* Somebody may have to be called. */
+static inline void
+line_stir(struct line *line)
+{
+    if (!list_linked(&line->link))
+        list_add_before(line->stirred, &line->link);
+}
+
+bool line_audit(const struct line *line, size_t ready);
+
+#endif

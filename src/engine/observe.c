@@ -1,0 +1,192 @@
+#include "engine/observe.h"
+
+static struct store_change
+change_of(const struct queue *q, enum store_change_kind kind, int64_t now_ms)
+{
+    return (struct store_change){.kind = kind,
+                                 .now_ms = now_ms,
+                                 .queue = q->where,
+                                 .tag = q->tag,
+                                 .fence_base = q->fence_base,
+                                 .metadata = &q->metadata->document};
+}
+
+static void
+show(const struct message *m, uint32_t tag, struct store_changed_message *out)
+{
+    *out = (struct store_changed_message){
+        .number = m->seq,
+        .old_number = m->seq,
+        .body = message_body(m),
+        .checksum = message_checksum(m),
+        .client = m->client,
+        .posted_ms = m->posted_ms,
+        .expires_ms = m->expires_ms,
+        .delayed_until_ms = m->delayed ? m->due.due_ms : 0,
+        .claim_count = m->claim_count,
+    };
+    ident_write(&out->id, message_ident(m, tag));
+}
+
+static uint64_t
+tell(struct queue *q, struct store_change *change)
+{
+    struct store_observer *observer = q->shard->core->observer;
+    uint64_t position = observer->commit(observer, change);
+
+    if (position != 0)
+        q->position = position;
+    return position;
+}
+
+static bool
+next_none(struct store_change *change, struct store_changed_message *out)
+{
+    (void)change, (void)out;
+    return false;
+}
+
+uint64_t
+observe_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms)
+{
+    struct store_change change = change_of(q, kind, now_ms);
+
+    change.next = next_none;
+    return tell(q, &change);
+}
+
+static bool
+next_posted(struct store_change *change, struct store_changed_message *out)
+{
+    const struct queue *q = change->from[0];
+    const struct message *m;
+
+    if (change->count == 0)
+        return false;
+    m = backlog_at(q->backlog, change->at++);
+    change->count--;
+    show(m, q->tag, out);
+    return true;
+}
+
+uint64_t
+observe_post(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
+{
+    struct store_change change = change_of(q, STORE_CHANGE_POST, now_ms);
+
+    change.count = count;
+    change.at = first;
+    change.from[0] = q;
+    change.next = next_posted;
+    return tell(q, &change);
+}
+
+static bool
+next_listed(struct store_change *change, struct store_changed_message *out)
+{
+    const struct list *head = change->from[0], *link = change->from[1];
+
+    if (link == head)
+        return false;
+    change->from[1] = link->next;
+    show(container_of(link, const struct message, due.link), change->tag, out);
+    return true;
+}
+
+uint64_t
+observe_delete(struct queue *q, const struct list *messages, size_t count, int64_t now_ms)
+{
+    struct store_change change = change_of(q, STORE_CHANGE_DELETE, now_ms);
+
+    change.count = count;
+    change.from[0] = messages;
+    change.from[1] = messages->next;
+    change.next = next_listed;
+    return tell(q, &change);
+}
+
+static bool
+next_held(struct store_change *change, struct store_changed_message *out)
+{
+    const struct claim *c = change->from[0];
+
+    while (change->at < c->count) {
+        const struct message *m = claim_held(c, change->at++);
+
+        if (m == NULL)
+            continue;
+        show(m, change->tag, out);
+        return true;
+    }
+    return false;
+}
+
+uint64_t
+observe_claim(struct queue *q, enum store_change_kind kind, const struct claim *c,
+              int64_t now_ms)
+{
+    struct store_change change = change_of(q, kind, now_ms);
+
+    ident_write(&change.claim_id, claim_ident(c));
+    change.claim_number = ident_claim_number(claim_ident(c));
+    change.claim_started_ms = c->started_ms;
+    change.claim_ends_ms = claim_ends_ms(c);
+    change.count = c->held;
+    change.from[0] = c;
+    change.next = next_held;
+    return tell(q, &change);
+}
+
+static bool
+next_single(struct store_change *change, struct store_changed_message *out)
+{
+    const struct message *m = change->from[0];
+
+    if (m == NULL)
+        return false;
+    change->from[0] = NULL;
+    show(m, change->tag, out);
+    return true;
+}
+
+uint64_t
+observe_message(struct queue *q, enum store_change_kind kind, const struct message *m,
+                int64_t now_ms)
+{
+    struct store_change change = change_of(q, kind, now_ms);
+
+    change.count = 1;
+    change.from[0] = m;
+    change.next = next_single;
+    return tell(q, &change);
+}
+
+static bool
+next_moved(struct store_change *change, struct store_changed_message *out)
+{
+    const struct moved *moved = change->from[0];
+
+    if (change->at == change->count)
+        return false;
+    show(moved->messages[change->at], change->target_tag, out);
+    out->old_number = moved->old_numbers[change->at++];
+    return true;
+}
+
+uint64_t
+observe_move(struct queue *source, struct queue *target, const struct moved *moved,
+             size_t count, int64_t now_ms)
+{
+    struct store_change change = change_of(source, STORE_CHANGE_MOVE, now_ms);
+    uint64_t position;
+
+    change.target = target->where;
+    change.target_tag = target->tag;
+    change.count = count;
+    change.from[0] = moved;
+    change.next = next_moved;
+    position = tell(source, &change);
+    if (position != 0)
+        target->position = position;
+    return position;
+}

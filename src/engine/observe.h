@@ -1,0 +1,47 @@
+/*
+ * observe: telling the observer of a change (store/observer.h).
+ *
+ * Each is called once for a change, under the lock, when the change has happened (what is
+ * going to be removed: just before). It returns the change's position in the log and leaves
+ * it with the queue, unless time did it. Only for engines with an observer: ask
+ * observed().
+ */
+#ifndef ENGINE_OBSERVE_H
+#define ENGINE_OBSERVE_H
+
+#include "claimd/store/observer.h"
+#include "engine/claim.h"
+
+static inline bool
+observed(const struct core *core)
+{
+    return __builtin_expect(core->observer != NULL, 0);
+}
+
+/* QUEUE, META, QUEUE_GONE, PURGE. */
+uint64_t observe_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms);
+
+/* POST: the messages from number `first` on. */
+uint64_t observe_post(struct queue *q, uint64_t first, size_t count, int64_t now_ms);
+
+/* DELETE: messages linked by due.link, which are out of the backlog. */
+uint64_t observe_delete(struct queue *q, const struct list *messages, size_t count,
+                        int64_t now_ms);
+
+/* CLAIM, RENEW, RELEASE, CLAIM_OVER: with the messages it holds. */
+uint64_t observe_claim(struct queue *q, enum store_change_kind kind,
+                       const struct claim *c, int64_t now_ms);
+
+/* EXPIRED, DELAY_OVER. */
+uint64_t observe_message(struct queue *q, enum store_change_kind kind,
+                         const struct message *m, int64_t now_ms);
+
+/* MOVE: messages that are in the target, and the numbers that they had in the source. */
+struct moved {
+    struct message *const *messages;
+    const uint64_t *old_numbers;
+};
+uint64_t observe_move(struct queue *source, struct queue *target,
+                      const struct moved *moved, size_t count, int64_t now_ms);
+
+#endif

@@ -1,0 +1,109 @@
+#include "engine/settle.h"
+#include "claimd/base/invariant.h"
+#include "engine/claim.h"
+#include "engine/observe.h"
+
+/* After so many slices an operation lets others of its thread go first. */
+enum { SLICES = 4 };
+
+void
+settle_remove(struct shard *sh, struct message *m)
+{
+    struct foreign *foreign = m->foreign;
+    struct claim *holder = m->claim;
+
+    lock_assert_held(&sh->lock);
+    ENSURE(m->backlog != NULL);
+    wheel_disarm(sh->message_wheel, &m->due);
+    backlog_remove(m->backlog, &sh->pool, m);
+    if (holder != NULL)
+        claim_lose(sh, holder);
+    seqmap_pool_trim(&sh->pool);
+    m->foreign = NULL;
+    mem_free(sh->core->mem, foreign);
+}
+
+/* Takes what was done off a budget. */
+static void
+spend(size_t *budget, size_t done)
+{
+    *budget -= done < *budget ? done : *budget;
+}
+
+bool
+settle_claims(struct shard *sh, int64_t now_ms, size_t *budget)
+{
+    bool whole = wheel_advance(sh->claim_wheel, now_ms, *budget);
+
+    while (*budget > 0) {
+        struct deadline *d = wheel_drain(sh->claim_wheel);
+        struct claim *c;
+
+        if (d == NULL)
+            return whole;
+        c = claim_of(d);
+        spend(budget, 1 + c->held);
+        if (observed(sh->core) && c->backlog->queue != NULL)
+            (void)observe_claim(c->backlog->queue, STORE_CHANGE_CLAIM_OVER, c, now_ms);
+        claim_end(sh, c);
+    }
+    return false;
+}
+
+/* The end of a message's delay or life has come. */
+static void
+message_due(struct shard *sh, struct message *m, int64_t now_ms)
+{
+    struct queue *q = m->backlog->queue; /* NULL: dead already */
+    bool live = message_live(m, now_ms);
+
+    if (observed(sh->core) && q != NULL)
+        (void)observe_message(q, live ? STORE_CHANGE_DELAY_OVER : STORE_CHANGE_EXPIRED, m,
+                              now_ms);
+    if (!live) {
+        settle_remove(sh, m);
+        message_unpin(sh->core->mem, m);
+        return;
+    }
+    backlog_end_delay(m->backlog, m);
+    shard_arm_message(sh, &m->due, m->expires_ms);
+    if (q != NULL)
+        queue_stir(q);
+}
+
+bool
+settle_messages(struct shard *sh, int64_t now_ms, size_t *budget)
+{
+    bool whole = wheel_advance(sh->message_wheel, now_ms, *budget);
+
+    while (*budget > 0) {
+        struct deadline *d = wheel_drain(sh->message_wheel);
+
+        if (d == NULL)
+            return whole;
+        spend(budget, 1);
+        message_due(sh, message_of(d), now_ms);
+    }
+    return false;
+}
+
+static bool
+settle_slice(struct shard *sh, int64_t now_ms, enum settle settle)
+{
+    size_t claims = SETTLE_SLICE, messages = SETTLE_SLICE;
+
+    return (settle < SETTLE_CLAIMS || settle_claims(sh, now_ms, &claims)) &&
+           (settle < SETTLE_ALL || settle_messages(sh, now_ms, &messages));
+}
+
+enum status
+settle_enter(struct shard *sh, int64_t *now_ms, enum settle settle)
+{
+    for (int i = 0; i < SLICES; i++) {
+        *now_ms = shard_enter(sh, *now_ms);
+        if (settle_slice(sh, *now_ms, settle))
+            return ST_OK;
+        shard_leave(sh); /* much is due: let others in between the slices */
+    }
+    return ST_AGAIN;
+}

@@ -1,0 +1,71 @@
+#include "engine/visit.h"
+#include "claimd/base/invariant.h"
+
+enum status
+visit_enter(struct visit *v, struct store *s, struct store_visit *outer,
+            const struct store_queue *where, enum settle settle)
+{
+    struct engine *e = engine_of(s);
+    enum status st = ST_OK;
+
+    v->engine = e;
+    v->outer = outer;
+    v->where = where;
+    v->hash = core_hash(&e->core, where);
+    v->shard = engine_shard(e, v->hash);
+    v->now_ms = outer->now_ms;
+    outer->waits = false;
+    if (settle == SETTLE_NOTHING)
+        v->now_ms = shard_enter(v->shard, v->now_ms);
+    else
+        st = settle_enter(v->shard, &v->now_ms, settle);
+    if (st == ST_OK)
+        v->queue = shard_find(v->shard, where, v->hash);
+    return st;
+}
+
+void
+visit_leave(struct visit *v)
+{
+    uint64_t position = v->queue != NULL ? v->queue->position : v->shard->gone_position;
+
+    if (v->outer->position < position)
+        v->outer->position = position;
+    shard_leave(v->shard);
+}
+
+static struct line *
+line_here(const struct visit *v)
+{
+    return v->queue != NULL ? v->queue->line : shard_line(v->shard, v->where, v->hash);
+}
+
+size_t
+visit_share(const struct visit *v)
+{
+    size_t ready = v->queue == NULL ? 0 : backlog_ready(v->queue->backlog);
+    const struct line *line;
+
+    if (v->outer->waiter == NULL || ready == 0)
+        return ready;
+    line = line_here(v);
+    return line == NULL ? ready : line_share(line, v->outer->waiter, ready);
+}
+
+enum status
+visit_wait(struct visit *v)
+{
+    struct store_waiter *w = v->outer->waiter;
+    enum status st;
+
+    if (w == NULL)
+        return ST_OK;
+    /* Its queue was deleted, and it is about to hear of that. */
+    if (w->line != NULL && ((struct line *)w->line)->ended) {
+        shard_stop_waiting(v->shard, w);
+        return ST_OK;
+    }
+    st = shard_wait(v->shard, v->where, v->hash, v->queue, w);
+    v->outer->waits = st == ST_OK;
+    return st;
+}

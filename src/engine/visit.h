@@ -1,0 +1,63 @@
+/*
+ * visit: one operation's stay in the shard of its queue.
+ *
+ *     visit_enter()     finds the shard, settles, takes its lock, finds the queue
+ *       reserve         whatever can fail, visit_reserve() last
+ *       commit          what cannot fail; the observer is told (observe.h)
+ *     visit_leave()     notes the position in the log, calls waiters, lets go
+ *
+ * An operation has one place where it reserves and one where it commits.
+ */
+#ifndef ENGINE_VISIT_H
+#define ENGINE_VISIT_H
+
+#include "engine/engine_private.h"
+#include "engine/observe.h"
+#include "engine/settle.h"
+
+struct visit {
+    struct engine *engine;
+    struct store_visit *outer;       /* borrowed from the caller, as is where */
+    const struct store_queue *where; /* the queue that it is about */
+    uint64_t hash;                   /* of where */
+    struct shard *shard;             /* locked between enter and leave */
+    struct queue *queue;             /* NULL: there is none */
+    int64_t now_ms;                  /* when it takes place */
+};
+
+/* ST_AGAIN: see settle_enter(); the visit has not begun then. */
+enum status visit_enter(struct visit *v, struct store *s, struct store_visit *outer,
+                        const struct store_queue *where, enum settle settle);
+void visit_leave(struct visit *v);
+
+/* Asks the observer, if there is one, for a change of `count` messages. */
+static inline enum status
+visit_reserve(const struct visit *v, enum store_change_kind kind, size_t count,
+              size_t bytes)
+{
+    struct store_observer *observer = v->engine->core.observer;
+
+    return __builtin_expect(observer == NULL, 1)
+               ? ST_OK
+               : observer->reserve(observer, kind, count, bytes);
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+/* How many ready messages the operation may take: all, or its share if it has a waiter. */
+size_t visit_share(const struct visit *v);
+
+/* Nothing was taken: the operation's waiter, if it has one, stands in line. ST_NO_MEMORY. */
+enum status visit_wait(struct visit *v);
+
+/* Something was taken: its waiter is out of the line. */
+static inline void
+visit_served(struct visit *v)
+{
+    struct store_waiter *w = v->outer->waiter;
+
+    if (w != NULL && w->line != NULL)
+        shard_stop_waiting(v->shard, w);
+}
+
+#endif

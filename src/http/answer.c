@@ -1,0 +1,506 @@
+#include "http/answer.h"
+
+#include "claimd/base/invariant.h"
+#include "http/delivery.h"
+#include "http/front.h"
+#include "http/reply.h"
+
+#include <poll.h>
+
+/* Slices done in a round: what the others wait for at most. */
+enum { SLICES_A_ROUND = 4 };
+
+/* So many ends of waiting are looked at in one go. */
+enum { EXPIRE_BUDGET = 4096 };
+
+static struct conn *
+conn_of_turn(struct list *link)
+{
+    return container_of(link, struct conn, turn);
+}
+
+static struct exchange *
+exchange_of_commit(struct list *link)
+{
+    return container_of(link, struct exchange, commit);
+}
+
+static bool
+draining(const struct worker *w)
+{
+    return atomic_load_explicit(&w->shared->draining, memory_order_relaxed);
+}
+
+/* ------------------------------------------------------------------ life */
+
+static struct store_bell *
+log_has_moved(struct store_watcher *watcher, enum store_news news)
+{
+    struct worker *w = container_of(watcher, struct worker, parked.log);
+
+    (void)news; /* there is only one */
+    return atomic_exchange(&w->parked.log_moved, true) ? NULL : &w->mailbox.bell;
+}
+
+enum status
+answer_init(struct worker *w)
+{
+    struct parked *p = &w->parked;
+
+    list_init(&p->waiting);
+    list_init(&p->slices);
+    list_init(&p->commits);
+    list_init(&p->fresh);
+    p->log.tell = log_has_moved;
+    p->deadlines = wheel_new(w->shared->config->mem, clock_now_ms(&w->shared->real));
+    if (p->deadlines == NULL)
+        return ST_NO_MEMORY;
+    store_watch(w->shared->config->store, &p->log);
+    return ST_OK;
+}
+
+void
+answer_fini(struct worker *w)
+{
+    if (w->parked.deadlines == NULL)
+        return;
+    store_unwatch(w->shared->config->store, &w->parked.log);
+    wheel_free(w->parked.deadlines);
+    w->parked.deadlines = NULL;
+}
+
+/* ------------------------------------------------------------------ those who wait */
+
+static struct store_bell *
+told(struct store_watcher *watcher, enum store_news news)
+{
+    struct exchange *ex = container_of(watcher, struct exchange, waiting.watcher);
+    struct mailbox *m = ex->conn->mailbox;
+    bool first =
+        mailbox_post(m, &ex->conn->mail, news == STORE_GONE ? MAIL_GONE : MAIL_READY);
+
+    return first ? &m->bell : NULL;
+}
+
+/* A request that would like to wait may, if there are not too many of its kind. */
+static void
+count_in(struct worker *w, struct exchange *ex)
+{
+    const size_t most = w->shared->config->max_waiters;
+
+    if (ex->counted || ex->waiting.end != WAITING_ON ||
+        !bytes_present(ex->request.headers[API_HEADER_PREFER]))
+        return;
+    if (atomic_fetch_add(&w->shared->waiters, 1) >= most) {
+        (void)atomic_fetch_sub(&w->shared->waiters, 1);
+        return;
+    }
+    ex->counted = true;
+    ex->waiting.watcher.tell = told;
+    ex->request.waiting = &ex->waiting;
+}
+
+static void
+count_out(struct worker *w, struct exchange *ex)
+{
+    if (ex->counted)
+        (void)atomic_fetch_sub(&w->shared->waiters, 1);
+    ex->counted = false;
+}
+
+/* ------------------------------------------------------------------ asking */
+
+/* In the worker, or in a thread of the executor. */
+static enum api_next
+ask_api(const struct worker_shared *shared, struct exchange *ex)
+{
+    const char *outer = invariant_context(ex->id);
+    enum api_next next;
+
+    ex->request.now_ms = clock_now_ms(shared->config->clock);
+    ex->request.body = buf_view(&ex->body);
+    next = api_handle(shared->config->api, &ex->request, &ex->response);
+    (void)invariant_context(outer);
+    return next;
+}
+
+static void
+ask_remotely(struct executor_job *job)
+{
+    struct exchange *ex = container_of(job, struct exchange, job);
+    struct mailbox *m = ex->conn->mailbox;
+
+    ex->next_step = ask_api(ex->shared, ex);
+    if (mailbox_post(m, &ex->conn->mail, MAIL_DONE)) /* ex is the worker's again */
+        mailbox_wake(m);
+}
+
+/* Hands the exchange to the executor. False: it has too much to do. */
+static bool
+go_remote(struct worker *w, struct exchange *ex)
+{
+    ex->job.run = ask_remotely;
+    ex->shared = w->shared;
+    ex->state = EXCHANGE_REMOTE;
+    w->parked.remote++;
+    if (executor_submit(w->shared->config->executor, &ex->job) == ST_OK)
+        return true;
+    w->parked.remote--;
+    return false;
+}
+
+/* ------------------------------------------------------------------ parking */
+
+void
+answer_unpark(struct worker *w, struct exchange *ex)
+{
+    if (list_linked(&ex->conn->turn))
+        list_remove(&ex->conn->turn);
+    if (list_linked(&ex->commit))
+        list_remove(&ex->commit);
+    wheel_disarm(w->parked.deadlines, &ex->due);
+}
+
+/* Stands in the order of positions; nearly always at the end. */
+static void
+add_commit(struct worker *w, struct exchange *ex)
+{
+    struct list *at = w->parked.commits.prev;
+
+    while (at != &w->parked.commits &&
+           exchange_of_commit(at)->response.position > ex->response.position)
+        at = at->prev;
+    list_add_before(at->next, &ex->commit);
+}
+
+static void
+set_deadline(struct worker *w, struct exchange *ex)
+{
+    if (ex->until_ms == 0)
+        ex->until_ms = w->now_ms + ex->waiting.wait_ms;
+    wheel_arm(w->parked.deadlines, &ex->due, ex->until_ms);
+}
+
+/*
+ * Puts the exchange where it belongs after the API has said what is next. True: its answer
+ * is there.
+ */
+static bool
+settle(struct worker *w, struct exchange *ex, enum api_next next)
+{
+    struct conn *c = ex->conn;
+    bool remote = w->shared->config->store->blocks;
+
+    answer_unpark(w, ex);
+    if (next == API_SEND || next == API_HOLD)
+        count_out(w, ex);
+    switch (next) {
+    case API_AGAIN:
+        if (remote)
+            return !go_remote(w, ex);
+        ex->state = EXCHANGE_SLICES;
+        conn_enter(&w->conns, c, CONN_ANSWERING, w->now_ms);
+        list_add_before(&w->parked.slices, &c->turn);
+        return false;
+    case API_WAIT:
+        ex->state = EXCHANGE_WAITING;
+        conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
+        list_add_before(&w->parked.waiting, &c->turn);
+        set_deadline(w, ex);
+        return false;
+    case API_HOLD:
+        if (store_fate(w->shared->config->store, ex->response.position) == STORE_DURABLE)
+            return true;
+        ex->state = EXCHANGE_COMMIT;
+        conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
+        add_commit(w, ex);
+        atomic_store(&w->parked.log_moved, true); /* it may have got on meanwhile */
+        return false;
+    case API_SEND:
+        break;
+    }
+    return true;
+}
+
+/* A parked exchange whose answer is there: libmicrohttpd calls for it. */
+static void
+make_ready(struct worker *w, struct exchange *ex)
+{
+    struct conn *c = ex->conn;
+
+    ex->state = EXCHANGE_READY;
+    conn_enter(&w->conns, c, CONN_ANSWERING, w->now_ms);
+    if (c->held)
+        worker_let_go(w, c);
+}
+
+/* Asks the API again for a parked exchange. True: it has its answer. */
+static bool
+ask_again(struct worker *w, struct exchange *ex)
+{
+    if (w->shared->config->store->blocks) {
+        answer_unpark(w, ex);
+        if (go_remote(w, ex))
+            return false;
+        api_refuse(w->shared->config->api, &ex->request, &ex->response, ST_UNAVAILABLE);
+        count_out(w, ex);
+    } else if (!settle(w, ex, ask_api(w->shared, ex))) {
+        return false;
+    }
+    make_ready(w, ex);
+    return true;
+}
+
+/* ------------------------------------------------------------------ answering */
+
+enum MHD_Result
+answer_no_memory(struct worker *w, struct MHD_Connection *mhd)
+{
+    struct conn *c = worker_conn(mhd);
+
+    conn_enter(&w->conns, c, CONN_ANSWERING, w->now_ms);
+    if (c->exchange != NULL)
+        c->exchange->code = MHD_HTTP_SERVICE_UNAVAILABLE;
+    return MHD_queue_response(mhd, MHD_HTTP_SERVICE_UNAVAILABLE, w->no_memory);
+}
+
+enum MHD_Result
+answer_ready(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex)
+{
+    /*
+     * Should the answer be lost here, the connection is closed: what the request asked for
+     * may have happened, and 503 would say that it has not.
+     */
+    return reply_queue(mhd, ex, ex->closing || ex->head.chunked || draining(w));
+}
+
+/* Parks an exchange in libmicrohttpd's call. */
+static enum MHD_Result
+park(struct worker *w, struct exchange *ex)
+{
+    struct conn *c = ex->conn;
+
+    if (ex->state == EXCHANGE_WAITING)
+        ex->handed = delivery_handed(c->fd);
+    if (ex->received < ex->head.content_length)
+        worker_hold(w, c); /* or the rest of the body would be read */
+    else
+        list_add_before(&w->parked.fresh, &c->fresh);
+    /* Whoever cannot wait is told in the next round, when libmicrohttpd has let go. */
+    if (ex->state == EXCHANGE_WAITING && c->hung_up &&
+        mailbox_post(c->mailbox, &c->mail, MAIL_READY))
+        mailbox_wake(c->mailbox);
+    return MHD_YES;
+}
+
+enum MHD_Result
+answer_request(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
+               bool closing)
+{
+    conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);
+    if (ex->no_memory)
+        return reply_refuse(mhd, ex, REFUSAL_NO_MEMORY, closing) == MHD_YES
+                   ? MHD_YES
+                   : answer_no_memory(w, mhd);
+    ENSURE(!list_linked(&ex->conn->turn)); /* it is not among the chunked any more */
+    ex->closing = closing;
+    count_in(w, ex);
+    if (w->shared->config->store->blocks) {
+        if (go_remote(w, ex)) {
+            conn_enter(&w->conns, ex->conn, CONN_PARKED, w->now_ms);
+            return park(w, ex);
+        }
+        api_refuse(w->shared->config->api, &ex->request, &ex->response, ST_UNAVAILABLE);
+        count_out(w, ex);
+    } else if (!settle(w, ex, ask_api(w->shared, ex))) {
+        return park(w, ex);
+    }
+    return answer_ready(w, mhd, ex);
+}
+
+void
+answer_hold_fresh(struct worker *w)
+{
+    struct list *link;
+
+    while ((link = list_pop(&w->parked.fresh)) != NULL)
+        worker_hold(w, container_of(link, struct conn, fresh));
+}
+
+/* ------------------------------------------------------------------ going on */
+
+/* Does a slice of the request of c. True when it is in slices no more. */
+static bool
+slice(struct worker *w, struct conn *c)
+{
+    struct exchange *ex = c->exchange;
+    enum api_next next = ask_api(w->shared, ex);
+
+    if (next == API_AGAIN)
+        return false;
+    if (settle(w, ex, next))
+        make_ready(w, ex);
+    return true;
+}
+
+/*
+ * Most slices are of the first in line, so that many long ones are not all late; the last
+ * is of the next one, who then goes to the end of the line, so that short ones need not
+ * wait for long ones.
+ */
+void
+answer_slices(struct worker *w)
+{
+    struct list *slices = &w->parked.slices;
+    struct conn *c;
+
+    for (int i = 1; i < SLICES_A_ROUND && !list_empty(slices); i++)
+        (void)slice(w, conn_of_turn(slices->next));
+    if (list_empty(slices) || slices->next->next == slices)
+        return;
+    c = conn_of_turn(slices->next->next);
+    if (slice(w, c))
+        return;
+    list_remove(&c->turn);
+    list_add_before(slices, &c->turn);
+}
+
+/* Has the client gone, unnoticed so far? Then nothing is claimed for it. */
+static bool
+has_hung_up(const struct conn *c)
+{
+    struct pollfd fd = {.fd = c->fd, .events = POLLRDHUP};
+
+    return c->hung_up || (poll(&fd, 1, 0) > 0 && fd.revents != 0);
+}
+
+/* Asks again for somebody who waits: for the last time, unless it goes on (WAITING_ON). */
+static void
+ask_waiting(struct worker *w, struct exchange *ex, enum waiting_end end)
+{
+    if (has_hung_up(ex->conn))
+        end = WAITING_ABANDONED;
+    ex->waiting.end = end;
+    (void)ask_again(w, ex);
+}
+
+/* News for somebody who waits, perhaps none. */
+static void
+wake(struct worker *w, struct exchange *ex, unsigned news)
+{
+    ex->news = 0;
+    if ((news & MAIL_GONE) != 0)
+        ask_waiting(w, ex, WAITING_OVER);
+    else if ((news & MAIL_READY) != 0 || ex->conn->hung_up)
+        ask_waiting(w, ex, WAITING_ON);
+}
+
+void
+answer_news(struct worker *w, struct conn *c, unsigned news)
+{
+    struct exchange *ex = c->exchange;
+
+    if ((news & MAIL_DONE) != 0) {
+        w->parked.remote--;
+        ENSURE(ex != NULL && ex->state == EXCHANGE_REMOTE);
+        if (settle(w, ex, ex->next_step))
+            make_ready(w, ex);
+    }
+    if (ex == NULL || c->phase == CONN_DOOMED)
+        return;
+    if (ex->state == EXCHANGE_REMOTE)
+        ex->news |= news; /* for when it is back */
+    else if (ex->state == EXCHANGE_WAITING)
+        wake(w, ex, news | ex->news);
+}
+
+void
+answer_hung_up(struct worker *w, struct conn *c)
+{
+    struct exchange *ex = c->exchange;
+
+    if (ex != NULL && ex->state == EXCHANGE_WAITING)
+        ask_waiting(w, ex, WAITING_ABANDONED);
+}
+
+int64_t
+answer_expire(struct worker *w)
+{
+    struct deadline *d;
+
+    if (list_empty(&w->parked.waiting))
+        return INT64_MAX;
+    (void)wheel_advance(w->parked.deadlines, w->now_ms, EXPIRE_BUDGET);
+    while ((d = wheel_drain(w->parked.deadlines)) != NULL)
+        ask_waiting(w, container_of(d, struct exchange, due), WAITING_OVER);
+    return wheel_next_ms(w->parked.deadlines);
+}
+
+void
+answer_commits(struct worker *w)
+{
+    struct store *store = w->shared->config->store;
+
+    if (!atomic_load_explicit(&w->parked.log_moved, memory_order_relaxed) ||
+        !atomic_exchange(&w->parked.log_moved, false))
+        return;
+    while (!list_empty(&w->parked.commits)) {
+        struct exchange *ex = exchange_of_commit(w->parked.commits.next);
+        enum store_fate fate = store_fate(store, ex->response.position);
+
+        if (fate == STORE_PENDING)
+            return;
+        list_remove(&ex->commit);
+        if (fate == STORE_DURABLE)
+            make_ready(w, ex);
+        else
+            front_end(w, ex->conn); /* nobody may be told */
+    }
+}
+
+void
+answer_drain(struct worker *w)
+{
+    while (!list_empty(&w->parked.waiting)) {
+        struct conn *c = conn_of_turn(w->parked.waiting.next);
+
+        if (!c->held)
+            return; /* in the next round */
+        ask_waiting(w, c->exchange, WAITING_OVER);
+    }
+}
+
+/* ------------------------------------------------------------------ the end */
+
+void
+answer_end(struct worker *w, struct exchange *ex, bool whole)
+{
+    const struct server_config *config = w->shared->config;
+
+    ENSURE(ex->state != EXCHANGE_REMOTE);
+    answer_unpark(w, ex);
+    count_out(w, ex);
+    if (ex->request.waiting != NULL) {
+        api_stop_waiting(config->api, &ex->request);
+        mailbox_cancel(ex->conn->mailbox,
+                       &ex->conn->mail); /* there will be no more news */
+    }
+    if (!whole && bytes_present(ex->response.claim_id)) {
+        bool unseen = ex->state != EXCHANGE_ANSWERED ||
+                      (ex->handed != 0 && delivery_handed(ex->conn->fd) == ex->handed);
+
+        delivery_give_back(w->shared, ex, unseen);
+    }
+}
+
+void
+answer_await_remote(struct worker *w)
+{
+    while (w->parked.remote > 0) {
+        struct pollfd fd = {.fd = w->mailbox.event_fd, .events = POLLIN};
+
+        (void)poll(&fd, 1, -1);
+        while (worker_read_mail(w))
+            continue;
+    }
+}

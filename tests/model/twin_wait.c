@@ -1,0 +1,114 @@
+/* The twin's lines: store/waiter.h as an array and a loop. */
+#include "model/twin.h"
+#include "model/twin_state.h"
+
+#include <stdlib.h>
+
+static bool
+waits_for(const struct twin_waiter *w, const struct store_queue *where)
+{
+    return bytes_equal(bytes_of(w->project, w->project_len), where->project) &&
+           bytes_equal(bytes_of(w->name, w->name_len), where->name);
+}
+
+/* Where it stands in the array; waiter_count if it is outside. */
+static size_t
+place_of(const struct twin *t, const struct store_waiter *who)
+{
+    size_t i = 0;
+
+    while (i < t->waiter_count && t->waiters[i].who != who)
+        i++;
+    return i;
+}
+
+static void
+remove_at(struct twin *t, size_t i)
+{
+    if (i == t->waiter_count)
+        return;
+    t->waiters[i].who->line = NULL;
+    free(t->waiters[i].project);
+    free(t->waiters[i].name);
+    for (t->waiter_count--; i < t->waiter_count; i++)
+        t->waiters[i] = t->waiters[i + 1];
+}
+
+static size_t
+claimable(const struct twin *t, const struct store_queue *where, int64_t now_ms)
+{
+    const struct twin_queue *q = twin_find_queue(t, where);
+    size_t n = 0;
+
+    for (size_t i = 0; q != NULL && i < q->message_count; i++)
+        n += twin_claimable(q, q->messages[i], now_ms);
+    return n;
+}
+
+size_t
+twin_share(struct twin *t, const struct store_visit *visit,
+           const struct store_queue *where)
+{
+    size_t ready = claimable(t, where, visit->now_ms), front = 0;
+
+    if (visit->waiter == NULL)
+        return ready;
+    for (size_t i = 0; i < place_of(t, visit->waiter); i++)
+        front += waits_for(&t->waiters[i], where);
+    return front >= STORE_CALLED || ready <= front ? 0 : ready - front;
+}
+
+void
+twin_wait(struct twin *t, struct store_visit *visit, const struct store_queue *where)
+{
+    struct twin_waiter *w;
+
+    visit->waits = visit->waiter != NULL;
+    if (!visit->waits || place_of(t, visit->waiter) < t->waiter_count)
+        return;
+    t->waiters = twin_grow(t->waiters, (t->waiter_count + 1) * sizeof(*t->waiters));
+    w = &t->waiters[t->waiter_count++];
+    *w = (struct twin_waiter){.who = visit->waiter,
+                              .project = twin_copy(where->project),
+                              .project_len = where->project.len,
+                              .name = twin_copy(where->name),
+                              .name_len = where->name.len};
+    visit->waiter->line = t;
+}
+
+void
+twin_served(struct twin *t, struct store_visit *visit)
+{
+    visit->waits = false;
+    remove_at(t, place_of(t, visit->waiter));
+}
+
+void
+twin_dismiss(struct twin *t, const struct twin_queue *q)
+{
+    const struct store_queue where = {.project = bytes_of(q->project, q->project_len),
+                                      .name = bytes_of(q->name, q->name_len)};
+
+    for (size_t i = t->waiter_count; i-- > 0;)
+        if (waits_for(&t->waiters[i], &where))
+            remove_at(t, i);
+}
+
+void
+twin_waiter_leave(struct store *s, struct store_waiter *waiter)
+{
+    remove_at(twin_of(s), place_of(twin_of(s), waiter));
+}
+
+bool
+twin_calls(struct store *s, const struct store_waiter *waiter, int64_t now_ms)
+{
+    struct twin *t = twin_of(s);
+    size_t at = place_of(t, waiter);
+    struct store_visit visit = {.now_ms = now_ms, .waiter = t->waiters[at].who};
+    const struct store_queue where = {
+        .project = bytes_of(t->waiters[at].project, t->waiters[at].project_len),
+        .name = bytes_of(t->waiters[at].name, t->waiters[at].name_len)};
+
+    return twin_share(t, &visit, &where) > 0;
+}
