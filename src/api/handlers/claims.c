@@ -204,7 +204,7 @@ static enum status
 read_queues(struct context *ctx, struct bytes **names, size_t *count)
 {
     enum status st =
-        query_list(&ctx->query, "queue", ANY_QUEUES_MAX, ctx->req->arena, names, count);
+        query_values(&ctx->query, "queue", ANY_QUEUES_MAX, ctx->req->arena, names, count);
 
     if (st == ST_BAD_VALUE)
         return context_refuse(ctx, st, "the parameter queue may be given %d times",

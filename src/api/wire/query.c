@@ -170,11 +170,15 @@ query_limit(const struct query *q, const char *name, int64_t max, size_t *out)
 
 /* Adds the items of one value; false if there are more than max. */
 static bool
-add_items(struct bytes value, size_t max, struct bytes *items, size_t *count)
+add_items(struct bytes value, bool cut, size_t max, struct bytes *items, size_t *count)
 {
     while (value.len > 0) {
-        struct bytes item = bytes_cut(&value, ',');
+        struct bytes item = value;
 
+        if (cut)
+            item = bytes_cut(&value, ',');
+        else
+            value.len = 0;
         if (item.len == 0)
             continue;
         if (*count == max)
@@ -184,9 +188,9 @@ add_items(struct bytes value, size_t max, struct bytes *items, size_t *count)
     return true;
 }
 
-enum status
-query_list(const struct query *q, const char *name, size_t max, struct arena *arena,
-           struct bytes **items, size_t *count)
+static enum status
+find_items(const struct query *q, const char *name, bool cut, size_t max,
+           struct arena *arena, struct bytes **items, size_t *count)
 {
     struct bytes *found = arena_array(arena, max, sizeof(*found));
     size_t n = 0;
@@ -195,9 +199,23 @@ query_list(const struct query *q, const char *name, size_t max, struct arena *ar
         return ST_NO_MEMORY;
     for (size_t i = 0; i < q->count; i++)
         if (bytes_equal_str(q->pairs[i].name, name) &&
-            !add_items(q->pairs[i].value, max, found, &n))
+            !add_items(q->pairs[i].value, cut, max, found, &n))
             return ST_BAD_VALUE;
     *items = found;
     *count = n;
     return ST_OK;
+}
+
+enum status
+query_list(const struct query *q, const char *name, size_t max, struct arena *arena,
+           struct bytes **items, size_t *count)
+{
+    return find_items(q, name, true, max, arena, items, count);
+}
+
+enum status
+query_values(const struct query *q, const char *name, size_t max, struct arena *arena,
+             struct bytes **items, size_t *count)
+{
+    return find_items(q, name, false, max, arena, items, count);
 }

@@ -51,6 +51,10 @@ query_limit(const struct query *q, const char *name, int64_t max, size_t *out);
 enum status query_list(const struct query *q, const char *name, size_t max,
                        struct arena *arena, struct bytes **items, size_t *count);
 
+/* The same, without cutting: every value of this name that is not empty. */
+enum status query_values(const struct query *q, const char *name, size_t max,
+                         struct arena *arena, struct bytes **items, size_t *count);
+
 /*
  * Undoes percent-encoding into a copy from the arena, NUL-terminated; absent without
  * memory. For paths plus_is_space is false.

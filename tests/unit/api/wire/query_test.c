@@ -161,6 +161,22 @@ START_TEST(lists_are_cut_at_commas_of_both_kinds_and_repeated)
 }
 END_TEST
 
+START_TEST(values_are_not_cut)
+{
+    struct bytes *items;
+    size_t count;
+
+    parse("queue=b&x=1&queue=a,b&queue=&queue=c%2C");
+    ck_assert_int_eq(query_values(&q, "queue", 3, &f.arena, &items, &count), ST_OK);
+    ck_assert_uint_eq(count, 3);
+    ck_assert(bytes_equal_str(items[0], "b"));
+    ck_assert(bytes_equal_str(items[1], "a,b"));
+    ck_assert(bytes_equal_str(items[2], "c,"));
+    ck_assert_int_eq(query_values(&q, "queue", 2, &f.arena, &items, &count),
+                     ST_BAD_VALUE);
+}
+END_TEST
+
 START_TEST(the_number_of_parameters_is_bounded)
 {
     char text[2 * QUERY_PAIRS_MAX + 2];
