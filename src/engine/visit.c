@@ -67,5 +67,8 @@ visit_wait(struct visit *v)
     }
     st = shard_wait(v->shard, v->where, v->hash, v->queue, w);
     v->outer->waits = st == ST_OK;
+    /* Dead letters that could not be moved are in its way: it is called to try again. */
+    if (st == ST_OK && visit_share(v) > 0)
+        line_stir(w->line);
     return st;
 }
