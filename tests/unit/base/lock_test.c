@@ -74,6 +74,63 @@ START_TEST(one_thread_at_a_time_holds_it)
 }
 END_TEST
 
+/* A ball that two threads throw to each other. */
+struct game {
+    struct lock lock;
+    pthread_cond_t thrown;
+    int turn, left; /* under lock */
+};
+
+static void
+play(struct game *g, int self)
+{
+    lock_acquire(&g->lock);
+    while (g->left > 0) {
+        if (g->turn != self) {
+            lock_wait(&g->lock, &g->thrown);
+            lock_assert_held(&g->lock);
+            continue;
+        }
+        g->left--;
+        g->turn = 1 - self;
+        (void)pthread_cond_signal(&g->thrown);
+    }
+    (void)pthread_cond_signal(&g->thrown);
+    lock_release(&g->lock);
+}
+
+static void *
+play_second(void *game)
+{
+    play(game, 1);
+    return NULL;
+}
+
+START_TEST(who_waits_lets_go_and_holds_it_again_when_somebody_signals)
+{
+    struct game g = {.thrown = PTHREAD_COND_INITIALIZER, .left = 1000};
+    pthread_t other;
+
+    lock_init(&g.lock);
+    ck_assert_int_eq(pthread_create(&other, NULL, play_second, &g), 0);
+    play(&g, 0);
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+    ck_assert_int_eq(g.left, 0);
+    ck_assert(!lock_held(&g.lock));
+    lock_fini(&g.lock);
+}
+END_TEST
+
+static void
+wait_without_the_lock(void)
+{
+    pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+    struct lock l;
+
+    lock_init(&l);
+    lock_wait(&l, &never);
+}
+
 static void
 release_what_is_free(void)
 {
@@ -95,6 +152,7 @@ do_what_needs_the_lock(void)
 START_TEST(work_without_the_lock_is_stopped_in_a_release_too)
 {
     expect_broken(release_what_is_free, "lock_held(l)", "in lock_release()\n");
+    expect_broken(wait_without_the_lock, "lock_held(l)", "in lock_wait()\n");
     expect_broken(do_what_needs_the_lock, "lock_held(&l)",
                   "in do_what_needs_the_lock()\n");
 }
