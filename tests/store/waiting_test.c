@@ -1,0 +1,1211 @@
+/*
+ * Standing in line for messages (store/waiter.h), claims given back, and the numbers of
+ * claims.
+ *
+ * The twin tells nobody; whom it would have to tell, it can say. What is about the telling
+ * itself runs on the engine only.
+ */
+#include "model/twin.h"
+#include "support/dead_letters.h"
+#include "support/patient.h"
+
+#include <stdio.h>
+
+enum { TWIN, ENGINE };
+
+struct person {
+    struct store_waiter place;
+    struct store_watcher watcher;
+    int ready, gone; /* how often it was told */
+};
+
+static struct store_bell *
+note(struct store_watcher *watcher, enum store_news news)
+{
+    struct person *p = container_of(watcher, struct person, watcher);
+
+    if (news == STORE_READY)
+        p->ready++;
+    else
+        p->gone++;
+    return NULL;
+}
+
+/* Somebody who has not waited yet, or waits for another queue than before. */
+static void
+arrive(struct person *p)
+{
+    *p = (struct person){.watcher.tell = note};
+    p->place.watcher = &p->watcher;
+}
+
+/* Claims; whoever gets nothing waits, or waits on. Shows the messages. */
+static enum status
+try(struct fixture *f, struct person *p, size_t limit, size_t room)
+{
+    const struct store_terms terms = {300, 60};
+    struct store_visit visit = {.now_ms = f->now_ms, .waiter = &p->place};
+    enum status st;
+
+    store_batch_release(&f->seen);
+    f->seen.room = room;
+    p->ready = 0; /* what it was told it does now */
+    st = store_claim_create(f->store, &visit, &f->queue, &terms, limit, &f->seen);
+    ck_assert(store_audit(f->store));
+    if (st != ST_OK)
+        return st;
+    ck_assert_int_eq(visit.waits, f->seen.count == 0 && p->place.line != NULL);
+    ck_assert_int_eq(id_empty(f->seen.claim_id), f->seen.count == 0);
+    return st;
+}
+
+static void
+ask(struct fixture *f, struct person *p, size_t limit)
+{
+    ck_assert_status(try(f, p, limit, 0), ST_OK);
+}
+
+static void
+ask_in_vain(struct fixture *f, struct person *p)
+{
+    ask(f, p, 1);
+    expect_nothing(f);
+    ck_assert_ptr_nonnull(p->place.line);
+}
+
+/* The same with a pop. */
+static void
+try_pop(struct fixture *f, struct person *p, size_t limit)
+{
+    struct store_visit visit = {.now_ms = f->now_ms, .waiter = &p->place};
+
+    store_batch_release(&f->seen);
+    p->ready = 0;
+    ck_assert_status(store_message_pop(f->store, &visit, &f->queue, limit, &f->seen),
+                     ST_OK);
+    ck_assert(store_audit(f->store));
+    ck_assert_int_eq(visit.waits, f->seen.count == 0);
+}
+
+static void
+leave(struct fixture *f, struct person *p)
+{
+    store_waiter_leave(f->store, &p->place);
+    ck_assert_ptr_null(p->place.line);
+    ck_assert(store_audit(f->store));
+}
+
+static bool
+is_twin(struct fixture *f)
+{
+    return f->mem != NULL && mem_attempts(f->mem) == 0;
+}
+
+/* All that is due happens, without anybody asking. */
+static void
+come_due(struct fixture *f)
+{
+    int64_t next_ms;
+
+    do
+        store_housekeep(f->store, f->now_ms, &next_ms);
+    while (next_ms <= f->now_ms);
+    ck_assert(store_audit(f->store));
+}
+
+/* Was somebody in line told that there may be a message, since it asked last? */
+static bool
+called(struct fixture *f, struct person *p)
+{
+    if (is_twin(f))
+        return twin_calls(patient_inside(f->store), &p->place, f->now_ms);
+    return p->ready > 0;
+}
+
+/* Gives back what was claimed. */
+static enum status
+give_back(struct fixture *f, struct store_id claim, bool uncount)
+{
+    enum status st = store_claim_give_back(f->store, STORE_AT(f->now_ms), &f->queue,
+                                           store_id_bytes(&claim), uncount);
+
+    ck_assert(store_audit(f->store));
+    return st;
+}
+
+/* ---------------------------------------------------------------------- what calls */
+
+STORE_CASE("what calls");
+
+/* One waits for queue "q"; whatever `act` does calls it, and it gets `number`. */
+static void
+expect_call(struct fixture *f, struct person *p, int number)
+{
+    come_due(f);
+    ck_assert(called(f, p));
+    ck_assert_int_le(p->ready, 1); /* once is enough */
+    ask(f, p, 1);
+    expect(f, number);
+    ck_assert_ptr_null(p->place.line);
+}
+
+START_TEST(a_post_calls)
+{
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    make_queue(&f, NULL);
+    arrive(&p);
+    ask_in_vain(&f, &p);
+    ck_assert(!called(&f, &p));
+    post(&f, 1);
+    expect_call(&f, &p, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_end_of_a_delay_calls_and_not_the_post_before_it)
+{
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    arrive(&p);
+    ask_in_vain(&f, &p);
+    post_with(&f, 300, 10);
+    wait_ms(&f, 9999);
+    come_due(&f);
+    ck_assert(!called(&f, &p));
+    wait_ms(&f, 1);
+    expect_call(&f, &p, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_end_of_a_claim_calls)
+{
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    arrive(&p);
+    post(&f, 1);
+    take_for(&f, 1, 60, 60);
+    ask_in_vain(&f, &p);
+    wait_ms(&f, 59999);
+    come_due(&f);
+    ck_assert(!called(&f, &p));
+    wait_ms(&f, 1);
+    expect_call(&f, &p, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_release_calls)
+{
+    struct store_id claim;
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    arrive(&p);
+    post(&f, 1);
+    claim = take(&f, 1);
+    ask_in_vain(&f, &p);
+    release(&f, claim);
+    expect_call(&f, &p, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_claim_given_back_calls)
+{
+    struct store_id claim;
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    arrive(&p);
+    for (int uncount = 0; uncount <= 1; uncount++) {
+        post(&f, 1);
+        claim = take(&f, 1);
+        ask_in_vain(&f, &p);
+        ck_assert_status(give_back(&f, claim, uncount), ST_OK);
+        expect_call(&f, &p, uncount + 1);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_dead_letter_that_moves_in_calls)
+{
+    struct fixture f;
+
+    for (int i = 0; i < 8; i++) { /* queues of different shards, and of the same */
+        char graves[] = "graves0";
+        struct person p;
+
+        graves[6] = (char)('0' + i);
+        fixture_open(&f, _i);
+        make_mortal(&f, "q", 1, graves, STORE_UNSET);
+        post(&f, 1);
+        wear_out(&f, 1, 1);
+        arrive(&p);
+        use(&f, graves);
+        ask_in_vain(&f, &p); /* there is no such queue yet */
+        use(&f, "q");
+        take(&f, 1);
+        expect_nothing(&f);
+        use(&f, graves);
+        expect_call(&f, &p, 1);
+        fixture_close(&f);
+    }
+}
+END_TEST
+
+START_TEST(a_dead_letter_calls_nobody_of_its_old_queue_twice)
+{
+    struct person p;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+    post(&f, 1);
+    arrive(&p);
+    wear_out(&f, 1, 1); /* free, but the next claim moves it away */
+    ask_in_vain(&f, &p);
+    ck_assert(!called(&f, &p));
+    post(&f, 1);
+    expect_call(&f, &p, 2);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_queue_that_does_not_exist_has_a_line)
+{
+    struct person first, second;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    arrive(&first);
+    arrive(&second);
+    ask_in_vain(&f, &first);
+    ask_in_vain(&f, &second);
+    ck_assert_status(store_queue_stats(f.store, STORE_AT(f.now_ms), &f.queue,
+                                       &(struct store_stats){0}),
+                     ST_NOT_FOUND); /* waiting makes none */
+    make_queue(&f, NULL);
+    ck_assert(!called(&f, &first)); /* it is empty */
+    post(&f, 1);
+    ck_assert(!called(&f, &second));
+    expect_call(&f, &first, 1);
+    leave(&f, &second);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_post_that_makes_the_queue_calls)
+{
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    arrive(&p);
+    ask_in_vain(&f, &p);
+    post(&f, 1);
+    expect_call(&f, &p, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_happens_in_other_queues_calls_nobody)
+{
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    arrive(&p);
+    ask_in_vain(&f, &p);
+    for (int i = 0; i < 20; i++) {
+        char name[8];
+
+        snprintf(name, sizeof(name), "x%d", i);
+        use(&f, name);
+        post(&f, 1);
+        use_project(&f, "other");
+        use(&f, "q");
+        post(&f, 1);
+        use_project(&f, "p");
+    }
+    ck_assert(!called(&f, &p));
+    leave(&f, &p);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- the order */
+
+STORE_CASE("the order");
+
+START_TEST(first_come_first_served_whoever_asks_first)
+{
+    struct person p[4];
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    for (int i = 0; i < 4; i++) {
+        arrive(&p[i]);
+        ask_in_vain(&f, &p[i]);
+    }
+    post(&f, 2);
+    ck_assert(called(&f, &p[0]) && called(&f, &p[1]));
+    ck_assert(!called(&f, &p[2]) && !called(&f, &p[3]));
+    ask_in_vain(&f, &p[3]); /* it is its thread that is quick */
+    ask_in_vain(&f, &p[2]);
+    ask(&f, &p[1], 1);
+    expect(&f, 1);
+    ask(&f, &p[0], 1);
+    expect(&f, 2);
+    ck_assert(!called(&f, &p[2]) && !called(&f, &p[3]));
+    leave(&f, &p[2]);
+    leave(&f, &p[3]);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(one_message_is_left_for_each_in_front)
+{
+    struct person p[4];
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    for (int i = 0; i < 4; i++) {
+        arrive(&p[i]);
+        ask_in_vain(&f, &p[i]);
+    }
+    post(&f, 5);
+    ask(&f, &p[2], 10); /* two in front of it */
+    expect(&f, 1, 2, 3);
+    ask(&f, &p[3], 10); /* likewise, and two messages */
+    expect_nothing(&f);
+    ask(&f, &p[0], 10);
+    expect(&f, 4, 5);
+    ask_in_vain(&f, &p[1]);
+    leave(&f, &p[1]);
+    leave(&f, &p[3]);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(somebody_new_stands_behind_all_who_wait)
+{
+    struct person first, fresh;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    arrive(&first);
+    arrive(&fresh);
+    ask_in_vain(&f, &first);
+    post(&f, 2);
+    ask(&f, &fresh, 10); /* one for the one in front */
+    expect(&f, 1);
+    ck_assert_ptr_null(fresh.place.line);
+    ask_in_vain(&f, &fresh);
+    ask(&f, &first, 10);
+    expect(&f, 2);
+    leave(&f, &fresh);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_does_not_wait_goes_past_the_line)
+{
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    arrive(&p);
+    ask_in_vain(&f, &p);
+    post(&f, 1);
+    take(&f, 1);
+    expect(&f, 1);
+    ask_in_vain(&f, &p); /* and it keeps its place */
+    post(&f, 1);
+    ck_assert(called(&f, &p));
+    pop(&f, 1);
+    expect(&f, 2);
+    ask_in_vain(&f, &p);
+    leave(&f, &p);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_finds_nothing_keeps_its_place)
+{
+    struct person first, second;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    arrive(&first);
+    arrive(&second);
+    ask_in_vain(&f, &first);
+    ask_in_vain(&f, &second);
+    for (int i = 0; i < 3; i++) {
+        ask_in_vain(&f, &first);
+        ask_in_vain(&f, &second);
+    }
+    post(&f, 1);
+    ck_assert(called(&f, &first) && !called(&f, &second));
+    ask_in_vain(&f, &second);
+    ask(&f, &first, 1);
+    expect(&f, 1);
+    leave(&f, &second);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_was_served_stands_at_the_end_the_next_time)
+{
+    struct person first, second;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    arrive(&first);
+    arrive(&second);
+    ask_in_vain(&f, &first);
+    ask_in_vain(&f, &second);
+    post(&f, 1);
+    ask(&f, &first, 1);
+    expect(&f, 1);
+    ask_in_vain(&f, &first);
+    post(&f, 1);
+    ck_assert(called(&f, &second) && !called(&f, &first));
+    ask(&f, &second, 1);
+    expect(&f, 2);
+    leave(&f, &first);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_leaves_passes_the_call_on)
+{
+    struct person p[3];
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    for (int i = 0; i < 3; i++) {
+        arrive(&p[i]);
+        ask_in_vain(&f, &p[i]);
+    }
+    post(&f, 1);
+    ck_assert(called(&f, &p[0]) && !called(&f, &p[1]));
+    leave(&f, &p[0]);
+    ck_assert(called(&f, &p[1]) && !called(&f, &p[2]));
+    leave(&f, &p[1]);
+    ck_assert(called(&f, &p[2]));
+    ask(&f, &p[2], 1);
+    expect(&f, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_is_served_leaves_the_rest_to_the_next)
+{
+    struct person p[3];
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    for (int i = 0; i < 3; i++) {
+        arrive(&p[i]);
+        ask_in_vain(&f, &p[i]);
+    }
+    post(&f, 2);
+    ask(&f, &p[0], 1); /* one of two: the third is not needed */
+    expect(&f, 1);
+    ck_assert(called(&f, &p[1]) && !called(&f, &p[2]));
+    post(&f, 1);
+    ck_assert(called(&f, &p[2]));
+    ask(&f, &p[1], 10); /* takes both: the third was called in vain */
+    expect(&f, 2, 3);
+    ask_in_vain(&f, &p[2]);
+    leave(&f, &p[2]);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_comes_back_is_for_whoever_waits_longest)
+{
+    struct person p[2];
+    struct store_id claim;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 3);
+    claim = take(&f, 3);
+    for (int i = 0; i < 2; i++) {
+        arrive(&p[i]);
+        ask_in_vain(&f, &p[i]);
+    }
+    release(&f, claim);
+    ck_assert(called(&f, &p[0]) && called(&f, &p[1]));
+    ask(&f, &p[1], 10); /* at their old places, and one left */
+    expect(&f, 1, 2);
+    ask(&f, &p[0], 10);
+    expect(&f, 3);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(more_wait_than_are_called_at_a_time)
+{
+    enum { CROWD = 3 * STORE_CALLED };
+    static struct person p[CROWD];
+    struct fixture f;
+    int waiting = 0;
+
+    fixture_open(&f, _i);
+    for (int i = 0; i < CROWD; i++) {
+        arrive(&p[i]);
+        ask_in_vain(&f, &p[i]);
+    }
+    post(&f, CROWD);
+    for (int i = 0; i < CROWD; i++)
+        waiting += called(&f, &p[i]);
+    ck_assert_int_eq(waiting, STORE_CALLED);
+    ck_assert(called(&f, &p[STORE_CALLED - 1]) && !called(&f, &p[STORE_CALLED]));
+    ask_in_vain(&f, &p[STORE_CALLED]); /* however many messages there are */
+    for (int i = 0; i < CROWD; i++) {
+        ck_assert(called(&f, &p[i]));
+        ask(&f, &p[i], 1);
+        expect(&f, i + 1);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_same_one_waits_in_several_lines)
+{
+    struct person first, second;
+    struct store_waiter other = {.watcher = &first.watcher};
+    struct store_visit visit;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    arrive(&first);
+    arrive(&second);
+    ask_in_vain(&f, &first);
+    use(&f, "r");
+    ask_in_vain(&f, &second);
+    visit = (struct store_visit){.now_ms = f.now_ms, .waiter = &other};
+    ck_assert_status(store_claim_create(f.store, &visit, &f.queue,
+                                        &(struct store_terms){300, 60}, 1, &f.seen),
+                     ST_OK);
+    ck_assert(visit.waits);
+    post(&f, 2); /* one for each of them */
+    if (!is_twin(&f))
+        ck_assert_int_eq(first.ready, 1);
+    use(&f, "q");
+    post(&f, 1);
+    if (!is_twin(&f))
+        ck_assert_int_eq(first.ready, 2); /* of each of its lines */
+    store_waiter_leave(f.store, &other);
+    ck_assert_ptr_null(other.line);
+    ask(&f, &first, 1);
+    expect(&f, 3);
+    use(&f, "r");
+    ask(&f, &second, 10);
+    expect(&f, 1, 2);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(pops_and_claims_stand_in_the_same_line)
+{
+    struct person first, second;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    arrive(&first);
+    arrive(&second);
+    try_pop(&f, &first, 5);
+    ck_assert_ptr_nonnull(first.place.line);
+    ask_in_vain(&f, &second);
+    post(&f, 3);
+    ask(&f, &second, 10);
+    expect(&f, 1, 2);
+    try_pop(&f, &first, 5);
+    expect(&f, 3);
+    ck_assert_ptr_null(first.place.line);
+    expect_stats(&f, 2, 0); /* what was popped is gone */
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- the end */
+
+STORE_CASE("the end of waiting");
+
+START_TEST(a_deletion_ends_it_and_says_so)
+{
+    struct person p[3];
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    make_queue(&f, NULL);
+    for (int i = 0; i < 3; i++) {
+        arrive(&p[i]);
+        ask_in_vain(&f, &p[i]);
+    }
+    delete_queue(&f);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_ptr_null(p[i].place.line);
+        if (!is_twin(&f))
+            ck_assert_int_eq(p[i].gone, 1);
+    }
+    post(&f, 1); /* a queue made anew has another line */
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(p[i].ready, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_deletion_of_what_does_not_exist_ends_nothing)
+{
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    arrive(&p);
+    ask_in_vain(&f, &p);
+    delete_queue(&f);
+    ck_assert_ptr_nonnull(p.place.line);
+    ck_assert_int_eq(p.gone, 0);
+    post(&f, 1);
+    expect_call(&f, &p, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_purge_ends_nothing)
+{
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    arrive(&p);
+    post(&f, 1);
+    take(&f, 1);
+    ask_in_vain(&f, &p);
+    purge(&f);
+    ck_assert_ptr_nonnull(p.place.line);
+    ck_assert_int_eq(p.gone, 0);
+    ck_assert(!called(&f, &p));
+    wait_s(&f, 3600); /* the claim that was purged ends, and calls nobody */
+    come_due(&f);
+    ck_assert(!called(&f, &p));
+    post(&f, 1);
+    expect_call(&f, &p, 2);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(one_may_leave_at_any_time)
+{
+    struct person p[3];
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    for (int i = 0; i < 3; i++)
+        arrive(&p[i]);
+    leave(&f, &p[0]); /* never was in a line */
+    ask_in_vain(&f, &p[0]);
+    leave(&f, &p[0]);
+    leave(&f, &p[0]);
+    for (int i = 0; i < 3; i++)
+        ask_in_vain(&f, &p[i]);
+    leave(&f, &p[1]); /* from the middle */
+    post(&f, 1);
+    leave(&f, &p[2]); /* from the end */
+    ask(&f, &p[0], 1);
+    expect(&f, 1);
+    leave(&f, &p[0]); /* when it has been served */
+    ask_in_vain(&f, &p[0]);
+    delete_queue(&f);
+    leave(&f, &p[0]); /* when its queue has gone */
+    post(&f, 1);
+    ck_assert_int_eq(p[1].ready + p[2].ready, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_expires_is_not_waited_for)
+{
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    arrive(&p);
+    post_with(&f, 60, 60); /* its delay and its life end together */
+    ask_in_vain(&f, &p);
+    wait_s(&f, 60);
+    come_due(&f);
+    ck_assert(!called(&f, &p));
+    post_with(&f, 60, 0);
+    ck_assert(called(&f, &p));
+    wait_s(&f, 60);
+    ask_in_vain(&f, &p);
+    post(&f, 1);
+    expect_call(&f, &p, 3);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- refusals */
+
+STORE_CASE("refusals");
+
+START_TEST(who_has_no_room_keeps_its_place)
+{
+    struct person first, second;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    arrive(&first);
+    arrive(&second);
+    ask_in_vain(&f, &first);
+    ask_in_vain(&f, &second);
+    f.posted = 99; /* bodies of three bytes */
+    post(&f, 2);
+    ck_assert_status(try(&f, &first, 2, 5), ST_NO_ROOM);
+    ck_assert_uint_eq(f.seen.room, 6);
+    ck_assert_ptr_nonnull(first.place.line);
+    ask(&f, &second, 10); /* still the second */
+    expect(&f, 100);
+    ck_assert_status(try(&f, &first, 2, 3), ST_OK);
+    expect(&f, 101);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_has_no_room_and_no_place_gets_none)
+{
+    struct fixture f;
+    struct person p;
+
+    fixture_open(&f, _i);
+    arrive(&p);
+    f.posted = 99;
+    post(&f, 1);
+    ck_assert_status(try(&f, &p, 1, 2), ST_NO_ROOM);
+    ck_assert_ptr_null(p.place.line);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- the engine */
+
+TEST_CASE("the engine");
+
+START_TEST(without_memory_for_a_line_there_is_no_place)
+{
+    struct fixture f;
+    struct person p;
+
+    for (int there = 0; there <= 1; there++) {
+        enum status st;
+        uint64_t nth = 1;
+
+        fixture_open(&f, ENGINE);
+        arrive(&p);
+        if (there)
+            make_queue(&f, NULL);
+        for (;; nth++) {
+            mem_fail_nth(f.mem, nth);
+            st = try(&f, &p, 1, 0);
+            mem_fail_nth(f.mem, 0);
+            if (st == ST_OK)
+                break;
+            ck_assert_status(st, ST_NO_MEMORY);
+            ck_assert_ptr_null(p.place.line);
+        }
+        ck_assert_uint_gt(nth, 1);
+        ck_assert_ptr_nonnull(p.place.line);
+        post(&f, 1);
+        ck_assert_int_eq(p.ready, 1);
+        leave(&f, &p);
+        fixture_close(&f);
+    }
+}
+END_TEST
+
+START_TEST(without_memory_for_a_claim_the_place_is_kept)
+{
+    struct person first, second;
+    struct fixture f;
+    uint64_t nth = 1;
+
+    fixture_open(&f, ENGINE);
+    arrive(&first);
+    arrive(&second);
+    ask_in_vain(&f, &first);
+    ask_in_vain(&f, &second);
+    post(&f, 1);
+    for (;; nth++) {
+        enum status st;
+
+        mem_fail_nth(f.mem, nth);
+        st = try(&f, &first, 1, 0);
+        mem_fail_nth(f.mem, 0);
+        if (st == ST_OK)
+            break;
+        ck_assert_status(st, ST_NO_MEMORY);
+        ck_assert_ptr_nonnull(first.place.line);
+        ask_in_vain(&f, &second); /* it is still the first one's */
+    }
+    ck_assert_uint_gt(nth, 1);
+    expect(&f, 1);
+    leave(&f, &second);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(nobody_waits_without_notice_behind_letters_that_cannot_be_moved)
+{
+    enum { LETTERS = 100 };
+    struct fixture f;
+    bool waited = false;
+
+    for (uint64_t nth = 1; nth < 160; nth++) {
+        enum status st;
+        struct person p;
+
+        fixture_open(&f, ENGINE);
+        make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+        post(&f, LETTERS);
+        wear_out(&f, LETTERS, 1);
+        post(&f, 1);
+        arrive(&p);
+        mem_fail_nth(f.mem, nth);
+        st = try(&f, &p, 1, 0); /* which audits: whoever has to be called has been */
+        mem_fail_nth(f.mem, 0);
+        if (st == ST_OK && f.seen.count == 0) {
+            waited = true; /* some were moved, and then there was no memory */
+            ck_assert_ptr_nonnull(p.place.line);
+            ck_assert_int_eq(p.ready, 1);
+            ask(&f, &p, 1);
+        } else if (st != ST_OK) {
+            ck_assert_status(st, ST_NO_MEMORY);
+            ask(&f, &p, 1);
+        }
+        expect(&f, LETTERS + 1);
+        fixture_close(&f);
+    }
+    ck_assert(waited);
+}
+END_TEST
+
+START_TEST(a_large_crowd_is_told_in_slices_that_its_queue_has_gone)
+{
+    enum { CROWD = 4000 };
+    static struct person p[CROWD];
+    struct fixture f;
+    int told = 0, rounds = 0;
+
+    fixture_open(&f, ENGINE);
+    make_queue(&f, NULL);
+    for (int i = 0; i < CROWD; i++) {
+        arrive(&p[i]);
+        ask_in_vain(&f, &p[i]);
+    }
+    delete_queue(&f);
+    for (int i = 0; i < CROWD; i++)
+        told += p[i].gone;
+    ck_assert_int_gt(told, 0);
+    ck_assert_int_lt(told, CROWD);
+    ck_assert_int_eq(p[0].gone, 1); /* those who waited longest first */
+    ck_assert_int_eq(p[CROWD - 1].gone, 0);
+    ck_assert_int_le(store_next_ms(f.store), f.now_ms); /* the rest is wanted at once */
+    leave(&f, &p[CROWD - 1]);  /* who leaves meanwhile is not told */
+    ask(&f, &p[CROWD - 2], 1); /* who asks meanwhile does not wait on */
+    ck_assert_ptr_null(p[CROWD - 2].place.line);
+    post(&f, 2); /* nor does a queue made anew call those of the old one */
+    ask(&f, &p[CROWD - 3], 1);
+    expect(&f, 1);
+    while (store_next_ms(f.store) <= f.now_ms) {
+        come_due(&f);
+        rounds++;
+    }
+    ck_assert_int_ge(rounds, 1);
+    for (int i = 0; i < CROWD - 3; i++) {
+        ck_assert_int_eq(p[i].gone, 1);
+        ck_assert_int_eq(p[i].ready, 0);
+        ck_assert_ptr_null(p[i].place.line);
+    }
+    for (int i = CROWD - 3; i < CROWD; i++)
+        ck_assert_int_eq(p[i].gone + p[i].ready, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_line_is_given_back_with_the_last_who_leaves)
+{
+    struct fixture f;
+    size_t before;
+    struct person p[50];
+
+    fixture_open(&f, ENGINE);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 50; i++) {
+            char name[8];
+
+            arrive(&p[i]);
+            snprintf(name, sizeof(name), "w%d", i);
+            use(&f, name);
+            ask_in_vain(&f, &p[i]);
+        }
+        for (int i = 0; i < 50; i++)
+            leave(&f, &p[i]);
+        if (round == 0)
+            before = mem_used(f.mem);
+        ck_assert_uint_eq(mem_used(f.mem), before);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+static int rung;
+
+static void
+ring(struct store_bell *bell)
+{
+    (void)bell;
+    rung++;
+}
+
+static struct store_bell bells[20] = {
+    {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring},
+    {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}};
+
+struct sleeper {
+    struct store_waiter place;
+    struct store_watcher watcher;
+    struct store_bell *bell;
+};
+
+static struct store_bell *
+wake(struct store_watcher *watcher, enum store_news news)
+{
+    (void)news;
+    return container_of(watcher, struct sleeper, watcher)->bell;
+}
+
+START_TEST(each_bell_is_rung_once_when_the_operation_is_done)
+{
+    struct sleeper s[20];
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    rung = 0;
+    for (int i = 0; i < 20; i++) {
+        struct store_visit visit = {.now_ms = f.now_ms, .waiter = &s[i].place};
+
+        s[i] = (struct sleeper){.watcher.tell = wake, .bell = &bells[i]};
+        s[i].place.watcher = &s[i].watcher;
+        store_batch_release(&f.seen);
+        ck_assert_status(store_message_pop(f.store, &visit, &f.queue, 1, &f.seen), ST_OK);
+    }
+    post(&f, 20);
+    ck_assert_int_eq(rung, 20);
+    for (int i = 0; i < 20; i++)
+        store_waiter_leave(f.store, &s[i].place);
+    ck_assert_int_eq(rung, 20);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- given back */
+
+STORE_CASE("given back");
+
+START_TEST(what_is_given_back_stands_at_its_old_place)
+{
+    struct store_id claim;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 4);
+    take(&f, 1);
+    claim = take(&f, 2);
+    ck_assert_status(give_back(&f, claim, true), ST_OK);
+    ck_assert_status(query(&f, claim), ST_NOT_FOUND);
+    take(&f, 3);
+    expect(&f, 2, 3, 4);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(an_attempt_that_nobody_saw_does_not_count)
+{
+    struct store_id claim;
+    struct fixture f;
+
+    for (int uncount = 0; uncount <= 1; uncount++) {
+        fixture_open(&f, _i);
+        post(&f, 2);
+        release(&f, take(&f, 2));
+        claim = take(&f, 2);
+        ck_assert_uint_eq(f.seen.messages[0].claim_count, 2);
+        ck_assert_status(delete_claimed(&f, 1, claim), ST_OK);
+        ck_assert_status(give_back(&f, claim, uncount), ST_OK);
+        get(&f, 1, 2);
+        expect(&f, 2);
+        ck_assert_uint_eq(f.seen.messages[0].claim_count, uncount ? 1 : 2);
+        fixture_close(&f);
+    }
+}
+END_TEST
+
+START_TEST(only_attempts_that_count_make_a_dead_letter)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+    post(&f, 1);
+    for (int i = 0; i < 5; i++) {
+        struct store_id claim = take(&f, 1);
+
+        expect(&f, 1);
+        ck_assert_status(give_back(&f, claim, true), ST_OK);
+    }
+    ck_assert_status(give_back(&f, take(&f, 1), false), ST_OK);
+    take(&f, 1);
+    expect_nothing(&f);
+    use(&f, "graves");
+    take(&f, 1);
+    expect(&f, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(giving_back_what_is_over_or_unknown_is_fine)
+{
+    struct store_id claim;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    ck_assert_status(give_back(&f, text_id("nonsense"), true), ST_OK); /* no queue */
+    post(&f, 1);
+    ck_assert_status(give_back(&f, text_id("nonsense"), true), ST_OK);
+    claim = take(&f, 1);
+    wait_s(&f, 300);
+    ck_assert_status(give_back(&f, claim, true), ST_OK);
+    get(&f, 1);
+    ck_assert_uint_eq(f.seen.messages[0].claim_count, 1); /* it had its time */
+    claim = take(&f, 1);
+    release(&f, claim);
+    ck_assert_status(give_back(&f, claim, true), ST_OK);
+    get(&f, 1);
+    ck_assert_uint_eq(f.seen.messages[0].claim_count, 2);
+    claim = take(&f, 1);
+    delete_queue(&f);
+    ck_assert_status(give_back(&f, claim, true), ST_OK);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- numbers */
+
+STORE_CASE("claim numbers");
+
+START_TEST(the_number_of_a_claim_is_larger_than_all_before_it)
+{
+    struct fixture f;
+    uint64_t last = 0;
+
+    fixture_open(&f, _i);
+    for (int i = 0; i < 20; i++) {
+        post(&f, 2);
+        release(&f, take(&f, 1));
+        ck_assert_uint_gt(f.seen.claim_number, last);
+        last = f.seen.claim_number;
+        ck_assert_uint_le(last, INT64_MAX);
+        take(&f, 1);
+        ck_assert_uint_gt(f.seen.claim_number, last);
+        last = f.seen.claim_number;
+        if (i % 3 == 1)
+            purge(&f);
+        if (i % 5 == 1)
+            delete_queue(&f); /* and made again in the same millisecond */
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(numbers_grow_through_deletions_however_many_claims_there_were)
+{
+    struct fixture f;
+    uint64_t last = 0;
+
+    fixture_open(&f, _i);
+    post(&f, 1);
+    for (int i = 0; i < 5000; i++) /* more than a millisecond has numbers for */
+        release(&f, take(&f, 1));
+    last = f.seen.claim_number;
+    delete_queue(&f);
+    post(&f, 1);
+    take(&f, 1);
+    ck_assert_uint_gt(f.seen.claim_number, last);
+    last = f.seen.claim_number;
+    delete_queue(&f);
+    wait_ms(&f, 1);
+    post(&f, 1);
+    take(&f, 1);
+    ck_assert_uint_gt(f.seen.claim_number, last);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_number_stays_the_same_when_shown_and_renewed)
+{
+    struct store_id claim, other;
+    uint64_t number, renewed = 0;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 2);
+    claim = take(&f, 1);
+    number = f.seen.claim_number;
+    other = take(&f, 1);
+    ck_assert_status(query(&f, claim), ST_OK);
+    ck_assert_uint_eq(f.seen.claim_number, number);
+    ck_assert_status(store_claim_renew(f.store, STORE_AT(f.now_ms), &f.queue,
+                                       store_id_bytes(&claim),
+                                       &(struct store_terms){60, 60}, &renewed),
+                     ST_OK);
+    ck_assert_uint_eq(renewed, number);
+    purge(&f);
+    ck_assert_status(query(&f, other), ST_NOT_FOUND);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_claim_that_found_nothing_uses_no_number_up_that_others_miss)
+{
+    struct fixture f;
+    uint64_t last;
+
+    fixture_open(&f, _i);
+    post(&f, 1);
+    release(&f, take(&f, 1));
+    last = f.seen.claim_number;
+    use(&f, "other");
+    take(&f, 1);
+    ck_assert_uint_eq(f.seen.claim_number, 0);
+    use(&f, "q");
+    take(&f, 1);
+    ck_assert_uint_gt(f.seen.claim_number, last);
+    fixture_close(&f);
+}
+END_TEST
