@@ -362,8 +362,10 @@ front_push_ends(struct worker *w)
         /* One that is being answered is told when it has been. */
         if (c->phase != CONN_WAITING && c->phase != CONN_RECEIVING)
             c->pushes = 1;
-        else
+        else {
             (void)shutdown(c->fd, SHUT_RD); /* what was sent can still be read */
+            c->section->due = true;
+        }
         if (--c->pushes == 0)
             list_remove(&c->ended);
     }
@@ -405,6 +407,7 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
         c = *socket_ctx = w->adopting;
         ENSURE(c != NULL);
         c->mhd = mhd;
+        c->section->conns++;
         conn_table_add(&w->conns, c, w->now_ms);
         /* Without memory for it the connection times out later than it could: no harm. */
         (void)front_watch(w, c, EPOLL_CTL_ADD, 0);
@@ -418,6 +421,7 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
     if (c->phase != CONN_DOOMED)
         linger_if_sending(w, c);
     conn_table_remove(&w->conns, c);
+    ENSURE(c->section->conns > 0);
     c->section->conns--;
     mem_free(w->shared->config->mem, c);
     atomic_fetch_sub_explicit(&w->load, 1, memory_order_relaxed);
@@ -447,6 +451,7 @@ front_end(struct worker *w, struct conn *c)
         worker_let_go(w, c);
     if (c->was_held)
         (void)MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, 1U);
+    c->section->due = true; /* it may have to look at the time again */
 }
 
 void
