@@ -43,8 +43,10 @@ message_unpin(struct mem *mem, struct message *m)
     uint32_t pins = atomic_fetch_sub_explicit(&m->pins, 1, memory_order_acq_rel);
 
     ENSURE(pins > 0);
-    if (pins == 1)
-        mem_free(mem, m);
+    if (pins != 1)
+        return;
+    mem_free(mem, m->foreign);
+    mem_free(mem, m);
 }
 
 void

@@ -9,7 +9,6 @@ enum { SLICES = 4 };
 void
 settle_remove(struct shard *sh, struct message *m)
 {
-    struct foreign *foreign = m->foreign;
     struct claim *holder = m->claim;
 
     lock_assert_held(&sh->lock);
@@ -19,8 +18,6 @@ settle_remove(struct shard *sh, struct message *m)
     if (holder != NULL)
         claim_lose(sh, holder);
     seqmap_pool_trim(&sh->pool);
-    m->foreign = NULL;
-    mem_free(sh->core->mem, foreign);
 }
 
 /* Takes what was done off a budget. */
@@ -55,18 +52,19 @@ static void
 message_due(struct shard *sh, struct message *m, int64_t now_ms)
 {
     struct queue *q = m->backlog->queue; /* NULL: dead already */
-    bool live = message_live(m, now_ms);
+    bool told = observed(sh->core) && q != NULL;
 
-    if (observed(sh->core) && q != NULL)
-        (void)observe_message(q, live ? STORE_CHANGE_DELAY_OVER : STORE_CHANGE_EXPIRED, m,
-                              now_ms);
-    if (!live) {
+    if (!message_live(m, now_ms)) {
+        if (told)
+            (void)observe_message(q, STORE_CHANGE_EXPIRED, m, now_ms);
         settle_remove(sh, m);
         message_unpin(sh->core->mem, m);
         return;
     }
     backlog_end_delay(m->backlog, m);
     shard_arm_message(sh, &m->due, m->expires_ms);
+    if (told)
+        (void)observe_message(q, STORE_CHANGE_DELAY_OVER, m, now_ms);
     if (q != NULL)
         queue_stir(q);
 }
