@@ -30,6 +30,8 @@ engine_totals(struct store *s, struct store_visit *visit, struct store_totals *o
 
         if (st != ST_OK)
             return st;
+        if (visit->position < sh->position)
+            visit->position = sh->position;
         out->queues += sh->queues.count;
         out->messages += sh->alive.messages;
         out->claimed += sh->alive.claimed;

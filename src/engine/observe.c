@@ -35,7 +35,7 @@ tell(struct queue *q, struct store_change *change)
     uint64_t position = observer->commit(observer, change);
 
     if (position != 0)
-        q->position = position;
+        q->position = q->shard->position = position;
     return position;
 }
 
@@ -187,6 +187,6 @@ observe_move(struct queue *source, struct queue *target, const struct moved *mov
     change.next = next_moved;
     position = tell(source, &change);
     if (position != 0)
-        target->position = position;
+        target->position = target->shard->position = position;
     return position;
 }

@@ -291,6 +291,23 @@ add_metadata(struct store *s, struct store_visit *outer, const struct store_page
     queues->count = kept;
 }
 
+/*
+ * What queues there are may have changed in any shard. A queue is in the directory before
+ * its change has a position, but not without its shard's lock: look after the directory.
+ */
+static void
+note_positions(struct engine *e, struct store_visit *outer)
+{
+    for (size_t i = 0; observed(&e->core) && i <= e->shard_mask; i++) {
+        struct shard *sh = &e->shards[i];
+
+        (void)shard_enter(sh, outer->now_ms);
+        if (outer->position < sh->position)
+            outer->position = sh->position;
+        shard_leave(sh);
+    }
+}
+
 enum status
 engine_queue_list(struct store *s, struct store_visit *outer,
                   const struct store_page *wanted, struct store_queues *out)
@@ -303,6 +320,7 @@ engine_queue_list(struct store *s, struct store_visit *outer,
     st = directory_page(&e->core.directory, wanted, &page);
     if (st != ST_OK)
         return st;
+    note_positions(e, outer);
     queues.total = page.total;
     queues.more = page.count == wanted->limit;
     if (page.count > 0) {

@@ -27,6 +27,7 @@ struct shard {
     uint64_t last_number;       /* source of versions */
     uint64_t fence;             /* largest claim number of a queue that is gone */
     uint64_t gone_position;     /* in the log, of the last deletion of a queue */
+    uint64_t position;          /* in the log, of the last change of any queue */
     int64_t now_ms;             /* the latest time an operation brought */
     _Atomic int64_t next_ms;    /* when housekeeping is next useful, or earlier */
 };
