@@ -120,7 +120,7 @@ find_target(const struct dead_letter *dl, struct move *move)
         return ST_OK;
     move->target = shard_new_queue(dl->target, &dl->where, NULL);
     move->made = move->target != NULL;
-    return move->made ? visit_reserve(&dl->from, STORE_CHANGE_QUEUE, 0, 0) : ST_NO_MEMORY;
+    return move->made ? ST_OK : ST_NO_MEMORY;
 }
 
 /* Also leaves in stock what the claim has reserved that clears its way. */
@@ -144,10 +144,12 @@ reserve(const struct dead_letter *dl, struct move *move)
         st = backlog_reserve(move->target->backlog, &dl->target->pool,
                              move->target->last_seq, move->count,
                              claim_nodes(dl->from.queue));
+    if (st == ST_OK && move->made)
+        st = shard_enlist(dl->target, move->target);
+    if (st == ST_OK && move->made)
+        st = visit_reserve(&dl->from, STORE_CHANGE_QUEUE, 0, 0);
     if (st == ST_OK)
         st = visit_reserve(&dl->from, STORE_CHANGE_MOVE, move->count, move->bytes);
-    if (st == ST_OK && move->made)
-        st = shard_link(dl->target, move->target, dl->hash);
     return st;
 }
 
@@ -159,7 +161,7 @@ give_up(const struct dead_letter *dl, struct move *move)
     while (move->record_count > 0)
         mem_free(mem, move->records[--move->record_count]);
     if (move->made)
-        queue_free(mem, move->target);
+        shard_discard(dl->target, move->target);
 }
 
 /* Gives m the id it has now as a foreign one, if it has none. */
@@ -204,6 +206,8 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
         give_up(dl, &move);
         return st;
     }
+    if (move.made)
+        shard_link(dl->target, move.target, dl->hash);
     for (size_t i = 0; i < move.count; i++)
         move_one(dl, move.messages[i], &move);
     queue_stir(move.target);

@@ -89,7 +89,7 @@ make_queue(struct visit *v, const struct store_post *post)
     if (!post->create_queue)
         return ST_NOT_FOUND;
     v->queue = shard_new_queue(v->shard, v->where, NULL);
-    return v->queue == NULL ? ST_NO_MEMORY : visit_reserve(v, STORE_CHANGE_QUEUE, 0, 0);
+    return v->queue == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
 /* Whatever can fail, fails here, while nothing has changed. */
@@ -101,10 +101,12 @@ reserve_post(struct visit *v, const struct store_post *post, bool made)
 
     if (st == ST_OK)
         st = backlog_reserve(q->backlog, &v->shard->pool, q->last_seq, post->count, 0);
+    if (st == ST_OK && made)
+        st = shard_enlist(v->shard, q);
+    if (st == ST_OK && made)
+        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, 0);
     if (st == ST_OK)
         st = visit_reserve(v, STORE_CHANGE_POST, post->count, post_bytes(post));
-    if (st == ST_OK && made)
-        st = shard_link(v->shard, q, v->hash);
     return st;
 }
 
@@ -114,6 +116,8 @@ commit_post(struct visit *v, const struct store_post *post, bool made,
 {
     uint64_t first = v->queue->last_seq + 1;
 
+    if (made)
+        shard_link(v->shard, v->queue, v->hash);
     append(v->queue, post, messages, v->now_ms);
     queue_stir(v->queue);
     if (!observed(&v->engine->core))
@@ -154,7 +158,7 @@ engine_message_post(struct store *s, struct store_visit *outer,
         id = (struct ident){v.queue->tag, v.queue->last_seq};
         commit_post(&v, post, made, &messages);
     } else if (made) {
-        queue_free(e->core.mem, v.queue);
+        shard_discard(v.shard, v.queue);
         v.queue = NULL;
     }
     visit_leave(&v);
@@ -400,6 +404,19 @@ check_holders(const struct queue *q, const struct bytes *ids, size_t count,
     return st;
 }
 
+/* Asks the observer, if any of the messages is there. (One named twice counts twice.) */
+static enum status
+reserve_deletion(const struct visit *v, const struct bytes *ids, size_t count)
+{
+    size_t live = 0;
+
+    if (!observed(&v->engine->core))
+        return ST_OK;
+    for (size_t i = 0; i < count; i++)
+        live += find_live(v->queue, ids[i], v->now_ms) != NULL;
+    return live == 0 ? ST_OK : visit_reserve(v, STORE_CHANGE_DELETE, live, 0);
+}
+
 enum status
 engine_message_delete_many(struct store *s, struct store_visit *outer,
                            const struct store_queue *where, const struct bytes *ids,
@@ -416,7 +433,7 @@ engine_message_delete_many(struct store *s, struct store_visit *outer,
     if (claim_ids != NULL && v.queue != NULL)
         st = check_holders(v.queue, ids, count, claim_ids, claim_count, v.now_ms);
     if (st == ST_OK && v.queue != NULL)
-        st = visit_reserve(&v, STORE_CHANGE_DELETE, count, 0);
+        st = reserve_deletion(&v, ids, count);
     for (size_t i = 0; st == ST_OK && v.queue != NULL && i < count; i++) {
         struct message *m = find_live(v.queue, ids[i], v.now_ms);
 

@@ -22,13 +22,14 @@ make_queue(struct visit *v, const struct store_metadata *metadata)
     q = shard_new_queue(v->shard, v->where, metadata);
     if (q == NULL)
         return ST_NO_MEMORY;
-    st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, document_bytes(metadata));
+    st = shard_enlist(v->shard, q);
     if (st == ST_OK)
-        st = shard_link(v->shard, q, v->hash);
+        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, document_bytes(metadata));
     if (st != ST_OK) {
-        queue_free(mem, q);
+        shard_discard(v->shard, q);
         return st;
     }
+    shard_link(v->shard, q, v->hash);
     v->queue = q;
     if (observed(&v->engine->core))
         (void)observe_queue(q, STORE_CHANGE_QUEUE, v->now_ms);

@@ -167,23 +167,32 @@ shard_new_queue(struct shard *sh, const struct store_queue *where,
 }
 
 enum status
-shard_link(struct shard *sh, struct queue *q, uint64_t hash)
+shard_enlist(struct shard *sh, struct queue *q)
 {
-    enum status st;
+    enum status st = hashmap_reserve(&sh->queues, 1);
 
     lock_assert_held(&sh->lock);
-    ENSURE(q->shard == NULL);
-    st = hashmap_reserve(&sh->queues, 1);
-    if (st == ST_OK)
-        st = directory_add(&sh->core->directory, &q->where, &q->entry);
-    if (st != ST_OK)
-        return st;
+    return st == ST_OK ? directory_add(&sh->core->directory, &q->where, &q->entry) : st;
+}
+
+void
+shard_discard(struct shard *sh, struct queue *q)
+{
+    if (q->entry.project != NULL)
+        directory_remove(&sh->core->directory, &q->entry);
+    queue_free(sh->core->mem, q);
+}
+
+void
+shard_link(struct shard *sh, struct queue *q, uint64_t hash)
+{
+    lock_assert_held(&sh->lock);
+    ENSURE(q->shard == NULL && q->entry.project != NULL);
     hashmap_insert(&sh->queues, &q->node, hash);
     q->shard = sh;
     q->line = shard_line(sh, &q->where, hash);
     if (q->line != NULL)
         q->line->queue = q;
-    return ST_OK;
 }
 
 /* Nobody waits in this line any more. */

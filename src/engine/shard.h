@@ -57,9 +57,18 @@ shard_find(const struct shard *sh, const struct store_queue *where, uint64_t has
 struct queue *shard_new_queue(struct shard *sh, const struct store_queue *where,
                               const struct store_metadata *metadata);
 
-/* Enters a new queue in table and directory; its line is there already, perhaps. On failure
- * it is not linked. Needs the lock. */
-enum status shard_link(struct shard *sh, struct queue *q, uint64_t hash);
+/*
+ * Enters a new queue in the directory, and makes sure that shard_link() has what it needs.
+ * (Should it be discarded again, a listing may have had its name for a moment.) Needs the
+ * lock, until the queue is linked or discarded. ST_NO_MEMORY.
+ */
+enum status shard_enlist(struct shard *sh, struct queue *q);
+
+/* Enters an enlisted queue in the table; its line is there already, perhaps. */
+void shard_link(struct shard *sh, struct queue *q, uint64_t hash);
+
+/* Frees a new queue that was not linked, enlisted or not. */
+void shard_discard(struct shard *sh, struct queue *q);
 
 /* Takes a queue out of table and directory, and ends its line. O(log n). Needs the lock. */
 void shard_unlink(struct shard *sh, struct queue *q);

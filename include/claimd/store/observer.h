@@ -73,7 +73,9 @@ struct store_observer {
     /*
      * A change with so many messages, and so many bytes in them, is about to happen. What is
      * not ST_OK refuses it: nothing has changed then. A change that was granted is committed
-     * under the same lock. Not asked for what time does.
+     * under the same lock; but for a QUEUE that is made by the POST or the MOVE behind it,
+     * which is asked for next: if that is refused, neither happens. Not asked for what time
+     * does.
      */
     enum status (*reserve)(struct store_observer *observer, enum store_change_kind kind,
                            size_t count, size_t bytes);
