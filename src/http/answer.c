@@ -441,6 +441,7 @@ answer_commits(struct worker *w)
 {
     struct store *store = w->shared->config->store;
 
+    /* The note is taken also when nobody is held, or the worker would not sleep any more. */
     if (!atomic_load_explicit(&w->parked.log_moved, memory_order_relaxed) ||
         !atomic_exchange(&w->parked.log_moved, false))
         return;
