@@ -2,6 +2,7 @@
 
 #include "claimd/engine/engine.h"
 #include "support/check_main.h"
+#include "support/slow_store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +20,39 @@ accept_all(void *arg)
 void
 server_fixture_open(struct server_fixture *f, size_t workers)
 {
+    const struct server_fixture_options options = {.workers = workers};
+
+    server_fixture_open_with(f, &options);
+}
+
+static void
+open_store(struct server_fixture *f, const struct server_fixture_options *options,
+           const struct engine_config *engine)
+{
+    const struct executor_config executor = {
+        .mem = f->mem, .threads = options->threads, .line = options->line};
+
+    if (options->slow)
+        f->store = slow_store_open(engine, options->slow_kinds);
+    else
+        ck_assert_int_eq(engine_open(engine, &f->store), ST_OK);
+    f->executor = NULL;
+    if (options->threads > 0)
+        ck_assert_int_eq(executor_open(&executor, &f->executor), ST_OK);
+}
+
+void
+server_fixture_open_with(struct server_fixture *f,
+                         const struct server_fixture_options *options)
+{
     struct engine_config engine = {
         .shards = 4, .message_ttl_s = 3600, .max_message_ttl_s = 1209600};
     struct api_config api = {.limits = api_limits_default};
     struct server_config config = {.socket_mode = 0600,
                                    .socket_group = -1,
-                                   .workers = workers,
+                                   .workers = options->workers,
                                    .max_connections = 100,
+                                   .max_waiters = options->max_waiters,
                                    .max_header_bytes = 6144,
                                    .max_headers = 64,
                                    .idle_seconds = SERVER_FIXTURE_SECONDS,
@@ -41,7 +68,7 @@ server_fixture_open(struct server_fixture *f, size_t workers)
     f->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = &f->clock};
     engine.mem = f->mem;
     engine.now_ms = clock_now_ms(&f->clock);
-    ck_assert_int_eq(engine_open(&engine, &f->store), ST_OK);
+    open_store(f, options, &engine);
     api.store = f->store;
     api.mem = f->mem;
     ck_assert_int_eq(api_new(&api, &f->api), ST_OK);
@@ -51,17 +78,30 @@ server_fixture_open(struct server_fixture *f, size_t workers)
     config.clock = &f->clock;
     config.log = &f->log;
     config.listen = f->listen;
+    config.executor = f->executor;
+    if (options->max_connections > 0)
+        config.max_connections = options->max_connections;
     ck_assert_msg(server_open(&config, &f->server, error, sizeof(error)) == ST_OK, "%s",
                   error);
     ck_assert_int_eq(pthread_create(&f->acceptor, NULL, accept_all, f->server), 0);
+    f->accepting = true;
+}
+
+void
+server_fixture_stop(struct server_fixture *f)
+{
+    server_stop(f->server);
+    ck_assert_int_eq(pthread_join(f->acceptor, NULL), 0);
+    f->accepting = false;
 }
 
 void
 server_fixture_close(struct server_fixture *f)
 {
-    server_stop(f->server);
-    ck_assert_int_eq(pthread_join(f->acceptor, NULL), 0);
+    if (f->accepting)
+        server_fixture_stop(f);
     ck_assert_uint_eq(server_drain(f->server, 60000), 0);
+    executor_close(f->executor); /* it may still give claims back */
     server_free(f->server);
     api_free(f->api);
     ck_assert(store_audit(f->store));

@@ -5,6 +5,7 @@
 #ifndef TESTS_SUPPORT_SERVER_FIXTURE_H
 #define TESTS_SUPPORT_SERVER_FIXTURE_H
 
+#include "claimd/base/executor.h"
 #include "claimd/http/server.h"
 #include "support/check_main.h"
 
@@ -20,13 +21,29 @@ struct server_fixture {
     struct clock clock;
     struct log log;
     struct store *store;
+    struct executor *executor; /* NULL: there is none */
     struct api *api;
     struct server *server;
     pthread_t acceptor;
+    bool accepting;
 };
 
 /* Serves with so many workers. */
 void server_fixture_open(struct server_fixture *f, size_t workers);
+
+/* The same with more to choose; 0 is what server_fixture_open() has. */
+struct server_fixture_options {
+    size_t workers;
+    size_t max_connections, max_waiters;
+    bool slow;            /* a store of this kind (slow_store.h) instead of an engine */
+    unsigned slow_kinds;  /* of enum slow_store_kind */
+    size_t threads, line; /* of an executor */
+};
+void server_fixture_open_with(struct server_fixture *f,
+                              const struct server_fixture_options *options);
+
+/* Ends accepting. Then the server may be drained by server_fixture_close(). */
+void server_fixture_stop(struct server_fixture *f);
 
 /* Drains it, within which nothing may be cut off; all memory must be back. */
 void server_fixture_close(struct server_fixture *f);

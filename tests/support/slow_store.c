@@ -1,0 +1,327 @@
+#include "support/slow_store.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct slow {
+    struct store store; /* first: the seam's handle */
+    struct store *inside;
+    struct store_observer observer;
+    pthread_mutex_t lock; /* guards what follows up to `watchers` */
+    pthread_cond_t moved;
+    bool shut;
+    size_t standing, passes;
+    struct list watchers;
+    _Atomic uint64_t position, durable;
+    _Atomic bool lost;
+};
+
+static struct slow *
+slow_of(const struct store *s)
+{
+    return (struct slow *)(uintptr_t)s;
+}
+
+/* ---------------------------------------------------------------------- the gate */
+
+static struct store *
+enter(struct store *s)
+{
+    struct slow *w = slow_of(s);
+
+    pthread_mutex_lock(&w->lock);
+    if (w->shut) {
+        w->standing++;
+        pthread_cond_broadcast(&w->moved);
+        while (w->shut && w->passes == 0)
+            pthread_cond_wait(&w->moved, &w->lock);
+        if (w->shut)
+            w->passes--;
+        w->standing--;
+        pthread_cond_broadcast(&w->moved);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return w->inside;
+}
+
+static void
+set_shut(struct store *s, bool shut)
+{
+    struct slow *w = slow_of(s);
+
+    pthread_mutex_lock(&w->lock);
+    w->shut = shut;
+    w->passes = 0;
+    pthread_cond_broadcast(&w->moved);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void
+slow_store_shut(struct store *s)
+{
+    set_shut(s, true);
+}
+
+void
+slow_store_unshut(struct store *s)
+{
+    set_shut(s, false);
+}
+
+void
+slow_store_await(struct store *s, size_t count)
+{
+    struct slow *w = slow_of(s);
+
+    pthread_mutex_lock(&w->lock);
+    while (w->standing < count)
+        pthread_cond_wait(&w->moved, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void
+slow_store_let_one(struct store *s)
+{
+    struct slow *w = slow_of(s);
+
+    pthread_mutex_lock(&w->lock);
+    w->passes++;
+    pthread_cond_broadcast(&w->moved);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* ---------------------------------------------------------------------- the log */
+
+static enum status
+grant(struct store_observer *observer, enum store_change_kind kind, size_t count,
+      size_t bytes)
+{
+    (void)observer, (void)kind, (void)count, (void)bytes;
+    return ST_OK;
+}
+
+static uint64_t
+log_change(struct store_observer *observer, struct store_change *change)
+{
+    struct slow *w = container_of(observer, struct slow, observer);
+
+    if (change->kind >= STORE_CHANGE_EXPIRED)
+        return 0;
+    return atomic_fetch_add(&w->position, 1) + 1;
+}
+
+uint64_t
+slow_store_position(struct store *s)
+{
+    return atomic_load(&slow_of(s)->position);
+}
+
+size_t
+slow_store_tell(struct store *s)
+{
+    struct store_bell *bells[64];
+    struct slow *w = slow_of(s);
+    size_t count = 0;
+
+    pthread_mutex_lock(&w->lock);
+    for (struct list *at = w->watchers.next; at != &w->watchers; at = at->next) {
+        struct store_watcher *watcher = container_of(at, struct store_watcher, link);
+        struct store_bell *bell = watcher->tell(watcher, STORE_READY);
+
+        if (bell != NULL && count < sizeof(bells) / sizeof(bells[0]))
+            bells[count++] = bell;
+    }
+    pthread_mutex_unlock(&w->lock);
+    for (size_t i = 0; i < count; i++)
+        bells[i]->ring(bells[i]);
+    return count;
+}
+
+void
+slow_store_make_durable(struct store *s, uint64_t position)
+{
+    atomic_store(&slow_of(s)->durable, position);
+    (void)slow_store_tell(s);
+}
+
+void
+slow_store_lose(struct store *s)
+{
+    atomic_store(&slow_of(s)->lost, true);
+    (void)slow_store_tell(s);
+}
+
+static enum store_fate
+slow_fate(struct store *s, uint64_t position)
+{
+    struct slow *w = slow_of(s);
+
+    if (position <= atomic_load(&w->durable))
+        return STORE_DURABLE;
+    return atomic_load(&w->lost) ? STORE_LOST : STORE_PENDING;
+}
+
+static void
+slow_watch(struct store *s, struct store_watcher *watcher)
+{
+    struct slow *w = slow_of(s);
+
+    pthread_mutex_lock(&w->lock);
+    list_add_before(&w->watchers, &watcher->link);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void
+slow_unwatch(struct store *s, struct store_watcher *watcher)
+{
+    struct slow *w = slow_of(s);
+
+    pthread_mutex_lock(&w->lock);
+    list_remove(&watcher->link);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* ---------------------------------------------------------------------- operations */
+
+/* Defines the function of an operation: its name, its parameters and its arguments. */
+#define SLOW(name, parameters, ...)                                                      \
+    static enum status slow_##name parameters                                            \
+    {                                                                                    \
+        return store_##name(enter(s), visit, __VA_ARGS__);                               \
+    }
+
+#define WHERE struct store *s, struct store_visit *visit, const struct store_queue *q
+
+SLOW(queue_create, (WHERE, const struct store_metadata *m, bool *made), q, m, made)
+SLOW(queue_get, (WHERE, struct store_queues *out), q, out)
+SLOW(queue_update, (WHERE, uint64_t version, const struct store_metadata *m), q, version,
+     m)
+SLOW(queue_delete, (WHERE), q)
+SLOW(queue_list,
+     (struct store * s, struct store_visit *visit, const struct store_page *page,
+      struct store_queues *out),
+     page, out)
+SLOW(queue_stats, (WHERE, struct store_stats *out), q, out)
+SLOW(queue_purge, (WHERE), q)
+SLOW(message_post, (WHERE, const struct store_post *post, struct store_id *ids), q, post,
+     ids)
+SLOW(message_list, (WHERE, const struct store_filter *f, struct store_batch *out), q, f,
+     out)
+SLOW(message_get, (WHERE, const struct bytes *ids, size_t count, struct store_batch *out),
+     q, ids, count, out)
+SLOW(message_delete, (WHERE, struct bytes id, struct bytes claim), q, id, claim)
+SLOW(message_delete_many,
+     (WHERE, const struct bytes *ids, size_t count, const struct bytes *claims,
+      size_t claim_count),
+     q, ids, count, claims, claim_count)
+SLOW(message_pop, (WHERE, size_t limit, struct store_batch *out), q, limit, out)
+SLOW(claim_create,
+     (WHERE, const struct store_terms *terms, size_t limit, struct store_batch *out), q,
+     terms, limit, out)
+SLOW(claim_get, (WHERE, struct bytes claim, struct store_batch *out), q, claim, out)
+SLOW(claim_renew,
+     (WHERE, struct bytes claim, const struct store_terms *terms, uint64_t *number), q,
+     claim, terms, number)
+SLOW(claim_release, (WHERE, struct bytes claim), q, claim)
+SLOW(claim_give_back, (WHERE, struct bytes claim, bool uncount), q, claim, uncount)
+SLOW(totals, (struct store * s, struct store_visit *visit, struct store_totals *out), out)
+
+static enum status
+slow_ping(struct store *s, struct store_visit *visit)
+{
+    return store_ping(enter(s), visit);
+}
+
+/* What follows never waits. */
+
+static void
+slow_waiter_leave(struct store *s, struct store_waiter *waiter)
+{
+    store_waiter_leave(slow_of(s)->inside, waiter);
+}
+
+static void
+slow_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
+{
+    store_housekeep(slow_of(s)->inside, now_ms, next_ms);
+}
+
+static int64_t
+slow_next_ms(struct store *s)
+{
+    return store_next_ms(slow_of(s)->inside);
+}
+
+static bool
+slow_audit(struct store *s)
+{
+    return store_audit(slow_of(s)->inside);
+}
+
+static void
+slow_close(struct store *s)
+{
+    struct slow *w = slow_of(s);
+
+    store_close(w->inside);
+    if (!list_empty(&w->watchers))
+        abort(); /* somebody still watches */
+    pthread_cond_destroy(&w->moved);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+/* Batches and queues are released by the store that made them. */
+static const struct store_ops slow_ops = {
+    .queue_create = slow_queue_create,
+    .queue_get = slow_queue_get,
+    .queue_update = slow_queue_update,
+    .queue_delete = slow_queue_delete,
+    .queue_list = slow_queue_list,
+    .queue_stats = slow_queue_stats,
+    .queue_purge = slow_queue_purge,
+    .message_post = slow_message_post,
+    .message_list = slow_message_list,
+    .message_get = slow_message_get,
+    .message_delete = slow_message_delete,
+    .message_delete_many = slow_message_delete_many,
+    .message_pop = slow_message_pop,
+    .claim_create = slow_claim_create,
+    .claim_get = slow_claim_get,
+    .claim_renew = slow_claim_renew,
+    .claim_release = slow_claim_release,
+    .claim_give_back = slow_claim_give_back,
+    .waiter_leave = slow_waiter_leave,
+    .fate = slow_fate,
+    .watch = slow_watch,
+    .unwatch = slow_unwatch,
+    .ping = slow_ping,
+    .totals = slow_totals,
+    .housekeep = slow_housekeep,
+    .next_ms = slow_next_ms,
+    .audit = slow_audit,
+    .close = slow_close,
+};
+
+struct store *
+slow_store_open(const struct engine_config *config, unsigned kinds)
+{
+    struct slow *w = calloc(1, sizeof(*w));
+    struct engine_config inside = *config;
+
+    if (w == NULL)
+        abort();
+    w->store.ops = &slow_ops;
+    w->store.blocks = (kinds & SLOW_STORE_BLOCKS) != 0;
+    w->observer.reserve = grant;
+    w->observer.commit = log_change;
+    list_init(&w->watchers);
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->moved, NULL);
+    if ((kinds & SLOW_STORE_LOGS) != 0)
+        inside.observer = &w->observer;
+    if (engine_open(&inside, &w->inside) != ST_OK)
+        abort();
+    return &w->store;
+}

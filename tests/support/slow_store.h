@@ -1,0 +1,46 @@
+/*
+ * slow_store: an engine as it would be behind a disk or a network, at the pace of a test.
+ *
+ *   Gate    operations of one that blocks wait at a gate while it is shut
+ *   Log     every change of one that has a log gets a position, from 1; it is durable when
+ *           the test says so, or lost
+ *
+ *   Threads  any
+ */
+#ifndef TESTS_SUPPORT_SLOW_STORE_H
+#define TESTS_SUPPORT_SLOW_STORE_H
+
+#include "claimd/engine/engine.h"
+
+enum slow_store_kind { SLOW_STORE_BLOCKS = 1, SLOW_STORE_LOGS = 2 };
+
+/* Opens an engine behind a gate that is open, with a log in which nothing is durable. */
+struct store *slow_store_open(const struct engine_config *config, unsigned kinds);
+
+/* ------------------------------------------------------------------ the gate */
+
+/* From now on operations wait / go on. */
+void slow_store_shut(struct store *s);
+void slow_store_unshut(struct store *s);
+
+/* Waits until so many operations stand at the gate. */
+void slow_store_await(struct store *s, size_t count);
+
+/* Lets one of them go on, or the next one that comes. */
+void slow_store_let_one(struct store *s);
+
+/* ------------------------------------------------------------------ the log */
+
+/* The position of the latest change. */
+uint64_t slow_store_position(struct store *s);
+
+/* All up to a position is durable. Tells the watchers. */
+void slow_store_make_durable(struct store *s, uint64_t position);
+
+/* Whatever is not durable is lost, and so is what comes. Tells the watchers. */
+void slow_store_lose(struct store *s);
+
+/* Tells the watchers; returns how many of them have to be woken for it. */
+size_t slow_store_tell(struct store *s);
+
+#endif

@@ -1,0 +1,1143 @@
+/*
+ * Answers that have to wait: for a message, for a log, for a store that blocks. A whole
+ * server in this process; time stands still (--wrap=clock_gettime) and goes on when a test
+ * says so. Nothing here sleeps: whatever a worker had to do has been done when it has
+ * answered two requests that came later.
+ */
+#include "support/server_fixture.h"
+#include "support/slow_store.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+int __wrap_clock_gettime(clockid_t which, struct timespec *out);
+
+static _Atomic int64_t time_s = 1000000;
+
+int
+__wrap_clock_gettime(clockid_t which, struct timespec *out)
+{
+    (void)which;
+    *out = (struct timespec){(time_t)atomic_load(&time_s), 0};
+    return 0;
+}
+
+/* ---------------------------------------------------------------------- clients */
+
+#define WHO                                                                              \
+    "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"                                \
+    "X-Project-ID: p\r\n"
+#define HEAD  "Host: test\r\n" WHO
+#define HOME  "GET /v2/ HTTP/1.1\r\n" HEAD "\r\n"
+#define STATS "GET /v2/queues/q/stats HTTP/1.1\r\n" HEAD "\r\n"
+#define POST(queue)                                                                      \
+    "POST /v2/queues/" queue "/messages HTTP/1.1\r\n" HEAD                               \
+    "Content-Length: 25\r\n\r\n{\"messages\":[{\"body\":1}]}"
+#define CLAIM                                                                            \
+    "POST /v2/queues/q/claims?limit=1 HTTP/1.1\r\n" HEAD "Content-Length: 0\r\n\r\n"
+#define WAITING                                                                          \
+    "POST /v2/queues/q/claims?limit=1 HTTP/1.1\r\n" HEAD                                 \
+    "Prefer: wait=30\r\nContent-Length: 0\r\n\r\n"
+#define WAITING_POP                                                                      \
+    "DELETE /v2/queues/q/messages?pop=1 HTTP/1.1\r\n" HEAD "Prefer: wait=30\r\n\r\n"
+#define MAKING   "PUT /v2/queues/q HTTP/1.1\r\n" HEAD "Content-Length: 0\r\n\r\n"
+#define DELETION "DELETE /v2/queues/q HTTP/1.1\r\n" HEAD "\r\n"
+
+static void
+say(int fd, const char *text)
+{
+    ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* A connection on which this was said. */
+static int
+begin(const struct server_fixture *f, const char *text)
+{
+    int fd = server_fixture_dial(f);
+
+    say(fd, text);
+    return fd;
+}
+
+struct answer {
+    int code; /* 0: closed without one */
+    char head[2048];
+    char body[4096];
+};
+
+/* Reads one answer and no more; waits for it. */
+static struct answer
+hear(int fd)
+{
+    struct answer a = {.code = 0};
+    size_t len = 0, wanted = 0;
+    const char *at;
+
+    while (len < 4 || memcmp(a.head + len - 4, "\r\n\r\n", 4) != 0) {
+        ssize_t n = recv(fd, a.head + len, 1, 0);
+
+        ck_assert(n >= 0 || errno == ECONNRESET);
+        if (n <= 0) {
+            ck_assert_uint_eq(len, 0);
+            return a;
+        }
+        len++;
+        ck_assert_uint_lt(len, sizeof(a.head) - 1);
+    }
+    ck_assert_int_eq(strncmp(a.head, "HTTP/1.1 ", 9), 0);
+    a.code = atoi(a.head + 9);
+    at = strstr(a.head, "Content-Length: ");
+    if (at != NULL)
+        wanted = (size_t)atoi(at + 16);
+    ck_assert_uint_lt(wanted, sizeof(a.body));
+    if (wanted > 0)
+        ck_assert_int_eq(recv(fd, a.body, wanted, MSG_WAITALL), (ssize_t)wanted);
+    return a;
+}
+
+static void
+expect_code(int fd, int code)
+{
+    struct answer a = hear(fd);
+
+    ck_assert_msg(a.code == code, "%d, wanted %d: %s%s", a.code, code, a.head, a.body);
+}
+
+static void
+expect_closed(int fd)
+{
+    expect_code(fd, 0);
+    (void)close(fd);
+}
+
+static void
+end(int fd, int code)
+{
+    expect_code(fd, code);
+    (void)close(fd);
+}
+
+/* Returns when the only worker has done whatever there was to do. */
+static void
+let_it_work(const struct server_fixture *f)
+{
+    for (int i = 0; i < 2; i++)
+        end(begin(f, HOME), 200);
+}
+
+/* Nothing has come. */
+static void
+expect_silence(const struct server_fixture *f, int fd)
+{
+    char byte;
+
+    let_it_work(f);
+    ck_assert_int_eq(recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT), -1);
+    ck_assert_int_eq(errno, EAGAIN);
+}
+
+static void
+ask_once(const struct server_fixture *f, const char *text, int code)
+{
+    end(begin(f, text), code);
+}
+
+static const struct store_queue queue_q = {.project = {"p", 1}, .name = {"q", 1}};
+
+static struct store_stats
+stats_of(const struct server_fixture *f)
+{
+    struct store_stats now = {0};
+
+    (void)store_queue_stats(f->store, STORE_AT(clock_now_ms(&f->clock)), &queue_q, &now);
+    return now;
+}
+
+static void
+pass_s(const struct server_fixture *f, int64_t seconds)
+{
+    atomic_fetch_add(&time_s, seconds);
+    let_it_work(f);
+}
+
+/* Spare exchanges, which are larger or smaller by what they were used for. */
+enum { SPARE = 16384 };
+
+/* Closing takes some of the worker's rounds; they come with requests. */
+static void
+await_memory(const struct server_fixture *f, size_t used)
+{
+    for (int i = 0; i < 1000 && mem_used(f->mem) > used + SPARE; i++)
+        let_it_work(f);
+    ck_assert_uint_le(mem_used(f->mem), used + SPARE);
+}
+
+static void *
+drain(void *arg)
+{
+    struct server_fixture *f = arg;
+
+    server_fixture_close(f);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------- waiting */
+
+TEST_CASE("waiting");
+
+static void
+open_waiting(struct server_fixture *f, size_t max_waiters)
+{
+    const struct server_fixture_options options = {
+        .workers = 1, .max_connections = 1000, .max_waiters = max_waiters};
+
+    server_fixture_open_with(f, &options);
+}
+
+START_TEST(a_claim_waits_until_there_is_a_message)
+{
+    struct server_fixture f;
+    struct answer a;
+    int fd;
+
+    open_waiting(&f, 10);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    ask_once(&f, POST("other"), 201);
+    expect_silence(&f, fd);
+    ask_once(&f, POST("q"), 201);
+    a = hear(fd);
+    ck_assert_int_eq(a.code, 201);
+    ck_assert_ptr_nonnull(strstr(a.head, "Preference-Applied: wait=30\r\n"));
+    ck_assert_ptr_nonnull(strstr(a.head, "Claim-Number: "));
+    ck_assert_uint_eq(stats_of(&f).claimed, 1);
+    (void)close(fd);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_pop_waits_likewise)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_waiting(&f, 10);
+    fd = begin(&f, WAITING_POP);
+    expect_silence(&f, fd);
+    ask_once(&f, POST("q"), 201);
+    end(fd, 200);
+    ck_assert_uint_eq(stats_of(&f).total, 0);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(one_message_is_for_whoever_waits_longest)
+{
+    struct server_fixture f;
+    int fds[5];
+
+    open_waiting(&f, 10);
+    for (int i = 0; i < 5; i++) {
+        fds[i] = begin(&f, WAITING);
+        expect_silence(&f, fds[i]);
+    }
+    for (int i = 0; i < 5; i++) {
+        ask_once(&f, POST("q"), 201);
+        expect_code(fds[i], 201);
+        for (int k = i + 1; k < 5; k++)
+            expect_silence(&f, fds[k]);
+    }
+    for (int i = 0; i < 5; i++)
+        (void)close(fds[i]);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(when_the_time_is_over_there_is_the_usual_answer)
+{
+    struct server_fixture f;
+    struct answer a;
+    int claim, pop;
+
+    open_waiting(&f, 10);
+    claim = begin(&f, WAITING);
+    pop = begin(&f, WAITING_POP);
+    expect_silence(&f, claim);
+    pass_s(&f, 29);
+    expect_silence(&f, claim);
+    expect_silence(&f, pop);
+    pass_s(&f, 1);
+    a = hear(claim);
+    ck_assert_int_eq(a.code, 204);
+    ck_assert_ptr_nonnull(strstr(a.head, "Preference-Applied: wait=30\r\n"));
+    a = hear(pop);
+    ck_assert_int_eq(a.code, 200);
+    ck_assert_str_eq(a.body, "{\"messages\":[]}");
+    say(claim, WAITING); /* and it may wait again, as long */
+    pass_s(&f, 29);
+    expect_silence(&f, claim);
+    ask_once(&f, POST("q"), 201);
+    end(claim, 201);
+    (void)close(pop);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(waiting_does_not_count_for_the_time_limits)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_waiting(&f, 10);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    pass_s(&f, 29);
+    ask_once(&f, POST("q"), 201);
+    expect_code(fd, 201);
+    pass_s(&f, SERVER_FIXTURE_SECONDS - 1);
+    say(fd, HOME);
+    end(fd, 200);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_deletion_of_the_queue_ends_it)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_waiting(&f, 10);
+    ask_once(&f, POST("q"), 201);
+    ask_once(&f, CLAIM, 201);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    ask_once(&f, DELETION, 204);
+    end(fd, 204);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_request_behind_one_that_waits_is_answered_behind_it)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_waiting(&f, 10);
+    fd = begin(&f, WAITING HOME WAITING HOME);
+    expect_silence(&f, fd);
+    ask_once(&f, POST("q"), 201);
+    expect_code(fd, 201);
+    expect_code(fd, 200);
+    expect_silence(&f, fd);
+    ask_once(&f, POST("q"), 201);
+    expect_code(fd, 201);
+    end(fd, 200);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(half_a_request_behind_one_that_waits_is_kept)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_waiting(&f, 10);
+    fd = begin(&f, WAITING "GET /v2/ HT");
+    expect_silence(&f, fd);
+    say(fd, "TP/1.1\r\nHo"); /* while it waits */
+    expect_silence(&f, fd);
+    ask_once(&f, POST("q"), 201);
+    expect_code(fd, 201);
+    expect_silence(&f, fd);
+    say(fd, "st: test\r\n" WHO "\r\n");
+    end(fd, 200);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(half_a_body_behind_one_that_waits_is_kept)
+{
+    static const char request[] = WAITING POST("q");
+    char first[sizeof(request)] = "";
+    struct server_fixture f;
+    int fd;
+
+    open_waiting(&f, 10);
+    memcpy(first, request, sizeof(request) - 11);
+    fd = begin(&f, first);
+    expect_silence(&f, fd);
+    ask_once(&f, POST("q"), 201);
+    expect_code(fd, 201);
+    expect_silence(&f, fd);
+    say(fd, request + sizeof(request) - 11);
+    end(fd, 201);
+    ck_assert_uint_eq(stats_of(&f).total, 2);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_only_ends_its_sending_is_answered_at_once)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_waiting(&f, 10);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+    expect_code(fd, 204);
+    expect_closed(fd);
+    fd = begin(&f, WAITING); /* also if it did so before it was read */
+    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+    expect_code(fd, 204);
+    expect_closed(fd);
+    ask_once(&f, POST("q"), 201);
+    let_it_work(&f);
+    ck_assert_uint_eq(stats_of(&f).claimed, 0);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_one_that_has_gone_waited_for_is_the_next_ones)
+{
+    struct server_fixture f;
+    int gone, next;
+
+    open_waiting(&f, 10);
+    for (int noticed = 0; noticed <= 1; noticed++) {
+        gone = begin(&f, WAITING);
+        expect_silence(&f, gone);
+        next = begin(&f, WAITING);
+        expect_silence(&f, next);
+        (void)close(gone);
+        if (noticed)
+            let_it_work(&f);
+        ask_once(&f, POST("q"), 201);
+        end(next, 201);
+        ck_assert_uint_eq(stats_of(&f).claimed, (unsigned)noticed + 1);
+        ck_assert_uint_eq(stats_of(&f).total, (unsigned)noticed + 1);
+    }
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_has_gone_has_claimed_nothing)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_waiting(&f, 10);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    (void)close(fd);
+    ask_once(&f, POST("q"), 201);
+    let_it_work(&f);
+    ck_assert_uint_eq(stats_of(&f).claimed, 0);
+    ask_once(&f, CLAIM, 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(no_more_wait_than_may)
+{
+    struct server_fixture f;
+    struct answer a;
+    int fds[3];
+
+    open_waiting(&f, 3);
+    for (int i = 0; i < 3; i++) {
+        fds[i] = begin(&f, WAITING);
+        expect_silence(&f, fds[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        int fd = begin(&f, WAITING);
+
+        a = hear(fd);
+        ck_assert_int_eq(a.code, 204);
+        ck_assert_ptr_null(strstr(a.head, "Preference-Applied"));
+        (void)close(fd);
+    }
+    ask_once(&f, POST("q"), 201); /* each that ends makes room for one */
+    expect_code(fds[0], 201);
+    say(fds[0], WAITING);
+    expect_silence(&f, fds[0]);
+    (void)close(fds[1]);
+    let_it_work(&f);
+    fds[1] = begin(&f, WAITING);
+    expect_silence(&f, fds[1]);
+    pass_s(&f, 30);
+    for (int i = 0; i < 3; i++) {
+        expect_code(fds[i], 204);
+        say(fds[i], WAITING);
+        expect_silence(&f, fds[i]);
+    }
+    ask_once(&f, WAITING, 204);
+    for (int i = 0; i < 3; i++)
+        (void)close(fds[i]);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(where_nobody_may_wait_nobody_does)
+{
+    struct server_fixture f;
+
+    open_waiting(&f, 0);
+    ask_once(&f, WAITING, 204);
+    ask_once(&f, WAITING_POP, 200);
+    ask_once(&f, POST("q"), 201);
+    ask_once(&f, WAITING, 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_drain_answers_all_who_wait)
+{
+    struct server_fixture f;
+    int fds[20];
+
+    open_waiting(&f, 20);
+    for (int i = 0; i < 20; i++)
+        fds[i] = begin(&f, WAITING);
+    expect_silence(&f, fds[19]);
+    server_fixture_close(&f); /* nothing may be cut off */
+    for (int i = 0; i < 20; i++) {
+        struct answer a = hear(fds[i]);
+
+        ck_assert_int_eq(a.code, 204);
+        ck_assert_ptr_nonnull(strstr(a.head, "Connection: close\r\n"));
+        expect_closed(fds[i]);
+    }
+}
+END_TEST
+
+START_TEST(a_drain_waits_for_no_request_behind_one_that_waited)
+{
+    struct server_fixture f;
+    pthread_t drainer;
+    int fd;
+
+    open_waiting(&f, 20);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    say(fd, "GET /v2/ HT"); /* half a request: nobody waits for the rest */
+    server_fixture_stop(&f);
+    ck_assert_int_eq(pthread_create(&drainer, NULL, drain, &f), 0);
+    expect_code(fd, 204);
+    expect_closed(fd); /* but for this: until then it may still be sending */
+    ck_assert_int_eq(pthread_join(drainer, NULL), 0);
+}
+END_TEST
+
+START_TEST(thousands_who_wait_and_go_leave_nothing_behind)
+{
+    enum { ROUNDS = 12, CROWD = 250 };
+    struct server_fixture f;
+    size_t before = 0;
+    int fds[CROWD];
+
+    open_waiting(&f, CROWD);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < CROWD; i++)
+            fds[i] = begin(&f, i % 3 == 0 ? WAITING_POP : WAITING);
+        expect_silence(&f, fds[CROWD - 1]);
+        ask_once(&f, WAITING, 204); /* all of them wait */
+        for (int i = 0; i < CROWD; i++) {
+            struct linger hard = {.l_onoff = i % 2};
+
+            (void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+            (void)close(fds[i]);
+        }
+        let_it_work(&f);
+        if (round == 1)
+            before = mem_used(f.mem);
+        else if (round > 1)
+            await_memory(&f, before);
+    }
+    fds[0] = begin(&f, WAITING); /* there is room again, and nobody in front */
+    expect_silence(&f, fds[0]);
+    ask_once(&f, POST("q"), 201);
+    end(fds[0], 201);
+    ck_assert_uint_eq(stats_of(&f).claimed, 1);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(without_memory_to_wait_there_is_an_answer)
+{
+    struct server_fixture f;
+    unsigned waited = 0, refused = 0;
+
+    open_waiting(&f, 50);
+    for (uint64_t nth = 1; nth < 30; nth++) {
+        struct answer a;
+        int fd;
+
+        mem_fail_nth(f.mem, nth);
+        fd = begin(&f, WAITING);
+        for (int i = 0; i < 2; i++) { /* one of which may be what has no memory */
+            int other = begin(&f, HOME);
+
+            (void)hear(other);
+            (void)close(other);
+        }
+        mem_fail_nth(f.mem, 0);
+        if (recv(fd, &a.head, 1, MSG_PEEK | MSG_DONTWAIT) < 0) {
+            ask_once(&f, POST("q"), 201);
+            end(fd, 201);
+            waited++;
+        } else {
+            end(fd, 503);
+            refused++;
+        }
+    }
+    ck_assert_uint_gt(waited, 0);
+    ck_assert_uint_gt(refused, 0);
+    server_fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- a log */
+
+TEST_CASE("a log");
+
+static void
+open_log(struct server_fixture *f)
+{
+    const struct server_fixture_options options = {
+        .workers = 1, .max_waiters = 10, .slow = true, .slow_kinds = SLOW_STORE_LOGS};
+
+    server_fixture_open_with(f, &options);
+}
+
+static void
+make_all_durable(const struct server_fixture *f)
+{
+    slow_store_make_durable(f->store, slow_store_position(f->store));
+}
+
+START_TEST(an_answer_is_held_until_what_it_tells_is_durable)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_log(&f);
+    fd = begin(&f, POST("q"));
+    expect_silence(&f, fd);
+    ck_assert_uint_eq(slow_store_position(f.store), 2); /* the queue, and its message */
+    ck_assert_uint_eq(stats_of(&f).total, 1);
+    slow_store_make_durable(f.store, 1);
+    expect_silence(&f, fd);
+    slow_store_make_durable(f.store, 2);
+    end(fd, 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(answers_are_let_go_in_the_order_of_the_log)
+{
+    struct server_fixture f;
+    int fds[4];
+
+    open_log(&f);
+    for (int i = 0; i < 4; i++) {
+        fds[i] = begin(&f, POST("q"));
+        let_it_work(&f);
+    }
+    for (int i = 0; i < 4; i++) {
+        slow_store_make_durable(f.store, (uint64_t)i + 2);
+        expect_code(fds[i], 201);
+        for (int k = i + 1; k < 4; k++)
+            expect_silence(&f, fds[k]);
+        (void)close(fds[i]);
+    }
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(requests_behind_a_held_one_are_answered_behind_it)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_log(&f);
+    fd = begin(&f, POST("q") HOME POST("q") HOME);
+    expect_silence(&f, fd);
+    make_all_durable(&f);
+    expect_code(fd, 201);
+    expect_code(fd, 200);
+    expect_silence(&f, fd);
+    make_all_durable(&f);
+    expect_code(fd, 201);
+    end(fd, 200);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_read_waits_for_what_it_saw_and_for_nothing_else)
+{
+    struct server_fixture f;
+    int post, seen;
+
+    open_log(&f);
+    post = begin(&f, POST("other"));
+    expect_silence(&f, post);
+    ask_once(&f, STATS, 200); /* of a queue that does not exist */
+    make_all_durable(&f);
+    end(post, 201);
+    post = begin(&f, POST("q"));
+    expect_silence(&f, post);
+    seen = begin(&f, STATS);
+    expect_silence(&f, seen);
+    make_all_durable(&f);
+    end(seen, 200);
+    end(post, 201);
+    ask_once(&f, STATS, 200); /* it is durable now */
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(nobody_is_told_what_was_lost)
+{
+    struct server_fixture f;
+    int kept, lost[3], seen;
+
+    open_log(&f);
+    kept = begin(&f, POST("q"));
+    let_it_work(&f);
+    make_all_durable(&f);
+    expect_code(kept, 201);
+    for (int i = 0; i < 3; i++) {
+        lost[i] = begin(&f, POST("q"));
+        expect_silence(&f, lost[i]);
+    }
+    seen = begin(&f, STATS);
+    expect_silence(&f, seen);
+    slow_store_lose(f.store);
+    for (int i = 0; i < 3; i++)
+        expect_closed(lost[i]);
+    expect_closed(seen);
+    expect_closed(begin(&f, POST("q"))); /* nor what comes afterwards */
+    say(kept, HOME);
+    end(kept, 200);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(hanging_up_does_not_undo_what_was_done)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_log(&f);
+    fd = begin(&f, POST("q"));
+    expect_silence(&f, fd);
+    (void)close(fd);
+    let_it_work(&f);
+    ck_assert_uint_eq(stats_of(&f).total, 1);
+    fd = begin(&f, POST("q")); /* one that still listens is held behind it */
+    expect_silence(&f, fd);
+    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+    expect_silence(&f, fd);
+    make_all_durable(&f);
+    end(fd, 201);
+    ck_assert_uint_eq(stats_of(&f).total, 2);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_claim_that_was_held_for_nobody_is_given_back)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_log(&f);
+    slow_store_make_durable(f.store, UINT64_MAX);
+    ask_once(&f, POST("q"), 201);
+    slow_store_make_durable(f.store, slow_store_position(f.store));
+    fd = begin(&f, CLAIM);
+    expect_silence(&f, fd);
+    ck_assert_uint_eq(stats_of(&f).claimed, 1);
+    (void)close(fd);
+    let_it_work(&f);
+    make_all_durable(&f);
+    for (int i = 0; i < 100 && stats_of(&f).claimed > 0; i++)
+        let_it_work(&f);
+    ck_assert_uint_eq(stats_of(&f).claimed, 0);
+    ck_assert_uint_eq(stats_of(&f).total, 1);
+    make_all_durable(&f);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_was_woken_by_a_message_hears_of_it_when_it_is_durable)
+{
+    struct server_fixture f;
+    int waiting, post;
+
+    open_log(&f);
+    waiting = begin(&f, WAITING);
+    expect_silence(&f, waiting);
+    post = begin(&f, POST("q"));
+    expect_silence(&f, post);
+    expect_silence(&f, waiting);
+    ck_assert_uint_eq(stats_of(&f).claimed, 1);
+    make_all_durable(&f);
+    end(post, 201);
+    end(waiting, 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_time_limits_do_not_count_while_an_answer_is_held)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_log(&f);
+    fd = begin(&f, POST("q"));
+    expect_silence(&f, fd);
+    pass_s(&f, 3 * SERVER_FIXTURE_SECONDS);
+    expect_silence(&f, fd);
+    make_all_durable(&f);
+    end(fd, 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_worker_that_holds_nothing_sleeps_when_the_log_moves)
+{
+    struct server_fixture f;
+
+    open_log(&f);
+    for (int i = 0; i < 3; i++) {
+        let_it_work(&f);
+        /* Who has not taken the last note need not be woken, for it does not sleep. */
+        ck_assert_uint_eq(slow_store_tell(f.store), 1);
+    }
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_drain_waits_for_the_log)
+{
+    struct server_fixture f;
+    pthread_t drainer;
+    int fds[3];
+
+    open_log(&f);
+    for (int i = 0; i < 3; i++) {
+        fds[i] = begin(&f, POST("q"));
+        expect_silence(&f, fds[i]);
+    }
+    server_fixture_stop(&f);
+    ck_assert_int_eq(pthread_create(&drainer, NULL, drain, &f), 0);
+    /* Whenever it becomes durable, before or after the drain has begun. */
+    make_all_durable(&f);
+    for (int i = 0; i < 3; i++)
+        end(fds[i], 201);
+    ck_assert_int_eq(pthread_join(drainer, NULL), 0);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- blocking */
+
+TEST_CASE("a store that blocks");
+
+static void
+open_blocking(struct server_fixture *f, size_t threads, size_t line, unsigned more)
+{
+    const struct server_fixture_options options = {.workers = 1,
+                                                   .max_connections = 1000,
+                                                   .max_waiters = 100,
+                                                   .slow = true,
+                                                   .slow_kinds = SLOW_STORE_BLOCKS | more,
+                                                   .threads = threads,
+                                                   .line = line};
+
+    server_fixture_open_with(f, &options);
+}
+
+/* Nothing has come, while no thread is free to answer anything. */
+static void
+expect_nothing_yet(int fd)
+{
+    char byte;
+
+    ck_assert_int_eq(recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT), -1);
+    ck_assert_int_eq(errno, EAGAIN);
+}
+
+START_TEST(others_are_served_while_one_waits_for_the_store)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_blocking(&f, 2, 10, 0);
+    slow_store_shut(f.store);
+    fd = begin(&f, POST("q"));
+    slow_store_await(f.store, 1);
+    for (int i = 0; i < 10; i++)
+        ask_once(&f, HOME, 200);
+    expect_silence(&f, fd);
+    slow_store_unshut(f.store);
+    end(fd, 201);
+    ck_assert_uint_eq(stats_of(&f).total, 1);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(many_are_answered_at_once)
+{
+    enum { CROWD = 100 };
+    struct server_fixture f;
+    int fds[CROWD];
+
+    open_blocking(&f, 4, CROWD, 0);
+    for (int round = 0; round < 3; round++) {
+        slow_store_shut(f.store);
+        for (int i = 0; i < CROWD; i++)
+            fds[i] = begin(&f, i % 2 == 0 ? POST("q") HOME : POST("r") STATS);
+        slow_store_await(f.store, 4);
+        slow_store_unshut(f.store);
+        for (int i = 0; i < CROWD; i++) {
+            expect_code(fds[i], 201);
+            end(fds[i], 200);
+        }
+    }
+    ck_assert_uint_eq(stats_of(&f).total, 3 * CROWD / 2);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(one_too_many_is_told_to_come_later)
+{
+    struct server_fixture f;
+    struct answer a;
+    int fds[3], fd;
+
+    open_blocking(&f, 1, 2, 0);
+    slow_store_shut(f.store);
+    fds[0] = begin(&f, POST("q"));
+    slow_store_await(f.store, 1);
+    fds[1] = begin(&f, POST("q"));
+    fds[2] = begin(&f, POST("q"));
+    fd = begin(&f, POST("q")); /* they are read in this order */
+    a = hear(fd);
+    ck_assert_int_eq(a.code, 503);
+    ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: "));
+    ck_assert_ptr_nonnull(strstr(a.body, "\"title\""));
+    for (int i = 0; i < 3; i++)
+        expect_nothing_yet(fds[i]);
+    slow_store_unshut(f.store);
+    for (int i = 0; i < 3; i++)
+        end(fds[i], 201);
+    say(fd, POST("q")); /* the connection is good */
+    end(fd, 201);
+    ck_assert_uint_eq(stats_of(&f).total, 4); /* what was refused has not happened */
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_stands_behind_one_that_the_store_has_is_answered_behind_it)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_blocking(&f, 2, 10, 0);
+    slow_store_shut(f.store);
+    fd = begin(&f, POST("q") HOME "GET /v2/ HT");
+    slow_store_await(f.store, 1);
+    expect_silence(&f, fd);
+    slow_store_unshut(f.store);
+    expect_code(fd, 201);
+    expect_code(fd, 200);
+    say(fd, "TP/1.1\r\n" HEAD "\r\n");
+    end(fd, 200);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_blocking(&f, 2, 10, 0);
+    slow_store_shut(f.store);
+    fd = begin(&f, POST("q"));
+    slow_store_await(f.store, 1);
+    (void)close(fd);
+    let_it_work(&f);
+    slow_store_unshut(f.store);
+    for (int i = 0; i < 1000 && stats_of(&f).total == 0; i++)
+        let_it_work(&f);
+    ck_assert_uint_eq(stats_of(&f).total, 1);
+    server_fixture_close(&f); /* which finds nothing left */
+}
+END_TEST
+
+START_TEST(what_was_claimed_for_one_who_hung_up_meanwhile_is_given_back)
+{
+    struct store_batch shown = STORE_BATCH_INIT;
+    struct server_fixture f;
+    int fd;
+
+    open_blocking(&f, 2, 10, 0);
+    ask_once(&f, POST("q"), 201);
+    slow_store_shut(f.store);
+    fd = begin(&f, CLAIM);
+    slow_store_await(f.store, 1);
+    (void)close(fd);
+    let_it_work(&f);
+    slow_store_let_one(f.store);  /* it claims */
+    slow_store_await(f.store, 1); /* and gives back */
+    slow_store_unshut(f.store);
+    server_fixture_stop(&f);
+    for (int i = 0; i < 100000 && stats_of(&f).claimed > 0; i++)
+        sched_yield();
+    ck_assert_uint_eq(stats_of(&f).claimed, 0);
+    ck_assert_uint_eq(stats_of(&f).total, 1);
+    ck_assert_int_eq(store_message_list(f.store, STORE_AT(clock_now_ms(&f.clock)),
+                                        &queue_q, &(struct store_filter){.limit = 1},
+                                        &shown),
+                     ST_OK);
+    ck_assert_uint_eq(shown.count, 1);
+    store_batch_release(&shown);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_waiting_claim_asks_the_store_again_and_again)
+{
+    struct server_fixture f;
+    int fds[3];
+
+    open_blocking(&f, 2, 10, 0);
+    for (int i = 0; i < 3; i++) {
+        fds[i] = begin(&f, WAITING);
+        expect_silence(&f, fds[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        ask_once(&f, POST("q"), 201);
+    for (int i = 0; i < 3; i++)
+        end(fds[i], 201);
+    ck_assert_uint_eq(stats_of(&f).claimed, 3);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_message_that_comes_while_the_store_still_asks_is_not_missed)
+{
+    struct server_fixture f;
+    int fd, post;
+
+    open_blocking(&f, 3, 10, 0);
+    for (int i = 0; i < 50; i++) { /* in whatever order both come in */
+        slow_store_shut(f.store);
+        fd = begin(&f, WAITING);
+        slow_store_await(f.store, 1);
+        post = begin(&f, POST("q"));
+        slow_store_await(f.store, 2);
+        slow_store_unshut(f.store);
+        end(post, 201);
+        end(fd, 201);
+    }
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(time_and_deletions_end_the_waiting_too)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_blocking(&f, 2, 10, 0);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    for (int i = 0; i < 100 && recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0; i++)
+        pass_s(&f, 30); /* it may not have been in line yet when time went on */
+    expect_code(fd, 204);
+    ask_once(&f, MAKING, 201);
+    slow_store_shut(f.store);
+    say(fd, WAITING);
+    slow_store_await(f.store, 1);
+    slow_store_unshut(f.store);
+    ask_once(&f, STATS, 200);
+    for (int i = 0; i < 1000 && recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+         i++) {
+        ask_once(&f, DELETION, 204); /* it may not have been in line, likewise */
+        ask_once(&f, MAKING, 201);
+    }
+    end(fd, 204);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_drain_waits_for_the_store)
+{
+    struct server_fixture f;
+    pthread_t drainer;
+    int fds[4];
+
+    open_blocking(&f, 2, 10, 0);
+    slow_store_shut(f.store);
+    for (int i = 0; i < 3; i++)
+        fds[i] = begin(&f, POST("q"));
+    slow_store_await(f.store, 2);
+    fds[3] = begin(&f, WAITING); /* with nobody to ask for it until the end */
+    server_fixture_stop(&f);
+    ck_assert_int_eq(pthread_create(&drainer, NULL, drain, &f), 0);
+    slow_store_unshut(f.store);
+    for (int i = 0; i < 3; i++)
+        end(fds[i], 201);
+    (void)hear(fds[3]); /* 201, or 204 if it came first */
+    (void)close(fds[3]);
+    ck_assert_int_eq(pthread_join(drainer, NULL), 0);
+}
+END_TEST
+
+START_TEST(a_store_that_blocks_may_have_a_log)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_blocking(&f, 2, 10, SLOW_STORE_LOGS);
+    fd = begin(&f, POST("q") HOME);
+    while (slow_store_position(f.store) < 2)
+        let_it_work(&f);
+    expect_silence(&f, fd);
+    make_all_durable(&f);
+    expect_code(fd, 201);
+    end(fd, 200);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(crowds_that_come_and_go_leave_nothing_behind)
+{
+    enum { ROUNDS = 10, CROWD = 100 };
+    struct server_fixture f;
+    int fds[CROWD];
+
+    open_blocking(&f, 3, CROWD / 2, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round % 2 == 0)
+            slow_store_shut(f.store);
+        for (int i = 0; i < CROWD; i++)
+            fds[i] = begin(&f, i % 4 == 0 ? POST("q") : i % 4 == 1 ? CLAIM : WAITING);
+        if (round % 2 == 0)
+            slow_store_await(f.store, 3);
+        for (int i = 0; i < CROWD; i++)
+            (void)close(fds[i]);
+        slow_store_unshut(f.store);
+    }
+    server_fixture_close(&f); /* nobody is left, and all memory is back */
+}
+END_TEST
