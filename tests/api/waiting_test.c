@@ -1,0 +1,578 @@
+/*
+ * Requests that wait for a message (docs/api.md 11), with the test in the place of the front
+ * end; and the numbers of claims (12).
+ */
+#include "support/api_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A request that may wait, with memory of its own. */
+struct asking {
+    struct api_fixture *f;
+    struct request req;
+    struct response res;
+    struct waiting waiting;
+    struct arena arena;
+    int ready, gone; /* how often it was told */
+    char target[4096];
+};
+
+static struct store_bell *
+told(struct store_watcher *watcher, enum store_news news)
+{
+    struct asking *a = container_of(watcher, struct asking, waiting.watcher);
+
+    if (news == STORE_READY)
+        a->ready++;
+    else
+        a->gone++;
+    return NULL;
+}
+
+static void
+prepare(struct asking *a, struct api_fixture *f, const char *method, const char *target,
+        const char *prefer)
+{
+    struct bytes path, query;
+
+    *a = (struct asking){.f = f, .waiting.watcher.tell = told};
+    arena_init(&a->arena, f->mem);
+    buf_init(&a->res.body, f->mem);
+    (void)snprintf(a->target, sizeof(a->target), "%s", target);
+    query = bytes_str(a->target);
+    path = bytes_cut(&query, '?');
+    a->req = (struct request){.method = api_method(bytes_str(method)),
+                              .path = path,
+                              .query = query,
+                              .arena = &a->arena,
+                              .waiting = &a->waiting};
+    a->req.headers[API_HEADER_ACCEPT] = bytes_str("application/json");
+    a->req.headers[API_HEADER_CLIENT_ID] = bytes_str(API_CALL_CLIENT);
+    a->req.headers[API_HEADER_PROJECT_ID] = bytes_str(API_CALL_PROJECT);
+    if (prefer != NULL)
+        a->req.headers[API_HEADER_PREFER] = bytes_str(prefer);
+}
+
+static enum api_next
+ask(struct asking *a)
+{
+    a->req.now_ms = a->f->c.now_ms;
+    return api_handle(a->f->api, &a->req, &a->res);
+}
+
+static void
+forget(struct asking *a)
+{
+    api_stop_waiting(a->f->api, &a->req);
+    arena_fini(&a->arena);
+    buf_fini(&a->res.body);
+    ck_assert(store_audit(a->f->store));
+}
+
+static const char *
+header(const struct asking *a, const char *name)
+{
+    for (size_t i = 0; i < a->res.header_count; i++)
+        if (strcmp(a->res.headers[i].name, name) == 0)
+            return a->res.headers[i].value;
+    return NULL;
+}
+
+/* Asked once, it waits. */
+static void
+begin(struct asking *a, struct api_fixture *f, const char *method, const char *target,
+      const char *prefer)
+{
+    prepare(a, f, method, target, prefer);
+    ck_assert_int_eq(ask(a), API_WAIT);
+    ck_assert_int_eq(a->ready + a->gone, 0);
+}
+
+/* Asked again, it has its answer. */
+static void
+finish(struct asking *a, int code)
+{
+    ck_assert_int_eq(ask(a), API_SEND);
+    ck_assert_int_eq(a->res.code, code);
+    ck_assert_uint_eq(a->waiting.place_count, 0); /* it stands in no line any more */
+}
+
+#define CLAIMS "/v2/queues/q/claims"
+#define POP    "/v2/queues/q/messages?pop=2"
+
+static uint64_t
+claimed(struct api_fixture *f)
+{
+    struct store_totals totals;
+
+    ck_assert_int_eq(store_totals(f->store, STORE_AT(f->c.now_ms), &totals), ST_OK);
+    return totals.claimed;
+}
+
+/* ---------------------------------------------------------------------- waiting */
+
+TEST_CASE("waiting");
+
+/* All that may wait. A claim of version 1 has a body. */
+static const struct way {
+    const char *method, *target, *body;
+    int found, empty;
+} ways[] = {
+    {"POST", CLAIMS, NULL, 201, 204},
+    {"POST", "/v1.1/queues/q/claims", NULL, 201, 204},
+    {"POST", "/v1/queues/q/claims", "{\"ttl\":60,\"grace\":60}", 201, 204},
+    {"POST", "/claimd/claims?queue=q", NULL, 201, 204},
+    {"POST", "/claimd/claims?queue=r&queue=q", NULL, 201, 204},
+    {"DELETE", POP, NULL, 200, 200},
+    {"DELETE", "/v1.1/queues/q/messages?pop=2", NULL, 200, 200},
+};
+enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+static void
+begin_way(struct asking *a, struct api_fixture *f, const struct way *way,
+          const char *prefer)
+{
+    prepare(a, f, way->method, way->target, prefer);
+    a->req.body = bytes_str(way->body);
+}
+
+LOOP_TEST(it_is_asked_again_when_there_is_a_message, WAYS)
+{
+    struct api_fixture f;
+    struct asking a;
+
+    api_fixture_open(&f);
+    begin_way(&a, &f, &ways[_i], "wait=20");
+    ck_assert_int_eq(ask(&a), API_WAIT);
+    ck_assert_int_eq(a.waiting.wait_ms, 20000);
+    ck_assert_int_eq(ask(&a), API_WAIT); /* as often as one likes */
+    api_post_letters(&f, "q", "a");
+    ck_assert_int_eq(a.ready, 1);
+    finish(&a, ways[_i].found);
+    ck_assert_str_eq(header(&a, "Preference-Applied"), "wait=20");
+    forget(&a);
+    api_fixture_close(&f);
+}
+END_TEST
+
+LOOP_TEST(when_its_time_is_over_the_answer_is_the_usual_one, WAYS)
+{
+    struct api_fixture f;
+    struct asking a;
+
+    api_fixture_open(&f);
+    begin_way(&a, &f, &ways[_i], "wait=20");
+    ck_assert_int_eq(ask(&a), API_WAIT);
+    a.waiting.end = WAITING_OVER;
+    finish(&a, ways[_i].empty);
+    ck_assert_str_eq(header(&a, "Preference-Applied"), "wait=20");
+    forget(&a);
+    api_post_letters(&f, "q", "a");
+    ck_assert_int_eq(a.ready, 0); /* it is told no more */
+    api_fixture_close(&f);
+}
+END_TEST
+
+LOOP_TEST(who_has_gone_takes_nothing, WAYS)
+{
+    struct api_fixture f;
+    struct asking a;
+
+    api_fixture_open(&f);
+    begin_way(&a, &f, &ways[_i], "wait=20");
+    ck_assert_int_eq(ask(&a), API_WAIT);
+    api_post_letters(&f, "q", "a");
+    a.waiting.end = WAITING_ABANDONED;
+    finish(&a, ways[_i].empty);
+    forget(&a);
+    ck_assert_uint_eq(claimed(&f), 0);
+    ck_assert_ptr_nonnull(api_take(&f, "q", 1));
+    api_fixture_close(&f);
+}
+END_TEST
+
+LOOP_TEST(at_its_last_look_it_takes_what_is_there, WAYS)
+{
+    struct api_fixture f;
+    struct asking a;
+
+    api_fixture_open(&f);
+    begin_way(&a, &f, &ways[_i], "wait=20");
+    ck_assert_int_eq(ask(&a), API_WAIT);
+    api_post_letters(&f, "q", "a");
+    a.waiting.end = WAITING_OVER;
+    finish(&a, ways[_i].found);
+    forget(&a);
+    api_fixture_close(&f);
+}
+END_TEST
+
+LOOP_TEST(the_deletion_of_its_queue_ends_it, WAYS)
+{
+    struct api_fixture f;
+    struct asking a;
+
+    api_fixture_open(&f);
+    ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
+    begin_way(&a, &f, &ways[_i], "wait=20");
+    ck_assert_int_eq(ask(&a), API_WAIT);
+    ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
+    ck_assert_int_eq(a.gone, 1);
+    a.waiting.end = WAITING_OVER;
+    finish(&a, ways[_i].empty);
+    forget(&a);
+    api_fixture_close(&f);
+}
+END_TEST
+
+LOOP_TEST(it_may_end_in_the_middle, WAYS)
+{
+    struct api_fixture f;
+    struct asking a;
+
+    api_fixture_open(&f);
+    begin_way(&a, &f, &ways[_i], "wait=20");
+    ck_assert_int_eq(ask(&a), API_WAIT);
+    forget(&a); /* the front end has given it up */
+    api_post_letters(&f, "q", "a");
+    ck_assert_int_eq(a.ready, 0);
+    api_fixture_close(&f);
+}
+END_TEST
+
+LOOP_TEST(with_a_message_there_it_does_not_wait, WAYS)
+{
+    struct api_fixture f;
+    struct asking a;
+
+    api_fixture_open(&f);
+    api_post_letters(&f, "q", "a");
+    begin_way(&a, &f, &ways[_i], "wait=20");
+    finish(&a, ways[_i].found);
+    ck_assert_str_eq(header(&a, "Preference-Applied"), "wait=20"); /* it would have */
+    forget(&a);
+    api_fixture_close(&f);
+}
+END_TEST
+
+static const struct {
+    const char *prefer, *applied; /* NULL: does not wait */
+    int64_t max_wait;
+} preferences[] = {
+    {"wait=1", "wait=1", 45},
+    {"wait=45", "wait=45", 45},
+    {"wait=46", "wait=45", 45},
+    {"wait=9999999999999999999999", "wait=45", 45},
+    {"foo, WAIT=3;x", "wait=3", 45},
+    {"wait=3, wait=4", "wait=3", 45},
+    {"wait=3", "wait=2", 2},
+    {"wait=0", NULL, 45},
+    {"wait=-1", NULL, 45},
+    {"wait=x", NULL, 45},
+    {"wait", NULL, 45},
+    {"", NULL, 45},
+    {NULL, NULL, 45},
+    {"wait=3", NULL, 0},
+};
+
+LOOP_TEST(how_long_it_waits_is_said, sizeof(preferences) / sizeof(preferences[0]))
+{
+    struct api_limits limits = api_limits_default;
+    struct api_fixture f;
+    struct asking a;
+
+    limits.max_wait = preferences[_i].max_wait;
+    api_fixture_open_with(&f, &limits);
+    prepare(&a, &f, "POST", CLAIMS, preferences[_i].prefer);
+    if (preferences[_i].applied == NULL) {
+        finish(&a, 204);
+        ck_assert_ptr_null(header(&a, "Preference-Applied"));
+    } else {
+        ck_assert_int_eq(ask(&a), API_WAIT);
+        ck_assert_int_eq(a.waiting.wait_ms, atoi(preferences[_i].applied + 5) * 1000);
+        a.waiting.end = WAITING_OVER;
+        finish(&a, 204);
+        ck_assert_str_eq(header(&a, "Preference-Applied"), preferences[_i].applied);
+    }
+    forget(&a);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_front_end_that_lends_nothing_gets_an_answer_at_once)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    f.c.headers[API_HEADER_PREFER] = "wait=20";
+    for (int i = 0; i < WAYS; i++) {
+        ck_api(&f, ways[i].method, ways[i].target, ways[i].body, ways[i].empty, NULL);
+        ck_assert_ptr_null(api_answer_header(&f.c, "Preference-Applied"));
+    }
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(nothing_else_waits)
+{
+    static const char *const targets[] = {
+        "/v2/queues/q/messages", "/v2/queues/q/messages?ids=1", "/v2/queues",
+        "/v2/queues/q/stats",    "/v2/queues/q/claims/x",       "/v2/"};
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        struct asking a;
+
+        prepare(&a, &f, "GET", targets[i], "wait=20");
+        ck_assert_int_eq(ask(&a), API_SEND);
+        ck_assert_ptr_null(header(&a, "Preference-Applied"));
+        forget(&a);
+    }
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(mistakes_are_answered_before_anybody_waits)
+{
+    struct api_fixture f;
+    struct asking a;
+
+    api_fixture_open(&f);
+    prepare(&a, &f, "POST", CLAIMS "?limit=0", "wait=20");
+    finish(&a, 400);
+    forget(&a);
+    prepare(&a, &f, "POST", CLAIMS, "wait=20");
+    a.req.body = bytes_str("{\"ttl\":");
+    finish(&a, 400);
+    forget(&a);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(while_it_waits_hardly_any_memory_is_kept)
+{
+    enum { CROWD = 1000 };
+    static struct asking a[CROWD];
+    struct api_fixture f;
+    size_t before, first;
+
+    api_fixture_open(&f);
+    ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
+    begin(&a[0], &f, "POST", CLAIMS, "wait=20"); /* the line, and tables */
+    before = mem_used(f.mem);
+    begin(&a[1], &f, "POST", CLAIMS, "wait=20");
+    first = mem_used(f.mem) - before;
+    for (int i = 2; i < CROWD; i++)
+        begin(&a[i], &f, "POST", CLAIMS, "wait=20");
+    ck_assert_ptr_null(a[1].res.body.data); /* its answer has none */
+    ck_assert_uint_le(mem_used(f.mem) - before, CROWD * (first + 16));
+    before = mem_used(f.mem);
+    for (int round = 0; round < 1000; round++) /* nor does asking in vain take any */
+        ck_assert_int_eq(ask(&a[round % CROWD]), API_WAIT);
+    ck_assert_uint_eq(mem_used(f.mem), before);
+    for (int i = 0; i < CROWD; i++)
+        forget(&a[i]);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- several queues */
+
+TEST_CASE("several queues");
+
+START_TEST(the_first_one_named_that_has_a_message_wins)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    api_post_letters(&f, "b", "b");
+    api_post_letters(&f, "c", "cd");
+    ck_api(&f, "POST", "/claimd/claims?queue=a&queue=c&queue=b&limit=5", NULL, 201, NULL);
+    ck_api_body(&f, "{'messages': ["
+                    "{'body': 'c', 'age': 0, 'ttl': 360, 'href': '*', 'id': '*'},"
+                    "{'body': 'd', 'age': 0, 'ttl': 360, 'href': '*', 'id': '*'}]}");
+    ck_assert_int_eq(
+        strncmp(api_answer_header(&f.c, "Location"), "/v2/queues/c/claims/", 20), 0);
+    ck_assert_int_eq(
+        strncmp(api_pick(&f, "messages.0.href"), "/v2/queues/c/messages/", 22), 0);
+    ck_api(&f, "POST", "/claimd/claims?queue=a&queue=c&queue=b", NULL, 201, NULL);
+    ck_assert_int_eq(
+        strncmp(api_answer_header(&f.c, "Location"), "/v2/queues/b/claims/", 20), 0);
+    ck_api(&f, "POST", "/claimd/claims?queue=a&queue=c&queue=b", NULL, 204, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(mistakes_in_the_names_are_told)
+{
+    char many[2048] = "/claimd/claims?limit=1", long_name[256] = "/claimd/claims?queue=";
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "POST", "/claimd/claims", NULL, 400, "Missing parameter");
+    ck_api(&f, "POST", "/claimd/claims?limit=5", NULL, 400, "Missing parameter");
+    ck_api(&f, "POST", "/claimd/claims?queue=", NULL, 400, NULL);
+    ck_api(&f, "POST", "/claimd/claims?queue=a&queue=b%20c", NULL, 400,
+           "Invalid queue identification");
+    memset(long_name + strlen(long_name), 'x', 65);
+    ck_api(&f, "POST", long_name, NULL, 400, "Invalid queue identification");
+    for (int i = 0; i < 32; i++) {
+        size_t len = strlen(many);
+
+        (void)snprintf(many + len, sizeof(many) - len, "&queue=q%d", i);
+    }
+    ck_api(&f, "POST", many, NULL, 204, NULL);
+    api_post_letters(&f, "q31", "a");
+    ck_api(&f, "POST", many, NULL, 201, NULL);
+    strcat(many, "&queue=q32");
+    ck_api(&f, "POST", many, NULL, 400, "Invalid API request");
+    ck_api(&f, "POST", "/claimd/claims?queue=a&limit=0", NULL, 400, NULL);
+    ck_api(&f, "POST", "/claimd/claims?queue=a", "[]", 400, NULL);
+    ck_api(&f, "GET", "/claimd/claims?queue=a", NULL, 405, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(one_named_twice_is_waited_for_once)
+{
+    struct api_fixture f;
+    struct asking a;
+
+    api_fixture_open(&f);
+    begin(&a, &f, "POST", "/claimd/claims?queue=q&queue=r&queue=q&queue=r", "wait=20");
+    ck_assert_uint_eq(a.waiting.place_count, 2);
+    api_post_letters(&f, "r", "a");
+    ck_assert_int_eq(a.ready, 1);
+    finish(&a, 201);
+    forget(&a);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_was_served_in_one_line_stands_in_none)
+{
+    struct api_fixture f;
+    struct asking a, next;
+
+    api_fixture_open(&f);
+    begin(&a, &f, "POST", "/claimd/claims?queue=q&queue=r&queue=s", "wait=20");
+    begin(&next, &f, "POST", CLAIMS, "wait=20");
+    api_post_letters(&f, "s", "a");
+    finish(&a, 201);
+    api_post_letters(&f, "q", "b");
+    ck_assert_int_eq(a.ready, 1);
+    ck_assert_int_eq(next.ready, 1);
+    finish(&next, 201);
+    forget(&a);
+    forget(&next);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- memory */
+
+TEST_CASE("memory");
+
+/* Lets each allocation fail while it begins to wait, or while it is asked again. */
+static void
+sweep(const char *target, bool again)
+{
+    struct api_fixture f;
+    unsigned refused = 0;
+
+    api_fixture_open(&f);
+    for (uint64_t nth = 1;; nth++) {
+        enum api_next next;
+        struct asking a;
+
+        ck_assert_uint_lt(nth, 1000);
+        prepare(&a, &f, "POST", target, "wait=20");
+        if (again) {
+            ck_assert_int_eq(ask(&a), API_WAIT);
+            api_post_letters(&f, "q", "a");
+            arena_fini(&a.arena); /* so that it has to allocate */
+        }
+        mem_fail_nth(f.mem, nth);
+        next = ask(&a);
+        mem_fail_nth(f.mem, 0);
+        if (next == API_SEND && a.res.code == 503) {
+            refused++;
+            ck_assert_uint_eq(a.waiting.place_count, 0);
+            forget(&a);
+            ck_assert_uint_eq(claimed(&f), 0);
+            if (again)
+                ck_assert_ptr_nonnull(api_take(&f, "q", 1));
+            ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
+            continue;
+        }
+        ck_assert_int_eq(next, again ? API_SEND : API_WAIT);
+        if (again)
+            ck_assert_int_eq(a.res.code, 201);
+        forget(&a);
+        break;
+    }
+    ck_assert_uint_gt(refused, 2);
+    api_fixture_close(&f);
+}
+
+START_TEST(without_memory_nobody_waits)
+{
+    sweep(CLAIMS, false);
+    sweep("/claimd/claims?queue=q&queue=r&queue=s", false);
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_claimed)
+{
+    sweep(CLAIMS, true);
+    sweep("/claimd/claims?queue=r&queue=q&queue=s", true);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- numbers */
+
+TEST_CASE("claim numbers");
+
+static const char *const versions[] = {"/v2", "/v1.1", "/v1"};
+
+LOOP_TEST(a_claim_has_the_same_number_whenever_it_is_told, 3)
+{
+    struct api_fixture f;
+    const char *location, *number;
+
+    api_fixture_open(&f);
+    api_post_letters(&f, "q", "ab");
+    ck_api(&f, "POST", api_text(&f, "%s/queues/q/claims?limit=1", versions[_i]),
+           "{\"ttl\":60,\"grace\":60}", 201, NULL);
+    location = api_text(&f, "%s", api_answer_header(&f.c, "Location"));
+    number = api_text(&f, "%s", api_answer_header(&f.c, "Claim-Number"));
+    ck_assert_uint_eq(strspn(number, "0123456789"), strlen(number));
+    ck_assert_int_gt(strtoll(number, NULL, 10), 0);
+    ck_api(&f, "GET", location, NULL, 200, NULL);
+    ck_api_header(&f, "Claim-Number", number);
+    ck_api(&f, "PATCH", location, "{\"ttl\":60,\"grace\":60}", 204, NULL);
+    ck_api_header(&f, "Claim-Number", number);
+    ck_api(&f, "POST", api_text(&f, "%s/queues/q/claims?limit=1", versions[_i]),
+           "{\"ttl\":60,\"grace\":60}", 201, NULL);
+    ck_assert_int_gt(strtoll(api_answer_header(&f.c, "Claim-Number"), NULL, 10),
+                     strtoll(number, NULL, 10));
+    ck_api(&f, "DELETE", location, NULL, 204, NULL);
+    ck_assert_ptr_null(api_answer_header(&f.c, "Claim-Number"));
+    ck_api(&f, "GET", location, NULL, 404, NULL);
+    ck_assert_ptr_null(api_answer_header(&f.c, "Claim-Number"));
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(where_nothing_is_claimed_there_is_no_number)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "POST", CLAIMS, NULL, 204, NULL);
+    ck_assert_ptr_null(api_answer_header(&f.c, "Claim-Number"));
+    api_fixture_close(&f);
+}
+END_TEST
