@@ -34,6 +34,7 @@ LATER = ("/share", "/subscriptions")  # in the home document, not built yet
 QUEUES, QUEUE = "/v2/queues", "/v2/queues/{queue}"
 MESSAGES, MESSAGE = QUEUE + "/messages", QUEUE + "/messages/{id}"
 CLAIMS, CLAIM = QUEUE + "/claims", QUEUE + "/claims/{id}"
+SEVERAL = "/claimd/claims"
 PATCH_TYPE = {"Content-Type": "application/openstack-messaging-v2.0-json-patch"}
 FORM_TYPE = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -244,6 +245,19 @@ class Answers(Case):
         self.expect(403, "DELETE", MESSAGE, id=ids[0])
         self.expect(204, "DELETE", MESSAGE, id=ids[0], query="?claim_id=" + claim)
         self.expect(204, "DELETE", CLAIM, id=claim)
+        self.several()
+
+    def several(self):
+        """Claims of several queues, and the headers of waiting."""
+        wait = {"Prefer": "wait=1"}
+        self.expect(201, "POST", SEVERAL, {"ttl": 60, "grace": 60},
+                    query="?queue=empty&queue=q&limit=1", headers=wait)
+        self.expect(204, "POST", SEVERAL, query="?queue=empty", headers=wait)
+        self.expect(204, "POST", CLAIMS, queue="empty", headers=wait)
+        for body, query in ((None, ""), (None, "?queue=a%20b"), (None, "?queue=q&limit=0"),
+                            ("{", "?queue=q"), ({"ttl": 1}, "?queue=q"),
+                            (None, "?" + "&".join("queue=q%d" % n for n in range(33)))):
+            self.expect(400, "POST", SEVERAL, body, query=query)
 
     def common(self):
         """What is refused before an operation is looked at: of each operation."""
