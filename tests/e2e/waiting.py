@@ -1,13 +1,15 @@
 """What the tests of requests that wait share (docs/api.md 11 and 12)."""
 
 import json
+import os
 import select
+import signal
 import subprocess
 import sys
 import time
 import unittest
 
-from harness import PATIENCE_S, Server, request
+from harness import PATIENCE_S, Server, eventually, request
 
 TERMS = b'{"ttl":60,"grace":60}'
 LONG = 40        # seconds of a wait that something else than the time shall end
@@ -144,13 +146,27 @@ class Case(unittest.TestCase):
         self.assertIn(answer.status, (200, 204), answer)
         self.assertEqual(messages(answer), [])
 
-    def claimed(self, queue, terms=TERMS):
+    def claimed(self, queue, terms=TERMS, limit=None):
         """The path of a claim that holds what there is in the queue."""
         with self.server.connect() as client:
-            client.send(claim(queue, terms=terms))
+            client.send(claim(queue, terms=terms, limit=limit))
             answer = client.response()
         self.assertEqual(answer.status, 201, answer)
         return answer.headers["location"]
+
+
+def stand_still(server):
+    """Makes the process stand still, whatever it is at."""
+    server.signal(signal.SIGSTOP)
+
+    def is_still():
+        tasks = "/proc/%d/task" % server.process.pid
+        for task in os.listdir(tasks):
+            with open("%s/%s/stat" % (tasks, task), encoding="ascii") as f:
+                if f.read().rpartition(")")[2].split()[0] != "T":
+                    return False
+        return True
+    eventually(is_still)
 
 
 class Slots:

@@ -1,0 +1,392 @@
+#!/usr/bin/python3
+"""Clients that wait and go away, that pipeline, or that do not take their answers: nothing
+is lost, and nothing is left over.
+
+    waiting_attack_test.py CLAIMD
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import SANITIZED, Server, eventually, post, request, resident_kb  # noqa: E402
+from waiting import (AT_ONCE_S, LONG, TERMS, Case, Slots, answered, applied,  # noqa: E402
+                     attempts, bodies, claim, claim_any, pop, put, send, settle,
+                     stand_still, stats)
+
+
+class GoneWhileWaiting(Case):
+    """Whoever is gone gets nothing; the next one gets it, and it counts once."""
+
+    options = ("--max-waiters", "3")
+
+    def kinds(self):
+        def close(client):
+            client.close()
+
+        def reset(client):
+            client.reset()
+
+        def both_ways(client):
+            client.socket.shutdown(socket.SHUT_RDWR)
+            client.close()
+        return (close, reset, both_ways)
+
+    def assert_next_gets_it(self, begin, go):
+        """begin() waits at q, go() ends it; then one more worker and a message come."""
+        slots = Slots(self.server)
+        for _ in range(3):
+            begin()
+            go()
+            client = self.waiter(claim("q", LONG))
+            begun = time.monotonic()
+            put(self.server, "q", "m")
+            answer = self.take(client, "m")
+            self.assertLess(time.monotonic() - begun, 1 + AT_ONCE_S * SANITIZED)
+            self.assertEqual(self.ask("DELETE", answer.headers["location"]).status, 204)
+            self.assertEqual(attempts(self.server, "q"), [1])
+        eventually(lambda: slots.free(4) == 3)
+
+    def test_a_connection_that_is_closed_or_reset(self):
+        for data in (claim("q", LONG), claim_any("p", "q", wait=LONG), pop("q", LONG)):
+            for go in self.kinds():
+                with self.subTest(data=data[:30], by=go.__name__):
+                    gone = []
+                    self.assert_next_gets_it(lambda: gone.append(self.waiter(data)),
+                                             lambda: go(gone.pop()))
+
+    @unittest.skipUnless(shutil.which("curl"), "there is no curl")
+    def test_a_curl_that_is_killed(self):
+        running = []
+
+        def begin():
+            running.append(subprocess.Popen(
+                ["curl", "-s", "-X", "POST", self.server.url + "/v2/queues/q/claims", "-H",
+                 "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c", "-H", "X-Project-ID: p",
+                 "-H", "Content-Type: application/json", "-H", "Prefer: wait=%d" % LONG,
+                 "-d", '{"ttl":60}'], stdout=subprocess.PIPE))
+            time.sleep(0.3)
+            settle(self.server)
+
+        def go():
+            curl = running.pop()
+            self.assertIsNone(curl.poll())
+            curl.kill()
+            self.assertEqual(curl.communicate()[0], b"")
+        self.assert_next_gets_it(begin, go)
+
+    def test_one_that_goes_at_the_same_time_as_the_message_comes(self):
+        """Both lie in the kernel when the server looks, in either order."""
+        for data in (claim("q", LONG), claim_any("p", "q", wait=LONG)):
+            for go in self.kinds():
+                for first in (True, False):
+                    with self.subTest(data=data[:30], by=go.__name__, first=first):
+                        client = self.waiter(data)
+                        with self.server.connect() as other:
+                            stand_still(self.server)
+                            if first:
+                                go(client)
+                            other.send(post("q"))
+                            if not first:
+                                go(client)
+                            self.server.signal(signal.SIGCONT)
+                            self.assertEqual(other.response().status, 201)
+                        eventually(lambda: stats(self.server, "q") == (0, 1, 1))
+                        self.assertEqual(attempts(self.server, "q"), [0])
+
+    def test_the_whole_line_is_gone_but_for_the_last(self):
+        """Of 300 who stand in front none is there any more when a message comes."""
+        with Server("--workers", "2") as self.server:
+            gone = [send(self.server, claim("q", LONG)) for _ in range(300)]
+            last = self.waiter(claim("q", LONG))
+            stand_still(self.server)
+            for client in gone:
+                client.reset()
+            with self.server.connect() as other:
+                other.send(post("q"))
+                self.server.signal(signal.SIGCONT)
+                self.assertEqual(other.response().status, 201)
+            self.take(last, 1)
+            self.assertEqual(stats(self.server, "q"), (1, 0, 1))
+
+
+class OneConnection(Case):
+    """What else a client sends on the connection on which it waits."""
+
+    def test_a_half_close_ends_the_waiting_with_an_answer(self):
+        for data in (claim("q", LONG), claim("q", LONG, "v1"), claim_any("p", "q", wait=LONG)):
+            client = self.waiter(data)
+            client.socket.shutdown(socket.SHUT_WR)
+            answer = client.last_response()
+            self.assertEqual((answer.status, applied(answer)), (204, "wait=%d" % LONG))
+        client = self.waiter(pop("q", LONG))
+        client.socket.shutdown(socket.SHUT_WR)
+        answer = client.last_response()
+        self.assertEqual((answer.status, bodies(answer)), (200, []))
+
+    def test_a_half_close_before_the_request_was_read(self):
+        stand_still(self.server)
+        client = self.server.connect()
+        client.send(claim("q", LONG))
+        client.socket.shutdown(socket.SHUT_WR)
+        self.server.signal(signal.SIGCONT)
+        self.assertEqual(client.last_response().status, 204)
+        client.close()
+
+    def test_a_half_close_does_not_lose_the_message_that_comes_with_it(self):
+        client = self.waiter(claim("q", LONG))
+        with self.server.connect() as other:
+            stand_still(self.server)
+            client.socket.shutdown(socket.SHUT_WR)
+            other.send(post("q"))
+            self.server.signal(signal.SIGCONT)
+            self.assertEqual(other.response().status, 201)
+        self.assertEqual(client.last_response().status, 204)
+        self.assertEqual(stats(self.server, "q"), (0, 1, 1))
+
+    def test_a_second_request_is_answered_afterwards(self):
+        client = self.waiter(claim("q", LONG))
+        client.send(request("GET", "/v2/queues/q/stats") + request("GET", "/v2/ping"))
+        self.assertFalse(answered(client, 0.2))
+        put(self.server, "q", 1)
+        self.take(client, 1)
+        self.assertEqual(json.loads(client.response().body)["messages"]["claimed"], 1)
+        self.assertEqual(client.response().status, 204)
+        self.assertFalse(answered(client, 0.05))
+
+    def test_requests_that_come_together_with_the_one_that_waits(self):
+        client = self.waiter(claim("q", LONG) + request("GET", "/v2/ping") + claim("q", LONG))
+        put(self.server, "q", 1)
+        self.take(client, 1)
+        self.assertEqual(client.response().status, 204)
+        self.assertFalse(answered(client, 0.1))  # the third waits in its turn
+        put(self.server, "q", 2)
+        self.take(client, 2)
+
+    def test_a_half_close_behind_a_second_request(self):
+        client = self.waiter(claim("q", LONG))
+        client.send(request("GET", "/v2/queues"))
+        client.socket.shutdown(socket.SHUT_WR)
+        self.assertEqual(client.response().status, 204)
+        self.assertEqual(client.last_response().status, 200)
+
+    def test_half_a_request_behind_it(self):
+        for cut in (1, 20, -1):
+            more = post("other")
+            client = self.waiter(claim("q", LONG) + more[:cut])
+            put(self.server, "q", 1)
+            self.take(client, 1)
+            self.assertFalse(answered(client, 0.05))
+            client.send(more[cut:])
+            self.assertEqual(client.response().status, 201)
+
+    def test_nonsense_behind_it(self):
+        client = self.waiter(claim("q", LONG))
+        client.send(b"GET / HTTP/9.9\r\n\r\n")
+        put(self.server, "q", 1)
+        self.take(client, 1)
+        self.assertEqual(client.last_response().status, 505)
+
+    def test_very_much_behind_it_is_not_read_meanwhile(self):
+        client = self.waiter(claim("q", LONG))
+        before = resident_kb(self.server)
+        client.socket.settimeout(0.5)
+        junk, sent = b"x" * 65536, 0
+        try:
+            while sent < 2**28:
+                sent += client.socket.send(junk)
+        except TimeoutError:
+            pass
+        self.assertLess(sent, 2**26)  # what the kernel takes
+        self.assertLess(resident_kb(self.server) - before, 4096)
+        put(self.server, "q", 1)
+        self.take(client, 1)
+
+    def test_a_post_behind_it_feeds_another_connection_only_when_it_is_its_turn(self):
+        first = self.waiter(claim("a", LONG) + post("b"))
+        second = self.waiter(claim("b", LONG) + post("c"))
+        third = self.waiter(claim("c", LONG))
+        self.assertFalse(answered(third, 0.1))
+        put(self.server, "a", 0)
+        self.take(first, 0)
+        self.assertEqual(first.response().status, 201)
+        self.take(second, 1)
+        self.assertEqual(second.response().status, 201)
+        self.take(third, 1)
+
+    def test_a_post_behind_its_own_wait_does_not_feed_it(self):
+        client = self.waiter(claim("q", 1) + post("q"))
+        self.assertEqual(client.response().status, 204)
+        self.assertEqual(client.response().status, 201)
+
+    def test_a_body_in_chunks_and_an_expectation(self):
+        chunked = claim("q", LONG, headers=["Transfer-Encoding: chunked"]) \
+            .replace(b"Content-Length: %d\r\n" % len(TERMS), b"")
+        head = chunked[:-len(TERMS)]
+        client = self.waiter(head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(TERMS), TERMS))
+        put(self.server, "q", 1)
+        self.take(client, 1)
+        self.assertTrue(client.closed())
+        whole = claim("q", LONG, headers=["Expect: 100-continue"])
+        client = send(self.server, whole[:-len(TERMS)])
+        self.assertEqual(client.interim(), 100)
+        client.send(TERMS)
+        self.assertFalse(answered(client, 0.1))
+        put(self.server, "q", 2)
+        self.take(client, 2)
+        client.close()
+
+    def test_the_connection_ends_where_the_client_wanted_it(self):
+        client = self.waiter(claim("q", LONG, headers=["Connection: close"]))
+        put(self.server, "q", 1)
+        self.take(client, 1)
+        self.assertTrue(client.closed())
+
+    def test_limits_of_time_do_not_count_while_it_waits(self):
+        with Server("--request-seconds", "1", "--idle-seconds", "1") as self.server:
+            client = self.waiter(claim("q", LONG))
+            behind = self.waiter(claim("p", LONG) + post("p")[:-1])
+            time.sleep(3)
+            put(self.server, "q", 1)
+            self.take(client, 1)
+            put(self.server, "p", 2)
+            self.take(behind, 2)
+            self.assertTrue(client.closed())  # from now on they do
+            self.assertEqual(behind.response().status, 408)
+
+
+class LostAnswers(Case):
+    """An answer that does not reach its client."""
+
+    COUNT, SIZE = 100, 200000  # more than the kernel takes off the server's hands
+    options = ("--max-messages-per-claim-or-pop", "100")
+
+    def fill(self):
+        for _ in range(self.COUNT):
+            put(self.server, "big", "x" * self.SIZE)
+
+    def slow(self, data):
+        client = self.server.connect()
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        client.send(data)
+        return client
+
+    def test_a_claim_whose_answer_is_cut_is_released_at_once_and_counted(self):
+        self.fill()
+        for ask in (claim("big", limit=100), claim("big", LONG, limit=100),
+                    claim_any("big", wait=LONG, limit=100)):
+            client = self.slow(ask)
+            self.assertIn(b"201", client.socket.recv(4096))
+            self.assertEqual(stats(self.server, "big"), (self.COUNT, 0, self.COUNT))
+            client.reset()
+            begun = time.monotonic()
+            eventually(lambda: stats(self.server, "big") == (0, self.COUNT, self.COUNT))
+            self.assertLess(time.monotonic() - begun, AT_ONCE_S)
+        self.assertEqual(attempts(self.server, "big"), [3] * self.COUNT)
+
+    def test_one_that_waited_and_is_cut_likewise(self):
+        """It waited for the release of the messages that it is sent."""
+        self.fill()
+        place = self.claimed("big", limit=100)
+        client = self.slow(claim("big", LONG, limit=100))
+        self.assertFalse(answered(client, 0.1))
+        self.assertEqual(self.ask("DELETE", place).status, 204)
+        self.assertIn(b"201", client.socket.recv(4096))
+        client.reset()
+        eventually(lambda: stats(self.server, "big") == (0, self.COUNT, self.COUNT))
+        self.assertEqual(attempts(self.server, "big"), [2] * self.COUNT)
+
+    def test_it_goes_to_whoever_waits(self):
+        self.fill()
+        client = self.slow(claim("big", LONG, limit=100))
+        self.assertIn(b"201", client.socket.recv(4096))
+        next_one = self.waiter(claim("big", LONG, limit=5))
+        client.reset()
+        self.assertTrue(answered(next_one, AT_ONCE_S))
+        answer = next_one.response()
+        self.assertEqual(len(bodies(answer)), 5)
+        self.assertEqual(self.ask("DELETE", answer.headers["location"]).status, 204)
+        self.assertEqual(attempts(self.server, "big"), [2] * 5 + [1] * (self.COUNT - 5))
+
+    def test_a_claim_that_was_only_closed_after_its_answer_was_taken_by_the_kernel_lives(self):
+        put(self.server, "q", 1)
+        with self.server.connect() as client:
+            client.send(claim("q", LONG))
+            self.assertTrue(answered(client, AT_ONCE_S))
+            client.reset()
+        settle(self.server)
+        self.assertEqual(stats(self.server, "q"), (1, 0, 1))
+
+    def test_a_client_that_has_gone_before_its_answer_can_be_sent(self):
+        """Its request lies in the kernel, as does the reset. It may be claimed and given back."""
+        put(self.server, "q", 1)
+        for ask in (claim("q"), claim("q", LONG), claim("q", LONG, "v1"), claim_any("q")):
+            client = self.server.connect()
+            settle(self.server)
+            stand_still(self.server)
+            client.send(ask)
+            client.reset()
+            self.server.signal(signal.SIGCONT)
+            settle(self.server)
+            eventually(lambda: stats(self.server, "q") == (0, 1, 1))
+        self.assertEqual(attempts(self.server, "q"), [0])
+
+
+class Churn(Case):
+    """Everything at once, for a short while; in the end the accounts must be right."""
+
+    SECONDS, THREADS = 4, 8
+
+    def test_waits_that_are_ended_in_all_ways_lose_nothing(self):
+        with Server("--workers", "2", "--max-waiters", "6", "--min-claim-ttl", "1",
+                    "--min-claim-grace", "0") as self.server:
+            until, posted = time.monotonic() + self.SECONDS, [0] * 2
+
+            def post_all(i):
+                while time.monotonic() < until:
+                    put(self.server, "q-%d" % i, 1)
+                    posted[i] += 1
+
+            def wait_and_go(i):
+                n = i
+                while time.monotonic() < until:
+                    n += 1
+                    client = self.server.connect()
+                    queues = ("q-0", "q-1") if n % 2 else ("q-1", "empty")
+                    client.send(claim_any(*queues, wait=5, limit=1 + n % 3) +
+                                (request("GET", "/v2/ping") if n % 4 == 0 else b""))
+                    if n % 3 == 0:
+                        answered(client, 0.01)
+                    elif n % 3 == 1:
+                        client.socket.shutdown(socket.SHUT_WR)
+                        client.rest()
+                    if n % 5 < 3:
+                        client.reset()
+                    else:
+                        client.close()
+
+            threads = [threading.Thread(target=post_all, args=(i,)) for i in range(2)]
+            threads += [threading.Thread(target=wait_and_go, args=(i,))
+                        for i in range(self.THREADS)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            for i in range(2):
+                claimed, free, total = stats(self.server, "q-%d" % i)
+                self.assertEqual((total, claimed + free), (posted[i], posted[i]))
+            slots = Slots(self.server)
+            eventually(lambda: slots.free(7) == 6)
+
+
+if __name__ == "__main__":
+    unittest.main()
