@@ -17,7 +17,7 @@
  * go, and libmicrohttpd calls for it.
  *
  * A claim that a client never got is given back: when its connection ends before the answer
- * was handed to the kernel whole (docs/api.md 11.4).
+ * was handed to the kernel whole (docs/api.md 11.5).
  *
  *   Bounds   max_waiters WAITING in all workers; as many REMOTE as the executor takes
  *   Cost     WAITING: nothing until it ends. Ending many: all in one round

@@ -4,6 +4,8 @@
     zaqarclient_test.py CLAIMD
 """
 
+import json
+import threading
 import unittest
 
 from client_case import CLIENT_ID, ClientCase
@@ -100,6 +102,37 @@ class EachVersion:
         queue.claim(ttl=60, grace=60)
         with self.assertRaisesRegex(errors.MalformedRequest, "does not hold"):
             message.delete()
+
+    def test_it_polls_beside_workers_that_wait(self):
+        """Each message is for one of them, and the library knows nothing of the waiting."""
+        jobs, waited, polled = 40, [], []
+
+        def wait_for_jobs():
+            connection = self.server.connect()
+            while True:
+                connection.request("POST", "/v2/queues/jobs/claims?limit=1", '{"ttl": 60}',
+                                   {"Client-ID": CLIENT_ID, "X-Project-ID": "demo",
+                                    "Prefer": "wait=2"})
+                answer = connection.getresponse()
+                text = answer.read()
+                if answer.status == 204:
+                    break
+                waited.append(json.loads(text)["messages"][0]["body"]["job"])
+            connection.close()
+
+        queue = self.connect().queue("jobs", force_create=True)
+        workers = [threading.Thread(target=wait_for_jobs) for _ in range(3)]
+        for worker in workers:
+            worker.start()
+        for n in range(jobs):
+            queue.post([{"body": {"job": n}, "ttl": 300}])
+            if n % 4 == 3:
+                polled += [m.body["job"] for m in queue.claim(ttl=60, grace=60, limit=5)]
+        for worker in workers:
+            worker.join()
+        polled += [m.body["job"] for m in queue.claim(ttl=60, grace=60)]
+        self.assertEqual(sorted(waited + polled), list(range(jobs)))
+        self.assertTrue(waited)
 
     def test_statistics_count_free_and_claimed(self):
         queue = self.fill(3)

@@ -199,8 +199,8 @@ class Preference(Case):
                 self.assertLess(time.monotonic() - begun, AT_ONCE_S)
 
     def test_what_is_refused_is_refused_at_once(self):
-        for data in (claim("q", LONG, terms=b"{"), claim("q", LONG, limit=0), pop("q", LONG, count=0),
-                     claim("a%20b", LONG), claim_any(wait=LONG)):
+        for data in (claim("q", LONG, terms=b"{"), claim("q", LONG, limit=0),
+                     pop("q", LONG, count=0), claim("a%20b", LONG), claim_any(wait=LONG)):
             client = send(self.server, data)
             self.assertTrue(answered(client, AT_ONCE_S))
             answer = client.response()
