@@ -287,6 +287,14 @@ read_metadata(struct bytes text, struct answer *out)
 /* ---------------------------------------------------------------------- whole */
 
 static bool
+read_applied(struct bytes value, int64_t *out)
+{
+    struct bytes name = bytes_cut(&value, '=');
+
+    return bytes_equal_str(name, "wait") && json_read_i64(value, out) && *out > 0;
+}
+
+static bool
 read_headers(const struct response *res, struct answer *out)
 {
     bool sound = true;
@@ -296,8 +304,13 @@ read_headers(const struct response *res, struct answer *out)
 
         if (strcmp(h->name, "Retry-After") == 0)
             out->retry_after = true;
+        if (strcmp(h->name, "Preference-Applied") == 0)
+            sound = sound && read_applied(bytes_str(h->value), &out->applied_s);
+        if (strcmp(h->name, "Claim-Number") == 0)
+            sound = sound && bytes_to_u64(bytes_str(h->value), &out->claim_number) &&
+                    out->claim_number > 0 && out->claim_number <= INT64_MAX;
         if (strcmp(h->name, "Location") == 0 && strchr(h->value, '?') == NULL)
-            sound = copy_id(behind(bytes_str(h->value), '/'), &out->location);
+            sound = sound && copy_id(behind(bytes_str(h->value), '/'), &out->location);
     }
     return sound;
 }

@@ -24,6 +24,8 @@ struct seen_end {
 struct answer {
     int code;
     bool retry_after;         /* the header is there */
+    int64_t applied_s;        /* of Preference-Applied: wait=N; 0: it is not there */
+    uint64_t claim_number;    /* 0: the header is not there */
     struct store_id location; /* last part of the Location */
     struct seen_message messages[IDS_MAX];
     size_t count;

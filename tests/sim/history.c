@@ -30,30 +30,40 @@ write_text(FILE *out, struct bytes text)
     fprintf(out, "%.*s%s", (int)len, text.data, len < text.len ? "..." : "");
 }
 
+static bool
+is_shown(const char *header)
+{
+    return strcmp(header, "Location") == 0 || strcmp(header, "Claim-Number") == 0;
+}
+
 void
 history_request(struct sim *sim, struct trouble trouble, bool starved)
 {
-    const struct server *s = &sim->server;
+    const struct exchanged *said = &sim->server.last;
     FILE *out = sim->trace;
 
     if (out == NULL)
         return;
-    fprintf(out, "%s %.*s", s->method, (int)s->target.len, s->target.data);
-    fprintf(out, "  [%s]", s->caller.headers[API_HEADER_PROJECT_ID]);
-    if (s->body.len > 0) {
+    fprintf(out, "%s %.*s", said->method, (int)said->target.len, said->target.data);
+    fprintf(out, "  [%s]", said->project);
+    if (said->body.len > 0) {
         fprintf(out, "\n      ");
-        write_text(out, buf_view(&s->body));
+        write_text(out, said->body);
     }
     if (starved)
         fprintf(out, "\n      (allocation %" PRIu64 " fails)", trouble.starve);
     if (trouble.tight)
         fprintf(out, "\n      (the memory budget is used up)");
-    fprintf(out, "\n      -> %d ", s->caller.res.code);
-    write_text(out, buf_view(&s->caller.res.body));
-    for (size_t i = 0; i < s->caller.res.header_count; i++)
-        if (strcmp(s->caller.res.headers[i].name, "Location") == 0) {
-            fprintf(out, "\n         Location: ");
-            write_text(out, bytes_str(s->caller.res.headers[i].value));
+    if (said->waits) {
+        fprintf(out, "\n      -> (waits)\n");
+        return;
+    }
+    fprintf(out, "\n      -> %d ", said->res->code);
+    write_text(out, buf_view(&said->res->body));
+    for (size_t i = 0; i < said->res->header_count; i++)
+        if (is_shown(said->res->headers[i].name)) {
+            fprintf(out, "\n         %s: ", said->res->headers[i].name);
+            write_text(out, bytes_str(said->res->headers[i].value));
         }
     fprintf(out, "\n");
 }

@@ -223,10 +223,12 @@ judge(struct judging *j)
                              j->answer->code);
     if (j->answer->code == 503 && !judge_refusal(j))
         return false;
-    if (j->answer->code == 503 && j->op->kind != OP_CLAIM)
+    if (j->answer->code == 503 && (j->op->kind != OP_CLAIM || j->waiter != NOBODY))
         return true; /* and nothing has changed, as the next look will tell */
     switch (j->op->kind) {
     case OP_CLAIM:
+    case OP_POP:
+        return judge_take(j);
     case OP_CLAIM_SHOW:
     case OP_CLAIM_RENEW:
     case OP_CLAIM_RELEASE:
@@ -237,7 +239,6 @@ judge(struct judging *j)
     case OP_GET_MANY:
     case OP_DELETE_ONE:
     case OP_DELETE_MANY:
-    case OP_POP:
         return judge_message(j);
     default:
         return judge_queue(j);

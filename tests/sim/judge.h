@@ -33,6 +33,10 @@ struct judging {
     bool starved;      /* an allocation has failed during the request */
     bool tight;        /* the memory budget was used up before it */
     struct verdict *verdict;
+    int waiter; /* who waits with the request; NOBODY: it does not */
+    bool on;    /* it may go on with that */
+    bool gone;  /* its client has hung up: it must not take anything */
+    bool waits; /* there is no answer: it waits on */
 
     /*
      * Dead letters that a starved claim came upon: contrary to everything else the API
@@ -58,7 +62,15 @@ struct claim_plan {
 void claim_plan_make(const struct judging *j, struct claim_plan *out);
 void claim_plan_fini(struct claim_plan *plan);
 
-/* The parts, in judge_queue.c, judge_message.c and judge_claim.c. */
+/*
+ * One queue of those that a request may take from; *took: it has to be this one, and the
+ * answer was judged.
+ */
+bool judge_claim_from(struct judging *j, bool *took);
+bool judge_pop_from(struct judging *j, bool *took);
+
+/* The parts, in judge_take.c, judge_queue.c, judge_message.c and judge_claim.c. */
+bool judge_take(struct judging *j);
 bool judge_queue(struct judging *j);
 bool judge_message(struct judging *j);
 bool judge_claim(struct judging *j);
@@ -69,6 +81,9 @@ struct known_queue *judging_queue(const struct judging *j);
 
 /* The code has to be this one; if it is not, `p` is broken. */
 bool judge_code(struct judging *j, int expected, enum promise p);
+
+/* How many messages it may take of a queue: what those in front leave over of the ready. */
+size_t judging_share(const struct judging *j, size_t ready);
 
 /* All of a message's document is as the ledger says. */
 bool judge_document(struct judging *j, const struct known_message *m,

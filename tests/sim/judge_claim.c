@@ -15,27 +15,42 @@ array(size_t count, size_t size)
     return items;
 }
 
+/*
+ * Letters that lie one behind another go together, so many at a time: it makes a difference
+ * only for those who are not the first in line.
+ */
+enum { LETTERS_AT_A_TIME = 64 };
+
 void
 claim_plan_make(const struct judging *j, struct claim_plan *out)
 {
     const struct known_queue *q = judging_queue(j);
     size_t limit = (size_t)(j->op->limit == 0 ? j->rules->page : j->op->limit);
     bool letters = ledger_dead_letters(j->ledger, j->op->place) != NOWHERE;
+    size_t ready = ledger_ready(j->ledger, j->op->place, j->now_ms);
+    size_t run = 0; /* letters that go with the one before */
 
     *out =
         (struct claim_plan){.letters = array(q->count, sizeof(*out->letters)),
                             .taken_before = array(q->count, sizeof(*out->taken_before))};
-    for (size_t i = 0; i < q->count && out->taken_count < limit; i++) {
+    for (size_t i = 0; i < q->count; i++) {
         struct known_message *m = q->messages[i];
+        bool letter = letters && m->claim_count >= q->settings[SETTING_CLAIM_COUNT];
 
         if (m->claim != NULL || j->now_ms < m->ready_ms)
             continue;
-        if (letters && m->claim_count >= q->settings[SETTING_CLAIM_COUNT]) {
-            out->taken_before[out->letter_count] = out->taken_count;
-            out->letters[out->letter_count++] = m;
-        } else {
+        if ((!letter || run == 0) &&
+            (out->taken_count >= limit ||
+             out->taken_count >= judging_share(j, ready - out->letter_count)))
+            break;
+        if (!letter) {
             out->taken[out->taken_count++] = m;
+            run = 0;
+            continue;
         }
+        run = run == 0 ? LETTERS_AT_A_TIME - 1 : run - 1;
+        out->taken_before[out->letter_count] = out->taken_count;
+        out->letters[out->letter_count++] = m;
     }
 }
 
@@ -86,6 +101,29 @@ move_letters(struct judging *j, const struct claim_plan *plan)
 }
 
 static bool
+judge_new_number(struct judging *j)
+{
+    struct known_queue *q = judging_queue(j);
+    uint64_t last = q->last_number;
+
+    q->last_number = j->answer->claim_number;
+    return q->last_number > last ||
+           verdict_break(j->verdict, PROMISE_NUMBERS_GROW,
+                         "the claim has number %llu, but there was one with %llu",
+                         (unsigned long long)q->last_number, (unsigned long long)last);
+}
+
+static bool
+judge_number(struct judging *j, const struct known_claim *c)
+{
+    return j->answer->claim_number == c->number ||
+           verdict_break(j->verdict, PROMISE_NUMBERS_GROW,
+                         "the claim has number %llu, but was made with %llu",
+                         (unsigned long long)j->answer->claim_number,
+                         (unsigned long long)c->number);
+}
+
+static bool
 judge_taken(struct judging *j, const struct claim_plan *plan)
 {
     const char *id = j->answer->location.text;
@@ -96,7 +134,10 @@ judge_taken(struct judging *j, const struct claim_plan *plan)
     if (id[0] == '\0' || ledger_claim(j->ledger, j->op->place, id) != NULL)
         return verdict_break(j->verdict, PROMISE_CONTRACT,
                              "the claim id \"%s\" is not new", id);
+    if (!judge_new_number(j))
+        return false;
     c = ledger_add_claim(j->ledger, j->op->place, id, j->now_ms, claim_ttl(j));
+    c->number = j->answer->claim_number;
     for (size_t i = 0; i < plan->taken_count; i++) {
         struct known_message *m = plan->taken[i];
 
@@ -107,11 +148,11 @@ judge_taken(struct judging *j, const struct claim_plan *plan)
     return judge_sequence(j, plan->taken, plan->taken_count);
 }
 
-static bool
-judge_create(struct judging *j)
+bool
+judge_claim_from(struct judging *j, bool *took)
 {
     struct claim_plan plan;
-    bool kept;
+    bool kept = true;
 
     claim_plan_make(j, &plan);
     if (j->starved && j->moved_count < plan.letter_count) {
@@ -120,13 +161,10 @@ judge_create(struct judging *j)
         plan.letter_count = j->moved_count;
     }
     move_letters(j, &plan);
-    if (j->answer->code == 503)
-        kept = true; /* letters that had gone before stay gone: docs/adr/0003 */
-    else if (plan.taken_count > 0)
+    /* 503: letters that had gone before stay gone, see docs/adr/0003. */
+    *took = plan.taken_count > 0 || j->answer->code == 503;
+    if (plan.taken_count > 0 && j->answer->code != 503 && !j->waits)
         kept = judge_taken(j, &plan);
-    else
-        kept = j->answer->count > 0 ? judge_sequence(j, plan.taken, 0)
-                                    : judge_code(j, 204, PROMISE_CONTRACT);
     claim_plan_fini(&plan);
     return kept;
 }
@@ -153,7 +191,7 @@ judge_show(struct judging *j, const struct known_claim *c)
     struct known_message *held[IDS_MAX];
     size_t count = 0;
 
-    if (!judge_code(j, 200, PROMISE_ON_TIME))
+    if (!judge_code(j, 200, PROMISE_ON_TIME) || !judge_number(j, c))
         return false;
     if (j->answer->claim_ttl_s != c->ttl_ms / 1000 ||
         j->answer->claim_age_s != (j->now_ms - c->started_ms) / 1000 ||
@@ -175,7 +213,7 @@ judge_renew(struct judging *j, struct known_claim *c)
 {
     struct known_queue *q = judging_queue(j);
 
-    if (!judge_code(j, 204, PROMISE_ON_TIME))
+    if (!judge_code(j, 204, PROMISE_ON_TIME) || !judge_number(j, c))
         return false;
     claim_begin(j->ledger, c, j->now_ms, claim_ttl(j));
     for (size_t i = 0; i < q->count; i++)
@@ -189,8 +227,6 @@ judge_claim(struct judging *j)
 {
     struct known_claim *c;
 
-    if (j->op->kind == OP_CLAIM)
-        return judge_create(j);
     c = ledger_claim(j->ledger, j->op->place, j->op->id.text);
     if (j->op->kind == OP_CLAIM_RELEASE) {
         if (c != NULL && j->answer->code == 204)

@@ -265,16 +265,22 @@ judge_delete_many(struct judging *j)
     return true;
 }
 
-static bool
-judge_pop(struct judging *j)
+bool
+judge_pop_from(struct judging *j, bool *took)
 {
     const struct known_queue *q = judging_queue(j);
+    size_t share =
+        judging_share(j, ledger_ready(j->ledger, j->op->place, j->now_ms));
+    size_t limit = (size_t)j->op->limit < share ? (size_t)j->op->limit : share;
     struct known_message *expected[IDS_MAX];
     size_t count = 0;
 
+    *took = limit > 0;
+    if (!*took || j->waits)
+        return true;
     if (!judge_code(j, 200, PROMISE_CONTRACT))
         return false;
-    for (size_t i = 0; i < q->count && count < (size_t)j->op->limit; i++)
+    for (size_t i = 0; i < q->count && count < limit; i++)
         if (q->messages[i]->claim == NULL && j->now_ms >= q->messages[i]->ready_ms)
             expected[count++] = q->messages[i];
     if (!judge_sequence(j, expected, count))
@@ -298,9 +304,7 @@ judge_message(struct judging *j)
         return judge_get_many(j);
     case OP_DELETE_ONE:
         return judge_delete_one(j);
-    case OP_DELETE_MANY:
-        return judge_delete_many(j);
     default:
-        return judge_pop(j);
+        return judge_delete_many(j);
     }
 }

@@ -280,6 +280,65 @@ ledger_end_claim(struct ledger *l, struct known_claim *c, enum fate fate)
     free(c);
 }
 
+void
+ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount)
+{
+    struct known_queue *q = &l->queues[c->place];
+
+    for (size_t i = 0; uncount && i < q->count; i++)
+        if (q->messages[i]->claim == c)
+            q->messages[i]->claim_count--;
+    ledger_end_claim(l, c, FATE_RELEASED);
+}
+
+/* ---------------------------------------------------------------------- waiting */
+
+void
+ledger_wait(struct ledger *l, int place, int waiter)
+{
+    struct known_queue *q = &l->queues[place];
+
+    if (ledger_in_front(l, place, waiter) == q->line_count)
+        q->line[q->line_count++] = waiter;
+}
+
+void
+ledger_stop_waiting(struct ledger *l, int waiter)
+{
+    for (int place = 0; place < PLACES; place++) {
+        struct known_queue *q = &l->queues[place];
+        size_t at = ledger_in_front(l, place, waiter);
+
+        if (at == q->line_count)
+            continue;
+        q->line_count--;
+        memmove(&q->line[at], &q->line[at + 1], (q->line_count - at) * sizeof(int));
+    }
+    l->dismissed[waiter] = false;
+}
+
+size_t
+ledger_in_front(const struct ledger *l, int place, int waiter)
+{
+    const struct known_queue *q = &l->queues[place];
+    size_t at = 0;
+
+    while (at < q->line_count && q->line[at] != waiter)
+        at++;
+    return at;
+}
+
+size_t
+ledger_ready(const struct ledger *l, int place, int64_t now_ms)
+{
+    const struct known_queue *q = &l->queues[place];
+    size_t ready = 0;
+
+    for (size_t i = 0; i < q->count; i++)
+        ready += q->messages[i]->claim == NULL && now_ms >= q->messages[i]->ready_ms;
+    return ready;
+}
+
 /* ---------------------------------------------------------------------- queues */
 
 void
@@ -305,8 +364,14 @@ remove_all(struct ledger *l, int place, enum fate fate)
 void
 ledger_delete_queue(struct ledger *l, int place)
 {
+    struct known_queue *q = &l->queues[place];
+
     remove_all(l, place, FATE_QUEUE_DELETED);
-    l->queues[place].exists = false;
+    if (!q->exists)
+        return; /* who waits for a queue that is not there goes on with that */
+    q->exists = false;
+    while (q->line_count > 0)
+        l->dismissed[q->line[--q->line_count]] = true;
     forget_settings(&l->queues[place]);
 }
 

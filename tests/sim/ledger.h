@@ -21,6 +21,9 @@
 /* Queues are known by their place: every name exists in every project. */
 enum { PROJECTS = 2, NAMES = 4, PLACES = PROJECTS * NAMES, NOWHERE = -1 };
 
+/* Who waits is known by a number below that. */
+enum { WAITERS_MAX = 64, NOBODY = -1 };
+
 const char *place_project(int place);
 const char *place_name(int place);
 
@@ -49,6 +52,7 @@ struct known_claim {
     struct store_id id;
     int place;
     int64_t started_ms, ttl_ms; /* ends at their sum */
+    uint64_t number;
 };
 
 struct known_message {
@@ -86,6 +90,9 @@ struct known_queue {
     int64_t settings[SETTING_COUNT];
     struct known_message **messages; /* owned; live ones in order */
     size_t count, cap;
+    uint64_t last_number; /* of the claims in all queues there were at this place */
+    int line[WAITERS_MAX]; /* who waits for messages, longest first */
+    size_t line_count;
 };
 
 /* Something that was once there. */
@@ -102,6 +109,7 @@ struct ledger {
     struct gone *gone; /* owned; messages and claims */
     size_t gone_count, gone_cap;
     int64_t soonest_ms; /* no deadline is earlier than this */
+    bool dismissed[WAITERS_MAX]; /* waited for a queue that was deleted */
 };
 
 void ledger_init(struct ledger *l);
@@ -134,6 +142,12 @@ struct known_claim *ledger_add_claim(struct ledger *l, int place, const char *id
                                      int64_t now_ms, int64_t ttl_s);
 struct known_claim *ledger_claim(const struct ledger *l, int place, const char *id);
 
+/*
+ * Gives a claim back whose answer nobody got: as a release. uncount: nobody can have seen
+ * the messages, so it does not count.
+ */
+void ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount);
+
 /* Frees the messages of a claim, and the claim. */
 void ledger_end_claim(struct ledger *l, struct known_claim *c, enum fate fate);
 
@@ -146,6 +160,16 @@ claim_end_ms(const struct known_claim *c)
 {
     return c->started_ms + c->ttl_ms;
 }
+
+/* Enters the line of a place at its end, unless it is there; leaves those of all places. */
+void ledger_wait(struct ledger *l, int place, int waiter);
+void ledger_stop_waiting(struct ledger *l, int waiter);
+
+/* How many stand in front of the waiter, all if it is not in line. */
+size_t ledger_in_front(const struct ledger *l, int place, int waiter);
+
+/* How many messages could be claimed. */
+size_t ledger_ready(const struct ledger *l, int place, int64_t now_ms);
 
 /* What became of an id at this place. */
 enum fate ledger_fate(const struct ledger *l, int place, const char *id);

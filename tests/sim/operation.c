@@ -18,6 +18,14 @@ operation_adds(enum op_kind kind)
     return kind == OP_POST || kind == OP_QUEUE_PUT || kind == OP_QUEUE_PATCH;
 }
 
+int
+operation_place(const struct operation *op, size_t i)
+{
+    if (op->any_count == 0)
+        return i == 0 ? op->place : NOWHERE;
+    return i < op->any_count ? op->any[i] : NOWHERE;
+}
+
 const char *
 client_uuid(int client)
 {
@@ -233,9 +241,27 @@ write_claims(const struct operation *op, struct buf *target, struct buf *body)
     return "PATCH";
 }
 
+/* Of the first of several queues that has a message. */
+static const char *
+write_claim_any(const struct operation *op, struct buf *target, struct buf *body)
+{
+    char mark = '?';
+
+    buf_str(target, "/claimd/claims");
+    for (size_t i = 0; i < op->any_count; i++) {
+        write_parameter(target, &mark, "queue");
+        buf_str(target, place_name(op->any[i]));
+    }
+    write_number(target, &mark, "limit", op->limit);
+    write_terms(op, body);
+    return "POST";
+}
+
 const char *
 operation_write(const struct operation *op, struct buf *target, struct buf *body)
 {
+    if (op->any_count > 0)
+        return write_claim_any(op, target, body);
     if (op->kind == OP_QUEUE_LIST) {
         buf_str(target, "/v2/queues?limit=20&with_count=true");
         return "GET";

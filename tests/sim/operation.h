@@ -62,6 +62,9 @@ struct operation {
     struct store_id claim;  /* claim_id of DELETE_ONE, claim_ids of DELETE_MANY */
     struct store_id ids[IDS_MAX];
     size_t id_count;
+    int any[NAMES]; /* CLAIM: of the first of these places that has a message */
+    size_t any_count; /* 0: only of `place` */
+    int wait_s;       /* CLAIM, POP: rather wait than get nothing; 0: no wish */
     struct position from; /* LIST */
     bool echo, include_claimed, include_delayed;
     struct draft drafts[DRAFTS_MAX]; /* POST */
@@ -75,6 +78,9 @@ const char *operation_name(enum op_kind kind);
 
 /* True if the operation adds data, so that a used up budget may refuse it. */
 bool operation_adds(enum op_kind kind);
+
+/* The i-th place that the operation is about; NOWHERE: there are no more. */
+int operation_place(const struct operation *op, size_t i);
 
 /* The body of a draft, appended. */
 void draft_body(struct buf *out, uint64_t number, size_t len);

@@ -9,6 +9,11 @@ pop(struct sim *sim, struct actor *a, struct random *r)
     struct answer answer;
 
     op.limit = (int)random_between(r, 1, sim->profile->claim_limit);
+    if (sim->profile->waiting_once > 0 && random_once_in(r, sim->profile->waiting_once)) {
+        op.wait_s = (int)random_between(r, 1, 60);
+        sim_wait(sim, a, &op);
+        return;
+    }
     (void)sim_request(sim, a, &op, &answer);
 }
 
@@ -29,6 +34,11 @@ delete_one(struct sim *sim, struct actor *a, struct random *r)
 void
 popper_act(struct sim *sim, struct actor *a, struct random *r)
 {
+    if (sim_waits(sim, a)) {
+        if (random_chance(r, 15))
+            sim_hang_up(sim, a, r);
+        return;
+    }
     if (random_chance(r, 70))
         pop(sim, a, r);
     else

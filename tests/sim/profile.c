@@ -49,6 +49,30 @@ draw_rates(struct profile *p, struct random *r)
     p->memory = random_of(r, 0, 0, 4000, 30000);
 }
 
+/*
+ * Queues that are empty most of the time, for some of the seeds; with dice of their own, so
+ * that the others make the histories they always made.
+ */
+static void
+draw_waiting(struct profile *p, struct random *r)
+{
+    if (!random_chance(r, 30))
+        return;
+    p->waiting_once = random_of(r, 1, 2);
+    p->lose_claim_once = random_of(r, 0, 3, 10);
+    p->actors[ROLE_PRODUCER] = (int)random_between(r, 1, 5);
+    p->actors[ROLE_OBSERVER] = 1;
+    p->names = (int)random_between(r, 1, 3);
+    p->projects = 1;
+    p->batch = random_of(r, 1, 1, 2, 5);
+    p->claim_most_s = random_of(r, 61, 120);
+    p->deadline_once = random_of(r, 0, 4, 8);
+    p->long_wait_once = random_of(r, 0, 100);
+    p->day_wait_once = 0;
+    if (p->dead_letters_once > 0)
+        p->names = NAMES;
+}
+
 static void
 draw_rules(struct profile *p, struct random *r)
 {
@@ -72,7 +96,7 @@ draw_rules(struct profile *p, struct random *r)
 void
 profile_draw(struct profile *p, uint64_t seed)
 {
-    struct random r = {seed};
+    struct random r = {seed}, waiting = {seed ^ 0x77616974};
 
     *p = (struct profile){.seed = seed};
     p->shards = random_of(&r, 1, 2, 4, 16);
@@ -80,4 +104,5 @@ profile_draw(struct profile *p, uint64_t seed)
     draw_sizes(p, &r);
     draw_rates(p, &r);
     draw_rules(p, &r);
+    draw_waiting(p, &waiting);
 }

@@ -18,6 +18,10 @@
     X(ON_TIME, "on time")                                                                \
     X(GRACE, "grace")                                                                    \
     X(ALL_OR_NOTHING, "all or nothing")                                                  \
+    X(NOBODY_LEFT, "nobody left waiting")                                                \
+    X(FIRST_COME, "first come, first served")                                            \
+    X(GONE_IS_GONE, "gone is gone")                                                      \
+    X(NUMBERS_GROW, "claim numbers grow")                                                \
     X(SAYS_SO, "says so")                                                                \
     X(CONTRACT, "an answer the API does not allow")                                      \
     X(SOUND, "the store's own audit")

@@ -43,6 +43,9 @@ wait_for_deadline(struct sim *sim, struct random *r)
     int64_t ms;
 
     ledger_deadlines(&sim->ledger, choose, &c);
+    for (int i = 0; i < WAITERS_MAX; i++)
+        if (server_waits(&sim->server, i))
+            choose(&c, sim->server.parked[i].until_ms);
     ms = c.due_ms + random_between(r, -1, 1) - c.now_ms;
     if (c.seen > 0 && ms > 0)
         wait_ms(sim, ms);
@@ -79,12 +82,22 @@ audit(struct sim *sim)
         (void)verdict_break(&sim->verdict, PROMISE_SOUND, "the audit fails");
 }
 
+/* The front end gets on with those who wait: with all of them, with some, or not yet. */
+static void
+go_on(struct sim *sim, struct random *r)
+{
+    uint64_t what = random_below(r, 100);
+
+    if (what < 80 && !sim_broken(sim))
+        sim_round(sim, r, what < 50);
+}
+
 /* Each kind of decision has dice of its own, so that leaving one out moves no other. */
 static void
 do_step(struct sim *sim, const struct step *step)
 {
     struct random time = {step->dice ^ 1}, chores = {step->dice ^ 2};
-    struct random acts = {step->dice ^ 3};
+    struct random acts = {step->dice ^ 3}, front = {step->dice ^ 5};
 
     sim->luck = (struct random){step->dice ^ 4};
     sim->lucky = step->no_trouble;
@@ -95,6 +108,8 @@ do_step(struct sim *sim, const struct step *step)
         (void)server_housekeep(&sim->server);
     }
     actor_act(sim, &sim->actors[step->actor], &acts);
+    if (sim->profile->waiting_once > 0)
+        go_on(sim, &front);
 }
 
 /* ---------------------------------------------------------------------- the end */
@@ -125,6 +140,7 @@ finish(struct sim *sim)
     size_t before = mem_used(sim->server.mem);
 
     sim->lucky = true;
+    sim_drain(sim);
     inspect_all(sim);
     wait_ms(sim, INT64_C(15) * DAY_MS);
     inspect_all(sim);

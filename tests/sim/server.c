@@ -35,10 +35,19 @@ open_api(struct server *s, const struct profile *p)
         abort();
 }
 
+static void
+ring(struct store_bell *bell)
+{
+    container_of(bell, struct server, bell)->bell_rung = true;
+}
+
 void
 server_open(struct server *s, const struct profile *p)
 {
-    *s = (struct server){.mem = mem_new(0), .own = mem_new(0), .now_ms = SERVER_START_MS};
+    *s = (struct server){.mem = mem_new(0),
+                         .own = mem_new(0),
+                         .now_ms = SERVER_START_MS,
+                         .bell.ring = ring};
     if (s->mem == NULL || s->own == NULL)
         abort();
     buf_init(&s->target, s->own);
@@ -54,6 +63,9 @@ server_close(struct server *s)
 {
     bool clean;
 
+    for (int i = 0; i < WAITERS_MAX; i++)
+        if (s->parked[i].used)
+            server_end(s, i);
     api_caller_fini(&s->caller);
     api_caller_fini(&s->peeper);
     api_free(s->api);
@@ -67,37 +79,185 @@ server_close(struct server *s)
     return clean;
 }
 
+static const char *
+content_type(const struct operation *op)
+{
+    return op->kind == OP_QUEUE_PATCH ? "application/openstack-messaging-v2.0-json-patch"
+                                      : NULL;
+}
+
 static void
 set_headers(struct server *s, const struct operation *op)
 {
     s->caller.headers[API_HEADER_CLIENT_ID] = client_uuid(op->client);
     s->caller.headers[API_HEADER_PROJECT_ID] = place_project(op->place);
-    s->caller.headers[API_HEADER_CONTENT_TYPE] =
-        op->kind == OP_QUEUE_PATCH ? "application/openstack-messaging-v2.0-json-patch"
-                                   : NULL;
+    s->caller.headers[API_HEADER_CONTENT_TYPE] = content_type(op);
+}
+
+/* Returns how many allocations there had been. */
+static uint64_t
+trouble_begins(struct server *s, struct trouble trouble)
+{
+    uint64_t attempts = mem_attempts(s->mem);
+
+    mem_set_budget(s->mem, trouble.tight ? 1 : 0);
+    mem_fail_nth(s->mem, trouble.starve);
+    return attempts;
+}
+
+/* True if the allocation that was to fail was reached. */
+static bool
+trouble_ends(struct server *s, struct trouble trouble, uint64_t attempts)
+{
+    bool reached = mem_attempts(s->mem) - attempts >= trouble.starve;
+
+    mem_fail_nth(s->mem, 0);
+    mem_set_budget(s->mem, 0);
+    return trouble.starve != 0 && reached;
 }
 
 bool
 server_do(struct server *s, const struct operation *op, struct trouble trouble,
           struct answer *answer, bool *starved)
 {
+    const char *method;
     uint64_t attempts;
 
     buf_reset(&s->target, SIZE_MAX);
     buf_reset(&s->body, SIZE_MAX);
-    s->method = operation_write(op, &s->target, &s->body);
+    method = operation_write(op, &s->target, &s->body);
     set_headers(s, op);
     s->caller.now_ms = s->now_ms;
-    mem_set_budget(s->mem, trouble.tight ? 1 : 0);
-    attempts = mem_attempts(s->mem);
-    mem_fail_nth(s->mem, trouble.starve);
-    (void)api_call_bytes(&s->caller, api_method(bytes_str(s->method)),
-                         buf_view(&s->target),
+    attempts = trouble_begins(s, trouble);
+    (void)api_call_bytes(&s->caller, api_method(bytes_str(method)), buf_view(&s->target),
                          s->body.len == 0 ? BYTES_NONE : buf_view(&s->body));
-    *starved = trouble.starve != 0 && mem_attempts(s->mem) - attempts >= trouble.starve;
-    mem_fail_nth(s->mem, 0);
-    mem_set_budget(s->mem, 0);
+    *starved = trouble_ends(s, trouble, attempts);
+    s->last = (struct exchanged){.method = method,
+                                 .project = place_project(op->place),
+                                 .target = buf_view(&s->target),
+                                 .body = buf_view(&s->body),
+                                 .res = &s->caller.res};
     return answer_read(op, &s->caller.res, answer);
+}
+
+/* ---------------------------------------------------------------------- waiting */
+
+/* Takes a note; one bell is enough for all of them. */
+static struct store_bell *
+tell(struct store_watcher *watcher, enum store_news news)
+{
+    struct parked *p = container_of(watcher, struct parked, waiting.watcher);
+    struct server *s = p->server;
+
+    p->told = true;
+    p->dismissed |= news == STORE_GONE;
+    if (s->bell_due)
+        return NULL;
+    s->bell_due = true;
+    s->bell_rung = false;
+    return &s->bell;
+}
+
+bool
+server_has_rung(struct server *s)
+{
+    bool rung = !s->bell_due || s->bell_rung;
+
+    s->bell_due = false;
+    return rung;
+}
+
+/* Writes the request; its texts stay where they are as long as it waits. */
+static void
+park(struct server *s, struct parked *p, const struct operation *op)
+{
+    const char *mark;
+
+    *p = (struct parked){.used = true, .op = *op, .server = s};
+    p->waiting.watcher.tell = tell;
+    arena_init(&p->arena, s->mem);
+    buf_init(&p->res.body, s->mem);
+    buf_init(&p->target, s->own);
+    buf_init(&p->body, s->own);
+    p->req.method = api_method(bytes_str(operation_write(op, &p->target, &p->body)));
+    p->req.path = buf_view(&p->target);
+    p->req.body = p->body.len == 0 ? BYTES_NONE : buf_view(&p->body);
+    p->req.arena = &p->arena;
+    p->req.waiting = &p->waiting;
+    mark = memchr(p->target.data, '?', p->target.len);
+    if (mark != NULL) {
+        p->req.path.len = (size_t)(mark - p->target.data);
+        p->req.query = bytes_of(mark + 1, p->target.len - p->req.path.len - 1);
+    }
+    p->req.headers[API_HEADER_ACCEPT] = bytes_str("application/json");
+    p->req.headers[API_HEADER_CLIENT_ID] = bytes_str(client_uuid(op->client));
+    p->req.headers[API_HEADER_PROJECT_ID] = bytes_str(place_project(op->place));
+    (void)snprintf(p->prefer, sizeof(p->prefer), "wait=%d", op->wait_s);
+    p->req.headers[API_HEADER_PREFER] = bytes_str(p->prefer);
+}
+
+bool
+server_ask(struct server *s, int waiter, const struct operation *op, enum waiting_end end,
+           struct trouble trouble, struct answer *answer, bool *starved)
+{
+    struct parked *p = &s->parked[waiter];
+    enum api_next next;
+    uint64_t attempts;
+
+    if (op != NULL)
+        park(s, p, op);
+    p->req.now_ms = s->now_ms;
+    p->waiting.end = end;
+    p->told = p->dismissed = false;
+    attempts = trouble_begins(s, trouble);
+    do
+        next = api_handle(s->api, &p->req, &p->res);
+    while (next == API_AGAIN);
+    *starved = trouble_ends(s, trouble, attempts);
+    p->waits = next == API_WAIT;
+    if (p->waits && p->until_ms == 0)
+        p->until_ms = s->now_ms + p->waiting.wait_ms;
+    s->last = (struct exchanged){.method = p->op.kind == OP_POP ? "DELETE" : "POST",
+                                 .project = place_project(p->op.place),
+                                 .target = buf_view(&p->target),
+                                 .body = buf_view(&p->body),
+                                 .res = &p->res,
+                                 .waits = p->waits};
+    if (!p->waits)
+        return answer_read(&p->op, &p->res, answer);
+    memset(answer, 0, sizeof(*answer));
+    return p->res.body.len == 0;
+}
+
+bool
+server_waits(const struct server *s, int waiter)
+{
+    return s->parked[waiter].used && s->parked[waiter].waits;
+}
+
+void
+server_end(struct server *s, int waiter)
+{
+    struct parked *p = &s->parked[waiter];
+
+    api_stop_waiting(s->api, &p->req);
+    arena_fini(&p->arena);
+    buf_fini(&p->res.body);
+    buf_fini(&p->target);
+    buf_fini(&p->body);
+    p->used = p->waits = false;
+}
+
+void
+server_give_back(struct server *s, bool uncount)
+{
+    const struct response *res = s->last.res;
+    enum status st;
+
+    do
+        st = store_claim_give_back(s->store, STORE_AT(s->now_ms), &res->claim_queue,
+                                   res->claim_id, uncount);
+    while (st == ST_AGAIN);
 }
 
 bool

@@ -1,5 +1,8 @@
 /*
  * server: the real API over the real engine, at a time of the simulation's choosing.
+ *
+ * Requests that wait are parked, as a front end does it: watchers take notes, and when the
+ * API is asked again is for the simulation to choose.
  */
 #ifndef TESTS_SIM_SERVER_H
 #define TESTS_SIM_SERVER_H
@@ -7,6 +10,30 @@
 #include "sim/answer.h"
 #include "sim/profile.h"
 #include "support/api_call.h"
+
+/* A request that may wait for a message. */
+struct parked {
+    bool used;
+    struct operation op;
+    struct waiting waiting; /* lent */
+    struct request req;
+    struct arena arena;
+    struct response res;
+    struct buf target, body; /* in the memory of the simulation */
+    int64_t until_ms;        /* its time is over then; 0: it has not waited */
+    bool waits;              /* that was its last answer */
+    bool told, dismissed;    /* the notes since: STORE_READY, STORE_GONE */
+    char prefer[16];
+    struct server *server;
+};
+
+/* The last request and its answer, for who writes it down. */
+struct exchanged {
+    const char *method, *project;
+    struct bytes target, body;
+    const struct response *res;
+    bool waits; /* there is no answer yet */
+};
 
 struct server {
     struct mem *mem;
@@ -17,7 +44,10 @@ struct server {
     int64_t now_ms;
     struct mem *own; /* of the simulation: for what is said to the server */
     struct buf target, body;
-    const char *method; /* of the last request */
+    struct exchanged last;
+    struct parked parked[WAITERS_MAX]; /* by who waits */
+    struct store_bell bell;
+    bool bell_due, bell_rung; /* it was returned; it was rung since */
 };
 
 /* What goes wrong with a request. */
@@ -40,6 +70,26 @@ bool server_close(struct server *s);
  */
 bool server_do(struct server *s, const struct operation *op, struct trouble trouble,
                struct answer *answer, bool *starved);
+
+/*
+ * Asks for the request that waits with this number: the first time with an operation, then
+ * with NULL. False as above; server_waits() tells whether there is an answer.
+ */
+bool server_ask(struct server *s, int waiter, const struct operation *op,
+                enum waiting_end end, struct trouble trouble, struct answer *answer,
+                bool *starved);
+
+/* True if the request is parked, and its last answer was that it waits. */
+bool server_waits(const struct server *s, int waiter);
+
+/* Ends the request, whatever became of it. Its last answer is gone then. */
+void server_end(struct server *s, int waiter);
+
+/* Nobody got the answer to the last request, a claim: gives it back. */
+void server_give_back(struct server *s, bool uncount);
+
+/* False if a bell that was returned has not been rung. */
+bool server_has_rung(struct server *s);
 
 /* True if the message can be read at this place. The last answer stays as it is. */
 bool server_has(struct server *s, int place, struct store_id id);

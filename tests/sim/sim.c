@@ -46,7 +46,7 @@ sim_close(struct sim *sim)
 static void
 digest(struct sim *sim)
 {
-    const struct response *res = &sim->server.caller.res;
+    const struct response *res = sim->server.last.res;
     uint64_t d = sim->digest;
 
     d = (d ^ (uint64_t)res->code) * 0x100000001b3; /* FNV-1a */
@@ -94,15 +94,34 @@ count_moved(struct sim *sim, const struct judging *j)
  * passed over, or is thought to be held or delayed when it is so no more.
  */
 static void
-look_for_missing(struct sim *sim, int place)
+look_for_missing(struct sim *sim, const struct operation *op)
 {
     struct verdict *v = &sim->verdict;
 
     if (v->missing.text[0] == '\0' ||
         (v->broken != PROMISE_NOTHING_LOST && v->broken != PROMISE_GRACE))
         return;
-    if (server_has(&sim->server, place, v->missing))
-        v->broken = v->withheld;
+    for (size_t i = 0; operation_place(op, i) != NOWHERE; i++)
+        if (server_has(&sim->server, operation_place(op, i), v->missing))
+            v->broken = v->withheld;
+}
+
+void
+sim_judge(struct sim *sim, struct judging *j, struct trouble trouble, bool sound)
+{
+    if (!sound)
+        (void)verdict_break(&sim->verdict, PROMISE_CONTRACT,
+                            "the answer is not the document it has to be");
+    if (!server_has_rung(&sim->server))
+        (void)verdict_break(&sim->verdict, PROMISE_NOBODY_LEFT,
+                            "somebody was told, but the bell was not rung");
+    tally_count(&sim->tally, j->op, j->waits ? NULL : j->answer);
+    digest(sim);
+    history_request(sim, trouble, j->starved);
+    if (!sim_broken(sim) && j->op->kind == OP_CLAIM && j->starved && j->waiter == NOBODY)
+        j->moved_count = count_moved(sim, j);
+    if (!sim_broken(sim) && !judge(j))
+        look_for_missing(sim, j->op);
 }
 
 /* Does the request and judges the answer. */
@@ -116,19 +135,12 @@ perform(struct sim *sim, const struct operation *op, struct trouble trouble,
                         .answer = answer,
                         .now_ms = sim->server.now_ms,
                         .tight = trouble.tight,
-                        .verdict = &sim->verdict};
+                        .verdict = &sim->verdict,
+                        .waiter = NOBODY};
+    bool sound = server_do(&sim->server, op, trouble, answer, &j.starved);
 
-    if (!server_do(&sim->server, op, trouble, answer, &j.starved))
-        (void)verdict_break(&sim->verdict, PROMISE_CONTRACT,
-                            "the answer is not the document it has to be");
     j.body_bytes = sim->server.body.len;
-    tally_count(&sim->tally, op, answer);
-    digest(sim);
-    history_request(sim, trouble, j.starved);
-    if (!sim_broken(sim) && op->kind == OP_CLAIM && j.starved)
-        j.moved_count = count_moved(sim, &j);
-    if (!sim_broken(sim) && !judge(&j))
-        look_for_missing(sim, op->place);
+    sim_judge(sim, &j, trouble, sound);
 }
 
 bool
@@ -197,24 +209,31 @@ sim_inspect(struct sim *sim, int place, enum promise p)
     return false;
 }
 
-/* A refused request changes nothing: look at all it could have changed. */
 static void
-inspect_refused(struct sim *sim, const struct operation *op)
+inspect_refused_at(struct sim *sim, const struct operation *op, int place)
 {
-    int letters = ledger_dead_letters(&sim->ledger, op->place);
+    int letters = ledger_dead_letters(&sim->ledger, place);
+
+    if (sim_inspect(sim, place, PROMISE_ALL_OR_NOTHING) && op->kind == OP_CLAIM &&
+        letters != NOWHERE)
+        (void)sim_inspect(sim, letters, PROMISE_ALL_OR_NOTHING);
+}
+
+void
+sim_inspect_refused(struct sim *sim, const struct operation *op)
+{
     FILE *trace = sim->trace;
 
     sim->trace = NULL; /* it is only of interest when it fails */
-    if (sim_inspect(sim, op->place, PROMISE_ALL_OR_NOTHING) && op->kind == OP_CLAIM &&
-        letters != NOWHERE)
-        (void)sim_inspect(sim, letters, PROMISE_ALL_OR_NOTHING);
+    for (size_t i = 0; operation_place(op, i) != NOWHERE && !sim_broken(sim); i++)
+        inspect_refused_at(sim, op, operation_place(op, i));
     sim->trace = trace;
 }
 
 /* ---------------------------------------------------------------------- requests */
 
-static struct trouble
-draw_trouble(struct sim *sim)
+struct trouble
+sim_trouble(struct sim *sim)
 {
     const struct profile *p = sim->profile;
     struct trouble trouble = {.starve = 0};
@@ -240,10 +259,37 @@ draw_cut(struct sim *sim)
 }
 
 bool
+sim_loses_answer(struct sim *sim)
+{
+    return draw_cut(sim) != CUT_NOT;
+}
+
+bool
+sim_loses_claim(struct sim *sim, const struct operation *op, const struct answer *answer)
+{
+    unsigned once = sim->profile->lose_claim_once;
+    struct known_claim *c = NULL;
+    bool uncount;
+
+    if (sim->lucky || once == 0 || op->kind != OP_CLAIM || answer->code != 201 ||
+        sim_broken(sim) || !random_once_in(&sim->luck, once))
+        return false;
+    for (size_t i = 0; c == NULL && operation_place(op, i) != NOWHERE; i++)
+        c = ledger_claim(&sim->ledger, operation_place(op, i), answer->location.text);
+    uncount = random_chance(&sim->luck, 50);
+    server_give_back(&sim->server, uncount);
+    ledger_give_back(&sim->ledger, c, uncount);
+    history_note(sim, uncount
+                          ? "      (not a byte of the answer is sent: it is given back)\n"
+                          : "      (the answer cannot be sent: it is given back)\n");
+    return true;
+}
+
+bool
 sim_request(struct sim *sim, struct actor *who, struct operation *op,
             struct answer *answer)
 {
-    struct trouble trouble = draw_trouble(sim);
+    struct trouble trouble = sim_trouble(sim);
     enum cut cut = draw_cut(sim);
 
     if (sim_broken(sim))
@@ -257,7 +303,9 @@ sim_request(struct sim *sim, struct actor *who, struct operation *op,
     if (cut == CUT_AFTER)
         history_note(sim, "      (the answer is lost on its way)\n");
     if (!sim_broken(sim) && answer->code == 503)
-        inspect_refused(sim, op);
+        sim_inspect_refused(sim, op);
+    if (cut == CUT_NOT && sim_loses_claim(sim, op, answer))
+        return false;
     return cut == CUT_NOT && !sim_broken(sim);
 }
 

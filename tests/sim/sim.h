@@ -30,6 +30,8 @@ struct sim {
     FILE *trace;        /* NULL: none is written */
 };
 
+struct judging;
+
 void sim_open(struct sim *sim, const struct plan *plan, FILE *trace);
 void sim_close(struct sim *sim);
 
@@ -39,6 +41,26 @@ void sim_close(struct sim *sim);
  */
 bool sim_request(struct sim *sim, struct actor *who, struct operation *op,
                  struct answer *answer);
+
+/*
+ * An actor's request that may have to wait. actor_hear() tells of the answer, now or later,
+ * unless it is lost.
+ */
+void sim_wait(struct sim *sim, struct actor *who, const struct operation *op);
+bool sim_waits(const struct sim *sim, const struct actor *who);
+
+/* The actor waits no longer: it hangs up, and never hears of what it asked for. */
+void sim_hang_up(struct sim *sim, struct actor *who, struct random *r);
+
+/*
+ * The front end has its turn: it asks again for those who were told, or whose time is over,
+ * in an order of the dice; for some of them, or as long as there are any (whole). Then
+ * nobody must be left waiting.
+ */
+void sim_round(struct sim *sim, struct random *r, bool whole);
+
+/* The waiting of everybody is over. */
+void sim_drain(struct sim *sim);
 
 /* A request of the checker itself: always heard, nothing goes wrong. */
 bool sim_look(struct sim *sim, const struct operation *op, struct answer *answer);
@@ -53,6 +75,22 @@ struct store_id sim_some_claim(const struct sim *sim, struct random *r, int plac
 
 /* A place that the profile uses. */
 int sim_some_place(const struct sim *sim, struct random *r);
+
+/* ------------------------------------------------------------------ shared by the parts */
+
+/* Judges an answer, and writes it down; sound: it is the document it has to be. */
+void sim_judge(struct sim *sim, struct judging *j, struct trouble trouble, bool sound);
+
+/* What goes wrong with the next request, and whether its answer is lost. */
+struct trouble sim_trouble(struct sim *sim);
+bool sim_loses_answer(struct sim *sim);
+
+/* Is the answer lost, a new claim, and does the server know that? Then it is given back. */
+bool sim_loses_claim(struct sim *sim, const struct operation *op,
+                     const struct answer *answer);
+
+/* A refused request has changed nothing: look at all it could have changed. */
+void sim_inspect_refused(struct sim *sim, const struct operation *op);
 
 static inline bool
 sim_broken(const struct sim *sim)

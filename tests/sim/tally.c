@@ -6,6 +6,10 @@ void
 tally_count(struct tally *t, const struct operation *op, const struct answer *answer)
 {
     t->requests++;
+    if (answer == NULL) {
+        t->waits[op->kind]++;
+        return;
+    }
     t->shown[op->kind] += answer->count + answer->posted_count;
     if (answer->code == 503)
         t->unable[op->kind]++;
@@ -27,18 +31,19 @@ tally_add(struct tally *to, const struct tally *from)
         to->refused[i] += from->refused[i];
         to->unable[i] += from->unable[i];
         to->shown[i] += from->shown[i];
+        to->waits[i] += from->waits[i];
     }
 }
 
 void
 tally_print(const struct tally *t, FILE *out)
 {
-    fprintf(out, "%-14s %10s %10s %10s %10s %10s\n", "request", "200, 201", "204",
-            "400..404", "503", "messages");
+    fprintf(out, "%-14s %10s %10s %10s %10s %10s %10s\n", "request", "200, 201", "204",
+            "400..404", "503", "waits", "messages");
     for (int i = 0; i < OP_COUNT; i++)
         fprintf(out,
                 "%-14s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64
-                "\n",
+                " %10" PRIu64 "\n",
                 operation_name((enum op_kind)i), t->done[i], t->empty[i], t->refused[i],
-                t->unable[i], t->shown[i]);
+                t->unable[i], t->waits[i], t->shown[i]);
 }

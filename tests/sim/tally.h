@@ -14,8 +14,10 @@ struct tally {
     uint64_t refused[OP_COUNT];               /* 400, 403, 404 */
     uint64_t unable[OP_COUNT];                /* 503 */
     uint64_t shown[OP_COUNT];                 /* messages in the answers */
+    uint64_t waits[OP_COUNT];                 /* so often the API said: wait (on) */
 };
 
+/* No answer: it waits. */
 void
 tally_count(struct tally *t, const struct operation *op, const struct answer *answer);
 void tally_add(struct tally *to, const struct tally *from);

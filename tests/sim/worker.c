@@ -37,6 +37,28 @@ remember(struct holding *h, int place, const struct answer *answer)
         h->ids[i] = answer->messages[i].id;
 }
 
+void
+actor_hear(struct actor *a, const struct operation *op, const struct answer *answer)
+{
+    if (op->kind == OP_CLAIM && answer->code == 201)
+        remember(&a->held, op->place, answer);
+}
+
+/* Would rather wait than get nothing, now and then for one of several queues. */
+static void
+draw_waiting(const struct profile *p, struct random *r, struct operation *op)
+{
+    if (p->waiting_once == 0 || !random_once_in(r, p->waiting_once))
+        return;
+    op->wait_s = (int)random_between(r, 1, 60);
+    if (random_chance(r, 70))
+        return;
+    op->any_count = (size_t)random_between(r, 1, NAMES);
+    for (size_t i = 0; i < op->any_count; i++)
+        op->any[i] =
+            place_of(op->place / NAMES, (int)random_below(r, (uint64_t)p->names));
+}
+
 static void
 claim(struct sim *sim, struct actor *a, struct random *r)
 {
@@ -46,7 +68,10 @@ claim(struct sim *sim, struct actor *a, struct random *r)
 
     draw_terms(sim->profile, r, &op);
     op.limit = (int)random_between(r, 0, sim->profile->claim_limit);
-    if (sim_request(sim, a, &op, &answer) && answer.code == 201)
+    draw_waiting(sim->profile, r, &op);
+    if (op.wait_s > 0)
+        sim_wait(sim, a, &op);
+    else if (sim_request(sim, a, &op, &answer) && answer.code == 201)
         remember(&a->held, op.place, &answer);
 }
 
@@ -163,7 +188,10 @@ haunt(struct sim *sim, struct actor *a, struct random *r)
 void
 worker_act(struct sim *sim, struct actor *a, struct random *r)
 {
-    if (random_chance(r, 15)) {
+    if (sim_waits(sim, a)) {
+        if (random_chance(r, 15))
+            sim_hang_up(sim, a, r);
+    } else if (random_chance(r, 15)) {
         haunt(sim, a, r);
     } else if (a->held.claim.text[0] == '\0') {
         claim(sim, a, r);

@@ -1,0 +1,115 @@
+/*
+ * The rules for requests that take messages, at once or after waiting: docs/api.md 11.
+ *
+ * Who waits stands in the line of each of its queues. With k in front of it in a line it may
+ * take what k messages more leave over; so nobody is served before one that came first.
+ */
+#include "sim/judge.h"
+
+size_t
+judging_share(const struct judging *j, size_t ready)
+{
+    size_t front;
+
+    if (j->waiter == NOBODY)
+        return ready;
+    front = ledger_in_front(j->ledger, j->op->place, j->waiter);
+    return front >= STORE_CALLED || ready <= front ? 0 : ready - front;
+}
+
+/* Has it taken more of this queue than those in front of it leave over? */
+static bool
+judge_turn(struct judging *j)
+{
+    size_t ready = ledger_ready(j->ledger, j->op->place, j->now_ms);
+    const struct answer *a = j->answer;
+
+    if (j->waiter == NOBODY || a->count <= judging_share(j, ready) ||
+        ledger_message(j->ledger, j->op->place, a->messages[0].id.text) == NULL)
+        return true;
+    return verdict_break(j->verdict, PROMISE_FIRST_COME,
+                         "takes %zu of %zu messages, with %zu in front who wait longer",
+                         a->count, ready,
+                         ledger_in_front(j->ledger, j->op->place, j->waiter));
+}
+
+static bool
+judge_place(struct judging *j, bool *took)
+{
+    if (!judge_turn(j))
+        return false;
+    return j->op->kind == OP_CLAIM ? judge_claim_from(j, took) : judge_pop_from(j, took);
+}
+
+/* There was nothing that it could take. */
+static bool
+judge_nothing(struct judging *j)
+{
+    if (j->waiter != NOBODY && j->on)
+        return j->waits || verdict_break(j->verdict, PROMISE_CONTRACT,
+                                         "answered %d although it may wait on",
+                                         j->answer->code);
+    if (j->waits)
+        return verdict_break(j->verdict, PROMISE_NOBODY_LEFT,
+                             "waits on although its waiting is over");
+    if (j->answer->count > 0)
+        return judge_sequence(j, NULL, 0);
+    return judge_code(j, j->op->kind == OP_CLAIM ? 204 : 200, PROMISE_CONTRACT);
+}
+
+/* It must have taken something. */
+static bool
+judge_something(struct judging *j)
+{
+    if (j->waits)
+        return verdict_break(j->verdict, PROMISE_NOBODY_LEFT,
+                             "waits on although there is a message that it could take");
+    return true;
+}
+
+static bool
+judge_preference(struct judging *j)
+{
+    enum { MOST_S = 45 };
+    int64_t wait_s = j->op->wait_s < MOST_S ? j->op->wait_s : MOST_S;
+
+    return j->waits || j->waiter == NOBODY || j->answer->code >= 300 ||
+           j->answer->applied_s == wait_s ||
+           verdict_break(j->verdict, PROMISE_CONTRACT,
+                         "%lld seconds of waiting are applied, must be %lld",
+                         (long long)j->answer->applied_s, (long long)wait_s);
+}
+
+/* Finds the place that the messages have to come from, the first that has any. */
+static bool
+judge_places(struct judging *j, bool *took)
+{
+    struct operation op = *j->op;
+    struct judging here = *j;
+    bool kept = true;
+
+    here.op = &op;
+    for (size_t i = 0; kept && !*took; i++) {
+        op.place = operation_place(j->op, i);
+        if (op.place == NOWHERE)
+            return true;
+        kept = judge_place(&here, took);
+        if (kept && !*took && j->waiter != NOBODY)
+            ledger_wait(j->ledger, op.place, j->waiter);
+    }
+    return kept;
+}
+
+bool
+judge_take(struct judging *j)
+{
+    bool took = false, kept;
+
+    if (j->gone && (j->answer->count > 0 || j->answer->code == 201))
+        return verdict_break(j->verdict, PROMISE_GONE_IS_GONE,
+                             "takes messages for a client that has hung up");
+    kept = (j->gone || judge_places(j, &took)) && judge_preference(j);
+    if (kept && j->answer->code != 503)
+        kept = took ? judge_something(j) : judge_nothing(j);
+    return kept;
+}

@@ -1,0 +1,195 @@
+/* Those who wait for messages: the part of the front end, and what it may expect. */
+#include "sim/history.h"
+#include "sim/sim.h"
+
+static int
+number_of(const struct sim *sim, const struct actor *who)
+{
+    return (int)(who - sim->actors);
+}
+
+bool
+sim_waits(const struct sim *sim, const struct actor *who)
+{
+    return server_waits(&sim->server, number_of(sim, who));
+}
+
+/* ---------------------------------------------------------------------- asking */
+
+/* How far a claim that runs out of memory has come with dead letters is looked at only for
+ * those who do not wait (sim_judge). */
+static bool
+meets_dead_letters(const struct sim *sim, const struct operation *op)
+{
+    for (size_t i = 0; operation_place(op, i) != NOWHERE; i++)
+        if (ledger_dead_letters(&sim->ledger, operation_place(op, i)) != NOWHERE)
+            return true;
+    return false;
+}
+
+/* From which of its queues the messages came. */
+static int
+place_of_claim(const struct sim *sim, const struct operation *op,
+               const struct answer *answer)
+{
+    for (size_t i = 0; operation_place(op, i) != NOWHERE; i++) {
+        int place = operation_place(op, i);
+
+        if (ledger_claim(&sim->ledger, place, answer->location.text) != NULL)
+            return place;
+    }
+    return op->place;
+}
+
+/* The request has come to its end; the actor hears of it, or not. */
+static void
+answered(struct sim *sim, int waiter, const struct answer *answer, bool gone)
+{
+    struct operation op = sim->server.parked[waiter].op;
+
+    ledger_stop_waiting(&sim->ledger, waiter);
+    if (answer->code == 201)
+        op.place = place_of_claim(sim, &op, answer);
+    if (sim_loses_claim(sim, &op, answer))
+        gone = true;
+    else if (!gone && sim_loses_answer(sim)) {
+        history_note(sim, "      (the answer is lost on its way)\n");
+        gone = true;
+    }
+    if (!gone)
+        actor_hear(&sim->actors[waiter], &op, answer);
+    server_end(&sim->server, waiter);
+    if (answer->code == 503)
+        sim_inspect_refused(sim, &op);
+}
+
+/* Asks for who waits: the first time with an operation, then with NULL. */
+static void
+ask(struct sim *sim, int waiter, const struct operation *op, enum waiting_end end)
+{
+    struct parked *p = &sim->server.parked[waiter];
+    struct trouble trouble = sim_trouble(sim);
+    struct answer answer;
+    struct judging j = {.ledger = &sim->ledger,
+                        .rules = &sim->profile->rules,
+                        .op = &p->op,
+                        .answer = &answer,
+                        .now_ms = sim->server.now_ms,
+                        .verdict = &sim->verdict,
+                        .waiter = waiter,
+                        .on = end == WAITING_ON,
+                        .gone = end == WAITING_ABANDONED};
+    bool sound;
+
+    if (meets_dead_letters(sim, op != NULL ? op : &p->op))
+        trouble.starve = 0;
+    history_who(sim, &sim->actors[waiter]);
+    if (end != WAITING_ON)
+        history_note(sim, j.gone ? "(has hung up) " : "(for the last time) ");
+    sound = server_ask(&sim->server, waiter, op, end, trouble, &answer, &j.starved);
+    j.waits = p->waits;
+    j.body_bytes = p->body.len;
+    sim_judge(sim, &j, trouble, sound);
+    if (!sim_broken(sim) && !p->waits)
+        answered(sim, waiter, &answer, j.gone);
+}
+
+void
+sim_wait(struct sim *sim, struct actor *who, const struct operation *op)
+{
+    if (!sim_broken(sim))
+        ask(sim, number_of(sim, who), op, WAITING_ON);
+}
+
+/* The front end may ask once more, or end the request without a word. */
+void
+sim_hang_up(struct sim *sim, struct actor *who, struct random *r)
+{
+    int waiter = number_of(sim, who);
+
+    if (random_chance(r, 50)) {
+        ask(sim, waiter, NULL, WAITING_ABANDONED);
+        return;
+    }
+    history_who(sim, who);
+    history_note(sim, "(hangs up)\n");
+    server_end(&sim->server, waiter);
+    ledger_stop_waiting(&sim->ledger, waiter);
+}
+
+/* ---------------------------------------------------------------------- rounds */
+
+/* Asks again if there is a reason to. */
+static bool
+ask_again(struct sim *sim, int waiter)
+{
+    const struct parked *p = &sim->server.parked[waiter];
+    bool over = p->dismissed || sim->server.now_ms >= p->until_ms;
+
+    if (!server_waits(&sim->server, waiter) || (!over && !p->told))
+        return false;
+    if (p->dismissed && !sim->ledger.dismissed[waiter])
+        (void)verdict_break(&sim->verdict, PROMISE_CONTRACT,
+                            "is told that its queue is gone, which it is not");
+    else
+        ask(sim, waiter, NULL, over ? WAITING_OVER : WAITING_ON);
+    return true;
+}
+
+/* Asks for everybody once, in an order of the dice. True if anybody had a reason. */
+static bool
+ask_all(struct sim *sim, struct random *r, bool whole)
+{
+    uint64_t first = random_below(r, WAITERS_MAX);
+    uint64_t stride = 2 * random_below(r, WAITERS_MAX / 2) + 1; /* prime to 64: all */
+    bool any = false;
+
+    for (uint64_t i = 0; i < WAITERS_MAX && !sim_broken(sim); i++)
+        if (whole || random_chance(r, 50))
+            any = ask_again(sim, (int)((first + i * stride) % WAITERS_MAX)) || any;
+    return any;
+}
+
+/* Nobody who was told has not asked, and what is due has happened. */
+static void
+look_who_is_left(struct sim *sim, int waiter)
+{
+    const struct operation *op = &sim->server.parked[waiter].op;
+
+    if (sim->ledger.dismissed[waiter])
+        (void)verdict_break(&sim->verdict, PROMISE_NOBODY_LEFT,
+                            "waits for a queue that was deleted, and is not told");
+    for (size_t i = 0; operation_place(op, i) != NOWHERE; i++) {
+        int place = operation_place(op, i);
+
+        if (ledger_ready(&sim->ledger, place, sim->server.now_ms) > 0)
+            (void)verdict_break(&sim->verdict, PROMISE_NOBODY_LEFT,
+                                "%s %d waits for %s, where a message lies ready",
+                                role_name(sim->actors[waiter].role),
+                                sim->actors[waiter].number + 1, place_name(place));
+    }
+}
+
+void
+sim_round(struct sim *sim, struct random *r, bool whole)
+{
+    if (!whole) {
+        (void)ask_all(sim, r, false);
+        return;
+    }
+    (void)server_housekeep(&sim->server);
+    while (ask_all(sim, r, true) && !sim_broken(sim))
+        continue;
+    ledger_advance(&sim->ledger, sim->server.now_ms);
+    for (int i = 0; i < WAITERS_MAX && !sim_broken(sim); i++)
+        if (server_waits(&sim->server, i))
+            look_who_is_left(sim, i);
+}
+
+void
+sim_drain(struct sim *sim)
+{
+    for (int i = 0; i < WAITERS_MAX && !sim_broken(sim); i++)
+        if (server_waits(&sim->server, i))
+            ask(sim, i, NULL, WAITING_OVER);
+}
