@@ -217,6 +217,138 @@ MUTANTS = [
      [("engine/message_ops.c",
        "    if (!mem_admits(e->core.mem, post_bytes(post)))",
        "    if (!mem_admits(e->core.mem, post_bytes(post)) && !MUTANT(BUDGET_IGNORED))")]),
+    ("POST_CALLS_NOBODY",
+     "a post does not call who waits",
+     SIMULATION,
+     [("engine/message_ops.c",
+       "    queue_stir(v->queue);\n    if (!observed",
+       "    if (!MUTANT(POST_CALLS_NOBODY))\n"
+       "        queue_stir(v->queue);\n"
+       "    if (!observed")]),
+    ("DELAY_CALLS_NOBODY",
+     "the end of a delay does not call who waits",
+     SIMULATION,
+     [("engine/settle.c",
+       "    if (q != NULL)\n        queue_stir(q);",
+       "    if (q != NULL && !MUTANT(DELAY_CALLS_NOBODY))\n        queue_stir(q);")]),
+    ("CLAIM_OVER_CALLS_NOBODY",
+     "the end of a claim's time does not call who waits",
+     SIMULATION,
+     [("engine/claim.c",
+       "    if (c->held > 0 && c->backlog->queue != NULL)\n        queue_stir",
+       "    if (c->held > 0 && c->backlog->queue != NULL &&\n"
+       "        !(MUTANT(CLAIM_OVER_CALLS_NOBODY) && c->due.due_ms <= sh->now_ms) &&\n"
+       "        !(MUTANT(RELEASE_CALLS_NOBODY) && c->due.due_ms > sh->now_ms))\n"
+       "        queue_stir")]),
+    ("RELEASE_CALLS_NOBODY",
+     "a released claim does not call who waits",
+     SIMULATION,
+     []), # with the row before
+    ("LETTER_CALLS_NOBODY",
+     "a dead letter that is moved does not call who waits where it goes",
+     SIMULATION,
+     [("engine/dead_letter.c",
+       "    queue_stir(move.target);\n",
+       "    if (!MUTANT(LETTER_CALLS_NOBODY))\n        queue_stir(move.target);\n")]),
+    ("NO_BATON",
+     "who leaves a line does not let the next one be called",
+     SIMULATION,
+     [("engine/shard.c",
+       "    else if (!line->ended)\n        line_stir(line);",
+       "    else if (!line->ended && !MUTANT(NO_BATON))\n        line_stir(line);")]),
+    ("BELL_STAYS_SILENT",
+     "those who are told are not woken",
+     SIMULATION,
+     [("engine/shard.c",
+       "    bells_ring(&bells);",
+       "    if (!MUTANT(BELL_STAYS_SILENT))\n        bells_ring(&bells);")]),
+    ("DELETION_KEEPS_THE_LINE",
+     "a deleted queue does not send those away who wait for it",
+     SIMULATION,
+     [("engine/shard.c",
+       "    if (q->line != NULL)\n        end_line(sh, q->line);",
+       "    if (q->line != NULL && MUTANT(DELETION_KEEPS_THE_LINE))\n"
+       "        q->line->queue = NULL;\n"
+       "    else if (q->line != NULL)\n"
+       "        end_line(sh, q->line);")]),
+    ("DISMISSED_UNTOLD",
+     "who waits for a queue that is deleted is sent away without a word",
+     SIMULATION,
+     [("engine/line.c",
+       "    keep_bell(bells, w->watcher->tell(w->watcher, STORE_GONE));",
+       "    if (!MUTANT(DISMISSED_UNTOLD))\n"
+       "        keep_bell(bells, w->watcher->tell(w->watcher, STORE_GONE));")]),
+    ("WAITS_FOR_EVER",
+     "a request waits on when its time is over",
+     SIMULATION,
+     [("api/wait.c",
+       "return ctx->waits && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;",
+       "return ctx->waits && (ctx->req->waiting->end == WAITING_ON ||\n"
+       "                          MUTANT(WAITS_FOR_EVER)) ? ST_WAIT : ST_OK;")]),
+    ("NEWCOMER_GOES_FIRST",
+     "who has just come goes past those who wait",
+     SIMULATION,
+     [("engine/line.c",
+       "    if (w->line != line)\n        return line->count",
+       "    if (w->line != line && MUTANT(NEWCOMER_GOES_FIRST))\n"
+       "        return 0;\n"
+       "    if (w->line != line)\n        return line->count")]),
+    ("LINE_WITHOUT_ORDER",
+     "of those who wait anybody takes what there is",
+     SIMULATION,
+     [("engine/line.c",
+       "    size_t n = in_front(line, w);\n",
+       "    size_t n = w->line == line && MUTANT(LINE_WITHOUT_ORDER) ? 0\n"
+       "                                                             : in_front(line, w);\n")]),
+    ("IN_VAIN_TO_THE_END",
+     "who was called in vain waits on at the end of the line",
+     SIMULATION,
+     [("engine/line.c",
+       "    w->called = false;\n    if (w->line == line)\n",
+       "    w->called = false;\n"
+       "    if (w->line == line && MUTANT(IN_VAIN_TO_THE_END)) {\n"
+       "        list_remove(&w->link);\n"
+       "        list_add_before(&line->waiters, &w->link);\n"
+       "    }\n"
+       "    if (w->line == line)\n")]),
+    ("ABANDONED_CLAIMS",
+     "a request whose client has hung up takes messages all the same",
+     SIMULATION,
+     [("api/wait.c",
+       "    return ctx->waits && ctx->req->waiting->end == WAITING_ABANDONED;",
+       "    return ctx->waits && ctx->req->waiting->end == WAITING_ABANDONED &&\n"
+       "           !MUTANT(ABANDONED_CLAIMS);")]),
+    ("GIVEN_BACK_LATE",
+     "a claim whose answer is lost ends with its time only",
+     SIMULATION,
+     [("engine/claim_ops.c",
+       "    return end(s, outer, where, claim_id, uncount);",
+       "    if (MUTANT(GIVEN_BACK_LATE))\n"
+       "        return ST_OK;\n"
+       "    return end(s, outer, where, claim_id,\n"
+       "               (uncount || MUTANT(GIVEN_BACK_UNCOUNTED)) &&\n"
+       "                   !MUTANT(GIVEN_BACK_COUNTED));")]),
+    ("GIVEN_BACK_COUNTED",
+     "a claim of whose answer nobody saw a byte counts",
+     SIMULATION,
+     []), # with the row before
+    ("GIVEN_BACK_UNCOUNTED",
+     "a claim of whose answer perhaps half was seen does not count",
+     SIMULATION,
+     []), # likewise
+    ("NUMBER_BEGINS_ANEW",
+     "the claim numbers of a queue that is made again begin behind its birth, whatever there was",
+     SIMULATION,
+     [("engine/shard.c",
+       "    q->fence_base = born > sh->fence ? born : sh->fence;",
+       "    q->fence_base = born > sh->fence || MUTANT(NUMBER_BEGINS_ANEW) ? born\n"
+       "                                                                   : sh->fence;")]),
+    ("NUMBER_CHANGES",
+     "a renewed claim has another number than it was made with",
+     SIMULATION,
+     [("engine/claim_ops.c",
+       "        *number = claim_fence(v.queue, c);",
+       "        *number = claim_fence(v.queue, c) + MUTANT(NUMBER_CHANGES);")]),
     ("PASSWORD_WITHOUT_CASE",
      "a password is right in any case",
      "api/identity_test: a_login_with_the_password_in_another_case_is_401",

@@ -22,7 +22,9 @@ judge_missing(struct judging *j, const struct known_message *m)
 
     if (j->verdict->broken == PROMISE_NONE) {
         j->verdict->missing = m->id;
-        j->verdict->withheld = by_time ? PROMISE_ON_TIME : PROMISE_OLDEST_FIRST;
+        j->verdict->withheld = by_time         ? PROMISE_ON_TIME
+                               : m->given_back ? PROMISE_GONE_IS_GONE
+                                               : PROMISE_OLDEST_FIRST;
     }
     return j->now_ms >= m->own_expires_ms ? PROMISE_GRACE : PROMISE_NOTHING_LOST;
 }
@@ -87,7 +89,8 @@ judge_document(struct judging *j, const struct known_message *m,
         return verdict_break(j->verdict, PROMISE_NOTHING_LOST,
                              "message %s has not the body that was posted", m->id.text);
     if (j->op->kind == OP_POP && seen->claim_count != m->claim_count)
-        return verdict_break(j->verdict, PROMISE_CONTRACT,
+        return verdict_break(j->verdict,
+                             m->given_back ? PROMISE_GONE_IS_GONE : PROMISE_CONTRACT,
                              "message %s has claim count %lld, but must have %u",
                              m->id.text, (long long)seen->claim_count, m->claim_count);
     return judge_times(j, m, seen) && (j->op->kind == OP_POP || judge_holder(j, m, seen));
@@ -176,8 +179,10 @@ judge_other(struct judging *j, struct known_message *const *expected, size_t cou
         return verdict_break(j->verdict, PROMISE_OLDEST_FIRST,
                              "message %s is shown before the older %s", id, m->id.text);
     p = judge_missing(j, m);
-    return verdict_break(j->verdict, p == PROMISE_GRACE ? p : PROMISE_OLDEST_FIRST,
-                         "message %s is passed over for the younger %s", m->id.text, id);
+    if (p != PROMISE_GRACE)
+        p = m->given_back ? PROMISE_GONE_IS_GONE : PROMISE_OLDEST_FIRST;
+    return verdict_break(j->verdict, p, "message %s is passed over for the younger %s",
+                         m->id.text, id);
 }
 
 bool

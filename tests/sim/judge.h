@@ -85,6 +85,9 @@ bool judge_code(struct judging *j, int expected, enum promise p);
 /* How many messages it may take of a queue: what those in front leave over of the ready. */
 size_t judging_share(const struct judging *j, size_t ready);
 
+/* Is it a dead letter to a claim of its queue? */
+bool judging_letter(const struct judging *j, const struct known_message *m);
+
 /* All of a message's document is as the ledger says. */
 bool judge_document(struct judging *j, const struct known_message *m,
                     const struct seen_message *seen);

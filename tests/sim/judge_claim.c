@@ -21,12 +21,18 @@ array(size_t count, size_t size)
  */
 enum { LETTERS_AT_A_TIME = 64 };
 
+bool
+judging_letter(const struct judging *j, const struct known_message *m)
+{
+    return ledger_dead_letters(j->ledger, j->op->place) != NOWHERE &&
+           m->claim_count >= judging_queue(j)->settings[SETTING_CLAIM_COUNT];
+}
+
 void
 claim_plan_make(const struct judging *j, struct claim_plan *out)
 {
     const struct known_queue *q = judging_queue(j);
     size_t limit = (size_t)(j->op->limit == 0 ? j->rules->page : j->op->limit);
-    bool letters = ledger_dead_letters(j->ledger, j->op->place) != NOWHERE;
     size_t ready = ledger_ready(j->ledger, j->op->place, j->now_ms);
     size_t run = 0; /* letters that go with the one before */
 
@@ -35,7 +41,7 @@ claim_plan_make(const struct judging *j, struct claim_plan *out)
                             .taken_before = array(q->count, sizeof(*out->taken_before))};
     for (size_t i = 0; i < q->count; i++) {
         struct known_message *m = q->messages[i];
-        bool letter = letters && m->claim_count >= q->settings[SETTING_CLAIM_COUNT];
+        bool letter = judging_letter(j, m);
 
         if (m->claim != NULL || j->now_ms < m->ready_ms)
             continue;

@@ -17,6 +17,21 @@ judging_share(const struct judging *j, size_t ready)
     return front >= STORE_CALLED || ready <= front ? 0 : ready - front;
 }
 
+/* All that is shown lies ready in this queue, to be handed out there. */
+static bool
+is_from_here(const struct judging *j)
+{
+    for (size_t i = 0; i < j->answer->count; i++) {
+        const struct known_message *m =
+            ledger_message(j->ledger, j->op->place, j->answer->messages[i].id.text);
+
+        if (m == NULL || m->claim != NULL || j->now_ms < m->ready_ms ||
+            (j->op->kind == OP_CLAIM && judging_letter(j, m)))
+            return false;
+    }
+    return true;
+}
+
 /* Has it taken more of this queue than those in front of it leave over? */
 static bool
 judge_turn(struct judging *j)
@@ -24,8 +39,7 @@ judge_turn(struct judging *j)
     size_t ready = ledger_ready(j->ledger, j->op->place, j->now_ms);
     const struct answer *a = j->answer;
 
-    if (j->waiter == NOBODY || a->count <= judging_share(j, ready) ||
-        ledger_message(j->ledger, j->op->place, a->messages[0].id.text) == NULL)
+    if (j->waiter == NOBODY || a->count <= judging_share(j, ready) || !is_from_here(j))
         return true;
     return verdict_break(j->verdict, PROMISE_FIRST_COME,
                          "takes %zu of %zu messages, with %zu in front who wait longer",

@@ -285,9 +285,11 @@ ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount)
 {
     struct known_queue *q = &l->queues[c->place];
 
-    for (size_t i = 0; uncount && i < q->count; i++)
-        if (q->messages[i]->claim == c)
-            q->messages[i]->claim_count--;
+    for (size_t i = 0; i < q->count; i++)
+        if (q->messages[i]->claim == c) {
+            q->messages[i]->claim_count -= uncount;
+            q->messages[i]->given_back = true;
+        }
     ledger_end_claim(l, c, FATE_RELEASED);
 }
 

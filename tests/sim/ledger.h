@@ -66,6 +66,7 @@ struct known_message {
     uint32_t claim_count;
     struct known_claim *claim; /* live; NULL: free */
     bool freed_by_time;        /* its last claim was not released, but expired */
+    bool given_back;           /* a claim of it was, whose answer was lost */
     size_t body_len;
     char body[]; /* owned; body_len bytes */
 };

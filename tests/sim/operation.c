@@ -18,12 +18,25 @@ operation_adds(enum op_kind kind)
     return kind == OP_POST || kind == OP_QUEUE_PUT || kind == OP_QUEUE_PATCH;
 }
 
+/* Was it named before? Then it counts there. */
+static bool
+is_repeated(const struct operation *op, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (op->any[i] == op->any[at])
+            return true;
+    return false;
+}
+
 int
 operation_place(const struct operation *op, size_t i)
 {
     if (op->any_count == 0)
         return i == 0 ? op->place : NOWHERE;
-    return i < op->any_count ? op->any[i] : NOWHERE;
+    for (size_t at = 0; at < op->any_count; at++)
+        if (!is_repeated(op, at) && i-- == 0)
+            return op->any[at];
+    return NOWHERE;
 }
 
 const char *

@@ -121,14 +121,16 @@ sim_hang_up(struct sim *sim, struct actor *who, struct random *r)
 
 /* Asks again if there is a reason to. */
 static bool
-ask_again(struct sim *sim, int waiter)
+ask_again(struct sim *sim, struct random *r, int waiter)
 {
     const struct parked *p = &sim->server.parked[waiter];
     bool over = p->dismissed || sim->server.now_ms >= p->until_ms;
 
     if (!server_waits(&sim->server, waiter) || (!over && !p->told))
         return false;
-    if (p->dismissed && !sim->ledger.dismissed[waiter])
+    if (random_chance(r, 5)) /* too late */
+        sim_hang_up(sim, &sim->actors[waiter], r);
+    else if (p->dismissed && !sim->ledger.dismissed[waiter])
         (void)verdict_break(&sim->verdict, PROMISE_CONTRACT,
                             "is told that its queue is gone, which it is not");
     else
@@ -146,7 +148,7 @@ ask_all(struct sim *sim, struct random *r, bool whole)
 
     for (uint64_t i = 0; i < WAITERS_MAX && !sim_broken(sim); i++)
         if (whole || random_chance(r, 50))
-            any = ask_again(sim, (int)((first + i * stride) % WAITERS_MAX)) || any;
+            any = ask_again(sim, r, (int)((first + i * stride) % WAITERS_MAX)) || any;
     return any;
 }
 
