@@ -29,6 +29,7 @@ client_open(struct client *c, const char *host, const char *port)
     if (getaddrinfo(host, port, &hints, &found) != 0)
         give_up(host);
     c->gate = NULL;
+    c->prefer = NULL;
     c->fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (c->fd < 0 || connect(c->fd, found->ai_addr, found->ai_addrlen) != 0)
         give_up("connect");
@@ -101,17 +102,21 @@ client_ask(struct client *c, const char *method, const char *target, const char 
 {
     char text[4096];
     const char *answer, *location;
-    int len = snprintf(text, sizeof(text),
-                       "%s %s HTTP/1.1\r\nHost: localhost\r\nX-Project-ID: linear\r\n"
-                       "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"
-                       "Content-Length: %zu\r\n\r\n%s",
-                       method, target, body == NULL ? 0 : strlen(body),
-                       body == NULL ? "" : body);
+    int len =
+        snprintf(text, sizeof(text),
+                 "%s %s HTTP/1.1\r\nHost: localhost\r\nX-Project-ID: linear\r\n"
+                 "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"
+                 "%s%s%sContent-Length: %zu\r\n\r\n%s",
+                 method, target,
+                 c->prefer == NULL ? "" : "Prefer: ", c->prefer == NULL ? "" : c->prefer,
+                 c->prefer == NULL ? "" : "\r\n", body == NULL ? 0 : strlen(body),
+                 body == NULL ? "" : body);
 
     *out = (struct answer){.call_ns = clock_stopwatch_ns()};
     if (c->gate != NULL)
         (void)pthread_barrier_wait(c->gate); /* fails only when misused */
     c->gate = NULL;
+    c->prefer = NULL;
     send_all(c, text, (size_t)len);
     answer = receive(c);
     out->reply_ns = clock_stopwatch_ns();

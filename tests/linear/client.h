@@ -15,7 +15,8 @@ enum { CLIENT_ROOM = 65536 };
 struct client {
     int fd;
     pthread_barrier_t
-        *gate; /* the next exchange waits here, called but not sent; NULL: no */
+        *gate;          /* the next exchange waits here, called but not sent; NULL: no */
+    const char *prefer; /* sent with the next exchange; NULL: not */
     char text[CLIENT_ROOM]; /* the last answer, then its NUL */
 };
 

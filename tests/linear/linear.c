@@ -51,10 +51,21 @@ count_overlapping(const struct history *h)
     return overlapping;
 }
 
+/* How many would rather have waited, and got something. */
+static size_t
+count_waiting(const struct history *h)
+{
+    size_t waiting = 0;
+
+    for (size_t i = 0; i < h->count; i++)
+        waiting += h->ops[i].waits && h->ops[i].count > 0;
+    return waiting;
+}
+
 /* What the rounds have come to. */
 struct tally {
     uint64_t rounds;
-    size_t operations, overlapping, given_up;
+    size_t operations, overlapping, waiting, given_up;
 };
 
 static enum verdict
@@ -110,6 +121,7 @@ do_round(struct recording *recording, struct tally *tally)
     for (size_t i = 0; i < RECORDER_QUEUES; i++) {
         tally->operations += histories[i].count;
         tally->overlapping += count_overlapping(&histories[i]);
+        tally->waiting += count_waiting(&histories[i]);
     }
     return verdict == LINEARIZABLE;
 }
@@ -133,9 +145,9 @@ main(int argc, char **argv)
     for (; good && recording.round < rounds; recording.round++)
         good = do_round(&recording, &tally);
     printf("seed %" PRIu64 ": %" PRIu64 " rounds, %zu operations, %zu of them while"
-           " others were under way; recorded anew %zu times\n",
+           " others were under way, %zu ready to wait; recorded anew %zu times\n",
            recording.seed, tally.rounds, tally.operations, tally.overlapping,
-           tally.given_up);
+           tally.waiting, tally.given_up);
     if (tally.given_up > tally.rounds / 4) {
         printf("the search gave up too often to mean anything\n");
         good = false;

@@ -84,10 +84,23 @@ is_listed(const struct model *m, size_t at, const struct operation *op)
     return op->include_claimed || m->holder[at] == 0;
 }
 
+/*
+ * The answer shows what may be taken. Who waits leaves to those in front of it what is
+ * theirs, and they are not known here: so it may get less than there is, of the oldest,
+ * and nothing at any time.
+ */
+static bool
+takes(const struct model *m, const struct operation *op)
+{
+    if (op->waits && op->count <= op->limit)
+        return shows(m, op, op->count, is_free);
+    return shows(m, op, op->limit, is_free);
+}
+
 static bool
 claim(struct model *m, const struct operation *op)
 {
-    if (op->code != (op->count == 0 ? 204 : 201) || !shows(m, op, op->limit, is_free))
+    if (op->code != (op->count == 0 ? 204 : 201) || !takes(m, op))
         return false;
     for (size_t i = 0; i < op->count; i++)
         m->holder[find(m, op->messages[i])] = op->made;
@@ -172,7 +185,7 @@ stats(const struct model *m, const struct operation *op)
 static bool
 pop(struct model *m, const struct operation *op)
 {
-    if (op->code != 200 || !shows(m, op, op->limit, is_free))
+    if (op->code != 200 || !takes(m, op))
         return false;
     for (size_t i = 0; i < op->count; i++)
         take_out(m, find(m, op->messages[i]));

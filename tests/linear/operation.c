@@ -20,6 +20,8 @@ operation_print(const struct operation *op)
         printf(" with claim %u", op->claim);
     if (op->limit != 0)
         printf(" limit %u%s", op->limit, op->include_claimed ? " claimed too" : "");
+    if (op->waits)
+        printf(" waiting");
     printf(" -> %d", op->code);
     if (op->made != 0)
         printf(" claim %u", op->made);

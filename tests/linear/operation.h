@@ -50,6 +50,7 @@ struct operation {
     uint8_t claim;        /* DELETE (0: without), QUERY, RENEW, RELEASE */
     uint8_t limit;        /* CLAIM, LIST, POP */
     bool include_claimed; /* LIST */
+    bool waits;           /* CLAIM, POP: would rather have waited than got nothing */
 
     /* What was answered; messages: POST and DELETE_MANY: what was asked. */
     int code;

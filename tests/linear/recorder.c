@@ -5,11 +5,13 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { ID_CAP = 40 };
+enum { ID_CAP = 40, FEED_AFTER_MS = 10 };
 
 /* What all workers know of a queue. */
 struct board {
@@ -19,6 +21,7 @@ struct board {
     char messages[LINEAR_MESSAGES + 1][ID_CAP]; /* by number; empty: not known yet */
     unsigned claimed;                           /* claims that have a number */
     char claims[LINEAR_CLAIMS + 1][ID_CAP];     /* likewise */
+    unsigned waiting; /* requests that may be waiting for a message */
     struct history *history;
 };
 
@@ -30,6 +33,7 @@ struct worker {
     unsigned number;
     struct client client;
     pthread_t thread;
+    atomic_bool ends; /* the feeder */
 };
 
 /* How often each kind is tried, of a hundred, in the order of the kinds. */
@@ -191,6 +195,31 @@ do_post(struct worker *w, struct board *b, struct operation *op)
     return true;
 }
 
+/*
+ * Some would rather wait, as long as there are messages left to be posted for them. Longer
+ * than this it is only when nobody brings a message, not even the feeder.
+ */
+static void
+begin_waiting(struct worker *w, struct board *b, struct operation *op)
+{
+    if (!random_chance(&w->random, 25))
+        return;
+    pthread_mutex_lock(&b->lock);
+    op->waits = b->numbered + 2 * w->recording->workers <= LINEAR_MESSAGES;
+    b->waiting += op->waits;
+    pthread_mutex_unlock(&b->lock);
+    if (op->waits)
+        w->client.prefer = "wait=2";
+}
+
+static void
+end_waiting(struct board *b, const struct operation *op)
+{
+    pthread_mutex_lock(&b->lock);
+    b->waiting -= op->waits;
+    pthread_mutex_unlock(&b->lock);
+}
+
 static bool
 do_claim(struct worker *w, struct board *b, struct operation *op)
 {
@@ -201,7 +230,9 @@ do_claim(struct worker *w, struct board *b, struct operation *op)
         return false;
     op->limit = (uint8_t)(1 + random_below(&w->random, 4));
     (void)snprintf(rest, sizeof(rest), "/claims?limit=%u", op->limit);
+    begin_waiting(w, b, op);
     ask(w, b, op, "POST", rest, "{\"ttl\":3600,\"grace\":60}", &a);
+    end_waiting(b, op);
     read_messages(op, &a);
     if (a.code == 201)
         op->made = number_claim(b, a.location);
@@ -326,7 +357,9 @@ do_pop(struct worker *w, struct board *b, struct operation *op)
 
     op->limit = (uint8_t)(1 + random_below(&w->random, 2));
     (void)snprintf(rest, sizeof(rest), "/messages?pop=%u", op->limit);
+    begin_waiting(w, b, op);
     ask(w, b, op, "DELETE", rest, NULL, &a);
+    end_waiting(b, op);
     read_messages(op, &a);
     json_decref(a.document);
     return true;
@@ -357,7 +390,7 @@ some_kind(struct worker *w)
 
 /* Does one operation and notes it; false if it was not possible just now. */
 static bool
-work(struct worker *w, struct board *b)
+work(struct worker *w, struct board *b, enum linear_kind kind)
 {
     typedef bool do_fn(struct worker *, struct board *, struct operation *);
     static do_fn *const functions[LINEAR_KINDS] = {
@@ -374,7 +407,7 @@ work(struct worker *w, struct board *b)
         [LINEAR_POP] = do_pop,
         [LINEAR_PURGE] = do_purge,
     };
-    struct operation op = {.kind = some_kind(w), .worker = w->number};
+    struct operation op = {.kind = kind, .worker = w->number};
 
     if (!functions[op.kind](w, b, &op))
         return false;
@@ -392,16 +425,49 @@ worker_thread(void *ctx)
     for (unsigned done = 0; done < w->recording->operations;) {
         if (done % w->recording->window == 0)
             w->client.gate = w->gate;
-        done += work(w, &w->boards[random_below(&w->random, RECORDER_QUEUES)]);
+        done +=
+            work(w, &w->boards[random_below(&w->random, RECORDER_QUEUES)], some_kind(w));
+    }
+    return NULL;
+}
+
+static bool
+somebody_waits(struct board *b)
+{
+    bool waits;
+
+    pthread_mutex_lock(&b->lock);
+    waits = b->waiting > 0;
+    pthread_mutex_unlock(&b->lock);
+    return waits;
+}
+
+/* Posts where somebody waits in two looks in a row. */
+static void *
+feeder_thread(void *ctx)
+{
+    const struct timespec pause = {.tv_nsec = FEED_AFTER_MS * 1000000L};
+    bool waited[RECORDER_QUEUES] = {false};
+    struct worker *w = ctx;
+
+    while (!atomic_load(&w->ends)) {
+        (void)nanosleep(&pause, NULL);
+        for (unsigned i = 0; i < RECORDER_QUEUES; i++) {
+            bool waits = somebody_waits(&w->boards[i]);
+
+            if (waits && waited[i])
+                (void)work(w, &w->boards[i], LINEAR_POST);
+            waited[i] = waits;
+        }
     }
     return NULL;
 }
 
 static void
-start_worker(struct worker *w)
+start_worker(struct worker *w, void *(*thread)(void *))
 {
     client_open(&w->client, w->recording->host, w->recording->port);
-    if (pthread_create(&w->thread, NULL, worker_thread, w) != 0)
+    if (pthread_create(&w->thread, NULL, thread, w) != 0)
         abort(); /* a test without threads ends */
 }
 
@@ -448,28 +514,32 @@ void
 record(const struct recording *recording, struct history out[RECORDER_QUEUES])
 {
     struct random seeds = {recording->seed + recording->round};
-    struct worker *workers = calloc(recording->workers, sizeof(*workers));
+    unsigned feeder = recording->workers; /* behind the workers */
+    struct worker *workers = calloc(recording->workers + 1, sizeof(*workers));
     struct board *boards = calloc(RECORDER_QUEUES, sizeof(*boards));
     pthread_barrier_t gate;
 
     if (workers == NULL || boards == NULL ||
-        recording->workers * recording->operations > LINEAR_OPERATIONS ||
+        recording->workers * recording->operations >
+            LINEAR_OPERATIONS - LINEAR_MESSAGES ||
         recording->operations % recording->window != 0 ||
         pthread_barrier_init(&gate, NULL, recording->workers) != 0)
         abort();
     for (unsigned i = 0; i < RECORDER_QUEUES; i++)
         open_board(&boards[i], recording, i, &out[i]);
     make_queues(recording, boards);
-    for (unsigned i = 0; i < recording->workers; i++) {
+    for (unsigned i = 0; i <= recording->workers; i++) {
         workers[i].recording = recording;
         workers[i].boards = boards;
         workers[i].gate = &gate;
         workers[i].random.state = random_next(&seeds);
         workers[i].number = i;
-        start_worker(&workers[i]);
+        start_worker(&workers[i], i == feeder ? feeder_thread : worker_thread);
     }
     for (unsigned i = 0; i < recording->workers; i++)
         end_worker(&workers[i]);
+    atomic_store(&workers[feeder].ends, true);
+    end_worker(&workers[feeder]);
     for (unsigned i = 0; i < RECORDER_QUEUES; i++)
         pthread_mutex_destroy(&boards[i].lock);
     pthread_barrier_destroy(&gate);

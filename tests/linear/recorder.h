@@ -6,6 +6,9 @@
  * ended theirs, and none of the first requests of a window is sent before all have been
  * called. So however the machine shares its time, operations overlap at each beginning, and
  * none overlaps with more than a window has.
+ *
+ * Some claims and pops wait for a message. When nobody brings one, a feeder does: a worker
+ * that posts where somebody has been waiting for a while, and does nothing else.
  */
 #ifndef TESTS_LINEAR_RECORDER_H
 #define TESTS_LINEAR_RECORDER_H
@@ -28,7 +31,7 @@ struct history {
     size_t count;
 };
 
-/* Records one history for each queue. workers * operations <= LINEAR_OPERATIONS. */
+/* Records one history for each queue. The operations leave room for the feeder's. */
 void record(const struct recording *recording, struct history out[RECORDER_QUEUES]);
 
 #endif

@@ -90,6 +90,18 @@ expect(const struct script *s, enum verdict verdict)
     ck_assert_int_eq(result.verdict, verdict);
 }
 
+/* A claim of up to two that would have waited; of this message, or of none (0). */
+static void
+wait_for(struct script *s, uint8_t made, uint8_t message)
+{
+    struct operation *op;
+
+    take(s, made, message);
+    op = &s->ops[s->count - 1];
+    op->waits = true;
+    op->limit = 2;
+}
+
 /* ---------------------------------------------------------------------- taken */
 
 START_TEST(a_life_of_a_message_is_taken)
@@ -128,6 +140,19 @@ START_TEST(requests_at_the_same_time_may_happen_in_either_order)
     remove_one(&s, 1, 0, 204);
     take(&s, 1, 3);
     take(&s, 2, 2);
+    expect(&s, LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(who_waits_may_leave_the_younger_ones_to_others)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    post(&s, 2);
+    wait_for(&s, 1, 1);
+    wait_for(&s, 0, 0);
+    wait_for(&s, 2, 2);
     expect(&s, LINEARIZABLE);
 }
 END_TEST
@@ -224,6 +249,17 @@ START_TEST(a_claim_from_the_past_is_refused)
     take(&s, 1, 1);
     remove_one(&s, 1, 1, 204);
     take(&s, 2, 1);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(who_waits_takes_the_oldest_too)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    post(&s, 2);
+    wait_for(&s, 1, 2);
     expect(&s, NOT_LINEARIZABLE);
 }
 END_TEST

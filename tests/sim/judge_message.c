@@ -269,8 +269,7 @@ bool
 judge_pop_from(struct judging *j, bool *took)
 {
     const struct known_queue *q = judging_queue(j);
-    size_t share =
-        judging_share(j, ledger_ready(j->ledger, j->op->place, j->now_ms));
+    size_t share = judging_share(j, ledger_ready(j->ledger, j->op->place, j->now_ms));
     size_t limit = (size_t)j->op->limit < share ? (size_t)j->op->limit : share;
     struct known_message *expected[IDS_MAX];
     size_t count = 0;

@@ -60,9 +60,9 @@ static bool
 judge_nothing(struct judging *j)
 {
     if (j->waiter != NOBODY && j->on)
-        return j->waits || verdict_break(j->verdict, PROMISE_CONTRACT,
-                                         "answered %d although it may wait on",
-                                         j->answer->code);
+        return j->waits ||
+               verdict_break(j->verdict, PROMISE_CONTRACT,
+                             "answered %d although it may wait on", j->answer->code);
     if (j->waits)
         return verdict_break(j->verdict, PROMISE_NOBODY_LEFT,
                              "waits on although its waiting is over");

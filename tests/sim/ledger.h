@@ -91,7 +91,7 @@ struct known_queue {
     int64_t settings[SETTING_COUNT];
     struct known_message **messages; /* owned; live ones in order */
     size_t count, cap;
-    uint64_t last_number; /* of the claims in all queues there were at this place */
+    uint64_t last_number;  /* of the claims in all queues there were at this place */
     int line[WAITERS_MAX]; /* who waits for messages, longest first */
     size_t line_count;
 };
@@ -109,7 +109,7 @@ struct ledger {
     size_t claim_count, claim_cap;
     struct gone *gone; /* owned; messages and claims */
     size_t gone_count, gone_cap;
-    int64_t soonest_ms; /* no deadline is earlier than this */
+    int64_t soonest_ms;          /* no deadline is earlier than this */
     bool dismissed[WAITERS_MAX]; /* waited for a queue that was deleted */
 };
 

@@ -62,9 +62,9 @@ struct operation {
     struct store_id claim;  /* claim_id of DELETE_ONE, claim_ids of DELETE_MANY */
     struct store_id ids[IDS_MAX];
     size_t id_count;
-    int any[NAMES];         /* CLAIM: of the first of these places that has a message */
-    size_t any_count;       /* 0: only of `place` */
-    int wait_s;             /* CLAIM, POP: rather wait than get nothing; 0: no wish */
+    int any[NAMES];       /* CLAIM: of the first of these places that has a message */
+    size_t any_count;     /* 0: only of `place` */
+    int wait_s;           /* CLAIM, POP: rather wait than get nothing; 0: no wish */
     struct position from; /* LIST */
     bool echo, include_claimed, include_delayed;
     struct draft drafts[DRAFTS_MAX]; /* POST */

@@ -44,9 +44,9 @@ struct profile {
     unsigned delay_once;        /* a message is posted with a delay */
     unsigned reset_once;        /* of an administrator's acts: purge, delete */
     unsigned dead_letters_once; /* likewise: settings of dead letters */
-    unsigned waiting_once; /* a claim or a pop would rather wait than get nothing */
-    unsigned lose_claim_once;   /* of claims: the answer cannot be sent: it is given back */
-    size_t memory;              /* bytes the budget allows; 0: any */
+    unsigned waiting_once;      /* a claim or a pop would rather wait than get nothing */
+    unsigned lose_claim_once; /* of claims: the answer cannot be sent: it is given back */
+    size_t memory;            /* bytes the budget allows; 0: any */
     int64_t claim_ttl_max, claim_grace_max; /* max_claim_ttl and max_claim_grace */
     struct rules rules;
 };

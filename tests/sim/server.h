@@ -75,9 +75,9 @@ bool server_do(struct server *s, const struct operation *op, struct trouble trou
  * Asks for the request that waits with this number: the first time with an operation, then
  * with NULL. False as above; server_waits() tells whether there is an answer.
  */
-bool server_ask(struct server *s, int waiter, const struct operation *op,
-                enum waiting_end end, struct trouble trouble, struct answer *answer,
-                bool *starved);
+bool
+server_ask(struct server *s, int waiter, const struct operation *op, enum waiting_end end,
+           struct trouble trouble, struct answer *answer, bool *starved);
 
 /* True if the request is parked, and its last answer was that it waits. */
 bool server_waits(const struct server *s, int waiter);

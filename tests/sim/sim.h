@@ -86,8 +86,8 @@ struct trouble sim_trouble(struct sim *sim);
 bool sim_loses_answer(struct sim *sim);
 
 /* Is the answer lost, a new claim, and does the server know that? Then it is given back. */
-bool sim_loses_claim(struct sim *sim, const struct operation *op,
-                     const struct answer *answer);
+bool
+sim_loses_claim(struct sim *sim, const struct operation *op, const struct answer *answer);
 
 /* A refused request has changed nothing: look at all it could have changed. */
 void sim_inspect_refused(struct sim *sim, const struct operation *op);
