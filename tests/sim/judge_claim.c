@@ -35,6 +35,7 @@ claim_plan_make(const struct judging *j, struct claim_plan *out)
     size_t limit = (size_t)(j->op->limit == 0 ? j->rules->page : j->op->limit);
     size_t ready = ledger_ready(j->ledger, j->op->place, j->now_ms);
     size_t run = 0; /* letters that go with the one before */
+    size_t share;
 
     *out =
         (struct claim_plan){.letters = array(q->count, sizeof(*out->letters)),
@@ -58,6 +59,10 @@ claim_plan_make(const struct judging *j, struct claim_plan *out)
         out->taken_before[out->letter_count] = out->taken_count;
         out->letters[out->letter_count++] = m;
     }
+    /* Letters that went were not for those in front, who want as many others. */
+    share = judging_share(j, ready - out->letter_count);
+    if (out->taken_count > share)
+        out->taken_count = share;
 }
 
 void
