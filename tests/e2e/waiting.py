@@ -70,10 +70,23 @@ def send(server, data):
     return client
 
 
+def all_threads_are(server, state):
+    """Is this the state of each thread of the server, as /proc has it?"""
+    tasks = "/proc/%d/task" % server.process.pid
+    for task in os.listdir(tasks):
+        with open("%s/%s/stat" % (tasks, task), encoding="ascii") as f:
+            if f.read().rpartition(")")[2].split()[0] != state:
+                return False
+    return True
+
+
 def settle(server):
-    """Lets the server see what was sent to it: what comes now comes later."""
-    for _ in range(2):
-        server.ask("GET", "/v2/queues?limit=1")
+    """
+    Lets the server see what was sent to it: what comes now comes later. It sleeps when it
+    has, whichever thread it was for; the question lies behind all that was sent before.
+    """
+    server.ask("GET", "/v2/queues?limit=1")
+    eventually(lambda: all_threads_are(server, "S"))
 
 
 def answered(client, within_s=0.0):
@@ -158,15 +171,7 @@ class Case(unittest.TestCase):
 def stand_still(server):
     """Makes the process stand still, whatever it is at."""
     server.signal(signal.SIGSTOP)
-
-    def is_still():
-        tasks = "/proc/%d/task" % server.process.pid
-        for task in os.listdir(tasks):
-            with open("%s/%s/stat" % (tasks, task), encoding="ascii") as f:
-                if f.read().rpartition(")")[2].split()[0] != "T":
-                    return False
-        return True
-    eventually(is_still)
+    eventually(lambda: all_threads_are(server, "T"))
 
 
 class Slots:
