@@ -7,6 +7,7 @@
 #include "support/dead_letters.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
 
 enum { ENGINE = 1, MANY = 100000, BATCH = 1000 };
 
@@ -342,6 +343,199 @@ START_TEST(a_thousand_queues_made_and_deleted_leave_nothing)
     }
     ck_assert_uint_le(mem_used(f.mem), idle + SPARE);
     ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- waiters */
+
+TEST_CASE("waiters");
+
+enum { CROWD = 4000 };
+
+struct person {
+    struct store_waiter place;
+    struct store_watcher watcher;
+    struct person *next;
+};
+
+static struct person *called; /* who was called, latest first */
+static size_t calls;
+
+static struct store_bell *
+call(struct store_watcher *watcher, enum store_news news)
+{
+    struct person *p = container_of(watcher, struct person, watcher);
+
+    ck_assert_int_eq(news, STORE_READY);
+    p->next = called;
+    called = p;
+    calls++;
+    return NULL;
+}
+
+/* Claims one message, without the audit of the whole line. True if there was one. */
+static bool
+ask(struct fixture *f, struct person *p)
+{
+    struct store_visit visit = {.now_ms = f->now_ms, .waiter = &p->place};
+    struct store_batch batch = STORE_BATCH_INIT;
+    bool got;
+
+    ck_assert_status(store_claim_create(f->store, &visit, &f->queue,
+                                        &(struct store_terms){300, 60}, 1, &batch),
+                     ST_OK);
+    got = batch.count > 0;
+    ck_assert_int_eq(visit.waits, !got);
+    store_batch_release(&batch);
+    return got;
+}
+
+static void
+post_quietly(struct fixture *f, size_t count)
+{
+    static struct store_draft drafts[BATCH];
+    static struct store_id ids[BATCH];
+    const struct store_post request = {
+        .drafts = drafts, .count = count, .client = 1, .create_queue = true};
+
+    for (size_t i = 0; i < count; i++)
+        drafts[i] = (struct store_draft){bytes_str("1"), 3600, 0};
+    ck_assert_status(
+        store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &request, ids),
+        ST_OK);
+}
+
+/* People of whom those behind the first STORE_CALLED stand in memory of their own. */
+struct crowd {
+    struct person *front, *behind;
+    size_t behind_bytes;
+};
+
+static struct person *
+person(struct crowd *c, size_t i)
+{
+    return i < STORE_CALLED ? &c->front[i] : &c->behind[i - STORE_CALLED];
+}
+
+static void *
+map(size_t bytes)
+{
+    void *at =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    ck_assert_ptr_ne(at, MAP_FAILED);
+    return at;
+}
+
+static void
+gather(struct fixture *f, struct crowd *c)
+{
+    fixture_open(f, ENGINE);
+    make_queue(f, NULL);
+    c->behind_bytes = (CROWD - STORE_CALLED) * sizeof(struct person);
+    c->front = map(STORE_CALLED * sizeof(struct person));
+    c->behind = map(c->behind_bytes);
+    called = NULL;
+    calls = 0;
+    for (size_t i = 0; i < CROWD; i++) {
+        struct person *p = person(c, i);
+
+        p->watcher.tell = call;
+        p->place.watcher = &p->watcher;
+        ck_assert(!ask(f, p));
+    }
+}
+
+static void
+disperse(struct fixture *f, struct crowd *c)
+{
+    for (size_t i = 0; i < CROWD; i++)
+        store_waiter_leave(f->store, &person(c, i)->place);
+    ck_assert_int_eq(munmap(c->front, STORE_CALLED * sizeof(struct person)), 0);
+    ck_assert_int_eq(munmap(c->behind, c->behind_bytes), 0);
+    fixture_close(f);
+}
+
+START_TEST(one_message_calls_one_of_thousands)
+{
+    struct fixture f;
+    struct crowd c;
+
+    gather(&f, &c);
+    for (size_t i = 1; i <= 10; i++) {
+        post_quietly(&f, 1);
+        ck_assert_uint_eq(calls, i);
+        ck_assert(ask(&f, called));
+    }
+    ck_assert(store_audit(f.store));
+    disperse(&f, &c);
+}
+END_TEST
+
+START_TEST(however_many_messages_come_only_the_front_of_a_line_is_looked_at)
+{
+    struct fixture f;
+    struct crowd c;
+
+    gather(&f, &c);
+    /* Whoever touches those behind ends the program. */
+    ck_assert_int_eq(mprotect(c.behind, c.behind_bytes, PROT_NONE), 0);
+    post_quietly(&f, 1);
+    post_quietly(&f, BATCH);
+    post_quietly(&f, 1);
+    ck_assert_int_eq(mprotect(c.behind, c.behind_bytes, PROT_READ | PROT_WRITE), 0);
+    ck_assert_uint_eq(calls, STORE_CALLED);
+    disperse(&f, &c);
+}
+END_TEST
+
+START_TEST(a_crowd_is_served_with_one_call_for_each)
+{
+    struct fixture f;
+    struct crowd c;
+    size_t served = 0;
+
+    gather(&f, &c);
+    for (int i = 0; i < CROWD / BATCH; i++)
+        post_quietly(&f, BATCH);
+    while (called != NULL) {
+        struct person *p = called; /* the latest first: nobody is served in vain */
+
+        called = p->next;
+        ck_assert(ask(&f, p));
+        served++;
+    }
+    ck_assert_uint_eq(served, CROWD);
+    ck_assert_uint_eq(calls, CROWD);
+    disperse(&f, &c);
+}
+END_TEST
+
+START_TEST(a_line_costs_nothing_when_those_who_waited_have_left)
+{
+    struct person p = {.watcher.tell = call};
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    p.place.watcher = &p.watcher;
+    make_queue(&f, NULL);
+    ck_assert(!ask(&f, &p)); /* the table of lines stays */
+    store_waiter_leave(f.store, &p.place);
+    for (int i = 0; i < 100; i++) {
+        size_t before = mem_used(f.mem);
+
+        ck_assert(!ask(&f, &p));
+        ck_assert_uint_gt(mem_used(f.mem), before);
+        store_waiter_leave(f.store, &p.place);
+        ck_assert_uint_eq(mem_used(f.mem), before);
+        post_quietly(&f, 2);
+        release(&f, take(&f, 1));
+        store_batch_release(&f.seen);
+        ck_assert_status(
+            store_message_pop(f.store, STORE_AT(f.now_ms), &f.queue, 2, &f.seen), ST_OK);
+        store_batch_release(&f.seen);
+    }
     fixture_close(&f);
 }
 END_TEST

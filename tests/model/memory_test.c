@@ -322,7 +322,52 @@ act_query(struct scene *s)
     return st;
 }
 
+static struct store_bell *
+not_heard(struct store_watcher *watcher, enum store_news news)
+{
+    (void)watcher, (void)news;
+    return NULL;
+}
+
+/* A claim, or a pop, by somebody who waits if there is nothing; then leaves. */
+static enum status
+act_as_waiter(struct scene *s, bool pops)
+{
+    const struct store_terms terms = {300, 60};
+    struct store_watcher watcher = {.tell = not_heard};
+    struct store_waiter place = {.watcher = &watcher};
+    struct store_visit visit = {.now_ms = s->f.now_ms, .waiter = &place};
+    struct store_batch shown = STORE_BATCH_INIT;
+    enum status st =
+        pops ? store_message_pop(s->f.store, &visit, &s->f.queue, 3, &shown)
+             : store_claim_create(s->f.store, &visit, &s->f.queue, &terms, 3, &shown);
+
+    ck_assert(store_audit(s->f.store));
+    ck_assert(st == ST_OK || !visit.waits);
+    ck_assert_int_eq(visit.waits, place.line != NULL);
+    store_waiter_leave(s->f.store, &place);
+    store_batch_release(&shown);
+    return st;
+}
+
+static enum status
+act_wait(struct scene *s)
+{
+    return act_as_waiter(s, false);
+}
+
+static enum status
+act_wait_to_pop(struct scene *s)
+{
+    return act_as_waiter(s, true);
+}
+
 static const struct situation situations[] = {
+    {"waiting for a queue that does not exist", queues, act_wait, 40, 8, false},
+    {"waiting in an empty queue", messages, act_wait, 0, 1, false},
+    {"waiting to pop", messages, act_wait_to_pop, 0, 1, false},
+    {"a claim by somebody who would wait", messages, act_wait, 70, 7, false},
+    {"burying by somebody who would wait", dead_letters, act_wait, 100, 9, true},
     {"the first message of the store", nothing, act_post_one, 0, 1, false},
     {"the first message of a queue", messages, act_post_one, 0, 1, false},
     {"a post that makes its queue among others", queues, act_post_one, 40, 1, false},
@@ -466,7 +511,9 @@ START_TEST(what_is_accepted_can_be_finished_without_any_memory)
     ck_assert_status(store_message_delete_many(f->store, STORE_AT(f->now_ms), &f->queue,
                                                ids, 2, NULL, 0),
                      ST_OK);
-    release(f, s.claims[1]);
+    ck_assert_status(store_claim_give_back(f->store, STORE_AT(f->now_ms), &f->queue,
+                                           store_id_bytes(&s.claims[1]), true),
+                     ST_OK);
     expect_stats(f, 3, 193);
     wait_s(f, 600); /* the other claim expires */
     expect_stats(f, 0, 196);
