@@ -176,8 +176,8 @@ add_commit(struct worker *w, struct exchange *ex)
 static void
 set_deadline(struct worker *w, struct exchange *ex)
 {
-    if (ex->until_ms == 0)
-        ex->until_ms = w->now_ms + ex->waiting.wait_ms;
+    if (ex->until_ms == 0) /* not a moment too early: now_ms is rounded down */
+        ex->until_ms = w->now_ms + ex->waiting.wait_ms + 1;
     wheel_arm(w->parked.deadlines, &ex->due, ex->until_ms);
 }
 
