@@ -49,18 +49,26 @@ least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Moves the dead letters that a claim of up to `limit` messages comes upon; how many. */
+/* So many in a row are moved before the claim looks at its share again. */
+enum { ROW_MAX = 64 };
+
+/*
+ * Moves the first row of dead letters that a claim of up to `limit` messages comes upon; how
+ * many. What stands behind it may not be the claim's to look at any more.
+ */
 static size_t
 move_dead_letters(struct twin *t, struct twin_queue *q, size_t limit, int64_t now_ms)
 {
     size_t i = 0, moved = 0;
 
-    for (size_t found = 0; i < q->message_count && found < limit;) {
+    for (size_t found = 0; i < q->message_count && found < limit && moved < ROW_MAX;) {
         if (!twin_claimable(q, q->messages[i], now_ms)) {
             i++;
         } else if (is_dead_letter(q, q->messages[i])) {
             move_dead_letter(t, q, i, now_ms);
             moved++;
+        } else if (moved > 0) {
+            break;
         } else {
             i++;
             found++;
