@@ -328,7 +328,7 @@ START_TEST(what_happens_in_other_queues_calls_nobody)
     arrive(&p);
     ask_in_vain(&f, &p);
     for (int i = 0; i < 20; i++) {
-        char name[8];
+        char name[16];
 
         snprintf(name, sizeof(name), "x%d", i);
         use(&f, name);
@@ -957,7 +957,7 @@ START_TEST(a_line_is_given_back_with_the_last_who_leaves)
     fixture_open(&f, ENGINE);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 50; i++) {
-            char name[8];
+            char name[16];
 
             arrive(&p[i]);
             snprintf(name, sizeof(name), "w%d", i);
