@@ -598,6 +598,7 @@ START_TEST(the_same_one_waits_in_several_lines)
     use(&f, "r");
     ask_in_vain(&f, &second);
     visit = (struct store_visit){.now_ms = f.now_ms, .waiter = &other};
+    store_batch_release(&f.seen);
     ck_assert_status(store_claim_create(f.store, &visit, &f.queue,
                                         &(struct store_terms){300, 60}, 1, &f.seen),
                      ST_OK);
