@@ -58,9 +58,9 @@ wait_abandoned(const struct context *ctx)
 }
 
 enum status
-wait_on(const struct context *ctx)
+wait_on(const struct context *ctx, bool stands)
 {
-    return ctx->waits && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;
+    return ctx->waits && stands && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;
 }
 
 void

@@ -3,7 +3,7 @@
  *
  *     wait_begin()              may it wait, and for how long?
  *     ctx->visit.waiter = wait_place(ctx, i), then ask the store for the i-th queue
- *     nothing was taken: return wait_on(ctx), which is ST_OK if it does not wait
+ *     nothing was taken: return wait_on(ctx, ...), which is ST_OK if it does not wait
  *     wait_done()               something was: it is in no other line any more
  */
 #ifndef API_WAIT_H
@@ -23,8 +23,11 @@ struct store_waiter *wait_place(const struct context *ctx, size_t i);
 /* The client has hung up: nothing must be taken. */
 bool wait_abandoned(const struct context *ctx);
 
-/* Nothing was taken: ST_WAIT, or ST_OK if the answer is the one without waiting. */
-enum status wait_on(const struct context *ctx);
+/*
+ * Nothing was taken: ST_WAIT, or ST_OK if the answer is the one without waiting. stands:
+ * the store has it in the line of each queue (visit.waits); if not, one was deleted.
+ */
+enum status wait_on(const struct context *ctx, bool stands);
 
 /* It waits no more, in any line. */
 void wait_done(struct store *store, struct mem *mem, struct waiting *waiting);

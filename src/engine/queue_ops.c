@@ -156,9 +156,10 @@ engine_queue_delete(struct store *s, struct store_visit *outer,
     if (v.queue != NULL)
         st = visit_reserve(&v, STORE_CHANGE_QUEUE_GONE, 0, 0);
     if (v.queue != NULL && st == ST_OK) {
-        if (observed(&v.engine->core))
-            v.shard->gone_position =
-                observe_queue(v.queue, STORE_CHANGE_QUEUE_GONE, v.now_ms);
+        if (observed(&v.engine->core)) {
+            (void)observe_queue(v.queue, STORE_CHANGE_QUEUE_GONE, v.now_ms);
+            v.shard->gone_position = v.queue->position;
+        }
         graveyard_bury(v.shard, v.queue);
         v.queue = NULL;
     }

@@ -300,6 +300,26 @@ LOOP_TEST(how_long_it_waits_is_said, sizeof(preferences) / sizeof(preferences[0]
 }
 END_TEST
 
+START_TEST(who_asks_before_it_hears_that_the_queue_has_gone_waits_no_more)
+{
+    enum { CROWD = 600 }; /* more than are told in one go */
+    static struct asking a[CROWD];
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
+    for (int i = 0; i < CROWD; i++)
+        begin(&a[i], &f, "POST", "/v2/queues/q/claims", "wait=20");
+    ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
+    ck_assert_int_eq(a[CROWD - 1].gone, 0);
+    ck_assert_int_eq(ask(&a[CROWD - 1]), API_SEND);
+    ck_assert_int_eq(a[CROWD - 1].res.code, 204);
+    for (int i = 0; i < CROWD; i++)
+        forget(&a[i]);
+    api_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_front_end_that_lends_nothing_gets_an_answer_at_once)
 {
     struct api_fixture f;

@@ -282,8 +282,8 @@ MUTANTS = [
      "a request waits on when its time is over",
      SIMULATION,
      [("api/wait.c",
-       "return ctx->waits && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;",
-       "return ctx->waits && (ctx->req->waiting->end == WAITING_ON ||\n"
+       "return ctx->waits && stands && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;",
+       "return ctx->waits && stands && (ctx->req->waiting->end == WAITING_ON ||\n"
        "                          MUTANT(WAITS_FOR_EVER)) ? ST_WAIT : ST_OK;")]),
     ("NEWCOMER_GOES_FIRST",
      "who has just come goes past those who wait",

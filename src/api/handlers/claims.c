@@ -155,6 +155,7 @@ claim_first(struct context *ctx, const struct bytes *names, size_t count,
             const struct decoded_terms *said)
 {
     enum status st = wait_begin(ctx, count);
+    bool stands = true;
 
     for (size_t i = 0; st == ST_OK && i < count && !wait_abandoned(ctx); i++) {
         bool made;
@@ -163,9 +164,10 @@ claim_first(struct context *ctx, const struct bytes *names, size_t count,
         st = claim_one(ctx, i, said, &made);
         if (st != ST_OK || made)
             return st;
+        stands = stands && ctx->visit.waits;
     }
     if (st == ST_OK)
-        st = wait_on(ctx);
+        st = wait_on(ctx, stands);
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 

@@ -110,7 +110,7 @@ pop(struct context *ctx, size_t limit)
     if (st == ST_OK && !wait_abandoned(ctx))
         st = take_messages(ctx, &form, take_popped, NULL, limit, &batch);
     if (st == ST_OK && batch.count == 0)
-        st = wait_on(ctx);
+        st = wait_on(ctx, ctx->visit.waits);
     if (st != ST_OK) {
         store_batch_release(&batch);
         return st;
