@@ -94,9 +94,9 @@ section_close(struct section *s)
 }
 
 size_t
-sections_for(size_t connections)
+sections_beyond(size_t connections)
 {
-    return connections / SECTION_CONNS + 1;
+    return connections / SECTION_CONNS;
 }
 
 struct section *
@@ -153,6 +153,14 @@ sections_due(const struct worker *w)
     return false;
 }
 
+/* Closes the last ones if nobody is there any more; the first stays. */
+static void
+close_empty(struct worker *w)
+{
+    while (w->section_count > 1 && w->sections[w->section_count - 1].conns == 0)
+        section_close(&w->sections[--w->section_count]);
+}
+
 int64_t
 sections_run(struct worker *w)
 {
@@ -166,5 +174,6 @@ sections_run(struct worker *w)
         if (s->due_ms < next_ms)
             next_ms = s->due_ms;
     }
+    close_empty(w);
     return next_ms;
 }

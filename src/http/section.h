@@ -4,7 +4,7 @@
  * Resuming a connection makes libmicrohttpd walk through all that are suspended in the
  * same daemon. So a worker with many connections has several, of SECTION_CONNS each, and
  * a walk is never longer than that; most workers have one. The next one is opened when
- * those there are are full.
+ * those there are are full, and closed when it is the last one and empty.
  *
  *   Threads  none: belongs to the worker
  */
@@ -41,8 +41,8 @@ void section_close(struct section *s);
 /* Where the next connection goes: an open one. */
 struct section *section_choose(struct worker *w);
 
-/* How many sections so many connections need. */
-size_t sections_for(size_t connections);
+/* How many sections so many connections need beyond the first of each worker, at most. */
+size_t sections_beyond(size_t connections);
 
 /* Has anything happened since they ran? */
 bool sections_due(const struct worker *w);

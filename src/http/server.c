@@ -54,10 +54,11 @@ static void
 fit_connections(struct server *s)
 {
     const size_t wanted = s->config.max_connections, workers = s->config.workers;
-    const size_t own = OWN_DESCRIPTORS + workers * WORKER_DESCRIPTORS +
-                       sections_for(wanted) /* at most so many more than one a worker */;
-    const size_t need = own + (workers + 1) * LINGER_SLOTS + wanted;
+    const size_t own = OWN_DESCRIPTORS + workers * WORKER_DESCRIPTORS;
+    const size_t need =
+        own + (workers + 1) * LINGER_SLOTS + wanted + sections_beyond(wanted);
     struct rlimit files;
+    size_t taken;
 
     s->shared.linger_slots = LINGER_SLOTS;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
@@ -65,7 +66,8 @@ fit_connections(struct server *s)
     files.rlim_cur = files.rlim_max < need ? files.rlim_max : (rlim_t)need;
     if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
         return; /* when it could not be raised, accept4() tells in time */
-    share_descriptors(s, files.rlim_cur > own ? files.rlim_cur - own : 0);
+    taken = own + sections_beyond(files.rlim_cur);
+    share_descriptors(s, files.rlim_cur > taken ? files.rlim_cur - taken : 0);
     if (s->config.max_connections < wanted)
         log_event(s->config.log, LOG_WARN, "max_connections_lowered",
                   LOG_I("max_connections", s->config.max_connections),

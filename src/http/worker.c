@@ -49,7 +49,7 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
     if (st != ST_OK || w->epoll_fd < 0)
         goto fail_io;
     w->no_memory = reply_prepared(REFUSAL_NO_MEMORY);
-    w->section_room = sections_for(config->max_connections);
+    w->section_room = 1 + sections_beyond(config->max_connections);
     w->sections = mem_calloc(config->mem, w->section_room, sizeof(*w->sections));
     st = w->no_memory == NULL || w->sections == NULL ? ST_NO_MEMORY : answer_init(w);
     if (st == ST_OK)

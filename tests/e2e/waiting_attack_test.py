@@ -55,6 +55,7 @@ class GoneWhileWaiting(Case):
             self.assertEqual(self.ask("DELETE", answer.headers["location"]).status, 204)
             self.assertEqual(attempts(self.server, "q"), [1])
         eventually(lambda: slots.free(4) == 3)
+        settle(self.server)  # those who have just tried the places have left them
 
     def test_a_connection_that_is_closed_or_reset(self):
         for data in (claim("q", LONG), claim_any("p", "q", wait=LONG), pop("q", LONG)):
