@@ -85,7 +85,8 @@ class VeryMany(Case):
         last.close()
         crowd.kill()
         eventually(lambda: not self.is_full())
-        self.assertLess(sizes[-1], sizes[0] * 1.3 + 8192, sizes)
+        # AddressSanitizer keeps for a while what was freed.
+        self.assertTrue(SANITIZED or sizes[-1] < sizes[0] * 1.3 + 8192, sizes)
 
     def test_all_are_answered_when_the_time_is_over(self):
         crowd = self.crowd(claim("q", 5))

@@ -112,7 +112,7 @@ trial_init(struct trial *t, struct context *ctx)
     *t = (struct trial){
         .store = ctx->store,
         .visit = &ctx->visit,
-        .queue = {bytes_of(project, CALLER_PROJECT_MAX + 1), name},
+        .queue = {.project = bytes_of(project, CALLER_PROJECT_MAX + 1), .name = name},
     };
     return ST_OK;
 }

@@ -44,8 +44,8 @@ struct fixture {
 static void
 fixture_open(struct fixture *f, int64_t next_ms, int slices)
 {
-    f->idle =
-        (struct idle_store){.store = {&idle_ops}, .next_ms = next_ms, .slices = slices};
+    f->idle = (struct idle_store){
+        .store = {.ops = &idle_ops}, .next_ms = next_ms, .slices = slices};
     clock_init_system(&f->clock);
     f->shared = (struct housekeeper){.store = &f->idle.store, .clock = &f->clock};
     f->mem = mem_new(0);
