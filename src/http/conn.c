@@ -19,7 +19,7 @@ conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms)
 void
 conn_table_add(struct conn_table *t, struct conn *c, int64_t now_ms)
 {
-    ENSURE(!list_linked(&c->link)); /* the mailbox has let it go */
+    ENSURE(!list_linked(&c->link)); /* it is in no phase yet */
     t->count++;
     c->phase = CONN_WAITING;
     c->since_ms = now_ms;
