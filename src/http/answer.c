@@ -39,7 +39,8 @@ log_has_moved(struct store_watcher *watcher, enum store_news news)
     struct worker *w = container_of(watcher, struct worker, parked.log);
 
     (void)news; /* there is only one */
-    return atomic_exchange(&w->parked.log_moved, true) ? NULL : &w->mailbox.bell;
+    atomic_store(&w->parked.log_moved, true);
+    return mailbox_note(&w->mailbox) ? &w->mailbox.bell : NULL;
 }
 
 enum status
@@ -76,10 +77,9 @@ told(struct store_watcher *watcher, enum store_news news)
 {
     struct exchange *ex = container_of(watcher, struct exchange, waiting.watcher);
     struct mailbox *m = ex->conn->mailbox;
-    bool first =
-        mailbox_post(m, &ex->conn->mail, news == STORE_GONE ? MAIL_GONE : MAIL_READY);
+    enum mail_news which = news == STORE_GONE ? MAIL_GONE : MAIL_READY;
 
-    return first ? &m->bell : NULL;
+    return mailbox_post(m, &ex->conn->mail, which) ? &m->bell : NULL;
 }
 
 /* A request that would like to wait may, if there are not too many of its kind. */
@@ -500,7 +500,10 @@ answer_await_remote(struct worker *w)
     while (w->parked.remote > 0) {
         struct pollfd fd = {.fd = w->mailbox.event_fd, .events = POLLIN};
 
-        (void)poll(&fd, 1, -1);
+        if (mailbox_rest(&w->mailbox))
+            (void)poll(&fd, 1, -1);
+        mailbox_rise(&w->mailbox);
+        mailbox_reset(&w->mailbox);
         while (worker_read_mail(w))
             continue;
     }

@@ -16,6 +16,8 @@ mailbox_init(struct mailbox *m)
     m->bell.ring = ring;
     lock_init(&m->lock);
     list_init(&m->posted);
+    atomic_init(&m->noted, false);
+    atomic_init(&m->resting, false);
     m->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return m->event_fd < 0 ? ST_IO : ST_OK;
 }
@@ -31,15 +33,19 @@ mailbox_fini(struct mailbox *m)
 bool
 mailbox_post(struct mailbox *m, struct mail *mail, enum mail_news news)
 {
-    bool first;
-
     lock_acquire(&m->lock);
-    first = list_empty(&m->posted);
     mail->news |= (unsigned)news;
     if (!list_linked(&mail->link))
         list_add_before(&m->posted, &mail->link);
     lock_release(&m->lock);
-    return first;
+    return mailbox_note(m);
+}
+
+bool
+mailbox_note(struct mailbox *m)
+{
+    atomic_store(&m->noted, true);
+    return atomic_load(&m->resting) && atomic_exchange(&m->resting, false);
 }
 
 void
@@ -59,6 +65,26 @@ mailbox_reset(struct mailbox *m)
 
     if (read(m->event_fd, &count, sizeof(count)) < 0)
         return; /* it was reset already */
+}
+
+bool
+mailbox_rest(struct mailbox *m)
+{
+    atomic_store(&m->resting, true);
+    return !atomic_load(&m->noted);
+}
+
+void
+mailbox_rise(struct mailbox *m)
+{
+    atomic_store_explicit(&m->resting, false, memory_order_relaxed);
+}
+
+bool
+mailbox_look(struct mailbox *m)
+{
+    return atomic_load_explicit(&m->noted, memory_order_relaxed) &&
+           atomic_exchange(&m->noted, false);
 }
 
 struct mail *

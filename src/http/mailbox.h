@@ -5,9 +5,13 @@
  * follow say what has happened to it. News add up until the worker takes them, so a
  * connection is in the mailbox once at most, whoever has something to say about it.
  *
+ * A worker that is at work looks into its mailbox before it waits, so only one that rests
+ * has to be woken. Both sides write their own flag and then read the other's, in one order
+ * for all threads: either who posts sees that the worker rests, or the worker sees the note.
+ *
  *   Bounds   as many mails as there are connections
- *   Threads  post and wake from any, post also under a lock of the store; the rest from
- *            the worker
+ *   Threads  post, note and wake from any, the first two also under a lock of the store; the
+ *            rest from the worker
  */
 #ifndef HTTP_MAILBOX_H
 #define HTTP_MAILBOX_H
@@ -35,21 +39,41 @@ struct mailbox {
     struct store_bell bell; /* wakes the worker */
     struct lock lock;       /* guards posted, and the mails in it */
     struct list posted;
-    int event_fd; /* owned; readable when there is something to see */
+    _Atomic bool noted;   /* there is something to see */
+    _Atomic bool resting; /* the worker waits, or is about to */
+    int event_fd;         /* owned; readable when the worker shall stop waiting */
 };
 
 /* ST_IO without a descriptor. */
 enum status mailbox_init(struct mailbox *m);
 void mailbox_fini(struct mailbox *m);
 
-/* Adds news. True if the worker has to be woken for it, with mailbox_wake(). */
+/* Adds news, and a note of it. */
 bool mailbox_post(struct mailbox *m, struct mail *mail, enum mail_news news);
+
+/*
+ * Notes that there is something to see. True if the worker rests: it has to be woken, with
+ * mailbox_wake(). Only the first one after it has gone to rest is told so.
+ */
+bool mailbox_note(struct mailbox *m);
 
 /* Makes event_fd readable; async-signal-safe. */
 void mailbox_wake(struct mailbox *m);
 
-/* Resets event_fd: what is posted from now on wakes again. */
+/* Resets event_fd. */
 void mailbox_reset(struct mailbox *m);
+
+/*
+ * The worker is going to wait, and for what is noted from now on it has to be woken. False:
+ * something is noted already, it must not wait.
+ */
+bool mailbox_rest(struct mailbox *m);
+
+/* It waits no more. */
+void mailbox_rise(struct mailbox *m);
+
+/* Was anything noted since the last look? To be asked before the mails are taken. */
+bool mailbox_look(struct mailbox *m);
 
 /* Takes the oldest mail out, and its news; NULL when there is none. */
 struct mail *mailbox_take(struct mailbox *m, unsigned *news);

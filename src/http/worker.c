@@ -115,7 +115,8 @@ worker_read_mail(struct worker *w)
 {
     unsigned news;
 
-    mailbox_reset(&w->mailbox);
+    if (!mailbox_look(&w->mailbox))
+        return false;
     for (int i = 0; i < MAILS_A_ROUND; i++) {
         struct mail *mail = mailbox_take(&w->mailbox, &news);
         struct conn *c;
@@ -129,6 +130,7 @@ worker_read_mail(struct worker *w)
         else
             answer_news(w, c, news);
     }
+    (void)mailbox_note(&w->mailbox); /* the rest in the next round */
     return true;
 }
 
@@ -198,6 +200,19 @@ until(const struct worker *w, int64_t deadline_ms)
     return deadline_ms <= w->now_ms ? 0 : deadline_ms - w->now_ms;
 }
 
+/*
+ * Runs what is due, and once more for news that came of it: a message that was posted here
+ * and somebody here has waited for. Returns when to run again.
+ */
+static int64_t
+run_sections(struct worker *w)
+{
+    int64_t next_ms = sections_run(w);
+
+    (void)worker_read_mail(w);
+    return sections_due(w) ? sections_run(w) : next_ms;
+}
+
 /* All of a round except waiting. Returns for how long there is nothing to do. */
 static int64_t
 work(struct worker *w)
@@ -206,7 +221,7 @@ work(struct worker *w)
 
     answer_slices(w);
     answer_commits(w);
-    sleep_ms = until(w, sections_run(w));
+    sleep_ms = until(w, run_sections(w));
     front_push_ends(w);
     end_phases(w);
     sleep_ms = sooner(sleep_ms, until(w, answer_expire(w)));
@@ -228,8 +243,7 @@ handle_event(struct worker *w, struct source *source)
 
     switch (source->kind) {
     case SOURCE_MAILBOX:
-        if (worker_read_mail(w))
-            mailbox_wake(&w->mailbox);        /* the rest in the next round */
+        mailbox_reset(&w->mailbox);
         housekeeping_hurry(&w->housekeeping); /* somebody may have moved the clock */
         return;
     case SOURCE_SECTION:
@@ -293,14 +307,18 @@ loop(struct worker *w)
         if (drained(w))
             break;
         w->round++;
+        if (sleep_ms != 0 && !mailbox_rest(&w->mailbox))
+            sleep_ms = 0;
         n = epoll_wait(w->epoll_fd, events, EVENTS,
                        sleep_ms > INT_MAX ? INT_MAX : (int)sleep_ms);
+        mailbox_rise(&w->mailbox);
         w->now_ms = clock_now_ms(&w->shared->real);
         w->round_ns = clock_stopwatch_ns();
         if (n > 0)
             trimmer_busy(&w->shared->housekeeper.trimmer, w->now_ms);
         for (int i = 0; i < n; i++)
             handle_event(w, events[i].data.ptr);
+        (void)worker_read_mail(w);
         sleep_ms = work(w);
     }
 }

@@ -85,7 +85,10 @@ struct conn *worker_conn(struct MHD_Connection *mhd);
 /* Watches a descriptor for input in the worker's epoll set. ST_IO. */
 enum status worker_watch(struct worker *w, int fd, struct source *source);
 
-/* Takes mail, so much at most that the others need not wait for long. True: there is more. */
+/*
+ * Takes mail if any is noted, so much at most that the others need not wait for long. True:
+ * there is more.
+ */
 bool worker_read_mail(struct worker *w);
 
 /*
