@@ -1,0 +1,173 @@
+/*
+ * disk: what the journal asks of a file system, and nothing else.
+ *
+ * A disk is one directory; files in it are named without a path. There are two: the real
+ * one (disk_open(), POSIX), and one that tests own (tests/support/sim_disk.h), which forgets
+ * what was not synced, tears, fails and fills up.
+ *
+ *   Errors   0, or an errno: ENOSPC and EDQUOT the disk is full, EWOULDBLOCK somebody else has
+ *            the lock, ENOENT, EEXIST, EIO... What failed is not tried again here
+ *   Order    writes become durable with disk_sync() of their file, in any order before; that
+ *            a file is there, is gone or has another name, with disk_sync_names()
+ *   Threads  any; a file is written by one at a time
+ */
+#ifndef CLAIMD_JOURNAL_DISK_H
+#define CLAIMD_JOURNAL_DISK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct disk;
+struct disk_file; /* an open file; private to its disk */
+
+enum { DISK_NAME_CAP = 64 }; /* with its NUL */
+
+enum disk_mode {
+    DISK_READ,
+    DISK_WRITE, /* read and write a file that is there */
+    DISK_NEW    /* the same with a new one; EEXIST */
+};
+
+struct disk_ops {
+    int (*open)(struct disk *d, const char *name, enum disk_mode mode,
+                struct disk_file **out);
+    void (*close)(struct disk *d, struct disk_file *f);
+    int (*read)(struct disk *d, struct disk_file *f, uint64_t offset, void *to,
+                size_t len, size_t *got);
+    int (*write)(struct disk *d, struct disk_file *f, uint64_t offset, const void *from,
+                 size_t len, size_t *done);
+    int (*sync)(struct disk *d, struct disk_file *f);
+    int (*allocate)(struct disk *d, struct disk_file *f, uint64_t size);
+    int (*size)(struct disk *d, struct disk_file *f, uint64_t *out);
+    void (*forget)(struct disk *d, struct disk_file *f);
+    int (*rename)(struct disk *d, const char *from, const char *to);
+    int (*unlink)(struct disk *d, const char *name);
+    int (*list)(struct disk *d, void (*each)(void *arg, const char *name), void *arg);
+    int (*sync_names)(struct disk *d);
+    int (*lock)(struct disk *d, const char *name, struct disk_file **out);
+    int (*free_bytes)(struct disk *d, uint64_t *out);
+    void (*shut)(struct disk *d);
+};
+
+/* An implementation embeds it first. */
+struct disk {
+    const struct disk_ops *ops;
+};
+
+/*
+ * The directory with this path, owned: disk_shut() it. With `make` it is made if it is not
+ * there (0700; what it stands in must be), and that is made durable. ENOMEM, or what the
+ * system says.
+ */
+int disk_open(const char *path, bool make, struct disk **out);
+
+static inline void
+disk_shut(struct disk *d)
+{
+    if (d != NULL)
+        d->ops->shut(d);
+}
+
+/* Opens a file, owned: disk_close() it. */
+static inline int
+disk_file_open(struct disk *d, const char *name, enum disk_mode mode,
+               struct disk_file **out)
+{
+    return d->ops->open(d, name, mode, out);
+}
+
+/* NULL is fine. */
+static inline void
+disk_close(struct disk *d, struct disk_file *f)
+{
+    if (f != NULL)
+        d->ops->close(d, f);
+}
+
+/* Reads len bytes from offset; fewer (*got) only at the end of the file. */
+int disk_read(struct disk *d, struct disk_file *f, uint64_t offset, void *to, size_t len,
+              size_t *got);
+
+/* Writes all of it at offset, whatever number of calls that takes. */
+int disk_write(struct disk *d, struct disk_file *f, uint64_t offset, const void *from,
+               size_t len);
+
+/* What was written before is durable when it returns 0. After an error nobody knows. */
+static inline int
+disk_sync(struct disk *d, struct disk_file *f)
+{
+    return d->ops->sync(d, f);
+}
+
+/*
+ * Makes the file `size` bytes long, of zeros where nothing was written, and their room its
+ * own: writing there cannot be refused for want of room.
+ */
+static inline int
+disk_allocate(struct disk *d, struct disk_file *f, uint64_t size)
+{
+    return d->ops->allocate(d, f, size);
+}
+
+static inline int
+disk_size(struct disk *d, struct disk_file *f, uint64_t *out)
+{
+    return d->ops->size(d, f, out);
+}
+
+/*
+ * Has what is read of a synced file from now on come from the device, not from memory, where
+ * the file system can do that.
+ */
+static inline void
+disk_forget(struct disk *d, struct disk_file *f)
+{
+    d->ops->forget(d, f);
+}
+
+/* Gives a file another name, in one step; a file of that name is gone then. */
+static inline int
+disk_rename(struct disk *d, const char *from, const char *to)
+{
+    return d->ops->rename(d, from, to);
+}
+
+static inline int
+disk_unlink(struct disk *d, const char *name)
+{
+    return d->ops->unlink(d, name);
+}
+
+/* Names the files of the directory, in no order; a name that is too long is cut off. */
+static inline int
+disk_list(struct disk *d, void (*each)(void *arg, const char *name), void *arg)
+{
+    return d->ops->list(d, each, arg);
+}
+
+/* Files made, renamed and unlinked before are so after a crash when it returns 0. */
+static inline int
+disk_sync_names(struct disk *d)
+{
+    return d->ops->sync_names(d);
+}
+
+/*
+ * Makes the file if need be and takes its lock, for as long as it is open and the process
+ * lives. EWOULDBLOCK: another process (or another open file of this one) has it.
+ */
+static inline int
+disk_lock(struct disk *d, const char *name, struct disk_file **out)
+{
+    return d->ops->lock(d, name, out);
+}
+
+/* How many bytes more can be written by this process. */
+static inline int
+disk_free_bytes(struct disk *d, uint64_t *out)
+{
+    return d->ops->free_bytes(d, out);
+}
+
+#endif
