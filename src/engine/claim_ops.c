@@ -90,6 +90,7 @@ take_messages(struct visit *v, const struct store_terms *terms, size_t count,
     visit_served(v);
     if (observed(&v->engine->core))
         (void)observe_claim(q, STORE_CHANGE_CLAIM, c, v->now_ms);
+    lend_commit(q, v->now_ms);
 }
 
 /* Makes the claim, or waits. ST_AGAIN: the locks are not held. */
@@ -113,7 +114,9 @@ create(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
     if (st == ST_OK)
         st = claim_reserve(v->shard, v->queue); /* others may have used it up */
     if (st == ST_OK)
-        st = visit_reserve(v, STORE_CHANGE_CLAIM, room, 0);
+        st = lend_reserve(v->queue, 0, 1);
+    if (st == ST_OK)
+        st = visit_reserve_messages(v, STORE_CHANGE_CLAIM, room, 0);
     if (st == ST_OK)
         take_messages(v, terms, room, t);
     return st;
@@ -212,7 +215,8 @@ engine_claim_renew(struct store *s, struct store_visit *outer,
 
     if (st != ST_OK)
         return st;
-    st = c == NULL ? ST_NOT_FOUND : visit_reserve(&v, STORE_CHANGE_RENEW, c->held, 0);
+    st = c == NULL ? ST_NOT_FOUND
+                   : visit_reserve_messages(&v, STORE_CHANGE_RENEW, c->held, 0);
     if (st == ST_OK) {
         *number = claim_fence(v.queue, c);
         renew(&v, c, terms);
@@ -233,7 +237,7 @@ end(struct store *s, struct store_visit *outer, const struct store_queue *where,
     if (st != ST_OK)
         return st;
     if (c != NULL)
-        st = visit_reserve(&v, STORE_CHANGE_RELEASE, c->held, 0);
+        st = visit_reserve_messages(&v, STORE_CHANGE_RELEASE, c->held, 0);
     if (c != NULL && st == ST_OK) {
         if (uncount)
             claim_uncount(c);

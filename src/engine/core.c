@@ -26,6 +26,7 @@ core_init(struct core *core, const struct engine_config *config)
                           .tag_start = words[4] >> 32};
     atomic_init(&core->next_ms, WHEEL_NEVER);
     atomic_init(&core->tags_used, 0);
+    atomic_init(&core->fence, 0);
     directory_init(&core->directory, core->mem, (struct hash_key){words[2], words[3]});
     return ST_OK;
 }
@@ -47,6 +48,38 @@ uint32_t
 core_next_tag(struct core *core)
 {
     return ident_tag(core->tag_start, atomic_fetch_add(&core->tags_used, 1));
+}
+
+/* Makes a number that only grows at least `least`. */
+static void
+raise(_Atomic uint64_t *number, uint64_t least)
+{
+    uint64_t now = atomic_load(number);
+
+    while (now < least && !atomic_compare_exchange_weak(number, &now, least))
+        continue;
+}
+
+void
+core_marks(struct core *core, struct store_marks *out)
+{
+    *out = (struct store_marks){.tag_start = core->tag_start,
+                                .tags_used = atomic_load(&core->tags_used),
+                                .fence = atomic_load(&core->fence)};
+}
+
+void
+core_use_up(struct core *core, const struct store_marks *marks)
+{
+    core->tag_start = marks->tag_start;
+    raise(&core->tags_used, marks->tags_used);
+    raise(&core->fence, marks->fence);
+}
+
+void
+core_raise_fence(struct core *core, uint64_t number)
+{
+    raise(&core->fence, number);
 }
 
 void

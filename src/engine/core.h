@@ -9,6 +9,7 @@
 
 #include "claimd/base/hash.h"
 #include "claimd/engine/engine.h"
+#include "claimd/store/durable.h"
 #include "engine/directory.h"
 
 #include <stdatomic.h>
@@ -22,6 +23,7 @@ struct core {
     int64_t max_message_ttl_s;
     uint64_t tag_start;
     _Atomic uint64_t tags_used;
+    _Atomic uint64_t fence;  /* largest claim number of a queue that is gone */
     _Atomic int64_t next_ms; /* least of the shards' next_ms, or earlier */
 };
 
@@ -34,6 +36,13 @@ uint64_t core_hash(const struct core *core, const struct store_queue *where);
 
 /* The tag of the next queue. */
 uint32_t core_next_tag(struct core *core);
+
+/* What is used up by now, and: so much was used up. */
+void core_marks(struct core *core, struct store_marks *out);
+void core_use_up(struct core *core, const struct store_marks *marks);
+
+/* A queue with claim numbers up to this one is gone. */
+void core_raise_fence(struct core *core, uint64_t number);
 
 /* Makes core->next_ms at most due_ms. */
 void core_wake_at(struct core *core, int64_t due_ms);

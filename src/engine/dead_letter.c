@@ -1,7 +1,7 @@
 #include "engine/dead_letter.h"
 
-/* Dead letters moved in one go. */
-enum { MOVE_SLICE = 64 };
+/* Dead letters moved in one go, and bytes of bodies after which there come no more. */
+enum { MOVE_SLICE = 64, MOVE_BYTES = 1 << 20 };
 
 /* Finds where the dead letters of the queue go. Its shard's lock is held. */
 static void
@@ -99,7 +99,7 @@ struct move {
 static void
 collect(const struct dead_letter *dl, uint64_t seq, struct move *move)
 {
-    while (move->count < MOVE_SLICE) {
+    while (move->count < MOVE_SLICE && move->bytes < MOVE_BYTES) {
         struct message *m = backlog_next_ready(dl->from.queue->backlog, &seq);
 
         if (m == NULL || !is_dead(dl, m))
@@ -146,9 +146,13 @@ reserve(const struct dead_letter *dl, struct move *move)
                              claim_nodes(dl->from.queue));
     if (st == ST_OK && move->made)
         st = shard_enlist(dl->target, move->target);
-    if (st == ST_OK && move->made)
-        st = visit_reserve(&dl->from, STORE_CHANGE_QUEUE, 0, 0);
-    if (st == ST_OK)
+    if (st == ST_OK && move->made && observed(dl->target->core))
+        st = observe_reserve(dl->target, STORE_CHANGE_QUEUE, 0,
+                             queue_bytes(&dl->where, NULL));
+    if (st == ST_OK && !move->made)
+        st = lend_reserve(move->target, move->count, 0);
+    if (st == ST_OK &&
+        !(queue_transient(dl->from.queue) && queue_transient(move->target)))
         st = visit_reserve(&dl->from, STORE_CHANGE_MOVE, move->count, move->bytes);
     return st;
 }
@@ -218,6 +222,7 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
             (void)observe_queue(move.target, STORE_CHANGE_QUEUE, dl->from.now_ms);
         (void)observe_move(dl->from.queue, move.target, &moved, move.count,
                            dl->from.now_ms);
+        lend_commit(move.target, dl->from.now_ms);
     }
     return ST_OK;
 }

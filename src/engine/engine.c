@@ -40,19 +40,88 @@ engine_totals(struct store *s, struct store_visit *visit, struct store_totals *o
     return ST_OK;
 }
 
-/* Nothing here waits for a log of the engine's own. */
+/* ---------------------------------------------------------------------- the log */
+
 static enum store_fate
 engine_fate(struct store *s, uint64_t position)
 {
-    (void)s, (void)position;
-    return STORE_DURABLE;
+    struct store_observer *observer = engine_of(s)->core.observer;
+
+    return observer == NULL || observer->fate == NULL
+               ? STORE_DURABLE
+               : observer->fate(observer, position);
 }
 
 static void
-engine_no_watch(struct store *s, struct store_watcher *watcher)
+engine_watch(struct store *s, struct store_watcher *watcher)
 {
-    (void)s, (void)watcher; /* there is never any news */
+    struct store_observer *observer = engine_of(s)->core.observer;
+
+    if (observer != NULL && observer->watch != NULL)
+        observer->watch(observer, watcher);
 }
+
+static void
+engine_unwatch(struct store *s, struct store_watcher *watcher)
+{
+    struct store_observer *observer = engine_of(s)->core.observer;
+
+    if (observer != NULL && observer->unwatch != NULL)
+        observer->unwatch(observer, watcher);
+}
+
+static enum status
+durable_replay(struct store_durable *durable, struct store_change *change)
+{
+    return engine_replay(engine_of_durable(durable), change);
+}
+
+static void
+durable_replay_marks(struct store_durable *durable, const struct store_marks *marks)
+{
+    core_use_up(&engine_of_durable(durable)->core, marks);
+}
+
+static enum status
+durable_replay_end(struct store_durable *durable, int64_t now_ms)
+{
+    return engine_replay_end(engine_of_durable(durable), now_ms);
+}
+
+static void
+durable_marks(struct store_durable *durable, struct store_marks *out)
+{
+    core_marks(&engine_of_durable(durable)->core, out);
+}
+
+static void
+durable_sweep_begin(struct store_durable *durable)
+{
+    engine_sweep_begin(engine_of_durable(durable));
+}
+
+static enum status
+durable_sweep(struct store_durable *durable, bool *done)
+{
+    return engine_sweep(engine_of_durable(durable), done);
+}
+
+static const struct store_durable durable_side = {
+    .replay = durable_replay,
+    .replay_marks = durable_replay_marks,
+    .replay_end = durable_replay_end,
+    .marks = durable_marks,
+    .sweep_begin = durable_sweep_begin,
+    .sweep = durable_sweep,
+};
+
+struct store_durable *
+engine_durable(struct store *s)
+{
+    return &engine_of(s)->durable;
+}
+
+/* ---------------------------------------------------------------------- life */
 
 /* Frees all that a shard has, and the shard's own. */
 static void
@@ -87,6 +156,7 @@ engine_close(struct store *s)
 {
     struct engine *e = engine_of(s);
 
+    engine_replay_drop(e);
     close_shards(e, e->shard_mask + 1);
 }
 
@@ -111,8 +181,8 @@ static const struct store_ops engine_ops = {
     .claim_give_back = engine_claim_give_back,
     .waiter_leave = engine_waiter_leave,
     .fate = engine_fate,
-    .watch = engine_no_watch,
-    .unwatch = engine_no_watch,
+    .watch = engine_watch,
+    .unwatch = engine_unwatch,
     .ping = engine_ping,
     .totals = engine_totals,
     .housekeep = engine_housekeep,
@@ -135,6 +205,7 @@ engine_open(const struct engine_config *config, struct store **out)
     if (e == NULL)
         return ST_NO_MEMORY;
     e->store.ops = &engine_ops;
+    e->durable = durable_side;
     e->shard_mask = shards - 1;
     st = core_init(&e->core, config);
     if (st != ST_OK) {

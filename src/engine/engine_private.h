@@ -14,7 +14,17 @@ struct engine {
     struct core core;
     size_t shard_mask;    /* number of shards - 1 */
     struct shard *shards; /* owned */
+    struct store_durable durable;
+    struct replay *replay; /* owned; NULL: nothing is being replayed */
+    uint32_t sweep_epoch;  /* number of the latest sweep */
+    size_t sweep_shard;    /* that is in turn */
 };
+
+static inline struct engine *
+engine_of_durable(struct store_durable *durable)
+{
+    return container_of(durable, struct engine, durable);
+}
 
 static inline struct engine *
 engine_of(struct store *s)
@@ -51,6 +61,15 @@ store_claim_renew_fn engine_claim_renew;
 store_claim_release_fn engine_claim_release;
 store_claim_give_back_fn engine_claim_give_back;
 store_waiter_leave_fn engine_waiter_leave;
+
+/* replay.c; _end and _drop also free what the replay needed */
+enum status engine_replay(struct engine *e, struct store_change *change);
+enum status engine_replay_end(struct engine *e, int64_t now_ms);
+void engine_replay_drop(struct engine *e);
+
+/* sweep.c */
+void engine_sweep_begin(struct engine *e);
+enum status engine_sweep(struct engine *e, bool *done);
 
 /* audit.c */
 store_audit_fn engine_audit;

@@ -104,9 +104,11 @@ reserve_post(struct visit *v, const struct store_post *post, bool made)
     if (st == ST_OK && made)
         st = shard_enlist(v->shard, q);
     if (st == ST_OK && made)
-        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, 0);
+        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, NULL));
+    if (st == ST_OK && !made)
+        st = lend_reserve(q, post->count, 0);
     if (st == ST_OK)
-        st = visit_reserve(v, STORE_CHANGE_POST, post->count, post_bytes(post));
+        st = visit_reserve_messages(v, STORE_CHANGE_POST, post->count, post_bytes(post));
     return st;
 }
 
@@ -125,6 +127,7 @@ commit_post(struct visit *v, const struct store_post *post, bool made,
     if (made)
         (void)observe_queue(v->queue, STORE_CHANGE_QUEUE, v->now_ms);
     (void)observe_post(v->queue, first, post->count, v->now_ms);
+    lend_commit(v->queue, v->now_ms);
 }
 
 enum status
@@ -375,7 +378,7 @@ engine_message_delete(struct store *s, struct store_visit *outer,
     if (m != NULL)
         st = may_delete(v.queue, m, claim_id, v.now_ms);
     if (m != NULL && st == ST_OK)
-        st = visit_reserve(&v, STORE_CHANGE_DELETE, 1, 0);
+        st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, 1, 0);
     if (m != NULL && st == ST_OK)
         discard(&v, m, &d);
     commit_discarded(&v, &d);
@@ -414,7 +417,7 @@ reserve_deletion(const struct visit *v, const struct bytes *ids, size_t count)
         return ST_OK;
     for (size_t i = 0; i < count; i++)
         live += find_live(v->queue, ids[i], v->now_ms) != NULL;
-    return live == 0 ? ST_OK : visit_reserve(v, STORE_CHANGE_DELETE, live, 0);
+    return live == 0 ? ST_OK : visit_reserve_messages(v, STORE_CHANGE_DELETE, live, 0);
 }
 
 enum status
@@ -486,7 +489,7 @@ engine_message_pop(struct store *s, struct store_visit *outer,
     } else {
         st = batch_fits(v.queue->backlog, room, out);
         if (st == ST_OK)
-            st = visit_reserve(&v, STORE_CHANGE_DELETE, room, 0);
+            st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, room, 0);
         if (st == ST_OK) {
             take_ready(&v, room, &batch, &d);
             visit_served(&v);

@@ -1,13 +1,27 @@
 #include "engine/observe.h"
 
+enum status
+observe_reserve(struct shard *sh, enum store_change_kind kind, size_t count, size_t bytes)
+{
+    struct store_observer *observer = sh->core->observer;
+
+    lock_assert_held(&sh->lock);
+    return observer->reserve(observer, kind, count, bytes, &sh->room);
+}
+
 static struct store_change
 change_of(const struct queue *q, enum store_change_kind kind, int64_t now_ms)
 {
+    bool transient = queue_transient(q);
+
     return (struct store_change){.kind = kind,
                                  .now_ms = now_ms,
                                  .queue = q->where,
                                  .tag = q->tag,
+                                 .transient = transient,
                                  .fence_base = q->fence_base,
+                                 .last_number = transient ? q->lent_seq : q->last_seq,
+                                 .last_claim = transient ? q->lent_claim : q->last_claim,
                                  .metadata = &q->metadata->document};
 }
 
@@ -17,6 +31,8 @@ show(const struct message *m, uint32_t tag, struct store_changed_message *out)
     *out = (struct store_changed_message){
         .number = m->seq,
         .old_number = m->seq,
+        .claim = m->claim == NULL ? 0 : ident_claim_number(claim_ident(m->claim)),
+        .foreign = m->foreign != NULL,
         .body = message_body(m),
         .checksum = message_checksum(m),
         .client = m->client,
@@ -32,7 +48,7 @@ static uint64_t
 tell(struct queue *q, struct store_change *change)
 {
     struct store_observer *observer = q->shard->core->observer;
-    uint64_t position = observer->commit(observer, change);
+    uint64_t position = observer->commit(observer, change, &q->shard->room);
 
     if (position != 0)
         q->position = q->shard->position = position;
@@ -51,6 +67,7 @@ observe_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms)
 {
     struct store_change change = change_of(q, kind, now_ms);
 
+    core_marks(q->shard->core, &change.marks);
     change.next = next_none;
     return tell(q, &change);
 }
@@ -79,6 +96,33 @@ observe_post(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
     change.from[0] = q;
     change.next = next_posted;
     return tell(q, &change);
+}
+
+static bool
+next_image(struct store_change *change, struct store_changed_message *out)
+{
+    const struct queue *q = change->from[0];
+    const struct message *m;
+
+    if (change->count == 0)
+        return false;
+    m = backlog_next_live(q->backlog, &change->at);
+    change->at++;
+    change->count--;
+    show(m, q->tag, out);
+    return true;
+}
+
+void
+observe_images(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
+{
+    struct store_change change = change_of(q, STORE_CHANGE_IMAGE, now_ms);
+
+    change.count = count;
+    change.at = first;
+    change.from[0] = q;
+    change.next = next_image;
+    (void)tell(q, &change);
 }
 
 static bool
@@ -182,6 +226,7 @@ observe_move(struct queue *source, struct queue *target, const struct moved *mov
 
     change.target = target->where;
     change.target_tag = target->tag;
+    change.target_transient = queue_transient(target);
     change.count = count;
     change.from[0] = moved;
     change.next = next_moved;

@@ -18,7 +18,22 @@ observed(const struct core *core)
     return __builtin_expect(core->observer != NULL, 0);
 }
 
-/* QUEUE, META, QUEUE_GONE, PURGE. */
+/* Bytes of a queue's address and metadata (NULL: none), for observe_reserve(). */
+static inline size_t
+queue_bytes(const struct store_queue *where, const struct store_metadata *metadata)
+{
+    size_t total = where->project.len + where->name.len;
+
+    return metadata == NULL
+               ? total
+               : total + metadata->json.len + metadata->settings.dead_letter.len;
+}
+
+/* Asks for a change of so many messages; see the observer's reserve(). */
+enum status observe_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
+                            size_t bytes);
+
+/* QUEUE, IMAGE_QUEUE, META, QUEUE_GONE, PURGE. */
 uint64_t observe_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms);
 
 /* POST: the messages from number `first` on. */
@@ -28,7 +43,10 @@ uint64_t observe_post(struct queue *q, uint64_t first, size_t count, int64_t now
 uint64_t observe_delete(struct queue *q, const struct list *messages, size_t count,
                         int64_t now_ms);
 
-/* CLAIM, RENEW, RELEASE, CLAIM_OVER: with the messages it holds. */
+/* IMAGE: so many messages from number `first` on. */
+void observe_images(struct queue *q, uint64_t first, size_t count, int64_t now_ms);
+
+/* CLAIM, IMAGE_CLAIM, RENEW, RELEASE, CLAIM_OVER: with the messages it holds. */
 uint64_t observe_claim(struct queue *q, enum store_change_kind kind,
                        const struct claim *c, int64_t now_ms);
 

@@ -32,17 +32,20 @@ void metadata_unpin(struct mem *mem, struct metadata *md);
 struct queue {
     struct hashnode node; /* in the shard's queues; hash of the address */
     struct directory_entry entry;
-    struct shard *shard;       /* NULL until it is linked */
-    struct backlog *backlog;   /* owned */
-    struct line *line;         /* who waits for its messages; NULL: nobody */
-    struct metadata *metadata; /* owned pin */
-    uint64_t version;          /* of the metadata; unique within the shard */
-    uint64_t last_seq;         /* number of the newest message ever posted */
-    uint64_t last_claim;       /* number of the newest claim ever made */
-    uint64_t fence_base;       /* added to it: the claim's fencing number */
-    uint64_t position;         /* in the log, of its last change; 0: none */
-    uint32_t tag;              /* of this incarnation, in message ids */
-    struct store_queue where;  /* points behind this structure */
+    struct shard *shard;           /* NULL until it is linked */
+    struct backlog *backlog;       /* owned */
+    struct line *line;             /* who waits for its messages; NULL: nobody */
+    struct metadata *metadata;     /* owned pin */
+    uint64_t version;              /* of the metadata; unique within the shard */
+    uint64_t last_seq;             /* number of the newest message ever posted */
+    uint64_t last_claim;           /* number of the newest claim ever made */
+    uint64_t fence_base;           /* added to it: the claim's fencing number */
+    uint64_t lent_seq, lent_claim; /* transient: the log says that they are used so far */
+    uint64_t position;             /* in the log, of its last change; 0: none */
+    struct list sweep_link;        /* in the shard's list of all queues, see sweep.h */
+    uint32_t epoch; /* of the sweep that has shown it, or in which it was made */
+    uint32_t tag;   /* of this incarnation, in message ids */
+    struct store_queue where; /* points behind this structure */
     char text[];
 };
 
@@ -50,6 +53,23 @@ static inline const struct store_settings *
 queue_settings(const struct queue *q)
 {
     return &q->metadata->document.settings;
+}
+
+/* True if it is not to survive a restart with what it has. */
+static inline bool
+queue_transient(const struct queue *q)
+{
+    return queue_settings(q)->transient;
+}
+
+/* Lends it the next numbers (lend.h): so many that it is a record in a million posts. */
+static inline void
+queue_lend(struct queue *q)
+{
+    const uint64_t loan = 1 << 20;
+
+    q->lent_seq = q->last_seq + loan;
+    q->lent_claim = q->last_claim + loan;
 }
 
 /* True if claims move messages to a dead letter queue. */

@@ -24,7 +24,7 @@ make_queue(struct visit *v, const struct store_metadata *metadata)
         return ST_NO_MEMORY;
     st = shard_enlist(v->shard, q);
     if (st == ST_OK)
-        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, document_bytes(metadata));
+        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, metadata));
     if (st != ST_OK) {
         shard_discard(v->shard, q);
         return st;
@@ -132,7 +132,7 @@ engine_queue_update(struct store *s, struct store_visit *outer,
     else if (v.queue->version != version)
         st = ST_CHANGED;
     else
-        st = visit_reserve(&v, STORE_CHANGE_META, 0, metadata->json.len);
+        st = visit_reserve(&v, STORE_CHANGE_META, 0, queue_bytes(v.where, metadata));
     if (st == ST_OK) {
         old = v.queue->metadata;
         v.queue->metadata = fresh;
@@ -176,7 +176,7 @@ purge(struct visit *v)
 
     if (fresh == NULL)
         return ST_NO_MEMORY;
-    st = visit_reserve(v, STORE_CHANGE_PURGE, 0, 0);
+    st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);
     if (st != ST_OK) {
         backlog_free(v->engine->core.mem, fresh);
         return st;

@@ -19,6 +19,7 @@ shard_init(struct shard *sh, struct core *core, const struct engine_config *conf
     list_init(&sh->stirred);
     list_init(&sh->ended);
     list_init(&sh->dead_backlogs);
+    list_init(&sh->swept);
     atomic_init(&sh->next_ms, WHEEL_NEVER);
     if (config->seeded)
         entropy_init_seeded(&sh->entropy, seed);
@@ -102,10 +103,22 @@ dismiss_ended(struct shard *sh, struct bells *bells)
         shard_wake_at(sh, sh->now_ms);
 }
 
+/* What was set aside for changes and not used goes back. */
+static void
+return_room(struct shard *sh)
+{
+    struct store_observer *observer = sh->core->observer;
+
+    if (sh->room != 0)
+        observer->give_back(observer, sh->room);
+    sh->room = 0;
+}
+
 static void __attribute__((noinline)) call_and_leave(struct shard *sh)
 {
     struct bells bells = {.count = 0};
 
+    return_room(sh);
     call_stirred(sh, &bells);
     dismiss_ended(sh, &bells);
     lock_release(&sh->lock);
@@ -115,7 +128,7 @@ static void __attribute__((noinline)) call_and_leave(struct shard *sh)
 void
 shard_leave(struct shard *sh)
 {
-    if (list_empty(&sh->stirred) && list_empty(&sh->ended))
+    if (list_empty(&sh->stirred) && list_empty(&sh->ended) && sh->room == 0)
         lock_release(&sh->lock);
     else
         call_and_leave(sh);
@@ -156,13 +169,15 @@ shard_new_queue(struct shard *sh, const struct store_queue *where,
                 const struct store_metadata *metadata)
 {
     uint64_t born = (uint64_t)sh->now_ms << FENCE_BITS;
+    uint64_t fence = atomic_load_explicit(&sh->core->fence, memory_order_relaxed);
     struct queue *q = queue_new(sh->core, &sh->alive, where, metadata);
 
     if (q == NULL)
         return NULL;
     q->version = shard_number(sh);
     q->tag = core_next_tag(sh->core);
-    q->fence_base = born > sh->fence ? born : sh->fence;
+    q->fence_base = born > fence ? born : fence;
+    queue_lend(q);
     return q;
 }
 
@@ -190,6 +205,8 @@ shard_link(struct shard *sh, struct queue *q, uint64_t hash)
     ENSURE(q->shard == NULL && q->entry.project != NULL);
     hashmap_insert(&sh->queues, &q->node, hash);
     q->shard = sh;
+    q->epoch = sh->sweep.epoch;
+    list_add_before(&sh->swept, &q->sweep_link);
     q->line = shard_line(sh, &q->where, hash);
     if (q->line != NULL)
         q->line->queue = q;
@@ -210,12 +227,12 @@ end_line(struct shard *sh, struct line *line)
 void
 shard_unlink(struct shard *sh, struct queue *q)
 {
-    uint64_t last = q->fence_base + q->last_claim;
-
     lock_assert_held(&sh->lock);
     ENSURE(q->shard == sh);
-    if (sh->fence < last)
-        sh->fence = last;
+    core_raise_fence(sh->core, q->fence_base + q->last_claim);
+    list_remove(&q->sweep_link);
+    if (sh->sweep.queue == q)
+        sh->sweep.queue = NULL;
     hashmap_remove(&sh->queues, &q->node);
     directory_remove(&sh->core->directory, &q->entry);
     if (q->line != NULL)

@@ -11,6 +11,17 @@
 #include "engine/line.h"
 #include "engine/queue.h"
 
+/* How far the sweep of a shard has come (sweep.h). */
+enum sweep_stage { SWEEP_QUEUE, SWEEP_CLAIMS, SWEEP_MESSAGES };
+
+struct sweep {
+    uint32_t epoch;      /* its number */
+    struct queue *queue; /* that is being shown; NULL: none */
+    enum sweep_stage stage;
+    uint64_t at;       /* the next number to look at, of a claim or a message */
+    uint64_t last_seq; /* of the queue when it came in turn: later ones are in the log */
+};
+
 struct shard {
     struct lock lock;
     struct core *core;     /* borrowed */
@@ -25,11 +36,13 @@ struct shard {
     struct tally alive, buried; /* messages of queues, and of the graveyard */
     struct list dead_backlogs;  /* the graveyard, oldest first; owned */
     uint64_t last_number;       /* source of versions */
-    uint64_t fence;             /* largest claim number of a queue that is gone */
     uint64_t gone_position;     /* in the log, of the last deletion of a queue */
     uint64_t position;          /* in the log, of the last change of any queue */
-    int64_t now_ms;             /* the latest time an operation brought */
-    _Atomic int64_t next_ms;    /* when housekeeping is next useful, or earlier */
+    size_t room;                /* in the log, set aside for changes under way */
+    struct list swept;          /* all queues: first those that this sweep has to show */
+    struct sweep sweep;
+    int64_t now_ms;          /* the latest time an operation brought */
+    _Atomic int64_t next_ms; /* when housekeeping is next useful, or earlier */
 };
 
 enum status shard_init(struct shard *sh, struct core *core,

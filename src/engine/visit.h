@@ -12,7 +12,7 @@
 #define ENGINE_VISIT_H
 
 #include "engine/engine_private.h"
-#include "engine/observe.h"
+#include "engine/lend.h"
 #include "engine/settle.h"
 
 struct visit {
@@ -35,11 +35,17 @@ static inline enum status
 visit_reserve(const struct visit *v, enum store_change_kind kind, size_t count,
               size_t bytes)
 {
-    struct store_observer *observer = v->engine->core.observer;
-
-    return __builtin_expect(observer == NULL, 1)
+    return __builtin_expect(v->engine->core.observer == NULL, 1)
                ? ST_OK
-               : observer->reserve(observer, kind, count, bytes);
+               : observe_reserve(v->shard, kind, count, bytes);
+}
+
+/* The same for messages of the visit's queue, which need no room if it is transient. */
+static inline enum status
+visit_reserve_messages(const struct visit *v, enum store_change_kind kind, size_t count,
+                       size_t bytes)
+{
+    return queue_transient(v->queue) ? ST_OK : visit_reserve(v, kind, count, bytes);
 }
 
 /* ------------------------------------------------------------------ waiting */

@@ -12,7 +12,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { QUEUES = 8, ROOM = 4096, CLAIMS = 1024, KNOWN = 64, KINDS = 13 };
+enum { QUEUES = 8, ROOM = 4096, CLAIMS = 1024, KNOWN = 64 };
+enum { KINDS = STORE_CHANGE_IMAGE_QUEUE }; /* nobody sweeps here */
 
 /* ---------------------------------------------------------------------- the replica */
 
@@ -49,6 +50,7 @@ struct replica {
     uint64_t seen[QUEUES]; /* position of the latest change of a queue of this address */
     unsigned granted[KINDS];
     size_t room[KINDS]; /* messages of the latest grant */
+    size_t set_aside;   /* and not used or given back yet: one for each grant */
     uint64_t changes;   /* but for what time did */
     uint64_t told[KINDS];
     struct random *random;
@@ -293,7 +295,7 @@ by_time(enum store_change_kind kind)
 
 static enum status
 reserve(struct store_observer *observer, enum store_change_kind kind, size_t count,
-        size_t bytes)
+        size_t bytes, size_t *room)
 {
     struct replica *r = (struct replica *)observer;
 
@@ -305,11 +307,22 @@ reserve(struct store_observer *observer, enum store_change_kind kind, size_t cou
     }
     r->granted[kind]++;
     r->room[kind] = count;
+    r->set_aside++;
+    ++*room;
     return ST_OK;
 }
 
+static void
+give_back(struct store_observer *observer, size_t room)
+{
+    struct replica *r = (struct replica *)observer;
+
+    ck_assert_uint_le(room, r->set_aside);
+    r->set_aside -= room;
+}
+
 static uint64_t
-commit(struct store_observer *observer, struct store_change *change)
+commit(struct store_observer *observer, struct store_change *change, size_t *room)
 {
     struct replica *r = (struct replica *)observer;
     size_t count = change->count;
@@ -325,6 +338,9 @@ commit(struct store_observer *observer, struct store_change *change)
         change_messages(r, change);
     if (by_time(change->kind))
         return 0;
+    ck_assert_uint_gt(*room, 0);
+    --*room;
+    r->set_aside--;
     ck_assert_uint_gt(r->granted[change->kind], 0);
     r->granted[change->kind]--;
     ck_assert_uint_le(count, r->room[change->kind]);
@@ -739,6 +755,7 @@ step(struct history *h)
                       "at %" PRIu64 " it has seen %" PRIu64 ": %s", visit.position,
                       h->r.seen[queue], status_name(st));
     expect_grants_used(&h->r);
+    ck_assert_uint_eq(h->r.set_aside, 0);
     memset(h->r.granted, 0, sizeof(h->r.granted));
 }
 
@@ -756,6 +773,7 @@ open_observed(struct history *h, uint64_t seed)
     h->r.random = &h->random;
     h->r.observer.reserve = reserve;
     h->r.observer.commit = commit;
+    h->r.observer.give_back = give_back;
     ck_assert_status(engine_open(&config, &h->f.store), ST_OK);
     h->f.store = patient_open(h->f.store);
     h->f.queue = address(0);

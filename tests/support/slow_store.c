@@ -95,17 +95,18 @@ slow_store_let_one(struct store *s)
 
 static enum status
 grant(struct store_observer *observer, enum store_change_kind kind, size_t count,
-      size_t bytes)
+      size_t bytes, size_t *room)
 {
-    (void)observer, (void)kind, (void)count, (void)bytes;
+    (void)observer, (void)kind, (void)count, (void)bytes, (void)room;
     return ST_OK;
 }
 
 static uint64_t
-log_change(struct store_observer *observer, struct store_change *change)
+log_change(struct store_observer *observer, struct store_change *change, size_t *room)
 {
     struct slow *w = container_of(observer, struct slow, observer);
 
+    (void)room;
     if (change->kind >= STORE_CHANGE_EXPIRED)
         return 0;
     return atomic_fetch_add(&w->position, 1) + 1;

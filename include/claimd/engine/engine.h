@@ -10,8 +10,7 @@
 
 #include "claimd/base/entropy.h"
 #include "claimd/base/mem.h"
-#include "claimd/store/observer.h"
-#include "claimd/store/store.h"
+#include "claimd/store/durable.h"
 
 struct engine_config {
     struct mem *mem;                 /* borrowed for the engine's life */
@@ -28,5 +27,8 @@ struct engine_config {
 /* Makes an empty store, owned: store_close() it. ST_NO_MEMORY, ST_UNAVAILABLE (no
  * entropy). */
 enum status engine_open(const struct engine_config *config, struct store **out);
+
+/* The side of an engine that its log sees; lives as long as the store. */
+struct store_durable *engine_durable(struct store *s);
 
 #endif

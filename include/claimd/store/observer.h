@@ -12,13 +12,16 @@
  *   EXPIRED, DELAY_OVER, CLAIM_OVER             what time did; never refused, and no answer
  *                                               waits for it
  *
+ *   IMAGE_QUEUE, IMAGE_CLAIM, IMAGE               not changes: what a sweep shows
+ *                                               (store/durable.h)
+ *
  * A claim that loses its last message is over without a word of its own, and a message
  * whose claim is over is free.
  */
 #ifndef CLAIMD_STORE_OBSERVER_H
 #define CLAIMD_STORE_OBSERVER_H
 
-#include "claimd/store/types.h"
+#include "claimd/store/store.h"
 
 enum store_change_kind {
     STORE_CHANGE_QUEUE,
@@ -33,14 +36,26 @@ enum store_change_kind {
     STORE_CHANGE_MOVE,    /* dead letters: to `target` */
     STORE_CHANGE_EXPIRED,
     STORE_CHANGE_DELAY_OVER,
-    STORE_CHANGE_CLAIM_OVER
+    STORE_CHANGE_CLAIM_OVER,
+    STORE_CHANGE_IMAGE_QUEUE,
+    STORE_CHANGE_IMAGE_CLAIM,
+    STORE_CHANGE_IMAGE,
+    STORE_CHANGE_KINDS
+};
+
+/* What must never come back though no queue shows it. */
+struct store_marks {
+    uint64_t tag_start, tags_used; /* queues' tags are made of these */
+    uint64_t fence;                /* largest claim number of a queue that is gone */
 };
 
 /* A message as it is after the change (DELETE, EXPIRED: as it was). */
 struct store_changed_message {
     uint64_t number;     /* in its queue; MOVE: in the target */
     uint64_t old_number; /* MOVE: in the source */
+    uint64_t claim;      /* number of the claim that holds it; 0: free */
     struct store_id id;
+    bool foreign;                          /* it came with its id from another queue */
     struct bytes body;                     /* valid during the call */
     const struct store_checksum *checksum; /* likewise; NULL: none */
     uint64_t client;
@@ -54,10 +69,15 @@ struct store_change {
     int64_t now_ms;
     struct store_queue queue;
     uint32_t tag;        /* of the queue's incarnation */
-    uint64_t fence_base; /* QUEUE: what its claim numbers start behind */
-    const struct store_metadata *metadata; /* QUEUE, META */
+    bool transient;      /* the queue is not to survive a restart with what it has */
+    uint64_t fence_base; /* what its claim numbers start behind */
+    uint64_t last_number, last_claim; /* of its messages and claims, used up so far; of a
+                                         transient one: those that may be used meanwhile */
+    struct store_marks marks;         /* QUEUE, IMAGE_QUEUE, QUEUE_GONE */
+    const struct store_metadata *metadata; /* QUEUE, IMAGE_QUEUE, META */
     struct store_queue target;             /* MOVE */
     uint32_t target_tag;
+    bool target_transient;
     struct store_id claim_id; /* CLAIM, RENEW, RELEASE, CLAIM_OVER */
     uint64_t claim_number;    /* in its queue, without the base */
     int64_t claim_started_ms, claim_ends_ms;
@@ -71,17 +91,31 @@ struct store_change {
 
 struct store_observer {
     /*
-     * A change with so many messages, and so many bytes in them, is about to happen. What is
-     * not ST_OK refuses it: nothing has changed then. A change that was granted is committed
-     * under the same lock; but for a QUEUE that is made by the POST or the MOVE behind it,
-     * which is asked for next: if that is refused, neither happens. Not asked for what time
-     * does.
+     * A change with so many messages, and so many bytes in bodies, addresses and metadata,
+     * is about to happen. What is not ST_OK refuses it: nothing has changed then. A change
+     * that was granted is committed under the same lock; but for a QUEUE that is made by
+     * the POST or the MOVE behind it, which is asked for next: if that is refused, neither
+     * happens. Not asked for what time does, nor for messages of transient queues.
+     *
+     * *room grows by what was set aside; it is the caller's, guarded by the same lock.
      */
     enum status (*reserve)(struct store_observer *observer, enum store_change_kind kind,
-                           size_t count, size_t bytes);
+                           size_t count, size_t bytes, size_t *room);
 
-    /* It has happened. Returns its position in the log; 0: no answer has to wait. */
-    uint64_t (*commit)(struct store_observer *observer, struct store_change *change);
+    /*
+     * It has happened; *room shrinks by what it has used. Returns its position in the log;
+     * 0: no answer has to wait.
+     */
+    uint64_t (*commit)(struct store_observer *observer, struct store_change *change,
+                       size_t *room);
+
+    /* What was set aside and not used. */
+    void (*give_back)(struct store_observer *observer, size_t room);
+
+    /* Its log, as the store shows it (store/store.h); NULL: it has none, nobody waits. */
+    enum store_fate (*fate)(struct store_observer *observer, uint64_t position);
+    void (*watch)(struct store_observer *observer, struct store_watcher *watcher);
+    void (*unwatch)(struct store_observer *observer, struct store_watcher *watcher);
 };
 
 #endif

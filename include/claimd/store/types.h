@@ -49,14 +49,13 @@ struct store_settings {
     int64_t max_claim_count;   /* _max_claim_count, >= 1 */
     int64_t dead_letter_ttl_s; /* _dead_letter_queue_messages_ttl */
     struct bytes dead_letter;  /* _dead_letter_queue, absent if none */
+    bool transient;            /* _persistence is "memory" */
 };
 
 #define STORE_SETTINGS_INIT                                                              \
     {                                                                                    \
-        STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET,                 \
-        {                                                                                \
-            NULL, 0                                                                      \
-        }                                                                                \
+        STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, {NULL, 0},      \
+            false                                                                        \
     }
 
 /* A queue's metadata: a document the store keeps as it is, and its meaning. */

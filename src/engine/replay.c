@@ -1,0 +1,659 @@
+/*
+ * Replaying what a log was told (store/durable.h).
+ *
+ * Queues are found by their tags and live in a shard of their own, the nursery, where no
+ * time passes: a log may begin in the middle, so a queue may have messages before it has a
+ * name, and a claim may hold numbers whose messages are shown later. At the end they move to
+ * their shards, their deadlines are armed, and all that is due happens.
+ *
+ * What is told is what was there, so it is put there, whatever was there before:
+ *
+ *   - a message or queue that is there already is replaced
+ *   - what is to be removed and is not there, is not there
+ *   - who holds a message is what was told last; a claim that holds nothing in the end is over
+ */
+#include "claimd/base/invariant.h"
+#include "engine/claim.h"
+#include "engine/engine_private.h"
+#include "engine/housekeep.h"
+#include "engine/observe.h"
+
+/* A queue that was told of. */
+struct revived {
+    struct hashnode node; /* in replay.queues, by its tag */
+    uint32_t tag;
+    struct queue *queue;     /* owned; NULL: it has no name yet */
+    struct backlog *backlog; /* owned */
+    uint64_t last_seq, last_claim;
+};
+
+struct replay {
+    struct core *core;
+    struct shard nursery;
+    struct hashmap queues; /* struct revived, owned */
+};
+
+/* ------------------------------------------------------------------ queues by their tags */
+
+static bool
+has_tag(const struct hashnode *node, const void *key)
+{
+    return container_of(node, const struct revived, node)->tag == *(const uint32_t *)key;
+}
+
+static struct revived *
+find(const struct replay *r, uint32_t tag)
+{
+    struct hashnode *node = hashmap_find(&r->queues, hash_mix(tag), has_tag, &tag);
+
+    return node == NULL ? NULL : container_of(node, struct revived, node);
+}
+
+/* The queue with this tag, made if it was never told of. ST_NO_MEMORY. */
+static enum status
+find_or_make(struct replay *r, uint32_t tag, struct revived **out)
+{
+    struct mem *mem = r->core->mem;
+    struct revived *v = find(r, tag);
+
+    if (v == NULL) {
+        if (hashmap_reserve(&r->queues, 1) != ST_OK)
+            return ST_NO_MEMORY;
+        v = mem_calloc(mem, 1, sizeof(*v));
+        if (v == NULL)
+            return ST_NO_MEMORY;
+        v->backlog = backlog_new(mem, &r->nursery.alive);
+        if (v->backlog == NULL) {
+            mem_free(mem, v);
+            return ST_NO_MEMORY;
+        }
+        v->tag = tag;
+        hashmap_insert(&r->queues, &v->node, hash_mix(tag));
+    }
+    *out = v;
+    return ST_OK;
+}
+
+static void
+raise(uint64_t *number, uint64_t least)
+{
+    if (*number < least)
+        *number = least;
+}
+
+/* ------------------------------------------------------------------ messages and claims */
+
+/* Nobody holds m any more; its claim stays, even if it holds nothing. */
+static void
+let_go(struct message *m)
+{
+    if (m->claim == NULL)
+        return;
+    m->claim->held--;
+    backlog_give_back(m->backlog, m);
+}
+
+static void
+hold(struct message *m, struct claim *c)
+{
+    if (m->claim == c)
+        return;
+    let_go(m);
+    if (m->delayed)
+        backlog_end_delay(m->backlog, m);
+    backlog_hold(m->backlog, m, c);
+    c->held++;
+}
+
+static void
+drop_message(struct replay *r, struct message *m)
+{
+    if (m == NULL)
+        return;
+    let_go(m);
+    backlog_remove(m->backlog, &r->nursery.pool, m);
+    message_unpin(r->core->mem, m);
+}
+
+/* Removes all claims and messages. */
+static void
+empty(struct replay *r, struct backlog *b)
+{
+    struct message *m;
+    struct claim *c;
+    uint64_t at = 0;
+
+    while ((c = backlog_next_claim(b, &at)) != NULL)
+        claim_end(&r->nursery, c);
+    for (at = 0; (m = backlog_next_live(b, &at)) != NULL;)
+        drop_message(r, m);
+    seqmap_pool_trim(&r->nursery.pool);
+}
+
+static void
+forget(struct replay *r, struct revived *v)
+{
+    struct mem *mem = r->core->mem;
+
+    empty(r, v->backlog);
+    if (v->queue != NULL)
+        queue_free(mem, v->queue); /* which has the backlog */
+    else
+        backlog_free(mem, v->backlog);
+    hashmap_remove(&r->queues, &v->node);
+    mem_free(mem, v);
+}
+
+/* Makes sure that a message can be added under this number. */
+static enum status
+reserve_message(struct replay *r, struct backlog *b, uint64_t number, bool foreign)
+{
+    enum status st = backlog_reserve(b, &r->nursery.pool, number - 1, 1, 0);
+
+    return st == ST_OK && foreign ? backlog_reserve_foreign(b, 1) : st;
+}
+
+static enum status
+add_foreign_id(struct mem *mem, struct message *m, const struct store_id *text)
+{
+    struct ident id;
+
+    if (!ident_read(store_id_bytes(text), &id))
+        return ST_BAD_VALUE;
+    m->foreign = mem_alloc(mem, sizeof(*m->foreign));
+    if (m->foreign == NULL)
+        return ST_NO_MEMORY;
+    *m->foreign = (struct foreign){.id = id, .message = m};
+    return ST_OK;
+}
+
+/* What changes in the life of a message. */
+static void
+set_message(struct message *m, const struct store_changed_message *told)
+{
+    m->claim_count = told->claim_count;
+    m->expires_ms = told->expires_ms;
+    m->due.due_ms = m->delayed ? told->delayed_until_ms : m->expires_ms;
+}
+
+/* True if a claim has this number among its own. */
+static bool
+names(const struct claim *c, uint64_t number)
+{
+    uint32_t low = 0, high = c->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (c->seqs[middle] == number)
+            return true;
+        if (c->seqs[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+/* Puts a message there as it was told; who held it then holds it. */
+static enum status
+put_message(struct replay *r, struct revived *v, const struct store_changed_message *told)
+{
+    struct mem *mem = r->core->mem;
+    enum status st = told->number == 0
+                         ? ST_BAD_VALUE
+                         : reserve_message(r, v->backlog, told->number, told->foreign);
+    struct message *m;
+    struct claim *c;
+
+    if (st != ST_OK)
+        return st;
+    m = message_new(mem, told->body, told->checksum, told->client);
+    if (m == NULL)
+        return ST_NO_MEMORY;
+    if (told->foreign)
+        st = add_foreign_id(mem, m, &told->id);
+    if (st != ST_OK) {
+        message_unpin(mem, m);
+        return st;
+    }
+    drop_message(r, backlog_at(v->backlog, told->number));
+    m->seq = told->number;
+    m->posted_ms = told->posted_ms;
+    m->delayed = told->delayed_until_ms != 0;
+    set_message(m, told);
+    backlog_add(v->backlog, &r->nursery.pool, m);
+    if (told->foreign)
+        backlog_add_foreign(v->backlog, m);
+    raise(&v->last_seq, told->number);
+    c = told->claim == 0 ? NULL : backlog_claim(v->backlog, told->claim);
+    if (c != NULL && names(c, told->number))
+        hold(m, c);
+    return ST_OK;
+}
+
+static enum status
+put_messages(struct replay *r, struct store_change *change)
+{
+    struct store_changed_message told;
+    struct revived *v;
+    enum status st = find_or_make(r, change->tag, &v);
+
+    while (st == ST_OK && change->next(change, &told))
+        st = put_message(r, v, &told);
+    return st;
+}
+
+static void
+remove_messages(struct replay *r, struct store_change *change)
+{
+    const struct revived *v = find(r, change->tag);
+    struct store_changed_message told;
+
+    while (v != NULL && change->next(change, &told))
+        drop_message(r, backlog_at(v->backlog, told.number));
+    seqmap_pool_trim(&r->nursery.pool);
+}
+
+static enum status
+move_messages(struct replay *r, struct store_change *change)
+{
+    struct store_changed_message told;
+    struct revived *target;
+    enum status st = find_or_make(r, change->target_tag, &target);
+
+    while (st == ST_OK && change->next(change, &told)) {
+        const struct revived *source = find(r, change->tag);
+
+        if (source != NULL)
+            drop_message(r, backlog_at(source->backlog, told.old_number));
+        st = put_message(r, target, &told);
+    }
+    return st;
+}
+
+/* Makes a claim that names no messages yet, with room for the change's. */
+static enum status
+make_claim(struct replay *r, struct backlog *b, const struct store_change *change,
+           struct claim **out)
+{
+    struct shard *nursery = &r->nursery;
+    struct ident id;
+    struct claim *c;
+
+    if (!ident_read(store_id_bytes(&change->claim_id), &id) ||
+        ident_claim_number(id) != change->claim_number)
+        return ST_BAD_VALUE;
+    if (seqmap_pool_stock(&nursery->pool, backlog_claim_nodes(b, change->claim_number)) !=
+        ST_OK)
+        return ST_NO_MEMORY;
+    c = claim_new(r->core->mem, change->count);
+    if (c == NULL)
+        return ST_NO_MEMORY;
+    c->backlog = b;
+    c->id_high = id.high;
+    c->id_low = id.low;
+    backlog_add_claim(b, &nursery->pool, change->claim_number, c);
+    *out = c;
+    return ST_OK;
+}
+
+/* CLAIM, RENEW, IMAGE_CLAIM: who is listed is held, if it is there already. */
+static enum status
+put_claim(struct replay *r, struct store_change *change)
+{
+    size_t count = change->count;
+    struct store_changed_message told;
+    struct claim *c = NULL;
+    bool made = false;
+    struct revived *v;
+    enum status st = find_or_make(r, change->tag, &v);
+
+    if (st == ST_OK)
+        c = backlog_claim(v->backlog, change->claim_number);
+    if (st == ST_OK && c == NULL) {
+        st = make_claim(r, v->backlog, change, &c);
+        made = true;
+    }
+    if (st != ST_OK)
+        return st;
+    c->started_ms = change->claim_started_ms;
+    c->due.due_ms = change->claim_ends_ms;
+    raise(&v->last_claim, change->claim_number);
+    while (change->next(change, &told)) {
+        struct message *m = backlog_at(v->backlog, told.number);
+
+        if (made &&
+            (c->count == count || (c->count > 0 && c->seqs[c->count - 1] >= told.number)))
+            return ST_BAD_VALUE;
+        if (made)
+            c->seqs[c->count++] = told.number;
+        if (m == NULL || !names(c, told.number))
+            continue;
+        hold(m, c);
+        set_message(m, &told);
+    }
+    return ST_OK;
+}
+
+static void
+release_claim(struct replay *r, struct store_change *change)
+{
+    const struct revived *v = find(r, change->tag);
+    struct store_changed_message told;
+    struct claim *c;
+
+    if (v == NULL)
+        return;
+    while (change->next(change, &told)) {
+        struct message *m = backlog_at(v->backlog, told.number);
+
+        if (m != NULL)
+            set_message(m, &told);
+    }
+    c = backlog_claim(v->backlog, change->claim_number);
+    if (c != NULL)
+        claim_end(&r->nursery, c);
+}
+
+/* ------------------------------------------------------------------ queues */
+
+static bool
+same_address(const struct store_queue *a, const struct store_queue *b)
+{
+    return a->kind == b->kind && bytes_equal(a->name, b->name) &&
+           bytes_equal(a->project, b->project);
+}
+
+/* Gives the queue its name. */
+static enum status
+name_queue(struct replay *r, struct revived *v, const struct store_change *change)
+{
+    struct mem *mem = r->core->mem;
+    struct queue *q =
+        queue_new(r->core, &r->nursery.alive, &change->queue, change->metadata);
+
+    if (q == NULL)
+        return ST_NO_MEMORY;
+    backlog_free(mem, q->backlog);
+    q->backlog = v->backlog;
+    v->backlog->queue = q;
+    q->tag = v->tag;
+    q->fence_base = change->fence_base;
+    v->queue = q;
+    return ST_OK;
+}
+
+static enum status
+replace_metadata(struct replay *r, struct queue *q, const struct store_metadata *metadata)
+{
+    struct metadata *fresh = metadata_new(r->core->mem, metadata);
+
+    if (fresh == NULL)
+        return ST_NO_MEMORY;
+    metadata_unpin(r->core->mem, q->metadata);
+    q->metadata = fresh;
+    return ST_OK;
+}
+
+static enum status
+put_queue(struct replay *r, const struct store_change *change)
+{
+    struct revived *v;
+    enum status st = find_or_make(r, change->tag, &v);
+
+    if (st != ST_OK)
+        return st;
+    raise(&v->last_seq, change->last_number);
+    raise(&v->last_claim, change->last_claim);
+    core_use_up(r->core, &change->marks);
+    if (v->queue == NULL)
+        return name_queue(r, v, change);
+    return same_address(&v->queue->where, &change->queue)
+               ? replace_metadata(r, v->queue, change->metadata)
+               : ST_BAD_VALUE;
+}
+
+static enum status
+put_metadata(struct replay *r, const struct store_change *change)
+{
+    const struct revived *v = find(r, change->tag);
+
+    /* One without a name is shown later, with what it has then. */
+    return v == NULL || v->queue == NULL
+               ? ST_OK
+               : replace_metadata(r, v->queue, change->metadata);
+}
+
+static void
+remove_queue(struct replay *r, const struct store_change *change)
+{
+    struct revived *v = find(r, change->tag);
+
+    core_use_up(r->core, &change->marks);
+    core_raise_fence(r->core, change->fence_base + change->last_claim);
+    if (v != NULL)
+        forget(r, v);
+}
+
+static void
+purge(struct replay *r, const struct store_change *change)
+{
+    const struct revived *v = find(r, change->tag);
+
+    if (v != NULL)
+        empty(r, v->backlog);
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static enum status
+begin(struct engine *e)
+{
+    const struct engine_config config = {.seeded = true};
+    struct replay *r = mem_calloc(e->core.mem, 1, sizeof(*r));
+
+    if (r == NULL)
+        return ST_NO_MEMORY;
+    r->core = &e->core;
+    if (shard_init(&r->nursery, &e->core, &config, 0) != ST_OK) {
+        mem_free(e->core.mem, r);
+        return ST_NO_MEMORY;
+    }
+    hashmap_init(&r->queues, e->core.mem);
+    e->replay = r;
+    return ST_OK;
+}
+
+static enum status
+apply(struct replay *r, struct store_change *change)
+{
+    switch (change->kind) {
+    case STORE_CHANGE_QUEUE:
+    case STORE_CHANGE_IMAGE_QUEUE:
+        return put_queue(r, change);
+    case STORE_CHANGE_META:
+        return put_metadata(r, change);
+    case STORE_CHANGE_QUEUE_GONE:
+        remove_queue(r, change);
+        return ST_OK;
+    case STORE_CHANGE_PURGE:
+        purge(r, change);
+        return ST_OK;
+    case STORE_CHANGE_POST:
+    case STORE_CHANGE_IMAGE:
+        return put_messages(r, change);
+    case STORE_CHANGE_DELETE:
+        remove_messages(r, change);
+        return ST_OK;
+    case STORE_CHANGE_CLAIM:
+    case STORE_CHANGE_RENEW:
+    case STORE_CHANGE_IMAGE_CLAIM:
+        return put_claim(r, change);
+    case STORE_CHANGE_RELEASE:
+        release_claim(r, change);
+        return ST_OK;
+    case STORE_CHANGE_MOVE:
+        return move_messages(r, change);
+    default: /* what time does follows from deadlines */
+        return ST_OK;
+    }
+}
+
+enum status
+engine_replay(struct engine *e, struct store_change *change)
+{
+    enum status st = e->replay == NULL ? begin(e) : ST_OK;
+
+    if (st != ST_OK)
+        return st;
+    lock_acquire(&e->replay->nursery.lock);
+    st = apply(e->replay, change);
+    lock_release(&e->replay->nursery.lock);
+    return st;
+}
+
+void
+engine_replay_drop(struct engine *e)
+{
+    struct replay *r = e->replay;
+    struct hashnode *node;
+
+    if (r == NULL)
+        return;
+    lock_acquire(&r->nursery.lock);
+    while ((node = hashmap_walk(&r->queues, NULL)) != NULL)
+        forget(r, container_of(node, struct revived, node));
+    lock_release(&r->nursery.lock);
+    hashmap_fini(&r->queues);
+    shard_fini(&r->nursery);
+    mem_free(e->core.mem, r);
+    e->replay = NULL;
+}
+
+/* ------------------------------------------------------------------ the end */
+
+/* Claims that hold nothing are over: what they held has gone, or others have it. */
+static void
+end_empty_claims(struct replay *r, struct backlog *b)
+{
+    struct claim *c;
+    uint64_t at = 0;
+
+    for (; (c = backlog_next_claim(b, &at)) != NULL; at++)
+        if (c->held == 0)
+            claim_end(&r->nursery, c);
+}
+
+static void
+arm_all(struct shard *sh, struct backlog *b)
+{
+    struct message *m;
+    struct claim *c;
+    uint64_t at = 0;
+
+    for (; (c = backlog_next_claim(b, &at)) != NULL; at++)
+        shard_arm_claim(sh, &c->due, c->due.due_ms);
+    for (at = 0; (m = backlog_next_live(b, &at)) != NULL; at++)
+        shard_arm_message(sh, &m->due, m->due.due_ms);
+}
+
+/* A transient queue goes on as another one, behind the numbers that it may have used. */
+static enum status
+begin_anew(struct shard *sh, struct queue *q)
+{
+    enum status st = ST_OK;
+
+    if (observed(sh->core)) {
+        st = observe_reserve(sh, STORE_CHANGE_QUEUE_GONE, 0, 0);
+        if (st == ST_OK)
+            st = observe_reserve(sh, STORE_CHANGE_QUEUE, 0,
+                                 queue_bytes(&q->where, &q->metadata->document));
+        if (st != ST_OK)
+            return st;
+        (void)observe_queue(q, STORE_CHANGE_QUEUE_GONE, sh->now_ms);
+    }
+    q->tag = core_next_tag(sh->core);
+    queue_lend(q);
+    if (observed(sh->core))
+        (void)observe_queue(q, STORE_CHANGE_QUEUE, sh->now_ms);
+    return ST_OK;
+}
+
+/* Moves a queue to its shard. */
+static enum status
+settle_in(struct engine *e, struct revived *v)
+{
+    struct replay *r = e->replay;
+    struct queue *q = v->queue;
+    uint64_t hash;
+    struct shard *sh;
+    enum status st;
+
+    if (q == NULL)
+        return ST_BAD_VALUE; /* it was never named */
+    hash = core_hash(&e->core, &q->where);
+    sh = engine_shard(e, hash);
+    if (shard_find(sh, &q->where, hash) != NULL)
+        return ST_BAD_VALUE; /* two of the same name */
+    st = shard_enlist(sh, q);
+    if (st != ST_OK)
+        return st;
+    q->version = shard_number(sh);
+    q->last_seq = q->lent_seq = v->last_seq;
+    q->last_claim = q->lent_claim = v->last_claim;
+    end_empty_claims(r, v->backlog);
+    backlog_count_in(v->backlog, &sh->alive);
+    shard_link(sh, q, hash);
+    arm_all(sh, v->backlog);
+    hashmap_remove(&r->queues, &v->node);
+    mem_free(e->core.mem, v);
+    return queue_transient(q) ? begin_anew(sh, q) : ST_OK;
+}
+
+static enum status
+settle_all_in(struct engine *e, int64_t now_ms)
+{
+    struct hashmap *queues = &e->replay->queues;
+    struct hashnode *node = hashmap_walk(queues, NULL);
+    enum status st = ST_OK;
+
+    while (st == ST_OK && node != NULL) {
+        struct revived *v = container_of(node, struct revived, node);
+        const struct queue *q = v->queue;
+        struct shard *sh =
+            q == NULL ? &e->shards[0] : engine_shard(e, core_hash(&e->core, &q->where));
+
+        node = hashmap_walk(queues, node);
+        lock_acquire(&e->replay->nursery.lock);
+        (void)shard_enter(sh, now_ms);
+        st = settle_in(e, v);
+        shard_leave(sh);
+        lock_release(&e->replay->nursery.lock);
+    }
+    return st;
+}
+
+/* What fell due meanwhile has happened. */
+static void
+catch_up(struct engine *e, int64_t now_ms)
+{
+    int64_t next_ms;
+
+    do
+        engine_housekeep(&e->store, now_ms, &next_ms);
+    while (next_ms <= now_ms);
+}
+
+enum status
+engine_replay_end(struct engine *e, int64_t now_ms)
+{
+    enum status st = ST_OK;
+
+    if (e->replay != NULL)
+        st = settle_all_in(e, now_ms);
+    engine_replay_drop(e);
+    if (st == ST_OK)
+        catch_up(e, now_ms);
+    return st;
+}

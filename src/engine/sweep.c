@@ -1,0 +1,175 @@
+/*
+ * The images of a sweep (store/durable.h).
+ *
+ * A shard has its queues in a list: first those that the sweep under way has not shown, then
+ * those that it has shown or that were made since it came here. A queue is shown in three
+ * stages: itself, its claims by their numbers, its messages by theirs; whatever is posted
+ * meanwhile has a larger number, and is in the log anyway. What was shown and then changes
+ * is told as any change.
+ */
+#include "engine/engine_private.h"
+#include "engine/observe.h"
+#include "engine/shard.h"
+
+enum { SLICE_MESSAGES = 256, SLICE_BYTES = 64 * 1024, QUEUE_COST = 4 };
+
+void
+engine_sweep_begin(struct engine *e)
+{
+    e->sweep_epoch++;
+    e->sweep_shard = 0;
+}
+
+/* The queue in turn; NULL: the sweep has shown the shard. */
+static struct queue *
+queue_in_turn(struct shard *sh)
+{
+    struct sweep *s = &sh->sweep;
+    struct queue *q;
+
+    if (s->queue != NULL || list_empty(&sh->swept))
+        return s->queue;
+    q = container_of(sh->swept.next, struct queue, sweep_link);
+    if (q->epoch == s->epoch)
+        return NULL;
+    s->queue = q;
+    s->stage = SWEEP_QUEUE;
+    s->last_seq = q->last_seq;
+    return q;
+}
+
+static void
+enter_stage(struct sweep *s, enum sweep_stage stage)
+{
+    s->stage = stage;
+    s->at = 0;
+}
+
+static void
+finish_queue(struct shard *sh, struct queue *q)
+{
+    q->epoch = sh->sweep.epoch;
+    sh->sweep.queue = NULL;
+    list_remove(&q->sweep_link);
+    list_add_before(&sh->swept, &q->sweep_link);
+}
+
+/* What a slice may still show. */
+struct allowance {
+    size_t messages, bytes;
+};
+
+static void
+spend(struct allowance *left, size_t messages, size_t bytes)
+{
+    left->messages -= messages < left->messages ? messages : left->messages;
+    left->bytes -= bytes < left->bytes ? bytes : left->bytes;
+}
+
+static enum status
+show_queue(struct shard *sh, struct queue *q, struct allowance *left)
+{
+    size_t bytes = queue_bytes(&q->where, &q->metadata->document);
+    enum status st = observe_reserve(sh, STORE_CHANGE_IMAGE_QUEUE, 0, bytes);
+
+    if (st != ST_OK)
+        return st;
+    (void)observe_queue(q, STORE_CHANGE_IMAGE_QUEUE, sh->now_ms);
+    spend(left, QUEUE_COST, bytes);
+    if (queue_transient(q))
+        finish_queue(sh, q);
+    else
+        enter_stage(&sh->sweep, SWEEP_CLAIMS);
+    return ST_OK;
+}
+
+static enum status
+show_claim(struct shard *sh, struct queue *q, struct allowance *left)
+{
+    const struct claim *c = backlog_next_claim(q->backlog, &sh->sweep.at);
+    enum status st;
+
+    if (c == NULL) {
+        enter_stage(&sh->sweep, SWEEP_MESSAGES);
+        return ST_OK;
+    }
+    st = observe_reserve(sh, STORE_CHANGE_IMAGE_CLAIM, c->held, 0);
+    if (st != ST_OK)
+        return st;
+    (void)observe_claim(q, STORE_CHANGE_IMAGE_CLAIM, c, sh->now_ms);
+    spend(left, c->held, 0);
+    sh->sweep.at++;
+    return ST_OK;
+}
+
+static enum status
+show_messages(struct shard *sh, struct queue *q, struct allowance *left)
+{
+    uint64_t first = sh->sweep.at, seq = first;
+    size_t count = 0, bytes = 0;
+    const struct message *m;
+    enum status st;
+
+    while (count < left->messages && bytes < left->bytes &&
+           (m = backlog_next_live(q->backlog, &seq)) != NULL &&
+           seq <= sh->sweep.last_seq) {
+        count++;
+        bytes += m->body_len;
+        seq++;
+    }
+    if (count == 0) {
+        finish_queue(sh, q);
+        return ST_OK;
+    }
+    st = observe_reserve(sh, STORE_CHANGE_IMAGE, count, bytes);
+    if (st != ST_OK)
+        return st;
+    observe_images(q, first, count, sh->now_ms);
+    spend(left, count, bytes);
+    sh->sweep.at = seq;
+    return ST_OK;
+}
+
+/* Shows a slice of a shard. */
+static enum status
+sweep_shard(struct shard *sh, bool *done)
+{
+    struct allowance left = {SLICE_MESSAGES, SLICE_BYTES};
+    enum status st = ST_OK;
+
+    while (st == ST_OK && left.messages > 0 && left.bytes > 0) {
+        struct queue *q = queue_in_turn(sh);
+
+        if (q == NULL) {
+            *done = true;
+            return ST_OK;
+        }
+        if (sh->sweep.stage == SWEEP_QUEUE)
+            st = show_queue(sh, q, &left);
+        else if (sh->sweep.stage == SWEEP_CLAIMS)
+            st = show_claim(sh, q, &left);
+        else
+            st = show_messages(sh, q, &left);
+    }
+    return st;
+}
+
+enum status
+engine_sweep(struct engine *e, bool *done)
+{
+    struct shard *sh = &e->shards[e->sweep_shard];
+    bool shown = false;
+    enum status st;
+
+    *done = false;
+    lock_acquire(&sh->lock);
+    if (sh->sweep.epoch != e->sweep_epoch)
+        sh->sweep = (struct sweep){.epoch = e->sweep_epoch};
+    st = sweep_shard(sh, &shown);
+    shard_leave(sh);
+    if (shown && e->sweep_shard == e->shard_mask)
+        *done = true;
+    else if (shown)
+        e->sweep_shard++;
+    return st;
+}

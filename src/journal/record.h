@@ -1,0 +1,88 @@
+/*
+ * record: a change of the store as bytes, and back (docs/journal.md, "Records").
+ *
+ * Everything is little-endian and packed; a record is padded with zeros to a multiple of 8.
+ * Reading trusts nothing: a record is walked whole before anything of it is shown.
+ */
+#ifndef JOURNAL_RECORD_H
+#define JOURNAL_RECORD_H
+
+#include "claimd/store/observer.h"
+
+/* On disk: never renumbered, never reused. */
+enum record_type {
+    RECORD_QUEUE = 1,
+    RECORD_META = 2,
+    RECORD_QUEUE_GONE = 3,
+    RECORD_PURGE = 4,
+    RECORD_POST = 5,
+    RECORD_DELETE = 6,
+    RECORD_CLAIM = 7,
+    RECORD_RENEW = 8,
+    RECORD_RELEASE = 9,
+    RECORD_MOVE = 10,
+    RECORD_IMAGE_QUEUE = 11,
+    RECORD_IMAGE_CLAIM = 12,
+    RECORD_IMAGE = 13,
+    RECORD_MARK = 14,
+    /* Kept for what is to come. */
+    RECORD_SUBSCRIPTION = 32,
+    RECORD_CURSOR = 33,
+    RECORD_RESET = 34,
+    RECORD_EXTENSION = 35
+};
+
+/* What a MARK says. */
+enum record_mark {
+    MARK_OPENED = 1,      /* a server begins; the numbers that were used up before */
+    MARK_SWEEP_BEGIN = 2, /* images follow */
+    MARK_SWEEP_END = 3,   /* all of them are there, since the position that it names */
+    MARK_CLOSED = 4       /* the server has ended in peace */
+};
+
+enum { RECORD_HEAD_BYTES = 24 };
+
+/* A MARK. */
+struct mark {
+    enum record_mark what;
+    struct store_marks used;
+    uint64_t since; /* SWEEP_END: position of its SWEEP_BEGIN */
+};
+
+/* How many bytes a change takes at most, with so many bytes in its bodies and texts. */
+size_t record_bound(size_t messages, size_t bytes);
+
+/*
+ * Writes a change, and moves `change` behind its last message. There must be
+ * record_bound() bytes. Returns the record's size; 0: it leaves nothing in the log, since
+ * time did it or its queue is transient.
+ */
+size_t record_write(uint8_t *to, struct store_change *change);
+
+/* record_bound(0, 0) bytes. */
+size_t record_write_mark(uint8_t *to, const struct mark *mark, int64_t now_ms);
+
+/* A record that was read. It borrows the bytes, and is not to be moved. */
+struct record {
+    enum record_type type;
+    struct store_change change; /* of all but MARK */
+    struct mark mark;
+    const uint8_t *at; /* private: the next message */
+    size_t left;
+    struct store_metadata metadata;
+    struct store_checksum checksum;
+};
+
+/*
+ * Reads the record that the bytes begin with. ST_BAD_VALUE: it is none, or one of a type
+ * that is not known here.
+ */
+enum status record_read(const uint8_t *from, size_t len, struct record *out);
+
+/* The size of that record, with its padding; 0: there is none. */
+size_t record_size(const uint8_t *from, size_t len);
+
+/* "POST", "CLAIM"; NULL for a number that is no type. */
+const char *record_type_name(enum record_type type);
+
+#endif

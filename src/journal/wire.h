@@ -1,0 +1,84 @@
+/*
+ * wire: little-endian numbers at any address.
+ */
+#ifndef JOURNAL_WIRE_H
+#define JOURNAL_WIRE_H
+
+#include <assert.h> /* static_assert */
+#include <stdint.h>
+#include <string.h>
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "numbers are copied as they are");
+
+static inline uint16_t
+wire_u16(const uint8_t *at)
+{
+    uint16_t v;
+
+    memcpy(&v, at, sizeof(v));
+    return v;
+}
+
+static inline uint32_t
+wire_u32(const uint8_t *at)
+{
+    uint32_t v;
+
+    memcpy(&v, at, sizeof(v));
+    return v;
+}
+
+static inline uint64_t
+wire_u64(const uint8_t *at)
+{
+    uint64_t v;
+
+    memcpy(&v, at, sizeof(v));
+    return v;
+}
+
+static inline int64_t
+wire_i64(const uint8_t *at)
+{
+    return (int64_t)wire_u64(at);
+}
+
+/* These return the place behind what they wrote. */
+
+static inline uint8_t *
+wire_put_u16(uint8_t *at, uint16_t v)
+{
+    memcpy(at, &v, sizeof(v));
+    return at + sizeof(v);
+}
+
+static inline uint8_t *
+wire_put_u32(uint8_t *at, uint32_t v)
+{
+    memcpy(at, &v, sizeof(v));
+    return at + sizeof(v);
+}
+
+static inline uint8_t *
+wire_put_u64(uint8_t *at, uint64_t v)
+{
+    memcpy(at, &v, sizeof(v));
+    return at + sizeof(v);
+}
+
+static inline uint8_t *
+wire_put_i64(uint8_t *at, int64_t v)
+{
+    return wire_put_u64(at, (uint64_t)v);
+}
+
+static inline uint8_t *
+wire_put(uint8_t *at, const void *from, size_t len)
+{
+    if (len > 0)
+        memcpy(at, from, len);
+    return at + len;
+}
+
+#endif
