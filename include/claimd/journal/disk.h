@@ -7,6 +7,8 @@
  *
  *   Errors   0, or an errno: ENOSPC and EDQUOT the disk is full, EWOULDBLOCK somebody else has
  *            the lock, ENOENT, EEXIST, EIO... What failed is not tried again here
+ *   Names    as disk_name_check() has them. Only regular files are opened: ELOOP for a
+ *            symbolic link, EISDIR for a directory, EINVAL or ENXIO for whatever else
  *   Order    writes become durable with disk_sync() of their file, in any order before; that
  *            a file is there, is gone or has another name, with disk_sync_names()
  *   Threads  any; a file is written by one at a time
@@ -29,6 +31,7 @@ enum disk_mode {
     DISK_NEW    /* the same with a new one; EEXIST */
 };
 
+/* read and write may do less than they are asked for, but nothing only at the end of a file. */
 struct disk_ops {
     int (*open)(struct disk *d, const char *name, enum disk_mode mode,
                 struct disk_file **out);
@@ -62,6 +65,10 @@ struct disk {
  */
 int disk_open(const char *path, bool make, struct disk **out);
 
+/* What every disk says of a name: EINVAL if it is "", ".", ".." or has a '/', ENAMETOOLONG. */
+int disk_name_check(const char *name);
+
+/* Its files have been closed before. NULL is fine. */
 static inline void
 disk_shut(struct disk *d)
 {
@@ -101,8 +108,9 @@ disk_sync(struct disk *d, struct disk_file *f)
 }
 
 /*
- * Makes the file `size` bytes long, of zeros where nothing was written, and their room its
- * own: writing there cannot be refused for want of room.
+ * Makes the file `size` bytes long, unless it is longer, of zeros where nothing was written,
+ * and their room its own: writing there cannot be refused for want of room. If that fails,
+ * the file is as long as before.
  */
 static inline int
 disk_allocate(struct disk *d, struct disk_file *f, uint64_t size)
@@ -139,7 +147,10 @@ disk_unlink(struct disk *d, const char *name)
     return d->ops->unlink(d, name);
 }
 
-/* Names the files of the directory, in no order; a name that is too long is cut off. */
+/*
+ * Names what stands in the directory, files or not, in no order; a name that is too long is
+ * cut off. `each` may do what it likes with the disk.
+ */
 static inline int
 disk_list(struct disk *d, void (*each)(void *arg, const char *name), void *arg)
 {

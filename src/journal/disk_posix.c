@@ -1,0 +1,409 @@
+/*
+ * The real disk: a directory, held open, so that it may be moved, and files below it by
+ * their names alone.
+ *
+ * Calls that a signal has interrupted before they did anything are called again, but for
+ * the syncs: the system tells of a failed write once, and it may have told that time.
+ */
+#include "claimd/journal/disk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h> /* renameat() */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum { FILE_MODE = 0600, FOLDER_MODE = 0700, FILL_PIECE = 64 * 1024 };
+
+struct posix_disk {
+    struct disk disk; /* first: the seam's handle */
+    int fd;           /* of the directory */
+};
+
+struct disk_file {
+    int fd;
+};
+
+static int
+folder_of(const struct disk *d)
+{
+    return ((const struct posix_disk *)d)->fd;
+}
+
+/* Opens it below a directory, whatever number of calls that takes; -1 and errno. */
+static int
+open_at(int folder, const char *name, int flags)
+{
+    int fd;
+
+    do {
+        fd = openat(folder, name, flags | O_CLOEXEC, FILE_MODE);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* ------------------------------------------------------------------ files */
+
+/* 0 if the file is a regular one. */
+static int
+check_regular(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return errno;
+    if (S_ISREG(st.st_mode))
+        return 0;
+    return S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+}
+
+static int
+open_file(struct disk *d, const char *name, int flags, struct disk_file **out)
+{
+    struct disk_file *f;
+    int error = disk_name_check(name);
+
+    if (error != 0)
+        return error;
+    f = malloc(sizeof(*f));
+    if (f == NULL)
+        return ENOMEM;
+    /* Not blocking: somebody may have put a pipe there, which would wait for its writer. */
+    f->fd = open_at(folder_of(d), name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    error = f->fd < 0 ? errno : check_regular(f->fd);
+    if (error == 0) {
+        *out = f;
+        return 0;
+    }
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    free(f);
+    return error;
+}
+
+static int
+posix_open(struct disk *d, const char *name, enum disk_mode mode, struct disk_file **out)
+{
+    static const int flags[] = {[DISK_READ] = O_RDONLY,
+                                [DISK_WRITE] = O_RDWR,
+                                [DISK_NEW] = O_RDWR | O_CREAT | O_EXCL};
+
+    return open_file(d, name, flags[mode], out);
+}
+
+static void
+posix_close(struct disk *d, struct disk_file *f)
+{
+    (void)d;
+    (void)close(f->fd); /* what matters has been synced */
+    free(f);
+}
+
+static bool
+beyond_files(uint64_t offset, size_t len)
+{
+    return offset > INT64_MAX || len > INT64_MAX - offset;
+}
+
+static int
+posix_read(struct disk *d, struct disk_file *f, uint64_t offset, void *to, size_t len,
+           size_t *got)
+{
+    ssize_t n;
+
+    (void)d;
+    if (beyond_files(offset, len))
+        return EINVAL;
+    do {
+        n = pread(f->fd, to, len, (off_t)offset);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno;
+    *got = (size_t)n;
+    return 0;
+}
+
+static int
+posix_write(struct disk *d, struct disk_file *f, uint64_t offset, const void *from,
+            size_t len, size_t *done)
+{
+    ssize_t n;
+
+    (void)d;
+    if (beyond_files(offset, len))
+        return EFBIG;
+    do {
+        n = pwrite(f->fd, from, len, (off_t)offset);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno;
+    *done = (size_t)n;
+    return 0;
+}
+
+static int
+posix_sync(struct disk *d, struct disk_file *f)
+{
+    (void)d;
+    return fdatasync(f->fd) == 0 ? 0 : errno;
+}
+
+static int
+posix_size(struct disk *d, struct disk_file *f, uint64_t *out)
+{
+    struct stat st;
+
+    (void)d;
+    if (fstat(f->fd, &st) != 0)
+        return errno;
+    *out = (uint64_t)st.st_size;
+    return 0;
+}
+
+static void
+posix_forget(struct disk *d, struct disk_file *f)
+{
+    (void)d;
+    (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED); /* no more than advice */
+}
+
+/* ------------------------------------------------------------------ room */
+
+/*
+ * For file systems that cannot allocate: writes what is read, zeros where nothing is, so
+ * that holes have room as well. Where the file system compresses or writes each time to
+ * another place, nobody can promise any.
+ */
+static int
+fill(struct disk *d, struct disk_file *f, uint64_t size)
+{
+    char *piece = malloc(FILL_PIECE);
+    int error = piece == NULL ? ENOMEM : 0;
+    size_t len, got = 0;
+
+    for (uint64_t at = 0; at < size && error == 0; at += len) {
+        len = size - at < FILL_PIECE ? (size_t)(size - at) : FILL_PIECE;
+        error = disk_read(d, f, at, piece, len, &got);
+        if (error != 0)
+            break;
+        memset(piece + got, 0, len - got);
+        error = disk_write(d, f, at, piece, len);
+    }
+    free(piece);
+    return error;
+}
+
+static int
+reserve(struct disk *d, struct disk_file *f, uint64_t size)
+{
+    int failed;
+
+    do {
+        failed = fallocate(f->fd, 0, 0, (off_t)size);
+    } while (failed != 0 && errno == EINTR);
+    if (failed != 0 && errno == EOPNOTSUPP)
+        return fill(d, f, size);
+    return failed == 0 ? 0 : errno;
+}
+
+static int
+posix_allocate(struct disk *d, struct disk_file *f, uint64_t size)
+{
+    uint64_t before = 0, after = 0;
+    int error;
+
+    if (size > INT64_MAX)
+        return EFBIG;
+    error = posix_size(d, f, &before);
+    if (error != 0 || size == 0)
+        return error;
+    error = reserve(d, f, size);
+    /* It may have got part of the way: what it took is given back. */
+    if (error != 0 && posix_size(d, f, &after) == 0 && after > before)
+        (void)ftruncate(f->fd, (off_t)before);
+    return error;
+}
+
+static int
+posix_free_bytes(struct disk *d, uint64_t *out)
+{
+    struct statvfs st;
+
+    if (fstatvfs(folder_of(d), &st) != 0)
+        return errno;
+    *out = (uint64_t)st.f_bavail * st.f_frsize;
+    return 0;
+}
+
+/* ------------------------------------------------------------------ names */
+
+static int
+posix_rename(struct disk *d, const char *from, const char *to)
+{
+    int folder = folder_of(d);
+    int error = disk_name_check(from);
+
+    if (error == 0)
+        error = disk_name_check(to);
+    if (error != 0)
+        return error;
+    return renameat(folder, from, folder, to) == 0 ? 0 : errno;
+}
+
+static int
+posix_unlink(struct disk *d, const char *name)
+{
+    int error = disk_name_check(name);
+
+    if (error != 0)
+        return error;
+    return unlinkat(folder_of(d), name, 0) == 0 ? 0 : errno;
+}
+
+static int
+read_names(DIR *folder, void (*each)(void *arg, const char *name), void *arg)
+{
+    char name[DISK_NAME_CAP];
+    const struct dirent *entry;
+    size_t len;
+
+    for (;;) {
+        errno = 0;
+        entry = readdir(folder);
+        if (entry == NULL)
+            return errno;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        len = strnlen(entry->d_name, sizeof(name) - 1);
+        memcpy(name, entry->d_name, len);
+        name[len] = '\0';
+        each(arg, name);
+    }
+}
+
+static int
+posix_list(struct disk *d, void (*each)(void *arg, const char *name), void *arg)
+{
+    /* Its own: where reading stands belongs to the open file. */
+    int error, fd = open_at(folder_of(d), ".", O_RDONLY | O_DIRECTORY);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+
+    if (folder == NULL) {
+        error = errno;
+        if (fd >= 0)
+            (void)close(fd);
+        return error;
+    }
+    error = read_names(folder, each, arg);
+    (void)closedir(folder);
+    return error;
+}
+
+static int
+posix_sync_names(struct disk *d)
+{
+    return fsync(folder_of(d)) == 0 ? 0 : errno;
+}
+
+static int
+posix_lock(struct disk *d, const char *name, struct disk_file **out)
+{
+    /* Of the open file: one of the process would end with any other open file of this name. */
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct disk_file *f = NULL;
+    int error = open_file(d, name, O_RDWR | O_CREAT, &f);
+
+    if (error != 0)
+        return error;
+    if (fcntl(f->fd, F_OFD_SETLK, &whole) == 0) {
+        *out = f;
+        return 0;
+    }
+    error = errno;
+    posix_close(d, f);
+    return error == EAGAIN || error == EACCES ? EWOULDBLOCK : error;
+}
+
+/* ------------------------------------------------------------------ the directory */
+
+static void
+posix_shut(struct disk *d)
+{
+    (void)close(folder_of(d));
+    free(d);
+}
+
+static const struct disk_ops posix_ops = {
+    .open = posix_open,
+    .close = posix_close,
+    .read = posix_read,
+    .write = posix_write,
+    .sync = posix_sync,
+    .allocate = posix_allocate,
+    .size = posix_size,
+    .forget = posix_forget,
+    .rename = posix_rename,
+    .unlink = posix_unlink,
+    .list = posix_list,
+    .sync_names = posix_sync_names,
+    .lock = posix_lock,
+    .free_bytes = posix_free_bytes,
+    .shut = posix_shut,
+};
+
+/*
+ * Makes durable that a directory is there. Also one that was found: who made it may have
+ * crashed just then. But what it stands in may be closed to us, if another made it for us.
+ */
+static int
+sync_parent(int folder, bool made)
+{
+    int error, parent = open_at(folder, "..", O_RDONLY | O_DIRECTORY);
+
+    if (parent < 0)
+        return errno == EACCES && !made ? 0 : errno;
+    error = fsync(parent) == 0 ? 0 : errno;
+    (void)close(parent);
+    return error;
+}
+
+static int
+open_folder(const char *path, bool make, int *out)
+{
+    bool made = make && mkdir(path, FOLDER_MODE) == 0;
+    int fd, error = 0;
+
+    if (make && !made && errno != EEXIST)
+        return errno;
+    fd = open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return errno;
+    if (make)
+        error = sync_parent(fd, made);
+    if (error == 0)
+        *out = fd;
+    else
+        (void)close(fd);
+    return error;
+}
+
+int
+disk_open(const char *path, bool make, struct disk **out)
+{
+    struct posix_disk *p = malloc(sizeof(*p));
+    int error;
+
+    if (p == NULL)
+        return ENOMEM;
+    p->disk.ops = &posix_ops;
+    error = open_folder(path, make, &p->fd);
+    if (error == 0)
+        *out = &p->disk;
+    else
+        free(p);
+    return error;
+}
