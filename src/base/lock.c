@@ -2,6 +2,9 @@
 
 #include "claimd/base/invariant.h"
 
+#include <errno.h>
+#include <time.h>
+
 /* Its address names the thread; it holds nothing. */
 static _Thread_local char self;
 
@@ -45,6 +48,21 @@ lock_wait(struct lock *l, pthread_cond_t *signal)
     atomic_store_explicit(&l->holder, NULL, memory_order_relaxed);
     (void)pthread_cond_wait(signal, &l->mutex); /* fails only when misused */
     atomic_store_explicit(&l->holder, &self, memory_order_relaxed);
+}
+
+bool
+lock_wait_s(struct lock *l, pthread_cond_t *signal, int64_t seconds)
+{
+    struct timespec until;
+    int failed;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail */
+    until.tv_sec += (time_t)seconds;
+    lock_assert_held(l);
+    atomic_store_explicit(&l->holder, NULL, memory_order_relaxed);
+    failed = pthread_cond_timedwait(signal, &l->mutex, &until);
+    atomic_store_explicit(&l->holder, &self, memory_order_relaxed);
+    return failed != ETIMEDOUT;
 }
 
 bool

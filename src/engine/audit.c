@@ -44,15 +44,17 @@ static bool
 tally_audit(const struct shard *sh)
 {
     const struct hashnode *node = NULL;
-    struct tally sum = {0, 0};
+    struct tally sum = {0};
 
     while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
         const struct queue *q = container_of(node, const struct queue, node);
 
         sum.messages += backlog_live(q->backlog);
         sum.claimed += q->backlog->claimed;
+        sum.bytes += q->backlog->bytes;
     }
-    return sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed;
+    return sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed &&
+           sum.bytes == sh->alive.bytes;
 }
 
 static bool

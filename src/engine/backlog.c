@@ -21,6 +21,8 @@ backlog_count_in(struct backlog *b, struct tally *tally)
 {
     b->tally->messages -= b->messages.live;
     b->tally->claimed -= b->claimed;
+    b->tally->bytes -= b->bytes;
+    tally->bytes += b->bytes;
     tally->messages += b->messages.live;
     tally->claimed += b->claimed;
     b->tally = tally;
@@ -48,6 +50,8 @@ backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m)
     ENSURE(m->backlog == NULL && m->claim == NULL);
     m->backlog = b;
     b->tally->messages++;
+    b->tally->bytes += m->body_len;
+    b->bytes += m->body_len;
     seqmap_insert(&b->messages, pool, m->seq, m, !m->delayed);
 }
 
@@ -65,6 +69,8 @@ backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 
     ENSURE(item == m && m->backlog == b);
     b->tally->messages--;
+    b->tally->bytes -= m->body_len;
+    b->bytes -= m->body_len;
     if (m->claim != NULL)
         uncount_claimed(b);
     if (m->foreign != NULL)

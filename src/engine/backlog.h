@@ -25,6 +25,7 @@ struct claim;
 /* How many messages the backlogs of a shard have together: alive, or in the graveyard. */
 struct tally {
     size_t messages, claimed;
+    uint64_t bytes; /* of bodies */
 };
 
 struct backlog {
@@ -33,6 +34,7 @@ struct backlog {
     struct seqmap messages; /* number -> struct message, owned */
     struct seqmap claims;   /* number -> struct claim, owned; none is ever ready */
     size_t claimed;
+    uint64_t bytes;         /* of bodies */
     struct hashmap foreign; /* ids from other queues -> struct foreign, owned */
     struct list grave;      /* in the shard's graveyard */
 };

@@ -95,6 +95,22 @@ durable_marks(struct store_durable *durable, struct store_marks *out)
 }
 
 static void
+durable_live(struct store_durable *durable, uint64_t *messages, uint64_t *bytes)
+{
+    struct engine *e = engine_of_durable(durable);
+
+    *messages = *bytes = 0;
+    for (size_t i = 0; i <= e->shard_mask; i++) {
+        struct shard *sh = &e->shards[i];
+
+        lock_acquire(&sh->lock);
+        *messages += sh->alive.messages + sh->queues.count;
+        *bytes += sh->alive.bytes;
+        lock_release(&sh->lock);
+    }
+}
+
+static void
 durable_sweep_begin(struct store_durable *durable)
 {
     engine_sweep_begin(engine_of_durable(durable));
@@ -111,6 +127,7 @@ static const struct store_durable durable_side = {
     .replay_marks = durable_replay_marks,
     .replay_end = durable_replay_end,
     .marks = durable_marks,
+    .live = durable_live,
     .sweep_begin = durable_sweep_begin,
     .sweep = durable_sweep,
 };

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct lock {
     pthread_mutex_t mutex;
@@ -29,6 +30,12 @@ void lock_release(struct lock *l);
 
 /* Lets go of l, which the caller holds, until somebody signals; holds it again then. */
 void lock_wait(struct lock *l, pthread_cond_t *signal);
+
+/*
+ * The same for so many seconds at most; false: they are over. The condition's clock is
+ * CLOCK_MONOTONIC.
+ */
+bool lock_wait_s(struct lock *l, pthread_cond_t *signal, int64_t seconds);
 
 /* True if the calling thread holds l. */
 bool lock_held(const struct lock *l);

@@ -42,6 +42,9 @@ struct store_durable {
     /* What is used up by now. */
     void (*marks)(struct store_durable *durable, struct store_marks *out);
 
+    /* How many messages, and bytes of bodies, live where the log knows of them. O(parts). */
+    void (*live)(struct store_durable *durable, uint64_t *messages, uint64_t *bytes);
+
     /* Begins a sweep; one that is under way is given up. */
     void (*sweep_begin)(struct store_durable *durable);
 

@@ -1,0 +1,103 @@
+/*
+ * journal: the log of a store, on a disk (docs/journal.md).
+ *
+ *     journal_open()     takes the directory; nobody else has it meanwhile
+ *     the store is opened with journal_observer()
+ *     journal_recover()  tells the store what it was told before, and begins to log
+ *     journal_start()    a thread commits; or the owner does with journal_step()
+ *     journal_close()    what was logged is durable; the store is closed after it
+ *
+ * A change is written into a buffer under the store's lock and has a position. The committer
+ * takes the buffer, writes it as a frame, syncs, and only then says that the positions in it
+ * are durable: hundreds of answers wait for one sync, and nobody waits for a timer.
+ *
+ *   Threads   the observer's functions from any; open, recover, step and close from one
+ *   Failure   when a write or a sync fails nothing is durable any more (STORE_LOST), and
+ *             nothing is tried again: the process has to end (journal_config.failed)
+ */
+#ifndef CLAIMD_JOURNAL_JOURNAL_H
+#define CLAIMD_JOURNAL_JOURNAL_H
+
+#include "claimd/base/log.h"
+#include "claimd/journal/disk.h"
+#include "claimd/store/durable.h"
+
+struct journal; /* opaque */
+
+#define JOURNAL_ERROR_CAP 512
+
+/* Longest life of a message: a clock that is further ahead of the log is not believed. */
+#define JOURNAL_LIFE_MAX_MS (INT64_C(14) * 24 * 3600 * 1000)
+
+struct journal_config {
+    struct disk *disk;      /* borrowed, until journal_close() */
+    const struct log *log;  /* borrowed; NULL: says nothing */
+    uint64_t segment_bytes; /* 0: 64 MiB */
+    uint64_t max_bytes;     /* of all segments; 0: as the disk has room for */
+    bool test_kit;          /* made by one, and may read what was made by one */
+    bool seeded;            /* repeatable nonces from `seed`: for simulation */
+    uint64_t seed;
+
+    /* Called once, by who commits, when nothing can become durable any more. */
+    void (*failed)(void *arg, const char *text);
+    void *failed_arg;
+};
+
+/*
+ * ST_NO_MEMORY; ST_UNAVAILABLE: another process has the directory; ST_IO: the system
+ * refuses. error[] is for people.
+ */
+enum status journal_open(const struct journal_config *config, struct journal **out,
+                         char error[JOURNAL_ERROR_CAP]);
+
+/* Is told of the store's changes; lives as long as the journal. */
+struct store_observer *journal_observer(struct journal *j);
+
+struct journal_recovery {
+    uint64_t segments, records, bytes;
+    int64_t last_ms;   /* time of the last frame; 0: there was none */
+    int64_t now_ms;    /* in: the wall clock; out: the time that the store goes on from */
+    bool accept_clock; /* in: believe a clock that is far ahead */
+    bool torn;         /* the last frame was not whole, which no answer has told of */
+    uint64_t torn_bytes;
+};
+
+/*
+ * Replays what is there, makes sure that it is durable, and begins a new segment. ST_IO;
+ * ST_NO_MEMORY; ST_BAD_VALUE: what is there is damaged, of another journal, newer than this
+ * program, or the clock cannot be right (exit status 3: docs/journal.md). After a failure
+ * only journal_close().
+ */
+enum status
+journal_recover(struct journal *j, struct store_durable *store,
+                struct journal_recovery *recovery, char error[JOURNAL_ERROR_CAP]);
+
+/* Starts the thread that commits. ST_UNAVAILABLE. */
+enum status journal_start(struct journal *j);
+
+/*
+ * Commits once, by hand, and sweeps as far as that commit pays for. False: there was nothing
+ * to do, or all is lost.
+ */
+bool journal_step(struct journal *j);
+
+/* Writes a seal if something was written since the last: a torn end shows as damage then. */
+void journal_seal(struct journal *j);
+
+/* Has the journal swept as soon as it commits, whatever its size. */
+void journal_sweep(struct journal *j);
+
+struct journal_figures {
+    uint64_t segments, bytes; /* of the directory */
+    uint64_t commits, records, sweeps;
+    uint64_t position, durable;
+};
+void journal_figures(struct journal *j, struct journal_figures *out);
+
+/*
+ * Commits what is left, says that the end was peaceful, and frees. No change is told
+ * meanwhile, but the store is still there.
+ */
+void journal_close(struct journal *j);
+
+#endif

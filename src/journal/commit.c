@@ -1,0 +1,295 @@
+/* Who commits: buffers become frames, frames become durable, and old segments go. */
+#include "journal/journal_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A sweep is due when there is so much more than lives; it shows so many bytes for one. */
+enum { SWEEP_FACTOR = 2, SWEEP_SEGMENTS = 4, SWEEP_PACE = 2 };
+
+/* What a message, or a queue, takes besides its texts, roughly. */
+enum { LIVE_EACH = 96 };
+
+/* ------------------------------------------------------------------ telling */
+
+static void
+tell_watchers(struct journal *j)
+{
+    lock_acquire(&j->watching);
+    for (struct list *at = j->watchers.next; at != &j->watchers; at = at->next) {
+        struct store_watcher *watcher = container_of(at, struct store_watcher, link);
+        struct store_bell *bell = watcher->tell(watcher, STORE_READY);
+
+        if (bell != NULL)
+            bell->ring(bell);
+    }
+    lock_release(&j->watching);
+}
+
+void
+journal_lose(struct journal *j, const char *what, int error)
+{
+    char text[JOURNAL_ERROR_CAP];
+
+    if (atomic_exchange(&j->lost, true))
+        return;
+    (void)snprintf(text, sizeof(text), "the journal cannot %s: %s", what,
+                   strerror(error));
+    if (j->config.log != NULL)
+        log_event(j->config.log, LOG_ERROR, "journal_failed", LOG_S("error", text));
+    tell_watchers(j);
+    if (j->config.failed != NULL)
+        j->config.failed(j->config.failed_arg, text);
+}
+
+/* ------------------------------------------------------------------ room */
+
+static bool
+is_full(int error)
+{
+    return error == ENOSPC || error == EDQUOT;
+}
+
+void
+journal_look_for_room(struct journal *j)
+{
+    struct segments *s = &j->segments;
+    uint64_t next = s->bytes + (s->spares + 1) * s->segment_bytes;
+    bool capped = j->config.max_bytes > 0 && next > j->config.max_bytes;
+    int error = 0;
+
+    if (s->spares < SEGMENT_SPARES && !capped)
+        error = segments_stock(s);
+    if (error != 0 && !is_full(error)) {
+        journal_lose(j, "make a segment", error);
+        return;
+    }
+    atomic_store(&j->room, s->spares == SEGMENT_SPARES ? ROOM_ANY
+                           : s->spares > 0             ? ROOM_NEEDED
+                                                       : ROOM_NONE);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static bool
+begin_segment(struct journal *j, const struct frame *frame)
+{
+    int error = segments_begin(&j->segments, frame->first_lsn, frame->time_ms);
+
+    if (error != 0)
+        journal_lose(j, "begin a segment", error);
+    return error == 0;
+}
+
+static bool
+write_frame(struct journal *j, uint8_t *at, const struct frame *frame)
+{
+    size_t size = FRAME_HEAD_BYTES + frame->length;
+    int error;
+
+    if (!segments_fits(&j->segments, size) && !begin_segment(j, frame))
+        return false;
+    frame_seal(at, frame, j->segments.nonce);
+    error = segments_write(&j->segments, at, size);
+    if (error != 0)
+        journal_lose(j, "write", error);
+    return error == 0;
+}
+
+static bool
+make_durable(struct journal *j, uint64_t position)
+{
+    int error = segments_sync(&j->segments);
+
+    if (error != 0) {
+        journal_lose(j, "sync",
+                     error); /* and never try again: what is read back may lie */
+        return false;
+    }
+    atomic_store(&j->durable, position);
+    j->commits++;
+    tell_watchers(j);
+    return true;
+}
+
+/*
+ * Writes a closed buffer: nearly always one frame. Each is durable before the next is written,
+ * so a frame that is not whole has none behind it, unless it was damaged later.
+ */
+static bool
+write_frames(struct journal *j, struct buffer *b)
+{
+    for (size_t at = 0; at < b->used;) {
+        struct frame frame = buffer_frame(b, at);
+
+        if (!write_frame(j, b->bytes + at, &frame) ||
+            !make_durable(j, frame.first_lsn + frame.count - 1))
+            return false;
+        at += FRAME_HEAD_BYTES + frame.length;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ sweeping */
+
+/* What is older than a sweep whose end is durable is in its images. */
+static void
+drop_old(struct journal *j)
+{
+    struct segments *s = &j->segments;
+    bool dropped = false;
+    int error = 0;
+
+    if (j->sweep.ended == 0 || j->sweep.ended > atomic_load(&j->durable))
+        return;
+    j->sweep.ended = 0;
+    while (error == 0 && s->count > 1 && s->all[1].first_lsn <= j->sweep.since) {
+        error = segments_drop(s, 0);
+        dropped = true;
+    }
+    if (error == 0 && dropped)
+        error = disk_sync_names(s->disk);
+    if (error != 0)
+        journal_lose(j, "drop a segment", error);
+}
+
+/* Is there so much more in the log than lives? */
+static bool
+sweep_is_due(struct journal *j)
+{
+    const struct segments *s = &j->segments;
+    uint64_t messages, bytes, live;
+
+    if (j->sweep.under_way || j->sweep.ended != 0)
+        return false;
+    if (j->sweep.wanted || s->count <= SWEEP_SEGMENTS)
+        return j->sweep.wanted;
+    j->store->live(j->store, &messages, &bytes);
+    live = messages * LIVE_EACH + bytes;
+    return s->bytes > SWEEP_FACTOR * live + SWEEP_SEGMENTS * s->segment_bytes;
+}
+
+static void
+begin_sweep(struct journal *j)
+{
+    j->sweep.wanted = false;
+    j->sweep.under_way = true;
+    j->sweep.since = journal_mark(j, MARK_SWEEP_BEGIN, 0);
+    j->store->sweep_begin(j->store);
+}
+
+static void
+end_sweep(struct journal *j)
+{
+    j->sweep.under_way = false;
+    j->sweep.ended = journal_mark(j, MARK_SWEEP_END, j->sweep.since);
+    j->sweep.done++;
+}
+
+/*
+ * Shows what was paid for: two bytes of images for each that was appended; all, if somebody
+ * wants the sweep itself.
+ */
+static void
+sweep(struct journal *j, uint64_t appended)
+{
+    bool wanted = j->sweep.wanted;
+
+    if (sweep_is_due(j))
+        begin_sweep(j);
+    if (!j->sweep.under_way)
+        return;
+    if (wanted)
+        j->sweep.credit = INT64_MAX / 2;
+    j->sweep.credit += (int64_t)(SWEEP_PACE * appended);
+    while (j->sweep.credit > 0) {
+        uint64_t before = j->imaged;
+        bool done = false;
+
+        if (j->store->sweep(j->store, &done) != ST_OK)
+            return; /* there is no room at the moment */
+        j->sweep.credit -= (int64_t)(j->imaged - before);
+        if (done) {
+            end_sweep(j);
+            j->sweep.credit = 0;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ steps */
+
+/* Takes what is to be committed; NULL: there is nothing. */
+static struct buffer *
+take_buffer(struct journal *j, uint64_t *appended)
+{
+    struct buffer *b = NULL;
+
+    lock_acquire(&j->lock);
+    if (!buffer_empty(j->filling)) {
+        b = j->filling;
+        j->filling = b == &j->buffers[0] ? &j->buffers[1] : &j->buffers[0];
+        *appended = j->appended;
+        j->appended = 0;
+    }
+    lock_release(&j->lock);
+    return b;
+}
+
+bool
+journal_step(struct journal *j)
+{
+    uint64_t appended = 0;
+    struct buffer *b;
+    bool written;
+
+    if (atomic_load(&j->lost))
+        return false;
+    b = take_buffer(j, &appended);
+    if (b == NULL && !j->sweep.wanted)
+        return false;
+    if (b == NULL) {
+        sweep(j, 0);
+        return true;
+    }
+    buffer_close(b);
+    written = write_frames(j, b);
+    buffer_reset(b);
+    if (!written)
+        return false;
+    j->sealed = false;
+    drop_old(j);
+    journal_look_for_room(j);
+    sweep(j, appended);
+    return true;
+}
+
+void
+journal_seal(struct journal *j)
+{
+    uint8_t bytes[FRAME_HEAD_BYTES];
+    struct frame frame = {.flags = FRAME_SEAL};
+    int error;
+
+    if (j->sealed || atomic_load(&j->lost) || !segments_fits(&j->segments, sizeof(bytes)))
+        return;
+    lock_acquire(&j->lock);
+    frame.first_lsn =
+        atomic_load(&j->durable) + 1; /* what is in the buffer comes behind it */
+    frame.time_ms = j->time_ms;
+    lock_release(&j->lock);
+    frame_seal(bytes, &frame, j->segments.nonce);
+    error = segments_write(&j->segments, bytes, sizeof(bytes));
+    if (error == 0)
+        error = segments_sync(&j->segments);
+    if (error != 0)
+        journal_lose(j, "seal", error);
+    j->sealed = true;
+}
+
+void
+journal_sweep(struct journal *j)
+{
+    j->sweep.wanted = true;
+}

@@ -1,0 +1,195 @@
+#include "journal/journal_private.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SEGMENT_BYTES = 64 << 20, SEAL_AFTER_S = 1 };
+
+static const char lock_name[] = "lock";
+
+struct store_observer *
+journal_observer(struct journal *j)
+{
+    return &j->observer;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static enum status
+take_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
+{
+    int failed = disk_lock(j->config.disk, lock_name, &j->lock_file);
+
+    if (failed == 0)
+        return ST_OK;
+    (void)snprintf(error, JOURNAL_ERROR_CAP, "the journal cannot be locked: %s",
+                   failed == EWOULDBLOCK ? "another process uses it" : strerror(failed));
+    return failed == EWOULDBLOCK ? ST_UNAVAILABLE : ST_IO;
+}
+
+/* A frame is never larger than a segment has room for. */
+static size_t
+frame_max(uint64_t segment_bytes)
+{
+    uint64_t room = segment_bytes - SEGMENT_HEAD_BYTES;
+
+    return room < FRAME_BYTES_MAX ? (size_t)room : FRAME_BYTES_MAX;
+}
+
+static void
+init_locks(struct journal *j)
+{
+    pthread_condattr_t attributes;
+
+    lock_init(&j->lock);
+    lock_init(&j->watching);
+    list_init(&j->watchers);
+    (void)pthread_condattr_init(&attributes); /* none of these can fail on Linux */
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&j->work, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+}
+
+enum status
+journal_open(const struct journal_config *config, struct journal **out,
+             char error[JOURNAL_ERROR_CAP])
+{
+    uint64_t segment_bytes =
+        config->segment_bytes == 0 ? SEGMENT_BYTES : config->segment_bytes;
+    struct journal *j = calloc(1, sizeof(*j));
+    enum status st;
+
+    (void)snprintf(error, JOURNAL_ERROR_CAP, "there is no memory for a journal");
+    if (j == NULL)
+        return ST_NO_MEMORY;
+    j->config = *config;
+    init_locks(j);
+    journal_observe(j);
+    segments_init(&j->segments, config->disk, segment_bytes);
+    j->segments.required = config->test_kit ? SEGMENT_TEST_KIT : 0;
+    if (config->seeded)
+        entropy_init_seeded(&j->segments.entropy, config->seed);
+    else
+        entropy_init_system(&j->segments.entropy);
+    j->filling = &j->buffers[0];
+    st = buffer_init(&j->buffers[0], frame_max(segment_bytes));
+    if (st == ST_OK)
+        st = buffer_init(&j->buffers[1], frame_max(segment_bytes));
+    if (st == ST_OK)
+        st = take_directory(j, error);
+    if (st == ST_OK)
+        *out = j;
+    else
+        journal_close(j);
+    return st;
+}
+
+/* The thread has ended, or never was: what is left is committed here. */
+static void
+commit_rest(struct journal *j)
+{
+    while (journal_step(j))
+        continue;
+    if (j->store == NULL || j->segments.file == NULL || atomic_load(&j->lost))
+        return;
+    (void)journal_mark(j, MARK_CLOSED, 0);
+    (void)journal_step(j);
+    journal_seal(j);
+}
+
+static void
+stop_thread(struct journal *j)
+{
+    if (!j->started)
+        return;
+    lock_acquire(&j->lock);
+    j->stopping = true;
+    (void)pthread_cond_signal(&j->work);
+    lock_release(&j->lock);
+    (void)pthread_join(j->thread, NULL); /* fails only when misused */
+    j->started = false;
+}
+
+void
+journal_close(struct journal *j)
+{
+    if (j == NULL)
+        return;
+    stop_thread(j);
+    commit_rest(j);
+    segments_fini(&j->segments);
+    disk_close(j->config.disk, j->lock_file);
+    buffer_fini(&j->buffers[0]);
+    buffer_fini(&j->buffers[1]);
+    (void)pthread_cond_destroy(&j->work);
+    lock_fini(&j->watching);
+    lock_fini(&j->lock);
+    free(j);
+}
+
+/* ------------------------------------------------------------------ the thread */
+
+/* Waits for changes; false: it is time to end. Seals when nothing comes for a second. */
+static bool
+await_work(struct journal *j)
+{
+    bool idle = false, stopping;
+
+    lock_acquire(&j->lock);
+    while (buffer_empty(j->filling) && !j->stopping && !idle) {
+        j->waiting = true;
+        if (j->sealed)
+            lock_wait(&j->lock, &j->work);
+        else
+            idle = !lock_wait_s(&j->lock, &j->work, SEAL_AFTER_S);
+    }
+    j->waiting = false;
+    stopping = j->stopping && buffer_empty(j->filling);
+    lock_release(&j->lock);
+    if (idle)
+        journal_seal(j);
+    return !stopping;
+}
+
+static void *
+thread_main(void *arg)
+{
+    struct journal *j = arg;
+
+    while (!atomic_load(&j->lost) && await_work(j))
+        while (journal_step(j))
+            continue;
+    return NULL;
+}
+
+enum status
+journal_start(struct journal *j)
+{
+    sigset_t all, before;
+    int failed;
+
+    (void)sigfillset(&all); /* signals are for the threads of main */
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+    failed = pthread_create(&j->thread, NULL, thread_main, j);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    j->started = failed == 0;
+    return failed == 0 ? ST_OK : ST_UNAVAILABLE;
+}
+
+void
+journal_figures(struct journal *j, struct journal_figures *out)
+{
+    lock_acquire(&j->lock);
+    *out = (struct journal_figures){.segments = j->segments.count,
+                                    .bytes = j->segments.bytes,
+                                    .commits = j->commits,
+                                    .records = j->next_lsn - 1,
+                                    .sweeps = j->sweep.done,
+                                    .position = j->next_lsn - 1,
+                                    .durable = atomic_load(&j->durable)};
+    lock_release(&j->lock);
+}

@@ -1,0 +1,249 @@
+#include "journal/segment.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char suffix[] = ".log", spare[] = "spare.";
+
+enum { LSN_DIGITS = 16 };
+
+void
+segments_init(struct segments *s, struct disk *disk, uint64_t segment_bytes)
+{
+    *s = (struct segments){.disk = disk, .segment_bytes = segment_bytes};
+}
+
+void
+segments_fini(struct segments *s)
+{
+    disk_close(s->disk, s->file);
+    s->file = NULL;
+    free(s->all);
+    s->all = NULL;
+    s->count = s->room = 0;
+}
+
+/* ------------------------------------------------------------------ names */
+
+void
+segment_name(char name[DISK_NAME_CAP], uint64_t first_lsn)
+{
+    (void)snprintf(name, DISK_NAME_CAP, "%016" PRIx64 "%s", first_lsn, suffix);
+}
+
+static void
+spare_name(char name[DISK_NAME_CAP], unsigned i)
+{
+    (void)snprintf(name, DISK_NAME_CAP, "%s%u", spare, i);
+}
+
+/* The position in a segment's name; false: it is none's. */
+static bool
+read_name(const char *name, uint64_t *lsn)
+{
+    char again[DISK_NAME_CAP];
+
+    if (strlen(name) != LSN_DIGITS + sizeof(suffix) - 1)
+        return false;
+    *lsn = strtoull(name, NULL, 16);
+    segment_name(again, *lsn); /* whatever else strtoull() takes is not ours */
+    return strcmp(name, again) == 0;
+}
+
+/* ------------------------------------------------------------------ the list */
+
+static int
+add(struct segments *s, struct segment segment)
+{
+    struct segment *all;
+
+    if (s->count == s->room) {
+        all = realloc(s->all, (2 * s->room + 16) * sizeof(*all));
+        if (all == NULL)
+            return ENOMEM;
+        s->all = all;
+        s->room = 2 * s->room + 16;
+    }
+    s->all[s->count++] = segment;
+    s->bytes += segment.bytes;
+    return 0;
+}
+
+struct listing {
+    struct segments *segments;
+    int error;
+};
+
+static void
+note_name(void *arg, const char *name)
+{
+    struct listing *l = arg;
+    struct segment segment = {0, 0};
+    struct disk_file *f;
+
+    if (l->error != 0)
+        return;
+    if (strncmp(name, spare, sizeof(spare) - 1) == 0) {
+        l->error = disk_unlink(l->segments->disk, name);
+        return;
+    }
+    if (!read_name(name, &segment.first_lsn))
+        return; /* not ours: it stays */
+    l->error = disk_file_open(l->segments->disk, name, DISK_READ, &f);
+    if (l->error != 0)
+        return;
+    l->error = disk_size(l->segments->disk, f, &segment.bytes);
+    disk_close(l->segments->disk, f);
+    if (l->error == 0)
+        l->error = add(l->segments, segment);
+}
+
+static int
+by_position(const void *a, const void *b)
+{
+    uint64_t left = ((const struct segment *)a)->first_lsn;
+    uint64_t right = ((const struct segment *)b)->first_lsn;
+
+    return (left > right) - (left < right);
+}
+
+int
+segments_list(struct segments *s)
+{
+    struct listing l = {s, 0};
+    int error = disk_list(s->disk, note_name, &l);
+
+    if (error == 0)
+        error = l.error;
+    if (s->count > 1)
+        qsort(s->all, s->count, sizeof(s->all[0]), by_position);
+    return error;
+}
+
+int
+segments_drop(struct segments *s, size_t i)
+{
+    char name[DISK_NAME_CAP];
+    int error;
+
+    segment_name(name, s->all[i].first_lsn);
+    error = disk_unlink(s->disk, name);
+    if (error != 0)
+        return error;
+    s->bytes -= s->all[i].bytes;
+    s->count--;
+    memmove(&s->all[i], &s->all[i + 1], (s->count - i) * sizeof(s->all[0]));
+    return 0;
+}
+
+/* ------------------------------------------------------------------ making */
+
+static int
+make_spare(struct segments *s)
+{
+    char name[DISK_NAME_CAP];
+    struct disk_file *f;
+    int error;
+
+    spare_name(name, s->spares);
+    error = disk_file_open(s->disk, name, DISK_NEW, &f);
+    if (error != 0)
+        return error;
+    error = disk_allocate(s->disk, f, s->segment_bytes);
+    if (error == 0)
+        error = disk_sync(s->disk, f);
+    disk_close(s->disk, f);
+    if (error == 0)
+        s->spares++;
+    else
+        (void)disk_unlink(s->disk, name); /* it is tried again later */
+    return error;
+}
+
+int
+segments_stock(struct segments *s)
+{
+    int error = 0;
+
+    while (error == 0 && s->spares < SEGMENT_SPARES)
+        error = make_spare(s);
+    return error;
+}
+
+/* Writes the head of a new segment, with a nonce of its own. */
+static int
+write_head(struct segments *s, uint64_t first_lsn, int64_t now_ms)
+{
+    struct segment_head head = {.version = SEGMENT_VERSION,
+                                .required = s->required,
+                                .first_lsn = first_lsn,
+                                .bytes = s->segment_bytes,
+                                .made_ms = now_ms};
+    uint8_t bytes[SEGMENT_HEAD_BYTES];
+
+    if (entropy_reserve(&s->entropy, NONCE_BYTES) != ST_OK)
+        return EIO; /* without a secret a body could look like a frame */
+    entropy_take(&s->entropy, s->nonce, NONCE_BYTES);
+    memcpy(head.journal, s->journal, NONCE_BYTES);
+    memcpy(head.nonce, s->nonce, NONCE_BYTES);
+    segment_head_write(bytes, &head);
+    return disk_write(s->disk, s->file, 0, bytes, sizeof(bytes));
+}
+
+int
+segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms)
+{
+    char name[DISK_NAME_CAP], from[DISK_NAME_CAP];
+    int error = segments_sync(s); /* the one before is whole when this one is there */
+
+    if (error == 0 && s->spares == 0)
+        error = make_spare(s);
+    if (error != 0)
+        return error;
+    disk_close(s->disk, s->file);
+    s->file = NULL;
+    spare_name(from, s->spares - 1);
+    segment_name(name, first_lsn);
+    error = disk_file_open(s->disk, from, DISK_WRITE, &s->file);
+    if (error == 0)
+        error = write_head(s, first_lsn, now_ms);
+    if (error == 0)
+        error = disk_sync(s->disk, s->file);
+    if (error == 0)
+        error = disk_rename(s->disk, from, name);
+    if (error == 0)
+        error = disk_sync_names(s->disk);
+    if (error == 0)
+        error = add(s, (struct segment){first_lsn, s->segment_bytes});
+    s->spares--;
+    s->offset = SEGMENT_HEAD_BYTES;
+    return error;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+int
+segments_write(struct segments *s, const void *frames, size_t len)
+{
+    int error = disk_write(s->disk, s->file, s->offset, frames, len);
+
+    s->offset += len;
+    s->dirty = true;
+    return error;
+}
+
+int
+segments_sync(struct segments *s)
+{
+    int error;
+
+    if (!s->dirty)
+        return 0;
+    error = disk_sync(s->disk, s->file);
+    if (error == 0)
+        s->dirty = false;
+    return error;
+}

@@ -1,0 +1,77 @@
+/*
+ * segment: the files of a journal, and the one that is written.
+ *
+ *             disk_allocate()     rename, head,          the next one      sweep: images of
+ *                                 syncs                  is begun          all that lives are
+ *     nothing ---------> spare ---------------> written -----------> whole --- durable --> gone
+ *
+ * A segment is named by the position of its first record, in 16 hexadecimal digits. Spares
+ * are made ahead, so that a full disk leaves time; nobody reads them.
+ *
+ *   Threads  none: who commits
+ */
+#ifndef JOURNAL_SEGMENT_H
+#define JOURNAL_SEGMENT_H
+
+#include "claimd/base/entropy.h"
+#include "claimd/base/status.h"
+#include "claimd/journal/disk.h"
+#include "journal/frame.h"
+
+enum { SEGMENT_SPARES = 2 };
+
+struct segment {
+    uint64_t first_lsn;
+    uint64_t bytes;
+};
+
+struct segments {
+    struct disk *disk; /* borrowed */
+    uint64_t segment_bytes;
+    uint64_t required; /* features of what is made */
+    struct entropy entropy;
+    uint8_t journal[NONCE_BYTES];
+
+    struct segment *all; /* owned, oldest first */
+    size_t count, room;
+    uint64_t bytes; /* of them together */
+    unsigned spares;
+
+    struct disk_file *file; /* of the last one, being written; NULL: none is */
+    uint8_t nonce[NONCE_BYTES];
+    uint64_t offset; /* where the next frame goes */
+    bool dirty;      /* written since the last sync */
+};
+
+void segments_init(struct segments *s, struct disk *disk, uint64_t segment_bytes);
+void segments_fini(struct segments *s);
+
+void segment_name(char name[DISK_NAME_CAP], uint64_t first_lsn);
+
+/*
+ * Finds the segments of the directory and removes spares that were left; 0 or an errno
+ * (ENOMEM too).
+ */
+int segments_list(struct segments *s);
+
+/* Forgets a segment and removes its file: the oldest, or one that was never begun. */
+int segments_drop(struct segments *s, size_t i);
+
+/* Makes spares until there are SEGMENT_SPARES: ENOSPC... if that cannot be. */
+int segments_stock(struct segments *s);
+
+/* Ends the segment that is written, if any, and begins the one of this position. */
+int segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms);
+
+/* True if a frame of so many bytes with its head fits into the one that is written. */
+static inline bool
+segments_fits(const struct segments *s, size_t bytes)
+{
+    return s->file != NULL && s->segment_bytes - s->offset >= bytes;
+}
+
+/* Writes frames, which must fit; segments_sync() makes all that was written durable. */
+int segments_write(struct segments *s, const void *frames, size_t len);
+int segments_sync(struct segments *s);
+
+#endif

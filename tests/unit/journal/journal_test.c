@@ -1,0 +1,299 @@
+/* A store with its journal, on a disk that the test owns. */
+#include "claimd/journal/journal.h"
+
+#include "support/sim_disk.h"
+#include "support/store_fixture.h"
+
+#include <errno.h>
+
+enum { SEGMENT = 64 * 1024 };
+
+struct world {
+    struct sim_disk *disk;
+    struct journal *journal;
+    struct journal_recovery recovery;
+    struct fixture f;
+    char error[JOURNAL_ERROR_CAP];
+    unsigned failures; /* that the journal has told of */
+    uint64_t starts;
+};
+
+static void
+failed(void *arg, const char *text)
+{
+    struct world *w = arg;
+
+    ck_assert_uint_gt(strlen(text), 0);
+    w->failures++;
+}
+
+/* A process begins. What it says is left in w->error. */
+static enum status
+start(struct world *w)
+{
+    struct journal_config config = {.disk = sim_disk_open(w->disk),
+                                    .segment_bytes = SEGMENT,
+                                    .seeded = true,
+                                    .seed = ++w->starts,
+                                    .failed = failed,
+                                    .failed_arg = w};
+    struct engine_config engine;
+    enum status st = journal_open(&config, &w->journal, w->error);
+
+    if (st != ST_OK) {
+        w->journal = NULL;
+        return st;
+    }
+    w->f.mem = mem_new(0);
+    engine = fixture_config(w->f.mem);
+    engine.seed = w->starts;
+    engine.observer = journal_observer(w->journal);
+    ck_assert_status(engine_open(&engine, &w->f.store), ST_OK);
+    w->recovery = (struct journal_recovery){.now_ms = w->f.now_ms};
+    st = journal_recover(w->journal, engine_durable(w->f.store), &w->recovery, w->error);
+    if (st == ST_OK)
+        w->f.now_ms = w->recovery.now_ms;
+    return st;
+}
+
+/* It ends, in peace or because its disk is dead. */
+static void
+stop(struct world *w)
+{
+    journal_close(w->journal);
+    w->journal = NULL;
+    store_batch_release(&w->f.seen);
+    store_close(w->f.store);
+    mem_destroy(w->f.mem);
+}
+
+static void
+open_world(struct world *w, uint64_t seed)
+{
+    memset(w, 0, sizeof(*w));
+    w->disk = sim_disk_new(seed);
+    w->f.now_ms = START_MS;
+    w->f.queue = (struct store_queue){.project = bytes_str("p"), .name = bytes_str("q")};
+    ck_assert_status(start(w), ST_OK);
+}
+
+static void
+close_world(struct world *w)
+{
+    stop(w);
+    sim_disk_free(w->disk);
+}
+
+static void
+commit_all(struct world *w)
+{
+    while (journal_step(w->journal))
+        continue;
+}
+
+/* A power cut that leaves only what is durable, and another start. */
+static enum status
+cut(struct world *w)
+{
+    sim_disk_crash_losing_all(w->disk);
+    stop(w);
+    return start(w);
+}
+
+START_TEST(what_was_committed_is_there_again)
+{
+    struct store_id claim;
+    struct world w;
+
+    open_world(&w, 1);
+    post(&w.f, 3);
+    claim = take(&w.f, 2);
+    ck_assert_status(delete_claimed(&w.f, 1, claim), ST_OK);
+    commit_all(&w);
+    post(&w.f, 1); /* this is not */
+    ck_assert_status(cut(&w), ST_OK);
+    list_all(&w.f);
+    expect(&w.f, 2, 3);
+    ck_assert_status(query(&w.f, claim), ST_OK);
+    expect(&w.f, 2);
+    wait_s(&w.f, 301);
+    list_free(&w.f);
+    expect(&w.f, 2, 3);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(a_peaceful_end_commits_what_is_left)
+{
+    struct world w;
+
+    open_world(&w, 1);
+    post(&w.f, 2);
+    stop(&w);
+    ck_assert_status(start(&w), ST_OK);
+    list_all(&w.f);
+    expect(&w.f, 1, 2);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(nothing_is_durable_before_it_is)
+{
+    struct store_visit visit = {.now_ms = START_MS};
+    struct world w;
+
+    open_world(&w, 1);
+    commit_all(&w);
+    post(&w.f, 1);
+    ck_assert_status(
+        store_queue_stats(w.f.store, &visit, &w.f.queue, &(struct store_stats){0}),
+        ST_OK);
+    ck_assert_uint_gt(visit.position, 0);
+    ck_assert_int_eq(store_fate(w.f.store, visit.position), STORE_PENDING);
+    ck_assert(journal_step(w.journal));
+    ck_assert_int_eq(store_fate(w.f.store, visit.position), STORE_DURABLE);
+    ck_assert(!journal_step(w.journal)); /* there is no more */
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(after_a_sync_that_failed_nothing_is_durable_any_more)
+{
+    struct store_visit visit = {.now_ms = START_MS};
+    struct world w;
+
+    open_world(&w, 1);
+    post(&w.f, 1);
+    commit_all(&w);
+    post(&w.f, 1);
+    (void)store_queue_stats(w.f.store, &visit, &w.f.queue, &(struct store_stats){0});
+    sim_disk_fail(w.disk, SIM_SYNC, 1, EIO);
+    ck_assert(!journal_step(w.journal));
+    ck_assert_uint_eq(w.failures, 1);
+    ck_assert_int_eq(store_fate(w.f.store, visit.position), STORE_LOST);
+    ck_assert(!journal_step(w.journal)); /* it is not tried again */
+    ck_assert_int_eq(store_fate(w.f.store, visit.position), STORE_LOST);
+    ck_assert_status(cut(&w), ST_OK);
+    list_all(&w.f);
+    expect(&w.f, 1);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(only_one_process_has_the_directory)
+{
+    struct world w, other;
+
+    open_world(&w, 1);
+    memset(&other, 0, sizeof(other));
+    other.disk = w.disk;
+    ck_assert_status(start(&other), ST_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(other.error, "another process"));
+    close_world(&w);
+}
+END_TEST
+
+/* One message stays, the others come and go. */
+START_TEST(an_old_message_holds_no_old_segments)
+{
+    struct journal_figures figures;
+    struct world w;
+
+    open_world(&w, 1);
+    post(&w.f, 1);
+    commit_all(&w);
+    for (int i = 0; i < 20000; i++) {
+        w.f.posted = 1; /* the fixture has room for so many only */
+        post(&w.f, 1);
+        ck_assert_status(delete_free(&w.f, 2), ST_OK);
+        if (i % 5 == 0)
+            commit_all(&w);
+        journal_figures(w.journal, &figures);
+        ck_assert_uint_le(figures.segments, 8);
+    }
+    ck_assert_uint_ge(figures.sweeps, 5);
+    ck_assert_uint_le(sim_disk_files(w.disk), 8 + 3); /* spares and the lock */
+    commit_all(&w);
+    ck_assert_status(cut(&w), ST_OK);
+    list_all(&w.f);
+    expect(&w.f, 1);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(a_torn_end_is_no_damage_but_a_hole_is)
+{
+    char name[] = "0000000000000001.log";
+    struct world w;
+
+    open_world(&w, 1);
+    for (int i = 0; i < 5; i++) {
+        post(&w.f, 1);
+        commit_all(&w);
+    }
+    sim_disk_crash_losing_all(w.disk);
+    stop(&w);
+    sim_disk_flip(w.disk, name, 4096 + 64 + 40, 3); /* in the first frame */
+    ck_assert_status(start(&w), ST_BAD_VALUE);
+    ck_assert_ptr_nonnull(strstr(w.error, "damaged"));
+    stop(&w);
+    sim_disk_flip(w.disk, name, 4096 + 64 + 40, 3); /* and back */
+    ck_assert_status(start(&w), ST_OK);
+    list_all(&w.f);
+    expect(&w.f, 1, 2, 3, 4, 5);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(a_full_disk_refuses_posts_and_lets_go)
+{
+    struct store_visit visit = {.now_ms = START_MS};
+    struct store_draft draft = {bytes_str("1"), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct store_id id;
+    enum status st = ST_OK;
+    struct world w;
+
+    open_world(&w, 1);
+    post(&w.f, 1);
+    commit_all(&w);
+    sim_disk_set_room(w.disk, 3 * SEGMENT);
+    for (int i = 0; st == ST_OK && i < 100000; i++) {
+        st = store_message_post(w.f.store, &visit, &w.f.queue, &one, &id);
+        if (i % 100 == 0)
+            commit_all(&w);
+    }
+    ck_assert_status(st, ST_FULL);
+    ck_assert_uint_eq(w.failures, 0);
+    ck_assert_status(delete_free(&w.f, 1), ST_OK); /* what gives back goes on */
+    commit_all(&w);
+    sim_disk_set_room(w.disk, SIM_NO_LIMIT);
+    ck_assert_status(delete_free(&w.f, 1), ST_OK);
+    (void)store_queue_purge(w.f.store, &visit, &w.f.queue);
+    commit_all(&w);
+    ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &one, &id), ST_OK);
+    commit_all(&w);
+    ck_assert_status(cut(&w), ST_OK);
+    ck_assert_uint_eq(stats(&w.f).total, 1);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(time_goes_on_from_the_log_and_is_not_believed_when_it_leaps)
+{
+    struct world w;
+
+    open_world(&w, 1);
+    post(&w.f, 1);
+    commit_all(&w);
+    stop(&w);
+    w.f.now_ms = START_MS - 3600 * 1000; /* the clock was set back */
+    ck_assert_status(start(&w), ST_OK);
+    ck_assert_int_eq(w.f.now_ms, START_MS);
+    stop(&w);
+    w.f.now_ms = START_MS + JOURNAL_LIFE_MAX_MS + 3600 * 1000;
+    ck_assert_status(start(&w), ST_BAD_VALUE);
+    ck_assert_ptr_nonnull(strstr(w.error, "clock"));
+    close_world(&w);
+}
+END_TEST
