@@ -101,6 +101,17 @@ frame_seal(uint8_t *to, const struct frame *frame, const uint8_t nonce[NONCE_BYT
     (void)wire_put_u32(to + FRAME_CRC, checksum(to, frame->length));
 }
 
+size_t
+frame_size(const uint8_t *head)
+{
+    size_t length = wire_u32(head + FRAME_LENGTH);
+
+    return memcmp(head, frame_magic, sizeof(frame_magic)) != 0 ||
+                   length > FRAME_BYTES_MAX - FRAME_HEAD_BYTES
+               ? FRAME_HEAD_BYTES
+               : FRAME_HEAD_BYTES + length;
+}
+
 bool
 frame_read(const uint8_t *from, size_t len, const uint8_t nonce[NONCE_BYTES],
            struct frame *out)

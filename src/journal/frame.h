@@ -68,6 +68,12 @@ struct frame {
 /* Completes the frame whose records stand behind `to`. O(length): the checksum. */
 void frame_seal(uint8_t *to, const struct frame *frame, const uint8_t nonce[NONCE_BYTES]);
 
+/*
+ * How long the frame is, with its head, whose FRAME_HEAD_BYTES stand there: as it says, if it
+ * can be true. FRAME_HEAD_BYTES for what is none.
+ */
+size_t frame_size(const uint8_t *head);
+
 /* Reads the frame that stands there; false if it is not whole, or not with this nonce. */
 bool frame_read(const uint8_t *from, size_t len, const uint8_t nonce[NONCE_BYTES],
                 struct frame *out);

@@ -8,14 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Read at a time, unless a frame is longer. */
+enum { PIECE = 1 << 18 };
+
 /* One reading. */
 struct reading {
     struct journal *j;
     struct journal_recovery *out;
-    char *error;    /* of JOURNAL_ERROR_CAP bytes */
-    uint8_t *bytes; /* owned: of the segment in turn */
-    size_t len;
-    uint64_t next_lsn; /* that must come now; 0: the first decides */
+    char *error;            /* of JOURNAL_ERROR_CAP bytes */
+    struct disk_file *file; /* of the segment in turn */
+    uint8_t *bytes;         /* owned: what was read of it */
+    size_t len, size, room; /* bytes read, of the segment, and that there is memory for */
+    uint64_t next_lsn;      /* that must come now; 0: the first decides */
     char name[DISK_NAME_CAP];
 };
 
@@ -48,31 +52,58 @@ damaged(struct reading *r, size_t offset, const char *what)
 
 /* ------------------------------------------------------------------ segments */
 
-/* Reads a whole segment; the last one from the device, if it has been synced. */
+/* Opens a segment; what a crash has left of the last one becomes durable, or goes. */
 static enum status
-load(struct reading *r, const struct segment *segment, bool last)
+open_segment(struct reading *r, const struct segment *segment, bool last)
 {
     struct disk *disk = r->j->config.disk;
-    struct disk_file *f;
     int error;
 
     segment_name(r->name, segment->first_lsn);
-    free(r->bytes);
-    r->bytes = malloc(segment->bytes + SEGMENT_HEAD_BYTES);
-    if (r->bytes == NULL)
+    r->len = 0;
+    r->size = segment->bytes;
+    if (r->size > r->room) {
+        free(r->bytes);
+        r->bytes = malloc(r->size);
+        r->room = r->bytes == NULL ? 0 : r->size;
+    }
+    if (r->bytes == NULL && r->size > 0)
         return fail(r, ST_NO_MEMORY, "there is no memory to read %s", r->name);
-    error = disk_file_open(disk, r->name, last ? DISK_WRITE : DISK_READ, &f);
+    error = disk_file_open(disk, r->name, last ? DISK_WRITE : DISK_READ, &r->file);
+    /* What is only in memory becomes durable before anybody hears of it. */
+    if (error == 0 && last)
+        error = disk_sync(disk, r->file);
+    if (error == 0 && last)
+        disk_forget(disk, r->file);
+    return error == 0 ? ST_OK : system_fails(r, "open", error);
+}
+
+static void
+close_segment(struct reading *r)
+{
+    disk_close(r->j->config.disk, r->file);
+    r->file = NULL;
+}
+
+/* Reads on until there are `want` bytes, or the segment ends. */
+static enum status
+fill(struct reading *r, size_t want)
+{
+    size_t got, to = r->len + PIECE;
+    int error;
+
+    if (want <= r->len)
+        return ST_OK;
+    if (to < want)
+        to = want;
+    if (to > r->size)
+        to = r->size;
+    error = disk_read(r->j->config.disk, r->file, r->len, r->bytes + r->len, to - r->len,
+                      &got);
     if (error != 0)
-        return system_fails(r, "open", error);
-    /* What a crash has left in memory only becomes durable before anybody hears of it. */
-    if (last)
-        error = disk_sync(disk, f);
-    if (last && error == 0)
-        disk_forget(disk, f);
-    if (error == 0)
-        error = disk_read(disk, f, 0, r->bytes, segment->bytes, &r->len);
-    disk_close(disk, f);
-    return error == 0 ? ST_OK : system_fails(r, "read", error);
+        return system_fails(r, "read", error);
+    r->len += got;
+    return ST_OK;
 }
 
 /* Checks a segment's head; *empty: it was never begun. */
@@ -162,18 +193,44 @@ all_zero(const uint8_t *at, size_t len)
     return len == 0 || (at[0] == 0 && memcmp(at, at + 1, len - 1) == 0);
 }
 
+/* Is there anything behind an offset of the segment but zeros? */
+static enum status
+look_behind(struct reading *r, size_t offset, bool *something)
+{
+    size_t from = r->len, got;
+    uint8_t *piece;
+    int error = 0;
+
+    *something = !all_zero(r->bytes + offset, r->len - offset);
+    piece = malloc(PIECE); /* the segment's own memory would be touched for nothing */
+    if (piece == NULL)
+        return fail(r, ST_NO_MEMORY, "there is no memory to read %s", r->name);
+    for (; error == 0 && !*something && from < r->size; from += got) {
+        error = disk_read(r->j->config.disk, r->file, from, piece, PIECE, &got);
+        if (error != 0 || got == 0)
+            break;
+        *something = !all_zero(piece, got);
+    }
+    free(piece);
+    return error == 0 ? ST_OK : system_fails(r, "read", error);
+}
+
 /*
- * What stands behind the last whole frame. A crash may have torn the frame that was being
- * written; but if there is a whole one behind it, it was durable once.
+ * What stands behind the last whole frame of the journal. A crash may have torn the frame that
+ * was being written; but if there is a whole one behind it, it was durable once.
  */
 static enum status
 check_rest(struct reading *r, size_t offset, const struct segment_head *head)
 {
     struct frame frame;
+    bool something;
     size_t later;
+    enum status st = look_behind(r, offset, &something);
 
-    if (all_zero(r->bytes + offset, r->len - offset))
-        return ST_OK;
+    if (st == ST_OK && something)
+        st = fill(r, r->size);
+    if (st != ST_OK || !something)
+        return st;
     later = frame_search(r->bytes, r->len, offset, r->next_lsn, head->nonce, &frame);
     if (later < r->len)
         return damaged(r, offset, "is no frame, but there are some behind it");
@@ -182,17 +239,26 @@ check_rest(struct reading *r, size_t offset, const struct segment_head *head)
     return ST_OK;
 }
 
+/* Makes sure that the frame at an offset can be read whole, if there is one. */
 static enum status
-read_frames(struct reading *r, const struct segment_head *head)
+fill_frame(struct reading *r, size_t offset)
+{
+    enum status st = fill(r, offset + FRAME_HEAD_BYTES);
+
+    return st == ST_OK && r->len >= offset + FRAME_HEAD_BYTES
+               ? fill(r, offset + frame_size(r->bytes + offset))
+               : st;
+}
+
+static enum status
+read_frames(struct reading *r, const struct segment_head *head, bool last)
 {
     size_t offset = SEGMENT_HEAD_BYTES;
     struct frame frame;
+    enum status st;
 
-    r->out->torn =
-        false; /* what was torn and is followed by a segment was never told of */
-    while (frame_read(r->bytes + offset, r->len - offset, head->nonce, &frame)) {
-        enum status st;
-
+    while ((st = fill_frame(r, offset)) == ST_OK &&
+           frame_read(r->bytes + offset, r->len - offset, head->nonce, &frame)) {
         if (frame.first_lsn != r->next_lsn)
             return damaged(r, offset, "is a frame of another position");
         st = replay_frame(r, offset, &frame);
@@ -200,30 +266,33 @@ read_frames(struct reading *r, const struct segment_head *head)
             return st;
         offset += FRAME_HEAD_BYTES + frame.length;
     }
-    return check_rest(r, offset, head);
+    /* In the others nothing is missing if the next one goes on where they end. */
+    return st == ST_OK && last ? check_rest(r, offset, head) : st;
 }
 
 static enum status
 read_segment(struct reading *r, size_t i)
 {
     struct segments *s = &r->j->segments;
-    bool last = i + 1 == s->count, empty;
+    bool last = i + 1 == s->count, empty = false;
     struct segment_head head;
-    enum status st = load(r, &s->all[i], last);
+    enum status st = open_segment(r, &s->all[i], last);
 
     if (st == ST_OK)
+        st = fill(r, SEGMENT_HEAD_BYTES);
+    if (st == ST_OK)
         st = check_head(r, &s->all[i], i == 0, last, &head, &empty);
-    if (st != ST_OK)
-        return st;
-    if (!empty) {
+    if (st == ST_OK && !empty) {
         r->out->segments++;
-        return read_frames(r, &head);
+        st = read_frames(r, &head, last);
     }
-    {
+    close_segment(r);
+    if (st == ST_OK && empty) {
         int error = segments_drop(s, i);
 
-        return error == 0 ? ST_OK : system_fails(r, "remove", error);
+        st = error == 0 ? ST_OK : system_fails(r, "remove", error);
     }
+    return st;
 }
 
 /* ------------------------------------------------------------------ going on */

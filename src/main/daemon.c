@@ -5,6 +5,7 @@
 #include "claimd/base/mem.h"
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
+#include "main/durability.h"
 #include "main/group.h"
 #include "main/identity.h"
 
@@ -16,6 +17,7 @@ struct daemon {
     const struct clock *clock; /* borrowed */
     struct log log;
     struct mem *mem;
+    struct durability durability;
     struct store *store;
     struct auth *auth; /* NULL: no identity stub */
     struct api *api;
@@ -55,7 +57,7 @@ open_log(struct daemon *d, const struct config *config, struct complaints *compl
 }
 
 static enum status
-open_store(struct daemon *d, const struct config *config)
+open_store(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
     const struct engine_config engine = {
         .mem = d->mem,
@@ -64,9 +66,12 @@ open_store(struct daemon *d, const struct config *config)
         .message_ttl_s = config->limits.default_message_ttl,
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
+        .observer = durability_observer(&d->durability),
     };
+    enum status st = engine_open(&engine, &d->store);
 
-    return engine_open(&engine, &d->store);
+    return st == ST_OK ? durability_recover(&d->durability, config, d->store, complaints)
+                       : st;
 }
 
 static enum status
@@ -85,7 +90,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .api = d->api,
         .store = d->store,
         .mem = d->mem,
-        .clock = d->clock,
+        .clock = d->durability.now,
         .log = &d->log,
         .listen = config->listen,
         .socket_mode = (unsigned)config->socket_mode,
@@ -154,7 +159,9 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     if (st == ST_OK)
         st = open_log(d, config, complaints);
     if (st == ST_OK)
-        st = open_store(d, config);
+        st = durability_open(&d->durability, config, &d->log, d->clock, complaints);
+    if (st == ST_OK)
+        st = open_store(d, config, complaints);
     if (st == ST_OK)
         st = open_api(d, config);
     if (st == ST_OK)
@@ -201,7 +208,7 @@ log_lost(struct daemon *d)
     enum status st;
 
     do
-        st = store_totals(d->store, STORE_AT(clock_now_ms(d->clock)), &totals);
+        st = store_totals(d->store, STORE_AT(clock_now_ms(d->durability.now)), &totals);
     while (st == ST_AGAIN); /* much has fallen due; nobody else waits here */
     if (st == ST_OK && totals.messages > 0)
         log_event(&d->log, LOG_WARN, "messages_lost", LOG_I("messages", totals.messages),
@@ -216,7 +223,8 @@ daemon_serve(struct daemon *d)
     server_run(d->server);
     log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", d->drain_ms));
     cut = server_drain(d->server, d->drain_ms);
-    log_lost(d);
+    if (durability_observer(&d->durability) == NULL)
+        log_lost(d);
     log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",
               LOG_I("requests_cut_off", cut));
     return cut;
@@ -240,8 +248,8 @@ daemon_clock_moved(struct daemon *d)
     int64_t next_ms;
 
     do
-        store_housekeep(d->store, clock_now_ms(d->clock), &next_ms);
-    while (next_ms <= clock_now_ms(d->clock));
+        store_housekeep(d->store, clock_now_ms(d->durability.now), &next_ms);
+    while (next_ms <= clock_now_ms(d->durability.now));
     server_wake(d->server);
 }
 
@@ -253,6 +261,7 @@ daemon_close(struct daemon *d)
     server_free(d->server);
     api_free(d->api);
     auth_free(d->auth);
+    durability_close(&d->durability);
     store_close(d->store);
     mem_destroy(d->mem);
     /* What nobody reads within that time nobody misses. */

@@ -1,7 +1,7 @@
 /*
  * daemon: the parts of claimd, wired together and taken apart again.
  *
- *     mem -> log -> engine -> auth -> api -> server
+ *     mem -> log -> journal -> engine -> auth -> api -> server
  *
  * Built in this order, freed in reverse. It knows no signals and no command line, so a
  * test can run one, or ten, with a clock of its own.
@@ -20,7 +20,7 @@ struct daemon; /* opaque */
 /*
  * Builds everything and listens, without accepting yet. clock is borrowed for the
  * daemon's life, config likewise. On failure there are complaints; ST_BAD_VALUE: it is
- * the configuration that is wrong.
+ * the configuration that is wrong; ST_CONFLICT: the journal is not to be used as it is.
  */
 enum status daemon_open(const struct config *config, const struct clock *clock,
                         struct daemon **out, struct complaints *complaints);

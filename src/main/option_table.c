@@ -68,6 +68,16 @@ const struct option options[] = {
     NUMBER("ready_fd", ready_fd, -1, 65535, "-1",
            "descriptor that gets the line with the address when ready; -1: none"),
 #undef GROUP
+#define GROUP "Journal"
+    TEXT("journal", journal, "none",
+         "directory of the journal, with which nothing is lost; none: a restart begins "
+         "empty"),
+    SIZE("journal_max_bytes", journal_max_bytes, 0, INT64_MAX, "0",
+         "bytes of all its segments; beyond it posts are answered 503; 0: the disk's "
+         "room"),
+    FLAG("accept_clock", accept_clock, "false",
+         "start although the clock is more than 14 days ahead of the journal"),
+#undef GROUP
 #define GROUP "Log, on standard error"
     CHOICE("log_level", log_level, "error|warn|info|debug", "info",
            "the least important lines to write"),

@@ -66,6 +66,15 @@ ignored(void *ctx, const char *name)
     daemon_signal_ignored(ctx, name);
 }
 
+/* Why a daemon could not be opened. */
+static int
+exit_status_of(enum status st)
+{
+    if (st == ST_CONFLICT)
+        return EXIT_JOURNAL_REFUSED;
+    return st == ST_BAD_VALUE ? EXIT_USAGE : EXIT_CANNOT_START;
+}
+
 int
 program_serve(const struct config *config, const struct clock *clock,
               program_hook *started, program_hook *ended, void *ctx)
@@ -80,7 +89,7 @@ program_serve(const struct config *config, const struct clock *clock,
     signals_block();
     st = daemon_open(config, clock, &d, &complaints);
     if (st != ST_OK)
-        return st == ST_BAD_VALUE ? EXIT_USAGE : EXIT_CANNOT_START;
+        return exit_status_of(st);
     calls.ctx = d;
     if (signals_start(&signals, &calls) != ST_OK) {
         complain(&complaints, "cannot start: no thread for signals");

@@ -9,7 +9,12 @@
 #include "main/daemon.h"
 
 /* Exit statuses besides 0. */
-enum { EXIT_CANNOT_START = 1, EXIT_USAGE = 2 };
+enum {
+    EXIT_CANNOT_START = 1,
+    EXIT_USAGE = 2,
+    EXIT_JOURNAL_REFUSED = 3, /* it is damaged, of somebody else, or the clock is wrong */
+    EXIT_JOURNAL_FAILED = 4   /* a write or sync failed while serving */
+};
 
 /*
  * Loads the configuration and does what is asked for other than serving. Returns true if

@@ -67,7 +67,7 @@ read_metadata(struct context *ctx, struct store_metadata *out)
 
 /* Whatever stands there is replaced; a change in between is as if it had come before. */
 static enum status
-replace_metadata(struct context *ctx, const struct store_metadata *metadata)
+replace_metadata(struct context *ctx, struct store_metadata *metadata)
 {
     enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
     enum status st = ST_CHANGED;
@@ -76,6 +76,9 @@ replace_metadata(struct context *ctx, const struct store_metadata *metadata)
         struct store_queues found = STORE_QUEUES_INIT;
 
         st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
+        if (st == ST_OK && found.queues[0].metadata.settings.transient &&
+            !metadata->settings.transient)
+            st = metadata_keep_transient(metadata, ctx->req->arena);
         if (st == ST_OK)
             st = store_queue_update(ctx->store, &ctx->visit, &ctx->queue,
                                     found.queues[0].version, metadata);

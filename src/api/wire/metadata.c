@@ -17,6 +17,7 @@
     X(CLAIM_COUNT, "_max_claim_count")                                                   \
     X(ENCRYPT, "_enable_encrypt_messages")                                               \
     X(FLAVOR, "_flavor")                                                                 \
+    X(PERSISTENCE, "_persistence")                                                       \
     X(RETRY_POLICY, "_retry_policy")
 
 enum reserved {
@@ -124,6 +125,10 @@ check_member(enum reserved which, const json_t *value, const struct api_limits *
         return reason_give(why, ST_BAD_VALUE,
                            "%s must be false: this server does not encrypt",
                            reserved_names[which]);
+    if (which == RESERVED_PERSISTENCE &&
+        (!json_is_string(value) || strcmp(json_string_value(value), "memory") != 0))
+        return reason_give(why, ST_BAD_VALUE, "%s must be \"memory\", or be left out",
+                           reserved_names[which]);
     if (which == RESERVED_RETRY_POLICY)
         return retry_policy_check(value, why);
     return ST_OK; /* RESERVED_FLAVOR: plain metadata without pooling */
@@ -164,6 +169,7 @@ extract_settings(const json_t *document, struct arena *arena, struct store_setti
     out->message_delay_s = setting(document, RESERVED_DELAY);
     out->max_claim_count = setting(document, RESERVED_CLAIM_COUNT);
     out->dead_letter_ttl_s = setting(document, RESERVED_DEAD_LETTER_TTL);
+    out->transient = member(document, RESERVED_PERSISTENCE) != NULL;
     if (json_string_length(dead_letter) == 0)
         return ST_OK;
     out->dead_letter = arena_copy(
@@ -238,6 +244,21 @@ metadata_decode(struct bytes body, const struct api_limits *limits, struct arena
         st = reason_give(why, ST_BAD_BODY, "the body must be an object");
     if (st == ST_OK)
         st = metadata_store(document, arena, out);
+    json_decref(document);
+    return st;
+}
+
+enum status
+metadata_keep_transient(struct store_metadata *metadata, struct arena *arena)
+{
+    json_t *document = NULL;
+    enum status st = metadata_tree(metadata, &document);
+
+    if (st == ST_OK && json_object_set_new(document, reserved_names[RESERVED_PERSISTENCE],
+                                           json_string("memory")) != 0)
+        st = ST_NO_MEMORY;
+    if (st == ST_OK)
+        st = metadata_store(document, arena, metadata);
     json_decref(document);
     return st;
 }

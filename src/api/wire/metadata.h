@@ -28,6 +28,12 @@ enum status
 metadata_decode(struct bytes body, const struct api_limits *limits, struct arena *arena,
                 struct store_metadata *out, struct reason *why);
 
+/*
+ * PUT in v1, whose documents have no reserved members: whether a queue is transient was said
+ * when it was made, and stays. ST_NO_MEMORY.
+ */
+enum status metadata_keep_transient(struct store_metadata *metadata, struct arena *arena);
+
 /* GET: the document with the defaults of reserved members that are unset. ST_NO_MEMORY.
  */
 enum status metadata_show(const struct store_metadata *metadata,

@@ -211,6 +211,9 @@ check_and_store(const json_t *document, const struct store_metadata *old,
     if (metadata_check(document, limits, why) != ST_OK)
         return ST_BAD_BODY;
     st = metadata_store(document, arena, &made);
+    if (st == ST_OK && made.settings.transient != old->settings.transient)
+        st = reason_give(why, ST_BAD_BODY,
+                         "_persistence is set when a queue is made, and never changes");
     if (st == ST_OK && outgrown(&made, old, limits))
         st = reason_give(why, ST_BAD_BODY,
                          "the metadata would have %zu bytes, and may have %lld "

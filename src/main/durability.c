@@ -1,0 +1,132 @@
+#include "main/durability.h"
+
+#include "claimd/base/log_writer.h"
+#include "claimd/engine/engine.h"
+#include "main/program.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* How long the last line of a process whose journal failed has to be written. */
+enum { LAST_WORDS_MS = 1000 };
+
+static bool
+is_wanted(const struct config *config)
+{
+    return strcmp(config->journal, "none") != 0;
+}
+
+/*
+ * Nothing can become durable any more, and nobody was told that it did. What is in memory is
+ * not what is on the disk: the only way on is to begin again from there.
+ */
+static void
+give_up(void *arg, const char *text)
+{
+    struct durability *d = arg;
+
+    log_event(d->log, LOG_ERROR, "giving_up", LOG_S("error", text));
+    (void)log_writer_end(d->log, LAST_WORDS_MS); /* who logs now is not waited for */
+    _exit(EXIT_JOURNAL_FAILED);
+}
+
+static enum status
+open_journal(struct durability *d, const struct config *config,
+             struct complaints *complaints)
+{
+    const struct journal_config journal = {.disk = d->disk,
+                                           .log = d->log,
+                                           .max_bytes =
+                                               (uint64_t)config->journal_max_bytes,
+                                           .failed = give_up,
+                                           .failed_arg = d};
+    char error[JOURNAL_ERROR_CAP];
+    enum status st = journal_open(&journal, &d->journal, error);
+
+    if (st != ST_OK)
+        complain(complaints, "journal %s: %s", config->journal, error);
+    return st;
+}
+
+enum status
+durability_open(struct durability *d, const struct config *config, struct log *log,
+                const struct clock *clock, struct complaints *complaints)
+{
+    int error;
+
+    *d = (struct durability){.log = log, .now = clock};
+    if (!is_wanted(config))
+        return ST_OK;
+    error = disk_open(config->journal, true, &d->disk);
+    if (error != 0) {
+        d->disk = NULL;
+        complain(complaints, "journal %s cannot be opened: %s", config->journal,
+                 strerror(error));
+        return ST_IO;
+    }
+    return open_journal(d, config, complaints);
+}
+
+struct store_observer *
+durability_observer(const struct durability *d)
+{
+    return d->journal == NULL ? NULL : journal_observer(d->journal);
+}
+
+static void
+tell_recovery(const struct durability *d, const struct journal_recovery *r,
+              int64_t wall_ms)
+{
+    log_event(d->log, LOG_INFO, "recovered", LOG_I("segments", r->segments),
+              LOG_I("records", r->records), LOG_I("bytes", r->bytes));
+    if (r->torn)
+        log_event(d->log, LOG_WARN, "journal_torn", LOG_I("bytes", r->torn_bytes));
+    if (r->now_ms > wall_ms)
+        log_event(d->log, LOG_WARN, "clock_behind_journal",
+                  LOG_I("behind_ms", r->now_ms - wall_ms));
+}
+
+/* The store's time goes on from where the journal was. (A manual clock is moved by hand.) */
+static void
+set_clock(struct durability *d, int64_t ahead_ms)
+{
+    if (ahead_ms <= 0 || d->now->manual)
+        return;
+    clock_init_system(&d->clock);
+    d->clock.offset_ms += ahead_ms;
+    d->now = &d->clock;
+}
+
+enum status
+durability_recover(struct durability *d, const struct config *config, struct store *store,
+                   struct complaints *complaints)
+{
+    int64_t wall_ms = clock_now_ms(d->now);
+    struct journal_recovery recovery = {.now_ms = wall_ms,
+                                        .accept_clock = config->accept_clock};
+    char error[JOURNAL_ERROR_CAP];
+    enum status st;
+
+    if (d->journal == NULL)
+        return ST_OK;
+    st = journal_recover(d->journal, engine_durable(store), &recovery, error);
+    if (st != ST_OK) {
+        complain(complaints, "journal %s: %s", config->journal, error);
+        return st == ST_BAD_VALUE ? ST_CONFLICT : st;
+    }
+    tell_recovery(d, &recovery, wall_ms);
+    set_clock(d, recovery.now_ms - wall_ms);
+    st = journal_start(d->journal);
+    if (st != ST_OK)
+        complain(complaints, "cannot start: no thread for the journal");
+    return st;
+}
+
+void
+durability_close(struct durability *d)
+{
+    journal_close(d->journal);
+    disk_shut(d->disk);
+    d->journal = NULL;
+    d->disk = NULL;
+}

@@ -1,0 +1,46 @@
+/*
+ * durability: the journal as the configuration wants it, and the store's time.
+ *
+ *     durability_open()      takes the directory; before the store is opened
+ *     durability_recover()   the store is as it was; before anybody asks it
+ *     durability_close()     all is on the disk; before the store is closed
+ *
+ * Without a journal (journal = none) none of them does anything.
+ */
+#ifndef MAIN_DURABILITY_H
+#define MAIN_DURABILITY_H
+
+#include "claimd/base/clock.h"
+#include "claimd/base/log.h"
+#include "claimd/journal/journal.h"
+#include "main/config.h"
+
+struct durability {
+    struct disk *disk;       /* owned; NULL: there is no journal */
+    struct journal *journal; /* owned */
+    struct log *log;         /* borrowed */
+    struct clock clock;      /* ahead of the wall clock if the journal is */
+    const struct clock *now; /* the store's: that one, or the daemon's */
+};
+
+/*
+ * ST_IO, ST_NO_MEMORY, and ST_UNAVAILABLE if another process has the directory, after a
+ * complaint.
+ */
+enum status
+durability_open(struct durability *d, const struct config *config, struct log *log,
+                const struct clock *clock, struct complaints *complaints);
+
+/* Of the engine that is about to be opened; NULL: none. */
+struct store_observer *durability_observer(const struct durability *d);
+
+/*
+ * ST_CONFLICT after a complaint: what is in the directory must not be used as it is (exit
+ * status 3). Otherwise as above.
+ */
+enum status durability_recover(struct durability *d, const struct config *config,
+                               struct store *store, struct complaints *complaints);
+
+void durability_close(struct durability *d);
+
+#endif
