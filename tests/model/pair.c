@@ -477,7 +477,8 @@ pair_post(struct pair *p, const struct store_queue *queue, const struct store_po
 static bool
 leads_on_from_last(const struct store_batch *engine)
 {
-    const char *digits = engine->messages[engine->count - 1].id.text + 8; /* of its number */
+    const char *digits =
+        engine->messages[engine->count - 1].id.text + 8; /* of its number */
 
     return strtoull(digits, NULL, 16) == strtoull(engine->next.text, NULL, 10);
 }
