@@ -539,7 +539,8 @@ compare_everything(struct history *h)
         struct id_pair marker = {{""}, {""}};
 
         filter.limit = 1 + below(h, 2 * h->shape->batch);
-        while (pair_list(&h->pair, &where, &filter, &marker, &marker) > 0)
+        while (pair_list(&h->pair, &where, &filter, &marker, &marker) > 0 &&
+               marker.right.text[0] != '\0')
             ;
         pair_stats(&h->pair, &where);
     }

@@ -470,6 +470,19 @@ pair_post(struct pair *p, const struct store_queue *queue, const struct store_po
     return st == ST_OK;
 }
 
+/*
+ * True if the engine's marker stands behind the last message that it shows. A page that
+ * ends early may lead on from behind others, which the filter left out this time.
+ */
+static bool
+leads_on_from_last(const struct store_batch *engine)
+{
+    const char *digits =
+        engine->messages[engine->count - 1].id.text + 8; /* of its number */
+
+    return strtoull(digits, NULL, 16) == strtoull(engine->next.text, NULL, 10);
+}
+
 size_t
 pair_list(struct pair *p, const struct store_queue *queue,
           const struct store_filter *filter, const struct id_pair *marker,
@@ -478,7 +491,6 @@ pair_list(struct pair *p, const struct store_queue *queue,
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
     struct store_filter left = *filter, right = *filter;
     struct store_id at;
-    bool early = false;
     size_t count;
 
     note(p, queue, "list behind %s/%s limit %zu%s%s%s", marker->left.text,
@@ -495,7 +507,6 @@ pair_list(struct pair *p, const struct store_queue *queue,
         agree_part(p, &twin, count, &engine);
         count += engine.count;
         at = engine.next;
-        early = true;
         store_batch_release(&engine);
         right.marker = store_id_bytes(&at);
         right.limit = filter->limit - count;
@@ -505,8 +516,7 @@ pair_list(struct pair *p, const struct store_queue *queue,
     agree(p, "messages", (int64_t)twin.count, (int64_t)(count + engine.count));
     agree_part(p, &twin, count, &engine);
     *next = (struct id_pair){twin.next, engine.next};
-    /* Its last marker may stand behind messages that nobody has seen. */
-    if ((early || engine.count == 0) && twin.count < filter->limit)
+    if (twin.count < filter->limit && (engine.count == 0 || !leads_on_from_last(&engine)))
         *next = (struct id_pair){{""}, {""}};
     count = twin.count;
     release_both(&twin, &engine);
