@@ -1,0 +1,314 @@
+/*
+ * An engine that is made of what another one told its log is the other one over again
+ * (store/durable.h): at any time, over any number of restarts, and also if the log begins
+ * with a sweep.
+ */
+#include "claimd/base/hash.h"
+#include "model/logbook.h"
+#include "model/same.h"
+#include "model/story.h"
+#include "support/patient.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { IDS = 1 << 14 };
+
+/* All ids that were ever given to messages, hashed. */
+struct ids {
+    struct store_id slots[IDS];
+    size_t count;
+};
+
+struct tale {
+    struct story story; /* its store is the engine that lives now */
+    struct logbook *log;
+    struct ids ids;
+    uint64_t
+        numbers[STORY_QUEUES]; /* largest of the messages of a queue of this address */
+    bool sweeping;
+    uint64_t since; /* position of the sweep's begin */
+    unsigned refuse, fail_memory;
+    size_t shown; /* images of messages */
+};
+
+/* What a run has seen. */
+struct tally {
+    uint64_t operations, replays, restarts, sweeps, given_up, put_off, messages;
+};
+
+static uint64_t
+below(struct tale *t, uint64_t n)
+{
+    return story_below(&t->story, n);
+}
+
+/* ---------------------------------------------------------------------- what must not be */
+
+/* Adds an id; false if it was there. */
+static bool
+add_id(struct ids *ids, const struct store_id *id)
+{
+    uint64_t at = 0;
+
+    for (const char *c = id->text; *c != '\0'; c++)
+        at = hash_mix(at + (unsigned char)*c);
+    for (at %= IDS; ids->slots[at].text[0] != '\0'; at = (at + 1) % IDS)
+        if (id_same(ids->slots[at], *id))
+            return false;
+    ids->slots[at] = *id;
+    ck_assert_uint_lt(++ids->count, IDS);
+    return true;
+}
+
+/* Numbers grow as long as there is a queue of this address, also over restarts. */
+static void
+watch_numbers(struct tale *t, struct store_change change, const struct store_queue *where)
+{
+    uint64_t *last = &t->numbers[story_index(where)];
+    struct store_changed_message m;
+
+    while (change.next(&change, &m)) {
+        ck_assert_uint_gt(m.number, *last);
+        *last = m.number;
+        ck_assert_int_eq(add_id(&t->ids, &m.id), change.kind == STORE_CHANGE_POST);
+    }
+}
+
+static void
+watch(struct logbook *log, const struct store_change *change)
+{
+    struct tale *t = log->watcher;
+
+    if (change->kind == STORE_CHANGE_QUEUE_GONE)
+        t->numbers[story_index(&change->queue)] = 0;
+    else if (change->kind == STORE_CHANGE_POST)
+        watch_numbers(t, *change, &change->queue);
+    else if (change->kind == STORE_CHANGE_MOVE)
+        watch_numbers(t, *change, &change->target);
+    else if (change->kind == STORE_CHANGE_IMAGE)
+        t->shown += change->count;
+}
+
+/* ---------------------------------------------------------------------- engines */
+
+static struct store_durable *
+durable_of(struct store *store)
+{
+    return engine_durable(patient_inside(store));
+}
+
+/* An engine with other secrets than any before, and perhaps other shards. */
+static struct store *
+open_engine(struct tale *t, struct mem *mem, struct logbook *log)
+{
+    struct engine_config config = fixture_config(mem);
+    struct store *store;
+
+    config.shards = (size_t)1 << below(t, 5);
+    config.seed = random_next(&t->story.random);
+    config.now_ms = t->story.f.now_ms;
+    config.observer = &log->observer;
+    ck_assert_status(engine_open(&config, &store), ST_OK);
+    return patient_open(store);
+}
+
+/* Has t go on with this engine and its log. */
+static void
+live_with(struct tale *t, struct mem *mem, struct store *store, struct logbook *log)
+{
+    t->story.f.mem = mem;
+    t->story.f.store = store;
+    t->log = log;
+    log->random = &t->story.random;
+    log->refuse = t->refuse;
+    log->watch = watch;
+    log->watcher = t;
+}
+
+static void
+begin_tale(struct tale *t, uint64_t seed, unsigned refuse, unsigned fail_memory)
+{
+    struct mem *mem = mem_new(0);
+    struct logbook *log = logbook_new(1);
+
+    memset(t, 0, sizeof(*t));
+    t->story.f.now_ms = START_MS;
+    t->story.random.state = seed;
+    t->story.big_body = below(t, 2) * 20000;
+    t->refuse = refuse;
+    t->fail_memory = fail_memory;
+    live_with(t, mem, open_engine(t, mem, log), log);
+}
+
+static void
+end_tale(struct tale *t)
+{
+    fixture_close(&t->story.f);
+    logbook_free(t->log);
+}
+
+/* Goes on with an engine that was replayed: what it has told is behind the old log. */
+static void
+take_over(struct tale *t, struct mem *mem, struct store *store, struct logbook *log)
+{
+    logbook_prepend(log, t->log);
+    end_tale(t);
+    live_with(t, mem, store, log);
+    t->sweeping = false;
+}
+
+/* Compares with an engine that is replayed now; goes on with that one if it is told to. */
+static void
+check_replay(struct tale *t, bool restart, struct tally *tally)
+{
+    struct logbook *log = logbook_new(t->log->next);
+    struct mem *mem = mem_new(0);
+    struct store *store = open_engine(t, mem, log);
+    int64_t now_ms = t->story.f.now_ms;
+
+    ck_assert_status(logbook_replay(t->log, durable_of(store)), ST_OK);
+    ck_assert_status(durable_of(store)->replay_end(durable_of(store), now_ms), ST_OK);
+    logbook_settle(log);
+    tally->messages += expect_same(t->story.f.store, store, now_ms);
+    tally->replays++;
+    if (restart) {
+        take_over(t, mem, store, log);
+        tally->restarts++;
+        return;
+    }
+    store_close(store);
+    ck_assert_uint_eq(mem_used(mem), 0);
+    mem_destroy(mem);
+    logbook_free(log);
+}
+
+/* ---------------------------------------------------------------------- sweeps */
+
+static void
+begin_sweep(struct tale *t, struct tally *tally)
+{
+    struct store_durable *durable = durable_of(t->story.f.store);
+
+    tally->given_up += t->sweeping;
+    t->since = t->log->next;
+    t->sweeping = true;
+    logbook_mark(t->log, durable);
+    durable->sweep_begin(durable);
+}
+
+/* A slice; what is in front of a sweep that has shown all is not needed any more. */
+static void
+sweep(struct tale *t, struct tally *tally)
+{
+    struct store_durable *durable = durable_of(t->story.f.store);
+    bool done = false;
+    enum status st = durable->sweep(durable, &done);
+
+    if (st != ST_OK) {
+        ck_assert_status(st, ST_UNAVAILABLE);
+        ck_assert(t->log->refused && !done);
+        tally->put_off++;
+    }
+    logbook_settle(t->log);
+    if (!done)
+        return;
+    logbook_cut(t->log, t->since);
+    t->sweeping = false;
+    tally->sweeps++;
+    check_replay(t, false, tally);
+}
+
+static void
+perhaps_sweep(struct tale *t, struct tally *tally)
+{
+    if (below(t, t->sweeping ? 200 : 60) == 0)
+        begin_sweep(t, tally);
+    if (t->sweeping && below(t, 3) == 0)
+        sweep(t, tally);
+}
+
+/* ---------------------------------------------------------------------- histories */
+
+static void
+step(struct tale *t)
+{
+    struct store_visit visit;
+    enum status st;
+
+    story_move_time(&t->story);
+    visit = (struct store_visit){.now_ms = t->story.f.now_ms};
+    if (random_chance(&t->story.random, t->fail_memory))
+        mem_fail_nth(t->story.f.mem, 1 + below(t, 12));
+    st = story_operate(&t->story, &visit, below(t, STORY_QUEUES));
+    mem_fail_nth(t->story.f.mem, 0);
+    ck_assert(store_audit(t->story.f.store));
+    if (st == ST_UNAVAILABLE)
+        ck_assert(t->log->refused);
+    ck_assert_uint_lt(visit.position, t->log->next);
+    logbook_settle(t->log);
+}
+
+/* The server is down for a while, perhaps until all that it had is over. */
+static void
+restart(struct tale *t, struct tally *tally)
+{
+    static const uint64_t most_ms[] = {1, 20000, 300000, UINT64_C(366) * 86400 * 1000};
+
+    t->story.f.now_ms += (int64_t)below(t, most_ms[below(t, 4)]);
+    check_replay(t, true, tally);
+    if (below(t, 3) > 0)
+        return;
+    begin_sweep(t, tally);
+    while (t->sweeping)
+        sweep(t, tally);
+}
+
+static void
+run(const char *test, unsigned refuse, unsigned fail_memory)
+{
+    struct random seeds = {random_seed(test)};
+    uint64_t left = random_operations(10000);
+    struct tally tally = {.operations = left};
+    static struct tale t;
+
+    while (left > 0) {
+        begin_tale(&t, random_next(&seeds), refuse, fail_memory);
+        for (uint64_t i = 0; i < 2000 && left > 0; i++, left--) {
+            step(&t);
+            perhaps_sweep(&t, &tally);
+            if (below(&t, 50) == 0)
+                check_replay(&t, false, &tally);
+            if (below(&t, 200) == 0)
+                restart(&t, &tally);
+        }
+        check_replay(&t, false, &tally);
+        end_tale(&t);
+    }
+    printf("%s: %" PRIu64 " operations, %" PRIu64 " replays of %" PRIu64
+           " messages, %" PRIu64 " restarts, %" PRIu64 " sweeps (%" PRIu64
+           " given up, %" PRIu64 " slices put off)\n",
+           test, tally.operations, tally.replays, tally.messages, tally.restarts,
+           tally.sweeps, tally.given_up, tally.put_off);
+    ck_assert_uint_gt(tally.messages, 0);
+    ck_assert_uint_gt(tally.restarts, 0);
+    ck_assert_uint_gt(tally.sweeps, 0);
+}
+
+START_TEST(an_engine_that_is_replayed_is_the_same)
+{
+    run("replay", 0, 0);
+}
+END_TEST
+
+START_TEST(what_was_refused_is_not_replayed)
+{
+    run("replay of what was not refused", 20, 0);
+}
+END_TEST
+
+START_TEST(what_had_no_memory_is_not_replayed)
+{
+    run("replay of what had memory", 5, 20);
+}
+END_TEST
