@@ -312,3 +312,272 @@ START_TEST(what_had_no_memory_is_not_replayed)
     run("replay of what had memory", 5, 20);
 }
 END_TEST
+
+/* ---------------------------------------------------------------------- no memory */
+
+/* What a replay of the tale's log says whose nth allocation fails. */
+static enum status
+replay_without_memory(struct tale *t, uint64_t nth)
+{
+    struct logbook *log = logbook_new(t->log->next);
+    struct mem *mem = mem_new(0);
+    struct store *store = open_engine(t, mem, log);
+    enum status st;
+
+    mem_fail_nth(mem, nth);
+    st = logbook_replay(t->log, durable_of(store));
+    if (st == ST_OK)
+        st = durable_of(store)->replay_end(durable_of(store), t->story.f.now_ms);
+    mem_fail_nth(mem, 0);
+    if (st == ST_OK)
+        (void)expect_same(t->story.f.store, store, t->story.f.now_ms);
+    store_close(store);
+    ck_assert_uint_eq(mem_used(mem), 0);
+    mem_destroy(mem);
+    logbook_free(log);
+    return st;
+}
+
+/* How many allocations a replay of the tale's log tries. */
+static uint64_t
+allocations(struct tale *t)
+{
+    struct logbook *log = logbook_new(t->log->next);
+    struct mem *mem = mem_new(0);
+    struct store *store = open_engine(t, mem, log);
+    uint64_t before = mem_attempts(mem);
+
+    ck_assert_status(logbook_replay(t->log, durable_of(store)), ST_OK);
+    ck_assert_status(durable_of(store)->replay_end(durable_of(store), t->story.f.now_ms),
+                     ST_OK);
+    before = mem_attempts(mem) - before;
+    store_close(store);
+    mem_destroy(mem);
+    logbook_free(log);
+    return before;
+}
+
+START_TEST(a_replay_without_memory_says_so_and_leaves_nothing)
+{
+    struct tally tally = {.operations = 0};
+    uint64_t tries, failed = 0;
+    static struct tale t;
+
+    begin_tale(&t, random_seed("replay without memory"), 0, 0);
+    for (int i = 0; i < 300; i++) {
+        step(&t);
+        perhaps_sweep(&t, &tally);
+    }
+    tries = allocations(&t);
+    for (uint64_t nth = 1; nth <= tries; nth++) {
+        enum status st = replay_without_memory(&t, nth);
+
+        ck_assert(st == ST_OK || st == ST_NO_MEMORY);
+        failed += st == ST_NO_MEMORY;
+    }
+    ck_assert_uint_gt(failed, tries / 2); /* the others could be done without */
+    ck_assert_status(replay_without_memory(&t, 0), ST_OK);
+    end_tale(&t);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- contradictions */
+
+/* No messages. */
+static bool
+next_none(struct store_change *change, struct store_changed_message *out)
+{
+    (void)change, (void)out;
+    return false;
+}
+
+/* One, in `from`. */
+static bool
+next_one(struct store_change *change, struct store_changed_message *out)
+{
+    if (change->count == 0)
+        return false;
+    change->count--;
+    *out = *(const struct store_changed_message *)change->from[0];
+    return true;
+}
+
+static enum status
+replay_queue(struct store *store, uint32_t tag, size_t queue)
+{
+    const struct store_metadata none = {.settings = STORE_SETTINGS_INIT};
+    struct store_change change = {.kind = STORE_CHANGE_QUEUE,
+                                  .tag = tag,
+                                  .queue = story_queue(queue),
+                                  .metadata = &none,
+                                  .next = next_none};
+
+    return durable_of(store)->replay(durable_of(store), &change);
+}
+
+static enum status
+replay_post(struct store *store, uint32_t tag, uint64_t number)
+{
+    const struct store_changed_message m = {.number = number,
+                                            .old_number = number,
+                                            .body = bytes_str("1"),
+                                            .posted_ms = START_MS,
+                                            .expires_ms = START_MS + 1000};
+    struct store_change change = {.kind = STORE_CHANGE_POST,
+                                  .tag = tag,
+                                  .count = 1,
+                                  .from = {&m, NULL},
+                                  .next = next_one};
+
+    return durable_of(store)->replay(durable_of(store), &change);
+}
+
+static enum status
+replay_end(struct store *store)
+{
+    return durable_of(store)->replay_end(durable_of(store), START_MS);
+}
+
+TEST_CASE("contradictions");
+
+START_TEST(a_queue_that_was_never_named_is_refused)
+{
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    ck_assert_status(replay_queue(t.story.f.store, 1, 0), ST_OK);
+    ck_assert_status(replay_post(t.story.f.store, 2, 1), ST_OK);
+    ck_assert_status(replay_end(t.story.f.store), ST_BAD_VALUE);
+    end_tale(&t);
+}
+END_TEST
+
+START_TEST(a_queue_may_be_named_behind_its_messages)
+{
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    ck_assert_status(replay_post(t.story.f.store, 2, 7), ST_OK);
+    ck_assert_status(replay_queue(t.story.f.store, 2, 0), ST_OK);
+    ck_assert_status(replay_end(t.story.f.store), ST_OK);
+    t.story.f.queue = story_queue(0);
+    ck_assert_uint_eq(stats(&t.story.f).total, 1);
+    end_tale(&t);
+}
+END_TEST
+
+START_TEST(two_queues_of_one_name_are_refused)
+{
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    ck_assert_status(replay_queue(t.story.f.store, 1, 0), ST_OK);
+    ck_assert_status(replay_queue(t.story.f.store, 2, 0), ST_OK);
+    ck_assert_status(replay_end(t.story.f.store), ST_BAD_VALUE);
+    end_tale(&t);
+}
+END_TEST
+
+START_TEST(two_names_of_one_queue_are_refused)
+{
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    ck_assert_status(replay_queue(t.story.f.store, 1, 0), ST_OK);
+    ck_assert_status(replay_queue(t.story.f.store, 1, 0), ST_OK);
+    ck_assert_status(replay_queue(t.story.f.store, 1, 1), ST_BAD_VALUE);
+    end_tale(&t);
+}
+END_TEST
+
+START_TEST(a_message_without_a_number_is_refused)
+{
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    ck_assert_status(replay_post(t.story.f.store, 1, 0), ST_BAD_VALUE);
+    end_tale(&t);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- large queues */
+
+TEST_CASE("large queues");
+
+/* Posts in large pieces, since each asks the log once. */
+static void
+post_small(struct tale *t, size_t count)
+{
+    static struct store_draft drafts[4096];
+    static struct store_id ids[4096];
+
+    while (count > 0) {
+        struct store_post post = {.drafts = drafts, .count = count < 4096 ? count : 4096};
+
+        for (size_t i = 0; i < post.count; i++)
+            drafts[i] = (struct store_draft){bytes_str("1"), 1000, 0};
+        ck_assert_status(store_message_post(t->story.f.store, STORE_AT(t->story.f.now_ms),
+                                            &t->story.f.queue, &post, ids),
+                         ST_OK);
+        logbook_settle(t->log);
+        count -= post.count;
+    }
+}
+
+/* A tale without ids that are remembered: there are too many. */
+static void
+begin_large(struct tale *t, bool transient)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+
+    begin_tale(t, 1, 0, 0);
+    settings.transient = transient;
+    t->story.f.queue = story_queue(0);
+    make_queue(&t->story.f, &settings);
+    logbook_settle(t->log);
+}
+
+START_TEST(a_slice_shows_256_messages_at_most)
+{
+    struct tally tally = {.operations = 0};
+    static struct tale t;
+    size_t slices = 0;
+
+    begin_large(&t, false);
+    post_small(&t, 1000);
+    begin_sweep(&t, &tally);
+    for (; t.sweeping; slices++) {
+        t.shown = 0;
+        sweep(&t, &tally);
+        ck_assert_uint_le(t.shown, 256);
+        post_small(&t, 300); /* which the sweep does not run after */
+        check_replay(&t, false, &tally);
+    }
+    ck_assert_uint_ge(slices, 4);
+    ck_assert_uint_le(slices, 24);
+    end_tale(&t);
+}
+END_TEST
+
+/* The numbers that the log lends to a transient queue are used up, and it lends more. */
+START_TEST(a_transient_queue_begins_anew_behind_the_numbers_it_was_lent)
+{
+    enum { LOAN = 1 << 20 };
+    struct tally tally = {.operations = 0};
+    static struct tale t;
+    uint64_t queues;
+
+    begin_large(&t, true);
+    t.log->watch = NULL; /* too many ids */
+    queues = t.log->told[STORE_CHANGE_QUEUE];
+    post_small(&t, LOAN);
+    ck_assert_uint_eq(t.log->told[STORE_CHANGE_QUEUE], queues);
+    post_small(&t, 1);
+    ck_assert_uint_eq(t.log->told[STORE_CHANGE_QUEUE], queues + 1);
+    t.numbers[0] = LOAN + 1;
+    check_replay(&t, true, &tally);
+    post_small(&t, 1); /* its number is larger than those before: watch_numbers() */
+    ck_assert_uint_gt(t.numbers[0], LOAN + 1);
+    end_tale(&t);
+}
+END_TEST
