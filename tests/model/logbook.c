@@ -123,6 +123,18 @@ logbook_cut(struct logbook *log, uint64_t position)
 }
 
 void
+logbook_copy(struct logbook *log, const struct logbook *from, uint64_t position)
+{
+    ck_assert_uint_eq(log->len, 0);
+    for (size_t at = 0; log->next < position;) {
+        size_t size = record_size(from->bytes + at, from->len - at);
+
+        add(log, from->bytes + at, size);
+        at += size;
+    }
+}
+
+void
 logbook_prepend(struct logbook *log, const struct logbook *front)
 {
     uint8_t *all = malloc(front->len + log->len + 1);

@@ -34,7 +34,7 @@ struct tale {
 
 /* What a run has seen. */
 struct tally {
-    uint64_t operations, replays, restarts, sweeps, given_up, put_off, messages;
+    uint64_t operations, replays, restarts, sweeps, given_up, put_off, crashes, messages;
 };
 
 static uint64_t
@@ -158,6 +158,32 @@ take_over(struct tale *t, struct mem *mem, struct store *store, struct logbook *
     t->sweeping = false;
 }
 
+/*
+ * The server that was started last may have crashed when only so many of its records were
+ * written: still nothing is lost.
+ */
+static void
+check_crash(struct tale *t, const struct logbook *told, struct tally *tally)
+{
+    uint64_t written = below(t, told->next - told->first + 1);
+    struct logbook *both = logbook_new(told->first), *log = logbook_new(told->next);
+    struct mem *mem = mem_new(0);
+    struct store *store = open_engine(t, mem, log);
+
+    logbook_copy(both, told, told->first + written);
+    logbook_prepend(both, t->log);
+    ck_assert_status(logbook_replay(both, durable_of(store)), ST_OK);
+    ck_assert_status(durable_of(store)->replay_end(durable_of(store), t->story.f.now_ms),
+                     ST_OK);
+    (void)expect_same(t->story.f.store, store, t->story.f.now_ms);
+    tally->crashes += written < told->next - told->first;
+    store_close(store);
+    ck_assert_uint_eq(mem_used(mem), 0);
+    mem_destroy(mem);
+    logbook_free(log);
+    logbook_free(both);
+}
+
 /* Compares with an engine that is replayed now; goes on with that one if it is told to. */
 static void
 check_replay(struct tale *t, bool restart, struct tally *tally)
@@ -170,6 +196,7 @@ check_replay(struct tale *t, bool restart, struct tally *tally)
     ck_assert_status(logbook_replay(t->log, durable_of(store)), ST_OK);
     ck_assert_status(durable_of(store)->replay_end(durable_of(store), now_ms), ST_OK);
     logbook_settle(log);
+    check_crash(t, log, tally);
     tally->messages += expect_same(t->story.f.store, store, now_ms);
     tally->replays++;
     if (restart) {
@@ -292,6 +319,7 @@ run(const char *test, unsigned refuse, unsigned fail_memory)
            tally.sweeps, tally.given_up, tally.put_off);
     ck_assert_uint_gt(tally.messages, 0);
     ck_assert_uint_gt(tally.restarts, 0);
+    ck_assert_uint_gt(tally.crashes, 0);
     ck_assert_uint_gt(tally.sweeps, 0);
 }
 
@@ -496,6 +524,69 @@ START_TEST(a_message_without_a_number_is_refused)
 
     begin_tale(&t, 1, 0, 0);
     ck_assert_status(replay_post(t.story.f.store, 1, 0), ST_BAD_VALUE);
+    end_tale(&t);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- claim numbers */
+
+TEST_CASE("claim numbers");
+
+/* Claims a message that is posted for it; returns the claim's number. */
+static uint64_t
+claim_one(struct tale *t)
+{
+    uint64_t number;
+
+    post(&t->story.f, 1);
+    (void)take(&t->story.f, 1);
+    ck_assert_uint_eq(t->story.f.seen.count, 1);
+    number = t->story.f.seen.claim_number;
+    store_batch_release(&t->story.f.seen); /* before its store is closed */
+    logbook_settle(t->log);
+    return number;
+}
+
+/* Deletes the queue, and goes on with what is replayed; perhaps only with what is swept. */
+static void
+delete_and_restart(struct tale *t, bool swept)
+{
+    struct tally tally = {.operations = 0};
+
+    delete_queue(&t->story.f);
+    logbook_settle(t->log);
+    if (swept)
+        begin_sweep(t, &tally);
+    while (t->sweeping)
+        sweep(t, &tally);
+    check_replay(t, true, &tally);
+}
+
+/* In no time, so that they do not begin behind a later birth. */
+LOOP_TEST(claim_numbers_grow_though_their_queue_goes_before_a_restart, 4)
+{
+    static struct tale t;
+    uint64_t number = 0;
+
+    begin_tale(&t, 1, 0, 0);
+    t.story.f.queue = story_queue(0);
+    if (_i >= 2) {
+        const struct store_settings settings = {STORE_UNSET, STORE_UNSET, STORE_UNSET,
+                                                STORE_UNSET, STORE_UNSET, {NULL, 0},
+                                                true};
+
+        make_queue(&t.story.f, &settings);
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 5; k++) {
+            uint64_t next = claim_one(&t);
+
+            ck_assert_uint_gt(next, number);
+            number = next;
+        }
+        delete_and_restart(&t, _i % 2 == 1);
+        t.story.f.posted = 0;
+    }
     end_tale(&t);
 }
 END_TEST
