@@ -125,11 +125,13 @@ logbook_cut(struct logbook *log, uint64_t position)
 void
 logbook_copy(struct logbook *log, const struct logbook *from, uint64_t position)
 {
-    ck_assert_uint_eq(log->len, 0);
-    for (size_t at = 0; log->next < position;) {
+    uint64_t at_position = from->first;
+
+    for (size_t at = 0; at < from->len && at_position < position; at_position++) {
         size_t size = record_size(from->bytes + at, from->len - at);
 
-        add(log, from->bytes + at, size);
+        if (at_position == log->next)
+            add(log, from->bytes + at, size);
         at += size;
     }
 }

@@ -39,7 +39,7 @@ void logbook_mark(struct logbook *log, struct store_durable *durable);
 /* Cuts off what is in front of a position. */
 void logbook_cut(struct logbook *log, uint64_t position);
 
-/* Adds what another one has in front of a position to one that has nothing. */
+/* Adds those records of another one that follow, in front of a position. */
 void logbook_copy(struct logbook *log, const struct logbook *from, uint64_t position);
 
 /* Puts the records of another one, which ends where this begins, in front. */

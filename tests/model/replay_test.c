@@ -28,13 +28,21 @@ struct tale {
         numbers[STORY_QUEUES]; /* largest of the messages of a queue of this address */
     bool sweeping;
     uint64_t since; /* position of the sweep's begin */
+    uint64_t whole; /* the log is enough if it goes to here or further */
     unsigned refuse, fail_memory;
     size_t shown; /* images of messages */
 };
 
+struct server {
+    struct logbook *log;
+    struct mem *mem;
+    struct store *store;
+};
+
 /* What a run has seen. */
 struct tally {
-    uint64_t operations, replays, restarts, sweeps, given_up, put_off, crashes, messages;
+    uint64_t operations, replays, restarts, sweeps, given_up, put_off, crashes,
+        crashes_at_start, messages;
 };
 
 static uint64_t
@@ -115,22 +123,21 @@ open_engine(struct tale *t, struct mem *mem, struct logbook *log)
 
 /* Has t go on with this engine and its log. */
 static void
-live_with(struct tale *t, struct mem *mem, struct store *store, struct logbook *log)
+live_with(struct tale *t, const struct server *server)
 {
-    t->story.f.mem = mem;
-    t->story.f.store = store;
-    t->log = log;
-    log->random = &t->story.random;
-    log->refuse = t->refuse;
-    log->watch = watch;
-    log->watcher = t;
+    t->story.f.mem = server->mem;
+    t->story.f.store = server->store;
+    t->log = server->log;
+    t->log->random = &t->story.random;
+    t->log->refuse = t->refuse;
+    t->log->watch = watch;
+    t->log->watcher = t;
 }
 
 static void
 begin_tale(struct tale *t, uint64_t seed, unsigned refuse, unsigned fail_memory)
 {
-    struct mem *mem = mem_new(0);
-    struct logbook *log = logbook_new(1);
+    struct server first = {.log = logbook_new(1), .mem = mem_new(0)};
 
     memset(t, 0, sizeof(*t));
     t->story.f.now_ms = START_MS;
@@ -138,7 +145,9 @@ begin_tale(struct tale *t, uint64_t seed, unsigned refuse, unsigned fail_memory)
     t->story.big_body = below(t, 2) * 20000;
     t->refuse = refuse;
     t->fail_memory = fail_memory;
-    live_with(t, mem, open_engine(t, mem, log), log);
+    t->whole = 1;
+    first.store = open_engine(t, first.mem, first.log);
+    live_with(t, &first);
 }
 
 static void
@@ -150,64 +159,87 @@ end_tale(struct tale *t)
 
 /* Goes on with an engine that was replayed: what it has told is behind the old log. */
 static void
-take_over(struct tale *t, struct mem *mem, struct store *store, struct logbook *log)
+take_over(struct tale *t, const struct server *server)
 {
-    logbook_prepend(log, t->log);
+    logbook_prepend(server->log, t->log);
     end_tale(t);
-    live_with(t, mem, store, log);
+    live_with(t, server);
     t->sweeping = false;
 }
 
 /*
- * The server that was started last may have crashed when only so many of its records were
- * written: still nothing is lost.
+ * An engine that knows the tale's log and the one behind it, in front of a position. In its
+ * own log is what it tells from then on.
+ */
+static struct server
+replay_until(struct tale *t, const struct logbook *told, uint64_t position)
+{
+    struct server server = {.log = logbook_new(position), .mem = mem_new(0)};
+    struct logbook *log = logbook_new(t->log->first);
+
+    server.store = open_engine(t, server.mem, server.log);
+    logbook_copy(log, t->log, position);
+    logbook_copy(log, told, position);
+    ck_assert_status(logbook_replay(log, durable_of(server.store)), ST_OK);
+    ck_assert_status(
+        durable_of(server.store)->replay_end(durable_of(server.store), t->story.f.now_ms),
+        ST_OK);
+    ck_assert(store_audit(server.store));
+    logbook_settle(server.log);
+    logbook_free(log);
+    return server;
+}
+
+static void
+close_server(struct server *server)
+{
+    store_close(server->store);
+    ck_assert_uint_eq(mem_used(server->mem), 0);
+    mem_destroy(server->mem);
+    logbook_free(server->log);
+}
+
+/* A crash may come behind each record, and what was written until then can be replayed. */
+static void
+check_crash(struct tale *t, struct tally *tally)
+{
+    uint64_t lost = below(t, t->log->next - t->whole + 1);
+    struct server server = replay_until(t, t->log, t->log->next - lost);
+
+    tally->crashes += lost > 0;
+    close_server(&server);
+}
+
+/*
+ * A server that was started may have crashed again, when only some of what it told of that
+ * were written: nothing is lost then.
  */
 static void
-check_crash(struct tale *t, const struct logbook *told, struct tally *tally)
+check_crash_at_start(struct tale *t, const struct logbook *told, struct tally *tally)
 {
-    uint64_t written = below(t, told->next - told->first + 1);
-    struct logbook *both = logbook_new(told->first), *log = logbook_new(told->next);
-    struct mem *mem = mem_new(0);
-    struct store *store = open_engine(t, mem, log);
+    uint64_t lost = below(t, told->next - told->first + 1);
+    struct server server = replay_until(t, told, told->next - lost);
 
-    logbook_copy(both, told, told->first + written);
-    logbook_prepend(both, t->log);
-    ck_assert_status(logbook_replay(both, durable_of(store)), ST_OK);
-    ck_assert_status(durable_of(store)->replay_end(durable_of(store), t->story.f.now_ms),
-                     ST_OK);
-    (void)expect_same(t->story.f.store, store, t->story.f.now_ms);
-    tally->crashes += written < told->next - told->first;
-    store_close(store);
-    ck_assert_uint_eq(mem_used(mem), 0);
-    mem_destroy(mem);
-    logbook_free(log);
-    logbook_free(both);
+    tally->crashes_at_start += lost > 0;
+    (void)expect_same(t->story.f.store, server.store, t->story.f.now_ms);
+    close_server(&server);
 }
 
 /* Compares with an engine that is replayed now; goes on with that one if it is told to. */
 static void
 check_replay(struct tale *t, bool restart, struct tally *tally)
 {
-    struct logbook *log = logbook_new(t->log->next);
-    struct mem *mem = mem_new(0);
-    struct store *store = open_engine(t, mem, log);
-    int64_t now_ms = t->story.f.now_ms;
+    struct server server = replay_until(t, t->log, t->log->next);
 
-    ck_assert_status(logbook_replay(t->log, durable_of(store)), ST_OK);
-    ck_assert_status(durable_of(store)->replay_end(durable_of(store), now_ms), ST_OK);
-    logbook_settle(log);
-    check_crash(t, log, tally);
-    tally->messages += expect_same(t->story.f.store, store, now_ms);
     tally->replays++;
+    tally->messages += expect_same(t->story.f.store, server.store, t->story.f.now_ms);
+    check_crash_at_start(t, server.log, tally);
+    check_crash(t, tally);
     if (restart) {
-        take_over(t, mem, store, log);
+        take_over(t, &server);
         tally->restarts++;
-        return;
-    }
-    store_close(store);
-    ck_assert_uint_eq(mem_used(mem), 0);
-    mem_destroy(mem);
-    logbook_free(log);
+    } else
+        close_server(&server);
 }
 
 /* ---------------------------------------------------------------------- sweeps */
@@ -241,6 +273,7 @@ sweep(struct tale *t, struct tally *tally)
     if (!done)
         return;
     logbook_cut(t->log, t->since);
+    t->whole = t->log->next;
     t->sweeping = false;
     tally->sweeps++;
     check_replay(t, false, tally);
@@ -313,13 +346,15 @@ run(const char *test, unsigned refuse, unsigned fail_memory)
         end_tale(&t);
     }
     printf("%s: %" PRIu64 " operations, %" PRIu64 " replays of %" PRIu64
-           " messages, %" PRIu64 " restarts, %" PRIu64 " sweeps (%" PRIu64
-           " given up, %" PRIu64 " slices put off)\n",
+           " messages, %" PRIu64 " restarts, %" PRIu64 " crashes, %" PRIu64
+           " sweeps (%" PRIu64 " given up, %" PRIu64 " slices put off)\n",
            test, tally.operations, tally.replays, tally.messages, tally.restarts,
-           tally.sweeps, tally.given_up, tally.put_off);
+           tally.crashes + tally.crashes_at_start, tally.sweeps, tally.given_up,
+           tally.put_off);
     ck_assert_uint_gt(tally.messages, 0);
     ck_assert_uint_gt(tally.restarts, 0);
     ck_assert_uint_gt(tally.crashes, 0);
+    ck_assert_uint_gt(tally.crashes_at_start, 0);
     ck_assert_uint_gt(tally.sweeps, 0);
 }
 
