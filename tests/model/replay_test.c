@@ -650,7 +650,20 @@ post_small(struct tale *t, size_t count)
     }
 }
 
-/* A tale without ids that are remembered: there are too many. */
+static enum status
+post_one(struct tale *t)
+{
+    const struct store_draft draft = {bytes_str("1"), 1000, 0};
+    const struct store_post post = {.drafts = &draft, .count = 1};
+    struct store_id id;
+    enum status st = store_message_post(t->story.f.store, STORE_AT(t->story.f.now_ms),
+                                        &t->story.f.queue, &post, &id);
+
+    logbook_settle(t->log);
+    return st;
+}
+
+/* With one queue. */
 static void
 begin_large(struct tale *t, bool transient)
 {
@@ -696,8 +709,12 @@ START_TEST(a_transient_queue_begins_anew_behind_the_numbers_it_was_lent)
     begin_large(&t, true);
     t.log->watch = NULL; /* too many ids */
     queues = t.log->told[STORE_CHANGE_QUEUE];
+    t.log->refuse = 100; /* it does not ask */
     post_small(&t, LOAN);
     ck_assert_uint_eq(t.log->told[STORE_CHANGE_QUEUE], queues);
+    ck_assert_status(post_one(&t), ST_UNAVAILABLE);
+    ck_assert_uint_eq(stats(&t.story.f).total, LOAN);
+    t.log->refuse = 0;
     post_small(&t, 1);
     ck_assert_uint_eq(t.log->told[STORE_CHANGE_QUEUE], queues + 1);
     t.numbers[0] = LOAN + 1;
