@@ -563,6 +563,29 @@ START_TEST(a_message_without_a_number_is_refused)
 }
 END_TEST
 
+START_TEST(a_transient_queue_that_is_lent_no_numbers_does_not_begin_anew)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+    struct server server = {.mem = mem_new(0)};
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    settings.transient = true;
+    t.story.f.queue = story_queue(0);
+    make_queue(&t.story.f, &settings);
+    logbook_settle(t.log);
+    server.log = logbook_new(t.log->next);
+    server.log->random = &t.story.random;
+    server.log->refuse = 100;
+    server.store = open_engine(&t, server.mem, server.log);
+    ck_assert_status(logbook_replay(t.log, durable_of(server.store)), ST_OK);
+    ck_assert_status(replay_end(server.store), ST_UNAVAILABLE);
+    ck_assert_uint_eq(server.log->next, t.log->next);
+    close_server(&server);
+    end_tale(&t);
+}
+END_TEST
+
 /* ---------------------------------------------------------------------- claim numbers */
 
 TEST_CASE("claim numbers");
