@@ -558,22 +558,20 @@ arm_all(struct shard *sh, struct backlog *b)
         shard_arm_message(sh, &m->due, m->due.due_ms);
 }
 
-/* A transient queue goes on as another one, behind the numbers that it may have used. */
+/*
+ * A transient queue goes on behind the numbers that it may have used: it is told of with
+ * the next ones. In one record, so that there is no moment at which a crash loses it.
+ */
 static enum status
 begin_anew(struct shard *sh, struct queue *q)
 {
     enum status st = ST_OK;
 
-    if (observed(sh->core)) {
-        st = observe_reserve(sh, STORE_CHANGE_QUEUE_GONE, 0, 0);
-        if (st == ST_OK)
-            st = observe_reserve(sh, STORE_CHANGE_QUEUE, 0,
-                                 queue_bytes(&q->where, &q->metadata->document));
-        if (st != ST_OK)
-            return st;
-        (void)observe_queue(q, STORE_CHANGE_QUEUE_GONE, sh->now_ms);
-    }
-    q->tag = core_next_tag(sh->core);
+    if (observed(sh->core))
+        st = observe_reserve(sh, STORE_CHANGE_QUEUE, 0,
+                             queue_bytes(&q->where, &q->metadata->document));
+    if (st != ST_OK)
+        return st;
     queue_lend(q);
     if (observed(sh->core))
         (void)observe_queue(q, STORE_CHANGE_QUEUE, sh->now_ms);

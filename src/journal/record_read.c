@@ -42,6 +42,8 @@ take_document(struct record *r)
     if (at == NULL)
         return false;
     flags = wire_u16(at);
+    if ((flags & ~(unsigned)DOCUMENT_FLAGS) != 0)
+        return false;
     *set = (struct store_settings){.max_post_bytes = wire_i64(at + 8),
                                    .message_ttl_s = wire_i64(at + 16),
                                    .message_delay_s = wire_i64(at + 24),
@@ -119,7 +121,7 @@ take_target(struct record *r)
 {
     const uint8_t *at = take(r, MOVE_BYTES);
 
-    if (at == NULL)
+    if (at == NULL || wire_u32(at + 4) != 0)
         return false;
     r->change.target_tag = wire_u32(at);
     return true;
@@ -199,7 +201,8 @@ take_long(struct record *r, struct store_changed_message *out)
     const uint8_t *at = take(r, LONG_BYTES);
 
     /* No body is encoded yet: a segment's required features would say so. */
-    if (at == NULL || wire_u16(at + 50) != 0 || wire_u32(at + 52) != 0)
+    if (at == NULL || (at[48] & ~(unsigned)MESSAGE_FLAGS) != 0 ||
+        wire_u16(at + 50) != 0 || wire_u32(at + 52) != 0)
         return false;
     *out = (struct store_changed_message){.number = wire_u64(at),
                                           .old_number = wire_u64(at + 8),
@@ -271,7 +274,7 @@ record_read(const uint8_t *from, size_t len, struct record *out)
 {
     size_t size = record_size(from, len);
 
-    if (size == 0)
+    if (size == 0 || wire_u16(from + 6) != 0)
         return ST_BAD_VALUE;
     *out = (struct record){.type = (enum record_type)wire_u16(from + 4),
                            .at = from + RECORD_HEAD_BYTES,

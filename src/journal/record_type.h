@@ -39,8 +39,14 @@ enum {
     NUMBER_BYTES = 8
 };
 
-/* Flags of a document, and of a message. */
-enum { DOCUMENT_TRANSIENT = 1, DOCUMENT_DEAD_LETTER = 2 };
-enum { MESSAGE_CHECKSUM = 1, MESSAGE_FOREIGN = 2, MESSAGE_DELAYED = 4, MESSAGE_HELD = 8 };
+/* Flags of a document, and of a message; others are refused, they may mean anything. */
+enum { DOCUMENT_TRANSIENT = 1, DOCUMENT_DEAD_LETTER = 2, DOCUMENT_FLAGS = 3 };
+enum {
+    MESSAGE_CHECKSUM = 1,
+    MESSAGE_FOREIGN = 2,
+    MESSAGE_DELAYED = 4,
+    MESSAGE_HELD = 8,
+    MESSAGE_FLAGS = 15
+};
 
 #endif

@@ -5,21 +5,20 @@
  */
 #include "claimd/store/observer.h"
 
+#include "model/story.h"
 #include "support/patient.h"
-#include "support/random.h"
-#include "support/store_fixture.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { QUEUES = 8, ROOM = 4096, CLAIMS = 1024, KNOWN = 64 };
+enum { QUEUES = STORY_QUEUES, ROOM = 4096, CLAIMS = 1024 };
 enum { KINDS = STORE_CHANGE_IMAGE_QUEUE }; /* nobody sweeps here */
 
 /* ---------------------------------------------------------------------- the replica */
 
 struct copy {
     struct store_changed_message m; /* without body and checksum */
-    char body[16];
+    char body[24];
     uint8_t sum; /* first byte of its checksum; 0: none */
     uint64_t claim;
 };
@@ -36,6 +35,7 @@ struct replica_queue {
     uint64_t fence_base, last_number, last_claim;
     char json[32];
     int64_t max_claim_count;
+    bool transient;
     char dead_letter[8];
     struct copy messages[ROOM]; /* in the order of their numbers */
     size_t message_count;
@@ -52,37 +52,16 @@ struct replica {
     size_t room[KINDS]; /* messages of the latest grant */
     size_t set_aside;   /* and not used or given back yet: one for each grant */
     uint64_t changes;   /* but for what time did */
-    uint64_t told[KINDS];
+    uint64_t told[KINDS], told_transient;
     struct random *random;
     unsigned refuse; /* percent */
     bool refused;    /* in the operation under way */
 };
 
-static const char *const names[QUEUES] = {"a", "b", "c", "d", "a", "b", "c", "d"};
-
-static struct store_queue
-address(size_t i)
-{
-    return (struct store_queue){.project = bytes_str(i < 4 ? "p" : "r"),
-                                .name = bytes_str(names[i])};
-}
-
-static size_t
-index_of(const struct store_queue *queue)
-{
-    for (size_t i = 0; i < QUEUES; i++) {
-        struct store_queue at = address(i);
-
-        if (bytes_equal(at.project, queue->project) && bytes_equal(at.name, queue->name))
-            return i;
-    }
-    ck_abort_msg("an unknown queue %.*s", (int)queue->name.len, queue->name.data);
-}
-
 static struct replica_queue *
 known_queue(struct replica *r, const struct store_queue *queue, uint32_t tag)
 {
-    struct replica_queue *q = &r->queues[index_of(queue)];
+    struct replica_queue *q = &r->queues[story_index(queue)];
 
     ck_assert(q->there);
     ck_assert_uint_eq(q->tag, tag);
@@ -171,12 +150,13 @@ set_metadata(struct replica_queue *q, const struct store_metadata *md)
     snprintf(q->dead_letter, sizeof(q->dead_letter), "%.*s",
              (int)md->settings.dead_letter.len, md->settings.dead_letter.data);
     q->max_claim_count = md->settings.max_claim_count;
+    q->transient = md->settings.transient;
 }
 
 static void
 change_queue(struct replica *r, const struct store_change *change)
 {
-    struct replica_queue *q = &r->queues[index_of(&change->queue)];
+    struct replica_queue *q = &r->queues[story_index(&change->queue)];
 
     switch (change->kind) {
     case STORE_CHANGE_QUEUE:
@@ -321,6 +301,32 @@ give_back(struct store_observer *observer, size_t room)
     r->set_aside -= room;
 }
 
+/* Whether queues are transient is said with each change. */
+static void
+expect_transient(const struct replica *r, const struct store_change *change)
+{
+    ck_assert_int_eq(change->transient, r->queues[story_index(&change->queue)].transient);
+    if (change->kind == STORE_CHANGE_MOVE)
+        ck_assert_int_eq(change->target_transient,
+                         r->queues[story_index(&change->target)].transient);
+}
+
+/* True for what time does, and for messages of transient queues. */
+static bool
+unasked(const struct store_change *change)
+{
+    switch (change->kind) {
+    case STORE_CHANGE_QUEUE:
+    case STORE_CHANGE_META:
+    case STORE_CHANGE_QUEUE_GONE:
+        return false;
+    case STORE_CHANGE_MOVE:
+        return change->transient && change->target_transient;
+    default:
+        return by_time(change->kind) || change->transient;
+    }
+}
+
 static uint64_t
 commit(struct store_observer *observer, struct store_change *change, size_t *room)
 {
@@ -328,6 +334,8 @@ commit(struct store_observer *observer, struct store_change *change, size_t *roo
     size_t count = change->count;
 
     r->told[change->kind]++;
+    if (change->kind != STORE_CHANGE_QUEUE)
+        expect_transient(r, change);
     if (change->kind <= STORE_CHANGE_PURGE)
         change_queue(r, change);
     else if (change->kind == STORE_CHANGE_CLAIM || change->kind == STORE_CHANGE_RENEW ||
@@ -336,7 +344,10 @@ commit(struct store_observer *observer, struct store_change *change, size_t *roo
         change_claim(r, change);
     else
         change_messages(r, change);
-    if (by_time(change->kind))
+    if (!by_time(change->kind))
+        r->changes++;
+    r->told_transient += change->transient;
+    if (unasked(change))
         return 0;
     ck_assert_uint_gt(*room, 0);
     --*room;
@@ -344,10 +355,9 @@ commit(struct store_observer *observer, struct store_change *change, size_t *roo
     ck_assert_uint_gt(r->granted[change->kind], 0);
     r->granted[change->kind]--;
     ck_assert_uint_le(count, r->room[change->kind]);
-    r->changes++;
-    r->seen[index_of(&change->queue)] = ++r->position;
+    r->seen[story_index(&change->queue)] = ++r->position;
     if (change->kind == STORE_CHANGE_MOVE)
-        r->seen[index_of(&change->target)] = r->position;
+        r->seen[story_index(&change->target)] = r->position;
     return r->position;
 }
 
@@ -421,7 +431,7 @@ compare_queue(struct fixture *f, struct replica *r, size_t i)
     struct store_queues shown = STORE_QUEUES_INIT;
     enum status st;
 
-    f->queue = address(i);
+    f->queue = story_queue(i);
     st = store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &shown);
     ck_assert_status(st, q->there ? ST_OK : ST_NOT_FOUND);
     if (!q->there)
@@ -431,6 +441,7 @@ compare_queue(struct fixture *f, struct replica *r, size_t i)
                      q->max_claim_count);
     ck_assert(bytes_equal(shown.queues[0].metadata.settings.dead_letter,
                           bytes_str(q->dead_letter)));
+    ck_assert_int_eq(shown.queues[0].metadata.settings.transient, q->transient);
     store_queues_release(&shown);
     list(f, &all); /* what is due happens, and is told */
     ck_assert_uint_eq(f->seen.count, q->message_count);
@@ -468,256 +479,10 @@ compare(struct fixture *f, struct replica *r)
 /* ---------------------------------------------------------------------- histories */
 
 struct history {
-    struct fixture f;
+    struct story story;
     struct replica r;
-    struct random random;
-    struct store_id messages[KNOWN], claims[KNOWN];
-    size_t message_queues[KNOWN], claim_queues[KNOWN];
-    uint64_t message_count, claim_count, bodies;
     unsigned fail_memory; /* percent */
 };
-
-static uint64_t
-below(struct history *h, uint64_t n)
-{
-    return random_below(&h->random, n);
-}
-
-static struct bytes
-some_id(struct history *h, const struct store_id *ids, const size_t *queues,
-        uint64_t known, size_t queue)
-{
-    size_t i = 0;
-
-    if (known > KNOWN)
-        known = KNOWN;
-    if (known == 0 || below(h, 30) == 0)
-        return bytes_str("nonsense");
-    for (int tries = 0; tries < 8; tries++) {
-        i = below(h, known);
-        if (queues[i] == queue)
-            break;
-    }
-    return store_id_bytes(&ids[i]);
-}
-
-static struct bytes
-some_message(struct history *h, size_t queue)
-{
-    return some_id(h, h->messages, h->message_queues, h->message_count, queue);
-}
-
-static struct bytes
-some_claim(struct history *h, size_t queue)
-{
-    return some_id(h, h->claims, h->claim_queues, h->claim_count, queue);
-}
-
-static struct store_metadata
-some_metadata(struct history *h)
-{
-    static const char *const documents[] = {"", "{}", "{\"a\":1}"};
-    struct store_metadata md = {bytes_str(documents[below(h, 3)]), STORE_SETTINGS_INIT};
-
-    if (below(h, 2) == 0)
-        return md;
-    md.settings.max_claim_count = 1 + (int64_t)below(h, 2);
-    md.settings.dead_letter = bytes_str(names[below(h, 4)]); /* perhaps itself */
-    if (below(h, 2) == 0)
-        md.settings.dead_letter_ttl_s = 1 + (int64_t)below(h, 100);
-    return md;
-}
-
-static enum status
-do_post(struct history *h, struct store_visit *visit, size_t queue)
-{
-    struct store_queue where = address(queue);
-    struct store_draft drafts[4];
-    struct store_checksum sums[4];
-    struct store_id ids[4];
-    char bodies[4][16];
-    struct store_post post = {.drafts = drafts,
-                              .count = 1 + below(h, 4),
-                              .client = below(h, 3),
-                              .create_queue = below(h, 10) > 0};
-    enum status st;
-
-    for (size_t i = 0; i < post.count; i++) {
-        snprintf(bodies[i], sizeof(bodies[i]), "%" PRIu64, h->bodies++);
-        drafts[i].body = bytes_str(bodies[i]);
-        drafts[i].ttl_s = 1 + (int64_t)below(h, 300);
-        drafts[i].delay_s = below(h, 3) == 0 ? (int64_t)below(h, 40) : 0;
-    }
-    if (below(h, 4) == 0) {
-        memset(sums, (int)(1 + below(h, 255)), sizeof(sums));
-        post.checksums = sums;
-    }
-    st = store_message_post(h->f.store, visit, &where, &post, ids);
-    for (size_t i = 0; st == ST_OK && i < post.count; i++) {
-        size_t at = h->message_count++ % KNOWN;
-
-        h->messages[at] = ids[i];
-        h->message_queues[at] = queue;
-    }
-    return st;
-}
-
-static enum status
-do_claim(struct history *h, struct store_visit *visit, size_t queue)
-{
-    const struct store_terms terms = {1 + (int64_t)below(h, 100),
-                                      1 + (int64_t)below(h, 100)};
-    struct store_batch batch = STORE_BATCH_INIT;
-    struct store_queue where = address(queue);
-    enum status st =
-        store_claim_create(h->f.store, visit, &where, &terms, 1 + below(h, 5), &batch);
-
-    if (st == ST_OK && batch.count > 0) {
-        size_t at = h->claim_count++ % KNOWN;
-
-        h->claims[at] = batch.claim_id;
-        h->claim_queues[at] = queue;
-        ck_assert_uint_gt(batch.claim_number, 0);
-    }
-    store_batch_release(&batch);
-    return st;
-}
-
-static enum status
-do_delete_many(struct history *h, struct store_visit *visit, size_t queue)
-{
-    struct store_queue where = address(queue);
-    struct bytes ids[6], claim = some_claim(h, queue);
-    size_t count = 1 + below(h, 6);
-    bool strict = below(h, 3) == 0;
-
-    for (size_t i = 0; i < count; i++)
-        ids[i] = some_message(h, queue); /* some of them perhaps twice */
-    return store_message_delete_many(h->f.store, visit, &where, ids, strict ? 1 : count,
-                                     strict ? &claim : NULL, strict);
-}
-
-static enum status
-do_update(struct history *h, struct store_visit *visit, size_t queue)
-{
-    struct store_metadata md = some_metadata(h);
-    struct store_queues shown = STORE_QUEUES_INIT;
-    struct store_queue where = address(queue);
-    enum status st = store_queue_get(h->f.store, visit, &where, &shown);
-    uint64_t version;
-
-    if (st != ST_OK)
-        return st;
-    version = shown.queues[0].version;
-    store_queues_release(&shown);
-    return store_queue_update(h->f.store, visit, &where, version, &md);
-}
-
-static enum status
-do_look(struct history *h, struct store_visit *visit, size_t queue)
-{
-    const struct store_filter filter = {.limit = 5};
-    struct store_batch batch = STORE_BATCH_INIT;
-    struct store_queue where = address(queue);
-    struct bytes id = some_message(h, queue);
-    enum status st;
-
-    switch (below(h, 4)) {
-    case 0:
-        st = store_message_list(h->f.store, visit, &where, &filter, &batch);
-        break;
-    case 1:
-        st = store_message_get(h->f.store, visit, &where, &id, 1, &batch);
-        break;
-    case 2:
-        st = store_claim_get(h->f.store, visit, &where, some_claim(h, queue), &batch);
-        break;
-    default:
-        return store_queue_stats(h->f.store, visit, &where, &(struct store_stats){0});
-    }
-    if (st == ST_OK)
-        store_batch_release(&batch);
-    return st;
-}
-
-static enum status
-operate(struct history *h, struct store_visit *visit, size_t queue)
-{
-    const struct store_terms terms = {1 + (int64_t)below(h, 100), 10};
-    struct store_queue where = address(queue);
-    struct store *s = h->f.store;
-    struct store_batch batch = STORE_BATCH_INIT;
-    struct bytes claim = some_claim(h, queue);
-    struct store_metadata md = some_metadata(h);
-    uint64_t number;
-    bool created;
-    enum status st;
-
-    switch (below(h, 30)) {
-    case 0:
-        return store_queue_create(s, visit, &where, &md, &created);
-    case 1:
-        return do_update(h, visit, queue);
-    case 2:
-        return store_queue_purge(s, visit, &where);
-    case 3:
-        if (below(h, 3) == 0)
-            return store_queue_delete(s, visit, &where);
-        return do_look(h, visit, queue);
-    case 4:
-    case 5:
-        return store_message_delete(s, visit, &where, some_message(h, queue),
-                                    below(h, 2) == 0 ? claim : BYTES_NONE);
-    case 6:
-        return do_delete_many(h, visit, queue);
-    case 7:
-        st = store_message_pop(s, visit, &where, 1 + below(h, 3), &batch);
-        store_batch_release(&batch);
-        return st;
-    case 8:
-        return store_claim_renew(s, visit, &where, claim, &terms, &number);
-    case 9:
-    case 10:
-        return store_claim_release(s, visit, &where, claim);
-    case 11:
-        return store_claim_give_back(s, visit, &where, claim, below(h, 2) == 0);
-    case 12:
-    case 13:
-    case 14:
-        return do_look(h, visit, queue);
-    case 15:
-    case 16:
-    case 17:
-    case 18:
-    case 19:
-    case 20:
-    case 21:
-        return do_claim(h, visit, queue);
-    default:
-        return do_post(h, visit, queue);
-    }
-}
-
-static void
-move_time(struct history *h)
-{
-    int64_t next_ms = store_next_ms(h->f.store);
-
-    switch (below(h, 8)) {
-    case 0:
-        h->f.now_ms += 1 + (int64_t)below(h, 20000);
-        return;
-    case 1:
-        if (next_ms != INT64_MAX && next_ms > h->f.now_ms)
-            h->f.now_ms = next_ms;
-        return;
-    case 2:
-        store_housekeep(h->f.store, h->f.now_ms, &next_ms);
-        return;
-    default:
-        return;
-    }
-}
 
 /* What was granted is used at once, or never. */
 static void
@@ -732,18 +497,18 @@ static void
 step(struct history *h)
 {
     struct store_visit visit;
-    size_t queue = below(h, QUEUES);
+    size_t queue = story_below(&h->story, QUEUES);
     uint64_t changes = h->r.changes, moves = h->r.told[STORE_CHANGE_MOVE];
     enum status st;
 
-    move_time(h);
-    visit = (struct store_visit){.now_ms = h->f.now_ms};
+    story_move_time(&h->story);
+    visit = (struct store_visit){.now_ms = h->story.f.now_ms};
     h->r.refused = false;
-    if (below(h, 100) < h->fail_memory)
-        mem_fail_nth(h->f.mem, 1 + below(h, 12));
-    st = operate(h, &visit, queue);
-    mem_fail_nth(h->f.mem, 0);
-    ck_assert(store_audit(h->f.store));
+    if (random_chance(&h->story.random, h->fail_memory))
+        mem_fail_nth(h->story.f.mem, 1 + story_below(&h->story, 12));
+    st = story_operate(&h->story, &visit, queue);
+    mem_fail_nth(h->story.f.mem, 0);
+    ck_assert(store_audit(h->story.f.store));
     if (st == ST_UNAVAILABLE)
         ck_assert(h->r.refused);
     /* But for dead letters, which may have moved, a refusal changes nothing. */
@@ -765,18 +530,18 @@ open_observed(struct history *h, uint64_t seed)
     struct engine_config config;
 
     memset(h, 0, sizeof(*h));
-    h->f.now_ms = START_MS;
-    h->f.mem = mem_new(0);
-    config = fixture_config(h->f.mem);
+    h->story.f.now_ms = START_MS;
+    h->story.f.mem = mem_new(0);
+    config = fixture_config(h->story.f.mem);
     config.observer = &h->r.observer;
-    h->random.state = seed;
-    h->r.random = &h->random;
+    h->story.random.state = seed;
+    h->r.random = &h->story.random;
     h->r.observer.reserve = reserve;
     h->r.observer.commit = commit;
     h->r.observer.give_back = give_back;
-    ck_assert_status(engine_open(&config, &h->f.store), ST_OK);
-    h->f.store = patient_open(h->f.store);
-    h->f.queue = address(0);
+    ck_assert_status(engine_open(&config, &h->story.f.store), ST_OK);
+    h->story.f.store = patient_open(h->story.f.store);
+    h->story.f.queue = story_queue(0);
 }
 
 static void
@@ -785,7 +550,7 @@ run(const char *test, unsigned refuse, unsigned fail_memory)
     struct random seeds = {random_seed(test)};
     uint64_t left = random_operations(20000);
     static struct history h;
-    uint64_t told[KINDS] = {0};
+    uint64_t told[KINDS] = {0}, told_transient = 0;
 
     while (left > 0) {
         open_observed(&h, random_next(&seeds));
@@ -794,15 +559,17 @@ run(const char *test, unsigned refuse, unsigned fail_memory)
         for (uint64_t i = 1; i <= 2000 && left > 0; i++, left--) {
             step(&h);
             if (i % 10 == 0)
-                compare(&h.f, &h.r);
+                compare(&h.story.f, &h.r);
         }
-        compare(&h.f, &h.r);
+        compare(&h.story.f, &h.r);
         for (size_t i = 0; i < KINDS; i++)
             told[i] += h.r.told[i];
-        fixture_close(&h.f);
+        told_transient += h.r.told_transient;
+        fixture_close(&h.story.f);
     }
     for (size_t i = 0; i < KINDS; i++)
         ck_assert_msg(told[i] > 0, "no history had a change of kind %zu", i);
+    ck_assert_uint_gt(told_transient, 0);
 }
 
 START_TEST(a_replica_of_what_was_told_is_what_the_engine_shows)
@@ -832,24 +599,26 @@ START_TEST(a_list_of_queues_waits_for_what_it_shows)
 
     open_observed(&h, 1);
     for (int i = 0; i < 4; i++) {
-        h.f.queue = address((size_t)i);
-        make_queue(&h.f, NULL);
-        visit = (struct store_visit){.now_ms = h.f.now_ms};
-        ck_assert_status(store_queue_list(h.f.store, &visit, &page, &queues), ST_OK);
+        h.story.f.queue = story_queue((size_t)i);
+        make_queue(&h.story.f, NULL);
+        visit = (struct store_visit){.now_ms = h.story.f.now_ms};
+        ck_assert_status(store_queue_list(h.story.f.store, &visit, &page, &queues),
+                         ST_OK);
         ck_assert_uint_eq(queues.count, (size_t)i + 1);
         ck_assert_uint_eq(visit.position, h.r.position);
         store_queues_release(&queues);
     }
-    delete_queue(&h.f); /* that something has gone is seen, too */
-    visit = (struct store_visit){.now_ms = h.f.now_ms};
-    ck_assert_status(store_queue_list(h.f.store, &visit, &page, &queues), ST_OK);
+    delete_queue(&h.story.f); /* that something has gone is seen, too */
+    visit = (struct store_visit){.now_ms = h.story.f.now_ms};
+    ck_assert_status(store_queue_list(h.story.f.store, &visit, &page, &queues), ST_OK);
     ck_assert_uint_eq(visit.position, h.r.position);
     store_queues_release(&queues);
-    post(&h.f, 1);
-    visit = (struct store_visit){.now_ms = h.f.now_ms};
-    ck_assert_status(store_totals(h.f.store, &visit, &(struct store_totals){0}), ST_OK);
+    post(&h.story.f, 1);
+    visit = (struct store_visit){.now_ms = h.story.f.now_ms};
+    ck_assert_status(store_totals(h.story.f.store, &visit, &(struct store_totals){0}),
+                     ST_OK);
     ck_assert_uint_eq(visit.position, h.r.position);
-    fixture_close(&h.f);
+    fixture_close(&h.story.f);
 }
 END_TEST
 
@@ -859,21 +628,21 @@ START_TEST(who_sees_nothing_new_waits_for_nothing)
     static struct history h;
 
     open_observed(&h, 1);
-    h.f.queue = address(0);
-    visit = (struct store_visit){.now_ms = h.f.now_ms};
-    ck_assert_status(
-        store_queue_stats(h.f.store, &visit, &h.f.queue, &(struct store_stats){0}),
-        ST_NOT_FOUND);
+    h.story.f.queue = story_queue(0);
+    visit = (struct store_visit){.now_ms = h.story.f.now_ms};
+    ck_assert_status(store_queue_stats(h.story.f.store, &visit, &h.story.f.queue,
+                                       &(struct store_stats){0}),
+                     ST_NOT_FOUND);
     ck_assert_uint_eq(visit.position, 0);
-    post(&h.f, 1);
-    h.f.queue = address(1); /* another one */
-    make_queue(&h.f, NULL);
-    h.f.queue = address(0);
-    visit = (struct store_visit){.now_ms = h.f.now_ms};
-    ck_assert_status(
-        store_queue_stats(h.f.store, &visit, &h.f.queue, &(struct store_stats){0}),
-        ST_OK);
+    post(&h.story.f, 1);
+    h.story.f.queue = story_queue(1); /* another one */
+    make_queue(&h.story.f, NULL);
+    h.story.f.queue = story_queue(0);
+    visit = (struct store_visit){.now_ms = h.story.f.now_ms};
+    ck_assert_status(store_queue_stats(h.story.f.store, &visit, &h.story.f.queue,
+                                       &(struct store_stats){0}),
+                     ST_OK);
     ck_assert_uint_eq(visit.position, 2); /* the queue, and its message */
-    fixture_close(&h.f);
+    fixture_close(&h.story.f);
 }
 END_TEST

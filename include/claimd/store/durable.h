@@ -34,8 +34,9 @@ struct store_durable {
 
     /*
      * All has been told, it is now_ms: what is due happens, unseen. Transient queues begin
-     * anew, and the observer is told of that. ST_BAD_VALUE: there is a queue that was
-     * never named.
+     * anew, behind the numbers that were lent to them; the observer is told of the next
+     * ones. ST_BAD_VALUE: there is a queue that was never named, or two of one name.
+     * Statuses of the observer's reserve().
      */
     enum status (*replay_end)(struct store_durable *durable, int64_t now_ms);
 

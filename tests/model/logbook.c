@@ -1,0 +1,180 @@
+#include "model/logbook.h"
+
+#include <stdlib.h>
+
+static enum status
+reserve(struct store_observer *observer, enum store_change_kind kind, size_t count,
+        size_t bytes, size_t *room)
+{
+    struct logbook *log = (struct logbook *)observer;
+
+    ck_assert(kind != STORE_CHANGE_EXPIRED && kind != STORE_CHANGE_DELAY_OVER &&
+              kind != STORE_CHANGE_CLAIM_OVER);
+    if (log->random != NULL && random_chance(log->random, log->refuse)) {
+        log->refused = true;
+        return ST_UNAVAILABLE;
+    }
+    log->granted[kind] = record_bound(count, bytes);
+    log->set_aside += log->granted[kind];
+    *room += log->granted[kind];
+    return ST_OK;
+}
+
+static void
+give_back(struct store_observer *observer, size_t room)
+{
+    struct logbook *log = (struct logbook *)observer;
+
+    ck_assert_uint_le(room, log->set_aside);
+    log->set_aside -= room;
+}
+
+static void
+add(struct logbook *log, const uint8_t *record, size_t size)
+{
+    if (log->room - log->len < size) {
+        log->room = 2 * log->room + size;
+        log->bytes = realloc(log->bytes, log->room);
+        ck_assert_ptr_nonnull(log->bytes);
+    }
+    memcpy(log->bytes + log->len, record, size);
+    log->len += size;
+    log->next++;
+}
+
+static bool
+is_image(enum store_change_kind kind)
+{
+    return kind >= STORE_CHANGE_IMAGE_QUEUE;
+}
+
+/* The record is written into exactly the room that was granted, so that ASan sees more. */
+static uint64_t
+commit(struct store_observer *observer, struct store_change *change, size_t *room)
+{
+    struct logbook *log = (struct logbook *)observer;
+    enum store_change_kind kind = change->kind;
+    size_t granted = log->granted[kind], size;
+    uint8_t *record = malloc(granted);
+
+    ck_assert(granted == 0 || record != NULL);
+    log->told[kind]++;
+    if (log->watch != NULL)
+        log->watch(log, change);
+    size = record_write(record, change);
+    ck_assert_uint_le(size, granted);
+    if (size > 0) {
+        ck_assert_uint_ge(*room, granted);
+        *room -= granted;
+        log->set_aside -= granted;
+        log->granted[kind] = 0;
+        add(log, record, size);
+    }
+    free(record);
+    return size == 0 || is_image(kind) ? 0 : log->next - 1;
+}
+
+struct logbook *
+logbook_new(uint64_t first)
+{
+    struct logbook *log = calloc(1, sizeof(*log));
+
+    ck_assert_ptr_nonnull(log);
+    log->observer.reserve = reserve;
+    log->observer.commit = commit;
+    log->observer.give_back = give_back;
+    log->first = log->next = first;
+    return log;
+}
+
+void
+logbook_free(struct logbook *log)
+{
+    free(log->bytes);
+    free(log);
+}
+
+void
+logbook_mark(struct logbook *log, struct store_durable *durable)
+{
+    struct mark mark = {.what = MARK_SWEEP_BEGIN};
+    size_t bound = record_bound(0, 0), size;
+    uint8_t *record = malloc(bound);
+
+    ck_assert_ptr_nonnull(record);
+    durable->marks(durable, &mark.used);
+    size = record_write_mark(record, &mark, START_MS);
+    ck_assert_uint_le(size, bound);
+    add(log, record, size);
+    free(record);
+}
+
+void
+logbook_cut(struct logbook *log, uint64_t position)
+{
+    size_t at = 0;
+
+    ck_assert_uint_le(log->first, position);
+    ck_assert_uint_le(position, log->next);
+    for (; log->first < position; log->first++)
+        at += record_size(log->bytes + at, log->len - at);
+    log->len -= at;
+    memmove(log->bytes, log->bytes + at, log->len);
+}
+
+void
+logbook_copy(struct logbook *log, const struct logbook *from, uint64_t position)
+{
+    uint64_t at_position = from->first;
+
+    for (size_t at = 0; at < from->len && at_position < position; at_position++) {
+        size_t size = record_size(from->bytes + at, from->len - at);
+
+        if (at_position == log->next)
+            add(log, from->bytes + at, size);
+        at += size;
+    }
+}
+
+void
+logbook_prepend(struct logbook *log, const struct logbook *front)
+{
+    uint8_t *all = malloc(front->len + log->len + 1);
+
+    ck_assert_ptr_nonnull(all);
+    ck_assert_uint_eq(front->next, log->first);
+    if (front->len > 0)
+        memcpy(all, front->bytes, front->len);
+    if (log->len > 0)
+        memcpy(all + front->len, log->bytes, log->len);
+    free(log->bytes);
+    log->bytes = all;
+    log->len += front->len;
+    log->room = log->len + 1;
+    log->first = front->first;
+}
+
+enum status
+logbook_replay(const struct logbook *log, struct store_durable *durable)
+{
+    enum status st = ST_OK;
+    struct record record;
+
+    for (size_t at = 0; st == ST_OK && at < log->len;) {
+        ck_assert_status(record_read(log->bytes + at, log->len - at, &record), ST_OK);
+        if (record.type == RECORD_MARK)
+            durable->replay_marks(durable, &record.mark.used);
+        else
+            st = durable->replay(durable, &record.change);
+        at += record_size(log->bytes + at, log->len - at);
+    }
+    return st;
+}
+
+void
+logbook_settle(struct logbook *log)
+{
+    ck_assert_uint_eq(log->set_aside, 0);
+    memset(log->granted, 0, sizeof(log->granted));
+    log->refused = false;
+}

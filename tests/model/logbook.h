@@ -1,0 +1,54 @@
+/*
+ * logbook: a log in memory: the records of what an engine tells, and an engine from them.
+ *
+ * Record number n has position n, from 1. A record must fit into what was granted for it,
+ * and nothing is told that was not asked for before, but for what needs no record.
+ */
+#ifndef TESTS_MODEL_LOGBOOK_H
+#define TESTS_MODEL_LOGBOOK_H
+
+#include "claimd/engine/engine.h"
+#include "journal/record.h"
+#include "support/random.h"
+#include "support/store_fixture.h"
+
+struct logbook {
+    struct store_observer observer;
+    uint8_t *bytes; /* owned: the records from position `first` on */
+    size_t len, room;
+    uint64_t first, next; /* positions */
+    size_t granted[STORE_CHANGE_KINDS];
+    size_t set_aside;
+    struct random *random; /* NULL: nothing is refused */
+    unsigned refuse;       /* percent */
+    bool refused;          /* since it was last said not to */
+    uint64_t told[STORE_CHANGE_KINDS];
+
+    /* Told of each change with a record, if it is there. */
+    void (*watch)(struct logbook *log, const struct store_change *change);
+    void *watcher;
+};
+
+/* An empty logbook whose first record has this position, owned. Aborts without memory. */
+struct logbook *logbook_new(uint64_t first);
+void logbook_free(struct logbook *log);
+
+/* Adds what durable->marks() says. */
+void logbook_mark(struct logbook *log, struct store_durable *durable);
+
+/* Cuts off what is in front of a position. */
+void logbook_cut(struct logbook *log, uint64_t position);
+
+/* Adds those records of another one that follow, in front of a position. */
+void logbook_copy(struct logbook *log, const struct logbook *from, uint64_t position);
+
+/* Puts the records of another one, which ends where this begins, in front. */
+void logbook_prepend(struct logbook *log, const struct logbook *front);
+
+/* Tells an engine of all records. */
+enum status logbook_replay(const struct logbook *log, struct store_durable *durable);
+
+/* Everything that was granted was used or given back; the next operation may begin. */
+void logbook_settle(struct logbook *log);
+
+#endif

@@ -1,0 +1,749 @@
+/*
+ * An engine that is made of what another one told its log is the other one over again
+ * (store/durable.h): at any time, over any number of restarts, and also if the log begins
+ * with a sweep.
+ */
+#include "claimd/base/hash.h"
+#include "model/logbook.h"
+#include "model/same.h"
+#include "model/story.h"
+#include "support/patient.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { IDS = 1 << 14 };
+
+/* All ids that were ever given to messages, hashed. */
+struct ids {
+    struct store_id slots[IDS];
+    size_t count;
+};
+
+struct tale {
+    struct story story; /* its store is the engine that lives now */
+    struct logbook *log;
+    struct ids ids;
+    uint64_t
+        numbers[STORY_QUEUES]; /* largest of the messages of a queue of this address */
+    bool sweeping;
+    uint64_t since; /* position of the sweep's begin */
+    uint64_t whole; /* the log is enough if it goes to here or further */
+    unsigned refuse, fail_memory;
+    size_t shown; /* images of messages */
+};
+
+struct server {
+    struct logbook *log;
+    struct mem *mem;
+    struct store *store;
+};
+
+/* What a run has seen. */
+struct tally {
+    uint64_t operations, replays, restarts, sweeps, given_up, put_off, crashes,
+        crashes_at_start, messages;
+};
+
+static uint64_t
+below(struct tale *t, uint64_t n)
+{
+    return story_below(&t->story, n);
+}
+
+/* ---------------------------------------------------------------------- what must not be */
+
+/* Adds an id; false if it was there. */
+static bool
+add_id(struct ids *ids, const struct store_id *id)
+{
+    uint64_t at = 0;
+
+    for (const char *c = id->text; *c != '\0'; c++)
+        at = hash_mix(at + (unsigned char)*c);
+    for (at %= IDS; ids->slots[at].text[0] != '\0'; at = (at + 1) % IDS)
+        if (id_same(ids->slots[at], *id))
+            return false;
+    ids->slots[at] = *id;
+    ck_assert_uint_lt(++ids->count, IDS);
+    return true;
+}
+
+/* Numbers grow as long as there is a queue of this address, also over restarts. */
+static void
+watch_numbers(struct tale *t, struct store_change change, const struct store_queue *where)
+{
+    uint64_t *last = &t->numbers[story_index(where)];
+    struct store_changed_message m;
+
+    while (change.next(&change, &m)) {
+        ck_assert_uint_gt(m.number, *last);
+        *last = m.number;
+        ck_assert_int_eq(add_id(&t->ids, &m.id), change.kind == STORE_CHANGE_POST);
+    }
+}
+
+static void
+watch(struct logbook *log, const struct store_change *change)
+{
+    struct tale *t = log->watcher;
+
+    if (change->kind == STORE_CHANGE_QUEUE_GONE)
+        t->numbers[story_index(&change->queue)] = 0;
+    else if (change->kind == STORE_CHANGE_POST)
+        watch_numbers(t, *change, &change->queue);
+    else if (change->kind == STORE_CHANGE_MOVE)
+        watch_numbers(t, *change, &change->target);
+    else if (change->kind == STORE_CHANGE_IMAGE)
+        t->shown += change->count;
+}
+
+/* ---------------------------------------------------------------------- engines */
+
+static struct store_durable *
+durable_of(struct store *store)
+{
+    return engine_durable(patient_inside(store));
+}
+
+/* An engine with other secrets than any before, and perhaps other shards. */
+static struct store *
+open_engine(struct tale *t, struct mem *mem, struct logbook *log)
+{
+    struct engine_config config = fixture_config(mem);
+    struct store *store;
+
+    config.shards = (size_t)1 << below(t, 5);
+    config.seed = random_next(&t->story.random);
+    config.now_ms = t->story.f.now_ms;
+    config.observer = &log->observer;
+    ck_assert_status(engine_open(&config, &store), ST_OK);
+    return patient_open(store);
+}
+
+/* Has t go on with this engine and its log. */
+static void
+live_with(struct tale *t, const struct server *server)
+{
+    t->story.f.mem = server->mem;
+    t->story.f.store = server->store;
+    t->log = server->log;
+    t->log->random = &t->story.random;
+    t->log->refuse = t->refuse;
+    t->log->watch = watch;
+    t->log->watcher = t;
+}
+
+static void
+begin_tale(struct tale *t, uint64_t seed, unsigned refuse, unsigned fail_memory)
+{
+    struct server first = {.log = logbook_new(1), .mem = mem_new(0)};
+
+    memset(t, 0, sizeof(*t));
+    t->story.f.now_ms = START_MS;
+    t->story.random.state = seed;
+    t->story.big_body = below(t, 2) * 20000;
+    t->refuse = refuse;
+    t->fail_memory = fail_memory;
+    t->whole = 1;
+    first.store = open_engine(t, first.mem, first.log);
+    live_with(t, &first);
+}
+
+static void
+end_tale(struct tale *t)
+{
+    fixture_close(&t->story.f);
+    logbook_free(t->log);
+}
+
+/* Goes on with an engine that was replayed: what it has told is behind the old log. */
+static void
+take_over(struct tale *t, const struct server *server)
+{
+    logbook_prepend(server->log, t->log);
+    end_tale(t);
+    live_with(t, server);
+    t->sweeping = false;
+}
+
+/*
+ * An engine that knows the tale's log and the one behind it, in front of a position. In its
+ * own log is what it tells from then on.
+ */
+static struct server
+replay_until(struct tale *t, const struct logbook *told, uint64_t position)
+{
+    struct server server = {.log = logbook_new(position), .mem = mem_new(0)};
+    struct logbook *log = logbook_new(t->log->first);
+
+    server.store = open_engine(t, server.mem, server.log);
+    logbook_copy(log, t->log, position);
+    logbook_copy(log, told, position);
+    ck_assert_status(logbook_replay(log, durable_of(server.store)), ST_OK);
+    ck_assert_status(
+        durable_of(server.store)->replay_end(durable_of(server.store), t->story.f.now_ms),
+        ST_OK);
+    ck_assert(store_audit(server.store));
+    logbook_settle(server.log);
+    logbook_free(log);
+    return server;
+}
+
+static void
+close_server(struct server *server)
+{
+    store_close(server->store);
+    ck_assert_uint_eq(mem_used(server->mem), 0);
+    mem_destroy(server->mem);
+    logbook_free(server->log);
+}
+
+/* A crash may come behind each record, and what was written until then can be replayed. */
+static void
+check_crash(struct tale *t, struct tally *tally)
+{
+    uint64_t lost = below(t, t->log->next - t->whole + 1);
+    struct server server = replay_until(t, t->log, t->log->next - lost);
+
+    tally->crashes += lost > 0;
+    close_server(&server);
+}
+
+/*
+ * A server that was started may have crashed again, when only some of what it told of that
+ * were written: nothing is lost then.
+ */
+static void
+check_crash_at_start(struct tale *t, const struct logbook *told, struct tally *tally)
+{
+    uint64_t lost = below(t, told->next - told->first + 1);
+    struct server server = replay_until(t, told, told->next - lost);
+
+    tally->crashes_at_start += lost > 0;
+    (void)expect_same(t->story.f.store, server.store, t->story.f.now_ms);
+    close_server(&server);
+}
+
+/* Compares with an engine that is replayed now; goes on with that one if it is told to. */
+static void
+check_replay(struct tale *t, bool restart, struct tally *tally)
+{
+    struct server server = replay_until(t, t->log, t->log->next);
+
+    tally->replays++;
+    tally->messages += expect_same(t->story.f.store, server.store, t->story.f.now_ms);
+    check_crash_at_start(t, server.log, tally);
+    check_crash(t, tally);
+    if (restart) {
+        take_over(t, &server);
+        tally->restarts++;
+    } else
+        close_server(&server);
+}
+
+/* ---------------------------------------------------------------------- sweeps */
+
+static void
+begin_sweep(struct tale *t, struct tally *tally)
+{
+    struct store_durable *durable = durable_of(t->story.f.store);
+
+    tally->given_up += t->sweeping;
+    t->since = t->log->next;
+    t->sweeping = true;
+    logbook_mark(t->log, durable);
+    durable->sweep_begin(durable);
+}
+
+/* A slice; what is in front of a sweep that has shown all is not needed any more. */
+static void
+sweep(struct tale *t, struct tally *tally)
+{
+    struct store_durable *durable = durable_of(t->story.f.store);
+    bool done = false;
+    enum status st = durable->sweep(durable, &done);
+
+    if (st != ST_OK) {
+        ck_assert_status(st, ST_UNAVAILABLE);
+        ck_assert(t->log->refused && !done);
+        tally->put_off++;
+    }
+    logbook_settle(t->log);
+    if (!done)
+        return;
+    logbook_cut(t->log, t->since);
+    t->whole = t->log->next;
+    t->sweeping = false;
+    tally->sweeps++;
+    check_replay(t, false, tally);
+}
+
+static void
+perhaps_sweep(struct tale *t, struct tally *tally)
+{
+    if (below(t, t->sweeping ? 200 : 60) == 0)
+        begin_sweep(t, tally);
+    if (t->sweeping && below(t, 3) == 0)
+        sweep(t, tally);
+}
+
+/* ---------------------------------------------------------------------- histories */
+
+static void
+step(struct tale *t)
+{
+    struct store_visit visit;
+    enum status st;
+
+    story_move_time(&t->story);
+    visit = (struct store_visit){.now_ms = t->story.f.now_ms};
+    if (random_chance(&t->story.random, t->fail_memory))
+        mem_fail_nth(t->story.f.mem, 1 + below(t, 12));
+    st = story_operate(&t->story, &visit, below(t, STORY_QUEUES));
+    mem_fail_nth(t->story.f.mem, 0);
+    ck_assert(store_audit(t->story.f.store));
+    if (st == ST_UNAVAILABLE)
+        ck_assert(t->log->refused);
+    ck_assert_uint_lt(visit.position, t->log->next);
+    logbook_settle(t->log);
+}
+
+/* The server is down for a while, perhaps until all that it had is over. */
+static void
+restart(struct tale *t, struct tally *tally)
+{
+    static const uint64_t most_ms[] = {1, 20000, 300000, UINT64_C(366) * 86400 * 1000};
+
+    t->story.f.now_ms += (int64_t)below(t, most_ms[below(t, 4)]);
+    check_replay(t, true, tally);
+    if (below(t, 3) > 0)
+        return;
+    begin_sweep(t, tally);
+    while (t->sweeping)
+        sweep(t, tally);
+}
+
+static void
+run(const char *test, unsigned refuse, unsigned fail_memory)
+{
+    struct random seeds = {random_seed(test)};
+    uint64_t left = random_operations(10000);
+    struct tally tally = {.operations = left};
+    static struct tale t;
+
+    while (left > 0) {
+        begin_tale(&t, random_next(&seeds), refuse, fail_memory);
+        for (uint64_t i = 0; i < 2000 && left > 0; i++, left--) {
+            step(&t);
+            perhaps_sweep(&t, &tally);
+            if (below(&t, 50) == 0)
+                check_replay(&t, false, &tally);
+            if (below(&t, 200) == 0)
+                restart(&t, &tally);
+        }
+        check_replay(&t, false, &tally);
+        end_tale(&t);
+    }
+    printf("%s: %" PRIu64 " operations, %" PRIu64 " replays of %" PRIu64
+           " messages, %" PRIu64 " restarts, %" PRIu64 " crashes, %" PRIu64
+           " sweeps (%" PRIu64 " given up, %" PRIu64 " slices put off)\n",
+           test, tally.operations, tally.replays, tally.messages, tally.restarts,
+           tally.crashes + tally.crashes_at_start, tally.sweeps, tally.given_up,
+           tally.put_off);
+    ck_assert_uint_gt(tally.messages, 0);
+    ck_assert_uint_gt(tally.restarts, 0);
+    ck_assert_uint_gt(tally.crashes, 0);
+    ck_assert_uint_gt(tally.crashes_at_start, 0);
+    ck_assert_uint_gt(tally.sweeps, 0);
+}
+
+START_TEST(an_engine_that_is_replayed_is_the_same)
+{
+    run("replay", 0, 0);
+}
+END_TEST
+
+START_TEST(what_was_refused_is_not_replayed)
+{
+    run("replay of what was not refused", 20, 0);
+}
+END_TEST
+
+START_TEST(what_had_no_memory_is_not_replayed)
+{
+    run("replay of what had memory", 5, 20);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- no memory */
+
+/* What a replay of the tale's log says whose nth allocation fails. */
+static enum status
+replay_without_memory(struct tale *t, uint64_t nth)
+{
+    struct logbook *log = logbook_new(t->log->next);
+    struct mem *mem = mem_new(0);
+    struct store *store = open_engine(t, mem, log);
+    enum status st;
+
+    mem_fail_nth(mem, nth);
+    st = logbook_replay(t->log, durable_of(store));
+    if (st == ST_OK)
+        st = durable_of(store)->replay_end(durable_of(store), t->story.f.now_ms);
+    mem_fail_nth(mem, 0);
+    if (st == ST_OK)
+        (void)expect_same(t->story.f.store, store, t->story.f.now_ms);
+    store_close(store);
+    ck_assert_uint_eq(mem_used(mem), 0);
+    mem_destroy(mem);
+    logbook_free(log);
+    return st;
+}
+
+/* How many allocations a replay of the tale's log tries. */
+static uint64_t
+allocations(struct tale *t)
+{
+    struct logbook *log = logbook_new(t->log->next);
+    struct mem *mem = mem_new(0);
+    struct store *store = open_engine(t, mem, log);
+    uint64_t before = mem_attempts(mem);
+
+    ck_assert_status(logbook_replay(t->log, durable_of(store)), ST_OK);
+    ck_assert_status(durable_of(store)->replay_end(durable_of(store), t->story.f.now_ms),
+                     ST_OK);
+    before = mem_attempts(mem) - before;
+    store_close(store);
+    mem_destroy(mem);
+    logbook_free(log);
+    return before;
+}
+
+START_TEST(a_replay_without_memory_says_so_and_leaves_nothing)
+{
+    struct tally tally = {.operations = 0};
+    uint64_t tries, failed = 0;
+    static struct tale t;
+
+    begin_tale(&t, random_seed("replay without memory"), 0, 0);
+    for (int i = 0; i < 300; i++) {
+        step(&t);
+        perhaps_sweep(&t, &tally);
+    }
+    tries = allocations(&t);
+    for (uint64_t nth = 1; nth <= tries; nth++) {
+        enum status st = replay_without_memory(&t, nth);
+
+        ck_assert(st == ST_OK || st == ST_NO_MEMORY);
+        failed += st == ST_NO_MEMORY;
+    }
+    ck_assert_uint_gt(failed, tries / 2); /* the others could be done without */
+    ck_assert_status(replay_without_memory(&t, 0), ST_OK);
+    end_tale(&t);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- contradictions */
+
+/* No messages. */
+static bool
+next_none(struct store_change *change, struct store_changed_message *out)
+{
+    (void)change, (void)out;
+    return false;
+}
+
+/* One, in `from`. */
+static bool
+next_one(struct store_change *change, struct store_changed_message *out)
+{
+    if (change->count == 0)
+        return false;
+    change->count--;
+    *out = *(const struct store_changed_message *)change->from[0];
+    return true;
+}
+
+static enum status
+replay_queue(struct store *store, uint32_t tag, size_t queue)
+{
+    const struct store_metadata none = {.settings = STORE_SETTINGS_INIT};
+    struct store_change change = {.kind = STORE_CHANGE_QUEUE,
+                                  .tag = tag,
+                                  .queue = story_queue(queue),
+                                  .metadata = &none,
+                                  .next = next_none};
+
+    return durable_of(store)->replay(durable_of(store), &change);
+}
+
+static enum status
+replay_post(struct store *store, uint32_t tag, uint64_t number)
+{
+    const struct store_changed_message m = {.number = number,
+                                            .old_number = number,
+                                            .body = bytes_str("1"),
+                                            .posted_ms = START_MS,
+                                            .expires_ms = START_MS + 1000};
+    struct store_change change = {.kind = STORE_CHANGE_POST,
+                                  .tag = tag,
+                                  .count = 1,
+                                  .from = {&m, NULL},
+                                  .next = next_one};
+
+    return durable_of(store)->replay(durable_of(store), &change);
+}
+
+static enum status
+replay_end(struct store *store)
+{
+    return durable_of(store)->replay_end(durable_of(store), START_MS);
+}
+
+TEST_CASE("contradictions");
+
+START_TEST(a_queue_that_was_never_named_is_refused)
+{
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    ck_assert_status(replay_queue(t.story.f.store, 1, 0), ST_OK);
+    ck_assert_status(replay_post(t.story.f.store, 2, 1), ST_OK);
+    ck_assert_status(replay_end(t.story.f.store), ST_BAD_VALUE);
+    end_tale(&t);
+}
+END_TEST
+
+START_TEST(a_queue_may_be_named_behind_its_messages)
+{
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    ck_assert_status(replay_post(t.story.f.store, 2, 7), ST_OK);
+    ck_assert_status(replay_queue(t.story.f.store, 2, 0), ST_OK);
+    ck_assert_status(replay_end(t.story.f.store), ST_OK);
+    t.story.f.queue = story_queue(0);
+    ck_assert_uint_eq(stats(&t.story.f).total, 1);
+    end_tale(&t);
+}
+END_TEST
+
+START_TEST(two_queues_of_one_name_are_refused)
+{
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    ck_assert_status(replay_queue(t.story.f.store, 1, 0), ST_OK);
+    ck_assert_status(replay_queue(t.story.f.store, 2, 0), ST_OK);
+    ck_assert_status(replay_end(t.story.f.store), ST_BAD_VALUE);
+    end_tale(&t);
+}
+END_TEST
+
+START_TEST(two_names_of_one_queue_are_refused)
+{
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    ck_assert_status(replay_queue(t.story.f.store, 1, 0), ST_OK);
+    ck_assert_status(replay_queue(t.story.f.store, 1, 0), ST_OK);
+    ck_assert_status(replay_queue(t.story.f.store, 1, 1), ST_BAD_VALUE);
+    end_tale(&t);
+}
+END_TEST
+
+START_TEST(a_message_without_a_number_is_refused)
+{
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    ck_assert_status(replay_post(t.story.f.store, 1, 0), ST_BAD_VALUE);
+    end_tale(&t);
+}
+END_TEST
+
+START_TEST(a_transient_queue_that_is_lent_no_numbers_does_not_begin_anew)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+    struct server server = {.mem = mem_new(0)};
+    static struct tale t;
+
+    begin_tale(&t, 1, 0, 0);
+    settings.transient = true;
+    t.story.f.queue = story_queue(0);
+    make_queue(&t.story.f, &settings);
+    logbook_settle(t.log);
+    server.log = logbook_new(t.log->next);
+    server.log->random = &t.story.random;
+    server.log->refuse = 100;
+    server.store = open_engine(&t, server.mem, server.log);
+    ck_assert_status(logbook_replay(t.log, durable_of(server.store)), ST_OK);
+    ck_assert_status(replay_end(server.store), ST_UNAVAILABLE);
+    ck_assert_uint_eq(server.log->next, t.log->next);
+    close_server(&server);
+    end_tale(&t);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- claim numbers */
+
+TEST_CASE("claim numbers");
+
+/* Claims a message that is posted for it; returns the claim's number. */
+static uint64_t
+claim_one(struct tale *t)
+{
+    uint64_t number;
+
+    post(&t->story.f, 1);
+    (void)take(&t->story.f, 1);
+    ck_assert_uint_eq(t->story.f.seen.count, 1);
+    number = t->story.f.seen.claim_number;
+    store_batch_release(&t->story.f.seen); /* before its store is closed */
+    logbook_settle(t->log);
+    return number;
+}
+
+/* Deletes the queue, and goes on with what is replayed; perhaps only with what is swept. */
+static void
+delete_and_restart(struct tale *t, bool swept)
+{
+    struct tally tally = {.operations = 0};
+
+    delete_queue(&t->story.f);
+    logbook_settle(t->log);
+    if (swept)
+        begin_sweep(t, &tally);
+    while (t->sweeping)
+        sweep(t, &tally);
+    check_replay(t, true, &tally);
+}
+
+/* In no time, so that they do not begin behind a later birth. */
+LOOP_TEST(claim_numbers_grow_though_their_queue_goes_before_a_restart, 4)
+{
+    static struct tale t;
+    uint64_t number = 0;
+
+    begin_tale(&t, 1, 0, 0);
+    t.story.f.queue = story_queue(0);
+    if (_i >= 2) {
+        const struct store_settings settings = {STORE_UNSET, STORE_UNSET, STORE_UNSET,
+                                                STORE_UNSET, STORE_UNSET, {NULL, 0},
+                                                true};
+
+        make_queue(&t.story.f, &settings);
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 5; k++) {
+            uint64_t next = claim_one(&t);
+
+            ck_assert_uint_gt(next, number);
+            number = next;
+        }
+        delete_and_restart(&t, _i % 2 == 1);
+        t.story.f.posted = 0;
+    }
+    end_tale(&t);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- large queues */
+
+TEST_CASE("large queues");
+
+/* Posts in large pieces, since each asks the log once. */
+static void
+post_small(struct tale *t, size_t count)
+{
+    static struct store_draft drafts[4096];
+    static struct store_id ids[4096];
+
+    while (count > 0) {
+        struct store_post post = {.drafts = drafts, .count = count < 4096 ? count : 4096};
+
+        for (size_t i = 0; i < post.count; i++)
+            drafts[i] = (struct store_draft){bytes_str("1"), 1000, 0};
+        ck_assert_status(store_message_post(t->story.f.store, STORE_AT(t->story.f.now_ms),
+                                            &t->story.f.queue, &post, ids),
+                         ST_OK);
+        logbook_settle(t->log);
+        count -= post.count;
+    }
+}
+
+static enum status
+post_one(struct tale *t)
+{
+    const struct store_draft draft = {bytes_str("1"), 1000, 0};
+    const struct store_post post = {.drafts = &draft, .count = 1};
+    struct store_id id;
+    enum status st = store_message_post(t->story.f.store, STORE_AT(t->story.f.now_ms),
+                                        &t->story.f.queue, &post, &id);
+
+    logbook_settle(t->log);
+    return st;
+}
+
+/* With one queue. */
+static void
+begin_large(struct tale *t, bool transient)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+
+    begin_tale(t, 1, 0, 0);
+    settings.transient = transient;
+    t->story.f.queue = story_queue(0);
+    make_queue(&t->story.f, &settings);
+    logbook_settle(t->log);
+}
+
+START_TEST(a_slice_shows_256_messages_at_most)
+{
+    struct tally tally = {.operations = 0};
+    static struct tale t;
+    size_t slices = 0;
+
+    begin_large(&t, false);
+    post_small(&t, 1000);
+    begin_sweep(&t, &tally);
+    for (; t.sweeping; slices++) {
+        t.shown = 0;
+        sweep(&t, &tally);
+        ck_assert_uint_le(t.shown, 256);
+        post_small(&t, 300); /* which the sweep does not run after */
+        check_replay(&t, false, &tally);
+    }
+    ck_assert_uint_ge(slices, 4);
+    ck_assert_uint_le(slices, 24);
+    end_tale(&t);
+}
+END_TEST
+
+/* The numbers that the log lends to a transient queue are used up, and it lends more. */
+START_TEST(a_transient_queue_begins_anew_behind_the_numbers_it_was_lent)
+{
+    enum { LOAN = 1 << 20 };
+    struct tally tally = {.operations = 0};
+    static struct tale t;
+    uint64_t queues;
+
+    begin_large(&t, true);
+    t.log->watch = NULL; /* too many ids */
+    queues = t.log->told[STORE_CHANGE_QUEUE];
+    t.log->refuse = 100; /* it does not ask */
+    post_small(&t, LOAN);
+    ck_assert_uint_eq(t.log->told[STORE_CHANGE_QUEUE], queues);
+    ck_assert_status(post_one(&t), ST_UNAVAILABLE);
+    ck_assert_uint_eq(stats(&t.story.f).total, LOAN);
+    t.log->refuse = 0;
+    post_small(&t, 1);
+    ck_assert_uint_eq(t.log->told[STORE_CHANGE_QUEUE], queues + 1);
+    t.numbers[0] = LOAN + 1;
+    check_replay(&t, true, &tally);
+    post_small(&t, 1); /* its number is larger than those before: watch_numbers() */
+    ck_assert_uint_gt(t.numbers[0], LOAN + 1);
+    end_tale(&t);
+}
+END_TEST

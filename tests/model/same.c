@@ -1,0 +1,221 @@
+#include "model/same.h"
+
+#include "model/story.h"
+
+enum { PAGE = 100 };
+
+/* Two stores, and a queue that they are asked for. */
+struct both {
+    struct store *a, *b;
+    int64_t now_ms;
+    struct store_queue queue;
+};
+
+static void
+same_settings(const struct store_settings *a, const struct store_settings *b)
+{
+    ck_assert_int_eq(a->max_post_bytes, b->max_post_bytes);
+    ck_assert_int_eq(a->message_ttl_s, b->message_ttl_s);
+    ck_assert_int_eq(a->message_delay_s, b->message_delay_s);
+    ck_assert_int_eq(a->max_claim_count, b->max_claim_count);
+    ck_assert_int_eq(a->dead_letter_ttl_s, b->dead_letter_ttl_s);
+    ck_assert_int_eq(bytes_present(a->dead_letter), bytes_present(b->dead_letter));
+    ck_assert(bytes_equal(a->dead_letter, b->dead_letter));
+    ck_assert_int_eq(a->transient, b->transient);
+}
+
+/* Looks for the queue in both. False: there is none. */
+static bool
+same_queue(const struct both *s, bool *transient)
+{
+    struct store_queues a = STORE_QUEUES_INIT, b = STORE_QUEUES_INIT;
+    enum status st = store_queue_get(s->a, STORE_AT(s->now_ms), &s->queue, &a);
+
+    ck_assert_status(store_queue_get(s->b, STORE_AT(s->now_ms), &s->queue, &b), st);
+    if (st != ST_OK)
+        return false;
+    ck_assert(bytes_equal(a.queues[0].metadata.json, b.queues[0].metadata.json));
+    same_settings(&a.queues[0].metadata.settings, &b.queues[0].metadata.settings);
+    *transient = a.queues[0].metadata.settings.transient;
+    store_queues_release(&a);
+    store_queues_release(&b);
+    return true;
+}
+
+static void
+same_message(const struct store_message *a, const struct store_message *b)
+{
+    ck_assert_str_eq(a->id.text, b->id.text);
+    ck_assert_str_eq(a->claim_id.text, b->claim_id.text);
+    ck_assert(bytes_equal(a->body, b->body));
+    ck_assert_int_eq(a->checksum == NULL, b->checksum == NULL);
+    if (a->checksum != NULL)
+        ck_assert_mem_eq(a->checksum, b->checksum, sizeof(*a->checksum));
+    ck_assert_int_eq(a->ttl_s, b->ttl_s);
+    ck_assert_int_eq(a->age_s, b->age_s);
+    ck_assert_uint_eq(a->claim_count, b->claim_count);
+}
+
+static void
+same_batch(const struct store_batch *a, const struct store_batch *b)
+{
+    ck_assert_uint_eq(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++)
+        same_message(&a->messages[i], &b->messages[i]);
+}
+
+static void
+same_claim(const struct both *s, const struct store_id *id)
+{
+    struct store_batch a = STORE_BATCH_INIT, b = STORE_BATCH_INIT;
+    struct bytes text = store_id_bytes(id);
+
+    ck_assert_status(store_claim_get(s->a, STORE_AT(s->now_ms), &s->queue, text, &a),
+                     ST_OK);
+    ck_assert_status(store_claim_get(s->b, STORE_AT(s->now_ms), &s->queue, text, &b),
+                     ST_OK);
+    ck_assert_int_eq(a.claim_ttl_s, b.claim_ttl_s);
+    ck_assert_int_eq(a.claim_age_s, b.claim_age_s);
+    ck_assert_uint_eq(a.claim_number, b.claim_number);
+    same_batch(&a, &b);
+    store_batch_release(&a);
+    store_batch_release(&b);
+}
+
+/* A page of both; returns how many messages it has. */
+static size_t
+same_page(const struct both *s, const struct store_filter *filter, bool with_claims,
+          struct store_id *next)
+{
+    struct store_batch a = STORE_BATCH_INIT, b = STORE_BATCH_INIT;
+    size_t count;
+
+    ck_assert_status(store_message_list(s->a, STORE_AT(s->now_ms), &s->queue, filter, &a),
+                     ST_OK);
+    ck_assert_status(store_message_list(s->b, STORE_AT(s->now_ms), &s->queue, filter, &b),
+                     ST_OK);
+    same_batch(&a, &b);
+    ck_assert_str_eq(a.next.text, b.next.text);
+    for (size_t i = 0; with_claims && i < a.count; i++)
+        if (a.messages[i].claim_id.text[0] != '\0')
+            same_claim(s, &a.messages[i].claim_id);
+    count = a.count;
+    *next = a.next;
+    store_batch_release(&a);
+    store_batch_release(&b);
+    return count;
+}
+
+/* A listing of both; returns how many messages it has. */
+static size_t
+same_listing(const struct both *s, struct store_filter filter, bool with_claims)
+{
+    size_t count, all = 0;
+    struct store_id next;
+
+    while ((count = same_page(s, &filter, with_claims, &next)) > 0) {
+        all += count;
+        filter.marker = store_id_bytes(&next);
+    }
+    return all;
+}
+
+static void
+same_end(const struct store_end *a, const struct store_end *b)
+{
+    ck_assert_str_eq(a->id.text, b->id.text);
+    ck_assert_int_eq(a->age_s, b->age_s);
+    ck_assert_int_eq(a->created_ms, b->created_ms);
+}
+
+static struct store_stats
+stats_of(struct store *store, const struct both *s)
+{
+    struct store_stats stats;
+
+    ck_assert_status(store_queue_stats(store, STORE_AT(s->now_ms), &s->queue, &stats),
+                     ST_OK);
+    return stats;
+}
+
+static void
+same_messages(const struct both *s, const struct store_stats *a,
+              const struct store_stats *b)
+{
+    struct store_filter filter = {
+        .limit = PAGE, .include_claimed = true, .include_delayed = true};
+
+    ck_assert_uint_eq(a->total, b->total);
+    ck_assert_uint_eq(a->claimed, b->claimed);
+    if (a->total > 0) {
+        same_end(&a->oldest, &b->oldest);
+        same_end(&a->newest, &b->newest);
+    }
+    ck_assert_uint_eq(same_listing(s, filter, true), a->total);
+    filter.include_delayed = false;
+    (void)same_listing(s, filter, false);
+    filter.include_claimed = false;
+    (void)same_listing(s, filter, false);
+    filter.hide_client = true;
+    for (filter.client = 0; filter.client < 3; filter.client++)
+        (void)same_listing(s, filter, false);
+}
+
+/* The names that a listing of a project shows. */
+static void
+same_names(const struct both *s, const char *project)
+{
+    const struct store_page page = {.project = bytes_str(project), .limit = STORY_QUEUES};
+    struct store_queues a = STORE_QUEUES_INIT, b = STORE_QUEUES_INIT;
+
+    ck_assert_status(store_queue_list(s->a, STORE_AT(s->now_ms), &page, &a), ST_OK);
+    ck_assert_status(store_queue_list(s->b, STORE_AT(s->now_ms), &page, &b), ST_OK);
+    ck_assert_uint_eq(a.total, b.total);
+    ck_assert_uint_eq(a.count, b.count);
+    for (size_t i = 0; i < a.count; i++)
+        ck_assert(bytes_equal(a.queues[i].name, b.queues[i].name));
+    store_queues_release(&a);
+    store_queues_release(&b);
+}
+
+static void
+same_totals(const struct both *s, uint64_t messages, uint64_t claimed)
+{
+    struct store_totals a, b;
+
+    ck_assert_status(store_totals(s->a, STORE_AT(s->now_ms), &a), ST_OK);
+    ck_assert_status(store_totals(s->b, STORE_AT(s->now_ms), &b), ST_OK);
+    ck_assert_uint_eq(a.queues, b.queues);
+    ck_assert_uint_eq(b.messages, messages);
+    ck_assert_uint_eq(b.claimed, claimed);
+}
+
+size_t
+expect_same(struct store *first, struct store *second, int64_t now_ms)
+{
+    struct both s = {.a = first, .b = second, .now_ms = now_ms};
+    uint64_t messages = 0, claimed = 0;
+
+    for (size_t i = 0; i < STORY_QUEUES; i++) {
+        struct store_stats a, b;
+        bool transient;
+
+        s.queue = story_queue(i);
+        if (!same_queue(&s, &transient))
+            continue;
+        a = stats_of(s.a, &s);
+        b = stats_of(s.b, &s);
+        messages += b.total;
+        claimed += b.claimed;
+        if (transient)
+            ck_assert_uint_eq(b.total, 0);
+        else
+            same_messages(&s, &a, &b);
+    }
+    same_names(&s, "p");
+    same_names(&s, "r");
+    same_totals(&s, messages, claimed);
+    ck_assert(store_audit(first));
+    ck_assert(store_audit(second));
+    return messages;
+}

@@ -1,0 +1,16 @@
+/*
+ * same: two stores that show the same to everybody who asks.
+ */
+#ifndef TESTS_MODEL_SAME_H
+#define TESTS_MODEL_SAME_H
+
+#include "claimd/store/store.h"
+
+/*
+ * Compares what two stores show of the queues of a story, at one time: the queues, their
+ * messages in their order, claims, statistics and totals. A transient queue must be there
+ * in the second store, with nothing in it. Returns the number of messages compared.
+ */
+size_t expect_same(struct store *a, struct store *b, int64_t now_ms);
+
+#endif

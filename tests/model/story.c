@@ -1,0 +1,335 @@
+#include "model/story.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const names[STORY_QUEUES] = {"a", "b", "c", "d", "a", "b", "c", "d"};
+
+struct store_queue
+story_queue(size_t i)
+{
+    return (struct store_queue){.project = bytes_str(i < 4 ? "p" : "r"),
+                                .name = bytes_str(names[i])};
+}
+
+size_t
+story_index(const struct store_queue *queue)
+{
+    for (size_t i = 0; i < STORY_QUEUES; i++) {
+        struct store_queue at = story_queue(i);
+
+        if (bytes_equal(at.project, queue->project) && bytes_equal(at.name, queue->name))
+            return i;
+    }
+    ck_abort_msg("an unknown queue %.*s", (int)queue->name.len, queue->name.data);
+}
+
+uint64_t
+story_below(struct story *s, uint64_t n)
+{
+    return random_below(&s->random, n);
+}
+
+/* ---------------------------------------------------------------------- ids */
+
+static void
+remember(struct story_ids *known, struct store_id id, size_t queue)
+{
+    size_t at = known->count++ % STORY_KNOWN;
+
+    known->ids[at] = id;
+    known->queues[at] = queue;
+}
+
+/* Mostly one of this queue's. */
+static struct bytes
+some_id(struct story *s, const struct story_ids *known, size_t queue)
+{
+    uint64_t count = known->count < STORY_KNOWN ? known->count : STORY_KNOWN;
+    size_t i = 0;
+
+    if (count == 0 || story_below(s, 30) == 0)
+        return bytes_str("nonsense");
+    for (int tries = 0; tries < 8; tries++) {
+        i = story_below(s, count);
+        if (known->queues[i] == queue)
+            break;
+    }
+    return store_id_bytes(&known->ids[i]);
+}
+
+static struct bytes
+some_message(struct story *s, size_t queue)
+{
+    return some_id(s, &s->messages, queue);
+}
+
+static struct bytes
+some_claim(struct story *s, size_t queue)
+{
+    return some_id(s, &s->claims, queue);
+}
+
+/* ---------------------------------------------------------------------- queues */
+
+static struct store_metadata
+some_metadata(struct story *s)
+{
+    static const char *const documents[] = {"", "{}", "{\"a\":1}"};
+    struct store_metadata md = {bytes_str(documents[story_below(s, 3)]),
+                                STORE_SETTINGS_INIT};
+
+    if (story_below(s, 2) == 0)
+        return md;
+    md.settings.max_claim_count = 1 + (int64_t)story_below(s, 2);
+    md.settings.dead_letter = bytes_str(names[story_below(s, 4)]); /* perhaps itself */
+    if (story_below(s, 2) == 0)
+        md.settings.dead_letter_ttl_s = 1 + (int64_t)story_below(s, 100);
+    if (story_below(s, 4) == 0)
+        md.settings.message_delay_s = (int64_t)story_below(s, 20);
+    return md;
+}
+
+static enum status
+do_create(struct story *s, struct store_visit *visit, size_t queue)
+{
+    struct store_metadata md = some_metadata(s);
+    struct store_queue where = story_queue(queue);
+    bool created;
+
+    md.settings.transient = story_below(s, 2) == 0;
+    return store_queue_create(s->f.store, visit, &where, &md, &created);
+}
+
+static enum status
+do_update(struct story *s, struct store_visit *visit, size_t queue)
+{
+    struct store_metadata md = some_metadata(s);
+    struct store_queues shown = STORE_QUEUES_INIT;
+    struct store_queue where = story_queue(queue);
+    enum status st = store_queue_get(s->f.store, visit, &where, &shown);
+    uint64_t version;
+
+    if (st != ST_OK)
+        return st;
+    version = shown.queues[0].version;
+    md.settings.transient = shown.queues[0].metadata.settings.transient;
+    store_queues_release(&shown);
+    return store_queue_update(s->f.store, visit, &where, version, &md);
+}
+
+static enum status
+do_remove(struct story *s, struct store_visit *visit, size_t queue)
+{
+    struct store_queue where = story_queue(queue);
+
+    return story_below(s, 4) == 0 ? store_queue_delete(s->f.store, visit, &where)
+                                  : store_queue_purge(s->f.store, visit, &where);
+}
+
+/* ---------------------------------------------------------------------- messages */
+
+/* A text that begins with a number of its own, in room for the longest. */
+static struct bytes
+write_body(struct story *s, char *room)
+{
+    size_t len = (size_t)snprintf(room, 24, "%" PRIu64 " ", s->bodies++);
+    size_t more = s->big_body == 0 ? 0 : story_below(s, s->big_body);
+
+    if (more <= len)
+        return bytes_of(room, len);
+    memset(room + len, 'x', more - len);
+    return bytes_of(room, more);
+}
+
+static enum status
+do_post(struct story *s, struct store_visit *visit, size_t queue)
+{
+    size_t room = 24 + s->big_body;
+    char *bodies = malloc(STORY_POST * room);
+    struct store_queue where = story_queue(queue);
+    struct store_draft drafts[STORY_POST];
+    struct store_checksum sums[STORY_POST];
+    struct store_id ids[STORY_POST];
+    struct store_post post = {.drafts = drafts,
+                              .count = 1 + story_below(s, STORY_POST),
+                              .client = story_below(s, 3),
+                              .create_queue = story_below(s, 3) == 0};
+    enum status st;
+
+    ck_assert_ptr_nonnull(bodies);
+    for (size_t i = 0; i < post.count; i++) {
+        drafts[i].body = write_body(s, bodies + i * room);
+        drafts[i].ttl_s = 1 + (int64_t)story_below(s, 300);
+        drafts[i].delay_s =
+            story_below(s, 3) == 0 ? (int64_t)story_below(s, 40) : STORE_UNSET;
+    }
+    if (story_below(s, 4) == 0) {
+        memset(sums, (int)(1 + story_below(s, 255)), sizeof(sums));
+        post.checksums = sums;
+    }
+    st = store_message_post(s->f.store, visit, &where, &post, ids);
+    for (size_t i = 0; st == ST_OK && i < post.count; i++)
+        remember(&s->messages, ids[i], queue);
+    free(bodies);
+    return st;
+}
+
+static enum status
+do_delete(struct story *s, struct store_visit *visit, size_t queue)
+{
+    struct store_queue where = story_queue(queue);
+    struct bytes claim = some_claim(s, queue);
+
+    return store_message_delete(s->f.store, visit, &where, some_message(s, queue),
+                                story_below(s, 2) == 0 ? claim : BYTES_NONE);
+}
+
+static enum status
+do_delete_many(struct story *s, struct store_visit *visit, size_t queue)
+{
+    struct store_queue where = story_queue(queue);
+    struct bytes ids[6], claim = some_claim(s, queue);
+    size_t count = 1 + story_below(s, 6);
+    bool strict = story_below(s, 3) == 0;
+
+    for (size_t i = 0; i < count; i++)
+        ids[i] = some_message(s, queue); /* some of them perhaps twice */
+    return store_message_delete_many(s->f.store, visit, &where, ids, strict ? 1 : count,
+                                     strict ? &claim : NULL, strict);
+}
+
+static enum status
+do_pop(struct story *s, struct store_visit *visit, size_t queue)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct store_queue where = story_queue(queue);
+    enum status st =
+        store_message_pop(s->f.store, visit, &where, 1 + story_below(s, 3), &batch);
+
+    store_batch_release(&batch);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- claims */
+
+static enum status
+do_claim(struct story *s, struct store_visit *visit, size_t queue)
+{
+    const struct store_terms terms = {1 + (int64_t)story_below(s, 100),
+                                      1 + (int64_t)story_below(s, 100)};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct store_queue where = story_queue(queue);
+    enum status st = store_claim_create(s->f.store, visit, &where, &terms,
+                                        1 + story_below(s, 5), &batch);
+
+    if (st == ST_OK && batch.count > 0) {
+        remember(&s->claims, batch.claim_id, queue);
+        ck_assert_uint_gt(batch.claim_number, s->fences[queue]);
+        s->fences[queue] = batch.claim_number;
+    }
+    store_batch_release(&batch);
+    return st;
+}
+
+static enum status
+do_renew(struct story *s, struct store_visit *visit, size_t queue)
+{
+    const struct store_terms terms = {1 + (int64_t)story_below(s, 100), 10};
+    struct store_queue where = story_queue(queue);
+    uint64_t number;
+
+    return store_claim_renew(s->f.store, visit, &where, some_claim(s, queue), &terms,
+                             &number);
+}
+
+static enum status
+do_release(struct story *s, struct store_visit *visit, size_t queue)
+{
+    struct store_queue where = story_queue(queue);
+
+    return store_claim_release(s->f.store, visit, &where, some_claim(s, queue));
+}
+
+static enum status
+do_give_back(struct story *s, struct store_visit *visit, size_t queue)
+{
+    struct store_queue where = story_queue(queue);
+
+    return store_claim_give_back(s->f.store, visit, &where, some_claim(s, queue),
+                                 story_below(s, 2) == 0);
+}
+
+/* ---------------------------------------------------------------------- the story */
+
+static enum status
+do_look(struct story *s, struct store_visit *visit, size_t queue)
+{
+    const struct store_filter filter = {.limit = 5};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct store_queue where = story_queue(queue);
+    struct bytes id = some_message(s, queue);
+    enum status st;
+
+    switch (story_below(s, 4)) {
+    case 0:
+        st = store_message_list(s->f.store, visit, &where, &filter, &batch);
+        break;
+    case 1:
+        st = store_message_get(s->f.store, visit, &where, &id, 1, &batch);
+        break;
+    case 2:
+        st = store_claim_get(s->f.store, visit, &where, some_claim(s, queue), &batch);
+        break;
+    default:
+        return store_queue_stats(s->f.store, visit, &where, &(struct store_stats){0});
+    }
+    if (st == ST_OK)
+        store_batch_release(&batch);
+    return st;
+}
+
+/* What is done, and how often. */
+static const struct {
+    enum status (*act)(struct story *s, struct store_visit *visit, size_t queue);
+    unsigned share;
+} deeds[] = {
+    {do_create, 2},      {do_update, 1}, {do_remove, 1}, {do_delete, 2},
+    {do_delete_many, 1}, {do_pop, 1},    {do_renew, 1},  {do_release, 2},
+    {do_give_back, 1},   {do_look, 4},   {do_claim, 7},  {do_post, 10},
+};
+
+enum status
+story_operate(struct story *s, struct store_visit *visit, size_t queue)
+{
+    unsigned all = 0, dice;
+    size_t i = 0;
+
+    for (size_t k = 0; k < sizeof(deeds) / sizeof(deeds[0]); k++)
+        all += deeds[k].share;
+    for (dice = (unsigned)story_below(s, all); dice >= deeds[i].share; i++)
+        dice -= deeds[i].share;
+    return deeds[i].act(s, visit, queue);
+}
+
+void
+story_move_time(struct story *s)
+{
+    int64_t next_ms = store_next_ms(s->f.store);
+
+    switch (story_below(s, 8)) {
+    case 0:
+        s->f.now_ms += 1 + (int64_t)story_below(s, 20000);
+        return;
+    case 1:
+        if (next_ms != INT64_MAX && next_ms > s->f.now_ms)
+            s->f.now_ms = next_ms;
+        return;
+    case 2:
+        store_housekeep(s->f.store, s->f.now_ms, &next_ms);
+        return;
+    default:
+        return;
+    }
+}

@@ -1,0 +1,713 @@
+#include "journal/record.h"
+#include "journal/record_type.h"
+
+#include "support/check_main.h"
+#include "support/random.h"
+#include "support/store_fixture.h"
+
+#include <stdlib.h>
+
+enum { MOST = 5, TEXT = 40 };
+
+/* A change, and all that it points to. */
+struct sample {
+    struct store_change change;
+    struct store_metadata metadata;
+    struct store_changed_message messages[MOST];
+    struct store_checksum sums[MOST];
+    char texts[4][TEXT], bodies[MOST][TEXT];
+    size_t bytes; /* in texts and bodies */
+};
+
+/* A record in exactly as much memory as it has bytes. */
+struct image {
+    uint8_t *bytes; /* owned */
+    size_t len;
+};
+
+static const enum store_change_kind logged[] = {
+    STORE_CHANGE_QUEUE, STORE_CHANGE_META,        STORE_CHANGE_QUEUE_GONE,
+    STORE_CHANGE_PURGE, STORE_CHANGE_POST,        STORE_CHANGE_DELETE,
+    STORE_CHANGE_CLAIM, STORE_CHANGE_RENEW,       STORE_CHANGE_RELEASE,
+    STORE_CHANGE_MOVE,  STORE_CHANGE_IMAGE_QUEUE, STORE_CHANGE_IMAGE_CLAIM,
+    STORE_CHANGE_IMAGE,
+};
+
+enum { LOGGED = sizeof(logged) / sizeof(logged[0]) };
+
+static const char *const type_names[LOGGED] = {
+    "QUEUE", "META",    "QUEUE_GONE", "PURGE",       "POST",        "DELETE", "CLAIM",
+    "RENEW", "RELEASE", "MOVE",       "IMAGE_QUEUE", "IMAGE_CLAIM", "IMAGE"};
+
+/* ---------------------------------------------------------------------- samples */
+
+static struct bytes
+some_text(struct random *r, struct sample *s, char *room)
+{
+    size_t len = random_below(r, TEXT + 1);
+
+    for (size_t i = 0; i < len; i++)
+        room[i] = (char)random_next(r);
+    s->bytes += len;
+    return bytes_of(room, len);
+}
+
+static bool
+next_sample(struct store_change *change, struct store_changed_message *out)
+{
+    const struct sample *s = change->from[0];
+
+    if (change->at == change->count)
+        return false;
+    *out = s->messages[change->at++];
+    return true;
+}
+
+static void
+some_message(struct random *r, struct sample *s, size_t i)
+{
+    struct store_changed_message *m = &s->messages[i];
+
+    *m = (struct store_changed_message){.number = random_next(r),
+                                        .old_number = random_next(r),
+                                        .claim = random_below(r, 3),
+                                        .foreign = random_chance(r, 50),
+                                        .client = random_next(r),
+                                        .posted_ms = (int64_t)random_next(r),
+                                        .expires_ms = (int64_t)random_next(r),
+                                        .delayed_until_ms = (int64_t)random_below(r, 3),
+                                        .claim_count = (uint32_t)random_next(r)};
+    if (m->foreign)
+        memset(m->id.text, 'a', random_below(r, STORE_ID_CAP));
+    m->body = some_text(r, s, s->bodies[i]);
+    for (size_t k = 0; k < sizeof(s->sums[i].digest); k++)
+        s->sums[i].digest[k] = (uint8_t)random_next(r);
+    m->checksum = random_chance(r, 50) ? &s->sums[i] : NULL;
+}
+
+static void
+some_metadata(struct random *r, struct sample *s)
+{
+    struct store_settings *set = &s->metadata.settings;
+
+    *set = (struct store_settings){.max_post_bytes = (int64_t)random_next(r),
+                                   .message_ttl_s = (int64_t)random_next(r),
+                                   .message_delay_s = (int64_t)random_next(r),
+                                   .max_claim_count = (int64_t)random_next(r),
+                                   .dead_letter_ttl_s = (int64_t)random_next(r)};
+    if (random_chance(r, 50))
+        set->dead_letter = some_text(r, s, s->texts[0]);
+    s->metadata.json = some_text(r, s, s->texts[1]);
+}
+
+/* Fills in all fields, whatever the kind has of them. */
+static void
+some_change(struct random *r, struct sample *s, enum store_change_kind kind)
+{
+    struct store_change *change = &s->change;
+
+    memset(s, 0, sizeof(*s));
+    some_metadata(r, s);
+    *change = (struct store_change){
+        .kind = kind,
+        .now_ms = (int64_t)random_next(r),
+        .tag = (uint32_t)random_next(r),
+        .fence_base = random_next(r),
+        .last_number = random_next(r),
+        .last_claim = random_next(r),
+        .marks = {random_next(r), random_next(r), random_next(r)},
+        .metadata = &s->metadata,
+        .target_tag = (uint32_t)random_next(r),
+        .claim_number = random_next(r),
+        .claim_started_ms = (int64_t)random_next(r),
+        .claim_ends_ms = (int64_t)random_next(r),
+        .next = next_sample,
+        .from = {s, NULL},
+    };
+    change->queue.project = some_text(r, s, s->texts[2]);
+    change->queue.name = some_text(r, s, s->texts[3]);
+    memset(change->claim_id.text, 'b', random_below(r, STORE_ID_CAP));
+    change->count = kind <= STORE_CHANGE_PURGE || kind == STORE_CHANGE_IMAGE_QUEUE
+                        ? 0
+                        : random_below(r, MOST + 1);
+    for (size_t i = 0; i < change->count; i++)
+        some_message(r, s, i);
+}
+
+/* Without an assertion: Check notes each one, which is slow where there are many. */
+static void *
+room_for(size_t len)
+{
+    void *room = malloc(len + (len == 0));
+
+    if (room == NULL)
+        ck_abort_msg("no memory");
+    return room;
+}
+
+/* Writes a change, which is used up, into the room that it is granted. */
+static struct image
+write_change(struct store_change *change, size_t bytes)
+{
+    size_t bound = record_bound(change->count, bytes);
+    uint8_t *room = room_for(bound), *exact;
+    size_t len;
+
+    memset(room, 0xa5, bound);
+    len = record_write(room, change);
+    if (len == 0 || len > bound || len % 8 != 0)
+        ck_abort_msg("%zu bytes in room for %zu", len, bound);
+    exact = memcpy(room_for(len), room, len);
+    free(room);
+    return (struct image){exact, len};
+}
+
+static struct image
+write_sample(const struct sample *s)
+{
+    struct store_change change = s->change;
+
+    return write_change(&change, s->bytes);
+}
+
+/* ---------------------------------------------------------------------- comparing */
+
+static void
+same_metadata(const struct store_metadata *a, const struct store_metadata *b)
+{
+    ck_assert(bytes_equal(a->json, b->json));
+    ck_assert_int_eq(a->settings.max_post_bytes, b->settings.max_post_bytes);
+    ck_assert_int_eq(a->settings.message_ttl_s, b->settings.message_ttl_s);
+    ck_assert_int_eq(a->settings.message_delay_s, b->settings.message_delay_s);
+    ck_assert_int_eq(a->settings.max_claim_count, b->settings.max_claim_count);
+    ck_assert_int_eq(a->settings.dead_letter_ttl_s, b->settings.dead_letter_ttl_s);
+    ck_assert_int_eq(bytes_present(a->settings.dead_letter),
+                     bytes_present(b->settings.dead_letter));
+    ck_assert(bytes_equal(a->settings.dead_letter, b->settings.dead_letter));
+    ck_assert_int_eq(a->settings.transient, b->settings.transient);
+}
+
+static void
+same_marks(const struct store_marks *a, const struct store_marks *b)
+{
+    ck_assert_uint_eq(a->tag_start, b->tag_start);
+    ck_assert_uint_eq(a->tags_used, b->tags_used);
+    ck_assert_uint_eq(a->fence, b->fence);
+}
+
+static void
+same_claim(const struct store_change *a, const struct store_change *b)
+{
+    ck_assert_str_eq(a->claim_id.text, b->claim_id.text);
+    ck_assert_uint_eq(a->claim_number, b->claim_number);
+    ck_assert_int_eq(a->claim_started_ms, b->claim_started_ms);
+    ck_assert_int_eq(a->claim_ends_ms, b->claim_ends_ms);
+}
+
+static void
+same_queue(const struct store_change *a, const struct store_change *b)
+{
+    ck_assert(bytes_equal(a->queue.project, b->queue.project));
+    ck_assert(bytes_equal(a->queue.name, b->queue.name));
+    ck_assert_int_eq(a->queue.kind, b->queue.kind);
+    ck_assert_int_eq(a->transient, b->transient);
+    ck_assert_uint_eq(a->fence_base, b->fence_base);
+    ck_assert_uint_eq(a->last_number, b->last_number);
+    ck_assert_uint_eq(a->last_claim, b->last_claim);
+    same_marks(&a->marks, &b->marks);
+    same_metadata(a->metadata, b->metadata);
+}
+
+/* What the kind has besides messages. */
+static void
+same_fixed(const struct store_change *a, const struct store_change *b)
+{
+    ck_assert_int_eq(a->kind, b->kind);
+    ck_assert_int_eq(a->now_ms, b->now_ms);
+    ck_assert_uint_eq(a->tag, b->tag);
+    ck_assert_uint_eq(a->count, b->count);
+    if (a->kind == STORE_CHANGE_QUEUE || a->kind == STORE_CHANGE_IMAGE_QUEUE)
+        same_queue(a, b);
+    if (a->kind == STORE_CHANGE_META)
+        same_metadata(a->metadata, b->metadata);
+    if (a->kind == STORE_CHANGE_QUEUE_GONE) {
+        ck_assert_uint_eq(a->fence_base, b->fence_base);
+        ck_assert_uint_eq(a->last_claim, b->last_claim);
+        same_marks(&a->marks, &b->marks);
+    }
+    if (a->kind == STORE_CHANGE_CLAIM || a->kind == STORE_CHANGE_RENEW ||
+        a->kind == STORE_CHANGE_RELEASE || a->kind == STORE_CHANGE_IMAGE_CLAIM)
+        same_claim(a, b);
+    if (a->kind == STORE_CHANGE_MOVE)
+        ck_assert_uint_eq(a->target_tag, b->target_tag);
+}
+
+static void
+same_long(const struct store_changed_message *a, const struct store_changed_message *b)
+{
+    ck_assert_uint_eq(a->number, b->number);
+    ck_assert_uint_eq(a->old_number, b->old_number);
+    ck_assert_uint_eq(a->claim, b->claim);
+    ck_assert_int_eq(a->foreign, b->foreign);
+    if (a->foreign)
+        ck_assert_str_eq(a->id.text, b->id.text);
+    ck_assert(bytes_equal(a->body, b->body));
+    ck_assert_int_eq(a->checksum == NULL, b->checksum == NULL);
+    if (a->checksum != NULL)
+        ck_assert_mem_eq(a->checksum, b->checksum, sizeof(*a->checksum));
+    ck_assert_uint_eq(a->client, b->client);
+    ck_assert_int_eq(a->posted_ms, b->posted_ms);
+    ck_assert_int_eq(a->expires_ms, b->expires_ms);
+    ck_assert_int_eq(a->delayed_until_ms, b->delayed_until_ms);
+    ck_assert_uint_eq(a->claim_count, b->claim_count);
+}
+
+static void
+same_messages(struct store_change a, struct store_change *b)
+{
+    struct store_changed_message one, other;
+
+    while (a.next(&a, &one)) {
+        ck_assert(b->next(b, &other));
+        switch (record_form_of(record_type_of(b))) {
+        case RECORD_FORM_LONG:
+            same_long(&one, &other);
+            break;
+        case RECORD_FORM_SHORT:
+            ck_assert_uint_eq(one.number, other.number);
+            ck_assert_int_eq(one.expires_ms, other.expires_ms);
+            ck_assert_uint_eq(one.claim_count, other.claim_count);
+            break;
+        default: /* where it was */
+            ck_assert_uint_eq(one.old_number, other.number);
+            ck_assert_uint_eq(one.old_number, other.old_number);
+        }
+    }
+    ck_assert(!b->next(b, &other));
+}
+
+/* ---------------------------------------------------------------------- writing, reading */
+
+LOOP_TEST(what_is_written_is_read, LOGGED)
+{
+    struct random r = {random_seed("record")};
+
+    for (int i = 0; i < 300; i++) {
+        struct record record;
+        struct sample s;
+        struct image image;
+
+        some_change(&r, &s, logged[_i]);
+        s.metadata.settings.transient = s.change.transient =
+            logged[_i] == STORE_CHANGE_QUEUE && random_chance(&r, 50);
+        image = write_sample(&s);
+        ck_assert_uint_eq(record_size(image.bytes, image.len), image.len);
+        ck_assert_status(record_read(image.bytes, image.len, &record), ST_OK);
+        ck_assert_str_eq(record_type_name(record.type), type_names[_i]);
+        same_fixed(&s.change, &record.change);
+        same_messages(s.change, &record.change);
+        free(image.bytes);
+    }
+}
+END_TEST
+
+START_TEST(a_record_is_where_it_is)
+{
+    struct random r = {1};
+    struct sample s;
+    struct image image;
+    struct record record;
+    uint8_t *odd;
+
+    some_change(&r, &s, STORE_CHANGE_POST);
+    image = write_sample(&s);
+    odd = room_for(image.len + 9);
+    memcpy(odd + 1, image.bytes, image.len);
+    memset(odd + 1 + image.len, 0xff, 8); /* what is behind it is not its */
+    ck_assert_status(record_read(odd + 1, image.len + 8, &record), ST_OK);
+    same_fixed(&s.change, &record.change);
+    same_messages(s.change, &record.change);
+    free(odd);
+    free(image.bytes);
+}
+END_TEST
+
+/* A POST of one message with a body of one byte: 24 + 56 + 1, and 7 of padding. */
+static struct image
+small_post(void)
+{
+    static const struct store_changed_message m = {.number = 0x0102,
+                                                   .old_number = 0x0102,
+                                                   .client = 0x0304,
+                                                   .posted_ms = 0x0506,
+                                                   .expires_ms = 0x0708,
+                                                   .claim_count = 9,
+                                                   .body = {"1", 1}};
+    static struct sample s;
+
+    memset(&s, 0, sizeof(s));
+    s.messages[0] = m;
+    s.change = (struct store_change){.kind = STORE_CHANGE_POST,
+                                     .now_ms = 0x0a0b,
+                                     .tag = 0x0c0d,
+                                     .count = 1,
+                                     .next = next_sample,
+                                     .from = {&s, NULL}};
+    s.bytes = 1;
+    return write_sample(&s);
+}
+
+START_TEST(the_bytes_on_disk_stay_as_they_are)
+{
+    static const uint8_t expected[88] = {
+        88,   0,    0, 0, 5, 0, 0, 0, /* size, POST */
+        0x0d, 0x0c, 0, 0, 1, 0, 0, 0, /* tag, count */
+        0x0b, 0x0a, 0, 0, 0, 0, 0, 0, /* time */
+        0x02, 0x01, 0, 0, 0, 0, 0, 0, /* number */
+        0x02, 0x01, 0, 0, 0, 0, 0, 0, /* old number */
+        0x06, 0x05, 0, 0, 0, 0, 0, 0, /* posted */
+        0x08, 0x07, 0, 0, 0, 0, 0, 0, /* expires */
+        0x04, 0x03, 0, 0, 0, 0, 0, 0, /* client */
+        9,    0,    0, 0, 1, 0, 0, 0, /* claim count, length of the body */
+        0,    0,    0, 0, 0, 0, 0, 0, /* flags, length of the id, encoding, key */
+        '1',  0,    0, 0, 0, 0, 0, 0, /* body, padding */
+    };
+    struct image image = small_post();
+
+    ck_assert_uint_eq(image.len, sizeof(expected));
+    ck_assert_mem_eq(image.bytes, expected, sizeof(expected));
+    free(image.bytes);
+}
+END_TEST
+
+START_TEST(a_mark_is_read)
+{
+    for (enum record_mark what = MARK_OPENED; what <= MARK_CLOSED; what++) {
+        const struct mark mark = {what, {1, 2, 3}, 4};
+        uint8_t *bytes = room_for(record_bound(0, 0));
+        struct record record;
+        size_t size;
+
+        size = record_write_mark(bytes, &mark, 5);
+        ck_assert_uint_le(size, record_bound(0, 0));
+        ck_assert_status(record_read(bytes, size, &record), ST_OK);
+        ck_assert_str_eq(record_type_name(record.type), "MARK");
+        ck_assert_int_eq(record.mark.what, what);
+        same_marks(&record.mark.used, &mark.used);
+        ck_assert_uint_eq(record.mark.since, 4);
+        ck_assert_int_eq(record.change.now_ms, 5);
+        bytes[RECORD_HEAD_BYTES] = what == MARK_OPENED ? 0 : MARK_CLOSED + 1;
+        ck_assert_status(record_read(bytes, size, &record), ST_BAD_VALUE);
+        free(bytes);
+    }
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- what is not logged */
+
+/* What is left in the log of a kind; NULL: nothing. */
+static const char *
+logged_as(enum store_change_kind kind, bool transient, bool target_transient)
+{
+    struct random r = {1};
+    struct sample s;
+
+    some_change(&r, &s, kind);
+    s.change.transient = transient;
+    s.change.target_transient = target_transient;
+    return record_type_name(record_type_of(&s.change));
+}
+
+START_TEST(what_time_does_is_not_logged)
+{
+    ck_assert_ptr_null(logged_as(STORE_CHANGE_EXPIRED, false, false));
+    ck_assert_ptr_null(logged_as(STORE_CHANGE_DELAY_OVER, false, false));
+    ck_assert_ptr_null(logged_as(STORE_CHANGE_CLAIM_OVER, false, false));
+}
+END_TEST
+
+START_TEST(of_a_transient_queue_only_itself_is_logged)
+{
+    for (size_t i = 0; i < LOGGED; i++) {
+        bool about_queue =
+            logged[i] == STORE_CHANGE_QUEUE || logged[i] == STORE_CHANGE_META ||
+            logged[i] == STORE_CHANGE_QUEUE_GONE || logged[i] == STORE_CHANGE_IMAGE_QUEUE;
+
+        if (logged[i] == STORE_CHANGE_MOVE)
+            continue;
+        if (about_queue)
+            ck_assert_str_eq(logged_as(logged[i], true, false), type_names[i]);
+        else
+            ck_assert_ptr_null(logged_as(logged[i], true, false));
+    }
+}
+END_TEST
+
+START_TEST(what_is_moved_out_of_sight_is_deleted)
+{
+    ck_assert_str_eq(logged_as(STORE_CHANGE_MOVE, false, false), "MOVE");
+    ck_assert_str_eq(logged_as(STORE_CHANGE_MOVE, true, false), "MOVE");
+    ck_assert_str_eq(logged_as(STORE_CHANGE_MOVE, false, true), "DELETE");
+    ck_assert_ptr_null(logged_as(STORE_CHANGE_MOVE, true, true));
+}
+END_TEST
+
+START_TEST(a_deletion_by_a_move_names_the_numbers_of_the_source)
+{
+    struct random r = {1};
+    struct record record;
+    struct image image;
+    struct sample s;
+
+    do
+        some_change(&r, &s, STORE_CHANGE_MOVE);
+    while (s.change.count == 0);
+    s.change.target_transient = true;
+    image = write_sample(&s);
+    ck_assert_status(record_read(image.bytes, image.len, &record), ST_OK);
+    ck_assert_int_eq(record.type, RECORD_DELETE);
+    ck_assert_uint_eq(record.change.tag, s.change.tag);
+    same_messages(s.change, &record.change);
+    free(image.bytes);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- what is no record */
+
+/* Reads bytes that end with their memory. */
+static enum status
+read_copy(const uint8_t *bytes, size_t len, struct record *record, uint8_t **copy)
+{
+    *copy = room_for(len);
+    if (len > 0)
+        memcpy(*copy, bytes, len);
+    return record_read(*copy, len, record);
+}
+
+static void
+expect_refused(const uint8_t *bytes, size_t len)
+{
+    struct record record;
+    uint8_t *copy;
+
+    if (read_copy(bytes, len, &record, &copy) != ST_BAD_VALUE)
+        ck_abort_msg("%zu bytes are a record", len);
+    free(copy);
+}
+
+/* Says in the record's head that it has so many bytes. */
+static void
+set_size(uint8_t *bytes, size_t size)
+{
+    uint32_t field = (uint32_t)size;
+
+    memcpy(bytes, &field, sizeof(field)); /* little-endian machines only, as wire.h */
+}
+
+LOOP_TEST(what_is_cut_off_or_prolonged_is_refused, LOGGED)
+{
+    struct random r = {random_seed("records cut off")};
+
+    for (int i = 0; i < 40; i++) {
+        struct sample s;
+        struct image image;
+        uint8_t *longer;
+
+        some_change(&r, &s, logged[_i]);
+        image = write_sample(&s);
+        for (size_t len = 0; len < image.len; len++)
+            expect_refused(image.bytes, len);
+        longer = memcpy(room_for(image.len + 8), image.bytes, image.len);
+        memset(longer + image.len, 0, 8);
+        for (size_t len = 0; len < image.len + 16; len++) {
+            set_size(longer, len);
+            if (len != image.len)
+                expect_refused(longer, image.len + 8);
+        }
+        free(longer);
+        free(image.bytes);
+    }
+}
+END_TEST
+
+START_TEST(types_that_are_not_known_are_refused)
+{
+    struct image image = small_post();
+
+    for (unsigned type = 0; type <= UINT16_MAX; type++) {
+        if (type >= RECORD_QUEUE && type <= RECORD_MARK)
+            continue;
+        image.bytes[4] = (uint8_t)type;
+        image.bytes[5] = (uint8_t)(type >> 8);
+        expect_refused(image.bytes, image.len);
+    }
+    free(image.bytes);
+}
+END_TEST
+
+/* Sets each of these bytes in turn to something. */
+static void
+expect_zeros(size_t from, size_t to)
+{
+    struct image image = small_post();
+
+    for (size_t i = from; i < to; i++) {
+        ck_assert_uint_eq(image.bytes[i], 0);
+        image.bytes[i] = 0x80;
+        expect_refused(image.bytes, image.len);
+        image.bytes[i] = 0;
+    }
+    free(image.bytes);
+}
+
+START_TEST(padding_is_zero)
+{
+    expect_zeros(81, 88);
+}
+END_TEST
+
+START_TEST(what_is_not_used_yet_is_zero)
+{
+    expect_zeros(6, 8);   /* in the head */
+    expect_zeros(72, 73); /* flags that are not known */
+    expect_zeros(74, 80); /* encoding and key of the body */
+}
+END_TEST
+
+START_TEST(what_a_move_does_not_use_yet_is_zero)
+{
+    struct random r = {1};
+    struct image image;
+    struct sample s;
+
+    some_change(&r, &s, STORE_CHANGE_MOVE);
+    image = write_sample(&s);
+    for (size_t i = RECORD_HEAD_BYTES + 4; i < RECORD_HEAD_BYTES + 8; i++) {
+        image.bytes[i] = 1;
+        expect_refused(image.bytes, image.len);
+        image.bytes[i] = 0;
+    }
+    free(image.bytes);
+}
+END_TEST
+
+START_TEST(flags_of_a_document_that_are_not_known_are_refused)
+{
+    struct random r = {1};
+    struct image image;
+    struct sample s;
+
+    some_change(&r, &s, STORE_CHANGE_META);
+    image = write_sample(&s);
+    for (unsigned bit = 2; bit < 16; bit++) {
+        uint8_t *flags = image.bytes + RECORD_HEAD_BYTES + bit / 8;
+
+        *flags ^= (uint8_t)(1u << bit % 8);
+        expect_refused(image.bytes, image.len);
+        *flags ^= (uint8_t)(1u << bit % 8);
+    }
+    free(image.bytes);
+}
+END_TEST
+
+/* Bytes in the texts and bodies of a record. */
+static size_t
+texts_of(const struct record *record)
+{
+    struct record copy = *record;
+    const struct store_change *change = &copy.change;
+    struct store_changed_message m;
+    size_t total = change->queue.project.len + change->queue.name.len;
+
+    if (change->metadata != NULL)
+        total += change->metadata->json.len + change->metadata->settings.dead_letter.len;
+    while (copy.change.next(&copy.change, &m))
+        total += m.body.len;
+    return total;
+}
+
+/* Writes what was read. */
+static struct image
+write_again(const struct record *record)
+{
+    struct record copy = *record;
+
+    if (copy.change.metadata != NULL)
+        copy.change.metadata = &copy.metadata;
+    return write_change(&copy.change, texts_of(record));
+}
+
+/* What was read can be written, and is the same when it is read again. */
+static void
+expect_well_formed(const struct record *record)
+{
+    struct image first, second;
+    struct record again;
+
+    if (record->type == RECORD_MARK)
+        return;
+    first = write_again(record);
+    if (record_read(first.bytes, first.len, &again) != ST_OK)
+        ck_abort_msg("what was written again cannot be read");
+    second = write_again(&again);
+    if (first.len != second.len || memcmp(first.bytes, second.bytes, first.len) != 0)
+        ck_abort_msg("it is another record when it is written again");
+    free(first.bytes);
+    free(second.bytes);
+}
+
+LOOP_TEST(a_byte_that_is_another_makes_a_record_or_none, LOGGED)
+{
+    struct random r = {random_seed("records with a byte changed")};
+    size_t refused = 0, read = 0;
+
+    for (int i = 0; i < 300; i++) {
+        struct sample s;
+        struct image image;
+
+        some_change(&r, &s, logged[_i]);
+        image = write_sample(&s);
+        for (size_t at = 0; at < image.len; at++) {
+            uint8_t was = image.bytes[at];
+            struct record record;
+            uint8_t *copy;
+
+            image.bytes[at] ^= (uint8_t)(1 + random_below(&r, 255));
+            if (read_copy(image.bytes, image.len, &record, &copy) == ST_OK) {
+                expect_well_formed(&record);
+                read++;
+            } else
+                refused++;
+            image.bytes[at] = was;
+            free(copy);
+        }
+        free(image.bytes);
+    }
+    ck_assert_uint_gt(refused, 0);
+    ck_assert_uint_gt(read, 0);
+}
+END_TEST
+
+START_TEST(noise_is_no_record)
+{
+    struct random r = {random_seed("noise as records")};
+
+    for (int i = 0; i < 20000; i++) {
+        uint8_t noise[256];
+        struct record record;
+        size_t len = 8 * random_below(&r, 33);
+        uint8_t *copy;
+
+        for (size_t k = 0; k < len; k++)
+            noise[k] = random_chance(&r, 60) ? 0 : (uint8_t)random_next(&r);
+        if (len >= RECORD_HEAD_BYTES) {
+            set_size(noise, len);
+            noise[4] = (uint8_t)(1 + random_below(&r, RECORD_MARK));
+            noise[5] = 0;
+        }
+        if (read_copy(noise, len, &record, &copy) == ST_OK)
+            expect_well_formed(&record);
+        free(copy);
+    }
+}
+END_TEST
