@@ -1,0 +1,222 @@
+#include "support/recorded_journal.h"
+
+#include <stdio.h>
+
+/* ------------------------------------------------------------------ processes */
+
+void
+recorder_start(struct recorder *r)
+{
+    struct journal_config config = {.disk = sim_disk_open(r->disk),
+                                    .segment_bytes = RECORDED_SEGMENT,
+                                    .seeded = true,
+                                    .seed = ++r->seed};
+    struct engine_config engine;
+
+    ck_assert_status(journal_open(&config, &r->journal, r->error), ST_OK);
+    r->f.mem = mem_new(0);
+    engine = fixture_config(r->f.mem);
+    engine.seed = r->seed;
+    engine.observer = journal_observer(r->journal);
+    ck_assert_status(engine_open(&engine, &r->f.store), ST_OK);
+    r->recovery = (struct journal_recovery){.now_ms = r->f.now_ms};
+    ck_assert_msg(journal_recover(r->journal, engine_durable(r->f.store), &r->recovery,
+                                  r->error) == ST_OK,
+                  "%s", r->error);
+    r->f.now_ms = r->recovery.now_ms;
+}
+
+void
+recorder_stop(struct recorder *r)
+{
+    journal_close(r->journal);
+    store_batch_release(&r->f.seen);
+    store_close(r->f.store);
+    ck_assert_uint_eq(mem_used(r->f.mem), 0);
+    mem_destroy(r->f.mem);
+}
+
+void
+recorder_commit(struct recorder *r)
+{
+    while (journal_step(r->journal))
+        continue;
+}
+
+/* ------------------------------------------------------------------ words */
+
+static void
+make_with(struct fixture *f, const char *json, struct store_settings settings)
+{
+    const struct store_metadata metadata = {bytes_str(json), settings};
+    bool created = false;
+
+    ck_assert_status(
+        store_queue_create(f->store, STORE_AT(f->now_ms), &f->queue, &metadata, &created),
+        ST_OK);
+    ck_assert(created);
+}
+
+static void
+change_metadata(struct fixture *f, const char *json, struct store_settings settings)
+{
+    const struct store_metadata metadata = {bytes_str(json), settings};
+    struct store_queues found = STORE_QUEUES_INIT;
+    uint64_t version;
+
+    ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &found),
+                     ST_OK);
+    version = found.queues[0].version;
+    store_queues_release(&found);
+    ck_assert_status(
+        store_queue_update(f->store, STORE_AT(f->now_ms), &f->queue, version, &metadata),
+        ST_OK);
+}
+
+/* Posts the next message with the checksum 1, 2 ... 16. */
+static void
+post_with_checksum(struct fixture *f)
+{
+    const struct store_checksum sum = {
+        {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
+    char body[12];
+    struct store_draft draft = {.ttl_s = 3600, .delay_s = 0};
+    const struct store_post request = {
+        .drafts = &draft, .count = 1, .client = 7, .checksums = &sum};
+
+    (void)snprintf(body, sizeof(body), "%d", ++f->posted);
+    draft.body = bytes_str(body);
+    ck_assert_status(store_message_post(f->store, STORE_AT(f->now_ms), &f->queue,
+                                        &request, &f->ids[f->posted]),
+                     ST_OK);
+}
+
+/* Settings of a queue whose messages are dead letters after one claim. */
+static struct store_settings
+strict(const char *dead_letter)
+{
+    struct store_settings set = STORE_SETTINGS_INIT;
+
+    set.max_claim_count = 1;
+    set.dead_letter_ttl_s = 86400;
+    set.dead_letter = bytes_str(dead_letter);
+    return set;
+}
+
+/* The oldest message of the queue is claimed, given back, and so dead when one claims again. */
+static void
+make_a_dead_letter(struct fixture *f)
+{
+    release(f, take(f, 1));
+    (void)take_for(f, 2, 60, 60);
+}
+
+/* ------------------------------------------------------------------ the story */
+
+/* "jobs": claims, renewals, deletions; 2 and 4 to 7 are left, and 2 is held. */
+static struct store_id
+work(struct recorder *r)
+{
+    struct fixture *f = &r->f;
+    struct store_id held;
+
+    use(f, "jobs");
+    post(f, 5);
+    (void)post_with(f, 7200, 900);
+    post_with_checksum(f);
+    recorder_commit(r);
+    held = take_for(f, 2, 600, 60);
+    ck_assert_status(delete_claimed(f, 1, held), ST_OK);
+    pop(f, 1); /* 3 */
+    release(f, take(f, 1));
+    recorder_commit(r);
+    wait_s(f, 60);
+    ck_assert_status(renew(f, held, 4000, 200), ST_OK);
+    return held;
+}
+
+/* Queues that are changed, emptied and deleted; others of the same name. */
+static void
+administrate(struct recorder *r)
+{
+    struct fixture *f = &r->f;
+    struct store_settings set = strict("letters");
+
+    use(f, "tuned");
+    make_with(f, "{}", (struct store_settings)STORE_SETTINGS_INIT);
+    set.max_post_bytes = 1000;
+    set.message_ttl_s = 120;
+    set.message_delay_s = 5;
+    change_metadata(f, "{\"colour\": \"gr\xc3\xbcn\"}", set);
+    use(f, "gone");
+    post(f, 1); /* 8 */
+    delete_queue(f);
+    use(f, "purged");
+    post(f, 2); /* 9, 10 */
+    purge(f);
+    post(f, 1); /* 11 */
+    use(f, "strict");
+    make_with(f, "", strict("letters"));
+    post(f, 2);            /* 12, 13 */
+    make_a_dead_letter(f); /* 12; 13 is claimed for a minute */
+    recorder_commit(r);
+}
+
+static void
+first_process(struct recorder *r, struct recorded_told *told)
+{
+    struct store_settings set = strict("letters");
+    struct fixture *f = &r->f;
+
+    recorder_start(r);
+    told->renewed = work(r);
+    administrate(r);
+    use(f, "fleeting");
+    set.transient = true;
+    make_with(f, "{\"_persistence\": \"memory\"}", set);
+    post(f, 3); /* 14 to 16 */
+    use_project(f, "other");
+    use(f, "jobs");
+    post(f, 1); /* 17 */
+    use_project(f, "");
+    post(f, 1); /* 18 */
+    recorder_commit(r);
+    journal_sweep(r->journal);
+    recorder_commit(r);
+    use_project(f, "p");
+    post(f, 1); /* 19 */
+    ck_assert_status(delete_free(f, 5), ST_OK);
+    told->late = take_for(f, 1, 3600, 60); /* 4, for the second time */
+    recorder_stop(r);
+}
+
+static void
+second_process(struct recorder *r)
+{
+    struct fixture *f = &r->f;
+
+    wait_s(f, 600);
+    recorder_start(r);
+    use(f, "fleeting");
+    post(f, 2);            /* 20, 21 */
+    make_a_dead_letter(f); /* 20, which is kept now */
+    use(f, "careless");
+    make_with(f, "", strict("fleeting"));
+    post(f, 1); /* 22 */
+    make_a_dead_letter(f);
+    recorder_commit(r);
+    sim_disk_crash_losing_all(r->disk);
+    recorder_stop(r);
+}
+
+void
+recorded_journal_write(struct sim_disk *disk, struct recorded_told *told)
+{
+    struct recorder r = {
+        .disk = disk,
+        .f = {.now_ms = START_MS, .client = 7, .queue = {.project = bytes_str("p")}}};
+
+    first_process(&r, told);
+    second_process(&r);
+    memcpy(told->ids, r.f.ids, sizeof(told->ids));
+}

@@ -1,0 +1,50 @@
+/*
+ * recorded_journal: the story that is in tests/unit/journal/recorded, told again.
+ *
+ * Two processes one after the other, on one disk, with every type of record between them.
+ * The same seeds give the same bytes, as long as neither the format nor what the engine
+ * draws from its seed is changed. Times are from START_MS on.
+ *
+ *     0 s      "jobs" gets the messages 1 to 7; claims, a deletion, a pop
+ *     60 s     a claim is renewed; more queues, 8 to 18; a sweep; 19; a peaceful end
+ *     660 s    the other process: 20 to 22, dead letters; then a power cut
+ */
+#ifndef TESTS_SUPPORT_RECORDED_JOURNAL_H
+#define TESTS_SUPPORT_RECORDED_JOURNAL_H
+
+#include "claimd/journal/journal.h"
+#include "support/sim_disk.h"
+#include "support/store_fixture.h"
+
+enum { RECORDED_SEGMENT = 16 * 1024 }; /* bytes */
+
+/* One process with a store and a journal; zero but for `disk` and `f.now_ms` before. */
+struct recorder {
+    struct sim_disk *disk; /* borrowed */
+    struct journal *journal;
+    struct journal_recovery recovery;
+    struct fixture f;
+    uint64_t seed; /* of the process, counted up by recorder_start() */
+    char error[JOURNAL_ERROR_CAP];
+};
+
+/* The process begins; ck_assert()s that it can. */
+void recorder_start(struct recorder *r);
+
+/* It ends in peace, or because its disk is dead. */
+void recorder_stop(struct recorder *r);
+
+/* All that has happened is durable. */
+void recorder_commit(struct recorder *r);
+
+/* What its clients were told. */
+struct recorded_told {
+    struct store_id ids[23]; /* of the messages, by their numbers */
+    struct store_id renewed; /* the claim that holds 2 */
+    struct store_id late;    /* the one that holds 4 */
+};
+
+/* Tells the story on an empty disk. */
+void recorded_journal_write(struct sim_disk *disk, struct recorded_told *told);
+
+#endif
