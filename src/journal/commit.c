@@ -139,18 +139,17 @@ static void
 drop_old(struct journal *j)
 {
     struct segments *s = &j->segments;
-    bool dropped = false;
     int error = 0;
 
     if (j->sweep.ended == 0 || j->sweep.ended > atomic_load(&j->durable))
         return;
     j->sweep.ended = 0;
+    /* One by one: a crash that undid some of several could leave a hole between those left. */
     while (error == 0 && s->count > 1 && s->all[1].first_lsn <= j->sweep.since) {
         error = segments_drop(s, 0);
-        dropped = true;
+        if (error == 0)
+            error = disk_sync_names(s->disk);
     }
-    if (error == 0 && dropped)
-        error = disk_sync_names(s->disk);
     if (error != 0)
         journal_lose(j, "drop a segment", error);
 }
