@@ -59,12 +59,12 @@ void
 crash_print(const struct crash_figures *f, FILE *out)
 {
     fprintf(out,
-            "%" PRIu64 " seeds, %" PRIu64 " lives, %" PRIu64 " operations (%" PRIu64
+            "%" PRIu64 " seeds, %" PRIu64 " lives (%" PRIu64 " cut short in a commit), %" PRIu64 " operations (%" PRIu64
             " refused)\n%" PRIu64 " starts, %" PRIu64 " more failed, %" PRIu64
             " from a log with a torn end\n%" PRIu64 " commits, %" PRIu64
             " sweeps; %" PRIu64 " journals gave up\n%" PRIu64
             " changes that nobody was told of were lost, %" PRIu64 " were there again\n",
-            f->seeds, f->lives, f->operations, f->refused, f->starts, f->starts_failed,
+            f->seeds, f->lives, f->middle, f->operations, f->refused, f->starts, f->starts_failed,
             f->torn, f->commits, f->sweeps, f->failures, f->lost, f->survived);
     for (int i = 0; i < CRASH_ENDS; i++)
         fprintf(out, "%10" PRIu64 " %s\n", f->ends[i], end_texts[i]);
@@ -199,6 +199,7 @@ arm(struct world *w)
         break;
     case FAULT_OTHER:
         sim_disk_fail(w->disk, others[other], nth, EIO);
+        w->names_fail = others[other] == SIM_SYNC_NAMES;
         break;
     case FAULT_DIES:
         sim_disk_die(w->disk, 1 + random_below(&w->r, 120));
@@ -226,6 +227,7 @@ mend(struct world *w)
 {
     sim_disk_mend(w->disk);
     w->fault = FAULT_NONE;
+    w->names_fail = false;
 }
 
 /* ---------------------------------------------------------------------- ends */
@@ -233,6 +235,8 @@ mend(struct world *w)
 static void
 kill_process(struct world *w, enum crash_end how)
 {
+    if (w->names_fail && how == CRASH_KILL)
+        how = CRASH_TORN;
     w->figures->ends[how]++;
     if (how == CRASH_TORN)
         sim_disk_crash(w->disk);
@@ -261,17 +265,34 @@ end_in_peace(struct world *w)
         sim_disk_crash_losing_all(w->disk);
 }
 
+/* Often while a commit is under way: between its write and its sync, say. */
+static bool
+stop_in_the_middle(struct world *w)
+{
+    if (w->failures > 0 || random_chance(&w->r, 40))
+        return false;
+    if (random_chance(&w->r, 20))
+        journal_sweep(w->journal);
+    sim_disk_die(w->disk, random_chance(&w->r, 70) ? 2 : 1 + random_below(&w->r, 12));
+    while (w->failures == 0 && journal_step(w->journal))
+        continue;
+    world_ask(w);
+    return true;
+}
+
 static void
 end(struct world *w)
 {
     enum crash_end how = (enum crash_end)random_below(&w->r, CRASH_ENDS);
     struct journal_figures figures;
 
+    if (how != CRASH_PEACE && stop_in_the_middle(w))
+        w->figures->middle++;
+    else if (w->failures > 0 && !may_give_up(w))
+        world_fail(w, "the journal gave up with nothing wrong");
     journal_figures(w->journal, &figures);
     w->figures->commits += figures.commits;
     w->figures->sweeps += figures.sweeps;
-    if (w->failures > 0 && !may_give_up(w))
-        world_fail(w, "the journal gave up with nothing wrong");
     w->figures->failures += w->failures;
     if (how == CRASH_PEACE && w->failures == 0)
         end_in_peace(w);

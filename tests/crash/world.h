@@ -54,6 +54,7 @@ struct world {
     struct store *store;
     unsigned failures; /* told by the journal */
     enum crash_fault fault;
+    bool names_fail; /* a sync of names does: no file system goes on working after that */
     char error[JOURNAL_ERROR_CAP];
 
     int64_t now_ms;
