@@ -60,11 +60,11 @@ crash_print(const struct crash_figures *f, FILE *out)
 {
     fprintf(out,
             "%" PRIu64 " seeds, %" PRIu64 " lives (%" PRIu64 " cut short in a commit), %" PRIu64 " operations (%" PRIu64
-            " refused)\n%" PRIu64 " starts, %" PRIu64 " more failed, %" PRIu64
+            " refused, %" PRIu64 " of them for want of room)\n%" PRIu64 " starts, %" PRIu64 " more failed, %" PRIu64
             " from a log with a torn end\n%" PRIu64 " commits, %" PRIu64
             " sweeps; %" PRIu64 " journals gave up\n%" PRIu64
             " changes that nobody was told of were lost, %" PRIu64 " were there again\n",
-            f->seeds, f->lives, f->middle, f->operations, f->refused, f->starts, f->starts_failed,
+            f->seeds, f->lives, f->middle, f->operations, f->refused, f->full, f->starts, f->starts_failed,
             f->torn, f->commits, f->sweeps, f->failures, f->lost, f->survived);
     for (int i = 0; i < CRASH_ENDS; i++)
         fprintf(out, "%10" PRIu64 " %s\n", f->ends[i], end_texts[i]);
@@ -288,7 +288,7 @@ end(struct world *w)
 
     if (how != CRASH_PEACE && stop_in_the_middle(w))
         w->figures->middle++;
-    else if (w->failures > 0 && !may_give_up(w))
+    else if (w->failures > 0 && (!may_give_up(w) || w->fault == FAULT_FULL))
         world_fail(w, "the journal gave up with nothing wrong");
     journal_figures(w->journal, &figures);
     w->figures->commits += figures.commits;

@@ -47,7 +47,7 @@ enum crash_fault {
 };
 
 struct crash_figures {
-    uint64_t seeds, lives, operations, refused;
+    uint64_t seeds, lives, operations, refused, full;
     uint64_t ends[CRASH_ENDS], faults[CRASH_FAULTS];
     uint64_t starts, starts_failed, torn; /* recoveries: of logs with a torn end */
     uint64_t records, commits, sweeps;

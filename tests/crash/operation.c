@@ -363,13 +363,24 @@ housekeep(struct world *w)
 
 struct row {
     void (*operate)(struct world *w);
+    enum store_change_kind kind; /* what it may change messages with, all at once */
     unsigned weight;
 };
 
 static const struct row rows[] = {
-    {post, 30},    {claim, 20},     {finish, 10}, {renew, 6},  {release, 6},
-    {pop, 5},      {delete_one, 6}, {create, 3},  {update, 2}, {delete_many, 2},
-    {housekeep, 5}, {remove_queue, 1}, {purge, 1},
+    {post, STORE_CHANGE_POST, 30},
+    {claim, STORE_CHANGE_CLAIM, 20},
+    {finish, STORE_CHANGE_DELETE, 10},
+    {renew, STORE_CHANGE_RENEW, 6},
+    {release, STORE_CHANGE_RELEASE, 6},
+    {delete_one, STORE_CHANGE_DELETE, 6},
+    {delete_many, STORE_CHANGE_DELETE, 2},
+    {pop, STORE_CHANGE_DELETE, 5},
+    {housekeep, STORE_CHANGE_EXPIRED, 5},
+    {create, STORE_CHANGE_QUEUE, 3},
+    {update, STORE_CHANGE_META, 2},
+    {remove_queue, STORE_CHANGE_QUEUE_GONE, 1},
+    {purge, STORE_CHANGE_PURGE, 1},
 };
 
 void
@@ -385,4 +396,5 @@ world_operate(struct world *w)
         dice -= rows[i++].weight;
     world_begin_operation(w);
     rows[i].operate(w);
+    world_judge_operation(w, rows[i].kind);
 }

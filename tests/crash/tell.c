@@ -260,21 +260,32 @@ world_begin_operation(struct world *w)
 }
 
 void
+world_judge_operation(struct world *w, enum store_change_kind kind)
+{
+    /* Any operation may make a queue, and move dead letters out of its way. */
+    for (int i = STORE_CHANGE_META; i < STORE_CHANGE_EXPIRED; i++)
+        if (i != STORE_CHANGE_MOVE && w->kinds[i] > (i == (int)kind))
+            world_fail(w, "the operation has told of %u changes of the kind %d",
+                       w->kinds[i], i);
+}
+
+static bool
+has_changed(const struct world *w)
+{
+    for (int i = STORE_CHANGE_META; i < STORE_CHANGE_EXPIRED; i++)
+        if (i != STORE_CHANGE_MOVE && w->kinds[i] > 0)
+            return true;
+    return false;
+}
+
+void
 world_end_operation(struct world *w, enum status st, const struct store_visit *visit)
 {
-    static const enum store_change_kind once[] = {
-        STORE_CHANGE_POST,  STORE_CHANGE_DELETE,  STORE_CHANGE_CLAIM,
-        STORE_CHANGE_RENEW, STORE_CHANGE_RELEASE, STORE_CHANGE_PURGE,
-    };
-
     w->figures->operations++;
     w->figures->refused += st != ST_OK;
-    for (size_t i = 0; i < sizeof(once) / sizeof(once[0]); i++) {
-        if (w->kinds[once[i]] > 1)
-            world_fail(w, "one operation, but %u changes", w->kinds[once[i]]);
-        if (st != ST_OK && w->kinds[once[i]] > 0)
-            world_fail(w, "refused with %s, but it has happened", status_name(st));
-    }
+    w->figures->full += st == ST_FULL;
+    if (st != ST_OK && has_changed(w))
+        world_fail(w, "refused with %s, but it has happened", status_name(st));
     if (st != ST_OK)
         return;
     if (visit->position < w->position)

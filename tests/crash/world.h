@@ -88,11 +88,13 @@ _Noreturn __attribute__((format(printf, 2, 3))) void world_fail(struct world *w,
 
 /* tell.c: the observer. */
 void world_observe(struct world *w);
-void world_begin_operation(struct world *w);
 
-/* The answer waits for the position; what it would show (hashes of ids, a claim's number)
- * is a promise as soon as that is durable. */
+/* An operation begins; it has answered; it has told of no more than one change of a kind. */
+void world_begin_operation(struct world *w);
 void world_end_operation(struct world *w, enum status st, const struct store_visit *visit);
+void world_judge_operation(struct world *w, enum store_change_kind kind);
+
+/* The answer shows an id that is new (and a claim's number; 0: of a message). */
 void world_promise(struct world *w, uint64_t position, int queue,
                    const struct store_id *id, uint64_t number);
 
