@@ -102,31 +102,49 @@ show_claim(struct shard *sh, struct queue *q, struct allowance *left)
     return ST_OK;
 }
 
+/* The next messages to be shown. */
+struct images {
+    size_t count, bytes;
+    uint64_t end; /* number behind the last one */
+};
+
+static struct images
+next_images(const struct shard *sh, const struct queue *q, size_t messages, size_t bytes)
+{
+    struct images next = {.end = sh->sweep.at};
+    uint64_t seq = sh->sweep.at;
+    const struct message *m;
+
+    while (next.count < messages && next.bytes < bytes &&
+           (m = backlog_next_live(q->backlog, &seq)) != NULL &&
+           seq <= sh->sweep.last_seq) {
+        next.count++;
+        next.bytes += m->body_len;
+        next.end = ++seq;
+    }
+    return next;
+}
+
 static enum status
 show_messages(struct shard *sh, struct queue *q, struct allowance *left)
 {
-    uint64_t first = sh->sweep.at, seq = first;
-    size_t count = 0, bytes = 0;
-    const struct message *m;
+    struct images next = next_images(sh, q, left->messages, left->bytes);
     enum status st;
 
-    while (count < left->messages && bytes < left->bytes &&
-           (m = backlog_next_live(q->backlog, &seq)) != NULL &&
-           seq <= sh->sweep.last_seq) {
-        count++;
-        bytes += m->body_len;
-        seq++;
-    }
-    if (count == 0) {
+    if (next.count == 0) {
         finish_queue(sh, q);
         return ST_OK;
     }
-    st = observe_reserve(sh, STORE_CHANGE_IMAGE, count, bytes);
+    st = observe_reserve(sh, STORE_CHANGE_IMAGE, next.count, next.bytes);
+    while (st == ST_TOO_LARGE && next.count > 1) { /* one of them was posted: it fits */
+        next = next_images(sh, q, next.count / 2, left->bytes);
+        st = observe_reserve(sh, STORE_CHANGE_IMAGE, next.count, next.bytes);
+    }
     if (st != ST_OK)
         return st;
-    observe_images(q, first, count, sh->now_ms);
-    spend(left, count, bytes);
-    sh->sweep.at = seq;
+    observe_images(q, sh->sweep.at, next.count, sh->now_ms);
+    spend(left, next.count, next.bytes);
+    sh->sweep.at = next.end;
     return ST_OK;
 }
 

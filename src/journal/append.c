@@ -29,7 +29,7 @@ reserve(struct store_observer *observer, enum store_change_kind kind, size_t cou
 
     if (atomic_load_explicit(&j->lost, memory_order_relaxed))
         return ST_UNAVAILABLE;
-    if (left != ROOM_ANY && (left == ROOM_NONE || adds(kind)))
+    if (left != ROOM_ANY && !j->starting && (left == ROOM_NONE || adds(kind)))
         return ST_FULL;
     if (need > largest(j))
         return ST_TOO_LARGE;

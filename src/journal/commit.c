@@ -139,18 +139,17 @@ static void
 drop_old(struct journal *j)
 {
     struct segments *s = &j->segments;
-    bool dropped = false;
     int error = 0;
 
     if (j->sweep.ended == 0 || j->sweep.ended > atomic_load(&j->durable))
         return;
     j->sweep.ended = 0;
+    /* One by one: a crash that undid some of several could leave a hole between those left. */
     while (error == 0 && s->count > 1 && s->all[1].first_lsn <= j->sweep.since) {
         error = segments_drop(s, 0);
-        dropped = true;
+        if (error == 0)
+            error = disk_sync_names(s->disk);
     }
-    if (error == 0 && dropped)
-        error = disk_sync_names(s->disk);
     if (error != 0)
         journal_lose(j, "drop a segment", error);
 }
@@ -251,7 +250,7 @@ journal_step(struct journal *j)
         return false;
     if (b == NULL) {
         sweep(j, 0);
-        return true;
+        return !buffer_empty(j->filling); /* if there is no room now, later commits go on */
     }
     buffer_close(b);
     written = write_frames(j, b);

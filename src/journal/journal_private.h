@@ -50,6 +50,7 @@ struct journal {
     int64_t time_ms;        /* the latest of a change */
     bool waiting;           /* the committer waits for work */
     bool stopping;
+    bool starting; /* what was there begins anew: there is one thread, and always room */
 
     _Atomic uint64_t durable; /* position: up to it everything is */
     _Atomic bool lost;        /* nothing more will be */

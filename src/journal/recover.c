@@ -345,6 +345,8 @@ go_on(struct reading *r)
     if (error != 0)
         return system_fails(r, "begin a segment behind", error);
     journal_look_for_room(j);
+    if (atomic_load(&j->lost))
+        return fail(r, ST_IO, "the journal cannot make the segments that come next");
     return ST_OK;
 }
 
@@ -352,8 +354,11 @@ static enum status
 end_replay(struct reading *r)
 {
     struct store_durable *store = r->j->store;
-    enum status st = store->replay_end(store, r->out->now_ms);
+    enum status st;
 
+    r->j->starting = true;
+    st = store->replay_end(store, r->out->now_ms);
+    r->j->starting = false;
     if (st == ST_BAD_VALUE)
         return fail(
             r, st, "the journal is damaged: it has queues without a name, or two of one");

@@ -86,6 +86,13 @@ misused(struct sim_disk *sd, const char *how)
     return EBADF;
 }
 
+/* Nothing reaches it any more, nor does it drop anything. */
+static bool
+is_dead(const struct sim_disk *sd)
+{
+    return sd->dies_at != NEVER && sd->stats.operations >= sd->dies_at;
+}
+
 static int
 count(struct sim_disk *sd, enum sim_op op)
 {
@@ -93,7 +100,7 @@ count(struct sim_disk *sd, enum sim_op op)
 
     sd->stats.operations++;
     sd->stats.ops[op]++;
-    if (sd->dies_at != NEVER && sd->stats.operations >= sd->dies_at)
+    if (is_dead(sd))
         return EIO;
     return fault->at == sd->stats.ops[op] ? fault->error : 0;
 }
@@ -306,7 +313,7 @@ sim_sync(struct disk *d, struct disk_file *f)
         error = count(sd, SIM_SYNC);
         if (error == 0)
             sim_file_sync(&f->node->file);
-        else
+        else if (!is_dead(sd))
             sim_file_drop(&f->node->file, sd->lying);
     }
     return leave(sd, error);
@@ -431,7 +438,7 @@ sim_sync_names(struct disk *d)
         error = count(sd, SIM_SYNC_NAMES);
         if (error == 0)
             sim_folder_sync(&sd->folder);
-        else
+        else if (!is_dead(sd))
             sim_folder_drop(&sd->folder, &sd->dice);
     }
     return leave(sd, error);

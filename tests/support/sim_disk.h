@@ -95,7 +95,10 @@ struct sim_disk *sim_disk_copy(struct sim_disk *sd, uint64_t seed);
  */
 void sim_disk_fail(struct sim_disk *sd, enum sim_op op, uint64_t nth, int error);
 
-/* The nth operation of any kind and all that follow fail with EIO; 0: none does. */
+/*
+ * The nth operation of any kind and all that follow fail with EIO; 0: none does. Nothing is
+ * dropped: it is as if the process stood still there until the crash that comes.
+ */
 void sim_disk_die(struct sim_disk *sd, uint64_t nth);
 
 /* There is room for so many bytes more, also after a crash; SIM_NO_LIMIT: for any. */
