@@ -72,6 +72,34 @@ wake_committer(struct journal *j)
     (void)pthread_cond_signal(&j->work); /* cannot fail */
 }
 
+/*
+ * What time does is not logged, since it follows from deadlines; but somebody may have seen
+ * it, so the time must not be earlier after a crash: the next seal tells it.
+ */
+static uint64_t
+note_time(struct journal *j, int64_t now_ms)
+{
+    lock_acquire(&j->lock);
+    if (j->time_ms < now_ms)
+        j->time_ms = now_ms;
+    if (!j->aged)
+        wake_committer(j);
+    j->aged = true;
+    lock_release(&j->lock);
+    return 0;
+}
+
+int64_t
+journal_now_ms(struct journal *j)
+{
+    int64_t now_ms = j->config.clock == NULL ? 0 : clock_now_ms(j->config.clock);
+
+    lock_assert_held(&j->lock);
+    if (j->time_ms < now_ms)
+        j->time_ms = now_ms;
+    return j->time_ms;
+}
+
 static uint64_t
 commit(struct store_observer *observer, struct store_change *change, size_t *room)
 {
@@ -82,7 +110,7 @@ commit(struct store_observer *observer, struct store_change *change, size_t *roo
 
     if (change->kind == STORE_CHANGE_EXPIRED || change->kind == STORE_CHANGE_DELAY_OVER ||
         change->kind == STORE_CHANGE_CLAIM_OVER)
-        return 0; /* they follow from deadlines */
+        return note_time(j, change->now_ms);
     lock_acquire(&j->lock);
     size = buffer_append(j->filling, j->next_lsn, change);
     if (size > 0) {
@@ -108,7 +136,7 @@ journal_mark(struct journal *j, enum record_mark what, uint64_t since)
     j->store->marks(j->store, &mark.used);
     lock_acquire(&j->lock);
     position = j->next_lsn++;
-    (void)buffer_append_mark(j->filling, position, &mark, j->time_ms);
+    (void)buffer_append_mark(j->filling, position, &mark, journal_now_ms(j));
     lock_release(&j->lock);
     return position;
 }

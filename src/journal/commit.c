@@ -250,7 +250,8 @@ journal_step(struct journal *j)
         return false;
     if (b == NULL) {
         sweep(j, 0);
-        return !buffer_empty(j->filling); /* if there is no room now, later commits go on */
+        return !buffer_empty(
+            j->filling); /* if there is no room now, later commits go on */
     }
     buffer_close(b);
     written = write_frames(j, b);
@@ -271,20 +272,23 @@ journal_seal(struct journal *j)
     struct frame frame = {.flags = FRAME_SEAL};
     int error;
 
-    if (j->sealed || atomic_load(&j->lost) || !segments_fits(&j->segments, sizeof(bytes)))
+    if (atomic_load(&j->lost))
         return;
     lock_acquire(&j->lock);
     frame.first_lsn =
-        atomic_load(&j->durable) + 1; /* what is in the buffer comes behind it */
-    frame.time_ms = j->time_ms;
+        atomic_load(&j->durable) + 1; /* what is in the buffer comes behind */
+    frame.time_ms = journal_now_ms(j);
+    j->aged = false;
     lock_release(&j->lock);
+    j->sealed = true;
+    if (!segments_fits(&j->segments, sizeof(bytes)))
+        return; /* the head of the next segment tells the time */
     frame_seal(bytes, &frame, j->segments.nonce);
     error = segments_write(&j->segments, bytes, sizeof(bytes));
     if (error == 0)
         error = segments_sync(&j->segments);
     if (error != 0)
         journal_lose(j, "seal", error);
-    j->sealed = true;
 }
 
 void

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SEGMENT_BYTES = 64 << 20, SEAL_AFTER_S = 1 };
+enum { SEGMENT_BYTES = 64 << 20, SEAL_AFTER_S = 1, SEAL_AGAIN_S = 3600 };
 
 static const char lock_name[] = "lock";
 
@@ -133,7 +133,17 @@ journal_close(struct journal *j)
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Waits for changes; false: it is time to end. Seals when nothing comes for a second. */
+/* Is there something that a seal would tell? */
+static bool
+is_unsealed(const struct journal *j)
+{
+    return !j->sealed || j->aged;
+}
+
+/*
+ * Waits for changes; false: it is time to end. Seals when nothing has come for a second, and
+ * once an hour, so that it is known that the time goes on.
+ */
 static bool
 await_work(struct journal *j)
 {
@@ -141,11 +151,10 @@ await_work(struct journal *j)
 
     lock_acquire(&j->lock);
     while (buffer_empty(j->filling) && !j->stopping && !idle) {
+        bool unsealed = is_unsealed(j);
+
         j->waiting = true;
-        if (j->sealed)
-            lock_wait(&j->lock, &j->work);
-        else
-            idle = !lock_wait_s(&j->lock, &j->work, SEAL_AFTER_S);
+        idle = !lock_wait_s(&j->lock, &j->work, unsealed ? SEAL_AFTER_S : SEAL_AGAIN_S);
     }
     j->waiting = false;
     stopping = j->stopping && buffer_empty(j->filling);

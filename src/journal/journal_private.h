@@ -47,7 +47,8 @@ struct journal {
     uint64_t next_lsn;      /* of the next record */
     uint64_t appended;      /* bytes of changes since the last commit took them */
     uint64_t imaged;        /* bytes of images, likewise */
-    int64_t time_ms;        /* the latest of a change */
+    int64_t time_ms;        /* the latest of a change, or of what time did */
+    bool aged;              /* time did something that no frame tells the time of */
     bool waiting;           /* the committer waits for work */
     bool stopping;
     bool starting; /* what was there begins anew: there is one thread, and always room */
@@ -78,6 +79,9 @@ void journal_observe(struct journal *j);
 
 /* Appends a mark; returns its position. */
 uint64_t journal_mark(struct journal *j, enum record_mark what, uint64_t since);
+
+/* The time that the next frame tells. Needs the lock. */
+int64_t journal_now_ms(struct journal *j);
 
 /* commit.c */
 

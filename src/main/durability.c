@@ -36,6 +36,7 @@ open_journal(struct durability *d, const struct config *config,
 {
     const struct journal_config journal = {.disk = d->disk,
                                            .log = d->log,
+                                           .clock = d->now->manual ? d->now : &d->clock,
                                            .max_bytes =
                                                (uint64_t)config->journal_max_bytes,
                                            .failed = give_up,
@@ -55,6 +56,7 @@ durability_open(struct durability *d, const struct config *config, struct log *l
     int error;
 
     *d = (struct durability){.log = log, .now = clock};
+    clock_init_system(&d->clock);
     if (!is_wanted(config))
         return ST_OK;
     error = disk_open(config->journal, true, &d->disk);
@@ -92,8 +94,7 @@ set_clock(struct durability *d, int64_t ahead_ms)
 {
     if (ahead_ms <= 0 || d->now->manual)
         return;
-    clock_init_system(&d->clock);
-    d->clock.offset_ms += ahead_ms;
+    d->clock.offset_ms = d->now->offset_ms + ahead_ms;
     d->now = &d->clock;
 }
 

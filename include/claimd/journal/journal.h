@@ -18,6 +18,7 @@
 #ifndef CLAIMD_JOURNAL_JOURNAL_H
 #define CLAIMD_JOURNAL_JOURNAL_H
 
+#include "claimd/base/clock.h"
 #include "claimd/base/log.h"
 #include "claimd/journal/disk.h"
 #include "claimd/store/durable.h"
@@ -30,12 +31,13 @@ struct journal; /* opaque */
 #define JOURNAL_LIFE_MAX_MS (INT64_C(14) * 24 * 3600 * 1000)
 
 struct journal_config {
-    struct disk *disk;      /* borrowed, until journal_close() */
-    const struct log *log;  /* borrowed; NULL: says nothing */
-    uint64_t segment_bytes; /* 0: 64 MiB */
-    uint64_t max_bytes;     /* of all segments; 0: as the disk has room for */
-    bool test_kit;          /* made by one, and may read what was made by one */
-    bool seeded;            /* repeatable nonces from `seed`: for simulation */
+    struct disk *disk;         /* borrowed, until journal_close() */
+    const struct log *log;     /* borrowed; NULL: says nothing */
+    const struct clock *clock; /* the store's, borrowed; NULL: time is that of changes */
+    uint64_t segment_bytes;    /* 0: 64 MiB */
+    uint64_t max_bytes;        /* of all segments; 0: as the disk has room for */
+    bool test_kit;             /* made by one, and may read what was made by one */
+    bool seeded;               /* repeatable nonces from `seed`: for simulation */
     uint64_t seed;
 
     /* Called once, by who commits, when nothing can become durable any more. */
@@ -81,7 +83,10 @@ enum status journal_start(struct journal *j);
  */
 bool journal_step(struct journal *j);
 
-/* Writes a seal if something was written since the last: a torn end shows as damage then. */
+/*
+ * Writes a seal: what stands before it was durable, so a torn end shows as damage then, and
+ * the time that it has become is not forgotten.
+ */
 void journal_seal(struct journal *j);
 
 /* Has the journal swept as soon as it commits, whatever its size. */
