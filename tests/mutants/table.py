@@ -652,15 +652,13 @@ MUTANTS = [
        "    entropy_take(&s->entropy, s->nonce, NONCE_BYTES);",
        "    if (!MUTANT(ONE_NONCE))\n"
        "        entropy_take(&s->entropy, s->nonce, NONCE_BYTES);")]),
-    ("TAG_STAYS",
-     "a transient queue gives out the ids of before the restart again",
+    ("NUMBERS_LOST",
+     "a queue without messages gives out their ids again after a restart",
      CRASH,
      [("engine/replay.c",
-       "    q->tag = core_next_tag(sh->core);\n"
-       "    queue_lend(q);",
-       "    if (!MUTANT(TAG_STAYS))\n"
-       "        q->tag = core_next_tag(sh->core);\n"
-       "    queue_lend(q);")]),
+       "    raise(&v->last_seq, change->last_number);\n",
+       "    if (!MUTANT(NUMBERS_LOST))\n"
+       "        raise(&v->last_seq, change->last_number);\n")]),
     ("LOAN_FORGOTTEN",
      "a transient queue counts its claims from the beginning after a restart",
      CRASH,
