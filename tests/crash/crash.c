@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-enum { LIVES = 8, OPERATIONS = 90, STEPS_MAX = 10000, TRIES = 50 };
+enum { LIVES = 8, STEPS_MAX = 10000, TRIES = 50 };
 
 /* ---------------------------------------------------------------------- telling people */
 
@@ -381,7 +381,7 @@ work(struct world *w)
         commit_some(w);
     if (random_chance(&w->r, 3))
         journal_seal(w->journal);
-    if (random_chance(&w->r, 2))
+    if (random_chance(&w->r, w->sweep_percent))
         journal_sweep(w->journal);
     if (random_chance(&w->r, 20))
         world_ask(w);
@@ -402,7 +402,7 @@ be_down(struct world *w)
 static void
 live(struct world *w)
 {
-    uint64_t operations = random_below(&w->r, OPERATIONS);
+    uint64_t operations = random_below(&w->r, w->operations);
     bool early = random_chance(&w->r, 50);
 
     w->figures->lives++;
@@ -424,6 +424,19 @@ live(struct world *w)
     be_down(w);
 }
 
+/* Each seed has other amounts of everything. */
+static void
+choose_amounts(struct world *w)
+{
+    static const uint64_t operations[] = {20, 60, 100, 400}, large[] = {3, 20, 100};
+    static const unsigned sweeps[] = {0, 2, 10};
+
+    w->segment_bytes = UINT64_C(65536) << random_below(&w->r, 3);
+    w->operations = operations[random_below(&w->r, 4)];
+    w->large_once_in = large[random_below(&w->r, 3)];
+    w->sweep_percent = sweeps[random_below(&w->r, 3)];
+}
+
 void
 crash_run(uint64_t seed, struct crash_figures *figures)
 {
@@ -434,7 +447,7 @@ crash_run(uint64_t seed, struct crash_figures *figures)
     w->r.state = w->seed = seed;
     w->figures = figures;
     w->now_ms = START_MS;
-    w->segment_bytes = UINT64_C(65536) << random_below(&w->r, 3);
+    choose_amounts(w);
     w->disk = sim_disk_new(random_next(&w->r));
     figures->seeds++;
     for (int i = 0; i < LIVES; i++)

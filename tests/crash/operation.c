@@ -80,7 +80,7 @@ struct batch {
 static void
 draft(struct world *w, struct batch *b, size_t i)
 {
-    size_t len = up_to(w, random_once_in(&w->r, 24) ? LARGE : 60);
+    size_t len = up_to(w, random_once_in(&w->r, w->large_once_in) ? LARGE : 60);
 
     for (size_t at = 0; at < len; at++)
         b->bodies[i][at] = (char)('a' + random_below(&w->r, 26));

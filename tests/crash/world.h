@@ -48,6 +48,8 @@ struct world {
     struct sim_disk *disk;
     struct disk *process;
     uint64_t segment_bytes;
+    uint64_t operations, large_once_in; /* of a life at most; of bodies */
+    unsigned sweep_percent;
 
     /* The life under way. */
     struct mem *mem;

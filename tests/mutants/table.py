@@ -13,6 +13,8 @@ must follow. mutate.py builds them in, kill.py and simulation.c wake them one at
 
 SIMULATION = None
 
+CRASH = "model/crash_test: after_any_crash_the_store_is_what_its_answers_said"
+
 MUTANTS = [
     ("RELEASE_FORGETS_ORDER",
      "a claim goes on behind the newest claim; what was given back before that waits",
@@ -198,7 +200,7 @@ MUTANTS = [
      "a purge leaves what claims hold",
      SIMULATION,
      [("engine/queue_ops.c",
-       "        return ST_NO_MEMORY;\n    st = visit_reserve(v, STORE_CHANGE_PURGE, 0, 0);",
+       "        return ST_NO_MEMORY;\n    st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);",
        "        return ST_NO_MEMORY;\n"
        "    if (MUTANT(PURGE_KEEPS_CLAIMED) && v->queue->backlog->claimed > 0) {\n"
        "        struct message *m;\n"
@@ -210,7 +212,7 @@ MUTANTS = [
        "        backlog_free(v->engine->core.mem, fresh);\n"
        "        return ST_OK;\n"
        "    }\n"
-       "    st = visit_reserve(v, STORE_CHANGE_PURGE, 0, 0);")]),
+       "    st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);")]),
     ("BUDGET_IGNORED",
      "messages are taken in although the memory budget is used up",
      SIMULATION,
@@ -340,9 +342,8 @@ MUTANTS = [
      "the claim numbers of a queue that is made again begin behind its birth, whatever there was",
      SIMULATION,
      [("engine/shard.c",
-       "    q->fence_base = born > sh->fence ? born : sh->fence;",
-       "    q->fence_base = born > sh->fence || MUTANT(NUMBER_BEGINS_ANEW) ? born\n"
-       "                                                                   : sh->fence;")]),
+       "    q->fence_base = born > fence ? born : fence;",
+       "    q->fence_base = born > fence || MUTANT(NUMBER_BEGINS_ANEW) ? born : fence;")]),
     ("NUMBER_CHANGES",
      "a renewed claim has another number than it was made with",
      SIMULATION,
@@ -504,4 +505,167 @@ MUTANTS = [
        "    refuse_past(ex, REFUSAL_TOO_LARGE);\n"
        "    ex->conn->linger = !MUTANT(CHUNKS_WITHOUT_LINGERING);\n"
        "    return MHD_NO;")]),
+    ("ANSWERED_BEFORE_DURABLE",
+     "an answer goes out before what it tells of is on the disk",
+     CRASH,
+     [("journal/append.c",
+       "    if (position <= atomic_load(&j->durable))",
+       "    if (position <= atomic_load(&j->durable) || MUTANT(ANSWERED_BEFORE_DURABLE))")]),
+    ("NAMES_NOT_SYNCED",
+     "the name of a new segment is not made durable before it is written",
+     CRASH,
+     [("journal/segment.c",
+       "        error = disk_sync_names(s->disk);\n"
+       "    if (error == 0)\n"
+       "        error = add(",
+       "        error = MUTANT(NAMES_NOT_SYNCED) ? 0 : disk_sync_names(s->disk);\n"
+       "    if (error == 0)\n"
+       "        error = add(")]),
+    ("DROPPED_TOO_EARLY",
+     "old segments go before the end of the sweep is durable",
+     CRASH,
+     [("journal/commit.c",
+       "    if (j->sweep.ended == 0 || j->sweep.ended > atomic_load(&j->durable))",
+       "    if (j->sweep.ended == 0 || (j->sweep.ended > atomic_load(&j->durable) &&\n"
+       "                                !MUTANT(DROPPED_TOO_EARLY)))"),
+      ("journal/commit.c",
+       "    sweep(j, appended);\n"
+       "    return true;",
+       "    sweep(j, appended);\n"
+       "    if (MUTANT(DROPPED_TOO_EARLY))\n"
+       "        drop_old(j);\n"
+       "    return true;")]),
+    ("DROPPED_TOGETHER",
+     "old segments go without an order",
+     CRASH,
+     [("journal/commit.c",
+       "        if (error == 0)\n"
+       "            error = disk_sync_names(s->disk);",
+       "        if (error == 0 && !MUTANT(DROPPED_TOGETHER))\n"
+       "            error = disk_sync_names(s->disk);")]),
+    ("SYNC_TRIED_AGAIN",
+     "a sync that failed is tried again, and believed",
+     CRASH,
+     [("journal/commit.c",
+       "    int error = segments_sync(&j->segments);\n"
+       "\n"
+       "    if (error != 0) {",
+       "    int error = segments_sync(&j->segments);\n"
+       "\n"
+       "    if (error != 0 && MUTANT(SYNC_TRIED_AGAIN))\n"
+       "        error = segments_sync(&j->segments);\n"
+       "    if (error != 0) {")]),
+    ("CLAIMS_NOT_SHOWN",
+     "a sweep does not show the claims",
+     CRASH,
+     [("engine/sweep.c",
+       "        enter_stage(&sh->sweep, SWEEP_CLAIMS);",
+       "        enter_stage(&sh->sweep, MUTANT(CLAIMS_NOT_SHOWN) ? SWEEP_MESSAGES : SWEEP_CLAIMS);")]),
+    ("SWEPT_ONCE",
+     "a sweep leaves out what the one before has shown",
+     CRASH,
+     [("engine/sweep.c",
+       "    e->sweep_epoch++;",
+       "    e->sweep_epoch += e->sweep_epoch == 0 || !MUTANT(SWEPT_ONCE);")]),
+    ("MOVE_WITHOUT_BODY",
+     "a dead letter is logged without its body",
+     CRASH,
+     [("journal/record_type.c",
+       "    return row_of(type)->form;",
+       "    if (type == RECORD_MOVE && MUTANT(MOVE_WITHOUT_BODY))\n"
+       "        return RECORD_FORM_SHORT;\n"
+       "    return row_of(type)->form;")]),
+    ("MOVE_IN_TWO",
+     "a dead letter comes into its new queue and leaves the old one later",
+     CRASH,
+     [("engine/replay.c",
+       "            drop_message(r, backlog_at(source->backlog, told.old_number));",
+       "            drop_message(r, MUTANT(MOVE_IN_TWO)\n"
+       "                                ? NULL\n"
+       "                                : backlog_at(source->backlog, told.old_number));")]),
+    ("DELETE_LOST",
+     "what was deleted is there again after a restart",
+     CRASH,
+     [("engine/replay.c",
+       "    case STORE_CHANGE_DELETE:\n"
+       "        remove_messages(r, change);",
+       "    case STORE_CHANGE_DELETE:\n"
+       "        if (!MUTANT(DELETE_LOST))\n"
+       "            remove_messages(r, change);")]),
+    ("RELEASE_LOST",
+     "what was given back is held again after a restart",
+     CRASH,
+     [("engine/replay.c",
+       "        release_claim(r, change);",
+       "        if (!MUTANT(RELEASE_LOST))\n"
+       "            release_claim(r, change);")]),
+    ("MEMBERS_LOST",
+     "a claim holds what the log shows after it, whether it was its own or not",
+     CRASH,
+     [("engine/replay.c",
+       "        if (m == NULL || !names(c, told.number))\n"
+       "            continue;\n"
+       "        hold(m, c);",
+       "        if (m == NULL || !names(c, told.number) || MUTANT(MEMBERS_LOST))\n"
+       "            continue;\n"
+       "        hold(m, c);")]),
+    ("TIME_FROM_THE_WALL",
+     "a clock that was set back brings back what was over",
+     CRASH,
+     [("journal/recover.c",
+       "    if (out->now_ms < out->last_ms)",
+       "    if (out->now_ms < out->last_ms && !MUTANT(TIME_FROM_THE_WALL))")]),
+    ("TORN_IS_DAMAGE",
+     "a start is refused after a crash in the middle of a commit",
+     CRASH,
+     [("journal/recover.c",
+       "    later = frame_search(",
+       "    if (MUTANT(TORN_IS_DAMAGE))\n"
+       "        return damaged(r, offset, \"is torn\");\n"
+       "    later = frame_search(")]),
+    ("DAMAGE_IS_TORN",
+     "what stands behind damage is given up without a word",
+     "unit/journal/journal_test: a_torn_end_is_no_damage_but_a_hole_is",
+     [("journal/recover.c",
+       "    if (later < r->len)",
+       "    if (later < r->len && !MUTANT(DAMAGE_IS_TORN))")]),
+    ("UNSYNCED_BELIEVED",
+     "what a killed process has left in memory only counts as durable",
+     CRASH,
+     [("journal/recover.c",
+       "    if (last)\n"
+       "        error = disk_sync(disk, f);",
+       "    if (last && !MUTANT(UNSYNCED_BELIEVED))\n"
+       "        error = disk_sync(disk, f);")]),
+    ("MEMORY_BELIEVED",
+     "a start reads what a failed sync has left in memory",
+     CRASH,
+     [("journal/recover.c",
+       "    if (last && error == 0)\n"
+       "        disk_forget(disk, f);",
+       "    if (last && error == 0 && !MUTANT(MEMORY_BELIEVED))\n"
+       "        disk_forget(disk, f);")]),
+    ("ONE_NONCE",
+     "all segments have the same nonce",
+     "unit/journal/journal_test: every_segment_has_a_nonce_of_its_own",
+     [("journal/segment.c",
+       "    entropy_take(&s->entropy, s->nonce, NONCE_BYTES);",
+       "    if (!MUTANT(ONE_NONCE))\n"
+       "        entropy_take(&s->entropy, s->nonce, NONCE_BYTES);")]),
+    ("NUMBERS_LOST",
+     "a queue without messages gives out their ids again after a restart",
+     CRASH,
+     [("engine/replay.c",
+       "    raise(&v->last_seq, change->last_number);\n",
+       "    if (!MUTANT(NUMBERS_LOST))\n"
+       "        raise(&v->last_seq, change->last_number);\n")]),
+    ("LOAN_FORGOTTEN",
+     "a transient queue counts its claims from the beginning after a restart",
+     CRASH,
+     [("engine/replay.c",
+       "    raise(&v->last_claim, change->last_claim);\n"
+       "    core_use_up",
+       "    if (!MUTANT(LOAN_FORGOTTEN))\n"
+       "        raise(&v->last_claim, change->last_claim);\n"
+       "    core_use_up")]),
 ]

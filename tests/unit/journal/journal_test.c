@@ -5,6 +5,9 @@
 #include "support/store_fixture.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { SEGMENT = 64 * 1024 };
 
@@ -294,6 +297,34 @@ START_TEST(time_goes_on_from_the_log_and_is_not_believed_when_it_leaps)
     w.f.now_ms = START_MS + JOURNAL_LIFE_MAX_MS + 3600 * 1000;
     ck_assert_status(start(&w), ST_BAD_VALUE);
     ck_assert_ptr_nonnull(strstr(w.error, "clock"));
+    close_world(&w);
+}
+END_TEST
+
+/* Nobody who posts can know it before the segment is there: else a body could be a frame. */
+START_TEST(every_segment_has_a_nonce_of_its_own)
+{
+    enum { NONCE_AT = 48, NONCE = 16 };
+    char names[2][32] = {"0000000000000001.log", ""};
+    struct journal_figures figures;
+    void *heads[2];
+    struct world w;
+    size_t len;
+
+    open_world(&w, 1);
+    post(&w.f, 3);
+    commit_all(&w);
+    journal_figures(w.journal, &figures);
+    ck_assert_status(cut(&w), ST_OK);
+    snprintf(names[1], sizeof(names[1]), "%016" PRIx64 ".log", figures.position + 1);
+    for (int i = 0; i < 2; i++) {
+        heads[i] = sim_disk_get(w.disk, names[i], &len);
+        ck_assert_ptr_nonnull(heads[i]);
+        ck_assert_uint_ge(len, NONCE_AT + NONCE);
+    }
+    ck_assert_mem_ne((char *)heads[0] + NONCE_AT, (char *)heads[1] + NONCE_AT, NONCE);
+    free(heads[0]);
+    free(heads[1]);
     close_world(&w);
 }
 END_TEST
