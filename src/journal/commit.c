@@ -250,7 +250,8 @@ journal_step(struct journal *j)
         return false;
     if (b == NULL) {
         sweep(j, 0);
-        return !buffer_empty(j->filling); /* if there is no room now, later commits go on */
+        return !buffer_empty(
+            j->filling); /* if there is no room now, later commits go on */
     }
     buffer_close(b);
     written = write_frames(j, b);

@@ -59,13 +59,16 @@ void
 crash_print(const struct crash_figures *f, FILE *out)
 {
     fprintf(out,
-            "%" PRIu64 " seeds, %" PRIu64 " lives (%" PRIu64 " cut short in a commit), %" PRIu64 " operations (%" PRIu64
-            " refused, %" PRIu64 " of them for want of room)\n%" PRIu64 " starts, %" PRIu64 " more failed, %" PRIu64
+            "%" PRIu64 " seeds, %" PRIu64 " lives (%" PRIu64
+            " cut short in a commit), %" PRIu64 " operations (%" PRIu64
+            " refused, %" PRIu64 " of them for want of room)\n%" PRIu64
+            " starts, %" PRIu64 " more failed, %" PRIu64
             " from a log with a torn end\n%" PRIu64 " commits, %" PRIu64
             " sweeps; %" PRIu64 " journals gave up\n%" PRIu64
             " changes that nobody was told of were lost, %" PRIu64 " were there again\n",
-            f->seeds, f->lives, f->middle, f->operations, f->refused, f->full, f->starts, f->starts_failed,
-            f->torn, f->commits, f->sweeps, f->failures, f->lost, f->survived);
+            f->seeds, f->lives, f->middle, f->operations, f->refused, f->full, f->starts,
+            f->starts_failed, f->torn, f->commits, f->sweeps, f->failures, f->lost,
+            f->survived);
     for (int i = 0; i < CRASH_ENDS; i++)
         fprintf(out, "%10" PRIu64 " %s\n", f->ends[i], end_texts[i]);
     for (int i = 0; i < CRASH_FAULTS; i++)

@@ -51,9 +51,10 @@ struct crash_figures {
     uint64_t ends[CRASH_ENDS], faults[CRASH_FAULTS];
     uint64_t starts, starts_failed, torn; /* recoveries: of logs with a torn end */
     uint64_t records, commits, sweeps;
-    uint64_t middle;         /* lives that ended in a commit */
-    uint64_t failures;       /* journals that gave up */
-    uint64_t lost, survived; /* changes nobody was told of: not there again, there again */
+    uint64_t middle;   /* lives that ended in a commit */
+    uint64_t failures; /* journals that gave up */
+    uint64_t lost,
+        survived; /* changes nobody was told of: not there again, there again */
 };
 
 /* Runs one seed, and adds to the figures. Prints what is wrong and aborts if anything is. */

@@ -20,8 +20,8 @@ struct look {
 __attribute__((format(printf, 2, 3))) static bool
 differs(const struct look *l, const char *format, ...)
 {
-    int len = snprintf(l->why, JUDGE_TEXT_CAP, "%s: ",
-                       l->queue == NULL ? "queues" : l->queue->name);
+    int len = snprintf(l->why, JUDGE_TEXT_CAP,
+                       "%s: ", l->queue == NULL ? "queues" : l->queue->name);
     va_list args;
 
     va_start(args, format);
@@ -267,8 +267,7 @@ same_queues(struct look *l, const struct replica *r, const struct store_queues *
         l->queue = find(r, name);
         if (l->queue == NULL)
             return differs(l, "%.*s should not be there", (int)name.len, name.data);
-        l->where =
-            (struct store_queue){.project = bytes_str("p"), .name = name};
+        l->where = (struct store_queue){.project = bytes_str("p"), .name = name};
         if (!same_queue(l, &seen->queues[i], fresh))
             return false;
         l->queue = NULL;

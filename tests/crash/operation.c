@@ -122,16 +122,14 @@ delete_one(struct world *w)
     struct store_visit visit = {.now_ms = w->now_ms};
     struct known m = recall(w, w->messages, w->message_count);
     struct known c = recall(w, w->claims, w->claim_count);
-    struct bytes claim =
-        random_chance(&w->r, 60) ? store_id_bytes(&c.id) : BYTES_NONE;
+    struct bytes claim = random_chance(&w->r, 60) ? store_id_bytes(&c.id) : BYTES_NONE;
     struct store_queue q = where(m.queue);
 
     world_note(w, "delete %s of %s with '%.*s'", m.id.text, names[m.queue],
                (int)claim.len, claim.data == NULL ? "" : claim.data);
-    world_end_operation(w,
-                        store_message_delete(w->store, &visit, &q,
-                                             store_id_bytes(&m.id), claim),
-                        &visit);
+    world_end_operation(
+        w, store_message_delete(w->store, &visit, &q, store_id_bytes(&m.id), claim),
+        &visit);
 }
 
 static void
@@ -149,8 +147,7 @@ delete_many(struct world *w)
     }
     world_note(w, "delete %zu of %s", count, names[m.queue]);
     world_end_operation(
-        w, store_message_delete_many(w->store, &visit, &q, ids, count, NULL, 0),
-        &visit);
+        w, store_message_delete_many(w->store, &visit, &q, ids, count, NULL, 0), &visit);
 }
 
 static void
@@ -218,10 +215,10 @@ renew(struct world *w)
 
     world_note(w, "renew %s of %s for %" PRId64 " s", c.id.text, names[c.queue],
                terms.ttl_s);
-    world_end_operation(w,
-                        store_claim_renew(w->store, &visit, &q, store_id_bytes(&c.id),
-                                          &terms, &number),
-                        &visit);
+    world_end_operation(
+        w,
+        store_claim_renew(w->store, &visit, &q, store_id_bytes(&c.id), &terms, &number),
+        &visit);
 }
 
 static void
@@ -260,10 +257,9 @@ finish(struct world *w)
             ids[count++] = store_id_bytes(&held.messages[i].id);
     world_note(w, "finish %zu of %s in %s", count, c.id.text, names[c.queue]);
     if (count > 0)
-        world_end_operation(w,
-                            store_message_delete_many(w->store, &visit, &q, ids, count,
-                                                      &with, 1),
-                            &visit);
+        world_end_operation(
+            w, store_message_delete_many(w->store, &visit, &q, ids, count, &with, 1),
+            &visit);
     store_batch_release(&held);
 }
 
@@ -303,8 +299,7 @@ create(struct world *w)
     bool created;
 
     world_note(w, "create %s", names[queue]);
-    world_end_operation(w,
-                        store_queue_create(w->store, &visit, &q, &metadata, &created),
+    world_end_operation(w, store_queue_create(w->store, &visit, &q, &metadata, &created),
                         &visit);
 }
 
@@ -368,18 +363,12 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {post, STORE_CHANGE_POST, 30},
-    {claim, STORE_CHANGE_CLAIM, 20},
-    {finish, STORE_CHANGE_DELETE, 10},
-    {renew, STORE_CHANGE_RENEW, 6},
-    {release, STORE_CHANGE_RELEASE, 6},
-    {delete_one, STORE_CHANGE_DELETE, 6},
-    {delete_many, STORE_CHANGE_DELETE, 2},
-    {pop, STORE_CHANGE_DELETE, 5},
-    {housekeep, STORE_CHANGE_EXPIRED, 5},
-    {create, STORE_CHANGE_QUEUE, 3},
-    {update, STORE_CHANGE_META, 2},
-    {remove_queue, STORE_CHANGE_QUEUE_GONE, 1},
+    {post, STORE_CHANGE_POST, 30},         {claim, STORE_CHANGE_CLAIM, 20},
+    {finish, STORE_CHANGE_DELETE, 10},     {renew, STORE_CHANGE_RENEW, 6},
+    {release, STORE_CHANGE_RELEASE, 6},    {delete_one, STORE_CHANGE_DELETE, 6},
+    {delete_many, STORE_CHANGE_DELETE, 2}, {pop, STORE_CHANGE_DELETE, 5},
+    {housekeep, STORE_CHANGE_EXPIRED, 5},  {create, STORE_CHANGE_QUEUE, 3},
+    {update, STORE_CHANGE_META, 2},        {remove_queue, STORE_CHANGE_QUEUE_GONE, 1},
     {purge, STORE_CHANGE_PURGE, 1},
 };
 

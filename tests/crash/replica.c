@@ -147,7 +147,8 @@ claim_of(const struct replica_queue *q, uint64_t number)
 }
 
 const struct replica_claim *
-replica_holder(const struct replica_queue *q, const struct told_message *m, int64_t now_ms)
+replica_holder(const struct replica_queue *q, const struct told_message *m,
+               int64_t now_ms)
 {
     const struct replica_claim *c = m->claim == 0 ? NULL : claim_of(q, m->claim);
 

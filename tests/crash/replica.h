@@ -39,8 +39,8 @@ void replica_copy(struct replica *to, const struct replica *from);
 void replica_fini(struct replica *r);
 
 /* The claim that holds m at that time, or NULL. */
-const struct replica_claim *
-replica_holder(const struct replica_queue *q, const struct told_message *m, int64_t now_ms);
+const struct replica_claim *replica_holder(const struct replica_queue *q,
+                                           const struct told_message *m, int64_t now_ms);
 
 /* Is it there, and is it not delayed any more? */
 static inline bool

@@ -40,7 +40,8 @@ told_metadata_same(const struct told_metadata *a, const struct told_metadata *b)
     const struct store_settings *x = &a->settings, *y = &b->settings;
 
     return strcmp(a->json, b->json) == 0 && strcmp(a->dead_letter, b->dead_letter) == 0 &&
-           x->max_post_bytes == y->max_post_bytes && x->message_ttl_s == y->message_ttl_s &&
+           x->max_post_bytes == y->max_post_bytes &&
+           x->message_ttl_s == y->message_ttl_s &&
            x->message_delay_s == y->message_delay_s &&
            x->max_claim_count == y->max_claim_count &&
            x->dead_letter_ttl_s == y->dead_letter_ttl_s && x->transient == y->transient;

@@ -39,7 +39,8 @@ struct told_list {
 };
 
 struct world {
-    struct store_observer observer; /* first: it stands between the store and its journal */
+    struct store_observer
+        observer; /* first: it stands between the store and its journal */
     struct store_observer *journal_side;
     struct random r;
     uint64_t seed;
@@ -64,10 +65,10 @@ struct world {
     struct told_list told;     /* behind base */
     struct told_list before;   /* while it starts: what was told in earlier lives */
     bool starting;
-    uint64_t acknowledged;         /* position up to which answers may have gone out */
+    uint64_t acknowledged; /* position up to which answers may have gone out */
 
     /* The operation under way. */
-    uint64_t position;                   /* of the latest change told */
+    uint64_t position; /* of the latest change told */
     unsigned kinds[STORE_CHANGE_KINDS];
 
     uint64_t *waiting; /* owned: positions that answers wait for */
@@ -83,17 +84,18 @@ struct world {
     uint64_t lines;
 };
 
-__attribute__((format(printf, 2, 3))) void world_note(struct world *w, const char *format,
-                                                      ...);
-_Noreturn __attribute__((format(printf, 2, 3))) void world_fail(struct world *w,
-                                                                const char *format, ...);
+__attribute__((format(printf, 2, 3))) void
+world_note(struct world *w, const char *format, ...);
+_Noreturn __attribute__((format(printf, 2, 3))) void
+world_fail(struct world *w, const char *format, ...);
 
 /* tell.c: the observer. */
 void world_observe(struct world *w);
 
 /* An operation begins; it has answered; it has told of no more than one change of a kind. */
 void world_begin_operation(struct world *w);
-void world_end_operation(struct world *w, enum status st, const struct store_visit *visit);
+void
+world_end_operation(struct world *w, enum status st, const struct store_visit *visit);
 void world_judge_operation(struct world *w, enum store_change_kind kind);
 
 /* The answer shows an id that is new (and a claim's number; 0: of a message). */
