@@ -377,7 +377,7 @@ work(struct world *w)
     if (random_chance(&w->r, 40))
         move_time(w);
     world_operate(w);
-    if (random_chance(&w->r, 30))
+    if (random_chance(&w->r, w->fault == FAULT_FULL ? 8 : 30)) /* much at once */
         commit_some(w);
     if (random_chance(&w->r, 3))
         journal_seal(w->journal);
