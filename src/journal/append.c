@@ -17,26 +17,37 @@ adds(enum store_change_kind kind)
            kind == STORE_CHANGE_POST;
 }
 
+/*
+ * Is there room for so many bytes, in the buffer and on the disk? Whatever is granted fits
+ * into the segments that are there: a full disk is no failure.
+ */
+static enum status
+check_room(const struct journal *j, bool more, size_t need)
+{
+    size_t filling = j->filling->used + j->granted + need;
+
+    if (filling > (more ? BUFFER_POSTS : BUFFER_ROOM))
+        return ST_UNAVAILABLE; /* the disk does not keep up */
+    if (j->starting || filling + j->writing <= (more ? j->room_for_more : j->room))
+        return ST_OK;
+    return j->full ? ST_FULL : ST_UNAVAILABLE;
+}
+
 static enum status
 reserve(struct store_observer *observer, enum store_change_kind kind, size_t count,
         size_t bytes, size_t *room)
 {
     struct journal *j = journal_of(observer);
     size_t need = record_bound(count, bytes);
-    size_t most = adds(kind) ? BUFFER_POSTS : BUFFER_ROOM;
-    enum room left = (enum room)atomic_load_explicit(&j->room, memory_order_relaxed);
-    enum status st = ST_OK;
+    enum status st;
 
     if (atomic_load_explicit(&j->lost, memory_order_relaxed))
         return ST_UNAVAILABLE;
-    if (left != ROOM_ANY && !j->starting && (left == ROOM_NONE || adds(kind)))
-        return ST_FULL;
     if (need > largest(j))
         return ST_TOO_LARGE;
     lock_acquire(&j->lock);
-    if (j->filling->used + j->granted + need > most)
-        st = ST_UNAVAILABLE; /* the disk does not keep up */
-    else
+    st = check_room(j, adds(kind), need);
+    if (st == ST_OK)
         j->granted += need;
     lock_release(&j->lock);
     if (st == ST_OK)

@@ -9,6 +9,9 @@
 /* A sweep is due when there is so much more than lives; it shows so many bytes for one. */
 enum { SWEEP_FACTOR = 2, SWEEP_SEGMENTS = 4, SWEEP_PACE = 2 };
 
+/* Of the room on the disk. */
+enum { MARKS_ROOM = 2048 };
+
 /* What a message, or a queue, takes besides its texts, roughly. */
 enum { LIVE_EACH = 96 };
 
@@ -52,6 +55,26 @@ is_full(int error)
     return error == ENOSPC || error == EDQUOT;
 }
 
+/*
+ * A frame does not cross segments, but is a quarter of one at most: three quarters of each
+ * spare can be counted on, and not the rest of the segment that is written. The last spare is
+ * for what gives back, and a little for marks, which nobody asks for.
+ */
+static void
+set_room(struct journal *j, bool full)
+{
+    const struct segments *s = &j->segments;
+    size_t each = j->buffers[0].frame_max * (SEGMENT_QUARTERS - 1);
+
+    lock_acquire(&j->lock);
+    j->writing = 0;
+    j->full = full;
+    j->room = s->spares > 0 ? s->spares * each - MARKS_ROOM : 0;
+    j->room_for_more =
+        s->spares == SEGMENT_SPARES ? (s->spares - 1) * each - MARKS_ROOM : 0;
+    lock_release(&j->lock);
+}
+
 void
 journal_look_for_room(struct journal *j)
 {
@@ -66,9 +89,7 @@ journal_look_for_room(struct journal *j)
         journal_lose(j, "make a segment", error);
         return;
     }
-    atomic_store(&j->room, s->spares == SEGMENT_SPARES ? ROOM_ANY
-                           : s->spares > 0             ? ROOM_NEEDED
-                                                       : ROOM_NONE);
+    set_room(j, s->spares < SEGMENT_SPARES);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -231,6 +252,7 @@ take_buffer(struct journal *j, uint64_t *appended)
         j->filling = b == &j->buffers[0] ? &j->buffers[1] : &j->buffers[0];
         *appended = j->appended;
         j->appended = 0;
+        j->writing = b->used;
     }
     lock_release(&j->lock);
     return b;
@@ -250,8 +272,7 @@ journal_step(struct journal *j)
         return false;
     if (b == NULL) {
         sweep(j, 0);
-        return !buffer_empty(
-            j->filling); /* if there is no room now, later commits go on */
+        return !buffer_empty(j->filling); /* no room now: later commits go on */
     }
     buffer_close(b);
     written = write_frames(j, b);

@@ -31,11 +31,11 @@ take_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
     return failed == EWOULDBLOCK ? ST_UNAVAILABLE : ST_IO;
 }
 
-/* A frame is never larger than a segment has room for. */
+/* A frame is a quarter of a segment at most, so that little is left over at its end. */
 static size_t
 frame_max(uint64_t segment_bytes)
 {
-    uint64_t room = segment_bytes - SEGMENT_HEAD_BYTES;
+    uint64_t room = (segment_bytes - SEGMENT_HEAD_BYTES) / SEGMENT_QUARTERS;
 
     return room < FRAME_BYTES_MAX ? (size_t)room : FRAME_BYTES_MAX;
 }

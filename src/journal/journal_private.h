@@ -15,13 +15,6 @@
 
 #include <stdatomic.h>
 
-/* What the disk has room for. */
-enum room {
-    ROOM_ANY,    /* everything */
-    ROOM_NEEDED, /* what gives back, and what was taken already: no posts */
-    ROOM_NONE
-};
-
 /* A sweep on its way (store/durable.h). */
 struct journal_sweep {
     bool wanted;    /* as soon as possible */
@@ -44,18 +37,21 @@ struct journal {
     struct buffer buffers[2];
     struct buffer *filling; /* one of them */
     size_t granted;         /* bytes set aside in it, not used yet */
-    uint64_t next_lsn;      /* of the next record */
-    uint64_t appended;      /* bytes of changes since the last commit took them */
-    uint64_t imaged;        /* bytes of images, likewise */
-    int64_t time_ms;        /* the latest of a change, or of what time did */
-    bool aged;              /* time did something that no frame tells the time of */
-    bool waiting;           /* the committer waits for work */
+    size_t writing;         /* bytes of the other one, while it is written */
+    size_t room; /* what is not durable yet must fit into: bytes of all together, */
+    size_t room_for_more; /* and of what makes the log longer for good */
+    bool full;            /* the disk has no room for more segments */
+    uint64_t next_lsn;    /* of the next record */
+    uint64_t appended;    /* bytes of changes since the last commit took them */
+    uint64_t imaged;      /* bytes of images, likewise */
+    int64_t time_ms;      /* the latest of a change, or of what time did */
+    bool aged;            /* time did something that no frame tells the time of */
+    bool waiting;         /* the committer waits for work */
     bool stopping;
     bool starting; /* what was there begins anew: there is one thread, and always room */
 
     _Atomic uint64_t durable; /* position: up to it everything is */
     _Atomic bool lost;        /* nothing more will be */
-    _Atomic int room;         /* enum room */
 
     struct lock watching;
     struct list watchers;

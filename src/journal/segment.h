@@ -18,7 +18,7 @@
 #include "claimd/journal/disk.h"
 #include "journal/frame.h"
 
-enum { SEGMENT_SPARES = 2 };
+enum { SEGMENT_SPARES = 2, SEGMENT_QUARTERS = 4 /* frames that fit in any case */ };
 
 struct segment {
     uint64_t first_lsn;

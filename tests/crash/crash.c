@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-enum { LIVES = 8, STEPS_MAX = 10000, TRIES = 50 };
+enum { STEPS_MAX = 10000, TRIES = 50 };
 
 /* ---------------------------------------------------------------------- telling people */
 
@@ -377,7 +377,7 @@ work(struct world *w)
     if (random_chance(&w->r, 40))
         move_time(w);
     world_operate(w);
-    if (random_chance(&w->r, w->fault == FAULT_FULL ? 60 : 30))
+    if (random_chance(&w->r, w->fault == FAULT_FULL ? 8 : 30)) /* much at once */
         commit_some(w);
     if (random_chance(&w->r, 3))
         journal_seal(w->journal);
@@ -429,8 +429,9 @@ static void
 choose_amounts(struct world *w)
 {
     static const uint64_t operations[] = {20, 60, 100, 400}, large[] = {3, 20, 100};
-    static const unsigned sweeps[] = {0, 2, 10};
+    static const unsigned sweeps[] = {0, 2, 10}, lives[] = {4, 8, 8, 20};
 
+    w->lives = lives[random_below(&w->r, 4)];
     w->segment_bytes = UINT64_C(65536) << random_below(&w->r, 3);
     w->operations = operations[random_below(&w->r, 4)];
     w->large_once_in = large[random_below(&w->r, 3)];
@@ -450,7 +451,7 @@ crash_run(uint64_t seed, struct crash_figures *figures)
     choose_amounts(w);
     w->disk = sim_disk_new(random_next(&w->r));
     figures->seeds++;
-    for (int i = 0; i < LIVES; i++)
+    for (unsigned i = 0; i < w->lives; i++)
         live(w);
     sim_disk_free(w->disk);
     world_tell_fini(w);

@@ -623,6 +623,14 @@ MUTANTS = [
        "    if (MUTANT(TORN_IS_DAMAGE))\n"
        "        return damaged(r, offset, \"is torn\");\n"
        "    later = frame_search(")]),
+    ("ROOM_NOT_COUNTED",
+     "more is taken in than the segments have room for that a full disk has left",
+     "unit/journal/journal_test: what_is_taken_in_at_once_fits_on_a_full_disk",
+     [("journal/append.c",
+       "    if (j->starting || filling",
+       "    if (MUTANT(ROOM_NOT_COUNTED) && (more ? j->room_for_more : j->room) > 0)\n"
+       "        return ST_OK;\n"
+       "    if (j->starting || filling")]),
     ("DAMAGE_IS_TORN",
      "what stands behind damage is given up without a word",
      "unit/journal/journal_test: a_torn_end_is_no_damage_but_a_hole_is",

@@ -73,6 +73,14 @@ draw_waiting(struct profile *p, struct random *r)
         p->names = NAMES;
 }
 
+/* Likewise. Who waits is not there any more after a restart, so these do not. */
+static void
+draw_restarts(struct profile *p, struct random *r)
+{
+    if (random_chance(r, 25) && p->waiting_once == 0)
+        p->restart_once = random_of(r, 5, 20, 100);
+}
+
 static void
 draw_rules(struct profile *p, struct random *r)
 {
@@ -97,6 +105,7 @@ void
 profile_draw(struct profile *p, uint64_t seed)
 {
     struct random r = {seed}, waiting = {seed ^ 0x77616974};
+    struct random restarts = {seed ^ 0x6a6f7572};
 
     *p = (struct profile){.seed = seed};
     p->shards = random_of(&r, 1, 2, 4, 16);
@@ -105,4 +114,5 @@ profile_draw(struct profile *p, uint64_t seed)
     draw_rates(p, &r);
     draw_rules(p, &r);
     draw_waiting(p, &waiting);
+    draw_restarts(p, &restarts);
 }

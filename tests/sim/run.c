@@ -92,12 +92,22 @@ go_on(struct sim *sim, struct random *r)
         sim_round(sim, r, what < 50);
 }
 
+static void
+restart(struct sim *sim, struct random *r)
+{
+    history_note(sim, "    (the server is started again)\n");
+    sim->tally.restarts++;
+    if (!server_restart(&sim->server, r))
+        (void)verdict_break(&sim->verdict, PROMISE_SOUND, "memory is left at the end");
+}
+
 /* Each kind of decision has dice of its own, so that leaving one out moves no other. */
 static void
 do_step(struct sim *sim, const struct step *step)
 {
     struct random time = {step->dice ^ 1}, chores = {step->dice ^ 2};
     struct random acts = {step->dice ^ 3}, front = {step->dice ^ 5};
+    struct random ends = {step->dice ^ 6};
 
     sim->luck = (struct random){step->dice ^ 4};
     sim->lucky = step->no_trouble;
@@ -107,6 +117,8 @@ do_step(struct sim *sim, const struct step *step)
         history_note(sim, "    (housekeeping)\n");
         (void)server_housekeep(&sim->server);
     }
+    if (comes_up(&ends, sim->profile->restart_once))
+        restart(sim, &ends);
     actor_act(sim, &sim->actors[step->actor], &acts);
     if (sim->profile->waiting_once > 0)
         go_on(sim, &front);

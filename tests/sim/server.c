@@ -1,9 +1,46 @@
 #include "sim/server.h"
 
 #include "claimd/engine/engine.h"
+#include "claimd/journal/journal.h"
+#include "support/sim_disk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { SEGMENT_BYTES = 2 << 20 };
+
+static void
+open_journal(struct server *s, const struct profile *p)
+{
+    struct journal_config config = {.disk = sim_disk_open(s->disk),
+                                    .segment_bytes = SEGMENT_BYTES,
+                                    .seeded = true,
+                                    .seed = p->seed + s->starts};
+    char error[JOURNAL_ERROR_CAP];
+
+    if (journal_open(&config, &s->journal, error) != ST_OK)
+        abort();
+}
+
+/* The store is what it was when the last answer was read. */
+static void
+recover(struct server *s)
+{
+    struct journal_recovery recovery = {.now_ms = s->now_ms, .accept_clock = true};
+    char error[JOURNAL_ERROR_CAP];
+
+    if (journal_recover(s->journal, engine_durable(s->store), &recovery, error) == ST_OK)
+        return;
+    (void)fprintf(stderr, "%s\n", error);
+    abort();
+}
+
+static void
+commit(struct server *s)
+{
+    while (s->journal != NULL && journal_step(s->journal))
+        continue;
+}
 
 static void
 open_store(struct server *s, const struct profile *p)
@@ -15,11 +52,18 @@ open_store(struct server *s, const struct profile *p)
         .message_ttl_s = p->rules.message_ttl_s,
         .max_message_ttl_s = p->rules.max_message_ttl_s,
         .seeded = true,
-        .seed = p->seed,
+        .seed = p->seed + s->starts,
     };
 
+    if (s->disk != NULL)
+        open_journal(s, p);
+    if (s->journal != NULL)
+        config.observer = journal_observer(s->journal);
     if (engine_open(&config, &s->store) != ST_OK)
         abort();
+    if (s->journal != NULL)
+        recover(s);
+    s->starts++;
 }
 
 static void
@@ -41,10 +85,20 @@ ring(struct store_bell *bell)
     container_of(bell, struct server, bell)->bell_rung = true;
 }
 
+static void
+open_all(struct server *s, const struct profile *p)
+{
+    open_store(s, p);
+    open_api(s, p);
+    api_caller_init(&s->caller, s->api, s->mem, s->now_ms);
+    api_caller_init(&s->peeper, s->api, s->mem, s->now_ms);
+}
+
 void
 server_open(struct server *s, const struct profile *p)
 {
-    *s = (struct server){.mem = mem_new(0),
+    *s = (struct server){.profile = p,
+                         .mem = mem_new(0),
                          .own = mem_new(0),
                          .now_ms = SERVER_START_MS,
                          .bell.ring = ring};
@@ -52,25 +106,53 @@ server_open(struct server *s, const struct profile *p)
         abort();
     buf_init(&s->target, s->own);
     buf_init(&s->body, s->own);
-    open_store(s, p);
-    open_api(s, p);
-    api_caller_init(&s->caller, s->api, s->mem, s->now_ms);
-    api_caller_init(&s->peeper, s->api, s->mem, s->now_ms);
+    if (p->restart_once > 0)
+        s->disk = sim_disk_new(p->seed);
+    open_all(s, p);
 }
 
-bool
-server_close(struct server *s)
+/* False if memory is left. */
+static bool
+close_all(struct server *s)
 {
-    bool clean;
-
     for (int i = 0; i < WAITERS_MAX; i++)
         if (s->parked[i].used)
             server_end(s, i);
     api_caller_fini(&s->caller);
     api_caller_fini(&s->peeper);
     api_free(s->api);
+    journal_close(s->journal);
+    s->journal = NULL;
     store_close(s->store);
-    clean = mem_used(s->mem) == 0;
+    return mem_used(s->mem) == 0;
+}
+
+bool
+server_restart(struct server *s, struct random *r)
+{
+    bool clean;
+
+    if (random_chance(r, 50))
+        journal_sweep(s->journal);
+    if (random_chance(r, 50))
+        commit(s);
+    if (random_chance(r, 30))
+        sim_disk_kill(s->disk);
+    else if (random_chance(r, 50))
+        sim_disk_crash(s->disk);
+    else
+        sim_disk_crash_losing_all(s->disk);
+    clean = close_all(s);
+    open_all(s, s->profile);
+    return clean;
+}
+
+bool
+server_close(struct server *s)
+{
+    bool clean = close_all(s);
+
+    sim_disk_free(s->disk);
     if (clean)
         mem_destroy(s->mem);
     buf_fini(&s->target);
@@ -132,6 +214,7 @@ server_do(struct server *s, const struct operation *op, struct trouble trouble,
     (void)api_call_bytes(&s->caller, api_method(bytes_str(method)), buf_view(&s->target),
                          s->body.len == 0 ? BYTES_NONE : buf_view(&s->body));
     *starved = trouble_ends(s, trouble, attempts);
+    commit(s);
     s->last = (struct exchanged){.method = method,
                                  .project = place_project(op->place),
                                  .target = buf_view(&s->target),

@@ -3,6 +3,9 @@
  *
  * Requests that wait are parked, as a front end does it: watchers take notes, and when the
  * API is asked again is for the simulation to choose.
+ *
+ * In some seeds it has a journal on a simulated disk, and is restarted: what was answered
+ * must be true then as well. Answers that wait for a commit are tests/crash's business.
  */
 #ifndef TESTS_SIM_SERVER_H
 #define TESTS_SIM_SERVER_H
@@ -10,6 +13,7 @@
 #include "sim/answer.h"
 #include "sim/profile.h"
 #include "support/api_call.h"
+#include "support/random.h"
 
 /* A request that may wait for a message. */
 struct parked {
@@ -36,8 +40,13 @@ struct exchanged {
 };
 
 struct server {
+    const struct profile *profile; /* borrowed */
     struct mem *mem;
     struct store *store;
+    struct sim_disk *disk; /* NULL: it has no journal */
+    struct journal
+        *journal; /* what an answer tells of is durable when the answer is read */
+    uint64_t starts;
     struct api *api;
     struct api_caller caller;
     struct api_caller peeper; /* for server_has(): leaves the last answer alone */
@@ -60,6 +69,12 @@ struct trouble {
 #define SERVER_START_MS INT64_C(1769860800123)
 
 void server_open(struct server *s, const struct profile *p);
+
+/*
+ * It loses power, or is killed, and is started again; nobody waits meanwhile. False if it has
+ * not given back all its memory.
+ */
+bool server_restart(struct server *s, struct random *r);
 
 /* Closes it; false if it has not given back all its memory. */
 bool server_close(struct server *s);

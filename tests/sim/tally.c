@@ -25,6 +25,7 @@ void
 tally_add(struct tally *to, const struct tally *from)
 {
     to->requests += from->requests;
+    to->restarts += from->restarts;
     for (int i = 0; i < OP_COUNT; i++) {
         to->done[i] += from->done[i];
         to->empty[i] += from->empty[i];

@@ -328,3 +328,34 @@ START_TEST(every_segment_has_a_nonce_of_its_own)
     close_world(&w);
 }
 END_TEST
+
+START_TEST(what_is_taken_in_at_once_fits_on_a_full_disk)
+{
+    static char body[4000];
+    struct store_visit visit = {.now_ms = START_MS};
+    struct store_draft draft = {bytes_of(body, sizeof(body)), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    enum status st = ST_OK;
+    struct store_id id;
+    struct world w;
+    int taken = 0;
+
+    memset(body, '1', sizeof(body));
+    open_world(&w, 1);
+    commit_all(&w);
+    sim_disk_set_room(w.disk, 0);
+    for (int round = 0; round < 10 && st != ST_FULL; round++) {
+        while ((st = store_message_post(w.f.store, &visit, &w.f.queue, &one, &id)) ==
+               ST_OK)
+            ck_assert_int_lt(++taken, 1000);
+        commit_all(&w);
+        ck_assert_uint_eq(w.failures, 0);
+    }
+    ck_assert_status(st, ST_FULL);
+    ck_assert_int_ge(taken, 10);
+    ck_assert_status(store_queue_purge(w.f.store, &visit, &w.f.queue), ST_OK);
+    commit_all(&w);
+    ck_assert_uint_eq(w.failures, 0);
+    close_world(&w);
+}
+END_TEST
