@@ -17,6 +17,20 @@ adds(enum store_change_kind kind)
            kind == STORE_CHANGE_POST;
 }
 
+static bool
+is_image(enum store_change_kind kind)
+{
+    return kind == STORE_CHANGE_IMAGE_QUEUE || kind == STORE_CHANGE_IMAGE_CLAIM ||
+           kind == STORE_CHANGE_IMAGE;
+}
+
+/* Who sweeps has looked for room himself; it is what makes some. */
+static bool
+is_refused(enum room left, enum store_change_kind kind)
+{
+    return left != ROOM_ANY && !is_image(kind) && (left == ROOM_NONE || adds(kind));
+}
+
 static enum status
 reserve(struct store_observer *observer, enum store_change_kind kind, size_t count,
         size_t bytes, size_t *room)
@@ -29,7 +43,7 @@ reserve(struct store_observer *observer, enum store_change_kind kind, size_t cou
 
     if (atomic_load_explicit(&j->lost, memory_order_relaxed))
         return ST_UNAVAILABLE;
-    if (left != ROOM_ANY && (left == ROOM_NONE || adds(kind)))
+    if (is_refused(left, kind))
         return ST_FULL;
     if (need > largest(j))
         return ST_TOO_LARGE;
@@ -53,13 +67,6 @@ give_back(struct store_observer *observer, size_t room)
     ENSURE(j->granted >= room);
     j->granted -= room;
     lock_release(&j->lock);
-}
-
-static bool
-is_image(enum store_change_kind kind)
-{
-    return kind == STORE_CHANGE_IMAGE_QUEUE || kind == STORE_CHANGE_IMAGE_CLAIM ||
-           kind == STORE_CHANGE_IMAGE;
 }
 
 /* The committer is woken by the first record in an empty buffer. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SEGMENT_BYTES = 64 << 20, SEAL_AFTER_S = 1 };
+enum { SEGMENT_BYTES = 64 << 20, IDLE_AFTER_S = 1 };
 
 static const char lock_name[] = "lock";
 
@@ -133,25 +133,26 @@ journal_close(struct journal *j)
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Waits for changes; false: it is time to end. Seals when nothing comes for a second. */
+/* Waits for changes; false: it is time to end. */
 static bool
 await_work(struct journal *j)
 {
+    bool rests = j->sealed && atomic_load(&j->room) == ROOM_ANY;
     bool idle = false, stopping;
 
     lock_acquire(&j->lock);
     while (buffer_empty(j->filling) && !j->stopping && !idle) {
         j->waiting = true;
-        if (j->sealed)
+        if (rests)
             lock_wait(&j->lock, &j->work);
         else
-            idle = !lock_wait_s(&j->lock, &j->work, SEAL_AFTER_S);
+            idle = !lock_wait_s(&j->lock, &j->work, IDLE_AFTER_S);
     }
     j->waiting = false;
     stopping = j->stopping && buffer_empty(j->filling);
     lock_release(&j->lock);
     if (idle)
-        journal_seal(j);
+        journal_idle(j);
     return !stopping;
 }
 

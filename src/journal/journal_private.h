@@ -59,6 +59,8 @@ struct journal {
     struct list watchers;
 
     struct segments segments;
+    uint64_t disk_free; /* as it was, less what was taken, when */
+    size_t counted;     /* there were so many segments */
     struct journal_sweep sweep;
     bool sealed; /* the last frame is a seal */
     uint64_t commits;
@@ -82,6 +84,12 @@ uint64_t journal_mark(struct journal *j, enum record_mark what, uint64_t since);
 
 /* Nothing can become durable any more. */
 void journal_lose(struct journal *j, const char *what, int error);
+
+/*
+ * What there is to do when nothing has come for a second: a seal, and if room is short, to
+ * look whether there is some, and a sweep that makes some. Nobody else may bring anything.
+ */
+void journal_idle(struct journal *j);
 
 /* Looks how much room the disk has, and makes spares. */
 void journal_look_for_room(struct journal *j);

@@ -16,7 +16,7 @@ import struct
 import tempfile
 import unittest
 
-from harness import Server, request, run
+from harness import Server, run
 
 HEAD_BYTES = 4096  # of a segment
 FRAME_HEAD_BYTES = 64
@@ -156,6 +156,3 @@ class Claim:
     def bodies(self):
         return [message["body"] for message in self.messages]
 
-
-__all__ = ["FRAME_HEAD_BYTES", "HEAD_BYTES", "OPTIONS", "Claim", "JournalCase", "Server",
-           "crc32c", "flip", "frames", "request", "run"]
