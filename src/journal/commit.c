@@ -83,8 +83,7 @@ more_segments(const struct journal *j)
     uint64_t taken = s->bytes + s->spares * s->segment_bytes, most = j->disk_free;
 
     if (j->config.max_bytes > 0) {
-        uint64_t under =
-            j->config.max_bytes > taken ? j->config.max_bytes - taken : 0;
+        uint64_t under = j->config.max_bytes > taken ? j->config.max_bytes - taken : 0;
 
         most = under < most ? under : most;
     }

@@ -199,9 +199,10 @@ START_TEST(persistence_never_changes)
 {
     static const struct api_row rows[] = {
         {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("remove", ""), 400, BB},
-        {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("replace", ",\"value\":null"), 400, BB},
-        {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("replace", ",\"value\":\"disk\""), 400,
+        {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("replace", ",\"value\":null"), 400,
          BB},
+        {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("replace", ",\"value\":\"disk\""),
+         400, BB},
         {"PATCH", "/v2/queues/kept", PATCH_PERSISTENCE("add", MEMORY), 400, BB},
         {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("replace", MEMORY), 200, NULL},
         {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("add", MEMORY), 200, NULL},

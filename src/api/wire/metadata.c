@@ -111,8 +111,8 @@ static bool
 is_memory(const json_t *value)
 {
     return json_is_string(value) &&
-           bytes_equal_str(
-               bytes_of(json_string_value(value), json_string_length(value)), "memory");
+           bytes_equal_str(bytes_of(json_string_value(value), json_string_length(value)),
+                           "memory");
 }
 
 static enum status

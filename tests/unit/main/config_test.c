@@ -309,8 +309,9 @@ START_TEST(a_post_must_fit_into_a_frame_of_the_journal)
     begin(&l);
     arg(&l, "--journal=somewhere");
     file(&l, "max_messages_post_size = 8388609\n");
-    expect_error(&l, "max_messages_post_size must be at most 8M with a journal, not 8388609 "
-                     "(the file, line 1)");
+    expect_error(&l,
+                 "max_messages_post_size must be at most 8M with a journal, not 8388609 "
+                 "(the file, line 1)");
     begin(&l);
     arg(&l, "--journal=somewhere");
     arg(&l, "--max-messages-post-size=8M");
