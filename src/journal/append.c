@@ -17,18 +17,34 @@ adds(enum store_change_kind kind)
            kind == STORE_CHANGE_POST;
 }
 
+static bool
+is_image(enum store_change_kind kind)
+{
+    return kind == STORE_CHANGE_IMAGE_QUEUE || kind == STORE_CHANGE_IMAGE_CLAIM ||
+           kind == STORE_CHANGE_IMAGE;
+}
+
+/* Bytes of changes of this kind that the segments that are there have room for. */
+static size_t
+room_for(const struct journal *j, enum store_change_kind kind)
+{
+    if (is_image(kind))
+        return j->room_for_images;
+    return adds(kind) ? j->room_for_more : j->room;
+}
+
 /*
  * Is there room for so many bytes, in the buffer and on the disk? Whatever is granted fits
  * into the segments that are there: a full disk is no failure.
  */
 static enum status
-check_room(const struct journal *j, bool more, size_t need)
+check_room(const struct journal *j, enum store_change_kind kind, size_t need)
 {
     size_t filling = j->filling->used + j->granted + need;
 
-    if (filling > (more ? BUFFER_POSTS : BUFFER_ROOM))
+    if (filling > (adds(kind) ? BUFFER_POSTS : BUFFER_ROOM))
         return ST_UNAVAILABLE; /* the disk does not keep up */
-    if (j->starting || filling + j->writing <= (more ? j->room_for_more : j->room))
+    if (j->starting || filling + j->writing <= room_for(j, kind))
         return ST_OK;
     return j->full ? ST_FULL : ST_UNAVAILABLE;
 }
@@ -46,7 +62,7 @@ reserve(struct store_observer *observer, enum store_change_kind kind, size_t cou
     if (need > largest(j))
         return ST_TOO_LARGE;
     lock_acquire(&j->lock);
-    st = check_room(j, adds(kind), need);
+    st = check_room(j, kind, need);
     if (st == ST_OK)
         j->granted += need;
     lock_release(&j->lock);
@@ -64,13 +80,6 @@ give_back(struct store_observer *observer, size_t room)
     ENSURE(j->granted >= room);
     j->granted -= room;
     lock_release(&j->lock);
-}
-
-static bool
-is_image(enum store_change_kind kind)
-{
-    return kind == STORE_CHANGE_IMAGE_QUEUE || kind == STORE_CHANGE_IMAGE_CLAIM ||
-           kind == STORE_CHANGE_IMAGE;
 }
 
 /* The committer is woken by the first record in an empty buffer. */

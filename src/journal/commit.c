@@ -9,11 +9,17 @@
 /* A sweep is due when there is so much more than lives; it shows so many bytes for one. */
 enum { SWEEP_FACTOR = 2, SWEEP_SEGMENTS = 4, SWEEP_PACE = 2 };
 
-/* Of the room on the disk. */
+/* Of the room on the disk, for marks. */
 enum { MARKS_ROOM = 2048 };
 
-/* What a message, or a queue, takes besides its texts, roughly. */
-enum { LIVE_EACH = 96 };
+/* What a message, or a queue, takes besides its texts, roughly; and its deletion. */
+enum { LIVE_EACH = 96, DELETE_EACH = 24 };
+
+/* So much more room than there is in the log is enough, whatever lives. */
+enum { SURELY_ENOUGH = 8 };
+
+/* Images that are shown at a time when nobody pays for them. */
+enum { SWEEP_UNPAID = 4 << 20 };
 
 /* ------------------------------------------------------------------ telling */
 
@@ -55,23 +61,129 @@ is_full(int error)
     return error == ENOSPC || error == EDQUOT;
 }
 
+/* Are posts refused? */
+static bool
+room_is_short(struct journal *j)
+{
+    return j->short_of_room;
+}
+
+/* What images of all that lives would take. */
+static uint64_t
+live_bytes(struct journal *j, uint64_t *messages)
+{
+    uint64_t bytes;
+
+    j->store->live(j->store, messages, &bytes);
+    return *messages * LIVE_EACH + bytes;
+}
+
+/* How many more segments there may be besides the spares, as far as that is known. */
+static uint64_t
+more_segments(const struct journal *j)
+{
+    const struct segments *s = &j->segments;
+    uint64_t taken = s->bytes + s->spares * s->segment_bytes, most = j->disk_free;
+
+    if (j->config.max_bytes > 0) {
+        uint64_t under = j->config.max_bytes > taken ? j->config.max_bytes - taken : 0;
+
+        most = under < most ? under : most;
+    }
+    return most / s->segment_bytes;
+}
+
+/* Bytes that can still be written. */
+static uint64_t
+bytes_left(const struct journal *j)
+{
+    const struct segments *s = &j->segments;
+
+    return s->segment_bytes - s->offset +
+           (s->spares + more_segments(j)) * s->segment_bytes;
+}
+
+/* What a sweep that began now would free. */
+static uint64_t
+bytes_swept(const struct segments *s)
+{
+    return s->bytes - s->all[s->count - 1].bytes;
+}
+
+/*
+ * Is there room for posts? Not if a sweep would not fit any more, whose images come before
+ * anything goes, nor the deletion of all that lives, nor what is claimed and released until
+ * there is enough to be swept: a log without room for its sweep would never have any again.
+ */
+static bool
+has_room_for_posts(struct journal *j)
+{
+    const struct segments *s = &j->segments;
+    uint64_t left = bytes_left(j), swept = bytes_swept(s), messages, need;
+
+    if (s->spares < SEGMENT_SPARES)
+        return false;
+    if (left > SURELY_ENOUGH * (s->bytes + s->segment_bytes))
+        return true; /* without asking the store, which has locks */
+    need = live_bytes(j, &messages) + s->segment_bytes;
+    if (need > swept)
+        need += need - swept;
+    return left >= need + messages * DELETE_EACH;
+}
+
+/*
+ * May another spare be made? One always, if the disk has it, also beyond the bytes allowed:
+ * what is written with it ends in fewer of them.
+ */
+static bool
+may_stock(const struct journal *j)
+{
+    const struct segments *s = &j->segments;
+    uint64_t next = s->bytes + (s->spares + 1) * s->segment_bytes;
+
+    return s->spares < SEGMENT_SPARES && j->disk_free >= s->segment_bytes &&
+           (s->spares == 0 || j->config.max_bytes == 0 || next <= j->config.max_bytes);
+}
+
+/* What others do to the disk matters when room is short, or once a segment. */
+static void
+look_at_disk(struct journal *j)
+{
+    struct segments *s = &j->segments;
+
+    if (s->spares == SEGMENT_SPARES && j->counted == s->count && !room_is_short(j))
+        return;
+    j->counted = s->count;
+    if (disk_free_bytes(s->disk, &j->disk_free) != 0)
+        j->disk_free = 0;
+}
+
+static size_t
+less(size_t bytes, size_t by)
+{
+    return bytes > by ? bytes - by : 0;
+}
+
 /*
  * A frame does not cross segments, but is a quarter of one at most: three quarters of each
- * spare can be counted on, and not the rest of the segment that is written. The last spare is
- * for what gives back, and a little for marks, which nobody asks for.
+ * spare can be counted on, and not the rest of the segment that is written; but for a sweep
+ * when there is no spare, as long as all fits there. The last spare is for what gives back, and
+ * a little for marks, which nobody asks for.
  */
 static void
-set_room(struct journal *j, bool full)
+set_room(struct journal *j)
 {
     const struct segments *s = &j->segments;
     size_t each = j->buffers[0].frame_max * (SEGMENT_QUARTERS - 1);
+    size_t rest = (size_t)(s->segment_bytes - s->offset);
 
+    j->short_of_room = !has_room_for_posts(j);
     lock_acquire(&j->lock);
     j->writing = 0;
-    j->full = full;
-    j->room = s->spares > 0 ? s->spares * each - MARKS_ROOM : 0;
-    j->room_for_more =
-        s->spares == SEGMENT_SPARES ? (s->spares - 1) * each - MARKS_ROOM : 0;
+    j->full = j->short_of_room;
+    j->room = less(s->spares * each, MARKS_ROOM);
+    j->room_for_images = s->spares > 0 ? j->room : less(rest, MARKS_ROOM);
+    j->room_for_more = j->short_of_room ? 0 : less((s->spares - 1) * each, MARKS_ROOM);
     lock_release(&j->lock);
 }
 
@@ -79,17 +191,18 @@ void
 journal_look_for_room(struct journal *j)
 {
     struct segments *s = &j->segments;
-    uint64_t next = s->bytes + (s->spares + 1) * s->segment_bytes;
-    bool capped = j->config.max_bytes > 0 && next > j->config.max_bytes;
     int error = 0;
 
-    if (s->spares < SEGMENT_SPARES && !capped)
+    look_at_disk(j);
+    while (error == 0 && may_stock(j)) {
         error = segments_stock(s);
+        j->disk_free -= s->segment_bytes;
+    }
     if (error != 0 && !is_full(error)) {
         journal_lose(j, "make a segment", error);
         return;
     }
-    set_room(j, s->spares < SEGMENT_SPARES);
+    set_room(j);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -155,7 +268,10 @@ write_frames(struct journal *j, struct buffer *b)
 
 /* ------------------------------------------------------------------ sweeping */
 
-/* What is older than a sweep whose end is durable is in its images. */
+/*
+ * What is older than a sweep whose end is durable is in its images. Each is gone before the
+ * next one goes: a crash must not leave an older one without its successor.
+ */
 static void
 drop_old(struct journal *j)
 {
@@ -165,7 +281,6 @@ drop_old(struct journal *j)
     if (j->sweep.ended == 0 || j->sweep.ended > atomic_load(&j->durable))
         return;
     j->sweep.ended = 0;
-    /* One by one: a crash that undid some of several could leave a hole between those left. */
     while (error == 0 && s->count > 1 && s->all[1].first_lsn <= j->sweep.since) {
         error = segments_drop(s, 0);
         if (error == 0)
@@ -175,19 +290,31 @@ drop_old(struct journal *j)
         journal_lose(j, "drop a segment", error);
 }
 
-/* Is there so much more in the log than lives? */
+/* A slice is hardly ever longer. */
+static uint64_t
+slice_most(const struct segments *s)
+{
+    return s->segment_bytes / 4;
+}
+
+/*
+ * Is there so much more in the log than lives? When room is short, a segment that comes back
+ * is worth it (but not less, or one sweep would follow the other); and what does not fit any
+ * more is not begun.
+ */
 static bool
 sweep_is_due(struct journal *j)
 {
     const struct segments *s = &j->segments;
-    uint64_t messages, bytes, live;
+    uint64_t messages, live;
 
     if (j->sweep.under_way || j->sweep.ended != 0)
         return false;
-    if (j->sweep.wanted || s->count <= SWEEP_SEGMENTS)
+    if (j->sweep.wanted || (s->count <= SWEEP_SEGMENTS && !room_is_short(j)))
         return j->sweep.wanted;
-    j->store->live(j->store, &messages, &bytes);
-    live = messages * LIVE_EACH + bytes;
+    live = live_bytes(j, &messages);
+    if (room_is_short(j) && bytes_left(j) > live + slice_most(s))
+        return bytes_swept(s) > live + live / 4 + s->segment_bytes;
     return s->bytes > SWEEP_FACTOR * live + SWEEP_SEGMENTS * s->segment_bytes;
 }
 
@@ -208,9 +335,24 @@ end_sweep(struct journal *j)
     j->sweep.done++;
 }
 
+/* Are there bytes for another slice, whatever the disk has? */
+static bool
+slice_fits(struct journal *j)
+{
+    const struct segments *s = &j->segments;
+    size_t waiting;
+
+    if (s->spares > 0)
+        return true;
+    lock_acquire(&j->lock);
+    waiting = j->filling->used + j->granted;
+    lock_release(&j->lock);
+    return segments_fits(s, waiting + (size_t)slice_most(s));
+}
+
 /*
  * Shows what was paid for: two bytes of images for each that was appended; all, if somebody
- * wants the sweep itself.
+ * wants the sweep itself; and a good deal when room is short, whether anything comes or not.
  */
 static void
 sweep(struct journal *j, uint64_t appended)
@@ -223,12 +365,14 @@ sweep(struct journal *j, uint64_t appended)
         return;
     if (wanted)
         j->sweep.credit = INT64_MAX / 2;
+    if (room_is_short(j) && j->sweep.credit < SWEEP_UNPAID)
+        j->sweep.credit = SWEEP_UNPAID;
     j->sweep.credit += (int64_t)(SWEEP_PACE * appended);
     while (j->sweep.credit > 0) {
         uint64_t before = j->imaged;
         bool done = false;
 
-        if (j->store->sweep(j->store, &done) != ST_OK)
+        if (!slice_fits(j) || j->store->sweep(j->store, &done) != ST_OK)
             return; /* there is no room at the moment */
         j->sweep.credit -= (int64_t)(j->imaged - before);
         if (done) {
@@ -316,4 +460,15 @@ void
 journal_sweep(struct journal *j)
 {
     j->sweep.wanted = true;
+}
+
+void
+journal_idle(struct journal *j)
+{
+    if (!j->sealed || j->aged || !room_is_short(j))
+        journal_seal(j); /* if room is short this comes every second */
+    if (!room_is_short(j) || atomic_load(&j->lost))
+        return;
+    journal_look_for_room(j);
+    sweep(j, 0);
 }

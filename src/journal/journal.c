@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SEGMENT_BYTES = 64 << 20, SEAL_AFTER_S = 1, SEAL_AGAIN_S = 3600 };
+enum { SEGMENT_BYTES = 64 << 20, IDLE_AFTER_S = 1, SEAL_AGAIN_S = 3600 };
 
 static const char lock_name[] = "lock";
 
@@ -133,11 +133,11 @@ journal_close(struct journal *j)
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Is there something that a seal would tell? */
+/* Is there something that a seal would tell, or room to be looked for? */
 static bool
-is_unsealed(const struct journal *j)
+is_restless(const struct journal *j)
 {
-    return !j->sealed || j->aged;
+    return !j->sealed || j->aged || j->short_of_room;
 }
 
 /*
@@ -151,16 +151,16 @@ await_work(struct journal *j)
 
     lock_acquire(&j->lock);
     while (buffer_empty(j->filling) && !j->stopping && !idle) {
-        bool unsealed = is_unsealed(j);
+        int64_t seconds = is_restless(j) ? IDLE_AFTER_S : SEAL_AGAIN_S;
 
         j->waiting = true;
-        idle = !lock_wait_s(&j->lock, &j->work, unsealed ? SEAL_AFTER_S : SEAL_AGAIN_S);
+        idle = !lock_wait_s(&j->lock, &j->work, seconds);
     }
     j->waiting = false;
     stopping = j->stopping && buffer_empty(j->filling);
     lock_release(&j->lock);
     if (idle)
-        journal_seal(j);
+        journal_idle(j);
     return !stopping;
 }
 

@@ -38,15 +38,18 @@ struct journal {
     struct buffer *filling; /* one of them */
     size_t granted;         /* bytes set aside in it, not used yet */
     size_t writing;         /* bytes of the other one, while it is written */
-    size_t room; /* what is not durable yet must fit into: bytes of all together, */
-    size_t room_for_more; /* and of what makes the log longer for good */
-    bool full;            /* the disk has no room for more segments */
-    uint64_t next_lsn;    /* of the next record */
-    uint64_t appended;    /* bytes of changes since the last commit took them */
-    uint64_t imaged;      /* bytes of images, likewise */
-    int64_t time_ms;      /* the latest of a change, or of what time did */
-    bool aged;            /* time did something that no frame tells the time of */
-    bool waiting;         /* the committer waits for work */
+    /* What is not durable yet must fit into: bytes of all together, */
+    size_t room;
+    size_t
+        room_for_more; /* of what makes the log longer for good: 0, posts are refused */
+    size_t room_for_images; /* and of a sweep's, which makes room */
+    bool full;              /* the disk has no room for more segments */
+    uint64_t next_lsn;      /* of the next record */
+    uint64_t appended;      /* bytes of changes since the last commit took them */
+    uint64_t imaged;        /* bytes of images, likewise */
+    int64_t time_ms;        /* the latest of a change, or of what time did */
+    bool aged;              /* time did something that no frame tells the time of */
+    bool waiting;           /* the committer waits for work */
     bool stopping;
     bool starting; /* what was there begins anew: there is one thread, and always room */
 
@@ -57,6 +60,9 @@ struct journal {
     struct list watchers;
 
     struct segments segments;
+    uint64_t disk_free; /* as it was, less what was taken, when */
+    size_t counted;     /* there were so many segments */
+    bool short_of_room; /* posts are refused */
     struct journal_sweep sweep;
     bool sealed; /* the last frame is a seal */
     uint64_t commits;
@@ -83,6 +89,12 @@ int64_t journal_now_ms(struct journal *j);
 
 /* Nothing can become durable any more. */
 void journal_lose(struct journal *j, const char *what, int error);
+
+/*
+ * What there is to do when nothing has come for a second: a seal, and if room is short, to
+ * look whether there is some, and a sweep that makes some. Nobody else may bring anything.
+ */
+void journal_idle(struct journal *j);
 
 /* Looks how much room the disk has, and makes spares. */
 void journal_look_for_room(struct journal *j);

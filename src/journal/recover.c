@@ -21,6 +21,10 @@ struct reading {
     size_t len, size, room; /* bytes read, of the segment, and that there is memory for */
     uint64_t next_lsn;      /* that must come now; 0: the first decides */
     char name[DISK_NAME_CAP];
+    char before[DISK_NAME_CAP]; /* the segment before it, */
+    size_t ended;               /* and where its frames end */
+    uint64_t begins;            /* position that the oldest segment begins with */
+    bool complete;              /* a sweep has shown what was there before that */
 };
 
 static enum status __attribute__((format(printf, 3, 4)))
@@ -134,12 +138,12 @@ check_head(struct reading *r, const struct segment *segment, bool first, bool la
                     "%s was written with the clock of a test kit: it is not to be used",
                     r->name);
     if (first)
-        r->next_lsn = segment->first_lsn;
+        r->next_lsn = r->begins = segment->first_lsn;
     if (segment->first_lsn != r->next_lsn)
         return fail(r, ST_BAD_VALUE,
-                    "the journal is damaged: between position %" PRIu64
-                    " and %s there is nothing",
-                    r->next_lsn - 1, r->name);
+                    "the journal is damaged: %s at %zu ends with position %" PRIu64
+                    ", but the next is %s",
+                    r->before, r->ended, r->next_lsn - 1, r->name);
     return ST_OK;
 }
 
@@ -152,6 +156,8 @@ apply(struct reading *r, struct record *record)
 
     if (record->type != RECORD_MARK)
         return store->replay(store, &record->change);
+    if (record->mark.what == MARK_SWEEP_END && record->mark.since >= r->begins)
+        r->complete = true;
     store->replay_marks(store, &record->mark.used);
     return ST_OK;
 }
@@ -266,6 +272,8 @@ read_frames(struct reading *r, const struct segment_head *head, bool last)
             return st;
         offset += FRAME_HEAD_BYTES + frame.length;
     }
+    r->ended = offset;
+    memcpy(r->before, r->name, sizeof(r->before));
     /* In the others nothing is missing if the next one goes on where they end. */
     return st == ST_OK && last ? check_rest(r, offset, head) : st;
 }
@@ -293,6 +301,18 @@ read_segment(struct reading *r, size_t i)
         st = error == 0 ? ST_OK : system_fails(r, "remove", error);
     }
     return st;
+}
+
+/* Segments go only when a sweep has shown what was in them: whatever began before. */
+static enum status
+check_begin(struct reading *r)
+{
+    if (r->begins <= 1 || r->complete)
+        return ST_OK;
+    return fail(r, ST_BAD_VALUE,
+                "the journal is damaged: it begins with %016" PRIx64
+                ".log, and what was before that is missing",
+                r->begins);
 }
 
 /* ------------------------------------------------------------------ going on */
@@ -382,6 +402,8 @@ journal_recover(struct journal *j, struct store_durable *store,
     for (size_t i = 0; st == ST_OK && i < j->segments.count; i++)
         st = read_segment(&r, i);
     free(r.bytes);
+    if (st == ST_OK)
+        st = check_begin(&r);
     if (st == ST_OK)
         st = choose_time(&r);
     if (st == ST_OK)

@@ -166,11 +166,7 @@ make_spare(struct segments *s)
 int
 segments_stock(struct segments *s)
 {
-    int error = 0;
-
-    while (error == 0 && s->spares < SEGMENT_SPARES)
-        error = make_spare(s);
-    return error;
+    return make_spare(s);
 }
 
 /* Writes the head of a new segment, with a nonce of its own. */

@@ -57,7 +57,7 @@ int segments_list(struct segments *s);
 /* Forgets a segment and removes its file: the oldest, or one that was never begun. */
 int segments_drop(struct segments *s, size_t i);
 
-/* Makes spares until there are SEGMENT_SPARES: ENOSPC... if that cannot be. */
+/* Makes a spare, of which there may be SEGMENT_SPARES: ENOSPC... if that cannot be. */
 int segments_stock(struct segments *s);
 
 /* Ends the segment that is written, if any, and begins the one of this position. */

@@ -280,6 +280,23 @@ check_shards(const struct config *config, struct complaints *complaints)
              (long long)config->shards, where);
 }
 
+/* A post is one record, and a record one frame, of which half is left for the rest of it. */
+static void
+check_journal(const struct config *config, struct complaints *complaints)
+{
+    enum { POST_MOST = 8 << 20 };
+    const struct option *size = option_find(bytes_str("max_messages_post_size"));
+    char where[CONFIG_TEXT_CAP];
+
+    if (strcmp(config->journal, "none") == 0 || !is_known(config, size) ||
+        config->limits.max_messages_post_size <= POST_MOST)
+        return;
+    config_where(config, size, where);
+    complain(complaints,
+             "max_messages_post_size must be at most 8M with a journal, not %lld (%s)",
+             (long long)config->limits.max_messages_post_size, where);
+}
+
 static void
 check_stub(const struct config *config, struct complaints *complaints)
 {
@@ -327,6 +344,7 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     if (has_all)
         check_order(out, complaints);
     check_shards(out, complaints);
+    check_journal(out, complaints);
     check_stub(out, complaints);
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
@@ -402,7 +420,8 @@ config_print_help(FILE *to)
         "SIGUSR1 are ignored and logged.\n"
         "\n"
         "Exit status: 0 after SIGTERM or SIGINT; 1 if it cannot start; 2 for a wrong\n"
-        "configuration, after a line for each error; 128 and the signal's number when\n"
-        "another signal cuts it short.\n",
+        "configuration, after a line for each error; 3 if the journal must not be used\n"
+        "as it is; 4 if it could not be written while serving; 128 and the signal's\n"
+        "number when another signal cuts it short.\n",
         to);
 }

@@ -38,6 +38,11 @@ START_TEST(bad_metadata_makes_no_queue)
         {"PUT", "/v2/queues/bad", "{\"_max_messages_post_size\":262145}", 400, BV},
         {"PUT", "/v2/queues/bad", "{\"_max_claim_count\":0}", 400, BV},
         {"PUT", "/v2/queues/bad", "{\"_enable_encrypt_messages\":true}", 400, BV},
+        {"PUT", "/v2/queues/bad", "{\"_persistence\":\"disk\"}", 400, BV},
+        {"PUT", "/v2/queues/bad", "{\"_persistence\":\"\"}", 400, BV},
+        {"PUT", "/v2/queues/bad", "{\"_persistence\":\"memory\\u0000\"}", 400, BV},
+        {"PUT", "/v2/queues/bad", "{\"_persistence\":false}", 400, BV},
+        {"PUT", "/v2/queues/bad", "{\"_persistence\":{}}", 400, BV},
         {"GET", "/v2/queues", NULL, 200, NULL},
     };
     struct api_fixture f;
@@ -165,6 +170,80 @@ START_TEST(patching_changes_metadata_or_nothing)
     ck_api_body(&f, "{'color': 'blue', 'n': [1]," DEFAULTS "}");
     ck_api(&f, "GET", "/v2/queues/q", NULL, 200, NULL);
     ck_api_body(&f, "{'color': 'blue', 'n': [1]," DEFAULTS "}");
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ persistence */
+
+#define PATCH_PERSISTENCE(op, value)                                                     \
+    "[{\"op\":\"" op "\",\"path\":\"/metadata/_persistence\"" value "}]"
+#define MEMORY ",\"value\":\"memory\""
+
+START_TEST(persistence_is_shown_only_when_it_is_set)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "PUT", "/v2/queues/m", "{\"_persistence\":\"memory\"}", 201, NULL);
+    ck_api(&f, "PUT", "/v2/queues/n", "{\"_persistence\":null}", 201, NULL);
+    ck_api(&f, "GET", "/v2/queues/m", NULL, 200, NULL);
+    ck_api_body(&f, "{'_persistence': 'memory'," DEFAULTS "}");
+    ck_api(&f, "GET", "/v2/queues/nosuch", NULL, 200, NULL);
+    ck_api_body(&f, "{" DEFAULTS "}");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(persistence_never_changes)
+{
+    static const struct api_row rows[] = {
+        {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("remove", ""), 400, BB},
+        {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("replace", ",\"value\":null"), 400,
+         BB},
+        {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("replace", ",\"value\":\"disk\""),
+         400, BB},
+        {"PATCH", "/v2/queues/kept", PATCH_PERSISTENCE("add", MEMORY), 400, BB},
+        {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("replace", MEMORY), 200, NULL},
+        {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("add", MEMORY), 200, NULL},
+        {"PATCH", "/v2/queues/m",
+         "[{\"op\":\"add\",\"path\":\"/metadata/color\",\"value\":1}]", 200, NULL},
+    };
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "PUT", "/v2/queues/m", "{\"_persistence\":\"memory\"}", 201, NULL);
+    ck_api(&f, "PUT", "/v2/queues/kept", NULL, 201, NULL);
+    f.c.headers[API_HEADER_CONTENT_TYPE] = PATCH_TYPE;
+    ck_api_rows(&f, rows);
+    ck_api_body(&f, "{'_persistence': 'memory', 'color': 1," DEFAULTS "}");
+    ck_api(&f, "GET", "/v2/queues/kept", NULL, 200, NULL);
+    ck_api_body(&f, "{" DEFAULTS "}");
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* Its documents replace all there is, but for what was said when the queue was made. */
+START_TEST(persistence_stays_whatever_v1_puts)
+{
+    static const struct api_row rows[] = {
+        {"PUT", "/v1/queues/m/metadata", "{\"a\":1}", 204, NULL},
+        {"PUT", "/v1/queues/kept/metadata", "{\"_persistence\":\"memory\"}", 400, BV},
+        {"PUT", "/v1/queues/kept/metadata", "{\"a\":1}", 204, NULL},
+        {"GET", "/v2/queues/kept", NULL, 200, NULL},
+    };
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "PUT", "/v2/queues/m", "{\"_persistence\":\"memory\",\"b\":2}", 201, NULL);
+    ck_api(&f, "PUT", "/v2/queues/kept", NULL, 201, NULL);
+    ck_api_rows(&f, rows);
+    ck_api_body(&f, "{'a': 1," DEFAULTS "}");
+    ck_api(&f, "GET", "/v2/queues/m", NULL, 200, NULL);
+    ck_api_body(&f, "{'_persistence': 'memory', 'a': 1," DEFAULTS "}");
+    ck_api(&f, "PUT", "/v1/queues/m/metadata", "{}", 204, NULL);
+    ck_api(&f, "GET", "/v2/queues/m", NULL, 200, NULL);
+    ck_api_body(&f, "{'_persistence': 'memory'," DEFAULTS "}");
     api_fixture_close(&f);
 }
 END_TEST

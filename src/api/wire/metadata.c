@@ -107,6 +107,14 @@ is_queue_name(const json_t *value)
                 bytes_of(json_string_value(value), json_string_length(value))) == ST_OK);
 }
 
+static bool
+is_memory(const json_t *value)
+{
+    return json_is_string(value) &&
+           bytes_equal_str(bytes_of(json_string_value(value), json_string_length(value)),
+                           "memory");
+}
+
 static enum status
 check_member(enum reserved which, const json_t *value, const struct api_limits *limits,
              struct reason *why)
@@ -125,8 +133,7 @@ check_member(enum reserved which, const json_t *value, const struct api_limits *
         return reason_give(why, ST_BAD_VALUE,
                            "%s must be false: this server does not encrypt",
                            reserved_names[which]);
-    if (which == RESERVED_PERSISTENCE &&
-        (!json_is_string(value) || strcmp(json_string_value(value), "memory") != 0))
+    if (which == RESERVED_PERSISTENCE && !is_memory(value))
         return reason_give(why, ST_BAD_VALUE, "%s must be \"memory\", or be left out",
                            reserved_names[which]);
     if (which == RESERVED_RETRY_POLICY)

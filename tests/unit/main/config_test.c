@@ -302,6 +302,26 @@ START_TEST(limits_must_not_contradict_each_other)
 }
 END_TEST
 
+START_TEST(a_post_must_fit_into_a_frame_of_the_journal)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--journal=somewhere");
+    file(&l, "max_messages_post_size = 8388609\n");
+    expect_error(&l,
+                 "max_messages_post_size must be at most 8M with a journal, not 8388609 "
+                 "(the file, line 1)");
+    begin(&l);
+    arg(&l, "--journal=somewhere");
+    arg(&l, "--max-messages-post-size=8M");
+    ck_assert_int_eq(load(&l), ST_OK);
+    begin(&l);
+    arg(&l, "--max-messages-post-size=64M");
+    ck_assert_int_eq(load(&l), ST_OK);
+}
+END_TEST
+
 START_TEST(sizes_have_suffixes_and_bounds)
 {
     static const struct {

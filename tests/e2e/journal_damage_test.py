@@ -1,0 +1,331 @@
+#!/usr/bin/python3
+"""Directories that claimd must not use as they are, and those that it may.
+
+    journal_damage_test.py CLAIMD
+
+Exit status 1: it cannot start here and now. Exit status 3: what is in the directory is not
+what was written, and going on would lose something without a word.
+"""
+
+import os
+import shutil
+import struct
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from journalled import (FRAME_HEAD_BYTES, HEAD_BYTES, JournalCase, crc32c,  # noqa: E402
+                        flip, frames)
+
+NOBODY = 65534
+SEAL = 1
+
+
+def write_head(path, offset, data):
+    """Changes a segment's head, whose checksum is right afterwards."""
+    with open(path, "r+b") as f:
+        head = bytearray(f.read(HEAD_BYTES))
+        head[offset:offset + len(data)] = data
+        head[-4:] = struct.pack("<I", crc32c(head[:-4]))
+        f.seek(0)
+        f.write(head)
+
+
+def flags(path, offset):
+    with open(path, "rb") as f:
+        f.seek(offset + 6)
+        return struct.unpack("<H", f.read(2))[0]
+
+
+class Directories(JournalCase):
+    def test_a_second_daemon_is_refused(self):
+        self.start()
+        self.refused(1, self.path, "another process uses it")
+        self.post("q", 1)
+        self.crash_and_start()
+        self.assertEqual(self.bodies("q"), [1])
+
+    def test_a_file_instead_of_a_directory(self):
+        with open(self.path, "w", encoding="ascii") as f:
+            f.write("mine")
+        self.refused(1, self.path, "Not a directory")
+        with open(self.path, encoding="ascii") as f:
+            self.assertEqual(f.read(), "mine")
+
+    def test_a_parent_that_is_not_there(self):
+        self.refused(1, "No such file or directory",
+                     path=os.path.join(self.path, "deeper", "still"))
+
+    def test_a_file_of_ours_that_is_a_directory(self):
+        os.makedirs(os.path.join(self.path, "lock"))
+        self.refused(1, self.path, "Is a directory")
+
+    def refused_to_nobody(self, mode):
+        """Root may do everything: the daemon runs as somebody who may not."""
+        if os.getuid() != 0:
+            self.skipTest("only root can start it as somebody else")
+        os.chmod(self.folder, 0o755)
+        os.mkdir(self.path)
+        os.chmod(self.path, mode)
+        nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        self.refused(1, self.path, "Permission denied", popen=nobody)
+
+    def test_a_directory_without_rights(self):
+        self.refused_to_nobody(0o700)
+
+    def test_a_directory_that_is_read_only(self):
+        self.refused_to_nobody(0o555)
+
+    def test_foreign_files_are_left_alone(self):
+        self.start()
+        self.post("q", 1)
+        self.crash()
+        foreign = ["README", "0000000000000001.log.bak", "1.log", "000000000000000G.log",
+                   "00000000000000AB.log", ".hidden"]
+        for name in foreign:
+            with open(os.path.join(self.path, name), "w", encoding="ascii") as f:
+                f.write(name)
+        os.mkdir(os.path.join(self.path, "folder"))
+        self.start()
+        self.assertEqual(self.bodies("q"), [1])
+        self.stop()
+        for name in foreign:
+            with open(os.path.join(self.path, name), encoding="ascii") as f:
+                self.assertEqual(f.read(), name)
+        self.assertTrue(os.path.isdir(os.path.join(self.path, "folder")))
+
+    def test_a_directory_may_be_moved_and_copied(self):
+        self.start()
+        self.post("q", 1)
+        self.crash()
+        other = os.path.join(self.folder, "other")
+        shutil.copytree(self.path, other)
+        os.rename(self.path, self.path + ".moved")
+        for path in (other, self.path + ".moved"):
+            self.start(path=path)
+            self.assertEqual(self.bodies("q"), [1])
+            self.stop()
+
+
+class Damage(JournalCase):
+    def fill(self, restarts=0, posts=3):
+        """A journal in which every post is a frame of its own; it was killed in the end."""
+        self.start()
+        for turn in range(restarts + 1):
+            for i in range(posts):
+                self.post("q", [turn, i])
+            if turn < restarts:
+                self.crash_and_start()
+        self.crash()
+        return self.segments()
+
+    def assert_starts(self, bodies, torn):
+        server = self.start()
+        self.assertEqual(self.bodies("q"), bodies)
+        server.logged(" started ")
+        said = [line for line in server.log if " journal_torn " in line]
+        self.assertEqual(len(said), 1 if torn else 0, server.log)
+
+    def test_nothing_is_torn_where_nothing_is(self):
+        self.fill()
+        self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
+
+    def test_a_missing_segment_in_the_middle(self):
+        segments = self.fill(restarts=2)
+        self.assertEqual(len(segments), 3)
+        os.unlink(segments[1])
+        self.refused(3, self.path, "damaged", os.path.basename(segments[2]))
+
+    def test_the_first_segment_is_missing(self):
+        """No sweep has shown again what was in it, also if nothing else speaks of that."""
+        segments = self.fill(restarts=2)
+        os.unlink(segments[0])
+        self.refused(3, self.path, "damaged")
+        shutil.rmtree(self.path)
+        self.start()
+        self.post("lost", 1)
+        self.crash_and_start()
+        self.post("kept", 1)
+        self.crash()
+        segments = self.segments()
+        os.unlink(segments[0])
+        self.refused(3, self.path, "damaged", os.path.basename(segments[1]))
+
+    def test_an_empty_segment_in_the_middle(self):
+        segments = self.fill(restarts=2)
+        with open(segments[1], "w", encoding="ascii"):
+            pass
+        self.refused(3, self.path, os.path.basename(segments[1]) + " at 0 ")
+
+    def test_a_segment_of_zeros_in_the_middle(self):
+        segments = self.fill(restarts=2)
+        with open(segments[1], "r+b") as f:
+            f.truncate(0)
+            f.truncate(64 << 20)
+        self.refused(3, self.path, os.path.basename(segments[1]) + " at 0 ")
+
+    def test_a_last_segment_that_was_never_begun(self):
+        """Its name became durable and its head did not: nobody was answered from it."""
+        segments = self.fill()
+        with open(segments[0], "rb") as f:
+            head = f.read(HEAD_BYTES)
+        positions = struct.unpack_from("<I", self.frame(segments[0], -1), 40)[0]
+        first = struct.unpack_from("<Q", self.frame(segments[0], -1), 24)[0] + positions
+        self.assertEqual(len(head), HEAD_BYTES)
+        with open(os.path.join(self.path, "%016x.log" % first), "wb") as f:
+            f.truncate(64 << 20)
+        self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
+
+    def frame(self, path, which):
+        offset, size = frames(path)[which]
+        with open(path, "rb") as f:
+            f.seek(offset)
+            return f.read(size)
+
+    def test_a_flipped_byte_in_an_old_frame(self):
+        segment = self.fill()[0]
+        offset, size = frames(segment)[-2]
+        for where in (0, 5, 12, 45, 61, FRAME_HEAD_BYTES, size - 1):
+            flip(segment, offset + where)
+            self.refused(3, "%s at %d " % (os.path.basename(segment), offset))
+            flip(segment, offset + where)
+        self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
+
+    def test_a_flipped_byte_in_a_segment_before_the_last(self):
+        segments = self.fill(restarts=1)
+        offset, _ = frames(segments[0])[-1]
+        flip(segments[0], offset + FRAME_HEAD_BYTES)
+        self.refused(3, "%s at %d " % (os.path.basename(segments[0]), offset),
+                     os.path.basename(segments[1]))
+
+    def test_a_flipped_byte_in_a_head(self):
+        segment = self.fill()[0]
+        for where in (0, 8, 33, 49, 2000, HEAD_BYTES - 1):
+            flip(segment, where)
+            self.refused(3, os.path.basename(segment) + " at 0 ")
+            flip(segment, where)
+        self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
+
+    def unsealed(self):
+        """A journal whose last frame is a post, not a seal: killed before an idle second."""
+        for _ in range(10):
+            segment = self.fill()[0]
+            offset, size = frames(segment)[-1]
+            if flags(segment, offset) & SEAL == 0:
+                return segment, offset, size
+            shutil.rmtree(self.path)
+        return self.fail("it always had an idle second before it was killed")
+
+    def test_a_flipped_byte_in_the_very_last_frame_is_a_torn_one(self):
+        segment, offset, size = self.unsealed()
+        flip(segment, offset + size - 1)
+        self.assert_starts([[0, 0], [0, 1]], torn=True)
+        self.post("q", "more")
+        self.crash_and_start()
+        self.assertEqual(self.bodies("q"), [[0, 0], [0, 1], "more"])
+
+    def test_a_tail_that_was_cut_off(self):
+        segment, offset, size = self.unsealed()
+        whole = os.path.getsize(segment)
+        for keep in (size - 16, FRAME_HEAD_BYTES, 3):  # its last bytes may be zeros
+            copy = os.path.join(self.folder, "cut-%d" % keep)
+            shutil.copytree(self.path, copy)
+            cut = os.path.join(copy, os.path.basename(segment))
+            os.truncate(cut, offset + keep)
+            os.truncate(cut, whole)
+            server = self.start(path=copy)
+            self.assertEqual(self.bodies("q"), [[0, 0], [0, 1]])
+            server.logged(" journal_torn ")
+            self.stop()
+        os.truncate(segment, offset + size - 16)  # the file ends there, as after a copy
+        self.assert_starts([[0, 0], [0, 1]], torn=True)
+
+    def test_after_an_idle_second_it_is_damage(self):
+        self.start()
+        self.post("q", 1)
+        segment = self.segments()[0]
+        until = time.monotonic() + 60
+        while flags(segment, frames(segment)[-1][0]) & SEAL == 0:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.1)
+        self.crash()
+        offset, size = frames(segment)[-2]
+        flip(segment, offset + size - 1)
+        self.refused(3, "%s at %d " % (os.path.basename(segment), offset))
+
+    def test_after_a_peaceful_end_it_is_damage(self):
+        self.start()
+        self.post("q", 1)
+        self.stop()
+        segment = self.segments()[0]
+        offset, size = frames(segment)[-2]
+        flip(segment, offset + size - 1)
+        self.refused(3, "%s at %d " % (os.path.basename(segment), offset))
+
+    def test_a_newer_version_or_an_unknown_feature(self):
+        segment = self.fill()[0]
+        name = os.path.basename(segment)
+        write_head(segment, 8, struct.pack("<I", 2))
+        self.refused(3, name, "newer", "version 2")
+        write_head(segment, 8, struct.pack("<I", 1))
+        write_head(segment, 16, struct.pack("<Q", 1 << 40))
+        self.refused(3, name, "newer")
+        write_head(segment, 16, struct.pack("<Q", 0))
+        write_head(segment, 24, struct.pack("<Q", 1 << 40))  # nobody needs to know it
+        self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
+
+    def test_what_a_test_kit_has_made(self):
+        segment = self.fill()[0]
+        write_head(segment, 16, struct.pack("<Q", 1))
+        self.refused(3, os.path.basename(segment), "test kit")
+
+    def test_a_segment_of_another_journal(self):
+        segments = self.fill(restarts=1)
+        first = self.path
+        self.path = os.path.join(self.folder, "other")
+        others = self.fill(restarts=1)
+        shutil.copy(others[1], os.path.join(first, os.path.basename(segments[1])))
+        self.refused(3, os.path.basename(segments[1]), "another journal", path=first)
+
+    def test_a_clock_that_is_far_ahead(self):
+        """Of the journal: it was made long ago, or so its frames say."""
+        segment = self.fill()[0]
+        month = 31 * 24 * 3600 * 1000
+        for offset, size in frames(segment):
+            with open(segment, "r+b") as f:
+                f.seek(offset)
+                frame = bytearray(f.read(size))
+                made = struct.unpack_from("<q", frame, 32)[0]
+                struct.pack_into("<q", frame, 32, made - month)
+                struct.pack_into("<I", frame, 60, crc32c(frame[:60] + frame[64:]))
+                f.seek(offset)
+                f.write(frame)
+        self.refused(3, self.path, "--accept-clock", "31 days")
+        self.start("--accept-clock").logged(" recovered ")
+
+    def test_a_clock_that_stepped_back(self):
+        """Time goes on from the last frame's: nothing comes back to life."""
+        segment = self.fill()[0]
+        hour = 3600 * 1000
+        offset, size = frames(segment)[-1]
+        with open(segment, "r+b") as f:
+            f.seek(offset)
+            frame = bytearray(f.read(size))
+            struct.pack_into("<q", frame, 32,
+                             struct.unpack_from("<q", frame, 32)[0] + 2 * hour)
+            struct.pack_into("<I", frame, 60, crc32c(frame[:60] + frame[64:]))
+            f.seek(offset)
+            f.write(frame)
+        server = self.start()
+        server.logged(" clock_behind_journal behind_ms=7")
+        self.assertEqual(self.bodies("q"), [])  # their hour was over when it was killed
+        self.post("q", "new")
+        self.crash()
+        self.start().logged(" clock_behind_journal ")
+        self.assertEqual(self.bodies("q"), ["new"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,249 @@
+#!/usr/bin/python3
+"""A journal whose room is used up: what it refuses, what goes on, and how it recovers.
+
+    journal_room_test.py CLAIMD
+
+Some tests mount a small file system, which only root may do.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import PATIENCE_S, eventually, request  # noqa: E402
+from journalled import JournalCase  # noqa: E402
+
+MB = 1 << 20
+BODY = "x" * 200_000
+PAGES = ("--max-messages-per-page", "1000", "--max-messages-per-claim-or-pop", "100")
+
+
+class RoomCase(JournalCase):
+    options = PAGES
+
+    def start(self, *options, path=None):
+        return super().start(*self.options, *options, path=path)
+
+    def try_post(self, client, number, body=BODY):
+        data = json.dumps({"messages": [{"body": [number, body]}]}).encode()
+        client.send(request("POST", "/v2/queues/q/messages", data))
+        return client.response()
+
+    def fill(self, first=0, most=100_000, body=BODY):
+        """Posts until it is refused; how many were taken."""
+        with self.server.connect() as client:
+            for number in range(first, first + most):
+                answer = self.try_post(client, number, body)
+                if answer.status == 503:
+                    self.assertEqual(json.loads(answer.body)["title"],
+                                     "Insufficient storage", answer)
+                    self.assertEqual(answer.headers["retry-after"], "5")
+                    return number - first
+                self.assertEqual(answer.status, 201, answer)
+        return self.fail("it took %d posts" % most)
+
+    def numbers(self):
+        """The numbers of all messages that are there."""
+        found, target = [], "q/messages?echo=true&include_claimed=true&limit=50"
+        while True:
+            page = self.ask("GET", target, status=200)
+            if not page["messages"]:
+                return found
+            found += [message["body"][0] for message in page["messages"]]
+            target = page["links"][0]["href"].split("/queues/")[1]
+
+    def takes_posts(self):
+        with self.server.connect() as client:
+            status = self.try_post(client, -1, "small").status
+        self.assertIn(status, (201, 503))
+        return status == 201
+
+    def recovers(self):
+        """Waits until it takes posts again; the seconds that it took."""
+        begun = time.monotonic()
+        eventually(self.takes_posts)
+        return time.monotonic() - begun
+
+    def pop(self, count):
+        for _ in range(count // 100):
+            self.ask("DELETE", "q/messages?pop=100", status=200)
+
+
+class Bytes(RoomCase):
+    """--journal-max-bytes."""
+
+    options = PAGES + ("--journal-max-bytes", "320M")
+
+    def test_what_goes_on_when_it_is_full(self):
+        self.start()
+        taken = self.fill()
+        self.assertGreater(taken, 200)
+        self.ask("PUT", "another", {}, 503)
+        self.assertEqual(self.numbers(), list(range(taken)))
+        held = self.claim("q", limit=3)
+        self.ask("PATCH", "q/claims/" + held.id, {"ttl": 500, "grace": 60}, 204)
+        self.ask("DELETE", held.messages[0]["href"].split("/queues/")[1], status=204)
+        self.ask("DELETE", "q/claims/" + held.id, status=204)
+        self.ask("DELETE", "q/messages?pop=1", status=200)
+        self.crash_and_start()
+        self.assertEqual(self.numbers(), list(range(2, taken)))
+
+    def test_it_recovers_by_itself_when_nothing_but_a_purge_comes(self):
+        self.start()
+        taken = self.fill()
+        self.crash_and_start()
+        self.ask("POST", "q/purge", {"resource_types": ["messages"]}, 204)
+        self.assertLess(self.recovers(), PATIENCE_S / 2)
+        self.assertGreater(self.fill(taken), 200)
+        self.crash_and_start()
+        self.assertGreater(self.numbers()[-1], taken)
+
+    def test_filled_and_drained_again_and_again(self):
+        self.start()
+        slowest, last = 0.0, 0
+        for turn in range(4):
+            taken = self.fill(last)
+            self.assertGreater(taken, 100, turn)
+            if turn % 2 == 1:
+                self.crash_and_start()
+            self.assertEqual([n for n in self.numbers() if n >= 0],
+                             list(range(last, last + taken)))
+            self.pop(taken + 100)
+            slowest = max(slowest, self.recovers())
+            self.ask("POST", "q/purge", {"resource_types": ["messages"]}, 204)
+            last += taken
+            self.assertLessEqual(len(self.segments()), 6)
+        print("(filled and drained: posts again after %.2f s at most)" % slowest)
+
+    def test_it_restarts_when_it_is_full(self):
+        """Each start begins a segment, whatever is allowed: it must not be the last."""
+        self.start()
+        taken = self.fill()
+        for _ in range(8):
+            self.crash_and_start()
+        self.assertEqual(self.numbers(), list(range(taken)))
+        self.ask("DELETE", "q/messages?pop=1", status=200)
+        self.ask("POST", "q/purge", {"resource_types": ["messages"]}, 204)
+        self.recovers()
+
+    def test_small_messages_that_are_claimed_and_released(self):
+        """What lives is all there is, and every claim makes the log longer."""
+        self.start("--max-messages-post-size", "1M")
+        batch = json.dumps({"messages": [{"body": 1}] * 1000}).encode()
+        posted = 0
+        with self.server.connect() as client:
+            while True:
+                client.send(50 * request("POST", "/v2/queues/q/messages", batch))
+                statuses = [client.response().status for _ in range(50)]
+                posted += 1000 * statuses.count(201)
+                self.assertLessEqual(set(statuses), {201, 503})
+                if 503 in statuses:
+                    break
+            for _ in range(3000):
+                client.send(request("POST", "/v2/queues/q/claims?limit=100", b"{}"))
+                answer = client.response()
+                self.assertEqual(answer.status, 201, answer)
+                client.send(request("DELETE", answer.headers["location"]))
+                self.assertEqual(client.response().status, 204)
+        self.crash_and_start()
+        total = self.ask("GET", "q/stats", status=200)["messages"]["total"]
+        self.assertEqual(total, posted)
+        self.ask("POST", "q/purge", {"resource_types": ["messages"]}, 204)
+        self.recovers()
+
+
+class Disk(RoomCase):
+    """A file system that is too small."""
+
+    def mount(self, size):
+        where = os.path.join(self.folder, "disk")
+        os.mkdir(where)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % size, "claimd",
+                               where], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            self.skipTest("no file system can be mounted here: " + done.stderr.strip())
+        self.addCleanup(subprocess.run, ["umount", where], check=True)
+        self.addCleanup(self.crash)
+        self.path = os.path.join(where, "journal")
+        self.other = os.path.join(where, "other")
+
+    def use_up(self):
+        """Somebody else takes all that is left."""
+        with open(self.other, "wb", buffering=0) as f:
+            try:
+                while True:
+                    f.write(bytes(MB))
+            except OSError:
+                pass
+
+    def test_it_is_filled_and_drained(self):
+        self.mount(400 * MB)
+        self.start()
+        taken = self.fill()
+        self.crash_and_start()
+        self.assertEqual(self.numbers(), list(range(taken)))
+        self.pop(taken + 100)
+        print("(a disk of 400 MB: posts again after %.2f s)" % self.recovers())
+        self.assertGreater(self.fill(taken), 100)
+
+    def test_others_use_it_up_and_give_it_back(self):
+        """Nobody asks for anything meanwhile: it looks by itself."""
+        self.mount(600 * MB)
+        self.start()
+        self.use_up()
+        taken = self.fill()
+        self.assertGreater(taken, 0)
+        os.unlink(self.other)
+        self.assertLess(self.recovers(), PATIENCE_S / 2)
+        self.crash_and_start()
+        self.assertEqual([n for n in self.numbers() if n >= 0], list(range(taken)))
+
+    def test_a_disk_without_room_for_a_start(self):
+        self.mount(32 * MB)
+        self.refused(1, self.path, "No space left on device")
+
+    def test_it_never_answers_what_is_lost(self):
+        """Producers go on, others use up the disk, and it is killed."""
+        self.mount(400 * MB)
+        self.start()
+        taken, failures = [[], [], []], []
+
+        def produce(mine, first):
+            with self.server.connect() as client:
+                for number in range(first, first + 100_000):
+                    try:
+                        status = self.try_post(client, number).status
+                    except (EOFError, ConnectionError):
+                        return
+                    if status == 201:
+                        mine.append(number)
+                    elif status != 503:
+                        failures.append(status)
+
+        producers = [threading.Thread(target=produce, args=(mine, i * 1_000_000))
+                     for i, mine in enumerate(taken)]
+        for producer in producers:
+            producer.start()
+        time.sleep(0.3)
+        self.use_up()
+        time.sleep(1)
+        self.crash()
+        for producer in producers:
+            producer.join()
+        os.unlink(self.other)
+        self.start()
+        self.assertEqual(failures, [])
+        there = set(self.numbers())
+        lost = [n for mine in taken for n in mine if n not in there]
+        self.assertEqual(lost, [])
+        self.assertGreater(sum(len(mine) for mine in taken), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
