@@ -62,11 +62,13 @@ struct journal_findings {
     uint64_t torn_bytes;
     uint64_t damages; /* told of */
     uint64_t lost;    /* positions that are missing, or could not be placed */
+    int64_t now_ms;   /* in: the time that a store is to go on from, unless it is later */
+    bool replayed;    /* the store has all of it, and can be asked */
 };
 
 /*
- * Reads all of it, and tells a fresh store, unless that is NULL, what is in it: ST_CONFLICT if
- * that contradicts itself. Damage is told of; ST_OK then, too.
+ * Reads all of it, and tells a fresh store what is in it: ST_CONFLICT if it is whole, but
+ * contradicts itself. Damage is told of; ST_OK then, too.
  */
 enum status journal_verify(struct disk *disk, struct store_durable *store,
                            const struct journal_eyes *eyes, struct journal_findings *out,
