@@ -82,8 +82,8 @@ copy_bytes(struct backup *b, struct disk_file *from, struct disk_file *to, uint6
     for (uint64_t at = 0; error == 0 && at < bytes; at += got) {
         uint64_t left = bytes - at;
 
-        error = disk_read(b->from, from, at, b->piece, left < PIECE ? (size_t)left : PIECE,
-                          &got);
+        error = disk_read(b->from, from, at, b->piece,
+                          left < PIECE ? (size_t)left : PIECE, &got);
         if (error == 0 && got == 0)
             return EIO; /* it was longer before */
         if (error == 0)
@@ -198,8 +198,8 @@ try_once(struct backup *b)
         struct segment *segment = &b->segments.all[i];
 
         let_others(b);
-        error = i + 1 < b->segments.count ? take_closed(b, segment)
-                                          : take_last(b, segment);
+        error =
+            i + 1 < b->segments.count ? take_closed(b, segment) : take_last(b, segment);
     }
     return error == 0 ? disk_sync_names(b->to) : error;
 }
@@ -246,11 +246,8 @@ enum status
 journal_backup(struct disk *from, struct disk *to, const struct journal_linker *linker,
                struct journal_backup_figures *out, char error[JOURNAL_ERROR_CAP])
 {
-    struct backup b = {.from = from,
-                       .to = to,
-                       .linker = linker,
-                       .out = out,
-                       .reader = {.error = error}};
+    struct backup b = {
+        .from = from, .to = to, .linker = linker, .out = out, .reader = {.error = error}};
     enum status st;
 
     *out = (struct journal_backup_figures){0};

@@ -1,10 +1,25 @@
 /* Looking at a journal: verify and show. */
 #include "claimd/journal/inspect.h"
 
+#include "journal/journal_private.h"
 #include "journal/reader.h"
 #include "journal/roster.h"
 
+#include <errno.h>
 #include <string.h>
+
+int
+journal_hold(struct disk *disk, struct disk_file **out)
+{
+    struct disk_file *f = NULL;
+    int error = disk_file_open(disk, JOURNAL_LOCK, DISK_READ, &f);
+
+    *out = NULL;
+    disk_close(disk, f);
+    if (error == 0)
+        error = disk_lock(disk, JOURNAL_LOCK, out);
+    return error == ENOENT || error == EROFS ? 0 : error;
+}
 
 struct look {
     const struct journal_eyes *eyes;
@@ -124,7 +139,8 @@ settle(struct look *l)
             &l->reader, ST_CONFLICT,
             "the journal is damaged: it has queues without a name, or two of one");
     if (st == ST_NO_MEMORY)
-        return reader_fail(&l->reader, st, "there is no memory for what is in the journal");
+        return reader_fail(&l->reader, st,
+                           "there is no memory for what is in the journal");
     return ST_OK;
 }
 

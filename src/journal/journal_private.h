@@ -15,6 +15,9 @@
 
 #include <stdatomic.h>
 
+/* The file whose lock says that a process uses the directory. */
+#define JOURNAL_LOCK "lock"
+
 /* What the disk has room for. */
 enum room {
     ROOM_ANY,    /* everything */

@@ -49,7 +49,8 @@ end_run(struct salvage *s)
 {
     const struct journal_damage damage = {.name = s->reader.name,
                                           .offset = s->reader.now.end,
-                                          .what = "has records of a queue whose name is lost",
+                                          .what =
+                                              "has records of a queue whose name is lost",
                                           .from = s->unplaced_from,
                                           .to = s->unplaced_from + s->unplaced - 1};
 

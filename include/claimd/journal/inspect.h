@@ -67,6 +67,12 @@ struct journal_findings {
 };
 
 /*
+ * Keeps others from using the journal as long as *out is open, without making anything: NULL
+ * if nobody ever used it, or it cannot be written. EWOULDBLOCK: a process uses it.
+ */
+int journal_hold(struct disk *disk, struct disk_file **out);
+
+/*
  * Reads all of it, and tells a fresh store what is in it: ST_CONFLICT if it is whole, but
  * contradicts itself. Damage is told of; ST_OK then, too.
  */
