@@ -93,8 +93,11 @@ print_messages(struct store_change *change)
             (void)printf("(count=%" PRIu32 ")", m.claim_count);
         if (m.claim > 0)
             (void)printf("(claim=%" PRIu64 ")", m.claim);
-        if (m.foreign)
-            (void)printf("(id=%s)", m.id.text);
+        if (m.foreign) {
+            (void)printf("(id=");
+            print_text(bytes_str(m.id.text));
+            (void)putchar(')');
+        }
     }
 }
 
@@ -115,8 +118,8 @@ print_change(struct store_change *change)
     case STORE_CHANGE_RENEW:
     case STORE_CHANGE_RELEASE:
     case STORE_CHANGE_IMAGE_CLAIM:
-        (void)printf(" claim=%" PRIu64 " id=%s", change->claim_number,
-                     change->claim_id.text);
+        (void)printf(" claim=%" PRIu64 " id=", change->claim_number);
+        print_text(bytes_str(change->claim_id.text));
         print_time(" ends=", change->claim_ends_ms);
         break;
     default:

@@ -598,6 +598,69 @@ LOOP_TEST(a_journal_is_copied_while_it_is_written_and_swept, 6)
 }
 END_TEST
 
+/*
+ * A directory that is read while it changes: where the newer segments come to stand it was
+ * read before they were made, where the older ones stood behind the sweep that dropped them.
+ * Only the segment is seen that the sweep began in, and not its end.
+ */
+static struct {
+    const struct disk_ops *real;
+    struct traffic *traffic; /* NULL: it is read at once */
+} torn_list;
+
+static int
+list_too_little(struct disk *d, void (*each)(void *arg, const char *name), void *arg)
+{
+    struct traffic *traffic = torn_list.traffic;
+    struct names names = {.count = 0};
+    int error;
+
+    if (traffic == NULL)
+        return torn_list.real->list(d, each, arg);
+    torn_list.traffic = NULL;
+    work(traffic);
+    error = torn_list.real->list(d, note_name, &names);
+    qsort(names.all, names.count, DISK_NAME_CAP, by_name);
+    ck_assert_uint_gt(names.count, 1);
+    each(arg, names.all[0]);
+    return error;
+}
+
+START_TEST(a_directory_that_changes_while_it_is_read_is_read_again)
+{
+    const struct journal_linker linker = {.link = NULL};
+    struct traffic traffic = {.sweep_at = 1};
+    struct journal_backup_figures made;
+    struct disk_ops ops;
+    struct world w, copy;
+    struct seen seen;
+    struct disk *d;
+    uint64_t before;
+    int messages;
+
+    four_segments(&w);
+    traffic.w = &w;
+    init_world(&copy, sim_disk_new(2));
+    before = stats(&w.f).total;
+    d = sim_disk_open(w.disk);
+    torn_list.real = d->ops;
+    torn_list.traffic = &traffic;
+    ops = *d->ops;
+    ops.list = list_too_little;
+    d->ops = &ops;
+    ck_assert_status(journal_backup(d, sim_disk_open(copy.disk), &linker, &made, w.error),
+                     ST_OK);
+    d->ops = torn_list.real;
+    ck_assert_uint_eq(traffic.pauses, 1);
+    ck_assert_status(verify(&copy, &seen, &messages), ST_OK);
+    ck_assert_uint_eq(seen.damages, 0);
+    ck_assert_int_ge(messages, (int)before);
+    stop(&w);
+    sim_disk_free(copy.disk);
+    sim_disk_free(w.disk);
+}
+END_TEST
+
 START_TEST(a_copy_that_fails_leaves_nothing)
 {
     const struct journal_linker none = {.link = NULL};
