@@ -145,16 +145,18 @@ do_without_head(struct reader *r, bool *skip)
 
     if (r->next_lsn == 0)
         r->next_lsn = r->now.first_lsn;
-    st = damaged(r, 0, "is no head of a segment", 0);
-    if (st == ST_OK)
-        st = fill_frame(r, SEGMENT_HEAD_BYTES);
+    st = fill_frame(r, SEGMENT_HEAD_BYTES);
     if (st != ST_OK)
         return st;
     *skip = r->len < SEGMENT_HEAD_BYTES + FRAME_HEAD_BYTES ||
             !frame_read(at, r->len - SEGMENT_HEAD_BYTES, frame_nonce(at), &frame);
     if (!*skip)
         memcpy(r->nonce, frame_nonce(at), NONCE_BYTES);
-    return ST_OK;
+    return damaged(r, 0,
+                   *skip && goes_on(r)
+                       ? "has neither a head nor a first frame: whatever it had is lost"
+                       : "is no head of a segment",
+                   0);
 }
 
 /* A head that is whole: is it one of this journal's, for us? */

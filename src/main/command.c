@@ -148,19 +148,17 @@ void
 command_tell_missing(const struct journal_damage *damage)
 {
     if (damage->from < damage->to)
-        (void)printf("missing positions %" PRIu64 " to %" PRIu64, damage->from,
+        (void)printf(": missing positions %" PRIu64 " to %" PRIu64, damage->from,
                      damage->to);
     else if (damage->from == damage->to)
-        (void)printf("missing position %" PRIu64, damage->from);
-    else
-        (void)printf("no position is missing");
+        (void)printf(": missing position %" PRIu64, damage->from);
 }
 
 void
 command_tell_damage(void *arg, const struct journal_damage *damage)
 {
     (void)arg;
-    (void)printf("damaged: %s at %" PRIu64 " %s: ", damage->name, damage->offset,
+    (void)printf("damaged: %s at %" PRIu64 " %s", damage->name, damage->offset,
                  damage->what);
     command_tell_missing(damage);
     (void)putchar('\n');

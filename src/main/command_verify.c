@@ -116,8 +116,9 @@ tell_missing(void *arg, const struct journal_damage *damage)
     (void)arg;
     if (damage->from > damage->to)
         return;
+    (void)printf("salvage");
     command_tell_missing(damage);
-    (void)printf(": %s at %" PRIu64 " %s\n", damage->name, damage->offset, damage->what);
+    (void)printf(" (%s at %" PRIu64 " %s)\n", damage->name, damage->offset, damage->what);
 }
 
 static int

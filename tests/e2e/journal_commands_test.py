@@ -147,7 +147,7 @@ class JournalCommands(unittest.TestCase):
                          % (FIRST, lost))
         out = self.path("saved")
         done = self.command("verify", self.journal, "--salvage", out, status=DAMAGED)
-        self.assertRegex(done.stdout, "\nmissing position %s: %s at " % (lost, FIRST))
+        self.assertRegex(done.stdout, r"\nsalvage: missing position %s \(%s at " % (lost, FIRST))
         with self.serve(out) as server:
             self.assertEqual(bodies(server, "jobs"), [0, 1, 2, 4, 5])
             self.assertEqual(bodies(server, "other"), [0])

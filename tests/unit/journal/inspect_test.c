@@ -2,6 +2,7 @@
 #include "claimd/journal/inspect.h"
 
 #include "journal/frame.h"
+#include "support/random.h"
 #include "support/sim_disk.h"
 #include "support/store_fixture.h"
 
@@ -526,6 +527,58 @@ START_TEST(a_segment_of_another_journal_is_damage)
     ck_assert_uint_eq(seen.damages, 2); /* it is there, and what should be is not */
     ck_assert_uint_eq(seen.last.from, strtoull(names.all[1], NULL, 16));
     ck_assert_uint_eq(seen.last.to, strtoull(names.all[2], NULL, 16) - 1);
+    sim_disk_free(w.disk);
+}
+END_TEST
+
+/* Flips bits here and there, or cuts off. */
+static void
+spoil(struct world *w, const struct names *names, struct random *dice)
+{
+    for (uint64_t n = 1 + random_below(dice, 4); n > 0; n--) {
+        const char *name = names->all[random_below(dice, names->count)];
+        size_t len;
+        uint8_t *bytes = sim_disk_get(w->disk, name, &len);
+
+        ck_assert_ptr_nonnull(bytes);
+        if (random_chance(dice, 25))
+            len = (size_t)random_below(dice, len + 1);
+        else if (len > 0)
+            bytes[random_below(dice, len)] ^= (uint8_t)(1 << random_below(dice, 8));
+        sim_disk_put(w->disk, name, bytes, len);
+        free(bytes);
+    }
+}
+
+/* Whatever has happened to it, what is left is a journal that starts. */
+LOOP_TEST(what_is_saved_of_any_damage_starts, 100)
+{
+    struct random dice;
+    struct names names;
+    struct world w;
+    struct seen seen;
+    uint64_t before, saved;
+    int messages;
+
+    dice.state = (uint64_t)_i;
+    four_segments(&w);
+    use(&w.f, "other");
+    post(&w.f, 3);
+    (void)take(&w.f, 2);
+    delete_queue(&w.f);
+    commit(&w);
+    use(&w.f, "q");
+    before = stats(&w.f).total;
+    sim_disk_kill(w.disk);
+    stop(&w);
+    list_segments(w.disk, &names);
+    spoil(&w, &names, &dice);
+    ck_assert_status(verify(&w, &seen, &messages), ST_OK);
+    ck_assert_int_le(messages, (int)before + 3);
+    saved = salvage(&w, &seen);
+    ck_assert_uint_le(saved, before + 3);
+    if (seen.found.damages == 0 && seen.found.torn_bytes == 0)
+        ck_assert_uint_eq(saved, before);
     sim_disk_free(w.disk);
 }
 END_TEST
