@@ -112,6 +112,12 @@ frame_size(const uint8_t *head)
                : FRAME_HEAD_BYTES + length;
 }
 
+const uint8_t *
+frame_nonce(const uint8_t *head)
+{
+    return head + FRAME_NONCE;
+}
+
 bool
 frame_read(const uint8_t *from, size_t len, const uint8_t nonce[NONCE_BYTES],
            struct frame *out)

@@ -74,6 +74,9 @@ void frame_seal(uint8_t *to, const struct frame *frame, const uint8_t nonce[NONC
  */
 size_t frame_size(const uint8_t *head);
 
+/* The nonce that the frame whose head stands there has been sealed with, as it says. */
+const uint8_t *frame_nonce(const uint8_t *head);
+
 /* Reads the frame that stands there; false if it is not whole, or not with this nonce. */
 bool frame_read(const uint8_t *from, size_t len, const uint8_t nonce[NONCE_BYTES],
                 struct frame *out);

@@ -9,8 +9,6 @@
 
 enum { SEGMENT_BYTES = 64 << 20, IDLE_AFTER_S = 1, SEAL_AGAIN_S = 3600 };
 
-static const char lock_name[] = "lock";
-
 struct store_observer *
 journal_observer(struct journal *j)
 {
@@ -22,7 +20,7 @@ journal_observer(struct journal *j)
 static enum status
 take_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
 {
-    int failed = disk_lock(j->config.disk, lock_name, &j->lock_file);
+    int failed = disk_lock(j->config.disk, JOURNAL_LOCK, &j->lock_file);
 
     if (failed == 0)
         return ST_OK;

@@ -15,6 +15,9 @@
 
 #include <stdatomic.h>
 
+/* The file whose lock says that a process uses the directory. */
+#define JOURNAL_LOCK "lock"
+
 /* A sweep on its way (store/durable.h). */
 struct journal_sweep {
     bool wanted;    /* as soon as possible */

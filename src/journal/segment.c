@@ -78,6 +78,15 @@ struct listing {
 };
 
 static void
+note_segment(struct listing *l, struct segment *segment, struct disk_file *f)
+{
+    l->error = disk_size(l->segments->disk, f, &segment->bytes);
+    disk_close(l->segments->disk, f);
+    if (l->error == 0)
+        l->error = add(l->segments, *segment);
+}
+
+static void
 note_name(void *arg, const char *name)
 {
     struct listing *l = arg;
@@ -87,18 +96,17 @@ note_name(void *arg, const char *name)
     if (l->error != 0)
         return;
     if (strncmp(name, spare, sizeof(spare) - 1) == 0) {
-        l->error = disk_unlink(l->segments->disk, name);
+        if (!l->segments->look_only)
+            l->error = disk_unlink(l->segments->disk, name);
         return;
     }
     if (!read_name(name, &segment.first_lsn))
         return; /* not ours: it stays */
     l->error = disk_file_open(l->segments->disk, name, DISK_READ, &f);
-    if (l->error != 0)
-        return;
-    l->error = disk_size(l->segments->disk, f, &segment.bytes);
-    disk_close(l->segments->disk, f);
-    if (l->error == 0)
-        l->error = add(l->segments, segment);
+    if (l->error == ENOENT && l->segments->look_only)
+        l->error = 0; /* a sweep has dropped it just now */
+    else if (l->error == 0)
+        note_segment(l, &segment, f);
 }
 
 static int

@@ -29,6 +29,7 @@ struct segments {
     struct disk *disk; /* borrowed */
     uint64_t segment_bytes;
     uint64_t required; /* features of what is made */
+    bool look_only;    /* it is another's directory: nothing of it is removed */
     struct entropy entropy;
     uint8_t journal[NONCE_BYTES];
 

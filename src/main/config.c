@@ -393,7 +393,11 @@ config_print_help(FILE *to)
 
     (void)fputs(
         "Usage: claimd [OPTION]...\n"
-        "       claimd bench [OPTION]...    load generator; see claimd bench --help\n"
+        "       claimd verify DIR           is this journal whole? (--salvage OUT)\n"
+        "       claimd log DIR              what is in it, record by record\n"
+        "       claimd backup DIR OUT       a copy, also while it is written\n"
+        "       claimd bench [OPTION]...    load generator\n"
+        "Each of these has a --help of its own.\n"
         "HTTP queue server speaking the Zaqar API, in the foreground.\n"
         "\n"
         "  --config FILE    read options from an INI file: max_claim_ttl = 43200\n"

@@ -1,3 +1,4 @@
+#include "main/command.h"
 #include "main/program.h"
 #include "main/subcommand.h"
 
@@ -40,7 +41,11 @@ main_serve(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+    const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
+
     if (argc > 1 && strcmp(argv[1], "bench") == 0)
         return subcommand_run("claimd-bench", argv + 1);
+    if (command != NULL)
+        return command_run(command, argv + 2);
     return main_serve(argc, argv);
 }

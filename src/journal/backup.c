@@ -1,0 +1,263 @@
+/*
+ * A copy of a journal that may be written meanwhile.
+ *
+ * Segments come at the end and go at the beginning, and reading a directory is no single
+ * moment. But if two readings in a row agree, what they show was there together between them:
+ * a segment that both missed would have come and gone meanwhile, and what is older than it
+ * would have gone, too. From there on only the last one changes, by growing; and what was
+ * whole with these segments is whole with whatever follows.
+ */
+#include "claimd/journal/inspect.h"
+
+#include "journal/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES = 100, PIECE = 1 << 18 };
+
+struct backup {
+    struct disk *from, *to;
+    const struct journal_linker *linker;
+    struct journal_backup_figures *out;
+    struct segments segments; /* of `from` */
+    struct reader reader;
+    uint8_t *piece; /* owned: of PIECE bytes */
+};
+
+static void
+let_others(const struct backup *b)
+{
+    if (b->linker->pause != NULL)
+        b->linker->pause(b->linker->arg);
+}
+
+/* ------------------------------------------------------------------ which segments */
+
+static bool
+same(const struct segments *a, const struct segments *b)
+{
+    bool equal = a->count == b->count;
+
+    for (size_t i = 0; equal && i < a->count; i++)
+        equal = a->all[i].first_lsn == b->all[i].first_lsn;
+    return equal;
+}
+
+static int
+list(struct backup *b, struct segments *s)
+{
+    segments_init(s, b->from, 0);
+    s->look_only = true;
+    return segments_list(s);
+}
+
+/* Lists until two readings agree; EBUSY if they do not. */
+static int
+find_segments(struct backup *b)
+{
+    bool agreed = false;
+    int error = list(b, &b->segments);
+
+    for (int i = 0; error == 0 && !agreed && i < TRIES; i++) {
+        struct segments before = b->segments;
+
+        let_others(b);
+        error = list(b, &b->segments);
+        agreed = same(&before, &b->segments);
+        segments_fini(&before);
+    }
+    return error == 0 && !agreed ? EBUSY : error;
+}
+
+/* ------------------------------------------------------------------ copying */
+
+static int
+copy_bytes(struct backup *b, struct disk_file *from, struct disk_file *to, uint64_t bytes)
+{
+    int error = 0;
+    size_t got;
+
+    for (uint64_t at = 0; error == 0 && at < bytes; at += got) {
+        uint64_t left = bytes - at;
+
+        error = disk_read(b->from, from, at, b->piece,
+                          left < PIECE ? (size_t)left : PIECE, &got);
+        if (error == 0 && got == 0)
+            return EIO; /* it was longer before */
+        if (error == 0)
+            error = disk_write(b->to, to, at, b->piece, got);
+    }
+    b->out->copied_bytes += bytes;
+    return error == 0 ? disk_sync(b->to, to) : error;
+}
+
+static int
+copy_file(struct backup *b, const char *name, uint64_t bytes)
+{
+    struct disk_file *from = NULL, *to = NULL;
+    int error = disk_file_open(b->from, name, DISK_READ, &from);
+
+    if (error == 0)
+        error = disk_file_open(b->to, name, DISK_NEW, &to);
+    if (error == 0)
+        error = copy_bytes(b, from, to, bytes);
+    disk_close(b->from, from);
+    disk_close(b->to, to);
+    return error;
+}
+
+/* What a link says when there can be none, though a copy can be. */
+static bool
+cannot_link(int error)
+{
+    return error == EXDEV || error == EPERM || error == EMLINK || error == EOPNOTSUPP ||
+           error == ENOSYS || error == EACCES;
+}
+
+/* One that nobody writes any more. */
+static int
+take_closed(struct backup *b, const struct segment *segment)
+{
+    char name[DISK_NAME_CAP];
+    int error = EXDEV;
+
+    segment_name(name, segment->first_lsn);
+    if (b->linker->link != NULL)
+        error = b->linker->link(b->linker->arg, name);
+    if (error == 0)
+        b->out->linked++;
+    return cannot_link(error) ? copy_file(b, name, segment->bytes) : error;
+}
+
+/* ------------------------------------------------------------------ the last one */
+
+static enum status
+skip_record(void *arg, struct reader *reader, struct record *record)
+{
+    (void)arg, (void)reader, (void)record;
+    return ST_OK;
+}
+
+static void
+note_end(void *arg, const struct journal_segment *segment)
+{
+    *(uint64_t *)arg = segment->empty ? 0 : segment->end;
+}
+
+/* Copies it up to its last whole frame; ENOENT: it has gone. EILSEQ: see error[]. */
+static int
+take_last(struct backup *b, struct segment *segment)
+{
+    struct segments one = b->segments;
+    uint64_t end = 0;
+    char name[DISK_NAME_CAP];
+    enum status st;
+
+    one.all = segment;
+    one.count = 1;
+    b->reader.segments = &one;
+    b->reader.live = true;
+    b->reader.test_kit = true;
+    b->reader.record = skip_record;
+    b->reader.segment = note_end;
+    b->reader.arg = &end;
+    segment_name(name, segment->first_lsn);
+    st = reader_read(&b->reader);
+    b->out->next_lsn = b->reader.next_lsn;
+    reader_fini(&b->reader);
+    if (st != ST_OK)
+        return EILSEQ;
+    return end == 0 ? 0 : copy_file(b, name, end);
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static void
+remove_copies(struct backup *b)
+{
+    char name[DISK_NAME_CAP];
+
+    for (size_t i = 0; i < b->segments.count; i++) {
+        segment_name(name, b->segments.all[i].first_lsn);
+        (void)disk_unlink(b->to, name); /* the last ones were never made */
+    }
+}
+
+static int
+try_once(struct backup *b)
+{
+    char *text = b->reader.error;
+    int error = find_segments(b);
+
+    b->out->segments = b->segments.count;
+    b->out->linked = b->out->copied_bytes = 0;
+    b->reader = (struct reader){.error = text};
+    for (size_t i = 0; error == 0 && i < b->segments.count; i++) {
+        struct segment *segment = &b->segments.all[i];
+
+        let_others(b);
+        error =
+            i + 1 < b->segments.count ? take_closed(b, segment) : take_last(b, segment);
+    }
+    return error == 0 ? disk_sync_names(b->to) : error;
+}
+
+/* A sweep drops the oldest one first: when that has gone, others may follow. */
+static bool
+was_swept(const struct backup *b)
+{
+    char name[DISK_NAME_CAP];
+    struct disk_file *f = NULL;
+    int error;
+
+    if (b->segments.count == 0)
+        return false;
+    segment_name(name, b->segments.all[0].first_lsn);
+    error = disk_file_open(b->from, name, DISK_READ, &f);
+    disk_close(b->from, f);
+    return error == ENOENT;
+}
+
+static enum status
+run(struct backup *b)
+{
+    int error = try_once(b);
+
+    while (error != 0 && was_swept(b) && b->out->restarts < TRIES) {
+        remove_copies(b);
+        segments_fini(&b->segments);
+        b->out->restarts++;
+        error = try_once(b);
+    }
+    if (error == EILSEQ) /* the reader has said why */
+        return ST_IO;
+    if (error != 0)
+        return reader_fail(&b->reader, ST_IO, "the journal cannot be copied: %s",
+                           error == EBUSY ? "its segments change all the time"
+                                          : strerror(error));
+    if (b->segments.count == 0)
+        return reader_fail(&b->reader, ST_NOT_FOUND, "there is no journal");
+    return ST_OK;
+}
+
+enum status
+journal_backup(struct disk *from, struct disk *to, const struct journal_linker *linker,
+               struct journal_backup_figures *out, char error[JOURNAL_ERROR_CAP])
+{
+    struct backup b = {
+        .from = from, .to = to, .linker = linker, .out = out, .reader = {.error = error}};
+    enum status st;
+
+    *out = (struct journal_backup_figures){0};
+    b.piece = malloc(PIECE);
+    if (b.piece == NULL)
+        return reader_fail(&b.reader, ST_NO_MEMORY, "there is no memory");
+    st = run(&b);
+    if (st != ST_OK)
+        remove_copies(&b);
+    segments_fini(&b.segments);
+    free(b.piece);
+    return st;
+}

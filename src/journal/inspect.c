@@ -1,0 +1,216 @@
+/* Looking at a journal: verify and show. */
+#include "claimd/journal/inspect.h"
+
+#include "journal/journal_private.h"
+#include "journal/reader.h"
+#include "journal/roster.h"
+
+#include <errno.h>
+#include <string.h>
+
+int
+journal_hold(struct disk *disk, struct disk_file **out)
+{
+    struct disk_file *f = NULL;
+    int error = disk_file_open(disk, JOURNAL_LOCK, DISK_READ, &f);
+
+    *out = NULL;
+    disk_close(disk, f);
+    if (error == 0)
+        error = disk_lock(disk, JOURNAL_LOCK, out);
+    return error == ENOENT || error == EROFS ? 0 : error;
+}
+
+struct look {
+    const struct journal_eyes *eyes;
+    struct store_durable *store; /* NULL: it is not told, or not any more */
+    bool broken;                 /* it has refused something */
+    uint64_t from;
+    uint64_t swept; /* the latest position that a whole sweep began at */
+    struct roster roster;
+    struct segments segments;
+    struct reader reader;
+};
+
+static void
+tell_segment(void *arg, const struct journal_segment *segment)
+{
+    const struct look *l = arg;
+
+    if (l->eyes->segment != NULL)
+        l->eyes->segment(l->eyes->arg, segment);
+}
+
+static void
+tell_damage(void *arg, const struct journal_damage *damage)
+{
+    const struct look *l = arg;
+
+    if (l->eyes->damage != NULL)
+        l->eyes->damage(l->eyes->arg, damage);
+}
+
+static enum status
+begin(struct look *l, struct disk *disk, char error[JOURNAL_ERROR_CAP])
+{
+    int failed;
+
+    segments_init(&l->segments, disk, 0);
+    l->segments.look_only = true;
+    l->reader.segments = &l->segments;
+    l->reader.test_kit = true; /* it is only looked at */
+    l->reader.error = error;
+    l->reader.segment = tell_segment;
+    l->reader.damage = tell_damage;
+    l->reader.arg = l;
+    if (roster_init(&l->roster) != ST_OK)
+        return reader_fail(&l->reader, ST_NO_MEMORY, "there is no memory");
+    failed = segments_list(&l->segments);
+    if (failed != 0)
+        return reader_fail(&l->reader, ST_IO, "the journal cannot list its directory: %s",
+                           strerror(failed));
+    return ST_OK;
+}
+
+static void
+end(struct look *l)
+{
+    reader_fini(&l->reader);
+    roster_fini(&l->roster);
+    segments_fini(&l->segments);
+}
+
+/* ------------------------------------------------------------------ verify */
+
+static enum status
+replay(void *arg, struct reader *reader, struct record *record)
+{
+    struct look *l = arg;
+    enum status st = ST_OK;
+
+    (void)reader;
+    if (record->type == RECORD_MARK) {
+        if (record->mark.what == MARK_SWEEP_END && l->swept < record->mark.since)
+            l->swept = record->mark.since;
+        if (!l->broken)
+            l->store->replay_marks(l->store, &record->mark.used);
+        return ST_OK;
+    }
+    if (!l->broken)
+        st = l->store->replay(l->store, &record->change);
+    l->broken = l->broken || st != ST_OK;
+    return st;
+}
+
+/*
+ * What was dropped was dropped since a sweep had shown all that lived: a journal begins with
+ * position 1, or there is a whole sweep in it.
+ */
+static void
+check_beginning(struct look *l)
+{
+    uint64_t first = l->segments.count == 0 ? 1 : l->segments.all[0].first_lsn;
+    char name[DISK_NAME_CAP];
+    struct journal_damage damage = {
+        .name = name,
+        .what = "is the oldest, but what stood before it is needed",
+        .from = 1,
+        .to = first - 1};
+
+    if (first <= 1 || l->swept >= first || l->reader.next_lsn == 0)
+        return;
+    segment_name(name, first);
+    l->reader.found.damages++;
+    l->reader.found.lost += first - 1;
+    tell_damage(l, &damage);
+}
+
+/* Has the store settle, and finds out whether all of it can be. */
+static enum status
+settle(struct look *l)
+{
+    struct journal_findings *found = &l->reader.found;
+    int64_t now_ms = found->now_ms < found->last_ms ? found->last_ms : found->now_ms;
+    enum status st = l->broken ? ST_BAD_VALUE : l->store->replay_end(l->store, now_ms);
+
+    found->replayed = st == ST_OK;
+    if (st == ST_BAD_VALUE && found->damages == 0)
+        return reader_fail(
+            &l->reader, ST_CONFLICT,
+            "the journal is damaged: it has queues without a name, or two of one");
+    if (st == ST_NO_MEMORY)
+        return reader_fail(&l->reader, st,
+                           "there is no memory for what is in the journal");
+    return ST_OK;
+}
+
+enum status
+journal_verify(struct disk *disk, struct store_durable *store,
+               const struct journal_eyes *eyes, struct journal_findings *out,
+               char error[JOURNAL_ERROR_CAP])
+{
+    struct look l = {.eyes = eyes, .store = store, .reader = {.record = replay}};
+    enum status st = begin(&l, disk, error);
+
+    l.reader.found.now_ms = out->now_ms;
+    if (st == ST_OK)
+        st = reader_read(&l.reader);
+    if (st == ST_OK) {
+        check_beginning(&l);
+        st = settle(&l);
+    }
+    *out = l.reader.found;
+    end(&l);
+    return st;
+}
+
+/* ------------------------------------------------------------------ show */
+
+static const char *
+mark_name(enum record_mark what)
+{
+    static const char *const names[] = {[MARK_OPENED] = "OPENED",
+                                        [MARK_SWEEP_BEGIN] = "SWEEP_BEGIN",
+                                        [MARK_SWEEP_END] = "SWEEP_END",
+                                        [MARK_CLOSED] = "CLOSED"};
+
+    return names[what];
+}
+
+static enum status
+show(void *arg, struct reader *reader, struct record *record)
+{
+    struct look *l = arg;
+    bool mark = record->type == RECORD_MARK;
+    struct journal_entry entry = {.position = reader->next_lsn,
+                                  .type = record_type_name(record->type),
+                                  .change = mark ? NULL : &record->change,
+                                  .mark = mark ? mark_name(record->mark.what) : NULL,
+                                  .since = mark ? record->mark.since : 0,
+                                  .now_ms = record->change.now_ms};
+
+    if (roster_note(&l->roster, record) != ST_OK)
+        return ST_NO_MEMORY;
+    if (!mark)
+        entry.queue = roster_name(&l->roster, record->change.tag);
+    if (record->type == RECORD_MOVE)
+        entry.target = roster_name(&l->roster, record->change.target_tag);
+    if (entry.position < l->from || l->eyes->entry == NULL)
+        return ST_OK;
+    return l->eyes->entry(l->eyes->arg, &entry) ? ST_OK : ST_AGAIN;
+}
+
+enum status
+journal_show(struct disk *disk, bool live, uint64_t from, const struct journal_eyes *eyes,
+             struct journal_findings *out, char error[JOURNAL_ERROR_CAP])
+{
+    struct look l = {
+        .eyes = eyes, .from = from, .reader = {.record = show, .live = live}};
+    enum status st = begin(&l, disk, error);
+
+    if (st == ST_OK)
+        st = reader_read(&l.reader);
+    *out = l.reader.found;
+    end(&l);
+    return st == ST_AGAIN ? ST_OK : st;
+}

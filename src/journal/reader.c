@@ -1,0 +1,443 @@
+#include "journal/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Read at a time, unless a frame is longer. */
+enum { PIECE = 1 << 18 };
+
+enum status
+reader_fail(struct reader *r, enum status st, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(r->error, JOURNAL_ERROR_CAP, format, args);
+    va_end(args);
+    return st;
+}
+
+enum status
+reader_system_fails(struct reader *r, const char *what, int error)
+{
+    return reader_fail(r, error == ENOMEM ? ST_NO_MEMORY : ST_IO,
+                       "the journal cannot %s %s: %s", what, r->name, strerror(error));
+}
+
+/* True if damage does not end the reading. */
+static bool
+goes_on(const struct reader *r)
+{
+    return r->damage != NULL;
+}
+
+static void
+tell(struct reader *r, const char *name, uint64_t offset, const char *what, uint64_t from,
+     uint64_t to)
+{
+    const struct journal_damage damage = {name, offset, what, from, to};
+
+    r->found.damages++;
+    if (from <= to)
+        r->found.lost += to - from + 1;
+    r->damage(r->arg, &damage);
+}
+
+/* Of the segment in turn; positions up to `next` are missing, if it comes later (0: none). */
+static enum status
+damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
+{
+    if (!goes_on(r))
+        return reader_fail(r, ST_BAD_VALUE,
+                           "the journal is damaged: %s at %" PRIu64
+                           " %s, behind position %" PRIu64
+                           "; 'claimd verify' shows what is left",
+                           r->name, offset, what, r->next_lsn - 1);
+    tell(r, r->name, offset, what, r->next_lsn, next == 0 ? 0 : next - 1);
+    if (r->next_lsn < next)
+        r->next_lsn = next;
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ segments */
+
+/* Opens a segment; what a crash has left of the last one becomes durable, or goes. */
+static enum status
+open_segment(struct reader *r, const struct segment *segment, bool settle)
+{
+    struct disk *disk = r->segments->disk;
+    int error;
+
+    segment_name(r->name, segment->first_lsn);
+    r->len = 0;
+    r->size = segment->bytes;
+    if (r->size > r->room) {
+        free(r->bytes);
+        r->bytes = malloc(r->size);
+        r->room = r->bytes == NULL ? 0 : r->size;
+    }
+    if (r->bytes == NULL && r->size > 0)
+        return reader_fail(r, ST_NO_MEMORY, "there is no memory to read %s", r->name);
+    error = disk_file_open(disk, r->name, settle ? DISK_WRITE : DISK_READ, &r->file);
+    /* What is only in memory becomes durable before anybody hears of it. */
+    if (error == 0 && settle)
+        error = disk_sync(disk, r->file);
+    if (error == 0 && settle)
+        disk_forget(disk, r->file);
+    return error == 0 ? ST_OK : reader_system_fails(r, "open", error);
+}
+
+static void
+close_segment(struct reader *r)
+{
+    disk_close(r->segments->disk, r->file);
+    r->file = NULL;
+}
+
+/* Reads on until there are `want` bytes, or the segment ends. */
+static enum status
+fill(struct reader *r, size_t want)
+{
+    size_t got, to = r->len + PIECE;
+    int error;
+
+    if (want <= r->len)
+        return ST_OK;
+    if (to < want)
+        to = want;
+    if (to > r->size)
+        to = r->size;
+    error = disk_read(r->segments->disk, r->file, r->len, r->bytes + r->len, to - r->len,
+                      &got);
+    if (error != 0)
+        return reader_system_fails(r, "read", error);
+    r->len += got;
+    return ST_OK;
+}
+
+/* Makes sure that the frame at an offset can be read whole, if there is one. */
+static enum status
+fill_frame(struct reader *r, size_t offset)
+{
+    enum status st = fill(r, offset + FRAME_HEAD_BYTES);
+
+    return st == ST_OK && r->len >= offset + FRAME_HEAD_BYTES
+               ? fill(r, offset + frame_size(r->bytes + offset))
+               : st;
+}
+
+/* ------------------------------------------------------------------ heads */
+
+/*
+ * A segment whose head is lost. Its first frame, which stands where no body can, still knows
+ * the nonce.
+ */
+static enum status
+do_without_head(struct reader *r, bool *skip)
+{
+    const uint8_t *at = r->bytes + SEGMENT_HEAD_BYTES;
+    struct frame frame;
+    enum status st;
+
+    if (r->next_lsn == 0)
+        r->next_lsn = r->now.first_lsn;
+    st = fill_frame(r, SEGMENT_HEAD_BYTES);
+    if (st != ST_OK)
+        return st;
+    *skip = r->len < SEGMENT_HEAD_BYTES + FRAME_HEAD_BYTES ||
+            !frame_read(at, r->len - SEGMENT_HEAD_BYTES, frame_nonce(at), &frame);
+    if (!*skip)
+        memcpy(r->nonce, frame_nonce(at), NONCE_BYTES);
+    return damaged(r, 0,
+                   *skip && goes_on(r)
+                       ? "has neither a head nor a first frame: whatever it had is lost"
+                       : "is no head of a segment",
+                   0);
+}
+
+/* A head that is whole: is it one of this journal's, for us? */
+static enum status
+check_owner(struct reader *r, const struct segment_head *head, bool *skip)
+{
+    struct segments *s = r->segments;
+
+    if (!r->known)
+        memcpy(s->journal, head->journal, NONCE_BYTES);
+    r->known = true;
+    memcpy(r->nonce, head->nonce, NONCE_BYTES);
+    if (r->found.last_ms < head->made_ms)
+        r->found.last_ms = head->made_ms;
+    *skip = memcmp(s->journal, head->journal, NONCE_BYTES) != 0;
+    if (*skip && goes_on(r))
+        tell(r, r->name, 0, "belongs to another journal", 1, 0);
+    else if (*skip)
+        return reader_fail(r, ST_BAD_VALUE, "%s belongs to another journal", r->name);
+    if ((head->required & SEGMENT_TEST_KIT) != 0 && !r->test_kit)
+        return reader_fail(
+            r, ST_BAD_VALUE,
+            "%s was written with the clock of a test kit: it is not to be used", r->name);
+    return ST_OK;
+}
+
+/* Nothing may be missing in front of a segment. */
+static enum status
+check_position(struct reader *r)
+{
+    uint64_t first = r->now.first_lsn;
+
+    if (r->next_lsn == 0)
+        r->next_lsn = first;
+    if (first == r->next_lsn)
+        return ST_OK;
+    if (!goes_on(r))
+        return reader_fail(r, ST_BAD_VALUE,
+                           "the journal is damaged: %s at %" PRIu64
+                           " ends with position %" PRIu64 ", but the next is %s",
+                           r->before, r->before_end, r->next_lsn - 1, r->name);
+    if (first < r->next_lsn) /* its frames will tell */
+        return ST_OK;
+    tell(r, r->before[0] == '\0' ? r->name : r->before, r->before_end,
+         "is the last that can be read before the next segment", r->next_lsn, first - 1);
+    r->next_lsn = first;
+    return ST_OK;
+}
+
+/* Checks a segment's head; *skip: nothing of it can be read. */
+static enum status
+check_head(struct reader *r, bool last, bool *skip)
+{
+    struct segment_head head;
+    enum segment_verdict verdict =
+        r->len < SEGMENT_HEAD_BYTES ? SEGMENT_BROKEN : segment_head_read(r->bytes, &head);
+    enum status st;
+
+    r->now.empty = last && (verdict == SEGMENT_EMPTY || r->len == 0);
+    *skip = r->now.empty;
+    if (*skip)
+        return ST_OK;
+    if (verdict == SEGMENT_NEWER) {
+        r->newer = true;
+        return reader_fail(r, ST_BAD_VALUE,
+                           "%s was written by a newer claimd (version %" PRIu32
+                           ", features %" PRIx64 "): use that one",
+                           r->name, head.version, head.required);
+    }
+    if (verdict != SEGMENT_GOOD)
+        return do_without_head(r, skip);
+    if (head.first_lsn != r->now.first_lsn) {
+        if (r->next_lsn == 0)
+            r->next_lsn = head.first_lsn;
+        st = damaged(r, 0, "is the head of another segment", 0);
+        return st == ST_OK ? check_owner(r, &head, skip) : st;
+    }
+    st = check_owner(r, &head, skip);
+    return st == ST_OK && !*skip ? check_position(r) : st;
+}
+
+/* ------------------------------------------------------------------ frames */
+
+/* Shows the records of a whole frame that is in its place. */
+static enum status
+read_records(struct reader *r, size_t offset, const struct frame *frame)
+{
+    const uint8_t *at = r->bytes + offset + FRAME_HEAD_BYTES;
+    size_t left = frame->length;
+
+    for (uint32_t i = 0; i < frame->count; i++) {
+        struct record record;
+        enum status st = record_read(at, left, &record);
+
+        r->record_at = at;
+        r->record_size = record_size(at, left);
+        if (st == ST_OK)
+            st = r->record(r->arg, r, &record);
+        if (st == ST_NO_MEMORY)
+            return reader_fail(r, st, "there is no memory for what is in the journal");
+        if (st == ST_BAD_VALUE)
+            return damaged(r, offset, "has a record that cannot be",
+                           frame->first_lsn + frame->count);
+        if (st != ST_OK)
+            return st;
+        at += r->record_size;
+        left -= r->record_size;
+        r->next_lsn++;
+        r->found.records++;
+        r->now.records++;
+    }
+    return left > 0 ? damaged(r, offset, "has more than its records", 0) : ST_OK;
+}
+
+static enum status
+read_frame(struct reader *r, size_t offset, const struct frame *frame)
+{
+    enum status st = ST_OK;
+
+    if (frame->first_lsn != r->next_lsn)
+        st = damaged(r, offset, "is a frame of another position", frame->first_lsn);
+    if (st != ST_OK || frame->first_lsn != r->next_lsn)
+        return st; /* it was there before */
+    st = read_records(r, offset, frame);
+    if (st != ST_OK)
+        return st;
+    r->now.frames++;
+    r->now.sealed = (frame->flags & FRAME_SEAL) != 0;
+    r->found.frames++;
+    r->found.bytes += frame->length;
+    if (r->found.last_ms < frame->time_ms)
+        r->found.last_ms = frame->time_ms;
+    return ST_OK;
+}
+
+static bool
+all_zero(const uint8_t *at, size_t len)
+{
+    return len == 0 || (at[0] == 0 && memcmp(at, at + 1, len - 1) == 0);
+}
+
+/* Is there anything behind an offset of the segment but zeros? */
+static enum status
+look_behind(struct reader *r, size_t offset, bool *something)
+{
+    size_t from = r->len, got;
+    uint8_t *piece;
+    int error = 0;
+
+    *something = offset < r->len && !all_zero(r->bytes + offset, r->len - offset);
+    piece = malloc(PIECE); /* the segment's own memory would be touched for nothing */
+    if (piece == NULL)
+        return reader_fail(r, ST_NO_MEMORY, "there is no memory to read %s", r->name);
+    for (; error == 0 && !*something && from < r->size; from += got) {
+        error = disk_read(r->segments->disk, r->file, from, piece, PIECE, &got);
+        if (error != 0 || got == 0)
+            break;
+        *something = !all_zero(piece, got);
+    }
+    free(piece);
+    return error == 0 ? ST_OK : reader_system_fails(r, "read", error);
+}
+
+/*
+ * What stands where no whole frame is. *offset moves to a whole one behind it, which makes it
+ * damage, or to the end.
+ */
+static enum status
+check_rest(struct reader *r, size_t *offset, bool last)
+{
+    size_t from = *offset, later;
+    struct frame frame;
+    bool something;
+    enum status st = look_behind(r, from, &something);
+
+    *offset = r->size;
+    if (st == ST_OK && something)
+        st = fill(r, r->size);
+    if (st != ST_OK || !something)
+        return st;
+    later = frame_search(r->bytes, r->len, from, r->next_lsn, r->nonce, &frame);
+    if (later < r->len) {
+        *offset = later;
+        return damaged(r, from, "is no frame, but there are some behind it",
+                       frame.first_lsn);
+    }
+    if (last &&
+        r->len >
+            from) /* after a crash it others began: what it left in them still stands there */
+        r->now.torn_bytes = r->len - from;
+    return ST_OK;
+}
+
+static enum status
+read_frames(struct reader *r, bool last)
+{
+    size_t offset = SEGMENT_HEAD_BYTES;
+    /* In the others nothing is missing if the next one goes on where they end. */
+    bool look = !r->live && (last || goes_on(r));
+    struct frame frame;
+    enum status st = ST_OK;
+
+    r->now.end = offset;
+    while (st == ST_OK && offset < r->size) {
+        st = fill_frame(r, offset);
+        if (st != ST_OK)
+            return st;
+        if (r->len >= offset &&
+            frame_read(r->bytes + offset, r->len - offset, r->nonce, &frame)) {
+            st = read_frame(r, offset, &frame);
+            offset += FRAME_HEAD_BYTES + frame.length;
+            r->now.end = offset;
+        } else if (look)
+            st = check_rest(r, &offset, last);
+        else
+            break;
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static void
+end_segment(struct reader *r)
+{
+    r->now.next_lsn = r->next_lsn;
+    if (!r->now.empty)
+        r->found.segments++;
+    r->found.next_lsn = r->next_lsn;
+    r->found.torn_bytes += r->now.torn_bytes;
+    memcpy(r->before, r->name, sizeof(r->before));
+    r->before_end = r->now.end;
+    if (r->segment != NULL)
+        r->segment(r->arg, &r->now);
+}
+
+static enum status
+read_segment(struct reader *r, size_t i)
+{
+    struct segments *s = r->segments;
+    bool last = i + 1 == s->count, skip = false;
+    enum status st = open_segment(r, &s->all[i], last && r->settle);
+
+    r->now = (struct journal_segment){.name = r->name,
+                                      .first_lsn = s->all[i].first_lsn,
+                                      .bytes = s->all[i].bytes,
+                                      .last = last};
+    if (st == ST_OK)
+        st = fill(r, SEGMENT_HEAD_BYTES);
+    if (st == ST_OK)
+        st = check_head(r, last, &skip);
+    if (st == ST_OK && !skip)
+        st = read_frames(r, last);
+    close_segment(r);
+    if (st != ST_OK)
+        return st;
+    if (r->now.empty && r->settle) {
+        int error = segments_drop(s, i);
+
+        if (error != 0)
+            return reader_system_fails(r, "remove", error);
+    }
+    end_segment(r);
+    return ST_OK;
+}
+
+enum status
+reader_read(struct reader *r)
+{
+    enum status st = ST_OK;
+    size_t count = r->segments->count; /* the last may go */
+
+    for (size_t i = 0; st == ST_OK && i < count; i++)
+        st = read_segment(r, i);
+    return st;
+}
+
+void
+reader_fini(struct reader *r)
+{
+    free(r->bytes);
+    r->bytes = NULL;
+    r->len = r->size = r->room = 0;
+}

@@ -1,0 +1,65 @@
+/*
+ * reader: a walk over a journal, from its oldest segment to its last whole frame.
+ *
+ * Recovery, the commands and whoever else reads a journal read it here. The owner sets what
+ * stands above the line in struct reader, calls reader_read(), then reader_fini().
+ *
+ *     damage() NULL   the first damage ends the reading: ST_BAD_VALUE, and error[] says where
+ *     otherwise       it is told of, and reading goes on behind it
+ *
+ * A crash may have torn the frame that was being written, but if a whole one stands behind it,
+ * it was durable once: that is damage. Torn is only the end of the last segment.
+ *
+ *   Memory   the largest segment, once; what is not read of it is not touched
+ *   Threads  none: one reads
+ */
+#ifndef JOURNAL_READER_H
+#define JOURNAL_READER_H
+
+#include "claimd/journal/inspect.h"
+#include "journal/record.h"
+#include "journal/segment.h"
+
+struct reader {
+    struct segments
+        *segments; /* borrowed, listed; `journal` becomes what the heads say */
+    bool settle; /* what a crash has left in memory becomes durable before it is read, and
+                      a segment that was never begun goes: the journal goes on from here */
+    bool live;   /* somebody writes: what stands behind the last frame is not looked at */
+    bool test_kit; /* segments that a test kit made are fine */
+    char *error;   /* of JOURNAL_ERROR_CAP bytes */
+
+    /* A record that has this position; what is not ST_OK ends the reading. */
+    enum status (*record)(void *arg, struct reader *r, struct record *record);
+    void (*segment)(void *arg, const struct journal_segment *segment); /* read; or NULL */
+    void (*damage)(void *arg, const struct journal_damage *damage);    /* or NULL */
+    void *arg;
+
+    /* -------- */
+    uint64_t next_lsn; /* of the record in turn; behind the last; 0: there was none */
+    const uint8_t *record_at; /* the record's bytes, while record() is called */
+    size_t record_size;
+    struct journal_findings found;
+
+    struct disk_file *file; /* of the segment in turn */
+    uint8_t *bytes;         /* owned: what was read of it */
+    size_t len, size, room; /* bytes read, of the segment, and that there is memory for */
+    uint8_t nonce[NONCE_BYTES]; /* its */
+    bool known;                 /* which journal it is */
+    bool newer;                 /* it was written by a newer program */
+    struct journal_segment now; /* the segment in turn */
+    char name[DISK_NAME_CAP], before[DISK_NAME_CAP];
+    uint64_t before_end; /* where the last whole frame of the segment before ended */
+};
+
+enum status reader_read(struct reader *r);
+void reader_fini(struct reader *r);
+
+/* Puts a text into error[], and returns st. */
+enum status __attribute__((format(printf, 3, 4)))
+reader_fail(struct reader *r, enum status st, const char *format, ...);
+
+/* The same for what the system has refused: "the journal cannot WHAT NAME: ...". */
+enum status reader_system_fails(struct reader *r, const char *what, int error);
+
+#endif

@@ -1,0 +1,178 @@
+#include "journal/roster.h"
+
+#include "claimd/base/hash.h"
+#include "claimd/ds/list.h"
+
+/* A queue that was named, or is gone. */
+struct listed {
+    struct hashnode by_tag, by_name; /* the latter of the last one of this name only */
+    uint32_t tag;
+    bool named, gone, replaced;
+    struct store_queue where; /* of the text behind it */
+    char text[];
+};
+
+enum status
+roster_init(struct roster *roster)
+{
+    roster->mem = mem_new(0);
+    if (roster->mem == NULL)
+        return ST_NO_MEMORY;
+    hashmap_init(&roster->by_tag, roster->mem);
+    hashmap_init(&roster->by_name, roster->mem);
+    return ST_OK;
+}
+
+void
+roster_fini(struct roster *roster)
+{
+    struct hashnode *node, *next;
+
+    if (roster->mem == NULL)
+        return;
+    for (node = hashmap_walk(&roster->by_tag, NULL); node != NULL; node = next) {
+        next = hashmap_walk(&roster->by_tag, node);
+        hashmap_remove(&roster->by_tag, node);
+        mem_free(roster->mem, container_of(node, struct listed, by_tag));
+    }
+    hashmap_fini(&roster->by_tag);
+    hashmap_fini(&roster->by_name);
+    mem_destroy(roster->mem);
+    roster->mem = NULL;
+}
+
+static bool
+has_tag(const struct hashnode *node, const void *key)
+{
+    return container_of(node, const struct listed, by_tag)->tag == *(const uint32_t *)key;
+}
+
+static bool
+has_name(const struct hashnode *node, const void *key)
+{
+    const struct store_queue *a =
+        &container_of(node, const struct listed, by_name)->where;
+    const struct store_queue *b = key;
+
+    return a->kind == b->kind && bytes_equal(a->name, b->name) &&
+           bytes_equal(a->project, b->project);
+}
+
+/* Whoever chose the names is not the one who reads them here: no secret is needed. */
+static uint64_t
+name_hash(const struct store_queue *q)
+{
+    static const struct hash_key key = {1, 2};
+
+    return hash_mix(hash_bytes(&key, q->project)) ^ hash_bytes(&key, q->name);
+}
+
+static struct listed *
+find(const struct roster *roster, uint32_t tag)
+{
+    struct hashnode *node = hashmap_find(&roster->by_tag, hash_mix(tag), has_tag, &tag);
+
+    return node == NULL ? NULL : container_of(node, struct listed, by_tag);
+}
+
+static enum status
+add(struct roster *roster, uint32_t tag, const struct store_queue *q, struct listed **out)
+{
+    size_t project = q == NULL ? 0 : q->project.len, name = q == NULL ? 0 : q->name.len;
+    struct listed *l;
+
+    if (hashmap_reserve(&roster->by_tag, 1) != ST_OK ||
+        hashmap_reserve(&roster->by_name, 1) != ST_OK)
+        return ST_NO_MEMORY;
+    l = mem_alloc(roster->mem, sizeof(*l) + project + name);
+    if (l == NULL)
+        return ST_NO_MEMORY;
+    *l = (struct listed){.tag = tag, .named = q != NULL};
+    if (q != NULL) {
+        l->where = (struct store_queue){.kind = q->kind,
+                                        .project = bytes_of(l->text, project),
+                                        .name = bytes_of(l->text + project, name)};
+        if (project > 0)
+            memcpy(l->text, q->project.data, project);
+        if (name > 0)
+            memcpy(l->text + project, q->name.data, name);
+    }
+    hashmap_insert(&roster->by_tag, &l->by_tag, hash_mix(tag));
+    *out = l;
+    return ST_OK;
+}
+
+/* From now on the name is this one's. */
+static void
+take_name(struct roster *roster, struct listed *l)
+{
+    uint64_t hash = name_hash(&l->where);
+    struct hashnode *node = hashmap_find(&roster->by_name, hash, has_name, &l->where);
+    struct listed *before;
+
+    if (node != NULL) {
+        before = container_of(node, struct listed, by_name);
+        before->replaced = !before->gone;
+        hashmap_remove(&roster->by_name, node);
+    }
+    hashmap_insert(&roster->by_name, &l->by_name, hash);
+}
+
+static enum status
+note_name(struct roster *roster, const struct store_change *change)
+{
+    struct listed *l = find(roster, change->tag);
+    enum status st;
+
+    if (l != NULL) /* an image of what was told before */
+        return ST_OK;
+    st = add(roster, change->tag, &change->queue, &l);
+    if (st == ST_OK)
+        take_name(roster, l);
+    return st;
+}
+
+static enum status
+note_end(struct roster *roster, uint32_t tag)
+{
+    struct listed *l = find(roster, tag);
+    enum status st = l == NULL ? add(roster, tag, NULL, &l) : ST_OK;
+
+    if (st == ST_OK)
+        l->gone = true;
+    return st;
+}
+
+enum status
+roster_note(struct roster *roster, const struct record *record)
+{
+    if (record->type == RECORD_QUEUE || record->type == RECORD_IMAGE_QUEUE)
+        return note_name(roster, &record->change);
+    if (record->type == RECORD_QUEUE_GONE)
+        return note_end(roster, record->change.tag);
+    return ST_OK;
+}
+
+const struct store_queue *
+roster_name(const struct roster *roster, uint32_t tag)
+{
+    const struct listed *l = find(roster, tag);
+
+    return l == NULL || !l->named ? NULL : &l->where;
+}
+
+bool
+roster_can_place(const struct roster *roster, uint32_t tag)
+{
+    const struct listed *l = find(roster, tag);
+
+    return l != NULL && (l->named || l->gone) && !l->replaced;
+}
+
+bool
+roster_replaced(const struct roster *roster, uint32_t tag)
+{
+    const struct listed *l = find(roster, tag);
+
+    return l != NULL && l->replaced;
+}

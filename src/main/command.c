@@ -1,0 +1,197 @@
+#include "main/command.h"
+
+#include "claimd/api/limits.h"
+#include "claimd/base/clock.h"
+#include "claimd/engine/engine.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct command *const commands[] = {&command_verify, &command_log,
+                                                 &command_backup};
+
+const struct command *
+command_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+int
+command_fails(int status, const char *format, ...)
+{
+    struct complaints complaints = {.to = stderr};
+    char line[JOURNAL_ERROR_CAP + 256];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    (void)fflush(stdout); /* in the order in which it was said */
+    complain(&complaints, "%s", line);
+    return status;
+}
+
+/* ------------------------------------------------------------------ arguments */
+
+/* Where the value of an option goes; NULL: the command has no such option. */
+static const char **
+find_value(const struct command *c, const char *option, struct command_words *words)
+{
+    for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i] != NULL; i++)
+        if (strcmp(c->options[i], option) == 0)
+            return &words->values[i];
+    return NULL;
+}
+
+static int
+read_words(const struct command *c, char *const *argv, struct command_words *words)
+{
+    size_t places = 0;
+
+    for (; *argv != NULL; argv++) {
+        bool option = strncmp(*argv, "--", 2) == 0;
+        const char **value = option ? find_value(c, *argv, words) : NULL;
+
+        if (option && value == NULL)
+            return command_fails(COMMAND_USAGE, "%s is not an option of %s; see --help",
+                                 *argv, c->name);
+        if (option && (argv[1] == NULL || *value != NULL))
+            return command_fails(COMMAND_USAGE, "%s %s", *argv,
+                                 argv[1] == NULL ? "has no value" : "is there twice");
+        if (!option && places == c->places)
+            return command_fails(COMMAND_USAGE, "%s is one word too many; see --help",
+                                 *argv);
+        if (option)
+            *value = *++argv;
+        else
+            words->places[places++] = *argv;
+    }
+    return places == c->places
+               ? COMMAND_GOOD
+               : command_fails(COMMAND_USAGE, "%s needs %s; see --help", c->name,
+                               c->places == 1 ? "a directory" : "two directories");
+}
+
+static bool
+wants_help(char *const *argv)
+{
+    for (; *argv != NULL; argv++)
+        if (strcmp(*argv, "--help") == 0)
+            return true;
+    return false;
+}
+
+int
+command_run(const struct command *command, char *const *argv)
+{
+    struct command_words words = {{NULL}, {NULL}};
+    int status = COMMAND_GOOD;
+
+    if (wants_help(argv))
+        (void)fputs(command->help, stdout);
+    else
+        status = read_words(command, argv, &words);
+    if (status == COMMAND_GOOD && !wants_help(argv))
+        status = command->run(&words);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return status == COMMAND_GOOD ? COMMAND_FAILED : status;
+    return status;
+}
+
+/* ------------------------------------------------------------------ directories */
+
+struct disk *
+command_open(const char *path)
+{
+    struct disk *d = NULL;
+    int error = disk_open(path, false, &d);
+
+    if (error == 0)
+        return d;
+    (void)command_fails(COMMAND_FAILED, "%s cannot be opened: %s", path, strerror(error));
+    return NULL;
+}
+
+static void
+count_name(void *arg, const char *name)
+{
+    (void)name;
+    ++*(size_t *)arg;
+}
+
+struct disk *
+command_open_empty(const char *path)
+{
+    struct disk *d = NULL;
+    size_t names = 0;
+    int error = disk_open(path, true, &d);
+
+    if (error == 0)
+        error = disk_list(d, count_name, &names);
+    if (error == 0 && names == 0)
+        return d;
+    if (error != 0)
+        (void)command_fails(COMMAND_FAILED, "%s cannot be opened: %s", path,
+                            strerror(error));
+    else
+        (void)command_fails(COMMAND_FAILED, "%s is not empty", path);
+    disk_shut(d);
+    return NULL;
+}
+
+void
+command_tell_missing(const struct journal_damage *damage)
+{
+    if (damage->from < damage->to)
+        (void)printf(": missing positions %" PRIu64 " to %" PRIu64, damage->from,
+                     damage->to);
+    else if (damage->from == damage->to)
+        (void)printf(": missing position %" PRIu64, damage->from);
+}
+
+void
+command_tell_damage(void *arg, const struct journal_damage *damage)
+{
+    (void)arg;
+    (void)printf("damaged: %s at %" PRIu64 " %s", damage->name, damage->offset,
+                 damage->what);
+    command_tell_missing(damage);
+    (void)putchar('\n');
+}
+
+/* ------------------------------------------------------------------ stores */
+
+enum status
+command_store_open(struct command_store *out)
+{
+    const struct api_limits *limits = &api_limits_default;
+    struct engine_config config = {.shards = 1};
+    struct clock clock;
+    enum status st;
+
+    clock_init_system(&clock);
+    *out = (struct command_store){.mem = mem_new(0), .now_ms = clock_now_ms(&clock)};
+    if (out->mem == NULL)
+        return ST_NO_MEMORY;
+    config.mem = out->mem;
+    config.now_ms = out->now_ms;
+    config.message_ttl_s = limits->default_message_ttl;
+    config.message_delay_s = limits->default_message_delay;
+    config.max_message_ttl_s = limits->max_message_ttl;
+    st = engine_open(&config, &out->store);
+    if (st != ST_OK)
+        mem_destroy(out->mem);
+    return st;
+}
+
+void
+command_store_close(struct command_store *s)
+{
+    store_close(s->store);
+    mem_destroy(s->mem);
+}

@@ -1,0 +1,75 @@
+/*
+ * command: what claimd does besides serving, named by its first argument.
+ *
+ *     claimd verify DIR [--salvage OUT]
+ *     claimd log DIR [--queue Q] [--project P] [--from POSITION]
+ *     claimd backup DIR OUT
+ */
+#ifndef MAIN_COMMAND_H
+#define MAIN_COMMAND_H
+
+#include "claimd/journal/inspect.h"
+#include "claimd/store/store.h"
+#include "main/complaints.h"
+
+/* What a command returns: exit statuses. */
+enum {
+    COMMAND_GOOD = 0,
+    COMMAND_FAILED =
+        1, /* it could not be done: also when another process is in the way */
+    COMMAND_USAGE = 2,
+    COMMAND_DAMAGED = 3
+};
+
+enum { COMMAND_PLACES = 2, COMMAND_OPTIONS = 3 };
+
+/* Words of a command line; the values are borrowed from it. */
+struct command_words {
+    const char *places[COMMAND_PLACES]; /* in their order */
+    const char *values[COMMAND_OPTIONS];
+};
+
+/* How a command is called. */
+struct command {
+    const char *name, *help;
+    size_t places;                        /* that must be there */
+    const char *options[COMMAND_OPTIONS]; /* "--from": each has a value; NULL: no more */
+    int (*run)(const struct command_words *words);
+};
+
+extern const struct command command_verify, command_log, command_backup;
+
+/* The command with this name, NULL if there is none. */
+const struct command *command_find(const char *name);
+
+/* Reads the arguments behind the name and runs it. Returns the exit status. */
+int command_run(const struct command *command, char *const *argv);
+
+/* ------------------------------------------------------------------ what they share */
+
+/* One line on standard error; returns `status`. */
+int __attribute__((format(printf, 2, 3)))
+command_fails(int status, const char *format, ...);
+
+/* Opens the directory of a journal; NULL after a complaint. */
+struct disk *command_open(const char *path);
+
+/* The same for a new directory, or one without files. */
+struct disk *command_open_empty(const char *path);
+
+/* Says what is damaged: a line. */
+void command_tell_damage(void *arg, const struct journal_damage *damage);
+
+/* ": missing positions 4 to 7"; nothing if none is. */
+void command_tell_missing(const struct journal_damage *damage);
+
+/* A store that a journal can be replayed into, and the time. */
+struct command_store {
+    struct mem *mem;
+    struct store *store;
+    int64_t now_ms;
+};
+enum status command_store_open(struct command_store *out);
+void command_store_close(struct command_store *s);
+
+#endif

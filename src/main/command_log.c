@@ -1,0 +1,217 @@
+/* claimd log: the records of a journal, a line each. */
+#include "claimd/base/clock.h"
+#include "main/command.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "Usage: claimd log DIR [--queue NAME] [--project ID] [--from POSITION]\n"
+    "Prints the records of a journal, a line each: position, time, type, project/queue "
+    "as\n"
+    "far as it is known by then, and what the type has. Of bodies only their lengths "
+    "are\n"
+    "shown. Also while a claimd writes: up to where it is.\n"
+    "\n"
+    "  --queue NAME       only records about queues of this name\n"
+    "  --project ID       only records about queues of this project\n"
+    "  --from POSITION    only records from this position on\n"
+    "  --help             print this, and exit\n"
+    "\n"
+    "Exit status: 0; 3 something is damaged, and was passed over; 1 it cannot be read;\n"
+    "2 wrong arguments.\n";
+
+struct filter {
+    const char *queue, *project;
+};
+
+static bool
+is_about(const struct filter *f, const struct store_queue *q)
+{
+    return q != NULL && (f->queue == NULL || bytes_equal_str(q->name, f->queue)) &&
+           (f->project == NULL || bytes_equal_str(q->project, f->project));
+}
+
+/* Texts of clients on a line of ours. */
+static void
+print_text(struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+
+        if (isgraph(c) && c != '\\')
+            (void)putchar(c);
+        else
+            (void)printf("\\x%02x", c);
+    }
+}
+
+static void
+print_queue(const char *before, const struct store_queue *q, uint32_t tag)
+{
+    (void)printf("%s", before);
+    if (q == NULL)
+        (void)printf("?");
+    else {
+        print_text(q->project);
+        (void)putchar('/');
+        print_text(q->name);
+    }
+    (void)printf(" tag=%" PRIu32, tag);
+}
+
+static void
+print_time(const char *before, int64_t ms)
+{
+    char text[CLOCK_TEXT_CAP];
+
+    clock_text(ms, text);
+    (void)printf("%s%s", before, text);
+}
+
+static void
+print_messages(struct store_change *change)
+{
+    enum store_change_kind kind = change->kind;
+    bool whole = kind == STORE_CHANGE_POST || kind == STORE_CHANGE_IMAGE ||
+                 kind == STORE_CHANGE_MOVE;
+    struct store_changed_message m;
+
+    if (change->count == 0)
+        return;
+    (void)printf(" messages=%zu:", change->count);
+    while (change->next(change, &m)) {
+        (void)printf(" %" PRIu64, m.number);
+        if (kind == STORE_CHANGE_MOVE)
+            (void)printf("<-%" PRIu64, m.old_number);
+        if (whole)
+            (void)printf("[%zu]", m.body.len);
+        if (m.claim_count > 0)
+            (void)printf("(count=%" PRIu32 ")", m.claim_count);
+        if (m.claim > 0)
+            (void)printf("(claim=%" PRIu64 ")", m.claim);
+        if (m.foreign) {
+            (void)printf("(id=");
+            print_text(bytes_str(m.id.text));
+            (void)putchar(')');
+        }
+    }
+}
+
+static void
+print_change(struct store_change *change)
+{
+    switch (change->kind) {
+    case STORE_CHANGE_QUEUE:
+    case STORE_CHANGE_IMAGE_QUEUE:
+        (void)printf(" last_number=%" PRIu64 " last_claim=%" PRIu64, change->last_number,
+                     change->last_claim);
+        (void)printf(" metadata=%zu", change->metadata->json.len);
+        break;
+    case STORE_CHANGE_META:
+        (void)printf(" metadata=%zu", change->metadata->json.len);
+        break;
+    case STORE_CHANGE_CLAIM:
+    case STORE_CHANGE_RENEW:
+    case STORE_CHANGE_RELEASE:
+    case STORE_CHANGE_IMAGE_CLAIM:
+        (void)printf(" claim=%" PRIu64 " id=", change->claim_number);
+        print_text(bytes_str(change->claim_id.text));
+        print_time(" ends=", change->claim_ends_ms);
+        break;
+    default:
+        break;
+    }
+    print_messages(change);
+}
+
+static bool
+print_entry(void *arg, const struct journal_entry *entry)
+{
+    const struct filter *f = arg;
+    bool all = f->queue == NULL && f->project == NULL;
+
+    if (!all && !is_about(f, entry->queue) && !is_about(f, entry->target))
+        return true;
+    (void)printf("%" PRIu64, entry->position);
+    print_time(" ", entry->now_ms);
+    (void)printf(" %s", entry->type);
+    if (entry->change == NULL) {
+        (void)printf(" %s", entry->mark);
+        if (entry->since > 0)
+            (void)printf(" since=%" PRIu64, entry->since);
+    } else {
+        print_queue(" ", entry->queue, entry->change->tag);
+        if (entry->change->kind == STORE_CHANGE_MOVE)
+            print_queue(" to ", entry->target, entry->change->target_tag);
+        print_change(entry->change);
+    }
+    (void)putchar('\n');
+    return !ferror(stdout); /* nobody reads it any more */
+}
+
+static bool
+read_position(const char *text, uint64_t *out)
+{
+    char *end;
+
+    *out = 0;
+    if (text == NULL)
+        return true;
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return *end == '\0' && errno == 0;
+}
+
+static int
+show(struct disk *d, bool live, uint64_t from, const struct command_words *words)
+{
+    struct filter filter = {words->values[0], words->values[1]};
+    const struct journal_eyes eyes = {
+        .damage = command_tell_damage, .entry = print_entry, .arg = &filter};
+    struct journal_findings found = {0};
+    char error[JOURNAL_ERROR_CAP];
+
+    if (journal_show(d, live, from, &eyes, &found, error) != ST_OK)
+        return command_fails(COMMAND_FAILED, "%s: %s", words->places[0], error);
+    if (found.segments == 0 && found.damages == 0)
+        return command_fails(COMMAND_FAILED, "%s: there is no journal", words->places[0]);
+    return found.damages > 0 ? COMMAND_DAMAGED : COMMAND_GOOD;
+}
+
+static int
+run(const struct command_words *words)
+{
+    struct disk_file *lock = NULL;
+    struct disk *d;
+    uint64_t from;
+    int error, status;
+
+    if (!read_position(words->values[2], &from))
+        return command_fails(COMMAND_USAGE, "--from: %s is no position",
+                             words->values[2]);
+    d = command_open(words->places[0]);
+    if (d == NULL)
+        return COMMAND_FAILED;
+    /* It is held only to know whether somebody writes: nobody is to be kept waiting. */
+    error = journal_hold(d, &lock);
+    disk_close(d, lock);
+    if (error != 0 && error != EWOULDBLOCK)
+        status = command_fails(COMMAND_FAILED, "%s cannot be locked: %s",
+                               words->places[0], strerror(error));
+    else
+        status = show(d, error == EWOULDBLOCK, from, words);
+    disk_shut(d);
+    return status;
+}
+
+const struct command command_log = {.name = "log",
+                                    .help = help,
+                                    .places = 1,
+                                    .options = {"--queue", "--project", "--from"},
+                                    .run = run};

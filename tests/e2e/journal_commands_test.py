@@ -1,0 +1,259 @@
+#!/usr/bin/python3
+"""claimd verify, log and backup, with a real daemon and a real directory.
+
+    journal_commands_test.py CLAIMD
+
+A journal is looked at while it is used, after kill -9, and with a byte of it changed; what can
+be saved of it is served again, and so is a copy that was made under load.
+"""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import Server, eventually, post, run  # noqa: E402
+
+GOOD, FAILED, USAGE, DAMAGED = 0, 1, 2, 3
+FIRST = "0000000000000001.log"
+HEAD = 4096  # of a segment: frames follow
+
+
+def bodies(server, queue):
+    """The bodies of all messages of a queue, in order."""
+    found, target = [], "/v2/queues/%s/messages?echo=true&include_claimed=true&limit=20" % queue
+    while True:
+        answer = server.ask("GET", target)
+        page = json.loads(answer.body)
+        if not page["messages"]:
+            return found
+        found += [message["body"] for message in page["messages"]]
+        target = page["links"][0]["href"]
+
+
+class Producer(threading.Thread):
+    """Posts 0, 1, 2 ... until it is told to stop; `answered` were taken."""
+
+    def __init__(self, server, queue):
+        super().__init__()
+        self.client, self.queue = server.connect(), queue
+        self.answered, self.refused = 0, None
+        self.enough = threading.Event()
+
+    def run(self):
+        while not self.enough.is_set() and self.refused is None:
+            self.client.send(post(self.queue, b'{"messages":[{"body":%d}]}' % self.answered))
+            answer = self.client.response()
+            if answer.status == 201:
+                self.answered += 1
+            else:
+                self.refused = answer
+
+    def stop(self):
+        self.enough.set()
+        self.join()
+        self.client.close()
+
+
+class JournalCommands(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = scratch.name
+        self.journal = self.path("journal")
+
+    def path(self, *names):
+        return os.path.join(self.root, *names)
+
+    def serve(self, journal=None):
+        return Server("--journal", journal or self.journal)
+
+    def command(self, *words, status=GOOD):
+        done = run(*words)
+        self.assertEqual(done.returncode, status, done)
+        return done
+
+    def fill(self, server, queue, count):
+        for i in range(count):
+            answer = server.ask("POST", "/v2/queues/%s/messages" % queue,
+                                b'{"messages":[{"body":%d}]}' % i)
+            self.assertEqual(answer.status, 201, answer)
+
+    def kill(self, server):
+        server.signal(signal.SIGKILL)
+        self.assertEqual(server.wait(), -signal.SIGKILL)
+
+    def killed_journal(self, count):
+        """The journal of a daemon that was killed with so many messages in "jobs"."""
+        with self.serve() as server:
+            self.fill(server, "other", 1)
+            self.fill(server, "jobs", count)
+            self.kill(server)
+
+    def records(self, *options, status=GOOD):
+        """The lines of `claimd log`, split."""
+        done = self.command("log", self.journal, *options, status=status)
+        return [line.split(" ") for line in done.stdout.splitlines()]
+
+    def spoil(self, position):
+        """Changes a byte in the frame of this position; they are found one behind another."""
+        path = self.path("journal", FIRST)
+        with open(path, "r+b") as f:
+            data, at = f.read(1 << 20), HEAD
+            while int.from_bytes(data[at + 24:at + 32], "little") != position or \
+                    int.from_bytes(data[at + 40:at + 44], "little") == 0:
+                self.assertEqual(data[at:at + 4], b"Frm\n")
+                at += 64 + int.from_bytes(data[at + 44:at + 48], "little")
+            f.seek(at + 80)
+            f.write(bytes([data[at + 80] ^ 0x10]))
+
+    # ------------------------------------------------------------------ verify
+
+    def test_a_journal_in_use_is_not_verified_and_not_disturbed(self):
+        with self.serve() as server:
+            self.fill(server, "jobs", 2)
+            done = self.command("verify", self.journal, status=FAILED)
+            self.assertIn("a process uses it", done.stderr)
+            self.fill(server, "jobs", 1)
+        done = self.command("verify", self.journal)
+        self.assertIn("queues 1, messages 3, claimed 0\n", done.stdout)
+        self.assertIn(", sealed\n", done.stdout)
+
+    def test_after_a_kill_it_is_good_and_stays_as_it_is(self):
+        self.killed_journal(5)
+        before = sorted(os.listdir(self.journal))
+        done = self.command("verify", self.journal)
+        self.assertIn("queues 2, messages 6, claimed 0\n", done.stdout)
+        self.assertIn("the journal is good: 1 segments, ", done.stdout)
+        self.assertEqual(sorted(os.listdir(self.journal)), before)
+        with self.serve() as server:
+            self.assertEqual(bodies(server, "jobs"), [0, 1, 2, 3, 4])
+
+    def test_what_is_left_of_a_damaged_one_is_saved_and_served(self):
+        self.killed_journal(6)
+        posts = [line for line in self.records("--queue", "jobs") if line[2] == "POST"]
+        self.assertEqual(len(posts), 6)
+        lost = posts[3][0]
+        self.spoil(int(lost))
+        refused = run("--journal", self.journal, "--listen", "127.0.0.1:0")
+        self.assertEqual(refused.returncode, DAMAGED, refused)
+        done = self.command("verify", self.journal, status=DAMAGED)
+        self.assertRegex(done.stdout, r"damaged: %s at \d+ is no frame, .*: missing position %s\n"
+                         % (FIRST, lost))
+        out = self.path("saved")
+        done = self.command("verify", self.journal, "--salvage", out, status=DAMAGED)
+        self.assertRegex(done.stdout, r"\nsalvage: missing position %s \(%s at " % (lost, FIRST))
+        with self.serve(out) as server:
+            self.assertEqual(bodies(server, "jobs"), [0, 1, 2, 4, 5])
+            self.assertEqual(bodies(server, "other"), [0])
+            self.fill(server, "jobs", 1)
+        self.command("verify", out)
+        # What is there is not written over.
+        done = self.command("verify", self.journal, "--salvage", out, status=FAILED)
+        self.assertIn("is not empty", done.stderr)
+
+    # ------------------------------------------------------------------ log
+
+    def test_the_log_shows_what_happened_and_no_bodies(self):
+        with self.serve() as server:
+            server.ask("POST", "/v2/queues/jobs/messages",
+                       b'{"messages":[{"body":"secret"},{"body":12}]}')
+            claim = json.loads(server.ask("POST", "/v2/queues/jobs/claims",
+                                          b'{"ttl":300,"grace":60}').body)
+            self.assertEqual(len(claim["messages"]), 2)
+            lines = self.records()  # while it runs
+            self.assertEqual([line[0] for line in lines],
+                             [str(i + 1) for i in range(len(lines))])
+            types = [line[2] for line in lines]
+            self.assertEqual(types, ["MARK", "QUEUE", "POST", "CLAIM"])
+            self.assertTrue(all(line[3] == "p/jobs" for line in lines[1:]))
+            self.assertEqual(lines[2][5:], ["messages=2:", "1[8]", "2[2]"])
+            self.assertRegex(lines[3][6], "id=[0-9a-f]{24}")
+        done = self.command("log", self.journal)
+        self.assertNotIn("secret", done.stdout)
+        self.assertEqual(done.stdout.splitlines()[-1].split(" ")[2:], ["MARK", "CLOSED"])
+        self.assertEqual([line[0] for line in self.records("--from", "3", "--project", "p")],
+                         ["3", "4"])
+        self.assertEqual(self.records("--queue", "nobody"), [])
+
+    def test_the_log_goes_on_behind_damage_and_says_so(self):
+        self.killed_journal(3)
+        lost, last = [line[0] for line in self.records("--queue", "jobs")][-2:]
+        self.spoil(int(lost))
+        lines = self.records(status=DAMAGED)
+        self.assertNotIn(lost, [line[0] for line in lines])
+        self.assertEqual(lines[-1][0], last)
+        self.assertEqual(lines[-2][0], "damaged:")
+
+    # ------------------------------------------------------------------ backup
+
+    def test_a_copy_under_load_has_all_that_was_answered_before(self):
+        out = self.path("copy")
+        with self.serve() as server:
+            producer = Producer(server, "jobs")
+            producer.start()
+            eventually(lambda: producer.answered >= 100 or producer.refused)
+            before = producer.answered
+            done = self.command("backup", self.journal, out)
+            after = producer.answered + 1  # one may be on its way
+            eventually(lambda: producer.answered > after or producer.refused)
+            producer.stop()
+            self.assertIsNone(producer.refused)
+            self.assertRegex(done.stdout, r"has 1 segments up to position \d+: 0 linked, ")
+            self.command("verify", out)
+            with self.serve(out) as copy:
+                there = bodies(copy, "jobs")
+                self.assertEqual(there, list(range(len(there))))
+                self.assertGreaterEqual(len(there), before)
+                self.assertLessEqual(len(there), after)
+                self.fill(copy, "jobs", 1)  # it is one of its own
+            self.assertEqual(len(bodies(server, "jobs")), producer.answered)
+
+    def test_closed_segments_are_linked(self):
+        out = self.path("copy")
+        for i in range(3):  # each start begins a segment
+            with self.serve() as server:
+                self.fill(server, "jobs", 1)
+        done = self.command("backup", self.journal, out)
+        self.assertRegex(done.stdout, r"has 3 segments .*: 2 linked, \d+ bytes copied")
+        self.assertEqual(os.stat(self.path("journal", FIRST)).st_ino,
+                         os.stat(self.path("copy", FIRST)).st_ino)
+        with self.serve(out) as copy:
+            self.assertEqual(bodies(copy, "jobs"), [0, 0, 0])
+        self.assertIn("messages 3, ", self.command("verify", self.journal).stdout)
+        done = self.command("backup", self.journal, out, status=FAILED)
+        self.assertIn("is not empty", done.stderr)
+
+    # ------------------------------------------------------------------ words
+
+    def test_what_is_not_a_journal_is_said(self):
+        os.mkdir(self.path("empty"))
+        for words in (("verify", self.path("empty")), ("log", self.path("empty")),
+                      ("verify", self.path("nowhere")), ("log", self.path("nowhere")),
+                      ("backup", self.path("empty"), self.path("copy")),
+                      ("backup", self.path("nowhere"), self.path("copy"))):
+            with self.subTest(words=words):
+                done = self.command(*words, status=FAILED)
+                self.assertRegex(done.stderr, "^claimd: .*(no journal|No such file)")
+        self.assertEqual(os.listdir(self.path("empty")), [])
+
+    def test_wrong_words_are_refused_and_help_is_given(self):
+        for words in (("verify",), ("verify", "a", "b"), ("verify", "a", "--salvage"),
+                      ("verify", "a", "--loud"), ("log", "a", "--from", "x"),
+                      ("log", "a", "--from", "-1"), ("backup", "a"),
+                      ("log", "a", "--queue", "b", "--queue", "c")):
+            with self.subTest(words=words):
+                self.assertRegex(self.command(*words, status=USAGE).stderr, "^claimd: ")
+        for name in ("verify", "log", "backup"):
+            shown = self.command(name, "--help").stdout
+            self.assertTrue(shown.startswith("Usage: claimd %s DIR" % name), shown)
+            self.assertIn("claimd %s DIR" % name, self.command("--help").stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
