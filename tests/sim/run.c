@@ -95,10 +95,12 @@ go_on(struct sim *sim, struct random *r)
 static void
 restart(struct sim *sim, struct random *r)
 {
+    const char *wrong = server_restart(&sim->server, r);
+
     history_note(sim, "    (the server is started again)\n");
     sim->tally.restarts++;
-    if (!server_restart(&sim->server, r))
-        (void)verdict_break(&sim->verdict, PROMISE_SOUND, "memory is left at the end");
+    if (wrong != NULL)
+        (void)verdict_break(&sim->verdict, PROMISE_SOUND, "%s", wrong);
 }
 
 /* Each kind of decision has dice of its own, so that leaving one out moves no other. */
@@ -119,6 +121,8 @@ do_step(struct sim *sim, const struct step *step)
     }
     if (comes_up(&ends, sim->profile->restart_once))
         restart(sim, &ends);
+    if (sim_broken(sim))
+        return;
     actor_act(sim, &sim->actors[step->actor], &acts);
     if (sim->profile->waiting_once > 0)
         go_on(sim, &front);

@@ -27,12 +27,9 @@ static void
 recover(struct server *s)
 {
     struct journal_recovery recovery = {.now_ms = s->now_ms, .accept_clock = true};
-    char error[JOURNAL_ERROR_CAP];
 
-    if (journal_recover(s->journal, engine_durable(s->store), &recovery, error) == ST_OK)
-        return;
-    (void)fprintf(stderr, "%s\n", error);
-    abort();
+    s->refuses = journal_recover(s->journal, engine_durable(s->store), &recovery,
+                                 s->error) != ST_OK;
 }
 
 static void
@@ -127,7 +124,7 @@ close_all(struct server *s)
     return mem_used(s->mem) == 0;
 }
 
-bool
+const char *
 server_restart(struct server *s, struct random *r)
 {
     bool clean;
@@ -144,7 +141,9 @@ server_restart(struct server *s, struct random *r)
         sim_disk_crash_losing_all(s->disk);
     clean = close_all(s);
     open_all(s, s->profile);
-    return clean;
+    if (s->refuses)
+        return s->error;
+    return clean ? NULL : "memory is left at the end";
 }
 
 bool

@@ -10,6 +10,7 @@
 #ifndef TESTS_SIM_SERVER_H
 #define TESTS_SIM_SERVER_H
 
+#include "claimd/journal/journal.h"
 #include "sim/answer.h"
 #include "sim/profile.h"
 #include "support/api_call.h"
@@ -47,6 +48,8 @@ struct server {
     struct journal
         *journal; /* what an answer tells of is durable when the answer is read */
     uint64_t starts;
+    bool refuses; /* it was not able to start: error[] */
+    char error[JOURNAL_ERROR_CAP];
     struct api *api;
     struct api_caller caller;
     struct api_caller peeper; /* for server_has(): leaves the last answer alone */
@@ -71,10 +74,10 @@ struct trouble {
 void server_open(struct server *s, const struct profile *p);
 
 /*
- * It loses power, or is killed, and is started again; nobody waits meanwhile. False if it has
- * not given back all its memory.
+ * It loses power, or is killed, and is started again; nobody waits meanwhile. Returns what
+ * is wrong then, or NULL.
  */
-bool server_restart(struct server *s, struct random *r);
+const char *server_restart(struct server *s, struct random *r);
 
 /* Closes it; false if it has not given back all its memory. */
 bool server_close(struct server *s);
