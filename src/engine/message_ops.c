@@ -17,6 +17,17 @@ post_bytes(const struct store_post *post)
     return total;
 }
 
+/* Of bodies: what the log has to keep besides what it knows of any message. */
+static size_t
+body_bytes(const struct store_post *post)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < post->count; i++)
+        total += post->drafts[i].body.len;
+    return total;
+}
+
 /* Makes all messages of a post, linked by due.link in order. On failure the list is
  * empty. */
 static enum status
@@ -108,7 +119,7 @@ reserve_post(struct visit *v, const struct store_post *post, bool made)
     if (st == ST_OK && !made)
         st = lend_reserve(q, post->count, 0);
     if (st == ST_OK)
-        st = visit_reserve_messages(v, STORE_CHANGE_POST, post->count, post_bytes(post));
+        st = visit_reserve_messages(v, STORE_CHANGE_POST, post->count, body_bytes(post));
     return st;
 }
 

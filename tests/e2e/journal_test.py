@@ -335,6 +335,29 @@ class Serving(JournalCase):
         server.logged("stopped")
         self.assertEqual([line for line in server.log if "messages_lost" in line], [])
 
+    def test_posts_that_are_as_large_as_they_may_be(self):
+        self.start("--max-messages-post-size", "8M")
+        many = b'{"messages":[' + b",".join([b'{"body":1}'] * 130_000) + b"]}"
+        self.assertEqual(self.server.ask("POST", "/v2/queues/many/messages", many).status, 201)
+        body = "x" * ((8 << 20) - 100)
+        self.post("long", body)
+        self.crash_and_start("--max-messages-post-size", "8M")
+        total = self.ask("GET", "many/stats", status=200)["messages"]["total"]
+        self.assertEqual(total, 130_000)
+        self.assertEqual(self.bodies("long"), [body])
+
+    def test_other_numbers_of_shards(self):
+        self.start("--shards", "16")
+        before = {}
+        for name in map(str, range(20)):
+            self.post(name, *range(3))
+            before[name] = (self.claim(name).id, without_age(self.listed(name)))
+        for shards in ("1", "64", "4"):
+            self.crash_and_start("--shards", shards)
+            for name, (claim, messages) in before.items():
+                self.assertEqual(without_age(self.listed(name)), messages)
+                self.ask("GET", name + "/claims/" + claim, status=200)
+
     def test_posts_of_many_are_there_all(self):
         """Many share one sync: each is answered only when it is on the disk."""
         self.start()
