@@ -732,3 +732,53 @@ START_TEST(a_copy_that_fails_leaves_nothing)
     sim_disk_free(w.disk);
 }
 END_TEST
+
+/* ------------------------------------------------------------------ disks that fail */
+
+/* All there is to do with a journal, once. */
+static enum status
+do_all(struct world *w, struct disk *to, bool backup)
+{
+    const struct journal_linker none = {.link = NULL};
+    struct journal_backup_figures made;
+    struct seen seen;
+    int messages;
+    enum status st = verify(w, &seen, &messages);
+
+    if (st == ST_OK)
+        st = journal_show(sim_disk_open(w->disk), false, 0, &seen.eyes, &seen.found,
+                          w->error);
+    if (st == ST_OK && backup)
+        st = journal_backup(sim_disk_open(w->disk), to, &none, &made, w->error);
+    else if (st == ST_OK)
+        st = journal_salvage(sim_disk_open(w->disk), to, SEGMENT, &seen.eyes, &seen.found,
+                             w->error);
+    return st;
+}
+
+/* Each operation fails in turn, of the disk that is read (0, 1) or written (2, 3). */
+LOOP_TEST(a_disk_that_fails_is_an_error_and_no_verdict, 4)
+{
+    enum status st = ST_IO;
+    uint64_t n = 0;
+    struct world w;
+
+    five_posts(&w);
+    while (st != ST_OK) {
+        struct sim_disk *out = sim_disk_new(2);
+        struct sim_disk *dying = _i < 2 ? w.disk : out;
+
+        w.error[0] = '\0';
+        sim_disk_die(dying, ++n);
+        st = do_all(&w, sim_disk_open(out), _i % 2 == 0);
+        sim_disk_mend(dying);
+        if (st != ST_OK) {
+            ck_assert_status(st, ST_IO);
+            ck_assert_ptr_nonnull(strstr(w.error, "Input/output error"));
+        }
+        sim_disk_free(out);
+    }
+    ck_assert_uint_ge(n, 5);
+    sim_disk_free(w.disk);
+}
+END_TEST
