@@ -399,6 +399,35 @@ START_TEST(a_segment_without_its_head_loses_nothing_but_that)
 }
 END_TEST
 
+START_TEST(what_a_test_kit_made_stays_so)
+{
+    struct sim_disk *out = sim_disk_new(2);
+    struct segment_head head;
+    struct world w;
+    struct seen seen;
+    size_t len;
+    uint8_t *bytes;
+
+    five_posts(&w);
+    bytes = sim_disk_get(w.disk, first, &len);
+    ck_assert_int_eq(segment_head_read(bytes, &head), SEGMENT_GOOD);
+    head.required = SEGMENT_TEST_KIT;
+    segment_head_write(bytes, &head);
+    sim_disk_put(w.disk, first, bytes, len);
+    free(bytes);
+    init_seen(&seen);
+    ck_assert_status(journal_salvage(sim_disk_open(w.disk), sim_disk_open(out), SEGMENT,
+                                     &seen.eyes, &seen.found, w.error),
+                     ST_OK);
+    bytes = sim_disk_get(out, first, &len);
+    ck_assert_int_eq(segment_head_read(bytes, &head), SEGMENT_GOOD);
+    ck_assert_uint_eq(head.required, SEGMENT_TEST_KIT);
+    free(bytes);
+    sim_disk_free(out);
+    sim_disk_free(w.disk);
+}
+END_TEST
+
 /* Another version, and a checksum that says that it is so. */
 START_TEST(a_newer_version_cannot_be_read)
 {
