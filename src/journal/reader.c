@@ -176,6 +176,7 @@ check_owner(struct reader *r, const struct segment_head *head, bool *skip)
         tell(r, r->name, 0, "belongs to another journal", 1, 0);
     else if (*skip)
         return reader_fail(r, ST_BAD_VALUE, "%s belongs to another journal", r->name);
+    r->required |= head->required;
     if ((head->required & SEGMENT_TEST_KIT) != 0 && !r->test_kit)
         return reader_fail(
             r, ST_BAD_VALUE,
@@ -219,13 +220,11 @@ check_head(struct reader *r, bool last, bool *skip)
     *skip = r->now.empty;
     if (*skip)
         return ST_OK;
-    if (verdict == SEGMENT_NEWER) {
-        r->newer = true;
+    if (verdict == SEGMENT_NEWER)
         return reader_fail(r, ST_BAD_VALUE,
                            "%s was written by a newer claimd (version %" PRIu32
                            ", features %" PRIx64 "): use that one",
                            r->name, head.version, head.required);
-    }
     if (verdict != SEGMENT_GOOD)
         return do_without_head(r, skip);
     if (head.first_lsn != r->now.first_lsn) {

@@ -46,7 +46,7 @@ struct reader {
     size_t len, size, room; /* bytes read, of the segment, and that there is memory for */
     uint8_t nonce[NONCE_BYTES]; /* its */
     bool known;                 /* which journal it is */
-    bool newer;                 /* it was written by a newer program */
+    uint64_t required;          /* features of its segments so far */
     struct journal_segment now; /* the segment in turn */
     char name[DISK_NAME_CAP], before[DISK_NAME_CAP];
     uint64_t before_end; /* where the last whole frame of the segment before ended */

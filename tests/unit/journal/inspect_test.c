@@ -399,6 +399,35 @@ START_TEST(a_segment_without_its_head_loses_nothing_but_that)
 }
 END_TEST
 
+START_TEST(what_a_test_kit_made_stays_so)
+{
+    struct sim_disk *out = sim_disk_new(2);
+    struct segment_head head;
+    struct world w;
+    struct seen seen;
+    size_t len;
+    uint8_t *bytes;
+
+    five_posts(&w);
+    bytes = sim_disk_get(w.disk, first, &len);
+    ck_assert_int_eq(segment_head_read(bytes, &head), SEGMENT_GOOD);
+    head.required = SEGMENT_TEST_KIT;
+    segment_head_write(bytes, &head);
+    sim_disk_put(w.disk, first, bytes, len);
+    free(bytes);
+    init_seen(&seen);
+    ck_assert_status(journal_salvage(sim_disk_open(w.disk), sim_disk_open(out), SEGMENT,
+                                     &seen.eyes, &seen.found, w.error),
+                     ST_OK);
+    bytes = sim_disk_get(out, first, &len);
+    ck_assert_int_eq(segment_head_read(bytes, &head), SEGMENT_GOOD);
+    ck_assert_uint_eq(head.required, SEGMENT_TEST_KIT);
+    free(bytes);
+    sim_disk_free(out);
+    sim_disk_free(w.disk);
+}
+END_TEST
+
 /* Another version, and a checksum that says that it is so. */
 START_TEST(a_newer_version_cannot_be_read)
 {
@@ -729,6 +758,56 @@ START_TEST(a_copy_that_fails_leaves_nothing)
     ck_assert_uint_eq(sim_disk_files(out), 0);
     stop(&w);
     sim_disk_free(out);
+    sim_disk_free(w.disk);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ disks that fail */
+
+/* All there is to do with a journal, once. */
+static enum status
+do_all(struct world *w, struct disk *to, bool backup)
+{
+    const struct journal_linker none = {.link = NULL};
+    struct journal_backup_figures made;
+    struct seen seen;
+    int messages;
+    enum status st = verify(w, &seen, &messages);
+
+    if (st == ST_OK)
+        st = journal_show(sim_disk_open(w->disk), false, 0, &seen.eyes, &seen.found,
+                          w->error);
+    if (st == ST_OK && backup)
+        st = journal_backup(sim_disk_open(w->disk), to, &none, &made, w->error);
+    else if (st == ST_OK)
+        st = journal_salvage(sim_disk_open(w->disk), to, SEGMENT, &seen.eyes, &seen.found,
+                             w->error);
+    return st;
+}
+
+/* Each operation fails in turn, of the disk that is read (0, 1) or written (2, 3). */
+LOOP_TEST(a_disk_that_fails_is_an_error_and_no_verdict, 4)
+{
+    enum status st = ST_IO;
+    uint64_t n = 0;
+    struct world w;
+
+    five_posts(&w);
+    while (st != ST_OK) {
+        struct sim_disk *out = sim_disk_new(2);
+        struct sim_disk *dying = _i < 2 ? w.disk : out;
+
+        w.error[0] = '\0';
+        sim_disk_die(dying, ++n);
+        st = do_all(&w, sim_disk_open(out), _i % 2 == 0);
+        sim_disk_mend(dying);
+        if (st != ST_OK) {
+            ck_assert_status(st, ST_IO);
+            ck_assert_ptr_nonnull(strstr(w.error, "Input/output error"));
+        }
+        sim_disk_free(out);
+    }
+    ck_assert_uint_ge(n, 5);
     sim_disk_free(w.disk);
 }
 END_TEST
