@@ -618,41 +618,41 @@ MUTANTS = [
     ("TORN_IS_DAMAGE",
      "a start is refused after a crash in the middle of a commit",
      CRASH,
-     [("journal/recover.c",
+     [("journal/reader.c",
        "    later = frame_search(",
        "    if (MUTANT(TORN_IS_DAMAGE))\n"
-       "        return damaged(r, offset, \"is torn\");\n"
+       "        return damaged(r, from, \"is torn\", 0);\n"
        "    later = frame_search(")]),
     ("ROOM_NOT_COUNTED",
      "more is taken in than the segments have room for that a full disk has left",
      "unit/journal/journal_test: what_is_taken_in_at_once_fits_on_a_full_disk",
      [("journal/append.c",
        "    if (j->starting || filling",
-       "    if (MUTANT(ROOM_NOT_COUNTED) && (more ? j->room_for_more : j->room) > 0)\n"
+       "    if (MUTANT(ROOM_NOT_COUNTED) && room_for(j, kind) > 0)\n"
        "        return ST_OK;\n"
        "    if (j->starting || filling")]),
     ("DAMAGE_IS_TORN",
      "what stands behind damage is given up without a word",
      "unit/journal/journal_test: a_torn_end_is_no_damage_but_a_hole_is",
-     [("journal/recover.c",
+     [("journal/reader.c",
        "    if (later < r->len)",
        "    if (later < r->len && !MUTANT(DAMAGE_IS_TORN))")]),
     ("UNSYNCED_BELIEVED",
      "what a killed process has left in memory only counts as durable",
      CRASH,
-     [("journal/recover.c",
-       "    if (last)\n"
-       "        error = disk_sync(disk, f);",
-       "    if (last && !MUTANT(UNSYNCED_BELIEVED))\n"
-       "        error = disk_sync(disk, f);")]),
+     [("journal/reader.c",
+       "    if (error == 0 && settle)\n"
+       "        error = disk_sync(disk, r->file);",
+       "    if (error == 0 && settle && !MUTANT(UNSYNCED_BELIEVED))\n"
+       "        error = disk_sync(disk, r->file);")]),
     ("MEMORY_BELIEVED",
      "a start reads what a failed sync has left in memory",
      CRASH,
-     [("journal/recover.c",
-       "    if (last && error == 0)\n"
-       "        disk_forget(disk, f);",
-       "    if (last && error == 0 && !MUTANT(MEMORY_BELIEVED))\n"
-       "        disk_forget(disk, f);")]),
+     [("journal/reader.c",
+       "    if (error == 0 && settle)\n"
+       "        disk_forget(disk, r->file);",
+       "    if (error == 0 && settle && !MUTANT(MEMORY_BELIEVED))\n"
+       "        disk_forget(disk, r->file);")]),
     ("ONE_NONCE",
      "all segments have the same nonce",
      "unit/journal/journal_test: every_segment_has_a_nonce_of_its_own",

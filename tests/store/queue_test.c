@@ -117,7 +117,7 @@ END_TEST
 
 START_TEST(settings_come_back_as_they_were_given)
 {
-    struct store_settings given = {1000, 61, 7, 3, 120, bytes_str("graves")};
+    struct store_settings given = {1000, 61, 7, 3, 120, bytes_str("graves"), false};
     struct store_queues queues = STORE_QUEUES_INIT;
     const struct store_settings *shown;
     struct fixture f;
