@@ -100,6 +100,7 @@ static uint64_t
 note_time(struct journal *j, int64_t now_ms)
 {
     lock_acquire(&j->lock);
+    j->news++;
     if (j->time_ms < now_ms)
         j->time_ms = now_ms;
     if (!j->aged)
@@ -139,6 +140,7 @@ commit(struct store_observer *observer, struct store_change *change, size_t *roo
         j->granted -= size;
         position = j->next_lsn++;
         *(image ? &j->imaged : &j->appended) += size;
+        j->news += !image;
         if (j->time_ms < change->now_ms)
             j->time_ms = change->now_ms;
         wake_committer(j);

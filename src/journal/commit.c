@@ -297,10 +297,22 @@ slice_most(const struct segments *s)
     return s->segment_bytes / 4;
 }
 
+/* How much has happened. */
+static uint64_t
+count_news(struct journal *j)
+{
+    uint64_t news;
+
+    lock_acquire(&j->lock);
+    news = j->news;
+    lock_release(&j->lock);
+    return news;
+}
+
 /*
- * Is there so much more in the log than lives? When room is short, a segment that comes back
- * is worth it (but not less, or one sweep would follow the other); and what does not fit any
- * more is not begun.
+ * Is there so much more in the log than lives? When room is short, any that comes back is
+ * worth it, if anything has happened since the last one; and what does not fit any more is not
+ * begun.
  */
 static bool
 sweep_is_due(struct journal *j)
@@ -314,7 +326,7 @@ sweep_is_due(struct journal *j)
         return j->sweep.wanted;
     live = live_bytes(j, &messages);
     if (room_is_short(j) && bytes_left(j) > live + slice_most(s))
-        return bytes_swept(s) > live + live / 4 + s->segment_bytes;
+        return bytes_swept(s) > live && j->sweep.known != count_news(j);
     return s->bytes > SWEEP_FACTOR * live + SWEEP_SEGMENTS * s->segment_bytes;
 }
 
@@ -323,6 +335,7 @@ begin_sweep(struct journal *j)
 {
     j->sweep.wanted = false;
     j->sweep.under_way = true;
+    j->sweep.known = count_news(j);
     j->sweep.since = journal_mark(j, MARK_SWEEP_BEGIN, 0);
     j->store->sweep_begin(j->store);
 }
@@ -358,6 +371,7 @@ static void
 sweep(struct journal *j, uint64_t appended)
 {
     bool wanted = j->sweep.wanted;
+    uint64_t shown = 0; /* others need the buffer, too: half a frame at a time */
 
     if (sweep_is_due(j))
         begin_sweep(j);
@@ -368,12 +382,13 @@ sweep(struct journal *j, uint64_t appended)
     if (room_is_short(j) && j->sweep.credit < SWEEP_UNPAID)
         j->sweep.credit = SWEEP_UNPAID;
     j->sweep.credit += (int64_t)(SWEEP_PACE * appended);
-    while (j->sweep.credit > 0) {
+    while (j->sweep.credit > 0 && shown < j->buffers[0].frame_max / 2) {
         uint64_t before = j->imaged;
         bool done = false;
 
         if (!slice_fits(j) || j->store->sweep(j->store, &done) != ST_OK)
             return; /* there is no room at the moment */
+        shown += j->imaged - before;
         j->sweep.credit -= (int64_t)(j->imaged - before);
         if (done) {
             end_sweep(j);
@@ -447,7 +462,7 @@ journal_seal(struct journal *j)
     lock_release(&j->lock);
     j->sealed = true;
     if (!segments_fits(&j->segments, sizeof(bytes)))
-        return; /* the head of the next segment tells the time */
+        return; /* the next frame tells the time */
     frame_seal(bytes, &frame, j->segments.nonce);
     error = segments_write(&j->segments, bytes, sizeof(bytes));
     if (error == 0)

@@ -74,6 +74,7 @@ journal_open(const struct journal_config *config, struct journal **out,
     else
         entropy_init_system(&j->segments.entropy);
     j->filling = &j->buffers[0];
+    j->sweep.known = UINT64_MAX; /* what is there when it starts is news */
     st = buffer_init(&j->buffers[0], frame_max(segment_bytes));
     if (st == ST_OK)
         st = buffer_init(&j->buffers[1], frame_max(segment_bytes));

@@ -26,6 +26,7 @@ struct journal_sweep {
     uint64_t
         ended; /* of its end mark; 0: not there yet. What is older goes when it is durable */
     int64_t credit; /* bytes of images that appended bytes have paid for */
+    uint64_t known; /* what had happened when the last one began: journal.news */
     uint64_t done;  /* how many have been */
 };
 
@@ -50,6 +51,7 @@ struct journal {
     uint64_t next_lsn;      /* of the next record */
     uint64_t appended;      /* bytes of changes since the last commit took them */
     uint64_t imaged;        /* bytes of images, likewise */
+    uint64_t news;          /* counts changes, and what time did */
     int64_t time_ms;        /* the latest of a change, or of what time did */
     bool aged;              /* time did something that no frame tells the time of */
     bool waiting;           /* the committer waits for work */

@@ -169,8 +169,6 @@ check_owner(struct reader *r, const struct segment_head *head, bool *skip)
         memcpy(s->journal, head->journal, NONCE_BYTES);
     r->known = true;
     memcpy(r->nonce, head->nonce, NONCE_BYTES);
-    if (r->found.last_ms < head->made_ms)
-        r->found.last_ms = head->made_ms;
     *skip = memcmp(s->journal, head->journal, NONCE_BYTES) != 0;
     if (*skip && goes_on(r))
         tell(r, r->name, 0, "belongs to another journal", 1, 0);

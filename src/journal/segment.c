@@ -95,11 +95,6 @@ note_name(void *arg, const char *name)
 
     if (l->error != 0)
         return;
-    if (strncmp(name, spare, sizeof(spare) - 1) == 0) {
-        if (!l->segments->look_only)
-            l->error = disk_unlink(l->segments->disk, name);
-        return;
-    }
     if (!read_name(name, &segment.first_lsn))
         return; /* not ours: it stays */
     l->error = disk_file_open(l->segments->disk, name, DISK_READ, &f);
@@ -118,6 +113,51 @@ by_position(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+/* Takes over a spare that a crash has left; *whole: it has the room of a segment. */
+static int
+adopt_spare(struct segments *s, const char *name, bool *whole)
+{
+    struct disk_file *f;
+    uint64_t bytes = 0;
+    int error = disk_file_open(s->disk, name, DISK_WRITE, &f);
+
+    *whole = false;
+    if (error != 0)
+        return error == ENOENT ? 0 : error;
+    error = disk_size(s->disk, f, &bytes);
+    *whole = error == 0 && bytes == s->segment_bytes;
+    if (*whole)
+        error = disk_sync(s->disk, f); /* as when it is made */
+    disk_close(s->disk, f);
+    if (error == 0 && !*whole)
+        error = disk_unlink(s->disk, name);
+    return error;
+}
+
+/*
+ * Spares are kept: on a full disk somebody else would have their room before they are made
+ * again. There is nothing in them but perhaps a head, which is written anew.
+ */
+static int
+adopt_spares(struct segments *s)
+{
+    char name[DISK_NAME_CAP], to[DISK_NAME_CAP];
+    bool whole;
+    int error = 0;
+
+    for (unsigned i = 0; i < SEGMENT_SPARES && error == 0; i++) {
+        spare_name(name, i);
+        error = adopt_spare(s, name, &whole);
+        if (error != 0 || !whole)
+            continue;
+        spare_name(to, s->spares);
+        if (i != s->spares)
+            error = disk_rename(s->disk, name, to);
+        s->spares++;
+    }
+    return error;
+}
+
 int
 segments_list(struct segments *s)
 {
@@ -126,6 +166,8 @@ segments_list(struct segments *s)
 
     if (error == 0)
         error = l.error;
+    if (error == 0 && !s->look_only)
+        error = adopt_spares(s);
     if (s->count > 1)
         qsort(s->all, s->count, sizeof(s->all[0]), by_position);
     return error;

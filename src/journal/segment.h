@@ -50,8 +50,8 @@ void segments_fini(struct segments *s);
 void segment_name(char name[DISK_NAME_CAP], uint64_t first_lsn);
 
 /*
- * Finds the segments of the directory and removes spares that were left; 0 or an errno
- * (ENOMEM too).
+ * Finds the segments of the directory and takes over the spares that were left, if they are
+ * whole; 0 or an errno (ENOMEM too).
  */
 int segments_list(struct segments *s);
 

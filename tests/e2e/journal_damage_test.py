@@ -132,6 +132,20 @@ class Damage(JournalCase):
         self.fill()
         self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
 
+    def test_spares_that_are_not_whole_or_have_a_head(self):
+        """A crash may have come while one was made, or while its head was written."""
+        segment = self.fill()[0]
+        os.truncate(os.path.join(self.path, "spare.0"), 5000)
+        with open(segment, "rb") as f:
+            head = f.read(HEAD_BYTES)
+        with open(os.path.join(self.path, "spare.1"), "r+b") as f:
+            f.write(head)
+        for turn in range(3):
+            self.assert_starts([[0, 0], [0, 1], [0, 2]] + turn * ["more"], torn=False)
+            self.post("q", "more")
+            self.crash()
+        self.assertEqual({os.path.getsize(path) for path in self.segments()}, {64 << 20})
+
     def test_a_missing_segment_in_the_middle(self):
         segments = self.fill(restarts=2)
         self.assertEqual(len(segments), 3)

@@ -175,7 +175,7 @@ class Disk(RoomCase):
 
     def use_up(self):
         """Somebody else takes all that is left."""
-        with open(self.other, "wb", buffering=0) as f:
+        with open(self.other, "ab", buffering=0) as f:
             try:
                 while True:
                     f.write(bytes(MB))
@@ -203,6 +203,21 @@ class Disk(RoomCase):
         self.assertLess(self.recovers(), PATIENCE_S / 2)
         self.crash_and_start()
         self.assertEqual([n for n in self.numbers() if n >= 0], list(range(taken)))
+
+    def test_it_restarts_on_a_disk_that_others_have_filled(self):
+        """Whatever it lets go others have before it comes back: it keeps its spares."""
+        self.mount(300 * MB)
+        self.start()
+        self.use_up()
+        taken = self.fill()
+        for _ in range(5):
+            self.crash_and_start()
+            self.use_up()
+            eventually(lambda: len(self.segments()) == 1)  # it has swept
+        self.assertEqual(self.numbers(), list(range(taken)))
+        self.ask("DELETE", "q/messages?pop=1", status=200)
+        os.unlink(self.other)
+        self.recovers()
 
     def test_a_disk_without_room_for_a_start(self):
         self.mount(32 * MB)

@@ -664,7 +664,7 @@ LOOP_TEST(a_journal_is_copied_while_it_is_written_and_swept, 6)
                      ST_OK);
     after = stats(&w.f).total;
     ck_assert_uint_gt(traffic.pauses, 4);
-    if (_i >= 3)
+    if (_i >= 3 && traffic.pauses > (unsigned)_i) /* not in the last one */
         ck_assert_uint_ge(made.restarts, 1);
     sim_disk_crash_losing_all(copy.disk);
     ck_assert_status(verify(&copy, &seen, &messages), ST_OK);
