@@ -187,8 +187,8 @@ engine_message_post(struct store *s, struct store_visit *outer,
 /* ---------------------------------------------------------------------- read */
 
 /*
- * How many messages one call of a listing looks at: some tens of microseconds' worth. What
- * a filter leaves out in front of the page may be the whole queue.
+ * How many messages one call of a listing leaves out: some tens of microseconds' worth. What
+ * a filter leaves out in front of the page may be the whole queue; the page has its limit.
  */
 enum { LIST_SLICE = 1024 };
 
@@ -229,7 +229,7 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
 {
     bool only_ready = !filter->include_claimed && !filter->include_delayed;
 
-    for (int i = 0; i < LIST_SLICE; i++) {
+    for (int left_out = 0; left_out < LIST_SLICE;) {
         uint64_t next = *seq + 1;
         struct message *m = only_ready ? backlog_next_ready(q->backlog, &next)
                                        : backlog_next_live(q->backlog, &next);
@@ -237,8 +237,10 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
         if (m == NULL)
             return true;
         *seq = next;
-        if (!listed(m, filter))
+        if (!listed(m, filter)) {
+            left_out++;
             continue;
+        }
         batch_add(out, m, q->tag, now_ms);
         ident_write_marker(&out->next, m->seq);
         if (out->count == filter->limit)
