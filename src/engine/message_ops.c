@@ -137,7 +137,7 @@ commit_post(struct visit *v, const struct store_post *post, bool made,
         return;
     if (made)
         (void)observe_queue(v->queue, STORE_CHANGE_QUEUE, v->now_ms);
-    (void)observe_post(v->queue, first, post->count, v->now_ms);
+    (void)observe_row(v->queue, STORE_CHANGE_POST, first, post->count, v->now_ms);
     lend_commit(v->queue, v->now_ms);
 }
 

@@ -73,33 +73,7 @@ observe_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms)
 }
 
 static bool
-next_posted(struct store_change *change, struct store_changed_message *out)
-{
-    const struct queue *q = change->from[0];
-    const struct message *m;
-
-    if (change->count == 0)
-        return false;
-    m = backlog_at(q->backlog, change->at++);
-    change->count--;
-    show(m, q->tag, out);
-    return true;
-}
-
-uint64_t
-observe_post(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
-{
-    struct store_change change = change_of(q, STORE_CHANGE_POST, now_ms);
-
-    change.count = count;
-    change.at = first;
-    change.from[0] = q;
-    change.next = next_posted;
-    return tell(q, &change);
-}
-
-static bool
-next_image(struct store_change *change, struct store_changed_message *out)
+next_in_row(struct store_change *change, struct store_changed_message *out)
 {
     const struct queue *q = change->from[0];
     const struct message *m;
@@ -113,16 +87,17 @@ next_image(struct store_change *change, struct store_changed_message *out)
     return true;
 }
 
-void
-observe_images(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
+uint64_t
+observe_row(struct queue *q, enum store_change_kind kind, uint64_t first, size_t count,
+            int64_t now_ms)
 {
-    struct store_change change = change_of(q, STORE_CHANGE_IMAGE, now_ms);
+    struct store_change change = change_of(q, kind, now_ms);
 
     change.count = count;
     change.at = first;
     change.from[0] = q;
-    change.next = next_image;
-    (void)tell(q, &change);
+    change.next = next_in_row;
+    return tell(q, &change);
 }
 
 static bool

@@ -36,15 +36,13 @@ enum status observe_reserve(struct shard *sh, enum store_change_kind kind, size_
 /* QUEUE, IMAGE_QUEUE, META, QUEUE_GONE, PURGE. */
 uint64_t observe_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms);
 
-/* POST: the messages from number `first` on. */
-uint64_t observe_post(struct queue *q, uint64_t first, size_t count, int64_t now_ms);
+/* POST, IMAGE: so many messages from number `first` on. */
+uint64_t observe_row(struct queue *q, enum store_change_kind kind, uint64_t first,
+                     size_t count, int64_t now_ms);
 
 /* DELETE: messages linked by due.link, which are out of the backlog. */
 uint64_t observe_delete(struct queue *q, const struct list *messages, size_t count,
                         int64_t now_ms);
-
-/* IMAGE: so many messages from number `first` on. */
-void observe_images(struct queue *q, uint64_t first, size_t count, int64_t now_ms);
 
 /* CLAIM, IMAGE_CLAIM, RENEW, RELEASE, CLAIM_OVER: with the messages it holds. */
 uint64_t observe_claim(struct queue *q, enum store_change_kind kind,

@@ -358,13 +358,6 @@ release_claim(struct replay *r, struct store_change *change)
 
 /* ------------------------------------------------------------------ queues */
 
-static bool
-same_address(const struct store_queue *a, const struct store_queue *b)
-{
-    return a->kind == b->kind && bytes_equal(a->name, b->name) &&
-           bytes_equal(a->project, b->project);
-}
-
 /* Gives the queue its name. */
 static enum status
 name_queue(struct replay *r, struct revived *v, const struct store_change *change)
@@ -409,7 +402,7 @@ put_queue(struct replay *r, const struct store_change *change)
     core_use_up(r->core, &change->marks);
     if (v->queue == NULL)
         return name_queue(r, v, change);
-    return same_address(&v->queue->where, &change->queue)
+    return store_queue_equal(&v->queue->where, &change->queue)
                ? replace_metadata(r, v->queue, change->metadata)
                : ST_BAD_VALUE;
 }

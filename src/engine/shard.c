@@ -137,16 +137,9 @@ shard_leave(struct shard *sh)
 /* ------------------------------------------------------------------ queues */
 
 static bool
-same_address(const struct store_queue *a, const struct store_queue *b)
-{
-    return a->kind == b->kind && bytes_equal(a->name, b->name) &&
-           bytes_equal(a->project, b->project);
-}
-
-static bool
 queue_equal(const struct hashnode *node, const void *key)
 {
-    return same_address(&container_of(node, const struct queue, node)->where, key);
+    return store_queue_equal(&container_of(node, const struct queue, node)->where, key);
 }
 
 struct queue *
@@ -272,7 +265,7 @@ shard_arm_message(struct shard *sh, struct deadline *d, int64_t due_ms)
 static bool
 line_equal(const struct hashnode *node, const void *key)
 {
-    return same_address(&container_of(node, const struct line, node)->where, key);
+    return store_queue_equal(&container_of(node, const struct line, node)->where, key);
 }
 
 struct line *

@@ -11,7 +11,7 @@
 #include "engine/line.h"
 #include "engine/queue.h"
 
-/* How far the sweep of a shard has come (sweep.h). */
+/* How far the sweep of a shard has come (sweep.c). */
 enum sweep_stage { SWEEP_QUEUE, SWEEP_CLAIMS, SWEEP_MESSAGES };
 
 struct sweep {

@@ -142,7 +142,7 @@ show_messages(struct shard *sh, struct queue *q, struct allowance *left)
     }
     if (st != ST_OK)
         return st;
-    observe_images(q, sh->sweep.at, next.count, sh->now_ms);
+    (void)observe_row(q, STORE_CHANGE_IMAGE, sh->sweep.at, next.count, sh->now_ms);
     spend(left, next.count, next.bytes);
     sh->sweep.at = next.end;
     return ST_OK;

@@ -45,7 +45,9 @@ static inline enum status
 visit_reserve_messages(const struct visit *v, enum store_change_kind kind, size_t count,
                        size_t bytes)
 {
-    return queue_transient(v->queue) ? ST_OK : visit_reserve(v, kind, count, bytes);
+    return observed(&v->engine->core) && queue_transient(v->queue)
+               ? ST_OK
+               : visit_reserve(v, kind, count, bytes);
 }
 
 /* ------------------------------------------------------------------ waiting */

@@ -46,7 +46,7 @@ check_room(const struct journal *j, enum store_change_kind kind, size_t need)
         return ST_UNAVAILABLE; /* the disk does not keep up */
     if (j->starting || filling + j->writing <= room_for(j, kind))
         return ST_OK;
-    return j->full ? ST_FULL : ST_UNAVAILABLE;
+    return j->short_of_room ? ST_FULL : ST_UNAVAILABLE;
 }
 
 static enum status

@@ -61,13 +61,6 @@ is_full(int error)
     return error == ENOSPC || error == EDQUOT;
 }
 
-/* Are posts refused? */
-static bool
-room_is_short(struct journal *j)
-{
-    return j->short_of_room;
-}
-
 /* What images of all that lives would take. */
 static uint64_t
 live_bytes(struct journal *j, uint64_t *messages)
@@ -151,7 +144,7 @@ look_at_disk(struct journal *j)
 {
     struct segments *s = &j->segments;
 
-    if (s->spares == SEGMENT_SPARES && j->counted == s->count && !room_is_short(j))
+    if (s->spares == SEGMENT_SPARES && j->counted == s->count && !j->short_of_room)
         return;
     j->counted = s->count;
     if (disk_free_bytes(s->disk, &j->disk_free) != 0)
@@ -176,11 +169,11 @@ set_room(struct journal *j)
     const struct segments *s = &j->segments;
     size_t each = j->buffers[0].frame_max * (SEGMENT_QUARTERS - 1);
     size_t rest = (size_t)(s->segment_bytes - s->offset);
+    bool full = !has_room_for_posts(j);
 
-    j->short_of_room = !has_room_for_posts(j);
     lock_acquire(&j->lock);
     j->writing = 0;
-    j->full = j->short_of_room;
+    j->short_of_room = full;
     j->room = less(s->spares * each, MARKS_ROOM);
     j->room_for_images = s->spares > 0 ? j->room : less(rest, MARKS_ROOM);
     j->room_for_more = j->short_of_room ? 0 : less((s->spares - 1) * each, MARKS_ROOM);
@@ -322,10 +315,10 @@ sweep_is_due(struct journal *j)
 
     if (j->sweep.under_way || j->sweep.ended != 0)
         return false;
-    if (j->sweep.wanted || (s->count <= SWEEP_SEGMENTS && !room_is_short(j)))
+    if (j->sweep.wanted || (s->count <= SWEEP_SEGMENTS && !j->short_of_room))
         return j->sweep.wanted;
     live = live_bytes(j, &messages);
-    if (room_is_short(j) && bytes_left(j) > live + slice_most(s))
+    if (j->short_of_room && bytes_left(j) > live + slice_most(s))
         return bytes_swept(s) > live && j->sweep.known != count_news(j);
     return s->bytes > SWEEP_FACTOR * live + SWEEP_SEGMENTS * s->segment_bytes;
 }
@@ -379,7 +372,7 @@ sweep(struct journal *j, uint64_t appended)
         return;
     if (wanted)
         j->sweep.credit = INT64_MAX / 2;
-    if (room_is_short(j) && j->sweep.credit < SWEEP_UNPAID)
+    if (j->short_of_room && j->sweep.credit < SWEEP_UNPAID)
         j->sweep.credit = SWEEP_UNPAID;
     j->sweep.credit += (int64_t)(SWEEP_PACE * appended);
     while (j->sweep.credit > 0 && shown < j->buffers[0].frame_max / 2) {
@@ -448,25 +441,19 @@ journal_step(struct journal *j)
 void
 journal_seal(struct journal *j)
 {
-    uint8_t bytes[FRAME_HEAD_BYTES];
-    struct frame frame = {.flags = FRAME_SEAL};
+    uint64_t next_lsn;
+    int64_t now_ms;
     int error;
 
     if (atomic_load(&j->lost))
         return;
     lock_acquire(&j->lock);
-    frame.first_lsn =
-        atomic_load(&j->durable) + 1; /* what is in the buffer comes behind */
-    frame.time_ms = journal_now_ms(j);
+    next_lsn = atomic_load(&j->durable) + 1; /* what is in the buffer comes behind */
+    now_ms = journal_now_ms(j);
     j->aged = false;
     lock_release(&j->lock);
-    j->sealed = true;
-    if (!segments_fits(&j->segments, sizeof(bytes)))
-        return; /* the next frame tells the time */
-    frame_seal(bytes, &frame, j->segments.nonce);
-    error = segments_write(&j->segments, bytes, sizeof(bytes));
-    if (error == 0)
-        error = segments_sync(&j->segments);
+    j->sealed = true; /* also if it does not fit: the next frame tells the time */
+    error = segments_seal(&j->segments, next_lsn, now_ms);
     if (error != 0)
         journal_lose(j, "seal", error);
 }
@@ -480,9 +467,9 @@ journal_sweep(struct journal *j)
 void
 journal_idle(struct journal *j)
 {
-    if (!j->sealed || j->aged || !room_is_short(j))
+    if (!j->sealed || j->aged || !j->short_of_room)
         journal_seal(j); /* if room is short this comes every second */
-    if (!room_is_short(j) || atomic_load(&j->lost))
+    if (!j->short_of_room || atomic_load(&j->lost))
         return;
     journal_look_for_room(j);
     sweep(j, 0);

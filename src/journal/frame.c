@@ -49,16 +49,10 @@ segment_head_write(uint8_t to[SEGMENT_HEAD_BYTES], const struct segment_head *he
     (void)wire_put_u32(to + HEAD_CRC, crc32c(0, to, HEAD_CRC));
 }
 
-static bool
-all_zero(const uint8_t *at, size_t len)
-{
-    return len == 0 || (at[0] == 0 && memcmp(at, at + 1, len - 1) == 0);
-}
-
 enum segment_verdict
 segment_head_read(const uint8_t from[SEGMENT_HEAD_BYTES], struct segment_head *out)
 {
-    if (all_zero(from, SEGMENT_HEAD_BYTES))
+    if (wire_blank(from, SEGMENT_HEAD_BYTES))
         return SEGMENT_EMPTY;
     if (memcmp(from, segment_magic, sizeof(segment_magic)) != 0 ||
         wire_u32(from + HEAD_CRC) != crc32c(0, from, HEAD_CRC))

@@ -26,7 +26,6 @@ struct look {
     struct store_durable *store; /* NULL: it is not told, or not any more */
     bool broken;                 /* it has refused something */
     uint64_t from;
-    uint64_t swept; /* the latest position that a whole sweep began at */
     struct roster roster;
     struct segments segments;
     struct reader reader;
@@ -90,8 +89,6 @@ replay(void *arg, struct reader *reader, struct record *record)
 
     (void)reader;
     if (record->type == RECORD_MARK) {
-        if (record->mark.what == MARK_SWEEP_END && l->swept < record->mark.since)
-            l->swept = record->mark.since;
         if (!l->broken)
             l->store->replay_marks(l->store, &record->mark.used);
         return ST_OK;
@@ -102,14 +99,10 @@ replay(void *arg, struct reader *reader, struct record *record)
     return st;
 }
 
-/*
- * What was dropped was dropped since a sweep had shown all that lived: a journal begins with
- * position 1, or there is a whole sweep in it.
- */
 static void
 check_beginning(struct look *l)
 {
-    uint64_t first = l->segments.count == 0 ? 1 : l->segments.all[0].first_lsn;
+    uint64_t first = l->reader.begins;
     char name[DISK_NAME_CAP];
     struct journal_damage damage = {
         .name = name,
@@ -117,7 +110,7 @@ check_beginning(struct look *l)
         .from = 1,
         .to = first - 1};
 
-    if (first <= 1 || l->swept >= first || l->reader.next_lsn == 0)
+    if (!reader_lacks_beginning(&l->reader) || l->reader.next_lsn == 0)
         return;
     segment_name(name, first);
     l->reader.found.damages++;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SEGMENT_BYTES = 64 << 20, IDLE_AFTER_S = 1, SEAL_AGAIN_S = 3600 };
+enum { IDLE_AFTER_S = 1, SEAL_AGAIN_S = 3600 };
 
 struct store_observer *
 journal_observer(struct journal *j)
@@ -56,10 +56,9 @@ enum status
 journal_open(const struct journal_config *config, struct journal **out,
              char error[JOURNAL_ERROR_CAP])
 {
-    uint64_t segment_bytes =
-        config->segment_bytes == 0 ? SEGMENT_BYTES : config->segment_bytes;
     struct journal *j = calloc(1, sizeof(*j));
     enum status st;
+    size_t most;
 
     (void)snprintf(error, JOURNAL_ERROR_CAP, "there is no memory for a journal");
     if (j == NULL)
@@ -67,7 +66,8 @@ journal_open(const struct journal_config *config, struct journal **out,
     j->config = *config;
     init_locks(j);
     journal_observe(j);
-    segments_init(&j->segments, config->disk, segment_bytes);
+    segments_init(&j->segments, config->disk, config->segment_bytes);
+    most = frame_max(j->segments.segment_bytes);
     j->segments.required = config->test_kit ? SEGMENT_TEST_KIT : 0;
     if (config->seeded)
         entropy_init_seeded(&j->segments.entropy, config->seed);
@@ -75,9 +75,9 @@ journal_open(const struct journal_config *config, struct journal **out,
         entropy_init_system(&j->segments.entropy);
     j->filling = &j->buffers[0];
     j->sweep.known = UINT64_MAX; /* what is there when it starts is news */
-    st = buffer_init(&j->buffers[0], frame_max(segment_bytes));
+    st = buffer_init(&j->buffers[0], most);
     if (st == ST_OK)
-        st = buffer_init(&j->buffers[1], frame_max(segment_bytes));
+        st = buffer_init(&j->buffers[1], most);
     if (st == ST_OK)
         st = take_directory(j, error);
     if (st == ST_OK)

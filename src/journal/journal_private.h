@@ -47,7 +47,7 @@ struct journal {
     size_t
         room_for_more; /* of what makes the log longer for good: 0, posts are refused */
     size_t room_for_images; /* and of a sweep's, which makes room */
-    bool full;              /* the disk has no room for more segments */
+    bool short_of_room;     /* posts are refused; written by the committer */
     uint64_t next_lsn;      /* of the next record */
     uint64_t appended;      /* bytes of changes since the last commit took them */
     uint64_t imaged;        /* bytes of images, likewise */
@@ -67,7 +67,6 @@ struct journal {
     struct segments segments;
     uint64_t disk_free; /* as it was, less what was taken, when */
     size_t counted;     /* there were so many segments */
-    bool short_of_room; /* posts are refused */
     struct journal_sweep sweep;
     bool sealed; /* the last frame is a seal */
     uint64_t commits;

@@ -1,5 +1,7 @@
 #include "journal/reader.h"
 
+#include "journal/wire.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -250,6 +252,9 @@ read_records(struct reader *r, size_t offset, const struct frame *frame)
 
         r->record_at = at;
         r->record_size = record_size(at, left);
+        if (st == ST_OK && record.type == RECORD_MARK &&
+            record.mark.what == MARK_SWEEP_END && r->swept < record.mark.since)
+            r->swept = record.mark.since;
         if (st == ST_OK)
             st = r->record(r->arg, r, &record);
         if (st == ST_NO_MEMORY)
@@ -289,12 +294,6 @@ read_frame(struct reader *r, size_t offset, const struct frame *frame)
     return ST_OK;
 }
 
-static bool
-all_zero(const uint8_t *at, size_t len)
-{
-    return len == 0 || (at[0] == 0 && memcmp(at, at + 1, len - 1) == 0);
-}
-
 /* Is there anything behind an offset of the segment but zeros? */
 static enum status
 look_behind(struct reader *r, size_t offset, bool *something)
@@ -303,7 +302,7 @@ look_behind(struct reader *r, size_t offset, bool *something)
     uint8_t *piece;
     int error = 0;
 
-    *something = offset < r->len && !all_zero(r->bytes + offset, r->len - offset);
+    *something = offset < r->len && !wire_blank(r->bytes + offset, r->len - offset);
     piece = malloc(PIECE); /* the segment's own memory would be touched for nothing */
     if (piece == NULL)
         return reader_fail(r, ST_NO_MEMORY, "there is no memory to read %s", r->name);
@@ -311,7 +310,7 @@ look_behind(struct reader *r, size_t offset, bool *something)
         error = disk_read(r->segments->disk, r->file, from, piece, PIECE, &got);
         if (error != 0 || got == 0)
             break;
-        *something = !all_zero(piece, got);
+        *something = !wire_blank(piece, got);
     }
     free(piece);
     return error == 0 ? ST_OK : reader_system_fails(r, "read", error);
@@ -426,9 +425,17 @@ reader_read(struct reader *r)
     enum status st = ST_OK;
     size_t count = r->segments->count; /* the last may go */
 
+    if (count > 0)
+        r->begins = r->segments->all[0].first_lsn;
     for (size_t i = 0; st == ST_OK && i < count; i++)
         st = read_segment(r, i);
     return st;
+}
+
+bool
+reader_lacks_beginning(const struct reader *r)
+{
+    return r->begins > 1 && r->swept < r->begins;
 }
 
 void

@@ -49,11 +49,20 @@ struct reader {
     uint64_t required;          /* features of its segments so far */
     struct journal_segment now; /* the segment in turn */
     char name[DISK_NAME_CAP], before[DISK_NAME_CAP];
+    uint64_t begins; /* position that the oldest segment begins with; 0: there is none */
+    uint64_t swept;  /* position that the last whole sweep has begun with; 0: none */
     uint64_t before_end; /* where the last whole frame of the segment before ended */
 };
 
 enum status reader_read(struct reader *r);
 void reader_fini(struct reader *r);
+
+/*
+ * After reading: does what is there need what stood before it? Segments are dropped when a
+ * sweep has shown all that lived, so a journal begins with position 1, or a whole sweep began
+ * behind its beginning.
+ */
+bool reader_lacks_beginning(const struct reader *r);
 
 /* Puts a text into error[], and returns st. */
 enum status __attribute__((format(printf, 3, 4)))

@@ -12,8 +12,6 @@ struct recovery {
     struct journal *j;
     struct journal_recovery *out;
     struct reader reader;
-    uint64_t begins; /* position that the oldest segment begins with; 0: there is none */
-    bool complete;   /* a sweep has shown what was there before that */
 };
 
 static enum status
@@ -25,8 +23,6 @@ apply(void *arg, struct reader *reader, struct record *record)
     (void)reader;
     if (record->type != RECORD_MARK)
         return store->replay(store, &record->change);
-    if (record->mark.what == MARK_SWEEP_END && record->mark.since >= r->begins)
-        r->complete = true;
     store->replay_marks(store, &record->mark.used);
     return ST_OK;
 }
@@ -48,16 +44,15 @@ replay(struct recovery *r)
     return st;
 }
 
-/* Segments go only when a sweep has shown what was in them: whatever began before. */
 static enum status
 check_begin(struct recovery *r)
 {
-    if (r->begins <= 1 || r->complete)
+    if (!reader_lacks_beginning(&r->reader))
         return ST_OK;
     return reader_fail(&r->reader, ST_BAD_VALUE,
                        "the journal is damaged: it begins with %016" PRIx64
                        ".log, and what was before that is missing",
-                       r->begins);
+                       r->reader.begins);
 }
 
 /* ------------------------------------------------------------------ going on */
@@ -155,8 +150,6 @@ journal_recover(struct journal *j, struct store_durable *store,
     if (failed != 0)
         return reader_fail(&r.reader, failed == ENOMEM ? ST_NO_MEMORY : ST_IO,
                            "the journal cannot list its directory: %s", strerror(failed));
-    if (j->segments.count > 0)
-        r.begins = j->segments.all[0].first_lsn;
     st = replay(&r);
     if (st == ST_OK)
         st = check_begin(&r);

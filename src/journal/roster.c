@@ -50,12 +50,8 @@ has_tag(const struct hashnode *node, const void *key)
 static bool
 has_name(const struct hashnode *node, const void *key)
 {
-    const struct store_queue *a =
-        &container_of(node, const struct listed, by_name)->where;
-    const struct store_queue *b = key;
-
-    return a->kind == b->kind && bytes_equal(a->name, b->name) &&
-           bytes_equal(a->project, b->project);
+    return store_queue_equal(&container_of(node, const struct listed, by_name)->where,
+                             key);
 }
 
 /* Whoever chose the names is not the one who reads them here: no secret is needed. */

@@ -16,7 +16,6 @@
 #include <string.h>
 
 enum {
-    SEGMENT_BYTES_USUAL = 64 << 20,
     FLUSH_AT = 1 << 20 /* a frame of the copy has so many bytes, or one record */
 };
 
@@ -229,20 +228,11 @@ static enum status
 finish(struct salvage *s)
 {
     enum status st = flush(s);
-    int error = 0;
+    int error;
 
     if (st != ST_OK || s->to.file == NULL)
         return st;
-    if (segments_fits(&s->to, FRAME_HEAD_BYTES)) {
-        const struct frame seal = {.flags = FRAME_SEAL,
-                                   .first_lsn = s->next.first_lsn,
-                                   .time_ms = s->next.time_ms};
-
-        frame_seal(s->frame, &seal, s->to.nonce);
-        error = segments_write(&s->to, s->frame, FRAME_HEAD_BYTES);
-    }
-    if (error == 0)
-        error = segments_sync(&s->to);
+    error = segments_seal(&s->to, s->next.first_lsn, s->next.time_ms);
     if (error == 0)
         error = disk_sync_names(s->to.disk);
     return error == 0 ? ST_OK : write_fails(s, error);
@@ -258,7 +248,7 @@ journal_salvage(struct disk *from, struct disk *to, uint64_t segment_bytes,
     enum status st;
 
     segments_init(&s.from, from, 0);
-    segments_init(&s.to, to, segment_bytes == 0 ? SEGMENT_BYTES_USUAL : segment_bytes);
+    segments_init(&s.to, to, segment_bytes);
     st = begin(&s);
     if (st == ST_OK)
         st = read_again(&s, learn);

@@ -13,7 +13,9 @@ enum { LSN_DIGITS = 16 };
 void
 segments_init(struct segments *s, struct disk *disk, uint64_t segment_bytes)
 {
-    *s = (struct segments){.disk = disk, .segment_bytes = segment_bytes};
+    *s = (struct segments){.disk = disk,
+                           .segment_bytes =
+                               segment_bytes == 0 ? SEGMENT_BYTES_USUAL : segment_bytes};
 }
 
 void
@@ -191,8 +193,8 @@ segments_drop(struct segments *s, size_t i)
 
 /* ------------------------------------------------------------------ making */
 
-static int
-make_spare(struct segments *s)
+int
+segments_stock(struct segments *s)
 {
     char name[DISK_NAME_CAP];
     struct disk_file *f;
@@ -211,12 +213,6 @@ make_spare(struct segments *s)
     else
         (void)disk_unlink(s->disk, name); /* it is tried again later */
     return error;
-}
-
-int
-segments_stock(struct segments *s)
-{
-    return make_spare(s);
 }
 
 /* Writes the head of a new segment, with a nonce of its own. */
@@ -246,7 +242,7 @@ segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms)
     int error = segments_sync(s); /* the one before is whole when this one is there */
 
     if (error == 0 && s->spares == 0)
-        error = make_spare(s);
+        error = segments_stock(s);
     if (error != 0)
         return error;
     disk_close(s->disk, s->file);
@@ -292,4 +288,19 @@ segments_sync(struct segments *s)
     if (error == 0)
         s->dirty = false;
     return error;
+}
+
+int
+segments_seal(struct segments *s, uint64_t next_lsn, int64_t now_ms)
+{
+    const struct frame seal = {
+        .flags = FRAME_SEAL, .first_lsn = next_lsn, .time_ms = now_ms};
+    uint8_t bytes[FRAME_HEAD_BYTES];
+    int error = 0;
+
+    if (segments_fits(s, sizeof(bytes))) {
+        frame_seal(bytes, &seal, s->nonce);
+        error = segments_write(s, bytes, sizeof(bytes));
+    }
+    return error == 0 ? segments_sync(s) : error;
 }

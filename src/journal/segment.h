@@ -18,6 +18,7 @@
 #include "claimd/journal/disk.h"
 #include "journal/frame.h"
 
+enum { SEGMENT_BYTES_USUAL = 64 << 20 };
 enum { SEGMENT_SPARES = 2, SEGMENT_QUARTERS = 4 /* frames that fit in any case */ };
 
 struct segment {
@@ -44,6 +45,7 @@ struct segments {
     bool dirty;      /* written since the last sync */
 };
 
+/* segment_bytes: of those that are made; 0: SEGMENT_BYTES_USUAL. */
 void segments_init(struct segments *s, struct disk *disk, uint64_t segment_bytes);
 void segments_fini(struct segments *s);
 
@@ -74,5 +76,11 @@ segments_fits(const struct segments *s, size_t bytes)
 /* Writes frames, which must fit; segments_sync() makes all that was written durable. */
 int segments_write(struct segments *s, const void *frames, size_t len);
 int segments_sync(struct segments *s);
+
+/*
+ * Writes a seal, of the position that comes next, if it fits, and makes all that was written
+ * durable.
+ */
+int segments_seal(struct segments *s, uint64_t next_lsn, int64_t now_ms);
 
 #endif

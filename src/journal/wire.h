@@ -5,6 +5,8 @@
 #define JOURNAL_WIRE_H
 
 #include <assert.h> /* static_assert */
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -42,6 +44,13 @@ static inline int64_t
 wire_i64(const uint8_t *at)
 {
     return (int64_t)wire_u64(at);
+}
+
+/* True if there are only zeros. */
+static inline bool
+wire_blank(const uint8_t *at, size_t len)
+{
+    return len == 0 || (at[0] == 0 && memcmp(at, at + 1, len - 1) == 0);
 }
 
 /* These return the place behind what they wrote. */

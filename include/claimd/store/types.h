@@ -25,6 +25,13 @@ struct store_queue {
     enum store_kind kind;
 };
 
+static inline bool
+store_queue_equal(const struct store_queue *a, const struct store_queue *b)
+{
+    return a->kind == b->kind && bytes_equal(a->name, b->name) &&
+           bytes_equal(a->project, b->project);
+}
+
 /* A text id or marker of the store's making. Empty: none. */
 #define STORE_ID_CAP 32
 struct store_id {
