@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -117,18 +118,50 @@ class Servers:
                                        "127.0.0.1:0", str(batch), "100"], cpus)
 
     @contextlib.contextmanager
-    def beanstalkd(self, batch, cpus):
+    def _directory(self, where):
+        path = tempfile.mkdtemp(prefix="claimd-bench-", dir=where)
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path)
+
+    @contextlib.contextmanager
+    def claimd_journal(self, batch, cpus, where=None, options=()):
+        """With a journal in a directory of its own, which is removed."""
+        with self._directory(where or self.work) as path, \
+                self.claimd(batch, cpus, options=("--journal", path, *options)) as server:
+            yield server
+
+    def claimd_tmpfs(self, batch, cpus):
+        return self.claimd_journal(batch, cpus, "/dev/shm")
+
+    @contextlib.contextmanager
+    def beanstalkd_sync(self, batch, cpus):
+        """Each put and delete is synced before it is answered."""
+        with self._directory(self.work) as path, \
+                self.beanstalkd(batch, cpus, ("-b", path, "-f0")) as server:
+            yield server
+
+    @contextlib.contextmanager
+    def redis_sync(self, batch, cpus):
+        with self._directory(self.work) as path, \
+                self.redis(batch, cpus, ("--appendonly", "yes", "--appendfsync", "always",
+                                         "--dir", path)) as server:
+            yield server
+
+    @contextlib.contextmanager
+    def beanstalkd(self, batch, cpus, options=()):
         port = free_port()
-        with self._process("beanstalkd", ["beanstalkd", "-l", "127.0.0.1", "-p", str(port)],
-                           cpus) as child:
+        with self._process("beanstalkd", ["beanstalkd", "-l", "127.0.0.1", "-p", str(port),
+                                          *options], cpus) as child:
             wait_for_port(port)
             yield Server("beanstalk", "127.0.0.1:%d" % port, [child.pid])
 
     @contextlib.contextmanager
-    def redis(self, batch, cpus):
+    def redis(self, batch, cpus, options=()):
         port = free_port()
         command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
-                   "--appendonly", "no", "--dir", self.work]
+                   *(options or ("--appendonly", "no", "--dir", self.work))]
         with self._process("redis", command, cpus, stdout=subprocess.DEVNULL) as child:
             wait_for_port(port)
             yield Server("redis", "127.0.0.1:%d" % port, [child.pid])

@@ -290,7 +290,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .auth = api->auth,
                           .req = req,
                           .progress = &req->progress,
-                          .visit = {.now_ms = req->now_ms},
+                          .visit = {.now_ms = req->now_ms, .flush_later = true},
                           .path = req->path,
                           .res = res};
     enum status st;

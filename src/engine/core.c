@@ -77,6 +77,15 @@ core_use_up(struct core *core, const struct store_marks *marks)
 }
 
 void
+core_flush(const struct core *core)
+{
+    struct store_observer *observer = core->observer;
+
+    if (observer != NULL && observer->flush != NULL)
+        observer->flush(observer);
+}
+
+void
 core_raise_fence(struct core *core, uint64_t number)
 {
     raise(&core->fence, number);

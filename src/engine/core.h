@@ -41,6 +41,9 @@ uint32_t core_next_tag(struct core *core);
 void core_marks(struct core *core, struct store_marks *out);
 void core_use_up(struct core *core, const struct store_marks *marks);
 
+/* What the observer was told so far is set going. */
+void core_flush(const struct core *core);
+
 /* A queue with claim numbers up to this one is gone. */
 void core_raise_fence(struct core *core, uint64_t number);
 

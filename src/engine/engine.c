@@ -53,6 +53,12 @@ engine_fate(struct store *s, uint64_t position)
 }
 
 static void
+engine_flush(struct store *s)
+{
+    core_flush(&engine_of(s)->core);
+}
+
+static void
 engine_watch(struct store *s, struct store_watcher *watcher)
 {
     struct store_observer *observer = engine_of(s)->core.observer;
@@ -198,6 +204,7 @@ static const struct store_ops engine_ops = {
     .claim_give_back = engine_claim_give_back,
     .waiter_leave = engine_waiter_leave,
     .fate = engine_fate,
+    .flush = engine_flush,
     .watch = engine_watch,
     .unwatch = engine_unwatch,
     .ping = engine_ping,

@@ -32,6 +32,8 @@ visit_leave(struct visit *v)
     if (v->outer->position < position)
         v->outer->position = position;
     shard_leave(v->shard);
+    if (!v->outer->flush_later)
+        core_flush(&v->engine->core);
 }
 
 static struct line *

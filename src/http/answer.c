@@ -190,6 +190,7 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
 {
     struct conn *c = ex->conn;
     bool remote = w->shared->config->store->blocks;
+    enum store_fate fate;
 
     answer_unpark(w, ex);
     if (next == API_SEND || next == API_HOLD)
@@ -209,12 +210,14 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
         set_deadline(w, ex);
         return false;
     case API_HOLD:
-        if (store_fate(w->shared->config->store, ex->response.position) == STORE_DURABLE)
+        fate = store_fate(w->shared->config->store, ex->response.position);
+        if (fate == STORE_DURABLE)
             return true;
         ex->state = EXCHANGE_COMMIT;
         conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
-        add_commit(w, ex);
-        atomic_store(&w->parked.log_moved, true); /* it may have got on meanwhile */
+        add_commit(w, ex); /* what has become of it meanwhile comes as news of the log, */
+        if (fate == STORE_LOST) /* which there are no more of */
+            atomic_store(&w->parked.log_moved, true);
         return false;
     case API_SEND:
         break;

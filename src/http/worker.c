@@ -233,7 +233,9 @@ work(struct worker *w)
     sleep_ms = sooner(
         sleep_ms,
         until(w, refused_settle(&w->shared->refused, w->shared->config->log, w->now_ms)));
-    return sooner(sleep_ms, housekeeping_step(&w->housekeeping, w->now_ms));
+    sleep_ms = sooner(sleep_ms, housekeeping_step(&w->housekeeping, w->now_ms));
+    store_flush(w->shared->config->store); /* all requests of the round share a commit */
+    return sleep_ms;
 }
 
 static void

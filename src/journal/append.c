@@ -2,6 +2,9 @@
 #include "claimd/base/invariant.h"
 #include "journal/journal_private.h"
 
+/* So much is not left until somebody flushes it. */
+enum { FLUSH_BYTES = 256 * 1024 };
+
 /* A change that is larger cannot be one frame. */
 static size_t
 largest(const struct journal *j)
@@ -82,14 +85,16 @@ give_back(struct store_observer *observer, size_t room)
     lock_release(&j->lock);
 }
 
-/* The committer is woken by the first record in an empty buffer. */
+/* Wakes the committer if it waits, once the lock is free: it needs it. */
 static void
-wake_committer(struct journal *j)
+unlock_and_wake(struct journal *j, bool wake)
 {
-    if (!j->waiting)
-        return;
-    j->waiting = false;
-    (void)pthread_cond_signal(&j->work); /* cannot fail */
+    wake = wake && j->waiting;
+    if (wake)
+        j->waiting = false;
+    lock_release(&j->lock);
+    if (wake)
+        (void)pthread_cond_signal(&j->work); /* cannot fail */
 }
 
 /*
@@ -99,14 +104,15 @@ wake_committer(struct journal *j)
 static uint64_t
 note_time(struct journal *j, int64_t now_ms)
 {
+    bool first;
+
     lock_acquire(&j->lock);
     j->news++;
     if (j->time_ms < now_ms)
         j->time_ms = now_ms;
-    if (!j->aged)
-        wake_committer(j);
+    first = !j->aged;
     j->aged = true;
-    lock_release(&j->lock);
+    unlock_and_wake(j, first);
     return 0;
 }
 
@@ -143,9 +149,8 @@ commit(struct store_observer *observer, struct store_change *change, size_t *roo
         j->news += !image;
         if (j->time_ms < change->now_ms)
             j->time_ms = change->now_ms;
-        wake_committer(j);
     }
-    lock_release(&j->lock);
+    unlock_and_wake(j, j->filling->used >= FLUSH_BYTES);
     return image ? 0 : position;
 }
 
@@ -171,6 +176,15 @@ fate(struct store_observer *observer, uint64_t position)
     if (position <= atomic_load(&j->durable))
         return STORE_DURABLE;
     return atomic_load(&j->lost) ? STORE_LOST : STORE_PENDING;
+}
+
+static void
+flush(struct store_observer *observer)
+{
+    struct journal *j = journal_of(observer);
+
+    lock_acquire(&j->lock);
+    unlock_and_wake(j, !buffer_empty(j->filling));
 }
 
 static void
@@ -200,6 +214,7 @@ journal_observe(struct journal *j)
                                           .commit = commit,
                                           .give_back = give_back,
                                           .fate = fate,
+                                          .flush = flush,
                                           .watch = watch,
                                           .unwatch = unwatch};
 }

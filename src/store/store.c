@@ -152,6 +152,12 @@ store_fate(struct store *s, uint64_t position)
 }
 
 void
+store_flush(struct store *s)
+{
+    s->ops->flush(s);
+}
+
+void
 store_watch(struct store *s, struct store_watcher *watcher)
 {
     s->ops->watch(s, watcher);

@@ -208,6 +208,12 @@ twin_fate(struct store *s, uint64_t position)
 }
 
 static void
+twin_flush(struct store *s)
+{
+    (void)s;
+}
+
+static void
 twin_no_watch(struct store *s, struct store_watcher *watcher)
 {
     (void)s, (void)watcher;
@@ -318,6 +324,7 @@ static const struct store_ops twin_ops = {
     .claim_give_back = twin_claim_give_back,
     .waiter_leave = twin_waiter_leave,
     .fate = twin_fate,
+    .flush = twin_flush,
     .watch = twin_no_watch,
     .unwatch = twin_no_watch,
     .ping = twin_ping,

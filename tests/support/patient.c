@@ -76,6 +76,12 @@ patient_fate(struct store *s, uint64_t position)
 }
 
 static void
+patient_flush(struct store *s)
+{
+    store_flush(patient_inside(s));
+}
+
+static void
 patient_watch(struct store *s, struct store_watcher *watcher)
 {
     store_watch(patient_inside(s), watcher);
@@ -140,6 +146,7 @@ static const struct store_ops patient_ops = {
     .claim_give_back = patient_claim_give_back,
     .waiter_leave = patient_waiter_leave,
     .fate = patient_fate,
+    .flush = patient_flush,
     .watch = patient_watch,
     .unwatch = patient_unwatch,
     .ping = patient_ping,

@@ -164,6 +164,12 @@ slow_fate(struct store *s, uint64_t position)
 }
 
 static void
+slow_flush(struct store *s)
+{
+    (void)s; /* tests say what is durable */
+}
+
+static void
 slow_watch(struct store *s, struct store_watcher *watcher)
 {
     struct slow *w = slow_of(s);
@@ -295,6 +301,7 @@ static const struct store_ops slow_ops = {
     .claim_give_back = slow_claim_give_back,
     .waiter_leave = slow_waiter_leave,
     .fate = slow_fate,
+    .flush = slow_flush,
     .watch = slow_watch,
     .unwatch = slow_unwatch,
     .ping = slow_ping,

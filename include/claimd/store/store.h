@@ -35,6 +35,7 @@ struct store_visit {
     int64_t now_ms; /* in: real or not, it is the store's time */
     struct store_waiter
         *waiter;       /* in: claim_create, pop: stands in line if there is nothing */
+    bool flush_later;  /* in: the caller calls store_flush() before it rests */
     bool waits;        /* out: it does */
     uint64_t position; /* out: in the log, of what the operation has changed or seen; an
                           answer must not go out before store_fate() says DURABLE */
@@ -191,6 +192,12 @@ enum store_fate {
 typedef enum store_fate store_fate_fn(struct store *s, uint64_t position);
 
 /*
+ * Sets the log going for all that was changed so far. Every operation does so by itself unless
+ * its visit says flush_later: so one commit serves all requests of a round.
+ */
+typedef void store_flush_fn(struct store *s);
+
+/*
  * Has the watcher told (STORE_READY) whenever the fate of some position may have changed,
  * or not any more. Only where nothing is under way.
  */
@@ -250,6 +257,7 @@ struct store_ops {
     store_claim_give_back_fn *claim_give_back;
     store_waiter_leave_fn *waiter_leave;
     store_fate_fn *fate;
+    store_flush_fn *flush;
     store_watch_fn *watch;
     store_unwatch_fn *unwatch;
     store_ping_fn *ping;
@@ -287,6 +295,7 @@ store_claim_release_fn store_claim_release;
 store_claim_give_back_fn store_claim_give_back;
 store_waiter_leave_fn store_waiter_leave;
 store_fate_fn store_fate;
+store_flush_fn store_flush;
 store_watch_fn store_watch;
 store_unwatch_fn store_unwatch;
 store_ping_fn store_ping;
