@@ -14,12 +14,12 @@ static const size_t mapped = BUFFER_ROOM + FRAME_BYTES_MAX + SPLITS;
 static_assert(sizeof(struct frame) <= FRAME_HEAD_BYTES, "it stands there until the seal");
 
 enum status
-buffer_init(struct buffer *b, size_t frame_max)
+buffer_init(struct buffer *b)
 {
     void *bytes = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    *b = (struct buffer){.frame_max = frame_max};
+    *b = (struct buffer){.bytes = NULL};
     if (bytes == MAP_FAILED)
         return ST_NO_MEMORY;
     b->bytes = bytes;

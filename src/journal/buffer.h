@@ -20,13 +20,13 @@
 struct buffer {
     uint8_t *bytes; /* owned */
     size_t used;
-    size_t frame_max;  /* bytes of a frame with its head, at most */
+    size_t frame_max;  /* bytes of a frame with its head, at most; the owner sets it */
     size_t head;       /* where the frame that is being filled has its head, */
     struct frame open; /* and what will stand in it; count == 0: none is begun */
 };
 
 /* ST_NO_MEMORY. */
-enum status buffer_init(struct buffer *b, size_t frame_max);
+enum status buffer_init(struct buffer *b);
 void buffer_fini(struct buffer *b);
 
 static inline bool

@@ -229,6 +229,17 @@ posix_allocate(struct disk *d, struct disk_file *f, uint64_t size)
 }
 
 static int
+posix_cut(struct disk *d, struct disk_file *f, uint64_t size)
+{
+    uint64_t before;
+    int error = posix_size(d, f, &before);
+
+    if (error != 0 || before <= size)
+        return error;
+    return ftruncate(f->fd, (off_t)size) == 0 ? 0 : errno;
+}
+
+static int
 posix_free_bytes(struct disk *d, uint64_t *out)
 {
     struct statvfs st;
@@ -344,6 +355,7 @@ static const struct disk_ops posix_ops = {
     .write = posix_write,
     .sync = posix_sync,
     .allocate = posix_allocate,
+    .cut = posix_cut,
     .size = posix_size,
     .forget = posix_forget,
     .rename = posix_rename,

@@ -29,15 +29,6 @@ take_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
     return failed == EWOULDBLOCK ? ST_UNAVAILABLE : ST_IO;
 }
 
-/* A frame is a quarter of a segment at most, so that little is left over at its end. */
-static size_t
-frame_max(uint64_t segment_bytes)
-{
-    uint64_t room = (segment_bytes - SEGMENT_HEAD_BYTES) / SEGMENT_QUARTERS;
-
-    return room < FRAME_BYTES_MAX ? (size_t)room : FRAME_BYTES_MAX;
-}
-
 static void
 init_locks(struct journal *j)
 {
@@ -58,7 +49,6 @@ journal_open(const struct journal_config *config, struct journal **out,
 {
     struct journal *j = calloc(1, sizeof(*j));
     enum status st;
-    size_t most;
 
     (void)snprintf(error, JOURNAL_ERROR_CAP, "there is no memory for a journal");
     if (j == NULL)
@@ -67,7 +57,6 @@ journal_open(const struct journal_config *config, struct journal **out,
     init_locks(j);
     journal_observe(j);
     segments_init(&j->segments, config->disk, config->segment_bytes);
-    most = frame_max(j->segments.segment_bytes);
     j->segments.required = config->test_kit ? SEGMENT_TEST_KIT : 0;
     if (config->seeded)
         entropy_init_seeded(&j->segments.entropy, config->seed);
@@ -75,9 +64,9 @@ journal_open(const struct journal_config *config, struct journal **out,
         entropy_init_system(&j->segments.entropy);
     j->filling = &j->buffers[0];
     j->sweep.known = UINT64_MAX; /* what is there when it starts is news */
-    st = buffer_init(&j->buffers[0], most);
+    st = buffer_init(&j->buffers[0]);
     if (st == ST_OK)
-        st = buffer_init(&j->buffers[1], most);
+        st = buffer_init(&j->buffers[1]);
     if (st == ST_OK)
         st = take_directory(j, error);
     if (st == ST_OK)

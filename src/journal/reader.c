@@ -316,6 +316,15 @@ look_behind(struct reader *r, size_t offset, bool *something)
     return error == 0 ? ST_OK : reader_system_fails(r, "read", error);
 }
 
+/* Bytes up to the last that is not zero. */
+static size_t
+used_bytes(const uint8_t *bytes, size_t len)
+{
+    while (len > 0 && bytes[len - 1] == 0)
+        len--;
+    return len;
+}
+
 /*
  * What stands where no whole frame is. *offset moves to a whole one behind it, which makes it
  * damage, or to the end.
@@ -323,7 +332,7 @@ look_behind(struct reader *r, size_t offset, bool *something)
 static enum status
 check_rest(struct reader *r, size_t *offset, bool last)
 {
-    size_t from = *offset, later;
+    size_t from = *offset, later, used;
     struct frame frame;
     bool something;
     enum status st = look_behind(r, from, &something);
@@ -339,10 +348,9 @@ check_rest(struct reader *r, size_t *offset, bool last)
         return damaged(r, from, "is no frame, but there are some behind it",
                        frame.first_lsn);
     }
-    if (last &&
-        r->len >
-            from) /* after a crash it others began: what it left in them still stands there */
-        r->now.torn_bytes = r->len - from;
+    used = used_bytes(r->bytes, r->len);
+    if (last && used > from) /* what a crash has left in others still stands there */
+        r->now.torn_bytes = used - from;
     return ST_OK;
 }
 

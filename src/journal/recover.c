@@ -77,6 +77,45 @@ choose_time(struct recovery *r)
     return ST_OK;
 }
 
+/* On a small disk segments are small. */
+static int
+choose_sizes(struct journal *j)
+{
+    struct segments *s = &j->segments;
+    uint64_t room = 0;
+    int error = disk_free_bytes(s->disk, &room);
+
+    if (error != 0)
+        return error;
+    room += s->bytes + s->spare_bytes;
+    if (j->config.max_bytes > 0 && room > j->config.max_bytes)
+        room = j->config.max_bytes;
+    if (j->config.segment_bytes == 0)
+        segments_suit(s, room, j->config.change_bytes);
+    j->buffers[0].frame_max = j->buffers[1].frame_max = segments_frame_max(s);
+    return 0;
+}
+
+/*
+ * What becomes of the last segment, which is not written any more: behind what was read of it
+ * are zeros, and others need the room. If it has no record, the one that begins has its name.
+ */
+static int
+leave_last(struct recovery *r)
+{
+    enum { BLOCK = 4096 };
+    struct segments *s = &r->j->segments;
+    uint64_t used = r->reader.now.end + r->reader.now.torn_bytes;
+
+    if (s->count == 0)
+        return 0;
+    if (s->all[s->count - 1].first_lsn == r->reader.next_lsn)
+        return segments_drop(s, s->count - 1);
+    if (r->reader.now.empty)
+        return 0; /* it has gone, and the one before was left long ago */
+    return segments_cut(s, (used + BLOCK - 1) / BLOCK * BLOCK);
+}
+
 /* Begins to log behind what was read. */
 static enum status
 go_on(struct recovery *r)
@@ -91,12 +130,12 @@ go_on(struct recovery *r)
             return reader_fail(&r->reader, ST_UNAVAILABLE, "there are no random numbers");
         entropy_take(&s->entropy, s->journal, NONCE_BYTES);
     }
-    /* A last segment without a whole frame would have the name of the one that begins. */
-    if (s->count > 0 && s->all[s->count - 1].first_lsn == r->reader.next_lsn) {
-        error = segments_drop(s, s->count - 1);
-        if (error != 0)
-            return reader_system_fails(&r->reader, "remove", error);
-    }
+    error = leave_last(r);
+    if (error != 0)
+        return reader_system_fails(&r->reader, "give back the room of", error);
+    error = segments_adopt(s);
+    if (error != 0)
+        return reader_system_fails(&r->reader, "take over the spares beside", error);
     j->next_lsn = r->reader.next_lsn;
     j->time_ms = r->out->now_ms;
     atomic_store(&j->durable, r->reader.next_lsn - 1);
@@ -150,6 +189,10 @@ journal_recover(struct journal *j, struct store_durable *store,
     if (failed != 0)
         return reader_fail(&r.reader, failed == ENOMEM ? ST_NO_MEMORY : ST_IO,
                            "the journal cannot list its directory: %s", strerror(failed));
+    failed = choose_sizes(j);
+    if (failed != 0)
+        return reader_fail(&r.reader, ST_IO, "the journal cannot tell how much room it has: %s",
+                           strerror(failed));
     st = replay(&r);
     if (st == ST_OK)
         st = check_begin(&r);

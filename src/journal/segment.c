@@ -79,13 +79,17 @@ struct listing {
     int error;
 };
 
-static void
-note_segment(struct listing *l, struct segment *segment, struct disk_file *f)
+static int
+size_of(struct disk *disk, const char *name, uint64_t *bytes)
 {
-    l->error = disk_size(l->segments->disk, f, &segment->bytes);
-    disk_close(l->segments->disk, f);
-    if (l->error == 0)
-        l->error = add(l->segments, *segment);
+    struct disk_file *f;
+    int error = disk_file_open(disk, name, DISK_READ, &f);
+
+    if (error != 0)
+        return error;
+    error = disk_size(disk, f, bytes);
+    disk_close(disk, f);
+    return error;
 }
 
 static void
@@ -93,17 +97,17 @@ note_name(void *arg, const char *name)
 {
     struct listing *l = arg;
     struct segment segment = {0, 0};
-    struct disk_file *f;
+    bool is_spare = strncmp(name, spare, sizeof(spare) - 1) == 0;
 
-    if (l->error != 0)
-        return;
-    if (!read_name(name, &segment.first_lsn))
-        return; /* not ours: it stays */
-    l->error = disk_file_open(l->segments->disk, name, DISK_READ, &f);
-    if (l->error == ENOENT && l->segments->look_only)
-        l->error = 0; /* a sweep has dropped it just now */
-    else if (l->error == 0)
-        note_segment(l, &segment, f);
+    if (l->error != 0 || (!is_spare && !read_name(name, &segment.first_lsn)))
+        return; /* what is not ours stays */
+    l->error = size_of(l->segments->disk, name, &segment.bytes);
+    if (is_spare || (l->error == ENOENT && l->segments->look_only)) {
+        l->segments->spare_bytes += segment.bytes;
+        l->error = 0; /* a sweep has dropped it just now; a spare is not to be read */
+    } else if (l->error == 0) {
+        l->error = add(l->segments, segment);
+    }
 }
 
 static int
@@ -140,8 +144,8 @@ adopt_spare(struct segments *s, const char *name, bool *whole)
  * Spares are kept: on a full disk somebody else would have their room before they are made
  * again. There is nothing in them but perhaps a head, which is written anew.
  */
-static int
-adopt_spares(struct segments *s)
+int
+segments_adopt(struct segments *s)
 {
     char name[DISK_NAME_CAP], to[DISK_NAME_CAP];
     bool whole;
@@ -168,10 +172,55 @@ segments_list(struct segments *s)
 
     if (error == 0)
         error = l.error;
-    if (error == 0 && !s->look_only)
-        error = adopt_spares(s);
     if (s->count > 1)
         qsort(s->all, s->count, sizeof(s->all[0]), by_position);
+    return error;
+}
+
+void
+segments_suit(struct segments *s, uint64_t room, size_t frame_bytes)
+{
+    uint64_t next = SEGMENT_BYTES_USUAL;
+
+    while (next >= SEGMENT_BYTES_LEAST &&
+           next >= SEGMENT_HEAD_BYTES + (uint64_t)SEGMENT_QUARTERS * frame_bytes) {
+        s->segment_bytes = next;
+        if (room / next >= SEGMENTS_WANTED)
+            return;
+        next /= 2;
+    }
+}
+
+size_t
+segments_frame_max(const struct segments *s)
+{
+    uint64_t room = (s->segment_bytes - SEGMENT_HEAD_BYTES) / SEGMENT_QUARTERS;
+
+    return room < FRAME_BYTES_MAX ? (size_t)room : FRAME_BYTES_MAX;
+}
+
+int
+segments_cut(struct segments *s, uint64_t bytes)
+{
+    struct segment *last = &s->all[s->count - 1];
+    char name[DISK_NAME_CAP];
+    struct disk_file *f;
+    int error;
+
+    if (bytes >= last->bytes)
+        return 0;
+    segment_name(name, last->first_lsn);
+    error = disk_file_open(s->disk, name, DISK_WRITE, &f);
+    if (error != 0)
+        return error;
+    error = disk_cut(s->disk, f, bytes);
+    if (error == 0)
+        error = disk_sync(s->disk, f);
+    disk_close(s->disk, f);
+    if (error == 0) {
+        s->bytes -= last->bytes - bytes;
+        last->bytes = bytes;
+    }
     return error;
 }
 

@@ -18,8 +18,9 @@
 #include "claimd/journal/disk.h"
 #include "journal/frame.h"
 
-enum { SEGMENT_BYTES_USUAL = 64 << 20 };
+enum { SEGMENT_BYTES_USUAL = 64 << 20, SEGMENT_BYTES_LEAST = 4 << 20 };
 enum { SEGMENT_SPARES = 2, SEGMENT_QUARTERS = 4 /* frames that fit in any case */ };
+enum { SEGMENTS_WANTED = 16 };
 
 struct segment {
     uint64_t first_lsn;
@@ -37,6 +38,7 @@ struct segments {
     struct segment *all; /* owned, oldest first */
     size_t count, room;
     uint64_t bytes; /* of them together */
+    uint64_t spare_bytes; /* of spares that were found, and not adopted yet */
     unsigned spares;
 
     struct disk_file *file; /* of the last one, being written; NULL: none is */
@@ -45,17 +47,32 @@ struct segments {
     bool dirty;      /* written since the last sync */
 };
 
-/* segment_bytes: of those that are made; 0: SEGMENT_BYTES_USUAL. */
+/* segment_bytes: of those that are made; 0: SEGMENT_BYTES_USUAL, or see segments_suit(). */
 void segments_init(struct segments *s, struct disk *disk, uint64_t segment_bytes);
 void segments_fini(struct segments *s);
 
 void segment_name(char name[DISK_NAME_CAP], uint64_t first_lsn);
 
-/*
- * Finds the segments of the directory and takes over the spares that were left, if they are
- * whole; 0 or an errno (ENOMEM too).
- */
+/* Finds the segments of the directory; 0 or an errno (ENOMEM too). */
 int segments_list(struct segments *s);
+
+/*
+ * Chooses the size of those that are made: the usual one, but less where there is no room for
+ * SEGMENTS_WANTED of them. A frame may have at least `frame_bytes`.
+ */
+void segments_suit(struct segments *s, uint64_t room, size_t frame_bytes);
+
+/* A frame is a quarter of a segment at most, so that little is left over at its end. */
+size_t segments_frame_max(const struct segments *s);
+
+/* Takes over the spares that were left, if they are whole and of the size that is made. */
+int segments_adopt(struct segments *s);
+
+/*
+ * Gives back the room of the last segment behind `bytes`, where there is nothing but zeros: it
+ * is not written any more.
+ */
+int segments_cut(struct segments *s, uint64_t bytes);
 
 /* Forgets a segment and removes its file: the oldest, or one that was never begun. */
 int segments_drop(struct segments *s, size_t i);

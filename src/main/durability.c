@@ -10,6 +10,9 @@
 /* How long the last line of a process whose journal failed has to be written. */
 enum { LAST_WORDS_MS = 1000 };
 
+/* A record may be longer than the post that it is of. */
+enum { RECORD_FACTOR = 2 };
+
 static bool
 is_wanted(const struct config *config)
 {
@@ -39,6 +42,9 @@ open_journal(struct durability *d, const struct config *config,
                                            .clock = d->now->manual ? d->now : &d->clock,
                                            .max_bytes =
                                                (uint64_t)config->journal_max_bytes,
+                                           .change_bytes =
+                                               RECORD_FACTOR *
+                                               (size_t)config->limits.max_messages_post_size,
                                            .failed = give_up,
                                            .failed_arg = d};
     char error[JOURNAL_ERROR_CAP];

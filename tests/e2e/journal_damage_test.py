@@ -144,7 +144,9 @@ class Damage(JournalCase):
             self.assert_starts([[0, 0], [0, 1], [0, 2]] + turn * ["more"], torn=False)
             self.post("q", "more")
             self.crash()
-        self.assertEqual({os.path.getsize(path) for path in self.segments()}, {64 << 20})
+        *left, last = [os.path.getsize(path) for path in self.segments()]
+        self.assertEqual(last, 64 << 20)
+        self.assertLess(max(left), 1 << 20)  # nobody writes them any more
 
     def test_a_missing_segment_in_the_middle(self):
         segments = self.fill(restarts=2)

@@ -337,6 +337,17 @@ sim_allocate(struct disk *d, struct disk_file *f, uint64_t size)
 }
 
 static int
+sim_cut(struct disk *d, struct disk_file *f, uint64_t size)
+{
+    struct sim_disk *sd = enter(d);
+    int error = admit_file(d, SIM_CUT, f);
+
+    if (error == 0 && (size % SIM_SECTOR != 0 || !sim_file_cut(&f->node->file, size)))
+        error = misused(sd, "what is cut off is not zeros");
+    return leave(sd, error);
+}
+
+static int
 sim_size(struct disk *d, struct disk_file *f, uint64_t *out)
 {
     struct sim_disk *sd = enter(d);
@@ -518,6 +529,7 @@ static const struct disk_ops sim_ops = {
     .write = sim_write,
     .sync = sim_sync,
     .allocate = sim_allocate,
+    .cut = sim_cut,
     .size = sim_size,
     .forget = sim_forget,
     .rename = sim_rename,

@@ -14,7 +14,7 @@
  *            before, or after any of the writes, each sector by itself; but often all of a
  *            file's are old, or all are new
  *   sizes    of files that have grown since: as before, as now, or between; of zeros where
- *            no sector was kept
+ *            no sector was kept; of those that were cut: as before or as now
  *   names    files made, renamed and unlinked since names were synced: each happened or not,
  *            by itself, but often none or all. A file that was renamed has the old name or
  *            the new one (tests/support/sim_folder.h)
@@ -42,6 +42,7 @@ enum sim_op {
     SIM_WRITE,
     SIM_SYNC,
     SIM_ALLOCATE,
+    SIM_CUT,
     SIM_SIZE,
     SIM_RENAME,
     SIM_UNLINK,
@@ -121,7 +122,7 @@ void sim_disk_mend(struct sim_disk *sd);
 void sim_disk_flip(struct sim_disk *sd, const char *name, uint64_t offset, unsigned bit);
 
 /*
- * Misuse is: writing to a file that is only read, a file of another process, one that was
+ * Misuse is: cutting off what is not zeros, writing to a file that is only read, a file of another process, one that was
  * closed, a second lock of one process, a process that goes on after disk_shut() or leaves
  * files open. It fails the test, unless this is false (it is true at first): then it gives
  * what a real disk might say.

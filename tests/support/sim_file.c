@@ -224,6 +224,37 @@ sim_file_grow(struct sim_file *f, uint64_t size)
         f->size = size;
 }
 
+/* Zeros, however a crash may leave it. */
+static bool
+sector_blank(const struct sim_file *f, uint64_t at)
+{
+    static const uint8_t zeros[SIM_SECTOR];
+    const struct sim_page *page = find_page(f, at);
+    const struct sim_sector *s =
+        page == NULL ? NULL : page->unsynced[at % SIM_PAGE / SIM_SECTOR];
+    bool blank = page == NULL || memcmp(page->bytes + at % SIM_PAGE, zeros, SIM_SECTOR) == 0;
+
+    if (s == NULL)
+        return blank;
+    for (const struct older *o = s->older; o != NULL; o = o->before)
+        blank = blank && memcmp(o->bytes, zeros, SIM_SECTOR) == 0;
+    return blank && memcmp(s->durable, zeros, SIM_SECTOR) == 0;
+}
+
+bool
+sim_file_cut(struct sim_file *f, uint64_t size)
+{
+    uint64_t end = f->size;
+    bool blank = true;
+
+    if (size >= end)
+        return true;
+    f->size = size;
+    for (uint64_t at = size; at < end && at / SIM_PAGE < f->room; at += SIM_SECTOR)
+        blank = blank && sector_blank(f, at);
+    return blank;
+}
+
 /* ------------------------------------------------------------------ durable or not */
 
 void
@@ -279,6 +310,8 @@ crash_size(const struct sim_file *f, struct random *dice)
 
     if (dice == NULL || grown == 0)
         return f->durable_size;
+    if (f->size < f->durable_size)
+        return random_chance(dice, 50) ? f->size : f->durable_size;
     switch (random_below(dice, 3)) {
     case 0:
         return f->durable_size;

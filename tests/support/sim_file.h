@@ -17,6 +17,7 @@
 
 #include "support/random.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { SIM_SECTOR = 512, SIM_PAGE = 4096 };
@@ -41,6 +42,12 @@ void sim_file_write(struct sim_file *f, uint64_t offset, const void *from, size_
 /* Makes it so long, unless it is longer. */
 void sim_file_grow(struct sim_file *f, uint64_t size);
 
+/*
+ * Makes it no longer than that, a multiple of SIM_SECTOR. False: there is, or may be after a
+ * crash, something but zeros behind it.
+ */
+bool sim_file_cut(struct sim_file *f, uint64_t size);
+
 /* All of it is durable, but for what was dropped. */
 void sim_file_sync(struct sim_file *f);
 
@@ -53,7 +60,8 @@ void sim_file_drop(struct sim_file *f, bool lying);
 void sim_file_forget(struct sim_file *f);
 
 /*
- * A crash: of each sector any version, of what it has grown none, all or a part. NULL:
+ * A crash: of each sector any version, of what it has grown none, all or a part, of what was
+ * cut off none or all. NULL:
  * nothing is left of what was not synced.
  */
 void sim_file_crash(struct sim_file *f, struct random *dice);

@@ -42,6 +42,7 @@ struct disk_ops {
                  size_t len, size_t *done);
     int (*sync)(struct disk *d, struct disk_file *f);
     int (*allocate)(struct disk *d, struct disk_file *f, uint64_t size);
+    int (*cut)(struct disk *d, struct disk_file *f, uint64_t size);
     int (*size)(struct disk *d, struct disk_file *f, uint64_t *out);
     void (*forget)(struct disk *d, struct disk_file *f);
     int (*rename)(struct disk *d, const char *from, const char *to);
@@ -116,6 +117,16 @@ static inline int
 disk_allocate(struct disk *d, struct disk_file *f, uint64_t size)
 {
     return d->ops->allocate(d, f, size);
+}
+
+/*
+ * Makes the file no longer than `size`, and gives back the room behind it, where there must be
+ * nothing but zeros: so it does not matter that after a crash it may be as long as before.
+ */
+static inline int
+disk_cut(struct disk *d, struct disk_file *f, uint64_t size)
+{
+    return d->ops->cut(d, f, size);
 }
 
 static inline int

@@ -34,7 +34,8 @@ struct journal_config {
     struct disk *disk;         /* borrowed, until journal_close() */
     const struct log *log;     /* borrowed; NULL: says nothing */
     const struct clock *clock; /* the store's, borrowed; NULL: time is that of changes */
-    uint64_t segment_bytes;    /* 0: 64 MiB */
+    uint64_t segment_bytes;    /* 0: 64 MiB, or as few as 4 if there is little room */
+    size_t change_bytes;       /* of a change that must be possible: then not so few */
     uint64_t max_bytes;        /* of all segments; 0: as the disk has room for */
     bool test_kit;             /* made by one, and may read what was made by one */
     bool seeded;               /* repeatable nonces from `seed`: for simulation */

@@ -324,6 +324,8 @@ operate(enum sim_op op, struct disk_file *file)
         return disk_sync(d, file);
     case SIM_ALLOCATE:
         return disk_allocate(d, file, 10);
+    case SIM_CUT:
+        return disk_cut(d, file, 0x1000);
     case SIM_SIZE:
         return disk_size(d, file, &number);
     case SIM_RENAME:
