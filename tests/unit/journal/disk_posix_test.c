@@ -487,6 +487,21 @@ START_TEST(allocated_room_is_the_files_own)
 }
 END_TEST
 
+START_TEST(room_that_was_cut_off_is_free)
+{
+    struct disk_file *file = make_file(f.d, "a");
+
+    ck_assert_int_eq(disk_allocate(f.d, file, 1 << 20), 0);
+    ck_assert_int_eq(disk_cut(f.d, file, 8192), 0);
+    ck_assert_uint_le(bytes_taken("a"), 64 * 1024);
+    disk_close(f.d, file);
+    file = open_file(f.d, "a", DISK_READ);
+    ck_assert_int_eq(disk_cut(f.d, file, 4096), EINVAL);
+    ck_assert_uint_eq(size_of(f.d, file), 8192);
+    disk_close(f.d, file);
+}
+END_TEST
+
 START_TEST(without_help_from_the_file_system_zeros_are_written)
 {
     struct disk_file *file = make_file(f.d, "a");

@@ -216,6 +216,25 @@ START_TEST(to_allocate_less_than_there_is_changes_nothing)
 }
 END_TEST
 
+START_TEST(zeros_behind_an_end_can_be_given_back)
+{
+    struct disk_fixture f;
+    struct disk_file *file;
+
+    disk_fixture_open(&f, _i);
+    file = make_file(f.d, "a");
+    ck_assert_int_eq(disk_allocate(f.d, file, 1 << 20), 0);
+    write_at(f.d, file, 4090, "the end");
+    ck_assert_int_eq(disk_cut(f.d, file, 8192), 0);
+    ck_assert_uint_eq(size_of(f.d, file), 8192);
+    ck_assert_int_eq(disk_cut(f.d, file, 1 << 20), 0); /* it is shorter already */
+    ck_assert_uint_eq(size_of(f.d, file), 8192);
+    expect_at(f.d, file, 4090, "the end");
+    disk_close(f.d, file);
+    disk_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(there_is_room)
 {
     struct disk_fixture f;

@@ -30,18 +30,12 @@ failed(void *arg, const char *text)
     w->failures++;
 }
 
-/* A process begins. What it says is left in w->error. */
+/* A process begins with this journal. What it says is left in w->error. */
 static enum status
-start(struct world *w)
+begin(struct world *w, const struct journal_config *config)
 {
-    struct journal_config config = {.disk = sim_disk_open(w->disk),
-                                    .segment_bytes = SEGMENT,
-                                    .seeded = true,
-                                    .seed = ++w->starts,
-                                    .failed = failed,
-                                    .failed_arg = w};
     struct engine_config engine;
-    enum status st = journal_open(&config, &w->journal, w->error);
+    enum status st = journal_open(config, &w->journal, w->error);
 
     if (st != ST_OK) {
         w->journal = NULL;
@@ -57,6 +51,19 @@ start(struct world *w)
     if (st == ST_OK)
         w->f.now_ms = w->recovery.now_ms;
     return st;
+}
+
+static enum status
+start(struct world *w)
+{
+    struct journal_config config = {.disk = sim_disk_open(w->disk),
+                                    .segment_bytes = SEGMENT,
+                                    .seeded = true,
+                                    .seed = ++w->starts,
+                                    .failed = failed,
+                                    .failed_arg = w};
+
+    return begin(w, &config);
 }
 
 /* It ends, in peace or because its disk is dead. */
@@ -221,6 +228,58 @@ START_TEST(an_old_message_holds_no_old_segments)
     list_all(&w.f);
     expect(&w.f, 1);
     close_world(&w);
+}
+END_TEST
+
+START_TEST(restarts_take_no_room_for_good)
+{
+    uint64_t before;
+    struct world w;
+
+    open_world(&w, 1);
+    post(&w.f, 1);
+    commit_all(&w);
+    ck_assert_status(cut(&w), ST_OK);
+    before = sim_disk_bytes(w.disk);
+    for (int i = 0; i < 10; i++)
+        ck_assert_status(cut(&w), ST_OK);
+    ck_assert_uint_le(sim_disk_bytes(w.disk), before + 10 * 8192);
+    list_all(&w.f);
+    expect(&w.f, 1);
+    close_world(&w);
+}
+END_TEST
+
+/* The size of the segments of a new journal where there is so much room. */
+static uint64_t
+segment_for(uint64_t room, uint64_t max_bytes, size_t change_bytes)
+{
+    struct sim_disk *sd = sim_disk_new(1);
+    struct world w = {.disk = sd, .f.now_ms = START_MS};
+    struct journal_config config = {.disk = sim_disk_open(sd),
+                                    .max_bytes = max_bytes,
+                                    .change_bytes = change_bytes};
+    uint64_t bytes = 0;
+
+    sim_disk_set_room(sd, room);
+    ck_assert_status(begin(&w, &config), ST_OK);
+    ck_assert(sim_disk_durable_size(sd, "0000000000000001.log", &bytes));
+    stop(&w);
+    sim_disk_free(sd);
+    return bytes;
+}
+
+START_TEST(segments_suit_the_room_that_there_is)
+{
+    const uint64_t mib = 1 << 20;
+
+    ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 0, 0), 64 * mib);
+    ck_assert_uint_eq(segment_for(1024 * mib, 0, 0), 64 * mib);
+    ck_assert_uint_eq(segment_for(1023 * mib, 0, 0), 32 * mib);
+    ck_assert_uint_eq(segment_for(64 * mib, 0, 0), 4 * mib);
+    ck_assert_uint_eq(segment_for(20 * mib, 0, 0), 4 * mib);
+    ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 200 * mib, 0), 8 * mib);
+    ck_assert_uint_eq(segment_for(200 * mib, 0, 3 * mib), 16 * mib);
 }
 END_TEST
 

@@ -237,6 +237,31 @@ START_TEST(a_size_that_was_not_synced_is_lost_kept_or_kept_in_part)
 }
 END_TEST
 
+START_TEST(a_file_that_was_cut_is_as_long_as_before_or_not)
+{
+    int longer = 0;
+
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct disk_file *file;
+        size_t len = 0;
+
+        begin(seed);
+        put_durable("a", "text");
+        file = open_file(d, "a", DISK_WRITE);
+        ck_assert_int_eq(disk_allocate(d, file, 10240), 0);
+        sync_all(file);
+        ck_assert_int_eq(disk_cut(d, file, 512), 0);
+        crash();
+        free(sim_disk_get(sd, "a", &len));
+        ck_assert(len == 512 || len == 10240);
+        longer += len > 512;
+        end();
+    }
+    ck_assert_int_gt(longer, SEEDS / 10);
+    ck_assert_int_lt(longer, SEEDS * 9 / 10);
+}
+END_TEST
+
 START_TEST(behind_a_lost_end_are_zeros_when_the_file_grows_again)
 {
     static const char zeros[3000];

@@ -522,6 +522,11 @@ START_TEST(misuse_that_a_real_disk_might_not_notice_is_found)
     disk_close(d, file);
     ck_assert_int_eq(disk_sync(d, file), EBADF);
     expect_misuse("a file that was closed");
+    file = open_file(d, "a", DISK_WRITE);
+    ck_assert_int_eq(disk_cut(d, file, 0), EBADF);
+    expect_misuse("what is cut off is not zeros");
+    disk_close(d, file);
+    put_durable("a", "text");
     ck_assert_int_eq(disk_lock(d, "lock", &file), 0);
     ck_assert_int_eq(disk_lock(d, "lock", &second), EWOULDBLOCK);
     expect_misuse("a second lock");
