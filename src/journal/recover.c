@@ -191,7 +191,8 @@ journal_recover(struct journal *j, struct store_durable *store,
                            "the journal cannot list its directory: %s", strerror(failed));
     failed = choose_sizes(j);
     if (failed != 0)
-        return reader_fail(&r.reader, ST_IO, "the journal cannot tell how much room it has: %s",
+        return reader_fail(&r.reader, ST_IO,
+                           "the journal cannot tell how much room it has: %s",
                            strerror(failed));
     st = replay(&r);
     if (st == ST_OK)

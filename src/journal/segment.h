@@ -37,7 +37,7 @@ struct segments {
 
     struct segment *all; /* owned, oldest first */
     size_t count, room;
-    uint64_t bytes; /* of them together */
+    uint64_t bytes;       /* of them together */
     uint64_t spare_bytes; /* of spares that were found, and not adopted yet */
     unsigned spares;
 

@@ -37,16 +37,14 @@ static enum status
 open_journal(struct durability *d, const struct config *config,
              struct complaints *complaints)
 {
-    const struct journal_config journal = {.disk = d->disk,
-                                           .log = d->log,
-                                           .clock = d->now->manual ? d->now : &d->clock,
-                                           .max_bytes =
-                                               (uint64_t)config->journal_max_bytes,
-                                           .change_bytes =
-                                               RECORD_FACTOR *
-                                               (size_t)config->limits.max_messages_post_size,
-                                           .failed = give_up,
-                                           .failed_arg = d};
+    const struct journal_config journal = {
+        .disk = d->disk,
+        .log = d->log,
+        .clock = d->now->manual ? d->now : &d->clock,
+        .max_bytes = (uint64_t)config->journal_max_bytes,
+        .change_bytes = RECORD_FACTOR * (size_t)config->limits.max_messages_post_size,
+        .failed = give_up,
+        .failed_arg = d};
     char error[JOURNAL_ERROR_CAP];
     enum status st = journal_open(&journal, &d->journal, error);
 

@@ -53,6 +53,7 @@ struct replica {
     size_t set_aside;   /* and not used or given back yet: one for each grant */
     uint64_t changes;   /* but for what time did */
     uint64_t told[KINDS], told_transient;
+    uint64_t flushed; /* position when it was flushed last */
     struct random *random;
     unsigned refuse; /* percent */
     bool refused;    /* in the operation under way */
@@ -525,6 +526,14 @@ step(struct history *h)
 }
 
 static void
+flush(struct store_observer *observer)
+{
+    struct replica *r = container_of(observer, struct replica, observer);
+
+    r->flushed = r->position;
+}
+
+static void
 open_observed(struct history *h, uint64_t seed)
 {
     struct engine_config config;
@@ -538,6 +547,7 @@ open_observed(struct history *h, uint64_t seed)
     h->r.random = &h->story.random;
     h->r.observer.reserve = reserve;
     h->r.observer.commit = commit;
+    h->r.observer.flush = flush;
     h->r.observer.give_back = give_back;
     ck_assert_status(engine_open(&config, &h->story.f.store), ST_OK);
     h->story.f.store = patient_open(h->story.f.store);
@@ -618,6 +628,31 @@ START_TEST(a_list_of_queues_waits_for_what_it_shows)
     ck_assert_status(store_totals(h.story.f.store, &visit, &(struct store_totals){0}),
                      ST_OK);
     ck_assert_uint_eq(visit.position, h.r.position);
+    fixture_close(&h.story.f);
+}
+END_TEST
+
+START_TEST(an_operation_flushes_unless_its_visit_does_it_later)
+{
+    struct store_draft draft = {bytes_str("1"), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct store_visit visit;
+    struct store_id id;
+    static struct history h;
+
+    open_observed(&h, 1);
+    h.story.f.queue = story_queue(0);
+    visit = (struct store_visit){.now_ms = h.story.f.now_ms, .flush_later = true};
+    ck_assert_status(
+        store_message_post(h.story.f.store, &visit, &h.story.f.queue, &one, &id), ST_OK);
+    ck_assert_uint_eq(visit.position, 2);
+    ck_assert_uint_eq(h.r.flushed, 0);
+    store_flush(h.story.f.store);
+    ck_assert_uint_eq(h.r.flushed, 2);
+    visit.flush_later = false;
+    ck_assert_status(
+        store_message_post(h.story.f.store, &visit, &h.story.f.queue, &one, &id), ST_OK);
+    ck_assert_uint_eq(h.r.flushed, 3);
     fixture_close(&h.story.f);
 }
 END_TEST

@@ -653,6 +653,13 @@ MUTANTS = [
        "        disk_forget(disk, r->file);",
        "    if (error == 0 && settle && !MUTANT(MEMORY_BELIEVED))\n"
        "        disk_forget(disk, r->file);")]),
+    ("NOBODY_FLUSHES",
+     "a worker rests without setting the log going",
+     "unit/http/answer_test: a_worker_flushes_the_log_before_it_rests",
+     [("http/worker.c",
+       "    store_flush(w->shared->config->store);",
+       "    if (!MUTANT(NOBODY_FLUSHES))\n"
+       "        store_flush(w->shared->config->store);")]),
     ("ONE_NONCE",
      "all segments have the same nonce",
      "unit/journal/journal_test: every_segment_has_a_nonce_of_its_own",

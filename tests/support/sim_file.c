@@ -232,7 +232,8 @@ sector_blank(const struct sim_file *f, uint64_t at)
     const struct sim_page *page = find_page(f, at);
     const struct sim_sector *s =
         page == NULL ? NULL : page->unsynced[at % SIM_PAGE / SIM_SECTOR];
-    bool blank = page == NULL || memcmp(page->bytes + at % SIM_PAGE, zeros, SIM_SECTOR) == 0;
+    bool blank =
+        page == NULL || memcmp(page->bytes + at % SIM_PAGE, zeros, SIM_SECTOR) == 0;
 
     if (s == NULL)
         return blank;

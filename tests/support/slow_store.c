@@ -13,7 +13,7 @@ struct slow {
     bool shut;
     size_t standing, passes;
     struct list watchers;
-    _Atomic uint64_t position, durable;
+    _Atomic uint64_t position, durable, flushed;
     _Atomic bool lost;
 };
 
@@ -113,6 +113,12 @@ log_change(struct store_observer *observer, struct store_change *change, size_t 
 }
 
 uint64_t
+slow_store_flushed(struct store *s)
+{
+    return atomic_load(&slow_of(s)->flushed);
+}
+
+uint64_t
 slow_store_position(struct store *s)
 {
     return atomic_load(&slow_of(s)->position);
@@ -166,7 +172,9 @@ slow_fate(struct store *s, uint64_t position)
 static void
 slow_flush(struct store *s)
 {
-    (void)s; /* tests say what is durable */
+    struct slow *w = slow_of(s);
+
+    atomic_store(&w->flushed, atomic_load(&w->position)); /* tests say what is durable */
 }
 
 static void

@@ -34,6 +34,9 @@ void slow_store_let_one(struct store *s);
 /* The position of the latest change. */
 uint64_t slow_store_position(struct store *s);
 
+/* What it was when somebody has flushed the log last. */
+uint64_t slow_store_flushed(struct store *s);
+
 /* All up to a position is durable. Tells the watchers. */
 void slow_store_make_durable(struct store *s, uint64_t position);
 

@@ -646,6 +646,22 @@ START_TEST(an_answer_is_held_until_what_it_tells_is_durable)
 }
 END_TEST
 
+START_TEST(a_worker_flushes_the_log_before_it_rests)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_log(&f);
+    fd = begin(&f, POST("q"));
+    let_it_work(&f);
+    ck_assert_uint_eq(slow_store_position(f.store), 2);
+    ck_assert_uint_eq(slow_store_flushed(f.store), 2);
+    make_all_durable(&f);
+    end(fd, 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(answers_are_let_go_in_the_order_of_the_log)
 {
     struct server_fixture f;

@@ -256,9 +256,8 @@ segment_for(uint64_t room, uint64_t max_bytes, size_t change_bytes)
 {
     struct sim_disk *sd = sim_disk_new(1);
     struct world w = {.disk = sd, .f.now_ms = START_MS};
-    struct journal_config config = {.disk = sim_disk_open(sd),
-                                    .max_bytes = max_bytes,
-                                    .change_bytes = change_bytes};
+    struct journal_config config = {
+        .disk = sim_disk_open(sd), .max_bytes = max_bytes, .change_bytes = change_bytes};
     uint64_t bytes = 0;
 
     sim_disk_set_room(sd, room);
