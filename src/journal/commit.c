@@ -92,8 +92,7 @@ bytes_left(const struct journal *j)
 {
     const struct segments *s = &j->segments;
 
-    return s->segment_bytes - s->offset +
-           (s->spares + more_segments(j)) * s->segment_bytes;
+    return s->size - s->offset + (s->spares + more_segments(j)) * s->segment_bytes;
 }
 
 /* What a sweep that began now would free. */
@@ -168,7 +167,7 @@ set_room(struct journal *j)
 {
     const struct segments *s = &j->segments;
     size_t each = j->buffers[0].frame_max * (SEGMENT_QUARTERS - 1);
-    size_t rest = (size_t)(s->segment_bytes - s->offset);
+    size_t rest = (size_t)(s->size - s->offset);
     bool full = !has_room_for_posts(j);
 
     lock_acquire(&j->lock);

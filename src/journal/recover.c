@@ -116,6 +116,21 @@ leave_last(struct recovery *r)
     return segments_cut(s, (used + BLOCK - 1) / BLOCK * BLOCK);
 }
 
+/*
+ * A start needs a segment. If others have the room of another, it makes do with what there
+ * is: the spares are what deletions go on with.
+ */
+static int
+spare_the_spares(struct segments *s)
+{
+    uint64_t room;
+    int error = disk_free_bytes(s->disk, &room);
+
+    if (error == 0)
+        error = segments_squeeze(s, room);
+    return error == ENOSPC || error == EDQUOT ? 0 : error;
+}
+
 /* Begins to log behind what was read. */
 static enum status
 go_on(struct recovery *r)
@@ -134,6 +149,8 @@ go_on(struct recovery *r)
     if (error != 0)
         return reader_system_fails(&r->reader, "give back the room of", error);
     error = segments_adopt(s);
+    if (error == 0)
+        error = spare_the_spares(s);
     if (error != 0)
         return reader_system_fails(&r->reader, "take over the spares beside", error);
     j->next_lsn = r->reader.next_lsn;

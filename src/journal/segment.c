@@ -93,6 +93,14 @@ size_of(struct disk *disk, const char *name, uint64_t *bytes)
 }
 
 static void
+note_spare(struct segments *s, uint64_t bytes)
+{
+    s->spare_bytes += bytes;
+    if (s->spare_most < bytes)
+        s->spare_most = bytes;
+}
+
+static void
 note_name(void *arg, const char *name)
 {
     struct listing *l = arg;
@@ -103,7 +111,7 @@ note_name(void *arg, const char *name)
         return; /* what is not ours stays */
     l->error = size_of(l->segments->disk, name, &segment.bytes);
     if (is_spare || (l->error == ENOENT && l->segments->look_only)) {
-        l->segments->spare_bytes += segment.bytes;
+        note_spare(l->segments, segment.bytes);
         l->error = 0; /* a sweep has dropped it just now; a spare is not to be read */
     } else if (l->error == 0) {
         l->error = add(l->segments, segment);
@@ -182,7 +190,7 @@ segments_suit(struct segments *s, uint64_t room, size_t frame_bytes)
 {
     uint64_t next = SEGMENT_BYTES_USUAL;
 
-    while (next >= SEGMENT_BYTES_LEAST &&
+    while (next >= SEGMENT_BYTES_LEAST && next >= s->spare_most &&
            next >= SEGMENT_HEAD_BYTES + (uint64_t)SEGMENT_QUARTERS * frame_bytes) {
         s->segment_bytes = next;
         if (room / next >= SEGMENTS_WANTED)
@@ -242,8 +250,8 @@ segments_drop(struct segments *s, size_t i)
 
 /* ------------------------------------------------------------------ making */
 
-int
-segments_stock(struct segments *s)
+static int
+make_spare(struct segments *s, uint64_t bytes)
 {
     char name[DISK_NAME_CAP];
     struct disk_file *f;
@@ -253,7 +261,7 @@ segments_stock(struct segments *s)
     error = disk_file_open(s->disk, name, DISK_NEW, &f);
     if (error != 0)
         return error;
-    error = disk_allocate(s->disk, f, s->segment_bytes);
+    error = disk_allocate(s->disk, f, bytes);
     if (error == 0)
         error = disk_sync(s->disk, f);
     disk_close(s->disk, f);
@@ -264,6 +272,21 @@ segments_stock(struct segments *s)
     return error;
 }
 
+int
+segments_stock(struct segments *s)
+{
+    return make_spare(s, s->segment_bytes);
+}
+
+int
+segments_squeeze(struct segments *s, uint64_t room)
+{
+    if (s->spares == 0 || room >= s->segment_bytes ||
+        room < s->segment_bytes / SEGMENT_QUARTERS)
+        return 0;
+    return make_spare(s, room - room % SEGMENT_HEAD_BYTES);
+}
+
 /* Writes the head of a new segment, with a nonce of its own. */
 static int
 write_head(struct segments *s, uint64_t first_lsn, int64_t now_ms)
@@ -271,7 +294,7 @@ write_head(struct segments *s, uint64_t first_lsn, int64_t now_ms)
     struct segment_head head = {.version = SEGMENT_VERSION,
                                 .required = s->required,
                                 .first_lsn = first_lsn,
-                                .bytes = s->segment_bytes,
+                                .bytes = s->size,
                                 .made_ms = now_ms};
     uint8_t bytes[SEGMENT_HEAD_BYTES];
 
@@ -300,6 +323,8 @@ segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms)
     segment_name(name, first_lsn);
     error = disk_file_open(s->disk, from, DISK_WRITE, &s->file);
     if (error == 0)
+        error = disk_size(s->disk, s->file, &s->size);
+    if (error == 0)
         error = write_head(s, first_lsn, now_ms);
     if (error == 0)
         error = disk_sync(s->disk, s->file);
@@ -308,7 +333,7 @@ segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms)
     if (error == 0)
         error = disk_sync_names(s->disk);
     if (error == 0)
-        error = add(s, (struct segment){first_lsn, s->segment_bytes});
+        error = add(s, (struct segment){first_lsn, s->size});
     s->spares--;
     s->offset = SEGMENT_HEAD_BYTES;
     return error;

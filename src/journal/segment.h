@@ -38,11 +38,13 @@ struct segments {
     struct segment *all; /* owned, oldest first */
     size_t count, room;
     uint64_t bytes;       /* of them together */
-    uint64_t spare_bytes; /* of spares that were found, and not adopted yet */
+    uint64_t spare_bytes; /* of spares that were found, and not adopted yet, */
+    uint64_t spare_most;  /* and of the largest */
     unsigned spares;
 
     struct disk_file *file; /* of the last one, being written; NULL: none is */
     uint8_t nonce[NONCE_BYTES];
+    uint64_t size;   /* of that one */
     uint64_t offset; /* where the next frame goes */
     bool dirty;      /* written since the last sync */
 };
@@ -58,7 +60,8 @@ int segments_list(struct segments *s);
 
 /*
  * Chooses the size of those that are made: the usual one, but less where there is no room for
- * SEGMENTS_WANTED of them. A frame may have at least `frame_bytes`.
+ * SEGMENTS_WANTED of them; not less than that of the spares, whose room others would have. A
+ * frame may have at least `frame_bytes`.
  */
 void segments_suit(struct segments *s, uint64_t room, size_t frame_bytes);
 
@@ -80,6 +83,13 @@ int segments_drop(struct segments *s, size_t i);
 /* Makes a spare, of which there may be SEGMENT_SPARES: ENOSPC... if that cannot be. */
 int segments_stock(struct segments *s);
 
+/*
+ * Makes the spare that is used next, as long as there is room, if there is none for another
+ * whole one but for a quarter: so the whole ones stay. To be called before a start's first
+ * segment is begun.
+ */
+int segments_squeeze(struct segments *s, uint64_t room);
+
 /* Ends the segment that is written, if any, and begins the one of this position. */
 int segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms);
 
@@ -87,7 +97,7 @@ int segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms);
 static inline bool
 segments_fits(const struct segments *s, size_t bytes)
 {
-    return s->file != NULL && s->segment_bytes - s->offset >= bytes;
+    return s->file != NULL && s->size - s->offset >= bytes;
 }
 
 /* Writes frames, which must fit; segments_sync() makes all that was written durable. */

@@ -78,12 +78,12 @@ class RoomCase(JournalCase):
 class Bytes(RoomCase):
     """--journal-max-bytes."""
 
-    options = PAGES + ("--journal-max-bytes", "320M")
+    options = PAGES + ("--journal-max-bytes", "64M")
 
     def test_what_goes_on_when_it_is_full(self):
         self.start()
         taken = self.fill()
-        self.assertGreater(taken, 200)
+        self.assertGreater(taken, 100)
         self.ask("PUT", "another", {}, 503)
         self.assertEqual(self.numbers(), list(range(taken)))
         held = self.claim("q", limit=3)
@@ -100,7 +100,7 @@ class Bytes(RoomCase):
         self.crash_and_start()
         self.ask("POST", "q/purge", {"resource_types": ["messages"]}, 204)
         self.assertLess(self.recovers(), PATIENCE_S / 2)
-        self.assertGreater(self.fill(taken), 200)
+        self.assertGreater(self.fill(taken), 100)
         self.crash_and_start()
         self.assertGreater(self.numbers()[-1], taken)
 
@@ -118,7 +118,7 @@ class Bytes(RoomCase):
             slowest = max(slowest, self.recovers())
             self.ask("POST", "q/purge", {"resource_types": ["messages"]}, 204)
             last += taken
-            self.assertLessEqual(len(self.segments()), 6)
+            self.assertLessEqual(sum(map(os.path.getsize, self.segments())), 64 * MB)
         print("(filled and drained: posts again after %.2f s at most)" % slowest)
 
     def test_it_restarts_when_it_is_full(self):
@@ -134,7 +134,7 @@ class Bytes(RoomCase):
 
     def test_small_messages_that_are_claimed_and_released(self):
         """What lives is all there is, and every claim makes the log longer."""
-        self.start("--max-messages-post-size", "1M")
+        self.start()
         batch = json.dumps({"messages": [{"body": 1}] * 1000}).encode()
         posted = 0
         with self.server.connect() as client:
@@ -183,18 +183,18 @@ class Disk(RoomCase):
                 pass
 
     def test_it_is_filled_and_drained(self):
-        self.mount(400 * MB)
+        self.mount(80 * MB)
         self.start()
         taken = self.fill()
         self.crash_and_start()
         self.assertEqual(self.numbers(), list(range(taken)))
         self.pop(taken + 100)
-        print("(a disk of 400 MB: posts again after %.2f s)" % self.recovers())
-        self.assertGreater(self.fill(taken), 100)
+        print("(a disk of 80 MB: posts again after %.2f s)" % self.recovers())
+        self.assertGreater(self.fill(taken), 50)
 
     def test_others_use_it_up_and_give_it_back(self):
         """Nobody asks for anything meanwhile: it looks by itself."""
-        self.mount(600 * MB)
+        self.mount(120 * MB)
         self.start()
         self.use_up()
         taken = self.fill()
@@ -206,26 +206,25 @@ class Disk(RoomCase):
 
     def test_it_restarts_on_a_disk_that_others_have_filled(self):
         """Whatever it lets go others have before it comes back: it keeps its spares."""
-        self.mount(300 * MB)
+        self.mount(64 * MB)
         self.start()
         self.use_up()
         taken = self.fill()
         for _ in range(5):
             self.crash_and_start()
-            self.use_up()
-            eventually(lambda: len(self.segments()) == 1)  # it has swept
-        self.assertEqual(self.numbers(), list(range(taken)))
-        self.ask("DELETE", "q/messages?pop=1", status=200)
+            self.use_up()  # it goes on with what it has
+            self.ask("DELETE", "q/messages?pop=1", status=200)
+        self.assertEqual(self.numbers(), list(range(5, taken)))
         os.unlink(self.other)
         self.recovers()
 
     def test_a_disk_without_room_for_a_start(self):
-        self.mount(32 * MB)
+        self.mount(3 * MB)
         self.refused(1, self.path, "No space left on device")
 
     def test_it_never_answers_what_is_lost(self):
         """Producers go on, others use up the disk, and it is killed."""
-        self.mount(400 * MB)
+        self.mount(80 * MB)
         self.start()
         taken, failures = [[], [], []], []
 
