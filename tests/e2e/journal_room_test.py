@@ -64,6 +64,11 @@ class RoomCase(JournalCase):
         self.assertIn(status, (201, 503))
         return status == 201
 
+    def pops_one(self):
+        status = self.server.ask("DELETE", "/v2/queues/q/messages?pop=1").status
+        self.assertIn(status, (200, 503))
+        return status == 200
+
     def recovers(self):
         """Waits until it takes posts again; the seconds that it took."""
         begun = time.monotonic()
@@ -213,7 +218,7 @@ class Disk(RoomCase):
         for _ in range(5):
             self.crash_and_start()
             self.use_up()  # it goes on with what it has
-            self.ask("DELETE", "q/messages?pop=1", status=200)
+            eventually(self.pops_one)  # a sweep may have the last spare for a moment
         self.assertEqual(self.numbers(), list(range(5, taken)))
         os.unlink(self.other)
         self.recovers()
