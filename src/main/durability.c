@@ -30,6 +30,17 @@ give_up(void *arg, const char *text)
     _exit(EXIT_JOURNAL_FAILED);
 }
 
+static void
+tell_progress(void *arg, const struct journal_progress *p)
+{
+    const struct durability *d = arg;
+
+    log_event(d->log, LOG_INFO, "replaying", LOG_I("segments", p->segments),
+              LOG_I("of_segments", p->of_segments), LOG_I("records", p->records),
+              LOG_I("messages", p->messages), LOG_I("bytes", p->bytes),
+              LOG_I("of_bytes", p->of_bytes), LOG_I("left_ms", p->left_ms));
+}
+
 static enum status
 open_journal(struct durability *d, const struct config *config,
              struct complaints *complaints)
@@ -39,6 +50,9 @@ open_journal(struct durability *d, const struct config *config,
                                            .clock = d->now->manual ? d->now : &d->clock,
                                            .max_bytes =
                                                (uint64_t)config->journal_max_bytes,
+                                           .progress = tell_progress,
+                                           .progress_arg = d,
+                                           .stopwatch = &d->clock,
                                            .failed = give_up,
                                            .failed_arg = d};
     char error[JOURNAL_ERROR_CAP];

@@ -30,6 +30,15 @@ struct journal; /* opaque */
 /* Longest life of a message: a clock that is further ahead of the log is not believed. */
 #define JOURNAL_LIFE_MAX_MS (INT64_C(14) * 24 * 3600 * 1000)
 
+/* How far a recovery has come. */
+struct journal_progress {
+    uint64_t segments, of_segments; /* read whole, and of how many */
+    uint64_t bytes, of_bytes;       /* of their files */
+    uint64_t records;
+    uint64_t messages; /* in records that have their bodies: posted, moved, shown again */
+    int64_t elapsed_ms, left_ms; /* since it began; an estimate, by the bytes */
+};
+
 struct journal_config {
     struct disk *disk;         /* borrowed, until journal_close() */
     const struct log *log;     /* borrowed; NULL: says nothing */
@@ -39,6 +48,14 @@ struct journal_config {
     bool test_kit;             /* made by one, and may read what was made by one */
     bool seeded;               /* repeatable nonces from `seed`: for simulation */
     uint64_t seed;
+
+    /*
+     * Called by journal_recover() between two frames, once a second of the stopwatch, and not
+     * in the first one.
+     */
+    void (*progress)(void *arg, const struct journal_progress *progress);
+    void *progress_arg;
+    const struct clock *stopwatch; /* real time, borrowed; NULL: no progress is told */
 
     /* Called once, by who commits, when nothing can become durable any more. */
     void (*failed)(void *arg, const char *text);
