@@ -50,7 +50,7 @@ journal_lose(struct journal *j, const char *what, int error)
         log_event(j->config.log, LOG_ERROR, "journal_failed", LOG_S("error", text));
     tell_watchers(j);
     if (j->config.failed != NULL)
-        j->config.failed(j->config.failed_arg, text);
+        j->config.failed(j->config.failed_arg, text, error);
 }
 
 /* ------------------------------------------------------------------ room */

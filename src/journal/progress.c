@@ -3,13 +3,18 @@
 enum { TELL_EVERY_MS = 1000 };
 
 void
-progress_begin(struct progress *p, const struct journal_config *config, uint64_t segments,
-               uint64_t bytes)
+progress_begin(struct progress *p, const struct journal_config *config)
 {
-    *p = (struct progress){.config = config,
-                           .now = {.of_segments = segments, .of_bytes = bytes}};
+    *p = (struct progress){.config = config};
     if (config->stopwatch != NULL)
         p->began_ms = p->told_ms = clock_now_ms(config->stopwatch);
+}
+
+void
+progress_expect(struct progress *p, uint64_t segments, uint64_t bytes)
+{
+    p->now.of_segments = segments;
+    p->now.of_bytes = bytes;
 }
 
 void

@@ -16,9 +16,10 @@ struct progress {
     int64_t began_ms, told_ms;           /* of the stopwatch */
 };
 
+void progress_begin(struct progress *p, const struct journal_config *config);
+
 /* So much is there to be read. */
-void progress_begin(struct progress *p, const struct journal_config *config,
-                    uint64_t segments, uint64_t bytes);
+void progress_expect(struct progress *p, uint64_t segments, uint64_t bytes);
 
 /* A record, and a segment of so many bytes, was read. */
 void progress_record(struct progress *p, const struct record *record);

@@ -53,8 +53,7 @@ replay(struct recovery *r)
     const struct journal_findings *found = &r->reader.found;
     enum status st;
 
-    progress_begin(&r->progress, &r->j->config, r->j->segments.count,
-                   r->j->segments.bytes);
+    progress_expect(&r->progress, r->j->segments.count, r->j->segments.bytes);
     st = reader_read(&r->reader);
     reader_fini(&r->reader);
     out->segments = found->segments;
@@ -167,8 +166,11 @@ journal_recover(struct journal *j, struct store_durable *store,
                                     .frame = on_frame,
                                     .segment = on_segment}};
     enum status st;
-    int failed = segments_list(&j->segments);
+    int failed;
 
+    progress_begin(&r.progress, &j->config);
+    failed =
+        segments_list(&j->segments); /* looks at the spares, too: that takes a while */
     r.reader.arg = &r;
     j->store = store;
     if (failed != 0)

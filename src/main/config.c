@@ -103,8 +103,13 @@ take_variable(struct config *config, const char *variable, struct complaints *co
 static void
 take_environment(struct config *config, char *const *envp, struct complaints *complaints)
 {
-    for (; *envp != NULL; envp++)
+    static const char notify[] = "NOTIFY_SOCKET=";
+
+    for (; *envp != NULL; envp++) {
+        if (strncmp(*envp, notify, sizeof(notify) - 1) == 0)
+            config->notify_socket = *envp + sizeof(notify) - 1;
         take_variable(config, *envp, complaints);
+    }
 }
 
 /* ------------------------------------------------------------------ command line */

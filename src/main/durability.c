@@ -4,11 +4,18 @@
 #include "claimd/engine/engine.h"
 #include "main/program.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 /* How long the last line of a process whose journal failed has to be written. */
 enum { LAST_WORDS_MS = 1000 };
+
+/*
+ * A start that is under way has so much more time with whoever waits for it; between two
+ * frames, or when all has been read and what fell due happens, it is silent for a while.
+ */
+#define MORE_TIME "EXTEND_TIMEOUT_USEC=120000000"
 
 static bool
 is_wanted(const struct config *config)
@@ -21,11 +28,14 @@ is_wanted(const struct config *config)
  * not what is on the disk: the only way on is to begin again from there.
  */
 static void
-give_up(void *arg, const char *text)
+give_up(void *arg, const char *text, int error)
 {
     struct durability *d = arg;
+    char number[32];
 
     log_event(d->log, LOG_ERROR, "giving_up", LOG_S("error", text));
+    (void)snprintf(number, sizeof(number), "ERRNO=%d", error);
+    (void)supervisor_tell(d->supervisor, number, "%s", text); /* or the status tells */
     (void)log_writer_end(d->log, LAST_WORDS_MS); /* who logs now is not waited for */
     _exit(EXIT_JOURNAL_FAILED);
 }
@@ -39,6 +49,12 @@ tell_progress(void *arg, const struct journal_progress *p)
               LOG_I("of_segments", p->of_segments), LOG_I("records", p->records),
               LOG_I("messages", p->messages), LOG_I("bytes", p->bytes),
               LOG_I("of_bytes", p->of_bytes), LOG_I("left_ms", p->left_ms));
+    (void)supervisor_tell(d->supervisor, MORE_TIME,
+                          "replaying the journal: segment %" PRIu64 " of %" PRIu64
+                          ", %" PRIu64 " messages, %" PRIu64 " %% read, about %" PRId64
+                          " s left",
+                          p->segments + 1, p->of_segments, p->messages,
+                          p->bytes / (p->of_bytes / 100 + 1), (p->left_ms + 999) / 1000);
 }
 
 static enum status
@@ -65,11 +81,12 @@ open_journal(struct durability *d, const struct config *config,
 
 enum status
 durability_open(struct durability *d, const struct config *config, struct log *log,
-                const struct clock *clock, struct complaints *complaints)
+                const struct supervisor *supervisor, const struct clock *clock,
+                struct complaints *complaints)
 {
     int error;
 
-    *d = (struct durability){.log = log, .now = clock};
+    *d = (struct durability){.log = log, .supervisor = supervisor, .now = clock};
     clock_init_system(&d->clock);
     if (!is_wanted(config))
         return ST_OK;
@@ -124,6 +141,7 @@ durability_recover(struct durability *d, const struct config *config, struct sto
 
     if (d->journal == NULL)
         return ST_OK;
+    (void)supervisor_tell(d->supervisor, MORE_TIME, "replaying the journal");
     st = journal_recover(d->journal, engine_durable(store), &recovery, error);
     if (st != ST_OK) {
         complain(complaints, "journal %s: %s", config->journal, error);

@@ -58,7 +58,7 @@ struct journal_config {
     const struct clock *stopwatch; /* real time, borrowed; NULL: no progress is told */
 
     /* Called once, by who commits, when nothing can become durable any more. */
-    void (*failed)(void *arg, const char *text);
+    void (*failed)(void *arg, const char *text, int error); /* an errno */
     void *failed_arg;
 };
 

@@ -22,11 +22,12 @@ struct world {
 };
 
 static void
-failed(void *arg, const char *text)
+failed(void *arg, const char *text, int error)
 {
     struct world *w = arg;
 
     ck_assert_uint_gt(strlen(text), 0);
+    ck_assert_ptr_nonnull(strstr(text, strerror(error)));
     w->failures++;
 }
 
