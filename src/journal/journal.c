@@ -73,6 +73,7 @@ journal_open(const struct journal_config *config, struct journal **out,
         entropy_init_seeded(&j->segments.entropy, config->seed);
     else
         entropy_init_system(&j->segments.entropy);
+    j->observer.largest = most - FRAME_HEAD_BYTES; /* what is more cannot be one frame */
     j->filling = &j->buffers[0];
     j->sweep.known = UINT64_MAX; /* what is there when it starts is news */
     st = buffer_init(&j->buffers[0], most);

@@ -283,6 +283,33 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
 }
 END_TEST
 
+START_TEST(a_post_beyond_what_a_frame_holds_is_refused_for_that)
+{
+    enum { MANY = 1000 };
+    struct store_visit visit = {.now_ms = START_MS};
+    static struct store_draft drafts[MANY];
+    static struct store_id ids[MANY];
+    struct store_post all = {.drafts = drafts, .count = MANY, .create_queue = true};
+    struct world w;
+
+    for (int i = 0; i < MANY; i++)
+        drafts[i] = (struct store_draft){bytes_str("1"), 3600, 0};
+    open_world(&w, 1);
+    post(&w.f, 1);
+    ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &all, ids),
+                     ST_BEYOND_LOG);
+    ck_assert_uint_lt(visit.log_most, SEGMENT / 4);
+    ck_assert_uint_gt(visit.log_most, SEGMENT / 4 - 2048);
+    ck_assert_uint_eq(stats(&w.f).total, 1);
+    all.count = (visit.log_most - 500) / (STORE_LOG_EACH + 1);
+    ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &all, ids), ST_OK);
+    commit_all(&w);
+    ck_assert_status(cut(&w), ST_OK);
+    ck_assert_uint_eq(stats(&w.f).total, 1 + all.count);
+    close_world(&w);
+}
+END_TEST
+
 START_TEST(time_goes_on_from_the_log_and_is_not_believed_when_it_leaps)
 {
     struct world w;
