@@ -11,7 +11,8 @@
  * takes the buffer, writes it as a frame, syncs, and only then says that the positions in it
  * are durable: hundreds of answers wait for one sync, and nobody waits for a timer.
  *
- *   Threads   the observer's functions from any; open, recover, step and close from one
+ *   Threads   the observer's functions, journal_sweep() and journal_figures() from any; open,
+ *             recover, step and close from one
  *   Failure   when a write or a sync fails nothing is durable any more (STORE_LOST), and
  *             nothing is tried again: the process has to end (journal_config.failed)
  */
@@ -106,7 +107,7 @@ bool journal_step(struct journal *j);
  */
 void journal_seal(struct journal *j);
 
-/* Has the journal swept as soon as it commits, whatever its size. */
+/* Has the journal swept as soon as it commits, whatever its size. Any thread. */
 void journal_sweep(struct journal *j);
 
 struct journal_figures {
@@ -114,6 +115,8 @@ struct journal_figures {
     uint64_t commits, records, sweeps;
     uint64_t position, durable;
 };
+
+/* Any thread. Beside who commits each figure is right by itself, and at most a commit old. */
 void journal_figures(struct journal *j, struct journal_figures *out);
 
 /*
