@@ -176,6 +176,8 @@ engine_message_post(struct store *s, struct store_visit *outer,
         v.queue = NULL;
     }
     visit_leave(&v);
+    if (st == ST_BEYOND_LOG)
+        outer->log_most = e->core.observer->largest;
     message_unpin_all(e->core.mem, &messages);
     for (size_t i = 0; st == ST_OK && i < post->count; i++) {
         id.low++;

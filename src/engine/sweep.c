@@ -136,7 +136,7 @@ show_messages(struct shard *sh, struct queue *q, struct allowance *left)
         return ST_OK;
     }
     st = observe_reserve(sh, STORE_CHANGE_IMAGE, next.count, next.bytes);
-    while (st == ST_TOO_LARGE && next.count > 1) { /* one of them was posted: it fits */
+    while (st == ST_BEYOND_LOG && next.count > 1) { /* one of them was posted: it fits */
         next = next_images(sh, q, next.count / 2, left->bytes);
         st = observe_reserve(sh, STORE_CHANGE_IMAGE, next.count, next.bytes);
     }

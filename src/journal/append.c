@@ -5,13 +5,6 @@
 /* So much is not left until somebody flushes it. */
 enum { FLUSH_BYTES = 256 * 1024 };
 
-/* A change that is larger cannot be one frame. */
-static size_t
-largest(const struct journal *j)
-{
-    return j->buffers[0].frame_max - FRAME_HEAD_BYTES;
-}
-
 /* Does this kind make the log longer for good? What gives back goes on when the disk is full. */
 static bool
 adds(enum store_change_kind kind)
@@ -62,8 +55,8 @@ reserve(struct store_observer *observer, enum store_change_kind kind, size_t cou
 
     if (atomic_load_explicit(&j->lost, memory_order_relaxed))
         return ST_UNAVAILABLE;
-    if (need > largest(j))
-        return ST_TOO_LARGE;
+    if (need > observer->largest)
+        return ST_BEYOND_LOG;
     lock_acquire(&j->lock);
     st = check_room(j, kind, need);
     if (st == ST_OK)

@@ -50,7 +50,7 @@ journal_lose(struct journal *j, const char *what, int error)
         log_event(j->config.log, LOG_ERROR, "journal_failed", LOG_S("error", text));
     tell_watchers(j);
     if (j->config.failed != NULL)
-        j->config.failed(j->config.failed_arg, text);
+        j->config.failed(j->config.failed_arg, text, error);
 }
 
 /* ------------------------------------------------------------------ room */
@@ -185,6 +185,8 @@ journal_look_for_room(struct journal *j)
     struct segments *s = &j->segments;
     int error = 0;
 
+    atomic_store(&j->count_shown, s->count);
+    atomic_store(&j->bytes_shown, s->bytes);
     look_at_disk(j);
     while (error == 0 && may_stock(j)) {
         error = segments_stock(s);
@@ -314,22 +316,27 @@ sweep_is_due(struct journal *j)
 
     if (j->sweep.under_way || j->sweep.ended != 0)
         return false;
-    if (j->sweep.wanted || (s->count <= SWEEP_SEGMENTS && !j->short_of_room))
-        return j->sweep.wanted;
+    if (atomic_load(&j->sweep.wanted))
+        return true;
+    if (s->count <= SWEEP_SEGMENTS && !j->short_of_room)
+        return false;
     live = live_bytes(j, &messages);
     if (j->short_of_room && bytes_left(j) > live + slice_most(s))
         return bytes_swept(s) > live && j->sweep.known != count_news(j);
     return s->bytes > SWEEP_FACTOR * live + SWEEP_SEGMENTS * s->segment_bytes;
 }
 
-static void
+/* True if somebody wanted it. */
+static bool
 begin_sweep(struct journal *j)
 {
-    j->sweep.wanted = false;
+    bool wanted = atomic_exchange(&j->sweep.wanted, false);
+
     j->sweep.under_way = true;
     j->sweep.known = count_news(j);
     j->sweep.since = journal_mark(j, MARK_SWEEP_BEGIN, 0);
     j->store->sweep_begin(j->store);
+    return wanted;
 }
 
 static void
@@ -362,11 +369,11 @@ slice_fits(struct journal *j)
 static void
 sweep(struct journal *j, uint64_t appended)
 {
-    bool wanted = j->sweep.wanted;
+    bool wanted = atomic_load(&j->sweep.wanted);
     uint64_t shown = 0; /* others need the buffer, too: half a frame at a time */
 
     if (sweep_is_due(j))
-        begin_sweep(j);
+        wanted |= begin_sweep(j);
     if (!j->sweep.under_way)
         return;
     if (wanted)
@@ -409,6 +416,18 @@ take_buffer(struct journal *j, uint64_t *appended)
     return b;
 }
 
+/* Is there anything to be committed? */
+static bool
+has_filled(struct journal *j)
+{
+    bool filled;
+
+    lock_acquire(&j->lock);
+    filled = !buffer_empty(j->filling);
+    lock_release(&j->lock);
+    return filled;
+}
+
 bool
 journal_step(struct journal *j)
 {
@@ -419,11 +438,11 @@ journal_step(struct journal *j)
     if (atomic_load(&j->lost))
         return false;
     b = take_buffer(j, &appended);
-    if (b == NULL && !j->sweep.wanted)
+    if (b == NULL && !atomic_load(&j->sweep.wanted))
         return false;
     if (b == NULL) {
         sweep(j, 0);
-        return !buffer_empty(j->filling); /* no room now: later commits go on */
+        return has_filled(j); /* no room now: later commits go on */
     }
     buffer_close(b);
     written = write_frames(j, b);
@@ -460,13 +479,24 @@ journal_seal(struct journal *j)
 void
 journal_sweep(struct journal *j)
 {
-    j->sweep.wanted = true;
+    atomic_store(&j->sweep.wanted, true);
+}
+
+static bool
+has_aged(struct journal *j)
+{
+    bool aged;
+
+    lock_acquire(&j->lock);
+    aged = j->aged;
+    lock_release(&j->lock);
+    return aged;
 }
 
 void
 journal_idle(struct journal *j)
 {
-    if (!j->sealed || j->aged || !j->short_of_room)
+    if (!j->sealed || !j->short_of_room || has_aged(j))
         journal_seal(j); /* if room is short this comes every second */
     if (!j->short_of_room || atomic_load(&j->lost))
         return;

@@ -180,13 +180,16 @@ journal_start(struct journal *j)
 void
 journal_figures(struct journal *j, struct journal_figures *out)
 {
+    uint64_t position;
+
     lock_acquire(&j->lock);
-    *out = (struct journal_figures){.segments = j->segments.count,
-                                    .bytes = j->segments.bytes,
-                                    .commits = j->commits,
-                                    .records = j->next_lsn - 1,
-                                    .sweeps = j->sweep.done,
-                                    .position = j->next_lsn - 1,
-                                    .durable = atomic_load(&j->durable)};
+    position = j->next_lsn - 1;
     lock_release(&j->lock);
+    *out = (struct journal_figures){.segments = atomic_load(&j->count_shown),
+                                    .bytes = atomic_load(&j->bytes_shown),
+                                    .commits = atomic_load(&j->commits),
+                                    .records = position,
+                                    .sweeps = atomic_load(&j->sweep.done),
+                                    .position = position,
+                                    .durable = atomic_load(&j->durable)};
 }

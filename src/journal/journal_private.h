@@ -2,7 +2,8 @@
  * journal_private: the journal as its own files see it.
  *
  *   Locks   `lock` guards what changes are appended to; it is taken under shards' locks and
- *           takes none. `watching` guards the watchers. Everything else is the committer's.
+ *           takes none. `watching` guards the watchers. Everything else is the committer's;
+ *           what others may ask for or look at meanwhile is atomic.
  */
 #ifndef JOURNAL_JOURNAL_PRIVATE_H
 #define JOURNAL_JOURNAL_PRIVATE_H
@@ -20,14 +21,14 @@
 
 /* A sweep on its way (store/durable.h). */
 struct journal_sweep {
-    bool wanted;    /* as soon as possible */
-    bool under_way; /* images are being shown */
-    uint64_t since; /* position of its begin mark */
+    _Atomic bool wanted; /* as soon as possible; set by anybody */
+    bool under_way;      /* images are being shown */
+    uint64_t since;      /* position of its begin mark */
     uint64_t
         ended; /* of its end mark; 0: not there yet. What is older goes when it is durable */
-    int64_t credit; /* bytes of images that appended bytes have paid for */
-    uint64_t known; /* what had happened when the last one began: journal.news */
-    uint64_t done;  /* how many have been */
+    int64_t credit;        /* bytes of images that appended bytes have paid for */
+    uint64_t known;        /* what had happened when the last one began: journal.news */
+    _Atomic uint64_t done; /* how many have been */
 };
 
 struct journal {
@@ -69,7 +70,8 @@ struct journal {
     size_t counted;     /* there were so many segments */
     struct journal_sweep sweep;
     bool sealed; /* the last frame is a seal */
-    uint64_t commits;
+    _Atomic uint64_t commits;
+    _Atomic uint64_t count_shown, bytes_shown; /* of segments, for journal_figures() */
     pthread_t thread;
     bool started;
 };

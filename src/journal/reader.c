@@ -373,6 +373,8 @@ read_frames(struct reader *r, bool last)
             st = read_frame(r, offset, &frame);
             offset += FRAME_HEAD_BYTES + frame.length;
             r->now.end = offset;
+            if (r->frame != NULL)
+                r->frame(r->arg, r);
         } else if (look)
             st = check_rest(r, &offset, last);
         else

@@ -31,6 +31,7 @@ struct reader {
 
     /* A record that has this position; what is not ST_OK ends the reading. */
     enum status (*record)(void *arg, struct reader *r, struct record *record);
+    void (*frame)(void *arg, const struct reader *r); /* a whole one was read; or NULL */
     void (*segment)(void *arg, const struct journal_segment *segment); /* read; or NULL */
     void (*damage)(void *arg, const struct journal_damage *damage);    /* or NULL */
     void *arg;

@@ -5,6 +5,7 @@
 enum { FIXED_MOST = RECORD_HEAD_BYTES + QUEUE_BYTES + 8 };
 
 static_assert(LONG_BYTES + EXTRAS_BYTES >= SHORT_BYTES, "the longest is the bound");
+static_assert(LONG_BYTES + EXTRAS_BYTES <= STORE_LOG_EACH, "and clients are told of it");
 
 size_t
 record_bound(size_t messages, size_t bytes)

@@ -1,6 +1,7 @@
 /* Going on from what is in a journal. */
 #include "journal/journal_private.h"
 
+#include "journal/progress.h"
 #include "journal/reader.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@ struct recovery {
     struct journal *j;
     struct journal_recovery *out;
     struct reader reader;
+    struct progress progress;
 };
 
 static enum status
@@ -21,19 +23,38 @@ apply(void *arg, struct reader *reader, struct record *record)
     struct store_durable *store = r->j->store;
 
     (void)reader;
+    progress_record(&r->progress, record);
     if (record->type != RECORD_MARK)
         return store->replay(store, &record->change);
     store->replay_marks(store, &record->mark.used);
     return ST_OK;
 }
 
+static void
+on_frame(void *arg, const struct reader *reader)
+{
+    struct recovery *r = arg;
+
+    progress_look(&r->progress, reader->now.end);
+}
+
+static void
+on_segment(void *arg, const struct journal_segment *segment)
+{
+    struct recovery *r = arg;
+
+    progress_segment(&r->progress, segment->bytes);
+}
+
 static enum status
 replay(struct recovery *r)
 {
     struct journal_recovery *out = r->out;
-    enum status st = reader_read(&r->reader);
     const struct journal_findings *found = &r->reader.found;
+    enum status st;
 
+    progress_expect(&r->progress, r->j->segments.count, r->j->segments.bytes);
+    st = reader_read(&r->reader);
     reader_fini(&r->reader);
     out->segments = found->segments;
     out->records = found->records;
@@ -93,6 +114,7 @@ choose_sizes(struct journal *j)
     if (j->config.segment_bytes == 0)
         segments_suit(s, room, j->config.change_bytes);
     j->buffers[0].frame_max = j->buffers[1].frame_max = segments_frame_max(s);
+    j->observer.largest = segments_frame_max(s) - FRAME_HEAD_BYTES;
     return 0;
 }
 
@@ -197,10 +219,15 @@ journal_recover(struct journal *j, struct store_durable *store,
                                     .settle = true,
                                     .test_kit = j->config.test_kit,
                                     .error = error,
-                                    .record = apply}};
+                                    .record = apply,
+                                    .frame = on_frame,
+                                    .segment = on_segment}};
     enum status st;
-    int failed = segments_list(&j->segments);
+    int failed;
 
+    progress_begin(&r.progress, &j->config);
+    failed =
+        segments_list(&j->segments); /* looks at the spares, too: that takes a while */
     r.reader.arg = &r;
     j->store = store;
     if (failed != 0)

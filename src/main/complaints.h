@@ -10,9 +10,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
+enum { COMPLAINT_CAP = 1024 };
+
 struct complaints {
-    FILE *to;     /* borrowed; NULL: complaints are only counted */
-    size_t count; /* so far */
+    FILE *to;                 /* borrowed; NULL: complaints are only counted, and kept */
+    size_t count;             /* so far */
+    char last[COMPLAINT_CAP]; /* the latest, without "claimd: "; empty: none */
 };
 
 /* Writes "claimd: " and the text as one line. What is too long for a line is cut, and

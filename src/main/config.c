@@ -103,8 +103,13 @@ take_variable(struct config *config, const char *variable, struct complaints *co
 static void
 take_environment(struct config *config, char *const *envp, struct complaints *complaints)
 {
-    for (; *envp != NULL; envp++)
+    static const char notify[] = "NOTIFY_SOCKET=";
+
+    for (; *envp != NULL; envp++) {
+        if (strncmp(*envp, notify, sizeof(notify) - 1) == 0)
+            config->notify_socket = *envp + sizeof(notify) - 1;
         take_variable(config, *envp, complaints);
+    }
 }
 
 /* ------------------------------------------------------------------ command line */
@@ -282,7 +287,7 @@ check_shards(const struct config *config, struct complaints *complaints)
 
 /* A post is one record, and a record one frame, of which half is left for the rest of it. */
 static void
-check_journal(const struct config *config, struct complaints *complaints)
+check_post_size(const struct config *config, struct complaints *complaints)
 {
     enum { POST_MOST = 8 << 20 };
     const struct option *size = option_find(bytes_str("max_messages_post_size"));
@@ -295,6 +300,25 @@ check_journal(const struct config *config, struct complaints *complaints)
     complain(complaints,
              "max_messages_post_size must be at most 8M with a journal, not %lld (%s)",
              (long long)config->limits.max_messages_post_size, where);
+}
+
+/*
+ * With less there is no room for a segment that is written, two spares, and what a sweep
+ * writes before anything goes: no post would ever be taken.
+ */
+static void
+check_journal_bytes(const struct config *config, struct complaints *complaints)
+{
+    enum { BYTES_LEAST = 32 << 20 };
+    const struct option *most = option_find(bytes_str("journal_max_bytes"));
+    char where[CONFIG_TEXT_CAP];
+
+    if (!is_known(config, most) || config->journal_max_bytes == 0 ||
+        config->journal_max_bytes >= BYTES_LEAST)
+        return;
+    config_where(config, most, where);
+    complain(complaints, "journal_max_bytes must be 0 or at least 32M, not %lld (%s)",
+             (long long)config->journal_max_bytes, where);
 }
 
 static void
@@ -344,7 +368,8 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     if (has_all)
         check_order(out, complaints);
     check_shards(out, complaints);
-    check_journal(out, complaints);
+    check_post_size(out, complaints);
+    check_journal_bytes(out, complaints);
     check_stub(out, complaints);
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }

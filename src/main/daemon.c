@@ -8,7 +8,9 @@
 #include "main/durability.h"
 #include "main/group.h"
 #include "main/identity.h"
+#include "main/supervisor.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 struct daemon {
     const struct clock *clock; /* borrowed */
     struct log log;
+    struct supervisor supervisor;
     struct mem *mem;
     struct durability durability;
     struct store *store;
@@ -139,6 +142,25 @@ daemon_check(const struct config *config, struct complaints *complaints)
     return st;
 }
 
+static enum status
+open_parts(struct daemon *d, const struct config *config, struct complaints *complaints)
+{
+    enum status st = open_named(config, d->mem, &d->auth, &d->socket_group, complaints);
+
+    if (st == ST_OK)
+        st = open_log(d, config, complaints);
+    if (st == ST_OK)
+        st = durability_open(&d->durability, config, &d->log, &d->supervisor, d->clock,
+                             complaints);
+    if (st == ST_OK)
+        st = open_store(d, config, complaints);
+    if (st == ST_OK)
+        st = open_api(d, config);
+    if (st == ST_OK)
+        st = open_server(d, config, complaints);
+    return st;
+}
+
 enum status
 daemon_open(const struct config *config, const struct clock *clock, struct daemon **out,
             struct complaints *complaints)
@@ -150,22 +172,13 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     if (d == NULL)
         goto fail;
     d->clock = clock;
+    supervisor_init(&d->supervisor, config->notify_socket);
     d->drain_ms = config->drain_seconds * 1000;
     d->ready_fd = (int)config->ready_fd;
     d->mem = mem_new((size_t)config->max_memory);
     if (d->mem == NULL)
         goto fail;
-    st = open_named(config, d->mem, &d->auth, &d->socket_group, complaints);
-    if (st == ST_OK)
-        st = open_log(d, config, complaints);
-    if (st == ST_OK)
-        st = durability_open(&d->durability, config, &d->log, d->clock, complaints);
-    if (st == ST_OK)
-        st = open_store(d, config, complaints);
-    if (st == ST_OK)
-        st = open_api(d, config);
-    if (st == ST_OK)
-        st = open_server(d, config, complaints);
+    st = open_parts(d, config, complaints);
     if (st != ST_OK)
         goto fail;
     log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
@@ -177,6 +190,8 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
 fail:
     if (complaints->count == before)
         complain(complaints, "cannot start: %s", status_text(st));
+    if (d != NULL)
+        (void)supervisor_tell(&d->supervisor, NULL, "%s", complaints->last);
     daemon_close(d);
     return st;
 }
@@ -188,6 +203,8 @@ daemon_announce(const struct daemon *d)
     const char *scheme = strncmp(address, "unix:", 5) == 0 ? "" : "http://";
     char line[CONFIG_ERROR_CAP];
 
+    if (!supervisor_tell(&d->supervisor, "READY=1", "listening on %s%s", scheme, address))
+        log_event(&d->log, LOG_WARN, "notify_failed", LOG_S("message", "READY=1"));
     (void)snprintf(line, sizeof(line), "claimd listening on %s%s\n", scheme, address);
     /* Nobody reads? Then nobody waits for it either: serving goes on. */
     (void)fputs(line, stdout);
@@ -221,6 +238,8 @@ daemon_serve(struct daemon *d)
     size_t cut;
 
     server_run(d->server);
+    (void)supervisor_tell(&d->supervisor, "STOPPING=1",
+                          "draining, for %" PRId64 " s at most", d->drain_ms / 1000);
     log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", d->drain_ms));
     cut = server_drain(d->server, d->drain_ms);
     if (durability_observer(&d->durability) == NULL)

@@ -4,6 +4,7 @@
 #include "claimd/engine/engine.h"
 #include "main/program.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,12 @@ enum { LAST_WORDS_MS = 1000 };
 
 /* A record may be longer than the post that it is of. */
 enum { RECORD_FACTOR = 2 };
+
+/*
+ * A start that is under way has so much more time with whoever waits for it; between two
+ * frames, or when all has been read and what fell due happens, it is silent for a while.
+ */
+#define MORE_TIME "EXTEND_TIMEOUT_USEC=120000000"
 
 static bool
 is_wanted(const struct config *config)
@@ -24,13 +31,46 @@ is_wanted(const struct config *config)
  * not what is on the disk: the only way on is to begin again from there.
  */
 static void
-give_up(void *arg, const char *text)
+give_up(void *arg, const char *text, int error)
 {
     struct durability *d = arg;
+    char number[32];
 
     log_event(d->log, LOG_ERROR, "giving_up", LOG_S("error", text));
+    (void)snprintf(number, sizeof(number), "ERRNO=%d", error);
+    (void)supervisor_tell(d->supervisor, number, "%s", text); /* or the status tells */
     (void)log_writer_end(d->log, LAST_WORDS_MS); /* who logs now is not waited for */
     _exit(EXIT_JOURNAL_FAILED);
+}
+
+static void
+tell_progress(void *arg, const struct journal_progress *p)
+{
+    const struct durability *d = arg;
+
+    log_event(d->log, LOG_INFO, "replaying", LOG_I("segments", p->segments),
+              LOG_I("of_segments", p->of_segments), LOG_I("records", p->records),
+              LOG_I("messages", p->messages), LOG_I("bytes", p->bytes),
+              LOG_I("of_bytes", p->of_bytes), LOG_I("left_ms", p->left_ms));
+    (void)supervisor_tell(d->supervisor, MORE_TIME,
+                          "replaying the journal: segment %" PRIu64 " of %" PRIu64
+                          ", %" PRIu64 " messages, %" PRIu64 " %% read, about %" PRId64
+                          " s left",
+                          p->segments + 1, p->of_segments, p->messages,
+                          p->bytes / (p->of_bytes / 100 + 1), (p->left_ms + 999) / 1000);
+}
+
+/* Of what the limits allow, at least roughly, the change that takes most in the log. */
+static size_t
+largest_change(const struct api_limits *limits)
+{
+    size_t post = RECORD_FACTOR * (size_t)limits->max_messages_post_size;
+    size_t page = STORE_LOG_EACH * (size_t)limits->max_messages_per_page;
+    size_t claim = STORE_LOG_EACH * (size_t)limits->max_messages_per_claim_or_pop;
+
+    if (page < claim)
+        page = claim;
+    return post > page ? post : page;
 }
 
 static enum status
@@ -42,7 +82,10 @@ open_journal(struct durability *d, const struct config *config,
         .log = d->log,
         .clock = d->now->manual ? d->now : &d->clock,
         .max_bytes = (uint64_t)config->journal_max_bytes,
-        .change_bytes = RECORD_FACTOR * (size_t)config->limits.max_messages_post_size,
+        .change_bytes = largest_change(&config->limits),
+        .progress = tell_progress,
+        .progress_arg = d,
+        .stopwatch = &d->clock,
         .failed = give_up,
         .failed_arg = d};
     char error[JOURNAL_ERROR_CAP];
@@ -55,11 +98,12 @@ open_journal(struct durability *d, const struct config *config,
 
 enum status
 durability_open(struct durability *d, const struct config *config, struct log *log,
-                const struct clock *clock, struct complaints *complaints)
+                const struct supervisor *supervisor, const struct clock *clock,
+                struct complaints *complaints)
 {
     int error;
 
-    *d = (struct durability){.log = log, .now = clock};
+    *d = (struct durability){.log = log, .supervisor = supervisor, .now = clock};
     clock_init_system(&d->clock);
     if (!is_wanted(config))
         return ST_OK;
@@ -114,6 +158,7 @@ durability_recover(struct durability *d, const struct config *config, struct sto
 
     if (d->journal == NULL)
         return ST_OK;
+    (void)supervisor_tell(d->supervisor, MORE_TIME, "replaying the journal");
     st = journal_recover(d->journal, engine_durable(store), &recovery, error);
     if (st != ST_OK) {
         complain(complaints, "journal %s: %s", config->journal, error);

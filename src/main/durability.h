@@ -14,22 +14,24 @@
 #include "claimd/base/log.h"
 #include "claimd/journal/journal.h"
 #include "main/config.h"
+#include "main/supervisor.h"
 
 struct durability {
-    struct disk *disk;       /* owned; NULL: there is no journal */
-    struct journal *journal; /* owned */
-    struct log *log;         /* borrowed */
-    struct clock clock;      /* ahead of the wall clock if the journal is */
-    const struct clock *now; /* the store's: that one, or the daemon's */
+    struct disk *disk;                   /* owned; NULL: there is no journal */
+    struct journal *journal;             /* owned */
+    struct log *log;                     /* borrowed */
+    const struct supervisor *supervisor; /* borrowed */
+    struct clock clock;                  /* ahead of the wall clock if the journal is */
+    const struct clock *now;             /* the store's: that one, or the daemon's */
 };
 
 /*
  * ST_IO, ST_NO_MEMORY, and ST_UNAVAILABLE if another process has the directory, after a
  * complaint.
  */
-enum status
-durability_open(struct durability *d, const struct config *config, struct log *log,
-                const struct clock *clock, struct complaints *complaints);
+enum status durability_open(struct durability *d, const struct config *config,
+                            struct log *log, const struct supervisor *supervisor,
+                            const struct clock *clock, struct complaints *complaints);
 
 /* Of the engine that is about to be opened; NULL: none. */
 struct store_observer *durability_observer(const struct durability *d);

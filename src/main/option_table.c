@@ -73,8 +73,8 @@ const struct option options[] = {
          "directory of the journal, with which nothing is lost; none: a restart begins "
          "empty"),
     SIZE("journal_max_bytes", journal_max_bytes, 0, INT64_MAX, "0",
-         "bytes of all its segments; beyond it posts are answered 503; 0: the disk's "
-         "room"),
+         "bytes of all its segments, at least 32M; beyond it posts are answered 503; 0: "
+         "the disk's room"),
     FLAG("accept_clock", accept_clock, "false",
          "start although the clock is more than 14 days ahead of the journal"),
 #undef GROUP

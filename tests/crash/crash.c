@@ -76,11 +76,11 @@ crash_print(const struct crash_figures *f, FILE *out)
 }
 
 static void
-failed(void *arg, const char *text)
+failed(void *arg, const char *text, int error)
 {
     struct world *w = arg;
 
-    world_note(w, "the journal gives up: %s", text);
+    world_note(w, "the journal gives up: %s (%d)", text, error);
     w->failures++;
 }
 

@@ -4,7 +4,9 @@
     journal_test.py CLAIMD
 """
 
+import json
 import os
+import re
 import select
 import sys
 import threading
@@ -345,6 +347,32 @@ class Serving(JournalCase):
         total = self.ask("GET", "many/stats", status=200)["messages"]["total"]
         self.assertEqual(total, 130_000)
         self.assertEqual(self.bodies("long"), [body])
+
+    def test_more_than_it_takes_at_once(self):
+        """Each message takes more room than in the request: it says so, and how much."""
+        self.start("--max-messages-post-size", "8M", "--max-queue-metadata", "32M")
+        many = b'{"messages":[' + b",".join([b'{"body":1}'] * 160_000) + b"]}"
+        self.assertLess(len(many), 8 << 20)
+        answer = self.server.ask("POST", "/v2/queues/many/messages", many)
+        self.assertEqual(answer.status, 400, answer)
+        said = json.loads(answer.body)
+        self.assertEqual(said["title"], "Invalid API request")
+        self.assertRegex(said["description"],
+                         r"^these 160000 messages are more than the journal takes at once, "
+                         r"which is \d+ bytes, with up to 120 for each message besides its "
+                         r"body: post them in several requests$")
+        queues = json.loads(self.server.ask("GET", "/v2/queues").body)["queues"]
+        self.assertEqual(queues, [])
+        most = int(re.search(r"is (\d+) bytes", said["description"])[1])
+        fits = (most - 1000) // 121
+        some = b'{"messages":[' + b",".join([b'{"body":1}'] * fits) + b"]}"
+        self.assertEqual(self.server.ask("POST", "/v2/queues/many/messages", some).status, 201)
+        said = self.ask("PUT", "large", {"text": "x" * (most + 1)}, status=400)
+        self.assertEqual(said, {"title": "Invalid API request", "description":
+                                "the request is more than the journal takes at once"})
+        self.crash_and_start()
+        total = self.ask("GET", "many/stats", status=200)["messages"]["total"]
+        self.assertEqual(total, fits)
 
     def test_other_numbers_of_shards(self):
         self.start("--shards", "16")

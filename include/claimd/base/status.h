@@ -26,6 +26,7 @@
     X(NOT_CLAIMED, "the message is not held by this claim")                              \
     X(NO_ROOM, "the answer is larger than the room for it")                              \
     X(TOO_LARGE, "the request is larger than the queue or the server allows")            \
+    X(BEYOND_LOG, "the request is more than the journal takes at once")                  \
     /* A request. */                                                                     \
     X(BAD_VALUE, "a value is out of range")                                              \
     X(BAD_BODY, "the body is not the document this request needs")                       \

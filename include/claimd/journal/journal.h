@@ -11,7 +11,8 @@
  * takes the buffer, writes it as a frame, syncs, and only then says that the positions in it
  * are durable: hundreds of answers wait for one sync, and nobody waits for a timer.
  *
- *   Threads   the observer's functions from any; open, recover, step and close from one
+ *   Threads   the observer's functions, journal_sweep() and journal_figures() from any; open,
+ *             recover, step and close from one
  *   Failure   when a write or a sync fails nothing is durable any more (STORE_LOST), and
  *             nothing is tried again: the process has to end (journal_config.failed)
  */
@@ -30,6 +31,15 @@ struct journal; /* opaque */
 /* Longest life of a message: a clock that is further ahead of the log is not believed. */
 #define JOURNAL_LIFE_MAX_MS (INT64_C(14) * 24 * 3600 * 1000)
 
+/* How far a recovery has come. */
+struct journal_progress {
+    uint64_t segments, of_segments; /* read whole, and of how many */
+    uint64_t bytes, of_bytes;       /* of their files */
+    uint64_t records;
+    uint64_t messages; /* in records that have their bodies: posted, moved, shown again */
+    int64_t elapsed_ms, left_ms; /* since it began; an estimate, by the bytes */
+};
+
 struct journal_config {
     struct disk *disk;         /* borrowed, until journal_close() */
     const struct log *log;     /* borrowed; NULL: says nothing */
@@ -41,8 +51,16 @@ struct journal_config {
     bool seeded;               /* repeatable nonces from `seed`: for simulation */
     uint64_t seed;
 
+    /*
+     * Called by journal_recover() between two frames, once a second of the stopwatch, and not
+     * in the first one.
+     */
+    void (*progress)(void *arg, const struct journal_progress *progress);
+    void *progress_arg;
+    const struct clock *stopwatch; /* real time, borrowed; NULL: no progress is told */
+
     /* Called once, by who commits, when nothing can become durable any more. */
-    void (*failed)(void *arg, const char *text);
+    void (*failed)(void *arg, const char *text, int error); /* an errno */
     void *failed_arg;
 };
 
@@ -90,7 +108,7 @@ bool journal_step(struct journal *j);
  */
 void journal_seal(struct journal *j);
 
-/* Has the journal swept as soon as it commits, whatever its size. */
+/* Has the journal swept as soon as it commits, whatever its size. Any thread. */
 void journal_sweep(struct journal *j);
 
 struct journal_figures {
@@ -98,6 +116,8 @@ struct journal_figures {
     uint64_t commits, records, sweeps;
     uint64_t position, durable;
 };
+
+/* Any thread. Beside who commits each figure is right by itself, and at most a commit old. */
 void journal_figures(struct journal *j, struct journal_figures *out);
 
 /*

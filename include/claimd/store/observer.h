@@ -90,9 +90,12 @@ struct store_change {
 };
 
 struct store_observer {
+    size_t largest; /* bytes that a change may take in its log; 0: any number */
+
     /*
      * A change with so many messages, and so many bytes in bodies, addresses and metadata,
-     * is about to happen. What is not ST_OK refuses it: nothing has changed then. A change
+     * is about to happen. What is not ST_OK refuses it (ST_BEYOND_LOG: it is more than
+     * `largest`, and always will be): nothing has changed then. A change
      * that was granted is committed under the same lock; but for a QUEUE that is made by
      * the POST or the MOVE behind it, which is asked for next: if that is refused, neither
      * happens. Not asked for what time does, nor for messages of transient queues.

@@ -39,7 +39,12 @@ struct store_visit {
     bool waits;        /* out: it does */
     uint64_t position; /* out: in the log, of what the operation has changed or seen; an
                           answer must not go out before store_fate() says DURABLE */
+    size_t log_most;   /* out, of a post that is ST_BEYOND_LOG: bytes that its log would
+                          have taken */
 };
+
+/* Bytes that a message takes in a log besides its body, at most. */
+enum { STORE_LOG_EACH = 120 };
 
 /* A visit that does not wait, for the length of a block. */
 #define STORE_AT(ms) (&(struct store_visit){.now_ms = (ms)})
@@ -88,7 +93,8 @@ typedef enum status store_queue_purge_fn(struct store *s, struct store_visit *vi
 
 /*
  * Stores all messages or none, in order; ids[count] are filled in.
- * ST_TOO_LARGE: request_bytes above the queue's limit. ST_NOT_FOUND: see create_queue.
+ * ST_TOO_LARGE: request_bytes above the queue's limit. ST_BEYOND_LOG: the log does not
+ * take so much in one piece (visit->log_most). ST_NOT_FOUND: see create_queue.
  */
 typedef enum status
 store_message_post_fn(struct store *s, struct store_visit *visit,

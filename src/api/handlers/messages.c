@@ -14,6 +14,21 @@ refuse_size(struct context *ctx, int64_t max)
                           (int)ctx->queue.name.len, ctx->queue.name.data, (long long)max);
 }
 
+/*
+ * Small enough for the queue, but each message takes more room in the log than in the request
+ * (docs/api.md, 8.2).
+ */
+static enum status
+refuse_count(struct context *ctx, size_t count)
+{
+    return context_refuse(
+        ctx, ST_BEYOND_LOG,
+        "these %zu messages are more than the journal takes at once, which "
+        "is %zu bytes, with up to %d for each message besides its body: "
+        "post them in several requests",
+        count, ctx->visit.log_most, STORE_LOG_EACH);
+}
+
 /* The queue's own limit, or the server's where it has none or the version ignores it. */
 static int64_t
 post_limit(struct context *ctx)
@@ -178,6 +193,8 @@ handle_message_post(struct context *ctx)
     st = store_message_post(ctx->store, &ctx->visit, &ctx->queue, &post, posted.ids);
     if (st == ST_TOO_LARGE)
         return refuse_size(ctx, post_limit(ctx));
+    if (st == ST_BEYOND_LOG)
+        return refuse_count(ctx, decoded.count);
     if (st == ST_NOT_FOUND)
         return context_refuse_queue(ctx);
     return st == ST_OK ? posted_write(ctx, &posted) : st;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,11 +23,12 @@ struct world {
 };
 
 static void
-failed(void *arg, const char *text)
+failed(void *arg, const char *text, int error)
 {
     struct world *w = arg;
 
     ck_assert_uint_gt(strlen(text), 0);
+    ck_assert_ptr_nonnull(strstr(text, strerror(error)));
     w->failures++;
 }
 
@@ -336,6 +338,67 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     commit_all(&w);
     ck_assert_status(cut(&w), ST_OK);
     ck_assert_uint_eq(stats(&w.f).total, 1);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(a_post_beyond_what_a_frame_holds_is_refused_for_that)
+{
+    enum { MANY = 1000 };
+    struct store_visit visit = {.now_ms = START_MS};
+    static struct store_draft drafts[MANY];
+    static struct store_id ids[MANY];
+    struct store_post all = {.drafts = drafts, .count = MANY, .create_queue = true};
+    struct world w;
+
+    for (int i = 0; i < MANY; i++)
+        drafts[i] = (struct store_draft){bytes_str("1"), 3600, 0};
+    open_world(&w, 1);
+    post(&w.f, 1);
+    ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &all, ids),
+                     ST_BEYOND_LOG);
+    ck_assert_uint_lt(visit.log_most, SEGMENT / 4);
+    ck_assert_uint_gt(visit.log_most, SEGMENT / 4 - 2048);
+    ck_assert_uint_eq(stats(&w.f).total, 1);
+    all.count = (visit.log_most - 500) / (STORE_LOG_EACH + 1);
+    ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &all, ids), ST_OK);
+    commit_all(&w);
+    ck_assert_status(cut(&w), ST_OK);
+    ck_assert_uint_eq(stats(&w.f).total, 1 + all.count);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(anybody_may_look_and_want_a_sweep_while_it_commits)
+{
+    enum { SWEEPS = 3, TURNS_MOST = 1000000, BEHIND_MOST = 50 };
+    struct store_visit visit = {.now_ms = START_MS};
+    struct store_draft draft = {bytes_str("1"), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct journal_figures seen = {0}, before;
+    struct store_id id;
+    struct world w;
+    int turn;
+
+    open_world(&w, 1);
+    ck_assert_status(journal_start(w.journal), ST_OK);
+    for (turn = 0; seen.sweeps < SWEEPS && turn < TURNS_MOST; turn++) {
+        before = seen;
+        journal_figures(w.journal, &seen);
+        ck_assert_uint_ge(seen.durable, before.durable);
+        ck_assert_uint_ge(seen.commits, before.commits);
+        ck_assert_uint_ge(seen.sweeps, before.sweeps);
+        ck_assert_uint_ge(seen.segments, 1);
+        if (seen.position > seen.durable + BEHIND_MOST) {
+            (void)sched_yield(); /* it catches up */
+            continue;
+        }
+        ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &one, &id),
+                         ST_OK);
+        journal_sweep(w.journal);
+        store_flush(w.f.store);
+    }
+    ck_assert_uint_ge(seen.sweeps, SWEEPS);
     close_world(&w);
 }
 END_TEST

@@ -322,6 +322,31 @@ START_TEST(a_post_must_fit_into_a_frame_of_the_journal)
 }
 END_TEST
 
+START_TEST(a_journal_has_room_for_its_least_segments)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--journal=somewhere");
+    file(&l, "journal_max_bytes = 33554431\n");
+    expect_error(&l, "journal_max_bytes must be 0 or at least 32M, not 33554431 "
+                     "(the file, line 1)");
+    begin(&l);
+    arg(&l, "--journal-max-bytes=1"); /* also where nothing comes of it */
+    expect_error(&l, "journal_max_bytes must be 0 or at least 32M, not 1 (");
+    ck_assert_uint_eq(l.complaints, 1);
+    begin(&l);
+    arg(&l, "--journal=somewhere");
+    arg(&l, "--journal-max-bytes=32M");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_int_eq(l.config.journal_max_bytes, 32 << 20);
+    begin(&l);
+    arg(&l, "--journal=somewhere");
+    arg(&l, "--journal-max-bytes=0");
+    ck_assert_int_eq(load(&l), ST_OK);
+}
+END_TEST
+
 START_TEST(sizes_have_suffixes_and_bounds)
 {
     static const struct {

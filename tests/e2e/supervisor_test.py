@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+"""What claimd tells whoever started it, by the socket that NOTIFY_SOCKET names (sd_notify).
+
+    supervisor_test.py CLAIMD
+"""
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import CLAIMD, PATIENCE_S, Server, environment, post  # noqa: E402
+from journalled import FRAME_HEAD_BYTES, OPTIONS, JournalCase, flip, frames  # noqa: E402
+
+
+class Supervised(JournalCase):
+    """What starts claimd listens at a path, unless the test says otherwise."""
+
+    def setUp(self):
+        super().setUp()
+        self.ear = None
+        self.listen_at(os.path.join(self.folder, "notify"))
+
+    def listen_at(self, name):
+        if self.ear is not None:
+            self.ear.close()
+        self.name = name
+        self.ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.ear.settimeout(PATIENCE_S)
+        self.ear.bind(name.replace("@", "\0", 1) if name[0] == "@" else name)
+        self.addCleanup(self.ear.close)
+
+    def environment(self):
+        return environment(NOTIFY_SOCKET=self.name)
+
+    def start(self, *options, path=None, **more):
+        self.server = Server("--journal", path or self.path, *OPTIONS, *options,
+                             env=self.environment(), **more)
+        return self.server
+
+    def hear(self):
+        """The next message, as a dictionary; it may yet have to come."""
+        lines = self.ear.recv(4096).decode().split("\n")
+        return dict(line.split("=", 1) for line in lines)
+
+    def heard(self):
+        """All that have come."""
+        found = []
+        self.ear.setblocking(False)
+        try:
+            while True:
+                found.append(self.hear())
+        except BlockingIOError:
+            pass
+        self.ear.settimeout(PATIENCE_S)
+        return found
+
+    def assert_refused(self, status, part):
+        line = self.refused(status, part, popen={"env": self.environment()})
+        heard = self.heard()
+        self.assertEqual(heard[-1], {"STATUS": line[len("claimd: "):]})
+        self.assertEqual([message for message in heard if "READY" in message], [])
+        return heard
+
+
+class Notices(Supervised):
+    def test_it_is_ready_and_it_stops(self):
+        for options in ((), ("--journal", "none")):
+            server = self.start(*options)
+            *before, ready = self.heard()  # it has said that it listens: all has come
+            where = server.ready.removeprefix("claimd ").strip()
+            self.assertEqual(ready, {"READY": "1", "STATUS": where})
+            self.assertEqual(len(before), 0 if options else 1)
+            self.stop()
+            self.assertEqual(self.heard(), [
+                {"STOPPING": "1", "STATUS": "draining, for 8 s at most"}])
+
+    def test_an_abstract_address(self):
+        self.listen_at("@claimd-supervisor-%d" % os.getpid())
+        self.start()
+        self.assertEqual(self.heard()[-1]["READY"], "1")
+
+    def test_it_listens_when_it_says_so_and_the_descriptor_comes_after(self):
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, reading)
+        self.start("--ready-fd", str(writing), pass_fds=[writing])
+        os.close(writing)
+        self.assertIn(b"listening", os.read(reading, 1000))
+        self.assertEqual(self.heard()[-1]["READY"], "1")
+        self.assertEqual(self.server.ask("GET", "/v2/ping").status, 204)
+
+    def test_nobody_is_there(self):
+        self.name += ".not"
+        server = self.start()
+        server.logged(" notify_failed ")
+        self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+
+
+class Replays(Supervised):
+    def fill(self, posts):
+        self.start()
+        body = b'{"messages":[%s]}' % b",".join([b'{"body":1}'] * 20_000)
+        for _ in range(posts):
+            answer = self.server.ask("POST", "/v2/queues/q/messages", body)
+            self.assertEqual(answer.status, 201, answer)
+        self.crash()
+        self.heard()
+
+    def test_a_replay_comes_before_it_is_ready(self):
+        self.fill(posts=1)
+        self.start()
+        replaying, ready = self.heard()
+        self.assertEqual(replaying["STATUS"], "replaying the journal")
+        self.assertGreaterEqual(int(replaying["EXTEND_TIMEOUT_USEC"]), 60_000_000)
+        self.assertEqual(ready["READY"], "1")
+        self.assertEqual(self.ask("GET", "q/stats", status=200)["messages"]["total"], 20_000)
+
+    def progress(self):
+        """What it says of a replay that it was stopped in for a second; None: it was not."""
+        process = subprocess.Popen([CLAIMD, "--journal", self.path, "--listen", "127.0.0.1:0"],
+                                   env=self.environment(), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.assertEqual(self.hear()["STATUS"], "replaying the journal")
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(1.1)
+        process.send_signal(signal.SIGCONT)
+        message = self.hear()
+        process.kill()
+        process.wait()
+        return message if "READY" not in message else None
+
+    def test_a_long_replay_says_how_far_it_is(self):
+        """Long, since it is stopped meanwhile: which may come too late."""
+        self.fill(posts=10)
+        for _ in range(10):
+            message = self.progress()
+            if message is not None:
+                break
+        self.assertRegex(message["STATUS"],
+                         r"^replaying the journal: segment \d+ of \d+, \d+ messages, \d+ % read, "
+                         r"about \d+ s left$")
+        self.assertGreaterEqual(int(message["EXTEND_TIMEOUT_USEC"]), 60_000_000)
+
+
+class Failures(Supervised):
+    def test_a_damaged_journal(self):
+        self.start()
+        for number in range(3):
+            self.post("q", number)
+        self.crash()
+        self.heard()
+        segment = self.segments()[0]
+        offset, _ = frames(segment)[-2]
+        flip(segment, offset + FRAME_HEAD_BYTES)
+        heard = self.assert_refused(3, "damaged")
+        self.assertEqual(heard[0]["STATUS"], "replaying the journal")
+
+    def test_a_journal_that_another_one_uses(self):
+        self.start()
+        self.heard()
+        self.assert_refused(1, "another process uses it")
+
+    def test_a_journal_that_fails(self):
+        """No file may grow any more, which no disk of ours would say."""
+        # Python ignores the signal for that, and so does what it starts then.
+        self.start(restore_signals=False)
+        self.heard()
+        resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE, (0, 0))
+        with self.server.connect() as client:
+            client.send(post("q"))
+            self.assertEqual(client.rest(), b"")
+        self.assertEqual(self.server.wait(), 4)
+        self.server = None
+        message, = self.heard()
+        self.assertEqual(message["ERRNO"], "27")  # EFBIG
+        self.assertRegex(message["STATUS"], "^the journal cannot (write|seal): ")
+
+
+if __name__ == "__main__":
+    unittest.main()

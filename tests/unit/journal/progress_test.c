@@ -1,0 +1,201 @@
+/* What a recovery tells of itself, with a stopwatch that moves with each change it replays. */
+#include "claimd/ds/list.h"
+#include "claimd/journal/journal.h"
+
+#include "support/sim_disk.h"
+#include "support/store_fixture.h"
+
+/* SEGMENT: its bytes. A life posts so many messages, each in a frame of its own. */
+enum { SEGMENT = 64 * 1024, LIVES = 3, POSTS = 5, TOLD_MAX = 32 };
+
+/* A store that takes its time. */
+struct slow {
+    struct store_durable durable;
+    struct store_durable *inner; /* borrowed */
+    struct clock stopwatch;
+    int64_t step_ms; /* that a change takes */
+};
+
+struct world {
+    struct sim_disk *disk;
+    struct journal *journal;
+    struct fixture f;
+    struct slow slow;
+    uint64_t lives;
+    struct journal_progress told[TOLD_MAX];
+    size_t count; /* of them */
+};
+
+static struct slow *
+slow_of(struct store_durable *durable)
+{
+    return container_of(durable, struct slow, durable);
+}
+
+static enum status
+replay(struct store_durable *durable, struct store_change *change)
+{
+    struct slow *s = slow_of(durable);
+
+    clock_advance(&s->stopwatch, s->step_ms);
+    return s->inner->replay(s->inner, change);
+}
+
+static void
+replay_marks(struct store_durable *durable, const struct store_marks *marks)
+{
+    slow_of(durable)->inner->replay_marks(slow_of(durable)->inner, marks);
+}
+
+static enum status
+replay_end(struct store_durable *durable, int64_t now_ms)
+{
+    return slow_of(durable)->inner->replay_end(slow_of(durable)->inner, now_ms);
+}
+
+static void
+marks(struct store_durable *durable, struct store_marks *out)
+{
+    slow_of(durable)->inner->marks(slow_of(durable)->inner, out);
+}
+
+static void
+live(struct store_durable *durable, uint64_t *messages, uint64_t *bytes)
+{
+    slow_of(durable)->inner->live(slow_of(durable)->inner, messages, bytes);
+}
+
+static void
+note(void *arg, const struct journal_progress *progress)
+{
+    struct world *w = arg;
+
+    ck_assert_uint_lt(w->count, TOLD_MAX);
+    w->told[w->count++] = *progress;
+}
+
+/* A process begins, whose recovery takes step_ms for each change. */
+static void
+start(struct world *w, int64_t step_ms)
+{
+    struct journal_config config = {.disk = sim_disk_open(w->disk),
+                                    .segment_bytes = SEGMENT,
+                                    .seeded = true,
+                                    .seed = ++w->lives,
+                                    .progress = note,
+                                    .progress_arg = w,
+                                    .stopwatch = &w->slow.stopwatch};
+    struct journal_recovery recovery = {.now_ms = START_MS};
+    char error[JOURNAL_ERROR_CAP];
+    struct engine_config engine;
+
+    /* The log has few segments: nothing is swept. */
+    w->slow = (struct slow){.durable = {.replay = replay,
+                                        .replay_marks = replay_marks,
+                                        .replay_end = replay_end,
+                                        .marks = marks,
+                                        .live = live,
+                                        .sweep_begin = NULL,
+                                        .sweep = NULL},
+                            .step_ms = step_ms};
+    clock_init_manual(&w->slow.stopwatch, START_MS);
+    w->count = 0;
+    ck_assert_status(journal_open(&config, &w->journal, error), ST_OK);
+    w->f.mem = mem_new(0);
+    engine = fixture_config(w->f.mem);
+    engine.seed = w->lives;
+    engine.observer = journal_observer(w->journal);
+    ck_assert_status(engine_open(&engine, &w->f.store), ST_OK);
+    w->slow.inner = engine_durable(w->f.store);
+    ck_assert_status(journal_recover(w->journal, &w->slow.durable, &recovery, error),
+                     ST_OK);
+}
+
+static void
+stop(struct world *w)
+{
+    journal_close(w->journal);
+    store_batch_release(&w->f.seen);
+    store_close(w->f.store);
+    mem_destroy(w->f.mem);
+}
+
+/* A journal of LIVES segments is there, and nobody uses it. */
+static void
+open_world(struct world *w)
+{
+    memset(w, 0, sizeof(*w));
+    w->disk = sim_disk_new(1);
+    w->f.now_ms = START_MS;
+    w->f.queue = (struct store_queue){.project = bytes_str("p"), .name = bytes_str("q")};
+    for (int life = 0; life < LIVES; life++) {
+        start(w, 0);
+        for (int i = 0; i < POSTS; i++) {
+            post(&w->f, 1);
+            while (journal_step(w->journal))
+                continue;
+        }
+        stop(w);
+    }
+}
+
+static void
+close_world(struct world *w)
+{
+    stop(w);
+    sim_disk_free(w->disk);
+}
+
+START_TEST(it_tells_how_far_it_has_come_once_a_second)
+{
+    struct world w;
+
+    open_world(&w);
+    start(&w, 400); /* the queue and 15 posts: 6.4 s */
+    ck_assert_uint_eq(w.count, 5);
+    for (size_t i = 0; i < w.count; i++) {
+        const struct journal_progress *p = &w.told[i];
+        uint64_t changes = 3 * (i + 1); /* the first is the queue */
+
+        ck_assert_int_eq(p->elapsed_ms, 400 * (int64_t)changes);
+        ck_assert_uint_eq(p->messages, changes - 1);
+        ck_assert_uint_eq(p->segments, (p->messages - 1) / POSTS);
+        ck_assert_uint_eq(p->of_segments, LIVES);
+        ck_assert_uint_gt(p->bytes, p->segments * SEGMENT);
+        ck_assert_uint_lt(p->bytes, (p->segments + 1) * SEGMENT);
+        ck_assert_uint_eq(p->of_bytes, LIVES * SEGMENT);
+        /* A mark in front of them in each segment, and one at its end. */
+        ck_assert_uint_eq(p->records, changes + p->segments * 2 + 1);
+    }
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(what_is_left_is_estimated_by_the_bytes)
+{
+    const struct journal_progress *p;
+    struct world w;
+
+    open_world(&w);
+    start(&w, 400);
+    ck_assert_uint_eq(w.count, 5);
+    for (p = w.told; p < w.told + w.count; p++) {
+        double all_ms = (double)p->elapsed_ms * (double)p->of_bytes / (double)p->bytes;
+
+        ck_assert_int_gt(p->left_ms, 0);
+        ck_assert_double_eq_tol((double)(p->elapsed_ms + p->left_ms), all_ms, 1.0);
+    }
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(what_takes_less_than_a_second_is_not_talked_of)
+{
+    struct world w;
+
+    open_world(&w);
+    start(&w, 62); /* 992 ms */
+    ck_assert_uint_eq(w.count, 0);
+    close_world(&w);
+}
+END_TEST

@@ -1,0 +1,138 @@
+/* What somebody who listens at NOTIFY_SOCKET is told. */
+#include "main/supervisor.h"
+
+#include "support/check_main.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MESSAGE_CAP = 4096 };
+
+/* Somebody who listens. */
+struct ear {
+    int fd;
+    char folder[64];
+    char name[128]; /* as NOTIFY_SOCKET has it */
+};
+
+static void
+ear_bind(struct ear *ear, const char *path, size_t len)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    memcpy(address.sun_path, path, len);
+    ear->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    ck_assert_int_ge(ear->fd, 0);
+    ck_assert_int_eq(bind(ear->fd, (const struct sockaddr *)(const void *)&address,
+                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)),
+                     0);
+}
+
+static void
+ear_open(struct ear *ear)
+{
+    (void)snprintf(ear->folder, sizeof(ear->folder), "/tmp/claimd-supervisor-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(ear->folder));
+    (void)snprintf(ear->name, sizeof(ear->name), "%s/notify", ear->folder);
+    ear_bind(ear, ear->name, strlen(ear->name) + 1);
+}
+
+static void
+ear_close(struct ear *ear)
+{
+    ck_assert_int_eq(close(ear->fd), 0);
+    ck_assert_int_eq(unlink(ear->name), 0);
+    ck_assert_int_eq(rmdir(ear->folder), 0);
+}
+
+/* The next message, which is there already. */
+static const char *
+ear_hear(struct ear *ear, char text[MESSAGE_CAP])
+{
+    ssize_t len = recv(ear->fd, text, MESSAGE_CAP - 1, 0);
+
+    ck_assert_int_ge(len, 0);
+    text[len] = '\0';
+    return text;
+}
+
+START_TEST(it_tells_assignments_and_a_status)
+{
+    char text[MESSAGE_CAP];
+    struct supervisor s;
+    struct ear ear;
+
+    ear_open(&ear);
+    supervisor_init(&s, ear.name);
+    ck_assert(supervisor_tell(&s, "READY=1", "listening on %s", "there"));
+    ck_assert_str_eq(ear_hear(&ear, text), "READY=1\nSTATUS=listening on there");
+    ck_assert(supervisor_tell(&s, NULL, "%d of %d", 1, 2));
+    ck_assert_str_eq(ear_hear(&ear, text), "STATUS=1 of 2");
+    ear_close(&ear);
+}
+END_TEST
+
+START_TEST(an_abstract_name_begins_with_an_at)
+{
+    char text[MESSAGE_CAP];
+    struct supervisor s;
+    struct ear ear;
+    int len =
+        snprintf(ear.name, sizeof(ear.name), "@claimd-supervisor-%ld", (long)getpid());
+
+    ear.name[0] = '\0';
+    ear_bind(&ear, ear.name, (size_t)len);
+    ear.name[0] = '@';
+    supervisor_init(&s, ear.name);
+    ck_assert(supervisor_tell(&s, "STOPPING=1", "over"));
+    ck_assert_str_eq(ear_hear(&ear, text), "STOPPING=1\nSTATUS=over");
+    ck_assert_int_eq(close(ear.fd), 0);
+}
+END_TEST
+
+START_TEST(a_text_makes_no_lines_of_its_own_and_may_be_long)
+{
+    static char all[3000];
+    char text[MESSAGE_CAP];
+    struct supervisor s;
+    struct ear ear;
+
+    ear_open(&ear);
+    supervisor_init(&s, ear.name);
+    ck_assert(supervisor_tell(&s, NULL, "a%sREADY=1\tb", "\n"));
+    ck_assert_str_eq(ear_hear(&ear, text), "STATUS=a?READY=1?b");
+    memset(all, 'x', sizeof(all) - 1);
+    ck_assert(supervisor_tell(&s, "ERRNO=5", "%s", all));
+    ck_assert_uint_eq(strlen(ear_hear(&ear, text)), strlen("ERRNO=5\nSTATUS=") + 1023);
+    ear_close(&ear);
+}
+END_TEST
+
+START_TEST(where_nobody_wants_to_know_all_is_well)
+{
+    struct supervisor s;
+
+    supervisor_init(&s, NULL);
+    ck_assert(supervisor_tell(&s, "READY=1", "here"));
+    supervisor_init(&s, "");
+    ck_assert(supervisor_tell(&s, "READY=1", "here"));
+}
+END_TEST
+
+START_TEST(who_cannot_be_reached_is_not_told)
+{
+    char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1] = "/";
+    struct supervisor s;
+
+    supervisor_init(&s, "/nowhere/at/all");
+    ck_assert(!supervisor_tell(&s, "READY=1", "here"));
+    supervisor_init(&s, "vsock:2:1234");
+    ck_assert(!supervisor_tell(&s, "READY=1", "here"));
+    supervisor_init(&s, "@");
+    ck_assert(!supervisor_tell(&s, "READY=1", "here"));
+    memset(name + 1, 'x', sizeof(name) - 2);
+    supervisor_init(&s, name);
+    ck_assert(!supervisor_tell(&s, "READY=1", "here"));
+}
+END_TEST
