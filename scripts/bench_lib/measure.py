@@ -121,16 +121,17 @@ def together(bench, loads, *arguments):
     return (sum(r["requests_per_second"] for r in reports), *spent)
 
 
-def rounds(bench, servers, names, batch, count, *arguments):
+def rounds(bench, servers, names, batch, count, *arguments, slow=()):
     """
     Interleaved: every server once a round, so that what else the machine does hits all
-    alike. Returns the reports by name.
+    alike; those that are slow for four times as long. Returns the reports by name.
     """
     reports = {name: [] for name in names}
     for turn in range(count):
         for name in names:
             with servers.start(name, batch, SERVER_CPU) as server:
                 report = bench.run(server, name, "--batch", batch, *arguments,
+                                   seconds=bench.seconds * (4 if name in slow else 1),
                                    cpus=GENERATOR_CPU if server.cores == 1 else BOTH_CPUS)
             say("  round %d  %-12s %9.0f messages/s %7.2f us CPU a request" %
                 (turn + 1, name, report["messages_per_second"],

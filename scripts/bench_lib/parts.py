@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 
-from bench_lib import measure, tables
+from bench_lib import journal, measure, tables
 from bench_lib.measure import (BOTH_CPUS, CPUS, SERVER_CPU, median, middle, rounds, say,
                                together)
 from bench_lib.servers import Servers
@@ -26,6 +26,7 @@ class Results:
     def __init__(self):
         self.tables = {}
         self.reports = {}
+        self.found = {}  # cells of the journal's targets
 
 
 def peers(args):
@@ -231,4 +232,4 @@ def workers(args, bench, servers, results):
 
 
 ALL = {"cycle": cycle, "open": open_loop, "connections": connections, "backlog": backlog,
-       "memory": memory, "storm": storm, "workers": workers}
+       "memory": memory, "storm": storm, "workers": workers, **journal.ALL}

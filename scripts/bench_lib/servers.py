@@ -108,8 +108,8 @@ class Servers:
                 raise RuntimeError("%s did not start: see %s" % (name, self._log(name)))
             yield Server("zaqar", found.group(), [child.pid])
 
-    def claimd(self, batch, cpus, workers=1, options=()):
-        return self._announced("claimd", [os.path.join(self.build, "claimd"),
+    def claimd(self, batch, cpus, workers=1, options=(), program=None):
+        return self._announced("claimd", [program or os.path.join(self.build, "claimd"),
                                           "--listen", "127.0.0.1:0", "--log-level", "warn",
                                           "--workers", str(workers), *options], cpus)
 
@@ -118,8 +118,9 @@ class Servers:
                                        "127.0.0.1:0", str(batch), "100"], cpus)
 
     @contextlib.contextmanager
-    def _directory(self, where):
-        path = tempfile.mkdtemp(prefix="claimd-bench-", dir=where)
+    def directory(self, where=None):
+        """For what a server keeps on a disk: a new one, removed with the block."""
+        path = tempfile.mkdtemp(prefix="claimd-bench-", dir=where or self.work)
         try:
             yield path
         finally:
@@ -128,7 +129,7 @@ class Servers:
     @contextlib.contextmanager
     def claimd_journal(self, batch, cpus, where=None, options=()):
         """With a journal in a directory of its own, which is removed."""
-        with self._directory(where or self.work) as path, \
+        with self.directory(where) as path, \
                 self.claimd(batch, cpus, options=("--journal", path, *options)) as server:
             yield server
 
@@ -138,13 +139,13 @@ class Servers:
     @contextlib.contextmanager
     def beanstalkd_sync(self, batch, cpus):
         """Each put and delete is synced before it is answered."""
-        with self._directory(self.work) as path, \
+        with self.directory() as path, \
                 self.beanstalkd(batch, cpus, ("-b", path, "-f0")) as server:
             yield server
 
     @contextlib.contextmanager
     def redis_sync(self, batch, cpus):
-        with self._directory(self.work) as path, \
+        with self.directory() as path, \
                 self.redis(batch, cpus, ("--appendonly", "yes", "--appendfsync", "always",
                                          "--dir", path)) as server:
             yield server
