@@ -10,7 +10,10 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { AGAIN_MS = 5, PATIENCE_MS = 60000 };
 
 _Noreturn static void
 give_up(const char *what)
@@ -19,41 +22,89 @@ give_up(const char *what)
     exit(EXIT_FAILURE);
 }
 
-void
-client_open(struct client *c, const char *host, const char *port)
+/* False: nobody listens there. */
+static bool
+try_to_connect(struct client *c)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
-    int on = 1;
+    int on = 1, error;
 
-    if (getaddrinfo(host, port, &hints, &found) != 0)
-        give_up(host);
+    if (getaddrinfo(c->host, c->port, &hints, &found) != 0)
+        give_up(c->host);
+    c->fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (c->fd < 0)
+        give_up("socket");
+    error = connect(c->fd, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    if (error != 0) {
+        client_close(c);
+        return false;
+    }
+    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* only slower */
+    return true;
+}
+
+/*
+ * While the server is being started again nobody listens. Not at once: one that is killed
+ * closes its sockets one after the other, and may still seem to listen.
+ */
+static void
+connect_anew(struct client *c)
+{
+    const struct timespec pause = {.tv_nsec = AGAIN_MS * 1000000L};
+
+    for (int ms = 0; ms < PATIENCE_MS; ms += AGAIN_MS) {
+        (void)nanosleep(&pause, NULL);
+        if (try_to_connect(c))
+            return;
+    }
+    give_up("connect anew");
+}
+
+void
+client_open(struct client *c, const char *host, const char *port)
+{
+    c->host = host;
+    c->port = port;
+    c->outlives = false;
     c->gate = NULL;
     c->prefer = NULL;
-    c->fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (c->fd < 0 || connect(c->fd, found->ai_addr, found->ai_addrlen) != 0)
+    if (!try_to_connect(c))
         give_up("connect");
-    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* only slower */
-    freeaddrinfo(found);
 }
 
 void
 client_close(struct client *c)
 {
-    (void)close(c->fd);
+    if (c->fd >= 0)
+        (void)close(c->fd);
+    c->fd = -1;
 }
 
+/* It broke. */
 static void
+note_break(struct client *c, const char *what)
+{
+    if (!c->outlives)
+        give_up(what);
+    client_close(c);
+}
+
+static bool
 send_all(struct client *c, const char *text, size_t len)
 {
     while (len > 0) {
         ssize_t n = send(c->fd, text, len, MSG_NOSIGNAL);
 
-        if (n <= 0)
-            give_up("send");
+        if (n <= 0) {
+            note_break(c, "send");
+            return false;
+        }
         text += n;
         len -= (size_t)n;
     }
+    return true;
 }
 
 /* The value of a header in the answer's head, NULL if it is not there. */
@@ -69,7 +120,7 @@ header(const struct client *c, const char *head_end, const char *name)
     return NULL;
 }
 
-/* Receives the whole answer and returns where its body begins. */
+/* Receives the whole answer and returns where its body begins; NULL: it did not come. */
 static const char *
 receive(struct client *c)
 {
@@ -79,8 +130,10 @@ receive(struct client *c)
     while (len < whole) {
         ssize_t n = recv(c->fd, c->text + len, CLIENT_ROOM - 1 - len, 0);
 
-        if (n <= 0)
-            give_up("recv");
+        if (n <= 0) {
+            note_break(c, "recv");
+            return NULL;
+        }
         len += (size_t)n;
         c->text[len] = '\0';
         if (body != NULL)
@@ -101,7 +154,7 @@ client_ask(struct client *c, const char *method, const char *target, const char 
            struct answer *out)
 {
     char text[4096];
-    const char *answer, *location;
+    const char *answer = NULL, *location;
     int len =
         snprintf(text, sizeof(text),
                  "%s %s HTTP/1.1\r\nHost: localhost\r\nX-Project-ID: linear\r\n"
@@ -112,14 +165,18 @@ client_ask(struct client *c, const char *method, const char *target, const char 
                  c->prefer == NULL ? "" : "\r\n", body == NULL ? 0 : strlen(body),
                  body == NULL ? "" : body);
 
+    if (c->fd < 0)
+        connect_anew(c);
     *out = (struct answer){.call_ns = clock_stopwatch_ns()};
     if (c->gate != NULL)
         (void)pthread_barrier_wait(c->gate); /* fails only when misused */
     c->gate = NULL;
     c->prefer = NULL;
-    send_all(c, text, (size_t)len);
-    answer = receive(c);
+    if (send_all(c, text, (size_t)len))
+        answer = receive(c);
     out->reply_ns = clock_stopwatch_ns();
+    if (answer == NULL)
+        return;
     out->code = atoi(c->text + sizeof("HTTP/1.1"));
     location = header(c, answer, "Location");
     if (location != NULL)

@@ -1,19 +1,25 @@
 /*
  * client: one kept-alive HTTP connection, blocking, for recorders: nothing between the
  * request and the clock but a write and a read.
+ *
+ * One that outlives the server notes that its connection broke, and connects anew before the
+ * next exchange, for as long as it takes the server to come back.
  */
 #ifndef TESTS_LINEAR_CLIENT_H
 #define TESTS_LINEAR_CLIENT_H
 
 #include <jansson.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { CLIENT_ROOM = 65536 };
 
 struct client {
-    int fd;
+    const char *host, *port; /* borrowed */
+    int fd;                  /* -1: it broke */
+    bool outlives;           /* set it behind client_open() */
     pthread_barrier_t
         *gate;          /* the next exchange waits here, called but not sent; NULL: no */
     const char *prefer; /* sent with the next exchange; NULL: not */
@@ -21,7 +27,7 @@ struct client {
 };
 
 struct answer {
-    int code;
+    int code;                  /* 0: the connection broke before all of it came */
     int64_t call_ns, reply_ns; /* before the first byte went, after the last came */
     json_t *document;          /* owned; NULL: no body */
     char location[256];        /* empty: none */

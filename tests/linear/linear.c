@@ -2,7 +2,7 @@
  * linear: records histories of a server at HOST PORT and checks that each could have
  * happened one request at a time.
  *
- *     linear HOST PORT SEED ROUNDS
+ *     linear HOST PORT SEED ROUNDS [KILLS]
  *
  * Half of the rounds have few workers with many requests each, half many with few. The
  * seed repeats the workers' choices but not the scheduling, so a failure is shown whole.
@@ -10,6 +10,9 @@
  * A history for which the search gives up proves nothing. The round is recorded anew with
  * half the workers, if need be down to one, whose histories take one step an operation; so
  * every round ends with histories that were judged.
+ *
+ * With KILLS the server dies so often in each round, at the hands of who started this
+ * (linear/recorder.h), and what it has said must hold on.
  */
 #include "linear/recorder.h"
 #include "linear/search.h"
@@ -17,6 +20,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Workers; when there are kills each of them leaves as many requests to be placed by trial. */
+enum { FEW = 4, MANY_MORTAL = 8, MANY = 16 };
 
 static int
 by_call(const void *a, const void *b)
@@ -62,10 +68,23 @@ count_waiting(const struct history *h)
     return waiting;
 }
 
+/* How many were cut off. */
+static size_t
+count_unanswered(const struct history *h)
+{
+    size_t unanswered = 0;
+
+    for (size_t i = 0; i < h->count; i++)
+        unanswered += h->ops[i].code == 0;
+    return unanswered;
+}
+
 /* What the rounds have come to. */
 struct tally {
     uint64_t rounds;
-    size_t operations, overlapping, waiting, given_up;
+    size_t operations, overlapping, waiting, unanswered, given_up;
+    size_t
+        may_be_cut_off; /* two a worker and kill: one may meet the dying process again */
 };
 
 static enum verdict
@@ -104,9 +123,10 @@ static bool
 do_round(struct recording *recording, struct tally *tally)
 {
     static struct history histories[RECORDER_QUEUES];
+    unsigned many = recording->kills > 0 ? MANY_MORTAL : MANY;
     enum verdict verdict;
 
-    recording->workers = recording->round % 2 == 0 ? 4 : 16;
+    recording->workers = recording->round % 2 == 0 ? FEW : many;
     for (;;) {
         recording->operations = 320 / recording->workers;
         recording->window = recording->workers < 8 ? 16 / recording->workers : 2;
@@ -118,12 +138,37 @@ do_round(struct recording *recording, struct tally *tally)
         recording->workers /= 2;
     }
     tally->rounds++;
+    tally->may_be_cut_off += (size_t)2 * recording->workers * recording->kills;
     for (size_t i = 0; i < RECORDER_QUEUES; i++) {
         tally->operations += histories[i].count;
         tally->overlapping += count_overlapping(&histories[i]);
         tally->waiting += count_waiting(&histories[i]);
+        tally->unanswered += count_unanswered(&histories[i]);
     }
     return verdict == LINEARIZABLE;
+}
+
+static bool
+complain(bool bad, const char *text)
+{
+    if (bad)
+        printf("%s\n", text);
+    return bad;
+}
+
+/* Histories that were not judged, without concurrency or without kills prove nothing. */
+static bool
+means_something(const struct tally *t, bool kills)
+{
+    bool bad = complain(t->given_up > t->rounds / 4,
+                        "the search gave up too often to mean anything");
+
+    bad |= complain(t->overlapping < t->operations / 10,
+                    "too few at the same time to mean anything");
+    bad |= complain(kills && t->unanswered == 0, "nothing was cut off by a kill");
+    bad |= complain(t->unanswered > t->may_be_cut_off,
+                    "more answers are missing than kills can have cut off");
+    return !bad;
 }
 
 int
@@ -134,28 +179,22 @@ main(int argc, char **argv)
     bool good = true;
     uint64_t rounds;
 
-    if (argc != 5) {
-        (void)fputs("usage: linear HOST PORT SEED ROUNDS\n", stderr);
+    if (argc != 5 && argc != 6) {
+        (void)fputs("usage: linear HOST PORT SEED ROUNDS [KILLS]\n", stderr);
         return 2;
     }
     recording.host = argv[1];
     recording.port = argv[2];
     recording.seed = strtoull(argv[3], NULL, 0);
     rounds = strtoull(argv[4], NULL, 0);
+    recording.kills = argc == 6 ? (unsigned)strtoul(argv[5], NULL, 0) : 0;
     for (; good && recording.round < rounds; recording.round++)
         good = do_round(&recording, &tally);
     printf("seed %" PRIu64 ": %" PRIu64 " rounds, %zu operations, %zu of them while"
-           " others were under way, %zu ready to wait; recorded anew %zu times\n",
+           " others were under way, %zu ready to wait, %zu cut off; recorded anew %zu"
+           " times\n",
            recording.seed, tally.rounds, tally.operations, tally.overlapping,
-           tally.waiting, tally.given_up);
-    if (tally.given_up > tally.rounds / 4) {
-        printf("the search gave up too often to mean anything\n");
-        good = false;
-    }
-    /* Histories without concurrency would prove nothing. */
-    if (tally.overlapping < tally.operations / 10) {
-        printf("too few at the same time to mean anything\n");
-        good = false;
-    }
+           tally.waiting, tally.unanswered, tally.given_up);
+    good = good && means_something(&tally, recording.kills > 0);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

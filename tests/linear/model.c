@@ -232,6 +232,43 @@ model_step(struct model *m, const struct operation *op)
     }
 }
 
+/* Takes the first `limit` that are free. */
+static void
+answer_free(const struct model *m, struct operation *op)
+{
+    op->count = 0;
+    for (size_t at = 0; at < m->count && op->count < op->limit; at++)
+        if (is_free(m, at, op))
+            op->messages[op->count++] = m->message[at];
+}
+
+struct operation
+model_answer(const struct model *m, const struct operation *op)
+{
+    struct operation answered = *op;
+
+    switch (op->kind) {
+    case LINEAR_POST:
+        answered.code = 201;
+        break;
+    case LINEAR_CLAIM:
+        answer_free(m, &answered);
+        answered.code = answered.count == 0 ? 204 : 201;
+        break;
+    case LINEAR_POP:
+        answer_free(m, &answered);
+        answered.code = 200;
+        break;
+    case LINEAR_DELETE:
+        answered.code = delete_code(m, find(m, op->message), op);
+        break;
+    default: /* the others change all that they name, or nothing */
+        answered.code = 204;
+        break;
+    }
+    return answered;
+}
+
 bool
 model_only_looks(const struct operation *op)
 {

@@ -22,6 +22,12 @@ struct model {
  */
 bool model_step(struct model *m, const struct operation *op);
 
+/*
+ * The operation with the answer that it would get in this state: for one without an answer.
+ * Not for those that wait, which may get less than there is.
+ */
+struct operation model_answer(const struct model *m, const struct operation *op);
+
 /* True if the operation, given its answer, leaves alone every state in which it fits. */
 bool model_only_looks(const struct operation *op);
 

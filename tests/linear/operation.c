@@ -22,7 +22,10 @@ operation_print(const struct operation *op)
         printf(" limit %u%s", op->limit, op->include_claimed ? " claimed too" : "");
     if (op->waits)
         printf(" waiting");
-    printf(" -> %d", op->code);
+    if (op->code == 0)
+        printf(" -> no answer");
+    else
+        printf(" -> %d", op->code);
     if (op->made != 0)
         printf(" claim %u", op->made);
     for (size_t i = 0; i < op->count; i++)

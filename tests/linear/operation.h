@@ -52,9 +52,12 @@ struct operation {
     bool include_claimed; /* LIST */
     bool waits;           /* CLAIM, POP: would rather have waited than got nothing */
 
-    /* What was answered; messages: POST and DELETE_MANY: what was asked. */
+    /*
+     * What was answered; messages: POST and DELETE_MANY: what was asked. Without an answer
+     * (code 0) it has happened between its two instants, or never.
+     */
     int code;
-    uint8_t made; /* CLAIM: the new claim */
+    uint8_t made; /* CLAIM: the new claim, also one that nobody was told of */
     uint8_t count;
     uint8_t messages[LINEAR_BATCH]; /* in the order shown */
     uint8_t claimed, total;         /* STATS */

@@ -33,8 +33,16 @@ struct worker {
     unsigned number;
     struct client client;
     pthread_t thread;
-    atomic_bool ends; /* the feeder */
+    atomic_bool ends;  /* the feeder */
+    atomic_uint *done; /* operations of all workers */
 };
+
+/* Is it the one behind the workers that has the server killed? If not, that one is the feeder. */
+static bool
+is_killer(const struct worker *w)
+{
+    return w->number == w->recording->workers && w->recording->kills > 0;
+}
 
 /* How often each kind is tried, of a hundred, in the order of the kinds. */
 static const unsigned weights[LINEAR_KINDS] = {16, 24, 6, 4, 12, 12, 3, 4, 8, 6, 4, 1};
@@ -78,6 +86,8 @@ some_claim(struct worker *w, struct board *b, char id[ID_CAP])
         recent = b->claimed < 6 ? b->claimed : 6;
         number = b->claimed - (unsigned)random_below(&w->random, recent);
         memcpy(id, b->claims[number], ID_CAP);
+        if (id[0] == '\0') /* nobody was told of it */
+            number = 0;
     }
     pthread_mutex_unlock(&b->lock);
     return (uint8_t)number;
@@ -185,6 +195,8 @@ do_post(struct worker *w, struct board *b, struct operation *op)
     strcat(body, "]}");
     ask(w, b, op, "POST", "/messages", body, &a);
     hrefs = json_object_get(a.document, "resources");
+    if (a.code == 0)
+        return true;
     if (a.code != 201 || json_array_size(hrefs) != count)
         unexpected("post", &a);
     pthread_mutex_lock(&b->lock);
@@ -202,7 +214,7 @@ do_post(struct worker *w, struct board *b, struct operation *op)
 static void
 begin_waiting(struct worker *w, struct board *b, struct operation *op)
 {
-    if (!random_chance(&w->random, 25))
+    if (w->recording->kills > 0 || !random_chance(&w->random, 25))
         return;
     pthread_mutex_lock(&b->lock);
     op->waits = b->numbered + 2 * w->recording->workers <= LINEAR_MESSAGES;
@@ -236,6 +248,8 @@ do_claim(struct worker *w, struct board *b, struct operation *op)
     read_messages(op, &a);
     if (a.code == 201)
         op->made = number_claim(b, a.location);
+    if (a.code == 0)
+        op->made = number_claim(b, "/"); /* if it was made it has no id */
     json_decref(a.document);
     return true;
 }
@@ -327,6 +341,10 @@ do_list(struct worker *w, struct board *b, struct operation *op)
 
     op->limit = (uint8_t)(1 + random_below(&w->random, LINEAR_BATCH));
     op->include_claimed = random_chance(&w->random, 50);
+    if (is_killer(w)) { /* it looks at all there is */
+        op->limit = LINEAR_BATCH;
+        op->include_claimed = true;
+    }
     (void)snprintf(rest, sizeof(rest), "/messages?echo=true&limit=%u&include_claimed=%s",
                    op->limit, op->include_claimed ? "true" : "false");
     ask(w, b, op, "GET", rest, NULL, &a);
@@ -425,8 +443,10 @@ worker_thread(void *ctx)
     for (unsigned done = 0; done < w->recording->operations;) {
         if (done % w->recording->window == 0)
             w->client.gate = w->gate;
-        done +=
-            work(w, &w->boards[random_below(&w->random, RECORDER_QUEUES)], some_kind(w));
+        if (!work(w, &w->boards[random_below(&w->random, RECORDER_QUEUES)], some_kind(w)))
+            continue;
+        done++;
+        atomic_fetch_add(w->done, 1);
     }
     return NULL;
 }
@@ -464,9 +484,51 @@ feeder_thread(void *ctx)
 }
 
 static void
-start_worker(struct worker *w, void *(*thread)(void *))
+kill_server(void)
 {
+    char line[16];
+
+    printf("kill\n");
+    if (fflush(stdout) != 0 || fgets(line, sizeof(line), stdin) == NULL) {
+        (void)fputs("nobody has killed the server\n", stderr);
+        exit(EXIT_FAILURE);
+    }
+}
+
+/* Has the server killed in each part of the history, for the last time behind its end. */
+static void *
+killer_thread(void *ctx)
+{
+    const struct timespec pause = {.tv_nsec = 200000};
+    struct worker *w = ctx;
+    unsigned all = w->recording->workers * w->recording->operations;
+    unsigned part = all / w->recording->kills;
+
+    for (unsigned i = 1; i <= w->recording->kills; i++) {
+        unsigned at = i * part - (unsigned)random_below(&w->random, part);
+
+        if (i == w->recording->kills)
+            at = all;
+        while (atomic_load(w->done) < at)
+            (void)nanosleep(&pause, NULL);
+        kill_server();
+        for (unsigned n = 0; n < RECORDER_QUEUES; n++) {
+            (void)work(w, &w->boards[n], LINEAR_STATS);
+            (void)work(w, &w->boards[n], LINEAR_LIST);
+        }
+    }
+    return NULL;
+}
+
+static void
+start_worker(struct worker *w)
+{
+    void *(*thread)(void *) = w->number < w->recording->workers ? worker_thread
+                              : is_killer(w)                    ? killer_thread
+                                                                : feeder_thread;
+
     client_open(&w->client, w->recording->host, w->recording->port);
+    w->client.outlives = w->recording->kills > 0;
     if (pthread_create(&w->thread, NULL, thread, w) != 0)
         abort(); /* a test without threads ends */
 }
@@ -510,6 +572,16 @@ make_queues(const struct recording *recording, const struct board *boards)
     free(c);
 }
 
+static bool
+is_possible(const struct recording *recording)
+{
+    unsigned operations = recording->workers * recording->operations;
+
+    /* After each kill there are two looks at a queue. */
+    return operations + 2 * recording->kills <= LINEAR_OPERATIONS - LINEAR_MESSAGES &&
+           recording->operations % recording->window == 0;
+}
+
 void
 record(const struct recording *recording, struct history out[RECORDER_QUEUES])
 {
@@ -518,11 +590,9 @@ record(const struct recording *recording, struct history out[RECORDER_QUEUES])
     struct worker *workers = calloc(recording->workers + 1, sizeof(*workers));
     struct board *boards = calloc(RECORDER_QUEUES, sizeof(*boards));
     pthread_barrier_t gate;
+    atomic_uint done = 0;
 
-    if (workers == NULL || boards == NULL ||
-        recording->workers * recording->operations >
-            LINEAR_OPERATIONS - LINEAR_MESSAGES ||
-        recording->operations % recording->window != 0 ||
+    if (workers == NULL || boards == NULL || !is_possible(recording) ||
         pthread_barrier_init(&gate, NULL, recording->workers) != 0)
         abort();
     for (unsigned i = 0; i < RECORDER_QUEUES; i++)
@@ -534,7 +604,8 @@ record(const struct recording *recording, struct history out[RECORDER_QUEUES])
         workers[i].gate = &gate;
         workers[i].random.state = random_next(&seeds);
         workers[i].number = i;
-        start_worker(&workers[i], i == feeder ? feeder_thread : worker_thread);
+        workers[i].done = &done;
+        start_worker(&workers[i]);
     }
     for (unsigned i = 0; i < recording->workers; i++)
         end_worker(&workers[i]);

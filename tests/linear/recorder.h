@@ -9,6 +9,12 @@
  *
  * Some claims and pops wait for a message. When nobody brings one, a feeder does: a worker
  * that posts where somebody has been waiting for a while, and does nothing else.
+ *
+ * If the server is to be killed, whoever has started it is asked for that: a line "kill" goes
+ * out, at some moment of each part of the history and at its end, and a line comes in when it
+ * is there again, at the same address and with all that it had. Then somebody looks at all of
+ * it. What was cut off has no answer, and ends when its connection broke: the process was gone
+ * by then.
  */
 #ifndef TESTS_LINEAR_RECORDER_H
 #define TESTS_LINEAR_RECORDER_H
@@ -22,6 +28,7 @@ struct recording {
     unsigned workers;
     unsigned operations; /* of each worker: a multiple of `window` */
     unsigned window;     /* of these in a row before it waits for the others */
+    unsigned kills;      /* of the server; not 0: nobody waits for messages */
 };
 
 enum { RECORDER_QUEUES = 2 };

@@ -33,7 +33,8 @@ struct event {
 struct choice {
     struct event *call;
     struct model before;
-    bool final; /* if this was wrong, so is every other choice at this point */
+    int64_t latest_ns; /* before it */
+    bool final;        /* if this was wrong, so is every other choice at this point */
 };
 
 /*
@@ -55,6 +56,9 @@ struct run {
     struct memory_entry now;
     struct choice chosen[LINEAR_OPERATIONS];
     size_t depth;
+    size_t unanswered[LINEAR_OPERATIONS], unanswered_count;
+    size_t due;        /* operations with an answer that are not in the order yet */
+    int64_t latest_ns; /* when the last of those in the order was called */
 };
 
 static void *
@@ -132,6 +136,19 @@ compare_events(const void *a, const void *b)
     return (y->reply != NULL) - (x->reply != NULL);
 }
 
+static bool
+answered(const struct operation *op)
+{
+    return op->code != 0;
+}
+
+/* Nobody has to be in the order by the end of an operation that may never have happened. */
+static int64_t
+ends_ns(const struct operation *op)
+{
+    return answered(op) ? op->reply_ns : INT64_MAX;
+}
+
 static void
 list_events(struct run *r, size_t count)
 {
@@ -142,7 +159,11 @@ list_events(struct run *r, size_t count)
         struct event *call = &r->events[2 * i], *reply = call + 1;
 
         *call = (struct event){.op = i, .at_ns = r->ops[i].call_ns, .reply = reply};
-        *reply = (struct event){.op = i, .at_ns = r->ops[i].reply_ns};
+        *reply = (struct event){.op = i, .at_ns = ends_ns(&r->ops[i])};
+        if (answered(&r->ops[i]))
+            r->due++;
+        else
+            r->unanswered[r->unanswered_count++] = i;
     }
     qsort(r->events, 2 * count, sizeof(r->events[0]), compare_events);
     for (size_t i = 0; i < 2 * count; i++) {
@@ -184,26 +205,52 @@ toggle(struct run *r, size_t op)
     r->now.done[op / 64] ^= UINT64_C(1) << (op % 64);
 }
 
+/* One without an answer happens. False: it is too late, or it would make no difference. */
+static bool
+happen(struct run *r, const struct operation *op)
+{
+    struct operation guess = model_answer(&r->now.state, op);
+    struct model before = r->now.state;
+
+    return r->latest_ns <= op->reply_ns && model_step(&r->now.state, &guess) &&
+           memcmp(&before, &r->now.state, sizeof(before)) != 0;
+}
+
+/* Is something without an answer too late when this operation is in the order? */
+static bool
+rules_out(const struct run *r, const struct operation *op)
+{
+    for (size_t i = 0; i < r->unanswered_count; i++) {
+        size_t n = r->unanswered[i];
+
+        if (r->ops[n].reply_ns < op->call_ns && r->ops[n].reply_ns >= r->latest_ns &&
+            (r->now.done[n / 64] >> (n % 64) & 1) == 0)
+            return true;
+    }
+    return false;
+}
+
 enum fit { FITS, FITS_NOT, LEADS_NOWHERE /* neither does anything else at this point */ };
 
 /*
  * Puts the operation next in the order, if it fits and leads somewhere new.
  *
  * One that only looks, and fits now, may as well be next: in any order of what is left it can
- * be taken from its place to the front, and nothing else notices. So it is never tried later.
+ * be taken from its place to the front, and nothing else notices. So it is never tried later;
+ * unless it was called when something ended that may have happened and has no answer.
  */
 static enum fit
 choose(struct run *r, struct event *call)
 {
     const struct operation *op = &r->ops[call->op];
-    bool only_looks = model_only_looks(op);
+    bool only_looks = answered(op) && model_only_looks(op) && !rules_out(r, op);
     struct model before = r->now.state;
     enum fit fit = FITS_NOT;
 
     if (op->kind == LINEAR_POST && !seen_order_allows(&r->order, op, before.posted))
         return FITS_NOT;
     toggle(r, call->op);
-    if (model_step(&r->now.state, op)) {
+    if (answered(op) ? model_step(&r->now.state, op) : happen(r, op)) {
         if (only_looks && memcmp(&before, &r->now.state, sizeof(before)) != 0)
             abort(); /* the model contradicts itself */
         fit = memory_learn(&r->memory, &r->now) ? FITS
@@ -215,7 +262,10 @@ choose(struct run *r, struct event *call)
         r->now.state = before;
         return fit;
     }
-    r->chosen[r->depth++] = (struct choice){call, before, only_looks};
+    r->chosen[r->depth++] = (struct choice){call, before, r->latest_ns, only_looks};
+    r->due -= answered(op);
+    if (op->call_ns > r->latest_ns)
+        r->latest_ns = op->call_ns;
     unlink_event(call);
     unlink_event(call->reply);
     return FITS;
@@ -254,6 +304,8 @@ undo(struct run *r)
         relink_event(last->call);
         toggle(r, last->call->op);
         r->now.state = last->before;
+        r->latest_ns = last->latest_ns;
+        r->due += answered(&r->ops[last->call->op]);
         if (!last->final)
             return next_event(r, last->call);
     }
@@ -276,7 +328,7 @@ run_search(struct run *r, size_t steps_max, struct search_result *out)
 {
     struct event *e = next_event(r, NULL);
 
-    for (size_t steps = 0; r->head.next != NULL; steps++) {
+    for (size_t steps = 0; r->due > 0; steps++) {
         enum fit fit =
             LEADS_NOWHERE; /* a reply: its call must be in the order before it */
 
@@ -286,7 +338,7 @@ run_search(struct run *r, size_t steps_max, struct search_result *out)
             fit = choose(r, e);
         if (fit == FITS) {
             note_longest(r, out);
-            e = r->head.next == NULL ? NULL : next_event(r, NULL);
+            e = r->due == 0 ? NULL : next_event(r, NULL);
         } else if (fit == FITS_NOT) {
             e = next_event(r, e);
         } else {

@@ -8,6 +8,11 @@
  * question is asked of one queue at a time, because an object made of linearizable ones
  * is linearizable.
  *
+ * An operation without an answer may be left out; if it is put in order it must change
+ * something, and stands before all that were called after its end: who was cut off by a crash
+ * has happened before it, or never will (durable linearizability: Izraelevitz, Mendes & Scott
+ * 2016).
+ *
  * Posts are only tried in orders that no answer contradicts (seen_order.h), and operations
  * that only look as soon as they fit.
  *

@@ -157,6 +157,147 @@ START_TEST(who_waits_may_leave_the_younger_ones_to_others)
 }
 END_TEST
 
+/* ---------------------------------------------------------------------- cut off */
+
+/* The last one has no answer; its connection broke when it would have had one. */
+static void
+cut_off(struct script *s)
+{
+    struct operation *op = &s->ops[s->count - 1];
+
+    op->code = 0;
+    if (op->kind != LINEAR_POST)
+        op->count = 0;
+}
+
+START_TEST(what_was_cut_off_has_happened_or_has_not)
+{
+    for (uint8_t happened = 0; happened <= 1; happened++) {
+        struct script s = {.count = 0};
+
+        post(&s, 1);
+        cut_off(&s);
+        list(&s, false, happened ? 1 : 0);
+        take(&s, 1, happened ? 1 : 0);
+        expect(&s, LINEARIZABLE);
+    }
+}
+END_TEST
+
+START_TEST(all_that_changes_something_may_be_cut_off)
+{
+    static const enum linear_kind kinds[] = {LINEAR_RELEASE, LINEAR_PURGE, LINEAR_POP,
+                                             LINEAR_DELETE, LINEAR_DELETE_MANY};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        for (uint8_t happened = 0; happened <= 1; happened++) {
+            struct script s = {.count = 0};
+
+            post(&s, 1);
+            if (kinds[i] != LINEAR_POP)
+                take(&s, 1, 1);
+            then(&s, (struct operation){.kind = kinds[i],
+                                        .message = 1,
+                                        .claim = 1,
+                                        .limit = 1,
+                                        .count = 1,
+                                        .messages = {1}});
+            if (kinds[i] == LINEAR_POP)
+                cut_off(&s);
+            if (kinds[i] == LINEAR_RELEASE)
+                list(&s, false, happened);
+            else
+                list(&s, true, !happened);
+            expect(&s, LINEARIZABLE);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_claim_that_was_cut_off_may_hold_what_it_would_have_got)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    post(&s, 2);
+    take(&s, 1, 1);
+    cut_off(&s);
+    count(&s, 1, 2);
+    take(&s, 2, 2);
+    remove_one(&s, 1, 0, 403);
+    expect(&s, LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(what_happens_behind_its_end_does_not_happen)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    cut_off(&s);
+    list(&s, false, 0);
+    list(&s, false, 1);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(what_happens_does_so_once)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    cut_off(&s);
+    take(&s, 1, 1);
+    remove_one(&s, 1, 1, 204);
+    list(&s, true, 1);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(what_was_answered_is_not_undone_by_what_was_cut_off)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    remove_one(&s, 2, 0, 204); /* of a message that is not there */
+    cut_off(&s);
+    list(&s, false, 0);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_batch_that_was_cut_off_is_there_or_not_but_never_half)
+{
+    struct script s = {.count = 0};
+
+    then(&s, (struct operation){.kind = LINEAR_POST, .count = 2, .messages = {1, 2}});
+    take(&s, 1, 1);
+    take(&s, 2, 0);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_look_does_not_come_before_what_was_cut_off_unless_it_can)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    take(&s, 1, 1);
+    then(&s, (struct operation){.kind = LINEAR_RELEASE, .claim = 1}); /* and it has */
+    count(&s, 0, 1);
+    take(&s, 2, 1);
+    expect(&s, LINEARIZABLE);
+    s.count = 0;
+    post(&s, 1);
+    post(&s, 2);
+    then(&s, (struct operation){.kind = LINEAR_POST, .count = 1, .messages = {3}});
+    list(&s, false, 1); /* shows the same, whether it has happened or not */
+    s.ops[s.count - 1].limit = 1;
+    count(&s, 0, 3);
+    expect(&s, LINEARIZABLE);
+}
+END_TEST
+
 /* ---------------------------------------------------------------------- refused */
 
 START_TEST(a_message_claimed_twice_is_refused)

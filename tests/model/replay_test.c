@@ -221,7 +221,7 @@ check_crash_at_start(struct tale *t, const struct logbook *told, struct tally *t
     struct server server = replay_until(t, told, told->next - lost);
 
     tally->crashes_at_start += lost > 0;
-    (void)expect_same(t->story.f.store, server.store, t->story.f.now_ms);
+    (void)expect_same(t->story.f.store, server.store, t->story.f.now_ms, story_projects);
     close_server(&server);
 }
 
@@ -232,7 +232,8 @@ check_replay(struct tale *t, bool restart, struct tally *tally)
     struct server server = replay_until(t, t->log, t->log->next);
 
     tally->replays++;
-    tally->messages += expect_same(t->story.f.store, server.store, t->story.f.now_ms);
+    tally->messages +=
+        expect_same(t->story.f.store, server.store, t->story.f.now_ms, story_projects);
     check_crash_at_start(t, server.log, tally);
     check_crash(t, tally);
     if (restart) {
@@ -393,7 +394,7 @@ replay_without_memory(struct tale *t, uint64_t nth)
         st = durable_of(store)->replay_end(durable_of(store), t->story.f.now_ms);
     mem_fail_nth(mem, 0);
     if (st == ST_OK)
-        (void)expect_same(t->story.f.store, store, t->story.f.now_ms);
+        (void)expect_same(t->story.f.store, store, t->story.f.now_ms, story_projects);
     store_close(store);
     ck_assert_uint_eq(mem_used(mem), 0);
     mem_destroy(mem);

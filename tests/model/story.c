@@ -6,10 +6,12 @@
 
 static const char *const names[STORY_QUEUES] = {"a", "b", "c", "d", "a", "b", "c", "d"};
 
+const char *const story_projects[] = {"p", "r", NULL};
+
 struct store_queue
 story_queue(size_t i)
 {
-    return (struct store_queue){.project = bytes_str(i < 4 ? "p" : "r"),
+    return (struct store_queue){.project = bytes_str(story_projects[i / 4]),
                                 .name = bytes_str(names[i])};
 }
 

@@ -31,6 +31,9 @@ struct story {
 /* The addresses of the queues: four names in each of two projects. */
 struct store_queue story_queue(size_t i);
 
+/* The projects; a NULL stands behind them. */
+extern const char *const story_projects[];
+
 /* The other way round. */
 size_t story_index(const struct store_queue *queue);
 

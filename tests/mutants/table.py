@@ -667,6 +667,14 @@ MUTANTS = [
        "    entropy_take(&s->entropy, s->nonce, NONCE_BYTES);",
        "    if (!MUTANT(ONE_NONCE))\n"
        "        entropy_take(&s->entropy, s->nonce, NONCE_BYTES);")]),
+    ("UPDATE_NOT_LOGGED",
+     "a queue's metadata are after a restart as they were before they were replaced",
+     "store/queue_test: metadata_is_replaced_only_by_who_has_seen_the_present_version",
+     [("engine/queue_ops.c",
+       "        if (observed(&e->core))\n"
+       "            (void)observe_queue(v.queue, STORE_CHANGE_META, v.now_ms);",
+       "        if (observed(&e->core) && !MUTANT(UPDATE_NOT_LOGGED))\n"
+       "            (void)observe_queue(v.queue, STORE_CHANGE_META, v.now_ms);")]),
     ("NUMBERS_LOST",
      "a queue without messages gives out their ids again after a restart",
      CRASH,

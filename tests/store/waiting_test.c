@@ -11,8 +11,6 @@
 
 #include <stdio.h>
 
-enum { TWIN, ENGINE };
-
 struct person {
     struct store_waiter place;
     struct store_watcher watcher;
@@ -806,7 +804,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------- the engine */
 
-TEST_CASE("the engine");
+ENGINE_CASE("the engine");
 
 START_TEST(without_memory_for_a_line_there_is_no_place)
 {
@@ -817,7 +815,7 @@ START_TEST(without_memory_for_a_line_there_is_no_place)
         enum status st;
         uint64_t nth = 1;
 
-        fixture_open(&f, ENGINE);
+        fixture_open(&f, FIXTURE_ENGINE + _i);
         arrive(&p);
         if (there)
             make_queue(&f, NULL);
@@ -846,7 +844,7 @@ START_TEST(without_memory_for_a_claim_the_place_is_kept)
     struct fixture f;
     uint64_t nth = 1;
 
-    fixture_open(&f, ENGINE);
+    fixture_open(&f, FIXTURE_ENGINE + _i);
     arrive(&first);
     arrive(&second);
     ask_in_vain(&f, &first);
@@ -881,7 +879,7 @@ START_TEST(nobody_waits_without_notice_behind_letters_that_cannot_be_moved)
         enum status st;
         struct person p;
 
-        fixture_open(&f, ENGINE);
+        fixture_open(&f, FIXTURE_ENGINE + _i);
         make_mortal(&f, "q", 1, "graves", STORE_UNSET);
         post(&f, LETTERS);
         wear_out(&f, LETTERS, 1);
@@ -913,7 +911,7 @@ START_TEST(a_large_crowd_is_told_in_slices_that_its_queue_has_gone)
     struct fixture f;
     int told = 0, rounds = 0;
 
-    fixture_open(&f, ENGINE);
+    fixture_open(&f, FIXTURE_ENGINE + _i);
     make_queue(&f, NULL);
     for (int i = 0; i < CROWD; i++) {
         arrive(&p[i]);
@@ -955,7 +953,7 @@ START_TEST(a_line_is_given_back_with_the_last_who_leaves)
     size_t before;
     struct person p[50];
 
-    fixture_open(&f, ENGINE);
+    fixture_open(&f, FIXTURE_ENGINE + _i);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 50; i++) {
             char name[16];
@@ -1006,7 +1004,7 @@ START_TEST(each_bell_is_rung_once_when_the_operation_is_done)
     struct sleeper s[20];
     struct fixture f;
 
-    fixture_open(&f, ENGINE);
+    fixture_open(&f, FIXTURE_ENGINE + _i);
     rung = 0;
     for (int i = 0; i < 20; i++) {
         struct store_visit visit = {.now_ms = f.now_ms, .waiter = &s[i].place};

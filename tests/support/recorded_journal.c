@@ -7,40 +7,24 @@
 void
 recorder_start(struct recorder *r)
 {
-    struct journal_config config = {.disk = sim_disk_open(r->disk),
-                                    .segment_bytes = RECORDED_SEGMENT,
-                                    .seeded = true,
-                                    .seed = ++r->seed};
-    struct engine_config engine;
-
-    ck_assert_status(journal_open(&config, &r->journal, r->error), ST_OK);
-    r->f.mem = mem_new(0);
-    engine = fixture_config(r->f.mem);
-    engine.seed = r->seed;
-    engine.observer = journal_observer(r->journal);
-    ck_assert_status(engine_open(&engine, &r->f.store), ST_OK);
-    r->recovery = (struct journal_recovery){.now_ms = r->f.now_ms};
-    ck_assert_msg(journal_recover(r->journal, engine_durable(r->f.store), &r->recovery,
-                                  r->error) == ST_OK,
-                  "%s", r->error);
-    r->f.now_ms = r->recovery.now_ms;
+    r->process.segment_bytes = RECORDED_SEGMENT;
+    journalled_start(&r->process, r->f.now_ms);
+    r->f.mem = r->process.mem;
+    r->f.store = r->process.store;
+    r->f.now_ms = r->process.recovery.now_ms;
 }
 
 void
 recorder_stop(struct recorder *r)
 {
-    journal_close(r->journal);
     store_batch_release(&r->f.seen);
-    store_close(r->f.store);
-    ck_assert_uint_eq(mem_used(r->f.mem), 0);
-    mem_destroy(r->f.mem);
+    journalled_stop(&r->process);
 }
 
 void
 recorder_commit(struct recorder *r)
 {
-    while (journal_step(r->journal))
-        continue;
+    journalled_commit(&r->process);
 }
 
 /* ------------------------------------------------------------------ words */
@@ -181,7 +165,7 @@ first_process(struct recorder *r, struct recorded_told *told)
     use_project(f, "");
     post(f, 1); /* 18 */
     recorder_commit(r);
-    journal_sweep(r->journal);
+    journal_sweep(r->process.journal);
     recorder_commit(r);
     use_project(f, "p");
     post(f, 1); /* 19 */
@@ -205,7 +189,7 @@ second_process(struct recorder *r)
     post(f, 1); /* 22 */
     make_a_dead_letter(f);
     recorder_commit(r);
-    sim_disk_crash_losing_all(r->disk);
+    sim_disk_crash_losing_all(r->process.disk);
     recorder_stop(r);
 }
 
@@ -213,7 +197,7 @@ void
 recorded_journal_write(struct sim_disk *disk, struct recorded_told *told)
 {
     struct recorder r = {
-        .disk = disk,
+        .process = {.disk = disk},
         .f = {.now_ms = START_MS, .client = 7, .queue = {.project = bytes_str("p")}}};
 
     first_process(&r, told);

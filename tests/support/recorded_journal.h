@@ -12,20 +12,15 @@
 #ifndef TESTS_SUPPORT_RECORDED_JOURNAL_H
 #define TESTS_SUPPORT_RECORDED_JOURNAL_H
 
-#include "claimd/journal/journal.h"
-#include "support/sim_disk.h"
+#include "support/journalled.h"
 #include "support/store_fixture.h"
 
 enum { RECORDED_SEGMENT = 16 * 1024 }; /* bytes */
 
-/* One process with a store and a journal; zero but for `disk` and `f.now_ms` before. */
+/* One process with a store and a journal; zero but for its disk and `f.now_ms` before. */
 struct recorder {
-    struct sim_disk *disk; /* borrowed */
-    struct journal *journal;
-    struct journal_recovery recovery;
+    struct journalled process;
     struct fixture f;
-    uint64_t seed; /* of the process, counted up by recorder_start() */
-    char error[JOURNAL_ERROR_CAP];
 };
 
 /* The process begins; ck_assert()s that it can. */

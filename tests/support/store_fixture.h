@@ -12,6 +12,11 @@
  *     expect(&f, 1, 2);
  *
  * Every word audits the store when it is done.
+ *
+ * One that has a journal is also tried (support/restarts.h): what has happened is committed,
+ * and a store that is started from a copy of the disk after a crash must show the same. That
+ * is done after the first words, then after ever fewer, and at the end always; there the
+ * store is closed, too, started again, and goes on with an id that nobody has.
  */
 #ifndef TESTS_SUPPORT_STORE_FIXTURE_H
 #define TESTS_SUPPORT_STORE_FIXTURE_H
@@ -19,32 +24,48 @@
 #include "claimd/engine/engine.h"
 #include "support/check_main.h"
 
-#define STORE_KINDS      2
 #define FIXTURE_MESSAGES 1024
+#define FIXTURE_PROJECTS 8
 #define START_MS         INT64_C(1790000000123) /* not a whole second, on purpose */
+
+/* The implementations. */
+enum fixture_kind {
+    FIXTURE_TWIN,       /* the naive one, tests/model/twin.h */
+    FIXTURE_ENGINE,     /* without a log */
+    FIXTURE_JOURNALLED, /* the engine with a journal on a simulated disk */
+    FIXTURE_KINDS
+};
+
+struct restarts;
 
 struct fixture {
     struct mem *mem;
     struct store *store;
     int64_t now_ms;
-    struct store_queue queue;                  /* the one all words are about */
-    uint64_t client;                           /* who posts */
-    int posted;                                /* number of the newest message */
-    struct store_id ids[FIXTURE_MESSAGES + 1]; /* of the messages, by number */
-    struct store_batch seen;                   /* the last messages shown */
+    struct store_queue queue;                   /* the one all words are about */
+    const char *projects[FIXTURE_PROJECTS + 1]; /* that were used; a NULL behind them */
+    uint64_t client;                            /* who posts */
+    int posted;                                 /* number of the newest message */
+    struct store_id ids[FIXTURE_MESSAGES + 1];  /* of the messages, by number */
+    struct store_batch seen;                    /* the last messages shown */
+    struct restarts *restarts;                  /* owned; NULL: it has no journal */
+    unsigned words;                             /* said so far */
 };
 
 /* The configuration every fixture opens its store with. */
 struct engine_config fixture_config(struct mem *mem);
 
-/* Opens the kind-th implementation, with queue "q" of project "p" not made yet. */
+/* Opens one (enum fixture_kind), with queue "q" of project "p" not made yet. */
 void fixture_open(struct fixture *f, int kind);
 
 /* Closes the store, which must have given back all its memory. */
 void fixture_close(struct fixture *f);
 
 /* Begins a case whose tests run over every implementation. */
-#define STORE_CASE(name) TEST_CASE(name, .times = STORE_KINDS)
+#define STORE_CASE(name) TEST_CASE(name, .times = FIXTURE_KINDS)
+
+/* Likewise over those that are an engine: FIXTURE_ENGINE + _i. */
+#define ENGINE_CASE(name) TEST_CASE(name, .times = FIXTURE_KINDS - FIXTURE_ENGINE)
 
 /* ------------------------------------------------------------------ where and when */
 

@@ -242,8 +242,7 @@ static struct recorder r;
 static void
 start(void)
 {
-    r = (struct recorder){.disk = copy_of_the_recorded(),
-                          .seed = 99,
+    r = (struct recorder){.process = {.disk = copy_of_the_recorded(), .seed = 99},
                           .f = {.now_ms = START_MS + 800 * SECOND_MS,
                                 .client = 8,
                                 .queue = {.project = bytes_str("p")}}};
@@ -254,7 +253,7 @@ static void
 stop(void)
 {
     recorder_stop(&r);
-    sim_disk_free(r.disk);
+    sim_disk_free(r.process.disk);
 }
 
 /* The messages shown last have these bodies, in this order: "2 4". */
@@ -308,9 +307,9 @@ START_TEST(all_queues_are_there_but_the_deleted_one)
                                 (int)found.queues[i].name.len, found.queues[i].name.data);
     ck_assert_str_eq(names, "careless fleeting jobs letters purged strict tuned ");
     store_queues_release(&found);
-    ck_assert(!r.recovery.torn);
-    ck_assert_uint_eq(r.recovery.segments, RECORDED_FILES);
-    ck_assert_int_eq(r.recovery.last_ms, START_MS + 660 * SECOND_MS);
+    ck_assert(!r.process.recovery.torn);
+    ck_assert_uint_eq(r.process.recovery.segments, RECORDED_FILES);
+    ck_assert_int_eq(r.process.recovery.last_ms, START_MS + 660 * SECOND_MS);
 }
 END_TEST
 
@@ -499,11 +498,12 @@ END_TEST
 START_TEST(what_was_read_can_be_swept_and_read_again)
 {
     recorder_commit(&r);
-    journal_sweep(r.journal);
+    journal_sweep(r.process.journal);
     recorder_commit(&r);
     recorder_stop(&r);
     recorder_start(&r);
-    ck_assert_uint_eq(r.recovery.segments, 1); /* those that were recorded are gone */
+    ck_assert_uint_eq(r.process.recovery.segments,
+                      1); /* those that were recorded are gone */
     use(&r.f, "jobs");
     list_all(&r.f);
     expect_bodies("2 4 6 7 19");
