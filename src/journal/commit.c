@@ -102,6 +102,20 @@ bytes_swept(const struct segments *s)
     return s->bytes - s->all[s->count - 1].bytes;
 }
 
+/* A slice is hardly ever longer. */
+static uint64_t
+slice_most(const struct segments *s)
+{
+    return s->segment_bytes / 4;
+}
+
+/* A sweep that frees less is not worth what it writes. */
+static uint64_t
+worth_sweeping(const struct segments *s, uint64_t live)
+{
+    return live + live / 8 + slice_most(s);
+}
+
 /*
  * Is there room for posts? Not if a sweep would not fit any more, whose images come before
  * anything goes, nor the deletion of all that lives, nor what is claimed and released until
@@ -111,15 +125,16 @@ static bool
 has_room_for_posts(struct journal *j)
 {
     const struct segments *s = &j->segments;
-    uint64_t left = bytes_left(j), swept = bytes_swept(s), messages, need;
+    uint64_t left = bytes_left(j), swept = bytes_swept(s), messages, live, need;
 
     if (s->spares < SEGMENT_SPARES)
         return false;
     if (left > SURELY_ENOUGH * (s->bytes + s->segment_bytes))
         return true; /* without asking the store, which has locks */
-    need = live_bytes(j, &messages) + s->segment_bytes;
-    if (need > swept)
-        need += need - swept;
+    live = live_bytes(j, &messages);
+    need = live + slice_most(s) + 2 * s->segment_bytes;
+    if (worth_sweeping(s, live) > swept)
+        need += worth_sweeping(s, live) - swept;
     return left >= need + messages * DELETE_EACH;
 }
 
@@ -284,13 +299,6 @@ drop_old(struct journal *j)
         journal_lose(j, "drop a segment", error);
 }
 
-/* A slice is hardly ever longer. */
-static uint64_t
-slice_most(const struct segments *s)
-{
-    return s->segment_bytes / 4;
-}
-
 /* How much has happened. */
 static uint64_t
 count_news(struct journal *j)
@@ -304,9 +312,9 @@ count_news(struct journal *j)
 }
 
 /*
- * Is there so much more in the log than lives? When room is short, any that comes back is
- * worth it, if anything has happened since the last one; and what does not fit any more is not
- * begun.
+ * Is there so much more in the log than lives? When room is short a little is enough, if
+ * anything has happened since the last one. What does not fit any more is not begun; a segment
+ * is left, or there could be no start if the process ended in the middle of it.
  */
 static bool
 sweep_is_due(struct journal *j)
@@ -321,8 +329,9 @@ sweep_is_due(struct journal *j)
     if (s->count <= SWEEP_SEGMENTS && !j->short_of_room)
         return false;
     live = live_bytes(j, &messages);
-    if (j->short_of_room && bytes_left(j) > live + slice_most(s))
-        return bytes_swept(s) > live && j->sweep.known != count_news(j);
+    if (j->short_of_room && bytes_left(j) > live + slice_most(s) + s->segment_bytes)
+        return bytes_swept(s) > worth_sweeping(s, live) &&
+               j->sweep.known != count_news(j);
     return s->bytes > SWEEP_FACTOR * live + SWEEP_SEGMENTS * s->segment_bytes;
 }
 

@@ -8,7 +8,7 @@
 
 static const char suffix[] = ".log", spare[] = "spare.";
 
-enum { LSN_DIGITS = 16 };
+enum { LSN_DIGITS = 16, SQUEEZED_LEAST = 64 * 1024 };
 
 void
 segments_init(struct segments *s, struct disk *disk, uint64_t segment_bytes)
@@ -281,9 +281,11 @@ segments_stock(struct segments *s)
 int
 segments_squeeze(struct segments *s, uint64_t room)
 {
-    if (s->spares == 0 || room >= s->segment_bytes ||
-        room < s->segment_bytes / SEGMENT_QUARTERS)
-        return 0;
+    uint64_t least =
+        s->spares == 0 ? SQUEEZED_LEAST : s->segment_bytes / SEGMENT_QUARTERS;
+
+    if (s->count == 0 || room >= s->segment_bytes || room < least)
+        return 0; /* where nothing is there is nothing to go on with */
     return make_spare(s, room - room % SEGMENT_HEAD_BYTES);
 }
 

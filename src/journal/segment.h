@@ -85,7 +85,7 @@ int segments_stock(struct segments *s);
 
 /*
  * Makes the spare that is used next, as long as there is room, if there is none for another
- * whole one but for a quarter: so the whole ones stay. To be called before a start's first
+ * whole one: so the whole ones stay, or there is one at all. To be called before a start's first
  * segment is begun.
  */
 int segments_squeeze(struct segments *s, uint64_t room);

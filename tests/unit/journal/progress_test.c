@@ -153,7 +153,7 @@ START_TEST(it_tells_how_far_it_has_come_once_a_second)
 
     open_world(&w);
     of_bytes = sim_disk_bytes(w.disk) - 2 * SEGMENT; /* spares */
-    start(&w, 400); /* the queue and 15 posts: 6.4 s */
+    start(&w, 400);                                  /* the queue and 15 posts: 6.4 s */
     ck_assert_uint_eq(w.count, 5);
     for (size_t i = 0; i < w.count; i++) {
         const struct journal_progress *p = &w.told[i];
