@@ -93,28 +93,23 @@ size_of(struct disk *disk, const char *name, uint64_t *bytes)
 }
 
 static void
-note_spare(struct segments *s, uint64_t bytes)
-{
-    s->spare_bytes += bytes;
-    if (s->spare_most < bytes)
-        s->spare_most = bytes;
-}
-
-static void
 note_name(void *arg, const char *name)
 {
     struct listing *l = arg;
+    struct segments *s = l->segments;
     struct segment segment = {0, 0};
     bool is_spare = strncmp(name, spare, sizeof(spare) - 1) == 0;
 
     if (l->error != 0 || (!is_spare && !read_name(name, &segment.first_lsn)))
         return; /* what is not ours stays */
-    l->error = size_of(l->segments->disk, name, &segment.bytes);
-    if (is_spare || (l->error == ENOENT && l->segments->look_only)) {
-        note_spare(l->segments, segment.bytes);
+    l->error = size_of(s->disk, name, &segment.bytes);
+    if (s->largest < segment.bytes)
+        s->largest = segment.bytes;
+    if (is_spare || (l->error == ENOENT && s->look_only)) {
+        s->spare_bytes += segment.bytes;
         l->error = 0; /* a sweep has dropped it just now; a spare is not to be read */
     } else if (l->error == 0) {
-        l->error = add(l->segments, segment);
+        l->error = add(s, segment);
     }
 }
 
@@ -190,7 +185,7 @@ segments_suit(struct segments *s, uint64_t room, size_t frame_bytes)
 {
     uint64_t next = SEGMENT_BYTES_USUAL;
 
-    while (next >= SEGMENT_BYTES_LEAST && next >= s->spare_most &&
+    while (next >= SEGMENT_BYTES_LEAST && next >= s->largest &&
            next >= SEGMENT_HEAD_BYTES + (uint64_t)SEGMENT_QUARTERS * frame_bytes) {
         s->segment_bytes = next;
         if (room / next >= SEGMENTS_WANTED)

@@ -38,8 +38,8 @@ struct segments {
     struct segment *all; /* owned, oldest first */
     size_t count, room;
     uint64_t bytes;       /* of them together */
-    uint64_t spare_bytes; /* of spares that were found, and not adopted yet, */
-    uint64_t spare_most;  /* and of the largest */
+    uint64_t spare_bytes; /* of spares that were found, and not adopted yet */
+    uint64_t largest;     /* bytes of the largest that was found, spare or not */
     unsigned spares;
 
     struct disk_file *file; /* of the last one, being written; NULL: none is */
@@ -60,8 +60,9 @@ int segments_list(struct segments *s);
 
 /*
  * Chooses the size of those that are made: the usual one, but less where there is no room for
- * SEGMENTS_WANTED of them; not less than that of the spares, whose room others would have. A
- * frame may have at least `frame_bytes`.
+ * SEGMENTS_WANTED of them. Not less than that of those that were found: a sweep must be able
+ * to show what is in them, and others would have the room of spares that are given up. A frame
+ * may have at least `frame_bytes`.
  */
 void segments_suit(struct segments *s, uint64_t room, size_t frame_bytes);
 

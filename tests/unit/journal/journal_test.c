@@ -284,6 +284,27 @@ START_TEST(segments_suit_the_room_that_there_is)
 }
 END_TEST
 
+START_TEST(segments_do_not_shrink_with_the_room)
+{
+    struct sim_disk *sd = sim_disk_new(1);
+    struct world w = {.disk = sd, .f.now_ms = START_MS};
+    struct journal_config config = {.disk = sim_disk_open(sd)};
+    struct journal_figures figures;
+
+    ck_assert_status(begin(&w, &config), ST_OK);
+    stop(&w);
+    sim_disk_kill(sd);
+    sim_disk_set_room(sd, 70 << 20);
+    config.disk = sim_disk_open(sd);
+    ck_assert_status(begin(&w, &config), ST_OK);
+    journal_figures(w.journal, &figures);
+    ck_assert_uint_eq(figures.segments, 2);
+    ck_assert_uint_gt(figures.bytes, 64 << 20);
+    stop(&w);
+    sim_disk_free(sd);
+}
+END_TEST
+
 START_TEST(a_torn_end_is_no_damage_but_a_hole_is)
 {
     char name[] = "0000000000000001.log";
