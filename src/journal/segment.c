@@ -217,8 +217,6 @@ segments_cut(struct segments *s, uint64_t bytes)
     if (error != 0)
         return error;
     error = disk_cut(s->disk, f, bytes);
-    if (error == 0)
-        error = disk_sync(s->disk, f);
     disk_close(s->disk, f);
     if (error == 0) {
         s->bytes -= last->bytes - bytes;
