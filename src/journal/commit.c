@@ -1,7 +1,6 @@
 /* Who commits: buffers become frames, frames become durable, and old segments go. */
 #include "journal/journal_private.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,12 +53,6 @@ journal_lose(struct journal *j, const char *what, int error)
 }
 
 /* ------------------------------------------------------------------ room */
-
-static bool
-is_full(int error)
-{
-    return error == ENOSPC || error == EDQUOT;
-}
 
 /* What images of all that lives would take. */
 static uint64_t
@@ -207,7 +200,7 @@ journal_look_for_room(struct journal *j)
         error = segments_stock(s);
         j->disk_free -= s->segment_bytes;
     }
-    if (error != 0 && !is_full(error)) {
+    if (error != 0 && !disk_is_full(error)) {
         journal_lose(j, "make a segment", error);
         return;
     }

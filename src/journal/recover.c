@@ -150,7 +150,7 @@ spare_the_spares(struct segments *s)
 
     if (error == 0)
         error = segments_squeeze(s, room);
-    return error == ENOSPC || error == EDQUOT ? 0 : error;
+    return disk_is_full(error) ? 0 : error;
 }
 
 /* Begins to log behind what was read. */

@@ -16,6 +16,7 @@
 #ifndef CLAIMD_JOURNAL_DISK_H
 #define CLAIMD_JOURNAL_DISK_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,6 +66,13 @@ struct disk {
  * system says.
  */
 int disk_open(const char *path, bool make, struct disk **out);
+
+/* Has it failed for want of room? */
+static inline bool
+disk_is_full(int error)
+{
+    return error == ENOSPC || error == EDQUOT;
+}
 
 /* What every disk says of a name: EINVAL if it is "", ".", ".." or has a '/', ENAMETOOLONG. */
 int disk_name_check(const char *name);
