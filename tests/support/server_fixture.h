@@ -54,4 +54,7 @@ int server_fixture_dial(const struct server_fixture *f);
 /* Posts one message and returns the status of the answer; 0: closed without one. */
 int server_fixture_post(const struct server_fixture *f);
 
+/* With one worker: returns when it has done all that there was to do when this was called. */
+void server_fixture_settle(const struct server_fixture *f);
+
 #endif

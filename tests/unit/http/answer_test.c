@@ -123,25 +123,13 @@ end(int fd, int code)
     (void)close(fd);
 }
 
-/* Returns when the only worker has done whatever there was to do. */
-static void
-let_it_work(const struct server_fixture *f)
-{
-    /*
-     * The first may still come into a round that had begun before; the third is answered in
-     * one that began when that of the second had ended.
-     */
-    for (int i = 0; i < 3; i++)
-        end(begin(f, HOME), 200);
-}
-
 /* Nothing has come. */
 static void
 expect_silence(const struct server_fixture *f, int fd)
 {
     char byte;
 
-    let_it_work(f);
+    server_fixture_settle(f);
     ck_assert_int_eq(recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT), -1);
     ck_assert_int_eq(errno, EAGAIN);
 }
@@ -167,7 +155,7 @@ static void
 pass_s(const struct server_fixture *f, int64_t seconds)
 {
     atomic_fetch_add(&time_s, seconds);
-    let_it_work(f);
+    server_fixture_settle(f);
 }
 
 /* Spare exchanges, which are larger or smaller by what they were used for. */
@@ -178,7 +166,7 @@ static void
 await_memory(const struct server_fixture *f, size_t used)
 {
     for (int i = 0; i < 1000 && mem_used(f->mem) > used + SPARE; i++)
-        let_it_work(f);
+        server_fixture_settle(f);
     ck_assert_uint_le(mem_used(f->mem), used + SPARE);
 }
 
@@ -402,7 +390,7 @@ START_TEST(who_only_ends_its_sending_is_answered_at_once)
     expect_code(fd, 204);
     expect_closed(fd);
     ask_once(&f, POST("q"), 201);
-    let_it_work(&f);
+    server_fixture_settle(&f);
     ck_assert_uint_eq(stats_of(&f).claimed, 0);
     server_fixture_close(&f);
 }
@@ -421,7 +409,7 @@ START_TEST(what_one_that_has_gone_waited_for_is_the_next_ones)
         expect_silence(&f, next);
         (void)close(gone);
         if (noticed)
-            let_it_work(&f);
+            server_fixture_settle(&f);
         ask_once(&f, POST("q"), 201);
         end(next, 201);
         ck_assert_uint_eq(stats_of(&f).claimed, (unsigned)noticed + 1);
@@ -441,7 +429,7 @@ START_TEST(who_has_gone_has_claimed_nothing)
     expect_silence(&f, fd);
     (void)close(fd);
     ask_once(&f, POST("q"), 201);
-    let_it_work(&f);
+    server_fixture_settle(&f);
     ck_assert_uint_eq(stats_of(&f).claimed, 0);
     ask_once(&f, CLAIM, 201);
     server_fixture_close(&f);
@@ -472,7 +460,7 @@ START_TEST(no_more_wait_than_may)
     say(fds[0], WAITING);
     expect_silence(&f, fds[0]);
     (void)close(fds[1]);
-    let_it_work(&f);
+    server_fixture_settle(&f);
     fds[1] = begin(&f, WAITING);
     expect_silence(&f, fds[1]);
     pass_s(&f, 31);
@@ -560,7 +548,7 @@ START_TEST(thousands_who_wait_and_go_leave_nothing_behind)
         }
         /* A round of the worker sees 32 of them, and serves one that works besides. */
         for (int i = 0; i < CROWD / 32 + 1; i++)
-            let_it_work(&f);
+            server_fixture_settle(&f);
         if (round == 1)
             before = mem_used(f.mem);
         else if (round > 1)
@@ -653,7 +641,7 @@ START_TEST(a_worker_flushes_the_log_before_it_rests)
 
     open_log(&f);
     fd = begin(&f, POST("q"));
-    let_it_work(&f);
+    server_fixture_settle(&f);
     ck_assert_uint_eq(slow_store_position(f.store), 2);
     ck_assert_uint_eq(slow_store_flushed(f.store), 2);
     make_all_durable(&f);
@@ -670,7 +658,7 @@ START_TEST(answers_are_let_go_in_the_order_of_the_log)
     open_log(&f);
     for (int i = 0; i < 4; i++) {
         fds[i] = begin(&f, POST("q"));
-        let_it_work(&f);
+        server_fixture_settle(&f);
     }
     for (int i = 0; i < 4; i++) {
         slow_store_make_durable(f.store, (uint64_t)i + 2);
@@ -732,7 +720,7 @@ START_TEST(nobody_is_told_what_was_lost)
 
     open_log(&f);
     kept = begin(&f, POST("q"));
-    let_it_work(&f);
+    server_fixture_settle(&f);
     make_all_durable(&f);
     expect_code(kept, 201);
     for (int i = 0; i < 3; i++) {
@@ -761,7 +749,7 @@ START_TEST(hanging_up_does_not_undo_what_was_done)
     fd = begin(&f, POST("q"));
     expect_silence(&f, fd);
     (void)close(fd);
-    let_it_work(&f);
+    server_fixture_settle(&f);
     ck_assert_uint_eq(stats_of(&f).total, 1);
     fd = begin(&f, POST("q")); /* one that still listens is held behind it */
     expect_silence(&f, fd);
@@ -787,10 +775,10 @@ START_TEST(a_claim_that_was_held_for_nobody_is_given_back)
     expect_silence(&f, fd);
     ck_assert_uint_eq(stats_of(&f).claimed, 1);
     (void)close(fd);
-    let_it_work(&f);
+    server_fixture_settle(&f);
     make_all_durable(&f);
     for (int i = 0; i < 100 && stats_of(&f).claimed > 0; i++)
-        let_it_work(&f);
+        server_fixture_settle(&f);
     ck_assert_uint_eq(stats_of(&f).claimed, 0);
     ck_assert_uint_eq(stats_of(&f).total, 1);
     make_all_durable(&f);
@@ -841,7 +829,7 @@ START_TEST(a_worker_that_holds_nothing_sleeps_when_the_log_moves)
     for (int i = 0; i < 3; i++) {
         /* Only one that sleeps has to be woken; one that never does would not let us out. */
         while (slow_store_tell(f.store) == 0)
-            let_it_work(&f);
+            server_fixture_settle(&f);
     }
     server_fixture_close(&f);
 }
@@ -996,10 +984,10 @@ START_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done)
     fd = begin(&f, POST("q"));
     slow_store_await(f.store, 1);
     (void)close(fd);
-    let_it_work(&f);
+    server_fixture_settle(&f);
     slow_store_unshut(f.store);
     for (int i = 0; i < 1000 && stats_of(&f).total == 0; i++)
-        let_it_work(&f);
+        server_fixture_settle(&f);
     ck_assert_uint_eq(stats_of(&f).total, 1);
     server_fixture_close(&f); /* which finds nothing left */
 }
@@ -1017,7 +1005,7 @@ START_TEST(what_was_claimed_for_one_who_hung_up_meanwhile_is_given_back)
     fd = begin(&f, CLAIM);
     slow_store_await(f.store, 1);
     (void)close(fd);
-    let_it_work(&f);
+    server_fixture_settle(&f);
     slow_store_let_one(f.store);  /* it claims */
     slow_store_await(f.store, 1); /* and gives back */
     slow_store_unshut(f.store);
@@ -1133,7 +1121,7 @@ START_TEST(a_store_that_blocks_may_have_a_log)
     open_blocking(&f, 2, 10, SLOW_STORE_LOGS);
     fd = begin(&f, POST("q") HOME);
     while (slow_store_position(f.store) < 2)
-        let_it_work(&f);
+        server_fixture_settle(&f);
     expect_silence(&f, fd);
     make_all_durable(&f);
     expect_code(fd, 201);

@@ -28,23 +28,11 @@ __wrap_clock_gettime(clockid_t which, struct timespec *out)
     return 0;
 }
 
-/* Returns when the only worker has done whatever there was to do. */
-static void
-let_it_work(const struct server_fixture *f)
-{
-    /*
-     * The first may still come into a round that had begun before; the third is answered in
-     * one that began when that of the second had ended.
-     */
-    for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(server_fixture_post(f), 201);
-}
-
 static void
 wait_s(const struct server_fixture *f, int64_t seconds)
 {
     atomic_fetch_add(&time_s, seconds);
-    let_it_work(f);
+    server_fixture_settle(f);
 }
 
 static void
@@ -230,10 +218,10 @@ TEST_CASE("lingering close");
 static void
 expect_lingering_close(const struct server_fixture *f, int fd)
 {
-    let_it_work(f);
+    server_fixture_settle(f);
     for (int i = 0; i < 3; i++) {
         ck_assert(takes_more(fd));
-        let_it_work(f);
+        server_fixture_settle(f);
     }
     wait_s(f, SERVER_FIXTURE_SECONDS);
     ck_assert(!takes_more(fd));
@@ -276,7 +264,7 @@ START_TEST(a_chunked_body_far_too_large_is_refused_with_a_lingering_close)
     fd = server_fixture_dial(&f);
     say_text(fd, head);
     say(fd, body, len);
-    let_it_work(&f);
+    server_fixture_settle(&f);
     ck_assert_int_lt(recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT), 0);
     say_text(fd, " "); /* one too many, and nothing is left unread behind it */
     free(body);
