@@ -16,8 +16,9 @@ FAST = ("--connections", 256)
 MIB = 1 << 20
 BODY = 100        # bytes: what claimd-bench posts
 LIVE_EACH = 96    # what the journal counts for a message besides its texts
-SEGMENT = 64 * MIB
-ALLOWED = 4 * SEGMENT  # on top of any multiple of what lives
+SEGMENT = 8 * MIB
+ALLOWED = 256 * MIB  # by the target: on top of any multiple of what lives
+NEAR = 128 * MIB     # before a sweep begins
 
 
 def live_bytes(messages):
@@ -26,7 +27,7 @@ def live_bytes(messages):
 
 def due_bytes(messages):
     """A log longer than this is swept (docs/journal.md)."""
-    return 2 * live_bytes(messages) + ALLOWED
+    return 2 * live_bytes(messages) + 4 * SEGMENT
 
 
 def filled(bench, server, count):
@@ -124,10 +125,10 @@ def sweep_row(place, when, reports):
             latency(max(worst_of(r, "max_us") for r in reports))]
 
 
-def approach(bench, server, watch, messages, left):
-    """As fast as it goes, until so many segments are missing to a sweep."""
+def approach(bench, server, watch, messages):
+    """As fast as it goes, until a sweep is near."""
     end = time.monotonic() + 900
-    while watch.samples[-1].log <= due_bytes(messages) - left * SEGMENT:
+    while watch.samples[-1].log <= due_bytes(messages) - NEAR:
         if time.monotonic() > end:
             raise RuntimeError("no sweep came near in 900 s")
         cycles(bench, server, 0.5, *FAST)
@@ -139,7 +140,7 @@ def one_sweep(bench, servers, where, messages, seconds):
             servers.claimd(10, SERVER_CPU, options=("--journal", path)) as server, \
             Watch(server.pids[0], path) as watch:
         filled(bench, server, messages)
-        approach(bench, server, watch, messages, 2)
+        approach(bench, server, watch, messages)
         start = time.monotonic()
 
         def swept(seen):

@@ -14,6 +14,9 @@ enum { MARKS_ROOM = 2048 };
 /* What a message, or a queue, takes besides its texts, roughly; and its deletion. */
 enum { LIVE_EACH = 96, DELETE_EACH = 24 };
 
+/* With room for so many more segments the disk has plenty. */
+enum { PLENTY_SEGMENTS = 16 };
+
 /* So much more room than there is in the log is enough, whatever lives. */
 enum { SURELY_ENOUGH = 8 };
 
@@ -139,10 +142,11 @@ static bool
 may_stock(const struct journal *j)
 {
     const struct segments *s = &j->segments;
-    uint64_t next = s->bytes + (s->spares + 1) * s->segment_bytes;
 
-    return s->spares < SEGMENT_SPARES && j->disk_free >= s->segment_bytes &&
-           (s->spares == 0 || j->config.max_bytes == 0 || next <= j->config.max_bytes);
+    if (s->spares == 0)
+        return j->disk_free >= s->segment_bytes;
+    return s->spares < SEGMENT_SPARES_MOST &&
+           more_segments(j) >= (s->spares < SEGMENT_SPARES ? 1 : PLENTY_SEGMENTS);
 }
 
 /* What others do to the disk matters when room is short, or once a segment. */
@@ -151,7 +155,7 @@ look_at_disk(struct journal *j)
 {
     struct segments *s = &j->segments;
 
-    if (s->spares == SEGMENT_SPARES && j->counted == s->count && !j->short_of_room)
+    if (s->spares >= SEGMENT_SPARES && j->counted == s->count && !j->short_of_room)
         return;
     j->counted = s->count;
     if (disk_free_bytes(s->disk, &j->disk_free) != 0)
@@ -272,24 +276,28 @@ write_frames(struct journal *j, struct buffer *b)
 
 /*
  * What is older than a sweep whose end is durable is in its images. Each is gone before the
- * next one goes: a crash must not leave an older one without its successor.
+ * next one goes: a crash must not leave an older one without its successor. One at a time:
+ * giving back its room takes a disk some milliseconds, and commits wait for that. True if one
+ * has gone.
  */
-static void
-drop_old(struct journal *j)
+static bool
+drop_oldest(struct journal *j)
 {
     struct segments *s = &j->segments;
-    int error = 0;
+    int error;
 
     if (j->sweep.ended == 0 || j->sweep.ended > atomic_load(&j->durable))
-        return;
-    j->sweep.ended = 0;
-    while (error == 0 && s->count > 1 && s->all[1].first_lsn <= j->sweep.since) {
-        error = segments_drop(s, 0);
-        if (error == 0)
-            error = disk_sync_names(s->disk);
+        return false;
+    if (s->count == 1 || s->all[1].first_lsn > j->sweep.since) {
+        j->sweep.ended = 0;
+        return false;
     }
+    error = segments_drop(s, 0);
+    if (error == 0)
+        error = disk_sync_names(s->disk);
     if (error != 0)
         journal_lose(j, "drop a segment", error);
+    return error == 0;
 }
 
 /* How much has happened. */
@@ -430,6 +438,20 @@ has_filled(struct journal *j)
     return filled;
 }
 
+/* What can be done when nothing is to be committed; true: there may be more. */
+static bool
+tidy(struct journal *j)
+{
+    if (drop_oldest(j)) {
+        journal_look_for_room(j);
+        return true;
+    }
+    if (!atomic_load(&j->sweep.wanted))
+        return false;
+    sweep(j, 0);
+    return has_filled(j); /* no room now: later commits go on */
+}
+
 bool
 journal_step(struct journal *j)
 {
@@ -440,19 +462,15 @@ journal_step(struct journal *j)
     if (atomic_load(&j->lost))
         return false;
     b = take_buffer(j, &appended);
-    if (b == NULL && !atomic_load(&j->sweep.wanted))
-        return false;
-    if (b == NULL) {
-        sweep(j, 0);
-        return has_filled(j); /* no room now: later commits go on */
-    }
+    if (b == NULL)
+        return tidy(j);
     buffer_close(b);
     written = write_frames(j, b);
     buffer_reset(b);
     if (!written)
         return false;
     j->sealed = false;
-    drop_old(j);
+    (void)drop_oldest(j);
     journal_look_for_room(j);
     sweep(j, appended);
     return true;

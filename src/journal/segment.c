@@ -154,7 +154,7 @@ segments_adopt(struct segments *s)
     bool whole;
     int error = 0;
 
-    for (unsigned i = 0; i < SEGMENT_SPARES && error == 0; i++) {
+    for (unsigned i = 0; i < SEGMENT_SPARES_MOST && error == 0; i++) {
         spare_name(name, i);
         error = adopt_spare(s, name, &whole);
         if (error != 0 || !whole)
@@ -183,15 +183,16 @@ segments_list(struct segments *s)
 void
 segments_suit(struct segments *s, uint64_t room, size_t frame_bytes)
 {
-    uint64_t next = SEGMENT_BYTES_USUAL;
+    uint64_t needed = SEGMENT_HEAD_BYTES + (uint64_t)SEGMENT_QUARTERS * frame_bytes;
+    uint64_t least = SEGMENT_BYTES_LEAST;
 
-    while (next >= SEGMENT_BYTES_LEAST && next >= s->largest &&
-           next >= SEGMENT_HEAD_BYTES + (uint64_t)SEGMENT_QUARTERS * frame_bytes) {
-        s->segment_bytes = next;
-        if (room / next >= SEGMENTS_WANTED)
-            return;
-        next /= 2;
-    }
+    while (least < SEGMENT_BYTES_MOST && (least < needed || least < s->largest))
+        least *= 2;
+    s->segment_bytes = SEGMENT_BYTES_USUAL;
+    while (s->segment_bytes > least && room / s->segment_bytes < SEGMENTS_WANTED)
+        s->segment_bytes /= 2;
+    if (s->segment_bytes < least)
+        s->segment_bytes = least;
 }
 
 size_t
@@ -277,8 +278,10 @@ segments_squeeze(struct segments *s, uint64_t room)
     uint64_t least =
         s->spares == 0 ? SQUEEZED_LEAST : s->segment_bytes / SEGMENT_QUARTERS;
 
-    if (s->count == 0 || room >= s->segment_bytes || room < least)
+    if (s->count == 0 || s->spares > SEGMENT_SPARES)
         return 0; /* where nothing is there is nothing to go on with */
+    if (room >= s->segment_bytes || room < least)
+        return 0;
     return make_spare(s, room - room % SEGMENT_HEAD_BYTES);
 }
 

@@ -18,8 +18,19 @@
 #include "claimd/journal/disk.h"
 #include "journal/frame.h"
 
-enum { SEGMENT_BYTES_USUAL = 64 << 20, SEGMENT_BYTES_LEAST = 4 << 20 };
-enum { SEGMENT_SPARES = 2, SEGMENT_QUARTERS = 4 /* frames that fit in any case */ };
+/*
+ * Making and removing a file takes a disk longer the larger it is, and commits wait for that:
+ * a millisecond for two or three MiB where what is removed is discarded as well (ext4, tmpfs).
+ */
+enum {
+    SEGMENT_BYTES_LEAST = 4 << 20,
+    SEGMENT_BYTES_USUAL = 8 << 20,
+    SEGMENT_BYTES_MOST = 64 << 20
+};
+/* Spares that there have to be, and that are made while the disk has plenty. */
+enum { SEGMENT_SPARES = 2, SEGMENT_SPARES_MOST = 12 };
+
+enum { SEGMENT_QUARTERS = 4 /* frames that fit in any case */ };
 enum { SEGMENTS_WANTED = 16 };
 
 struct segment {
@@ -59,10 +70,10 @@ void segment_name(char name[DISK_NAME_CAP], uint64_t first_lsn);
 int segments_list(struct segments *s);
 
 /*
- * Chooses the size of those that are made: the usual one, but less where there is no room for
- * SEGMENTS_WANTED of them. Not less than that of those that were found: a sweep must be able
- * to show what is in them, and others would have the room of spares that are given up. A frame
- * may have at least `frame_bytes`.
+ * Chooses the size of those that are made, a power of two: the usual one, but less where there
+ * is no room for SEGMENTS_WANTED of them, and more, up to SEGMENT_BYTES_MOST, where a frame may
+ * have `frame_bytes`. Not less than that of those that were found: a sweep must be able to show
+ * what is in them, and others would have the room of spares that are given up.
  */
 void segments_suit(struct segments *s, uint64_t room, size_t frame_bytes);
 
@@ -81,7 +92,7 @@ int segments_cut(struct segments *s, uint64_t bytes);
 /* Forgets a segment and removes its file: the oldest, or one that was never begun. */
 int segments_drop(struct segments *s, size_t i);
 
-/* Makes a spare, of which there may be SEGMENT_SPARES: ENOSPC... if that cannot be. */
+/* Makes a spare, of which there may be SEGMENT_SPARES_MOST: ENOSPC... if that cannot be. */
 int segments_stock(struct segments *s);
 
 /*

@@ -145,7 +145,7 @@ class Damage(JournalCase):
             self.post("q", "more")
             self.crash()
         *left, last = [os.path.getsize(path) for path in self.segments()]
-        self.assertEqual(last, 64 << 20)
+        self.assertEqual(last, 8 << 20)
         self.assertLess(max(left), 1 << 20)  # nobody writes them any more
 
     def test_a_missing_segment_in_the_middle(self):
@@ -179,7 +179,7 @@ class Damage(JournalCase):
         segments = self.fill(restarts=2)
         with open(segments[1], "r+b") as f:
             f.truncate(0)
-            f.truncate(64 << 20)
+            f.truncate(8 << 20)
         self.refused(3, self.path, os.path.basename(segments[1]) + " at 0 ")
 
     def test_a_last_segment_that_was_never_begun(self):
@@ -191,7 +191,7 @@ class Damage(JournalCase):
         first = struct.unpack_from("<Q", self.frame(segments[0], -1), 24)[0] + positions
         self.assertEqual(len(head), HEAD_BYTES)
         with open(os.path.join(self.path, "%016x.log" % first), "wb") as f:
-            f.truncate(64 << 20)
+            f.truncate(8 << 20)
         self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
 
     def frame(self, path, which):

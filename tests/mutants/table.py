@@ -533,16 +533,16 @@ MUTANTS = [
        "    return true;",
        "    sweep(j, appended);\n"
        "    if (MUTANT(DROPPED_TOO_EARLY))\n"
-       "        drop_old(j);\n"
+       "        (void)drop_oldest(j);\n"
        "    return true;")]),
     ("DROPPED_TOGETHER",
      "old segments go without an order",
      CRASH,
      [("journal/commit.c",
-       "        if (error == 0)\n"
-       "            error = disk_sync_names(s->disk);",
-       "        if (error == 0 && !MUTANT(DROPPED_TOGETHER))\n"
-       "            error = disk_sync_names(s->disk);")]),
+       "    if (error == 0)\n"
+       "        error = disk_sync_names(s->disk);",
+       "    if (error == 0 && !MUTANT(DROPPED_TOGETHER))\n"
+       "        error = disk_sync_names(s->disk);")]),
     ("SYNC_TRIED_AGAIN",
      "a sync that failed is tried again, and believed",
      CRASH,

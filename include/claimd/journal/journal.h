@@ -44,11 +44,12 @@ struct journal_config {
     struct disk *disk;         /* borrowed, until journal_close() */
     const struct log *log;     /* borrowed; NULL: says nothing */
     const struct clock *clock; /* the store's, borrowed; NULL: time is that of changes */
-    uint64_t segment_bytes;    /* 0: 64 MiB, or as few as 4 if there is little room */
-    size_t change_bytes;       /* of a change that must be possible: then not so few */
-    uint64_t max_bytes;        /* of all segments; 0: as the disk has room for */
-    bool test_kit;             /* made by one, and may read what was made by one */
-    bool seeded;               /* repeatable nonces from `seed`: for simulation */
+    uint64_t
+        segment_bytes;   /* 0: 8 MiB; 4 if there is little room, more for large posts */
+    size_t change_bytes; /* of a change that must be possible: then not so few */
+    uint64_t max_bytes;  /* of all segments; 0: as the disk has room for */
+    bool test_kit;       /* made by one, and may read what was made by one */
+    bool seeded;         /* repeatable nonces from `seed`: for simulation */
     uint64_t seed;
 
     /*

@@ -1,6 +1,7 @@
 /* A store with its journal, on a disk that the test owns. */
 #include "claimd/journal/journal.h"
 
+#include "journal/segment.h"
 #include "support/sim_disk.h"
 #include "support/store_fixture.h"
 
@@ -224,7 +225,7 @@ START_TEST(an_old_message_holds_no_old_segments)
         ck_assert_uint_le(figures.segments, 8);
     }
     ck_assert_uint_ge(figures.sweeps, 5);
-    ck_assert_uint_le(sim_disk_files(w.disk), 8 + 3); /* spares and the lock */
+    ck_assert_uint_le(sim_disk_files(w.disk), 8 + SEGMENT_SPARES_MOST + 1); /* the lock */
     commit_all(&w);
     ck_assert_status(cut(&w), ST_OK);
     list_all(&w.f);
@@ -274,13 +275,14 @@ START_TEST(segments_suit_the_room_that_there_is)
 {
     const uint64_t mib = 1 << 20;
 
-    ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 0, 0), 64 * mib);
-    ck_assert_uint_eq(segment_for(1024 * mib, 0, 0), 64 * mib);
-    ck_assert_uint_eq(segment_for(1023 * mib, 0, 0), 32 * mib);
-    ck_assert_uint_eq(segment_for(64 * mib, 0, 0), 4 * mib);
+    ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 0, 0), 8 * mib);
+    ck_assert_uint_eq(segment_for(128 * mib, 0, 0), 8 * mib);
+    ck_assert_uint_eq(segment_for(127 * mib, 0, 0), 4 * mib);
     ck_assert_uint_eq(segment_for(20 * mib, 0, 0), 4 * mib);
-    ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 200 * mib, 0), 8 * mib);
+    ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 100 * mib, 0), 4 * mib);
     ck_assert_uint_eq(segment_for(200 * mib, 0, 3 * mib), 16 * mib);
+    ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 0, 15 * mib), 64 * mib);
+    ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 0, 99 * mib), 64 * mib);
 }
 END_TEST
 
@@ -294,12 +296,12 @@ START_TEST(segments_do_not_shrink_with_the_room)
     ck_assert_status(begin(&w, &config), ST_OK);
     stop(&w);
     sim_disk_kill(sd);
-    sim_disk_set_room(sd, 70 << 20);
+    sim_disk_set_room(sd, 10 << 20);
     config.disk = sim_disk_open(sd);
     ck_assert_status(begin(&w, &config), ST_OK);
     journal_figures(w.journal, &figures);
     ck_assert_uint_eq(figures.segments, 2);
-    ck_assert_uint_gt(figures.bytes, 64 << 20);
+    ck_assert_uint_gt(figures.bytes, 8 << 20);
     stop(&w);
     sim_disk_free(sd);
 }
