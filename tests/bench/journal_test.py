@@ -75,6 +75,12 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(self.phase(1, 9), sweeps.WITHOUT)
         self.assertEqual(self.phase(41, 50), sweeps.WITHOUT)
 
+    def test_runs_in_which_others_had_the_machine_do_not_count(self):
+        runs = [{"stolen_share": share} for share in (0, 0.02, 0.021, 0.5)]
+        self.assertEqual(sweeps.undisturbed(runs), runs[:2])
+        with self.assertRaises(RuntimeError):
+            sweeps.undisturbed(runs[2:])
+
     def test_memory_is_that_of_the_sweep_not_of_later(self):
         self.assertAlmostEqual(sweeps.memory_of_sweep(STORY, MESSAGES), 1.04)
 
