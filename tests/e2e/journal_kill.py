@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """kill -9 at random moments under load: nothing that was answered is lost, or done twice.
 
-    journal_kill.py CLAIMD [KILLS [SEED]]
+    journal_kill.py CLAIMD [KILLS [SEED]] [--bench CLAIMD-BENCH]
 
+With --bench that one posts, claims and deletes beside the others, as fast as it can.
 Producers and workers go on through all kills; some come while it is still recovering. Each
 thread writes down what it was answered and when; what it was not answered may have happened
 or not, but never by half. In the end all is judged:
@@ -14,8 +15,10 @@ or not, but never by half. In the end all is judged:
     order      what one producer posted is listed in another order
     numbers    a later claim of a message has no larger number
     refusals   it did not start, or did not answer as it should
+    left       more of claimd-bench's messages are there than it had not deleted yet
 """
 
+import argparse
 import http.client
 import json
 import os
@@ -36,7 +39,7 @@ QUEUES = ("a", "b", "c")
 PRODUCERS, WORKERS = 4, 4
 PAGE = 1000
 LATE_S = 0.15  # a claim may end so much earlier than asked for: clocks are rounded
-HEADERS = {"Client-ID": "5ca1ab1e-0000-4000-8000-000000000000", "X-Project-ID": "p",
+HEADERS = {"Client-ID": "5ca1ab1e-0000-4000-8000-000000000000",
            "Content-Type": "application/json"}
 
 
@@ -114,7 +117,7 @@ class Actor(threading.Thread):
         self.connection, self.port = None, None
         self.surprises = []
 
-    def ask(self, method, target, body=None, expected=()):
+    def ask(self, method, target, body=None, expected=(), project="p"):
         if self.place.port is None:
             time.sleep(0.005)
             return None
@@ -124,7 +127,8 @@ class Actor(threading.Thread):
                 self.connection = http.client.HTTPConnection("127.0.0.1", self.port or 1,
                                                              timeout=PATIENCE_S)
             self.connection.request(method, "/v2/queues/" + target,
-                                    None if body is None else json.dumps(body), HEADERS)
+                                    None if body is None else json.dumps(body),
+                                    dict(HEADERS, **{"X-Project-ID": project}))
             answer = self.connection.getresponse()
             data = answer.read()
         except (OSError, http.client.HTTPException):
@@ -194,6 +198,47 @@ class Worker(Actor):
             self.deleted[body] = time.monotonic()
 
 
+class Bench(threading.Thread):
+    """claimd-bench, started again with the daemon."""
+
+    CONNECTIONS, BATCH = 32, 10
+
+    def __init__(self, place, program):
+        super().__init__(daemon=True)
+        self.place, self.program = place, program
+        self.runs = 0
+
+    def command(self, port):
+        return [self.program, "--endpoint", "127.0.0.1:%d" % port, "--keep",
+                "--connections", str(self.CONNECTIONS), "--batch", str(self.BATCH),
+                "--duration", "600", "--warmup", "0", "--quiet"]
+
+    def run(self):
+        while not self.place.over.is_set():
+            port = self.place.port
+            if port is None:
+                time.sleep(0.005)
+                continue
+            with open(os.devnull, "w", encoding="ascii") as nothing:
+                process = subprocess.Popen(self.command(port), stdout=nothing, stderr=nothing)
+            self.runs += 1
+            while self.place.port == port and not self.place.over.is_set():
+                time.sleep(0.005)
+            process.kill()
+            process.wait()
+
+    def judge(self):
+        """Each connection deletes what it claims before it posts more."""
+        reader = Actor(self.place, 0)
+        answer = reader.ask("GET", "bench-0/stats", None, (200,), project="bench")
+        if answer is None:
+            return ["refusals: %r" % reader.surprises]
+        left = answer[2]["messages"]["total"]
+        most = self.runs * self.CONNECTIONS * self.BATCH
+        print("claimd-bench: %d runs, %d messages left of at most %d" % (self.runs, left, most))
+        return [] if left <= most else ["left: %d messages of at most %d" % (left, most)]
+
+
 def list_all(place):
     """What is there in the end: for each queue its messages in order."""
     reader, found = Actor(place, 0), {}
@@ -258,17 +303,18 @@ def judge(producers, workers, found):
     return violations
 
 
-def trial(program, kills, seed, folder):
+def trial(program, kills, seed, bench, folder):
     place = Place(program, folder, seed)
     producers = [Producer(place, 1 + n) for n in range(PRODUCERS)]
     workers = [Worker(place, 101 + n) for n in range(WORKERS)]
     actors = producers + workers
-    for actor in actors:
-        actor.start()
+    load = [Bench(place, bench)] if bench is not None else []
+    for thread in actors + load:
+        thread.start()
     done = place.run(kills)
     place.over.set()
-    for actor in actors:
-        actor.join()
+    for thread in actors + load:
+        thread.join()
     violations = ["refusals: " + text for text in place.refusals]
     for actor in actors:
         violations += ["refusals: " + text for text in actor.surprises]
@@ -276,6 +322,8 @@ def trial(program, kills, seed, folder):
     deleted = sum(len(w.deleted) for w in workers)
     if place.port is not None:
         violations += judge(producers, workers, list_all(place))
+        for one in load:
+            violations += one.judge()
         place.bury(signal.SIGTERM)
     print("%d kills: %d posted, %d claimed, %d deleted, %d batches unknown, %d torn,"
           " slowest start %.2f s" %
@@ -287,12 +335,15 @@ def trial(program, kills, seed, folder):
 
 
 def main():
-    program = sys.argv[1]
-    kills = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    seed = int(sys.argv[3]) if len(sys.argv) > 3 else time.time_ns() & 0xFFFFFF
-    print("seed %d" % seed, flush=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("kills", nargs="?", type=int, default=5)
+    parser.add_argument("seed", nargs="?", type=int, default=time.time_ns() & 0xFFFFFF)
+    parser.add_argument("--bench")
+    args = parser.parse_args()
+    print("seed %d" % args.seed, flush=True)
     with tempfile.TemporaryDirectory(prefix="claimd-kill-") as folder:
-        violations = trial(program, kills, seed, folder)
+        violations = trial(args.program, args.kills, args.seed, args.bench, folder)
     for violation in violations[:20]:
         print(violation)
     print("%d violations" % len(violations))
