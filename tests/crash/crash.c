@@ -264,7 +264,9 @@ end_in_peace(struct world *w)
     if (w->failures == 0)
         w->acknowledged = figures.position;
     disk_shut(w->process);
-    if (random_chance(&w->r, 50))
+    if (w->names_fail && w->failures > 0) /* while it ended */
+        sim_disk_crash(w->disk);
+    else if (random_chance(&w->r, 50))
         sim_disk_crash_losing_all(w->disk);
 }
 
