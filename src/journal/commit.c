@@ -169,7 +169,7 @@ less(size_t bytes, size_t by)
 }
 
 /*
- * A frame does not cross segments, but is a quarter of one at most: three quarters of each
+ * A frame does not cross segments, but is half of one at most: half of each
  * spare can be counted on, and not the rest of the segment that is written; but for a sweep
  * when there is no spare, as long as all fits there. The last spare is for what gives back, and
  * a little for marks, which nobody asks for.
@@ -178,7 +178,7 @@ static void
 set_room(struct journal *j)
 {
     const struct segments *s = &j->segments;
-    size_t each = j->buffers[0].frame_max * (SEGMENT_QUARTERS - 1);
+    size_t each = j->buffers[0].frame_max * (SEGMENT_FRAMES - 1);
     size_t rest = (size_t)(s->size - s->offset);
     bool full = !has_room_for_posts(j);
 
@@ -380,7 +380,7 @@ static void
 sweep(struct journal *j, uint64_t appended)
 {
     bool wanted = atomic_load(&j->sweep.wanted);
-    uint64_t shown = 0; /* others need the buffer, too: half a frame at a time */
+    uint64_t shown = 0; /* others need the buffer, too, and commits must not take long */
 
     if (sweep_is_due(j))
         wanted |= begin_sweep(j);
@@ -391,7 +391,7 @@ sweep(struct journal *j, uint64_t appended)
     if (j->short_of_room && j->sweep.credit < SWEEP_UNPAID)
         j->sweep.credit = SWEEP_UNPAID;
     j->sweep.credit += (int64_t)(SWEEP_PACE * appended);
-    while (j->sweep.credit > 0 && shown < j->buffers[0].frame_max / 2) {
+    while (j->sweep.credit > 0 && shown < slice_most(&j->segments) / 2) {
         uint64_t before = j->imaged;
         bool done = false;
 

@@ -8,7 +8,7 @@
 
 static const char suffix[] = ".log", spare[] = "spare.";
 
-enum { LSN_DIGITS = 16, SQUEEZED_LEAST = 64 * 1024 };
+enum { LSN_DIGITS = 16, SQUEEZED_LEAST = 64 * 1024, SQUEEZED_PARTS = 4 };
 
 void
 segments_init(struct segments *s, struct disk *disk, uint64_t segment_bytes)
@@ -183,7 +183,7 @@ segments_list(struct segments *s)
 void
 segments_suit(struct segments *s, uint64_t room, size_t frame_bytes)
 {
-    uint64_t needed = SEGMENT_HEAD_BYTES + (uint64_t)SEGMENT_QUARTERS * frame_bytes;
+    uint64_t needed = SEGMENT_HEAD_BYTES + (uint64_t)SEGMENT_FRAMES * frame_bytes;
     uint64_t least = SEGMENT_BYTES_LEAST;
 
     while (least < SEGMENT_BYTES_MOST && (least < needed || least < s->largest))
@@ -198,7 +198,7 @@ segments_suit(struct segments *s, uint64_t room, size_t frame_bytes)
 size_t
 segments_frame_max(const struct segments *s)
 {
-    uint64_t room = (s->segment_bytes - SEGMENT_HEAD_BYTES) / SEGMENT_QUARTERS;
+    uint64_t room = (s->segment_bytes - SEGMENT_HEAD_BYTES) / SEGMENT_FRAMES;
 
     return room < FRAME_BYTES_MAX ? (size_t)room : FRAME_BYTES_MAX;
 }
@@ -275,8 +275,7 @@ segments_stock(struct segments *s)
 int
 segments_squeeze(struct segments *s, uint64_t room)
 {
-    uint64_t least =
-        s->spares == 0 ? SQUEEZED_LEAST : s->segment_bytes / SEGMENT_QUARTERS;
+    uint64_t least = s->spares == 0 ? SQUEEZED_LEAST : s->segment_bytes / SQUEEZED_PARTS;
 
     if (s->count == 0 || s->spares > SEGMENT_SPARES)
         return 0; /* where nothing is there is nothing to go on with */

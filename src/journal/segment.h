@@ -30,7 +30,7 @@ enum {
 /* Spares that there have to be, and that are made while the disk has plenty. */
 enum { SEGMENT_SPARES = 2, SEGMENT_SPARES_MOST = 12 };
 
-enum { SEGMENT_QUARTERS = 4 /* frames that fit in any case */ };
+enum { SEGMENT_FRAMES = 2 /* of the largest size: they fit in any case */ };
 enum { SEGMENTS_WANTED = 16 };
 
 struct segment {
@@ -77,7 +77,10 @@ int segments_list(struct segments *s);
  */
 void segments_suit(struct segments *s, uint64_t room, size_t frame_bytes);
 
-/* A frame is a quarter of a segment at most, so that little is left over at its end. */
+/*
+ * A frame is half of a segment at most, so that half of each can be counted on, wherever one
+ * does not fit any more.
+ */
 size_t segments_frame_max(const struct segments *s);
 
 /* Takes over the spares that were left, if they are whole and of the size that is made. */

@@ -280,8 +280,8 @@ START_TEST(segments_suit_the_room_that_there_is)
     ck_assert_uint_eq(segment_for(127 * mib, 0, 0), 4 * mib);
     ck_assert_uint_eq(segment_for(20 * mib, 0, 0), 4 * mib);
     ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 100 * mib, 0), 4 * mib);
-    ck_assert_uint_eq(segment_for(200 * mib, 0, 3 * mib), 16 * mib);
-    ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 0, 15 * mib), 64 * mib);
+    ck_assert_uint_eq(segment_for(200 * mib, 0, 6 * mib), 16 * mib);
+    ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 0, 15 * mib), 32 * mib);
     ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 0, 99 * mib), 64 * mib);
 }
 END_TEST
@@ -380,8 +380,8 @@ START_TEST(a_post_beyond_what_a_frame_holds_is_refused_for_that)
     post(&w.f, 1);
     ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &all, ids),
                      ST_BEYOND_LOG);
-    ck_assert_uint_lt(visit.log_most, SEGMENT / 4);
-    ck_assert_uint_gt(visit.log_most, SEGMENT / 4 - 2048);
+    ck_assert_uint_lt(visit.log_most, SEGMENT / 2);
+    ck_assert_uint_gt(visit.log_most, SEGMENT / 2 - 4096);
     ck_assert_uint_eq(stats(&w.f).total, 1);
     all.count = (visit.log_most - 500) / (STORE_LOG_EACH + 1);
     ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &all, ids), ST_OK);
