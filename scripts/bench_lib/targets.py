@@ -53,10 +53,10 @@ def targets_table(before, found):
     The table of the targets: cells that were found, and for the others what stood in the
     table before: the parts can be measured one by one.
     """
-    stood = {row["what"]: row["measured"] for row in before}
+    stood = {(row["what"], row["target"]): row["measured"] for row in before}
     return tables.table(
         ["what", "target", "measured"],
-        [[what, said, found.get(key) or stood.get(what, NO_FIGURE)]
+        [[what, said, found.get(key) or stood.get((what, said), NO_FIGURE)]
          for key, (what, said, _, _) in TARGETS.items()])
 
 

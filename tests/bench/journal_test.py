@@ -112,6 +112,14 @@ class Targets(unittest.TestCase):
         self.assertEqual((cells["polls"], cells["recovery"], cells["tmpfs-cpu"]),
                          ("1.05", "0.40 s", "-"))
 
+    def test_rows_of_the_same_words_keep_their_own_figures(self):
+        first = targets.targets_table([], {"beanstalkd-one-256": "(7.58)",
+                                           "beanstalkd-ten-256": "48.30"})
+        rows, _ = self.cells(first)
+        _, cells = self.cells(targets.targets_table(rows, {"polls": "1.05"}))
+        self.assertEqual((cells["beanstalkd-one-256"], cells["beanstalkd-ten-256"]),
+                         ("(7.58)", "48.30"))
+
     def test_the_document_has_each_target_once_as_it_is_judged(self):
         self.assertEqual([(row["what"], row["target"])
                           for row in tables.rows(self.text, "journal-targets")],
