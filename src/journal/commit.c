@@ -169,10 +169,10 @@ less(size_t bytes, size_t by)
 }
 
 /*
- * A frame does not cross segments, but is half of one at most: half of each
- * spare can be counted on, and not the rest of the segment that is written; but for a sweep
- * when there is no spare, as long as all fits there. The last spare is for what gives back, and
- * a little for marks, which nobody asks for.
+ * A frame does not cross segments, but is half of one at most: half of each spare can be
+ * counted on, and not the rest of the segment that is written; but for a sweep when there is
+ * no spare, as long as all fits there. The last spare is for what gives back, and a little for
+ * marks, which nobody asks for.
  */
 static void
 set_room(struct journal *j)

@@ -277,8 +277,10 @@ segments_squeeze(struct segments *s, uint64_t room)
 {
     uint64_t least = s->spares == 0 ? SQUEEZED_LEAST : s->segment_bytes / SQUEEZED_PARTS;
 
-    if (s->count == 0 || s->spares > SEGMENT_SPARES)
+    if (s->count == 0)
         return 0; /* where nothing is there is nothing to go on with */
+    if (s->spares > SEGMENT_SPARES)
+        return 0; /* one can go */
     if (room >= s->segment_bytes || room < least)
         return 0;
     return make_spare(s, room - room % SEGMENT_HEAD_BYTES);

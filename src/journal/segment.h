@@ -27,6 +27,7 @@ enum {
     SEGMENT_BYTES_USUAL = 8 << 20,
     SEGMENT_BYTES_MOST = 64 << 20
 };
+
 /* Spares that there have to be, and that are made while the disk has plenty. */
 enum { SEGMENT_SPARES = 2, SEGMENT_SPARES_MOST = 12 };
 

@@ -123,6 +123,13 @@ server_fixture_dial(const struct server_fixture *f)
     return fd;
 }
 
+/* What every request has. */
+#define HEAD                                                                             \
+    "Host: test\r\n"                                                                     \
+    "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"                                \
+    "X-Project-ID: p\r\n"                                                                \
+    "Connection: close\r\n"
+
 /* Asks on a connection of its own. Returns the status; 0: closed without an answer. */
 static int
 ask(const struct server_fixture *f, const char *request)
@@ -147,12 +154,7 @@ ask(const struct server_fixture *f, const char *request)
 int
 server_fixture_post(const struct server_fixture *f)
 {
-    return ask(f, "POST /v2/queues/q/messages HTTP/1.1\r\n"
-                  "Host: test\r\n"
-                  "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"
-                  "X-Project-ID: p\r\n"
-                  "Connection: close\r\n"
-                  "Content-Length: 25\r\n"
+    return ask(f, "POST /v2/queues/q/messages HTTP/1.1\r\n" HEAD "Content-Length: 25\r\n"
                   "\r\n"
                   "{\"messages\":[{\"body\":1}]}");
 }
@@ -167,11 +169,5 @@ server_fixture_settle(const struct server_fixture *f)
      * next one has ended.
      */
     for (int i = 0; i < 5; i++)
-        ck_assert_int_eq(ask(f, "GET /v2/ HTTP/1.1\r\n"
-                                "Host: test\r\n"
-                                "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"
-                                "X-Project-ID: p\r\n"
-                                "Connection: close\r\n"
-                                "\r\n"),
-                         200);
+        ck_assert_int_eq(ask(f, "GET /v2/ HTTP/1.1\r\n" HEAD "\r\n"), 200);
 }
