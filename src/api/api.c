@@ -20,6 +20,8 @@ struct api {
     struct store *store;
     struct mem *mem;
     const struct auth *auth;            /* borrowed; NULL: none */
+    struct access *access;              /* borrowed; NULL: headers are believed */
+    const struct clock *real;           /* borrowed; with access */
     struct served served[VERSIONS_MAX]; /* newest first: it has the most clients */
     size_t count;
     struct served root; /* "/" */
@@ -67,6 +69,8 @@ api_new(const struct api_config *config, struct api **out)
     api->store = config->store;
     api->mem = config->mem;
     api->auth = config->auth;
+    api->access = config->access;
+    api->real = config->real;
     st = serve_enabled(api);
     if (st != ST_OK) {
         api_free(api);
@@ -288,6 +292,8 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .store = api->store,
                           .mem = api->mem,
                           .auth = api->auth,
+                          .access = api->access,
+                          .real = api->real,
                           .req = req,
                           .progress = &req->progress,
                           .visit = {.now_ms = req->now_ms, .flush_later = true},
@@ -315,6 +321,8 @@ api_handle(const struct api *api, struct request *req, struct response *res)
         problem_write_bare(res, st);
     else if (st != ST_OK)
         problem_write(res, st, ctx.detail);
+    if (st == ST_UNAUTHORIZED && api->access != NULL)
+        problem_challenge(res, "Bearer");
     res->status = st;
     ENSURE_DEBUG(response_head_size(res) <= RESPONSE_HEAD_MAX);
     res->position = ctx.visit.position;

@@ -52,6 +52,58 @@ check_client(struct context *ctx)
     return st;
 }
 
+/* A project in the path takes the place of the header, as a proxy in front would do. */
+static struct bytes
+named_project(const struct context *ctx)
+{
+    return bytes_present(ctx->path_project) ? ctx->path_project
+                                            : ctx->req->headers[API_HEADER_PROJECT_ID];
+}
+
+/* The token of a request, from either of two headers; ST_UNAUTHORIZED: of both. */
+static enum status
+find_token(struct context *ctx, struct bytes *out)
+{
+    static const struct bytes scheme = BYTES_LIT("Bearer ");
+    struct bytes own = ctx->req->headers[API_HEADER_AUTH_TOKEN];
+    struct bytes bearer = ctx->req->headers[API_HEADER_AUTHORIZATION];
+
+    *out = bytes_trim(own);
+    if (bearer.len == 0)
+        return ST_OK;
+    if (bearer.len < scheme.len ||
+        !bytes_equal_nocase(bytes_of(bearer.data, scheme.len), scheme))
+        return context_refuse(ctx, ST_UNAUTHORIZED, "Authorization must be Bearer TOKEN");
+    bearer = bytes_trim(bytes_of(bearer.data + scheme.len, bearer.len - scheme.len));
+    if (out->len > 0 && !bytes_equal(*out, bearer))
+        return context_refuse(ctx, ST_UNAUTHORIZED,
+                              "there are two tokens, in X-Auth-Token and Authorization");
+    *out = bearer;
+    return ST_OK;
+}
+
+/* Who has no good token hears of it first; what a good one is not enough for comes later. */
+static enum status
+check_access(struct context *ctx)
+{
+    struct access_request request = {.project = named_project(ctx),
+                                     .action = ctx->route != NULL ? ctx->route->action
+                                                                  : ACTION_OPEN,
+                                     .now_ms = clock_now_ms(ctx->real)};
+    struct access_caller caller = {.project = BYTES_NONE};
+    enum status st = find_token(ctx, &request.token);
+
+    if (st != ST_OK)
+        return st;
+    reason_init(&ctx->access_why);
+    st = access_ask(ctx->access, &request, ctx->req->arena, &caller, &ctx->access_why);
+    if (st == ST_UNAUTHORIZED)
+        return context_explain(ctx, st, &ctx->access_why);
+    ctx->access_status = st;
+    ctx->token_project = caller.project;
+    return st == ST_NO_MEMORY ? st : ST_OK;
+}
+
 /*
  * A token is read wherever one is sent. Without one the headers are believed, unless
  * there is a list of who may come in.
@@ -63,7 +115,11 @@ check_token(struct context *ctx)
     struct auth_caller caller;
     enum status st;
 
-    if (ctx->auth == NULL || ctx->version->open || has_flag(ctx, ROUTE_OPEN))
+    if (ctx->version->open || has_flag(ctx, ROUTE_OPEN))
+        return ST_OK;
+    if (ctx->access != NULL)
+        return check_access(ctx);
+    if (ctx->auth == NULL)
         return ST_OK;
     if (token.len == 0 && !auth_is_required(ctx->auth))
         return ST_OK;
@@ -71,14 +127,6 @@ check_token(struct context *ctx)
     if (st == ST_OK)
         ctx->token_project = caller.project;
     return st;
-}
-
-/* A project in the path takes the place of the header, as a proxy in front would do. */
-static struct bytes
-named_project(const struct context *ctx)
-{
-    return bytes_present(ctx->path_project) ? ctx->path_project
-                                            : ctx->req->headers[API_HEADER_PROJECT_ID];
 }
 
 /* A token is good for its own project, also for a caller who does not name it. */
@@ -98,6 +146,8 @@ check_project(struct context *ctx)
 {
     struct bytes project = named_project(ctx);
 
+    if (ctx->access_status != ST_OK)
+        return context_explain(ctx, ctx->access_status, &ctx->access_why);
     if (bytes_present(ctx->token_project))
         return check_token_project(ctx);
     if (!bytes_present(project) && !ctx->version->headers_required) {

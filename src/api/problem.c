@@ -114,6 +114,14 @@ problem_write(struct response *res, enum status st, struct bytes detail)
 }
 
 void
+problem_challenge(struct response *res, const char *scheme)
+{
+    for (size_t i = 0; i < res->header_count; i++)
+        if (strcmp(res->headers[i].name, "WWW-Authenticate") == 0)
+            res->headers[i].value = scheme;
+}
+
+void
 problem_write_bare(struct response *res, enum status st)
 {
     start_over(res, problem_of(st));

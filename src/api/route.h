@@ -7,8 +7,8 @@
  *
  * What a parameter makes another action has a row of its own, whose pattern names it:
  *
- *     {"/v2/queues/{queue}/messages", METHOD_DELETE, ..., "messages:delete_all", 0},
- *     {"/v2/queues/{queue}/messages?pop", METHOD_DELETE, ..., "messages:pop", 0},
+ *     {"/v2/queues/{queue}/messages", METHOD_DELETE, ..., ACTION_MESSAGES_DELETE_ALL, 0},
+ *     {"/v2/queues/{queue}/messages?pop", METHOD_DELETE, ..., ACTION_MESSAGES_POP, 0},
  *
  * Requests with `pop` take the second row, and the first one all others.
  *
@@ -23,6 +23,7 @@
 #define API_ROUTE_H
 
 #include "claimd/api/api.h"
+#include "claimd/auth/policy.h"
 
 struct context;
 struct query;
@@ -46,14 +47,17 @@ struct route {
                             name behind a question mark must be among the parameters */
     enum method method;
     handler_fn *handle;
-    const char *action; /* what is allowed or forbidden to a caller: "claims:create" */
+    enum action action; /* what is allowed or forbidden to a caller */
     unsigned flags;     /* of enum route_flag */
 };
+
+/* The action of what anybody may do. */
+#define ACTION_OPEN ACTION_COUNT
 
 /* Ends a table of rows. */
 #define ROUTE_END                                                                        \
     {                                                                                    \
-        NULL, METHOD_OTHER, NULL, NULL, 0                                                \
+        NULL, METHOD_OTHER, NULL, ACTION_OPEN, 0                                         \
     }
 
 /* Version, project, "queues", queue, collection, id, and nothing behind a last slash. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const struct command *const commands[] = {&command_verify, &command_log,
-                                                 &command_backup};
+                                                 &command_backup, &command_token};
 
 const struct command *
 command_find(const char *name)
@@ -71,10 +71,9 @@ read_words(const struct command *c, char *const *argv, struct command_words *wor
         else
             words->places[places++] = *argv;
     }
-    return places == c->places
-               ? COMMAND_GOOD
-               : command_fails(COMMAND_USAGE, "%s needs %s; see --help", c->name,
-                               c->places == 1 ? "a directory" : "two directories");
+    return places >= c->least ? COMMAND_GOOD
+                              : command_fails(COMMAND_USAGE, "%s needs %s; see --help",
+                                              c->name, c->needs);
 }
 
 static bool

@@ -4,6 +4,7 @@
  *     claimd verify DIR [--salvage OUT]
  *     claimd log DIR [--queue Q] [--project P] [--from POSITION]
  *     claimd backup DIR OUT
+ *     claimd token new|list|revoke ...
  */
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
@@ -21,23 +22,25 @@ enum {
     COMMAND_DAMAGED = 3
 };
 
-enum { COMMAND_PLACES = 2, COMMAND_OPTIONS = 3 };
+enum { COMMAND_PLACES = 2, COMMAND_OPTIONS = 4 };
 
 /* Words of a command line; the values are borrowed from it. */
 struct command_words {
-    const char *places[COMMAND_PLACES]; /* in their order */
+    const char *places[COMMAND_PLACES]; /* in their order; NULL: not there */
     const char *values[COMMAND_OPTIONS];
 };
 
 /* How a command is called. */
 struct command {
     const char *name, *help;
-    size_t places;                        /* that must be there */
+    size_t places;                        /* that may be there */
+    size_t least;                         /* that must be there */
+    const char *needs;                    /* these, in words: "a directory" */
     const char *options[COMMAND_OPTIONS]; /* "--from": each has a value; NULL: no more */
     int (*run)(const struct command_words *words);
 };
 
-extern const struct command command_verify, command_log, command_backup;
+extern const struct command command_verify, command_log, command_backup, command_token;
 
 /* The command with this name, NULL if there is none. */
 const struct command *command_find(const char *name);

@@ -86,5 +86,10 @@ run(const struct command_words *words)
     return status;
 }
 
-const struct command command_backup = {
-    .name = "backup", .help = help, .places = 2, .options = {NULL}, .run = run};
+const struct command command_backup = {.name = "backup",
+                                       .help = help,
+                                       .places = 2,
+                                       .least = 2,
+                                       .needs = "two directories",
+                                       .options = {NULL},
+                                       .run = run};

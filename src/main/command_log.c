@@ -213,5 +213,7 @@ run(const struct command_words *words)
 const struct command command_log = {.name = "log",
                                     .help = help,
                                     .places = 1,
+                                    .least = 1,
+                                    .needs = "a directory",
                                     .options = {"--queue", "--project", "--from"},
                                     .run = run};

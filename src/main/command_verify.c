@@ -181,5 +181,10 @@ run(const struct command_words *words)
     return status;
 }
 
-const struct command command_verify = {
-    .name = "verify", .help = help, .places = 1, .options = {"--salvage"}, .run = run};
+const struct command command_verify = {.name = "verify",
+                                       .help = help,
+                                       .places = 1,
+                                       .least = 1,
+                                       .needs = "a directory",
+                                       .options = {"--salvage"},
+                                       .run = run};

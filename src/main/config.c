@@ -1,5 +1,6 @@
 #include "main/config.h"
 
+#include "main/admission.h"
 #include "main/config_file.h"
 #include "main/identity.h"
 #include "main/option.h"
@@ -338,6 +339,35 @@ check_stub(const struct config *config, struct complaints *complaints)
              config->listen, where);
 }
 
+/* Who only has to reach the address may do everything: that must be meant. */
+static void
+check_open_doors(const struct config *config, struct complaints *complaints)
+{
+    const struct option *listen = option_find(bytes_str("listen"));
+    char where[CONFIG_TEXT_CAP];
+
+    if (config->auth != AUTH_BY_NONE || config->insecure_listen ||
+        config->identity_stub || !is_known(config, option_find(bytes_str("auth"))) ||
+        !is_known(config, option_find(bytes_str("insecure_listen"))) ||
+        !is_known(config, option_find(bytes_str("identity_stub"))) ||
+        !is_known(config, listen) || identity_is_loopback(config->listen))
+        return;
+    config_where(config, listen, where);
+    complain(complaints,
+             "anybody who reaches %s (%s) could do everything: ask for tokens (auth), "
+             "listen on the loopback or a Unix socket, or set insecure_listen where "
+             "something else keeps strangers out",
+             config->listen, where);
+}
+
+/* The stub's tokens are no protection, and there is one kind of tokens at a time. */
+static void
+check_one_kind(const struct config *config, struct complaints *complaints)
+{
+    if (config->auth != AUTH_BY_NONE && config->identity_stub)
+        complain(complaints, "identity_stub and auth cannot both say who may come in");
+}
+
 /* ------------------------------------------------------------------ all together */
 
 enum status
@@ -371,6 +401,8 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     check_post_size(out, complaints);
     check_journal_bytes(out, complaints);
     check_stub(out, complaints);
+    check_open_doors(out, complaints);
+    check_one_kind(out, complaints);
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 

@@ -58,7 +58,11 @@ struct config {
     int log_level;  /* enum log_level */
     int log_format; /* enum log_format */
     bool access_log;
-    int profile; /* enum profile */
+    int profile;                  /* enum profile */
+    int auth;                     /* enum auth_kind */
+    char tokens[CONFIG_TEXT_CAP]; /* a path */
+    char policy[CONFIG_TEXT_CAP]; /* a path, or "none" */
+    bool insecure_listen;
     bool identity_stub, identity_stub_anywhere;
     char identity_users[CONFIG_TEXT_CAP]; /* a path, or "any" */
     char identity_region[CONFIG_TEXT_CAP];

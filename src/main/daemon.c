@@ -5,6 +5,7 @@
 #include "claimd/base/mem.h"
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
+#include "main/admission.h"
 #include "main/durability.h"
 #include "main/group.h"
 #include "main/identity.h"
@@ -22,7 +23,9 @@ struct daemon {
     struct mem *mem;
     struct durability durability;
     struct store *store;
-    struct auth *auth; /* NULL: no identity stub */
+    const struct config *config; /* borrowed */
+    struct auth *auth;           /* NULL: no identity stub */
+    struct access *access;       /* NULL: everybody may come in */
     struct api *api;
     struct server *server;
     int64_t drain_ms;
@@ -80,8 +83,12 @@ open_store(struct daemon *d, const struct config *config, struct complaints *com
 static enum status
 open_api(struct daemon *d, const struct config *config)
 {
-    const struct api_config api = {
-        .limits = config->limits, .store = d->store, .mem = d->mem, .auth = d->auth};
+    const struct api_config api = {.limits = config->limits,
+                                   .store = d->store,
+                                   .mem = d->mem,
+                                   .auth = d->auth,
+                                   .access = d->access,
+                                   .real = d->clock};
 
     return api_new(&api, &d->api);
 }
@@ -118,11 +125,14 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
 /* Takes from outside what the configuration only names. All complaints are made. */
 static enum status
 open_named(const struct config *config, struct mem *mem, struct auth **auth,
-           int64_t *socket_group, struct complaints *complaints)
+           struct access **access, int64_t *socket_group, struct complaints *complaints)
 {
     enum status group = group_find(config, socket_group, complaints);
+    enum status admission = admission_open(config, mem, access, complaints);
     enum status st = identity_open(config, mem, auth, complaints);
 
+    if (st == ST_OK)
+        st = admission;
     return st == ST_OK ? group : st;
 }
 
@@ -131,12 +141,14 @@ daemon_check(const struct config *config, struct complaints *complaints)
 {
     struct mem *mem = mem_new(0);
     struct auth *auth = NULL;
+    struct access *access = NULL;
     int64_t group;
     enum status st;
 
     if (mem == NULL)
         return ST_NO_MEMORY;
-    st = open_named(config, mem, &auth, &group, complaints);
+    st = open_named(config, mem, &auth, &access, &group, complaints);
+    access_free(access);
     auth_free(auth);
     mem_destroy(mem);
     return st;
@@ -145,7 +157,8 @@ daemon_check(const struct config *config, struct complaints *complaints)
 static enum status
 open_parts(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
-    enum status st = open_named(config, d->mem, &d->auth, &d->socket_group, complaints);
+    enum status st =
+        open_named(config, d->mem, &d->auth, &d->access, &d->socket_group, complaints);
 
     if (st == ST_OK)
         st = open_log(d, config, complaints);
@@ -172,6 +185,7 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     if (d == NULL)
         goto fail;
     d->clock = clock;
+    d->config = config;
     supervisor_init(&d->supervisor, config->notify_socket);
     d->drain_ms = config->drain_seconds * 1000;
     d->ready_fd = (int)config->ready_fd;
@@ -262,6 +276,24 @@ daemon_signal_ignored(const struct daemon *d, const char *name)
 }
 
 void
+daemon_reload(struct daemon *d)
+{
+    struct complaints complaints = {.to = NULL};
+
+    if (d->access == NULL) {
+        daemon_signal_ignored(d, "SIGHUP");
+        return;
+    }
+    if (admission_reload(d->config, d->mem, d->access, &complaints) == ST_OK)
+        log_event(&d->log, LOG_INFO, "reloaded",
+                  LOG_I("tokens", access_count(d->access)));
+    else
+        log_event(&d->log, LOG_ERROR, "reload_failed",
+                  LOG_S("error", complaints.count > 0 ? complaints.last
+                                                      : status_text(ST_NO_MEMORY)));
+}
+
+void
 daemon_clock_moved(struct daemon *d)
 {
     int64_t next_ms;
@@ -280,6 +312,7 @@ daemon_close(struct daemon *d)
     server_free(d->server);
     api_free(d->api);
     auth_free(d->auth);
+    access_free(d->access);
     durability_close(&d->durability);
     store_close(d->store);
     mem_destroy(d->mem);

@@ -44,6 +44,12 @@ size_t daemon_serve(struct daemon *d);
 /* Ends daemon_serve(); called once more it ends the drain. Async-signal-safe. */
 void daemon_stop(struct daemon *d);
 
+/*
+ * Reads again what can be read again: the tokens and the policy, both or neither. Logs what has
+ * become of it. One thread at a time.
+ */
+void daemon_reload(struct daemon *d);
+
 /* Logs that a signal came which changes nothing. Any thread. */
 void daemon_signal_ignored(const struct daemon *d, const char *name);
 

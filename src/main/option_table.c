@@ -1,3 +1,4 @@
+#include "main/admission.h"
 #include "main/option.h"
 #include "main/profile.h"
 
@@ -139,6 +140,16 @@ const struct option options[] = {
     FLAG("enable_v1_1", limits.enable_v1_1, CONTRACT, "serve API v1.1"),
     CHOICE("profile", profile, PROFILE_WORDS, "zaqar",
            "rackspace: limits as the clients of Cloud Queues expect them"),
+#undef GROUP
+#define GROUP "Access"
+    CHOICE("auth", auth, AUTH_WORDS, "none",
+           "none: whoever reaches the address may do everything; tokens: see tokens"),
+    TEXT("tokens", tokens, "/etc/claimd/tokens",
+         "file of tokens, which `claimd token` edits; read again on SIGHUP"),
+    TEXT("policy", policy, "none",
+         "file that says which roles may do what; none: as the manual has it"),
+    FLAG("insecure_listen", insecure_listen, "false",
+         "allow auth none on an address that others can reach"),
 #undef GROUP
 #define GROUP "Identity stub, for development and CI"
     FLAG("identity_stub", identity_stub, "false",

@@ -61,6 +61,12 @@ stop(void *ctx)
 }
 
 static void
+reload(void *ctx)
+{
+    daemon_reload(ctx);
+}
+
+static void
 ignored(void *ctx, const char *name)
 {
     daemon_signal_ignored(ctx, name);
@@ -81,7 +87,7 @@ program_serve(const struct config *config, const struct clock *clock,
 {
     struct complaints complaints = {.to = stderr};
     struct daemon *d = NULL;
-    struct signal_calls calls = {.stop = stop, .ignored = ignored};
+    struct signal_calls calls = {.stop = stop, .reload = reload, .ignored = ignored};
     struct signals signals;
 
     enum status st;

@@ -47,6 +47,8 @@ taken_index(int number)
 enum signal_verdict
 signal_judge(struct signal_history *history, int number, int64_t now_ms)
 {
+    if (number == SIGHUP)
+        return SIGNAL_RELOAD;
     if (!taken[taken_index(number)].stops)
         return SIGNAL_IGNORE;
     if (history->stopped)
@@ -76,6 +78,9 @@ obey(struct signals *s, int number, int64_t now_ms)
         break;
     case SIGNAL_END:
         _exit(128 + number);
+    case SIGNAL_RELOAD:
+        s->calls.reload(s->calls.ctx);
+        break;
     case SIGNAL_IGNORE:
         s->calls.ignored(s->calls.ctx, taken[taken_index(number)].name);
         break;

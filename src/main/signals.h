@@ -5,7 +5,8 @@
  *                        128 and its number, but only SIGNALS_APART_MS or more after the
  *                        first: whoever means one stop may well send two signals, as
  *                        timeout(1) does, to the process and then to its group
- *     SIGHUP, SIGUSR1    are ignored as long as there is nothing for them to do
+ *     SIGHUP             calls `reload`
+ *     SIGUSR1            is ignored as long as there is nothing for it to do
  *
  * What is ignored is told to `ignored`. Blocked signals reach a process even as PID 1,
  * where the kernel drops those that nobody handles.
@@ -22,7 +23,7 @@
 enum { SIGNALS_APART_MS = 1000 };
 
 /* What is to be done about a signal. */
-enum signal_verdict { SIGNAL_STOP, SIGNAL_END, SIGNAL_IGNORE };
+enum signal_verdict { SIGNAL_STOP, SIGNAL_END, SIGNAL_RELOAD, SIGNAL_IGNORE };
 
 /* What there is to remember between signals. */
 struct signal_history {
@@ -37,7 +38,8 @@ signal_judge(struct signal_history *history, int number, int64_t now_ms);
 /* Called in the thread of the signals. */
 struct signal_calls {
     void (*stop)(void *ctx);
-    void (*ignored)(void *ctx, const char *name); /* "SIGHUP" */
+    void (*reload)(void *ctx);
+    void (*ignored)(void *ctx, const char *name); /* "SIGUSR1" */
     void *ctx;                                    /* borrowed */
 };
 

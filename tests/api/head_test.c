@@ -70,9 +70,9 @@ open_longest(struct longest *l, const char *encoded)
 static const char *
 body_for(struct longest *l, const struct route *r, size_t messages, bool v1)
 {
-    if (strcmp(r->action, "messages:create") == 0)
+    if (r->action == ACTION_MESSAGES_CREATE)
         return posts(l, messages, v1);
-    if (strncmp(r->action, "claims:", 7) == 0)
+    if (strncmp(action_name(r->action), "claims:", 7) == 0)
         return "{\"ttl\":600,\"grace\":600}";
     if (r->method == METHOD_PUT)
         return "{\"color\":\"red\"}";
@@ -129,7 +129,7 @@ provide(struct longest *l)
 static bool
 by_ids(const struct route *r)
 {
-    return r->method == METHOD_DELETE && strcmp(r->action, "messages:pop") != 0;
+    return r->method == METHOD_DELETE && r->action != ACTION_MESSAGES_POP;
 }
 
 static const char *

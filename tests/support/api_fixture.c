@@ -37,7 +37,11 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
         .seeded = true,
         .seed = 1,
     };
-    struct api_config config = {.limits = *limits, .mem = mem, .auth = f->auth};
+    struct api_config config = {.limits = *limits,
+                                .mem = mem,
+                                .auth = f->auth,
+                                .access = f->access,
+                                .real = &f->real};
 
     ck_assert_int_eq(engine_open(&engine, &f->store), ST_OK);
     config.store = f->store;
@@ -67,12 +71,25 @@ api_fixture_open_identity(struct api_fixture *f, const char *users)
 }
 
 void
+api_fixture_open_access(struct api_fixture *f)
+{
+    struct api_limits limits = api_limits_default;
+
+    *f = (struct api_fixture){.mem = make_mem()};
+    limits.admin_mode = true;
+    clock_init_manual(&f->real, API_FIXTURE_START_MS);
+    ck_assert_int_eq(access_new(f->mem, &f->access), ST_OK);
+    open_api(f, &limits);
+}
+
+void
 api_fixture_close(struct api_fixture *f)
 {
     ck_assert(store_audit(f->store));
     arena_fini(&f->kept);
     api_caller_fini(&f->c);
     api_free(f->api);
+    access_free(f->access);
     auth_free(f->auth);
     store_close(f->store);
     mem_destroy(f->mem);

@@ -10,7 +10,9 @@
 struct api_fixture {
     struct mem *mem;
     struct store *store;
-    struct auth *auth; /* NULL: no identity stub */
+    struct auth *auth;     /* NULL: no identity stub */
+    struct access *access; /* NULL: headers are believed */
+    struct clock real;     /* by which tokens expire: manual */
     struct api *api;
     struct api_caller c;
     struct arena kept; /* texts that live until close */
@@ -25,6 +27,9 @@ void api_fixture_open_with(struct api_fixture *f, const struct api_limits *limit
 
 /* With the identity stub and this list of users; NULL: anybody may log in. */
 void api_fixture_open_identity(struct api_fixture *f, const char *users);
+
+/* With an access that lets nobody in yet. */
+void api_fixture_open_access(struct api_fixture *f);
 
 /* Audits the store and frees everything. */
 void api_fixture_close(struct api_fixture *f);

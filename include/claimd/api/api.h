@@ -13,9 +13,11 @@
 #define CLAIMD_API_API_H
 
 #include "claimd/api/limits.h"
+#include "claimd/auth/access.h"
 #include "claimd/auth/auth.h"
 #include "claimd/base/arena.h"
 #include "claimd/base/buf.h"
+#include "claimd/base/clock.h"
 #include "claimd/base/status.h"
 #include "claimd/store/store.h"
 
@@ -40,6 +42,7 @@ enum method {
     X(CLIENT_ID, "Client-ID")                                                            \
     X(PROJECT_ID, "X-Project-ID")                                                        \
     X(AUTH_TOKEN, "X-Auth-Token")                                                        \
+    X(AUTHORIZATION, "Authorization")                                                    \
     X(SUBJECT_TOKEN, "X-Subject-Token")                                                  \
     X(URL_SIGNATURE, "URL-Signature")                                                    \
     X(PREFER, "Prefer")                                                                  \
@@ -148,7 +151,9 @@ struct api_config {
     struct api_limits limits;
     struct store *store;     /* borrowed for the api's life */
     struct mem *mem;         /* borrowed likewise */
-    const struct auth *auth; /* borrowed likewise; NULL: nobody is asked for a token */
+    const struct auth *auth; /* borrowed likewise; NULL: there is no identity stub */
+    struct access *access;   /* borrowed likewise; NULL: headers are believed */
+    const struct clock *real; /* borrowed likewise, with access: when tokens expire */
 };
 
 struct api; /* opaque */

@@ -2,7 +2,7 @@
 #include "api/handlers/handlers.h"
 
 static const struct route routes[] = {
-    {"/claimd/claims", METHOD_POST, handle_claim_any, "claims:create", 0},
+    {"/claimd/claims", METHOD_POST, handle_claim_any, ACTION_CLAIMS_CREATE, 0},
     ROUTE_END,
 };
 

@@ -46,7 +46,7 @@ versions_list(struct context *ctx)
 }
 
 static const struct route root_routes[] = {
-    {"/", METHOD_GET, versions_list, "versions:get_all", 0},
+    {"/", METHOD_GET, versions_list, ACTION_OPEN, 0},
     ROUTE_END,
 };
 

@@ -1,0 +1,117 @@
+#include "main/token_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Is it still the file of this name? Whoever had the lock may have replaced it. */
+static bool
+is_current(int fd, const char *path)
+{
+    struct stat own, named;
+
+    return fstat(fd, &own) == 0 && stat(path, &named) == 0 &&
+           own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+}
+
+int
+token_file_open(struct token_file *f, const char *path, bool make)
+{
+    int flags = O_RDWR | O_CLOEXEC | (make ? O_CREAT : 0);
+
+    *f = (struct token_file){.path = path, .fd = -1};
+    for (;;) {
+        int fd = open(path, flags, S_IRUSR | S_IWUSR), error;
+
+        if (fd < 0)
+            return errno;
+        if (flock(fd, LOCK_EX) == 0 && is_current(fd, path)) {
+            f->fd = fd;
+            return 0;
+        }
+        error = is_current(fd, path) ? errno : 0;
+        (void)close(fd);
+        if (error != 0 && error != EINTR)
+            return error;
+    }
+}
+
+void
+token_file_close(struct token_file *f)
+{
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    f->fd = -1;
+}
+
+static int
+write_all(int fd, struct bytes text)
+{
+    while (text.len > 0) {
+        ssize_t n = write(fd, text.data, text.len);
+
+        if (n < 0 && errno != EINTR)
+            return errno;
+        if (n > 0) {
+            text.data += n;
+            text.len -= (size_t)n;
+        }
+    }
+    return fsync(fd) == 0 ? 0 : errno;
+}
+
+static int
+sync_folder(const char *path)
+{
+    char copy[PATH_MAX];
+    int fd, error;
+
+    (void)snprintf(copy, sizeof(copy), "%s", path);
+    fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    error = fsync(fd) == 0 ? 0 : errno;
+    (void)close(fd);
+    return error;
+}
+
+/* Owner first: a change of owner may take rights away. */
+static int
+keep_rights(int from, int to)
+{
+    struct stat st;
+
+    if (fstat(from, &st) != 0 || fchown(to, st.st_uid, st.st_gid) != 0 ||
+        fchmod(to, st.st_mode & 07777) != 0)
+        return errno;
+    return 0;
+}
+
+int
+token_file_replace(const struct token_file *f, struct bytes text)
+{
+    char beside[PATH_MAX];
+    int fd, error;
+
+    if ((size_t)snprintf(beside, sizeof(beside), "%s.XXXXXX", f->path) >= sizeof(beside))
+        return ENAMETOOLONG;
+    fd = mkostemp(beside, O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    error = keep_rights(f->fd, fd);
+    if (error == 0)
+        error = write_all(fd, text);
+    (void)close(fd); /* synced */
+    if (error == 0 && rename(beside, f->path) != 0)
+        error = errno;
+    if (error != 0)
+        (void)unlink(beside);
+    return error == 0 ? sync_folder(f->path) : error;
+}

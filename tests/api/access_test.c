@@ -1,0 +1,303 @@
+/* Who may do what over the API: every route, role, project and kind of token (docs/api.md 15). */
+#include "api/versions/version.h"
+#include "support/api_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NA    "Not authorized"
+#define TOKEN API_HEADER_AUTH_TOKEN
+
+/* Said anew, so that a change of the defaults is one that was meant. */
+static const struct {
+    const char *role, *may;
+} said[] = {
+    {"reader", " claims:get messages:get messages:get_all queues:get queues:get_all "
+               "queues:stats home:get ping:get "},
+    {"producer", " messages:create queues:get queues:get_all queues:stats queues:create "
+                 "home:get ping:get "},
+    {"worker",
+     " claims:create claims:get claims:update claims:delete messages:get "
+     "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
+     "queues:get_all queues:stats queues:create home:get ping:get "},
+    {"operator",
+     " claims:get claims:delete messages:get messages:get_all messages:delete "
+     "messages:delete_all queues:get queues:get_all queues:stats queues:create "
+     "queues:update queues:delete queues:purge home:get ping:get health:get "},
+    {"admin", NULL}, /* everything */
+};
+
+enum { ROLES = sizeof(said) / sizeof(said[0]) };
+
+/* A token of each role for the project of the fixture, named like its role, and some others. */
+static void
+open_doors(struct api_fixture *f)
+{
+    struct policy policy = policy_default;
+    struct token_digest digest;
+    struct reason why;
+    struct buf list;
+    size_t bad_line;
+
+    static const char *const more[][4] = {
+        {"elsewhere", "admin", "blue", "never"},
+        {"several", "admin", "blue,green", "never"},
+        {"everywhere", "admin", "*", "never"},
+        {"over", "admin", "*", "2026-01-31T12:00:00Z"},
+        {"soon", "admin", "*", "2026-01-31T12:01:00Z"},
+    };
+
+    api_fixture_open_access(f);
+    buf_init(&list, f->mem);
+    for (size_t i = 0; i < ROLES + sizeof(more) / sizeof(more[0]); i++) {
+        const char *name = i < ROLES ? said[i].role : more[i - ROLES][0];
+
+        token_digest_of(bytes_str(name), &digest);
+        if (i < ROLES)
+            buf_printf(&list, "%s %s " API_CALL_PROJECT " never sha256:", name, name);
+        else
+            buf_printf(&list, "%s %s %s %s sha256:", name, more[i - ROLES][1],
+                       more[i - ROLES][2], more[i - ROLES][3]);
+        for (size_t k = 0; k < sizeof(digest.bytes); k++)
+            buf_printf(&list, "%02x", digest.bytes[k]);
+        buf_byte(&list, '\n');
+    }
+    ck_assert_int_eq(access_replace(f->access, buf_view(&list), &policy, &bad_line, &why),
+                     ST_OK);
+    buf_fini(&list);
+}
+
+static bool
+is_said(size_t role, enum action action)
+{
+    char word[64];
+
+    (void)snprintf(word, sizeof(word), " %s ", action_name(action));
+    return said[role].may == NULL || strstr(said[role].may, word) != NULL;
+}
+
+static const char *
+method_name(enum method m)
+{
+    static const char *const names[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
+
+    return names[m];
+}
+
+/* A path for a pattern: queue q, and an id that is none. */
+static const char *
+path_of(struct api_fixture *f, const char *pattern)
+{
+    struct buf path;
+    const char *text;
+
+    buf_init(&path, f->mem);
+    for (const char *at = pattern; *at != '\0'; at++) {
+        const char *name = strncmp(at, "{queue}", 7) == 0 ? "q" : "none";
+
+        if (*at == '{') {
+            buf_str(&path, name);
+            at = strchr(at, '}');
+        } else {
+            buf_byte(&path, *at);
+        }
+    }
+    text = api_text(f, "%.*s%s", (int)path.len, path.data,
+                    strchr(pattern, '?') != NULL ? "=1" : "");
+    buf_fini(&path);
+    return text;
+}
+
+static bool
+was_kept_out(const struct api_fixture *f)
+{
+    return f->c.res.status == ST_UNAUTHORIZED || f->c.res.status == ST_FORBIDDEN;
+}
+
+static void
+try_route(struct api_fixture *f, const struct route *r)
+{
+    const char *path = path_of(f, r->pattern);
+    bool open = (r->flags & ROUTE_OPEN) != 0;
+
+    for (size_t role = 0; role < ROLES; role++) {
+        f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+        f->c.headers[TOKEN] = said[role].role;
+        (void)api_call(&f->c, method_name(r->method), path, "{}");
+        ck_assert_msg(was_kept_out(f) == (!open && !is_said(role, r->action)),
+                      "%s %s by a %s: %d %s", method_name(r->method), path,
+                      said[role].role, f->c.res.code, api_answer(&f->c));
+        f->c.headers[API_HEADER_PROJECT_ID] = "another";
+        (void)api_call(&f->c, method_name(r->method), path, "{}");
+        ck_assert_msg(was_kept_out(f) == !open, "%s %s elsewhere", method_name(r->method),
+                      path);
+    }
+    f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const none[] = {NULL, "", "admin "};
+
+        f->c.headers[TOKEN] = none[i] != NULL && none[i][0] != '\0' ? "admi" : none[i];
+        (void)api_call(&f->c, method_name(r->method), path, "{}");
+        ck_assert_msg((f->c.res.status == ST_UNAUTHORIZED) == !open,
+                      "%s %s with token %s", method_name(r->method), path, none[i]);
+    }
+}
+
+START_TEST(every_route_lets_in_whom_it_should_and_nobody_else)
+{
+    static const struct version *const versions[] = {&version_v2, &version_v1_1,
+                                                     &version_v1, &version_claimd};
+    struct api_fixture f;
+    size_t routes = 0;
+
+    open_doors(&f);
+    f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+        for (const struct route *r = versions[i]->routes; r->pattern != NULL;
+             r++, routes++)
+            try_route(&f, r);
+    ck_assert_uint_gt(routes, 50);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_method_that_is_not_there_is_told_to_those_who_are_in)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    ck_api(&f, "PUT", "/v2/queues/q/claims", NULL, 401, "Unauthorized");
+    ck_api(&f, "OPTIONS", "/v2/queues/q/claims", NULL, 401, "Unauthorized");
+    f.c.headers[TOKEN] = "reader";
+    ck_api(&f, "PUT", "/v2/queues/q/claims", NULL, 405, NULL);
+    ck_api(&f, "OPTIONS", "/v2/queues/q/claims", NULL, 200, NULL);
+    ck_api(&f, "GET", "/v2/nowhere", NULL, 404, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_list_of_versions_is_for_everybody)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    ck_api(&f, "GET", "/", NULL, 300, NULL);
+    ck_api(&f, "GET", "/v2/", NULL, 401, "Unauthorized");
+    ck_api_header(&f, "WWW-Authenticate", "Bearer");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(both_headers_carry_tokens_but_not_two_of_them)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    f.c.headers[API_HEADER_AUTHORIZATION] = "Bearer admin";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    f.c.headers[API_HEADER_AUTHORIZATION] = "bearer   admin ";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    f.c.headers[TOKEN] = "admin";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    f.c.headers[TOKEN] = "reader";
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[TOKEN] = NULL;
+    f.c.headers[API_HEADER_AUTHORIZATION] = "Basic YWRtaW46YWRtaW4=";
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[API_HEADER_AUTHORIZATION] = "Beareradmin";
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[API_HEADER_AUTHORIZATION] = "Bearer ";
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[API_HEADER_AUTHORIZATION] = NULL;
+    f.c.headers[TOKEN] = "admin,admin"; /* sent twice */
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[TOKEN] = " admin ";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+static void
+post_one(struct api_fixture *f, const char *target)
+{
+    ck_api(f, "POST", target, "{\"messages\":[{\"body\":1}]}", 201, NULL);
+}
+
+START_TEST(a_token_of_one_project_stands_for_it)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    f.c.headers[TOKEN] = "elsewhere";
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    post_one(&f, "/v2/queues/q/messages");
+    ck_api(&f, "PUT", "/v1/queues/first", NULL, 201, NULL); /* not of the nameless one */
+    f.c.headers[API_HEADER_PROJECT_ID] = "";
+    ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = "blue";
+    ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+    ck_api_body(
+        &f, "{'messages':{'free':1,'claimed':0,'total':1,'oldest':'*','newest':'*'}}");
+    ck_api(&f, "GET", "/v2/queues/first", NULL, 200, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "GET", "/v2/blue/queues/q", NULL, 200, NULL);
+    ck_api(&f, "GET", "/v2/green/queues/q", NULL, 403, NA);
+    ck_api(&f, "GET", "/v1/green/queues/q", NULL, 403, NA);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_token_of_several_projects_has_to_be_told_which)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    f.c.headers[TOKEN] = "several";
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "GET", "/v2/queues", NULL, 400, "Project-Id Missing");
+    ck_api(&f, "GET", "/v1/queues", NULL, 400, "Project-Id Missing");
+    f.c.headers[API_HEADER_PROJECT_ID] = "green";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = "red";
+    ck_api(&f, "GET", "/v2/queues", NULL, 403, NA);
+    f.c.headers[TOKEN] = "everywhere";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "GET", "/v2/queues", NULL, 400, "Project-Id Missing");
+    ck_api(&f, "PUT", "/v1/queues/q", NULL, 201, NULL); /* of the nameless project */
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_token_expires_by_real_time)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    f.c.headers[TOKEN] = "over";
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[TOKEN] = "soon";
+    f.c.now_ms += 3600000; /* the store's clock says nothing about it */
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    clock_advance(&f.real, 59999);
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    clock_advance(&f.real, 1);
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(several_queues_are_claimed_by_workers_only)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    f.c.headers[TOKEN] = "producer";
+    post_one(&f, "/v2/queues/q/messages");
+    ck_api(&f, "POST", "/claimd/claims?queue=q", "{}", 403, NA);
+    f.c.headers[TOKEN] = "worker";
+    ck_api(&f, "POST", "/claimd/claims?queue=q", "{}", 201, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
