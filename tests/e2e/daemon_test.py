@@ -212,8 +212,9 @@ class Addresses(unittest.TestCase):
         nobody = "x" * 64 + ".invalid:80"  # no part of a name is that long
         for address in ("unix:/nowhere/socket", "192.0.2.1:0", nobody):
             with self.subTest(address=address):
-                self.assertEqual(run("--listen", address, "--check-config").returncode, 0)
-                ended = run("--listen", address)
+                options = ("--insecure-listen", "--listen", address)
+                self.assertEqual(run(*options, "--check-config").returncode, 0)
+                ended = run(*options)
                 self.assertEqual((ended.returncode, ended.stdout), (1, ""))
                 self.assertRegex(ended.stderr, r"^claimd: cannot listen on %s: .+\n$"
                                  % re.escape(address))
