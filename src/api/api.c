@@ -19,13 +19,17 @@ struct api {
     struct api_limits limits;
     struct store *store;
     struct mem *mem;
-    const struct auth *auth;            /* borrowed; NULL: none */
-    struct access *access;              /* borrowed; NULL: headers are believed */
-    const struct clock *real;           /* borrowed; with access */
-    struct served served[VERSIONS_MAX]; /* newest first: it has the most clients */
+    const struct auth *auth;               /* borrowed; NULL: none */
+    struct access *access;                 /* borrowed; NULL: headers are believed */
+    const struct clock *real;              /* borrowed; with access */
+    const struct api_condition *condition; /* borrowed */
+    struct served served[VERSIONS_MAX];    /* newest first: it has the most clients */
     size_t count;
     struct served root; /* "/" */
 };
+
+/* Of one that nobody operates. */
+static const struct api_condition good_condition;
 
 /* ------------------------------------------------------------------ life */
 
@@ -71,6 +75,7 @@ api_new(const struct api_config *config, struct api **out)
     api->auth = config->auth;
     api->access = config->access;
     api->real = config->real;
+    api->condition = config->condition != NULL ? config->condition : &good_condition;
     st = serve_enabled(api);
     if (st != ST_OK) {
         api_free(api);
@@ -109,7 +114,7 @@ find_version(const struct api *api, const struct path *path)
     for (size_t i = 0; i < api->count; i++)
         if (bytes_equal(path->segments[0], api->served[i].version->name))
             return &api->served[i];
-    return path->depth == 1 && path->segments[0].len == 0 ? &api->root : NULL;
+    return resource_find(&api->root.resources, path) != NULL ? &api->root : NULL;
 }
 
 /* There are versions that an operator has switched off, or not on: that is worth a word. */
@@ -294,6 +299,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .auth = api->auth,
                           .access = api->access,
                           .real = api->real,
+                          .condition = api->condition,
                           .req = req,
                           .progress = &req->progress,
                           .visit = {.now_ms = req->now_ms, .flush_later = true},

@@ -20,6 +20,7 @@ struct context {
     const struct auth *auth;  /* NULL: there is no identity stub */
     struct access *access;    /* NULL: headers are believed */
     const struct clock *real; /* with access */
+    const struct api_condition *condition;
     const struct version *version;
     const struct resource *resource;
     const struct route *route; /* with its action; NULL: the resource lacks the method */

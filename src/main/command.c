@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct command *const commands[] = {&command_verify, &command_log,
-                                                 &command_backup, &command_token};
+static const struct command *const commands[] = {
+    &command_verify, &command_log, &command_backup, &command_token, &command_health};
 
 const struct command *
 command_find(const char *name)

@@ -5,6 +5,7 @@
  *     claimd log DIR [--queue Q] [--project P] [--from POSITION]
  *     claimd backup DIR OUT
  *     claimd token new|list|revoke ...
+ *     claimd health [ADDRESS]
  */
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
@@ -40,7 +41,8 @@ struct command {
     int (*run)(const struct command_words *words);
 };
 
-extern const struct command command_verify, command_log, command_backup, command_token;
+extern const struct command command_verify, command_log, command_backup, command_token,
+    command_health;
 
 /* The command with this name, NULL if there is none. */
 const struct command *command_find(const char *name);

@@ -26,6 +26,7 @@ struct daemon {
     const struct config *config; /* borrowed */
     struct auth *auth;           /* NULL: no identity stub */
     struct access *access;       /* NULL: everybody may come in */
+    struct api_condition condition;
     struct api *api;
     struct server *server;
     int64_t drain_ms;
@@ -88,7 +89,8 @@ open_api(struct daemon *d, const struct config *config)
                                    .mem = d->mem,
                                    .auth = d->auth,
                                    .access = d->access,
-                                   .real = d->clock};
+                                   .real = d->clock,
+                                   .condition = &d->condition};
 
     return api_new(&api, &d->api);
 }
@@ -252,6 +254,7 @@ daemon_serve(struct daemon *d)
     size_t cut;
 
     server_run(d->server);
+    atomic_store(&d->condition.draining, true);
     (void)supervisor_tell(&d->supervisor, "STOPPING=1",
                           "draining, for %" PRId64 " s at most", d->drain_ms / 1000);
     log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", d->drain_ms));
@@ -291,6 +294,19 @@ daemon_reload(struct daemon *d)
         log_event(&d->log, LOG_ERROR, "reload_failed",
                   LOG_S("error", complaints.count > 0 ? complaints.last
                                                       : status_text(ST_NO_MEMORY)));
+}
+
+void
+daemon_pause(struct daemon *d)
+{
+    bool closed = !atomic_load(&d->condition.closed); /* only this thread changes it */
+
+    atomic_store(&d->condition.closed, closed);
+    log_event(&d->log, LOG_INFO, "maintenance",
+              LOG_S("posts", closed ? "refused" : "taken"));
+    (void)supervisor_tell(&d->supervisor, NULL,
+                          closed ? "maintenance: posts are refused" : "listening on %s",
+                          server_address(d->server));
 }
 
 void

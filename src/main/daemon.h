@@ -50,6 +50,9 @@ void daemon_stop(struct daemon *d);
  */
 void daemon_reload(struct daemon *d);
 
+/* Takes no posts any more, for maintenance; called once more, takes them again. Logs it. */
+void daemon_pause(struct daemon *d);
+
 /* Logs that a signal came which changes nothing. Any thread. */
 void daemon_signal_ignored(const struct daemon *d, const char *name);
 

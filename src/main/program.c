@@ -67,6 +67,12 @@ reload(void *ctx)
 }
 
 static void
+pause_posts(void *ctx)
+{
+    daemon_pause(ctx);
+}
+
+static void
 ignored(void *ctx, const char *name)
 {
     daemon_signal_ignored(ctx, name);
@@ -87,7 +93,8 @@ program_serve(const struct config *config, const struct clock *clock,
 {
     struct complaints complaints = {.to = stderr};
     struct daemon *d = NULL;
-    struct signal_calls calls = {.stop = stop, .reload = reload, .ignored = ignored};
+    struct signal_calls calls = {
+        .stop = stop, .reload = reload, .pause = pause_posts, .ignored = ignored};
     struct signals signals;
 
     enum status st;

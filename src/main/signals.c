@@ -12,12 +12,11 @@
 static const struct {
     int number;
     const char *name;
-    bool stops;
 } taken[] = {
-    {SIGTERM, "SIGTERM", true},
-    {SIGINT, "SIGINT", true},
-    {SIGHUP, "SIGHUP", false},
-    {SIGUSR1, "SIGUSR1", false},
+    {SIGTERM, "SIGTERM"},
+    {SIGINT, "SIGINT"},
+    {SIGHUP, "SIGHUP"},
+    {SIGUSR1, "SIGUSR1"},
 };
 
 #define TAKEN (sizeof(taken) / sizeof(taken[0]))
@@ -49,8 +48,8 @@ signal_judge(struct signal_history *history, int number, int64_t now_ms)
 {
     if (number == SIGHUP)
         return SIGNAL_RELOAD;
-    if (!taken[taken_index(number)].stops)
-        return SIGNAL_IGNORE;
+    if (number == SIGUSR1)
+        return SIGNAL_PAUSE;
     if (history->stopped)
         return now_ms - history->stopped_ms >= SIGNALS_APART_MS ? SIGNAL_END
                                                                 : SIGNAL_IGNORE;
@@ -80,6 +79,9 @@ obey(struct signals *s, int number, int64_t now_ms)
         _exit(128 + number);
     case SIGNAL_RELOAD:
         s->calls.reload(s->calls.ctx);
+        break;
+    case SIGNAL_PAUSE:
+        s->calls.pause(s->calls.ctx);
         break;
     case SIGNAL_IGNORE:
         s->calls.ignored(s->calls.ctx, taken[taken_index(number)].name);

@@ -6,9 +6,9 @@
  *                        first: whoever means one stop may well send two signals, as
  *                        timeout(1) does, to the process and then to its group
  *     SIGHUP             calls `reload`
- *     SIGUSR1            is ignored as long as there is nothing for it to do
+ *     SIGUSR1            calls `pause`: the first time, and every other time to end it
  *
- * What is ignored is told to `ignored`. Blocked signals reach a process even as PID 1,
+ * What is ignored, another SIGTERM that comes too soon, is told to `ignored`. Blocked signals reach a process even as PID 1,
  * where the kernel drops those that nobody handles.
  */
 #ifndef MAIN_SIGNALS_H
@@ -23,7 +23,13 @@
 enum { SIGNALS_APART_MS = 1000 };
 
 /* What is to be done about a signal. */
-enum signal_verdict { SIGNAL_STOP, SIGNAL_END, SIGNAL_RELOAD, SIGNAL_IGNORE };
+enum signal_verdict {
+    SIGNAL_STOP,
+    SIGNAL_END,
+    SIGNAL_RELOAD,
+    SIGNAL_PAUSE,
+    SIGNAL_IGNORE
+};
 
 /* What there is to remember between signals. */
 struct signal_history {
@@ -39,7 +45,8 @@ signal_judge(struct signal_history *history, int number, int64_t now_ms);
 struct signal_calls {
     void (*stop)(void *ctx);
     void (*reload)(void *ctx);
-    void (*ignored)(void *ctx, const char *name); /* "SIGUSR1" */
+    void (*pause)(void *ctx);
+    void (*ignored)(void *ctx, const char *name); /* "SIGTERM" */
     void *ctx;                                    /* borrowed */
 };
 

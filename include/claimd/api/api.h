@@ -21,6 +21,8 @@
 #include "claimd/base/status.h"
 #include "claimd/store/store.h"
 
+#include <stdatomic.h>
+
 /* ------------------------------------------------------------------ request */
 
 enum method {
@@ -147,13 +149,20 @@ size_t response_head_size(const struct response *res);
 
 /* ------------------------------------------------------------------ the api */
 
+/* What a server is about, as whoever operates it has it. Any thread writes, any reads. */
+struct api_condition {
+    _Atomic bool draining; /* it ends: send it nothing more */
+    _Atomic bool closed;   /* for posts: maintenance. What is there can be worked off */
+};
+
 struct api_config {
     struct api_limits limits;
-    struct store *store;     /* borrowed for the api's life */
-    struct mem *mem;         /* borrowed likewise */
-    const struct auth *auth; /* borrowed likewise; NULL: there is no identity stub */
-    struct access *access;   /* borrowed likewise; NULL: headers are believed */
+    struct store *store;      /* borrowed for the api's life */
+    struct mem *mem;          /* borrowed likewise */
+    const struct auth *auth;  /* borrowed likewise; NULL: there is no identity stub */
+    struct access *access;    /* borrowed likewise; NULL: headers are believed */
     const struct clock *real; /* borrowed likewise, with access: when tokens expire */
+    const struct api_condition *condition; /* borrowed likewise; NULL: always good */
 };
 
 struct api; /* opaque */

@@ -50,6 +50,8 @@ handler_fn handle_claim_release;
 
 /* health.c */
 handler_fn handle_ping;
+handler_fn handle_livez;
+handler_fn handle_readyz;
 handler_fn handle_health_show;
 
 #endif

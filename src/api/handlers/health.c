@@ -11,6 +11,25 @@ handle_ping(struct context *ctx)
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
+/* GET, HEAD /livez: whoever can answer lives. */
+enum status
+handle_livez(struct context *ctx)
+{
+    return answer_empty(ctx, 204);
+}
+
+/* GET, HEAD /readyz: may a load balancer send requests here? */
+enum status
+handle_readyz(struct context *ctx)
+{
+    if (atomic_load(&ctx->condition->draining))
+        return context_refuse(ctx, ST_UNAVAILABLE, "the server is about to end");
+    if (atomic_load(&ctx->condition->closed))
+        return context_refuse(ctx, ST_UNAVAILABLE,
+                              "the server takes no posts: maintenance");
+    return handle_ping(ctx);
+}
+
 /* ------------------------------------------------------------------ trial run */
 
 /*

@@ -173,6 +173,9 @@ handle_message_post(struct context *ctx)
 
     if (st != ST_OK)
         return st;
+    if (atomic_load_explicit(&ctx->condition->closed, memory_order_relaxed))
+        return context_refuse(ctx, ST_UNAVAILABLE,
+                              "the server takes no posts at the moment: maintenance");
     reason_init(&why);
     st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, &why);
     if (st != ST_OK)

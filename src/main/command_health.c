@@ -1,0 +1,149 @@
+/* claimd health: is a server ready? For containers without curl. */
+#include "main/command.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static const char help[] =
+    "Usage: claimd health [ADDRESS]\n"
+    "Asks the claimd at ADDRESS (ADDRESS:PORT, [IPv6]:PORT or unix:PATH; CLAIMD_LISTEN, "
+    "or\n"
+    "127.0.0.1:8888) for /readyz, within 5 s.\n"
+    "\n"
+    "  --help           print this, and exit\n"
+    "\n"
+    "Exit status: 0 it is ready; 1 it is not, or does not answer; 2 wrong arguments.\n";
+
+enum { PATIENCE_S = 5, HOST_CAP = 256, ANSWER_CAP = 4096 };
+
+static void
+be_patient(int fd)
+{
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+}
+
+/* -1: errno says why not. */
+static int
+dial(const struct sockaddr *address, socklen_t size)
+{
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), error;
+
+    if (fd < 0)
+        return -1;
+    be_patient(fd); /* connecting, too */
+    if (connect(fd, address, size) == 0)
+        return fd;
+    error = errno;
+    (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+static int
+dial_unix(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    if (strlen(path) >= sizeof(address.sun_path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    return dial((const struct sockaddr *)&address, sizeof(address));
+}
+
+/* Cuts "[::1]:80" in two, without the brackets. */
+static bool
+split(const char *address, char host[HOST_CAP], const char **port)
+{
+    const char *colon = strrchr(address, ':');
+    size_t len = colon == NULL ? 0 : (size_t)(colon - address);
+
+    if (len > 1 && address[0] == '[' && address[len - 1] == ']') {
+        address++;
+        len -= 2;
+    }
+    if (len == 0 || len >= HOST_CAP)
+        return false;
+    memcpy(host, address, len);
+    host[len] = '\0';
+    *port = colon + 1;
+    return true;
+}
+
+static int
+dial_host(const char *address)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *all = NULL;
+    char host[HOST_CAP];
+    const char *port;
+    int fd = -1;
+
+    errno = EINVAL;
+    if (!split(address, host, &port) || getaddrinfo(host, port, &hints, &all) != 0)
+        return -1;
+    for (const struct addrinfo *one = all; one != NULL && fd < 0; one = one->ai_next)
+        fd = dial(one->ai_addr, one->ai_addrlen);
+    freeaddrinfo(all);
+    return fd;
+}
+
+/* The status of the answer; 0: there is none. */
+static int
+ask(int fd)
+{
+    static const char request[] = "GET /readyz HTTP/1.1\r\n"
+                                  "Host: localhost\r\n"
+                                  "Connection: close\r\n"
+                                  "\r\n";
+    char answer[ANSWER_CAP];
+    size_t len = 0;
+    ssize_t n;
+
+    if (send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) !=
+        (ssize_t)sizeof(request) - 1)
+        return 0;
+    while (len < sizeof(answer) - 1 &&
+           (n = recv(fd, answer + len, sizeof(answer) - 1 - len, 0)) > 0)
+        len += (size_t)n;
+    answer[len] = '\0';
+    return strncmp(answer, "HTTP/1.1 ", 9) == 0 ? atoi(answer + 9) : 0;
+}
+
+static int
+run(const struct command_words *words)
+{
+    const char *address = words->places[0];
+    int fd, status;
+
+    if (address == NULL)
+        address = getenv("CLAIMD_LISTEN");
+    if (address == NULL)
+        address = "127.0.0.1:8888";
+    fd = strncmp(address, "unix:", 5) == 0 ? dial_unix(address + 5) : dial_host(address);
+    if (fd < 0)
+        return command_fails(COMMAND_FAILED, "%s does not answer: %s", address,
+                             strerror(errno));
+    status = ask(fd);
+    (void)close(fd);
+    if (status == 0)
+        return command_fails(COMMAND_FAILED, "%s does not answer", address);
+    if (status >= 300)
+        return command_fails(COMMAND_FAILED, "%s is not ready: %d", address, status);
+    (void)printf("%s is ready\n", address);
+    return COMMAND_GOOD;
+}
+
+const struct command command_health = {
+    .name = "health", .help = help, .places = 1, .needs = "an address", .run = run};
