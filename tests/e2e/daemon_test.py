@@ -371,10 +371,9 @@ class Ending(unittest.TestCase):
 
     def test_signals_without_work_are_ignored_and_logged(self):
         with Server() as server:
-            for number, name in ((signal.SIGHUP, "SIGHUP"), (signal.SIGUSR1, "SIGUSR1")):
-                for _ in range(2):
-                    server.signal(number)
-                server.logged("signal_ignored signal=" + name)
+            for _ in range(2):
+                server.signal(signal.SIGHUP)
+            server.logged("signal_ignored signal=SIGHUP")
             self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
             server.signal()
             server.signal(signal.SIGHUP)
