@@ -150,6 +150,34 @@ START_TEST(a_login_without_memory_is_refused)
 }
 END_TEST
 
+START_TEST(a_caller_with_a_token_is_refused_without_memory_not_let_in)
+{
+    const struct policy policy = policy_default;
+    struct token_digest digest;
+    struct api_fixture f;
+    struct reason why;
+    struct buf list;
+    size_t bad_line;
+
+    api_fixture_open_access(&f);
+    buf_init(&list, f.mem);
+    token_digest_of(bytes_str("token"), &digest);
+    buf_str(&list, "all admin " API_CALL_PROJECT " never sha256:");
+    for (size_t i = 0; i < sizeof(digest.bytes); i++)
+        buf_printf(&list, "%02x", digest.bytes[i]);
+    ck_assert_int_eq(access_replace(f.access, buf_view(&list), &policy, &bad_line, &why),
+                     ST_OK);
+    buf_fini(&list);
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "token";
+    f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    sweep(&f, &steps[0], false);
+    sweep(&f, &steps[1], false);
+    sweep(&f, &steps[1], true);
+    api_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_request_that_one_allocation_fails_changes_nothing)
 {
     sweep_all(false);

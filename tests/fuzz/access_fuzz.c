@@ -1,0 +1,96 @@
+/*
+ * A list of tokens and a policy: taken whole or not at all, and what was taken is what was
+ * written. Who is not in the list does not come in, whatever stands there.
+ *
+ * Input: the list, and behind a line "%%" the policy.
+ */
+#include "claimd/auth/access.h"
+#include "fuzz/fuzz.h"
+
+static size_t
+count_tokens(struct bytes list)
+{
+    size_t count = 0;
+
+    while (bytes_present(list))
+        count += !token_line_blank(bytes_cut(&list, '\n'));
+    return count;
+}
+
+/* What was read of a line is what is read of the line that is written of it. */
+static void
+check_line(struct fuzz_memory *m, struct bytes text)
+{
+    struct token_line line, again;
+    struct reason why;
+
+    reason_init(&why);
+    if (token_line_blank(text))
+        return;
+    if (token_line_read(text, &line, &why) != ST_OK) {
+        fuzz_check(why.text[0] != '\0', "refused without a reason");
+        return;
+    }
+    buf_reset(&m->out, SIZE_MAX);
+    token_line_write(&m->out, &line);
+    fuzz_check(token_line_read(buf_view(&m->out), &again, &why) == ST_OK, "%s", why.text);
+    fuzz_check(bytes_equal(line.name, again.name) && line.role == again.role &&
+                   bytes_equal(line.projects, again.projects) &&
+                   line.expires_ms == again.expires_ms &&
+                   memcmp(&line.digest, &again.digest, sizeof(line.digest)) == 0,
+               "another line");
+}
+
+static void
+check_stranger(struct access *a, struct fuzz_memory *m, struct bytes token)
+{
+    const struct access_request request = {
+        .token = token, .project = bytes_str("p"), .action = ACTION_HOME_GET};
+    struct access_caller caller;
+    struct reason why;
+
+    reason_init(&why);
+    fuzz_check(access_ask(a, &request, &m->arena, &caller, &why) == ST_UNAUTHORIZED,
+               "a stranger is in");
+    fuzz_check(why.text[0] != '\0', "kept out without a reason");
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct bytes rest = fuzz_input(data, size), list, policy_text;
+    struct policy policy = policy_default;
+    struct fuzz_memory m;
+    struct reason why;
+    struct access *a;
+    size_t bad_line = 0;
+
+    list = fuzz_copy(fuzz_section(&rest));
+    policy_text = fuzz_copy(rest);
+    fuzz_memory_open(&m);
+    fuzz_check(access_new(m.mem, &a) == ST_OK, "no memory");
+    reason_init(&why);
+    if (policy_read(&policy, policy_text, &why) != ST_OK)
+        fuzz_check(why.text[0] != '\0' &&
+                       memcmp(&policy, &policy_default, sizeof(policy)) == 0,
+                   "a refused policy has no reason, or an effect");
+    reason_init(&why);
+    if (access_replace(a, list, &policy, &bad_line, &why) == ST_OK)
+        fuzz_check(access_count(a) == count_tokens(list), "%zu tokens of %zu",
+                   access_count(a), count_tokens(list));
+    else
+        fuzz_check(access_count(a) == 0 && bad_line > 0 && why.text[0] != '\0',
+                   "a refused list has an effect, no line, or no reason");
+    check_stranger(a, &m, list); /* what stands in a list opens nothing */
+    for (struct bytes lines = list; bytes_present(lines);) {
+        struct bytes line = bytes_cut(&lines, '\n');
+
+        check_line(&m, line);
+        check_stranger(a, &m, line);
+    }
+    access_free(a);
+    fuzz_memory_close(&m);
+    fuzz_free(list);
+    fuzz_free(policy_text);
+    return 0;
+}
