@@ -483,6 +483,41 @@ MUTANTS = [
        "    if (!MUTANT(ANSWER_WITHOUT_LIMIT))\n"
        "        conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n"
        "    if (ex->no_memory)")]),
+    ("TOKENS_FOR_EVER",
+     "a token is good after its end",
+     "unit/auth/access_test: a_token_ends_at_its_time",
+     [("auth/access.c",
+       "    if (r->now_ms >= line->expires_ms)",
+       "    if (r->now_ms >= line->expires_ms && !MUTANT(TOKENS_FOR_EVER))")]),
+    ("ANY_PROJECT",
+     "a token is good for every project",
+     "unit/auth/access_test: a_token_is_good_for_its_projects_and_its_role",
+     [("auth/access.c",
+       "        return token_line_has(line->projects, r->project)",
+       "        return MUTANT(ANY_PROJECT) || token_line_has(line->projects, r->project)")]),
+    ("ANY_ROLE",
+     "every role may do everything",
+     "unit/auth/access_test: a_token_is_good_for_its_projects_and_its_role",
+     [("auth/access.c",
+       "    if (st == ST_OK && r->action != ACTION_COUNT &&",
+       "    if (st == ST_OK && r->action != ACTION_COUNT && !MUTANT(ANY_ROLE) &&")]),
+    ("NAMELESS_FOR_ONE",
+     "in version 1 a token of one project is for the nameless one, if none is named",
+     "unit/auth/access_test: a_token_is_good_for_its_projects_and_its_role",
+     [("auth/access.c",
+       "    *project = token_line_project(line->projects);",
+       "    *project = token_line_project(line->projects);\n"
+       "    if (MUTANT(NAMELESS_FOR_ONE)) {\n"
+       "        *project = BYTES_NONE;\n"
+       "        return ST_OK;\n"
+       "    }")]),
+    ("POLICY_STAYS",
+     "another list of tokens comes without its policy",
+     "unit/auth/access_test: the_policy_comes_with_the_list",
+     [("auth/access.c",
+       "    a->policy = *policy;",
+       "    if (!MUTANT(POLICY_STAYS))\n"
+       "        a->policy = *policy;")]),
     ("LINGERS_FOR_EVER",
      "a lingering socket is closed only when the client ends",
      "unit/http/linger_test: lingering_ends_when_its_time_is_up",
