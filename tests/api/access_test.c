@@ -76,14 +76,6 @@ is_said(size_t role, enum action action)
     return said[role].may == NULL || strstr(said[role].may, word) != NULL;
 }
 
-static const char *
-method_name(enum method m)
-{
-    static const char *const names[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
-
-    return names[m];
-}
-
 /* A path for a pattern: queue q, and an id that is none. */
 static const char *
 path_of(struct api_fixture *f, const char *pattern)
@@ -123,23 +115,23 @@ try_route(struct api_fixture *f, const struct route *r)
     for (size_t role = 0; role < ROLES; role++) {
         f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
         f->c.headers[TOKEN] = said[role].role;
-        (void)api_call(&f->c, method_name(r->method), path, "{}");
+        (void)api_call(&f->c, api_method_name(r->method), path, "{}");
         ck_assert_msg(was_kept_out(f) == (!open && !is_said(role, r->action)),
-                      "%s %s by a %s: %d %s", method_name(r->method), path,
+                      "%s %s by a %s: %d %s", api_method_name(r->method), path,
                       said[role].role, f->c.res.code, api_answer(&f->c));
         f->c.headers[API_HEADER_PROJECT_ID] = "another";
-        (void)api_call(&f->c, method_name(r->method), path, "{}");
-        ck_assert_msg(was_kept_out(f) == !open, "%s %s elsewhere", method_name(r->method),
-                      path);
+        (void)api_call(&f->c, api_method_name(r->method), path, "{}");
+        ck_assert_msg(was_kept_out(f) == !open, "%s %s elsewhere",
+                      api_method_name(r->method), path);
     }
     f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
     for (size_t i = 0; i < 3; i++) {
         static const char *const none[] = {NULL, "", "admin "};
 
         f->c.headers[TOKEN] = none[i] != NULL && none[i][0] != '\0' ? "admi" : none[i];
-        (void)api_call(&f->c, method_name(r->method), path, "{}");
+        (void)api_call(&f->c, api_method_name(r->method), path, "{}");
         ck_assert_msg((f->c.res.status == ST_UNAUTHORIZED) == !open,
-                      "%s %s with token %s", method_name(r->method), path, none[i]);
+                      "%s %s with token %s", api_method_name(r->method), path, none[i]);
     }
 }
 

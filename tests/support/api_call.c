@@ -74,6 +74,14 @@ api_call(struct api_caller *c, const char *method, const char *target, const cha
 }
 
 const char *
+api_method_name(enum method method)
+{
+    static const char *const names[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
+
+    return names[method];
+}
+
+const char *
 api_answer_header(const struct api_caller *c, const char *name)
 {
     for (size_t i = 0; i < c->res.header_count; i++)
