@@ -23,6 +23,7 @@ struct api {
     struct access *access;                 /* borrowed; NULL: headers are believed */
     const struct clock *real;              /* borrowed; with access */
     const struct api_condition *condition; /* borrowed */
+    const struct metrics *metrics;         /* borrowed; NULL: none */
     struct served served[VERSIONS_MAX];    /* newest first: it has the most clients */
     size_t count;
     struct served root; /* "/" */
@@ -76,6 +77,7 @@ api_new(const struct api_config *config, struct api **out)
     api->access = config->access;
     api->real = config->real;
     api->condition = config->condition != NULL ? config->condition : &good_condition;
+    api->metrics = config->metrics;
     st = serve_enabled(api);
     if (st != ST_OK) {
         api_free(api);
@@ -300,6 +302,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .access = api->access,
                           .real = api->real,
                           .condition = api->condition,
+                          .metrics = api->metrics,
                           .req = req,
                           .progress = &req->progress,
                           .visit = {.now_ms = req->now_ms, .flush_later = true},
@@ -310,7 +313,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     buf_reset(&res->body, SIZE_MAX);
     res->code = 0;
     res->header_count = 0;
-    res->route = "none";
+    res->route = NULL;
     res->position = 0;
     res->claim_id = BYTES_NONE;
     /* With this room a refusal can be written even when memory runs out on the way. */
@@ -349,7 +352,7 @@ api_refuse(const struct api *api, const struct request *req, struct response *re
     (void)api, (void)req; /* the document is the same for all */
     buf_reset(&res->body, SIZE_MAX);
     res->header_count = 0;
-    res->route = "none";
+    res->route = NULL;
     res->position = 0;
     res->claim_id = BYTES_NONE;
     problem_write(res, st, BYTES_NONE);

@@ -89,6 +89,7 @@ check_access(struct context *ctx)
     struct access_request request = {.project = named_project(ctx),
                                      .action = ctx->route != NULL ? ctx->route->action
                                                                   : ACTION_OPEN,
+                                     .everywhere = has_flag(ctx, ROUTE_GUARDED),
                                      .now_ms = clock_now_ms(ctx->real)};
     struct access_caller caller = {.project = BYTES_NONE};
     enum status st = find_token(ctx, &request.token);
@@ -104,6 +105,21 @@ check_access(struct context *ctx)
     return st == ST_NO_MEMORY ? st : ST_OK;
 }
 
+static enum status
+refuse_access(struct context *ctx)
+{
+    return context_explain(ctx, ctx->access_status, &ctx->access_why);
+}
+
+/* It has no project whose turn would come. */
+static enum status
+check_guarded(struct context *ctx)
+{
+    enum status st = check_access(ctx);
+
+    return st == ST_OK && ctx->access_status != ST_OK ? refuse_access(ctx) : st;
+}
+
 /*
  * A token is read wherever one is sent. Without one the headers are believed, unless
  * there is a list of who may come in.
@@ -115,6 +131,8 @@ check_token(struct context *ctx)
     struct auth_caller caller;
     enum status st;
 
+    if (has_flag(ctx, ROUTE_GUARDED))
+        return ctx->access == NULL ? ST_OK : check_guarded(ctx);
     if (ctx->version->open || has_flag(ctx, ROUTE_OPEN))
         return ST_OK;
     if (ctx->access != NULL)
@@ -147,7 +165,7 @@ check_project(struct context *ctx)
     struct bytes project = named_project(ctx);
 
     if (ctx->access_status != ST_OK)
-        return context_explain(ctx, ctx->access_status, &ctx->access_why);
+        return refuse_access(ctx);
     if (bytes_present(ctx->token_project))
         return check_token_project(ctx);
     if (!bytes_present(project) && !ctx->version->headers_required) {
@@ -167,7 +185,7 @@ check_request(struct context *ctx)
         st = check_token(ctx);
     if (st == ST_OK)
         st = check_content_type(ctx->req);
-    if (st == ST_OK)
+    if (st == ST_OK && !has_flag(ctx, ROUTE_OWN_FORM))
         st = caller_accept(ctx->req->headers[API_HEADER_ACCEPT]);
     if (st != ST_OK || ctx->version->open)
         return st;

@@ -21,6 +21,7 @@ struct context {
     struct access *access;    /* NULL: headers are believed */
     const struct clock *real; /* with access */
     const struct api_condition *condition;
+    const struct metrics *metrics; /* NULL: there are none */
     const struct version *version;
     const struct resource *resource;
     const struct route *route; /* with its action; NULL: the resource lacks the method */

@@ -40,6 +40,8 @@ enum route_flag {
     ROUTE_OPEN = 16,   /* needs no token */
     ROUTE_LOCATED = 4, /* answers carry Content-Location: path and query of the request */
     ROUTE_LOCATED_PATH = 8, /* the same without the query */
+    ROUTE_GUARDED = 32,     /* about all projects: needs a token for all of them */
+    ROUTE_OWN_FORM = 64,    /* not JSON: what is accepted is for the handler to see */
 };
 
 struct route {

@@ -219,6 +219,11 @@ judge_project(const struct token_line *line, const struct access_request *r,
               struct bytes *project, struct reason *why)
 {
     *project = BYTES_NONE;
+    if (r->everywhere)
+        return token_line_has(line->projects, BYTES_NONE)
+                   ? ST_OK
+                   : reason_give(why, ST_FORBIDDEN,
+                                 "this is about all projects, and the token is not");
     if (r->project.len > 0)
         return token_line_has(line->projects, r->project)
                    ? ST_OK

@@ -27,6 +27,9 @@ core_init(struct core *core, const struct engine_config *config)
     atomic_init(&core->next_ms, WHEEL_NEVER);
     atomic_init(&core->tags_used, 0);
     atomic_init(&core->fence, 0);
+    st = shown_init(&core->shown, core->mem, config->shown_queues);
+    if (st != ST_OK)
+        return st;
     directory_init(&core->directory, core->mem, (struct hash_key){words[2], words[3]});
     return ST_OK;
 }
@@ -35,6 +38,7 @@ void
 core_fini(struct core *core)
 {
     directory_fini(&core->directory);
+    shown_fini(&core->shown, core->mem);
 }
 
 uint64_t

@@ -1,8 +1,8 @@
 /*
  * core: what all shards of an engine share.
  *
- * Nothing in here changes after the start but the directory, which has a lock of its own,
- * and the atomics.
+ * Nothing in here changes after the start but the directory and the places of queues that
+ * are shown, which have locks of their own, and the atomics.
  */
 #ifndef ENGINE_CORE_H
 #define ENGINE_CORE_H
@@ -11,6 +11,7 @@
 #include "claimd/engine/engine.h"
 #include "claimd/store/durable.h"
 #include "engine/directory.h"
+#include "engine/shown.h"
 
 #include <stdatomic.h>
 
@@ -19,6 +20,7 @@ struct core {
     struct store_observer *observer; /* borrowed; NULL: nobody */
     struct hash_key key;             /* of queue addresses */
     struct directory directory;
+    struct shown shown;
     int64_t message_ttl_s, message_delay_s; /* defaults */
     int64_t max_message_ttl_s;
     uint64_t tag_start;

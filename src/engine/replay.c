@@ -293,6 +293,7 @@ make_claim(struct replay *r, struct backlog *b, const struct store_change *chang
     c->backlog = b;
     c->id_high = id.high;
     c->id_low = id.low;
+    c->made_ms = change->claim_started_ms;
     backlog_add_claim(b, &nursery->pool, change->claim_number, c);
     *out = c;
     return ST_OK;

@@ -200,6 +200,7 @@ shard_link(struct shard *sh, struct queue *q, uint64_t hash)
     q->shard = sh;
     q->epoch = sh->sweep.epoch;
     list_add_before(&sh->swept, &q->sweep_link);
+    shown_enter(&sh->core->shown, q);
     q->line = shard_line(sh, &q->where, hash);
     if (q->line != NULL)
         q->line->queue = q;
@@ -223,6 +224,7 @@ shard_unlink(struct shard *sh, struct queue *q)
     lock_assert_held(&sh->lock);
     ENSURE(q->shard == sh);
     core_raise_fence(sh->core, q->fence_base + q->last_claim);
+    shown_leave(&sh->core->shown, q);
     list_remove(&q->sweep_link);
     if (sh->sweep.queue == q)
         sh->sweep.queue = NULL;

@@ -85,6 +85,7 @@ refuse(struct acceptor *a, int fd)
     char id[REQUEST_ID_CAP];
 
     request_ids_next(&a->ids, id);
+    counter_add(&a->refused, 1);
     refusal_send(fd, REFUSAL_BUSY, id);
     linger_add(&a->linger, fd, a->now_ms);
     if (!a->refusing)
@@ -132,6 +133,7 @@ dispatch(struct acceptor *a, int fd, const union peer *peer, socklen_t peer_len)
         log_event(a->shared->config->log, LOG_INFO, "accepting_again",
                   LOG_I("max_connections", a->max_connections));
     a->refusing = false;
+    counter_add(&a->accepted, 1);
     c->fd = fd;
     c->peer = *peer;
     c->peer_len = peer_len < sizeof(*peer) ? peer_len : (socklen_t)sizeof(*peer);
@@ -174,6 +176,7 @@ accept_exhausted(struct acceptor *a, int why)
         char id[REQUEST_ID_CAP];
 
         request_ids_next(&a->ids, id);
+        counter_add(&a->refused, 1);
         refusal_send(fd, REFUSAL_BUSY, id);
         (void)close(fd); /* no lingering: the descriptor is needed */
     }

@@ -29,6 +29,7 @@ struct acceptor {
     bool refusing;         /* the last connection was one too many */
     bool exhausted;        /* accepting failed for want of descriptors or memory */
     bool paused;           /* the listener is out of the epoll set for a moment */
+    struct counter accepted, refused; /* connections; for any thread to read */
     int64_t now_ms;
     struct request_ids ids;
     struct linger_set linger;

@@ -70,6 +70,25 @@ answer_fini(struct worker *w)
     w->parked.deadlines = NULL;
 }
 
+/* ------------------------------------------------------------------ states */
+
+static bool
+is_parked(enum exchange_state state)
+{
+    return state >= EXCHANGE_SLICES && state <= EXCHANGE_COMMIT;
+}
+
+/* The exchange's new state, or its end (ANSWERED), as far as that is for us to say. */
+static void
+enter(struct worker *w, struct exchange *ex, enum exchange_state state)
+{
+    if (is_parked(ex->state))
+        counter_take(&w->parked.counts[ex->state], 1);
+    if (is_parked(state))
+        counter_add(&w->parked.counts[state], 1);
+    ex->state = state;
+}
+
 /* ------------------------------------------------------------------ those who wait */
 
 static struct store_bell *
@@ -139,12 +158,15 @@ ask_remotely(struct executor_job *job)
 static bool
 go_remote(struct worker *w, struct exchange *ex)
 {
+    const enum exchange_state before = ex->state;
+
     ex->job.run = ask_remotely;
     ex->shared = w->shared;
-    ex->state = EXCHANGE_REMOTE;
+    enter(w, ex, EXCHANGE_REMOTE);
     w->parked.remote++;
     if (executor_submit(w->shared->config->executor, &ex->job) == ST_OK)
         return true;
+    enter(w, ex, before);
     w->parked.remote--;
     return false;
 }
@@ -199,12 +221,12 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
     case API_AGAIN:
         if (remote)
             return !go_remote(w, ex);
-        ex->state = EXCHANGE_SLICES;
+        enter(w, ex, EXCHANGE_SLICES);
         conn_enter(&w->conns, c, CONN_ANSWERING, w->now_ms);
         list_add_before(&w->parked.slices, &c->turn);
         return false;
     case API_WAIT:
-        ex->state = EXCHANGE_WAITING;
+        enter(w, ex, EXCHANGE_WAITING);
         conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
         list_add_before(&w->parked.waiting, &c->turn);
         set_deadline(w, ex);
@@ -213,7 +235,7 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
         fate = store_fate(w->shared->config->store, ex->response.position);
         if (fate == STORE_DURABLE)
             return true;
-        ex->state = EXCHANGE_COMMIT;
+        enter(w, ex, EXCHANGE_COMMIT);
         conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
         add_commit(w, ex); /* what has become of it meanwhile comes as news of the log, */
         if (fate == STORE_LOST) /* which there are no more of */
@@ -231,7 +253,7 @@ make_ready(struct worker *w, struct exchange *ex)
 {
     struct conn *c = ex->conn;
 
-    ex->state = EXCHANGE_READY;
+    enter(w, ex, EXCHANGE_READY);
     conn_enter(&w->conns, c, CONN_ANSWERING, w->now_ms);
     if (c->held)
         worker_let_go(w, c);
@@ -495,6 +517,8 @@ answer_end(struct worker *w, struct exchange *ex, bool whole)
 
         delivery_give_back(w->shared, ex, unseen);
     }
+    if (is_parked(ex->state))
+        enter(w, ex, EXCHANGE_ANSWERED); /* nobody waits any more */
 }
 
 void

@@ -19,6 +19,7 @@
 #ifndef HTTP_CONN_H
 #define HTTP_CONN_H
 
+#include "claimd/base/counter.h"
 #include "claimd/base/mem.h"
 #include "claimd/ds/list.h"
 #include "http/mailbox.h"
@@ -76,6 +77,7 @@ struct conn_table {
     struct list phases[CONN_PHASES];
     int64_t limit_ms[CONN_PHASES];
     size_t count; /* connections in any phase, doomed ones too */
+    struct counter counts[CONN_PHASES + 1]; /* of each phase, for any thread to read */
 };
 
 void conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms);

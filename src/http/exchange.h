@@ -39,7 +39,8 @@ enum exchange_state {
     EXCHANGE_REMOTE,  /* the executor asks the API, and has it meanwhile */
     EXCHANGE_COMMIT,  /* the answer is there, what it tells of is not durable yet */
     EXCHANGE_READY,   /* the answer is there and has to be queued */
-    EXCHANGE_ANSWERED
+    EXCHANGE_ANSWERED,
+    EXCHANGE_STATES
 };
 
 struct exchange {

@@ -245,6 +245,8 @@ end_request(struct worker *w, struct conn *c, bool whole)
         return;
     answer_end(w, ex, whole);
     c->exchange = NULL;
+    traffic_count(&w->traffic, ex->response.route, ex->request.method, ex->code,
+                  (clock_stopwatch_ns() - ex->started_ns) / 1000);
     access_log_write(w, ex);
     exchange_end(&w->exchanges, ex);
 }

@@ -4,6 +4,7 @@
 #include "claimd/base/invariant.h"
 #include "http/acceptor.h"
 #include "http/listener.h"
+#include "http/measure.h"
 #include "http/worker.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 struct server {
+    struct metrics_source source;
     struct server_config config;
     struct listener listener;
     struct acceptor acceptor;
@@ -244,6 +246,19 @@ server_drain(struct server *s, int64_t drain_ms)
     cut = end_workers(s);
     refused_end(&s->shared.refused, s->config.log);
     return cut;
+}
+
+static void
+write_figures(struct metrics_source *source, struct exposition *x)
+{
+    measure_write(&container_of(source, struct server, source)->acceptor, x);
+}
+
+void
+server_measure(struct server *s, struct metrics *metrics)
+{
+    s->source.write = write_figures;
+    metrics_add(metrics, &s->source);
 }
 
 void

@@ -40,6 +40,7 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
     conn_table_init(&w->conns, config->idle_seconds * 1000,
                     config->request_seconds * 1000);
     exchange_pool_init(&w->exchanges, config->mem);
+    traffic_init(&w->traffic, config->mem);
     request_ids_init(&w->ids, tag, index);
     w->housekeeping.shared = &shared->housekeeper;
     housekeeping_hurry(&w->housekeeping);
@@ -79,6 +80,7 @@ worker_fini(struct worker *w)
         MHD_destroy_response(w->no_memory);
     linger_fini(&w->linger);
     exchange_pool_fini(&w->exchanges);
+    traffic_fini(&w->traffic);
     mailbox_fini(&w->mailbox);
     if (w->epoll_fd >= 0)
         (void)close(w->epoll_fd);

@@ -26,6 +26,7 @@
 #include "http/parked.h"
 #include "http/refused.h"
 #include "http/section.h"
+#include "http/traffic.h"
 
 #include <pthread.h>
 
@@ -63,6 +64,7 @@ struct worker {
     size_t block;        /* memory of a connection: room.h */
     struct list chunked; /* connections in the middle of a chunked body */
     struct parked parked;
+    struct traffic traffic;
     struct list ended; /* those whose client sends no more, to be told libmicrohttpd */
     unsigned round;    /* counts the rounds of the loop */
     bool called;       /* the section that runs has called us */

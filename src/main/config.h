@@ -58,6 +58,7 @@ struct config {
     int log_level;  /* enum log_level */
     int log_format; /* enum log_format */
     bool access_log;
+    int64_t metrics_queues;
     int profile;                  /* enum profile */
     int auth;                     /* enum auth_kind */
     char tokens[CONFIG_TEXT_CAP]; /* a path */

@@ -10,6 +10,7 @@
 #include "main/group.h"
 #include "main/identity.h"
 #include "main/supervisor.h"
+#include "main/vitals.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ struct daemon {
     struct auth *auth;           /* NULL: no identity stub */
     struct access *access;       /* NULL: everybody may come in */
     struct api_condition condition;
+    struct metrics metrics;
+    struct vitals vitals;
     struct api *api;
     struct server *server;
     int64_t drain_ms;
@@ -73,6 +76,7 @@ open_store(struct daemon *d, const struct config *config, struct complaints *com
         .message_ttl_s = config->limits.default_message_ttl,
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
+        .shown_queues = (size_t)config->metrics_queues,
         .observer = durability_observer(&d->durability),
     };
     enum status st = engine_open(&engine, &d->store);
@@ -90,7 +94,8 @@ open_api(struct daemon *d, const struct config *config)
                                    .auth = d->auth,
                                    .access = d->access,
                                    .real = d->clock,
-                                   .condition = &d->condition};
+                                   .condition = &d->condition,
+                                   .metrics = &d->metrics};
 
     return api_new(&api, &d->api);
 }
@@ -156,6 +161,16 @@ daemon_check(const struct config *config, struct complaints *complaints)
     return st;
 }
 
+/* All who have figures. */
+static void
+gather(struct daemon *d, const struct config *config)
+{
+    d->metrics.shown_queues = (size_t)config->metrics_queues;
+    server_measure(d->server, &d->metrics);
+    durability_measure(&d->durability, &d->metrics);
+    metrics_add(&d->metrics, &d->vitals.source);
+}
+
 static enum status
 open_parts(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
@@ -173,6 +188,8 @@ open_parts(struct daemon *d, const struct config *config, struct complaints *com
         st = open_api(d, config);
     if (st == ST_OK)
         st = open_server(d, config, complaints);
+    if (st == ST_OK)
+        gather(d, config);
     return st;
 }
 
@@ -192,6 +209,7 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     d->drain_ms = config->drain_seconds * 1000;
     d->ready_fd = (int)config->ready_fd;
     d->mem = mem_new((size_t)config->max_memory);
+    vitals_init(&d->vitals, d->mem, &d->log, clock_now_ms(clock));
     if (d->mem == NULL)
         goto fail;
     st = open_parts(d, config, complaints);
@@ -282,12 +300,15 @@ void
 daemon_reload(struct daemon *d)
 {
     struct complaints complaints = {.to = NULL};
+    enum status st;
 
     if (d->access == NULL) {
         daemon_signal_ignored(d, "SIGHUP");
         return;
     }
-    if (admission_reload(d->config, d->mem, d->access, &complaints) == ST_OK)
+    st = admission_reload(d->config, d->mem, d->access, &complaints);
+    vitals_reloaded(&d->vitals, st == ST_OK, clock_now_ms(d->clock));
+    if (st == ST_OK)
         log_event(&d->log, LOG_INFO, "reloaded",
                   LOG_I("tokens", access_count(d->access)));
     else
@@ -330,6 +351,7 @@ daemon_close(struct daemon *d)
     auth_free(d->auth);
     access_free(d->access);
     durability_close(&d->durability);
+    vitals_fini(&d->vitals);
     store_close(d->store);
     mem_destroy(d->mem);
     /* What nobody reads within that time nobody misses. */

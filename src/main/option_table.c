@@ -85,6 +85,10 @@ const struct option options[] = {
     CHOICE("log_format", log_format, "text|json", "text", "key=value or JSON"),
     FLAG("access_log", access_log, "false", "a line for each request, at level info"),
 #undef GROUP
+#define GROUP "Metrics"
+    NUMBER("metrics_queues", metrics_queues, 0, 1000, "100",
+           "queues that /metrics shows one by one: the first that were made"),
+#undef GROUP
 #define GROUP "Pages"
     NUMBER("max_queues_per_page", limits.max_queues_per_page, 1, 10000, CONTRACT,
            "largest limit of a listing of queues"),

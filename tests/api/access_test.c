@@ -23,7 +23,8 @@ static const struct {
     {"operator",
      " claims:get claims:delete messages:get messages:get_all messages:delete "
      "messages:delete_all queues:get queues:get_all queues:stats queues:create "
-     "queues:update queues:delete queues:purge home:get ping:get health:get "},
+     "queues:update queues:delete queues:purge home:get ping:get health:get "
+     "metrics:get "},
     {"admin", NULL}, /* everything */
 };
 

@@ -324,12 +324,11 @@ MUTANTS = [
      "a claim whose answer is lost ends with its time only",
      SIMULATION,
      [("engine/claim_ops.c",
-       "    return end(s, outer, where, claim_id, uncount);",
-       "    if (MUTANT(GIVEN_BACK_LATE))\n"
-       "        return ST_OK;\n"
-       "    return end(s, outer, where, claim_id,\n"
+       "claim_id, uncount, STORE_COUNT_BACK_GONE);",
+       "MUTANT(GIVEN_BACK_LATE) ? BYTES_NONE : claim_id,\n"
        "               (uncount || MUTANT(GIVEN_BACK_UNCOUNTED)) &&\n"
-       "                   !MUTANT(GIVEN_BACK_COUNTED));")]),
+       "                   !MUTANT(GIVEN_BACK_COUNTED),\n"
+       "               STORE_COUNT_BACK_GONE);")]),
     ("GIVEN_BACK_COUNTED",
      "a claim of whose answer nobody saw a byte counts",
      SIMULATION,
@@ -582,10 +581,10 @@ MUTANTS = [
      "a sync that failed is tried again, and believed",
      CRASH,
      [("journal/commit.c",
-       "    int error = segments_sync(&j->segments);\n"
+       "    int error = sync_timed(j);\n"
        "\n"
        "    if (error != 0) {",
-       "    int error = segments_sync(&j->segments);\n"
+       "    int error = sync_timed(j);\n"
        "\n"
        "    if (error != 0 && MUTANT(SYNC_TRIED_AGAIN))\n"
        "        error = segments_sync(&j->segments);\n"

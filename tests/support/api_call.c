@@ -34,8 +34,8 @@ check_head(const struct response *res)
 {
     if (response_head_size(res) <= RESPONSE_HEAD_MAX)
         return;
-    (void)fprintf(stderr, "%s: a head of %zu bytes\n", res->route,
-                  response_head_size(res));
+    (void)fprintf(stderr, "%s: a head of %zu bytes\n",
+                  res->route == NULL ? "none" : res->route, response_head_size(res));
     abort();
 }
 
@@ -71,14 +71,6 @@ api_call(struct api_caller *c, const char *method, const char *target, const cha
 {
     return api_call_bytes(c, api_method(bytes_str(method)), bytes_str(target),
                           bytes_str(body));
-}
-
-const char *
-api_method_name(enum method method)
-{
-    static const char *const names[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
-
-    return names[method];
 }
 
 const char *

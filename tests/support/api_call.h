@@ -43,9 +43,6 @@ api_call(struct api_caller *c, const char *method, const char *target, const cha
 int api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
                    struct bytes body);
 
-/* The method's name, for api_call(): one that a route can have. */
-const char *api_method_name(enum method method);
-
 /* A header of the last answer, NULL if it has none of this name. */
 const char *api_answer_header(const struct api_caller *c, const char *name);
 

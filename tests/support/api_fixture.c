@@ -34,6 +34,7 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
         .message_ttl_s = limits->default_message_ttl,
         .message_delay_s = limits->default_message_delay,
         .max_message_ttl_s = limits->max_message_ttl,
+        .shown_queues = API_FIXTURE_SHOWN,
         .seeded = true,
         .seed = 1,
     };
@@ -41,8 +42,10 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
                                 .mem = mem,
                                 .auth = f->auth,
                                 .access = f->access,
-                                .real = &f->real};
+                                .real = &f->real,
+                                .metrics = &f->metrics};
 
+    f->metrics = (struct metrics){.shown_queues = API_FIXTURE_SHOWN};
     ck_assert_int_eq(engine_open(&engine, &f->store), ST_OK);
     config.store = f->store;
     ck_assert_int_eq(api_new(&config, &f->api), ST_OK);

@@ -13,6 +13,7 @@ struct api_fixture {
     struct auth *auth;     /* NULL: no identity stub */
     struct access *access; /* NULL: headers are believed */
     struct clock real;     /* by which tokens expire: manual */
+    struct metrics metrics;
     struct api *api;
     struct api_caller c;
     struct arena kept; /* texts that live until close */
@@ -20,6 +21,9 @@ struct api_fixture {
 
 /* Begins 2026-01-31T12:00:00Z. */
 #define API_FIXTURE_START_MS INT64_C(1769860800000)
+
+/* So many queues are shown one by one. */
+enum { API_FIXTURE_SHOWN = 3 };
 
 /* With the default limits, or others. */
 void api_fixture_open(struct api_fixture *f);

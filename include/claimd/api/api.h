@@ -19,6 +19,7 @@
 #include "claimd/base/buf.h"
 #include "claimd/base/clock.h"
 #include "claimd/base/status.h"
+#include "claimd/metrics/exposition.h"
 #include "claimd/store/store.h"
 
 #include <stdatomic.h>
@@ -106,6 +107,9 @@ struct request {
 /* The method of this name (case matters), METHOD_OTHER for an unknown one. */
 enum method api_method(struct bytes name);
 
+/* The other way; "other" for METHOD_OTHER. */
+const char *api_method_name(enum method method);
+
 /* ------------------------------------------------------------------ response */
 
 #define RESPONSE_HEADERS_MAX 6
@@ -134,8 +138,9 @@ struct response {
     int code;                                             /* HTTP status */
     struct response_header headers[RESPONSE_HEADERS_MAX]; /* Content-Type among them */
     size_t header_count;
-    struct buf body;    /* owned by the caller; content set by api_handle */
-    const char *route;  /* pattern of the route taken, for log and metrics; a literal */
+    struct buf body; /* owned by the caller; content set by api_handle */
+    const char
+        *route; /* pattern of the route taken, for metrics; a literal, NULL: none */
     enum status status; /* the outcome, for log and metrics */
     uint64_t position;  /* in the store's log, of what the answer tells; 0: of none */
     struct store_queue claim_queue; /* with claim_id: whose it is; of the arena */
@@ -163,6 +168,7 @@ struct api_config {
     struct access *access;    /* borrowed likewise; NULL: headers are believed */
     const struct clock *real; /* borrowed likewise, with access: when tokens expire */
     const struct api_condition *condition; /* borrowed likewise; NULL: always good */
+    const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
 };
 
 struct api; /* opaque */

@@ -41,6 +41,7 @@ struct access_request {
     struct bytes token;   /* absent or empty: none was sent */
     struct bytes project; /* that the request names; absent or empty: none */
     enum action action;   /* ACTION_COUNT: the resource lacks the method */
+    bool everywhere;      /* it is about all projects, not about one */
     int64_t now_ms;       /* real time: not the store's */
 };
 

@@ -19,6 +19,7 @@ struct engine_config {
     int64_t message_ttl_s;           /* default_message_ttl */
     int64_t message_delay_s;         /* default_message_delay */
     int64_t max_message_ttl_s;       /* caps a claim's ttl + grace */
+    size_t shown_queues;             /* whose figures are shown one by one, at most */
     struct store_observer *observer; /* told of every change, borrowed; NULL: nobody */
     bool seeded; /* repeatable ids from `seed`: for tests and simulation */
     uint64_t seed;

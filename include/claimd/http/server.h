@@ -70,6 +70,9 @@ void server_wake(struct server *s);
  */
 size_t server_drain(struct server *s, int64_t drain_ms);
 
+/* Adds the server's figures. */
+void server_measure(struct server *s, struct metrics *metrics);
+
 /* Frees a drained server. */
 void server_free(struct server *s);
 

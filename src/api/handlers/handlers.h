@@ -54,4 +54,7 @@ handler_fn handle_livez;
 handler_fn handle_readyz;
 handler_fn handle_health_show;
 
+/* metrics.c */
+handler_fn handle_metrics;
+
 #endif

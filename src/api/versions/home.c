@@ -47,12 +47,16 @@ versions_list(struct context *ctx)
     return answer_json(ctx, 300);
 }
 
+enum { GUARDED = ROUTE_GUARDED | ROUTE_OWN_FORM };
+
 static const struct route root_routes[] = {
     {"/", METHOD_GET, versions_list, ACTION_OPEN, 0},
     {"/livez", METHOD_GET, handle_livez, ACTION_OPEN, 0},
     {"/livez", METHOD_HEAD, handle_livez, ACTION_OPEN, 0},
     {"/readyz", METHOD_GET, handle_readyz, ACTION_OPEN, 0},
     {"/readyz", METHOD_HEAD, handle_readyz, ACTION_OPEN, 0},
+    {"/metrics", METHOD_GET, handle_metrics, ACTION_METRICS_GET, GUARDED},
+    {"/metrics", METHOD_HEAD, handle_metrics, ACTION_METRICS_GET, GUARDED},
     ROUTE_END,
 };
 

@@ -1,0 +1,120 @@
+/* GET /metrics as the API answers it (docs/metrics.md); what the figures are: store/figures. */
+#include "support/api_fixture.h"
+
+#include <string.h>
+
+static void
+post(struct api_fixture *f, const char *queue)
+{
+    ck_api(f, "POST", api_text(f, "/v2/queues/%s/messages", queue),
+           "{\"messages\":[{\"body\":1}]}", 201, NULL);
+}
+
+static void
+ck_line(struct api_fixture *f, const char *line)
+{
+    const char *text = api_text(f, "\n%s\n", line);
+
+    ck_assert_msg(strstr(api_answer(&f->c), text) != NULL, "%s is not in\n%s", line,
+                  api_answer(&f->c));
+}
+
+START_TEST(queues_are_told_by_name_and_the_rest_together)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    post(&f, "a");
+    post(&f, "b");
+    post(&f, "c");
+    post(&f, "d");
+    post(&f, "e");
+    f.c.now_ms += 1500;
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_api_header(&f, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    ck_line(&f, "claimd_queue_messages{project=\"" API_CALL_PROJECT
+                "\",queue=\"a\",state=\"claimable\"} 1");
+    ck_line(&f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 2");
+    ck_line(&f, "claimd_queue_oldest_claimable_age_seconds{project=\"" API_CALL_PROJECT
+                "\",queue=\"c\"} 1.5");
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "queue=\"d\""));
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "age_seconds{project=\"\""));
+    ck_line(&f, "claimd_messages_posted_total 5");
+    ck_line(&f, "claimd_queues 5");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(openmetrics_is_for_those_who_name_it)
+{
+    static const char *const plain[] = {NULL, "*/*", "text/plain",
+                                        "application/json",
+                                        "application/openmetrics-text;q=0,text/plain"};
+    static const char *const open[] = {
+        "application/openmetrics-text",
+        "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;q=0.5,*/*;q=0.1"};
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+        f.c.headers[API_HEADER_ACCEPT] = plain[i];
+        ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+        ck_api_header(&f, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    }
+    for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+        const char *text;
+
+        f.c.headers[API_HEADER_ACCEPT] = open[i];
+        ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+        ck_api_header(&f, "Content-Type",
+                      "application/openmetrics-text; version=1.0.0; charset=utf-8");
+        text = api_answer(&f.c);
+        ck_assert_str_eq(text + strlen(text) - 6, "# EOF\n");
+    }
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(they_are_for_operators_of_all_projects)
+{
+    struct api_fixture f;
+
+    api_fixture_open_access(&f);
+    api_let_in(&f, "watch operator * never");
+    api_let_in(&f, "local operator " API_CALL_PROJECT " never");
+    api_let_in(&f, "work worker * never");
+    ck_api(&f, "GET", "/metrics", NULL, 401, "Unauthorized");
+    ck_api_header(&f, "WWW-Authenticate", "Bearer");
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "nobody";
+    ck_api(&f, "GET", "/metrics", NULL, 401, "Unauthorized");
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "local";
+    ck_api(&f, "GET", "/metrics", NULL, 403, "Not authorized");
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "work";
+    ck_api(&f, "GET", "/metrics", NULL, 403, "Not authorized");
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "watch";
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    f.c.headers[API_HEADER_CLIENT_ID] = NULL;
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_api(&f, "HEAD", "/metrics", NULL, 200, NULL);
+    ck_api(&f, "POST", "/metrics", NULL, 405, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(running_out_of_memory_is_an_answer)
+{
+    struct api_fixture f;
+    uint64_t nth = 0;
+
+    api_fixture_open(&f);
+    post(&f, "a");
+    do {
+        mem_fail_nth(f.mem, ++nth);
+        (void)api_call(&f.c, "GET", "/metrics", NULL);
+        ck_assert(f.c.res.code == 200 || f.c.res.code == 503);
+    } while (f.c.res.code != 200);
+    mem_fail_nth(f.mem, 0);
+    ck_assert_uint_gt(nth, 1);
+    api_fixture_close(&f);
+}
+END_TEST
