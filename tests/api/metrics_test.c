@@ -47,8 +47,7 @@ END_TEST
 
 START_TEST(openmetrics_is_for_those_who_name_it)
 {
-    static const char *const plain[] = {NULL, "*/*", "text/plain",
-                                        "application/json",
+    static const char *const plain[] = {NULL, "*/*", "text/plain", "application/json",
                                         "application/openmetrics-text;q=0,text/plain"};
     static const char *const open[] = {
         "application/openmetrics-text",
@@ -77,12 +76,13 @@ END_TEST
 
 START_TEST(they_are_for_operators_of_all_projects)
 {
+    static const char *const tokens[] = {"watch operator * never",
+                                         "local operator " API_CALL_PROJECT " never",
+                                         "work worker * never"};
     struct api_fixture f;
 
     api_fixture_open_access(&f);
-    api_let_in(&f, "watch operator * never");
-    api_let_in(&f, "local operator " API_CALL_PROJECT " never");
-    api_let_in(&f, "work worker * never");
+    api_let_in(&f, tokens, 3);
     ck_api(&f, "GET", "/metrics", NULL, 401, "Unauthorized");
     ck_api_header(&f, "WWW-Authenticate", "Bearer");
     f.c.headers[API_HEADER_AUTH_TOKEN] = "nobody";

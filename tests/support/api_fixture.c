@@ -86,6 +86,28 @@ api_fixture_open_access(struct api_fixture *f)
 }
 
 void
+api_let_in(struct api_fixture *f, const char *const *lines, size_t count)
+{
+    struct policy policy = policy_default;
+    struct token_digest digest;
+    struct reason why;
+    struct buf list;
+    size_t bad_line;
+
+    buf_init(&list, f->mem);
+    for (size_t i = 0; i < count; i++) {
+        token_digest_of(bytes_of(lines[i], strcspn(lines[i], " ")), &digest);
+        buf_printf(&list, "%s sha256:", lines[i]);
+        for (size_t k = 0; k < sizeof(digest.bytes); k++)
+            buf_printf(&list, "%02x", digest.bytes[k]);
+        buf_byte(&list, '\n');
+    }
+    ck_assert_int_eq(access_replace(f->access, buf_view(&list), &policy, &bad_line, &why),
+                     ST_OK);
+    buf_fini(&list);
+}
+
+void
 api_fixture_close(struct api_fixture *f)
 {
     ck_assert(store_audit(f->store));

@@ -35,6 +35,12 @@ void api_fixture_open_identity(struct api_fixture *f, const char *users);
 /* With an access that lets nobody in yet. */
 void api_fixture_open_access(struct api_fixture *f);
 
+/*
+ * From now on these may come in, and nobody else: lines as in the file of tokens ("NAME ROLE
+ * PROJECTS EXPIRES"), of tokens that are spelt like their names.
+ */
+void api_let_in(struct api_fixture *f, const char *const *lines, size_t count);
+
 /* Audits the store and frees everything. */
 void api_fixture_close(struct api_fixture *f);
 
