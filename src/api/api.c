@@ -291,6 +291,22 @@ answer(const struct api *api, struct context *ctx)
     return st == ST_OK ? locate_content(ctx) : st;
 }
 
+/* The claim is the one that the path or the query names, or that was made. */
+static struct response_subject
+subject_of(const struct context *ctx)
+{
+    struct response_subject about = {.project = ctx->queue.project,
+                                     .queue = ctx->queue.name,
+                                     .claim = ctx->res->claim_id};
+    const struct resource *r = ctx->resource;
+
+    if (bytes_present(ctx->id) && bytes_equal_str(r->words[3], "claims"))
+        about.claim = ctx->id;
+    else if (!bytes_present(about.claim))
+        about.claim = query_get(&ctx->query, "claim_id");
+    return about;
+}
+
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res)
 {
@@ -333,6 +349,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     if (st == ST_UNAUTHORIZED && api->access != NULL)
         problem_challenge(res, "Bearer");
     res->status = st;
+    res->about = subject_of(&ctx);
     ENSURE_DEBUG(response_head_size(res) <= RESPONSE_HEAD_MAX);
     res->position = ctx.visit.position;
     return res->position == 0 ? API_SEND : API_HOLD;
@@ -355,6 +372,7 @@ api_refuse(const struct api *api, const struct request *req, struct response *re
     res->route = NULL;
     res->position = 0;
     res->claim_id = BYTES_NONE;
+    res->about = (struct response_subject){.queue = BYTES_NONE};
     problem_write(res, st, BYTES_NONE);
     res->status = st;
 }

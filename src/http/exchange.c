@@ -82,6 +82,8 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
     head_split_target(copy, &ex->request.path, &ex->request.query);
     ex->request.arena = &ex->arena;
     ex->response.route = NULL;
+    ex->response.about = (struct response_subject){.queue = BYTES_NONE};
+    ex->their_id = ex->traceparent = BYTES_NONE;
     return ex;
 }
 

@@ -63,6 +63,8 @@ struct exchange {
     uint64_t received;                  /* bytes of body seen, kept or not */
     uint64_t handed;         /* TCP: bytes given to the kernel before it was parked */
     struct bytes raw_target; /* in libmicrohttpd's memory, until it decodes */
+    struct bytes their_id,
+        traceparent;                  /* for the log, of the arena; or absent: trace.h */
     char method[EXCHANGE_METHOD_CAP]; /* for the log; may be cut */
     char id[REQUEST_ID_CAP];
     int64_t started_ns; /* of clock_stopwatch_ns(): when it could be read */

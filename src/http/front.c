@@ -5,6 +5,7 @@
 #include "http/answer.h"
 #include "http/refusal.h"
 #include "http/reply.h"
+#include "http/trace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -91,6 +92,22 @@ judge_size(const struct worker *w, const struct exchange *ex)
     return REFUSAL_COUNT;
 }
 
+/* Without memory for a copy the log does not have it: no harm. */
+static struct bytes
+keep(struct exchange *ex, struct bytes text)
+{
+    return bytes_present(text) ? arena_copy(&ex->arena, text) : BYTES_NONE;
+}
+
+static void
+keep_trace(struct exchange *ex)
+{
+    const struct bytes *headers = ex->request.headers;
+
+    ex->their_id = keep(ex, trace_id(headers[API_HEADER_REQUEST_ID]));
+    ex->traceparent = keep(ex, trace_parent(headers[API_HEADER_TRACEPARENT]));
+}
+
 /*
  * The headers are complete. Whatever is wrong with them is answered past libmicrohttpd,
  * whose memory may not do for an answer.
@@ -117,6 +134,8 @@ take_head(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
         refuse_past(ex, why);
         return MHD_NO;
     }
+    if (w->shared->config->access_log)
+        keep_trace(ex);
     if (ex->head.chunked)
         list_add_before(&w->chunked, &ex->conn->turn);
     if (ex->head.content_length <= limit)

@@ -66,6 +66,7 @@ struct worker {
     struct parked parked;
     struct traffic traffic;
     struct list ended; /* those whose client sends no more, to be told libmicrohttpd */
+    uint64_t logged;   /* requests that could have had a line in the access log */
     unsigned round;    /* counts the rounds of the loop */
     bool called;       /* the section that runs has called us */
     int64_t now_ms;    /* real time when the loop woke up */

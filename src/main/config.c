@@ -101,14 +101,23 @@ take_variable(struct config *config, const char *variable, struct complaints *co
         set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
 }
 
+/* The value of a variable if it has this name, else what was known before. */
+static const char *
+value_of(const char *variable, const char *name, const char *before)
+{
+    size_t len = strlen(name);
+
+    return strncmp(variable, name, len) == 0 && variable[len] == '=' ? variable + len + 1
+                                                                     : before;
+}
+
 static void
 take_environment(struct config *config, char *const *envp, struct complaints *complaints)
 {
-    static const char notify[] = "NOTIFY_SOCKET=";
-
     for (; *envp != NULL; envp++) {
-        if (strncmp(*envp, notify, sizeof(notify) - 1) == 0)
-            config->notify_socket = *envp + sizeof(notify) - 1;
+        config->notify_socket = value_of(*envp, "NOTIFY_SOCKET", config->notify_socket);
+        config->journal_stream =
+            value_of(*envp, "JOURNAL_STREAM", config->journal_stream);
         take_variable(config, *envp, complaints);
     }
 }

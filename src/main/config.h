@@ -58,6 +58,7 @@ struct config {
     int log_level;  /* enum log_level */
     int log_format; /* enum log_format */
     bool access_log;
+    int64_t access_log_sample;
     int64_t metrics_queues;
     int profile;                  /* enum profile */
     int auth;                     /* enum auth_kind */
@@ -73,6 +74,8 @@ struct config {
     bool accept_clock;
     char file[CONFIG_TEXT_CAP]; /* the file that was read, empty if none */
     const char *notify_socket; /* no option: NOTIFY_SOCKET, of the environment; or NULL */
+    const char
+        *journal_stream; /* likewise JOURNAL_STREAM: "device:inode" of journald's */
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
 };
 

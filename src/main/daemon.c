@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct daemon {
@@ -50,6 +51,20 @@ count_workers(int64_t wanted)
     return cores < 1 ? 1 : (size_t)cores;
 }
 
+/* Does standard error lead to journald? See sd-daemon(3), and JOURNAL_STREAM in systemd.exec(5). */
+static bool
+is_journald(const char *stream)
+{
+    struct stat st;
+    char name[64];
+
+    if (stream == NULL || fstat(STDERR_FILENO, &st) != 0)
+        return false;
+    (void)snprintf(name, sizeof(name), "%ju:%ju", (uintmax_t)st.st_dev,
+                   (uintmax_t)st.st_ino);
+    return strcmp(stream, name) == 0;
+}
+
 /* From here on nobody waits for whoever reads the log. */
 static enum status
 open_log(struct daemon *d, const struct config *config, struct complaints *complaints)
@@ -59,6 +74,7 @@ open_log(struct daemon *d, const struct config *config, struct complaints *compl
     d->log = (struct log){.fd = STDERR_FILENO,
                           .level = (enum log_level)config->log_level,
                           .format = (enum log_format)config->log_format,
+                          .priorities = is_journald(config->journal_stream),
                           .clock = d->clock};
     st = log_writer_start(&d->log);
     if (st == ST_UNAVAILABLE)
@@ -120,6 +136,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .idle_seconds = config->idle_seconds,
         .request_seconds = config->request_seconds,
         .access_log = config->access_log,
+        .access_log_one_in = (uint64_t)config->access_log_sample,
     };
     char error[CONFIG_ERROR_CAP];
     enum status st = server_open(&server, &d->server, error, sizeof(error));

@@ -84,6 +84,9 @@ const struct option options[] = {
            "the least important lines to write"),
     CHOICE("log_format", log_format, "text|json", "text", "key=value or JSON"),
     FLAG("access_log", access_log, "false", "a line for each request, at level info"),
+    NUMBER(
+        "access_log_sample", access_log_sample, 1, 1000000, "1",
+        "only one request in so many has its line; what failed (500 and above) always"),
 #undef GROUP
 #define GROUP "Metrics"
     NUMBER("metrics_queues", metrics_queues, 0, 1000, "100",

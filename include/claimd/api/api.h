@@ -49,7 +49,9 @@ enum method {
     X(SUBJECT_TOKEN, "X-Subject-Token")                                                  \
     X(URL_SIGNATURE, "URL-Signature")                                                    \
     X(PREFER, "Prefer")                                                                  \
-    X(HOST, "Host")
+    X(HOST, "Host")                                                                      \
+    X(REQUEST_ID, "X-Request-ID") /* of others; the front end's, as is the next */       \
+    X(TRACEPARENT, "traceparent")
 
 enum api_header {
 #define API_HEADER_ENUM(name, text) API_HEADER_##name,
@@ -134,6 +136,11 @@ struct response_header {
     const char *value; /* borrowed from the request's arena, or a literal */
 };
 
+/* What a request was about, as far as it was found out; texts of the arena, or absent. */
+struct response_subject {
+    struct bytes project, queue, claim;
+};
+
 struct response {
     int code;                                             /* HTTP status */
     struct response_header headers[RESPONSE_HEADERS_MAX]; /* Content-Type among them */
@@ -141,8 +148,9 @@ struct response {
     struct buf body; /* owned by the caller; content set by api_handle */
     const char
         *route; /* pattern of the route taken, for metrics; a literal, NULL: none */
-    enum status status; /* the outcome, for log and metrics */
-    uint64_t position;  /* in the store's log, of what the answer tells; 0: of none */
+    enum status status;            /* the outcome, for log and metrics */
+    struct response_subject about; /* for the log */
+    uint64_t position; /* in the store's log, of what the answer tells; 0: of none */
     struct store_queue claim_queue; /* with claim_id: whose it is; of the arena */
     struct bytes
         claim_id; /* of the claim that was made, to be given back if nobody hears of

@@ -23,6 +23,7 @@ struct log {
     int fd;               /* borrowed */
     enum log_level level; /* lines above it are dropped */
     enum log_format format;
+    bool priorities; /* each line begins with its level as journald reads it: <4> */
     const struct clock *clock; /* borrowed */
     struct log_writer *writer; /* owned; NULL: whoever logs writes */
 };

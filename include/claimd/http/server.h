@@ -32,7 +32,8 @@ struct server_config {
     size_t max_headers;        /* lines of them; each costs a connection 64 bytes */
     int64_t idle_seconds;      /* a connection without progress is closed after this */
     int64_t request_seconds; /* a request must be whole this long after its first byte */
-    bool access_log;         /* one line a request at level info */
+    bool access_log;         /* a line for a request at level info, */
+    uint64_t access_log_one_in; /* one in so many: 1 or more */
 };
 
 struct server; /* opaque */
