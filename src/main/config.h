@@ -49,7 +49,7 @@ struct config {
     char socket_group[CONFIG_TEXT_CAP]; /* a name, a number, or "none" */
     int64_t workers;                    /* 0: one a core, at most 16 */
     int64_t shards;
-    int64_t max_memory; /* bytes; 0: no budget */
+    int64_t max_memory; /* bytes; 0: no budget; OPTION_WORD: half of what there is */
     int64_t max_connections;
     int64_t max_waiters;
     int64_t max_header_size; /* bytes */

@@ -9,6 +9,8 @@
 #include "main/durability.h"
 #include "main/group.h"
 #include "main/identity.h"
+#include "main/machine.h"
+#include "main/option.h"
 #include "main/supervisor.h"
 #include "main/vitals.h"
 
@@ -63,6 +65,13 @@ is_journald(const char *stream)
     (void)snprintf(name, sizeof(name), "%ju:%ju", (uintmax_t)st.st_dev,
                    (uintmax_t)st.st_ino);
     return strcmp(stream, name) == 0;
+}
+
+static size_t
+budget_of(const struct config *config)
+{
+    return config->max_memory == OPTION_WORD ? (size_t)(machine_memory("") / 2)
+                                             : (size_t)config->max_memory;
 }
 
 /* From here on nobody waits for whoever reads the log. */
@@ -225,7 +234,7 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     supervisor_init(&d->supervisor, config->notify_socket);
     d->drain_ms = config->drain_seconds * 1000;
     d->ready_fd = (int)config->ready_fd;
-    d->mem = mem_new((size_t)config->max_memory);
+    d->mem = mem_new(budget_of(config));
     vitals_init(&d->vitals, d->mem, &d->log, clock_now_ms(clock));
     if (d->mem == NULL)
         goto fail;
@@ -234,7 +243,8 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
         goto fail;
     log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
               LOG_S("address", server_address(d->server)),
-              LOG_I("workers", count_workers(config->workers)));
+              LOG_I("workers", count_workers(config->workers)),
+              LOG_I("max_memory", mem_budget(d->mem)));
     *out = d;
     return ST_OK;
 

@@ -56,10 +56,15 @@ static enum status
 set_number(const struct option *option, int64_t *out, struct bytes value,
            char why[CONFIG_ERROR_CAP])
 {
-    unsigned shift = option->kind == OPTION_SIZE ? cut_suffix(&value) : 0;
+    unsigned shift;
     int64_t number;
     bool in_range;
 
+    if (option->words != NULL && bytes_equal_nocase(value, bytes_str(option->words))) {
+        *out = OPTION_WORD;
+        return ST_OK;
+    }
+    shift = option->kind == OPTION_SIZE ? cut_suffix(&value) : 0;
     if (!bytes_to_i64(value, &number))
         return bad(why, option->kind == OPTION_SIZE
                             ? "must be a number of bytes, such as 262144 or 256K"
@@ -226,7 +231,10 @@ option_print(const struct option *option, const struct config *config, FILE *to)
         (void)fprintf(to, "%lld", (long long)option_number(option, config));
         break;
     case OPTION_SIZE:
-        print_size(option_number(option, config), to);
+        if (option->words != NULL && option_number(option, config) == OPTION_WORD)
+            (void)fputs(option->words, to);
+        else
+            print_size(option_number(option, config), to);
         break;
     case OPTION_MODE:
         (void)fprintf(to, "%04llo", (unsigned long long)option_number(option, config));

@@ -19,6 +19,9 @@
  */
 enum { OPTION_TEXT_MAX = 150 };
 
+/* The value of a size that was given as a word. */
+enum { OPTION_WORD = -1 };
+
 enum option_kind {
     OPTION_NUMBER, /* int64_t, decimal */
     OPTION_SIZE,   /* int64_t, bytes; K, M, G for powers of 1024 */
@@ -35,7 +38,8 @@ struct option {
     enum option_kind kind;
     size_t offset; /* of the field in struct config */
     int64_t min, max;
-    const char *words;   /* "a|b|c" for flags and choices */
+    const char *words;   /* "a|b|c" for flags and choices; of a size: one that stands for
+                            OPTION_WORD, or NULL */
     const char *initial; /* NULL: what api_limits_default has */
     const char *help;
 };

@@ -505,6 +505,7 @@ sweep(const char *target, bool again)
     api_fixture_open(&f);
     for (uint64_t nth = 1;; nth++) {
         enum api_next next;
+        uint64_t attempts;
         struct asking a;
 
         ck_assert_uint_lt(nth, 1000);
@@ -514,9 +515,11 @@ sweep(const char *target, bool again)
             api_post_letters(&f, "q", "a");
             arena_fini(&a.arena); /* so that it has to allocate */
         }
+        attempts = mem_attempts(f.mem);
         mem_fail_nth(f.mem, nth);
         next = ask(&a);
         mem_fail_nth(f.mem, 0);
+        attempts = mem_attempts(f.mem) - attempts;
         if (next == API_SEND && a.res.code == 503) {
             refused++;
             ck_assert_uint_eq(a.waiting.place_count, 0);
@@ -531,7 +534,9 @@ sweep(const char *target, bool again)
         if (again)
             ck_assert_int_eq(a.res.code, 201);
         forget(&a);
-        break;
+        ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
+        if (attempts < nth)
+            break; /* none of them failed */
     }
     ck_assert_uint_gt(refused, 2);
     api_fixture_close(&f);

@@ -72,7 +72,7 @@ class NobodyReads(unittest.TestCase):
                     server.ask(100)  # there is room again: these have their lines
                     server.signal()
                 elif " info request " in line:
-                    self.assertRegex(line, r" client=127\.0\.0\.1(:\d+)?$")
+                    self.assertRegex(line, r" client=127\.0\.0\.1(:\d+)? project=p$")
                     written += 1
                 else:
                     ended = line
