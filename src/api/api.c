@@ -3,6 +3,7 @@
 #include "api/check.h"
 #include "api/context.h"
 #include "api/problem.h"
+#include "api/quota.h"
 #include "api/uri.h"
 #include "api/wait.h"
 #include "claimd/base/invariant.h"
@@ -24,6 +25,7 @@ struct api {
     const struct clock *real;              /* borrowed; with access */
     const struct api_condition *condition; /* borrowed */
     const struct metrics *metrics;         /* borrowed; NULL: none */
+    struct quotas *quotas;                 /* owned */
     struct served served[VERSIONS_MAX];    /* newest first: it has the most clients */
     size_t count;
     struct served root; /* "/" */
@@ -78,7 +80,11 @@ api_new(const struct api_config *config, struct api **out)
     api->real = config->real;
     api->condition = config->condition != NULL ? config->condition : &good_condition;
     api->metrics = config->metrics;
-    st = serve_enabled(api);
+    st = quotas_new(api->mem, &api->quotas);
+    if (st == ST_OK) {
+        quotas_set(api->quotas, &config->project_limits);
+        st = serve_enabled(api);
+    }
     if (st != ST_OK) {
         api_free(api);
         return st;
@@ -95,7 +101,21 @@ api_free(struct api *api)
     for (size_t i = 0; i < VERSIONS_MAX; i++)
         resources_free(api->mem, &api->served[i].resources);
     resources_free(api->mem, &api->root.resources);
+    quotas_free(api->quotas);
     mem_free(api->mem, api);
+}
+
+void
+api_limit(struct api *api, const struct api_project_limits *limits)
+{
+    quotas_set(api->quotas, limits);
+}
+
+void
+api_leave(const struct api *api, struct api_seat *seat)
+{
+    (void)api; /* the seat knows where it belongs */
+    quotas_leave(seat);
 }
 
 size_t
@@ -319,6 +339,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .real = api->real,
                           .condition = api->condition,
                           .metrics = api->metrics,
+                          .quotas = api->quotas,
                           .req = req,
                           .progress = &req->progress,
                           .visit = {.now_ms = req->now_ms, .flush_later = true},
@@ -340,6 +361,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
         return st == ST_WAIT ? API_WAIT : API_AGAIN;
     }
     api_stop_waiting(api, req);
+    quotas_count(api->quotas, st);
     if (st == ST_OK && res->body.failed)
         st = ST_NO_MEMORY;
     if (st != ST_OK && ctx.bare_errors)

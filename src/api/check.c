@@ -1,6 +1,7 @@
 #include "api/check.h"
 
 #include "api/caller.h"
+#include "api/quota.h"
 
 /*
  * Signatures are not built yet: none verifies, and a request that has one is not let
@@ -176,6 +177,19 @@ check_project(struct context *ctx)
     return caller_project(project, bytes_present(ctx->queue.name));
 }
 
+/* Once for each request, however often it is asked. */
+static enum status
+check_quota(struct context *ctx)
+{
+    enum status st;
+
+    if (ctx->progress->admitted)
+        return ST_OK;
+    st = quotas_admit(ctx->quotas, ctx->queue.project, ctx->visit.now_ms, ctx->req->seat);
+    ctx->progress->admitted = st == ST_OK;
+    return st;
+}
+
 enum status
 check_request(struct context *ctx)
 {
@@ -193,7 +207,7 @@ check_request(struct context *ctx)
     if (st != ST_OK)
         return st;
     st = check_project(ctx);
-    if (st != ST_OK || !bytes_present(ctx->queue.name))
-        return st;
-    return caller_queue_name(ctx->queue.name);
+    if (st == ST_OK && bytes_present(ctx->queue.name))
+        st = caller_queue_name(ctx->queue.name);
+    return st == ST_OK ? check_quota(ctx) : st;
 }

@@ -22,6 +22,8 @@ struct context {
     const struct clock *real; /* with access */
     const struct api_condition *condition;
     const struct metrics *metrics; /* NULL: there are none */
+    struct quotas *quotas;
+    bool wait_refused; /* too many of its project wait: see wait_on() */
     const struct version *version;
     const struct resource *resource;
     const struct route *route; /* with its action; NULL: the resource lacks the method */

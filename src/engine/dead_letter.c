@@ -145,7 +145,7 @@ reserve(const struct dead_letter *dl, struct move *move)
                              move->target->last_seq, move->count,
                              claim_nodes(dl->from.queue));
     if (st == ST_OK && move->made)
-        st = shard_enlist(dl->target, move->target);
+        st = shard_enlist(dl->target, move->target, 0);
     if (st == ST_OK && move->made && observed(dl->target->core))
         st = observe_reserve(dl->target, STORE_CHANGE_QUEUE, 0,
                              queue_bytes(&dl->where, NULL));

@@ -40,6 +40,12 @@ engine_totals(struct store *s, struct store_visit *visit, struct store_totals *o
     return ST_OK;
 }
 
+void
+engine_limit(struct store *s, const struct engine_limits *limits)
+{
+    core_limit(&engine_of(s)->core, limits);
+}
+
 /* ---------------------------------------------------------------------- the log */
 
 static enum store_fate

@@ -17,7 +17,8 @@ post_bytes(const struct store_post *post)
     return total;
 }
 
-/* Of bodies: what the log has to keep besides what it knows of any message. */
+/* Of bodies: what the log has to keep besides what it knows of any message, and what counts
+ * for the project. */
 static size_t
 body_bytes(const struct store_post *post)
 {
@@ -109,17 +110,23 @@ reserve_post(struct visit *v, const struct store_post *post, bool made)
 {
     struct queue *q = v->queue;
     enum status st = too_large(q, post) ? ST_TOO_LARGE : ST_OK;
+    size_t bytes = body_bytes(post);
 
     if (st == ST_OK)
         st = backlog_reserve(q->backlog, &v->shard->pool, q->last_seq, post->count, 0);
     if (st == ST_OK && made)
-        st = shard_enlist(v->shard, q);
+        st = shard_enlist(v->shard, q, atomic_load(&v->engine->core.limits.queues));
     if (st == ST_OK && made)
         st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, NULL));
     if (st == ST_OK && !made)
         st = lend_reserve(q, post->count, 0);
     if (st == ST_OK)
-        st = visit_reserve_messages(v, STORE_CHANGE_POST, post->count, body_bytes(post));
+        st = directory_take(&q->entry, post->count, bytes, &v->engine->core.limits);
+    if (st != ST_OK)
+        return st;
+    st = visit_reserve_messages(v, STORE_CHANGE_POST, post->count, bytes);
+    if (st != ST_OK)
+        directory_give(&q->entry, post->count, bytes);
     return st;
 }
 

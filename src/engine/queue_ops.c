@@ -22,7 +22,7 @@ make_queue(struct visit *v, const struct store_metadata *metadata)
     q = shard_new_queue(v->shard, v->where, metadata);
     if (q == NULL)
         return ST_NO_MEMORY;
-    st = shard_enlist(v->shard, q);
+    st = shard_enlist(v->shard, q, atomic_load(&v->engine->core.limits.queues));
     if (st == ST_OK)
         st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, metadata));
     if (st != ST_OK) {

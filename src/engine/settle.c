@@ -13,6 +13,8 @@ settle_remove(struct shard *sh, struct message *m)
 
     lock_assert_held(&sh->lock);
     ENSURE(m->backlog != NULL);
+    if (m->backlog->queue != NULL)
+        directory_give(&m->backlog->queue->entry, 1, m->body_len);
     wheel_disarm(sh->message_wheel, &m->due);
     backlog_remove(m->backlog, &sh->pool, m);
     if (holder != NULL)

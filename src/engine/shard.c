@@ -175,12 +175,13 @@ shard_new_queue(struct shard *sh, const struct store_queue *where,
 }
 
 enum status
-shard_enlist(struct shard *sh, struct queue *q)
+shard_enlist(struct shard *sh, struct queue *q, uint64_t most)
 {
     enum status st = hashmap_reserve(&sh->queues, 1);
 
     lock_assert_held(&sh->lock);
-    return st == ST_OK ? directory_add(&sh->core->directory, &q->where, &q->entry) : st;
+    return st == ST_OK ? directory_add(&sh->core->directory, &q->where, &q->entry, most)
+                       : st;
 }
 
 void

@@ -75,9 +75,10 @@ struct queue *shard_new_queue(struct shard *sh, const struct store_queue *where,
 /*
  * Enters a new queue in the directory, and makes sure that shard_link() has what it needs.
  * (Should it be discarded again, a listing may have had its name for a moment.) Needs the
- * lock, until the queue is linked or discarded. ST_NO_MEMORY.
+ * lock, until the queue is linked or discarded. ST_NO_MEMORY; ST_PROJECT_QUEUES: see
+ * directory_add().
  */
-enum status shard_enlist(struct shard *sh, struct queue *q);
+enum status shard_enlist(struct shard *sh, struct queue *q, uint64_t most);
 
 /* Enters an enlisted queue in the table; its line is there already, perhaps. */
 void shard_link(struct shard *sh, struct queue *q, uint64_t hash);

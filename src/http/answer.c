@@ -296,7 +296,9 @@ answer_ready(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex)
      * Should the answer be lost here, the connection is closed: what the request asked for
      * may have happened, and 503 would say that it has not.
      */
-    return reply_queue(mhd, ex, ex->closing || ex->head.chunked || draining(w));
+    return reply_queue(mhd, ex,
+                       ex->closing || ex->head.chunked || draining(w) ||
+                           ex->response.status == ST_PROJECT_CONNECTIONS);
 }
 
 /* Parks an exchange in libmicrohttpd's call. */

@@ -19,6 +19,7 @@
 #ifndef HTTP_CONN_H
 #define HTTP_CONN_H
 
+#include "claimd/api/api.h"
 #include "claimd/base/counter.h"
 #include "claimd/base/mem.h"
 #include "claimd/ds/list.h"
@@ -63,6 +64,7 @@ struct conn {
     struct list turn;           /* in a worker's list of those in slices, or in chunks */
     struct list fresh;          /* in a worker's list of those to be held */
     struct list ended;          /* in a worker's list of those that will send no more */
+    struct api_seat seat;       /* what it has of its project's share */
     bool hung_up;               /* the client will send no more */
     unsigned pushes;            /* how often libmicrohttpd will still be told so */
     bool held;                  /* suspended: libmicrohttpd leaves it alone */

@@ -78,6 +78,7 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
         return NULL;
     }
     ex->conn = conn;
+    ex->request.seat = &conn->seat;
     head_split_target(copy, &ex->request.path, &ex->request.query);
     ex->request.arena = &ex->arena;
     ex->response.route = NULL;

@@ -439,6 +439,7 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
     if (list_linked(&c->ended))
         list_remove(&c->ended);
     forget_end(w, c); /* c is about to go */
+    api_leave(w->shared->config->api, &c->seat);
     if (c->phase != CONN_DOOMED)
         linger_if_sending(w, c);
     conn_table_remove(&w->conns, c);

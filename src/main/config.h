@@ -7,7 +7,7 @@
 #ifndef MAIN_CONFIG_H
 #define MAIN_CONFIG_H
 
-#include "claimd/api/limits.h"
+#include "claimd/api/api.h"
 #include "claimd/base/status.h"
 #include "main/complaints.h"
 
@@ -49,6 +49,7 @@ struct config {
     char socket_group[CONFIG_TEXT_CAP]; /* a name, a number, or "none" */
     int64_t workers;                    /* 0: one a core, at most 16 */
     int64_t shards;
+    struct api_project_limits project_limits;
     int64_t max_memory; /* bytes; 0: no budget; OPTION_WORD: half of what there is */
     int64_t max_connections;
     int64_t max_waiters;

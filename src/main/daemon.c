@@ -102,6 +102,9 @@ open_store(struct daemon *d, const struct config *config, struct complaints *com
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
         .shown_queues = (size_t)config->metrics_queues,
+        .project_limits = {.queues = (uint64_t)config->project_limits.queues,
+                           .messages = (uint64_t)config->project_limits.messages,
+                           .bytes = (uint64_t)config->project_limits.bytes},
         .observer = durability_observer(&d->durability),
     };
     enum status st = engine_open(&engine, &d->store);
@@ -120,7 +123,8 @@ open_api(struct daemon *d, const struct config *config)
                                    .access = d->access,
                                    .real = d->clock,
                                    .condition = &d->condition,
-                                   .metrics = &d->metrics};
+                                   .metrics = &d->metrics,
+                                   .project_limits = config->project_limits};
 
     return api_new(&api, &d->api);
 }

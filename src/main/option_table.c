@@ -91,6 +91,20 @@ const struct option options[] = {
         "access_log_sample", access_log_sample, 1, 1000000, "1",
         "only one request in so many has its line; what failed (500 and above) always"),
 #undef GROUP
+#define GROUP "Limits of each project; 0: none"
+    NUMBER("project_max_queues", project_limits.queues, 0, INT64_MAX, "0",
+           "queues; more are answered 429, as is all that follows"),
+    NUMBER("project_max_messages", project_limits.messages, 0, INT64_MAX, "0",
+           "messages in all its queues"),
+    SIZE("project_max_bytes", project_limits.bytes, 0, INT64_MAX, "0",
+         "bytes of their bodies"),
+    NUMBER("project_max_connections", project_limits.connections, 0, 1000000, "0",
+           "connections at a time"),
+    NUMBER("project_max_waiters", project_limits.waiters, 0, 1000000, "0",
+           "requests that wait for a message at a time"),
+    NUMBER("project_requests_per_second", project_limits.requests_per_second, 0, 10000000,
+           "0", "requests, with as many at once after a second of rest"),
+#undef GROUP
 #define GROUP "Metrics"
     NUMBER("metrics_queues", metrics_queues, 0, 1000, "100",
            "queues that /metrics shows one by one: the first that were made"),

@@ -66,6 +66,7 @@ enum api_header {
 /* How far a request has come that is answered in slices; the API's own. */
 struct progress {
     bool begun;
+    bool admitted;                /* it has been counted for its project */
     uint64_t resume[2];           /* of struct store_batch */
     char name[PROGRESS_NAME_MAX]; /* of the queue looked at last */
     size_t name_len;
@@ -89,7 +90,13 @@ struct waiting {
                                      STORE_GONE is WAITING_OVER */
     int64_t wait_ms; /* with API_WAIT: how long at most, from the first time */
     struct store_waiter one, *places; /* the rest is the API's */
+    struct api_tenant *tenant;
     size_t place_count;
+};
+
+/* What a connection has of its project's share; zero at first. See api_leave(). */
+struct api_seat {
+    struct api_tenant *tenant; /* the API's */
 };
 
 struct request {
@@ -104,6 +111,7 @@ struct request {
     struct arena *arena; /* borrowed for the call; everything temporary comes from it */
     struct progress progress; /* zero before the first call */
     struct waiting *waiting;  /* lent; NULL: it may not wait */
+    struct api_seat *seat; /* of the connection, lent; NULL: connections do not count */
 };
 
 /* The method of this name (case matters), METHOD_OTHER for an unknown one. */
@@ -168,6 +176,12 @@ struct api_condition {
     _Atomic bool closed;   /* for posts: maintenance. What is there can be worked off */
 };
 
+/* What each project may have; 0: any number. The first three are the store's to keep. */
+struct api_project_limits {
+    int64_t queues, messages, bytes;
+    int64_t requests_per_second, connections, waiters;
+};
+
 struct api_config {
     struct api_limits limits;
     struct store *store;      /* borrowed for the api's life */
@@ -177,6 +191,7 @@ struct api_config {
     const struct clock *real; /* borrowed likewise, with access: when tokens expire */
     const struct api_condition *condition; /* borrowed likewise; NULL: always good */
     const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
+    struct api_project_limits project_limits;
 };
 
 struct api; /* opaque */
@@ -184,6 +199,12 @@ struct api; /* opaque */
 /* Makes an api, owned. ST_NO_MEMORY. */
 enum status api_new(const struct api_config *config, struct api **out);
 void api_free(struct api *api);
+
+/* From now on each project may have so much. Any thread. */
+void api_limit(struct api *api, const struct api_project_limits *limits);
+
+/* A connection has ended: what it had is its project's again. */
+void api_leave(const struct api *api, struct api_seat *seat);
 
 enum api_next {
     API_SEND, /* the response is complete */

@@ -1,6 +1,7 @@
 /* GET, HEAD /metrics: the figures of the store, then those of whoever else has some. */
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
+#include "api/quota.h"
 #include "claimd/metrics/exposition.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -225,6 +226,44 @@ read_queues(struct context *ctx, const struct store_figures *f, struct shown_que
     return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
+static const char *const limit_names[QUOTA_KINDS] = {
+    [ST_PROJECT_QUEUES - ST_PROJECT_QUEUES] = "queues",
+    [ST_PROJECT_MESSAGES - ST_PROJECT_QUEUES] = "messages",
+    [ST_PROJECT_BYTES - ST_PROJECT_QUEUES] = "bytes",
+    [ST_PROJECT_REQUESTS - ST_PROJECT_QUEUES] = "requests_per_second",
+    [ST_PROJECT_CONNECTIONS - ST_PROJECT_QUEUES] = "connections",
+    [ST_PROJECT_WAITERS - ST_PROJECT_QUEUES] = "waiters",
+};
+
+static void
+write_quotas(struct exposition *x, const struct quotas *q)
+{
+    static const struct family limit = {
+        "claimd_project_limit", FAMILY_GAUGE, NULL,
+        "What each project may have of this (project_max_...); 0: any number."};
+    static const struct family refused = {
+        "claimd_project_limit_refusals", FAMILY_COUNTER, NULL,
+        "Requests that were refused because their project had as much as it may."};
+    struct api_project_limits set;
+    struct label label = {.name = "limit"};
+
+    quotas_get(q, &set);
+    const int64_t values[QUOTA_KINDS] = {set.queues,      set.messages,
+                                         set.bytes,       set.requests_per_second,
+                                         set.connections, set.waiters};
+
+    exposition_family(x, &limit);
+    for (size_t i = 0; i < QUOTA_KINDS; i++) {
+        label.value = bytes_str(limit_names[i]);
+        exposition_sample(x, &label, 1, (uint64_t)values[i]);
+    }
+    exposition_family(x, &refused);
+    for (size_t i = 0; i < QUOTA_KINDS; i++) {
+        label.value = bytes_str(limit_names[i]);
+        exposition_sample(x, &label, 1, quotas_refused(q, i));
+    }
+}
+
 static const struct family queues = {"claimd_queues", FAMILY_GAUGE, NULL,
                                      "Queues of all projects."};
 static const struct family garbage = {
@@ -264,6 +303,7 @@ handle_metrics(struct context *ctx)
     exposition_family(&x, &lag);
     exposition_decimal(&x, NULL, 0, (uint64_t)figures.lag_ms, 3);
     write_done(&x, &figures);
+    write_quotas(&x, ctx->quotas);
     metrics_write(ctx->metrics, &x);
     exposition_end(&x);
     answer_header(ctx, "Content-Type", exposition_type(format));
