@@ -1,0 +1,196 @@
+#!/usr/bin/python3
+"""docs/security.md: the tests that it names exist, its defaults are those of the program, and
+what it says not to be protected is not. (Whoever protects it finds out here what to write.)
+
+    security_test.py CLAIMD
+"""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+
+from harness import CLAIMD, PATIENCE_S, Server, environment, post, request  # noqa: E402
+
+TESTS = os.path.join(HERE, "..")
+# A program of tests, and names of tests in it, as a table has them.
+NAMED = re.compile(r"`((?:\w+/)+\w+_test)`((?:,\s[a-z0-9]+(?:_[a-z0-9]+)+)+)")
+SECRET = "a body that nobody should find"
+
+
+def page():
+    path = os.path.join(TESTS, "..", "docs", "security.md")
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def has_test(program, name):
+    """Whether the program has a test of this name."""
+    for ending, form in ((".c", r"\b(?:START|LOOP)_TEST\(%s\b"), (".py", r"\bdef test_%s\(")):
+        path = os.path.join(TESTS, program + ending)
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as f:
+                return re.search(form % name, f.read()) is not None
+    return False
+
+
+def print_config(*options):
+    shown = subprocess.run([CLAIMD, *options, "--print-config"], capture_output=True, text=True,
+                           timeout=PATIENCE_S, check=True, env=environment()).stdout
+    return dict(re.findall(r"^([a-z0-9_]+) *= *(.*?) *$", shown, re.M))
+
+
+def server_for_nobody(folder):
+    """A server with a list of tokens that is empty."""
+    tokens = os.path.join(folder, "tokens")
+    os.close(os.open(tokens, os.O_WRONLY | os.O_CREAT, 0o600))
+    return Server("--auth", "tokens", "--tokens", tokens)
+
+
+class Page(unittest.TestCase):
+    def test_every_test_that_is_named_exists(self):
+        found = 0
+        for program, names in NAMED.findall(page()):
+            for name in re.findall(r"[a-z0-9_]+", names):
+                found += 1
+                with self.subTest(program=program, name=name):
+                    self.assertTrue(has_test(program, name))
+        self.assertGreater(found, 40)
+
+    def test_a_test_that_is_not_there_is_noticed(self):
+        self.assertTrue(has_test("e2e/security_test", "a_test_that_is_not_there_is_noticed"))
+        self.assertFalse(has_test("e2e/security_test", "a_test_that_is"))
+        self.assertFalse(has_test("e2e/no_such_test", "a_test_that_is_not_there_is_noticed"))
+
+    def test_every_row_of_what_protects_names_what_tests_it(self):
+        rows = 0
+        for table in re.findall(r"^\| protects \| tested by \|\n\|---\|---\|\n((?:\|.*\n)+)", page(),
+                                re.M):
+            for row in table.splitlines():
+                rows += 1
+                with self.subTest(row=row):
+                    by = row.rsplit(" | ", 1)[1]
+                    self.assertTrue(NAMED.search(by) or by.startswith("the targets `"))
+        self.assertGreater(rows, 25)
+
+    def test_the_targets_that_are_named_are_those_of_the_fuzzer(self):
+        row, = re.findall(r"\| the targets (.*) \|$", page(), re.M)
+        there = {name[:-len("_fuzz.c")] for name in os.listdir(os.path.join(TESTS, "fuzz"))
+                 if name.endswith("_fuzz.c")}
+        self.assertEqual(set(re.findall(r"`(\w+)`", row)), there - {"engine"})
+
+    def test_the_defaults_are_those_of_the_program(self):
+        shown = print_config()
+        rows = re.findall(r"^\| `([a-z0-9_]+)` \| `(.*?)` \|", page(), re.M)
+        self.assertGreater(len(rows), 10)
+        for name, default in rows:
+            with self.subTest(option=name):
+                self.assertEqual(shown[name], default)
+
+    def test_routes_that_are_said_to_be_for_everybody_are(self):
+        everybody, = re.findall(r"^- \*\*(`.*`) are for everybody", page(), re.M)
+        paths = [path.split()[-1] for path in re.findall(r"`([^`]*)`", everybody)]
+        self.assertEqual(len(paths), 4)
+        with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server:
+            for path in paths:
+                self.assertIn(server.ask("GET", path).status, (204, 300), path)
+            self.assertEqual(server.ask("GET", "/v2/ping").status, 401)
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.journal = os.path.join(scratch.name, "journal")
+        self.copy = os.path.join(scratch.name, "copy")
+
+    def fill(self):
+        body = json.dumps({"messages": [{"body": SECRET}]}).encode()
+        with Server("--journal", self.journal, "--access-log", "--log-level", "debug") as server:
+            self.assertEqual(server.ask("POST", "/v2/queues/q/messages", body,
+                                        headers=["X-Auth-Token: " + SECRET]).status, 201)
+            self.assertEqual(server.ask("POST", "/v2/queues/q/claims", b"{}").status, 201)
+            server.signal()
+            self.assertEqual(server.wait(), 0)
+        return "\n".join(server.log)
+
+    def test_neither_bodies_nor_tokens_are_logged(self):
+        log = self.fill()
+        self.assertIn("path=/v2/queues/q/claims", log)
+        self.assertNotIn(SECRET, log)
+
+    def test_the_journal_and_its_backups_are_for_their_owner_alone_and_not_encrypted(self):
+        self.fill()
+        subprocess.run([CLAIMD, "backup", self.journal, self.copy], check=True,
+                       stdout=subprocess.DEVNULL, timeout=PATIENCE_S)
+        for folder in (self.journal, self.copy):
+            self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
+            there = b""
+            for name in os.listdir(folder):
+                path = os.path.join(folder, name)
+                self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+                with open(path, "rb") as f:
+                    there += f.read()
+            self.assertIn(SECRET.encode(), there)
+
+
+class NotProtected(unittest.TestCase):
+    def ask(self, server, data):
+        with server.connect() as client:
+            client.send(data)
+            return client.response()
+
+    def test_a_web_page_may_hold_messages_through_version_1(self):
+        terms = b'{"ttl": 43200, "grace": 60}'
+        data = (b"POST /v1/p/queues/q/claims HTTP/1.1\r\nHost: other.example\r\n"
+                b"Origin: http://other.example\r\nContent-Type: text/plain\r\n"
+                b"Content-Length: %d\r\n\r\n" % len(terms)) + terms
+        with Server() as server:
+            self.ask(server, post("q"))
+            answer = self.ask(server, data)
+            self.assertEqual(answer.status, 201)
+            self.assertFalse([name for name in answer.headers
+                              if name.startswith("access-control")])
+        with Server("--enable-v1=false") as server:
+            self.ask(server, post("q"))
+            self.assertEqual(self.ask(server, data).status, 404)
+
+    def test_the_host_is_not_looked_at(self):
+        with Server() as server:
+            data = request("GET", "/v2/queues")
+            self.assertIn(b"\r\nHost: ", data)
+            data = re.sub(rb"\r\nHost: [^\r]*", b"\r\nHost: other.example", data)
+            self.assertEqual(self.ask(server, data).status, 200)
+
+    def test_the_body_of_a_stranger_is_read_before_the_answer(self):
+        with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server, \
+                server.connect() as client:
+            data = post("q", headers=["Expect: 100-continue"])
+            head = data.index(b"\r\n\r\n") + 4
+            client.send(data[:head])
+            self.assertEqual(client.interim(), 100)
+            client.send(data[head:])
+            self.assertEqual(client.response().status, 401)
+
+    def test_a_worker_may_end_what_another_one_holds(self):
+        with Server() as server:
+            self.ask(server, post("q"))
+            self.ask(server, request("POST", "/v2/queues/q/claims", b"{}"))
+            listed = self.ask(server, request(
+                "GET", "/v2/queues/q/messages?echo=true&include_claimed=true"))
+            claim = re.search(rb"claim_id=(\w+)", listed.body)[1].decode()
+            released = self.ask(server, request("DELETE", "/v2/queues/q/claims/" + claim))
+            self.assertEqual(released.status, 204)
+            again = self.ask(server, request("POST", "/v2/queues/q/claims", b"{}"))
+            self.assertEqual(again.status, 201)
+
+
+if __name__ == "__main__":
+    unittest.main()
