@@ -71,8 +71,8 @@ class Page(unittest.TestCase):
 
     def test_every_row_of_what_protects_names_what_tests_it(self):
         rows = 0
-        for table in re.findall(r"^\| protects \| tested by \|\n\|---\|---\|\n((?:\|.*\n)+)", page(),
-                                re.M):
+        tables = r"^\| protects \| tested by \|\n\|---\|---\|\n((?:\|.*\n)+)"
+        for table in re.findall(tables, page(), re.M):
             for row in table.splitlines():
                 rows += 1
                 with self.subTest(row=row):
