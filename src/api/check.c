@@ -122,6 +122,31 @@ check_guarded(struct context *ctx)
 }
 
 /*
+ * A browser says in Origin whose page it asks for. A page of another site can make it send what
+ * needs no header, such as a claim of version 1; where no token is asked for, that is refused.
+ */
+static enum status
+check_origin(struct context *ctx)
+{
+    struct bytes origin = ctx->req->headers[API_HEADER_ORIGIN];
+    struct bytes host = ctx->req->headers[API_HEADER_HOST];
+    const char *scheme;
+
+    if (!bytes_present(origin))
+        return ST_OK;
+    scheme = origin.len == 0 ? NULL : memmem(origin.data, origin.len, "://", 3);
+    if (scheme != NULL) {
+        size_t skip = (size_t)(scheme - origin.data) + 3;
+
+        origin = bytes_of(origin.data + skip, origin.len - skip);
+    }
+    if (scheme != NULL && bytes_equal_nocase(origin, host))
+        return ST_OK;
+    return context_refuse(ctx, ST_FORBIDDEN,
+                          "a page of another site asks (Origin): that needs a token");
+}
+
+/*
  * A token is read wherever one is sent. Without one the headers are believed, unless
  * there is a list of who may come in.
  */
@@ -138,10 +163,8 @@ check_token(struct context *ctx)
         return ST_OK;
     if (ctx->access != NULL)
         return check_access(ctx);
-    if (ctx->auth == NULL)
-        return ST_OK;
-    if (token.len == 0 && !auth_is_required(ctx->auth))
-        return ST_OK;
+    if (ctx->auth == NULL || (token.len == 0 && !auth_is_required(ctx->auth)))
+        return check_origin(ctx);
     st = auth_token_read(ctx->auth, ctx->visit.now_ms, token, ctx->req->arena, &caller);
     if (st == ST_OK)
         ctx->token_project = caller.project;

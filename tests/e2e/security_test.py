@@ -147,20 +147,28 @@ class NotProtected(unittest.TestCase):
             client.send(data)
             return client.response()
 
-    def test_a_web_page_may_hold_messages_through_version_1(self):
-        terms = b'{"ttl": 43200, "grace": 60}'
-        data = (b"POST /v1/p/queues/q/claims HTTP/1.1\r\nHost: other.example\r\n"
-                b"Origin: http://other.example\r\nContent-Type: text/plain\r\n"
-                b"Content-Length: %d\r\n\r\n" % len(terms)) + terms
+    TERMS = b'{"ttl": 43200, "grace": 60}'
+    CLAIM = (b"POST /v1/p/queues/q/claims HTTP/1.1\r\nHost: %s\r\nOrigin: %s\r\n"
+             b"Content-Type: text/plain\r\nContent-Length: 27\r\n\r\n" + TERMS)
+
+    def test_a_page_of_another_site_is_refused(self):
+        """It could send a claim of version 1, which needs no header."""
         with Server() as server:
             self.ask(server, post("q"))
-            answer = self.ask(server, data)
-            self.assertEqual(answer.status, 201)
-            self.assertFalse([name for name in answer.headers
-                              if name.startswith("access-control")])
-        with Server("--enable-v1=false") as server:
+            for origin in (b"http://other.example", b"null", b"", b"http://127.0.0.1:1",
+                           b"127.0.0.1:8888"):
+                answer = self.ask(server, self.CLAIM % (b"127.0.0.1:8888", origin))
+                self.assertEqual(answer.status, 403, origin)
+                self.assertFalse([name for name in answer.headers
+                                  if name.startswith("access-control")])
+            own = self.CLAIM % (b"127.0.0.1:8888", b"http://127.0.0.1:8888")
+            self.assertEqual(self.ask(server, own).status, 201)
+
+    def test_a_page_whose_name_leads_here_may_do_what_it_likes(self):
+        with Server() as server:
             self.ask(server, post("q"))
-            self.assertEqual(self.ask(server, data).status, 404)
+            answer = self.ask(server, self.CLAIM % (b"a.example", b"http://a.example"))
+            self.assertEqual(answer.status, 201)
 
     def test_the_host_is_not_looked_at(self):
         with Server() as server:

@@ -50,6 +50,7 @@ enum method {
     X(URL_SIGNATURE, "URL-Signature")                                                    \
     X(PREFER, "Prefer")                                                                  \
     X(HOST, "Host")                                                                      \
+    X(ORIGIN, "Origin")                                                                  \
     X(REQUEST_ID, "X-Request-ID") /* of others; the front end's, as is the next */       \
     X(TRACEPARENT, "traceparent")
 
