@@ -101,14 +101,27 @@ take_variable(struct config *config, const char *variable, struct complaints *co
         set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
 }
 
+/* What a supervisor says, which is no option. */
+static void
+take_notice(struct config *config, const char *variable)
+{
+    const struct {
+        const char *name;
+        const char **value;
+    } notices[] = {{"NOTIFY_SOCKET=", &config->notify_socket},
+                   {"WATCHDOG_USEC=", &config->watchdog_usec},
+                   {"WATCHDOG_PID=", &config->watchdog_pid}};
+
+    for (size_t i = 0; i < sizeof(notices) / sizeof(notices[0]); i++)
+        if (strncmp(variable, notices[i].name, strlen(notices[i].name)) == 0)
+            *notices[i].value = variable + strlen(notices[i].name);
+}
+
 static void
 take_environment(struct config *config, char *const *envp, struct complaints *complaints)
 {
-    static const char notify[] = "NOTIFY_SOCKET=";
-
     for (; *envp != NULL; envp++) {
-        if (strncmp(*envp, notify, sizeof(notify) - 1) == 0)
-            config->notify_socket = *envp + sizeof(notify) - 1;
+        take_notice(config, *envp);
         take_variable(config, *envp, complaints);
     }
 }

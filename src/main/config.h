@@ -71,7 +71,8 @@ struct config {
     int64_t journal_max_bytes;     /* 0: what the disk has room for */
     bool accept_clock;
     char file[CONFIG_TEXT_CAP]; /* the file that was read, empty if none */
-    const char *notify_socket; /* no option: NOTIFY_SOCKET, of the environment; or NULL */
+    /* No options: what a supervisor puts into the environment (sd_notify(3)); or NULL. */
+    const char *notify_socket, *watchdog_usec, *watchdog_pid;
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
 };
 
