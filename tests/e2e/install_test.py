@@ -158,6 +158,14 @@ class Install(unittest.TestCase):
     def test_the_manual_is_there(self):
         self.find("/man1/claimd.1")
 
+    def test_the_load_generators_manual_has_all_of_its_options(self):
+        with open(self.find("/man1/claimd-bench.1"), encoding="utf-8") as f:
+            manual = f.read().replace("\\-", "-")
+        help_ = self.run_program(self.find("/bin/claimd-bench"), "--help")
+        for option in re.findall(r"^  (--[a-z-]+)", help_, re.M):
+            with self.subTest(option=option):
+                self.assertRegex(manual, r"(?m)^\.BI? \"?%s( |$)" % option)
+
     def scratch(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
