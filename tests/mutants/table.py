@@ -698,9 +698,11 @@ MUTANTS = [
     ("HANG_UNSEEN",
      "a supervisor is told that all is well while a worker hangs",
      "unit/main/watchdog_test: a_worker_that_is_stuck_in_the_store_is_not_alive_and_an_idle_one_is",
-     [("main/watchdog.c",
-       "    if (w->asked && !rounds->all_went(rounds->ctx))",
-       "    if (w->asked && !rounds->all_went(rounds->ctx) && !MUTANT(HANG_UNSEEN))")]),
+     [("http/server.c",
+       "    for (size_t i = 0; i < s->worker_count; i++) {\n"
+       "        const struct worker *w = &s->workers[i];\n",
+       "    for (size_t i = 0; i < s->worker_count && !MUTANT(HANG_UNSEEN); i++) {\n"
+       "        const struct worker *w = &s->workers[i];\n")]),
     ("ONE_NONCE",
      "all segments have the same nonce",
      "unit/journal/journal_test: every_segment_has_a_nonce_of_its_own",
