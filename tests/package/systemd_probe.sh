@@ -74,8 +74,27 @@ pid=$(shown MainPID)
 apt-get -qq install -y /root/newer.deb </dev/null &>/dev/null || fail upgrade
 [ "$pid" != "$(shown MainPID)" ] || fail 'an upgrade does not restart it'
 is 'after an upgrade' "$(total -H "X-Auth-Token: $token")" '"total":2'
+# systemd listens: who connects while claimd is restarted waits, and is served.
+systemctl disable -q --now claimd.service
+systemctl enable -q --now claimd.socket
+is 'nobody has asked yet' "$(shown ActiveState)" inactive
+is 'the first request starts it' "$(total -H "X-Auth-Token: $token")" '"total":2'
+for _ in $(seq 200); do
+    status -H "X-Auth-Token: $token" $api/v2/queues
+    echo
+    sleep 0.02
+done >/root/statuses &
+for _ in $(seq 8); do
+    systemctl restart claimd
+    sleep 0.3
+done
+wait
+is 'during eight restarts' "$(sort -u /root/statuses)" 200
+is 'and they were really many' "$(wc -l </root/statuses)" 200
+
 apt-get -qq purge -y claimd &>/dev/null || fail purge
 is 'after a purge' "$(systemctl is-active claimd)" inactive
+is 'nobody listens' "$(systemctl is-active claimd.socket)" inactive
 is 'nothing is left' "$(ls -d /etc/claimd /var/lib/claimd 2>/dev/null)" ''
 echo 'all is well'
 systemctl poweroff
