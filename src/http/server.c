@@ -201,6 +201,31 @@ server_wake(struct server *s)
     wake_all(s);
 }
 
+void
+server_ask_round(struct server *s)
+{
+    for (size_t i = 0; i < s->worker_count; i++) {
+        struct worker *w = &s->workers[i];
+
+        w->asked_round = atomic_load_explicit(&w->seen_round, memory_order_acquire);
+        mailbox_wake(&w->mailbox);
+    }
+}
+
+bool
+server_went_round(const struct server *s)
+{
+    for (size_t i = 0; i < s->worker_count; i++) {
+        const struct worker *w = &s->workers[i];
+
+        if (atomic_load_explicit(&w->seen_round, memory_order_acquire) ==
+                w->asked_round &&
+            !atomic_load_explicit(&w->over, memory_order_acquire))
+            return false;
+    }
+    return true;
+}
+
 /* How many workers have ended since the last call. */
 static size_t
 ended(const struct server *s)

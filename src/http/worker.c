@@ -34,6 +34,8 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
 
     *w = (struct worker){.shared = shared, .epoll_fd = -1, .mailbox.event_fd = -1};
     atomic_init(&w->load, 0);
+    atomic_init(&w->seen_round, 0);
+    atomic_init(&w->over, false);
     list_init(&w->chunked);
     list_init(&w->ended);
     w->block = room_block(config->max_header_bytes, config->max_headers);
@@ -311,6 +313,7 @@ loop(struct worker *w)
         if (drained(w))
             break;
         w->round++;
+        atomic_store_explicit(&w->seen_round, w->round, memory_order_release);
         if (sleep_ms != 0 && !mailbox_rest(&w->mailbox))
             sleep_ms = 0;
         n = epoll_wait(w->epoll_fd, events, EVENTS,
@@ -334,6 +337,7 @@ thread_main(void *arg)
 
     w->now_ms = clock_now_ms(&w->shared->real);
     loop(w);
+    atomic_store_explicit(&w->over, true, memory_order_release);
     answer_await_remote(w);
     while (worker_read_mail(w)) /* what came in the last moment is closed with the rest */
         continue;

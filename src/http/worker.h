@@ -68,9 +68,13 @@ struct worker {
     struct list ended; /* those whose client sends no more, to be told libmicrohttpd */
     uint64_t logged;   /* requests that could have had a line in the access log */
     unsigned round;    /* counts the rounds of the loop */
-    bool called;       /* the section that runs has called us */
-    int64_t now_ms;    /* real time when the loop woke up */
-    int64_t round_ns;  /* the same of clock_stopwatch_ns() */
+    _Atomic unsigned seen_round; /* the same, for other threads */
+    _Atomic bool over;           /* there will be no more of them */
+    unsigned asked_round;        /* what seen_round was when it was asked for another; the
+                                    asking thread's */
+    bool called;                 /* the section that runs has called us */
+    int64_t now_ms;              /* real time when the loop woke up */
+    int64_t round_ns;            /* the same of clock_stopwatch_ns() */
     size_t
         cut_off; /* requests of a drain that were not finished; whole after worker_join() */
 };

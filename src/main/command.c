@@ -13,8 +13,16 @@ static const struct command *const commands[] = {
     &command_verify, &command_log, &command_backup, &command_token, &command_health};
 
 const struct command *
+command_at(size_t index)
+{
+    return index < sizeof(commands) / sizeof(commands[0]) ? commands[index] : NULL;
+}
+
+const struct command *
 command_find(const char *name)
 {
+    if (strcmp(command_generate.name, name) == 0)
+        return &command_generate;
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i];

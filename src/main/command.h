@@ -34,15 +34,20 @@ struct command_words {
 /* How a command is called. */
 struct command {
     const char *name, *help;
-    size_t places;                        /* that may be there */
-    size_t least;                         /* that must be there */
-    const char *needs;                    /* these, in words: "a directory" */
+    size_t places;     /* that may be there */
+    size_t least;      /* that must be there */
+    const char *needs; /* these, in words: "a directory" */
+    const char
+        *verbs; /* of which the first place is one, "new list"; NULL: it is a path */
     const char *options[COMMAND_OPTIONS]; /* "--from": each has a value; NULL: no more */
     int (*run)(const struct command_words *words);
 };
 
 extern const struct command command_verify, command_log, command_backup, command_token,
-    command_health;
+    command_health, command_generate;
+
+/* One of those that are shown, by number from 0; NULL: there are no more. */
+const struct command *command_at(size_t index);
 
 /* The command with this name, NULL if there is none. */
 const struct command *command_find(const char *name);

@@ -328,5 +328,6 @@ const struct command command_token = {
     .places = 2,
     .least = 1,
     .needs = "new, list or revoke",
+    .verbs = "new list revoke",
     .options = {"--role", "--projects", "--expires", "--tokens"},
     .run = run};

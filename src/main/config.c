@@ -101,23 +101,28 @@ take_variable(struct config *config, const char *variable, struct complaints *co
         set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
 }
 
-/* The value of a variable if it has this name, else what was known before. */
-static const char *
-value_of(const char *variable, const char *name, const char *before)
+/* What a supervisor says, which is no option. */
+static void
+take_notice(struct config *config, const char *variable)
 {
-    size_t len = strlen(name);
+    const struct {
+        const char *name;
+        const char **value;
+    } notices[] = {{"NOTIFY_SOCKET=", &config->notify_socket},
+                   {"WATCHDOG_USEC=", &config->watchdog_usec},
+                   {"WATCHDOG_PID=", &config->watchdog_pid},
+                   {"JOURNAL_STREAM=", &config->journal_stream}};
 
-    return strncmp(variable, name, len) == 0 && variable[len] == '=' ? variable + len + 1
-                                                                     : before;
+    for (size_t i = 0; i < sizeof(notices) / sizeof(notices[0]); i++)
+        if (strncmp(variable, notices[i].name, strlen(notices[i].name)) == 0)
+            *notices[i].value = variable + strlen(notices[i].name);
 }
 
 static void
 take_environment(struct config *config, char *const *envp, struct complaints *complaints)
 {
     for (; *envp != NULL; envp++) {
-        config->notify_socket = value_of(*envp, "NOTIFY_SOCKET", config->notify_socket);
-        config->journal_stream =
-            value_of(*envp, "JOURNAL_STREAM", config->journal_stream);
+        take_notice(config, *envp);
         take_variable(config, *envp, complaints);
     }
 }

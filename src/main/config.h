@@ -74,9 +74,9 @@ struct config {
     int64_t journal_max_bytes;     /* 0: what the disk has room for */
     bool accept_clock;
     char file[CONFIG_TEXT_CAP]; /* the file that was read, empty if none */
-    const char *notify_socket; /* no option: NOTIFY_SOCKET, of the environment; or NULL */
-    const char
-        *journal_stream; /* likewise JOURNAL_STREAM: "device:inode" of journald's */
+    /* No options: what a supervisor puts into the environment (sd_notify(3)); or NULL. */
+    const char *notify_socket, *watchdog_usec, *watchdog_pid;
+    const char *journal_stream; /* "device:inode" of journald's, if it reads our log */
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
 };
 

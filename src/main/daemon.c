@@ -13,6 +13,7 @@
 #include "main/option.h"
 #include "main/supervisor.h"
 #include "main/vitals.h"
+#include "main/watchdog.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct daemon {
     const struct clock *clock; /* borrowed */
     struct log log;
     struct supervisor supervisor;
+    struct watchdog watchdog;
     struct mem *mem;
     struct durability durability;
     struct store *store;
@@ -223,6 +225,15 @@ open_parts(struct daemon *d, const struct config *config, struct complaints *com
     return st;
 }
 
+static void
+open_watchdog(struct daemon *d, const struct config *config)
+{
+    if (!watchdog_init(&d->watchdog, config->watchdog_usec, config->watchdog_pid,
+                       getpid()))
+        log_event(&d->log, LOG_WARN, "watchdog_not_understood",
+                  LOG_S("usec", config->watchdog_usec));
+}
+
 enum status
 daemon_open(const struct config *config, const struct clock *clock, struct daemon **out,
             struct complaints *complaints)
@@ -249,6 +260,7 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
               LOG_S("address", server_address(d->server)),
               LOG_I("workers", count_workers(config->workers)),
               LOG_I("max_memory", mem_budget(d->mem)));
+    open_watchdog(d, config);
     *out = d;
     return ST_OK;
 
@@ -261,6 +273,19 @@ fail:
     return st;
 }
 
+/* What the supervisor shows while all is well, after `assignments`. */
+static bool
+tell_state(const struct daemon *d, const char *assignments)
+{
+    const char *address = server_address(d->server);
+
+    if (atomic_load(&d->condition.closed))
+        return supervisor_tell(&d->supervisor, assignments,
+                               "maintenance: posts are refused");
+    return supervisor_tell(&d->supervisor, assignments, "listening on %s%s",
+                           strncmp(address, "unix:", 5) == 0 ? "" : "http://", address);
+}
+
 void
 daemon_announce(const struct daemon *d)
 {
@@ -268,7 +293,7 @@ daemon_announce(const struct daemon *d)
     const char *scheme = strncmp(address, "unix:", 5) == 0 ? "" : "http://";
     char line[CONFIG_ERROR_CAP];
 
-    if (!supervisor_tell(&d->supervisor, "READY=1", "listening on %s%s", scheme, address))
+    if (!tell_state(d, "READY=1"))
         log_event(&d->log, LOG_WARN, "notify_failed", LOG_S("message", "READY=1"));
     (void)snprintf(line, sizeof(line), "claimd listening on %s%s\n", scheme, address);
     /* Nobody reads? Then nobody waits for it either: serving goes on. */
@@ -327,25 +352,51 @@ daemon_signal_ignored(const struct daemon *d, const char *name)
     log_event(&d->log, LOG_WARN, "signal_ignored", LOG_S("signal", name));
 }
 
-void
-daemon_reload(struct daemon *d)
+static void
+reload(struct daemon *d, struct complaints *complaints)
 {
-    struct complaints complaints = {.to = NULL};
     enum status st;
 
     if (d->access == NULL) {
         daemon_signal_ignored(d, "SIGHUP");
         return;
     }
-    st = admission_reload(d->config, d->mem, d->access, &complaints);
+    st = admission_reload(d->config, d->mem, d->access, complaints);
     vitals_reloaded(&d->vitals, st == ST_OK, clock_now_ms(d->clock));
     if (st == ST_OK)
         log_event(&d->log, LOG_INFO, "reloaded",
                   LOG_I("tokens", access_count(d->access)));
     else
         log_event(&d->log, LOG_ERROR, "reload_failed",
-                  LOG_S("error", complaints.count > 0 ? complaints.last
-                                                      : status_text(ST_NO_MEMORY)));
+                  LOG_S("error", complaints->count > 0 ? complaints->last
+                                                       : status_text(ST_NO_MEMORY)));
+}
+
+static void
+tell_reloading(const struct daemon *d)
+{
+    char assignments[64];
+
+    (void)snprintf(assignments, sizeof(assignments),
+                   "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_stopwatch_ns() / 1000);
+    (void)supervisor_tell(&d->supervisor, assignments, "reloading");
+}
+
+void
+daemon_reload(struct daemon *d)
+{
+    struct complaints complaints = {.to = NULL};
+    bool told = !atomic_load(&d->condition.draining); /* else it is STOPPING, for good */
+
+    /* Also when there is nothing to reload: whoever sent the signal may wait for READY=1. */
+    if (told)
+        tell_reloading(d);
+    reload(d, &complaints);
+    if (told && complaints.count > 0)
+        (void)supervisor_tell(&d->supervisor, "READY=1", "not reloaded: %s",
+                              complaints.last);
+    else if (told)
+        (void)tell_state(d, "READY=1");
 }
 
 void
@@ -356,9 +407,28 @@ daemon_pause(struct daemon *d)
     atomic_store(&d->condition.closed, closed);
     log_event(&d->log, LOG_INFO, "maintenance",
               LOG_S("posts", closed ? "refused" : "taken"));
-    (void)supervisor_tell(&d->supervisor, NULL,
-                          closed ? "maintenance: posts are refused" : "listening on %s",
-                          server_address(d->server));
+    (void)tell_state(d, NULL);
+}
+
+static void
+ask_round(void *ctx)
+{
+    server_ask_round(ctx);
+}
+
+static bool
+went_round(void *ctx)
+{
+    return server_went_round(ctx);
+}
+
+int64_t
+daemon_look(struct daemon *d)
+{
+    const struct watchdog_rounds rounds = {
+        .ask = ask_round, .all_went = went_round, .ctx = d->server};
+
+    return watchdog_look(&d->watchdog, &d->supervisor, &rounds);
 }
 
 void

@@ -53,6 +53,13 @@ void daemon_reload(struct daemon *d);
 /* Takes no posts any more, for maintenance; called once more, takes them again. Logs it. */
 void daemon_pause(struct daemon *d);
 
+/*
+ * Tells the supervisor that all workers are alive, if it waits for that and they are
+ * (main/watchdog.h). Returns the milliseconds until the next look, -1 for never. The thread that
+ * reloads.
+ */
+int64_t daemon_look(struct daemon *d);
+
 /* Logs that a signal came which changes nothing. Any thread. */
 void daemon_signal_ignored(const struct daemon *d, const char *name);
 

@@ -72,6 +72,12 @@ pause_posts(void *ctx)
     daemon_pause(ctx);
 }
 
+static int64_t
+look(void *ctx)
+{
+    return daemon_look(ctx);
+}
+
 static void
 ignored(void *ctx, const char *name)
 {
@@ -93,8 +99,11 @@ program_serve(const struct config *config, const struct clock *clock,
 {
     struct complaints complaints = {.to = stderr};
     struct daemon *d = NULL;
-    struct signal_calls calls = {
-        .stop = stop, .reload = reload, .pause = pause_posts, .ignored = ignored};
+    struct signal_calls calls = {.stop = stop,
+                                 .reload = reload,
+                                 .pause = pause_posts,
+                                 .ignored = ignored,
+                                 .look = look};
     struct signals signals;
 
     enum status st;

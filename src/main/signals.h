@@ -7,6 +7,7 @@
  *                        timeout(1) does, to the process and then to its group
  *     SIGHUP             calls `reload`
  *     SIGUSR1            calls `pause`: the first time, and every other time to end it
+ *     time               calls `look`, at the pace that it asks for
  *
  * What is ignored, another SIGTERM that comes too soon, is told to `ignored`. Blocked signals reach a process even as PID 1,
  * where the kernel drops those that nobody handles.
@@ -47,14 +48,16 @@ struct signal_calls {
     void (*reload)(void *ctx);
     void (*pause)(void *ctx);
     void (*ignored)(void *ctx, const char *name); /* "SIGTERM" */
-    void *ctx;                                    /* borrowed */
+    int64_t (*look)(void *ctx); /* milliseconds until the next call; -1: none */
+    void *ctx;                  /* borrowed */
 };
 
 struct signals {
     pthread_t thread;
     int signal_fd, end_fd; /* owned */
     struct signal_calls calls;
-    struct signal_history history; /* belongs to the thread */
+    struct signal_history history; /* these belong to the thread */
+    int64_t look_ms;               /* when to look, by the stopwatch; -1: never */
 };
 
 /* Blocks the four in the calling thread and those it starts, and ignores SIGPIPE. */

@@ -21,14 +21,53 @@ is_current(int fd, const char *path)
            own.st_dev == named.st_dev && own.st_ino == named.st_ino;
 }
 
+/*
+ * A file that root has made in a folder of root that is closed to others belongs to the folder's
+ * group, which may read it: so the service does, and nobody else. Elsewhere it stays with its
+ * owner alone.
+ */
+static int
+share_with_group(int fd, const char *path)
+{
+    char copy[PATH_MAX];
+    struct stat folder;
+
+    (void)snprintf(copy, sizeof(copy), "%s", path);
+    if (geteuid() != 0 || stat(dirname(copy), &folder) != 0 || folder.st_uid != 0 ||
+        folder.st_gid == getegid() || (folder.st_mode & S_IRWXO) != 0)
+        return 0;
+    if (fchown(fd, (uid_t)-1, folder.st_gid) != 0 ||
+        fchmod(fd, S_IRUSR | S_IWUSR | S_IRGRP) != 0)
+        return errno;
+    return 0;
+}
+
+/* Opens it, or makes it first. -1: errno says why not. */
+static int
+open_or_make(const char *path, bool make)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC), error;
+
+    if (fd >= 0 || errno != ENOENT || !make)
+        return fd;
+    fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+    if (fd < 0)
+        return errno == EEXIST ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    error = share_with_group(fd, path);
+    if (error == 0)
+        return fd;
+    (void)close(fd);
+    (void)unlink(path); /* it is empty: the next one tries again */
+    errno = error;
+    return -1;
+}
+
 int
 token_file_open(struct token_file *f, const char *path, bool make)
 {
-    int flags = O_RDWR | O_CLOEXEC | (make ? O_CREAT : 0);
-
     *f = (struct token_file){.path = path, .fd = -1};
     for (;;) {
-        int fd = open(path, flags, S_IRUSR | S_IWUSR), error;
+        int fd = open_or_make(path, make), error;
 
         if (fd < 0)
             return errno;

@@ -16,7 +16,8 @@ struct token_file {
 
 /*
  * Opens it and waits for its lock; with `make` a file that is not there is made, for its owner
- * only. 0 or an errno.
+ * only, or by root for the group of a folder that is closed to others (/etc/claimd of the
+ * package), which may read it. 0 or an errno.
  */
 int token_file_open(struct token_file *f, const char *path, bool make);
 

@@ -62,6 +62,20 @@ class Tokens(AccessCase):
         self.assertNotIn("sha256", listed)
         self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o600)
 
+    def test_the_service_may_read_what_root_makes_in_its_folder(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can give files away")
+        folder = os.path.dirname(self.path)
+        for mode, expected in ((0o750, (0o640, 12345)), (0o755, (0o600, os.getegid()))):
+            os.chown(folder, 0, 12345)
+            os.chmod(folder, mode)
+            self.token("new", "a", "--role", "worker")
+            self.token("new", "b", "--role", "worker")
+            found = os.stat(self.path)
+            self.assertEqual((stat.S_IMODE(found.st_mode), found.st_gid), expected)
+            self.assertEqual(found.st_uid, 0)
+            os.unlink(self.path)
+
     def test_the_file_keeps_its_mode_its_comments_and_its_order(self):
         self.new("a", "reader")
         with open(self.path, "a", encoding="ascii") as file:

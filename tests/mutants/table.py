@@ -694,6 +694,14 @@ MUTANTS = [
        "    store_flush(w->shared->config->store);",
        "    if (!MUTANT(NOBODY_FLUSHES))\n"
        "        store_flush(w->shared->config->store);")]),
+    ("HANG_UNSEEN",
+     "a supervisor is told that all is well while a worker hangs",
+     "unit/main/watchdog_test: a_worker_that_is_stuck_in_the_store_is_not_alive_and_an_idle_one_is",
+     [("http/server.c",
+       "    for (size_t i = 0; i < s->worker_count; i++) {\n"
+       "        const struct worker *w = &s->workers[i];\n",
+       "    for (size_t i = 0; i < s->worker_count && !MUTANT(HANG_UNSEEN); i++) {\n"
+       "        const struct worker *w = &s->workers[i];\n")]),
     ("ONE_NONCE",
      "all segments have the same nonce",
      "unit/journal/journal_test: every_segment_has_a_nonce_of_its_own",

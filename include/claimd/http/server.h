@@ -65,6 +65,14 @@ void server_stop(struct server *s);
 void server_wake(struct server *s);
 
 /*
+ * Is every worker alive? One thread asks each for a round of its loop, for which it has to be
+ * done with whatever it does, and looks later whether all have made one (or have ended). Both
+ * while the server is open; neither waits.
+ */
+void server_ask_round(struct server *s);
+bool server_went_round(const struct server *s);
+
+/*
  * Closes the listener, lets requests in flight finish for at most drain_ms of real time,
  * stops the workers. Returns how many requests were cut off. A drain that server_stop()
  * is called upon again ends at once.
