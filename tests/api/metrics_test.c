@@ -45,6 +45,47 @@ START_TEST(queues_are_told_by_name_and_the_rest_together)
 }
 END_TEST
 
+START_TEST(projects_with_odd_names_are_told_apart)
+{
+    static const struct {
+        const char *path, *shown;
+    } rows[] = {
+        {"/v1/%00a/queues/q", "\\\\x00a"},         {"/v1/%00b/queues/q", "\\\\x00b"},
+        {"/v1/%FF/queues/q", "\\\\xff"},           {"/v1/%5Cxff/queues/q", "\\\\x5cxff"},
+        {"/v1/%5C%0A%22/queues/q", "\\\\\\n\\\""},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct api_fixture f;
+
+        api_fixture_open(&f);
+        ck_api(&f, "PUT", rows[i].path, NULL, 201, NULL);
+        ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+        ck_line(&f, api_text(&f, "claimd_queue_claims{project=\"%s\",queue=\"q\"} 0",
+                             rows[i].shown));
+        api_fixture_close(&f);
+    }
+}
+END_TEST
+
+START_TEST(they_tell_whether_requests_may_be_sent)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, "claimd_ready 1");
+    atomic_store(&f.condition.closed, true);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, "claimd_ready 0");
+    atomic_store(&f.condition.closed, false);
+    atomic_store(&f.condition.draining, true);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, "claimd_ready 0");
+    api_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(openmetrics_is_for_those_who_name_it)
 {
     static const char *const plain[] = {NULL, "*/*", "text/plain", "application/json",

@@ -121,8 +121,12 @@ enum { LABELS = 3 };
 static void
 name_queue(const struct store_queue_figures *q, struct label labels[LABELS])
 {
-    labels[0] = (struct label){"project", bytes_str(q == NULL ? "" : q->project)};
-    labels[1] = (struct label){"queue", bytes_str(q == NULL ? "" : q->name)};
+    labels[0] = (struct label){"project", bytes_str("")};
+    labels[1] = (struct label){"queue", bytes_str("")};
+    if (q == NULL)
+        return;
+    labels[0].value = bytes_of(q->project, q->project_len);
+    labels[1].value = bytes_of(q->name, q->name_len);
 }
 
 static void
@@ -235,6 +239,19 @@ static const struct family lag = {"claimd_expiry_lag_seconds", FAMILY_GAUGE, "se
                                   "been due without its memory being "
                                   "looked after. What clients see is never late."};
 
+static const struct family ready = {"claimd_ready", FAMILY_GAUGE, NULL,
+                                    "1 while requests may be sent here; 0 while the "
+                                    "server ends, takes no posts, or cannot "
+                                    "use its store."};
+
+static void
+write_ready(struct exposition *x, struct context *ctx)
+{
+    exposition_single(x, &ready,
+                      health_reservation(ctx) == NULL &&
+                          store_ping(ctx->store, &ctx->visit) == ST_OK);
+}
+
 /* ------------------------------------------------------------------ the request */
 
 enum status
@@ -258,6 +275,7 @@ handle_metrics(struct context *ctx)
     if (st != ST_OK)
         return st;
     exposition_begin(&x, &ctx->res->body, format);
+    write_ready(&x, ctx);
     write_queues(&x, &shown);
     exposition_single(&x, &queues, figures.queues);
     exposition_single(&x, &garbage, figures.garbage);
