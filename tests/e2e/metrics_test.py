@@ -53,17 +53,24 @@ def journalled(folder):
     return Server("--journal", os.path.join(folder, "journal"))
 
 
+def all_there_is():
+    """The texts, in both formats, of a server in which each family has samples."""
+    with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
+        server.ask("PUT", "/v2/queues/q")
+        # A request is counted when all of its answer is out of the server's hands.
+        eventually(lambda: 'route="/v2/queues/{queue}"' in metrics(server))
+        return metrics(server), server.ask("GET", "/metrics").body.decode()
+
+
 class Format(unittest.TestCase):
     def test_promtool_and_the_strict_parser_like_both_formats(self):
-        with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
-            server.ask("PUT", "/v2/queues/q")
-            text = server.ask("GET", "/metrics").body.decode()
-            self.assertEqual(promtool("check", "metrics", stdin=text), (0, ""))
-            names = set(families(text, is_open=False))
-            self.assertEqual(set(families(metrics(server))) - names, {"claimd_build"})
-            self.assertEqual(names - set(families(metrics(server))), {"claimd_build_info"})
-            # It can say no.
-            self.assertNotEqual(promtool("check", "metrics", stdin="a{} 1\na{} 2 3 4\n")[0], 0)
+        is_open, text = all_there_is()
+        self.assertEqual(promtool("check", "metrics", stdin=text), (0, ""))
+        names = set(families(text, is_open=False))
+        self.assertEqual(set(families(is_open)) - names, {"claimd_build"})
+        self.assertEqual(names - set(families(is_open)), {"claimd_build_info"})
+        # It can say no.
+        self.assertNotEqual(promtool("check", "metrics", stdin="a{} 1\na{} 2 3 4\n")[0], 0)
 
     def test_names_that_want_to_break_it(self):
         projects = ['a"b', "back\\slash", "end\\", "Gr\u00fc\u00df", "sp ace", "{}=,#", "\U0001f40e"]
@@ -107,9 +114,7 @@ class Format(unittest.TestCase):
             rows = re.findall(r"^\| `([a-z_]+)` \| (\w+) \| ([^|]*) \| ([^|]*) \|", file.read(),
                               re.M)
         self.assertGreater(len(rows), 40)
-        with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
-            server.ask("PUT", "/v2/queues/q")
-            text = server.ask("GET", "/metrics").body.decode()
+        _, text = all_there_is()
         real = []
         for name, help_text in re.findall(r"^# HELP (\S+) (.*)$", text, re.M):
             kind, = re.findall(r"^# TYPE %s (\w+)$" % name, text, re.M)
@@ -335,24 +340,25 @@ class Story(unittest.TestCase):
 
     def assert_requests(self):
         """Those that others sent meanwhile are the scrapes, of /metrics."""
-        mine = self.prometheus.query(
-            'sum by (method, code) (claimd_http_requests_total{route!~"none|/metrics"})')
-        mine = {(dict(labels)["method"], dict(labels)["code"]): int(count)
-                for labels, count in mine.items()}
+        def mine():
+            found = self.prometheus.query(
+                'sum by (method, code) (claimd_http_requests_total{route!~"none|/metrics"})')
+            return {(dict(labels)["method"], dict(labels)["code"]): int(count)
+                    for labels, count in found.items()}
         self.codes["GET", "404"] -= 1  # it has no route
         self.codes["GET", "200"] = 0   # of /metrics, all of them
         # The answer that was cut off had begun.
         expected = +self.codes + collections.Counter({("POST", "201"): 1})
-        self.assertEqual(mine, dict(expected))
+        eventually(lambda: sum(mine().values()) >= sum(expected.values()))
+        self.assertEqual(mine(), dict(expected))
         says = self.prometheus.value
         self.assertEqual(says('claimd_http_requests_total{route="none",method="other",'
                               'code="404"}'), 1)
         self.assertEqual(says('claimd_http_requests_total{route="/v2/queues/{queue}/claims",'
                               'method="POST",code="204"}'), 1)
         self.assertGreater(says('claimd_http_requests_total{route="/metrics",code="401"}'), 0)
-        self.assertEqual(
-            self.prometheus.query("sum(claimd_http_request_duration_seconds_count)"),
-            self.prometheus.query("sum(claimd_http_requests_total)"))
+        eventually(lambda: says("sum(claimd_http_request_duration_seconds_count) == "
+                                "sum(claimd_http_requests_total)") is not None)
 
     def assert_queues(self):
         shown = self.prometheus.query('claimd_queue_messages{project="p"} > 0')
@@ -439,9 +445,7 @@ def dashboard_expressions():
 class Documents(unittest.TestCase):
     def families(self):
         """Names of all samples there can be."""
-        with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
-            server.ask("PUT", "/v2/queues/q")
-            text = metrics(server)
+        text, _ = all_there_is()
         return {sample.name for family in families(text).values() for sample in family.samples}
 
     def test_rules_are_right_and_each_was_seen_firing_and_quiet(self):
@@ -539,7 +543,7 @@ class Attack(unittest.TestCase):
         self.assertEqual(value(self.server, "claimd_queues"), self.QUEUES)
         self.assertLess(many, 3 * few)
         # 100 queues with 7 lines each, and 300 other lines, against 20 queues.
-        self.assertLess(many, 60 * listing)
+        self.assertLess(many, 30 * listing)
 
     def test_others_are_served_meanwhile(self):
         counts = collections.Counter()
