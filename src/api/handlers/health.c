@@ -34,7 +34,8 @@ handle_readyz(struct context *ctx)
 {
     const char *why = health_reservation(ctx);
 
-    return why != NULL ? context_refuse(ctx, ST_UNAVAILABLE, why) : handle_ping(ctx);
+    return why != NULL ? context_refuse(ctx, ST_UNAVAILABLE, "%s", why)
+                       : handle_ping(ctx);
 }
 
 /* ------------------------------------------------------------------ trial run */
