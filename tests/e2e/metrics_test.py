@@ -10,6 +10,7 @@ prometheus, the parser of python3-prometheus-client.
 import collections
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
@@ -97,6 +99,31 @@ class Format(unittest.TestCase):
             self.assertEqual(promtool("check", "metrics", stdin=text), (0, ""))
             parsed = {dict(name[1:]).get("project") for name in samples(text, is_open=False)}
             self.assertLessEqual(set(projects) | set(escaped.values()), parsed)
+
+    def test_names_of_any_bytes_come_back_as_they_were(self):
+        dice = random.Random(13)
+        bits = [b"\\", b"x", b"\\x", b"ff", b"\xff", b"\xc3", b"\xbc", b"\0", b"\n", b'"', b"a", b"{",
+                b"\xe2\x82\xac", b"\xed\xa0\x80", b"\xf0\x9f\x90\x8e", b" ", b"%", b"\x7f", b"\r"]
+        names = {b"".join(dice.choices(bits, k=dice.randint(1, 8))) for _ in range(400)}
+        names |= {bytes(dice.choices(range(256), k=12)) for _ in range(100)}
+        names = {name for name in names if b"/" not in name and name != b"queues"}
+
+        def meant(shown):
+            """docs/metrics.md: \\xNN is a byte, and no other backslash stands before an x."""
+            return re.sub(rb"\\x([0-9a-f]{2})", lambda m: bytes([int(m.group(1), 16)]),
+                          shown.encode("utf-8"))
+        with Server("--metrics-queues", "1000") as server:
+            with server.connect() as client:
+                for name in names:
+                    client.send(request("PUT", "/v1/%s/queues/q" % urllib.parse.quote(name, "")))
+                    self.assertEqual(client.response().status, 201, name)
+            for is_open, text in ((True, metrics(server)),
+                                  (False, server.ask("GET", "/metrics").body.decode("utf-8"))):
+                family = families(text, is_open)["claimd_queue_claims"]
+                shown = [sample.labels["project"] for sample in family.samples
+                         if sample.labels["queue"] == "q"]
+                self.assertEqual(len(shown), len(names))
+                self.assertEqual({meant(name) for name in shown}, names)
 
     def test_families_of_the_journal_are_there_with_it_only(self):
         with tempfile.TemporaryDirectory() as folder:
