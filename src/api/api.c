@@ -292,9 +292,10 @@ answer(const struct api *api, struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    ctx->res->route = ctx->resource->pattern;
     parsed = query_parse(req->query, req->arena, &ctx->query);
     ctx->route = resource_route(ctx->resource, req->method, &ctx->query);
+    if (ctx->route != NULL) /* figures are of what there is, not of what is asked */
+        ctx->res->route = ctx->resource->pattern;
     st = check_request(ctx);
     if (st != ST_OK)
         return st;

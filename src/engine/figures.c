@@ -72,6 +72,8 @@ show(const struct queue *q, int64_t now_ms, struct store_queue_figures *out)
 
     copy_text(out->project, q->where.project);
     copy_text(out->name, q->where.name);
+    out->project_len = q->where.project.len;
+    out->name_len = q->where.name.len;
     out->kind = q->where.kind;
     out->here = (struct store_population){
         .claimable = backlog_ready(b),

@@ -390,9 +390,9 @@ may_delete(const struct queue *q, const struct message *m, struct bytes claim_id
 
 /* Counts a deletion that came too late: the message is not its claim's any more. */
 static void
-count_late(const struct visit *v, enum status st)
+count_late(const struct visit *v, bool by_claim, enum status st)
 {
-    if (st == ST_CLAIMED || st == ST_NOT_CLAIMED)
+    if (by_claim && (st == ST_CLAIMED || st == ST_NOT_CLAIMED))
         figures_count(&v->shard->figures, STORE_COUNT_LATE_DELETES, 1);
 }
 
@@ -417,7 +417,7 @@ engine_message_delete(struct store *s, struct store_visit *outer,
         st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, 1, 0);
     if (m != NULL && st == ST_OK)
         discard(&v, m, &d);
-    count_late(&v, st);
+    count_late(&v, bytes_present(claim_id), st);
     commit_discarded(&v, &d, STORE_COUNT_DELETED);
     leave_discarded(&v, &d);
     return st;
@@ -472,7 +472,7 @@ engine_message_delete_many(struct store *s, struct store_visit *outer,
     list_init(&d.messages);
     if (claim_ids != NULL && v.queue != NULL)
         st = check_holders(v.queue, ids, count, claim_ids, claim_count, v.now_ms);
-    count_late(&v, st);
+    count_late(&v, claim_count > 0, st);
     if (st == ST_OK && v.queue != NULL)
         st = reserve_deletion(&v, ids, count);
     for (size_t i = 0; st == ST_OK && v.queue != NULL && i < count; i++) {
@@ -496,7 +496,8 @@ take_ready(struct visit *v, size_t count, struct store_batch *batch, struct disc
         struct message *m = backlog_next_ready(v->queue->backlog, &seq);
 
         batch_add(batch, m, v->queue->tag, v->now_ms);
-        figures_span(&v->shard->figures, STORE_SPAN_WAITED, m->posted_ms, v->now_ms);
+        if (m->claim_count == 0)
+            figures_span(&v->shard->figures, STORE_SPAN_WAITED, m->posted_ms, v->now_ms);
         discard(v, m, d);
     }
 }

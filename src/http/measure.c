@@ -65,7 +65,8 @@ write_traffic(const struct acceptor *a, struct exposition *x)
 {
     static const struct family requests = {
         "claimd_http_requests", FAMILY_COUNTER, NULL,
-        "Requests that were answered, by route, method and status."};
+        "Requests that were answered, by route, method and status. Without a route: "
+        "those for paths that there are not, or not with this method."};
     static const struct family durations = {
         "claimd_http_request_duration_seconds", FAMILY_HISTOGRAM, "seconds",
         "From the first line of a request to the end of its answer, waiting included."};

@@ -148,6 +148,9 @@ write_reloads(const struct vitals *v, struct exposition *x)
     static const struct family reloads = {
         "claimd_reloads", FAMILY_COUNTER, NULL,
         "Reloads of the configuration (SIGHUP), by how they went."};
+    static const struct family successful = {
+        "claimd_last_reload_successful", FAMILY_GAUGE, NULL,
+        "0 when the last reload failed: what is in force is not what is in the files."};
     static const struct family last = {"claimd_last_reload_success_timestamp_seconds",
                                        FAMILY_GAUGE, "seconds",
                                        "When what is in force was read, since 1970."};
@@ -157,6 +160,7 @@ write_reloads(const struct vitals *v, struct exposition *x)
     exposition_family(x, &reloads);
     exposition_sample(x, &well, 1, counter_read(&v->reloads));
     exposition_sample(x, &failed, 1, counter_read(&v->failed_reloads));
+    exposition_single(x, &successful, counter_read(&v->last_reload_well));
     single_decimal(x, &last, counter_read(&v->last_reload_ms), 3);
 }
 
@@ -182,6 +186,7 @@ vitals_init(struct vitals *v, const struct mem *mem, const struct log *log,
     *v = (struct vitals){
         .source.write = write_vitals, .mem = mem, .log = log, .started_ms = now_ms};
     counter_set(&v->last_reload_ms, (uint64_t)now_ms);
+    counter_set(&v->last_reload_well, 1);
     lock_init(&v->lock);
 }
 
@@ -195,6 +200,7 @@ void
 vitals_reloaded(struct vitals *v, bool well, int64_t now_ms)
 {
     counter_add(well ? &v->reloads : &v->failed_reloads, 1);
+    counter_set(&v->last_reload_well, well);
     if (well)
         counter_set(&v->last_reload_ms, (uint64_t)now_ms);
 }

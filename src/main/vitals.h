@@ -17,8 +17,8 @@ struct vitals {
     const struct log *log;
     int64_t started_ms;                     /* real time */
     struct counter reloads, failed_reloads; /* written by the thread of the signals */
-    struct counter last_reload_ms;
-    struct lock lock;   /* guards the two behind it */
+    struct counter last_reload_ms, last_reload_well; /* of the last: 1 or 0 */
+    struct lock lock;                                /* guards the two behind it */
     int64_t counted_ns; /* when descriptors were counted; 0: never */
     uint64_t descriptors;
 };

@@ -77,7 +77,21 @@ exposition_family(struct exposition *x, const struct family *family)
 
 /* ------------------------------------------------------------------ samples */
 
-/* Escaped; a byte that is not UTF-8 stands there as \xNN, as text. */
+/* Must it stand there as \xNN? So must a backslash that would look like the begin of one. */
+static bool
+needs_number(const unsigned char *at, const unsigned char *behind,
+             const unsigned char *end)
+{
+    const bool looks_like_one = *at == '\\' && behind != NULL && behind < end;
+
+    return behind == NULL || (*at < ' ' && *at != '\n') || *at == 0x7f ||
+           (looks_like_one && *behind == 'x');
+}
+
+/*
+ * Escaped. What is not UTF-8, or a control character, stands there as \xNN, as text; two
+ * values never become the same.
+ */
 static void
 write_value(struct buf *out, struct bytes text)
 {
@@ -86,7 +100,7 @@ write_value(struct buf *out, struct bytes text)
     while (at < end) {
         const unsigned char *behind = utf8_pass(at, end);
 
-        if (behind == NULL)
+        if (needs_number(at, behind, end))
             buf_printf(out, "\\\\x%02x", *at++);
         else if (*at == '\n')
             buf_str(out, "\\n"), at = behind;

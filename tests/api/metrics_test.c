@@ -1,4 +1,5 @@
 /* GET /metrics as the API answers it (docs/metrics.md); what the figures are: store/figures. */
+#include "engine/engine_private.h"
 #include "support/api_fixture.h"
 
 #include <string.h>
@@ -41,6 +42,83 @@ START_TEST(queues_are_told_by_name_and_the_rest_together)
     ck_assert_ptr_null(strstr(api_answer(&f.c), "age_seconds{project=\"\""));
     ck_line(&f, "claimd_messages_posted_total 5");
     ck_line(&f, "claimd_queues 5");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(projects_with_odd_names_are_told_apart)
+{
+    static const struct {
+        const char *path, *shown;
+    } rows[] = {
+        {"/v1/%00a/queues/q", "\\\\x00a"},         {"/v1/%00b/queues/q", "\\\\x00b"},
+        {"/v1/%FF/queues/q", "\\\\xff"},           {"/v1/%5Cxff/queues/q", "\\\\x5cxff"},
+        {"/v1/%5C%0A%22/queues/q", "\\\\\\n\\\""},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct api_fixture f;
+
+        api_fixture_open(&f);
+        ck_api(&f, "PUT", rows[i].path, NULL, 201, NULL);
+        ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+        ck_line(&f, api_text(&f, "claimd_queue_claims{project=\"%s\",queue=\"q\"} 0",
+                             rows[i].shown));
+        api_fixture_close(&f);
+    }
+}
+END_TEST
+
+/* The first queue and then, as if it had been made anew meanwhile, once more. */
+static enum status
+show_twice(struct store *s, struct store_visit *visit, size_t *at,
+           struct store_queue_figures *out)
+{
+    size_t place = 0;
+
+    return (*at)++ > 1 ? ST_NOT_FOUND : engine_queue_figures(s, visit, &place, out);
+}
+
+START_TEST(no_series_comes_twice)
+{
+    static const char series[] =
+        "\nclaimd_queue_claims{project=\"" API_CALL_PROJECT "\",queue=\"a\"} 0\n";
+    const struct store_ops *engine;
+    struct store_ops twice;
+    struct api_fixture f;
+    const char *found;
+
+    api_fixture_open(&f);
+    post(&f, "a");
+    post(&f, "b");
+    engine = f.store->ops;
+    twice = *engine;
+    twice.queue_figures = show_twice;
+    f.store->ops = &twice;
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    found = strstr(api_answer(&f.c), series);
+    ck_assert_ptr_nonnull(found);
+    ck_assert_ptr_null(strstr(found + 1, series));
+    ck_line(&f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 1");
+    f.store->ops = engine;
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(they_tell_whether_requests_may_be_sent)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, "claimd_ready 1");
+    atomic_store(&f.condition.closed, true);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, "claimd_ready 0");
+    atomic_store(&f.condition.closed, false);
+    atomic_store(&f.condition.draining, true);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, "claimd_ready 0");
     api_fixture_close(&f);
 }
 END_TEST

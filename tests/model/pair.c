@@ -444,8 +444,9 @@ pair_queue_figures(struct pair *p)
     size_t at = 0;
 
     while (store_queue_figures(p->engine, STORE_AT(p->now_ms), &at, &engine) == ST_OK) {
-        const struct store_queue where = {.project = bytes_str(engine.project),
-                                          .name = bytes_str(engine.name)};
+        const struct store_queue where = {
+            .project = bytes_of(engine.project, engine.project_len),
+            .name = bytes_of(engine.name, engine.name_len)};
 
         twin_figures_of(p->twin, &where, p->now_ms, &twin);
         agree_population(p, &twin.here, &engine.here);

@@ -236,6 +236,8 @@ measure(const struct twin_queue *q, int64_t now_ms, struct store_queue_figures *
     if (q->project_len <= STORE_FIGURES_PROJECT && q->name_len <= STORE_FIGURES_NAME) {
         memcpy(out->project, q->project, q->project_len);
         memcpy(out->name, q->name, q->name_len);
+        out->project_len = q->project_len;
+        out->name_len = q->name_len;
     }
     for (size_t i = 0; i < q->message_count; i++)
         if (twin_message_live(q->messages[i], now_ms))

@@ -216,8 +216,11 @@ START_TEST(a_deletion_that_comes_too_late_is_counted)
     fixture_open(&f, FIXTURE_ENGINE + _i);
     post(&f, 2);
     claim = take_for(&f, 1, 60, 60);
-    ck_assert_status(delete_free(&f, 1), ST_CLAIMED);
+    ck_assert_status(delete_free(&f, 1), ST_CLAIMED); /* by somebody who never had it */
+    ck_count(&f, STORE_COUNT_LATE_DELETES, 0);
     wait_s(&f, 60);
+    ck_assert_status(delete_claimed(&f, 1, claim), ST_NOT_CLAIMED);
+    (void)take_for(&f, 1, 60, 60);
     ck_assert_status(delete_claimed(&f, 1, claim), ST_NOT_CLAIMED);
     ck_count(&f, STORE_COUNT_LATE_DELETES, 2);
     ck_count(&f, STORE_COUNT_DELETED, 0);
@@ -313,6 +316,21 @@ START_TEST(a_pop_ends_the_waiting_too)
     wait_s(&f, 2);
     pop(&f, 2);
     ck_assert_uint_eq(sum(&f, STORE_SPAN_WAITED), 4000);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_message_waits_once_also_if_it_was_claimed_before_its_pop)
+{
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    post(&f, 1);
+    wait_s(&f, 2);
+    (void)take_for(&f, 1, 60, 60);
+    wait_s(&f, 60);
+    pop(&f, 1);
+    ck_assert_uint_eq(sum(&f, STORE_SPAN_WAITED), 2000);
     fixture_close(&f);
 }
 END_TEST

@@ -43,6 +43,7 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
                                 .auth = f->auth,
                                 .access = f->access,
                                 .real = &f->real,
+                                .condition = &f->condition,
                                 .metrics = &f->metrics};
 
     f->metrics = (struct metrics){.shown_queues = API_FIXTURE_SHOWN};

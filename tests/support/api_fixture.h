@@ -13,6 +13,7 @@ struct api_fixture {
     struct auth *auth;     /* NULL: no identity stub */
     struct access *access; /* NULL: headers are believed */
     struct clock real;     /* by which tokens expire: manual */
+    struct api_condition condition;
     struct metrics metrics;
     struct api *api;
     struct api_caller c;

@@ -18,16 +18,24 @@ handle_livez(struct context *ctx)
     return answer_empty(ctx, 204);
 }
 
+const char *
+health_reservation(const struct context *ctx)
+{
+    if (atomic_load(&ctx->condition->draining))
+        return "the server is about to end";
+    if (atomic_load(&ctx->condition->closed))
+        return "the server takes no posts: maintenance";
+    return NULL;
+}
+
 /* GET, HEAD /readyz: may a load balancer send requests here? */
 enum status
 handle_readyz(struct context *ctx)
 {
-    if (atomic_load(&ctx->condition->draining))
-        return context_refuse(ctx, ST_UNAVAILABLE, "the server is about to end");
-    if (atomic_load(&ctx->condition->closed))
-        return context_refuse(ctx, ST_UNAVAILABLE,
-                              "the server takes no posts: maintenance");
-    return handle_ping(ctx);
+    const char *why = health_reservation(ctx);
+
+    return why != NULL ? context_refuse(ctx, ST_UNAVAILABLE, "%s", why)
+                       : handle_ping(ctx);
 }
 
 /* ------------------------------------------------------------------ trial run */

@@ -2,6 +2,7 @@
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
 #include "api/quota.h"
+#include "claimd/base/hash.h"
 #include "claimd/metrics/exposition.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -96,7 +97,8 @@ write_done(struct exposition *x, const struct store_figures *f)
 
 /* The queues that are shown one by one, and the rest together. */
 struct shown_queues {
-    struct store_queue_figures *queues; /* of the arena */
+    struct store_queue_figures *queues; /* of the arena, as is marks */
+    uint64_t *marks;                    /* hashes of their names */
     size_t count;
     struct store_population rest;
 };
@@ -122,8 +124,12 @@ enum { LABELS = 3 };
 static void
 name_queue(const struct store_queue_figures *q, struct label labels[LABELS])
 {
-    labels[0] = (struct label){"project", bytes_str(q == NULL ? "" : q->project)};
-    labels[1] = (struct label){"queue", bytes_str(q == NULL ? "" : q->name)};
+    labels[0] = (struct label){"project", bytes_str("")};
+    labels[1] = (struct label){"queue", bytes_str("")};
+    if (q == NULL)
+        return;
+    labels[0].value = bytes_of(q->project, q->project_len);
+    labels[1].value = bytes_of(q->name, q->name_len);
 }
 
 static void
@@ -203,25 +209,59 @@ take_from_rest(struct store_population *rest, const struct store_population *her
     subtract(&rest->bytes, here->bytes);
 }
 
+static uint64_t
+mark_of(const struct store_queue_figures *q)
+{
+    static const struct hash_key none; /* a collision costs a comparison */
+
+    return hash_mix(hash_bytes(&none, bytes_of(q->project, q->project_len))) ^
+           hash_bytes(&none, bytes_of(q->name, q->name_len));
+}
+
+static bool
+same_queue(const struct store_queue_figures *a, const struct store_queue_figures *b)
+{
+    return bytes_equal(bytes_of(a->project, a->project_len),
+                       bytes_of(b->project, b->project_len)) &&
+           bytes_equal(bytes_of(a->name, a->name_len), bytes_of(b->name, b->name_len));
+}
+
+/*
+ * The queue behind those that are shown, unless it is one of them: who deletes a queue and
+ * makes it anew meanwhile may give it a place that was not looked at yet, and no series may
+ * come twice. O(queues).
+ */
+static void
+take_queue(struct shown_queues *shown)
+{
+    const struct store_queue_figures *q = &shown->queues[shown->count];
+    const uint64_t mark = mark_of(q);
+
+    for (size_t i = 0; i < shown->count; i++)
+        if (shown->marks[i] == mark && same_queue(&shown->queues[i], q))
+            return;
+    take_from_rest(&shown->rest, &q->here);
+    shown->marks[shown->count++] = mark;
+}
+
 static enum status
 read_queues(struct context *ctx, const struct store_figures *f, struct shown_queues *out)
 {
-    size_t room = ctx->metrics->shown_queues, at = 0;
+    const size_t room = ctx->metrics->shown_queues;
     enum status st = ST_OK;
+    size_t at = 0;
 
     *out = (struct shown_queues){.rest = f->all};
-    if (room > 0)
+    if (room > 0) {
         out->queues = arena_alloc(ctx->req->arena, room * sizeof(*out->queues));
-    if (room > 0 && out->queues == NULL)
-        return ST_NO_MEMORY;
+        out->marks = arena_alloc(ctx->req->arena, room * sizeof(*out->marks));
+        if (out->queues == NULL || out->marks == NULL)
+            return ST_NO_MEMORY;
+    }
     while (st == ST_OK && out->count < room) {
-        struct store_queue_figures *q = &out->queues[out->count];
-
-        st = store_queue_figures(ctx->store, &ctx->visit, &at, q);
-        if (st != ST_OK)
-            break;
-        take_from_rest(&out->rest, &q->here);
-        out->count++;
+        st = store_queue_figures(ctx->store, &ctx->visit, &at, &out->queues[out->count]);
+        if (st == ST_OK)
+            take_queue(out);
     }
     return st == ST_NOT_FOUND ? ST_OK : st;
 }
@@ -274,6 +314,19 @@ static const struct family lag = {"claimd_expiry_lag_seconds", FAMILY_GAUGE, "se
                                   "been due without its memory being "
                                   "looked after. What clients see is never late."};
 
+static const struct family ready = {"claimd_ready", FAMILY_GAUGE, NULL,
+                                    "1 while requests may be sent here; 0 while the "
+                                    "server ends, takes no posts, or cannot "
+                                    "use its store."};
+
+static void
+write_ready(struct exposition *x, struct context *ctx)
+{
+    exposition_single(x, &ready,
+                      health_reservation(ctx) == NULL &&
+                          store_ping(ctx->store, &ctx->visit) == ST_OK);
+}
+
 /* ------------------------------------------------------------------ the request */
 
 enum status
@@ -297,6 +350,7 @@ handle_metrics(struct context *ctx)
     if (st != ST_OK)
         return st;
     exposition_begin(&x, &ctx->res->body, format);
+    write_ready(&x, ctx);
     write_queues(&x, &shown);
     exposition_single(&x, &queues, figures.queues);
     exposition_single(&x, &garbage, figures.garbage);

@@ -95,6 +95,43 @@ START_TEST(labels_are_escaped)
 }
 END_TEST
 
+/* What stands there for a label's value. */
+static const char *
+shown(const char *value, size_t len)
+{
+    const struct label label = {"a", bytes_of(value, len)};
+
+    out.len = 0;
+    x.family = &age;
+    exposition_sample(&x, &label, 1, 1);
+    buf_byte(&out, '\0');
+    return out.data;
+}
+
+#define ck_shown(value, expected)                                                        \
+    ck_assert_str_eq(shown(value, sizeof(value) - 1),                                    \
+                     "age_seconds{a=\"" expected "\"} 1\n")
+
+START_TEST(two_values_never_look_the_same)
+{
+    ck_shown("\xff", "\\\\xff");
+    ck_shown("\\xff", "\\\\x5cxff");
+    ck_shown("\\x5cxff", "\\\\x5cx5cxff");
+    ck_shown("\\\xff", "\\\\\\\\xff");
+    ck_shown("\\\\xff", "\\\\\\\\x5cxff");
+    ck_shown("a\\", "a\\\\");
+    ck_shown("\\y", "\\\\y");
+}
+END_TEST
+
+START_TEST(control_characters_are_numbers)
+{
+    ck_shown("a\0b", "a\\\\x00b");
+    ck_shown("\r\t\x1f\x7f", "\\\\x0d\\\\x09\\\\x1f\\\\x7f");
+    ck_shown(" \n", " \\n");
+}
+END_TEST
+
 START_TEST(buckets_are_cumulative)
 {
     static const struct bucket_bounds bounds = {2, {1, 2500}};
