@@ -58,8 +58,8 @@ class Exact(JournalCase):
     def test_a_claim_ends_when_it_would_have_ended(self):
         self.start()
         self.post("q", 1)
-        held = self.claim("q", ttl=1)
         claimed = time.monotonic()
+        held = self.claim("q", ttl=1)
         self.again()
         eventually(lambda: self.answer("GET", "q/claims/" + held.id).status == 404)
         self.assertGreater(time.monotonic() - claimed, 0.9)
@@ -165,9 +165,9 @@ class Exact(JournalCase):
 
     def test_delays_go_on(self):
         self.start()
+        posted = time.monotonic()
         self.post("q", "late", delay=3)
         self.post("q", "later", delay=600)
-        posted = time.monotonic()
         self.again()
         held = None
         while held is None:
