@@ -98,17 +98,19 @@ const struct operation operation_queue_create_v1 = {
                  .headers = LOCATION}},
 };
 
+#define MEMBER "'path':{'type':'string','examples':['/metadata/color']}"
+
 const struct operation operation_queue_update = {
     .name = "updateQueue",
     .tag = TAG,
     .summary = "Change the metadata, all or nothing",
     .body_media = "application/openstack-messaging-v2.0-json-patch",
     .body_required = true,
-    .body =
-        "{'type':'array','items':{'type':'object','required':['op','path'],'properties':{"
-        "'op':{'type':'string','enum':['add','replace','remove']},"
-        "'path':{'type':'string','examples':['/metadata/color']},"
-        "'value':{'description':'any; not for remove'}}}}",
+    .body = "{'type':'array','items':{'oneOf':["
+            "{'type':'object','required':['op','path','value'],'properties':{"
+            "'op':{'enum':['add','replace']}," MEMBER ",'value':{}}},"
+            "{'type':'object','required':['op','path'],'properties':{"
+            "'op':{'const':'remove'}," MEMBER "}}]}}",
     .answers = {{.code = 200, .what = "The metadata", .schema = "<schemas/Metadata>"}},
     .refuses = {409, 415},
 };
