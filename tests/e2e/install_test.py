@@ -54,7 +54,9 @@ class Install(unittest.TestCase):
                     self.assertTrue(os.path.exists(os.path.join(os.path.dirname(page), link)))
 
     def test_the_manual_is_there(self):
-        self.find("/man1/claimd.1")
+        for page in ("man1/claimd.1", "man1/claimd-token.1", "man5/claimd.conf.5"):
+            self.find("/" + page)
+        self.assertEqual([path for path in self.files if path.endswith(".in")], [])
 
     def scratch(self):
         folder = tempfile.TemporaryDirectory()
