@@ -230,11 +230,12 @@ _Static_assert(COUNT <= 64, "a set has a bit for each");
 static size_t
 find(struct bytes path)
 {
-    for (size_t i = 0; i < COUNT; i++)
-        if (bytes_equal_str(path, components[i].path))
-            return i;
-    ENSURE(!"a component that a template names is known");
-    return 0;
+    size_t i = 0;
+
+    while (i < COUNT && !bytes_equal_str(path, components[i].path))
+        i++;
+    ENSURE(i < COUNT);
+    return i;
 }
 
 void

@@ -38,17 +38,19 @@ static const struct {
 static int64_t
 find_number(struct bytes name, const struct api_limits *l)
 {
+    const size_t count = sizeof(numbers) / sizeof(numbers[0]);
+    size_t i = 0;
+
     if (bytes_equal_str(name, "default_queues_page"))
         return limits_page(l, l->max_queues_per_page);
     if (bytes_equal_str(name, "default_messages_page"))
         return limits_page(l, l->max_messages_per_page);
     if (bytes_equal_str(name, "default_claim_page"))
         return limits_page(l, l->max_messages_per_claim_or_pop);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        if (bytes_equal_str(name, numbers[i].name))
-            return *(const int64_t *)((const char *)l + numbers[i].offset);
-    ENSURE(!"a number of a template is known");
-    return 0;
+    while (i < count && !bytes_equal_str(name, numbers[i].name))
+        i++;
+    ENSURE(i < count);
+    return *(const int64_t *)((const char *)l + numbers[i].offset);
 }
 
 /* Writes what stands behind a dollar sign; returns how much of the text that was. */
