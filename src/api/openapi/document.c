@@ -261,17 +261,28 @@ who_may(struct document *d, const struct place *p)
 
 /* ------------------------------------------------------------------ operations */
 
+/* "V1_1" for "v1.1". */
+static void
+version_word(struct document *d, struct bytes name)
+{
+    struct bytes rest = bytes_of(name.data + 1, name.len - 1);
+
+    buf_byte(d->out, 'V');
+    buf_bytes(d->out, bytes_cut(&rest, '.'));
+    if (!bytes_present(rest))
+        return;
+    buf_byte(d->out, '_');
+    buf_bytes(d->out, rest);
+}
+
 /* The current version's names are plain: listQueues, and listQueuesV1_1 of another. */
 static void
 operation_id(struct document *d, const struct place *p)
 {
-    struct bytes name = p->version->name;
-
     buf_printf(d->out, "\"operationId\":\"%s%s", p->operation->name,
                p->row->method == METHOD_HEAD ? "Briefly" : "");
     if (p->version->home != 0 && p->version != &version_v2)
-        for (size_t i = 0; i < name.len; i++)
-            buf_byte(d->out, i == 0 ? 'V' : name.data[i] == '.' ? '_' : name.data[i]);
+        version_word(d, p->version->name);
     buf_str(d->out, "\",");
 }
 
