@@ -75,7 +75,7 @@ class Case(unittest.TestCase):
         is None is not sent; status None: any that is described but 400.
         """
         answer, text = self.ask(method, filled(path, **values) + query, body, headers)
-        said = json.loads(text) if text else None
+        said = self.read(answer, text)
         name = self.described.operations()[method.lower(), path]["operationId"]
         sparse = answer.status == 404 and name.startswith("queueExists")
         with self.subTest(operation=(method, path), query=query, body=body, headers=headers):
@@ -86,6 +86,14 @@ class Case(unittest.TestCase):
                                                          answer.headers, said, sparse), [])
         self.have.add((method.lower(), path, str(answer.status)))
         return said
+
+    @staticmethod
+    def read(answer, text):
+        """A body: a document, or a text; None if there is none."""
+        if not text:
+            return None
+        is_document = "json" in (answer.headers["Content-Type"] or "json")
+        return json.loads(text) if is_document else text.decode()
 
     def make(self):
         """A queue for those versions that do not make one by themselves."""
