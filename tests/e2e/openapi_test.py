@@ -11,6 +11,7 @@ describes must have been seen.
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -36,6 +37,11 @@ FORM_TYPE = {"Content-Type": "application/x-www-form-urlencoded"}
 # What every operation has in common: the front end's refusals (seen once for all, below), and
 # the 503 of too many connections.
 FRONT = {"408", "413", "414", "431", "503"}
+
+
+def plain(path):
+    """A template without a query, and with every variable called {}."""
+    return re.sub(r"\{.*?\}", "{}", re.sub(r"\{\?.*\}", "", path))
 
 
 def filled(path, **values):
@@ -143,18 +149,14 @@ class Walk:
             self.assertEqual(answer.status, 200 if path in paths else 404, path)
 
     def test_each_resource_of_a_home_document_is_described(self):
-        paths = {path.replace("{id}", "{}").replace("{queue}", "{}")
-                 for path in self.described.tree["paths"]}
+        paths = {plain(path) for path in self.described.tree["paths"]}
         for home in ("/v1/", "/v1.1/", "/v2/"):
             if home not in paths:
                 continue
             answer, text = self.ask("GET", home)
             self.assertEqual(answer.status, 200)
             for relation in json.loads(text)["resources"].values():
-                path = "".join(piece.split("}")[-1] if piece.startswith("?") else
-                               "{}" + piece.split("}")[-1] if at else piece
-                               for at, piece in enumerate(
-                                   relation["href-template"].split("{")))
+                path = plain(relation["href-template"])
                 if not any(part in path for part in LATER):
                     self.assertIn(path, paths)
 
@@ -249,7 +251,8 @@ class Walk:
 
     def refusals(self, method, path, operation):
         query = self.needed(operation)
-        self.expect(406, method, path, headers={"Accept": "text/html"}, query=query)
+        if "406" in operation["responses"]:  # else it is not JSON
+            self.expect(406, method, path, headers={"Accept": "text/html"}, query=query)
         self.expect(400, method, path, "a=b", headers=FORM_TYPE, query=query)
         self.expect(404, method, path, headers={"URL-Signature": "0" * 64}, query=query)
         for name, header in self.described.parameters(operation, "header").items():

@@ -56,10 +56,6 @@ class Document:
         found = (self.resolved(p) for p in operation.get("parameters", ()))
         return {p["name"]: p for p in found if p["in"] == place}
 
-    def schemas(self):
-        """Every schema of a component, with its name."""
-        return self.tree["components"]["schemas"]
-
     # ------------------------------------------------------------------ answers
 
     def wrong(self, schema, value, where="answer"):

@@ -3,7 +3,7 @@
 #include "claimd/base/invariant.h"
 
 struct component {
-    const char *path; /* "schemas/Links" */
+    struct bytes path; /* "schemas/Links" */
     const char *text;
     const char *loose; /* NULL, or what stands there without client_id_uuid_safe */
 };
@@ -37,97 +37,98 @@ struct component {
 
 static const struct component components[] = {
     /* Required, and not. */
-    {"parameters/Client", HEADER("Client-ID", "true", "'schema':<schemas/ClientId>"),
-     NULL},
-    {"parameters/ClientOptional",
+    {BYTES_LIT("parameters/Client"),
+     HEADER("Client-ID", "true", "'schema':<schemas/ClientId>"), NULL},
+    {BYTES_LIT("parameters/ClientOptional"),
      HEADER("Client-ID", "false", "'schema':<schemas/ClientId>"), NULL},
-    {"parameters/Project",
+    {BYTES_LIT("parameters/Project"),
      HEADER("X-Project-ID", "true",
             "'schema':{'type':'string','minLength':1,'maxLength':256}"),
      NULL},
-    {"parameters/ProjectOptional",
+    {BYTES_LIT("parameters/ProjectOptional"),
      HEADER("X-Project-ID", "false", "'schema':{'type':'string','maxLength':256}"), NULL},
-    {"parameters/SubjectToken", HEADER("X-Subject-Token", "true", TEXT), NULL},
-    {"parameters/Prefer",
+    {BYTES_LIT("parameters/SubjectToken"), HEADER("X-Subject-Token", "true", TEXT), NULL},
+    {BYTES_LIT("parameters/Prefer"),
      HEADER("Prefer", "false",
             "'description':'wait=N waits so many seconds for a message, $max_wait at "
             "most'," TEXT),
      NULL},
-    {"parameters/Queue",
+    {BYTES_LIT("parameters/Queue"),
      "{'name':'queue','in':'path','required':true,'schema':<schemas/QueueName>}", NULL},
-    {"parameters/Id", "{'name':'id','in':'path','required':true," TEXT "}", NULL},
-    {"parameters/Several",
+    {BYTES_LIT("parameters/Id"), "{'name':'id','in':'path','required':true," TEXT "}",
+     NULL},
+    {BYTES_LIT("parameters/Several"),
      "{'name':'queue','in':'query','required':true,"
      "'description':'once for each queue, the important one first',"
      "'schema':{'type':'array','minItems':1,'maxItems':32,'items':<schemas/QueueName>},"
      "'style':'form','explode':true}",
      NULL},
-    {"parameters/QueuesLimit", LIMIT("$default_queues_page", "$max_queues_per_page"),
-     NULL},
-    {"parameters/MessagesLimit",
+    {BYTES_LIT("parameters/QueuesLimit"),
+     LIMIT("$default_queues_page", "$max_queues_per_page"), NULL},
+    {BYTES_LIT("parameters/MessagesLimit"),
      LIMIT("$default_messages_page", "$max_messages_per_page"), NULL},
-    {"parameters/ClaimLimit",
+    {BYTES_LIT("parameters/ClaimLimit"),
      LIMIT("$default_claim_page", "$max_messages_per_claim_or_pop"), NULL},
-    {"parameters/Ids", IDS("false"), NULL},
-    {"parameters/IdsRequired", IDS("true"), NULL},
+    {BYTES_LIT("parameters/Ids"), IDS("false"), NULL},
+    {BYTES_LIT("parameters/IdsRequired"), IDS("true"), NULL},
 
-    {"headers/RequestId",
+    {BYTES_LIT("headers/RequestId"),
      "{'required':true,'description':'which the log repeats'," TEXT "}", NULL},
-    {"headers/Location", "{'required':true," TEXT "}", NULL},
-    {"headers/ContentLocation",
+    {BYTES_LIT("headers/Location"), "{'required':true," TEXT "}", NULL},
+    {BYTES_LIT("headers/ContentLocation"),
      "{'description':'path and query as they were sent, unless they are too long'," TEXT
      "}",
      NULL},
-    {"headers/Number",
+    {BYTES_LIT("headers/Number"),
      "{'required':true,'description':'larger than that of any claim of this queue "
      "before',"
      "'schema':{'type':'integer','format':'int64','minimum':1}}",
      NULL},
-    {"headers/Preference",
+    {BYTES_LIT("headers/Preference"),
      "{'description':'the seconds that were in force, as wait=20; absent when the server "
      "would not wait','schema':{'type':'string','pattern':'^wait=[0-9]+$'}}",
      NULL},
 
-    {"responses/Error",
+    {BYTES_LIT("responses/Error"),
      "{'description':'Refused; nothing has changed. The title says why',"
      "'headers':{" REQUEST_ID "}," ERROR "}",
      NULL},
-    {"responses/NoPath",
+    {BYTES_LIT("responses/NoPath"),
      "{'description':'There is no such thing, or the request has a URL-Signature',"
      "'headers':{" REQUEST_ID "}," ERROR "}",
      NULL},
-    {"responses/Unauthorized",
+    {BYTES_LIT("responses/Unauthorized"),
      "{'description':'A token is missing, wrong, or has ended','headers':{" REQUEST_ID
      ",'WWW-Authenticate':{'required':true," TEXT "}}," ERROR "}",
      NULL},
-    {"responses/Forbidden",
+    {BYTES_LIT("responses/Forbidden"),
      "{'description':'The token is for another project, or its role must not do this; or "
      "the "
      "message is claimed by somebody else','headers':{" REQUEST_ID "}," ERROR "}",
      NULL},
-    {"responses/NotAcceptable",
+    {BYTES_LIT("responses/NotAcceptable"),
      "{'description':'Accept excludes application/json; there is no document',"
      "'headers':{" REQUEST_ID "}}",
      NULL},
-    {"responses/Late",
+    {BYTES_LIT("responses/Late"),
      "{'description':'The request was not complete in time; the connection is "
      "closed'," ERROR "}",
      NULL},
-    {"responses/TooLong",
+    {BYTES_LIT("responses/TooLong"),
      "{'description':'The request line or the headers do not fit into max_header_size, "
      "or are "
      "more than max_headers; the connection is closed. There may be a page for people "
      "instead "
      "of a document'}",
      NULL},
-    {"responses/TooLarge",
+    {BYTES_LIT("responses/TooLarge"),
      "{'description':'The length of the body, or of a chunk, is no number that a server "
      "could "
      "count to; the connection is closed. There may be a page for people instead of a "
      "document. "
      "(A body that is larger than the limits is 400)'}",
      NULL},
-    {"responses/Busy",
+    {BYTES_LIT("responses/Busy"),
      "{'description':'Out of memory, over the budget, no room in the journal, in "
      "maintenance, "
      "too many connections; nothing has changed','headers':{"
@@ -135,15 +136,15 @@ static const struct component components[] = {
      "}",
      NULL},
 
-    {"schemas/Error",
+    {BYTES_LIT("schemas/Error"),
      "{'type':'object','required':['title'],'properties':{'title':{'type':'string'},"
      "'description':{'type':'string'}}}",
      NULL},
-    {"schemas/ClientId", "{'type':'string','format':'uuid'}",
+    {BYTES_LIT("schemas/ClientId"), "{'type':'string','format':'uuid'}",
      "{'type':'string','minLength':$min_length_client_id,'maxLength':$max_length_client_"
      "id}"},
-    {"schemas/QueueName", QUEUE_NAME, NULL},
-    {"schemas/Metadata",
+    {BYTES_LIT("schemas/QueueName"), QUEUE_NAME, NULL},
+    {BYTES_LIT("schemas/Metadata"),
      "{'type':'object','description':'at most $max_queue_metadata bytes','properties':{"
      "'_max_messages_post_size':{'type':['integer','null'],'minimum':1,"
      "'maximum':$max_messages_post_size},"
@@ -167,48 +168,49 @@ static const struct component components[] = {
      "'ignore_subscription_override':{'type':['boolean','null']}},"
      "'additionalProperties':true}},'additionalProperties':true}",
      NULL},
-    {"schemas/Links",
+    {BYTES_LIT("schemas/Links"),
      "{'type':'array','maxItems':1,'items':{'type':'object','required':['rel','href'],"
      "'properties':{'rel':{'type':'string','enum':['next']},'href':{'type':'string'}}}}",
      NULL},
-    {"schemas/End",
+    {BYTES_LIT("schemas/End"),
      "{'type':'object','required':['age','created','href'],'properties':{"
      "'age':{'type':'integer','minimum':0},'created':{'type':'string','format':'date-"
      "time'},"
      "'href':{'type':'string'}}}",
      NULL},
-    {"schemas/Terms",
+    {BYTES_LIT("schemas/Terms"),
      "{'type':'object','properties':{"
      "'ttl':{" SECONDS "," CLAIM_TTL ",'default':$default_claim_ttl},"
      "'grace':{" SECONDS ",'minimum':$min_claim_grace,'maximum':$max_claim_grace,"
      "'default':$default_claim_grace}," CLAIM_LIMIT "}}",
      NULL},
-    {"schemas/TermsV1",
+    {BYTES_LIT("schemas/TermsV1"),
      "{'type':'object','required':['ttl','grace'],'properties':{"
      "'ttl':{'type':'integer'," CLAIM_TTL "},"
      "'grace':{'type':'integer','minimum':$min_claim_grace,'maximum':$max_claim_grace}"
      "," CLAIM_LIMIT "}}",
      NULL},
-    {"schemas/Renewal",
+    {BYTES_LIT("schemas/Renewal"),
      "{'type':'object','properties':{"
      "'ttl':{" SECONDS "," CLAIM_TTL ",'default':$default_claim_ttl}," RENEWED_GRACE
      ",'default':$default_claim_grace}}}",
      NULL},
-    {"schemas/RenewalV1",
+    {BYTES_LIT("schemas/RenewalV1"),
      "{'type':'object','required':['ttl'],'properties':{"
      "'ttl':{'type':'integer'," CLAIM_TTL "}," RENEWED_GRACE ",'default':0}}}",
      NULL},
-    {"schemas/Message",
+    {BYTES_LIT("schemas/Message"),
      "{'type':'object','required':['id','href','ttl','age','body'],'properties':{"
      "'id':{'type':'string'}," MESSAGE_REST ",'checksum':{'type':'string'}}}",
      NULL},
-    {"schemas/MessageV1",
+    {BYTES_LIT("schemas/MessageV1"),
      "{'type':'object','required':['href','ttl','age','body'],'properties':{" MESSAGE_REST
      "}}",
      NULL},
-    {"schemas/Messages", "{'type':'array','items':<schemas/Message>}", NULL},
-    {"schemas/MessagesV1", "{'type':'array','items':<schemas/MessageV1>}", NULL},
-    {"schemas/Popped",
+    {BYTES_LIT("schemas/Messages"), "{'type':'array','items':<schemas/Message>}", NULL},
+    {BYTES_LIT("schemas/MessagesV1"), "{'type':'array','items':<schemas/MessageV1>}",
+     NULL},
+    {BYTES_LIT("schemas/Popped"),
      "{'type':'object','required':['messages'],'properties':{'messages':{'type':'array',"
      "'maxItems':$max_messages_per_claim_or_pop,'items':{'type':'object',"
      "'required':['id','ttl','age','body','claim_id','claim_count'],'properties':{"
@@ -217,9 +219,9 @@ static const struct component components[] = {
      "'claim_count':{'type':'integer','minimum':0},'checksum':{'type':'string'}}}}}}",
      NULL},
 
-    {"securitySchemes/token", "{'type':'apiKey','in':'header','name':'X-Auth-Token'}",
-     NULL},
-    {"securitySchemes/bearer", "{'type':'http','scheme':'bearer'}", NULL},
+    {BYTES_LIT("securitySchemes/token"),
+     "{'type':'apiKey','in':'header','name':'X-Auth-Token'}", NULL},
+    {BYTES_LIT("securitySchemes/bearer"), "{'type':'http','scheme':'bearer'}", NULL},
 };
 /* clang-format on */
 
@@ -232,7 +234,7 @@ find(struct bytes path)
 {
     size_t i = 0;
 
-    while (i < COUNT && !bytes_equal_str(path, components[i].path))
+    while (i < COUNT && !bytes_equal(path, components[i].path))
         i++;
     ENSURE(i < COUNT);
     return i;
@@ -263,7 +265,7 @@ text_of(const struct component *c, const struct api_limits *limits)
 static void
 split(const struct component *c, struct bytes *section, struct bytes *name)
 {
-    *name = bytes_str(c->path);
+    *name = c->path;
     *section = bytes_cut(name, '/');
 }
 

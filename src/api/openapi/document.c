@@ -22,11 +22,15 @@ text(struct document *d, const char *template)
     template_write(d->out, template, d->limits);
 }
 
-/* Texts that are the same in JSON. */
+/* Texts that are the same in JSON. (buf_printf() would take half of the time of all.) */
 static void
 member(struct document *d, const char *name, const char *value)
 {
-    buf_printf(d->out, "\"%s\":\"%s\",", name, value);
+    buf_byte(d->out, '"');
+    buf_str(d->out, name);
+    buf_str(d->out, "\":\"");
+    buf_str(d->out, value);
+    buf_str(d->out, "\",");
 }
 
 static void
@@ -143,18 +147,18 @@ static const struct refusal {
     enum whom whom;
     const char *response;
 } refusals[] = {
-    {400, EVERYBODY, "<responses/Error>"},
-    {401, WHO_NEEDS_A_TOKEN, "<responses/Unauthorized>"},
-    {403, WHO_NEEDS_A_TOKEN, "<responses/Forbidden>"},
-    {404, EVERYBODY, "<responses/NoPath>"},
-    {406, EVERYBODY, "<responses/NotAcceptable>"},
-    {408, EVERYBODY, "<responses/Late>"},
-    {409, NOBODY, "<responses/Error>"},
-    {413, WHO_SENDS, "<responses/TooLarge>"},
-    {414, EVERYBODY, "<responses/TooLong>"},
-    {415, NOBODY, "<responses/Error>"},
-    {431, EVERYBODY, "<responses/TooLong>"},
-    {503, EVERYBODY, "<responses/Busy>"},
+    {400, EVERYBODY, "'400':<responses/Error>"},
+    {401, WHO_NEEDS_A_TOKEN, "'401':<responses/Unauthorized>"},
+    {403, WHO_NEEDS_A_TOKEN, "'403':<responses/Forbidden>"},
+    {404, EVERYBODY, "'404':<responses/NoPath>"},
+    {406, EVERYBODY, "'406':<responses/NotAcceptable>"},
+    {408, EVERYBODY, "'408':<responses/Late>"},
+    {409, NOBODY, "'409':<responses/Error>"},
+    {413, WHO_SENDS, "'413':<responses/TooLarge>"},
+    {414, EVERYBODY, "'414':<responses/TooLong>"},
+    {415, NOBODY, "'415':<responses/Error>"},
+    {431, EVERYBODY, "'431':<responses/TooLong>"},
+    {503, EVERYBODY, "'503':<responses/Busy>"},
 };
 
 static bool
@@ -192,7 +196,6 @@ answers(struct document *d, const struct place *p)
         if (!can_happen(d, p, &refusals[i]))
             continue;
         separate(d, &begun);
-        buf_printf(d->out, "\"%d\":", refusals[i].code);
         text(d, refusals[i].response);
     }
     buf_byte(d->out, '}');
@@ -303,8 +306,7 @@ operation(struct document *d, const struct place *p)
     buf_printf(d->out, "\"%s\":{", method_word(p->row->method));
     operation_id(d, p);
     buf_printf(d->out, "\"tags\":[\"%s\"],", p->operation->tag);
-    buf_printf(d->out, "\"summary\":\"%s%s\",", p->operation->summary,
-               p->row->method == METHOD_HEAD ? " (and never a body)" : "");
+    member(d, "summary", p->operation->summary);
     parameters(d, p);
     body(d, p->operation);
     answers(d, p);

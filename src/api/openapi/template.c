@@ -79,12 +79,20 @@ write_reference(struct buf *out, const char *text)
     return len + 1;
 }
 
+static bool
+is_plain(char c)
+{
+    return c != '\'' && c != '$' && c != '<' && c != '\0';
+}
+
 void
 template_write(struct buf *out, const char *text, const struct api_limits *limits)
 {
     while (text != NULL && *text != '\0') {
-        size_t plain = strcspn(text, "'$<");
+        size_t plain = 0; /* short: strcspn() takes longer to begin than that */
 
+        while (is_plain(text[plain]))
+            plain++;
         buf_add(out, text, plain);
         text += plain;
         if (*text == '\'')
