@@ -21,9 +21,8 @@ const struct command command_bench = {
     .summary = "load generator",
     .usages = {"bench [OPTION]..."},
     .about = "Starts `claimd-bench`, a load generator for queue servers that comes with "
-             "claimd "
-             "(`claimd bench --help`). It is looked for in the folder of claimd, then in "
-             "PATH.",
+             "claimd (`claimd bench --help`). It is looked for in the folder of claimd, "
+             "then in PATH.",
     .ends = {[COMMAND_USAGE] = "it is not there; else the exit status is its own"},
     .program = "claimd-bench"};
 

@@ -80,12 +80,11 @@ const struct command command_backup = {
     .summary = "a copy, also while it is written",
     .usages = {"backup DIR OUT"},
     .about =
-        "Copies the journal in DIR to OUT, a new or empty directory, also while a claimd "
-        "writes it. Segments that nobody writes any more are linked, not copied, where "
-        "OUT "
-        "is on the same file system. What was answered before it began is in the copy, "
-        "which claimd starts with (--journal OUT), and which `claimd verify` can look "
-        "at.",
+        "Copies the journal in DIR to OUT, a new or empty directory, also while a "
+        "claimd writes it. Segments that nobody writes any more are linked, not copied, "
+        "where OUT is on the same file system. What was answered before it began is in "
+        "the copy, which claimd starts with (--journal OUT), and which `claimd verify` "
+        "can look at.",
     .ends = {"done", "it cannot be done", "wrong arguments"},
     .places = 2,
     .least = 2,

@@ -314,10 +314,9 @@ const struct command command_token = {
                "token list [--tokens FILE]", "token revoke NAME [--tokens FILE]"},
     .about =
         "Changes the file of tokens that claimd asks for with --auth tokens. A claimd "
-        "that "
-        "runs reads it again on SIGHUP.\n\n`new` makes a token and prints it, once: the "
-        "file has only its SHA-256. `list` shows a line for each: name, role, end, "
-        "projects. `revoke` takes the token of this name out of the file.",
+        "that runs reads it again on SIGHUP.\n\n`new` makes a token and prints it, "
+        "once: the file has only its SHA-256. `list` shows a line for each: name, role, "
+        "end, projects. `revoke` takes the token of this name out of the file.",
     .options = {{"--role", "ROLE", "reader, producer, worker, operator or admin"},
                 {"--projects", "P,P...", "projects that it is for; * for all (*)"},
                 {"--expires", "WHEN",

@@ -172,10 +172,8 @@ const struct command command_verify = {
     .summary = "is this journal whole? (--salvage OUT)",
     .usages = {"verify DIR [--salvage OUT]"},
     .about = "Reads the journal in DIR, which no claimd uses, and tells whether it is "
-             "whole: a line "
-             "for each segment and for whatever is damaged, what a start would find, and "
-             "a verdict. "
-             "Changes nothing of it.",
+             "whole: a line for each segment and for whatever is damaged, what a start "
+             "would find, and a verdict. Changes nothing of it.",
     .options =
         {{"--salvage", "OUT",
           "write what is left to OUT, a new or empty directory, as a journal that claimd "

@@ -8,7 +8,6 @@ struct component {
     const char *loose; /* NULL, or what stands there without client_id_uuid_safe */
 };
 
-/* clang-format off: templates are read by their lines. */
 #define TEXT       "'schema':{'type':'string'}"
 #define QUEUE_NAME "{'type':'string','pattern':'^[A-Za-z0-9_.-]{1,64}$'}"
 #define REQUEST_ID "'X-Request-ID':<headers/RequestId>"
@@ -81,8 +80,7 @@ static const struct component components[] = {
      NULL},
     {BYTES_LIT("headers/Number"),
      "{'required':true,'description':'larger than that of any claim of this queue "
-     "before',"
-     "'schema':{'type':'integer','format':'int64','minimum':1}}",
+     "before','schema':{'type':'integer','format':'int64','minimum':1}}",
      NULL},
     {BYTES_LIT("headers/Preference"),
      "{'description':'the seconds that were in force, as wait=20; absent when the server "
@@ -103,8 +101,7 @@ static const struct component components[] = {
      NULL},
     {BYTES_LIT("responses/Forbidden"),
      "{'description':'The token is for another project, or its role must not do this; or "
-     "the "
-     "message is claimed by somebody else','headers':{" REQUEST_ID "}," ERROR "}",
+     "the message is claimed by somebody else','headers':{" REQUEST_ID "}," ERROR "}",
      NULL},
     {BYTES_LIT("responses/NotAcceptable"),
      "{'description':'Accept excludes application/json; there is no document',"
@@ -116,22 +113,17 @@ static const struct component components[] = {
      NULL},
     {BYTES_LIT("responses/TooLong"),
      "{'description':'The request line or the headers do not fit into max_header_size, "
-     "or are "
-     "more than max_headers; the connection is closed. There may be a page for people "
-     "instead "
-     "of a document'}",
+     "or are more than max_headers; the connection is closed. There may be a page for "
+     "people instead of a document'}",
      NULL},
     {BYTES_LIT("responses/TooLarge"),
      "{'description':'The length of the body, or of a chunk, is no number that a server "
-     "could "
-     "count to; the connection is closed. There may be a page for people instead of a "
-     "document. "
-     "(A body that is larger than the limits is 400)'}",
+     "could count to; the connection is closed. There may be a page for people instead "
+     "of a document. (A body that is larger than the limits is 400)'}",
      NULL},
     {BYTES_LIT("responses/Busy"),
      "{'description':'Out of memory, over the budget, no room in the journal, in "
-     "maintenance, "
-     "too many connections; nothing has changed','headers':{"
+     "maintenance, too many connections; nothing has changed','headers':{"
      "'Retry-After':{'required':true,'schema':{'type':'integer','minimum':1}}}," ERROR
      "}",
      NULL},
@@ -164,8 +156,7 @@ static const struct component components[] = {
      "'minimum_delay':{" SECONDS "},'maximum_delay':{" SECONDS ",'examples':[30],"
      "'description':'larger than minimum_delay by 10 at least'},"
      "'retry_backoff_function':{'enum':['linear','arithmetic','geometric','exponential',"
-     "null]},"
-     "'ignore_subscription_override':{'type':['boolean','null']}},"
+     "null]},'ignore_subscription_override':{'type':['boolean','null']}},"
      "'additionalProperties':true}},'additionalProperties':true}",
      NULL},
     {BYTES_LIT("schemas/Links"),
@@ -173,10 +164,9 @@ static const struct component components[] = {
      "'properties':{'rel':{'type':'string','enum':['next']},'href':{'type':'string'}}}}",
      NULL},
     {BYTES_LIT("schemas/End"),
-     "{'type':'object','required':['age','created','href'],'properties':{"
-     "'age':{'type':'integer','minimum':0},'created':{'type':'string','format':'date-"
-     "time'},"
-     "'href':{'type':'string'}}}",
+     "{'type':'object','required':['age','created','href'],"
+     "'properties':{'age':{'type':'integer','minimum':0},'created':{'type':'string',"
+     "'format':'date-time'},'href':{'type':'string'}}}",
      NULL},
     {BYTES_LIT("schemas/Terms"),
      "{'type':'object','properties':{"
@@ -223,7 +213,6 @@ static const struct component components[] = {
      "{'type':'apiKey','in':'header','name':'X-Auth-Token'}", NULL},
     {BYTES_LIT("securitySchemes/bearer"), "{'type':'http','scheme':'bearer'}", NULL},
 };
-/* clang-format on */
 
 enum { COUNT = sizeof(components) / sizeof(components[0]) };
 

@@ -379,19 +379,13 @@ paths(struct document *d)
 
 /* ------------------------------------------------------------------ the whole */
 
-/* clang-format off: templates are read by their lines. */
 static const char head[] =
-    "{'openapi':'3.1.0','info':{'title':'claimd','version':'2',"
-    "'description':'Queues with claims; the OpenStack Zaqar messaging API. A path with a "
-    "method "
-    "that it does not have is 405 with Allow, which OPTIONS tells too; a path that is "
-    "not here "
-    "is 404. A slash behind a whole path means nothing. A project may also stand in the "
-    "path, "
-    "behind the version: /v2/acme/queues for /v2/queues with X-Project-ID: acme. The "
-    "limits are "
-    "those in force.',"
-    "'contact':{'name':'claimd, docs/api.md'},"
+    "{'openapi':'3.1.0','info':{'title':'claimd','version':'2','description':'Queues "
+    "with claims; the OpenStack Zaqar messaging API. A path with a method that it does "
+    "not have is 405 with Allow, which OPTIONS tells too; a path that is not here is "
+    "404. A slash behind a whole path means nothing. A project may also stand in the "
+    "path, behind the version: /v2/acme/queues for /v2/queues with X-Project-ID: acme. "
+    "The limits are those in force.','contact':{'name':'claimd, docs/api.md'},"
     "'license':{'name':'Apache 2.0','identifier':'Apache-2.0'}},"
     "'servers':[{'url':'/','description':'the one that has shown this'}],";
 
@@ -403,7 +397,6 @@ static const char tags[] =
 
 static const char stub_tag[] =
     ",{'name':'identity','description':'Keystone logins, for development and CI'}";
-/* clang-format on */
 
 enum status
 handle_openapi(struct context *ctx)

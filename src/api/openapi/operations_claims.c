@@ -3,7 +3,6 @@
 
 #define TAG "claims"
 
-/* clang-format off: templates are read by their lines. */
 #define NUMBER "'Claim-Number':<headers/Number>"
 
 #define MADE                                                                             \
@@ -105,4 +104,3 @@ const struct operation operation_claim_release = {
     .summary = "Release the claim",
     .answers = {{.code = 204, .what = "Released, or there was no such claim"}},
 };
-/* clang-format on */

@@ -3,7 +3,6 @@
 
 #define TAG "identity"
 
-/* clang-format off: templates are read by their lines. */
 #define SUBJECT "'X-Subject-Token':{'required':true,'schema':{'type':'string'}}"
 
 #define OBJECT(member)                                                                   \
@@ -114,4 +113,3 @@ const struct operation operation_identity_v2 = {
     .summary = "Version 2.0 of the identity API",
     .answers = {{.code = 200, .what = "Where it is", .schema = OBJECT("version")}},
 };
-/* clang-format on */

@@ -3,8 +3,6 @@
 
 #define TAG "messages"
 
-/* clang-format off: templates are read by their lines. */
-
 /* ------------------------------------------------------------------ listing */
 
 #define LIST_PARAMETERS                                                                  \
@@ -27,8 +25,8 @@ const struct operation operation_message_list = {
     .tag = TAG,
     .summary = "List messages, or get those named by ids",
     .parameters = LIST_PARAMETERS
-    ","
-    "{'name':'include_delayed','in':'query','schema':{'type':'boolean','default':false}}",
+    ",{'name':'include_delayed','in':'query','schema':{'type':'boolean',"
+    "'default':false}}",
     .answers = {{.code = 200, .what = "A page (links only in listings)", .schema = PAGE}},
 };
 
@@ -107,10 +105,9 @@ const struct operation operation_message_post_v1 = {
     .summary = "Post messages, all or none, to a queue that is there",
     .body_required = true,
     .body = "{'type':'array','minItems':1,'description':'at most $max_messages_post_size "
-            "bytes',"
-            "'items':{'type':'object','required':['body','ttl'],'properties':{'body':{},"
-            "'ttl':{'type':'integer','minimum':$min_message_ttl,'maximum':$max_message_"
-            "ttl}}}}",
+            "bytes','items':{'type':'object','required':['body','ttl'],"
+            "'properties':{'body':{},'ttl':{'type':'integer','minimum':$min_message_ttl,"
+            "'maximum':$max_message_ttl}}}}",
     .answers =
         {{.code = 201,
           .what = "Posted",
@@ -188,4 +185,3 @@ const struct operation operation_message_delete = {
     .answers = {{.code = 204, .what = "Gone"}},
     .refuses = {403},
 };
-/* clang-format on */

@@ -5,8 +5,6 @@
 
 #define LOCATION "'Location':<headers/Location>"
 
-/* clang-format off: templates are read by their lines. */
-
 /* ------------------------------------------------------------------ listing */
 
 #define LIST_PARAMETERS                                                                  \
@@ -174,4 +172,3 @@ const struct operation operation_metadata_replace = {
             "'additionalProperties':true}",
     .answers = {{.code = 204, .what = "Replaced", .headers = LOCATION}},
 };
-/* clang-format on */

@@ -3,26 +3,23 @@
 
 #define TAG "service"
 
-/* clang-format off: templates are read by their lines. */
 const struct operation operation_versions = {
     .name = "listVersions",
     .tag = TAG,
     .summary = "List the versions",
-    .answers =
-        {{.code = 300,
-          .what = "Those that are switched on",
-          .schema =
-              "{'type':'object','required':['versions'],'properties':{'versions':{'type':"
-              "'array',"
-              "'minItems':1,'items':{'type':'object','required':['id','status','updated',"
-              "'media-types','links'],'properties':{"
-              "'id':{'type':'string'},'status':{'type':'string','enum':['CURRENT','"
-              "DEPRECATED']},"
-              "'updated':{'type':'string'},"
-              "'media-types':{'type':'array','items':{'type':'object','properties':{"
-              "'base':{'type':'string'},'type':{'type':'string'}}}},"
-              "'links':{'type':'array','items':{'type':'object','properties':{"
-              "'href':{'type':'string'},'rel':{'type':'string'}}}}}}}}}"}},
+    .answers = {{.code = 300,
+                 .what = "Those that are switched on",
+                 .schema =
+                     "{'type':'object','required':['versions'],"
+                     "'properties':{'versions':{'type':'array','minItems':1,"
+                     "'items':{'type':'object','required':['id','status','updated',"
+                     "'media-types','links'],'properties':{'id':{'type':'string'},"
+                     "'status':{'type':'string','enum':['CURRENT','DEPRECATED']},"
+                     "'updated':{'type':'string'},'media-types':{'type':'array',"
+                     "'items':{'type':'object','properties':{'base':{'type':'string'},"
+                     "'type':{'type':'string'}}}},'links':{'type':'array',"
+                     "'items':{'type':'object','properties':{"
+                     "'href':{'type':'string'},'rel':{'type':'string'}}}}}}}}}"}},
 };
 
 const struct operation operation_live = {
@@ -92,13 +89,11 @@ const struct operation operation_health = {
           .schema =
               "{'type':'object','required':['storage_reachable','operation_status',"
               "'message_volume'],'properties':{'storage_reachable':{'type':'boolean'},"
-              "'operation_status':{'type':'object','additionalProperties':{'type':'"
-              "object',"
-              "'required':['succeeded','seconds','ref'],'properties':{"
-              "'succeeded':{'type':'boolean'},'seconds':{'type':'number'},'ref':{'type':'"
-              "null'}}}},"
+              "'operation_status':{'type':'object',"
+              "'additionalProperties':{'type':'object','required':['succeeded','seconds',"
+              "'ref'],'properties':{'succeeded':{'type':'boolean'},"
+              "'seconds':{'type':'number'},'ref':{'type':'null'}}}},"
               "'message_volume':{'type':'object','required':['free','claimed','total'],"
               "'properties':{'free':{'type':'integer'},'claimed':{'type':'integer'},"
               "'total':{'type':'integer'}}}}}"}},
 };
-/* clang-format on */
