@@ -57,6 +57,8 @@ const struct fact fact_variables[] = {
                    "(CLAIMD_SERVICE_..., CLAIMD_PORT...)"},
     {"CLAIMD_LISTEN", "also where `claimd health` asks"},
     {"NOTIFY_SOCKET", "who is told how claimd is doing"},
+    {"JOURNAL_STREAM",
+     "whether standard error is journald's: then lines have priorities"},
     {"PATH", "where `claimd bench` looks for claimd-bench when it is not beside claimd"},
     {NULL, NULL},
 };

@@ -100,8 +100,9 @@ static const struct component components[] = {
      ",'WWW-Authenticate':{'required':true," TEXT "}}," ERROR "}",
      NULL},
     {BYTES_LIT("responses/Forbidden"),
-     "{'description':'The token is for another project, or its role must not do this; or "
-     "the message is claimed by somebody else','headers':{" REQUEST_ID "}," ERROR "}",
+     "{'description':'The token is for another project, or its role must not do this; "
+     "without a token, a page of another site asks (Origin); or the message is claimed "
+     "by somebody else','headers':{" REQUEST_ID "}," ERROR "}",
      NULL},
     {BYTES_LIT("responses/NotAcceptable"),
      "{'description':'Accept excludes application/json; there is no document',"

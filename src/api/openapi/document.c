@@ -50,8 +50,10 @@ struct place {
 
 /* Does it take no credentials at all? */
 static bool
-is_open(const struct place *p)
+is_open(const struct document *d, const struct place *p)
 {
+    if ((p->row->flags & ROUTE_GUARDED) != 0)
+        return d->ctx->access == NULL;
     return p->version->open || (p->row->flags & ROUTE_OPEN) != 0;
 }
 
@@ -140,7 +142,14 @@ answer(struct document *d, const struct place *p, const struct answer *a)
 }
 
 /* Whom a refusal may hit, besides those whose operation names it. */
-enum whom { EVERYBODY, WHO_SENDS, WHO_NEEDS_A_TOKEN, NOBODY };
+enum whom {
+    EVERYBODY,
+    WHO_SENDS,
+    WHO_GETS_JSON,
+    WHO_NEEDS_A_TOKEN,
+    WHO_HAS_A_PROJECT,
+    NOBODY
+};
 
 static const struct refusal {
     int code;
@@ -149,9 +158,9 @@ static const struct refusal {
 } refusals[] = {
     {400, EVERYBODY, "'400':<responses/Error>"},
     {401, WHO_NEEDS_A_TOKEN, "'401':<responses/Unauthorized>"},
-    {403, WHO_NEEDS_A_TOKEN, "'403':<responses/Forbidden>"},
+    {403, WHO_HAS_A_PROJECT, "'403':<responses/Forbidden>"},
     {404, EVERYBODY, "'404':<responses/NoPath>"},
-    {406, EVERYBODY, "'406':<responses/NotAcceptable>"},
+    {406, WHO_GETS_JSON, "'406':<responses/NotAcceptable>"},
     {408, EVERYBODY, "'408':<responses/Late>"},
     {409, NOBODY, "'409':<responses/Error>"},
     {413, WHO_SENDS, "'413':<responses/TooLarge>"},
@@ -174,8 +183,12 @@ can_happen(const struct document *d, const struct place *p, const struct refusal
         return true;
     case WHO_SENDS:
         return m != METHOD_GET && m != METHOD_HEAD;
+    case WHO_GETS_JSON:
+        return (p->row->flags & ROUTE_OWN_FORM) == 0;
+    case WHO_HAS_A_PROJECT: /* or a token, for all of them */
+        return !is_open(d, p);
     case WHO_NEEDS_A_TOKEN:
-        return knows_tokens(d) && !is_open(p);
+        return knows_tokens(d) && !is_open(d, p);
     case NOBODY:
         break;
     }
@@ -245,7 +258,7 @@ who_may(struct document *d, const struct place *p)
     size_t len = strlen(p->row->pattern);
     bool begun = false;
 
-    if (is_open(p)) {
+    if (is_open(d, p)) {
         if (p->operation->needs_token)
             buf_str(d->out, ",\"security\":[{\"token\":[]}]");
         else

@@ -37,7 +37,8 @@ struct operation {
 
 /* operations_service.c */
 extern const struct operation operation_versions, operation_live, operation_ready,
-    operation_openapi, operation_home, operation_ping, operation_health;
+    operation_openapi, operation_metrics, operation_home, operation_ping,
+    operation_health;
 
 /* operations_queues.c */
 extern const struct operation operation_queue_list, operation_queue_list_v1_1,

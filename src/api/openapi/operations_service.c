@@ -52,6 +52,17 @@ const struct operation operation_openapi = {
                      "'components':{'type':'object'}},'additionalProperties':true}"}},
 };
 
+const struct operation operation_metrics = {
+    .name = "showMetrics",
+    .tag = TAG,
+    .summary =
+        "Figures, as Prometheus takes them, or as OpenMetrics if Accept asks for that",
+    .answers = {{.code = 200,
+                 .what = "The figures",
+                 .media = "text/plain",
+                 .schema = "{'type':'string'}"}},
+};
+
 const struct operation operation_home = {
     .name = "showHome",
     .tag = TAG,
