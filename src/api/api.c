@@ -8,8 +8,6 @@
 #include "api/wait.h"
 #include "claimd/base/invariant.h"
 
-enum { VERSIONS_MAX = 5 };
-
 /* A version that is switched on. */
 struct served {
     const struct version *version;
@@ -26,7 +24,7 @@ struct api {
     const struct api_condition *condition; /* borrowed */
     const struct metrics *metrics;         /* borrowed; NULL: none */
     struct quotas *quotas;                 /* owned */
-    struct served served[VERSIONS_MAX];    /* newest first: it has the most clients */
+    struct served served[VERSIONS_MAX];    /* as versions_served() has them */
     size_t count;
     struct served root; /* "/" */
 };
@@ -46,21 +44,12 @@ serve(struct api *api, const struct version *version, struct served *out)
 static enum status
 serve_enabled(struct api *api)
 {
-    const struct {
-        const struct version *version;
-        bool enabled;
-    } known[VERSIONS_MAX] = {
-        {&version_v2, true},
-        {&version_v1_1, api->limits.enable_v1_1},
-        {&version_v1, api->limits.enable_v1},
-        {&version_claimd, true},
-        {&version_identity, api->auth != NULL},
-    };
+    const struct version *served[VERSIONS_MAX];
+    size_t count = versions_served(&api->limits, api->auth != NULL, served);
     enum status st = serve(api, &version_root, &api->root);
 
-    for (size_t i = 0; i < VERSIONS_MAX && st == ST_OK; i++)
-        if (known[i].enabled)
-            st = serve(api, known[i].version, &api->served[api->count++]);
+    for (size_t i = 0; i < count && st == ST_OK; i++)
+        st = serve(api, served[i], &api->served[api->count++]);
     return st;
 }
 

@@ -7,8 +7,8 @@
  *
  * What a parameter makes another action has a row of its own, whose pattern names it:
  *
- *     {"/v2/queues/{queue}/messages", METHOD_DELETE, ..., ACTION_MESSAGES_DELETE_ALL, 0},
- *     {"/v2/queues/{queue}/messages?pop", METHOD_DELETE, ..., ACTION_MESSAGES_POP, 0},
+ *     {"/v2/queues/{queue}/messages", METHOD_DELETE, ..., ACTION_MESSAGES_DELETE_ALL, ...},
+ *     {"/v2/queues/{queue}/messages?pop", METHOD_DELETE, ..., ACTION_MESSAGES_POP, ...},
  *
  * Requests with `pop` take the second row, and the first one all others.
  *
@@ -26,6 +26,7 @@
 #include "claimd/auth/policy.h"
 
 struct context;
+struct operation;
 struct query;
 
 /*
@@ -49,8 +50,9 @@ struct route {
                             name behind a question mark must be among the parameters */
     enum method method;
     handler_fn *handle;
-    enum action action; /* what is allowed or forbidden to a caller */
-    unsigned flags;     /* of enum route_flag */
+    enum action action;            /* what is allowed or forbidden to a caller */
+    unsigned flags;                /* of enum route_flag */
+    const struct operation *about; /* what /openapi.json tells of it */
 };
 
 /* The action of what anybody may do. */
@@ -59,7 +61,7 @@ struct route {
 /* Ends a table of rows. */
 #define ROUTE_END                                                                        \
     {                                                                                    \
-        NULL, METHOD_OTHER, NULL, ACTION_OPEN, 0                                         \
+        NULL, METHOD_OTHER, NULL, ACTION_OPEN, 0, NULL                                   \
     }
 
 /* Version, project, "queues", queue, collection, id, and nothing behind a last slash. */

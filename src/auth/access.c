@@ -201,6 +201,14 @@ access_replace(struct access *a, struct bytes list, const struct policy *policy,
     return ST_OK;
 }
 
+void
+access_policy(struct access *a, struct policy *out)
+{
+    lock_acquire(&a->lock);
+    *out = a->policy;
+    lock_release(&a->lock);
+}
+
 size_t
 access_count(struct access *a)
 {

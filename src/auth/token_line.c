@@ -208,3 +208,9 @@ token_line_project(struct bytes projects)
 
     return bytes_present(rest) || bytes_equal(first, all) ? BYTES_NONE : first;
 }
+
+const char *
+token_library_version(void)
+{
+    return gnutls_check_version(NULL);
+}

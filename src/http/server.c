@@ -8,6 +8,7 @@
 #include "http/worker.h"
 
 #include <errno.h>
+#include <microhttpd.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -300,4 +301,10 @@ server_free(struct server *s)
         (void)close(s->shared.done_fd);
     refused_fini(&s->shared.refused);
     mem_free(s->config.mem, s);
+}
+
+const char *
+server_library_version(void)
+{
+    return MHD_get_version();
 }

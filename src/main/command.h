@@ -6,6 +6,7 @@
  *     claimd backup DIR OUT
  *     claimd token new|list|revoke ...
  *     claimd health [ADDRESS]
+ *     claimd bench [OPTION]...       a program of its own
  */
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
@@ -23,7 +24,7 @@ enum {
     COMMAND_DAMAGED = 3
 };
 
-enum { COMMAND_PLACES = 2, COMMAND_OPTIONS = 4 };
+enum { COMMAND_PLACES = 2, COMMAND_OPTIONS = 4, COMMAND_CALLS = 3, COMMAND_STATUSES = 4 };
 
 /* Words of a command line; the values are borrowed from it. */
 struct command_words {
@@ -31,23 +32,36 @@ struct command_words {
     const char *values[COMMAND_OPTIONS];
 };
 
-/* How a command is called. */
+/* Each has a value. */
+struct command_option {
+    const char *name, *value, *what; /* "--from", "POSITION"; name NULL: no more */
+};
+
+/* How a command is called, and what help and manual tell of it (fact.h says how). */
 struct command {
-    const char *name, *help;
-    size_t places;     /* that may be there */
-    size_t least;      /* that must be there */
-    const char *needs; /* these, in words: "a directory" */
+    const char *name;
+    const char *call, *summary;        /* "verify DIR", and a line */
+    const char *usages[COMMAND_CALLS]; /* behind "claimd ", in full; NULL: no more */
+    const char *about;                 /* paragraphs, with an empty line in between */
+    struct command_option options[COMMAND_OPTIONS];
+    const char
+        *ends[COMMAND_STATUSES]; /* what an exit status means; NULL: there is none */
+
+    const char *program; /* NULL, or the one that is started with the arguments instead */
+    size_t places;       /* that may be there */
+    size_t least;        /* that must be there */
+    const char *needs;   /* these, in words: "a directory" */
     const char
         *verbs; /* of which the first place is one, "new list"; NULL: it is a path */
-    const char *options[COMMAND_OPTIONS]; /* "--from": each has a value; NULL: no more */
     int (*run)(const struct command_words *words);
 };
 
 extern const struct command command_verify, command_log, command_backup, command_token,
-    command_health, command_generate;
+    command_health, command_bench, command_generate; /* the last is not shown */
 
-/* One of those that are shown, by number from 0; NULL: there are no more. */
-const struct command *command_at(size_t index);
+/* All of them. */
+extern const struct command *const commands[];
+extern const size_t command_count;
 
 /* The command with this name, NULL if there is none. */
 const struct command *command_find(const char *name);

@@ -13,11 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] =
-    "Usage: claimd generate bash|zsh\n"
-    "       claimd generate config [NAME=VALUE]\n"
-    "Prints completions for a shell, or a configuration file with every default.\n";
-
 static bool
 takes_file(const struct option *option)
 {
@@ -101,27 +96,30 @@ put_bash_values(void)
 static void
 put_bash_commands(void)
 {
-    const struct command *c;
-
     (void)fputs("    case $command in\n", stdout);
-    for (size_t i = 0; (c = command_at(i)) != NULL; i++) {
+    for (size_t i = 0; i < command_count; i++) {
+        const struct command *c = commands[i];
+
+        if (c->program != NULL) {
+            (void)printf("    %s) _claimd_words --help ;;\n", c->name);
+            continue;
+        }
         (void)printf("    %s) _claimd_words '%s", c->name,
                      c->verbs == NULL ? "" : c->verbs);
-        for (size_t k = 0; k < COMMAND_OPTIONS && c->options[k] != NULL; k++)
-            (void)printf(" %s", c->options[k]);
+        for (size_t k = 0; k < COMMAND_OPTIONS && c->options[k].name != NULL; k++)
+            (void)printf(" %s", c->options[k].name);
         (void)fputs(" --help'", stdout);
         (void)fputs(c->verbs == NULL ? "; _claimd_files ;;\n" : " ;;\n", stdout);
     }
-    (void)fputs("    bench) _claimd_words --help ;;\n    *)\n        _claimd_words '",
-                stdout);
+    (void)fputs("    *)\n        _claimd_words '", stdout);
     (void)fputs("--config --print-config --check-config --version --help", stdout);
     for (size_t i = 0; i < option_count; i++) {
         (void)putchar(' ');
         put_name(options[i].name);
     }
-    (void)fputs("'\n        ((COMP_CWORD > 1)) || _claimd_words 'bench", stdout);
-    for (size_t i = 0; (c = command_at(i)) != NULL; i++)
-        (void)printf(" %s", c->name);
+    (void)fputs("'\n        ((COMP_CWORD > 1)) || _claimd_words '", stdout);
+    for (size_t i = 0; i < command_count; i++)
+        (void)printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
     (void)fputs("' ;;\n    esac\n", stdout);
 }
 
@@ -187,12 +185,16 @@ put_zsh_option(const struct option *option)
 static void
 put_zsh_command(const struct command *c)
 {
+    if (c->program != NULL) {
+        (void)printf("    %s) _arguments --help ;;\n", c->name);
+        return;
+    }
     (void)printf("    %s)\n        _arguments", c->name);
     if (c->verbs != NULL)
         (void)printf(" '1:what:(%s)'", c->verbs);
-    for (size_t k = 0; k < COMMAND_OPTIONS && c->options[k] != NULL; k++) {
-        (void)printf(" '%s:value:", c->options[k]);
-        if (strcmp(c->options[k], "--role") == 0) {
+    for (size_t k = 0; k < COMMAND_OPTIONS && c->options[k].name != NULL; k++) {
+        (void)printf(" '%s:value:", c->options[k].name);
+        if (strcmp(c->options[k].name, "--role") == 0) {
             (void)putchar('(');
             put_roles();
             (void)fputs(")'", stdout);
@@ -233,18 +235,16 @@ static const char zsh_choice[] = ")\n"
 static int
 generate_zsh(void)
 {
-    const struct command *c;
-
     (void)fputs(zsh_head, stdout);
     for (size_t i = 0; i < option_count; i++)
         put_zsh_option(&options[i]);
-    (void)fputs(")\ncommands=(bench", stdout);
-    for (size_t i = 0; (c = command_at(i)) != NULL; i++)
-        (void)printf(" %s", c->name);
+    (void)fputs(")\ncommands=(", stdout);
+    for (size_t i = 0; i < command_count; i++)
+        (void)printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
     (void)fputs(zsh_choice, stdout);
-    for (size_t i = 0; (c = command_at(i)) != NULL; i++)
-        put_zsh_command(c);
-    (void)fputs("    bench) _arguments --help ;;\nesac\n", stdout);
+    for (size_t i = 0; i < command_count; i++)
+        put_zsh_command(commands[i]);
+    (void)fputs("esac\n", stdout);
     return COMMAND_GOOD;
 }
 
@@ -307,11 +307,14 @@ run(const struct command_words *words)
     return command_fails(COMMAND_USAGE, "%s cannot be generated; see --help", what);
 }
 
-const struct command command_generate = {.name = "generate",
-                                         .help = help,
-                                         .places = 2,
-                                         .least = 1,
-                                         .needs = "bash, zsh or config",
-                                         .verbs = NULL,
-                                         .options = {NULL},
-                                         .run = run};
+const struct command command_generate = {
+    .name = "generate",
+    .call = "generate WHAT",
+    .summary = "files for a package",
+    .usages = {"generate bash|zsh", "generate config [NAME=VALUE]"},
+    .about =
+        "Prints completions for a shell, or a configuration file with every default.",
+    .places = 2,
+    .least = 1,
+    .needs = "bash, zsh or config",
+    .run = run};

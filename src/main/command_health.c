@@ -11,16 +11,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static const char help[] =
-    "Usage: claimd health [ADDRESS]\n"
-    "Asks the claimd at ADDRESS (ADDRESS:PORT, [IPv6]:PORT or unix:PATH; CLAIMD_LISTEN, "
-    "or\n"
-    "127.0.0.1:8888) for /readyz, within 5 s.\n"
-    "\n"
-    "  --help           print this, and exit\n"
-    "\n"
-    "Exit status: 0 it is ready; 1 it is not, or does not answer; 2 wrong arguments.\n";
-
 enum { PATIENCE_S = 5, HOST_CAP = 256, ANSWER_CAP = 4096 };
 
 static void
@@ -146,4 +136,15 @@ run(const struct command_words *words)
 }
 
 const struct command command_health = {
-    .name = "health", .help = help, .places = 1, .needs = "an address", .run = run};
+    .name = "health",
+    .call = "health [ADDRESS]",
+    .summary = "is a server ready?",
+    .usages = {"health [ADDRESS]"},
+    .about =
+        "Asks the claimd at ADDRESS (ADDRESS:PORT, [IPv6]:PORT or unix:PATH; else at "
+        "CLAIMD_LISTEN, else at 127.0.0.1:8888) for /readyz, within 5 s. For containers "
+        "without curl.",
+    .ends = {"it is ready", "it is not, or does not answer", "wrong arguments"},
+    .places = 1,
+    .needs = "an address",
+    .run = run};

@@ -9,23 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char help[] =
-    "Usage: claimd token new NAME --role ROLE [--projects P,P...] [--expires WHEN]\n"
-    "       claimd token list\n"
-    "       claimd token revoke NAME\n"
-    "Changes the file of tokens that claimd asks for with --auth tokens. A claimd that\n"
-    "runs reads it again on SIGHUP.\n"
-    "\n"
-    "  --role ROLE      reader, producer, worker, operator or admin\n"
-    "  --projects P,P   projects that it is for; * for all (*)\n"
-    "  --expires WHEN   never, a number of days such as 90d, or a time such as\n"
-    "                   2027-03-31T00:00:00Z (never)\n"
-    "  --tokens FILE    the file (/etc/claimd/tokens)\n"
-    "  --help           print this, and exit\n"
-    "\n"
-    "`new` prints the token, once: the file has only its SHA-256.\n"
-    "Exit status: 0 done; 1 it could not be done; 2 wrong arguments.\n";
-
 enum { FILE_MOST = 16 << 20, DAY_S = 24 * 3600 };
 
 enum { VALUE_ROLE, VALUE_PROJECTS, VALUE_EXPIRES, VALUE_TOKENS };
@@ -324,10 +307,25 @@ run(const struct command_words *words)
 
 const struct command command_token = {
     .name = "token",
-    .help = help,
+    .call = "token new|list|revoke",
+    .summary = "who may come in",
+    .usages = {"token new NAME --role ROLE [--projects P,P...] [--expires WHEN] "
+               "[--tokens FILE]",
+               "token list [--tokens FILE]", "token revoke NAME [--tokens FILE]"},
+    .about =
+        "Changes the file of tokens that claimd asks for with --auth tokens. A claimd "
+        "that runs reads it again on SIGHUP.\n\n`new` makes a token and prints it, "
+        "once: the file has only its SHA-256. `list` shows a line for each: name, role, "
+        "end, projects. `revoke` takes the token of this name out of the file.",
+    .options = {{"--role", "ROLE", "reader, producer, worker, operator or admin"},
+                {"--projects", "P,P...", "projects that it is for; * for all (*)"},
+                {"--expires", "WHEN",
+                 "never, a number of days such as 90d, or a time such as "
+                 "2027-03-31T00:00:00Z (never)"},
+                {"--tokens", "FILE", "the file (/etc/claimd/tokens)"}},
+    .ends = {"done", "it could not be done", "wrong arguments"},
     .places = 2,
     .least = 1,
     .needs = "new, list or revoke",
     .verbs = "new list revoke",
-    .options = {"--role", "--projects", "--expires", "--tokens"},
     .run = run};

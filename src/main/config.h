@@ -101,7 +101,4 @@ void config_where(const struct config *config, const struct option *option,
 /* Prints all values as a file that config_load() would read. */
 void config_print(const struct config *config, FILE *to);
 
-/* Prints how to use the program. */
-void config_print_help(FILE *to);
-
 #endif

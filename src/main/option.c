@@ -192,6 +192,23 @@ option_set(const struct option *option, struct config *config, struct bytes valu
     return st;
 }
 
+bool
+option_has_range(const struct option *option)
+{
+    return option->min < option->max && option->max != INT64_MAX &&
+           option->kind != OPTION_MODE;
+}
+
+void
+option_spell(const struct option *option, char out[CONFIG_TEXT_CAP])
+{
+    size_t i = 0;
+
+    for (; option->name[i] != '\0' && i < CONFIG_TEXT_CAP - 1; i++)
+        out[i] = option->name[i] == '_' ? '-' : option->name[i];
+    out[i] = '\0';
+}
+
 int64_t
 option_number(const struct option *option, const struct config *config)
 {

@@ -66,6 +66,12 @@ void option_print_default(const struct option *option, FILE *to);
 /* True for a flag that is simply on or off: on the command line it needs no value. */
 bool option_is_switch(const struct option *option);
 
+/* True for a number whose bounds are worth a word. */
+bool option_has_range(const struct option *option);
+
+/* Writes the name as the command line has it: with hyphens. */
+void option_spell(const struct option *option, char out[CONFIG_TEXT_CAP]);
+
 /* The number behind a NUMBER, SIZE or MODE option. */
 int64_t option_number(const struct option *option, const struct config *config);
 

@@ -35,6 +35,7 @@ static const struct step {
     {"GET", "/v1/queues?limit=x", NULL, 400},
     {"GET", "/v2/health", NULL, 200},
     {"GET", "/v2/", NULL, 200},
+    {"GET", "/openapi.json", NULL, 200},
 };
 
 /* The identity stub's; one that needs a token has it from the login before. */
@@ -56,6 +57,7 @@ static const struct step identity_steps[] = {
     {"GET", "/identity/v3/auth/catalog", NULL, 200},
     {"GET", "/identity/v2.0/tenants", NULL, 200},
     {"GET", "/v2/queues", NULL, 200},
+    {"GET", "/openapi.json", NULL, 200},
 };
 
 /* Everything a client can see of the store, as one text. */

@@ -156,7 +156,9 @@ class Install(unittest.TestCase):
                     self.assertTrue(os.path.exists(os.path.join(os.path.dirname(page), link)))
 
     def test_the_manual_is_there(self):
-        self.find("/man1/claimd.1")
+        for page in ("man1/claimd.1", "man1/claimd-token.1", "man5/claimd.conf.5"):
+            self.find("/" + page)
+        self.assertEqual([path for path in self.files if path.endswith(".in")], [])
 
     def test_the_load_generators_manual_has_all_of_its_options(self):
         with open(self.find("/man1/claimd-bench.1"), encoding="utf-8") as f:

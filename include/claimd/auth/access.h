@@ -33,6 +33,9 @@ enum status
 access_replace(struct access *a, struct bytes list, const struct policy *policy,
                size_t *bad_line, struct reason *why);
 
+/* Which policy is in force. */
+void access_policy(struct access *a, struct policy *out);
+
 /* How many tokens there are. */
 size_t access_count(struct access *a);
 

@@ -60,6 +60,9 @@ struct bytes token_line_project(struct bytes projects);
 /* What the file keeps of a token. */
 void token_digest_of(struct bytes token, struct token_digest *out);
 
+/* The version of GnuTLS that is in use, a literal. */
+const char *token_library_version(void);
+
 /* Makes a token; entropy_reserve() for TOKEN_SECRET_BYTES was called before. */
 void token_make(struct entropy *entropy, char out[TOKEN_TEXT_LEN + 1]);
 

@@ -82,6 +82,9 @@ size_t server_drain(struct server *s, int64_t drain_ms);
 /* Adds the server's figures. */
 void server_measure(struct server *s, struct metrics *metrics);
 
+/* The version of libmicrohttpd that is in use, a literal. */
+const char *server_library_version(void);
+
 /* Frees a drained server. */
 void server_free(struct server *s);
 

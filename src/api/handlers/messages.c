@@ -218,9 +218,10 @@ read_listing(struct context *ctx, struct listing *out)
     struct store_filter *f = &out->filter;
     enum status st;
 
-    *out = (struct listing){.filter = {.marker = query_get(&ctx->query, "marker"),
-                                       .limit = (size_t)l->default_page,
-                                       .client = ctx->client}};
+    *out = (struct listing){
+        .filter = {.marker = query_get(&ctx->query, "marker"),
+                   .limit = (size_t)limits_page(l, l->max_messages_per_page),
+                   .client = ctx->client}};
     st = context_read_limit(ctx, "limit", l->max_messages_per_page,
                             "max_messages_per_page", &f->limit);
     if (st != ST_OK)

@@ -1,6 +1,8 @@
 #include "api/versions/home.h"
 
 #include "api/handlers/handlers.h"
+#include "api/openapi/openapi.h"
+#include "api/openapi/operation.h"
 
 /* ------------------------------------------------------------------ versions */
 
@@ -50,13 +52,17 @@ versions_list(struct context *ctx)
 enum { GUARDED = ROUTE_GUARDED | ROUTE_OWN_FORM };
 
 static const struct route root_routes[] = {
-    {"/", METHOD_GET, versions_list, ACTION_OPEN, 0},
-    {"/livez", METHOD_GET, handle_livez, ACTION_OPEN, 0},
-    {"/livez", METHOD_HEAD, handle_livez, ACTION_OPEN, 0},
-    {"/readyz", METHOD_GET, handle_readyz, ACTION_OPEN, 0},
-    {"/readyz", METHOD_HEAD, handle_readyz, ACTION_OPEN, 0},
-    {"/metrics", METHOD_GET, handle_metrics, ACTION_METRICS_GET, GUARDED},
-    {"/metrics", METHOD_HEAD, handle_metrics, ACTION_METRICS_GET, GUARDED},
+    {"/", METHOD_GET, versions_list, ACTION_OPEN, 0, &operation_versions},
+    {"/openapi.json", METHOD_GET, handle_openapi, ACTION_OPEN, 0, &operation_openapi},
+    {"/openapi.json", METHOD_HEAD, handle_openapi, ACTION_OPEN, 0, &operation_openapi},
+    {"/livez", METHOD_GET, handle_livez, ACTION_OPEN, 0, &operation_live},
+    {"/livez", METHOD_HEAD, handle_livez, ACTION_OPEN, 0, &operation_live},
+    {"/readyz", METHOD_GET, handle_readyz, ACTION_OPEN, 0, &operation_ready},
+    {"/readyz", METHOD_HEAD, handle_readyz, ACTION_OPEN, 0, &operation_ready},
+    {"/metrics", METHOD_GET, handle_metrics, ACTION_METRICS_GET, GUARDED,
+     &operation_metrics},
+    {"/metrics", METHOD_HEAD, handle_metrics, ACTION_METRICS_GET, GUARDED,
+     &operation_metrics},
     ROUTE_END,
 };
 
