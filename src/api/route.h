@@ -40,6 +40,7 @@ enum route_flag {
     ROUTE_OPEN = 16,   /* needs no token */
     ROUTE_LOCATED = 4, /* answers carry Content-Location: path and query of the request */
     ROUTE_LOCATED_PATH = 8, /* the same without the query */
+    ROUTE_METRICS = 32, /* also behind the door for metrics, where it needs no token */
 };
 
 struct route {

@@ -21,6 +21,7 @@
 
 #include "claimd/base/mem.h"
 #include "claimd/ds/list.h"
+#include "claimd/http/listen.h"
 #include "http/mailbox.h"
 
 #include <netinet/in.h>
@@ -54,6 +55,7 @@ struct conn {
     struct section *section; /* borrowed; where libmicrohttpd has it */
     struct list link;        /* in the list of its phase */
     int fd;                  /* libmicrohttpd's once the worker has it */
+    enum listen_kind kind;   /* of the listener it came to */
     enum conn_phase phase;
     int64_t since_ms;           /* when the phase began; real time */
     bool linger;                /* the client may still be sending when this is closed */

@@ -90,16 +90,17 @@ set_options(int fd, int family)
 }
 
 enum status
-listener_open(struct listener *l, const char *listen_text,
+listener_open(struct listener *l, const struct listen_entry *entry,
               const struct listener_access *access, char *error, size_t error_cap)
 {
     char why[256];
     enum status st;
 
-    *l = (struct listener){.fd = -1};
-    st = address_parse(listen_text, &l->address, why, sizeof(why));
+    *l = (struct listener){.source = {SOURCE_LISTENER}, .kind = entry->kind, .fd = -1};
+    st = address_parse(entry->address, &l->address, why, sizeof(why));
     if (st != ST_OK) {
-        (void)snprintf(error, error_cap, "cannot listen on %s: it %s", listen_text, why);
+        (void)snprintf(error, error_cap, "cannot listen on %s: it %s", entry->address,
+                       why);
         return st;
     }
     l->fd = socket(l->address.sock.any.sa_family,
@@ -125,7 +126,7 @@ listener_open(struct listener *l, const char *listen_text,
     return ST_OK;
 
 fail:
-    (void)snprintf(error, error_cap, "cannot listen on %s: %s", listen_text,
+    (void)snprintf(error, error_cap, "cannot listen on %s: %s", entry->address,
                    errno == EADDRINUSE ? "address already in use" : strerror(errno));
     if (l->fd >= 0)
         (void)close(l->fd);

@@ -1,10 +1,12 @@
 /*
- * listener: the listening socket, TCP or Unix, and its name in the file system.
+ * listener: a listening socket, TCP or Unix, and its name in the file system.
  */
 #ifndef HTTP_LISTENER_H
 #define HTTP_LISTENER_H
 
+#include "claimd/http/listen.h"
 #include "http/address.h"
+#include "http/source.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -16,6 +18,9 @@ struct listener_access {
 };
 
 struct listener {
+    struct source source;        /* of the acceptor's events */
+    enum listen_kind kind;       /* what is served there */
+    bool watched;                /* in the acceptor's epoll set */
     int fd;                      /* owned; -1 when closed */
     struct address address;      /* the real one, after port 0 was resolved */
     char text[ADDRESS_TEXT_CAP]; /* the same as text */
@@ -30,7 +35,7 @@ struct listener {
  * socket listen. ST_BAD_VALUE, ST_IO, with a text for people.
  */
 enum status
-listener_open(struct listener *l, const char *listen,
+listener_open(struct listener *l, const struct listen_entry *listen,
               const struct listener_access *access, char *error, size_t error_cap);
 
 /*

@@ -15,7 +15,8 @@
 
 struct server {
     struct server_config config;
-    struct listener listener;
+    struct listener listeners[LISTEN_MAX];
+    size_t listener_count; /* open ones */
     struct acceptor acceptor;
     struct worker_shared shared;
     size_t worker_count; /* initialised ones */
@@ -116,14 +117,38 @@ end_workers(struct server *s)
     return cut;
 }
 
+static enum status
+open_listeners(struct server *s, char *error, size_t error_cap)
+{
+    const struct server_config *config = &s->config;
+    const struct listener_access access = {.mode = (mode_t)config->socket_mode,
+                                           .group = (gid_t)config->socket_group};
+
+    for (size_t i = 0; i < config->listen->count; i++) {
+        enum status st = listener_open(&s->listeners[i], &config->listen->entries[i],
+                                       &access, error, error_cap);
+
+        if (st != ST_OK)
+            return st;
+        s->acceptor.listener_count = ++s->listener_count;
+    }
+    return ST_OK;
+}
+
+/* They are still there, closed. */
+static void
+close_listeners(struct server *s)
+{
+    for (size_t i = 0; i < s->listener_count; i++)
+        listener_close(&s->listeners[i]);
+}
+
 enum status
 server_open(const struct server_config *config, struct server **out, char *error,
             size_t error_cap)
 {
     struct server *s =
         mem_calloc(config->mem, 1, sizeof(*s) + config->workers * sizeof(struct worker));
-    const struct listener_access access = {.mode = (mode_t)config->socket_mode,
-                                           .group = (gid_t)config->socket_group};
     char tag[37];
     enum status st;
 
@@ -133,7 +158,7 @@ server_open(const struct server_config *config, struct server **out, char *error
         return ST_NO_MEMORY;
     }
     s->config = *config;
-    s->listener.fd = s->shared.done_fd = -1;
+    s->shared.done_fd = -1;
     fit_connections(s);
     s->shared.config = &s->config;
     s->shared.body_limit = api_body_limit(config->api);
@@ -144,14 +169,14 @@ server_open(const struct server_config *config, struct server **out, char *error
     clock_init_system(&s->shared.real);
     uid_text(tag);
     s->acceptor = (struct acceptor){.shared = &s->shared,
-                                    .listener = &s->listener,
+                                    .listeners = s->listeners,
                                     .workers = s->workers,
                                     .worker_count = config->workers,
                                     .max_connections = s->config.max_connections,
                                     .epoll_fd = -1,
                                     .stop_fd = -1,
                                     .reserve_fd = -1};
-    st = listener_open(&s->listener, config->listen, &access, error, error_cap);
+    st = open_listeners(s, error, error_cap);
     if (st != ST_OK)
         goto fail;
     s->shared.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -169,16 +194,24 @@ fail:
     return st;
 }
 
-bool
-server_listen_check(const char *listen, char *why, size_t why_cap)
+size_t
+server_listener_count(const struct server *s)
 {
-    return address_check(listen, why, why_cap);
+    return s->listener_count;
 }
 
 const char *
-server_address(const struct server *s)
+server_address(const struct server *s, size_t index)
 {
-    return s->listener.text;
+    ENSURE(index < s->listener_count);
+    return s->listeners[index].text;
+}
+
+enum listen_kind
+server_listen_kind(const struct server *s, size_t index)
+{
+    ENSURE(index < s->listener_count);
+    return s->listeners[index].kind;
 }
 
 void
@@ -237,7 +270,7 @@ server_drain(struct server *s, int64_t drain_ms)
     /* One call of server_stop() ended server_run() and is used up; another ends this. */
     (void)eventfd_read(s->acceptor.stop_fd, &calls);
     acceptor_take_rest(&s->acceptor);
-    listener_close(&s->listener);
+    close_listeners(s);
     atomic_store(&s->shared.draining, true);
     wake_all(s);
     await_workers(s, drain_ms);
@@ -255,7 +288,7 @@ server_free(struct server *s)
     for (size_t i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
     acceptor_fini(&s->acceptor);
-    listener_close(&s->listener);
+    close_listeners(s);
     if (s->shared.done_fd >= 0)
         (void)close(s->shared.done_fd);
     refused_fini(&s->shared.refused);

@@ -1,4 +1,5 @@
 /* claimd health: is a server ready? For containers without curl. */
+#include "claimd/http/listen.h"
 #include "main/command.h"
 
 #include <errno.h>
@@ -13,9 +14,9 @@
 
 static const char help[] =
     "Usage: claimd health [ADDRESS]\n"
-    "Asks the claimd at ADDRESS (ADDRESS:PORT, [IPv6]:PORT or unix:PATH; CLAIMD_LISTEN, "
-    "or\n"
-    "127.0.0.1:8888) for /readyz, within 5 s.\n"
+    "Asks the claimd at ADDRESS (ADDRESS:PORT, [IPv6]:PORT or unix:PATH; the first of "
+    "CLAIMD_LISTEN,\n"
+    "or 127.0.0.1:8888) for /readyz, within 5 s.\n"
     "\n"
     "  --help           print this, and exit\n"
     "\n"
@@ -121,16 +122,28 @@ ask(int fd)
     return strncmp(answer, "HTTP/1.1 ", 9) == 0 ? atoi(answer + 9) : 0;
 }
 
+/* The first address of CLAIMD_LISTEN, or what the server has without it. */
+static const char *
+own_address(struct listen_list *list)
+{
+    const char *listen = getenv("CLAIMD_LISTEN");
+    char unheard[256];
+
+    if (listen == NULL)
+        return "127.0.0.1:8888";
+    return listen_read(listen, list, unheard, sizeof(unheard)) ? list->entries[0].address
+                                                               : listen;
+}
+
 static int
 run(const struct command_words *words)
 {
+    struct listen_list list;
     const char *address = words->places[0];
     int fd, status;
 
     if (address == NULL)
-        address = getenv("CLAIMD_LISTEN");
-    if (address == NULL)
-        address = "127.0.0.1:8888";
+        address = own_address(&list);
     fd = strncmp(address, "unix:", 5) == 0 ? dial_unix(address + 5) : dial_host(address);
     if (fd < 0)
         return command_fails(COMMAND_FAILED, "%s does not answer: %s", address,

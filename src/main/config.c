@@ -2,7 +2,7 @@
 
 #include "main/admission.h"
 #include "main/config_file.h"
-#include "main/identity.h"
+#include "main/doors.h"
 #include "main/option.h"
 #include "main/profile.h"
 
@@ -322,42 +322,22 @@ check_journal_bytes(const struct config *config, struct complaints *complaints)
              (long long)config->journal_max_bytes, where);
 }
 
+/* Only of values that are known it can be said whom they keep out. */
 static void
-check_stub(const struct config *config, struct complaints *complaints)
+check_doors(const struct config *config, struct complaints *complaints)
 {
-    const struct option *listen = option_find(bytes_str("listen"));
-    char where[CONFIG_TEXT_CAP];
+    static const char *const parts[] = {"listen", "auth", "insecure_listen",
+                                        "identity_stub", "identity_stub_anywhere"};
+    char where[CONFIG_TEXT_CAP], why[CONFIG_ERROR_CAP];
+    struct listen_list list;
 
-    if (!config->identity_stub || config->identity_stub_anywhere ||
-        !is_known(config, option_find(bytes_str("identity_stub_anywhere"))) ||
-        !is_known(config, listen) || identity_is_loopback(config->listen))
-        return;
-    config_where(config, listen, where);
-    complain(complaints,
-             "identity_stub gives tokens to anybody who asks: it listens on the loopback"
-             " only, not on %s (%s), unless identity_stub_anywhere is set",
-             config->listen, where);
-}
-
-/* Who only has to reach the address may do everything: that must be meant. */
-static void
-check_open_doors(const struct config *config, struct complaints *complaints)
-{
-    const struct option *listen = option_find(bytes_str("listen"));
-    char where[CONFIG_TEXT_CAP];
-
-    if (config->auth != AUTH_BY_NONE || config->insecure_listen ||
-        config->identity_stub || !is_known(config, option_find(bytes_str("auth"))) ||
-        !is_known(config, option_find(bytes_str("insecure_listen"))) ||
-        !is_known(config, option_find(bytes_str("identity_stub"))) ||
-        !is_known(config, listen) || identity_is_loopback(config->listen))
-        return;
-    config_where(config, listen, where);
-    complain(complaints,
-             "anybody who reaches %s (%s) could do everything: ask for tokens (auth), "
-             "listen on the loopback or a Unix socket, or set insecure_listen where "
-             "something else keeps strangers out",
-             config->listen, where);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (!is_known(config, option_find(bytes_str(parts[i]))))
+            return;
+    if (!listen_read(config->listen, &list, why, sizeof(why)))
+        return; /* it was refused when it was set */
+    config_where(config, option_find(bytes_str("listen")), where);
+    doors_check(config, &list, where, complaints);
 }
 
 /* The stub's tokens are no protection, and there is one kind of tokens at a time. */
@@ -400,8 +380,7 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     check_shards(out, complaints);
     check_post_size(out, complaints);
     check_journal_bytes(out, complaints);
-    check_stub(out, complaints);
-    check_open_doors(out, complaints);
+    check_doors(out, complaints);
     check_one_kind(out, complaints);
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }

@@ -32,6 +32,7 @@ struct daemon {
     int64_t drain_ms;
     int64_t socket_group; /* -1: none */
     int ready_fd;         /* -1: none */
+    struct listen_list listen;
 };
 
 /* LAST_WORDS_MS: how long the end waits for whoever reads the log. */
@@ -104,7 +105,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .mem = d->mem,
         .clock = d->durability.now,
         .log = &d->log,
-        .listen = config->listen,
+        .listen = &d->listen,
         .socket_mode = (unsigned)config->socket_mode,
         .socket_group = d->socket_group,
         .workers = count_workers(config->workers),
@@ -117,8 +118,10 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .access_log = config->access_log,
     };
     char error[CONFIG_ERROR_CAP];
-    enum status st = server_open(&server, &d->server, error, sizeof(error));
+    enum status st = ST_BAD_VALUE;
 
+    if (listen_read(config->listen, &d->listen, error, sizeof(error)))
+        st = server_open(&server, &d->server, error, sizeof(error));
     if (st != ST_OK)
         complain(complaints, "%s", error);
     return st;
@@ -198,8 +201,12 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     if (st != ST_OK)
         goto fail;
     log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
-              LOG_S("address", server_address(d->server)),
+              LOG_S("address", server_address(d->server, 0)),
               LOG_I("workers", count_workers(config->workers)));
+    for (size_t i = 1; i < server_listener_count(d->server); i++)
+        log_event(&d->log, LOG_INFO, "listening",
+                  LOG_S("address", server_address(d->server, i)),
+                  LOG_S("for", listen_kind_name(server_listen_kind(d->server, i))));
     *out = d;
     return ST_OK;
 
@@ -212,25 +219,41 @@ fail:
     return st;
 }
 
-void
-daemon_announce(const struct daemon *d)
+/* What is listened on, as whoever connects may write it. */
+static const char *
+scheme_of(const struct daemon *d, size_t index)
 {
-    const char *address = server_address(d->server);
-    const char *scheme = strncmp(address, "unix:", 5) == 0 ? "" : "http://";
-    char line[CONFIG_ERROR_CAP];
+    return listen_scheme(server_listen_kind(d->server, index),
+                         server_address(d->server, index));
+}
 
-    if (!supervisor_tell(&d->supervisor, "READY=1", "listening on %s%s", scheme, address))
-        log_event(&d->log, LOG_WARN, "notify_failed", LOG_S("message", "READY=1"));
-    (void)snprintf(line, sizeof(line), "claimd listening on %s%s\n", scheme, address);
-    /* Nobody reads? Then nobody waits for it either: serving goes on. */
-    (void)fputs(line, stdout);
-    (void)fflush(stdout);
-    if (d->ready_fd < 0)
-        return;
-    if (write(d->ready_fd, line, strlen(line)) < 0)
+static void
+announce_to_fd(const struct daemon *d, const char *lines)
+{
+    if (write(d->ready_fd, lines, strlen(lines)) < 0)
         log_event(&d->log, LOG_WARN, "ready_fd_failed", LOG_I("fd", d->ready_fd));
     if (d->ready_fd > STDERR_FILENO)
         (void)close(d->ready_fd);
+}
+
+void
+daemon_announce(const struct daemon *d)
+{
+    char lines[LISTEN_MAX * CONFIG_TEXT_CAP];
+    size_t len = 0;
+
+    if (!supervisor_tell(&d->supervisor, "READY=1", "listening on %s%s", scheme_of(d, 0),
+                         server_address(d->server, 0)))
+        log_event(&d->log, LOG_WARN, "notify_failed", LOG_S("message", "READY=1"));
+    for (size_t i = 0; i < server_listener_count(d->server); i++)
+        len += (size_t)snprintf(lines + len, sizeof(lines) - len,
+                                "claimd listening on %s%s\n", scheme_of(d, i),
+                                server_address(d->server, i));
+    /* Nobody reads? Then nobody waits for it either: serving goes on. */
+    (void)fputs(lines, stdout);
+    (void)fflush(stdout);
+    if (d->ready_fd >= 0)
+        announce_to_fd(d, lines);
 }
 
 /* The store ends with the process: what is in it then is lost, and that is said. */
@@ -306,7 +329,7 @@ daemon_pause(struct daemon *d)
               LOG_S("posts", closed ? "refused" : "taken"));
     (void)supervisor_tell(&d->supervisor, NULL,
                           closed ? "maintenance: posts are refused" : "listening on %s",
-                          server_address(d->server));
+                          server_address(d->server, 0));
 }
 
 void

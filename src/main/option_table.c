@@ -31,8 +31,8 @@
     WORDS(OPTION_CHOICE, name, field, words, initial, help)
 #define TEXT(name, field, initial, help)                                                 \
     WORDS(OPTION_TEXT, name, field, NULL, initial, help)
-#define ADDRESS(name, field, initial, help)                                              \
-    WORDS(OPTION_ADDRESS, name, field, NULL, initial, help)
+#define LISTEN(name, field, initial, help)                                               \
+    WORDS(OPTION_LISTEN, name, field, NULL, initial, help)
 
 /* The default of a limit is said by api_limits_default. */
 #define CONTRACT NULL
@@ -40,8 +40,9 @@
 /* clang-format off: a table is read by its columns. */
 const struct option options[] = {
 #define GROUP "Server"
-    ADDRESS("listen", listen, "127.0.0.1:8888",
-            "address and port, [IPv6]:port or unix:PATH; port 0 picks a free one"),
+    LISTEN("listen", listen, "127.0.0.1:8888",
+           "up to 8 of ADDRESS:PORT, [IPv6]:PORT, unix:PATH; metrics: in front of one: "
+           "health and metrics only; port 0: a free one"),
     MODE("socket_mode", socket_mode, 0777, "0660",
          "permissions of the Unix socket's file, octal; who may write to it may connect"),
     TEXT("socket_group", socket_group, "none",

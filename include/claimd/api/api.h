@@ -89,8 +89,15 @@ struct waiting {
     size_t place_count;
 };
 
+/* Where a request has come in. */
+enum api_door {
+    API_DOOR_MAIN,
+    API_DOOR_METRICS /* nothing but health and metrics, and these without a token */
+};
+
 struct request {
     enum method method;
+    enum api_door door;
     struct bytes path;  /* as sent, still percent-encoded, without the query */
     struct bytes query; /* as sent, without the question mark; absent if there is none */
     struct bytes

@@ -49,10 +49,10 @@ versions_list(struct context *ctx)
 
 static const struct route root_routes[] = {
     {"/", METHOD_GET, versions_list, ACTION_OPEN, 0},
-    {"/livez", METHOD_GET, handle_livez, ACTION_OPEN, 0},
-    {"/livez", METHOD_HEAD, handle_livez, ACTION_OPEN, 0},
-    {"/readyz", METHOD_GET, handle_readyz, ACTION_OPEN, 0},
-    {"/readyz", METHOD_HEAD, handle_readyz, ACTION_OPEN, 0},
+    {"/livez", METHOD_GET, handle_livez, ACTION_OPEN, ROUTE_METRICS},
+    {"/livez", METHOD_HEAD, handle_livez, ACTION_OPEN, ROUTE_METRICS},
+    {"/readyz", METHOD_GET, handle_readyz, ACTION_OPEN, ROUTE_METRICS},
+    {"/readyz", METHOD_HEAD, handle_readyz, ACTION_OPEN, ROUTE_METRICS},
     ROUTE_END,
 };
 
