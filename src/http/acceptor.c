@@ -295,7 +295,8 @@ void
 acceptor_take_rest(struct acceptor *a)
 {
     for (size_t i = 0; i < a->listener_count; i++) {
-        size_t batches = a->max_connections / ACCEPTS_IN_A_ROW + 1;
+        size_t batches =
+            a->listeners[i].inherited ? 0 : a->max_connections / ACCEPTS_IN_A_ROW + 1;
 
         while (batches-- > 0 && accept_some(a, &a->listeners[i]))
             continue;

@@ -46,7 +46,8 @@ void acceptor_stop(struct acceptor *a);
 
 /*
  * Takes those who have connected before the listeners close, once acceptor_run() has ended:
- * the kernel would reset them, and what they have sent would be lost.
+ * the kernel would reset them, and what they have sent would be lost. In the backlog of a
+ * socket that was inherited they wait for whoever goes on with it.
  */
 void acceptor_take_rest(struct acceptor *a);
 

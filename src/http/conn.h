@@ -64,6 +64,7 @@ struct conn {
     struct list turn;           /* in a worker's list of those in slices, or in chunks */
     struct list fresh;          /* in a worker's list of those to be held */
     struct list ended;          /* in a worker's list of those that will send no more */
+    bool used;                  /* has brought a request */
     bool hung_up;               /* the client will send no more */
     unsigned pushes;            /* how often libmicrohttpd will still be told so */
     bool held;                  /* suspended: libmicrohttpd leaves it alone */

@@ -40,6 +40,7 @@ front_target(void *cls, const char *target, struct MHD_Connection *mhd)
 
     w->called = true;
     conn_enter(&w->conns, c, CONN_RECEIVING, w->now_ms);
+    c->used = true;
     ex = exchange_begin(&w->exchanges, c, target == NULL ? "" : target);
     if (target != NULL)
         hide_arguments(target);

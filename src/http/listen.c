@@ -3,6 +3,8 @@
 #include "claimd/base/bytes.h"
 #include "http/address.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,6 +83,7 @@ read_entry(struct bytes text, struct listen_entry *out, char *why, size_t why_ca
     memcpy(whole, text.data, text.len);
     whole[text.len] = '\0';
     out->kind = take_prefix(&address);
+    out->inherited = -1;
     (void)snprintf(out->address, sizeof(out->address), "%s", address);
     if (!has_unknown_prefix(address))
         return address_check(address, why, why_cap);
@@ -176,4 +179,51 @@ listen_read(const char *text, struct listen_list *out, char *why, size_t why_cap
         if (*text == ',')
             text++;
     }
+}
+
+/* ------------------------------------------------------------------ inherited */
+
+/* What is wrong with it, NULL if it is a stream socket that listens. */
+static const char *
+judge_socket(int fd)
+{
+    int type = 0, listens = 0;
+    socklen_t type_len = sizeof(type), listens_len = sizeof(listens);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) != 0)
+        return errno == EBADF ? "is not open" : "is no socket";
+    if (type != SOCK_STREAM)
+        return "is not a stream socket";
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_len) != 0 ||
+        listens == 0)
+        return "does not listen";
+    return NULL;
+}
+
+static bool
+keep_to_ourselves(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
+           fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+bool
+listen_inherit(int fd, enum listen_kind kind, struct listen_entry *out, const char **why)
+{
+    char text[ADDRESS_TEXT_CAP];
+    struct address address = {.len = sizeof(address.sock)};
+
+    *why = judge_socket(fd);
+    if (*why != NULL)
+        return false;
+    if (!keep_to_ourselves(fd) || getsockname(fd, &address.sock.any, &address.len) != 0) {
+        *why = strerror(errno);
+        return false;
+    }
+    address_text(&address.sock.any, address.len, text);
+    *out = (struct listen_entry){.kind = kind, .inherited = fd};
+    (void)snprintf(out->address, sizeof(out->address), "%s", text);
+    return true;
 }

@@ -131,6 +131,7 @@ open_listeners(struct server *s, char *error, size_t error_cap)
         if (st != ST_OK)
             return st;
         s->acceptor.listener_count = ++s->listener_count;
+        s->shared.relieved = s->shared.relieved || s->listeners[i].inherited;
     }
     return ST_OK;
 }

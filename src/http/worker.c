@@ -154,35 +154,56 @@ worker_let_go(struct worker *w, struct conn *c)
 }
 
 /*
- * Closes connections that wait for nothing. What the kernel has received for one is a request
- * that somebody has sent: libmicrohttpd is about to read it.
+ * Where another process goes on with the listening sockets, nobody need notice the change: who has
+ * connected this short a time before is about to say what for.
  */
-static void
+enum { NEWCOMER_MS = 1000 };
+
+static int64_t
+awaited_until(const struct worker *w, const struct conn *c)
+{
+    return w->shared->relieved && !c->used ? c->since_ms + NEWCOMER_MS : 0;
+}
+
+/*
+ * Closes connections that wait for nothing. What the kernel has received for one is a request
+ * that somebody has sent: libmicrohttpd is about to read it. Returns when to look again.
+ */
+static int64_t
 end_idle(struct worker *w)
 {
     struct list *head = &w->conns.phases[CONN_WAITING], *at = head->next;
+    int64_t next_ms = INT64_MAX;
 
     while (at != head) {
         struct conn *c = container_of(at, struct conn, link);
 
         at = at->next;
-        if (conn_unread(c) != UNREAD_DATA)
+        if (conn_unread(c) == UNREAD_DATA)
+            continue;
+        if (awaited_until(w, c) <= w->now_ms)
             front_time_out(w, c);
+        else if (awaited_until(w, c) < next_ms)
+            next_ms = awaited_until(w, c);
     }
+    return next_ms;
 }
 
-/* Ends what lasts too long, and when draining what waits for nothing. */
-static void
+/*
+ * Ends what lasts too long, and when draining what waits for nothing. Returns when to look
+ * again, if there is no other reason to.
+ */
+static int64_t
 end_phases(struct worker *w)
 {
     struct conn *c;
 
     while ((c = conn_overdue(&w->conns, w->now_ms)) != NULL)
         front_time_out(w, c);
-    if (atomic_load(&w->shared->draining)) {
-        answer_drain(w);
-        end_idle(w);
-    }
+    if (!atomic_load(&w->shared->draining))
+        return INT64_MAX;
+    answer_drain(w);
+    return end_idle(w);
 }
 
 static int64_t
@@ -223,7 +244,7 @@ work(struct worker *w)
     answer_commits(w);
     sleep_ms = until(w, run_sections(w));
     front_push_ends(w);
-    end_phases(w);
+    sleep_ms = sooner(sleep_ms, until(w, end_phases(w)));
     sleep_ms = sooner(sleep_ms, until(w, answer_expire(w)));
     if (sections_due(w) || !list_empty(&w->parked.slices) ||
         atomic_load(&w->parked.log_moved))

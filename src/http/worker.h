@@ -37,6 +37,7 @@ struct worker_shared {
     struct clock real; /* for time-outs of connections, whatever clock the store has */
     size_t body_limit;
     size_t linger_slots;    /* lingering sockets of each event loop, at most */
+    bool relieved;          /* another process goes on with the listening sockets */
     _Atomic size_t waiters; /* requests that wait for a message */
     _Atomic bool draining;  /* finish what is in flight, then end */
     _Atomic bool cut;       /* end now */

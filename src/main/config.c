@@ -1,5 +1,6 @@
 #include "main/config.h"
 
+#include "main/activation.h"
 #include "main/admission.h"
 #include "main/config_file.h"
 #include "main/doors.h"
@@ -104,11 +105,18 @@ take_variable(struct config *config, const char *variable, struct complaints *co
 static void
 take_environment(struct config *config, char *const *envp, struct complaints *complaints)
 {
-    static const char notify[] = "NOTIFY_SOCKET=";
+    const struct {
+        const char *name;
+        const char **value;
+    } others[] = {{"NOTIFY_SOCKET=", &config->notify_socket},
+                  {"LISTEN_PID=", &config->listen_pid},
+                  {"LISTEN_FDS=", &config->listen_fds},
+                  {"LISTEN_FDNAMES=", &config->listen_names}};
 
     for (; *envp != NULL; envp++) {
-        if (strncmp(*envp, notify, sizeof(notify) - 1) == 0)
-            config->notify_socket = *envp + sizeof(notify) - 1;
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+            if (strncmp(*envp, others[i].name, strlen(others[i].name)) == 0)
+                *others[i].value = *envp + strlen(others[i].name);
         take_variable(config, *envp, complaints);
     }
 }
@@ -331,6 +339,8 @@ check_doors(const struct config *config, struct complaints *complaints)
     char where[CONFIG_TEXT_CAP], why[CONFIG_ERROR_CAP];
     struct listen_list list;
 
+    if (activation_wanted(config))
+        return; /* it is not listened there: activation_take() looks at what is */
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (!is_known(config, option_find(bytes_str(parts[i]))))
             return;

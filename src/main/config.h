@@ -72,6 +72,7 @@ struct config {
     bool accept_clock;
     char file[CONFIG_TEXT_CAP]; /* the file that was read, empty if none */
     const char *notify_socket; /* no option: NOTIFY_SOCKET, of the environment; or NULL */
+    const char *listen_pid, *listen_fds, *listen_names; /* likewise: main/activation.h */
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
 };
 

@@ -5,6 +5,7 @@
 #include "claimd/base/mem.h"
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
+#include "main/activation.h"
 #include "main/admission.h"
 #include "main/durability.h"
 #include "main/group.h"
@@ -16,6 +17,14 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What the configuration only names: taken from outside. */
+struct named {
+    struct listen_list listen;
+    int64_t socket_group;  /* -1: none */
+    struct access *access; /* owned; NULL: everybody may come in */
+    struct auth *auth;     /* owned; NULL: no identity stub */
+};
+
 struct daemon {
     const struct clock *clock; /* borrowed */
     struct log log;
@@ -24,15 +33,12 @@ struct daemon {
     struct durability durability;
     struct store *store;
     const struct config *config; /* borrowed */
-    struct auth *auth;           /* NULL: no identity stub */
-    struct access *access;       /* NULL: everybody may come in */
+    struct named named;
     struct api_condition condition;
     struct api *api;
     struct server *server;
     int64_t drain_ms;
-    int64_t socket_group; /* -1: none */
-    int ready_fd;         /* -1: none */
-    struct listen_list listen;
+    int ready_fd; /* -1: none */
 };
 
 /* LAST_WORDS_MS: how long the end waits for whoever reads the log. */
@@ -88,8 +94,8 @@ open_api(struct daemon *d, const struct config *config)
     const struct api_config api = {.limits = config->limits,
                                    .store = d->store,
                                    .mem = d->mem,
-                                   .auth = d->auth,
-                                   .access = d->access,
+                                   .auth = d->named.auth,
+                                   .access = d->named.access,
                                    .real = d->clock,
                                    .condition = &d->condition};
 
@@ -105,9 +111,9 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .mem = d->mem,
         .clock = d->durability.now,
         .log = &d->log,
-        .listen = &d->listen,
+        .listen = &d->named.listen,
         .socket_mode = (unsigned)config->socket_mode,
-        .socket_group = d->socket_group,
+        .socket_group = d->named.socket_group,
         .workers = count_workers(config->workers),
         .max_connections = (size_t)config->max_connections,
         .max_header_bytes = (size_t)config->max_header_size,
@@ -118,43 +124,64 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .access_log = config->access_log,
     };
     char error[CONFIG_ERROR_CAP];
-    enum status st = ST_BAD_VALUE;
+    enum status st = server_open(&server, &d->server, error, sizeof(error));
 
-    if (listen_read(config->listen, &d->listen, error, sizeof(error)))
-        st = server_open(&server, &d->server, error, sizeof(error));
     if (st != ST_OK)
         complain(complaints, "%s", error);
     return st;
 }
 
-/* Takes from outside what the configuration only names. All complaints are made. */
+/* Where to listen, or what somebody listens on for us. */
 static enum status
-open_named(const struct config *config, struct mem *mem, struct auth **auth,
-           struct access **access, int64_t *socket_group, struct complaints *complaints)
+find_listeners(const struct config *config, struct listen_list *out,
+               struct complaints *complaints)
 {
-    enum status group = group_find(config, socket_group, complaints);
-    enum status admission = admission_open(config, mem, access, complaints);
-    enum status st = identity_open(config, mem, auth, complaints);
+    char why[CONFIG_ERROR_CAP];
 
-    if (st == ST_OK)
-        st = admission;
-    return st == ST_OK ? group : st;
+    if (activation_wanted(config))
+        return activation_take(config, out, complaints);
+    if (listen_read(config->listen, out, why, sizeof(why)))
+        return ST_OK;
+    complain(complaints, "listen %s", why);
+    return ST_BAD_VALUE;
+}
+
+static enum status
+first_of(enum status before, enum status now)
+{
+    return before == ST_OK ? now : before;
+}
+
+/* Takes all of it. All complaints are made. */
+static enum status
+named_open(struct named *n, const struct config *config, struct mem *mem,
+           struct complaints *complaints)
+{
+    enum status st = find_listeners(config, &n->listen, complaints);
+
+    st = first_of(st, group_find(config, &n->socket_group, complaints));
+    st = first_of(st, admission_open(config, mem, &n->access, complaints));
+    return first_of(st, identity_open(config, mem, &n->auth, complaints));
+}
+
+static void
+named_close(struct named *n)
+{
+    access_free(n->access);
+    auth_free(n->auth);
 }
 
 enum status
 daemon_check(const struct config *config, struct complaints *complaints)
 {
     struct mem *mem = mem_new(0);
-    struct auth *auth = NULL;
-    struct access *access = NULL;
-    int64_t group;
+    struct named named = {.auth = NULL};
     enum status st;
 
     if (mem == NULL)
         return ST_NO_MEMORY;
-    st = open_named(config, mem, &auth, &access, &group, complaints);
-    access_free(access);
-    auth_free(auth);
+    st = named_open(&named, config, mem, complaints);
+    named_close(&named);
     mem_destroy(mem);
     return st;
 }
@@ -162,8 +189,7 @@ daemon_check(const struct config *config, struct complaints *complaints)
 static enum status
 open_parts(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
-    enum status st =
-        open_named(config, d->mem, &d->auth, &d->access, &d->socket_group, complaints);
+    enum status st = named_open(&d->named, config, d->mem, complaints);
 
     if (st == ST_OK)
         st = open_log(d, config, complaints);
@@ -306,13 +332,13 @@ daemon_reload(struct daemon *d)
 {
     struct complaints complaints = {.to = NULL};
 
-    if (d->access == NULL) {
+    if (d->named.access == NULL) {
         daemon_signal_ignored(d, "SIGHUP");
         return;
     }
-    if (admission_reload(d->config, d->mem, d->access, &complaints) == ST_OK)
+    if (admission_reload(d->config, d->mem, d->named.access, &complaints) == ST_OK)
         log_event(&d->log, LOG_INFO, "reloaded",
-                  LOG_I("tokens", access_count(d->access)));
+                  LOG_I("tokens", access_count(d->named.access)));
     else
         log_event(&d->log, LOG_ERROR, "reload_failed",
                   LOG_S("error", complaints.count > 0 ? complaints.last
@@ -350,8 +376,7 @@ daemon_close(struct daemon *d)
         return;
     server_free(d->server);
     api_free(d->api);
-    auth_free(d->auth);
-    access_free(d->access);
+    named_close(&d->named);
     durability_close(&d->durability);
     store_close(d->store);
     mem_destroy(d->mem);

@@ -23,6 +23,7 @@ enum { LISTEN_MAX = 8, LISTEN_ADDRESS_CAP = 192 };
 struct listen_entry {
     enum listen_kind kind;
     char address[LISTEN_ADDRESS_CAP]; /* "127.0.0.1:8888", "[::1]:0", "unix:/path" */
+    int inherited; /* the socket that listens there already, made by somebody else; or -1 */
 };
 
 struct listen_list {
@@ -36,6 +37,14 @@ struct listen_list {
  * same time it is said, too. Names of hosts are not looked up: that is done when listening.
  */
 bool listen_read(const char *text, struct listen_list *out, char *why, size_t why_cap);
+
+/*
+ * Makes an entry of a socket that somebody else has made, and listens on: it stays theirs,
+ * and so do those who wait in its backlog when we stop. It is made not to block, and not to be
+ * handed on. False: *why says what is wrong with it ("is no socket").
+ */
+bool
+listen_inherit(int fd, enum listen_kind kind, struct listen_entry *out, const char **why);
 
 /* The word for a kind: "api", "metrics". */
 const char *listen_kind_name(enum listen_kind kind);

@@ -43,7 +43,7 @@ fixture_open(struct fixture *f)
     (void)snprintf(f->folder, sizeof(f->folder), "/tmp/claimd-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(f->folder));
     (void)snprintf(f->path, sizeof(f->path), "%s/socket", f->folder);
-    f->entry.kind = LISTEN_API;
+    f->entry = (struct listen_entry){.kind = LISTEN_API, .inherited = -1};
     (void)snprintf(f->entry.address, sizeof(f->entry.address), "unix:%s", f->path);
     watched = f->path;
 }
