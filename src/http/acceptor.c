@@ -91,16 +91,20 @@ acceptor_stop(struct acceptor *a)
 
 /* ------------------------------------------------------------------ connections */
 
-/* Answers 503 and lets go of the socket gently. Takes fd. */
+/* Answers 503 and lets go of the socket gently; with TLS no word can be said. Takes fd. */
 static void
-refuse(struct acceptor *a, int fd)
+refuse(struct acceptor *a, const struct listener *l, int fd)
 {
     const struct log *log = a->shared->config->log;
     char id[REQUEST_ID_CAP];
 
     request_ids_next(&a->ids, id);
-    refusal_send(fd, REFUSAL_BUSY, id);
-    linger_add(&a->linger, fd, a->now_ms);
+    if (l->kind != LISTEN_TLS) {
+        refusal_send(fd, REFUSAL_BUSY, id);
+        linger_add(&a->linger, fd, a->now_ms);
+    } else {
+        (void)close(fd); /* nothing was written */
+    }
     if (!a->refusing)
         log_event(log, LOG_WARN, "refusing_connections",
                   LOG_I("max_connections", a->max_connections), LOG_S("request_id", id));
@@ -140,7 +144,7 @@ dispatch(struct acceptor *a, const struct listener *l, int fd, const union peer 
     if (w != NULL)
         c = mem_calloc(a->shared->config->mem, 1, sizeof(*c));
     if (c == NULL) {
-        refuse(a, fd);
+        refuse(a, l, fd);
         return;
     }
     if (a->refusing)
@@ -202,7 +206,8 @@ accept_exhausted(struct acceptor *a, const struct listener *l, int why)
         char id[REQUEST_ID_CAP];
 
         request_ids_next(&a->ids, id);
-        refusal_send(fd, REFUSAL_BUSY, id);
+        if (l->kind != LISTEN_TLS)
+            refusal_send(fd, REFUSAL_BUSY, id);
         (void)close(fd); /* no lingering: the descriptor is needed */
     }
     open_reserve(a);

@@ -24,6 +24,7 @@
 #include "claimd/http/listen.h"
 #include "http/mailbox.h"
 
+#include <gnutls/gnutls.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -46,6 +47,7 @@ union peer {
 
 struct exchange;
 struct section;
+struct tls_pair;
 struct MHD_Connection;
 
 struct conn {
@@ -69,8 +71,11 @@ struct conn {
     unsigned pushes;            /* how often libmicrohttpd will still be told so */
     bool held;                  /* suspended: libmicrohttpd leaves it alone */
     bool was_held;              /* has been; see stuck.h */
-    unsigned round;   /* of its worker, in which libmicrohttpd called us for it */
-    unsigned strikes; /* rounds in a row in which it seemed stuck */
+    unsigned round;        /* of its worker, in which libmicrohttpd called us for it */
+    unsigned strikes;      /* rounds in a row in which it seemed stuck */
+    gnutls_session_t tls;  /* libmicrohttpd's; NULL: there is none */
+    struct tls_pair *pair; /* pinned while in handshake */
+    struct list shake;     /* in a worker's list of those in handshake: secure.h */
     union peer peer;
     socklen_t peer_len;
 };
@@ -100,7 +105,11 @@ struct conn *conn_overdue(const struct conn_table *t, int64_t now_ms);
 /* When the next connection is overdue, INT64_MAX if never. */
 int64_t conn_next_ms(const struct conn_table *t);
 
-/* What waits in the socket to be read. A system call. */
+/*
+ * What waits to be read, in the socket or in what TLS has read already. Of bytes in the
+ * socket it is not known yet what they are: a record of TLS need not be of a request. A system
+ * call.
+ */
 enum conn_unread { UNREAD_NOTHING, UNREAD_DATA, UNREAD_END };
 enum conn_unread conn_unread(const struct conn *c);
 

@@ -13,7 +13,9 @@ static const char local[] = "unix:";
 
 static const struct {
     const char *name, *prefix;
-} kinds[] = {[LISTEN_API] = {"api", ""}, [LISTEN_METRICS] = {"metrics", "metrics:"}};
+} kinds[] = {[LISTEN_API] = {"api", ""},
+             [LISTEN_TLS] = {"tls", "tls:"},
+             [LISTEN_METRICS] = {"metrics", "metrics:"}};
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -26,8 +28,9 @@ listen_kind_name(enum listen_kind kind)
 const char *
 listen_scheme(enum listen_kind kind, const char *address)
 {
-    (void)kind;
-    return strncmp(address, local, sizeof(local) - 1) == 0 ? "" : "http://";
+    if (strncmp(address, local, sizeof(local) - 1) == 0)
+        return "";
+    return kind == LISTEN_TLS ? "https://" : "http://";
 }
 
 /* ------------------------------------------------------------------ an entry */
@@ -88,8 +91,8 @@ read_entry(struct bytes text, struct listen_entry *out, char *why, size_t why_ca
     if (!has_unknown_prefix(address))
         return address_check(address, why, why_cap);
     (void)snprintf(why, why_cap,
-                   "has the unknown prefix \"%.*s\": an address may have metrics: in "
-                   "front of it",
+                   "has the unknown prefix \"%.*s\": an address may have tls: or "
+                   "metrics: in front of it",
                    (int)strcspn(address, ":") + 1, address);
     return false;
 }

@@ -47,6 +47,13 @@ share_descriptors(struct server *s, size_t available)
     s->shared.linger_slots = slots < 1 ? 1 : slots < LINGER_SLOTS ? slots : LINGER_SLOTS;
 }
 
+/* Sections that so many connections may need besides the first ones. */
+static size_t
+beyond(const struct server *s, size_t connections)
+{
+    return sections_least(&s->config) * sections_beyond(connections);
+}
+
 /*
  * Raises the limit of open files to what max_connections needs, and lowers
  * max_connections to what the limit allows.
@@ -55,9 +62,9 @@ static void
 fit_connections(struct server *s)
 {
     const size_t wanted = s->config.max_connections, workers = s->config.workers;
-    const size_t own = OWN_DESCRIPTORS + workers * WORKER_DESCRIPTORS;
-    const size_t need =
-        own + (workers + 1) * LINGER_SLOTS + wanted + sections_beyond(wanted);
+    const size_t own = OWN_DESCRIPTORS + s->config.listen->count - 1 +
+                       workers * (WORKER_DESCRIPTORS + sections_least(&s->config) - 1);
+    const size_t need = own + (workers + 1) * LINGER_SLOTS + wanted + beyond(s, wanted);
     struct rlimit files;
     size_t taken;
 
@@ -67,7 +74,7 @@ fit_connections(struct server *s)
     files.rlim_cur = files.rlim_max < need ? files.rlim_max : (rlim_t)need;
     if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
         return; /* when it could not be raised, accept4() tells in time */
-    taken = own + sections_beyond(files.rlim_cur);
+    taken = own + beyond(s, files.rlim_cur);
     share_descriptors(s, files.rlim_cur > taken ? files.rlim_cur - taken : 0);
     if (s->config.max_connections < wanted)
         log_event(s->config.log, LOG_WARN, "max_connections_lowered",

@@ -5,6 +5,7 @@
 #include "http/front.h"
 #include "http/refusal.h"
 #include "http/reply.h"
+#include "http/secure.h"
 #include "http/stuck.h"
 
 #include <limits.h>
@@ -36,6 +37,7 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
     atomic_init(&w->load, 0);
     list_init(&w->chunked);
     list_init(&w->ended);
+    secure_init(w);
     w->block = room_block(config->max_header_bytes, config->max_headers);
     conn_table_init(&w->conns, config->idle_seconds * 1000,
                     config->request_seconds * 1000);
@@ -49,15 +51,14 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
     if (st != ST_OK || w->epoll_fd < 0)
         goto fail_io;
     w->no_memory = reply_prepared(REFUSAL_NO_MEMORY);
-    w->section_room = 1 + sections_beyond(config->max_connections);
+    w->section_room =
+        sections_least(config) * (1 + sections_beyond(config->max_connections));
     w->sections = mem_calloc(config->mem, w->section_room, sizeof(*w->sections));
     st = w->no_memory == NULL || w->sections == NULL ? ST_NO_MEMORY : answer_init(w);
     if (st == ST_OK)
-        st = section_open(w, &w->sections[0]);
-    if (st == ST_OK) {
-        w->section_count = 1;
+        st = sections_open_first(w);
+    if (st == ST_OK)
         st = worker_watch(w, w->mailbox.event_fd, &w->mailbox.source);
-    }
     if (st != ST_OK)
         worker_fini(w);
     return st;
@@ -97,12 +98,15 @@ worker_conn(struct MHD_Connection *mhd)
 static void
 adopt(struct worker *w, struct conn *c)
 {
-    c->section = section_choose(w);
+    c->section = section_choose(w, c->kind == LISTEN_TLS);
     c->section->due = true;
     w->adopting = c;
     if (MHD_add_connection(c->section->mhd, c->fd, &c->peer.any, c->peer_len) ==
-            MHD_YES ||
-        w->adopting == NULL)
+        MHD_YES) {
+        secure_wait(w, c);
+        return;
+    }
+    if (w->adopting == NULL)
         return;
     /* Out of memory before front_connection() heard of it; the socket is closed. */
     w->adopting = NULL;
@@ -240,13 +244,15 @@ work(struct worker *w)
 {
     int64_t sleep_ms;
 
+    bool knocking = secure_admit(w);
+
     answer_slices(w);
     answer_commits(w);
     sleep_ms = until(w, run_sections(w));
     front_push_ends(w);
     sleep_ms = sooner(sleep_ms, until(w, end_phases(w)));
     sleep_ms = sooner(sleep_ms, until(w, answer_expire(w)));
-    if (sections_due(w) || !list_empty(&w->parked.slices) ||
+    if (knocking || sections_due(w) || !list_empty(&w->parked.slices) ||
         atomic_load(&w->parked.log_moved))
         sleep_ms = 0;
     sleep_ms = sooner(sleep_ms, until(w, conn_next_ms(&w->conns)));
@@ -279,6 +285,8 @@ handle_event(struct worker *w, struct source *source)
         c = container_of(source, struct conn, source); /* freed in work() only: alive */
         if (c->held && c->phase == CONN_RECEIVING)
             stuck_wake(w, c);
+        else if (secure_is_waiting(c))
+            secure_knock(w, c);
         else
             front_hung_up(w, c);
         return;

@@ -64,6 +64,7 @@ struct worker {
     size_t block;        /* memory of a connection: room.h */
     struct list chunked; /* connections in the middle of a chunked body */
     struct parked parked;
+    struct list knocking, shaking; /* connections in a handshake of TLS: secure.h */
     struct list ended; /* those whose client sends no more, to be told libmicrohttpd */
     unsigned round;    /* counts the rounds of the loop */
     bool called;       /* the section that runs has called us */

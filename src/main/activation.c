@@ -17,6 +17,7 @@ static const struct {
     {BYTES_LIT("claimd.socket"), LISTEN_API}, /* what systemd calls it by itself */
     {BYTES_LIT("unknown"), LISTEN_API},
     {BYTES_LIT(""), LISTEN_API},
+    {BYTES_LIT("tls"), LISTEN_TLS},
     {BYTES_LIT("metrics"), LISTEN_METRICS},
 };
 
@@ -55,8 +56,8 @@ take_one(int fd, struct bytes name, struct listen_list *out,
 
     if (!find_kind(name, &kind))
         complain(complaints,
-                 "LISTEN_FDNAMES: descriptor %d is called %.*s, but it must be api or "
-                 "metrics (FileDescriptorName)",
+                 "LISTEN_FDNAMES: descriptor %d is called %.*s, but it must be api, "
+                 "tls or metrics (FileDescriptorName)",
                  fd, (int)(name.len & 0xff), name.data);
     else if (!listen_inherit(fd, kind, &out->entries[out->count], &why))
         complain(complaints, "LISTEN_FDS: descriptor %d %s", fd, why);

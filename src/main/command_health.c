@@ -15,8 +15,8 @@
 static const char help[] =
     "Usage: claimd health [ADDRESS]\n"
     "Asks the claimd at ADDRESS (ADDRESS:PORT, [IPv6]:PORT or unix:PATH; the first of "
-    "CLAIMD_LISTEN,\n"
-    "or 127.0.0.1:8888) for /readyz, within 5 s.\n"
+    "CLAIMD_LISTEN\n"
+    "without TLS, or 127.0.0.1:8888) for /readyz, within 5 s.\n"
     "\n"
     "  --help           print this, and exit\n"
     "\n"
@@ -122,7 +122,7 @@ ask(int fd)
     return strncmp(answer, "HTTP/1.1 ", 9) == 0 ? atoi(answer + 9) : 0;
 }
 
-/* The first address of CLAIMD_LISTEN, or what the server has without it. */
+/* The first address of CLAIMD_LISTEN without TLS, or what the server has without it. */
 static const char *
 own_address(struct listen_list *list)
 {
@@ -131,8 +131,12 @@ own_address(struct listen_list *list)
 
     if (listen == NULL)
         return "127.0.0.1:8888";
-    return listen_read(listen, list, unheard, sizeof(unheard)) ? list->entries[0].address
-                                                               : listen;
+    if (!listen_read(listen, list, unheard, sizeof(unheard)))
+        return listen;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->entries[i].kind != LISTEN_TLS)
+            return list->entries[i].address;
+    return list->entries[0].address;
 }
 
 static int

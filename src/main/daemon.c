@@ -7,6 +7,7 @@
 #include "claimd/http/server.h"
 #include "main/activation.h"
 #include "main/admission.h"
+#include "main/certificate.h"
 #include "main/durability.h"
 #include "main/group.h"
 #include "main/identity.h"
@@ -21,6 +22,7 @@
 struct named {
     struct listen_list listen;
     int64_t socket_group;  /* -1: none */
+    struct tls *tls;       /* owned; NULL: there is none */
     struct access *access; /* owned; NULL: everybody may come in */
     struct auth *auth;     /* owned; NULL: no identity stub */
 };
@@ -114,6 +116,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .listen = &d->named.listen,
         .socket_mode = (unsigned)config->socket_mode,
         .socket_group = d->named.socket_group,
+        .tls = d->named.tls,
         .workers = count_workers(config->workers),
         .max_connections = (size_t)config->max_connections,
         .max_header_bytes = (size_t)config->max_header_size,
@@ -159,6 +162,8 @@ named_open(struct named *n, const struct config *config, struct mem *mem,
 {
     enum status st = find_listeners(config, &n->listen, complaints);
 
+    if (st == ST_OK) /* it depends on where */
+        st = certificate_open(config, &n->listen, mem, &n->tls, complaints);
     st = first_of(st, group_find(config, &n->socket_group, complaints));
     st = first_of(st, admission_open(config, mem, &n->access, complaints));
     return first_of(st, identity_open(config, mem, &n->auth, complaints));
@@ -169,6 +174,7 @@ named_close(struct named *n)
 {
     access_free(n->access);
     auth_free(n->auth);
+    tls_free(n->tls);
 }
 
 enum status
@@ -233,6 +239,8 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
         log_event(&d->log, LOG_INFO, "listening",
                   LOG_S("address", server_address(d->server, i)),
                   LOG_S("for", listen_kind_name(server_listen_kind(d->server, i))));
+    if (d->named.tls != NULL)
+        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
     *out = d;
     return ST_OK;
 
@@ -327,22 +335,46 @@ daemon_signal_ignored(const struct daemon *d, const char *name)
     log_event(&d->log, LOG_WARN, "signal_ignored", LOG_S("signal", name));
 }
 
+/* Reads all before anything is changed; what is changed last cannot fail. */
+static enum status
+reload(struct daemon *d, struct complaints *complaints)
+{
+    struct tls_pair *pair = NULL;
+    enum status st = ST_OK;
+
+    if (d->named.tls != NULL)
+        st = certificate_read(d->config, d->mem, &pair, complaints);
+    if (st == ST_OK && d->named.access != NULL)
+        st = admission_reload(d->config, d->mem, d->named.access, complaints);
+    if (st != ST_OK)
+        tls_pair_drop(pair);
+    else if (pair != NULL)
+        tls_replace(d->named.tls, pair);
+    return st;
+}
+
 void
 daemon_reload(struct daemon *d)
 {
     struct complaints complaints = {.to = NULL};
+    enum status st;
 
-    if (d->named.access == NULL) {
+    if (d->named.access == NULL && d->named.tls == NULL) {
         daemon_signal_ignored(d, "SIGHUP");
         return;
     }
-    if (admission_reload(d->config, d->mem, d->named.access, &complaints) == ST_OK)
-        log_event(&d->log, LOG_INFO, "reloaded",
-                  LOG_I("tokens", access_count(d->named.access)));
-    else
-        log_event(&d->log, LOG_ERROR, "reload_failed",
-                  LOG_S("error", complaints.count > 0 ? complaints.last
-                                                      : status_text(ST_NO_MEMORY)));
+    st = reload(d, &complaints);
+    if (st != ST_OK) {
+        log_event(
+            &d->log, LOG_ERROR, "reload_failed",
+            LOG_S("error", complaints.count > 0 ? complaints.last : status_text(st)));
+        return;
+    }
+    log_event(
+        &d->log, LOG_INFO, "reloaded",
+        LOG_I("tokens", d->named.access == NULL ? 0 : access_count(d->named.access)));
+    if (d->named.tls != NULL)
+        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
 }
 
 void

@@ -41,8 +41,8 @@
 const struct option options[] = {
 #define GROUP "Server"
     LISTEN("listen", listen, "127.0.0.1:8888",
-           "up to 8 of ADDRESS:PORT, [IPv6]:PORT, unix:PATH; metrics: in front of one: "
-           "health and metrics only; port 0: a free one"),
+           "up to 8 of ADDRESS:PORT, [IPv6]:PORT, unix:PATH; in front: tls: for TLS, "
+           "metrics: for health and metrics only; port 0: a free one"),
     MODE("socket_mode", socket_mode, 0777, "0660",
          "permissions of the Unix socket's file, octal; who may write to it may connect"),
     TEXT("socket_group", socket_group, "none",
@@ -141,6 +141,13 @@ const struct option options[] = {
     FLAG("enable_v1_1", limits.enable_v1_1, CONTRACT, "serve API v1.1"),
     CHOICE("profile", profile, PROFILE_WORDS, "zaqar",
            "rackspace: limits as the clients of Cloud Queues expect them"),
+#undef GROUP
+#define GROUP "TLS"
+    TEXT(
+        "tls_certificate", tls_certificate, "none",
+        "file of the certificate and those it is signed with, PEM; read again on SIGHUP"),
+    TEXT("tls_key", tls_key, "none",
+         "file of its key, PEM, which others cannot read; read again on SIGHUP"),
 #undef GROUP
 #define GROUP "Access"
     CHOICE("auth", auth, AUTH_WORDS, "none",

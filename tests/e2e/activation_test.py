@@ -19,8 +19,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import (CLAIMD, PATIENCE_S, Client, Server, environment, eventually,  # noqa: E402
-                     post, request)
+from harness import (CLAIMD, PATIENCE_S, Client, Server, Workshop, environment,  # noqa: E402
+                     eventually, post, request, trusting)
 
 FAR = 50  # where the sockets are kept until the shell puts them in their places
 
@@ -94,6 +94,17 @@ class Taken(unittest.TestCase):
             self.assertEqual(ask(api, post("q")).status, 201)
             self.assertEqual(ask(metrics, post("q")).status, 404)
             self.assertEqual(ask(metrics, request("GET", "/readyz")).status, 204)
+
+    def test_one_for_tls_needs_a_certificate(self):
+        with Workshop() as shop, listening() as one:
+            pair = shop.signed("server")
+            with activated([one], *pair.options(), names="tls"), \
+                    Client(one.family, one.getsockname(), trusting(pair.certificate)) as client:
+                client.send(post("q"))
+                self.assertEqual(client.response().status, 201)
+            ended = refused([one], names="tls")
+            self.assertEqual(ended.returncode, 2)
+            self.assertIn("tls_certificate and tls_key", ended.stderr)
 
     def test_a_socket_file_stays_with_whoever_made_it(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,12 @@
 /*
  * listen: where a server listens, and for what.
  *
- *     127.0.0.1:8888, metrics:[::1]:9090, unix:/run/claimd/socket
+ *     127.0.0.1:8888, tls:0.0.0.0:8443, metrics:[::1]:9090, unix:/run/claimd/socket
  *
  * is a list of addresses with commas or blanks in between; a Unix socket's path may have
  * blanks in it, and ends at the next comma. What stands in front of an address says what is
- * served there: nothing for the API, "metrics:" for health and metrics only.
+ * served there: nothing for the API, "tls:" for the API with TLS, "metrics:" for health and
+ * metrics only.
  */
 #ifndef CLAIMD_HTTP_LISTEN_H
 #define CLAIMD_HTTP_LISTEN_H
@@ -15,6 +16,7 @@
 
 enum listen_kind {
     LISTEN_API,    /* HTTP */
+    LISTEN_TLS,    /* HTTPS */
     LISTEN_METRICS /* HTTP: health and metrics, which need no token here */
 };
 
@@ -46,10 +48,10 @@ bool listen_read(const char *text, struct listen_list *out, char *why, size_t wh
 bool
 listen_inherit(int fd, enum listen_kind kind, struct listen_entry *out, const char **why);
 
-/* The word for a kind: "api", "metrics". */
+/* The word for a kind: "api", "tls", "metrics". */
 const char *listen_kind_name(enum listen_kind kind);
 
-/* What an address is announced with: "http://", or nothing for a Unix socket. */
+/* What an address is announced with: "http://", "https://", or nothing for a Unix socket. */
 const char *listen_scheme(enum listen_kind kind, const char *address);
 
 #endif

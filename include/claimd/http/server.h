@@ -15,6 +15,7 @@
 #include "claimd/base/log.h"
 #include "claimd/base/status.h"
 #include "claimd/http/listen.h"
+#include "claimd/http/tls.h"
 
 struct server_config {
     const struct api *api; /* borrowed for the server's life, as all pointers here */
@@ -26,6 +27,7 @@ struct server_config {
     unsigned socket_mode; /* permissions of a Unix socket's file */
     int64_t socket_group; /* its group, by number; -1: as the process makes files */
     size_t workers;
+    struct tls *tls;           /* for listeners with TLS; NULL: there is none */
     size_t max_connections;    /* over all workers */
     size_t max_waiters;        /* requests that wait for a message, over all workers */
     struct executor *executor; /* where a store that blocks is asked; else NULL */

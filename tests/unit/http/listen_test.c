@@ -37,6 +37,7 @@ START_TEST(addresses_stand_between_commas_or_blanks)
 {
     reads_as("127.0.0.1:8888", "api 127.0.0.1:8888");
     reads_as(" [::1]:0,metrics:127.0.0.1:9090 ", "api [::1]:0; metrics 127.0.0.1:9090");
+    reads_as("tls:[::1]:8443 tls:unix:/x y", "tls [::1]:8443; tls unix:/x y");
     reads_as("a:1 b:2\tmetrics:c:3 ,  d:4", "api a:1; api b:2; metrics c:3; api d:4");
 }
 END_TEST
@@ -61,6 +62,7 @@ START_TEST(what_cannot_be_listened_on_is_refused)
         {"http:127.0.0.1:1", "the unknown prefix \"http:\""},
         {"metrics:http:127.0.0.1:1", "the unknown prefix \"http:\""},
         {"metrics:metrics:127.0.0.1:1", "the unknown prefix \"metrics:\""},
+        {"tls:metrics:127.0.0.1:1", "the unknown prefix \"metrics:\""},
         {"METRICS:127.0.0.1:1", "the unknown prefix \"METRICS:\""},
         {"fe80::1:80", "brackets"},
         {"a:1,b:1,c:1,d:1,e:1,f:1,g:1,h:1,i:1", "at most 8 addresses"},
@@ -81,6 +83,7 @@ START_TEST(no_place_is_listened_on_twice)
         "127.0.0.1:80,0.0.0.0:80",
         "[::]:80,127.0.0.1:80",
         "unix:/x,metrics:unix:/x",
+        "127.0.0.1:80,tls:127.0.0.1:80",
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -96,6 +99,8 @@ START_TEST(what_is_announced_can_be_connected_to)
 {
     ck_assert_str_eq(listen_scheme(LISTEN_API, "127.0.0.1:1"), "http://");
     ck_assert_str_eq(listen_scheme(LISTEN_METRICS, "[::1]:1"), "http://");
+    ck_assert_str_eq(listen_scheme(LISTEN_TLS, "127.0.0.1:1"), "https://");
     ck_assert_str_eq(listen_scheme(LISTEN_API, "unix:/x"), "");
+    ck_assert_str_eq(listen_scheme(LISTEN_TLS, "unix:/x"), "");
 }
 END_TEST
