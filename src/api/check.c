@@ -86,7 +86,8 @@ find_token(struct context *ctx, struct bytes *out)
 static enum status
 check_access(struct context *ctx)
 {
-    struct access_request request = {.project = named_project(ctx),
+    struct access_request request = {.certificate = ctx->req->certificate,
+                                     .project = named_project(ctx),
                                      .action = ctx->route != NULL ? ctx->route->action
                                                                   : ACTION_OPEN,
                                      .now_ms = clock_now_ms(ctx->real)};

@@ -45,6 +45,7 @@ union peer {
     struct sockaddr_in6 v6;
 };
 
+struct certificate;
 struct exchange;
 struct section;
 struct tls_pair;
@@ -75,7 +76,8 @@ struct conn {
     unsigned strikes;      /* rounds in a row in which it seemed stuck */
     gnutls_session_t tls;  /* libmicrohttpd's; NULL: there is none */
     struct tls_pair *pair; /* pinned while in handshake */
-    struct list shake;     /* in a worker's list of those in handshake: secure.h */
+    struct certificate *certificate; /* of the client, owned; NULL: none was shown */
+    struct list shake; /* in a worker's list of those in handshake: secure.h */
     union peer peer;
     socklen_t peer_len;
 };

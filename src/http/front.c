@@ -41,8 +41,9 @@ front_target(void *cls, const char *target, struct MHD_Connection *mhd)
 
     w->called = true;
     conn_enter(&w->conns, c, CONN_RECEIVING, w->now_ms);
+    if (!c->used)
+        secure_used(w, c);
     c->used = true;
-    secure_used(c);
     ex = exchange_begin(&w->exchanges, c, target == NULL ? "" : target);
     if (target != NULL)
         hide_arguments(target);
@@ -433,7 +434,7 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
         return;
     }
     end_request(w, c, false); /* libmicrohttpd may have ended without saying so */
-    secure_end(c);
+    secure_end(w, c);
     if (list_linked(&c->ended))
         list_remove(&c->ended);
     forget_end(w, c); /* c is about to go */

@@ -86,6 +86,7 @@ start_secure_mhd(struct worker *w)
     return MHD_start_daemon(FLAGS | MHD_USE_TLS, 0, NULL, NULL, front_request, w, OPTIONS,
                             MHD_OPTION_HTTPS_PRIORITIES, TLS_PRIORITIES,
                             MHD_OPTION_HTTPS_CERT_CALLBACK, secure_certificate,
+                            MHD_OPTION_HTTPS_MEM_TRUST, tls_authorities(config->tls),
                             MHD_OPTION_END);
 }
 

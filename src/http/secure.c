@@ -2,6 +2,7 @@
 
 #include "claimd/base/invariant.h"
 #include "http/front.h"
+#include "http/shown.h"
 
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -135,8 +136,9 @@ secure_hold_idle(struct worker *w)
     }
 }
 
-void
-secure_used(struct conn *c)
+/* The handshake is over, one way or another. */
+static void
+settle(struct conn *c)
 {
     if (list_linked(&c->shake))
         list_remove(&c->shake);
@@ -145,8 +147,20 @@ secure_used(struct conn *c)
 }
 
 void
-secure_end(struct conn *c)
+secure_used(struct worker *w, struct conn *c)
 {
-    secure_used(c);
+    const struct server_config *config = w->shared->config;
+
+    settle(c);
+    if (c->tls != NULL && tls_authorities(config->tls) != NULL)
+        c->certificate = shown_read(config->mem, c->tls);
+}
+
+void
+secure_end(struct worker *w, struct conn *c)
+{
+    settle(c);
+    shown_free(w->shared->config->mem, c->certificate);
+    c->certificate = NULL;
     c->tls = NULL;
 }

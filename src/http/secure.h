@@ -51,10 +51,10 @@ bool secure_admit(struct worker *w);
 /* After a run of libmicrohttpd: holds those again for whom nothing is left to read. */
 void secure_hold_idle(struct worker *w);
 
-/* Its first request is there: the handshake is over. */
-void secure_used(struct conn *c);
+/* Its first request is there: the handshake is over. Looks at the client's certificate. */
+void secure_used(struct worker *w, struct conn *c);
 
 /* The connection ends. Its session is gone. */
-void secure_end(struct conn *c);
+void secure_end(struct worker *w, struct conn *c);
 
 #endif

@@ -15,8 +15,9 @@ struct tls_pair {
 };
 
 struct tls {
-    struct mem *mem;  /* borrowed */
-    struct lock lock; /* guards pair */
+    struct mem *mem;   /* borrowed */
+    char *authorities; /* owned; NULL: there are none */
+    struct lock lock;  /* guards pair */
     struct tls_pair *pair;
 };
 
@@ -197,10 +198,48 @@ tls_pair_key(const struct tls_pair *pair)
 
 /* ------------------------------------------------------------------ the one in force */
 
+static enum status
+check_authorities(struct bytes authorities, struct reason *why)
+{
+    gnutls_datum_t text = datum(authorities);
+    gnutls_x509_crt_t *list = NULL;
+    unsigned count = 0;
+    int error =
+        gnutls_x509_crt_list_import2(&list, &count, &text, GNUTLS_X509_FMT_PEM, 0);
+
+    if (error < 0)
+        return bad(why, "the authorities", error);
+    for (unsigned i = 0; i < count; i++)
+        gnutls_x509_crt_deinit(list[i]);
+    gnutls_free(list);
+    return ST_OK;
+}
+
+/* Keeps them, if there are any. */
+static enum status
+take_authorities(struct tls *t, struct bytes authorities, struct reason *why)
+{
+    enum status st;
+
+    if (!bytes_present(authorities))
+        return ST_OK;
+    st = check_authorities(authorities, why);
+    if (st != ST_OK)
+        return st;
+    t->authorities = mem_alloc(t->mem, authorities.len + 1);
+    if (t->authorities == NULL)
+        return ST_NO_MEMORY;
+    memcpy(t->authorities, authorities.data, authorities.len);
+    t->authorities[authorities.len] = '\0';
+    return ST_OK;
+}
+
 enum status
-tls_new(struct mem *mem, struct tls_pair *pair, struct tls **out)
+tls_new(struct mem *mem, struct tls_pair *pair, struct bytes authorities,
+        struct tls **out, struct reason *why)
 {
     struct tls *t = mem_calloc(mem, 1, sizeof(*t));
+    enum status st;
 
     if (t == NULL) {
         tls_pair_drop(pair);
@@ -209,6 +248,11 @@ tls_new(struct mem *mem, struct tls_pair *pair, struct tls **out)
     t->mem = mem;
     t->pair = pair;
     lock_init(&t->lock);
+    st = take_authorities(t, authorities, why);
+    if (st != ST_OK) {
+        tls_free(t);
+        return st;
+    }
     *out = t;
     return ST_OK;
 }
@@ -219,6 +263,7 @@ tls_free(struct tls *t)
     if (t == NULL)
         return;
     tls_pair_drop(t->pair);
+    mem_free(t->mem, t->authorities);
     lock_fini(&t->lock);
     mem_free(t->mem, t);
 }
@@ -233,6 +278,12 @@ tls_replace(struct tls *t, struct tls_pair *pair)
     t->pair = pair;
     lock_release(&t->lock);
     tls_pair_drop(before);
+}
+
+const char *
+tls_authorities(const struct tls *t)
+{
+    return t->authorities;
 }
 
 struct tls_pair *

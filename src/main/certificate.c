@@ -67,6 +67,31 @@ certificate_read(const struct config *config, struct mem *mem, struct tls_pair *
     return st;
 }
 
+/* Takes the pin of the pair. */
+static enum status
+make_tls(const struct config *config, struct mem *mem, struct tls_pair *pair,
+         struct tls **out, struct complaints *complaints)
+{
+    const struct text_file file = {
+        .path = config->tls_client_ca, .option = "tls_client_ca", .most = FILE_MOST};
+    struct bytes authorities = BYTES_NONE;
+    struct reason why;
+    enum status st = ST_OK;
+
+    reason_init(&why);
+    if (is_named(config->tls_client_ca))
+        st = text_file_read(&file, mem, &authorities, complaints);
+    if (st != ST_OK) {
+        tls_pair_drop(pair);
+        return st;
+    }
+    st = tls_new(mem, pair, authorities, out, &why);
+    mem_free(mem, (void *)(uintptr_t)authorities.data);
+    if (st == ST_BAD_VALUE)
+        complain(complaints, "tls_client_ca: %s: %s", config->tls_client_ca, why.text);
+    return st;
+}
+
 enum status
 certificate_open(const struct config *config, const struct listen_list *list,
                  struct mem *mem, struct tls **out, struct complaints *complaints)
@@ -82,7 +107,7 @@ certificate_open(const struct config *config, const struct listen_list *list,
         return ST_BAD_VALUE;
     }
     st = certificate_read(config, mem, &pair, complaints);
-    return st == ST_OK ? tls_new(mem, pair, out) : st;
+    return st == ST_OK ? make_tls(config, mem, pair, out, complaints) : st;
 }
 
 void

@@ -358,6 +358,32 @@ check_one_kind(const struct config *config, struct complaints *complaints)
         complain(complaints, "identity_stub and auth cannot both say who may come in");
 }
 
+static bool
+is_named(const char *path)
+{
+    return strcmp(path, "none") != 0;
+}
+
+/* Certificates of clients mean something only if all of it is there. */
+static void
+check_certificates(const struct config *config, struct complaints *complaints)
+{
+    static const char *const parts[] = {"auth", "certificates", "tls_client_ca"};
+    bool listed = is_named(config->certificates), asked = is_named(config->tls_client_ca);
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (!is_known(config, option_find(bytes_str(parts[i]))))
+            return;
+    if (listed != asked)
+        complain(complaints, "%s is of no use without %s",
+                 listed ? "certificates" : "tls_client_ca",
+                 listed ? "tls_client_ca" : "certificates");
+    else if (listed && config->auth == AUTH_BY_NONE)
+        complain(complaints, "certificates is of no use without auth");
+    else if (!listed && config->auth == AUTH_BY_CERTIFICATES)
+        complain(complaints, "auth certificates needs certificates and tls_client_ca");
+}
+
 /* ------------------------------------------------------------------ all together */
 
 enum status
@@ -392,6 +418,7 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     check_journal_bytes(out, complaints);
     check_doors(out, complaints);
     check_one_kind(out, complaints);
+    check_certificates(out, complaints);
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 

@@ -62,6 +62,8 @@ struct config {
     int auth;                     /* enum auth_kind */
     char tokens[CONFIG_TEXT_CAP]; /* a path */
     char policy[CONFIG_TEXT_CAP]; /* a path, or "none" */
+    char tls_client_ca[CONFIG_TEXT_CAP],
+        certificates[CONFIG_TEXT_CAP]; /* paths, or "none" */
     char tls_certificate[CONFIG_TEXT_CAP],
         tls_key[CONFIG_TEXT_CAP]; /* paths, or "none" */
     bool insecure_listen;

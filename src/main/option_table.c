@@ -148,12 +148,17 @@ const struct option options[] = {
         "file of the certificate and those it is signed with, PEM; read again on SIGHUP"),
     TEXT("tls_key", tls_key, "none",
          "file of its key, PEM, which others cannot read; read again on SIGHUP"),
+    TEXT("tls_client_ca", tls_client_ca, "none",
+         "file of authorities, PEM: clients may show a certificate of theirs"),
 #undef GROUP
 #define GROUP "Access"
     CHOICE("auth", auth, AUTH_WORDS, "none",
-           "none: whoever reaches the address may do everything; tokens: see tokens"),
+           "none: whoever reaches the address may do everything; tokens: see tokens and "
+           "certificates; certificates: without tokens"),
     TEXT("tokens", tokens, "/etc/claimd/tokens",
          "file of tokens, which `claimd token` edits; read again on SIGHUP"),
+    TEXT("certificates", certificates, "none",
+         "file that says whom a client's certificate stands for; read again on SIGHUP"),
     TEXT("policy", policy, "none",
          "file that says which roles may do what; none: as the manual has it"),
     FLAG("insecure_listen", insecure_listen, "false",

@@ -103,6 +103,8 @@ struct request {
     struct bytes
         headers[API_HEADER_COUNT]; /* absent: not sent; sent twice: joined by "," */
     struct bytes body;             /* whole, as sent; absent or empty: none */
+    const struct certificate
+        *certificate;    /* that the client has shown, and was looked at; NULL: none */
     bool body_too_large; /* the body was longer than api_body_limit(); not kept */
     int64_t now_ms;
     struct arena *arena; /* borrowed for the call; everything temporary comes from it */

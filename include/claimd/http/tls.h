@@ -46,14 +46,22 @@ void tls_pair_drop(struct tls_pair *pair);
 int64_t tls_pair_begins_ms(const struct tls_pair *pair);
 int64_t tls_pair_ends_ms(const struct tls_pair *pair);
 
-/* Makes a tls, owned, that has the pair; takes the caller's pin. ST_NO_MEMORY. */
-enum status tls_new(struct mem *mem, struct tls_pair *pair, struct tls **out);
+/*
+ * Makes a tls, owned, that has the pair; takes the caller's pin. authorities: PEM of those whose
+ * certificates clients are asked for; absent: they are not asked. ST_BAD_VALUE: *why says
+ * what is wrong with the authorities; ST_NO_MEMORY. The pin is taken in any case.
+ */
+enum status tls_new(struct mem *mem, struct tls_pair *pair, struct bytes authorities,
+                    struct tls **out, struct reason *why);
 
 /* Frees it; pairs that are pinned elsewhere live on. NULL is fine. */
 void tls_free(struct tls *t);
 
 /* Another pair for new handshakes; takes the caller's pin. */
 void tls_replace(struct tls *t, struct tls_pair *pair);
+
+/* The authorities, ending with a NUL; NULL: there are none. */
+const char *tls_authorities(const struct tls *t);
 
 /* Pins the pair in force. */
 struct tls_pair *tls_pin(struct tls *t);

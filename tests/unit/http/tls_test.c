@@ -125,7 +125,7 @@ START_TEST(without_memory_nothing_is_left_behind)
     mem_fail_from(mem, 0);
     pair = read_pair(mem, &pem);
     mem_fail_from(mem, 1);
-    ck_assert_int_eq(tls_new(mem, pair, &tls),
+    ck_assert_int_eq(tls_new(mem, pair, BYTES_NONE, &tls, &why),
                      ST_NO_MEMORY); /* it takes the pin anyway */
     mem_fail_from(mem, 0);
     mem_destroy(mem);
@@ -136,12 +136,13 @@ START_TEST(who_has_pinned_the_old_one_keeps_it)
 {
     struct mem *mem = mem_new(0);
     struct tls_pair *before, *after;
+    struct reason why = {""};
     struct tls *tls;
     struct pem pem;
     unsigned count;
 
     make(&pem);
-    ck_assert_int_eq(tls_new(mem, read_pair(mem, &pem), &tls), ST_OK);
+    ck_assert_int_eq(tls_new(mem, read_pair(mem, &pem), BYTES_NONE, &tls, &why), ST_OK);
     before = tls_pin(tls);
     make(&pem);
     tls_replace(tls, read_pair(mem, &pem));
@@ -177,11 +178,12 @@ START_TEST(handshakes_and_replacements_do_not_disturb_each_other)
 {
     struct mem *mem = mem_new(0);
     pthread_t threads[THREADS];
+    struct reason why = {""};
     struct tls *tls;
     struct pem pem;
 
     make(&pem);
-    ck_assert_int_eq(tls_new(mem, read_pair(mem, &pem), &tls), ST_OK);
+    ck_assert_int_eq(tls_new(mem, read_pair(mem, &pem), BYTES_NONE, &tls, &why), ST_OK);
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, pin_and_drop, tls), 0);
     for (int i = 0; i < TURNS; i++)
