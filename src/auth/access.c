@@ -316,7 +316,7 @@ static enum status
 judge(const struct access *a, const struct token_digest *digest,
       const struct access_request *r, struct access_caller *out, struct reason *why)
 {
-    struct grant grant;
+    struct grant grant = {.role = ROLE_COUNT};
     enum status st = find_grant(a, digest, r, &grant, why);
 
     if (st != ST_OK)

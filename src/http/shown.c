@@ -112,19 +112,21 @@ shown_read(struct mem *mem, gnutls_session_t session)
 {
     unsigned count = 0;
     const gnutls_datum_t *peers = gnutls_certificate_get_peers(session, &count);
+    char text[SHOWN_BYTES];
+    struct names names = {.text = text};
     struct certificate *shown;
-    struct names names;
 
     if (peers == NULL || count == 0)
         return NULL;
     if (!is_good(session))
         return &unknown;
-    shown = mem_alloc(mem, sizeof(*shown) + SHOWN_BYTES);
+    read_names(&names, &peers[0]);
+    shown = mem_alloc(mem, sizeof(*shown) + names.len);
     if (shown == NULL)
         return &unknown;
-    names = (struct names){.text = (char *)(shown + 1)};
-    read_names(&names, &peers[0]);
-    *shown = (struct certificate){.good = true, .names = bytes_of(names.text, names.len)};
+    memcpy(shown + 1, text, names.len);
+    *shown = (struct certificate){
+        .good = true, .names = bytes_of((const char *)(shown + 1), names.len)};
     return shown;
 }
 
