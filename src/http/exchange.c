@@ -81,6 +81,7 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
     ex->conn = conn;
     head_split_target(copy, &ex->request.path, &ex->request.query);
     ex->request.arena = &ex->arena;
+    ex->request.tls = conn->tls != NULL;
     ex->request.certificate = conn->certificate;
     ex->request.door = conn->kind == LISTEN_METRICS ? API_DOOR_METRICS : API_DOOR_MAIN;
     return ex;

@@ -399,15 +399,20 @@ forget_end(struct worker *w, const struct conn *c)
     (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL); /* or it was not there */
 }
 
-/* Keeps a socket half open whose client may not have seen the answer yet. */
+/*
+ * Keeps a socket half open whose client may not have seen the answer yet. With TLS a client
+ * sends record by record: that nothing is there does not say that nothing is on its way, and
+ * of what libmicrohttpd refuses by itself before a target is known we do not hear.
+ */
 static void
 linger_if_sending(struct worker *w, const struct conn *c)
 {
+    bool sending = c->linger || (c->kind == LISTEN_TLS && !draining(w));
     char byte;
     ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     int fd;
 
-    if (n == 0 || (n < 0 && (errno != EAGAIN || !c->linger)))
+    if (n == 0 || (n < 0 && (errno != EAGAIN || !sending)))
         return;
     fd = dup(c->fd);
     if (fd >= 0)

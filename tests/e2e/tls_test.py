@@ -150,6 +150,15 @@ class Served(unittest.TestCase):
                 self.assertEqual(len(json.loads(answer.body)["messages"]), 4)
                 reader.close()
 
+    def test_the_identity_stub_names_itself_as_it_is_reached(self):
+        with Secure("--identity-stub", listen="tls:127.0.0.1:0, 127.0.0.1:0") as server:
+            plain = server.process.stdout.readline().rsplit(":", 1)[1]
+            answer = server.ask("GET", "/identity/v3")
+            self.assertIn(b'"https://test/identity/v3', answer.body)
+            with Client(socket.AF_INET, ("127.0.0.1", int(plain))) as client:
+                client.send(request("GET", "/identity/v3"))
+                self.assertIn(b'"http://test/identity/v3', client.response().body)
+
     def test_a_unix_socket_may_have_it_too(self):
         with Secure(listen="tls:unix:" + SHOP.path("socket")) as server:
             self.assertEqual(server.ask("GET", "/v2/ping").status, 204)

@@ -98,6 +98,7 @@ enum api_door {
 struct request {
     enum method method;
     enum api_door door;
+    bool tls;           /* it came over TLS: what it is told of this server is, too */
     struct bytes path;  /* as sent, still percent-encoded, without the query */
     struct bytes query; /* as sent, without the question mark; absent if there is none */
     struct bytes
