@@ -1,5 +1,6 @@
 #include "http/section.h"
 
+#include "claimd/http/tls.h"
 #include "http/answer.h"
 #include "http/front.h"
 #include "http/secure.h"

@@ -1,6 +1,7 @@
 #include "http/secure.h"
 
 #include "claimd/base/invariant.h"
+#include "claimd/http/tls.h"
 #include "http/front.h"
 #include "http/shown.h"
 

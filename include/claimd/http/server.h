@@ -15,7 +15,8 @@
 #include "claimd/base/log.h"
 #include "claimd/base/status.h"
 #include "claimd/http/listen.h"
-#include "claimd/http/tls.h"
+
+struct tls; /* claimd/http/tls.h */
 
 struct server_config {
     const struct api *api; /* borrowed for the server's life, as all pointers here */
