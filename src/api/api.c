@@ -187,6 +187,16 @@ is_hidden(const struct context *ctx)
     return get != NULL && (get->flags & ROUTE_ADMIN) != 0 && !ctx->limits->admin_mode;
 }
 
+/* Behind the door for metrics there is little else. */
+static bool
+is_behind_door(const struct context *ctx)
+{
+    const struct route *get = ctx->resource->routes[METHOD_GET];
+
+    return ctx->req->door == API_DOOR_MAIN ||
+           (get != NULL && (get->flags & ROUTE_METRICS) != 0);
+}
+
 /* What stands in for the resource that a path does not have. */
 static enum status
 refuse_path(struct context *ctx, const struct path *path)
@@ -221,6 +231,9 @@ find_resource(const struct api *api, struct context *ctx)
     if (path_drop_slash(&path))
         ctx->path.len--;
     ctx->resource = resource_find(&served->resources, &path);
+    if (ctx->resource != NULL && !is_behind_door(ctx))
+        return context_refuse(ctx, ST_NO_PATH,
+                              "this address is for health and metrics only");
     if (ctx->resource == NULL || is_hidden(ctx))
         return refuse_path(ctx, &path);
     take_names(ctx, &path);

@@ -43,6 +43,7 @@ enum route_flag {
     ROUTE_LOCATED_PATH = 8, /* the same without the query */
     ROUTE_GUARDED = 32,     /* about all projects: needs a token for all of them */
     ROUTE_OWN_FORM = 64,    /* not JSON: what is accepted is for the handler to see */
+    ROUTE_METRICS = 128, /* also behind the door for metrics, where it needs no token */
 };
 
 struct route {

@@ -22,6 +22,7 @@ struct access {
     struct mem *mem;
     struct lock lock; /* guards what follows */
     struct table table;
+    struct certificates *certificates; /* owned; NULL: they mean nothing */
     struct policy policy;
 };
 
@@ -175,6 +176,7 @@ access_free(struct access *a)
     if (a == NULL)
         return;
     table_free(a->mem, &a->table);
+    certificates_free(a->certificates);
     lock_fini(&a->lock);
     mem_free(a->mem, a);
 }
@@ -209,6 +211,18 @@ access_policy(struct access *a, struct policy *out)
     lock_release(&a->lock);
 }
 
+void
+access_use_certificates(struct access *a, struct certificates *list)
+{
+    struct certificates *before;
+
+    lock_acquire(&a->lock);
+    before = a->certificates;
+    a->certificates = list;
+    lock_release(&a->lock);
+    certificates_free(before);
+}
+
 size_t
 access_count(struct access *a)
 {
@@ -222,25 +236,93 @@ access_count(struct access *a)
 
 /* ------------------------------------------------------------------ asking */
 
+/* Whom a token or a certificate stands for. */
+struct grant {
+    const char *what; /* "token", "certificate" */
+    struct bytes name, projects;
+    enum role role;
+};
+
 static enum status
-judge_project(const struct token_line *line, const struct access_request *r,
+judge_project(const struct grant *g, const struct access_request *r,
               struct bytes *project, struct reason *why)
 {
     *project = BYTES_NONE;
     if (r->everywhere)
-        return token_line_has(line->projects, BYTES_NONE)
+        return token_line_has(g->projects, BYTES_NONE)
                    ? ST_OK
                    : reason_give(why, ST_FORBIDDEN,
-                                 "this is about all projects, and the token is not");
+                                 "this is about all projects, and the %s is not",
+                                 g->what);
     if (r->project.len > 0)
-        return token_line_has(line->projects, r->project)
+        return token_line_has(g->projects, r->project)
                    ? ST_OK
-                   : reason_give(why, ST_FORBIDDEN, "the token is for another project");
-    *project = token_line_project(line->projects);
-    if (bytes_present(*project) || token_line_has(line->projects, BYTES_NONE))
+                   : reason_give(why, ST_FORBIDDEN, "the %s is for another project",
+                                 g->what);
+    *project = token_line_project(g->projects);
+    if (bytes_present(*project) || token_line_has(g->projects, BYTES_NONE))
         return ST_OK;
     return reason_give(why, ST_MISSING_PROJECT,
-                       "the token is for several projects: X-Project-ID must name one");
+                       "the %s is for several projects: X-Project-ID must name one",
+                       g->what);
+}
+
+static enum status
+find_token(const struct access *a, const struct token_digest *digest,
+           const struct access_request *r, struct grant *out, struct reason *why)
+{
+    uint32_t slot = *table_find(&a->table, digest);
+    const struct token_line *line;
+
+    if (slot == FREE_SLOT)
+        return reason_give(why, ST_UNAUTHORIZED, "there is no such token");
+    line = &a->table.lines[slot];
+    if (r->now_ms >= line->expires_ms)
+        return reason_give(why, ST_UNAUTHORIZED, "the token has expired");
+    *out = (struct grant){"token", line->name, line->projects, line->role};
+    return ST_OK;
+}
+
+/* The line that a certificate stands for; NULL: none. */
+static const struct certificate_line *
+find_certificate(const struct access *a, const struct access_request *r)
+{
+    return a->certificates != NULL && r->certificate != NULL && r->certificate->good
+               ? certificates_find(a->certificates, r->certificate)
+               : NULL;
+}
+
+/* Why nobody is known who shows neither a token nor a certificate that is worth anything. */
+static enum status
+refuse_nobody(const struct access *a, const struct access_request *r, struct reason *why)
+{
+    if (a->certificates == NULL)
+        return reason_give(why, ST_UNAUTHORIZED, "a token is needed");
+    if (r->certificate == NULL)
+        return reason_give(why, ST_UNAUTHORIZED, "a certificate or a token is needed");
+    if (!r->certificate->good)
+        return reason_give(why, ST_UNAUTHORIZED,
+                           "the certificate is not good: of no authority that is known "
+                           "here, or expired, or not made for clients");
+    return reason_give(why, ST_UNAUTHORIZED, "the certificate stands for nobody here");
+}
+
+/* digest: of the token, NULL if there is none. */
+static enum status
+find_grant(const struct access *a, const struct token_digest *digest,
+           const struct access_request *r, struct grant *out, struct reason *why)
+{
+    const struct certificate_line *line = find_certificate(a, r);
+
+    if (line != NULL && digest != NULL)
+        return reason_give(why, ST_UNAUTHORIZED,
+                           "there are two credentials, a certificate and a token");
+    if (digest != NULL)
+        return find_token(a, digest, r, out, why);
+    if (line == NULL)
+        return refuse_nobody(a, r, why);
+    *out = (struct grant){"certificate", line->name, line->projects, line->role};
+    return ST_OK;
 }
 
 /* What *out points to must be copied before the lock is let go. */
@@ -248,22 +330,18 @@ static enum status
 judge(const struct access *a, const struct token_digest *digest,
       const struct access_request *r, struct access_caller *out, struct reason *why)
 {
-    uint32_t slot = *table_find(&a->table, digest);
-    const struct token_line *line;
-    enum status st;
+    struct grant grant = {.role = ROLE_COUNT};
+    enum status st = find_grant(a, digest, r, &grant, why);
 
-    if (slot == FREE_SLOT)
-        return reason_give(why, ST_UNAUTHORIZED, "there is no such token");
-    line = &a->table.lines[slot];
-    if (r->now_ms >= line->expires_ms)
-        return reason_give(why, ST_UNAUTHORIZED, "the token has expired");
-    st = judge_project(line, r, &out->project, why);
+    if (st != ST_OK)
+        return st;
+    st = judge_project(&grant, r, &out->project, why);
     if (st == ST_OK && r->action != ACTION_COUNT &&
-        !policy_allows(&a->policy, line->role, r->action))
+        !policy_allows(&a->policy, grant.role, r->action))
         st = reason_give(why, ST_FORBIDDEN, "%s is not allowed to a %s",
-                         action_name(r->action), role_name(line->role));
-    out->name = line->name;
-    out->role = line->role;
+                         action_name(r->action), role_name(grant.role));
+    out->name = grant.name;
+    out->role = grant.role;
     return st;
 }
 
@@ -285,11 +363,10 @@ access_ask(struct access *a, const struct access_request *request, struct arena 
     struct token_digest digest;
     enum status st;
 
-    if (request->token.len == 0)
-        return reason_give(why, ST_UNAUTHORIZED, "a token is needed");
-    token_digest_of(request->token, &digest);
+    if (request->token.len > 0)
+        token_digest_of(request->token, &digest);
     lock_acquire(&a->lock);
-    st = judge(a, &digest, request, &caller, why);
+    st = judge(a, request->token.len > 0 ? &digest : NULL, request, &caller, why);
     if (st == ST_OK)
         st = copy_text(arena, &caller.name);
     if (st == ST_OK)

@@ -1,5 +1,6 @@
 #include "claimd/auth/token_line.h"
 
+#include "auth/line.h"
 #include "claimd/base/clock.h"
 #include "claimd/base/invariant.h"
 
@@ -10,55 +11,7 @@
 static const struct bytes digest_prefix = BYTES_LIT("sha256:");
 static const struct bytes never = BYTES_LIT("never"), all = BYTES_LIT("*");
 
-enum { PROJECT_MAX = 256 };
-
 /* ------------------------------------------------------------------ texts */
-
-/* Cuts the next field off; absent: there is none. */
-static struct bytes
-next_field(struct bytes *rest)
-{
-    size_t len = 0;
-    struct bytes field;
-
-    *rest = bytes_trim(*rest);
-    if (rest->len == 0)
-        return BYTES_NONE;
-    while (len < rest->len && rest->data[len] != ' ' && rest->data[len] != '\t')
-        len++;
-    field = bytes_of(rest->data, len);
-    rest->data += len;
-    rest->len -= len;
-    return field;
-}
-
-static bool
-is_name(struct bytes name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        unsigned char c = (unsigned char)name.data[i], letter = c | 0x20;
-
-        if ((letter < 'a' || letter > 'z') && (c < '0' || c > '9') && c != '_' &&
-            c != '-' && c != '.')
-            return false;
-    }
-    return name.len > 0 && name.len <= TOKEN_NAME_MAX;
-}
-
-static bool
-are_projects(struct bytes projects)
-{
-    while (bytes_present(projects)) {
-        struct bytes one = bytes_cut(&projects, ',');
-
-        if (one.len == 0 || one.len > PROJECT_MAX)
-            return false;
-        for (size_t i = 0; i < one.len; i++)
-            if ((unsigned char)one.data[i] < 0x20 || one.data[i] == 0x7f)
-                return false;
-    }
-    return true;
-}
 
 bool
 token_time_read(struct bytes text, int64_t *out_ms)
@@ -136,27 +89,19 @@ token_line_read(struct bytes line, struct token_line *out, struct reason *why)
 {
     struct token_line l;
     struct bytes rest = line, role, expires, digest;
+    enum status st;
 
-    l.name = next_field(&rest);
-    role = next_field(&rest);
-    l.projects = next_field(&rest);
-    expires = next_field(&rest);
-    digest = next_field(&rest);
-    if (!bytes_present(digest) || bytes_present(next_field(&rest)))
+    l.name = line_field(&rest);
+    role = line_field(&rest);
+    l.projects = line_field(&rest);
+    expires = line_field(&rest);
+    digest = line_field(&rest);
+    if (!bytes_present(digest) || bytes_present(line_field(&rest)))
         return reason_give(why, ST_BAD_VALUE,
                            "a line is NAME ROLE PROJECTS EXPIRES sha256:DIGITS");
-    if (!is_name(l.name))
-        return reason_give(why, ST_BAD_VALUE,
-                           "a name has 1 to %d characters out of A-Z a-z 0-9 _ - .",
-                           TOKEN_NAME_MAX);
-    l.role = role_find(role);
-    if (l.role == ROLE_COUNT)
-        return reason_give(why, ST_BAD_VALUE, "there is no role %.*s", (int)role.len,
-                           role.data);
-    if (!are_projects(l.projects))
-        return reason_give(why, ST_BAD_VALUE,
-                           "projects have 1 to %d characters each, joined by commas",
-                           PROJECT_MAX);
+    st = line_check(l.name, role, l.projects, &l.role, why);
+    if (st != ST_OK)
+        return st;
     l.expires_ms = TOKEN_NEVER;
     if (!bytes_equal(expires, never) && !token_time_read(expires, &l.expires_ms))
         return reason_give(

@@ -101,7 +101,11 @@ enum conn_unread
 conn_unread(const struct conn *c)
 {
     char byte;
-    ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t n;
+
+    if (c->tls != NULL && gnutls_record_check_pending(c->tls) > 0)
+        return UNREAD_DATA;
+    n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
     if (n > 0)
         return UNREAD_DATA;

@@ -38,6 +38,7 @@ struct worker_shared {
     struct clock real; /* for time-outs of connections, whatever clock the store has */
     size_t body_limit;
     size_t linger_slots;    /* lingering sockets of each event loop, at most */
+    bool relieved;          /* another process goes on with the listening sockets */
     _Atomic size_t waiters; /* requests that wait for a message */
     _Atomic bool draining;  /* finish what is in flight, then end */
     _Atomic bool cut;       /* end now */
@@ -65,6 +66,7 @@ struct worker {
     struct list chunked; /* connections in the middle of a chunked body */
     struct parked parked;
     struct traffic traffic;
+    struct list knocking, shaking; /* connections in a handshake of TLS: secure.h */
     struct list ended; /* those whose client sends no more, to be told libmicrohttpd */
     uint64_t logged;   /* requests that could have had a line in the access log */
     unsigned round;    /* counts the rounds of the loop */

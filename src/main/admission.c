@@ -37,10 +37,12 @@ read_tokens(const struct config *config, struct mem *mem, struct access *access,
     const struct text_file file = {
         .path = config->tokens, .option = "tokens", .most = FILE_MOST, .secret = true};
     struct reason why;
-    struct bytes text;
+    struct bytes text = BYTES_NONE;
     size_t line = 0;
-    enum status st = text_file_read(&file, mem, &text, complaints);
+    enum status st = ST_OK;
 
+    if (config->auth == AUTH_BY_TOKENS)
+        st = text_file_read(&file, mem, &text, complaints);
     if (st != ST_OK)
         return st;
     reason_init(&why);
@@ -51,14 +53,48 @@ read_tokens(const struct config *config, struct mem *mem, struct access *access,
     return st;
 }
 
+/* NULL in *out: no file is named. */
+static enum status
+read_certificates(const struct config *config, struct mem *mem, struct certificates **out,
+                  struct complaints *complaints)
+{
+    const struct text_file file = {
+        .path = config->certificates, .option = "certificates", .most = FILE_MOST};
+    struct reason why;
+    struct bytes text;
+    size_t line = 0;
+    enum status st;
+
+    if (strcmp(config->certificates, "none") == 0)
+        return ST_OK;
+    st = text_file_read(&file, mem, &text, complaints);
+    if (st != ST_OK)
+        return st;
+    reason_init(&why);
+    st = certificates_read(mem, text, out, &line, &why);
+    mem_free(mem, (void *)text.data);
+    if (st == ST_BAD_VALUE)
+        complain(complaints, "certificates: %s:%zu: %s", file.path, line, why.text);
+    return st;
+}
+
 enum status
 admission_reload(const struct config *config, struct mem *mem, struct access *access,
                  struct complaints *complaints)
 {
+    struct certificates *certificates = NULL;
     struct policy policy;
     enum status st = read_policy(config, mem, &policy, complaints);
 
-    return st == ST_OK ? read_tokens(config, mem, access, &policy, complaints) : st;
+    if (st == ST_OK)
+        st = read_certificates(config, mem, &certificates, complaints);
+    if (st == ST_OK)
+        st = read_tokens(config, mem, access, &policy, complaints);
+    if (st == ST_OK)
+        access_use_certificates(access, certificates);
+    else
+        certificates_free(certificates);
+    return st;
 }
 
 enum status
@@ -68,7 +104,7 @@ admission_open(const struct config *config, struct mem *mem, struct access **out
     enum status st;
 
     *out = NULL;
-    if (config->auth != AUTH_BY_TOKENS)
+    if (config->auth == AUTH_BY_NONE)
         return ST_OK;
     st = access_new(mem, out);
     if (st == ST_OK)

@@ -8,9 +8,9 @@
 #include "main/config.h"
 
 /* Words of the option `auth`, in the order of the enum. */
-#define AUTH_WORDS "none|tokens"
+#define AUTH_WORDS "none|tokens|certificates"
 
-enum auth_kind { AUTH_BY_NONE, AUTH_BY_TOKENS };
+enum auth_kind { AUTH_BY_NONE, AUTH_BY_TOKENS, AUTH_BY_CERTIFICATES };
 
 /*
  * Makes an access, owned; NULL in *out if everybody may come in. ST_BAD_VALUE after complaints

@@ -1,4 +1,5 @@
 /* claimd health: is a server ready? For containers without curl. */
+#include "claimd/http/listen.h"
 #include "main/command.h"
 
 #include <errno.h>
@@ -111,16 +112,32 @@ ask(int fd)
     return strncmp(answer, "HTTP/1.1 ", 9) == 0 ? atoi(answer + 9) : 0;
 }
 
+/* The first address of CLAIMD_LISTEN without TLS, or what the server has without it. */
+static const char *
+own_address(struct listen_list *list)
+{
+    const char *listen = getenv("CLAIMD_LISTEN");
+    char unheard[256];
+
+    if (listen == NULL)
+        return "127.0.0.1:8888";
+    if (!listen_read(listen, list, unheard, sizeof(unheard)))
+        return listen;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->entries[i].kind != LISTEN_TLS)
+            return list->entries[i].address;
+    return list->entries[0].address;
+}
+
 static int
 run(const struct command_words *words)
 {
+    struct listen_list list;
     const char *address = words->places[0];
     int fd, status;
 
     if (address == NULL)
-        address = getenv("CLAIMD_LISTEN");
-    if (address == NULL)
-        address = "127.0.0.1:8888";
+        address = own_address(&list);
     fd = strncmp(address, "unix:", 5) == 0 ? dial_unix(address + 5) : dial_host(address);
     if (fd < 0)
         return command_fails(COMMAND_FAILED, "%s does not answer: %s", address,
@@ -142,7 +159,8 @@ const struct command command_health = {
     .usages = {"health [ADDRESS]"},
     .about =
         "Asks the claimd at ADDRESS (ADDRESS:PORT, [IPv6]:PORT or unix:PATH; else at "
-        "CLAIMD_LISTEN, else at 127.0.0.1:8888) for /readyz, within 5 s. For containers "
+        "the first of CLAIMD_LISTEN without TLS, else at 127.0.0.1:8888) for /readyz, "
+        "within 5 s. For containers "
         "without curl.",
     .ends = {"it is ready", "it is not, or does not answer", "wrong arguments"},
     .places = 1,

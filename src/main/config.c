@@ -1,8 +1,9 @@
 #include "main/config.h"
 
+#include "main/activation.h"
 #include "main/admission.h"
 #include "main/config_file.h"
-#include "main/identity.h"
+#include "main/doors.h"
 #include "main/option.h"
 #include "main/profile.h"
 
@@ -111,7 +112,10 @@ take_notice(struct config *config, const char *variable)
     } notices[] = {{"NOTIFY_SOCKET=", &config->notify_socket},
                    {"WATCHDOG_USEC=", &config->watchdog_usec},
                    {"WATCHDOG_PID=", &config->watchdog_pid},
-                   {"JOURNAL_STREAM=", &config->journal_stream}};
+                   {"JOURNAL_STREAM=", &config->journal_stream},
+                   {"LISTEN_PID=", &config->listen_pid},
+                   {"LISTEN_FDS=", &config->listen_fds},
+                   {"LISTEN_FDNAMES=", &config->listen_names}};
 
     for (size_t i = 0; i < sizeof(notices) / sizeof(notices[0]); i++)
         if (strncmp(variable, notices[i].name, strlen(notices[i].name)) == 0)
@@ -336,42 +340,24 @@ check_journal_bytes(const struct config *config, struct complaints *complaints)
              (long long)config->journal_max_bytes, where);
 }
 
+/* Only of values that are known it can be said whom they keep out. */
 static void
-check_stub(const struct config *config, struct complaints *complaints)
+check_doors(const struct config *config, struct complaints *complaints)
 {
-    const struct option *listen = option_find(bytes_str("listen"));
-    char where[CONFIG_TEXT_CAP];
+    static const char *const parts[] = {"listen", "auth", "insecure_listen",
+                                        "identity_stub", "identity_stub_anywhere"};
+    char where[CONFIG_TEXT_CAP], why[CONFIG_ERROR_CAP];
+    struct listen_list list;
 
-    if (!config->identity_stub || config->identity_stub_anywhere ||
-        !is_known(config, option_find(bytes_str("identity_stub_anywhere"))) ||
-        !is_known(config, listen) || identity_is_loopback(config->listen))
-        return;
-    config_where(config, listen, where);
-    complain(complaints,
-             "identity_stub gives tokens to anybody who asks: it listens on the loopback"
-             " only, not on %s (%s), unless identity_stub_anywhere is set",
-             config->listen, where);
-}
-
-/* Who only has to reach the address may do everything: that must be meant. */
-static void
-check_open_doors(const struct config *config, struct complaints *complaints)
-{
-    const struct option *listen = option_find(bytes_str("listen"));
-    char where[CONFIG_TEXT_CAP];
-
-    if (config->auth != AUTH_BY_NONE || config->insecure_listen ||
-        config->identity_stub || !is_known(config, option_find(bytes_str("auth"))) ||
-        !is_known(config, option_find(bytes_str("insecure_listen"))) ||
-        !is_known(config, option_find(bytes_str("identity_stub"))) ||
-        !is_known(config, listen) || identity_is_loopback(config->listen))
-        return;
-    config_where(config, listen, where);
-    complain(complaints,
-             "anybody who reaches %s (%s) could do everything: ask for tokens (auth), "
-             "listen on the loopback or a Unix socket, or set insecure_listen where "
-             "something else keeps strangers out",
-             config->listen, where);
+    if (activation_wanted(config))
+        return; /* it is not listened there: activation_take() looks at what is */
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (!is_known(config, option_find(bytes_str(parts[i]))))
+            return;
+    if (!listen_read(config->listen, &list, why, sizeof(why)))
+        return; /* it was refused when it was set */
+    config_where(config, option_find(bytes_str("listen")), where);
+    doors_check(config, &list, where, complaints);
 }
 
 /* The stub's tokens are no protection, and there is one kind of tokens at a time. */
@@ -380,6 +366,32 @@ check_one_kind(const struct config *config, struct complaints *complaints)
 {
     if (config->auth != AUTH_BY_NONE && config->identity_stub)
         complain(complaints, "identity_stub and auth cannot both say who may come in");
+}
+
+static bool
+is_named(const char *path)
+{
+    return strcmp(path, "none") != 0;
+}
+
+/* Certificates of clients mean something only if all of it is there. */
+static void
+check_certificates(const struct config *config, struct complaints *complaints)
+{
+    static const char *const parts[] = {"auth", "certificates", "tls_client_ca"};
+    bool listed = is_named(config->certificates), asked = is_named(config->tls_client_ca);
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (!is_known(config, option_find(bytes_str(parts[i]))))
+            return;
+    if (listed != asked)
+        complain(complaints, "%s is of no use without %s",
+                 listed ? "certificates" : "tls_client_ca",
+                 listed ? "tls_client_ca" : "certificates");
+    else if (listed && config->auth == AUTH_BY_NONE)
+        complain(complaints, "certificates is of no use without auth");
+    else if (!listed && config->auth == AUTH_BY_CERTIFICATES)
+        complain(complaints, "auth certificates needs certificates and tls_client_ca");
 }
 
 /* ------------------------------------------------------------------ all together */
@@ -414,9 +426,9 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     check_shards(out, complaints);
     check_post_size(out, complaints);
     check_journal_bytes(out, complaints);
-    check_stub(out, complaints);
-    check_open_doors(out, complaints);
+    check_doors(out, complaints);
     check_one_kind(out, complaints);
+    check_certificates(out, complaints);
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 

@@ -40,7 +40,7 @@ enum config_action {
     ACTION_CHECK_CONFIG
 };
 
-enum { CONFIG_OPTIONS_MAX = 64 };
+enum { CONFIG_OPTIONS_MAX = 96 };
 
 struct config {
     struct api_limits limits;
@@ -65,6 +65,10 @@ struct config {
     int auth;                     /* enum auth_kind */
     char tokens[CONFIG_TEXT_CAP]; /* a path */
     char policy[CONFIG_TEXT_CAP]; /* a path, or "none" */
+    char tls_client_ca[CONFIG_TEXT_CAP],
+        certificates[CONFIG_TEXT_CAP]; /* paths, or "none" */
+    char tls_certificate[CONFIG_TEXT_CAP],
+        tls_key[CONFIG_TEXT_CAP]; /* paths, or "none" */
     bool insecure_listen;
     bool identity_stub, identity_stub_anywhere;
     char identity_users[CONFIG_TEXT_CAP]; /* a path, or "any" */
@@ -77,6 +81,7 @@ struct config {
     /* No options: what a supervisor puts into the environment (sd_notify(3)); or NULL. */
     const char *notify_socket, *watchdog_usec, *watchdog_pid;
     const char *journal_stream; /* "device:inode" of journald's, if it reads our log */
+    const char *listen_pid, *listen_fds, *listen_names; /* likewise: main/activation.h */
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
 };
 

@@ -5,7 +5,9 @@
 #include "claimd/base/mem.h"
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
+#include "main/activation.h"
 #include "main/admission.h"
+#include "main/certificate.h"
 #include "main/durability.h"
 #include "main/group.h"
 #include "main/identity.h"
@@ -21,6 +23,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What the configuration only names: taken from outside. */
+struct named {
+    struct listen_list listen;
+    int64_t socket_group;  /* -1: none */
+    struct tls *tls;       /* owned; NULL: there is none */
+    struct access *access; /* owned; NULL: everybody may come in */
+    struct auth *auth;     /* owned; NULL: no identity stub */
+};
+
 struct daemon {
     const struct clock *clock; /* borrowed */
     struct log log;
@@ -30,16 +41,14 @@ struct daemon {
     struct durability durability;
     struct store *store;
     const struct config *config; /* borrowed */
-    struct auth *auth;           /* NULL: no identity stub */
-    struct access *access;       /* NULL: everybody may come in */
+    struct named named;
     struct api_condition condition;
     struct metrics metrics;
     struct vitals vitals;
     struct api *api;
     struct server *server;
     int64_t drain_ms;
-    int64_t socket_group; /* -1: none */
-    int ready_fd;         /* -1: none */
+    int ready_fd; /* -1: none */
 };
 
 /* LAST_WORDS_MS: how long the end waits for whoever reads the log. */
@@ -121,8 +130,8 @@ open_api(struct daemon *d, const struct config *config)
     const struct api_config api = {.limits = config->limits,
                                    .store = d->store,
                                    .mem = d->mem,
-                                   .auth = d->auth,
-                                   .access = d->access,
+                                   .auth = d->named.auth,
+                                   .access = d->named.access,
                                    .real = d->clock,
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
@@ -140,9 +149,10 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .mem = d->mem,
         .clock = d->durability.now,
         .log = &d->log,
-        .listen = config->listen,
+        .listen = &d->named.listen,
         .socket_mode = (unsigned)config->socket_mode,
-        .socket_group = d->socket_group,
+        .socket_group = d->named.socket_group,
+        .tls = d->named.tls,
         .workers = count_workers(config->workers),
         .max_connections = (size_t)config->max_connections,
         .max_header_bytes = (size_t)config->max_header_size,
@@ -161,34 +171,60 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
     return st;
 }
 
-/* Takes from outside what the configuration only names. All complaints are made. */
+/* Where to listen, or what somebody listens on for us. */
 static enum status
-open_named(const struct config *config, struct mem *mem, struct auth **auth,
-           struct access **access, int64_t *socket_group, struct complaints *complaints)
+find_listeners(const struct config *config, struct listen_list *out,
+               struct complaints *complaints)
 {
-    enum status group = group_find(config, socket_group, complaints);
-    enum status admission = admission_open(config, mem, access, complaints);
-    enum status st = identity_open(config, mem, auth, complaints);
+    char why[CONFIG_ERROR_CAP];
 
-    if (st == ST_OK)
-        st = admission;
-    return st == ST_OK ? group : st;
+    if (activation_wanted(config))
+        return activation_take(config, out, complaints);
+    if (listen_read(config->listen, out, why, sizeof(why)))
+        return ST_OK;
+    complain(complaints, "listen %s", why);
+    return ST_BAD_VALUE;
+}
+
+static enum status
+first_of(enum status before, enum status now)
+{
+    return before == ST_OK ? now : before;
+}
+
+/* Takes all of it. All complaints are made. */
+static enum status
+named_open(struct named *n, const struct config *config, struct mem *mem,
+           struct complaints *complaints)
+{
+    enum status st = find_listeners(config, &n->listen, complaints);
+
+    if (st == ST_OK) /* it depends on where */
+        st = certificate_open(config, &n->listen, mem, &n->tls, complaints);
+    st = first_of(st, group_find(config, &n->socket_group, complaints));
+    st = first_of(st, admission_open(config, mem, &n->access, complaints));
+    return first_of(st, identity_open(config, mem, &n->auth, complaints));
+}
+
+static void
+named_close(struct named *n)
+{
+    access_free(n->access);
+    auth_free(n->auth);
+    tls_free(n->tls);
 }
 
 enum status
 daemon_check(const struct config *config, struct complaints *complaints)
 {
     struct mem *mem = mem_new(0);
-    struct auth *auth = NULL;
-    struct access *access = NULL;
-    int64_t group;
+    struct named named = {.auth = NULL};
     enum status st;
 
     if (mem == NULL)
         return ST_NO_MEMORY;
-    st = open_named(config, mem, &auth, &access, &group, complaints);
-    access_free(access);
-    auth_free(auth);
+    st = named_open(&named, config, mem, complaints);
+    named_close(&named);
     mem_destroy(mem);
     return st;
 }
@@ -206,8 +242,7 @@ gather(struct daemon *d, const struct config *config)
 static enum status
 open_parts(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
-    enum status st =
-        open_named(config, d->mem, &d->auth, &d->access, &d->socket_group, complaints);
+    enum status st = named_open(&d->named, config, d->mem, complaints);
 
     if (st == ST_OK)
         st = open_log(d, config, complaints);
@@ -257,9 +292,15 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     if (st != ST_OK)
         goto fail;
     log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
-              LOG_S("address", server_address(d->server)),
+              LOG_S("address", server_address(d->server, 0)),
               LOG_I("workers", count_workers(config->workers)),
               LOG_I("max_memory", mem_budget(d->mem)));
+    for (size_t i = 1; i < server_listener_count(d->server); i++)
+        log_event(&d->log, LOG_INFO, "listening",
+                  LOG_S("address", server_address(d->server, i)),
+                  LOG_S("for", listen_kind_name(server_listen_kind(d->server, i))));
+    if (d->named.tls != NULL)
+        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
     open_watchdog(d, config);
     *out = d;
     return ST_OK;
@@ -273,38 +314,51 @@ fail:
     return st;
 }
 
+/* What is listened on, as whoever connects may write it. */
+static const char *
+scheme_of(const struct daemon *d, size_t index)
+{
+    return listen_scheme(server_listen_kind(d->server, index),
+                         server_address(d->server, index));
+}
+
 /* What the supervisor shows while all is well, after `assignments`. */
 static bool
 tell_state(const struct daemon *d, const char *assignments)
 {
-    const char *address = server_address(d->server);
-
     if (atomic_load(&d->condition.closed))
         return supervisor_tell(&d->supervisor, assignments,
                                "maintenance: posts are refused");
     return supervisor_tell(&d->supervisor, assignments, "listening on %s%s",
-                           strncmp(address, "unix:", 5) == 0 ? "" : "http://", address);
+                           scheme_of(d, 0), server_address(d->server, 0));
+}
+
+static void
+announce_to_fd(const struct daemon *d, const char *lines)
+{
+    if (write(d->ready_fd, lines, strlen(lines)) < 0)
+        log_event(&d->log, LOG_WARN, "ready_fd_failed", LOG_I("fd", d->ready_fd));
+    if (d->ready_fd > STDERR_FILENO)
+        (void)close(d->ready_fd);
 }
 
 void
 daemon_announce(const struct daemon *d)
 {
-    const char *address = server_address(d->server);
-    const char *scheme = strncmp(address, "unix:", 5) == 0 ? "" : "http://";
-    char line[CONFIG_ERROR_CAP];
+    char lines[LISTEN_MAX * CONFIG_TEXT_CAP];
+    size_t len = 0;
 
     if (!tell_state(d, "READY=1"))
         log_event(&d->log, LOG_WARN, "notify_failed", LOG_S("message", "READY=1"));
-    (void)snprintf(line, sizeof(line), "claimd listening on %s%s\n", scheme, address);
+    for (size_t i = 0; i < server_listener_count(d->server); i++)
+        len += (size_t)snprintf(lines + len, sizeof(lines) - len,
+                                "claimd listening on %s%s\n", scheme_of(d, i),
+                                server_address(d->server, i));
     /* Nobody reads? Then nobody waits for it either: serving goes on. */
-    (void)fputs(line, stdout);
+    (void)fputs(lines, stdout);
     (void)fflush(stdout);
-    if (d->ready_fd < 0)
-        return;
-    if (write(d->ready_fd, line, strlen(line)) < 0)
-        log_event(&d->log, LOG_WARN, "ready_fd_failed", LOG_I("fd", d->ready_fd));
-    if (d->ready_fd > STDERR_FILENO)
-        (void)close(d->ready_fd);
+    if (d->ready_fd >= 0)
+        announce_to_fd(d, lines);
 }
 
 /* The store ends with the process: what is in it then is lost, and that is said. */
@@ -352,24 +406,46 @@ daemon_signal_ignored(const struct daemon *d, const char *name)
     log_event(&d->log, LOG_WARN, "signal_ignored", LOG_S("signal", name));
 }
 
-static void
+/* Reads all before anything is changed; what is changed last cannot fail. */
+static enum status
 reload(struct daemon *d, struct complaints *complaints)
+{
+    struct tls_pair *pair = NULL;
+    enum status st = ST_OK;
+
+    if (d->named.tls != NULL)
+        st = certificate_read(d->config, d->mem, &pair, complaints);
+    if (st == ST_OK && d->named.access != NULL)
+        st = admission_reload(d->config, d->mem, d->named.access, complaints);
+    if (st != ST_OK)
+        tls_pair_drop(pair);
+    else if (pair != NULL)
+        tls_replace(d->named.tls, pair);
+    return st;
+}
+
+static void
+reload_or_tell(struct daemon *d, struct complaints *complaints)
 {
     enum status st;
 
-    if (d->access == NULL) {
+    if (d->named.access == NULL && d->named.tls == NULL) {
         daemon_signal_ignored(d, "SIGHUP");
         return;
     }
-    st = admission_reload(d->config, d->mem, d->access, complaints);
+    st = reload(d, complaints);
     vitals_reloaded(&d->vitals, st == ST_OK, clock_now_ms(d->clock));
-    if (st == ST_OK)
-        log_event(&d->log, LOG_INFO, "reloaded",
-                  LOG_I("tokens", access_count(d->access)));
-    else
-        log_event(&d->log, LOG_ERROR, "reload_failed",
-                  LOG_S("error", complaints->count > 0 ? complaints->last
-                                                       : status_text(ST_NO_MEMORY)));
+    if (st != ST_OK) {
+        log_event(
+            &d->log, LOG_ERROR, "reload_failed",
+            LOG_S("error", complaints->count > 0 ? complaints->last : status_text(st)));
+        return;
+    }
+    log_event(
+        &d->log, LOG_INFO, "reloaded",
+        LOG_I("tokens", d->named.access == NULL ? 0 : access_count(d->named.access)));
+    if (d->named.tls != NULL)
+        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
 }
 
 static void
@@ -391,7 +467,7 @@ daemon_reload(struct daemon *d)
     /* Also when there is nothing to reload: whoever sent the signal may wait for READY=1. */
     if (told)
         tell_reloading(d);
-    reload(d, &complaints);
+    reload_or_tell(d, &complaints);
     if (told && complaints.count > 0)
         (void)supervisor_tell(&d->supervisor, "READY=1", "not reloaded: %s",
                               complaints.last);
@@ -449,8 +525,7 @@ daemon_close(struct daemon *d)
         return;
     server_free(d->server);
     api_free(d->api);
-    auth_free(d->auth);
-    access_free(d->access);
+    named_close(&d->named);
     durability_close(&d->durability);
     vitals_fini(&d->vitals);
     store_close(d->store);

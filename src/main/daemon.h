@@ -33,8 +33,9 @@ enum status daemon_check(const struct config *config, struct complaints *complai
 
 /*
  * Tells that it is ready: first the supervisor (main/supervisor.h); then it writes
- * "claimd listening on http://127.0.0.1:40123" (or "unix:/path") as a line to standard
- * output and, if there is one, to ready_fd, which is closed.
+ * "claimd listening on http://127.0.0.1:40123" (or "unix:/path") as a line for each
+ * address, in their order, to standard output and, if there is one, to ready_fd, which is
+ * closed.
  */
 void daemon_announce(const struct daemon *d);
 
@@ -45,8 +46,8 @@ size_t daemon_serve(struct daemon *d);
 void daemon_stop(struct daemon *d);
 
 /*
- * Reads again what can be read again: the tokens and the policy, both or neither. Logs what has
- * become of it. One thread at a time.
+ * Reads again what can be read again: certificate and key, the tokens and the policy, all or
+ * none of them. Logs what has become of it. One thread at a time.
  */
 void daemon_reload(struct daemon *d);
 

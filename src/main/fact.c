@@ -59,6 +59,8 @@ const struct fact fact_variables[] = {
     {"NOTIFY_SOCKET", "who is told how claimd is doing"},
     {"JOURNAL_STREAM",
      "whether standard error is journald's: then lines have priorities"},
+    {"LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES",
+     "sockets of a supervisor that are served instead of `listen`"},
     {"WATCHDOG_USEC, WATCHDOG_PID", "how often a supervisor wants to hear of claimd"},
     {"PATH", "where `claimd bench` looks for claimd-bench when it is not beside claimd"},
     {NULL, NULL},

@@ -3,7 +3,6 @@
 #include "claimd/base/entropy.h"
 #include "main/text_file.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 
 enum { LIST_MAX = 1 << 20, TOKEN_LIFE_S = 12 * 3600 };
@@ -12,34 +11,6 @@ bool
 identity_has_list(const struct config *config)
 {
     return strcmp(config->identity_users, "any") != 0;
-}
-
-/* 127.0.0.0/8, in any of the ways to write it; a name never is, 127.example.org neither. */
-static bool
-is_loopback_ipv4(const char *listen)
-{
-    char host[INET_ADDRSTRLEN];
-    size_t len = strcspn(listen, ":");
-    struct in_addr address;
-
-    if (len >= sizeof(host))
-        return false;
-    memcpy(host, listen, len);
-    host[len] = '\0';
-    return inet_aton(host, &address) != 0 && ntohl(address.s_addr) >> 24 == 127;
-}
-
-bool
-identity_is_loopback(const char *listen)
-{
-    static const char *const starts[] = {"unix:", "[::1]:", "localhost:"};
-
-    if (is_loopback_ipv4(listen))
-        return true;
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-        if (strncmp(listen, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return false;
 }
 
 /* Tells of each line that cannot be understood. */

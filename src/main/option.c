@@ -1,6 +1,6 @@
 #include "main/option.h"
 
-#include "claimd/http/server.h"
+#include "claimd/http/listen.h"
 
 #include <stdarg.h>
 
@@ -153,12 +153,13 @@ set_text(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
 }
 
 static enum status
-set_address(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
+set_addresses(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
 {
     char text[CONFIG_TEXT_CAP];
+    struct listen_list unused;
 
     if (set_text(text, value, why) != ST_OK ||
-        !server_listen_check(text, why, CONFIG_ERROR_CAP))
+        !listen_read(text, &unused, why, CONFIG_ERROR_CAP))
         return ST_BAD_VALUE;
     memcpy(out, text, value.len + 1);
     return ST_OK;
@@ -186,8 +187,8 @@ option_set(const struct option *option, struct config *config, struct bytes valu
         return set_word(option, field(option, config), value, why);
     case OPTION_TEXT:
         return set_text(field(option, config), value, why);
-    case OPTION_ADDRESS:
-        return set_address(field(option, config), value, why);
+    case OPTION_LISTEN:
+        return set_addresses(field(option, config), value, why);
     }
     return st;
 }
@@ -263,7 +264,7 @@ option_print(const struct option *option, const struct config *config, FILE *to)
         print_word(option->words, *(const int *)at, to);
         break;
     case OPTION_TEXT:
-    case OPTION_ADDRESS:
+    case OPTION_LISTEN:
         (void)fputs(at, to);
         break;
     }
@@ -295,8 +296,8 @@ option_placeholder(const struct option *option)
         return option->words;
     case OPTION_TEXT:
         return "TEXT";
-    case OPTION_ADDRESS:
-        return "ADDRESS";
+    case OPTION_LISTEN:
+        return "ADDRESS[,...]";
     }
     return "";
 }

@@ -29,7 +29,7 @@ enum option_kind {
     OPTION_FLAG,   /* bool, one of two words */
     OPTION_CHOICE, /* int, the index of a word */
     OPTION_TEXT,   /* char[CONFIG_TEXT_CAP]; 1 to OPTION_TEXT_MAX bytes */
-    OPTION_ADDRESS /* the same, in the form of an address to listen on */
+    OPTION_LISTEN  /* the same, in the form of addresses to listen on */
 };
 
 struct option {

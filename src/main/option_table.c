@@ -31,8 +31,8 @@
     WORDS(OPTION_CHOICE, name, field, words, initial, help)
 #define TEXT(name, field, initial, help)                                                 \
     WORDS(OPTION_TEXT, name, field, NULL, initial, help)
-#define ADDRESS(name, field, initial, help)                                              \
-    WORDS(OPTION_ADDRESS, name, field, NULL, initial, help)
+#define LISTEN(name, field, initial, help)                                               \
+    WORDS(OPTION_LISTEN, name, field, NULL, initial, help)
 
 /* The default of a limit is said by api_limits_default. */
 #define CONTRACT NULL
@@ -40,8 +40,9 @@
 /* clang-format off: a table is read by its columns. */
 const struct option options[] = {
 #define GROUP "Server"
-    ADDRESS("listen", listen, "127.0.0.1:8888",
-            "address and port, [IPv6]:port or unix:PATH; port 0 picks a free one"),
+    LISTEN("listen", listen, "127.0.0.1:8888",
+           "up to 8 of ADDRESS:PORT, [IPv6]:PORT, unix:PATH; in front: tls: for TLS, "
+           "metrics: for health and metrics only; port 0: a free one"),
     MODE("socket_mode", socket_mode, 0777, "0660",
          "permissions of the Unix socket's file, octal; who may write to it may connect"),
     TEXT("socket_group", socket_group, "none",
@@ -165,11 +166,23 @@ const struct option options[] = {
     CHOICE("profile", profile, PROFILE_WORDS, "zaqar",
            "rackspace: limits as the clients of Cloud Queues expect them"),
 #undef GROUP
+#define GROUP "TLS"
+    TEXT(
+        "tls_certificate", tls_certificate, "none",
+        "file of the certificate and those it is signed with, PEM; read again on SIGHUP"),
+    TEXT("tls_key", tls_key, "none",
+         "file of its key, PEM, which others cannot read; read again on SIGHUP"),
+    TEXT("tls_client_ca", tls_client_ca, "none",
+         "file of authorities, PEM: clients may show a certificate of theirs"),
+#undef GROUP
 #define GROUP "Access"
     CHOICE("auth", auth, AUTH_WORDS, "none",
-           "none: whoever reaches the address may do everything; tokens: see tokens"),
+           "none: whoever reaches the address may do everything; tokens: see tokens and "
+           "certificates; certificates: without tokens"),
     TEXT("tokens", tokens, "/etc/claimd/tokens",
          "file of tokens, which `claimd token` edits; read again on SIGHUP"),
+    TEXT("certificates", certificates, "none",
+         "file that says whom a client's certificate stands for; read again on SIGHUP"),
     TEXT("policy", policy, "none",
          "file that says which roles may do what; none: as the manual has it"),
     FLAG("insecure_listen", insecure_listen, "false",

@@ -96,7 +96,8 @@ class Command(unittest.TestCase):
     def test_it_tells_whether_a_server_is_ready(self):
         with Server() as server:
             address = "127.0.0.1:%d" % server.port
-            for words, variables in (((address,), {}), ((), {"CLAIMD_LISTEN": address})):
+            for words, variables in (((address,), {}), ((), {"CLAIMD_LISTEN": address}),
+                                     ((), {"CLAIMD_LISTEN": "tls:127.0.0.1:1, " + address})):
                 run = health(*words, **variables)
                 self.assertEqual((run.returncode, run.stdout, run.stderr),
                                  (0, "%s is ready\n" % address, ""))

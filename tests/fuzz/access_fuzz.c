@@ -2,7 +2,8 @@
  * A list of tokens and a policy: taken whole or not at all, and what was taken is what was
  * written. Who is not in the list does not come in, whatever stands there.
  *
- * Input: the list, and behind a line "%%" the policy.
+ * Input: the list, and behind a line "%%" the policy, and behind another one a list of
+ * certificates.
  */
 #include "claimd/auth/access.h"
 #include "fuzz/fuzz.h"
@@ -55,10 +56,47 @@ check_stranger(struct access *a, struct fuzz_memory *m, struct bytes token)
     fuzz_check(why.text[0] != '\0', "kept out without a reason");
 }
 
+/* What stands in a line is found by it, and nothing else is. */
+static void
+check_certificates(struct fuzz_memory *m, struct access *a, struct bytes list)
+{
+    struct certificates *c;
+    struct reason why;
+    size_t bad_line = 0, count = 0;
+
+    reason_init(&why);
+    if (certificates_read(m->mem, list, &c, &bad_line, &why) != ST_OK) {
+        fuzz_check(bad_line > 0 && why.text[0] != '\0', "refused without line or reason");
+        return;
+    }
+    for (struct bytes lines = list; bytes_present(lines);) {
+        struct bytes text = bytes_cut(&lines, '\n');
+        struct certificate_line line;
+        struct certificate shown = {.good = true};
+
+        if (token_line_blank(text))
+            continue;
+        count++;
+        fuzz_check(certificate_line_read(text, &line, &why) == ST_OK, "%s", why.text);
+        shown.names = line.subject;
+        fuzz_check(certificates_find(c, &shown) != NULL ||
+                       memcmp(line.subject.data, "dns:", 4) == 0, /* in small letters */
+                   "a line is not found");
+        shown.names = bytes_of(line.subject.data, line.subject.len - 1);
+        fuzz_check(shown.names.len == 0 || certificates_find(c, &shown) == NULL ||
+                       certificates_count(c) > 1,
+                   "found by less than it says");
+    }
+    fuzz_check(certificates_count(c) == count, "%zu lines of %zu", certificates_count(c),
+               count);
+    access_use_certificates(a, c);
+    check_stranger(a, m, list);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct bytes rest = fuzz_input(data, size), list, policy_text;
+    struct bytes rest = fuzz_input(data, size), list, policy_text, certificates_text;
     struct policy policy = policy_default;
     struct fuzz_memory m;
     struct reason why;
@@ -66,7 +104,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t bad_line = 0;
 
     list = fuzz_copy(fuzz_section(&rest));
-    policy_text = fuzz_copy(rest);
+    policy_text = fuzz_copy(fuzz_section(&rest));
+    certificates_text = fuzz_copy(rest);
     fuzz_memory_open(&m);
     fuzz_check(access_new(m.mem, &a) == ST_OK, "no memory");
     reason_init(&why);
@@ -88,9 +127,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_line(&m, line);
         check_stranger(a, &m, line);
     }
+    check_certificates(&m, a, certificates_text);
     access_free(a);
     fuzz_memory_close(&m);
     fuzz_free(list);
     fuzz_free(policy_text);
+    fuzz_free(certificates_text);
     return 0;
 }

@@ -102,7 +102,7 @@ printable(const struct config *config)
     for (size_t i = 0; i < option_count; i++) {
         const struct option *o = &options[i];
 
-        if ((o->kind == OPTION_TEXT || o->kind == OPTION_ADDRESS) &&
+        if ((o->kind == OPTION_TEXT || o->kind == OPTION_LISTEN) &&
             strpbrk((const char *)config + o->offset, " \t\r\n\v\f;\"#") != NULL)
             return false;
     }

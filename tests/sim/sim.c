@@ -27,7 +27,7 @@ sim_open(struct sim *sim, const struct plan *plan, FILE *trace)
     sim->plan = plan;
     sim->profile = &plan->profile;
     sim->trace = trace;
-    server_open(&sim->server, sim->profile);
+    server_begin(&sim->server, sim->profile);
     ledger_init(&sim->ledger);
     make_actors(sim);
 }

@@ -45,6 +45,8 @@ api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
 {
     const char *mark = target.len == 0 ? NULL : memchr(target.data, '?', target.len);
     struct request req = {.method = method,
+                          .door = c->door,
+                          .certificate = c->certificate,
                           .path = target,
                           .body = body,
                           .body_too_large = c->body_too_large,

@@ -78,7 +78,8 @@ server_fixture_open_with(struct server_fixture *f,
     config.mem = f->mem;
     config.clock = &f->clock;
     config.log = &f->log;
-    config.listen = f->listen;
+    ck_assert_msg(listen_read(f->listen, &f->list, error, sizeof(error)), "%s", error);
+    config.listen = &f->list;
     config.executor = f->executor;
     if (options->max_connections > 0)
         config.max_connections = options->max_connections;

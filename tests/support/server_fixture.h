@@ -17,6 +17,7 @@ enum { SERVER_FIXTURE_SECONDS = 60 };
 struct server_fixture {
     char folder[32];
     char listen[64];
+    struct listen_list list;
     struct mem *mem;
     struct clock clock;
     struct log log;

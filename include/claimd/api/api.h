@@ -100,13 +100,23 @@ struct api_seat {
     struct api_tenant *tenant; /* the API's */
 };
 
+/* Where a request has come in. */
+enum api_door {
+    API_DOOR_MAIN,
+    API_DOOR_METRICS /* nothing but health and metrics, and these without a token */
+};
+
 struct request {
     enum method method;
+    enum api_door door;
+    bool tls;           /* it came over TLS: what it is told of this server is, too */
     struct bytes path;  /* as sent, still percent-encoded, without the query */
     struct bytes query; /* as sent, without the question mark; absent if there is none */
     struct bytes
         headers[API_HEADER_COUNT]; /* absent: not sent; sent twice: joined by "," */
     struct bytes body;             /* whole, as sent; absent or empty: none */
+    const struct certificate
+        *certificate;    /* that the client has shown, and was looked at; NULL: none */
     bool body_too_large; /* the body was longer than api_body_limit(); not kept */
     int64_t now_ms;
     struct arena *arena; /* borrowed for the call; everything temporary comes from it */

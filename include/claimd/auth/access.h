@@ -1,9 +1,9 @@
 /*
  * access: who may come in, and what they may do there (docs/api.md 15).
  *
- * Callers show a bearer token. Which there are stands in a list (token_line.h) that is read
- * again while requests go on: access_replace() takes another list and another policy
- * (policy.h), both at once.
+ * Callers show a bearer token, or a certificate, but not both. Which there are stands in
+ * lists (token_line.h, certificates.h) that are read again while requests go on:
+ * access_replace() takes another list of tokens and another policy (policy.h), both at once.
  *
  *   Cost     a request: one SHA-256 and one look-up, however many tokens there are
  *   Threads  any, also while it is replaced. Its lock is held for a look-up and the copy of
@@ -14,6 +14,7 @@
 #ifndef CLAIMD_AUTH_ACCESS_H
 #define CLAIMD_AUTH_ACCESS_H
 
+#include "claimd/auth/certificates.h"
 #include "claimd/auth/policy.h"
 #include "claimd/auth/token_line.h"
 #include "claimd/base/arena.h"
@@ -36,12 +37,16 @@ access_replace(struct access *a, struct bytes list, const struct policy *policy,
 /* Which policy is in force. */
 void access_policy(struct access *a, struct policy *out);
 
+/* Takes another list of certificates, which it owns then; NULL: they mean nothing. */
+void access_use_certificates(struct access *a, struct certificates *list);
+
 /* How many tokens there are. */
 size_t access_count(struct access *a);
 
 /* What somebody wants. */
 struct access_request {
-    struct bytes token;   /* absent or empty: none was sent */
+    struct bytes token;                    /* absent or empty: none was sent */
+    const struct certificate *certificate; /* NULL: none was shown */
     struct bytes project; /* that the request names; absent or empty: none */
     enum action action;   /* ACTION_COUNT: the resource lacks the method */
     bool everywhere;      /* it is about all projects, not about one */
@@ -50,13 +55,15 @@ struct access_request {
 
 /* What is known of a caller who was let in. The texts are of the arena. */
 struct access_caller {
-    struct bytes name; /* of the token */
+    struct bytes name; /* of the token or certificate */
     enum role role;
-    struct bytes project; /* that the token is good for; absent: the one that was named */
+    struct bytes project; /* that it is good for; absent: the one that was named */
 };
 
 /*
- * ST_OK; ST_UNAUTHORIZED: there is no such token, or it has expired; ST_FORBIDDEN: it is for other
+ * ST_OK; ST_UNAUTHORIZED: there is no such token, or it has expired, or it comes with a
+ * certificate that stands for somebody, too; without a token, no certificate that stands
+ * for anybody. ST_FORBIDDEN: it is for other
  * projects, or its role must not do this; ST_MISSING_PROJECT: it is for several, and none was
  * named. *why says more, for people. ST_NO_MEMORY.
  */

@@ -1,5 +1,5 @@
 /*
- * policy: which role may do what (docs/api.md 15.3).
+ * policy: which role may do what (docs/api.md 15.4).
  *
  * What can be allowed is an action: what a row of the API's tables of routes is for. A role is
  * a set of actions, and a caller has one role. The sets of policy_default can be changed by a

@@ -14,6 +14,9 @@
 #include "claimd/base/clock.h"
 #include "claimd/base/log.h"
 #include "claimd/base/status.h"
+#include "claimd/http/listen.h"
+
+struct tls; /* claimd/http/tls.h */
 
 struct server_config {
     const struct api *api; /* borrowed for the server's life, as all pointers here */
@@ -21,10 +24,11 @@ struct server_config {
     struct mem *mem;
     const struct clock *clock;
     const struct log *log;
-    const char *listen;   /* "127.0.0.1:8888", "[::1]:0", "unix:/path" */
+    const struct listen_list *listen;
     unsigned socket_mode; /* permissions of a Unix socket's file */
     int64_t socket_group; /* its group, by number; -1: as the process makes files */
     size_t workers;
+    struct tls *tls;           /* for listeners with TLS; NULL: there is none */
     size_t max_connections;    /* over all workers */
     size_t max_waiters;        /* requests that wait for a message, over all workers */
     struct executor *executor; /* where a store that blocks is asked; else NULL */
@@ -39,21 +43,18 @@ struct server_config {
 struct server; /* opaque */
 
 /*
- * True if server_open() would understand this as an address to listen on; otherwise what
- * is wrong is in why[why_cap] and goes on behind the option's name ("must be ..."). Names
- * of hosts are not looked up: that is done when listening.
- */
-bool server_listen_check(const char *listen, char *why, size_t why_cap);
-
-/*
  * Binds, listens and starts the workers; does not accept yet. On failure returns a status
  * and writes a text for people into error[error_cap] ("address already in use ...").
  */
 enum status server_open(const struct server_config *config, struct server **out,
                         char *error, size_t error_cap);
 
+/* Where it listens, in the order of the list. */
+size_t server_listener_count(const struct server *s);
+
 /* The real address: "127.0.0.1:40123" when port 0 was asked for. Borrowed. */
-const char *server_address(const struct server *s);
+const char *server_address(const struct server *s, size_t index);
+enum listen_kind server_listen_kind(const struct server *s, size_t index);
 
 /* Accepts until server_stop(); call it from the thread that opened the server. */
 void server_run(struct server *s);
@@ -73,7 +74,7 @@ void server_ask_round(struct server *s);
 bool server_went_round(const struct server *s);
 
 /*
- * Closes the listener, lets requests in flight finish for at most drain_ms of real time,
+ * Closes the listeners, lets requests in flight finish for at most drain_ms of real time,
  * stops the workers. Returns how many requests were cut off. A drain that server_stop()
  * is called upon again ends at once.
  */

@@ -49,10 +49,12 @@ take_lines(void)
 
 /* The name of who was let in, or the status and the reason. */
 static const char *
-ask(const char *token, const char *project, enum action action)
+ask_with(const struct certificate *certificate, const char *token, const char *project,
+         enum action action)
 {
-    static char text[256];
+    static char text[512];
     const struct access_request request = {.token = bytes_str(token),
+                                           .certificate = certificate,
                                            .project = bytes_str(project),
                                            .action = action,
                                            .now_ms = now_ms};
@@ -69,6 +71,12 @@ ask(const char *token, const char *project, enum action action)
     else
         (void)snprintf(text, sizeof(text), "%s: %s", status_name(st), why.text);
     return text;
+}
+
+static const char *
+ask(const char *token, const char *project, enum action action)
+{
+    return ask_with(NULL, token, project, action);
 }
 
 TEST_CASE("access", .setup = setup, .teardown = teardown);
@@ -222,5 +230,62 @@ START_TEST(out_of_memory_changes_nothing)
                          st == ST_OK ? "b worker -" : "a worker -");
     }
     ck_assert_uint_gt(nth, 3);
+}
+END_TEST
+
+static void
+use_certificates(const char *list)
+{
+    struct certificates *certificates;
+    struct reason why;
+    size_t bad_line;
+
+    ck_assert_int_eq(
+        certificates_read(f.mem, bytes_str(list), &certificates, &bad_line, &why), ST_OK);
+    access_use_certificates(access_under_test, certificates);
+}
+
+START_TEST(a_certificate_lets_in_like_a_token)
+{
+    const struct certificate known = {true, BYTES_LIT("dns:a\nsubject:CN=a")};
+    const struct certificate unknown = {true, BYTES_LIT("dns:b")};
+    const struct certificate bad = {false, BYTES_LIT("dns:a")};
+
+    line("t", "admin", "*", "never", "1");
+    take_lines();
+    ck_assert_str_eq(ask_with(&known, "", "p", ACTION_HOME_GET),
+                     "UNAUTHORIZED: a token is needed"); /* it means nothing here */
+    ck_assert_str_eq(ask_with(&known, "1", "p", ACTION_HOME_GET), "t admin -");
+    use_certificates("c worker p dns:a\n");
+    ck_assert_str_eq(ask_with(&known, "", "p", ACTION_CLAIMS_CREATE), "c worker -");
+    ck_assert_str_eq(ask_with(&unknown, "", "p", ACTION_HOME_GET),
+                     "UNAUTHORIZED: the certificate stands for nobody here");
+    ck_assert_ptr_nonnull(
+        strstr(ask_with(&bad, "", "p", ACTION_HOME_GET), "the certificate is not good"));
+    ck_assert_str_eq(ask("", "p", ACTION_HOME_GET),
+                     "UNAUTHORIZED: a certificate or a token is needed");
+    use_certificates("d worker p dns:a\n");
+    ck_assert_str_eq(ask_with(&known, "", "p", ACTION_HOME_GET), "d worker -");
+}
+END_TEST
+
+START_TEST(two_credentials_at_a_time_are_one_too_many)
+{
+    const struct certificate known = {true, BYTES_LIT("dns:a")};
+    const struct certificate unknown = {true, BYTES_LIT("dns:b")};
+
+    line("t", "admin", "*", "never", "1");
+    take_lines();
+    use_certificates("c worker p dns:a\n");
+    ck_assert_str_eq(
+        ask_with(&known, "1", "p", ACTION_HOME_GET),
+        "UNAUTHORIZED: there are two credentials, a certificate and a token");
+    ck_assert_str_eq(
+        ask_with(&known, "nonsense", "p", ACTION_HOME_GET),
+        "UNAUTHORIZED: there are two credentials, a certificate and a token");
+    /* One that stands for nobody is no credential: the token says who it is. */
+    ck_assert_str_eq(ask_with(&unknown, "1", "p", ACTION_HOME_GET), "t admin -");
+    ck_assert_str_eq(ask_with(&unknown, "2", "p", ACTION_HOME_GET),
+                     "UNAUTHORIZED: there is no such token");
 }
 END_TEST

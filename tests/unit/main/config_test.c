@@ -472,7 +472,8 @@ START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
     static const char *const far[] = {
         "--listen=0.0.0.0:0",         "--listen=[::]:80",
         "--listen=192.168.127.1:1",   "--listen=localhost.example:1",
-        "--listen=127.example.org:1", "--listen=127.0.0.1.example.org:1"};
+        "--listen=127.example.org:1", "--listen=127.0.0.1.example.org:1",
+        "--listen=127.0.0.1:1,[::]:2"};
     struct loading l;
 
     for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++) {
@@ -494,8 +495,13 @@ END_TEST
 
 START_TEST(strangers_are_kept_out_unless_they_are_meant)
 {
-    static const char *const far[] = {"--listen=0.0.0.0:0", "--listen=[::]:80",
-                                      "--listen=queues.example:1"};
+    static const char *const far[] = {
+        "--listen=0.0.0.0:0",
+        "--listen=[::]:80",
+        "--listen=queues.example:1",
+        "--listen=127.0.0.1:1, 0.0.0.0:2",
+        "--listen=unix:/x, 127.0.0.1:1, metrics:0.0.0.0:2",
+    };
     struct loading l;
 
     for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
@@ -512,7 +518,7 @@ START_TEST(strangers_are_kept_out_unless_they_are_meant)
         ck_assert_int_eq(load(&l), ST_OK);
     }
     begin(&l);
-    arg(&l, "--listen=unix:/run/claimd");
+    arg(&l, "--listen=unix:/run/claimd, 127.0.0.1:80, metrics:[::1]:90");
     ck_assert_int_eq(load(&l), ST_OK);
 }
 END_TEST
