@@ -417,6 +417,7 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     check_stub(out, complaints);
     check_open_doors(out, complaints);
     check_one_kind(out, complaints);
+    admission_check(out, complaints);
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 

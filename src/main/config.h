@@ -40,7 +40,7 @@ enum config_action {
     ACTION_CHECK_CONFIG
 };
 
-enum { CONFIG_OPTIONS_MAX = 64 };
+enum { CONFIG_OPTIONS_MAX = 96 };
 
 struct config {
     struct api_limits limits;
@@ -65,6 +65,11 @@ struct config {
     int auth;                     /* enum auth_kind */
     char tokens[CONFIG_TEXT_CAP]; /* a path */
     char policy[CONFIG_TEXT_CAP]; /* a path, or "none" */
+    char keystone_url[CONFIG_TEXT_CAP];
+    char keystone_token_file[CONFIG_TEXT_CAP]; /* a path */
+    char keystone_ca[CONFIG_TEXT_CAP];         /* a path, or "system" */
+    char keystone_roles[CONFIG_TEXT_CAP];
+    int64_t keystone_cache_seconds, keystone_cache_tokens, keystone_timeout_ms;
     bool insecure_listen;
     bool identity_stub, identity_stub_anywhere;
     char identity_users[CONFIG_TEXT_CAP]; /* a path, or "any" */

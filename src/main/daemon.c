@@ -31,7 +31,7 @@ struct daemon {
     struct store *store;
     const struct config *config; /* borrowed */
     struct auth *auth;           /* NULL: no identity stub */
-    struct access *access;       /* NULL: everybody may come in */
+    struct admission admission;
     struct api_condition condition;
     struct metrics metrics;
     struct vitals vitals;
@@ -122,7 +122,7 @@ open_api(struct daemon *d, const struct config *config)
                                    .store = d->store,
                                    .mem = d->mem,
                                    .auth = d->auth,
-                                   .access = d->access,
+                                   .access = d->admission.access,
                                    .real = d->clock,
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
@@ -161,13 +161,17 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
     return st;
 }
 
-/* Takes from outside what the configuration only names. All complaints are made. */
+/*
+ * Takes from outside what the configuration only names. All complaints are made. The log need
+ * not be open yet; NULL: there will be none.
+ */
 static enum status
-open_named(const struct config *config, struct mem *mem, struct auth **auth,
-           struct access **access, int64_t *socket_group, struct complaints *complaints)
+open_named(const struct config *config, struct mem *mem, const struct log *log,
+           struct auth **auth, struct admission *who, int64_t *socket_group,
+           struct complaints *complaints)
 {
     enum status group = group_find(config, socket_group, complaints);
-    enum status admission = admission_open(config, mem, access, complaints);
+    enum status admission = admission_open(who, config, mem, log, complaints);
     enum status st = identity_open(config, mem, auth, complaints);
 
     if (st == ST_OK)
@@ -180,14 +184,14 @@ daemon_check(const struct config *config, struct complaints *complaints)
 {
     struct mem *mem = mem_new(0);
     struct auth *auth = NULL;
-    struct access *access = NULL;
+    struct admission who;
     int64_t group;
     enum status st;
 
     if (mem == NULL)
         return ST_NO_MEMORY;
-    st = open_named(config, mem, &auth, &access, &group, complaints);
-    access_free(access);
+    st = open_named(config, mem, NULL, &auth, &who, &group, complaints);
+    admission_close(&who);
     auth_free(auth);
     mem_destroy(mem);
     return st;
@@ -206,8 +210,8 @@ gather(struct daemon *d, const struct config *config)
 static enum status
 open_parts(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
-    enum status st =
-        open_named(config, d->mem, &d->auth, &d->access, &d->socket_group, complaints);
+    enum status st = open_named(config, d->mem, &d->log, &d->auth, &d->admission,
+                                &d->socket_group, complaints);
 
     if (st == ST_OK)
         st = open_log(d, config, complaints);
@@ -357,15 +361,15 @@ reload(struct daemon *d, struct complaints *complaints)
 {
     enum status st;
 
-    if (d->access == NULL) {
+    if (d->admission.access == NULL) {
         daemon_signal_ignored(d, "SIGHUP");
         return;
     }
-    st = admission_reload(d->config, d->mem, d->access, complaints);
+    st = admission_reload(&d->admission, complaints);
     vitals_reloaded(&d->vitals, st == ST_OK, clock_now_ms(d->clock));
     if (st == ST_OK)
         log_event(&d->log, LOG_INFO, "reloaded",
-                  LOG_I("tokens", access_count(d->access)));
+                  LOG_I("tokens", access_count(d->admission.access)));
     else
         log_event(&d->log, LOG_ERROR, "reload_failed",
                   LOG_S("error", complaints->count > 0 ? complaints->last
@@ -450,7 +454,7 @@ daemon_close(struct daemon *d)
     server_free(d->server);
     api_free(d->api);
     auth_free(d->auth);
-    access_free(d->access);
+    admission_close(&d->admission);
     durability_close(&d->durability);
     vitals_fini(&d->vitals);
     store_close(d->store);
