@@ -209,7 +209,7 @@ keystone_token_read(struct bytes text, const struct role_map *roles, struct verd
     json_scan_begin(&r.s, text);
     read_document(&r);
     if (json_scan_end(&r.s) != ST_OK)
-        return reason_give(why, ST_BAD_BODY, "it is no JSON document");
+        return reason_give(why, ST_BAD_BODY, "it is no JSON object");
     if ((r.seen & needed) != needed)
         complain(&r, "a token, its expires_at or its user is missing");
     if (r.wrong != NULL)

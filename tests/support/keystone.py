@@ -63,8 +63,29 @@ class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
+    def __init__(self, *args):
+        self.sockets = set()
+        super().__init__(*args)
+
+    def get_request(self):
+        sock, address = super().get_request()
+        self.sockets.add(sock)
+        return sock, address
+
+    def shutdown_request(self, request):
+        self.sockets.discard(request)
+        super().shutdown_request(request)
+
     def handle_error(self, request, client_address):
         """claimd may hang up when it has waited for long enough."""
+
+    def cut(self):
+        """Ends all connections."""
+        for sock in list(self.sockets):
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it has ended by itself
 
 
 class Keystone:
@@ -95,9 +116,10 @@ class Keystone:
         """Is gone: nobody listens, and nobody who is connected hears any more."""
         server, self._server = self._server, None
         if server is not None:
-            self.open()
             server.shutdown()
             server.server_close()
+            server.cut()
+            self.open()
             self._thread.join()
 
     def __enter__(self):
