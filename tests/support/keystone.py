@@ -103,12 +103,14 @@ class Keystone:
 
     # ---- life
 
-    def start(self, port=0):
-        """Listens, on the port it had before if it has been away."""
+    def start(self, port=0, tls=None):
+        """Listens, on the port it had before if it has been away; with a context for TLS."""
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.keystone = self
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_address[1]
-        self.url = "http://127.0.0.1:%d/v3" % self.port
+        self.url = "%s://127.0.0.1:%d/v3" % ("http" if tls is None else "https", self.port)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
 
