@@ -80,12 +80,6 @@ slot_of(const struct table *t, const struct token_digest *digest)
     return hash & t->mask;
 }
 
-static struct bytes
-digest_bytes(const struct token_digest *digest)
-{
-    return bytes_of((const char *)digest->bytes, sizeof(digest->bytes));
-}
-
 /* The slot with this digest, or the free one where it would be. */
 static uint32_t *
 table_find(const struct table *t, const struct token_digest *digest)
@@ -93,8 +87,7 @@ table_find(const struct table *t, const struct token_digest *digest)
     size_t at = slot_of(t, digest);
 
     while (t->slots[at] != FREE_SLOT &&
-           !bytes_equal_secret(digest_bytes(&t->lines[t->slots[at]].digest),
-                               digest_bytes(digest)))
+           !token_digest_equal(&t->lines[t->slots[at]].digest, digest))
         at = (at + 1) & t->mask;
     return &t->slots[at];
 }

@@ -95,9 +95,7 @@ question_of_node(const struct hashnode *node)
 static bool
 is_about(const struct hashnode *node, const void *key)
 {
-    const struct token_digest *digest = key;
-
-    return memcmp(&question_of_node(node)->verdict->digest, digest, sizeof(*digest)) == 0;
+    return token_digest_equal(&question_of_node(node)->verdict->digest, key);
 }
 
 static uint64_t

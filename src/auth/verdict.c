@@ -42,9 +42,7 @@ verdict_of_node(const struct hashnode *node)
 static bool
 has_digest(const struct hashnode *node, const void *key)
 {
-    const struct token_digest *digest = key;
-
-    return memcmp(&verdict_of_node(node)->digest, digest, sizeof(*digest)) == 0;
+    return token_digest_equal(&verdict_of_node(node)->digest, key);
 }
 
 static uint64_t
