@@ -89,7 +89,7 @@ keystone_count(struct keystone *k)
 static struct question *
 question_of_node(const struct hashnode *node)
 {
-    return container_of((struct hashnode *)(uintptr_t)node, struct question, node);
+    return container_of(node, struct question, node);
 }
 
 static bool

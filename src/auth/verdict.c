@@ -36,7 +36,7 @@ verdict_unpin(struct verdict *v)
 static struct verdict *
 verdict_of_node(const struct hashnode *node)
 {
-    return container_of((struct hashnode *)(uintptr_t)node, struct verdict, node);
+    return container_of(node, struct verdict, node);
 }
 
 static bool

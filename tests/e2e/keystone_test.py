@@ -16,6 +16,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import PATIENCE_S, Server, eventually, post, request, run  # noqa: E402
+from daemon import environment  # noqa: E402
 from keystone import Keystone, unused_port  # noqa: E402
 
 CROWD = 1000
@@ -438,6 +439,18 @@ class Options(KeystoneCase):
         url = "http://127.0.0.1:%d/v3" % unused_port()
         ended = run("--check-config", *self.options(), "--keystone-url", url)
         self.assertEqual(ended.returncode, 0, ended.stderr)
+
+    def test_without_libcurl_it_does_not_start(self):
+        for name in ("libcurl-gnutls.so.4", "libcurl.so.4"):
+            with open(os.path.join(self.folder, name), "w", encoding="ascii") as file:
+                file.write("no library\n")
+        blind = environment(LD_LIBRARY_PATH=self.folder)
+        ended = run("--listen", "127.0.0.1:0", *self.options(), env=blind)
+        self.assertEqual(ended.returncode, 2, ended.stderr)
+        self.assertIn("auth keystone needs libcurl (Debian: libcurl3-gnutls or libcurl4)",
+                      ended.stderr)
+        with Server(env=blind) as server:  # it is not missed where it is not needed
+            self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
 
     def test_an_address_that_others_reach_is_fine(self):
         with self.start(listen="0.0.0.0:0") as server:
