@@ -540,10 +540,9 @@ answer_end(struct worker *w, struct exchange *ex, bool whole)
     answer_unpark(w, ex);
     count_out(w, ex);
     api_stop_waiting(config->api, &ex->request);
-    if (ex->request.waiting != NULL) {
+    if (ex->request.waiting != NULL)
         mailbox_cancel(ex->conn->mailbox,
                        &ex->conn->mail); /* there will be no more news */
-    }
     if (!whole && bytes_present(ex->response.claim_id)) {
         bool unseen = ex->state != EXCHANGE_ANSWERED ||
                       (ex->handed != 0 && delivery_handed(ex->conn->fd) == ex->handed);
