@@ -345,6 +345,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .quotas = api->quotas,
                           .req = req,
                           .progress = &req->progress,
+                          .proof = &req->proof,
                           .visit = {.now_ms = req->now_ms, .flush_later = true},
                           .path = req->path,
                           .res = res};
@@ -358,10 +359,10 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     res->claim_id = BYTES_NONE;
     /* With this room a refusal can be written even when memory runs out on the way. */
     st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, &ctx) : ST_NO_MEMORY;
-    if (st == ST_AGAIN || st == ST_WAIT) {
+    if (st == ST_AGAIN || st == ST_WAIT || st == ST_ADMIT) {
         arena_rewind(req->arena, mark);
-        buf_reset(&res->body, st == ST_WAIT ? 0 : SIZE_MAX);
-        return st == ST_WAIT ? API_WAIT : API_AGAIN;
+        buf_reset(&res->body, st == ST_AGAIN ? SIZE_MAX : 0);
+        return st == ST_AGAIN ? API_AGAIN : st == ST_WAIT ? API_WAIT : API_ADMIT;
     }
     api_stop_waiting(api, req);
     quotas_count(api->quotas, st);
@@ -372,7 +373,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     else if (st != ST_OK)
         problem_write(res, st, ctx.detail);
     if (st == ST_UNAUTHORIZED && api->access != NULL)
-        problem_challenge(res, "Bearer");
+        problem_challenge(res, access_challenge(api->access));
     res->status = st;
     res->about = subject_of(&ctx);
     ENSURE_DEBUG(response_head_size(res) <= RESPONSE_HEAD_MAX);
@@ -385,6 +386,7 @@ api_stop_waiting(const struct api *api, struct request *req)
 {
     if (req->waiting != NULL && req->waiting->place_count > 0)
         wait_done(api->store, api->mem, req->waiting);
+    access_proof_drop(&req->proof);
 }
 
 void

@@ -92,7 +92,8 @@ check_access(struct context *ctx)
                                      .action = ctx->route != NULL ? ctx->route->action
                                                                   : ACTION_OPEN,
                                      .everywhere = has_flag(ctx, ROUTE_GUARDED),
-                                     .now_ms = clock_now_ms(ctx->real)};
+                                     .now_ms = clock_now_ms(ctx->real),
+                                     .proof = ctx->proof};
     struct access_caller caller = {.project = BYTES_NONE};
     enum status st = find_token(ctx, &request.token);
 
@@ -100,11 +101,11 @@ check_access(struct context *ctx)
         return st;
     reason_init(&ctx->access_why);
     st = access_ask(ctx->access, &request, ctx->req->arena, &caller, &ctx->access_why);
-    if (st == ST_UNAUTHORIZED)
+    if (st != ST_OK && st != ST_FORBIDDEN && st != ST_MISSING_PROJECT)
         return context_explain(ctx, st, &ctx->access_why);
     ctx->access_status = st;
     ctx->token_project = caller.project;
-    return st == ST_NO_MEMORY ? st : ST_OK;
+    return ST_OK;
 }
 
 static enum status

@@ -28,9 +28,10 @@ struct context {
     const struct resource *resource;
     const struct route *route; /* with its action; NULL: the resource lacks the method */
     const struct request *req;
-    struct progress *progress; /* of req */
-    struct store_visit visit;  /* for all that the store is asked */
-    bool waits;                /* it may wait for a message: wait.h */
+    struct progress *progress;  /* of req */
+    struct access_proof *proof; /* of req */
+    struct store_visit visit;   /* for all that the store is asked */
+    bool waits;                 /* it may wait for a message: wait.h */
     struct response *res;
     struct bytes path;          /* of the request, without a slash that means nothing */
     struct bytes base;          /* what hrefs begin with: "/v2", or "/v1/project" */

@@ -20,7 +20,8 @@ struct table {
 
 struct access {
     struct mem *mem;
-    struct lock lock; /* guards what follows */
+    struct keystone *keystone; /* borrowed; NULL: the list says who may come in */
+    struct lock lock;          /* guards what follows */
     struct table table;
     struct certificates *certificates; /* owned; NULL: they mean nothing */
     struct policy policy;
@@ -80,12 +81,6 @@ slot_of(const struct table *t, const struct token_digest *digest)
     return hash & t->mask;
 }
 
-static struct bytes
-digest_bytes(const struct token_digest *digest)
-{
-    return bytes_of((const char *)digest->bytes, sizeof(digest->bytes));
-}
-
 /* The slot with this digest, or the free one where it would be. */
 static uint32_t *
 table_find(const struct table *t, const struct token_digest *digest)
@@ -93,8 +88,7 @@ table_find(const struct table *t, const struct token_digest *digest)
     size_t at = slot_of(t, digest);
 
     while (t->slots[at] != FREE_SLOT &&
-           !bytes_equal_secret(digest_bytes(&t->lines[t->slots[at]].digest),
-                               digest_bytes(digest)))
+           !token_digest_equal(&t->lines[t->slots[at]].digest, digest))
         at = (at + 1) & t->mask;
     return &t->slots[at];
 }
@@ -179,6 +173,18 @@ access_free(struct access *a)
     certificates_free(a->certificates);
     lock_fini(&a->lock);
     mem_free(a->mem, a);
+}
+
+void
+access_trust(struct access *a, struct keystone *keystone)
+{
+    a->keystone = keystone;
+}
+
+const char *
+access_challenge(const struct access *a)
+{
+    return a->keystone != NULL ? "Keystone" : "Bearer";
 }
 
 enum status
@@ -307,6 +313,13 @@ refuse_nobody(const struct access *a, const struct access_request *r, struct rea
     return reason_give(why, ST_UNAUTHORIZED, "the certificate stands for nobody here");
 }
 
+static enum status
+refuse_two(struct reason *why)
+{
+    return reason_give(why, ST_UNAUTHORIZED,
+                       "there are two credentials, a certificate and a token");
+}
+
 /* digest: of the token, NULL if there is none. */
 static enum status
 find_grant(const struct access *a, const struct token_digest *digest,
@@ -315,8 +328,7 @@ find_grant(const struct access *a, const struct token_digest *digest,
     const struct certificate_line *line = find_certificate(a, r);
 
     if (line != NULL && digest != NULL)
-        return reason_give(why, ST_UNAUTHORIZED,
-                           "there are two credentials, a certificate and a token");
+        return refuse_two(why);
     if (digest != NULL)
         return find_token(a, digest, r, out, why);
     if (line == NULL)
@@ -355,6 +367,88 @@ copy_text(struct arena *arena, struct bytes *text)
     return bytes_present(*text) ? ST_OK : ST_NO_MEMORY;
 }
 
+/* ------------------------------------------------------------------ asking Keystone */
+
+static enum role
+greatest(role_set roles)
+{
+    unsigned role = ROLE_COUNT;
+
+    while (role > 0 && (roles >> (role - 1) & 1) == 0)
+        role--;
+    return role == 0 ? ROLE_COUNT : (enum role)(role - 1);
+}
+
+/* True if any of the roles may do it. */
+static bool
+any_allowed(const struct policy *policy, role_set roles, enum action action)
+{
+    for (unsigned role = 0; role < ROLE_COUNT; role++)
+        if ((roles >> role & 1) != 0 && policy_allows(policy, (enum role)role, action))
+            return true;
+    return false;
+}
+
+static enum status
+judge_stranger(struct access *a, const struct keystone_caller *known,
+               const struct access_request *r, struct reason *why)
+{
+    bool allowed;
+
+    if (r->everywhere)
+        return reason_give(why, ST_FORBIDDEN,
+                           "this is about all projects, and the token is not");
+    if (!bytes_present(known->project))
+        return reason_give(why, ST_FORBIDDEN, "the token is for no project");
+    if (r->project.len > 0 && !bytes_equal(r->project, known->project))
+        return reason_give(why, ST_FORBIDDEN, "the token is for another project");
+    if (known->roles == 0)
+        return reason_give(why, ST_FORBIDDEN, "no role of the token means anything here");
+    if (r->action == ACTION_COUNT)
+        return ST_OK;
+    lock_acquire(&a->lock);
+    allowed = any_allowed(&a->policy, known->roles, r->action);
+    lock_release(&a->lock);
+    return allowed
+               ? ST_OK
+               : reason_give(why, ST_FORBIDDEN, "%s is not allowed to a %s",
+                             action_name(r->action), role_name(greatest(known->roles)));
+}
+
+static enum status
+ask_keystone(struct access *a, const struct access_request *r, struct arena *arena,
+             struct access_caller *out, struct reason *why)
+{
+    struct keystone_caller known;
+    struct access_caller caller;
+    enum status st =
+        keystone_ask(a->keystone, r->token, r->now_ms, r->proof, &known, why);
+
+    if (st == ST_OK)
+        st = judge_stranger(a, &known, r, why);
+    if (st != ST_OK)
+        return st;
+    caller = (struct access_caller){
+        .name = known.name, .role = greatest(known.roles), .project = known.project};
+    st = copy_text(arena, &caller.name);
+    if (st == ST_OK)
+        st = copy_text(arena, &caller.project);
+    if (st == ST_OK)
+        *out = caller;
+    return st;
+}
+
+static bool
+stands_for_somebody(struct access *a, const struct access_request *r)
+{
+    bool stands;
+
+    lock_acquire(&a->lock);
+    stands = find_certificate(a, r) != NULL;
+    lock_release(&a->lock);
+    return stands;
+}
+
 enum status
 access_ask(struct access *a, const struct access_request *request, struct arena *arena,
            struct access_caller *out, struct reason *why)
@@ -363,6 +457,10 @@ access_ask(struct access *a, const struct access_request *request, struct arena 
     struct token_digest digest;
     enum status st;
 
+    if (request->token.len > 0 && a->keystone != NULL)
+        return stands_for_somebody(a, request)
+                   ? refuse_two(why)
+                   : ask_keystone(a, request, arena, out, why);
     if (request->token.len > 0)
         token_digest_of(request->token, &digest);
     lock_acquire(&a->lock);

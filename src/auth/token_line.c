@@ -43,6 +43,13 @@ token_digest_of(struct bytes token, struct token_digest *out)
     ENSURE(error == 0);
 }
 
+bool
+token_digest_equal(const struct token_digest *a, const struct token_digest *b)
+{
+    return bytes_equal_secret(bytes_of((const char *)a->bytes, sizeof(a->bytes)),
+                              bytes_of((const char *)b->bytes, sizeof(b->bytes)));
+}
+
 void
 token_make(struct entropy *entropy, char out[TOKEN_TEXT_LEN + 1])
 {

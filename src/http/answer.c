@@ -101,6 +101,17 @@ told(struct store_watcher *watcher, enum store_news news)
     return mailbox_post(m, &ex->conn->mail, which) ? &m->bell : NULL;
 }
 
+/* Another server has said who sent a request, or has not: the API has it. */
+static void
+admitted(struct access_proof *proof)
+{
+    struct exchange *ex = container_of(proof, struct exchange, request.proof);
+    struct mailbox *m = ex->conn->mailbox;
+
+    if (mailbox_post(m, &ex->conn->mail, MAIL_ADMITTED)) /* ex is the worker's again */
+        mailbox_wake(m);
+}
+
 /* A request that would like to wait may, if there are not too many of its kind. */
 static void
 count_in(struct worker *w, struct exchange *ex)
@@ -231,6 +242,11 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
         list_add_before(&w->parked.waiting, &c->turn);
         set_deadline(w, ex);
         return false;
+    case API_ADMIT:
+        enter(w, ex, EXCHANGE_ADMISSION);
+        conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
+        w->parked.remote++;
+        return false;
     case API_HOLD:
         fate = store_fate(w->shared->config->store, ex->response.position);
         if (fate == STORE_DURABLE)
@@ -331,6 +347,7 @@ answer_request(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex
                    : answer_no_memory(w, mhd);
     ENSURE(!list_linked(&ex->conn->turn)); /* it is not among the chunked any more */
     ex->closing = closing;
+    ex->request.proof.tell = admitted;
     count_in(w, ex);
     if (w->shared->config->store->blocks) {
         if (go_remote(w, ex)) {
@@ -422,6 +439,18 @@ wake(struct worker *w, struct exchange *ex, unsigned news)
         ask_waiting(w, ex, WAITING_ON);
 }
 
+/* It may be known now who sent it: then the API goes on with it. The other news. */
+static unsigned
+admit(struct worker *w, struct exchange *ex, unsigned news)
+{
+    ex->news = 0;
+    if ((news & MAIL_ADMITTED) == 0)
+        return news;
+    w->parked.remote--;
+    (void)ask_again(w, ex);
+    return news & ~(unsigned)MAIL_ADMITTED;
+}
+
 void
 answer_news(struct worker *w, struct conn *c, unsigned news)
 {
@@ -433,9 +462,11 @@ answer_news(struct worker *w, struct conn *c, unsigned news)
         if (settle(w, ex, ex->next_step))
             make_ready(w, ex);
     }
+    if (ex != NULL && ex->state == EXCHANGE_ADMISSION)
+        news = admit(w, ex, news | ex->news);
     if (ex == NULL || c->phase == CONN_DOOMED)
         return;
-    if (ex->state == EXCHANGE_REMOTE)
+    if (ex->state == EXCHANGE_REMOTE || ex->state == EXCHANGE_ADMISSION)
         ex->news |= news; /* for when it is back */
     else if (ex->state == EXCHANGE_WAITING)
         wake(w, ex, news | ex->news);
@@ -505,14 +536,13 @@ answer_end(struct worker *w, struct exchange *ex, bool whole)
 {
     const struct server_config *config = w->shared->config;
 
-    ENSURE(ex->state != EXCHANGE_REMOTE);
+    ENSURE(ex->state != EXCHANGE_REMOTE && ex->state != EXCHANGE_ADMISSION);
     answer_unpark(w, ex);
     count_out(w, ex);
-    if (ex->request.waiting != NULL) {
-        api_stop_waiting(config->api, &ex->request);
+    api_stop_waiting(config->api, &ex->request);
+    if (ex->request.waiting != NULL)
         mailbox_cancel(ex->conn->mailbox,
                        &ex->conn->mail); /* there will be no more news */
-    }
     if (!whole && bytes_present(ex->response.claim_id)) {
         bool unseen = ex->state != EXCHANGE_ANSWERED ||
                       (ex->handed != 0 && delivery_handed(ex->conn->fd) == ex->handed);

@@ -131,9 +131,8 @@ write_parked(const struct acceptor *a, struct exposition *x)
         const char *reason;
         enum exchange_state state;
     } reasons[] = {
-        {"message", EXCHANGE_WAITING},
-        {"journal", EXCHANGE_COMMIT},
-        {"remote", EXCHANGE_REMOTE},
+        {"message", EXCHANGE_WAITING}, {"journal", EXCHANGE_COMMIT},
+        {"remote", EXCHANGE_REMOTE},   {"identity", EXCHANGE_ADMISSION},
         {"turn", EXCHANGE_SLICES},
     };
 

@@ -19,7 +19,7 @@ struct parked {
     struct list slices;      /* connections in SLICES, next one first, likewise */
     struct list commits;     /* exchanges in COMMIT, by position */
     struct list fresh;       /* connections to be held when libmicrohttpd has run */
-    size_t remote;           /* exchanges in REMOTE */
+    size_t remote;           /* exchanges in REMOTE, and in ADMISSION */
     struct counter counts[EXCHANGE_STATES]; /* how many exchanges are in which state, of
                                                those that are parked */
     struct store_watcher log;               /* told when the log has got on */

@@ -429,6 +429,7 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     check_doors(out, complaints);
     check_one_kind(out, complaints);
     check_certificates(out, complaints);
+    admission_check(out, complaints);
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 

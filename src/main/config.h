@@ -69,6 +69,11 @@ struct config {
         certificates[CONFIG_TEXT_CAP]; /* paths, or "none" */
     char tls_certificate[CONFIG_TEXT_CAP],
         tls_key[CONFIG_TEXT_CAP]; /* paths, or "none" */
+    char keystone_url[CONFIG_TEXT_CAP];
+    char keystone_token_file[CONFIG_TEXT_CAP]; /* a path */
+    char keystone_ca[CONFIG_TEXT_CAP];         /* a path, or "system" */
+    char keystone_roles[CONFIG_TEXT_CAP];
+    int64_t keystone_cache_seconds, keystone_cache_tokens, keystone_timeout_ms;
     bool insecure_listen;
     bool identity_stub, identity_stub_anywhere;
     char identity_users[CONFIG_TEXT_CAP]; /* a path, or "any" */

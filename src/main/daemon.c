@@ -26,10 +26,10 @@
 /* What the configuration only names: taken from outside. */
 struct named {
     struct listen_list listen;
-    int64_t socket_group;  /* -1: none */
-    struct tls *tls;       /* owned; NULL: there is none */
-    struct access *access; /* owned; NULL: everybody may come in */
-    struct auth *auth;     /* owned; NULL: no identity stub */
+    int64_t socket_group; /* -1: none */
+    struct tls *tls;      /* owned; NULL: there is none */
+    struct admission admission;
+    struct auth *auth; /* owned; NULL: no identity stub */
 };
 
 struct daemon {
@@ -131,7 +131,7 @@ open_api(struct daemon *d, const struct config *config)
                                    .store = d->store,
                                    .mem = d->mem,
                                    .auth = d->named.auth,
-                                   .access = d->named.access,
+                                   .access = d->named.admission.access,
                                    .real = d->clock,
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
@@ -195,21 +195,21 @@ first_of(enum status before, enum status now)
 /* Takes all of it. All complaints are made. */
 static enum status
 named_open(struct named *n, const struct config *config, struct mem *mem,
-           struct complaints *complaints)
+           const struct log *log, struct complaints *complaints)
 {
     enum status st = find_listeners(config, &n->listen, complaints);
 
     if (st == ST_OK) /* it depends on where */
         st = certificate_open(config, &n->listen, mem, &n->tls, complaints);
     st = first_of(st, group_find(config, &n->socket_group, complaints));
-    st = first_of(st, admission_open(config, mem, &n->access, complaints));
+    st = first_of(st, admission_open(&n->admission, config, mem, log, complaints));
     return first_of(st, identity_open(config, mem, &n->auth, complaints));
 }
 
 static void
 named_close(struct named *n)
 {
-    access_free(n->access);
+    admission_close(&n->admission);
     auth_free(n->auth);
     tls_free(n->tls);
 }
@@ -223,7 +223,7 @@ daemon_check(const struct config *config, struct complaints *complaints)
 
     if (mem == NULL)
         return ST_NO_MEMORY;
-    st = named_open(&named, config, mem, complaints);
+    st = named_open(&named, config, mem, NULL, complaints);
     named_close(&named);
     mem_destroy(mem);
     return st;
@@ -242,7 +242,7 @@ gather(struct daemon *d, const struct config *config)
 static enum status
 open_parts(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
-    enum status st = named_open(&d->named, config, d->mem, complaints);
+    enum status st = named_open(&d->named, config, d->mem, &d->log, complaints);
 
     if (st == ST_OK)
         st = open_log(d, config, complaints);
@@ -415,8 +415,8 @@ reload(struct daemon *d, struct complaints *complaints)
 
     if (d->named.tls != NULL)
         st = certificate_read(d->config, d->mem, &pair, complaints);
-    if (st == ST_OK && d->named.access != NULL)
-        st = admission_reload(d->config, d->mem, d->named.access, complaints);
+    if (st == ST_OK && d->named.admission.access != NULL)
+        st = admission_reload(&d->named.admission, complaints);
     if (st != ST_OK)
         tls_pair_drop(pair);
     else if (pair != NULL)
@@ -429,7 +429,7 @@ reload_or_tell(struct daemon *d, struct complaints *complaints)
 {
     enum status st;
 
-    if (d->named.access == NULL && d->named.tls == NULL) {
+    if (d->named.admission.access == NULL && d->named.tls == NULL) {
         daemon_signal_ignored(d, "SIGHUP");
         return;
     }
@@ -441,9 +441,10 @@ reload_or_tell(struct daemon *d, struct complaints *complaints)
             LOG_S("error", complaints->count > 0 ? complaints->last : status_text(st)));
         return;
     }
-    log_event(
-        &d->log, LOG_INFO, "reloaded",
-        LOG_I("tokens", d->named.access == NULL ? 0 : access_count(d->named.access)));
+    log_event(&d->log, LOG_INFO, "reloaded",
+              LOG_I("tokens", d->named.admission.access == NULL
+                                  ? 0
+                                  : access_count(d->named.admission.access)));
     if (d->named.tls != NULL)
         certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
 }

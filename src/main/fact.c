@@ -26,8 +26,10 @@ const struct fact fact_signals[] = {
                         "stops claimd once may well "
                         "send two, as `timeout` does."},
     {"SIGHUP",
-     "With `auth` tokens, read the tokens and the policy again, both or neither; logged "
-     "as `reloaded` or `reload_failed`. Else it is ignored, and logged as "
+     "Read tokens, policy, the list of certificates and the pair for TLS again, as far "
+     "as "
+     "there are any, all or none of them, and forget what Keystone has said; logged as "
+     "`reloaded` or `reload_failed`. Without any of them it is ignored, and logged as "
      "`signal_ignored`."},
     {"SIGUSR1", "Maintenance: posts are answered 503, and /readyz too; claims and "
                 "deletes go on, so what is "
@@ -70,6 +72,8 @@ const struct fact fact_files[] = {
     {"/etc/claimd/claimd.conf", "the configuration of the service"},
     {"/etc/claimd/tokens",
      "who may come in, with `auth` tokens, unless `tokens` names another"},
+    {"/etc/claimd/keystone-token", "the service token, with `auth` keystone, unless "
+                                   "`keystone_token_file` names another"},
     {"/etc/default/claimd",
      "variables for the service, if somebody has written them; its unit "
      "reads them"},

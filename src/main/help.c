@@ -82,6 +82,10 @@ print_option(const struct option *option, FILE *to)
     (void)fprintf(to, "%*s", INDENT, "");
     print_filled(option->help, INDENT, INDENT, to);
     (void)fprintf(to, "%*sdefault ", INDENT, "");
+    if (option->kind == OPTION_TEXT) { /* which may be a long one */
+        print_filled(option->initial, INDENT + sizeof("default"), INDENT, to);
+        return;
+    }
     option_print_default(option, to);
     if (option_has_range(option))
         (void)fprintf(to, ", %lld to %lld", (long long)option->min,

@@ -178,7 +178,7 @@ const struct option options[] = {
 #define GROUP "Access"
     CHOICE("auth", auth, AUTH_WORDS, "none",
            "none: whoever reaches the address may do everything; tokens: see tokens and "
-           "certificates; certificates: without tokens"),
+           "certificates; certificates: without tokens; keystone: see keystone_url"),
     TEXT("tokens", tokens, "/etc/claimd/tokens",
          "file of tokens, which `claimd token` edits; read again on SIGHUP"),
     TEXT("certificates", certificates, "none",
@@ -187,6 +187,23 @@ const struct option options[] = {
          "file that says which roles may do what; none: as the manual has it"),
     FLAG("insecure_listen", insecure_listen, "false",
          "allow auth none on an address that others can reach"),
+#undef GROUP
+#define GROUP "Keystone, with auth keystone"
+    TEXT("keystone_url", keystone_url, "http://127.0.0.1:5000/v3",
+         "where Keystone is asked who has a token; http or https, ends with /v3"),
+    TEXT("keystone_token_file", keystone_token_file, "/etc/claimd/keystone-token",
+         "file with the service token that claimd shows; read for each question"),
+    TEXT("keystone_ca", keystone_ca, "system",
+         "file of certificates that Keystone's must come from; system: the system's"),
+    TEXT("keystone_roles", keystone_roles,
+         "admin=admin, member=producer, member=worker, reader=reader, service=operator",
+         "what roles there mean here; what any role of a token may do, the token may"),
+    NUMBER("keystone_cache_seconds", keystone_cache_seconds, 1, 86400, "60",
+           "how long an answer is believed; a token that is revoked lives on so long"),
+    NUMBER("keystone_cache_tokens", keystone_cache_tokens, 16, 1000000, "4096",
+           "good tokens that are remembered; each costs half a kilobyte"),
+    NUMBER("keystone_timeout_ms", keystone_timeout_ms, 100, 60000, "5000",
+           "without an answer within this, requests with the token are answered 503"),
 #undef GROUP
 #define GROUP "Identity stub, for development and CI"
     FLAG("identity_stub", identity_stub, "false",

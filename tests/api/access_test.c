@@ -112,16 +112,29 @@ was_kept_out(const struct api_fixture *f)
     return f->c.res.status == ST_UNAUTHORIZED || f->c.res.status == ST_FORBIDDEN;
 }
 
+/* Keystone's tokens say which roles they have in which project; others are named. */
+static const char *
+token_of(struct api_fixture *f, const char *role)
+{
+    return f->keystone != NULL ? api_text(f, "%s@" API_CALL_PROJECT, role) : role;
+}
+
+static bool
+is_open(const struct route *r)
+{
+    return (r->flags & ROUTE_OPEN) != 0 || r->action == ACTION_OPEN;
+}
+
 static void
 try_route(struct api_fixture *f, const struct route *r)
 {
     const char *path = path_of(f, r->pattern);
-    bool open = (r->flags & ROUTE_OPEN) != 0 || r->action == ACTION_OPEN;
+    bool open = is_open(r);
     bool guarded = (r->flags & ROUTE_GUARDED) != 0; /* for tokens of all projects only */
 
     for (size_t role = 0; role < ROLES; role++) {
         f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
-        f->c.headers[TOKEN] = said[role].role;
+        f->c.headers[TOKEN] = token_of(f, said[role].role);
         (void)api_call(&f->c, api_method_name(r->method), path, "{}");
         ck_assert_msg(was_kept_out(f) ==
                           (!open && (guarded || !is_said(role, r->action))),
@@ -134,7 +147,8 @@ try_route(struct api_fixture *f, const struct route *r)
     }
     f->c.headers[TOKEN] = "everywhere";
     (void)api_call(&f->c, api_method_name(r->method), path, "{}");
-    ck_assert_msg(!was_kept_out(f), "%s %s everywhere", api_method_name(r->method), path);
+    ck_assert_msg(was_kept_out(f) == (f->keystone != NULL && !open), "%s %s everywhere",
+                  api_method_name(r->method), path); /* Keystone does not know it */
     f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
     for (size_t i = 0; i < 3; i++) {
         static const char *const none[] = {NULL, "", "admin "};
@@ -165,11 +179,12 @@ static void
 try_route_with_certificates(struct api_fixture *f, const struct route *r)
 {
     const char *path = path_of(f, r->pattern);
-    bool open = (r->flags & ROUTE_OPEN) != 0;
+    bool open = is_open(r);
+    bool guarded = (r->flags & ROUTE_GUARDED) != 0;
 
     for (size_t role = 0; role < ROLES; role++) {
         const char *name = api_text(f, "email:x\ndns:%s.example", said[role].role);
-        bool may = open || is_said(role, r->action);
+        bool may = open || (!guarded && is_said(role, r->action));
 
         f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
         ck_assert_msg(lets_in(f, r, path, true, name, NULL) == may, "%s by a %s", path,
@@ -183,32 +198,163 @@ try_route_with_certificates(struct api_fixture *f, const struct route *r)
     ck_assert(lets_in(f, r, path, true, "dns:admin", NULL) == open);
     ck_assert(lets_in(f, r, path, true, "", NULL) == open);
     ck_assert(lets_in(f, r, path, true, "uri:elsewhere", NULL) == open);
-    ck_assert(lets_in(f, r, path, true, "dns:admin", "admin"));
-    ck_assert(lets_in(f, r, path, false, "", "admin"));
+    ck_assert(lets_in(f, r, path, true, "dns:admin", "everywhere"));
+    ck_assert(lets_in(f, r, path, false, "", "everywhere"));
     /* Behind the door for metrics there is none of these. */
     f->c.door = API_DOOR_METRICS;
     (void)lets_in(f, r, path, true, "dns:admin.example", NULL);
-    ck_assert_int_eq(f->c.res.code, 404);
+    ck_assert((f->c.res.code == 404) == ((r->flags & ROUTE_METRICS) == 0));
     f->c.door = API_DOOR_MAIN;
+}
+
+static void
+try_routes(struct api_fixture *f, void (*try)(struct api_fixture *, const struct route *))
+{
+    static const struct version *const versions[] = {
+        &version_v2, &version_v1_1, &version_v1, &version_claimd, &version_root};
+    size_t routes = 0;
+
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+        for (const struct route *r = versions[i]->routes; r->pattern != NULL;
+             r++, routes++)
+            try(f, r);
+    ck_assert_uint_gt(routes, 50);
 }
 
 START_TEST(every_route_lets_in_whom_it_should_and_nobody_else)
 {
-    static const struct version *const versions[] = {
-        &version_v2, &version_v1_1, &version_v1, &version_claimd, &version_root};
     struct api_fixture f;
-    size_t routes = 0;
 
     open_doors(&f);
-    f.c.headers[API_HEADER_CONTENT_TYPE] =
-        "application/openstack-messaging-v2.0-json-patch";
-    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
-        for (const struct route *r = versions[i]->routes; r->pattern != NULL;
-             r++, routes++) {
-            try_route(&f, r);
-            try_route_with_certificates(&f, r);
-        }
-    ck_assert_uint_gt(routes, 50);
+    try_routes(&f, try_route);
+    try_routes(&f, try_route_with_certificates);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* Roles of a Keystone that are called like ours. */
+static void
+open_keystone(struct api_fixture *f)
+{
+    static const char table[] = "reader=reader,producer=producer,worker=worker,"
+                                "operator=operator,admin=admin,member=worker,"
+                                "member=producer";
+    struct role_map roles;
+    struct reason why;
+
+    ck_assert_int_eq(role_map_read(&roles, bytes_str(table), &why), ST_OK);
+    api_fixture_open_keystone(f, &roles);
+}
+
+START_TEST(every_route_lets_in_whom_keystone_knows_and_nobody_else)
+{
+    struct api_fixture f;
+
+    open_keystone(&f);
+    try_routes(&f, try_route);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* Asks with a token and a project; the status. */
+static enum status
+status_by(struct api_fixture *f, const struct route *r, const char *token,
+          const char *project)
+{
+    const char *path = path_of(f, r->pattern);
+
+    f->c.headers[TOKEN] = token;
+    f->c.headers[API_HEADER_PROJECT_ID] = project;
+    (void)api_call(&f->c, api_method_name(r->method), path, "{}");
+    return f->c.res.status;
+}
+
+/* What only Keystone's tokens can be. */
+static void
+try_keystone(struct api_fixture *f, const struct route *r)
+{
+    bool open = is_open(r);
+    bool guarded = (r->flags & ROUTE_GUARDED) != 0;
+    bool may = open || (!guarded && (is_said(1, r->action) || is_said(2, r->action)));
+    static const char *const both[] = {"member@" API_CALL_PROJECT,
+                                       "worker,producer@" API_CALL_PROJECT,
+                                       "boss,producer,worker@" API_CALL_PROJECT};
+    static const char *const none[] = {"admin@", "@" API_CALL_PROJECT,
+                                       "boss@" API_CALL_PROJECT,
+                                       "Admin@" API_CALL_PROJECT, "admin@other"};
+
+    for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++) {
+        (void)status_by(f, r, both[i], API_CALL_PROJECT);
+        ck_assert_msg(was_kept_out(f) == !may, "%s by %s", r->pattern, both[i]);
+        (void)status_by(f, r, both[i], NULL);
+        ck_assert_msg(was_kept_out(f) == !may, "%s by %s", r->pattern, both[i]);
+    }
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        ck_assert_msg((status_by(f, r, none[i], API_CALL_PROJECT) == ST_FORBIDDEN) ==
+                          !open,
+                      "%s by %s", r->pattern, none[i]);
+}
+
+START_TEST(roles_of_keystone_add_up_and_strange_ones_mean_nothing)
+{
+    struct api_fixture f;
+
+    open_keystone(&f);
+    try_routes(&f, try_keystone);
+    api_fixture_close(&f);
+}
+END_TEST
+
+static void
+try_unanswered(struct api_fixture *f, const struct route *r)
+{
+    bool open = is_open(r);
+    enum status st = status_by(f, r, "admin@" API_CALL_PROJECT, API_CALL_PROJECT);
+
+    ck_assert_msg((st == ST_UNAVAILABLE) == !open, "%s: %d", r->pattern, f->c.res.code);
+    if (!open) {
+        ck_assert_int_eq(f->c.res.code, 503);
+        ck_api_header(f, "Retry-After", "1");
+    }
+}
+
+START_TEST(no_route_lets_anybody_in_while_keystone_does_not_answer)
+{
+    static const int codes[] = {200, 204, 302, 400, 401, 403, 429, 500, 503};
+    struct api_fixture f;
+
+    open_keystone(&f);
+    f.fake.status = ST_UNAVAILABLE;
+    try_routes(&f, try_unanswered);
+    f.fake.status = ST_OK;
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        f.fake.code = codes[i];
+        try_routes(&f, try_unanswered);
+    }
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_token_of_keystone_stands_for_its_project_until_it_ends)
+{
+    struct api_fixture f;
+
+    open_keystone(&f);
+    f.c.headers[TOKEN] = "member@blue";
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "PUT", "/v1/queues/first", NULL, 201, NULL); /* not of the nameless one */
+    f.c.headers[API_HEADER_PROJECT_ID] = "blue";
+    ck_api(&f, "GET", "/v2/queues/first", NULL, 200, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "GET", "/v2/green/queues/first", NULL, 403, NA);
+    ck_api(&f, "GET", "/v2/blue/queues/first", NULL, 200, NULL);
+    clock_advance(&f.real, FAKE_KEYSTONE_END_MS - API_FIXTURE_START_MS - 1);
+    ck_api(&f, "GET", "/v2/queues/first", NULL, 200, NULL);
+    clock_advance(&f.real, 1);
+    ck_api(&f, "GET", "/v2/queues/first", NULL, 401, "Unauthorized");
+    ck_api_header(&f, "WWW-Authenticate", "Keystone");
     api_fixture_close(&f);
 }
 END_TEST

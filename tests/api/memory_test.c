@@ -99,6 +99,8 @@ sweep(struct api_fixture *f, const struct step *step, bool all_that_follow)
         ck_assert_uint_lt(nth, 1000);
         arena_fini(&f->c.arena); /* so that the request has to allocate */
         buf_fini(&f->c.res.body);
+        if (f->keystone != NULL)
+            keystone_forget(f->keystone); /* likewise */
         if (all_that_follow)
             mem_fail_from(f->mem, nth);
         else
@@ -176,6 +178,22 @@ START_TEST(a_caller_with_a_token_is_refused_without_memory_not_let_in)
     sweep(&f, &steps[0], false);
     sweep(&f, &steps[1], false);
     sweep(&f, &steps[1], true);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_caller_whom_keystone_knows_is_refused_without_memory_not_let_in)
+{
+    struct api_fixture f;
+
+    api_fixture_open_keystone(&f, &fake_keystone_roles);
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "admin,member@" API_CALL_PROJECT;
+    f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    sweep(&f, &steps[0], false);
+    sweep(&f, &steps[1], false);
+    sweep(&f, &steps[1], true);
+    ck_assert_uint_gt(fake_keystone_asked(&f.fake), 20); /* its part has failed, too */
     api_fixture_close(&f);
 }
 END_TEST

@@ -74,16 +74,46 @@ api_fixture_open_identity(struct api_fixture *f, const char *users)
     open_api(f, &api_limits_default);
 }
 
-void
-api_fixture_open_access(struct api_fixture *f)
+/* All but the API, with an access that lets nobody in yet. */
+static void
+prepare_access(struct api_fixture *f)
+{
+    *f = (struct api_fixture){.mem = make_mem()};
+    clock_init_manual(&f->real, API_FIXTURE_START_MS);
+    ck_assert_int_eq(access_new(f->mem, &f->access), ST_OK);
+}
+
+static void
+open_with_health(struct api_fixture *f)
 {
     struct api_limits limits = api_limits_default;
 
-    *f = (struct api_fixture){.mem = make_mem()};
     limits.admin_mode = true;
-    clock_init_manual(&f->real, API_FIXTURE_START_MS);
-    ck_assert_int_eq(access_new(f->mem, &f->access), ST_OK);
     open_api(f, &limits);
+}
+
+void
+api_fixture_open_access(struct api_fixture *f)
+{
+    prepare_access(f);
+    open_with_health(f);
+}
+
+void
+api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles)
+{
+    struct keystone_config config = {.wire = &f->fake.wire,
+                                     .roles = *roles,
+                                     .cache_ms = 60000,
+                                     .cache_tokens = 100,
+                                     .timeout_ms = 60000};
+
+    prepare_access(f);
+    fake_keystone_init(&f->fake);
+    config.mem = f->mem;
+    ck_assert_int_eq(keystone_new(&config, &f->keystone), ST_OK);
+    access_trust(f->access, f->keystone);
+    open_with_health(f);
 }
 
 void
@@ -116,6 +146,9 @@ api_fixture_close(struct api_fixture *f)
     api_caller_fini(&f->c);
     api_free(f->api);
     access_free(f->access);
+    keystone_free(f->keystone);
+    if (f->fake.wire.ask != NULL)
+        fake_keystone_fini(&f->fake);
     auth_free(f->auth);
     store_close(f->store);
     mem_destroy(f->mem);

@@ -6,6 +6,7 @@
 
 #include "support/api_call.h"
 #include "support/check_main.h"
+#include "support/fake_keystone.h"
 
 struct api_fixture {
     struct mem *mem;
@@ -15,6 +16,8 @@ struct api_fixture {
     struct clock real;     /* by which tokens expire: manual */
     struct api_condition condition;
     struct metrics metrics;
+    struct fake_keystone fake;
+    struct keystone *keystone; /* asks fake; NULL: there is none */
     struct api *api;
     struct api_caller c;
     struct arena kept; /* texts that live until close */
@@ -41,6 +44,9 @@ void api_fixture_open_access(struct api_fixture *f);
  * PROJECTS EXPIRES"), of tokens that are spelt like their names.
  */
 void api_let_in(struct api_fixture *f, const char *const *lines, size_t count);
+
+/* With a Keystone that is asked in the caller's thread. */
+void api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles);
 
 /* Audits the store and frees everything. */
 void api_fixture_close(struct api_fixture *f);

@@ -120,8 +120,10 @@ struct request {
     bool body_too_large; /* the body was longer than api_body_limit(); not kept */
     int64_t now_ms;
     struct arena *arena; /* borrowed for the call; everything temporary comes from it */
-    struct progress progress; /* zero before the first call */
-    struct waiting *waiting;  /* lent; NULL: it may not wait */
+    struct progress progress;  /* zero before the first call */
+    struct waiting *waiting;   /* lent; NULL: it may not wait */
+    struct access_proof proof; /* zero before the first call, but for `tell`: whoever can
+                                  park requests is told when API_ADMIT is over */
     struct api_seat *seat; /* of the connection, lent; NULL: connections do not count */
 };
 
@@ -222,22 +224,25 @@ enum api_next {
     API_HOLD, /* it is, but must not go out before res->position is durable (store_fate();
                   if that is lost, nobody may hear of it: close the connection) */
     API_AGAIN, /* a slice is done: give others their turn, then call again with the same */
-    API_WAIT   /* there is nothing to take: call again with the same when req->waiting's
+    API_WAIT,  /* there is nothing to take: call again with the same when req->waiting's
                   watcher is told, or its time is over (WAITING_OVER) */
+    API_ADMIT  /* another server is asked who this is: call again with the same when
+                  req->proof is told, which it will be, and soon. It must stay where it is
+                  until then */
 };
 
 /*
  * Answers one request, or does a slice of the work. The response that comes in the end is
  * always complete; when even that needs more memory than there is, it is a prepared 503.
  * `res->body` must be initialised. Between calls only now_ms and waiting->end may change.
- * API_WAIT comes only with WAITING_ON. May block if the store does.
+ * API_WAIT comes only with WAITING_ON, API_ADMIT once at most. May block if the store does.
  */
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res);
 
 /*
- * Ends the request's waiting, if it waits; its watcher is told no more. To be called when a
- * request that was lent something comes to its end, whatever became of it.
+ * Ends the request's waiting, if it waits; its watcher is told no more. Forgets who it was
+ * from. To be called when a request comes to its end, whatever became of it.
  */
 void api_stop_waiting(const struct api *api, struct request *req);
 

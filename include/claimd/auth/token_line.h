@@ -63,6 +63,9 @@ void token_digest_of(struct bytes token, struct token_digest *out);
 /* The version of GnuTLS that is in use, a literal. */
 const char *token_library_version(void);
 
+/* As a secret: how long it takes does not tell how much of it is right. */
+bool token_digest_equal(const struct token_digest *a, const struct token_digest *b);
+
 /* Makes a token; entropy_reserve() for TOKEN_SECRET_BYTES was called before. */
 void token_make(struct entropy *entropy, char out[TOKEN_TEXT_LEN + 1]);
 

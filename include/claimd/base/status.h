@@ -20,6 +20,7 @@
     /* The store. */                                                                     \
     X(AGAIN, "a slice of the work is done; ask again for the rest")                      \
     X(WAIT, "there is nothing yet; ask again when there may be")                         \
+    X(ADMIT, "who is asking is being found out; ask again when it is known")             \
     X(NOT_FOUND, "there is nothing with this id")                                        \
     X(CHANGED, "it was changed by somebody else meanwhile")                              \
     X(CLAIMED, "the message is held by another claim")                                   \
