@@ -11,16 +11,14 @@ import os
 import shutil
 import struct
 import sys
-import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from journalled import (FRAME_HEAD_BYTES, HEAD_BYTES, JournalCase, crc32c,  # noqa: E402
-                        flip, frames)
+                        flip, frames, is_seal)
 
 NOBODY = 65534
-SEAL = 1
 
 
 def write_head(path, offset, data):
@@ -31,12 +29,6 @@ def write_head(path, offset, data):
         head[-4:] = struct.pack("<I", crc32c(head[:-4]))
         f.seek(0)
         f.write(head)
-
-
-def flags(path, offset):
-    with open(path, "rb") as f:
-        f.seek(offset + 6)
-        return struct.unpack("<H", f.read(2))[0]
 
 
 class Directories(JournalCase):
@@ -229,7 +221,7 @@ class Damage(JournalCase):
         for _ in range(10):
             segment = self.fill()[0]
             offset, size = frames(segment)[-1]
-            if flags(segment, offset) & SEAL == 0:
+            if not is_seal(segment, offset):
                 return segment, offset, size
             shutil.rmtree(self.path)
         return self.fail("it always had an idle second before it was killed")
@@ -261,12 +253,9 @@ class Damage(JournalCase):
     def test_after_an_idle_second_it_is_damage(self):
         self.start()
         self.post("q", 1)
-        segment = self.segments()[0]
-        until = time.monotonic() + 60
-        while flags(segment, frames(segment)[-1][0]) & SEAL == 0:
-            self.assertLess(time.monotonic(), until)
-            time.sleep(0.1)
+        self.await_seal()
         self.crash()
+        segment = self.segments()[0]
         offset, size = frames(segment)[-2]
         flip(segment, offset + size - 1)
         self.refused(3, "%s at %d " % (os.path.basename(segment), offset))

@@ -16,10 +16,11 @@ import struct
 import tempfile
 import unittest
 
-from harness import Server, run
+from harness import Server, eventually, run
 
 HEAD_BYTES = 4096  # of a segment
 FRAME_HEAD_BYTES = 64
+SEAL = 1  # among a frame's flags
 
 # Short lives, so that a test can see their ends.
 OPTIONS = ("--min-message-ttl", "1", "--min-claim-ttl", "1", "--min-claim-grace", "0")
@@ -54,6 +55,13 @@ def frames(path):
         found.append((at, size))
         at += size
     return found
+
+
+def is_seal(path, offset):
+    """Whether the frame that stands there is one."""
+    with open(path, "rb") as f:
+        f.seek(offset + 6)
+        return struct.unpack("<H", f.read(2))[0] & SEAL != 0
 
 
 class JournalCase(unittest.TestCase):
@@ -132,6 +140,11 @@ class JournalCase(unittest.TestCase):
         folder = path or self.path
         return sorted(os.path.join(folder, name) for name in os.listdir(folder)
                       if name.endswith(".log"))
+
+    def await_seal(self):
+        """Waits for the idle second after which what was changed is sealed."""
+        segment = self.segments()[-1]
+        eventually(lambda: is_seal(segment, frames(segment)[-1][0]))
 
     def refused(self, status, *parts, options=(), path=None, popen=None):
         """It does not start, with this status, and says why; the line."""
