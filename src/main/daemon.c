@@ -13,6 +13,7 @@
 #include "main/identity.h"
 #include "main/machine.h"
 #include "main/option.h"
+#include "main/reload.h"
 #include "main/supervisor.h"
 #include "main/vitals.h"
 #include "main/watchdog.h"
@@ -40,14 +41,14 @@ struct daemon {
     struct mem *mem;
     struct durability durability;
     struct store *store;
-    const struct config *config; /* borrowed */
+    struct config config; /* the live options belong to the thread of the signals */
     struct named named;
     struct api_condition condition;
     struct metrics metrics;
     struct vitals vitals;
     struct api *api;
     struct server *server;
-    int64_t drain_ms;
+    _Atomic int64_t drain_ms;
     int ready_fd; /* -1: none */
 };
 
@@ -102,6 +103,14 @@ open_log(struct daemon *d, const struct config *config, struct complaints *compl
     return st;
 }
 
+static struct engine_limits
+stored_limits(const struct config *config)
+{
+    return (struct engine_limits){.queues = (uint64_t)config->project_limits.queues,
+                                  .messages = (uint64_t)config->project_limits.messages,
+                                  .bytes = (uint64_t)config->project_limits.bytes};
+}
+
 static enum status
 open_store(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
@@ -113,9 +122,7 @@ open_store(struct daemon *d, const struct config *config, struct complaints *com
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
         .shown_queues = (size_t)config->metrics_queues,
-        .project_limits = {.queues = (uint64_t)config->project_limits.queues,
-                           .messages = (uint64_t)config->project_limits.messages,
-                           .bytes = (uint64_t)config->project_limits.bytes},
+        .project_limits = stored_limits(config),
         .observer = durability_observer(&d->durability),
     };
     enum status st = engine_open(&engine, &d->store);
@@ -140,6 +147,13 @@ open_api(struct daemon *d, const struct config *config)
     return api_new(&api, &d->api);
 }
 
+/* 0: no request has a line. */
+static uint64_t
+logged_requests(const struct config *config)
+{
+    return config->access_log ? (uint64_t)config->access_log_sample : 0;
+}
+
 static enum status
 open_server(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
@@ -160,8 +174,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .max_waiters = (size_t)config->max_waiters,
         .idle_seconds = config->idle_seconds,
         .request_seconds = config->request_seconds,
-        .access_log = config->access_log,
-        .access_log_one_in = (uint64_t)config->access_log_sample,
+        .access_log_one_in = logged_requests(config),
     };
     char error[CONFIG_ERROR_CAP];
     enum status st = server_open(&server, &d->server, error, sizeof(error));
@@ -270,17 +283,19 @@ open_watchdog(struct daemon *d, const struct config *config)
 }
 
 enum status
-daemon_open(const struct config *config, const struct clock *clock, struct daemon **out,
+daemon_open(const struct config *wanted, const struct clock *clock, struct daemon **out,
             struct complaints *complaints)
 {
     struct daemon *d = calloc(1, sizeof(*d));
+    const struct config *config;
     size_t before = complaints->count;
     enum status st = ST_NO_MEMORY;
 
     if (d == NULL)
         goto fail;
     d->clock = clock;
-    d->config = config;
+    d->config = *wanted;
+    config = &d->config;
     supervisor_init(&d->supervisor, config->notify_socket);
     d->drain_ms = config->drain_seconds * 1000;
     d->ready_fd = (int)config->ready_fd;
@@ -379,14 +394,16 @@ log_lost(struct daemon *d)
 size_t
 daemon_serve(struct daemon *d)
 {
+    int64_t drain_ms;
     size_t cut;
 
     server_run(d->server);
     atomic_store(&d->condition.draining, true);
+    drain_ms = atomic_load(&d->drain_ms);
     (void)supervisor_tell(&d->supervisor, "STOPPING=1",
-                          "draining, for %" PRId64 " s at most", d->drain_ms / 1000);
-    log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", d->drain_ms));
-    cut = server_drain(d->server, d->drain_ms);
+                          "draining, for %" PRId64 " s at most", drain_ms / 1000);
+    log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", drain_ms));
+    cut = server_drain(d->server, drain_ms);
     if (durability_observer(&d->durability) == NULL)
         log_lost(d);
     log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",
@@ -406,17 +423,17 @@ daemon_signal_ignored(const struct daemon *d, const char *name)
     log_event(&d->log, LOG_WARN, "signal_ignored", LOG_S("signal", name));
 }
 
-/* Reads all before anything is changed; what is changed last cannot fail. */
+/* Reads the files that it names; what is changed last cannot fail. */
 static enum status
-reload(struct daemon *d, struct complaints *complaints)
+reload_files(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
     struct tls_pair *pair = NULL;
     enum status st = ST_OK;
 
     if (d->named.tls != NULL)
-        st = certificate_read(d->config, d->mem, &pair, complaints);
+        st = certificate_read(config, d->mem, &pair, complaints);
     if (st == ST_OK && d->named.admission.access != NULL)
-        st = admission_reload(&d->named.admission, complaints);
+        st = admission_reload(&d->named.admission, config, complaints);
     if (st != ST_OK)
         tls_pair_drop(pair);
     else if (pair != NULL)
@@ -424,16 +441,42 @@ reload(struct daemon *d, struct complaints *complaints)
     return st;
 }
 
+/* The options that are looked at again and again. */
+static void
+put_in_force(struct daemon *d)
+{
+    const struct engine_limits stored = stored_limits(&d->config);
+
+    atomic_store_explicit(&d->log.level, (enum log_level)d->config.log_level,
+                          memory_order_relaxed);
+    server_log_requests(d->server, logged_requests(&d->config));
+    engine_limit(d->store, &stored);
+    api_limit(d->api, &d->config.project_limits);
+    atomic_store(&d->drain_ms, d->config.drain_seconds * 1000);
+}
+
+static void
+tell_reloaded(struct daemon *d, const struct reload *r)
+{
+    struct access *access = d->named.admission.access;
+
+    for (size_t i = 0; i < r->kept_count; i++)
+        log_event(&d->log, LOG_WARN, "restart_needed", LOG_S("option", r->kept[i]->name));
+    log_event(&d->log, LOG_INFO, "reloaded",
+              LOG_I("tokens", access == NULL ? 0 : access_count(access)),
+              LOG_I("options_changed", r->changed), LOG_I("options_kept", r->kept_count));
+    if (d->named.tls != NULL)
+        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+}
+
 static void
 reload_or_tell(struct daemon *d, struct complaints *complaints)
 {
-    enum status st;
+    struct reload r;
+    enum status st = reload_read(&r, &d->config, complaints);
 
-    if (d->named.admission.access == NULL && d->named.tls == NULL) {
-        daemon_signal_ignored(d, "SIGHUP");
-        return;
-    }
-    st = reload(d, complaints);
+    if (st == ST_OK)
+        st = reload_files(d, &r.next, complaints);
     vitals_reloaded(&d->vitals, st == ST_OK, clock_now_ms(d->clock));
     if (st != ST_OK) {
         log_event(
@@ -441,12 +484,9 @@ reload_or_tell(struct daemon *d, struct complaints *complaints)
             LOG_S("error", complaints->count > 0 ? complaints->last : status_text(st)));
         return;
     }
-    log_event(&d->log, LOG_INFO, "reloaded",
-              LOG_I("tokens", d->named.admission.access == NULL
-                                  ? 0
-                                  : access_count(d->named.admission.access)));
-    if (d->named.tls != NULL)
-        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+    reload_take(&r, &d->config);
+    put_in_force(d);
+    tell_reloaded(d, &r);
 }
 
 static void
@@ -465,7 +505,6 @@ daemon_reload(struct daemon *d)
     struct complaints complaints = {.to = NULL};
     bool told = !atomic_load(&d->condition.draining); /* else it is STOPPING, for good */
 
-    /* Also when there is nothing to reload: whoever sent the signal may wait for READY=1. */
     if (told)
         tell_reloading(d);
     reload_or_tell(d, &complaints);

@@ -194,8 +194,14 @@ MUTANTS = [
       ("engine/message_ops.c",
        "        commit_post(&v, post, made, &messages);\n",
        "        commit_post(&v, post, made, &messages);\n"
-       "        if (MUTANT(BATCH_IN_PART) && v.queue->last_seq != id.low + post->count)\n"
-       "            st = ST_NO_MEMORY;\n")]),
+       "        if (MUTANT(BATCH_IN_PART) && v.queue->last_seq != id.low + post->count) {\n"
+       "            struct store_post rest = *post;\n"
+       "            size_t there = (size_t)(v.queue->last_seq - id.low);\n"
+       "            rest.drafts += there;\n"
+       "            rest.count -= there;\n"
+       "            directory_give(&v.queue->entry, rest.count, body_bytes(&rest));\n"
+       "            st = ST_NO_MEMORY;\n"
+       "        }\n")]),
     ("PURGE_KEEPS_CLAIMED",
      "a purge leaves what claims hold",
      SIMULATION,
