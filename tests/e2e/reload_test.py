@@ -76,19 +76,16 @@ class Reloading(unittest.TestCase):
             self.assertEqual(server.ask("GET", "/v2/queues?limit=%d" % number).status, 200)
 
         with self.start() as server:
-            ask(1)
             self.reload(server, "access_log = on")
-            ask(2)
-            server.logged(" query=limit=2 ")
-            self.reload(server, "access_log = on", "access_log_sample = 1000")
-            for number in range(3, 13):
-                ask(number)
+            ask(1)
+            server.logged(' query="limit=1" ')
+            # That it has reloaded is no warning; that an option waits for a restart is.
             self.reload(server, "access_log = on", "log_level = warn", "shards = 4",
                         event="restart_needed")
-            ask(13)
+            ask(2)
             server.signal()
             self.assertEqual(server.wait(), 0)
-        self.assertFalse(any("limit=1 " in line or "limit=13 " in line for line in server.log))
+        self.assertFalse(any("limit=2" in line for line in server.log))
         self.assertFalse(any(" stopped " in line for line in server.log))
 
     def test_of_the_sample_only_few_have_a_line(self):
@@ -114,7 +111,7 @@ class Reloading(unittest.TestCase):
             self.assertIn("options_changed=1 options_kept=2", line)
             server.logged(" warn restart_needed option=enable_v1")
             server.logged(" warn restart_needed option=max_memory")
-            self.assertEqual(server.ask("GET", "/v1").status, 200)
+            self.assertEqual(server.ask("GET", "/v1/queues").status, 204)
             self.assertEqual(self.post(server).status, 201)
             self.assertEqual(self.post(server, "another").status, 429)
 
@@ -156,4 +153,4 @@ class Reloading(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main()
