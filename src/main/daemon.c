@@ -1,56 +1,18 @@
-#include "main/daemon.h"
-
-#include "claimd/api/api.h"
 #include "claimd/base/log_writer.h"
 #include "claimd/base/mem.h"
-#include "claimd/engine/engine.h"
-#include "claimd/http/server.h"
 #include "main/activation.h"
-#include "main/admission.h"
 #include "main/certificate.h"
-#include "main/durability.h"
+#include "main/daemon_private.h"
 #include "main/group.h"
 #include "main/identity.h"
 #include "main/machine.h"
 #include "main/option.h"
-#include "main/reload.h"
-#include "main/supervisor.h"
-#include "main/vitals.h"
-#include "main/watchdog.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* What the configuration only names: taken from outside. */
-struct named {
-    struct listen_list listen;
-    int64_t socket_group; /* -1: none */
-    struct tls *tls;      /* owned; NULL: there is none */
-    struct admission admission;
-    struct auth *auth; /* owned; NULL: no identity stub */
-};
-
-struct daemon {
-    const struct clock *clock; /* borrowed */
-    struct log log;
-    struct supervisor supervisor;
-    struct watchdog watchdog;
-    struct mem *mem;
-    struct durability durability;
-    struct store *store;
-    struct config config; /* the live options belong to the thread of the signals */
-    struct named named;
-    struct api_condition condition;
-    struct metrics metrics;
-    struct vitals vitals;
-    struct api *api;
-    struct server *server;
-    _Atomic int64_t drain_ms;
-    int ready_fd; /* -1: none */
-};
 
 /* LAST_WORDS_MS: how long the end waits for whoever reads the log. */
 enum { WORKERS_AT_MOST = 16, LAST_WORDS_MS = 1000 };
@@ -103,8 +65,8 @@ open_log(struct daemon *d, const struct config *config, struct complaints *compl
     return st;
 }
 
-static struct engine_limits
-stored_limits(const struct config *config)
+struct engine_limits
+daemon_stored_limits(const struct config *config)
 {
     return (struct engine_limits){.queues = (uint64_t)config->project_limits.queues,
                                   .messages = (uint64_t)config->project_limits.messages,
@@ -122,7 +84,7 @@ open_store(struct daemon *d, const struct config *config, struct complaints *com
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
         .shown_queues = (size_t)config->metrics_queues,
-        .project_limits = stored_limits(config),
+        .project_limits = daemon_stored_limits(config),
         .observer = durability_observer(&d->durability),
     };
     enum status st = engine_open(&engine, &d->store);
@@ -147,9 +109,8 @@ open_api(struct daemon *d, const struct config *config)
     return api_new(&api, &d->api);
 }
 
-/* 0: no request has a line. */
-static uint64_t
-logged_requests(const struct config *config)
+uint64_t
+daemon_logged_requests(const struct config *config)
 {
     return config->access_log ? (uint64_t)config->access_log_sample : 0;
 }
@@ -174,7 +135,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .max_waiters = (size_t)config->max_waiters,
         .idle_seconds = config->idle_seconds,
         .request_seconds = config->request_seconds,
-        .access_log_one_in = logged_requests(config),
+        .access_log_one_in = daemon_logged_requests(config),
     };
     char error[CONFIG_ERROR_CAP];
     enum status st = server_open(&server, &d->server, error, sizeof(error));
@@ -329,23 +290,21 @@ fail:
     return st;
 }
 
-/* What is listened on, as whoever connects may write it. */
-static const char *
-scheme_of(const struct daemon *d, size_t index)
+const char *
+daemon_scheme(const struct daemon *d, size_t index)
 {
     return listen_scheme(server_listen_kind(d->server, index),
                          server_address(d->server, index));
 }
 
-/* What the supervisor shows while all is well, after `assignments`. */
-static bool
-tell_state(const struct daemon *d, const char *assignments)
+bool
+daemon_tell_state(const struct daemon *d, const char *assignments)
 {
     if (atomic_load(&d->condition.closed))
         return supervisor_tell(&d->supervisor, assignments,
                                "maintenance: posts are refused");
     return supervisor_tell(&d->supervisor, assignments, "listening on %s%s",
-                           scheme_of(d, 0), server_address(d->server, 0));
+                           daemon_scheme(d, 0), server_address(d->server, 0));
 }
 
 static void
@@ -363,11 +322,11 @@ daemon_announce(const struct daemon *d)
     char lines[LISTEN_MAX * CONFIG_TEXT_CAP];
     size_t len = 0;
 
-    if (!tell_state(d, "READY=1"))
+    if (!daemon_tell_state(d, "READY=1"))
         log_event(&d->log, LOG_WARN, "notify_failed", LOG_S("message", "READY=1"));
     for (size_t i = 0; i < server_listener_count(d->server); i++)
         len += (size_t)snprintf(lines + len, sizeof(lines) - len,
-                                "claimd listening on %s%s\n", scheme_of(d, i),
+                                "claimd listening on %s%s\n", daemon_scheme(d, i),
                                 server_address(d->server, i));
     /* Nobody reads? Then nobody waits for it either: serving goes on. */
     (void)fputs(lines, stdout);
@@ -415,136 +374,6 @@ void
 daemon_stop(struct daemon *d)
 {
     server_stop(d->server);
-}
-
-void
-daemon_signal_ignored(const struct daemon *d, const char *name)
-{
-    log_event(&d->log, LOG_WARN, "signal_ignored", LOG_S("signal", name));
-}
-
-/* Reads the files that it names; what is changed last cannot fail. */
-static enum status
-reload_files(struct daemon *d, const struct config *config, struct complaints *complaints)
-{
-    struct tls_pair *pair = NULL;
-    enum status st = ST_OK;
-
-    if (d->named.tls != NULL)
-        st = certificate_read(config, d->mem, &pair, complaints);
-    if (st == ST_OK && d->named.admission.access != NULL)
-        st = admission_reload(&d->named.admission, config, complaints);
-    if (st != ST_OK)
-        tls_pair_drop(pair);
-    else if (pair != NULL)
-        tls_replace(d->named.tls, pair);
-    return st;
-}
-
-/* The options that are looked at again and again. */
-static void
-put_in_force(struct daemon *d)
-{
-    const struct engine_limits stored = stored_limits(&d->config);
-
-    atomic_store_explicit(&d->log.level, (enum log_level)d->config.log_level,
-                          memory_order_relaxed);
-    server_log_requests(d->server, logged_requests(&d->config));
-    engine_limit(d->store, &stored);
-    api_limit(d->api, &d->config.project_limits);
-    atomic_store(&d->drain_ms, d->config.drain_seconds * 1000);
-}
-
-static void
-tell_reloaded(struct daemon *d, const struct reload *r)
-{
-    struct access *access = d->named.admission.access;
-
-    for (size_t i = 0; i < r->kept_count; i++)
-        log_event(&d->log, LOG_WARN, "restart_needed", LOG_S("option", r->kept[i]->name));
-    log_event(&d->log, LOG_INFO, "reloaded",
-              LOG_I("tokens", access == NULL ? 0 : access_count(access)),
-              LOG_I("options_changed", r->changed), LOG_I("options_kept", r->kept_count));
-    if (d->named.tls != NULL)
-        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
-}
-
-static void
-reload_or_tell(struct daemon *d, struct complaints *complaints)
-{
-    struct reload r;
-    enum status st = reload_read(&r, &d->config, complaints);
-
-    if (st == ST_OK)
-        st = reload_files(d, &r.next, complaints);
-    vitals_reloaded(&d->vitals, st == ST_OK, clock_now_ms(d->clock));
-    if (st != ST_OK) {
-        log_event(
-            &d->log, LOG_ERROR, "reload_failed",
-            LOG_S("error", complaints->count > 0 ? complaints->last : status_text(st)));
-        return;
-    }
-    reload_take(&r, &d->config);
-    put_in_force(d);
-    tell_reloaded(d, &r);
-}
-
-static void
-tell_reloading(const struct daemon *d)
-{
-    char assignments[64];
-
-    (void)snprintf(assignments, sizeof(assignments),
-                   "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_stopwatch_ns() / 1000);
-    (void)supervisor_tell(&d->supervisor, assignments, "reloading");
-}
-
-void
-daemon_reload(struct daemon *d)
-{
-    struct complaints complaints = {.to = NULL};
-    bool told = !atomic_load(&d->condition.draining); /* else it is STOPPING, for good */
-
-    if (told)
-        tell_reloading(d);
-    reload_or_tell(d, &complaints);
-    if (told && complaints.count > 0)
-        (void)supervisor_tell(&d->supervisor, "READY=1", "not reloaded: %s",
-                              complaints.last);
-    else if (told)
-        (void)tell_state(d, "READY=1");
-}
-
-void
-daemon_pause(struct daemon *d)
-{
-    bool closed = !atomic_load(&d->condition.closed); /* only this thread changes it */
-
-    atomic_store(&d->condition.closed, closed);
-    log_event(&d->log, LOG_INFO, "maintenance",
-              LOG_S("posts", closed ? "refused" : "taken"));
-    (void)tell_state(d, NULL);
-}
-
-static void
-ask_round(void *ctx)
-{
-    server_ask_round(ctx);
-}
-
-static bool
-went_round(void *ctx)
-{
-    return server_went_round(ctx);
-}
-
-int64_t
-daemon_look(struct daemon *d)
-{
-    const struct watchdog_rounds rounds = {
-        .ask = ask_round, .all_went = went_round, .ctx = d->server};
-
-    return watchdog_look(&d->watchdog, &d->supervisor, &rounds);
 }
 
 void
