@@ -200,6 +200,16 @@ class Admission(AccessCase):
             server.logged("No such file")
             self.assertEqual(self.ask(server, one).status, 200)
 
+    def test_a_pipe_in_the_place_of_the_list_keeps_nobody_waiting(self):
+        one = self.new("one", "admin")
+        with self.start() as server:
+            os.unlink(self.path)
+            os.mkfifo(self.path, 0o600)
+            server.signal(signal.SIGHUP)
+            server.logged("reload_failed error=\"tokens: %s is a pipe" % self.path)
+            self.assertEqual(self.ask(server, one).status, 200)
+        self.assert_refused(["--auth", "tokens", "--tokens", self.path], "is a pipe")
+
     def test_a_list_that_anybody_can_read_is_refused(self):
         self.new("one", "admin")
         os.chmod(self.path, 0o644)
