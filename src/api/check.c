@@ -83,6 +83,32 @@ find_token(struct context *ctx, struct bytes *out)
     return ST_OK;
 }
 
+/*
+ * A browser says in Origin whose page it asks for. A page of another site can make it send what
+ * needs no header, such as a claim of version 1; without a token that is refused. A certificate is
+ * shown by the browser itself, and tells nothing of who asks.
+ */
+static enum status
+check_origin(struct context *ctx)
+{
+    struct bytes origin = ctx->req->headers[API_HEADER_ORIGIN];
+    struct bytes host = ctx->req->headers[API_HEADER_HOST];
+    const char *scheme;
+
+    if (!bytes_present(origin))
+        return ST_OK;
+    scheme = origin.len == 0 ? NULL : memmem(origin.data, origin.len, "://", 3);
+    if (scheme != NULL) {
+        size_t skip = (size_t)(scheme - origin.data) + 3;
+
+        origin = bytes_of(origin.data + skip, origin.len - skip);
+    }
+    if (scheme != NULL && bytes_equal_nocase(origin, host))
+        return ST_OK;
+    return context_refuse(ctx, ST_FORBIDDEN,
+                          "a page of another site asks (Origin): that needs a token");
+}
+
 /* Who has no good token hears of it first; what a good one is not enough for comes later. */
 static enum status
 check_access(struct context *ctx)
@@ -105,7 +131,7 @@ check_access(struct context *ctx)
         return context_explain(ctx, st, &ctx->access_why);
     ctx->access_status = st;
     ctx->token_project = caller.project;
-    return ST_OK;
+    return request.token.len == 0 ? check_origin(ctx) : ST_OK;
 }
 
 static enum status
@@ -121,31 +147,6 @@ check_guarded(struct context *ctx)
     enum status st = check_access(ctx);
 
     return st == ST_OK && ctx->access_status != ST_OK ? refuse_access(ctx) : st;
-}
-
-/*
- * A browser says in Origin whose page it asks for. A page of another site can make it send what
- * needs no header, such as a claim of version 1; where no token is asked for, that is refused.
- */
-static enum status
-check_origin(struct context *ctx)
-{
-    struct bytes origin = ctx->req->headers[API_HEADER_ORIGIN];
-    struct bytes host = ctx->req->headers[API_HEADER_HOST];
-    const char *scheme;
-
-    if (!bytes_present(origin))
-        return ST_OK;
-    scheme = origin.len == 0 ? NULL : memmem(origin.data, origin.len, "://", 3);
-    if (scheme != NULL) {
-        size_t skip = (size_t)(scheme - origin.data) + 3;
-
-        origin = bytes_of(origin.data + skip, origin.len - skip);
-    }
-    if (scheme != NULL && bytes_equal_nocase(origin, host))
-        return ST_OK;
-    return context_refuse(ctx, ST_FORBIDDEN,
-                          "a page of another site asks (Origin): that needs a token");
 }
 
 /*

@@ -6,9 +6,11 @@
 #include "http/shown.h"
 
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 
-enum { ADMITTED_A_ROUND = 4 };
+/* LOOKED_AT_A_ROUND: with those who have gone, which costs little. */
+enum { ADMITTED_A_ROUND = 4, LOOKED_AT_A_ROUND = 64 };
 
 static struct conn *
 conn_of_shake(struct list *link)
@@ -102,10 +104,31 @@ secure_knock(struct worker *w, struct conn *c)
         list_add_before(&w->knocking, &c->shake);
 }
 
+/* It has ended its side before it has seen our certificate: the handshake leads nowhere. */
+static bool
+has_gone(const struct conn *c)
+{
+    struct pollfd fd = {.fd = c->fd, .events = POLLRDHUP};
+
+    return c->pair == NULL && poll(&fd, 1, 0) > 0;
+}
+
+/* GnuTLS would answer what it has said, and sign it, before it sees the end. */
+static void
+forget_words(const struct conn *c)
+{
+    char words[4096];
+
+    while (recv(c->fd, words, sizeof(words), MSG_DONTWAIT) > 0)
+        continue;
+}
+
 bool
 secure_admit(struct worker *w)
 {
-    for (int i = 0; i < ADMITTED_A_ROUND; i++) {
+    int admitted = 0;
+
+    for (int i = 0; i < LOOKED_AT_A_ROUND && admitted < ADMITTED_A_ROUND; i++) {
         struct list *link = list_pop(&w->knocking);
         struct conn *c;
 
@@ -113,7 +136,11 @@ secure_admit(struct worker *w)
             return false;
         c = conn_of_shake(link);
         if (!c->held)
-            continue;                              /* it is about to end */
+            continue; /* it is about to end */
+        if (has_gone(c))
+            forget_words(c);
+        else
+            admitted++;
         (void)front_watch(w, c, EPOLL_CTL_MOD, 0); /* it was in the set before */
         worker_let_go(w, c);
         list_add_before(&w->shaking, &c->shake);

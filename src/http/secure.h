@@ -13,7 +13,8 @@
  *                  +----------- nothing to read ----------------+
  *
  * A handshake takes the processor for a millisecond or so. A few have their turn in each
- * round, so that others are served in between however many come at once.
+ * round, so that others are served in between however many come at once. Who has gone
+ * before its turn came is only closed.
  *
  *   Cost     half a handshake: nothing until the client goes on, or its time is up
  *   Threads  none: belongs to the worker

@@ -72,8 +72,10 @@ static enum status
 make_tls(const struct config *config, struct mem *mem, struct tls_pair *pair,
          struct tls **out, struct complaints *complaints)
 {
-    const struct text_file file = {
-        .path = config->tls_client_ca, .option = "tls_client_ca", .most = FILE_MOST};
+    const struct text_file file = {.path = config->tls_client_ca,
+                                   .option = "tls_client_ca",
+                                   .most = FILE_MOST,
+                                   .once = true};
     struct bytes authorities = BYTES_NONE;
     struct reason why;
     enum status st = ST_OK;

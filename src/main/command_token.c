@@ -37,8 +37,9 @@ fails(const struct task *t, int error)
 static int
 read_text(struct task *t)
 {
-    const struct text_file file = {
-        .path = t->path, .option = "tokens", .most = FILE_MOST};
+    const struct text_file file = {.path = t->file.fd < 0 ? t->path : t->file.path,
+                                   .option = "tokens",
+                                   .most = FILE_MOST};
     struct complaints complaints = {.to = stderr};
     enum status st = text_file_read(&file, t->mem, &t->text, &complaints);
 
@@ -184,8 +185,11 @@ add(struct task *t)
     token_digest_of(bytes_str(token), &t->line.digest);
     token_line_write(&t->next, &t->line);
     status = replace(t);
-    if (status == COMMAND_GOOD)
-        (void)puts(token);
+    if (status == COMMAND_GOOD && (puts(token) < 0 || fflush(stdout) != 0))
+        return command_fails(COMMAND_FAILED,
+                             "the token could not be printed, and nobody knows it: "
+                             "revoke %s, and make another",
+                             t->words->places[1]);
     return status;
 }
 

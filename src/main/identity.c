@@ -55,7 +55,7 @@ identity_open(const struct config *config, struct mem *mem, struct auth **out,
 {
     const char *path = config->identity_users;
     const struct text_file file = {
-        .path = path, .option = "identity_users", .most = LIST_MAX};
+        .path = path, .option = "identity_users", .most = LIST_MAX, .once = true};
     struct bytes users = BYTES_NONE;
     enum status st;
 

@@ -66,13 +66,28 @@ check_rights(int fd, const struct text_file *file, struct complaints *complaints
     return ST_BAD_VALUE;
 }
 
+/* Whoever reloads would wait for the one who writes into it, and claimd could not be ended. */
+static enum status
+check_kind(int fd, const struct text_file *file, struct complaints *complaints)
+{
+    struct stat st;
+
+    if (file->once || fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode))
+        return ST_OK;
+    complain(complaints, "%s: %s is a pipe, which cannot be read a second time",
+             file->option, file->path);
+    return ST_BAD_VALUE;
+}
+
 static enum status
 read_open(int fd, const struct text_file *file, struct reading *r,
           struct complaints *complaints)
 {
-    enum status st = check_rights(fd, file, complaints);
+    enum status st = check_kind(fd, file, complaints);
     int error = 0;
 
+    if (st == ST_OK)
+        st = check_rights(fd, file, complaints);
     if (st != ST_OK)
         return st;
     st = read_all(fd, r, file->most, &error);
@@ -89,7 +104,8 @@ text_file_read(const struct text_file *file, struct mem *mem, struct bytes *out,
                struct complaints *complaints)
 {
     struct reading r = {.mem = mem};
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd =
+        open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (file->once ? 0 : O_NONBLOCK));
     enum status st;
 
     if (fd < 0) {

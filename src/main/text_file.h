@@ -16,11 +16,12 @@ struct text_file {
     const char *option; /* that names it: what complaints begin with */
     size_t most;        /* bytes that it may have */
     bool secret;        /* others must not be able to read it */
+    bool once;          /* nobody reads it a second time: it may be a pipe */
 };
 
 /*
- * Reads it into memory of the account, owned: mem_free(mem, (void *)out->data). It may be a
- * pipe. ST_BAD_VALUE after a complaint; ST_NO_MEMORY.
+ * Reads it into memory of the account, owned: mem_free(mem, (void *)out->data). Unless it is
+ * for once it waits for nobody. ST_BAD_VALUE after a complaint; ST_NO_MEMORY.
  */
 enum status text_file_read(const struct text_file *file, struct mem *mem,
                            struct bytes *out, struct complaints *complaints);

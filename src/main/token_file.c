@@ -62,24 +62,46 @@ open_or_make(const char *path, bool make)
     return -1;
 }
 
+/* What is replaced is the file, wherever a link to it is; not the link, and no device. */
+static int
+find(int fd, const char *path, char out[PATH_MAX])
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return errno;
+    if (!S_ISREG(st.st_mode))
+        return ENOTSUP;
+    return realpath(path, out) != NULL || errno == ENOENT ? 0 : errno;
+}
+
+/* 0 without f->fd: another file has come in its place. */
+static int
+take(struct token_file *f, int fd, const char *path)
+{
+    int error = find(fd, path, f->path);
+
+    if (error == 0 && flock(fd, LOCK_EX) != 0)
+        error = errno;
+    if (error == 0 && is_current(fd, f->path))
+        f->fd = fd;
+    else
+        (void)close(fd);
+    return error == EINTR ? 0 : error;
+}
+
 int
 token_file_open(struct token_file *f, const char *path, bool make)
 {
-    *f = (struct token_file){.path = path, .fd = -1};
-    for (;;) {
-        int fd = open_or_make(path, make), error;
+    *f = (struct token_file){.fd = -1};
+    while (f->fd < 0) {
+        int fd = open_or_make(path, make);
+        int error = fd < 0 ? errno : take(f, fd, path);
 
-        if (fd < 0)
-            return errno;
-        if (flock(fd, LOCK_EX) == 0 && is_current(fd, path)) {
-            f->fd = fd;
-            return 0;
-        }
-        error = is_current(fd, path) ? errno : 0;
-        (void)close(fd);
-        if (error != 0 && error != EINTR)
+        if (error != 0)
             return error;
     }
+    return 0;
 }
 
 void

@@ -200,6 +200,14 @@ try_route_with_certificates(struct api_fixture *f, const struct route *r)
     ck_assert(lets_in(f, r, path, true, "uri:elsewhere", NULL) == open);
     ck_assert(lets_in(f, r, path, true, "dns:admin", "everywhere"));
     ck_assert(lets_in(f, r, path, false, "", "everywhere"));
+    /* It is the browser that shows it, whatever page asks; a token it would not know. */
+    f->c.headers[API_HEADER_HOST] = "queues.example";
+    f->c.headers[API_HEADER_ORIGIN] = "https://other.example";
+    ck_assert(lets_in(f, r, path, true, "dns:admin.example", NULL) == open);
+    ck_assert(lets_in(f, r, path, false, "", "everywhere"));
+    f->c.headers[API_HEADER_ORIGIN] = "https://queues.example";
+    ck_assert(lets_in(f, r, path, true, "dns:admin.example", NULL) == (open || !guarded));
+    f->c.headers[API_HEADER_ORIGIN] = NULL;
     /* Behind the door for metrics there is none of these. */
     f->c.door = API_DOOR_METRICS;
     (void)lets_in(f, r, path, true, "dns:admin.example", NULL);

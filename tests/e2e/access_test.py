@@ -128,6 +128,34 @@ class Tokens(AccessCase):
         self.assertIn("No such file", self.token("revoke", "a", status=1))
         self.assertFalse(os.path.exists(self.path))
 
+    def test_a_link_to_it_stays_one(self):
+        self.new("a", "reader")
+        real, folder = self.path, os.path.join(self.folder, "etc")
+        os.mkdir(folder)
+        self.path = os.path.join(folder, "tokens")
+        os.symlink("../tokens", self.path)
+        self.new("b", "worker")
+        self.token("revoke", "a")
+        self.assertEqual(os.readlink(self.path), "../tokens")
+        self.assertEqual(os.listdir(folder), ["tokens"])
+        with open(real, encoding="ascii") as file:
+            self.assertEqual([line[:8] for line in file], ["b worker"])
+
+    def test_what_is_no_file_is_not_replaced_by_one(self):
+        os.mkfifo(self.path, 0o600)
+        self.assertIn("not supported", self.token("new", "a", "--role", "reader", status=1))
+        self.assertIn("not supported", self.token("revoke", "a", status=1))
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.path).st_mode))
+
+    def test_a_token_that_could_not_be_printed_is_told_of(self):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            run = subprocess.run([CLAIMD, "token", "new", "a", "--role", "reader",
+                                  "--tokens", self.path], stdout=full,
+                                 stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("could not be printed", run.stderr)
+        self.token("revoke", "a")
+
     def test_many_at_a_time_lose_nobody(self):
         threads = [threading.Thread(target=self.new, args=("t%d" % i, "worker"))
                    for i in range(20)]
@@ -199,6 +227,16 @@ class Admission(AccessCase):
             server.signal(signal.SIGHUP)
             server.logged("No such file")
             self.assertEqual(self.ask(server, one).status, 200)
+
+    def test_a_pipe_in_the_place_of_the_list_keeps_nobody_waiting(self):
+        one = self.new("one", "admin")
+        with self.start() as server:
+            os.unlink(self.path)
+            os.mkfifo(self.path, 0o600)
+            server.signal(signal.SIGHUP)
+            server.logged("reload_failed error=\"tokens: %s is a pipe" % self.path)
+            self.assertEqual(self.ask(server, one).status, 200)
+        self.assert_refused(["--auth", "tokens", "--tokens", self.path], "is a pipe")
 
     def test_a_list_that_anybody_can_read_is_refused(self):
         self.new("one", "admin")

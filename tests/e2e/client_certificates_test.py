@@ -139,6 +139,17 @@ class KeptOut(unittest.TestCase):
                 self.assertEqual(plain.response().status, 401)
 
 
+    def test_a_page_of_another_site_whose_browser_has_one(self):
+        """It could send a claim of version 1, which needs no header; the browser adds the rest."""
+        claim = (b"POST /v1/queues/q/claims HTTP/1.1\r\nHost: queues.example\r\nOrigin: %s\r\n"
+                 b"Content-Type: text/plain\r\nContent-Length: 25\r\n\r\n"
+                 b'{"ttl": 300, "grace": 60}')
+        with Known() as server:
+            for origin in (b"https://other.example", b"null"):
+                self.assertEqual(server.status(WORKER, claim % origin), 403)
+            self.assertEqual(server.status(WORKER, claim % b"https://queues.example"), 204)
+
+
 class Beside(unittest.TestCase):
     def test_a_token(self):
         tokens = SHOP.path("made-tokens")

@@ -308,6 +308,32 @@ class Crowd(unittest.TestCase):
                     other.close()
             eventually(lambda: descriptors(server) <= before)
 
+    def test_who_has_gone_gets_no_handshake(self):
+        words = hello()
+
+        def cost(server, leave):
+            """The processor time for 300 who say hello at once, and then leave() or stay."""
+            before, used = descriptors(server), processor_s(server)
+            server.signal(signal.SIGSTOP)
+            crowd = [server.raw() for _ in range(300)]
+            for other in crowd:
+                other.send(words)
+                leave(other)
+            server.signal(signal.SIGCONT)
+            server.ask("GET", "/v2/ping")  # who comes behind them all
+            for other in crowd:
+                if other.socket.fileno() >= 0:
+                    other.socket.recv(1)
+                    other.close()
+            eventually(lambda: descriptors(server) <= before)
+            return processor_s(server) - used
+
+        with Secure() as server:
+            served = cost(server, lambda other: None)
+            self.assertLess(3 * cost(server, lambda other: other.reset()), served)
+            self.assertLess(3 * cost(server, lambda other: other.close()), served)
+            self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+
     def test_many_handshakes_at_once(self):
         with Secure() as server:
             with server.connect() as client:
