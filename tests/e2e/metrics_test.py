@@ -154,6 +154,22 @@ class Format(unittest.TestCase):
         self.assertEqual([(name, kind, labels.strip(), text.strip())
                           for name, kind, labels, text in rows], real)
 
+    def test_there_are_as_many_series_as_is_said(self):
+        with open(os.path.join(DOCS, "metrics.md"), encoding="utf-8") as file:
+            said = dict(re.findall(r"^\| (journal|queues|what is always there)\b.*\| (\d+) \|$",
+                                   file.read(), re.M))
+        with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
+            for i in range(100):
+                server.ask("PUT", "/v2/queues/q%d" % i)
+            there = [name for name, *_ in samples(metrics(server))]
+        queues = sum(name.startswith("claimd_queue_") for name in there)
+        journal = sum(name.startswith("claimd_journal_") for name in there)
+        requests = sum(name.startswith(("claimd_http_requests_total", "claimd_http_request_d"))
+                       for name in there)
+        self.assertEqual({"queues": queues, "journal": journal,
+                          "what is always there": len(there) - queues - journal - requests},
+                         {name: int(count) for name, count in said.items()})
+
 
 class Shown(unittest.TestCase):
     def test_the_first_queues_are_shown_and_the_rest_is_summed(self):
