@@ -30,10 +30,12 @@ is_number(const char *text, uint64_t *out)
 bool
 activation_wanted(const struct config *config)
 {
-    uint64_t pid;
+    uint64_t pid, count;
 
-    return config->listen_fds != NULL && strcmp(config->listen_fds, "0") != 0 &&
-           is_number(config->listen_pid, &pid) && pid == (uint64_t)getpid();
+    if (is_number(config->listen_fds, &count) && count == 0)
+        return false;
+    return config->listen_fds != NULL && is_number(config->listen_pid, &pid) &&
+           pid == (uint64_t)getpid();
 }
 
 static bool
@@ -91,6 +93,9 @@ activation_take(const struct config *config, struct listen_list *out,
                  config->listen_fds);
         return ST_BAD_VALUE;
     }
+    if (config->ready_fd >= FIRST_FD && config->ready_fd < FIRST_FD + (int64_t)count)
+        complain(complaints, "ready_fd: descriptor %d is one of LISTEN_FDS",
+                 (int)config->ready_fd);
     for (int i = 0; i < (int)count; i++) {
         struct bytes name =
             bytes_present(rest) ? bytes_cut(&rest, ':') : bytes_str("unknown");

@@ -243,6 +243,24 @@ open_watchdog(struct daemon *d, const struct config *config)
                   LOG_S("usec", config->watchdog_usec));
 }
 
+static void
+log_started(struct daemon *d, const struct config *config)
+{
+    log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
+              LOG_S("address", server_address(d->server, 0)),
+              LOG_I("workers", count_workers(config->workers)),
+              LOG_I("max_memory", mem_budget(d->mem)));
+    for (size_t i = 1; i < server_listener_count(d->server); i++)
+        log_event(&d->log, LOG_INFO, "listening",
+                  LOG_S("address", server_address(d->server, i)),
+                  LOG_S("for", listen_kind_name(server_listen_kind(d->server, i))));
+    if (d->named.tls != NULL)
+        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+    if (config->identity_stub)
+        log_event(&d->log, LOG_WARN, "identity_stub",
+                  LOG_S("warning", "for development only: it protects nothing"));
+}
+
 enum status
 daemon_open(const struct config *wanted, const struct clock *clock, struct daemon **out,
             struct complaints *complaints)
@@ -267,16 +285,7 @@ daemon_open(const struct config *wanted, const struct clock *clock, struct daemo
     st = open_parts(d, config, complaints);
     if (st != ST_OK)
         goto fail;
-    log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
-              LOG_S("address", server_address(d->server, 0)),
-              LOG_I("workers", count_workers(config->workers)),
-              LOG_I("max_memory", mem_budget(d->mem)));
-    for (size_t i = 1; i < server_listener_count(d->server); i++)
-        log_event(&d->log, LOG_INFO, "listening",
-                  LOG_S("address", server_address(d->server, i)),
-                  LOG_S("for", listen_kind_name(server_listen_kind(d->server, i))));
-    if (d->named.tls != NULL)
-        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+    log_started(d, config);
     open_watchdog(d, config);
     *out = d;
     return ST_OK;
@@ -300,11 +309,17 @@ daemon_scheme(const struct daemon *d, size_t index)
 bool
 daemon_tell_state(const struct daemon *d, const char *assignments)
 {
+    char places[LISTEN_MAX * CONFIG_TEXT_CAP];
+    size_t len = 0;
+
     if (atomic_load(&d->condition.closed))
         return supervisor_tell(&d->supervisor, assignments,
                                "maintenance: posts are refused");
-    return supervisor_tell(&d->supervisor, assignments, "listening on %s%s",
-                           daemon_scheme(d, 0), server_address(d->server, 0));
+    for (size_t i = 0; i < server_listener_count(d->server); i++)
+        len += (size_t)snprintf(places + len, sizeof(places) - len, "%s%s%s",
+                                i == 0 ? "" : ", ", daemon_scheme(d, i),
+                                server_address(d->server, i));
+    return supervisor_tell(&d->supervisor, assignments, "listening on %s", places);
 }
 
 static void

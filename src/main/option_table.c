@@ -58,8 +58,8 @@ const struct option options[] = {
     NUMBER("shards", shards, 1, 1024, "16",
            "parts of the store with a lock of their own; a power of two"),
     ROW(false, OPTION_SIZE, "max_memory", max_memory, 0, INT64_MAX, "half", "half",
-        "budget for messages, bodies and answers; beyond it posts are answered 503; "
-        "half: of what the machine or the control group has; 0: none"),
+        "budget for messages, bodies and answers; posts are answered 503 when three "
+        "quarters are used; half: of what the machine or the control group has; 0: none"),
     NUMBER("max_connections", max_connections, 1, 1000000, "10000",
            "connections at a time; more are answered 503"),
     NUMBER("max_waiters", max_waiters, 0, 1000000, "4000",

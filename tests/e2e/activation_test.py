@@ -121,6 +121,12 @@ class Taken(unittest.TestCase):
         with Server(*words[1:], program=words[0], env=variables(1, None)) as server:
             self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
 
+    def test_none_at_all_is_no_socket_activation(self):
+        for count in ("0", "00"):
+            words, _ = command([])
+            with Server(*words[1:], program=words[0], env=variables(count, None)) as server:
+                self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+
     def test_they_are_neither_blocking_nor_handed_on(self):
         with listening() as one, activated([one]) as server:
             with open("/proc/%d/fdinfo/3" % server.process.pid, encoding="ascii") as info:
@@ -154,6 +160,10 @@ class Refused(unittest.TestCase):
     def test_numbers_that_make_no_sense(self):
         for count in ("9", "-1", "x", "99999999999999999999", ""):
             self.complains("LISTEN_FDS must be 0 to 8", [], count=count)
+
+    def test_one_of_them_is_not_written_to_when_it_is_ready(self):
+        with listening() as one:
+            self.complains("ready_fd: descriptor 3 is one of", [one], "--ready-fd", "3")
 
     def test_strangers_are_kept_out_of_these_too(self):
         with listening(address=("0.0.0.0", 0)) as one:

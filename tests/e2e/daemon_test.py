@@ -151,6 +151,15 @@ class Options(unittest.TestCase):
                                   {"username": "ann", "password": "secret"}}}"""
             self.assertEqual(server.ask("POST", "/identity/v2.0/tokens", login).status, 200)
 
+    def test_the_stub_says_what_it_is(self):
+        with Server("--identity-stub", "--log-level", "warn") as server:
+            server.logged("warn identity_stub warning=\"for development only")
+        with Server() as server:
+            server.logged("info started")
+            server.signal()
+            server.logged("info stopped")
+            self.assertNotIn("identity_stub", "\n".join(server.log))
+
     def test_checking_does_not_serve(self):
         ended = run("--check-config")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))

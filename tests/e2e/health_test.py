@@ -4,12 +4,15 @@
     health_test.py CLAIMD
 """
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
@@ -126,6 +129,40 @@ class Command(unittest.TestCase):
         for address in ("nonsense", ":80", "unix:" + "x" * 200, "x.invalid:80"):
             self.assertEqual(health(address).returncode, 1, address)
         self.assertEqual(health("127.0.0.1:1", "127.0.0.1:2").returncode, 2)
+
+    def against(self, speak):
+        """What it finds where speak(socket) answers."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            def serve():
+                with listener.accept()[0] as other, contextlib.suppress(OSError):
+                    other.recv(1000)
+                    speak(other)
+
+            thread = threading.Thread(target=serve)
+            thread.start()
+            run = health("127.0.0.1:%d" % listener.getsockname()[1])
+            thread.join()
+            return run
+
+    def test_what_is_no_answer_is_none(self):
+        for said in (b"", b"HTTP/1.1 200", b"HTTP/1.1 -5 x\r\n", b"HTTP/1.1 2 x\r\n",
+                     b"HTTP/1.1 99999999999999999999 x\r\n", b"HTTP/1.0 200 OK\r\n", b"\r\n",
+                     b"HTTP/1.1 200" + 1000 * b" ", b"\x15\x03\x01\0\2\2\x46"):
+            run = self.against(lambda other, said=said: other.sendall(said))
+            self.assertEqual(run.returncode, 1, said)
+            self.assertIn("does not answer", run.stderr)
+        run = self.against(lambda other: other.sendall(b"HTTP/1.1 100 Continue\r\n\r\n"))
+        self.assertIn("is not ready: 100", run.stderr)
+        run = self.against(lambda other: other.sendall(b"HTTP/1.1 299 Well\r\n"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+    def test_who_only_drips_is_not_listened_to_for_ever(self):
+        def drip(other):
+            for _ in range(100):
+                other.sendall(b"H")
+                time.sleep(1)
+
+        self.assertEqual(self.against(drip).returncode, 1)
 
 
 if __name__ == "__main__":

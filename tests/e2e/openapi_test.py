@@ -611,14 +611,17 @@ class Stub(Walk, Case):
                 connection = server.connect()
                 connection.request("GET", "/openapi.json")
                 described = openapi.Document(json.loads(connection.getresponse().read()))
-                connection.request("GET", "/v2/queues", headers=HEADERS)
-                answer = connection.getresponse()
-                said = json.loads(answer.read())
+                answers = {}
+                for path in ("/v2/queues", "/metrics"):
+                    connection.request("GET", path, headers=HEADERS)
+                    answer = connection.getresponse()
+                    answers[path] = answer, json.loads(answer.read())
                 connection.close()
         self.assertEqual(described.tree["security"], [{"token": []}])
-        self.assertEqual(described.wrong_answer("get", "/v2/queues", answer.status,
-                                                answer.headers, said), [])
-        self.assertEqual(answer.status, 401)
+        for path, (answer, said) in answers.items():
+            self.assertEqual(described.wrong_answer("get", path, answer.status,
+                                                    answer.headers, said), [])
+            self.assertEqual(answer.status, 401)
 
 
 class Others(Case):

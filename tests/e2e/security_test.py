@@ -176,7 +176,8 @@ class Unit(unittest.TestCase):
                                     "--no-pager", copy], capture_output=True, text=True,
                                    check=True, timeout=PATIENCE_S).stdout
         found = re.search(r"exposure level for claimd\.service: ([\d.]+) ", shown)[1]
-        self.assertIn("`systemd-analyze security` gives it %s (" % found, page())
+        self.assertIn("`systemd-analyze security` gives it %s (" % found,
+                      " ".join(page().split()))
 
 
 class Files(unittest.TestCase):

@@ -55,7 +55,8 @@ static bool
 is_open(const struct document *d, const struct place *p)
 {
     if ((p->row->flags & ROUTE_GUARDED) != 0)
-        return d->ctx->access == NULL;
+        return d->ctx->access == NULL &&
+               (d->ctx->auth == NULL || !auth_is_required(d->ctx->auth));
     return p->version->open || (p->row->flags & ROUTE_OPEN) != 0;
 }
 
