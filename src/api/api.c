@@ -18,8 +18,9 @@ struct api {
     struct api_limits limits;
     struct store *store;
     struct mem *mem;
-    const struct auth *auth;               /* borrowed; NULL: none */
-    struct access *access;                 /* borrowed; NULL: headers are believed */
+    const struct auth *auth; /* borrowed; NULL: none */
+    struct access *access;   /* borrowed; NULL: headers are believed */
+    struct signer *signer;
     const struct clock *real;              /* borrowed; with access */
     const struct api_condition *condition; /* borrowed */
     const struct metrics *metrics;         /* borrowed; NULL: none */
@@ -66,6 +67,7 @@ api_new(const struct api_config *config, struct api **out)
     api->mem = config->mem;
     api->auth = config->auth;
     api->access = config->access;
+    api->signer = config->signer;
     api->real = config->real;
     api->condition = config->condition != NULL ? config->condition : &good_condition;
     api->metrics = config->metrics;
@@ -339,6 +341,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .mem = api->mem,
                           .auth = api->auth,
                           .access = api->access,
+                          .signer = api->signer,
                           .real = api->real,
                           .condition = api->condition,
                           .metrics = api->metrics,

@@ -19,7 +19,8 @@ struct context {
     struct mem *mem;
     const struct auth *auth;  /* NULL: there is no identity stub */
     struct access *access;    /* NULL: headers are believed */
-    const struct clock *real; /* with access */
+    struct signer *signer;    /* NULL: there are no pre-signed URLs */
+    const struct clock *real; /* with access or signer */
     const struct api_condition *condition;
     const struct metrics *metrics; /* NULL: there are none */
     struct quotas *quotas;
@@ -36,6 +37,7 @@ struct context {
     struct bytes path;          /* of the request, without a slash that means nothing */
     struct bytes base;          /* what hrefs begin with: "/v2", or "/v1/project" */
     struct bytes path_project;  /* project named by the path; absent: none */
+    bool is_signed;             /* a signature lets the request in */
     struct bytes token_project; /* the one of the caller's token; absent: none */
     enum status access_status;  /* what the caller may, to be told in its turn */
     struct reason access_why;

@@ -15,6 +15,7 @@
 #include "claimd/api/limits.h"
 #include "claimd/auth/access.h"
 #include "claimd/auth/auth.h"
+#include "claimd/auth/signer.h"
 #include "claimd/base/arena.h"
 #include "claimd/base/buf.h"
 #include "claimd/base/clock.h"
@@ -48,6 +49,9 @@ enum method {
     X(AUTHORIZATION, "Authorization")                                                    \
     X(SUBJECT_TOKEN, "X-Subject-Token")                                                  \
     X(URL_SIGNATURE, "URL-Signature")                                                    \
+    X(URL_EXPIRES, "URL-Expires") /* these three mean something only beside it */        \
+    X(URL_METHODS, "URL-Methods")                                                        \
+    X(URL_PATHS, "URL-Paths")                                                            \
     X(PREFER, "Prefer")                                                                  \
     X(HOST, "Host")                                                                      \
     X(ORIGIN, "Origin")                                                                  \
@@ -201,7 +205,9 @@ struct api_config {
     struct mem *mem;          /* borrowed likewise */
     const struct auth *auth;  /* borrowed likewise; NULL: there is no identity stub */
     struct access *access;    /* borrowed likewise; NULL: headers are believed */
-    const struct clock *real; /* borrowed likewise, with access: when tokens expire */
+    struct signer *signer;    /* borrowed likewise; NULL: there are no pre-signed URLs */
+    const struct clock *real; /* borrowed likewise, with access or signer: when what they
+                                 let in expires */
     const struct api_condition *condition; /* borrowed likewise; NULL: always good */
     const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
     struct api_project_limits project_limits;

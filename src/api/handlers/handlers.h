@@ -31,6 +31,9 @@ handler_fn handle_metadata_put; /* replaces it all */
 /* purge.c */
 handler_fn handle_queue_purge;
 
+/* share.c */
+handler_fn handle_queue_share;
+
 /* messages.c */
 handler_fn handle_message_post;
 handler_fn handle_message_list;

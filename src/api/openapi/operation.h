@@ -44,8 +44,8 @@ extern const struct operation operation_versions, operation_live, operation_read
 extern const struct operation operation_queue_list, operation_queue_list_v1_1,
     operation_queue_list_v1, operation_queue_show, operation_queue_create,
     operation_queue_update, operation_queue_delete, operation_queue_stats,
-    operation_queue_purge, operation_queue_exists, operation_queue_create_v1,
-    operation_metadata_show, operation_metadata_replace;
+    operation_queue_purge, operation_queue_share, operation_queue_exists,
+    operation_queue_create_v1, operation_metadata_show, operation_metadata_replace;
 
 /* operations_messages.c */
 extern const struct operation operation_message_list, operation_message_list_v1_1,

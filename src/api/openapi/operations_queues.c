@@ -145,6 +145,26 @@ const struct operation operation_queue_purge = {
     .answers = {{.code = 204, .what = "Empty"}},
 };
 
+const struct operation operation_queue_share = {
+    .name = "shareQueue",
+    .tag = TAG,
+    .summary = "Sign a grant for those who have no credentials",
+    .body_required = true,
+    .body = "{'type':'object','additionalProperties':false,'properties':{"
+            "'paths':{'type':'array','items':{'type':'string',"
+            "'enum':['messages','claims','subscriptions']}},"
+            "'methods':{'type':'array','items':{'type':'string'}},"
+            "'expires':{'type':'string'}}}",
+    .answers = {{.code = 200,
+                 .what = "The grant: its members are sent as URL-... headers",
+                 .schema = "{'type':'object','required':['paths','methods','project',"
+                           "'expires','signature'],'properties':{"
+                           "'paths':{'type':'array','items':{'type':'string'}},"
+                           "'methods':{'type':'array','items':{'type':'string'}},"
+                           "'project':{'type':'string'},'expires':{'type':'string'},"
+                           "'signature':{'type':'string','pattern':'^[0-9a-f]{64}$'}}}"}},
+};
+
 /* ------------------------------------------------------------------ version 1 */
 
 const struct operation operation_queue_exists = {

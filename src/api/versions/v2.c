@@ -41,6 +41,8 @@ static const struct route routes[] = {
      &operation_queue_stats},
     {QUEUE "/purge", METHOD_POST, handle_queue_purge, ACTION_QUEUES_PURGE, 0,
      &operation_queue_purge},
+    {QUEUE "/share", METHOD_POST, handle_queue_share, ACTION_QUEUES_SHARE, 0,
+     &operation_queue_share},
     {V2 "/queues", METHOD_GET, handle_queue_list, ACTION_QUEUES_GET_ALL, 0,
      &operation_queue_list},
     {V2 "/", METHOD_GET, home_show, ACTION_HOME_GET, 0, &operation_home},
