@@ -94,19 +94,12 @@ read_keys(struct keys *keys, struct bytes list, size_t *bad_line, struct reason 
     return st;
 }
 
-enum status
-signer_replace(struct signer *s, struct bytes list, size_t *bad_line, struct reason *why)
+static void
+set_keys(struct signer *s, const struct keys *keys)
 {
-    struct keys keys = {.count = 0};
-    enum status st = read_keys(&keys, list, bad_line, why);
-
-    if (st == ST_OK) {
-        lock_acquire(&s->lock);
-        s->keys = keys;
-        lock_release(&s->lock);
-    }
-    explicit_bzero(&keys, sizeof(keys));
-    return st;
+    lock_acquire(&s->lock);
+    s->keys = *keys;
+    lock_release(&s->lock);
 }
 
 static void
@@ -115,6 +108,31 @@ copy_keys(struct signer *s, struct keys *out)
     lock_acquire(&s->lock);
     *out = s->keys;
     lock_release(&s->lock);
+}
+
+enum status
+signer_replace(struct signer *s, struct bytes list, size_t *bad_line, struct reason *why)
+{
+    struct keys keys = {.count = 0};
+    enum status st = read_keys(&keys, list, bad_line, why);
+
+    if (st == ST_OK)
+        set_keys(s, &keys);
+    explicit_bzero(&keys, sizeof(keys));
+    return st;
+}
+
+void
+signer_swap(struct signer *s, struct signer *with)
+{
+    struct keys mine, others;
+
+    copy_keys(s, &mine);
+    copy_keys(with, &others);
+    set_keys(s, &others);
+    set_keys(with, &mine);
+    explicit_bzero(&mine, sizeof(mine));
+    explicit_bzero(&others, sizeof(others));
 }
 
 /* ------------------------------------------------------------------ the text */

@@ -101,6 +101,7 @@ open_api(struct daemon *d, const struct config *config)
                                    .mem = d->mem,
                                    .auth = d->named.auth,
                                    .access = d->named.admission.access,
+                                   .signer = d->named.signer,
                                    .real = d->clock,
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
@@ -177,6 +178,7 @@ named_open(struct named *n, const struct config *config, struct mem *mem,
         st = certificate_open(config, &n->listen, mem, &n->tls, complaints);
     st = first_of(st, group_find(config, &n->socket_group, complaints));
     st = first_of(st, admission_open(&n->admission, config, mem, log, complaints));
+    st = first_of(st, signing_open(config, mem, &n->signer, complaints));
     return first_of(st, identity_open(config, mem, &n->auth, complaints));
 }
 
@@ -184,6 +186,7 @@ static void
 named_close(struct named *n)
 {
     admission_close(&n->admission);
+    signer_free(n->signer);
     auth_free(n->auth);
     tls_free(n->tls);
 }

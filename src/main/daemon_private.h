@@ -11,6 +11,7 @@
 #include "main/admission.h"
 #include "main/daemon.h"
 #include "main/durability.h"
+#include "main/signing.h"
 #include "main/supervisor.h"
 #include "main/vitals.h"
 #include "main/watchdog.h"
@@ -21,7 +22,8 @@ struct named {
     int64_t socket_group; /* -1: none */
     struct tls *tls;      /* owned; NULL: there is none */
     struct admission admission;
-    struct auth *auth; /* owned; NULL: no identity stub */
+    struct signer *signer; /* owned */
+    struct auth *auth;     /* owned; NULL: no identity stub */
 };
 
 struct daemon {

@@ -15,9 +15,10 @@ static enum status
 reload_files(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
     struct tls_pair *pair = NULL;
-    enum status st = ST_OK;
+    struct signer *signer = NULL;
+    enum status st = signing_open(config, d->mem, &signer, complaints);
 
-    if (d->named.tls != NULL)
+    if (st == ST_OK && d->named.tls != NULL)
         st = certificate_read(config, d->mem, &pair, complaints);
     if (st == ST_OK && d->named.admission.access != NULL)
         st = admission_reload(&d->named.admission, config, complaints);
@@ -25,6 +26,9 @@ reload_files(struct daemon *d, const struct config *config, struct complaints *c
         tls_pair_drop(pair);
     else if (pair != NULL)
         tls_replace(d->named.tls, pair);
+    if (st == ST_OK)
+        signer_swap(d->named.signer, signer);
+    signer_free(signer);
     return st;
 }
 

@@ -191,6 +191,10 @@ const struct option options[] = {
         "file that says whom a client's certificate stands for; read again on SIGHUP"),
     LIVE_TEXT("policy", policy, "none",
               "file that says which roles may do what; none: as the manual has it"),
+    LIVE_TEXT(
+        "signing_keys", signing_keys, "none",
+        "file of keys for pre-signed URLs, a line each: the first signs, all verify; "
+        "read again on SIGHUP; none: there are no such URLs"),
     FLAG("insecure_listen", insecure_listen, "false",
          "allow auth none on an address that others can reach"),
 #undef GROUP

@@ -39,6 +39,9 @@ void signer_free(struct signer *s);
 enum status
 signer_replace(struct signer *s, struct bytes list, size_t *bad_line, struct reason *why);
 
+/* Gives each the keys of the other. */
+void signer_swap(struct signer *s, struct signer *with);
+
 /* What is granted. The lists are joined by commas, in any order; nothing is decoded. */
 struct grant {
     struct bytes paths, methods, project, expires;
