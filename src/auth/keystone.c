@@ -229,8 +229,10 @@ keep(struct keystone *k, const struct question *q)
         return;
     if (q->verdict->status == ST_OK)
         verdict_cache_put(&k->accepted, q->verdict);
-    else if (q->verdict->status == ST_UNAUTHORIZED)
-        verdict_cache_put(&k->refused, q->verdict);
+    if (q->verdict->status != ST_UNAUTHORIZED)
+        return;
+    verdict_cache_put(&k->refused, q->verdict);
+    verdict_cache_drop(&k->accepted, &q->verdict->digest);
 }
 
 /* Takes the question out of those that have no answer. Those who wait for it. */
@@ -309,15 +311,21 @@ find_known(struct keystone *k, const struct token_digest *digest, int64_t now_ms
     return v != NULL ? v : verdict_cache_find(&k->refused, digest, now_ms);
 }
 
-/* Puts a question in line. */
+/*
+ * Puts a question in line. Whom Keystone has known before is asked about first: strangers who make
+ * up tokens may fill the other line.
+ */
 static enum status
 submit(struct keystone *k, struct question *q)
 {
+    const bool known =
+        verdict_cache_remembers(&k->accepted, &q->verdict->digest, q->asked_ms);
     enum status st = hashmap_reserve(&k->asked, 1);
 
     q->job.run = run_question;
     if (st == ST_OK && k->config.executor != NULL)
-        st = executor_submit(k->config.executor, &q->job);
+        st = known ? executor_submit_first(k->config.executor, &q->job)
+                   : executor_submit(k->config.executor, &q->job);
     if (st == ST_OK)
         hashmap_insert(&k->asked, &q->node, hash_of(k, &q->verdict->digest));
     return st;

@@ -101,12 +101,30 @@ verdict_cache_find(struct verdict_cache *c, const struct token_digest *digest,
     if (v == NULL)
         return NULL;
     if (now_ms >= v->until_ms) {
-        drop(c, v);
+        v->until_ms = INT64_MIN; /* also if the clock is set back */
         return NULL;
     }
     list_remove(&v->use);
     list_add_before(&c->uses, &v->use);
     return v;
+}
+
+bool
+verdict_cache_remembers(const struct verdict_cache *c, const struct token_digest *digest,
+                        int64_t now_ms)
+{
+    const struct verdict *v = find(c, digest);
+
+    return v != NULL && now_ms < v->expires_ms;
+}
+
+void
+verdict_cache_drop(struct verdict_cache *c, const struct token_digest *digest)
+{
+    struct verdict *v = find(c, digest);
+
+    if (v != NULL)
+        drop(c, v);
 }
 
 void

@@ -28,7 +28,7 @@ struct verdict {
     _Atomic size_t pins;
     struct token_digest digest;
     enum status status; /* ST_OK; ST_UNAUTHORIZED; anything else: nobody knows */
-    int64_t until_ms;   /* kept until then */
+    int64_t until_ms;   /* believed until then; the cache's, once it is in one */
     /* Of one that is ST_OK: */
     int64_t expires_ms;
     unsigned roles; /* a bit each */
@@ -53,9 +53,16 @@ void verdict_cache_init(struct verdict_cache *c, struct mem *mem,
                         const struct hash_key *key, size_t most);
 void verdict_cache_fini(struct verdict_cache *c);
 
-/* The verdict about this token, not pinned; NULL: none, or its time is over. */
+/* The verdict about this token, not pinned; NULL: none, or its time is over, for good. */
 struct verdict *verdict_cache_find(struct verdict_cache *c,
                                    const struct token_digest *digest, int64_t now_ms);
+
+/* True if there was one about a token that has not ended, though its own time may be over. */
+bool verdict_cache_remembers(const struct verdict_cache *c,
+                             const struct token_digest *digest, int64_t now_ms);
+
+/* Keeps none about this token. */
+void verdict_cache_drop(struct verdict_cache *c, const struct token_digest *digest);
 
 /*
  * Keeps it, and pins it for that, in place of an older one about the same token or of the one

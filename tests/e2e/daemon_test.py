@@ -30,6 +30,32 @@ def children(pid):
         return [int(word) for word in f.read().split()]
 
 
+def limit_in(path):
+    """The number in a file; none for "max", or if there is no such file."""
+    try:
+        with open(path, encoding="ascii") as f:
+            text = f.read().strip()
+    except OSError:
+        return []
+    return [int(text)] if text.isdigit() else []
+
+
+def memory():
+    """Of the machine, or of a control group that this process is in, if that has less."""
+    with open("/proc/meminfo", encoding="ascii") as f:
+        found = [1024 * int(re.search(r"^MemTotal: +(\d+) kB$", f.read(), re.M)[1])]
+    with open("/proc/self/cgroup", encoding="ascii") as f:
+        lines = [line.rstrip("\n").split(":", 2) for line in f]
+    for _, controllers, path in lines:
+        root, name = ("/sys/fs/cgroup", "memory.max") if controllers == "" else \
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        if controllers == "" or "memory" in controllers.split(","):
+            parts = path.strip("/").split("/")
+            for end in range(len(parts) + 1):
+                found += limit_in("/".join([root, *parts[:end], name]))
+    return min(found)
+
+
 def begin_post(client):
     """Sends most of a request, sees that the server is at it, and returns the rest."""
     data = post("q", headers=["Expect: 100-continue"])
@@ -106,6 +132,13 @@ class Options(unittest.TestCase):
         plain = re.compile(r" +;.*$", re.M)
         self.assertEqual(plain.sub("", first), plain.sub("", again))
         self.assertIn("max_memory = 3G", first)
+
+    def test_without_max_memory_the_budget_is_half_of_what_there_is(self):
+        with Server() as server:
+            told = re.search(r" max_memory=(\d+)", server.logged(" started "))
+        self.assertEqual(int(told[1]), memory() // 2)
+        with Server("--max-memory", "3M") as server:
+            self.assertIn(" max_memory=%d" % (3 << 20), server.logged(" started "))
 
     def test_limits_that_contradict_each_other_are_refused(self):
         self.assert_usage_error(run("--max-claim-ttl", "100"), "default_claim_ttl",

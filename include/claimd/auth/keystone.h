@@ -10,7 +10,8 @@
  *     refused    the same, KEYSTONE_REFUSED_MS at most
  *     no answer  not kept: whoever waits for it is told ST_UNAVAILABLE, and nobody comes in
  *
- * Good and bad tokens are kept apart, so that made-up ones push nobody out.
+ * Good and bad tokens are kept apart, so that made-up ones push nobody out. A token that was
+ * good when it was last asked about is asked about before all that are not known.
  *
  *   Cost     what is known: one SHA-256 and one look-up
  *   Bounds   cache_tokens accepted, KEYSTONE_REFUSED_MOST refused; as many questions as the

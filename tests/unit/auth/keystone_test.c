@@ -344,14 +344,20 @@ tell(struct access_proof *proof)
 }
 
 static enum status
-come(struct guest *g, const char *token)
+come_at(struct guest *g, const char *token, int64_t now_ms)
 {
     struct keystone_caller caller;
     struct reason why;
 
     g->proof.tell = tell;
     reason_init(&why);
-    return keystone_ask(k, bytes_str(token), start_ms, &g->proof, &caller, &why);
+    return keystone_ask(k, bytes_str(token), now_ms, &g->proof, &caller, &why);
+}
+
+static enum status
+come(struct guest *g, const char *token)
+{
+    return come_at(g, token, start_ms);
 }
 
 static void
@@ -425,6 +431,62 @@ START_TEST(beyond_the_line_nobody_is_asked_about)
     for (int i = 0; i < LAST; i++)
         ck_assert_int_eq(come_again(&guests[i], tokens[i]), ST_OK);
     ck_assert_uint_eq(asked(), LAST);
+}
+END_TEST
+
+/* Fills threads and line, until one is told to come later. */
+static void
+crowd_in(struct guest guests[THREADS + LINE], const char *const *tokens)
+{
+    struct guest extra = {.told = false};
+
+    fake_keystone_shut(&fake);
+    for (size_t i = 0; i < THREADS + LINE; i++) {
+        ck_assert_int_eq(come(&guests[i], tokens[i]), ST_ADMIT);
+        if (i < THREADS)
+            fake_keystone_await(&fake, i + 1);
+    }
+    ck_assert_int_eq(come(&extra, "extra@p"), ST_UNAVAILABLE);
+}
+
+static void
+crowd_out(struct guest guests[THREADS + LINE], const char *const *tokens)
+{
+    fake_keystone_open(&fake);
+    for (size_t i = 0; i < THREADS + LINE; i++)
+        ck_assert_int_eq(come_again(&guests[i], tokens[i]), ST_OK);
+}
+
+static const char *const crowd_tokens[] = {"a@p", "b@p", "c@p", "d@p", "e@p"};
+
+START_TEST(strangers_do_not_keep_out_whom_keystone_has_known)
+{
+    struct guest known = {.told = false}, guests[THREADS + LINE] = {{.told = false}};
+
+    ck_assert_int_eq(come(&known, "member@p"), ST_ADMIT);
+    ck_assert_int_eq(come_again(&known, "member@p"), ST_OK);
+    crowd_in(guests, crowd_tokens);
+    ck_assert_int_eq(come_at(&known, "member@p", start_ms + CACHE_MS), ST_ADMIT);
+    crowd_out(guests, crowd_tokens);
+    ck_assert_int_eq(come_again(&known, "member@p"), ST_OK);
+}
+END_TEST
+
+START_TEST(whose_token_was_revoked_stands_in_line_with_the_strangers)
+{
+    struct guest known = {.told = false}, guests[THREADS + LINE] = {{.told = false}};
+    int64_t later_ms = start_ms + CACHE_MS;
+
+    ck_assert_int_eq(come(&known, "member@p"), ST_ADMIT);
+    ck_assert_int_eq(come_again(&known, "member@p"), ST_OK);
+    fake.code = 404;
+    ck_assert_int_eq(come_at(&known, "member@p", later_ms), ST_ADMIT);
+    ck_assert_int_eq(come_again(&known, "member@p"), ST_UNAUTHORIZED);
+    fake.code = 0;
+    crowd_in(guests, crowd_tokens);
+    later_ms += KEYSTONE_REFUSED_MS;
+    ck_assert_int_eq(come_at(&known, "member@p", later_ms), ST_UNAVAILABLE);
+    crowd_out(guests, crowd_tokens);
 }
 END_TEST
 

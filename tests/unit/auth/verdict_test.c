@@ -1,7 +1,7 @@
 #include "auth/verdict.h"
 #include "support/arena_fixture.h"
 
-enum { ROOM = 4 };
+enum { ROOM = 4, END_MS = 1000 };
 
 static struct verdict_cache cache;
 
@@ -38,6 +38,7 @@ put(uint8_t which, int64_t until_ms)
     ck_assert_ptr_nonnull(v);
     v->digest = digest_of(which);
     v->until_ms = until_ms;
+    v->expires_ms = END_MS;
     verdict_cache_put(&cache, v);
     verdict_unpin(v);
 }
@@ -63,9 +64,33 @@ START_TEST(what_is_kept_is_found_until_its_time_is_over)
     ck_assert_int_eq(find(2, 99), 200);
     ck_assert_int_eq(find(3, 99), 0);
     ck_assert_int_eq(find(1, 100), 0);
-    ck_assert_int_eq(find(1, 99), 0); /* it is gone */
+    ck_assert_int_eq(find(1, 99), 0); /* it is over */
     ck_assert_int_eq(find(2, 100), 200);
-    ck_assert_uint_eq(cache.map.count, 1);
+}
+END_TEST
+
+static bool
+remembers(uint8_t which, int64_t now_ms)
+{
+    struct token_digest digest = digest_of(which);
+
+    return verdict_cache_remembers(&cache, &digest, now_ms);
+}
+
+START_TEST(that_there_was_one_is_remembered_until_the_token_ends)
+{
+    struct token_digest digest = digest_of(1);
+
+    put(1, 100);
+    ck_assert(remembers(1, 0));
+    ck_assert_int_eq(find(1, 100), 0);
+    ck_assert(remembers(1, END_MS - 1));
+    ck_assert(!remembers(1, END_MS));
+    ck_assert(!remembers(2, 0));
+    verdict_cache_drop(&cache, &digest);
+    ck_assert(!remembers(1, 0));
+    verdict_cache_drop(&cache, &digest); /* it is not there */
+    ck_assert_uint_eq(cache.map.count, 0);
 }
 END_TEST
 
