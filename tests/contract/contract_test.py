@@ -10,14 +10,17 @@ must match. A pending file that has begun to match, and an entry that names noth
 failures: the list can only be true.
 """
 
+import contextlib
 import glob
 import json
 import os
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
+import patterns  # noqa: E402
 import replay  # noqa: E402
 from daemon import Daemon  # noqa: E402
 
@@ -59,6 +62,15 @@ def load_pending(groups):
     return pending, wrong
 
 
+@contextlib.contextmanager
+def signing_keys():
+    """A file with the key of patterns.py, that others cannot read."""
+    with tempfile.NamedTemporaryFile("w", encoding="ascii", prefix="claimd-keys-") as f:
+        f.write(patterns.KEY + "\n")
+        f.flush()
+        yield f.name
+
+
 class Tally:
     def __init__(self):
         self.files = self.steps = self.pending = 0
@@ -70,7 +82,8 @@ def run_file(name, document, entry, server, tally):
     client = replay.Client(server.host, server.port)
     skip = entry.get("steps", ()) if entry else ()
     matched, failures = replay.run_transcript(
-        document, client, lambda seconds: server.advance(seconds * 1000), skip)
+        document, client, lambda seconds: server.advance(seconds * 1000), skip,
+        lambda: server.advance(0) / 1000)
     client.close()
     if entry and not skip:
         tally.pending += len(document["steps"])
@@ -98,7 +111,8 @@ def main():
             tally.failures += ["%s: nobody knows how to provide '%s'" % (name, requirement)
                                for name in documents]
             continue
-        with Daemon(program, *OPTIONS[requirement]) as server:
+        with signing_keys() as keys, \
+                Daemon(program, *OPTIONS[requirement], "--signing-keys", keys) as server:
             for name, document in documents.items():
                 run_file(name, document, pending.get(name), server, tally)
     for failure in tally.failures:

@@ -150,13 +150,13 @@ def load(path):
         return json.load(f)
 
 
-def run_transcript(document, client, wait, skip=()):
+def run_transcript(document, client, wait, skip=(), now=time.time):
     """Replays one transcript; returns how many steps matched and a text for each that did not.
 
     client: where to send; wait(seconds): how to let time pass; skip: names of steps to
-    leave out.
+    leave out; now(): the server's time, in seconds since 1970.
     """
-    variables = new_variables()
+    variables = {**new_variables(), "now": now}
     defaults = {**DEFAULT_HEADERS, **document.get("headers", {})}
     matched, failures = 0, []
     for number, step in enumerate(document["steps"], 1):
