@@ -140,40 +140,65 @@ refuse_access(struct context *ctx)
     return context_explain(ctx, ctx->access_status, &ctx->access_why);
 }
 
-/* It has no project whose turn would come. */
-static enum status
-check_guarded(struct context *ctx)
+static bool
+requires_stub_token(const struct context *ctx)
 {
-    enum status st = check_access(ctx);
-
-    return st == ST_OK && ctx->access_status != ST_OK ? refuse_access(ctx) : st;
+    return ctx->auth != NULL && auth_is_required(ctx->auth);
 }
 
-/*
- * A token is read wherever one is sent. Without one the headers are believed, unless
- * there is a list of who may come in.
- */
+/* Without a token the headers are believed, unless there is a list of who may come in. */
+static bool
+needs_stub_token(const struct context *ctx)
+{
+    return requires_stub_token(ctx) ||
+           (ctx->auth != NULL && ctx->req->headers[API_HEADER_AUTH_TOKEN].len > 0);
+}
+
 static enum status
-check_token(struct context *ctx)
+check_stub_token(struct context *ctx)
 {
     struct bytes token = ctx->req->headers[API_HEADER_AUTH_TOKEN];
     struct auth_caller caller;
+    enum status st =
+        auth_token_read(ctx->auth, ctx->visit.now_ms, token, ctx->req->arena, &caller);
+
+    if (st == ST_OK)
+        ctx->token_project = caller.project;
+    return st;
+}
+
+/* It has no project whose turn would come, and the stub's tokens have one. */
+static enum status
+check_guarded(struct context *ctx)
+{
     enum status st;
 
+    if (ctx->access != NULL) {
+        st = check_access(ctx);
+        return st == ST_OK && ctx->access_status != ST_OK ? refuse_access(ctx) : st;
+    }
+    if (!requires_stub_token(ctx))
+        return ST_OK;
+    st = check_stub_token(ctx);
+    return st != ST_OK
+               ? st
+               : context_refuse(ctx, ST_FORBIDDEN,
+                                "this is about all projects, and the token is not");
+}
+
+/* A token is read wherever one is sent, but where anybody may come in. */
+static enum status
+check_token(struct context *ctx)
+{
     if (ctx->req->door == API_DOOR_METRICS)
         return ST_OK;
     if (has_flag(ctx, ROUTE_GUARDED))
-        return ctx->access == NULL ? ST_OK : check_guarded(ctx);
+        return check_guarded(ctx);
     if (ctx->version->open || has_flag(ctx, ROUTE_OPEN))
         return ST_OK;
     if (ctx->access != NULL)
         return check_access(ctx);
-    if (ctx->auth == NULL || (token.len == 0 && !auth_is_required(ctx->auth)))
-        return check_origin(ctx);
-    st = auth_token_read(ctx->auth, ctx->visit.now_ms, token, ctx->req->arena, &caller);
-    if (st == ST_OK)
-        ctx->token_project = caller.project;
-    return st;
+    return needs_stub_token(ctx) ? check_stub_token(ctx) : check_origin(ctx);
 }
 
 /* A token is good for its own project, also for a caller who does not name it. */

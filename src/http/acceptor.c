@@ -109,7 +109,7 @@ refuse(struct acceptor *a, const struct listener *l, int fd)
     if (!a->refusing)
         log_event(log, LOG_WARN, "refusing_connections",
                   LOG_I("max_connections", a->max_connections), LOG_S("request_id", id));
-    else if (a->shared->config->access_log)
+    else if (atomic_load_explicit(&a->shared->log_one_in, memory_order_relaxed) > 0)
         log_event(log, LOG_INFO, "connection_refused", LOG_I("status", 503),
                   LOG_S("request_id", id));
     a->refusing = true;

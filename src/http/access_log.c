@@ -81,25 +81,30 @@ write_request(const struct log *log, enum log_level level, const struct exchange
     log_write(log, level, "request", f.all, f.count);
 }
 
+uint64_t
+access_log_one_in(const struct worker *w)
+{
+    return atomic_load_explicit(&w->shared->log_one_in, memory_order_relaxed);
+}
+
 /* One request in so many; what failed is always told of. */
 static bool
-is_chosen(struct worker *w, enum log_level level)
+is_chosen(struct worker *w, enum log_level level, uint64_t one_in)
 {
-    uint64_t one_in = w->shared->config->access_log_one_in;
-
-    return level != LOG_INFO || one_in <= 1 || w->logged++ % one_in == 0;
+    return level != LOG_INFO || one_in == 1 || w->logged++ % one_in == 0;
 }
 
 void
 access_log_write(struct worker *w, const struct exchange *ex)
 {
-    const struct server_config *config = w->shared->config;
+    const struct log *log = w->shared->config->log;
     enum log_level level = ex->code >= 500 ? LOG_WARN : LOG_INFO;
+    uint64_t one_in = access_log_one_in(w);
 
-    if ((level == LOG_INFO && !config->access_log) || !log_wants(config->log, level))
+    if ((level == LOG_INFO && one_in == 0) || !log_wants(log, level))
         return;
-    if (config->access_log && is_chosen(w, level))
-        write_request(config->log, level, ex);
-    else if (!config->access_log)
+    if (one_in == 0)
         write_refused(w, ex);
+    else if (is_chosen(w, level, one_in))
+        write_request(log, level, ex);
 }

@@ -177,6 +177,7 @@ server_open(const struct server_config *config, struct server **out, char *error
         (struct housekeeper){.store = config->store, .clock = config->clock};
     trimmer_init(&s->shared.housekeeper.trimmer, config->mem);
     refused_init(&s->shared.refused);
+    server_log_requests(s, config->access_log_one_in);
     clock_init_system(&s->shared.real);
     uid_text(tag);
     s->acceptor = (struct acceptor){.shared = &s->shared,
@@ -229,6 +230,12 @@ void
 server_run(struct server *s)
 {
     acceptor_run(&s->acceptor);
+}
+
+void
+server_log_requests(struct server *s, uint64_t one_in)
+{
+    atomic_store_explicit(&s->shared.log_one_in, one_in, memory_order_relaxed);
 }
 
 void

@@ -93,18 +93,21 @@ add_subject(struct names *n, gnutls_x509_crt_t crt)
     gnutls_free(dn.data);
 }
 
-static void
-read_names(struct names *n, const gnutls_datum_t *der)
+size_t
+shown_names(struct bytes der, char text[SHOWN_BYTES])
 {
+    const gnutls_datum_t data = {(unsigned char *)(uintptr_t)der.data, (unsigned)der.len};
+    struct names names = {.text = text};
     gnutls_x509_crt_t crt;
 
     if (gnutls_x509_crt_init(&crt) != 0)
-        return;
-    if (gnutls_x509_crt_import(crt, der, GNUTLS_X509_FMT_DER) == 0) {
-        add_alternatives(n, crt);
-        add_subject(n, crt);
+        return 0;
+    if (gnutls_x509_crt_import(crt, &data, GNUTLS_X509_FMT_DER) == 0) {
+        add_alternatives(&names, crt);
+        add_subject(&names, crt);
     }
     gnutls_x509_crt_deinit(crt);
+    return names.len;
 }
 
 struct certificate *
@@ -113,20 +116,20 @@ shown_read(struct mem *mem, gnutls_session_t session)
     unsigned count = 0;
     const gnutls_datum_t *peers = gnutls_certificate_get_peers(session, &count);
     char text[SHOWN_BYTES];
-    struct names names = {.text = text};
     struct certificate *shown;
+    size_t len;
 
     if (peers == NULL || count == 0)
         return NULL;
     if (!is_good(session))
         return &unknown;
-    read_names(&names, &peers[0]);
-    shown = mem_alloc(mem, sizeof(*shown) + names.len);
+    len = shown_names(bytes_of((const char *)peers[0].data, peers[0].size), text);
+    shown = mem_alloc(mem, sizeof(*shown) + len);
     if (shown == NULL)
         return &unknown;
-    memcpy(shown + 1, text, names.len);
-    *shown = (struct certificate){
-        .good = true, .names = bytes_of((const char *)(shown + 1), names.len)};
+    memcpy(shown + 1, text, len);
+    *shown = (struct certificate){.good = true,
+                                  .names = bytes_of((const char *)(shown + 1), len)};
     return shown;
 }
 

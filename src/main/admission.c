@@ -37,37 +37,38 @@ read_policy(const struct config *config, struct mem *mem, struct policy *out,
 
 /* The list, to be freed; an empty one unless there are tokens. */
 static enum status
-read_list(const struct admission *a, struct bytes *out, struct complaints *complaints)
+read_list(const struct config *config, struct mem *mem, struct bytes *out,
+          struct complaints *complaints)
 {
     const struct text_file file = {
-        .path = a->config->tokens, .option = "tokens", .most = FILE_MOST, .secret = true};
+        .path = config->tokens, .option = "tokens", .most = FILE_MOST, .secret = true};
 
     *out = BYTES_NONE;
-    if (a->config->auth != AUTH_BY_TOKENS)
+    if (config->auth != AUTH_BY_TOKENS)
         return ST_OK;
-    return text_file_read(&file, a->mem, out, complaints);
+    return text_file_read(&file, mem, out, complaints);
 }
 
 /* NULL in *out: no file is named. */
 static enum status
-read_certificates(const struct admission *a, struct certificates **out,
+read_certificates(const struct config *config, struct mem *mem, struct certificates **out,
                   struct complaints *complaints)
 {
     const struct text_file file = {
-        .path = a->config->certificates, .option = "certificates", .most = FILE_MOST};
+        .path = config->certificates, .option = "certificates", .most = FILE_MOST};
     struct reason why;
     struct bytes text;
     size_t line = 0;
     enum status st;
 
-    if (strcmp(a->config->certificates, "none") == 0)
+    if (strcmp(config->certificates, "none") == 0)
         return ST_OK;
-    st = text_file_read(&file, a->mem, &text, complaints);
+    st = text_file_read(&file, mem, &text, complaints);
     if (st != ST_OK)
         return st;
     reason_init(&why);
-    st = certificates_read(a->mem, text, out, &line, &why);
-    mem_free(a->mem, (void *)text.data);
+    st = certificates_read(mem, text, out, &line, &why);
+    mem_free(mem, (void *)text.data);
     if (st == ST_BAD_VALUE)
         complain(complaints, "certificates: %s:%zu: %s", file.path, line, why.text);
     return st;
@@ -75,13 +76,13 @@ read_certificates(const struct admission *a, struct certificates **out,
 
 /* Takes the policy and the list of tokens. */
 static enum status
-replace_list(struct admission *a, const struct policy *policy,
-             struct complaints *complaints)
+replace_list(struct admission *a, const struct config *config,
+             const struct policy *policy, struct complaints *complaints)
 {
     struct reason why;
     struct bytes text = BYTES_NONE;
     size_t line = 0;
-    enum status st = read_list(a, &text, complaints);
+    enum status st = read_list(config, a->mem, &text, complaints);
 
     if (st != ST_OK)
         return st;
@@ -89,21 +90,22 @@ replace_list(struct admission *a, const struct policy *policy,
     st = access_replace(a->access, text, policy, &line, &why);
     mem_free(a->mem, (void *)text.data);
     if (st == ST_BAD_VALUE)
-        complain(complaints, "tokens: %s:%zu: %s", a->config->tokens, line, why.text);
+        complain(complaints, "tokens: %s:%zu: %s", config->tokens, line, why.text);
     return st;
 }
 
 enum status
-admission_reload(struct admission *a, struct complaints *complaints)
+admission_reload(struct admission *a, const struct config *config,
+                 struct complaints *complaints)
 {
     struct certificates *certificates = NULL;
     struct policy policy;
-    enum status st = read_policy(a->config, a->mem, &policy, complaints);
+    enum status st = read_policy(config, a->mem, &policy, complaints);
 
     if (st == ST_OK)
-        st = read_certificates(a, &certificates, complaints);
+        st = read_certificates(config, a->mem, &certificates, complaints);
     if (st == ST_OK)
-        st = replace_list(a, &policy, complaints);
+        st = replace_list(a, config, &policy, complaints);
     if (st != ST_OK) {
         certificates_free(certificates);
         return st;
@@ -283,7 +285,7 @@ admission_open(struct admission *a, const struct config *config, struct mem *mem
     if (st == ST_OK && config->auth == AUTH_BY_KEYSTONE)
         st = open_keystone(a, complaints);
     if (st == ST_OK)
-        st = admission_reload(a, complaints);
+        st = admission_reload(a, config, complaints);
     return st;
 }
 

@@ -37,10 +37,11 @@ admission_open(struct admission *a, const struct config *config, struct mem *mem
 void admission_close(struct admission *a);
 
 /*
- * Reads the files again, and forgets what Keystone has said. ST_BAD_VALUE after complaints:
- * then all is as before.
+ * Reads the files that *config names now, and forgets what Keystone has said. ST_BAD_VALUE
+ * after complaints: then all is as before.
  */
-enum status admission_reload(struct admission *a, struct complaints *complaints);
+enum status admission_reload(struct admission *a, const struct config *config,
+                             struct complaints *complaints);
 
 /* Complains about options that cannot be taken, if they matter. */
 void admission_check(const struct config *config, struct complaints *complaints);

@@ -8,6 +8,7 @@
 #include "main/profile.h"
 
 #include <ctype.h>
+#include <sys/stat.h>
 
 static const char env_prefix[] = "CLAIMD_";
 
@@ -394,6 +395,26 @@ check_certificates(const struct config *config, struct complaints *complaints)
         complain(complaints, "auth certificates needs certificates and tls_client_ca");
 }
 
+static void
+check_rest(const struct config *config, struct complaints *complaints)
+{
+    check_shards(config, complaints);
+    check_post_size(config, complaints);
+    check_journal_bytes(config, complaints);
+    check_doors(config, complaints);
+    check_one_kind(config, complaints);
+    check_certificates(config, complaints);
+    admission_check(config, complaints);
+}
+
+enum status
+config_check(const struct config *config, struct complaints *complaints)
+{
+    check_order(config, complaints);
+    check_rest(config, complaints);
+    return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
+}
+
 /* ------------------------------------------------------------------ all together */
 
 enum status
@@ -411,6 +432,9 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     if (is_question(*action) && unheard.count == 0)
         return ST_OK;
     set_defaults(out, complaints);
+    out->argc = argc;
+    out->argv = argv;
+    out->envp = envp;
     if (args.file != NULL)
         file = args.file;
     if (file != NULL) {
@@ -423,14 +447,29 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     /* Without its file a configuration may contradict itself where it would not. */
     if (has_all)
         check_order(out, complaints);
-    check_shards(out, complaints);
-    check_post_size(out, complaints);
-    check_journal_bytes(out, complaints);
-    check_doors(out, complaints);
-    check_one_kind(out, complaints);
-    check_certificates(out, complaints);
-    admission_check(out, complaints);
+    check_rest(out, complaints);
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
+}
+
+/* A pipe would be empty now, or nobody would write to it ever. */
+static bool
+is_for_once(const char *path)
+{
+    struct stat st;
+
+    return path[0] != '\0' && stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+enum status
+config_reload(const struct config *now, struct config *out, struct complaints *complaints)
+{
+    enum config_action unused;
+
+    if (is_for_once(now->file)) {
+        complain(complaints, "%s: is no file that can be read again", now->file);
+        return ST_BAD_VALUE;
+    }
+    return config_load(now->argc, now->argv, now->envp, out, &unused, complaints);
 }
 
 void

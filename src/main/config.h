@@ -83,6 +83,9 @@ struct config {
     int64_t journal_max_bytes;     /* 0: what the disk has room for */
     bool accept_clock;
     char file[CONFIG_TEXT_CAP]; /* the file that was read, empty if none */
+    /* How it was called, for config_reload(); borrowed. */
+    int argc;
+    char *const *argv, *const *envp;
     /* No options: what a supervisor puts into the environment (sd_notify(3)); or NULL. */
     const char *notify_socket, *watchdog_usec, *watchdog_pid;
     const char *journal_stream; /* "device:inode" of journald's, if it reads our log */
@@ -101,6 +104,17 @@ struct config {
 enum status
 config_load(int argc, char *const *argv, char *const *envp, struct config *out,
             enum config_action *action, struct complaints *complaints);
+
+/*
+ * Fills *out as config_load() did for `now`: from the same command line and environment, and
+ * from the file as it is now. ST_BAD_VALUE likewise, also if the file is none that can be read
+ * twice.
+ */
+enum status config_reload(const struct config *now, struct config *out,
+                          struct complaints *complaints);
+
+/* Complains about options that contradict each other. ST_BAD_VALUE if there are complaints. */
+enum status config_check(const struct config *config, struct complaints *complaints);
 
 struct option;
 

@@ -1,55 +1,18 @@
-#include "main/daemon.h"
-
-#include "claimd/api/api.h"
 #include "claimd/base/log_writer.h"
 #include "claimd/base/mem.h"
-#include "claimd/engine/engine.h"
-#include "claimd/http/server.h"
 #include "main/activation.h"
-#include "main/admission.h"
 #include "main/certificate.h"
-#include "main/durability.h"
+#include "main/daemon_private.h"
 #include "main/group.h"
 #include "main/identity.h"
 #include "main/machine.h"
 #include "main/option.h"
-#include "main/supervisor.h"
-#include "main/vitals.h"
-#include "main/watchdog.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* What the configuration only names: taken from outside. */
-struct named {
-    struct listen_list listen;
-    int64_t socket_group; /* -1: none */
-    struct tls *tls;      /* owned; NULL: there is none */
-    struct admission admission;
-    struct auth *auth; /* owned; NULL: no identity stub */
-};
-
-struct daemon {
-    const struct clock *clock; /* borrowed */
-    struct log log;
-    struct supervisor supervisor;
-    struct watchdog watchdog;
-    struct mem *mem;
-    struct durability durability;
-    struct store *store;
-    const struct config *config; /* borrowed */
-    struct named named;
-    struct api_condition condition;
-    struct metrics metrics;
-    struct vitals vitals;
-    struct api *api;
-    struct server *server;
-    int64_t drain_ms;
-    int ready_fd; /* -1: none */
-};
 
 /* LAST_WORDS_MS: how long the end waits for whoever reads the log. */
 enum { WORKERS_AT_MOST = 16, LAST_WORDS_MS = 1000 };
@@ -102,6 +65,14 @@ open_log(struct daemon *d, const struct config *config, struct complaints *compl
     return st;
 }
 
+struct engine_limits
+daemon_stored_limits(const struct config *config)
+{
+    return (struct engine_limits){.queues = (uint64_t)config->project_limits.queues,
+                                  .messages = (uint64_t)config->project_limits.messages,
+                                  .bytes = (uint64_t)config->project_limits.bytes};
+}
+
 static enum status
 open_store(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
@@ -113,9 +84,7 @@ open_store(struct daemon *d, const struct config *config, struct complaints *com
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
         .shown_queues = (size_t)config->metrics_queues,
-        .project_limits = {.queues = (uint64_t)config->project_limits.queues,
-                           .messages = (uint64_t)config->project_limits.messages,
-                           .bytes = (uint64_t)config->project_limits.bytes},
+        .project_limits = daemon_stored_limits(config),
         .observer = durability_observer(&d->durability),
     };
     enum status st = engine_open(&engine, &d->store);
@@ -140,6 +109,12 @@ open_api(struct daemon *d, const struct config *config)
     return api_new(&api, &d->api);
 }
 
+uint64_t
+daemon_logged_requests(const struct config *config)
+{
+    return config->access_log ? (uint64_t)config->access_log_sample : 0;
+}
+
 static enum status
 open_server(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
@@ -160,8 +135,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .max_waiters = (size_t)config->max_waiters,
         .idle_seconds = config->idle_seconds,
         .request_seconds = config->request_seconds,
-        .access_log = config->access_log,
-        .access_log_one_in = (uint64_t)config->access_log_sample,
+        .access_log_one_in = daemon_logged_requests(config),
     };
     char error[CONFIG_ERROR_CAP];
     enum status st = server_open(&server, &d->server, error, sizeof(error));
@@ -269,28 +243,9 @@ open_watchdog(struct daemon *d, const struct config *config)
                   LOG_S("usec", config->watchdog_usec));
 }
 
-enum status
-daemon_open(const struct config *config, const struct clock *clock, struct daemon **out,
-            struct complaints *complaints)
+static void
+log_started(struct daemon *d, const struct config *config)
 {
-    struct daemon *d = calloc(1, sizeof(*d));
-    size_t before = complaints->count;
-    enum status st = ST_NO_MEMORY;
-
-    if (d == NULL)
-        goto fail;
-    d->clock = clock;
-    d->config = config;
-    supervisor_init(&d->supervisor, config->notify_socket);
-    d->drain_ms = config->drain_seconds * 1000;
-    d->ready_fd = (int)config->ready_fd;
-    d->mem = mem_new(budget_of(config));
-    vitals_init(&d->vitals, d->mem, &d->log, clock_now_ms(clock));
-    if (d->mem == NULL)
-        goto fail;
-    st = open_parts(d, config, complaints);
-    if (st != ST_OK)
-        goto fail;
     log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
               LOG_S("address", server_address(d->server, 0)),
               LOG_I("workers", count_workers(config->workers)),
@@ -301,6 +256,36 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
                   LOG_S("for", listen_kind_name(server_listen_kind(d->server, i))));
     if (d->named.tls != NULL)
         certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+    if (config->identity_stub)
+        log_event(&d->log, LOG_WARN, "identity_stub",
+                  LOG_S("warning", "for development only: it protects nothing"));
+}
+
+enum status
+daemon_open(const struct config *wanted, const struct clock *clock, struct daemon **out,
+            struct complaints *complaints)
+{
+    struct daemon *d = calloc(1, sizeof(*d));
+    const struct config *config;
+    size_t before = complaints->count;
+    enum status st = ST_NO_MEMORY;
+
+    if (d == NULL)
+        goto fail;
+    d->clock = clock;
+    d->config = *wanted;
+    config = &d->config;
+    supervisor_init(&d->supervisor, config->notify_socket);
+    d->drain_ms = config->drain_seconds * 1000;
+    d->ready_fd = (int)config->ready_fd;
+    d->mem = mem_new(budget_of(config));
+    vitals_init(&d->vitals, d->mem, &d->log, clock_now_ms(clock));
+    if (d->mem == NULL)
+        goto fail;
+    st = open_parts(d, config, complaints);
+    if (st != ST_OK)
+        goto fail;
+    log_started(d, config);
     open_watchdog(d, config);
     *out = d;
     return ST_OK;
@@ -314,23 +299,27 @@ fail:
     return st;
 }
 
-/* What is listened on, as whoever connects may write it. */
-static const char *
-scheme_of(const struct daemon *d, size_t index)
+const char *
+daemon_scheme(const struct daemon *d, size_t index)
 {
     return listen_scheme(server_listen_kind(d->server, index),
                          server_address(d->server, index));
 }
 
-/* What the supervisor shows while all is well, after `assignments`. */
-static bool
-tell_state(const struct daemon *d, const char *assignments)
+bool
+daemon_tell_state(const struct daemon *d, const char *assignments)
 {
+    char places[LISTEN_MAX * CONFIG_TEXT_CAP];
+    size_t len = 0;
+
     if (atomic_load(&d->condition.closed))
         return supervisor_tell(&d->supervisor, assignments,
                                "maintenance: posts are refused");
-    return supervisor_tell(&d->supervisor, assignments, "listening on %s%s",
-                           scheme_of(d, 0), server_address(d->server, 0));
+    for (size_t i = 0; i < server_listener_count(d->server); i++)
+        len += (size_t)snprintf(places + len, sizeof(places) - len, "%s%s%s",
+                                i == 0 ? "" : ", ", daemon_scheme(d, i),
+                                server_address(d->server, i));
+    return supervisor_tell(&d->supervisor, assignments, "listening on %s", places);
 }
 
 static void
@@ -348,11 +337,11 @@ daemon_announce(const struct daemon *d)
     char lines[LISTEN_MAX * CONFIG_TEXT_CAP];
     size_t len = 0;
 
-    if (!tell_state(d, "READY=1"))
+    if (!daemon_tell_state(d, "READY=1"))
         log_event(&d->log, LOG_WARN, "notify_failed", LOG_S("message", "READY=1"));
     for (size_t i = 0; i < server_listener_count(d->server); i++)
         len += (size_t)snprintf(lines + len, sizeof(lines) - len,
-                                "claimd listening on %s%s\n", scheme_of(d, i),
+                                "claimd listening on %s%s\n", daemon_scheme(d, i),
                                 server_address(d->server, i));
     /* Nobody reads? Then nobody waits for it either: serving goes on. */
     (void)fputs(lines, stdout);
@@ -379,14 +368,16 @@ log_lost(struct daemon *d)
 size_t
 daemon_serve(struct daemon *d)
 {
+    int64_t drain_ms;
     size_t cut;
 
     server_run(d->server);
     atomic_store(&d->condition.draining, true);
+    drain_ms = atomic_load(&d->drain_ms);
     (void)supervisor_tell(&d->supervisor, "STOPPING=1",
-                          "draining, for %" PRId64 " s at most", d->drain_ms / 1000);
-    log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", d->drain_ms));
-    cut = server_drain(d->server, d->drain_ms);
+                          "draining, for %" PRId64 " s at most", drain_ms / 1000);
+    log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", drain_ms));
+    cut = server_drain(d->server, drain_ms);
     if (durability_observer(&d->durability) == NULL)
         log_lost(d);
     log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",
@@ -398,114 +389,6 @@ void
 daemon_stop(struct daemon *d)
 {
     server_stop(d->server);
-}
-
-void
-daemon_signal_ignored(const struct daemon *d, const char *name)
-{
-    log_event(&d->log, LOG_WARN, "signal_ignored", LOG_S("signal", name));
-}
-
-/* Reads all before anything is changed; what is changed last cannot fail. */
-static enum status
-reload(struct daemon *d, struct complaints *complaints)
-{
-    struct tls_pair *pair = NULL;
-    enum status st = ST_OK;
-
-    if (d->named.tls != NULL)
-        st = certificate_read(d->config, d->mem, &pair, complaints);
-    if (st == ST_OK && d->named.admission.access != NULL)
-        st = admission_reload(&d->named.admission, complaints);
-    if (st != ST_OK)
-        tls_pair_drop(pair);
-    else if (pair != NULL)
-        tls_replace(d->named.tls, pair);
-    return st;
-}
-
-static void
-reload_or_tell(struct daemon *d, struct complaints *complaints)
-{
-    enum status st;
-
-    if (d->named.admission.access == NULL && d->named.tls == NULL) {
-        daemon_signal_ignored(d, "SIGHUP");
-        return;
-    }
-    st = reload(d, complaints);
-    vitals_reloaded(&d->vitals, st == ST_OK, clock_now_ms(d->clock));
-    if (st != ST_OK) {
-        log_event(
-            &d->log, LOG_ERROR, "reload_failed",
-            LOG_S("error", complaints->count > 0 ? complaints->last : status_text(st)));
-        return;
-    }
-    log_event(&d->log, LOG_INFO, "reloaded",
-              LOG_I("tokens", d->named.admission.access == NULL
-                                  ? 0
-                                  : access_count(d->named.admission.access)));
-    if (d->named.tls != NULL)
-        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
-}
-
-static void
-tell_reloading(const struct daemon *d)
-{
-    char assignments[64];
-
-    (void)snprintf(assignments, sizeof(assignments),
-                   "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_stopwatch_ns() / 1000);
-    (void)supervisor_tell(&d->supervisor, assignments, "reloading");
-}
-
-void
-daemon_reload(struct daemon *d)
-{
-    struct complaints complaints = {.to = NULL};
-    bool told = !atomic_load(&d->condition.draining); /* else it is STOPPING, for good */
-
-    /* Also when there is nothing to reload: whoever sent the signal may wait for READY=1. */
-    if (told)
-        tell_reloading(d);
-    reload_or_tell(d, &complaints);
-    if (told && complaints.count > 0)
-        (void)supervisor_tell(&d->supervisor, "READY=1", "not reloaded: %s",
-                              complaints.last);
-    else if (told)
-        (void)tell_state(d, "READY=1");
-}
-
-void
-daemon_pause(struct daemon *d)
-{
-    bool closed = !atomic_load(&d->condition.closed); /* only this thread changes it */
-
-    atomic_store(&d->condition.closed, closed);
-    log_event(&d->log, LOG_INFO, "maintenance",
-              LOG_S("posts", closed ? "refused" : "taken"));
-    (void)tell_state(d, NULL);
-}
-
-static void
-ask_round(void *ctx)
-{
-    server_ask_round(ctx);
-}
-
-static bool
-went_round(void *ctx)
-{
-    return server_went_round(ctx);
-}
-
-int64_t
-daemon_look(struct daemon *d)
-{
-    const struct watchdog_rounds rounds = {
-        .ask = ask_round, .all_went = went_round, .ctx = d->server};
-
-    return watchdog_look(&d->watchdog, &d->supervisor, &rounds);
 }
 
 void

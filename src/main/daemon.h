@@ -46,8 +46,8 @@ size_t daemon_serve(struct daemon *d);
 void daemon_stop(struct daemon *d);
 
 /*
- * Reads again what can be read again: certificate and key, the tokens and the policy, all or
- * none of them. Logs what has become of it. One thread at a time.
+ * Reads the options again, and the files that they name, and puts all or none of it in force but
+ * what only a restart changes. Logs what has become of it. One thread at a time.
  */
 void daemon_reload(struct daemon *d);
 

@@ -26,11 +26,11 @@ const struct fact fact_signals[] = {
                         "stops claimd once may well "
                         "send two, as `timeout` does."},
     {"SIGHUP",
-     "Read tokens, policy, the list of certificates and the pair for TLS again, as far "
-     "as "
-     "there are any, all or none of them, and forget what Keystone has said; logged as "
-     "`reloaded` or `reload_failed`. Without any of them it is ignored, and logged as "
-     "`signal_ignored`."},
+     "Read the options again, from the same file, environment and command line, and "
+     "tokens, policy, the list of certificates and the pair for TLS; put all or none of "
+     "it in force, and forget what Keystone has said. Logged as `reloaded` or "
+     "`reload_failed`. Which options it changes claimd.conf(5) says; each of the others "
+     "that has another value now is logged as `restart_needed`, and stays as it is."},
     {"SIGUSR1", "Maintenance: posts are answered 503, and /readyz too; claims and "
                 "deletes go on, so what is "
                 "there can be worked off. Another one ends it."},

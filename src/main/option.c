@@ -193,6 +193,48 @@ option_set(const struct option *option, struct config *config, struct bytes valu
     return st;
 }
 
+static size_t
+field_size(const struct option *option)
+{
+    switch (option->kind) {
+    case OPTION_NUMBER:
+    case OPTION_SIZE:
+    case OPTION_MODE:
+        return sizeof(int64_t);
+    case OPTION_FLAG:
+        return sizeof(bool);
+    case OPTION_CHOICE:
+        return sizeof(int);
+    case OPTION_TEXT:
+    case OPTION_LISTEN:
+        break;
+    }
+    return CONFIG_TEXT_CAP;
+}
+
+static bool
+is_text(const struct option *option)
+{
+    return option->kind == OPTION_TEXT || option->kind == OPTION_LISTEN;
+}
+
+bool
+option_same(const struct option *option, const struct config *a, const struct config *b)
+{
+    const void *left = field_const(option, a), *right = field_const(option, b);
+
+    if (is_text(option)) /* what stands behind its end may differ */
+        return strcmp(left, right) == 0;
+    return memcmp(left, right, field_size(option)) == 0;
+}
+
+void
+option_copy(const struct option *option, struct config *to, const struct config *from)
+{
+    memcpy(field(option, to), field_const(option, from), field_size(option));
+    to->origins[option - options] = from->origins[option - options];
+}
+
 bool
 option_has_range(const struct option *option)
 {

@@ -42,6 +42,7 @@ struct option {
                             OPTION_WORD, or NULL */
     const char *initial; /* NULL: what api_limits_default has */
     const char *help;
+    bool live; /* SIGHUP changes it; others only a restart does */
 };
 
 extern const struct option options[];
@@ -62,6 +63,14 @@ void option_print(const struct option *option, const struct config *config, FILE
 
 /* Prints the default likewise. */
 void option_print_default(const struct option *option, FILE *to);
+
+/* Has it the same value in both? */
+bool
+option_same(const struct option *option, const struct config *a, const struct config *b);
+
+/* Gives it the value, and the origin, that it has in the other. */
+void
+option_copy(const struct option *option, struct config *to, const struct config *from);
 
 /* True for a flag that is simply on or off: on the command line it needs no value. */
 bool option_is_switch(const struct option *option);

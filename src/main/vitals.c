@@ -134,9 +134,11 @@ write_memory(const struct vitals *v, struct exposition *x)
     static const struct family used = {
         "claimd_memory_used_bytes", FAMILY_GAUGE, "bytes",
         "Memory of queues, messages, requests and answers."};
-    static const struct family budget = {
-        "claimd_memory_budget_bytes", FAMILY_GAUGE, "bytes",
-        "Beyond this much (max_memory) posts are refused; 0: no budget."};
+    static const struct family budget = {"claimd_memory_budget_bytes", FAMILY_GAUGE,
+                                         "bytes",
+                                         "What it may be (max_memory); 0: no budget. "
+                                         "Posts are refused from three quarters "
+                                         "on."};
 
     exposition_single(x, &used, mem_used(v->mem));
     exposition_single(x, &budget, mem_budget(v->mem));

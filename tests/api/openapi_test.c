@@ -184,6 +184,57 @@ START_TEST(the_limits_are_those_in_force)
 }
 END_TEST
 
+/* Is 429 among what an operation answers? */
+static bool
+is_limited(const json_t *tree, const char *path, const char *method)
+{
+    const json_t *operation = at(tree, "paths", path, method);
+
+    ck_assert_ptr_nonnull(operation);
+    return at(operation, "responses", NULL, "429") != NULL;
+}
+
+START_TEST(limits_of_projects_are_described_when_they_are_in_force)
+{
+    static const struct {
+        struct api_project_limits limits;
+        bool listing, making, posting, posting_v1, claiming, deleting;
+    } cases[] = {
+        {{.queues = 0}, false, false, false, false, false, false},
+        {{.queues = 1}, false, true, true, false, false, false},
+        {{.messages = 1}, false, false, true, true, false, false},
+        {{.bytes = 1}, false, false, true, true, false, false},
+        {{.waiters = 1}, false, false, false, false, true, true},
+        {{.connections = 1}, true, true, true, true, true, true},
+        {{.requests_per_second = 1}, true, true, true, true, true, true},
+        {{.queues = 0}, false, false, false, false, false, false},
+    };
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        json_t *tree;
+
+        api_limit(f.api, &cases[i].limits);
+        tree = ask(&f);
+        ck_assert(is_limited(tree, "/v2/queues", "get") == cases[i].listing);
+        ck_assert(is_limited(tree, "/v1/health", "get") == cases[i].listing);
+        ck_assert(is_limited(tree, "/v2/queues/{queue}", "put") == cases[i].making);
+        ck_assert(is_limited(tree, "/v2/queues/{queue}/messages", "post") ==
+                  cases[i].posting);
+        ck_assert(is_limited(tree, "/v1/queues/{queue}/messages", "post") ==
+                  cases[i].posting_v1);
+        ck_assert(is_limited(tree, "/claimd/claims", "post") == cases[i].claiming);
+        ck_assert(is_limited(tree, "/v2/queues/{queue}/messages", "delete") ==
+                  cases[i].deleting); /* pop */
+        ck_assert(!is_limited(tree, "/livez", "get"));
+        ck_assert(!is_limited(tree, "/metrics", "get"));
+        json_decref(tree);
+    }
+    api_fixture_close(&f);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ who may */
 
 TEST_CASE("credentials");

@@ -154,6 +154,22 @@ class Format(unittest.TestCase):
         self.assertEqual([(name, kind, labels.strip(), text.strip())
                           for name, kind, labels, text in rows], real)
 
+    def test_there_are_as_many_series_as_is_said(self):
+        with open(os.path.join(DOCS, "metrics.md"), encoding="utf-8") as file:
+            said = dict(re.findall(r"^\| (journal|queues|what is always there)\b.*\| (\d+) \|$",
+                                   file.read(), re.M))
+        with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
+            for i in range(100):
+                server.ask("PUT", "/v2/queues/q%d" % i)
+            there = [name for name, *_ in samples(metrics(server))]
+        queues = sum(name.startswith("claimd_queue_") for name in there)
+        journal = sum(name.startswith("claimd_journal_") for name in there)
+        requests = sum(name.startswith(("claimd_http_requests_total", "claimd_http_request_d"))
+                       for name in there)
+        self.assertEqual({"queues": queues, "journal": journal,
+                          "what is always there": len(there) - queues - journal - requests},
+                         {name: int(count) for name, count in said.items()})
+
 
 class Shown(unittest.TestCase):
     def test_the_first_queues_are_shown_and_the_rest_is_summed(self):
@@ -496,6 +512,44 @@ class Documents(unittest.TestCase):
                 self.assertEqual(set(rule["annotations"]), {"summary", "description", "runbook"})
                 self.assertRegex(rule["annotations"]["runbook"],
                                  r"^docs/operations\.md#alert-%s$" % rule["alert"])
+
+    @staticmethod
+    def parts(text):
+        """What a document has below each heading: {heading: text}."""
+        pieces = re.split(r"^#+ +(.*?) *$", text, flags=re.MULTILINE)
+        return dict(zip(pieces[1::2], pieces[2::2]))
+
+    def wrong_runbooks(self, rules, documents):
+        """Alerts whose runbook is none, and runbooks that no alert names: a list of texts."""
+        wrong, named = [], set()
+        for rule in rules:
+            path, _, heading = rule["annotations"]["runbook"].partition("#")
+            named.add((path, heading))
+            if not self.parts(documents.get(path, "")).get(heading, "").strip():
+                wrong.append("%s: %s has nothing below %s" % (rule["alert"], path, heading))
+        for path, text in documents.items():
+            wrong += ["%s#%s belongs to no alert" % (path, heading) for heading
+                      in self.parts(text) if heading.startswith("alert-")
+                      and (path, heading) not in named]
+        return wrong
+
+    def test_each_alert_has_its_runbook(self):
+        with open(RULES, encoding="utf-8") as file:
+            rules = [rule for group in yaml.safe_load(file)["groups"] for rule in group["rules"]]
+        path = "docs/operations.md"
+        with open(os.path.join(HERE, "..", "..", path), encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(self.wrong_runbooks(rules, {path: text}), [])
+        # It can say no: to a heading that is called otherwise, says nothing, or is too much.
+        heading = "### alert-ClaimdDown\n"
+        self.assertEqual(text.count(heading), 1)
+        for other, count in (("### alert-claimdDown\n", 2),
+                             ("## More\n", 1), (heading + "### More\n", 1),
+                             ("alert-ClaimdDown\n", 1)):
+            with self.subTest(heading=other):
+                changed = text.replace(heading, other)
+                self.assertEqual(len(self.wrong_runbooks(rules, {path: changed})), count)
+        self.assertEqual(len(self.wrong_runbooks(rules[1:], {path: text})), 1)
 
     def test_rules_and_dashboard_name_families_that_exist(self):
         real = self.families()

@@ -611,14 +611,17 @@ class Stub(Walk, Case):
                 connection = server.connect()
                 connection.request("GET", "/openapi.json")
                 described = openapi.Document(json.loads(connection.getresponse().read()))
-                connection.request("GET", "/v2/queues", headers=HEADERS)
-                answer = connection.getresponse()
-                said = json.loads(answer.read())
+                answers = {}
+                for path in ("/v2/queues", "/metrics"):
+                    connection.request("GET", path, headers=HEADERS)
+                    answer = connection.getresponse()
+                    answers[path] = answer, json.loads(answer.read())
                 connection.close()
         self.assertEqual(described.tree["security"], [{"token": []}])
-        self.assertEqual(described.wrong_answer("get", "/v2/queues", answer.status,
-                                                answer.headers, said), [])
-        self.assertEqual(answer.status, 401)
+        for path, (answer, said) in answers.items():
+            self.assertEqual(described.wrong_answer("get", path, answer.status,
+                                                    answer.headers, said), [])
+            self.assertEqual(answer.status, 401)
 
 
 class Others(Case):
@@ -640,6 +643,163 @@ class Others(Case):
             if answer.status != 201:
                 break
         self.expect(503, "POST", "/v2/queues/{queue}/messages", body, queue="full")
+
+
+class SmallBudget(Case):
+    """What is shorter for want of memory is within what is described, which stays as it is set."""
+
+    options = ("--max-memory=4M", "--max-messages-per-page=60",
+               "--max-messages-per-claim-or-pop=50")
+
+    def test_pages_claims_and_pops_are_shorter_than_they_may_be(self):
+        messages, claims = "/v2/queues/{queue}/messages", "/v2/queues/{queue}/claims"
+        left = 40
+        for _ in range(left):
+            self.expect(201, "POST", messages, {"messages": [{"body": "x" * 60000}]})
+        for method, path, query, status, most in (
+                ("GET", messages, "?echo=true&limit=%d", 200, 60),
+                ("POST", claims, "?limit=%d", 201, 50), ("DELETE", messages, "?pop=%d", 200, 50)):
+            operation = self.described.operations()[method.lower(), path]
+            name = re.search(r"(\w+)=%d", query)[1]
+            limit = self.described.parameters(operation, "query")[name]["schema"]
+            self.assertEqual(limit["maximum"], most)
+            said = self.expect(status, method, path, query=query % most)
+            self.assertIn(len(said["messages"]), range(1, left))
+            if method != "GET":
+                left -= len(said["messages"])
+            self.expect(400, method, path, query=query % (most + 1))
+
+
+# ---------------------------------------------------------------------- limits of projects
+
+MAKE_QUEUES = {("put", "/v1/queues/{queue}"), ("put", "/v1.1/queues/{queue}"),
+               ("put", "/v2/queues/{queue}")}
+POST = {("post", base + "/queues/{queue}/messages") for base in ("/v1", "/v1.1", "/v2")}
+WAIT = {("post", base + "/queues/{queue}/claims") for base in ("/v1", "/v1.1", "/v2")} | \
+    {("post", "/claimd/claims")} | \
+    {("delete", base + "/queues/{queue}/messages") for base in ("/v1.1", "/v2")}
+OF_A_PROJECT = ("/v1/", "/v1.1/", "/v2/", "/claimd/")
+
+
+class Limited:
+    """One limit of each project: 429 is described where it can be, and is there."""
+
+    rationed, title = None, None  # operations, None: all of a project; how the 429 begins
+
+    def prepare(self):
+        """Uses up what the project may have."""
+        self.make()
+
+    def setUp(self):
+        self.prepare()
+
+    def limited(self):
+        return {key for key in self.described.operations()
+                if self.rationed is None and key[1].startswith(OF_A_PROJECT) or
+                key in (self.rationed or ())}
+
+    def test_it_is_described_where_it_can_happen_and_nowhere_else(self):
+        self.assertEqual({key for key, operation in self.described.operations().items()
+                          if "429" in operation["responses"]}, self.limited())
+        self.assertTrue((self.rationed or set()) <= self.limited())
+
+    def test_it_happens_as_it_is_described(self):
+        for method, path in sorted(self.limited()):
+            with self.subTest(operation=(method, path)):
+                self.refused(method, path)
+        self.assertEqual({key for key in self.have if key[2] == "429"},
+                         {(method, path, "429") for method, path in self.limited()})
+
+    def refused(self, method, path):
+        operation = self.described.operations()[method, path]
+        body = Walk.least_body(self, operation)
+        said = self.expect(429, method.upper(), path, body, **self.input(operation))
+        self.assertTrue(said is None or said["title"].startswith(self.title), said)
+
+    def input(self, operation):
+        return {"query": Walk.needed(self, operation)}
+
+
+class LimitedQueues(Limited, Case):
+    options = ("--project-max-queues=1",)
+    rationed = MAKE_QUEUES | POST - {("post", "/v1/queues/{queue}/messages")}
+    title = "Too many queues"
+
+    def input(self, operation):
+        return {"queue": "another"}
+
+
+class LimitedMessages(Limited, Case):
+    options = ("--project-max-messages=1",)
+    rationed, title = POST, "Too many messages"
+
+    def prepare(self):
+        self.make()
+        self.ask("POST", "/v2/queues/q/messages", {"messages": [{"body": 1}]})
+
+
+class LimitedBytes(LimitedMessages):
+    options = ("--project-max-bytes=1",)
+    title = "Too many bytes"
+
+
+class LimitedRequests(Limited, Case):
+    options = ("--project-requests-per-second=1", "--admin-mode")
+    title = "Too many requests"
+
+    def prepare(self):
+        """The requests themselves do that."""
+
+    def expect(self, status, method, path, body=None, query="", headers=None, **values):
+        """Again, until there was less than a second between two of them."""
+        while self.ask("HEAD", "/v2/ping")[0].status != 429 or \
+                self.ask(method, filled(path) + query, body)[0].status != 429:
+            pass
+        return super().expect(status, method, path, body, query, headers, **values)
+
+
+class LimitedConnections(Limited, Case):
+    options = ("--project-max-connections=1", "--admin-mode")
+    title = "Too many connections"
+
+    def prepare(self):
+        """By another connection than that of the test, which is closed when it is refused."""
+        self.connection.close()
+        held = self.server.connect()
+        self.addCleanup(held.close)
+        status = 429
+        while status == 429:  # the server sees that the other has gone
+            held.request("GET", "/v2/queues", headers=HEADERS)
+            answer = held.getresponse()
+            answer.read()
+            status = answer.status
+        self.assertEqual(status, 200)
+
+
+class LimitedWaiters(Limited, Case):
+    options = ("--project-max-waiters=1",)
+    rationed, title = WAIT, "Too many waiting requests"
+    PARKED = b'claimd_http_requests_parked{reason="message"} 1'
+
+    def prepare(self):
+        waits = self.server.connect()
+        self.addCleanup(waits.close)
+        waits.request("POST", "/v2/queues/q/claims", headers={**HEADERS, "Prefer": "wait=60"})
+        while self.PARKED not in self.ask("GET", "/metrics")[1]:
+            pass
+
+    def input(self, operation):
+        pops = operation["operationId"].startswith("deleteMessages")
+        return {"query": "?pop=1" if pops else Walk.needed(self, operation),
+                "headers": {"Prefer": "wait=60"}}
+
+
+class NobodyWaits(Case):
+    options = ("--project-max-waiters=1", "--max-wait=0")
+
+    def test_who_may_not_wait_is_not_one_too_many(self):
+        self.assertNotIn("429", json.dumps(self.described.tree))
+        self.assertNotIn("Enough", json.dumps(self.described.tree))
 
 
 class Front(unittest.TestCase):

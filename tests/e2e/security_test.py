@@ -1,25 +1,32 @@
 #!/usr/bin/python3
-"""docs/security.md: the tests that it names exist, its defaults are those of the program, and
-what it says not to be protected is not. (Whoever protects it finds out here what to write.)
+"""docs/security.md: the tests that it names exist, its defaults are those of the program, the unit
+says what is said of it, and what it says not to be protected is not. (Whoever protects it finds out
+here what to write.)
 
     security_test.py CLAIMD
 """
 
+import contextlib
 import json
 import os
 import re
+import shutil
+import ssl
 import stat
 import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
 
-from harness import CLAIMD, PATIENCE_S, Server, environment, post, request  # noqa: E402
+from harness import (CLAIMD, PATIENCE_S, Client, Server, Workshop, environment, post,  # noqa: E402
+                     request, trusting)
 
 TESTS = os.path.join(HERE, "..")
+UNIT = os.path.join(TESTS, "..", "scripts", "systemd", "claimd.service.in")
 # A program of tests, and names of tests in it, as a table has them.
 NAMED = re.compile(r"`((?:\w+/)+\w+_test)`((?:,\s[a-z0-9]+(?:_[a-z0-9]+)+)+)")
 SECRET = "a body that nobody should find"
@@ -47,11 +54,26 @@ def print_config(*options):
     return dict(re.findall(r"^([a-z0-9_]+) *= *(.*?) *$", shown, re.M))
 
 
-def server_for_nobody(folder):
+def unit():
+    with open(UNIT, encoding="utf-8") as f:
+        return f.read()
+
+
+def speaking(version, certificate):
+    """A client's context for this version of TLS and no other, however old."""
+    context = trusting(certificate)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = context.maximum_version = version
+    return context
+
+
+def server_for_nobody(folder, **more):
     """A server with a list of tokens that is empty."""
     tokens = os.path.join(folder, "tokens")
     os.close(os.open(tokens, os.O_WRONLY | os.O_CREAT, 0o600))
-    return Server("--auth", "tokens", "--tokens", tokens)
+    return Server("--auth", "tokens", "--tokens", tokens, **more)
 
 
 class Page(unittest.TestCase):
@@ -97,11 +119,65 @@ class Page(unittest.TestCase):
     def test_routes_that_are_said_to_be_for_everybody_are(self):
         everybody, = re.findall(r"^- \*\*(`.*`) are for everybody", page(), re.M)
         paths = [path.split()[-1] for path in re.findall(r"`([^`]*)`", everybody)]
-        self.assertEqual(len(paths), 4)
+        self.assertEqual(len(paths), 5)
         with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server:
             for path in paths:
-                self.assertIn(server.ask("GET", path).status, (204, 300), path)
-            self.assertEqual(server.ask("GET", "/v2/ping").status, 401)
+                self.assertIn(server.ask("GET", path).status, (200, 204, 300), path)
+            for path in ("/v2/ping", "/metrics", "/v2/", "/v1.1/ping"):
+                self.assertEqual(server.ask("GET", path).status, 401, path)
+
+    def test_versions_of_tls_are_those_that_are_named(self):
+        named = re.search(r"^\| TLS (1\.\d) and (1\.\d) only,", page(), re.M).groups()
+        spoken = set()
+        with contextlib.closing(Workshop()) as shop:
+            pair = shop.signed("server")
+            with Server(*pair.options(), listen="tls:127.0.0.1:0") as server:
+                for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1,
+                                ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+                    context = speaking(version, pair.certificate)
+                    with contextlib.suppress(ssl.SSLError, ConnectionResetError), \
+                            Client(*server.endpoint(), context=context) as client:
+                        spoken.add(client.socket.version())
+        self.assertEqual(spoken, {"TLSv" + name for name in named})
+
+
+class Unit(unittest.TestCase):
+    def named(self):
+        """The settings that the table names, in their order."""
+        table, = re.findall(r"^\| the unit says .*\n\|---\|---\|\n((?:\|.*\n)+)", page(), re.M)
+        return [name for row in table.splitlines()
+                for name in re.findall(r"`(\w+=[^`]*)`", row.split(" | ")[0])]
+
+    def test_what_is_said_of_it_is_what_it_says(self):
+        lines = unit().splitlines()
+        self.assertGreater(len(self.named()), 20)
+        for name in self.named():
+            with self.subTest(setting=name):
+                self.assertIn(name, lines)
+
+    def test_all_that_it_forbids_is_told(self):
+        sandbox = unit().split("NoNewPrivileges=")[1].split("[Install]")[0]
+        forbidden = re.findall(r"^\w+=.*$", "NoNewPrivileges=" + sandbox, re.M)
+        self.assertGreater(len(forbidden), 20)
+        self.assertEqual(set(forbidden) - set(self.named()), set())
+
+    def test_the_figure_is_that_of_debian_12(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("no systemd-analyze")
+        about = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True,
+                               check=True, timeout=PATIENCE_S).stdout
+        if not about.startswith("systemd 252 "):
+            self.skipTest("others have other rules")
+        with tempfile.TemporaryDirectory() as folder:
+            copy = os.path.join(folder, "claimd.service")
+            with open(copy, "w", encoding="utf-8") as f:
+                f.write(unit().replace("@CMAKE_INSTALL_FULL_BINDIR@", "/usr/bin"))
+            shown = subprocess.run(["systemd-analyze", "security", "--offline=true",
+                                    "--no-pager", copy], capture_output=True, text=True,
+                                   check=True, timeout=PATIENCE_S).stdout
+        found = re.search(r"exposure level for claimd\.service: ([\d.]+) ", shown)[1]
+        self.assertIn("`systemd-analyze security` gives it %s (" % found,
+                      " ".join(page().split()))
 
 
 class Files(unittest.TestCase):
@@ -176,6 +252,11 @@ class NotProtected(unittest.TestCase):
             self.assertIn(b"\r\nHost: ", data)
             data = re.sub(rb"\r\nHost: [^\r]*", b"\r\nHost: other.example", data)
             self.assertEqual(self.ask(server, data).status, 200)
+
+    def test_a_listener_for_metrics_asks_nobody(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                server_for_nobody(folder, listen="metrics:127.0.0.1:0") as server:
+            self.assertEqual(server.ask("GET", "/metrics").status, 200)
 
     def test_the_body_of_a_stranger_is_read_before_the_answer(self):
         with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server, \

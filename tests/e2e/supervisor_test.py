@@ -82,6 +82,13 @@ class Notices(Supervised):
             self.assertEqual(self.heard(), [
                 {"STOPPING": "1", "STATUS": "draining, for 8 s at most"}])
 
+    def test_it_tells_of_every_place_where_it_listens(self):
+        server = self.start(listen="127.0.0.1:0,metrics:127.0.0.1:0")
+        lines = [server.ready, server.process.stdout.readline()]
+        places = [line.removeprefix("claimd listening on ").strip() for line in lines]
+        self.assertEqual(self.heard()[-1]["STATUS"], "listening on " + ", ".join(places))
+        self.assertEqual(len(set(places)), 2)
+
     def test_an_abstract_address(self):
         self.listen_at("@claimd-supervisor-%d" % os.getpid())
         self.start()

@@ -7,6 +7,7 @@
  */
 #include "claimd/auth/access.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/reference.h"
 
 static size_t
 count_tokens(struct bytes list)
@@ -54,6 +55,48 @@ check_stranger(struct access *a, struct fuzz_memory *m, struct bytes token)
     fuzz_check(access_ask(a, &request, &m->arena, &caller, &why) == ST_UNAUTHORIZED,
                "a stranger is in");
     fuzz_check(why.text[0] != '\0', "kept out without a reason");
+}
+
+/* Does a rule name the role, read by its words? */
+static bool
+rule_has(struct bytes rule, enum role role)
+{
+    rule = bytes_trim(rule);
+    if (bytes_equal_str(rule, "@") || bytes_equal_str(rule, "!"))
+        return rule.data[0] == '@';
+    while (bytes_present(rule)) {
+        struct bytes name = bytes_cut(&rule, ' '), kind = bytes_cut(&name, ':');
+
+        if (bytes_equal_str(kind, "role") && bytes_present(name) &&
+            bytes_equal_str(name, role_name(role)))
+            return true;
+    }
+    return false;
+}
+
+/* A policy says what the tree of jansson says, and of all else what it said before. */
+static void
+check_policy(const struct policy *p, struct bytes text)
+{
+    bool comparable;
+    json_t *tree = reference_tree(text, &comparable);
+
+    fuzz_check(tree != NULL || !comparable, "a policy that is no JSON");
+    for (int action = 0; comparable && action < ACTION_COUNT; action++) {
+        const json_t *rule = json_object_get(tree, action_name((enum action)action));
+
+        for (int role = 0; role < ROLE_COUNT; role++) {
+            bool may = policy_allows(p, (enum role)role, (enum action)action);
+            bool said =
+                policy_allows(&policy_default, (enum role)role, (enum action)action);
+
+            if (rule != NULL)
+                said = rule_has(bytes_str(json_string_value(rule)), (enum role)role);
+            fuzz_check(may == said, "%s of a %s: %d", action_name((enum action)action),
+                       role_name((enum role)role), may);
+        }
+    }
+    json_decref(tree);
 }
 
 /* What stands in a line is found by it, and nothing else is. */
@@ -113,6 +156,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check(why.text[0] != '\0' &&
                        memcmp(&policy, &policy_default, sizeof(policy)) == 0,
                    "a refused policy has no reason, or an effect");
+    else
+        check_policy(&policy, policy_text);
     reason_init(&why);
     if (access_replace(a, list, &policy, &bad_line, &why) == ST_OK)
         fuzz_check(access_count(a) == count_tokens(list), "%zu tokens of %zu",

@@ -80,12 +80,15 @@ class Container(unittest.TestCase):
         # claimd health waits for 5 s; it has to end before it is ended.
         self.assertGreater(int(re.search(r"--timeout=(\d+)s", options)[1]), 5)
 
+    def installed(self):
+        """The words of its commands, packages among them."""
+        return set(" ".join(rest for word, rest in self.steps if word == "RUN").split())
+
     def test_it_has_the_libraries_that_claimd_is_linked_with(self):
         if not shutil.which("dpkg-query"):
             self.skipTest("no Debian")
         told = subprocess.run(["readelf", "-d", CLAIMD], capture_output=True, text=True,
                               check=True).stdout
-        installed = " ".join(rest for word, rest in self.steps if word == "RUN").split()
         for name in re.findall(r"NEEDED.*\[(.*)\]", told):
             if name.startswith(("libc.", "libm.", "ld-linux", "libasan", "libubsan", "libtsan",
                                 "libgcc_s")):
@@ -94,7 +97,14 @@ class Container(unittest.TestCase):
                                    text=True, check=True).stdout
             packages = {line.split(":")[0] for line in owner.splitlines()}
             with self.subTest(library=name):
-                self.assertTrue(packages & set(installed), packages)
+                self.assertTrue(packages & self.installed(), packages)
+
+    def test_it_has_what_it_takes_to_ask_a_keystone(self):
+        with open(CLAIMD, "rb") as f:
+            names = set(re.findall(rb"libcurl[a-z-]*\.so\.\d+", f.read()))
+        self.assertEqual(names, {b"libcurl-gnutls.so.4", b"libcurl.so.4"})
+        self.assertTrue({"libcurl3-gnutls", "libcurl4"} & self.installed())
+        self.assertIn("ca-certificates", self.installed())  # for an https one
 
 
 if __name__ == "__main__":

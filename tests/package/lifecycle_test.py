@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """What an administrator does with the Debian package, in a Debian that has nothing else: installs
 it, starts what the unit starts, makes a token, changes the configuration, reloads, upgrades,
-removes and purges. There is no systemd at work in it: the test does what the unit says.
+has a Keystone say who gets in, removes and purges. There is no systemd at work in it: the test does
+what the unit says.
 
     lifecycle_test.py ROOT PACKAGE
 
@@ -25,6 +26,10 @@ import unittest
 
 ROOT, PACKAGE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 del sys.argv[1:3]
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../support"))
+
+from keystone import Keystone  # noqa: E402
 
 PATIENCE_S = 30
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -202,6 +207,8 @@ class Lifecycle(unittest.TestCase):
         self.step("apt-get install")
         self.install(PACKAGE)
         self.check_installed()
+        self.step("what a Keystone takes")
+        self.check_recommended()
         unshare(CLONE_NEWNET)
         raise_loopback()
         self.step("started as the unit does")
@@ -213,6 +220,8 @@ class Lifecycle(unittest.TestCase):
         token = self.check_tokens()
         self.step("upgraded")
         self.check_upgraded(token)
+        self.step("Keystone")
+        self.check_keystone()
         self.step("removed")
         self.check_removed()
         self.step("purged")
@@ -232,6 +241,21 @@ class Lifecycle(unittest.TestCase):
         user = [line for line in read("/etc/passwd").splitlines() if line.startswith("claimd:")]
         self.assertRegex(user[0], r":/var/lib/claimd:/usr/sbin/nologin$")
         inside("claimd", "--config", "/etc/claimd/claimd.conf", "--check-config")
+        self.assertRegex(inside("claimd", "--version"), r"(?m)^commit [0-9a-f]{12}(-dirty)?$")
+        for path in ("man1/claimd.1.gz", "man1/claimd-token.1.gz", "man5/claimd.conf.5.gz",
+                     "../bash-completion/completions/claimd", "../zsh/vendor-completions/_claimd"):
+            self.assertTrue(os.path.exists(at("/usr/share/man/" + path)), path)
+
+    def check_recommended(self):
+        """libcurl is loaded when it is needed, and where it is not, that is said."""
+        write("/etc/claimd/keystone-token", "service\n")
+        inside("chown", "root:claimd", "/etc/claimd/keystone-token")
+        inside("chmod", "0640", "/etc/claimd/keystone-token")
+        told = inside("claimd", "--auth", "keystone", "--listen", "127.0.0.1:0", status=2)
+        self.assertIn("needs libcurl (Debian: libcurl3-gnutls or libcurl4)", told)
+        for packages in inside("dpkg-query", "-W", "-f", "${Recommends}", "claimd").split(", "):
+            inside("apt-get", "-q", "install", "-y", "--no-install-recommends",
+                   packages.split(" | ")[0])
 
     def post(self, job, token=None):
         body = json.dumps({"messages": [{"body": {"job": job}, "ttl": 3600}]})
@@ -291,12 +315,30 @@ class Lifecycle(unittest.TestCase):
         self.assertEqual((stats["total"], stats["claimed"]), (3, 1))
         self.assertEqual(self.claim(token), [2])
 
+    def check_keystone(self):
+        """By a name that has to be looked up."""
+        with Keystone() as keystone:
+            write("/etc/claimd/keystone-token", keystone.service + "\n")
+            write("/etc/hosts", "127.0.0.1 localhost keystone.test\n")
+            self.service.stop()
+            self.configure(auth="keystone",
+                           keystone_url="http://keystone.test:%d/v3" % keystone.port)
+            self.service.start()
+            worker = keystone.issue("demo", ["member"])
+            self.assertEqual(self.claim(worker), [3])
+            self.post(4, token=worker)
+            curl("/v2/queues/jobs/stats", token=worker[:-1], expect=401)
+            curl("/v2/queues/jobs/stats", token=keystone.issue("other", ["admin"]), expect=403)
+        curl("/v2/queues/jobs/stats", token="unheard-of", expect=503)
+        curl("/v2/queues/jobs/stats", token=worker, expect=200)  # believed for a minute
+        os.unlink(at("/etc/claimd/keystone-token"))
+
     def check_removed(self):
         self.service.stop()
         inside("apt-get", "-q", "remove", "-y", "claimd")
         self.assertFalse(os.path.exists(at("/usr/bin/claimd")))
         self.assertFalse(os.path.exists(at("/lib/systemd/system/claimd.service")))
-        self.assertIn("auth = tokens\n", read("/etc/claimd/claimd.conf"))
+        self.assertIn("auth = keystone\n", read("/etc/claimd/claimd.conf"))
         self.assertEqual(rights("/etc/claimd/tokens"), "0640 root:claimd")
         self.assertTrue(os.listdir(at("/var/lib/claimd")))
 

@@ -15,7 +15,8 @@ dpkg-deb --root-owner-group --build "$root/newer" "$root/root/newer.deb" >/dev/n
 rm -rf "$root/newer"
 chroot "$root" apt-get -qq update
 DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -qq install -y --no-install-recommends \
-    systemd-sysv dbus curl /root/claimd.deb >/dev/null 2>&1
+    systemd-sysv dbus curl openssl python3 libcurl3-gnutls /root/claimd.deb >/dev/null 2>&1
+cp tests/support/keystone.py "$root/root/"
 
 cat >"$root/root/probe" <<'PROBE'
 api=http://127.0.0.1:8888
@@ -91,6 +92,71 @@ done
 wait
 is 'during eight restarts' "$(sort -u /root/statuses)" 200
 is 'and they were really many' "$(wc -l </root/statuses)" 200
+
+# TLS beside it, on a socket of systemd's; clients' certificates by a CA that only root can read.
+cd /root
+p256=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2)
+openssl req -x509 "${p256[@]}" -subj /CN=localhost -addext subjectAltName=DNS:localhost \
+    -keyout /etc/claimd/key.pem -out /etc/claimd/chain.pem 2>/dev/null
+openssl req -x509 "${p256[@]}" -subj '/CN=clients' -keyout ca-key.pem \
+    -out /etc/ssl/private/queue-clients.pem 2>/dev/null
+openssl req "${p256[@]}" -subj '/CN=press' -keyout press-key.pem 2>/dev/null |
+    openssl x509 -req -CA /etc/ssl/private/queue-clients.pem -CAkey ca-key.pem -CAcreateserial \
+        -days 2 -extfile <(echo extendedKeyUsage=clientAuth) -out press.pem 2>/dev/null
+chmod 0600 /etc/ssl/private/queue-clients.pem
+echo 'press worker demo subject:CN=press' >/etc/claimd/certificates
+chgrp claimd /etc/claimd/{key.pem,certificates}
+chmod 0640 /etc/claimd/{key.pem,certificates}
+cat >>/etc/claimd/claimd.conf <<'CONF'
+tls_certificate = /etc/claimd/chain.pem
+tls_key = /etc/claimd/key.pem
+certificates = /etc/claimd/certificates
+CONF
+mkdir -p /etc/systemd/system/claimd.service.d
+cp /usr/share/doc/claimd/examples/credentials.conf /etc/systemd/system/claimd.service.d/
+systemctl daemon-reload
+systemctl stop -q claimd.service claimd.socket
+systemctl enable -q --now claimd.socket claimd-tls.socket
+tls=(--cacert /etc/claimd/chain.pem)
+secure=https://localhost:8443/v2/queues/jobs/stats
+is 'by TLS, with the token' "$(status "${tls[@]}" -H "X-Auth-Token: $token" $secure)" 200
+is 'by TLS, with a certificate' "$(status "${tls[@]}" --cert press.pem --key press-key.pem $secure)" 200
+is 'by TLS, with neither' "$(status "${tls[@]}" $secure)" 401
+is 'plain, with the token' "$(total -H "X-Auth-Token: $token")" '"total":2'
+
+# A Keystone that has a name, and a certificate.
+openssl req -x509 "${p256[@]}" -subj /CN=keystone.test -addext subjectAltName=DNS:keystone.test \
+    -keyout keystone-key.pem -out /etc/claimd/keystone-ca.pem 2>/dev/null
+chmod 0644 /etc/claimd/keystone-ca.pem
+echo '127.0.0.1 localhost keystone.test' >/etc/hosts
+cat >keystone_of_the_probe.py <<'PYTHON'
+import ssl
+import threading
+from keystone import Keystone
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("/etc/claimd/keystone-ca.pem", "keystone-key.pem")
+keystone = Keystone()
+keystone.stop()
+keystone.start(5000, context)
+print(keystone.service, keystone.issue("demo", ["member"]), flush=True)
+threading.Event().wait()
+PYTHON
+exec 3< <(exec python3 keystone_of_the_probe.py)
+keystone=$!
+read -r service member <&3
+(umask 0137 && echo "$service" >/etc/claimd/keystone-token && chgrp claimd /etc/claimd/keystone-token)
+sed -i 's/^auth = .*/auth = keystone/' /etc/claimd/claimd.conf
+cat >>/etc/claimd/claimd.conf <<'CONF'
+keystone_url = https://keystone.test:5000/v3
+keystone_ca = /etc/claimd/keystone-ca.pem
+CONF
+systemctl restart claimd
+is 'whom Keystone knows' "$(total -H "X-Auth-Token: $member")" '"total":2'
+is 'whom it does not know' "$(status -H 'X-Auth-Token: nobody' $api/v2/queues/jobs/stats)" 401
+kill $keystone
+is 'while it is away' "$(status -H 'X-Auth-Token: somebody' $api/v2/queues/jobs/stats)" 503
+is 'nothing was restarted for it' "$(shown NRestarts)" 0
+rm -r /etc/claimd/{key,chain,keystone-ca}.pem /etc/claimd/{certificates,keystone-token}
 
 apt-get -qq purge -y claimd &>/dev/null || fail purge
 is 'after a purge' "$(systemctl is-active claimd)" inactive

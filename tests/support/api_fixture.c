@@ -119,7 +119,13 @@ api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles)
 void
 api_let_in(struct api_fixture *f, const char *const *lines, size_t count)
 {
-    struct policy policy = policy_default;
+    api_let_in_by(f, lines, count, &policy_default);
+}
+
+void
+api_let_in_by(struct api_fixture *f, const char *const *lines, size_t count,
+              const struct policy *policy)
+{
     struct token_digest digest;
     struct reason why;
     struct buf list;
@@ -133,7 +139,7 @@ api_let_in(struct api_fixture *f, const char *const *lines, size_t count)
             buf_printf(&list, "%02x", digest.bytes[k]);
         buf_byte(&list, '\n');
     }
-    ck_assert_int_eq(access_replace(f->access, buf_view(&list), &policy, &bad_line, &why),
+    ck_assert_int_eq(access_replace(f->access, buf_view(&list), policy, &bad_line, &why),
                      ST_OK);
     buf_fini(&list);
 }

@@ -45,6 +45,10 @@ void api_fixture_open_access(struct api_fixture *f);
  */
 void api_let_in(struct api_fixture *f, const char *const *lines, size_t count);
 
+/* The same by another policy than the default. */
+void api_let_in_by(struct api_fixture *f, const char *const *lines, size_t count,
+                   const struct policy *policy);
+
 /* With a Keystone that is asked in the caller's thread. */
 void api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles);
 

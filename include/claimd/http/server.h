@@ -36,8 +36,7 @@ struct server_config {
     size_t max_headers;        /* lines of them; each costs a connection 64 bytes */
     int64_t idle_seconds;      /* a connection without progress is closed after this */
     int64_t request_seconds; /* a request must be whole this long after its first byte */
-    bool access_log;         /* a line for a request at level info, */
-    uint64_t access_log_one_in; /* one in so many: 1 or more */
+    uint64_t access_log_one_in; /* see server_log_requests() */
 };
 
 struct server; /* opaque */
@@ -58,6 +57,12 @@ enum listen_kind server_listen_kind(const struct server *s, size_t index);
 
 /* Accepts until server_stop(); call it from the thread that opened the server. */
 void server_run(struct server *s);
+
+/*
+ * From now on one request in so many has a line in the log at level info, and all that failed
+ * one at level warn; 0: none has, and of those that failed some are told of. Any thread.
+ */
+void server_log_requests(struct server *s, uint64_t one_in);
 
 /* Makes server_run() return; async-signal-safe, from any thread. */
 void server_stop(struct server *s);

@@ -8,10 +8,11 @@ struct component {
     const char *loose; /* NULL, or what stands there without client_id_uuid_safe */
 };
 
-#define TEXT       "'schema':{'type':'string'}"
-#define QUEUE_NAME "{'type':'string','pattern':'^[A-Za-z0-9_.-]{1,64}$'}"
-#define REQUEST_ID "'X-Request-ID':<headers/RequestId>"
-#define ERROR      "'content':{'application/json':{'schema':<schemas/Error>}}"
+#define TEXT        "'schema':{'type':'string'}"
+#define QUEUE_NAME  "{'type':'string','pattern':'^[A-Za-z0-9_.-]{1,64}$'}"
+#define REQUEST_ID  "'X-Request-ID':<headers/RequestId>"
+#define RETRY_AFTER "{'required':true,'schema':{'type':'integer','minimum':1}}"
+#define ERROR       "'content':{'application/json':{'schema':<schemas/Error>}}"
 #define HEADER(name, required, more)                                                     \
     "{'name':'" name "','in':'header','required':" required "," more "}"
 #define LIMIT(page, most)                                                                \
@@ -122,11 +123,15 @@ static const struct component components[] = {
      "could count to; the connection is closed. There may be a page for people instead "
      "of a document. (A body that is larger than the limits is 400)'}",
      NULL},
+    {BYTES_LIT("responses/Enough"),
+     "{'description':'The project has as much as it may have, or asks too often; the "
+     "title says which. Nothing has changed','headers':{" REQUEST_ID
+     ",'Retry-After':" RETRY_AFTER "}," ERROR "}",
+     NULL},
     {BYTES_LIT("responses/Busy"),
      "{'description':'Out of memory, over the budget, no room in the journal, in "
      "maintenance, too many connections; nothing has changed','headers':{"
-     "'Retry-After':{'required':true,'schema':{'type':'integer','minimum':1}}}," ERROR
-     "}",
+     "'Retry-After':" RETRY_AFTER "}," ERROR "}",
      NULL},
 
     {BYTES_LIT("schemas/Error"),

@@ -1,6 +1,7 @@
 #include "api/openapi/component.h"
 #include "api/openapi/openapi.h"
 #include "api/openapi/operation.h"
+#include "api/quota.h"
 #include "claimd/json/string.h"
 
 /* A document that is being written. */
@@ -8,9 +9,10 @@ struct document {
     struct buf *out;
     const struct api_limits *limits;
     const struct context *ctx;
-    struct policy policy;        /* in force; with access */
-    struct component_set shared; /* what has been named so far */
-    bool begun;                  /* there is a member before the next one */
+    struct policy policy;             /* in force; with access */
+    struct api_project_limits quotas; /* in force */
+    struct component_set shared;      /* what has been named so far */
+    bool begun;                       /* there is a member before the next one */
 };
 
 /* ------------------------------------------------------------------ pieces */
@@ -53,7 +55,8 @@ static bool
 is_open(const struct document *d, const struct place *p)
 {
     if ((p->row->flags & ROUTE_GUARDED) != 0)
-        return d->ctx->access == NULL;
+        return d->ctx->access == NULL &&
+               (d->ctx->auth == NULL || !auth_is_required(d->ctx->auth));
     return p->version->open || (p->row->flags & ROUTE_OPEN) != 0;
 }
 
@@ -148,6 +151,7 @@ enum whom {
     WHO_GETS_JSON,
     WHO_NEEDS_A_TOKEN,
     WHO_HAS_A_PROJECT,
+    WHO_IS_LIMITED,
     NOBODY
 };
 
@@ -166,9 +170,56 @@ static const struct refusal {
     {413, WHO_SENDS, "'413':<responses/TooLarge>"},
     {414, EVERYBODY, "'414':<responses/TooLong>"},
     {415, NOBODY, "'415':<responses/Error>"},
+    {429, WHO_IS_LIMITED, "'429':<responses/Enough>"},
     {431, EVERYBODY, "'431':<responses/TooLong>"},
     {503, EVERYBODY, "'503':<responses/Busy>"},
 };
+
+/* The row that a parameter makes of this one, NULL if there is none. */
+static const struct route *
+variant_of(const struct route *row)
+{
+    const struct route *next = row + 1;
+    size_t len = strlen(row->pattern);
+
+    if (next->pattern == NULL || next->method != row->method ||
+        strncmp(next->pattern, row->pattern, len) != 0 || next->pattern[len] != '?')
+        return NULL;
+    return next;
+}
+
+/* Is there a limit of what an action takes of a project's share? */
+static bool
+is_rationed(const struct document *d, const struct place *p, enum action action)
+{
+    const struct api_project_limits *most = &d->quotas;
+
+    switch ((int)action) {
+    case ACTION_QUEUES_CREATE:
+        return most->queues > 0;
+    case ACTION_MESSAGES_CREATE:
+        return most->messages > 0 || most->bytes > 0 ||
+               (most->queues > 0 && p->version->posts_make_queue);
+    case ACTION_CLAIMS_CREATE:
+    case ACTION_MESSAGES_POP:
+        return most->waiters > 0 && d->limits->max_wait > 0;
+    default:
+        return false;
+    }
+}
+
+/* May it be refused because its project has what it may have? */
+static bool
+is_limited(const struct document *d, const struct place *p)
+{
+    const struct route *variant = variant_of(p->row);
+
+    if (p->version->open)
+        return false; /* it is of no project */
+    return d->quotas.requests_per_second > 0 || d->quotas.connections > 0 ||
+           is_rationed(d, p, p->row->action) ||
+           (variant != NULL && is_rationed(d, p, variant->action));
+}
 
 static bool
 can_happen(const struct document *d, const struct place *p, const struct refusal *r)
@@ -189,6 +240,8 @@ can_happen(const struct document *d, const struct place *p, const struct refusal
         return !is_open(d, p);
     case WHO_NEEDS_A_TOKEN:
         return knows_tokens(d) && !is_open(d, p);
+    case WHO_IS_LIMITED:
+        return is_limited(d, p);
     case NOBODY:
         break;
     }
@@ -254,8 +307,7 @@ action(struct document *d, const struct route *row, bool *begun)
 static void
 who_may(struct document *d, const struct place *p)
 {
-    const struct route *next = p->row + 1;
-    size_t len = strlen(p->row->pattern);
+    const struct route *variant = variant_of(p->row);
     bool begun = false;
 
     if (is_open(d, p)) {
@@ -269,9 +321,8 @@ who_may(struct document *d, const struct place *p)
         return;
     buf_str(d->out, ",\"x-roles\":{");
     action(d, p->row, &begun);
-    if (next->pattern != NULL && next->method == p->row->method &&
-        strncmp(next->pattern, p->row->pattern, len) == 0 && next->pattern[len] == '?')
-        action(d, next, &begun);
+    if (variant != NULL)
+        action(d, variant, &begun);
     buf_byte(d->out, '}');
 }
 
@@ -418,6 +469,7 @@ handle_openapi(struct context *ctx)
 
     if (ctx->access != NULL)
         access_policy(ctx->access, &d.policy);
+    quotas_get(ctx->quotas, &d.quotas);
     text(&d, head);
     security(&d);
     text(&d, tags);

@@ -87,6 +87,8 @@ write_help(const struct option *o)
     roff_text(o->help);
     (void)fputs(".\n", stdout);
     write_default(o);
+    if (o->live)
+        (void)fputs("SIGHUP changes it.\n", stdout);
 }
 
 /* The heading of another group. */

@@ -33,7 +33,7 @@ fixture_open(bool access_log)
     clock_init_manual(&f.clock, 1700000000000);
     f.log = (struct log){.fd = ends[1], .level = LOG_INFO, .clock = &f.clock};
     f.config.log = &f.log;
-    f.config.access_log = access_log;
+    f.shared.log_one_in = access_log ? 1 : 0;
     f.shared.config = &f.config;
     refused_init(&f.shared.refused);
     f.w.shared = &f.shared;
@@ -141,7 +141,7 @@ END_TEST
 START_TEST(of_many_requests_one_in_so_many_has_a_line_but_all_that_failed)
 {
     fixture_open(true);
-    f.config.access_log_one_in = 10;
+    f.shared.log_one_in = 10;
     for (int i = 0; i < 100; i++) {
         answered(201, ST_OK);
         answered(404, ST_NOT_FOUND);
