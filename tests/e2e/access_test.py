@@ -245,7 +245,7 @@ class Admission(AccessCase):
             self.assertEqual(self.ask(server, one).status, 200)
             os.unlink(self.path)
             server.signal(signal.SIGHUP)
-            server.logged("No such file")
+            server.logged("No such file or directory: `claimd token new` makes one")
             self.assertEqual(self.ask(server, one).status, 200)
 
     def test_a_pipe_in_the_place_of_the_list_keeps_nobody_waiting(self):
