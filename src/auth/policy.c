@@ -125,19 +125,26 @@ read_rule(struct bytes rule, unsigned *roles, struct reason *why)
     }
 }
 
+static uint64_t
+bit_of(enum action action)
+{
+    return UINT64_C(1) << action;
+}
+
 static void
 set_rule(struct policy *p, enum action action, unsigned roles)
 {
-    const uint64_t bit = UINT64_C(1) << action;
+    const uint64_t bit = bit_of(action);
 
     for (unsigned role = 0; role < ROLE_COUNT; role++)
         p->allowed[role] =
             (roles >> role & 1) != 0 ? p->allowed[role] | bit : p->allowed[role] & ~bit;
 }
 
+/* *seen: the actions that have had their rule. */
 static enum status
-read_member(struct policy *p, struct bytes name, const struct json_scan_value *value,
-            struct reason *why)
+read_member(struct policy *p, uint64_t *seen, struct bytes name,
+            const struct json_scan_value *value, struct reason *why)
 {
     enum action action = action_find(name);
     unsigned roles;
@@ -149,6 +156,10 @@ read_member(struct policy *p, struct bytes name, const struct json_scan_value *v
     if (value->kind != SCAN_STRING)
         return reason_give(why, ST_BAD_VALUE, "the rule of %.*s is no text",
                            (int)name.len, name.data);
+    if ((*seen & bit_of(action)) != 0)
+        return reason_give(why, ST_BAD_VALUE, "%.*s has two rules", (int)name.len,
+                           name.data);
+    *seen |= bit_of(action);
     st = read_rule(json_scan_inside(value), &roles, why);
     if (st == ST_OK)
         set_rule(p, action, roles);
@@ -163,6 +174,7 @@ policy_read(struct policy *p, struct bytes text, struct reason *why)
     struct json_scan_name name;
     struct json_scan s;
     enum status st = ST_OK;
+    uint64_t seen = 0;
 
     json_scan_begin(&s, text);
     if (!json_scan_enter(&s, SCAN_OBJECT) && !s.bad)
@@ -170,7 +182,7 @@ policy_read(struct policy *p, struct bytes text, struct reason *why)
                            "a policy is an object of actions and rules");
     while (st == ST_OK && json_scan_member(&s, &name))
         if (json_scan_value(&s, &value))
-            st = read_member(&next, name.text, &value, why);
+            st = read_member(&next, &seen, name.text, &value, why);
     if (st == ST_OK && json_scan_end(&s) != ST_OK) {
         (void)json_fault(text, why);
         st = ST_BAD_VALUE;

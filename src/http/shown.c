@@ -10,9 +10,8 @@ static struct certificate unknown = {.good = false};
 static bool
 is_good(gnutls_session_t session)
 {
-    gnutls_typed_vdata_st purpose = {
-        .type = GNUTLS_DT_KEY_PURPOSE_OID,
-        .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT};
+    unsigned char client[] = GNUTLS_KP_TLS_WWW_CLIENT;
+    gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = client};
     unsigned status = 0;
 
     return gnutls_certificate_verify_peers(session, &purpose, 1, &status) == 0 &&
@@ -94,15 +93,14 @@ add_subject(struct names *n, gnutls_x509_crt_t crt)
 }
 
 size_t
-shown_names(struct bytes der, char text[SHOWN_BYTES])
+shown_names(const gnutls_datum_t *der, char text[SHOWN_BYTES])
 {
-    const gnutls_datum_t data = {(unsigned char *)(uintptr_t)der.data, (unsigned)der.len};
     struct names names = {.text = text};
     gnutls_x509_crt_t crt;
 
     if (gnutls_x509_crt_init(&crt) != 0)
         return 0;
-    if (gnutls_x509_crt_import(crt, &data, GNUTLS_X509_FMT_DER) == 0) {
+    if (gnutls_x509_crt_import(crt, der, GNUTLS_X509_FMT_DER) == 0) {
         add_alternatives(&names, crt);
         add_subject(&names, crt);
     }
@@ -123,7 +121,7 @@ shown_read(struct mem *mem, gnutls_session_t session)
         return NULL;
     if (!is_good(session))
         return &unknown;
-    len = shown_names(bytes_of((const char *)peers[0].data, peers[0].size), text);
+    len = shown_names(&peers[0], text);
     shown = mem_alloc(mem, sizeof(*shown) + len);
     if (shown == NULL)
         return &unknown;

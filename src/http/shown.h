@@ -22,7 +22,7 @@ enum { SHOWN_BYTES = 4096 };
  * Writes what a certificate (DER) is called: "dns:worker1.example", "subject:CN=Pages" and so on,
  * a line each, without a line feed at the end. Returns how much that is.
  */
-size_t shown_names(struct bytes der, char text[SHOWN_BYTES]);
+size_t shown_names(const gnutls_datum_t *der, char text[SHOWN_BYTES]);
 
 /* After the handshake. Owned; NULL: none was shown. Without memory it is not good. */
 struct certificate *shown_read(struct mem *mem, gnutls_session_t session);

@@ -40,8 +40,11 @@ static enum status
 read_list(const struct config *config, struct mem *mem, struct bytes *out,
           struct complaints *complaints)
 {
-    const struct text_file file = {
-        .path = config->tokens, .option = "tokens", .most = FILE_MOST, .secret = true};
+    const struct text_file file = {.path = config->tokens,
+                                   .option = "tokens",
+                                   .most = FILE_MOST,
+                                   .hint = "`claimd token new` makes one",
+                                   .secret = true};
 
     *out = BYTES_NONE;
     if (config->auth != AUTH_BY_TOKENS)

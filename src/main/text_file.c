@@ -109,7 +109,10 @@ text_file_read(const struct text_file *file, struct mem *mem, struct bytes *out,
     enum status st;
 
     if (fd < 0) {
-        complain(complaints, "%s: %s: %s", file->option, file->path, strerror(errno));
+        const char *hint = errno == ENOENT ? file->hint : NULL;
+
+        complain(complaints, "%s: %s: %s%s%s", file->option, file->path, strerror(errno),
+                 hint == NULL ? "" : ": ", hint == NULL ? "" : hint);
         return ST_BAD_VALUE;
     }
     st = read_open(fd, file, &r, complaints);

@@ -15,6 +15,7 @@ struct text_file {
     const char *path;   /* borrowed */
     const char *option; /* that names it: what complaints begin with */
     size_t most;        /* bytes that it may have */
+    const char *hint;   /* what to do if it is not there; NULL: whoever reads knows */
     bool secret;        /* others must not be able to read it */
     bool once;          /* nobody reads it a second time: it may be a pipe */
 };

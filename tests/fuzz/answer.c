@@ -30,6 +30,7 @@ static void
 check_code(const struct response *res, unsigned trouble)
 {
     bool excused = (res->code == 503 && (trouble & TROUBLE_MEMORY) != 0) ||
+                   (res->status == ST_UNAVAILABLE && (trouble & TROUBLE_REMOTE) != 0) ||
                    (res->code == 429 && (trouble & TROUBLE_LIMITS) != 0);
 
     fuzz_check(known_code(res->code) || excused, "answered %d (%s)", res->code,

@@ -464,8 +464,9 @@ static void
 handle(struct world *w, struct request *req)
 {
     bool starved = w->fail_nth > 0 || w->fail_from > 0 || mem_budget(w->mem) > 0;
-    unsigned trouble =
-        (starved ? TROUBLE_MEMORY : 0U) | (w->limit > 0 ? TROUBLE_LIMITS : 0U);
+    unsigned trouble = (starved ? TROUBLE_MEMORY : 0U) |
+                       (w->limit > 0 ? TROUBLE_LIMITS : 0U) |
+                       (w->keystone != NULL ? TROUBLE_REMOTE : 0U);
     struct bytes project = req->headers[API_HEADER_PROJECT_ID];
     struct state before = state_of(w->store, w->now_ms, project), after;
 

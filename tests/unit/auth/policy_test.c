@@ -98,6 +98,7 @@ START_TEST(what_cannot_be_a_policy_changes_nothing)
         {"{'queues:burn': '@'}", "no action queues:burn"},
         {"{'queues:purge': '@', 'x': '!'}", "no action x"},
         {"{'queues:purge': ['@']}", "is no text"},
+        {"{'queues:purge': '!', 'queues:purge': '@'}", "queues:purge has two rules"},
         {"{'queues:purge': ''}", "a rule is"},
         {"{'queues:purge': 'admin'}", "not admin"},
         {"{'queues:purge': 'role:'}", "no role "},
