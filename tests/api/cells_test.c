@@ -34,7 +34,7 @@ static const struct {
      " claims:create claims:get claims:update claims:delete messages:create messages:get "
      "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
      "queues:get_all queues:stats queues:create queues:update queues:delete "
-     "queues:purge home:get ping:get health:get metrics:get "},
+     "queues:purge queues:share home:get ping:get health:get metrics:get "},
 };
 
 /* A policy, and what it means. */
@@ -103,6 +103,7 @@ static const struct place places[] = {
     {QUEUE("/v2"),
      {"queues:get", NO, NO, "queues:create", "queues:update", "queues:delete"}},
     {QUEUE("/v2") "/purge", {NO, NO, "queues:purge"}},
+    {QUEUE("/v2") "/share", {NO, NO, "queues:share"}},
     {"/v2/ping", {"ping:get", "ping:get"}},
     {"/v2/health", {"health:get"}},
     WORK("/v1.1"),

@@ -42,6 +42,7 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
                                 .mem = mem,
                                 .auth = f->auth,
                                 .access = f->access,
+                                .signer = f->signer,
                                 .real = &f->real,
                                 .condition = &f->condition,
                                 .metrics = &f->metrics};
@@ -100,6 +101,18 @@ api_fixture_open_access(struct api_fixture *f)
 }
 
 void
+api_fixture_open_signing(struct api_fixture *f, const char *keys)
+{
+    struct reason why;
+    size_t bad_line;
+
+    prepare_access(f);
+    ck_assert_int_eq(signer_new(f->mem, &f->signer), ST_OK);
+    ck_assert_int_eq(signer_replace(f->signer, bytes_str(keys), &bad_line, &why), ST_OK);
+    open_with_health(f);
+}
+
+void
 api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles)
 {
     struct keystone_config config = {.wire = &f->fake.wire,
@@ -152,6 +165,7 @@ api_fixture_close(struct api_fixture *f)
     api_caller_fini(&f->c);
     api_free(f->api);
     access_free(f->access);
+    signer_free(f->signer);
     keystone_free(f->keystone);
     if (f->fake.wire.ask != NULL)
         fake_keystone_fini(&f->fake);

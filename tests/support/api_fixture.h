@@ -13,6 +13,7 @@ struct api_fixture {
     struct store *store;
     struct auth *auth;     /* NULL: no identity stub */
     struct access *access; /* NULL: headers are believed */
+    struct signer *signer; /* NULL: there are no pre-signed URLs */
     struct clock real;     /* by which tokens expire: manual */
     struct api_condition condition;
     struct metrics metrics;
@@ -38,6 +39,9 @@ void api_fixture_open_identity(struct api_fixture *f, const char *users);
 
 /* With an access that lets nobody in yet. */
 void api_fixture_open_access(struct api_fixture *f);
+
+/* The same, but with keys for pre-signed URLs: a text of lines. */
+void api_fixture_open_signing(struct api_fixture *f, const char *keys);
 
 /*
  * From now on these may come in, and nobody else: lines as in the file of tokens ("NAME ROLE

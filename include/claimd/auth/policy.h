@@ -41,7 +41,7 @@
     X(QUEUES_UPDATE, "queues:update", O | A)                                             \
     X(QUEUES_DELETE, "queues:delete", O | A)                                             \
     X(QUEUES_PURGE, "queues:purge", O | A)                                               \
-    X(QUEUES_SHARE, "queues:share", O | A)                                               \
+    X(QUEUES_SHARE, "queues:share", A)                                                   \
     X(HOME_GET, "home:get", R | P | W | O | A)                                           \
     X(PING_GET, "ping:get", R | P | W | O | A)                                           \
     X(HEALTH_GET, "health:get", O | A)                                                   \
