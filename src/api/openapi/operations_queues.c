@@ -151,10 +151,12 @@ const struct operation operation_queue_share = {
     .summary = "Sign a grant for those who have no credentials",
     .body_required = true,
     .body = "{'type':'object','additionalProperties':false,'properties':{"
-            "'paths':{'type':'array','items':{'type':'string',"
+            "'paths':{'type':['array','null'],'items':{'type':'string',"
             "'enum':['messages','claims','subscriptions']}},"
-            "'methods':{'type':'array','items':{'type':'string'}},"
-            "'expires':{'type':'string'}}}",
+            "'methods':{'type':['array','null'],'maxItems':32,'items':{'type':'string',"
+            "'pattern':'^[A-Za-z0-9_-]{1,32}$','examples':['GET','POST']}},"
+            "'expires':{'type':['string','null'],'description':'ISO 8601, in the future',"
+            "'examples':['2099-01-31T12:00:00','2099-01-31']}}}",
     .answers = {{.code = 200,
                  .what = "The grant: its members are sent as URL-... headers",
                  .schema = "{'type':'object','required':['paths','methods','project',"
