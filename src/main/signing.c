@@ -23,7 +23,9 @@ read_keys(const struct config *config, struct mem *mem, struct signer *signer,
         return st;
     reason_init(&why);
     st = signer_replace(signer, text, &line, &why);
-    if (st != ST_OK)
+    if (st != ST_OK && line == 0)
+        complain(complaints, "signing_keys: %s: %s", file.path, why.text);
+    else if (st != ST_OK)
         complain(complaints, "signing_keys: %s:%zu: %s", file.path, line, why.text);
     explicit_bzero((void *)text.data, text.len);
     mem_free(mem, (void *)text.data);
