@@ -273,6 +273,39 @@ START_TEST(a_policy_is_kept_without_memory)
 }
 END_TEST
 
+/* Shares the queue, and lets the allocations of a request with that grant fail. */
+START_TEST(a_grant_is_signed_and_looked_at_without_memory_or_not_at_all)
+{
+    static const char *const tokens[] = {"boss admin " API_CALL_PROJECT " never"};
+    static const struct step share = {"POST", "/v2/queues/q/share", "{}", 200};
+    struct api_fixture f;
+    uint64_t nth = 0;
+    int code = 503;
+
+    api_fixture_open_signing(&f, "0123456789abcdef0123456789abcdef");
+    api_let_in(&f, tokens, 1);
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "boss";
+    sweep(&f, &share, false);
+    sweep(&f, &share, true);
+    f.c.headers[API_HEADER_AUTH_TOKEN] = NULL;
+    f.c.headers[API_HEADER_URL_SIGNATURE] = api_pick(&f, "signature");
+    f.c.headers[API_HEADER_URL_EXPIRES] = api_pick(&f, "expires");
+    f.c.headers[API_HEADER_URL_METHODS] = api_pick(&f, "methods.0");
+    f.c.headers[API_HEADER_URL_PATHS] = api_pick(&f, "paths.0");
+    while (code == 503) {
+        ck_assert_uint_lt(nth, 100);
+        arena_fini(&f.c.arena);
+        buf_fini(&f.c.res.body);
+        mem_fail_from(f.mem, ++nth);
+        code = api_call(&f.c, "GET", "/v2/queues/q/messages", NULL);
+        mem_fail_from(f.mem, 0);
+    }
+    ck_assert_int_eq(code, 200);
+    ck_assert_uint_gt(nth, 1);
+    api_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_request_that_one_allocation_fails_changes_nothing)
 {
     sweep_all(false);
