@@ -5,6 +5,7 @@
 """
 
 import json
+import tempfile
 import threading
 import unittest
 
@@ -237,6 +238,36 @@ class Version2(EachVersion, ClientCase):
         self.assertTrue(client.ping())
         self.assertTrue(client.health()["storage_reachable"])
         self.assertIn("rel/claim", client.homedoc()["resources"])
+
+
+class Grants(ClientCase):
+    """Pre-signed URLs: who holds one needs no credentials, and gets nowhere else."""
+
+    def setUp(self):
+        with tempfile.NamedTemporaryFile("w", encoding="ascii", prefix="claimd-keys-") as keys:
+            keys.write("0123456789abcdef" * 2)
+            keys.flush()
+            self.options = ("--signing-keys", keys.name)
+            super().setUp()
+
+    def test_a_client_works_with_what_another_has_signed(self):
+        giver = zaqar.Client(self.server.url, version=2, conf=no_auth())
+        giver.queue("jobs", force_create=True)
+        grant = giver.queue("jobs").signed_url(paths=["messages", "claims"], ttl_seconds=600,
+                                               methods=["GET", "POST", "DELETE"])
+        holder = zaqar.Client(self.server.url, version=2, conf={
+            "client_uuid": OTHER_ID,
+            "auth_opts": {"backend": "signed-url",
+                          "options": {**grant, "os_project_id": grant["project"]}}})
+        # Making or showing the queue itself is not part of the grant.
+        queue = holder.queue("jobs", auto_create=False)
+        queue.post([{"body": "by grant", "ttl": 300}])
+        claim = queue.claim(ttl=60, grace=60)
+        message, = claim
+        self.assertEqual(message.body, "by grant")
+        message.delete()
+        with self.assertRaises(errors.ResourceNotFound):
+            list(holder.queue("others", auto_create=False).messages())
 
 
 if __name__ == "__main__":
