@@ -4,6 +4,9 @@
 
 #include <time.h>
 
+/* From 1000-01-01T00:00:00 to 9999-12-31T23:59:59, in UTC: years of four digits. */
+static const int64_t first_s = -INT64_C(30610224000), last_s = INT64_C(253402300799);
+
 /* What is left of a text. */
 struct reader {
     struct bytes rest;
@@ -54,7 +57,7 @@ number(struct reader *r, int digits, int least, int most)
 static void
 read_date(struct reader *r, struct tm *tm)
 {
-    tm->tm_year = number(r, 4, 1, 9999) - 1900;
+    tm->tm_year = number(r, 4, 1000, 9999) - 1900;
     expect(r, '-');
     tm->tm_mon = number(r, 2, 1, 12) - 1;
     expect(r, '-');
@@ -106,7 +109,7 @@ iso_time_read(struct bytes text, int64_t *out_ms)
     struct reader r = {.rest = text};
     struct tm tm = {0};
     int zone = 0, day;
-    time_t seconds;
+    int64_t seconds;
 
     read_date(&r, &tm);
     if (r.rest.len > 0) {
@@ -119,9 +122,9 @@ iso_time_read(struct bytes text, int64_t *out_ms)
         return false;
     day = tm.tm_mday;
     seconds = timegm(&tm); /* makes a day of the next month of one that is not there */
-    if (tm.tm_mday != day)
+    if (tm.tm_mday != day || seconds - zone < first_s || seconds - zone > last_s)
         return false;
-    *out_ms = ((int64_t)seconds - zone) * 1000;
+    *out_ms = (seconds - zone) * 1000;
     return true;
 }
 

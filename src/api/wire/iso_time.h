@@ -15,7 +15,10 @@
 
 #include "claimd/base/bytes.h"
 
-/* False: it is none of these, or there is no such day; *out_ms is as it was. */
+/*
+ * False: it is none of these, there is no such day, or in UTC its year has not four digits;
+ * *out_ms is as it was.
+ */
 bool iso_time_read(struct bytes text, int64_t *out_ms);
 
 /* Writes "YYYY-MM-DDTHH:MM:SS" in UTC and a NUL. */
