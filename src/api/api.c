@@ -3,11 +3,10 @@
 #include "api/check.h"
 #include "api/context.h"
 #include "api/problem.h"
+#include "api/quota.h"
 #include "api/uri.h"
 #include "api/wait.h"
 #include "claimd/base/invariant.h"
-
-enum { VERSIONS_MAX = 5 };
 
 /* A version that is switched on. */
 struct served {
@@ -19,11 +18,19 @@ struct api {
     struct api_limits limits;
     struct store *store;
     struct mem *mem;
-    const struct auth *auth;            /* borrowed; NULL: none */
-    struct served served[VERSIONS_MAX]; /* newest first: it has the most clients */
+    const struct auth *auth;               /* borrowed; NULL: none */
+    struct access *access;                 /* borrowed; NULL: headers are believed */
+    const struct clock *real;              /* borrowed; with access */
+    const struct api_condition *condition; /* borrowed */
+    const struct metrics *metrics;         /* borrowed; NULL: none */
+    struct quotas *quotas;                 /* owned */
+    struct served served[VERSIONS_MAX];    /* as versions_served() has them */
     size_t count;
     struct served root; /* "/" */
 };
+
+/* Of one that nobody operates. */
+static const struct api_condition good_condition;
 
 /* ------------------------------------------------------------------ life */
 
@@ -37,21 +44,12 @@ serve(struct api *api, const struct version *version, struct served *out)
 static enum status
 serve_enabled(struct api *api)
 {
-    const struct {
-        const struct version *version;
-        bool enabled;
-    } known[VERSIONS_MAX] = {
-        {&version_v2, true},
-        {&version_v1_1, api->limits.enable_v1_1},
-        {&version_v1, api->limits.enable_v1},
-        {&version_claimd, true},
-        {&version_identity, api->auth != NULL},
-    };
+    const struct version *served[VERSIONS_MAX];
+    size_t count = versions_served(&api->limits, api->auth != NULL, served);
     enum status st = serve(api, &version_root, &api->root);
 
-    for (size_t i = 0; i < VERSIONS_MAX && st == ST_OK; i++)
-        if (known[i].enabled)
-            st = serve(api, known[i].version, &api->served[api->count++]);
+    for (size_t i = 0; i < count && st == ST_OK; i++)
+        st = serve(api, served[i], &api->served[api->count++]);
     return st;
 }
 
@@ -67,7 +65,15 @@ api_new(const struct api_config *config, struct api **out)
     api->store = config->store;
     api->mem = config->mem;
     api->auth = config->auth;
-    st = serve_enabled(api);
+    api->access = config->access;
+    api->real = config->real;
+    api->condition = config->condition != NULL ? config->condition : &good_condition;
+    api->metrics = config->metrics;
+    st = quotas_new(api->mem, &api->quotas);
+    if (st == ST_OK) {
+        quotas_set(api->quotas, &config->project_limits);
+        st = serve_enabled(api);
+    }
     if (st != ST_OK) {
         api_free(api);
         return st;
@@ -84,7 +90,21 @@ api_free(struct api *api)
     for (size_t i = 0; i < VERSIONS_MAX; i++)
         resources_free(api->mem, &api->served[i].resources);
     resources_free(api->mem, &api->root.resources);
+    quotas_free(api->quotas);
     mem_free(api->mem, api);
+}
+
+void
+api_limit(struct api *api, const struct api_project_limits *limits)
+{
+    quotas_set(api->quotas, limits);
+}
+
+void
+api_leave(const struct api *api, struct api_seat *seat)
+{
+    (void)api; /* the seat knows where it belongs */
+    quotas_leave(seat);
 }
 
 size_t
@@ -105,7 +125,7 @@ find_version(const struct api *api, const struct path *path)
     for (size_t i = 0; i < api->count; i++)
         if (bytes_equal(path->segments[0], api->served[i].version->name))
             return &api->served[i];
-    return path->depth == 1 && path->segments[0].len == 0 ? &api->root : NULL;
+    return resource_find(&api->root.resources, path) != NULL ? &api->root : NULL;
 }
 
 /* There are versions that an operator has switched off, or not on: that is worth a word. */
@@ -167,6 +187,16 @@ is_hidden(const struct context *ctx)
     return get != NULL && (get->flags & ROUTE_ADMIN) != 0 && !ctx->limits->admin_mode;
 }
 
+/* Behind the door for metrics there is little else. */
+static bool
+is_behind_door(const struct context *ctx)
+{
+    const struct route *get = ctx->resource->routes[METHOD_GET];
+
+    return ctx->req->door == API_DOOR_MAIN ||
+           (get != NULL && (get->flags & ROUTE_METRICS) != 0);
+}
+
 /* What stands in for the resource that a path does not have. */
 static enum status
 refuse_path(struct context *ctx, const struct path *path)
@@ -201,6 +231,9 @@ find_resource(const struct api *api, struct context *ctx)
     if (path_drop_slash(&path))
         ctx->path.len--;
     ctx->resource = resource_find(&served->resources, &path);
+    if (ctx->resource != NULL && !is_behind_door(ctx))
+        return context_refuse(ctx, ST_NO_PATH,
+                              "this address is for health and metrics only");
     if (ctx->resource == NULL || is_hidden(ctx))
         return refuse_path(ctx, &path);
     take_names(ctx, &path);
@@ -261,9 +294,10 @@ answer(const struct api *api, struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    ctx->res->route = ctx->resource->pattern;
     parsed = query_parse(req->query, req->arena, &ctx->query);
     ctx->route = resource_route(ctx->resource, req->method, &ctx->query);
+    if (ctx->route != NULL) /* figures are of what there is, not of what is asked */
+        ctx->res->route = ctx->resource->pattern;
     st = check_request(ctx);
     if (st != ST_OK)
         return st;
@@ -280,6 +314,22 @@ answer(const struct api *api, struct context *ctx)
     return st == ST_OK ? locate_content(ctx) : st;
 }
 
+/* The claim is the one that the path or the query names, or that was made. */
+static struct response_subject
+subject_of(const struct context *ctx)
+{
+    struct response_subject about = {.project = ctx->queue.project,
+                                     .queue = ctx->queue.name,
+                                     .claim = ctx->res->claim_id};
+    const struct resource *r = ctx->resource;
+
+    if (bytes_present(ctx->id) && bytes_equal_str(r->words[3], "claims"))
+        about.claim = ctx->id;
+    else if (!bytes_present(about.claim))
+        about.claim = query_get(&ctx->query, "claim_id");
+    return about;
+}
+
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res)
 {
@@ -288,8 +338,14 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .store = api->store,
                           .mem = api->mem,
                           .auth = api->auth,
+                          .access = api->access,
+                          .real = api->real,
+                          .condition = api->condition,
+                          .metrics = api->metrics,
+                          .quotas = api->quotas,
                           .req = req,
                           .progress = &req->progress,
+                          .proof = &req->proof,
                           .visit = {.now_ms = req->now_ms, .flush_later = true},
                           .path = req->path,
                           .res = res};
@@ -298,24 +354,28 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     buf_reset(&res->body, SIZE_MAX);
     res->code = 0;
     res->header_count = 0;
-    res->route = "none";
+    res->route = NULL;
     res->position = 0;
     res->claim_id = BYTES_NONE;
     /* With this room a refusal can be written even when memory runs out on the way. */
     st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, &ctx) : ST_NO_MEMORY;
-    if (st == ST_AGAIN || st == ST_WAIT) {
+    if (st == ST_AGAIN || st == ST_WAIT || st == ST_ADMIT) {
         arena_rewind(req->arena, mark);
-        buf_reset(&res->body, st == ST_WAIT ? 0 : SIZE_MAX);
-        return st == ST_WAIT ? API_WAIT : API_AGAIN;
+        buf_reset(&res->body, st == ST_AGAIN ? SIZE_MAX : 0);
+        return st == ST_AGAIN ? API_AGAIN : st == ST_WAIT ? API_WAIT : API_ADMIT;
     }
     api_stop_waiting(api, req);
+    quotas_count(api->quotas, st);
     if (st == ST_OK && res->body.failed)
         st = ST_NO_MEMORY;
     if (st != ST_OK && ctx.bare_errors)
         problem_write_bare(res, st);
     else if (st != ST_OK)
         problem_write(res, st, ctx.detail);
+    if (st == ST_UNAUTHORIZED && api->access != NULL)
+        problem_challenge(res, access_challenge(api->access));
     res->status = st;
+    res->about = subject_of(&ctx);
     ENSURE_DEBUG(response_head_size(res) <= RESPONSE_HEAD_MAX);
     res->position = ctx.visit.position;
     return res->position == 0 ? API_SEND : API_HOLD;
@@ -326,6 +386,7 @@ api_stop_waiting(const struct api *api, struct request *req)
 {
     if (req->waiting != NULL && req->waiting->place_count > 0)
         wait_done(api->store, api->mem, req->waiting);
+    access_proof_drop(&req->proof);
 }
 
 void
@@ -335,9 +396,10 @@ api_refuse(const struct api *api, const struct request *req, struct response *re
     (void)api, (void)req; /* the document is the same for all */
     buf_reset(&res->body, SIZE_MAX);
     res->header_count = 0;
-    res->route = "none";
+    res->route = NULL;
     res->position = 0;
     res->claim_id = BYTES_NONE;
+    res->about = (struct response_subject){.queue = BYTES_NONE};
     problem_write(res, st, BYTES_NONE);
     res->status = st;
 }

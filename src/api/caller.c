@@ -79,6 +79,18 @@ caller_accept(struct bytes accept)
     return allowed ? ST_OK : ST_NOT_ACCEPTABLE;
 }
 
+bool
+caller_names_type(struct bytes accept, struct bytes type)
+{
+    while (bytes_present(accept)) {
+        struct bytes parameters = bytes_cut(&accept, ',');
+
+        if (bytes_equal_nocase(bytes_trim(bytes_cut(&parameters, ';')), type))
+            return !parameters_forbid(parameters);
+    }
+    return false;
+}
+
 /* Takes the prefix off, whatever its case. */
 static void
 strip_prefix(struct bytes *text, struct bytes prefix)

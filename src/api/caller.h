@@ -24,6 +24,9 @@ enum status caller_content_type(struct bytes content_type, bool has_body);
 /* Whether application/json may be sent. ST_NOT_ACCEPTABLE. */
 enum status caller_accept(struct bytes accept);
 
+/* Whether this media type is asked for by its name. */
+bool caller_names_type(struct bytes accept, struct bytes type);
+
 /*
  * The client as a number for `echo`: equal for every spelling of the same UUID (strict),
  * or for the same text (off). ST_MISSING_CLIENT_ID, ST_BAD_CLIENT_ID.

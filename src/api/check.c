@@ -1,6 +1,7 @@
 #include "api/check.h"
 
 #include "api/caller.h"
+#include "api/quota.h"
 
 /*
  * Signatures are not built yet: none verifies, and a request that has one is not let
@@ -52,33 +53,152 @@ check_client(struct context *ctx)
     return st;
 }
 
-/*
- * A token is read wherever one is sent. Without one the headers are believed, unless
- * there is a list of who may come in.
- */
-static enum status
-check_token(struct context *ctx)
-{
-    struct bytes token = ctx->req->headers[API_HEADER_AUTH_TOKEN];
-    struct auth_caller caller;
-    enum status st;
-
-    if (ctx->auth == NULL || ctx->version->open || has_flag(ctx, ROUTE_OPEN))
-        return ST_OK;
-    if (token.len == 0 && !auth_is_required(ctx->auth))
-        return ST_OK;
-    st = auth_token_read(ctx->auth, ctx->visit.now_ms, token, ctx->req->arena, &caller);
-    if (st == ST_OK)
-        ctx->token_project = caller.project;
-    return st;
-}
-
 /* A project in the path takes the place of the header, as a proxy in front would do. */
 static struct bytes
 named_project(const struct context *ctx)
 {
     return bytes_present(ctx->path_project) ? ctx->path_project
                                             : ctx->req->headers[API_HEADER_PROJECT_ID];
+}
+
+/* The token of a request, from either of two headers; ST_UNAUTHORIZED: of both. */
+static enum status
+find_token(struct context *ctx, struct bytes *out)
+{
+    static const struct bytes scheme = BYTES_LIT("Bearer ");
+    struct bytes own = ctx->req->headers[API_HEADER_AUTH_TOKEN];
+    struct bytes bearer = ctx->req->headers[API_HEADER_AUTHORIZATION];
+
+    *out = bytes_trim(own);
+    if (bearer.len == 0)
+        return ST_OK;
+    if (bearer.len < scheme.len ||
+        !bytes_equal_nocase(bytes_of(bearer.data, scheme.len), scheme))
+        return context_refuse(ctx, ST_UNAUTHORIZED, "Authorization must be Bearer TOKEN");
+    bearer = bytes_trim(bytes_of(bearer.data + scheme.len, bearer.len - scheme.len));
+    if (out->len > 0 && !bytes_equal(*out, bearer))
+        return context_refuse(ctx, ST_UNAUTHORIZED,
+                              "there are two tokens, in X-Auth-Token and Authorization");
+    *out = bearer;
+    return ST_OK;
+}
+
+/*
+ * A browser says in Origin whose page it asks for. A page of another site can make it send what
+ * needs no header, such as a claim of version 1; without a token that is refused. A certificate is
+ * shown by the browser itself, and tells nothing of who asks.
+ */
+static enum status
+check_origin(struct context *ctx)
+{
+    struct bytes origin = ctx->req->headers[API_HEADER_ORIGIN];
+    struct bytes host = ctx->req->headers[API_HEADER_HOST];
+    const char *scheme;
+
+    if (!bytes_present(origin))
+        return ST_OK;
+    scheme = origin.len == 0 ? NULL : memmem(origin.data, origin.len, "://", 3);
+    if (scheme != NULL) {
+        size_t skip = (size_t)(scheme - origin.data) + 3;
+
+        origin = bytes_of(origin.data + skip, origin.len - skip);
+    }
+    if (scheme != NULL && bytes_equal_nocase(origin, host))
+        return ST_OK;
+    return context_refuse(ctx, ST_FORBIDDEN,
+                          "a page of another site asks (Origin): that needs a token");
+}
+
+/* Who has no good token hears of it first; what a good one is not enough for comes later. */
+static enum status
+check_access(struct context *ctx)
+{
+    struct access_request request = {.certificate = ctx->req->certificate,
+                                     .project = named_project(ctx),
+                                     .action = ctx->route != NULL ? ctx->route->action
+                                                                  : ACTION_OPEN,
+                                     .everywhere = has_flag(ctx, ROUTE_GUARDED),
+                                     .now_ms = clock_now_ms(ctx->real),
+                                     .proof = ctx->proof};
+    struct access_caller caller = {.project = BYTES_NONE};
+    enum status st = find_token(ctx, &request.token);
+
+    if (st != ST_OK)
+        return st;
+    reason_init(&ctx->access_why);
+    st = access_ask(ctx->access, &request, ctx->req->arena, &caller, &ctx->access_why);
+    if (st != ST_OK && st != ST_FORBIDDEN && st != ST_MISSING_PROJECT)
+        return context_explain(ctx, st, &ctx->access_why);
+    ctx->access_status = st;
+    ctx->token_project = caller.project;
+    return request.token.len == 0 ? check_origin(ctx) : ST_OK;
+}
+
+static enum status
+refuse_access(struct context *ctx)
+{
+    return context_explain(ctx, ctx->access_status, &ctx->access_why);
+}
+
+static bool
+requires_stub_token(const struct context *ctx)
+{
+    return ctx->auth != NULL && auth_is_required(ctx->auth);
+}
+
+/* Without a token the headers are believed, unless there is a list of who may come in. */
+static bool
+needs_stub_token(const struct context *ctx)
+{
+    return requires_stub_token(ctx) ||
+           (ctx->auth != NULL && ctx->req->headers[API_HEADER_AUTH_TOKEN].len > 0);
+}
+
+static enum status
+check_stub_token(struct context *ctx)
+{
+    struct bytes token = ctx->req->headers[API_HEADER_AUTH_TOKEN];
+    struct auth_caller caller;
+    enum status st =
+        auth_token_read(ctx->auth, ctx->visit.now_ms, token, ctx->req->arena, &caller);
+
+    if (st == ST_OK)
+        ctx->token_project = caller.project;
+    return st;
+}
+
+/* It has no project whose turn would come, and the stub's tokens have one. */
+static enum status
+check_guarded(struct context *ctx)
+{
+    enum status st;
+
+    if (ctx->access != NULL) {
+        st = check_access(ctx);
+        return st == ST_OK && ctx->access_status != ST_OK ? refuse_access(ctx) : st;
+    }
+    if (!requires_stub_token(ctx))
+        return ST_OK;
+    st = check_stub_token(ctx);
+    return st != ST_OK
+               ? st
+               : context_refuse(ctx, ST_FORBIDDEN,
+                                "this is about all projects, and the token is not");
+}
+
+/* A token is read wherever one is sent, but where anybody may come in. */
+static enum status
+check_token(struct context *ctx)
+{
+    if (ctx->req->door == API_DOOR_METRICS)
+        return ST_OK;
+    if (has_flag(ctx, ROUTE_GUARDED))
+        return check_guarded(ctx);
+    if (ctx->version->open || has_flag(ctx, ROUTE_OPEN))
+        return ST_OK;
+    if (ctx->access != NULL)
+        return check_access(ctx);
+    return needs_stub_token(ctx) ? check_stub_token(ctx) : check_origin(ctx);
 }
 
 /* A token is good for its own project, also for a caller who does not name it. */
@@ -98,6 +218,8 @@ check_project(struct context *ctx)
 {
     struct bytes project = named_project(ctx);
 
+    if (ctx->access_status != ST_OK)
+        return refuse_access(ctx);
     if (bytes_present(ctx->token_project))
         return check_token_project(ctx);
     if (!bytes_present(project) && !ctx->version->headers_required) {
@@ -106,6 +228,19 @@ check_project(struct context *ctx)
     }
     ctx->queue.project = project;
     return caller_project(project, bytes_present(ctx->queue.name));
+}
+
+/* Once for each request, however often it is asked. */
+static enum status
+check_quota(struct context *ctx)
+{
+    enum status st;
+
+    if (ctx->progress->admitted)
+        return ST_OK;
+    st = quotas_admit(ctx->quotas, ctx->queue.project, ctx->visit.now_ms, ctx->req->seat);
+    ctx->progress->admitted = st == ST_OK;
+    return st;
 }
 
 enum status
@@ -117,7 +252,7 @@ check_request(struct context *ctx)
         st = check_token(ctx);
     if (st == ST_OK)
         st = check_content_type(ctx->req);
-    if (st == ST_OK)
+    if (st == ST_OK && !has_flag(ctx, ROUTE_OWN_FORM))
         st = caller_accept(ctx->req->headers[API_HEADER_ACCEPT]);
     if (st != ST_OK || ctx->version->open)
         return st;
@@ -125,7 +260,7 @@ check_request(struct context *ctx)
     if (st != ST_OK)
         return st;
     st = check_project(ctx);
-    if (st != ST_OK || !bytes_present(ctx->queue.name))
-        return st;
-    return caller_queue_name(ctx->queue.name);
+    if (st == ST_OK && bytes_present(ctx->queue.name))
+        st = caller_queue_name(ctx->queue.name);
+    return st == ST_OK ? check_quota(ctx) : st;
 }

@@ -17,21 +17,30 @@ struct context {
     const struct api_limits *limits;
     struct store *store;
     struct mem *mem;
-    const struct auth *auth; /* NULL: nobody is asked for a token */
+    const struct auth *auth;  /* NULL: there is no identity stub */
+    struct access *access;    /* NULL: headers are believed */
+    const struct clock *real; /* with access */
+    const struct api_condition *condition;
+    const struct metrics *metrics; /* NULL: there are none */
+    struct quotas *quotas;
+    bool wait_refused; /* too many of its project wait: see wait_on() */
     const struct version *version;
     const struct resource *resource;
     const struct route *route; /* with its action; NULL: the resource lacks the method */
     const struct request *req;
-    struct progress *progress; /* of req */
-    struct store_visit visit;  /* for all that the store is asked */
-    bool waits;                /* it may wait for a message: wait.h */
+    struct progress *progress;  /* of req */
+    struct access_proof *proof; /* of req */
+    struct store_visit visit;   /* for all that the store is asked */
+    bool waits;                 /* it may wait for a message: wait.h */
     struct response *res;
     struct bytes path;          /* of the request, without a slash that means nothing */
     struct bytes base;          /* what hrefs begin with: "/v2", or "/v1/project" */
     struct bytes path_project;  /* project named by the path; absent: none */
     struct bytes token_project; /* the one of the caller's token; absent: none */
-    struct store_queue queue;   /* project, and name if the path names one */
-    struct bytes id;            /* of the message or claim the path names */
+    enum status access_status;  /* what the caller may, to be told in its turn */
+    struct reason access_why;
+    struct store_queue queue; /* project, and name if the path names one */
+    struct bytes id;          /* of the message or claim the path names */
     struct query query;
     uint64_t client;     /* the Client-ID's value; 0 where none was sent */
     struct bytes detail; /* why the request was refused, for people; may be absent */

@@ -18,6 +18,12 @@ static const struct problem problems[ST_COUNT] = {
     [ST_UNAVAILABLE] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_IO] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_CHANGED] = {503, "Service temporarily unavailable", RETRY("1")},
+    [ST_PROJECT_QUEUES] = {429, "Too many queues", RETRY("5")},
+    [ST_PROJECT_MESSAGES] = {429, "Too many messages", RETRY("5")},
+    [ST_PROJECT_BYTES] = {429, "Too many bytes of messages", RETRY("5")},
+    [ST_PROJECT_REQUESTS] = {429, "Too many requests", RETRY("1")},
+    [ST_PROJECT_CONNECTIONS] = {429, "Too many connections", RETRY("1")},
+    [ST_PROJECT_WAITERS] = {429, "Too many waiting requests", RETRY("1")},
     [ST_NOT_FOUND] = {404, "Not found", NULL, NULL},
     [ST_CLAIMED] = {403, "Unable to delete", NULL, NULL},
     [ST_NOT_CLAIMED] = {400, "Unable to delete", NULL, NULL},
@@ -111,6 +117,14 @@ problem_write(struct response *res, enum status st, struct bytes detail)
         add_header(res, "Content-Type", "application/json");
     else
         start_over(res, p); /* not even PROBLEM_ROOM: the code and Retry-After must do */
+}
+
+void
+problem_challenge(struct response *res, const char *scheme)
+{
+    for (size_t i = 0; i < res->header_count; i++)
+        if (strcmp(res->headers[i].name, "WWW-Authenticate") == 0)
+            res->headers[i].value = scheme;
 }
 
 void

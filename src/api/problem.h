@@ -22,4 +22,7 @@ void problem_write_bare(struct response *res, enum status st);
 /* {"title": ..., "description": ...}; an absent description is left out. */
 void problem_document(struct buf *out, struct bytes title, struct bytes description);
 
+/* Changes what a 401 asks for: a literal, such as "Bearer". */
+void problem_challenge(struct response *res, const char *scheme);
+
 #endif

@@ -9,6 +9,12 @@ static const char *const method_names[] = {
     [METHOD_OPTIONS] = "OPTIONS",
 };
 
+const char *
+api_method_name(enum method method)
+{
+    return method < METHOD_OTHER ? method_names[method] : "other";
+}
+
 enum method
 api_method(struct bytes name)
 {

@@ -7,8 +7,8 @@
  *
  * What a parameter makes another action has a row of its own, whose pattern names it:
  *
- *     {"/v2/queues/{queue}/messages", METHOD_DELETE, ..., "messages:delete_all", 0},
- *     {"/v2/queues/{queue}/messages?pop", METHOD_DELETE, ..., "messages:pop", 0},
+ *     {"/v2/queues/{queue}/messages", METHOD_DELETE, ..., ACTION_MESSAGES_DELETE_ALL, ...},
+ *     {"/v2/queues/{queue}/messages?pop", METHOD_DELETE, ..., ACTION_MESSAGES_POP, ...},
  *
  * Requests with `pop` take the second row, and the first one all others.
  *
@@ -23,8 +23,10 @@
 #define API_ROUTE_H
 
 #include "claimd/api/api.h"
+#include "claimd/auth/policy.h"
 
 struct context;
+struct operation;
 struct query;
 
 /*
@@ -39,6 +41,9 @@ enum route_flag {
     ROUTE_OPEN = 16,   /* needs no token */
     ROUTE_LOCATED = 4, /* answers carry Content-Location: path and query of the request */
     ROUTE_LOCATED_PATH = 8, /* the same without the query */
+    ROUTE_GUARDED = 32,     /* about all projects: needs a token for all of them */
+    ROUTE_OWN_FORM = 64,    /* not JSON: what is accepted is for the handler to see */
+    ROUTE_METRICS = 128, /* also behind the door for metrics, where it needs no token */
 };
 
 struct route {
@@ -46,14 +51,18 @@ struct route {
                             name behind a question mark must be among the parameters */
     enum method method;
     handler_fn *handle;
-    const char *action; /* what is allowed or forbidden to a caller: "claims:create" */
-    unsigned flags;     /* of enum route_flag */
+    enum action action;            /* what is allowed or forbidden to a caller */
+    unsigned flags;                /* of enum route_flag */
+    const struct operation *about; /* what /openapi.json tells of it */
 };
+
+/* The action of what anybody may do. */
+#define ACTION_OPEN ACTION_COUNT
 
 /* Ends a table of rows. */
 #define ROUTE_END                                                                        \
     {                                                                                    \
-        NULL, METHOD_OTHER, NULL, NULL, 0                                                \
+        NULL, METHOD_OTHER, NULL, ACTION_OPEN, 0, NULL                                   \
     }
 
 /* Version, project, "queues", queue, collection, id, and nothing behind a last slash. */

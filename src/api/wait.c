@@ -1,13 +1,24 @@
 #include "api/wait.h"
+#include "api/quota.h"
 #include "api/wire/prefer.h"
 
 #include <inttypes.h>
+
+static void
+free_places(struct mem *mem, struct waiting *waiting)
+{
+    if (waiting->places != &waiting->one)
+        mem_free(mem, waiting->places);
+    waiting->places = NULL;
+    waiting->place_count = 0;
+}
 
 /* Makes the places in the lines of so many queues, which last as long as the waiting. */
 static enum status
 make_places(struct context *ctx, size_t queues)
 {
     struct waiting *waiting = ctx->req->waiting;
+    enum status st;
 
     if (waiting->place_count > 0)
         return ST_OK; /* asked again */
@@ -16,6 +27,12 @@ make_places(struct context *ctx, size_t queues)
         waiting->places = mem_calloc(ctx->mem, queues, sizeof(*waiting->places));
     if (waiting->places == NULL)
         return ST_NO_MEMORY;
+    st = quotas_wait_begin(ctx->quotas, ctx->queue.project, ctx->visit.now_ms,
+                           &waiting->tenant);
+    if (st != ST_OK) {
+        free_places(ctx->mem, waiting);
+        return st;
+    }
     waiting->place_count = queues;
     for (size_t i = 0; i < queues; i++)
         waiting->places[i] = (struct store_waiter){.watcher = &waiting->watcher};
@@ -37,8 +54,9 @@ wait_begin(struct context *ctx, size_t queues)
     if (!bytes_present(applied))
         return ST_NO_MEMORY;
     st = make_places(ctx, queues);
+    ctx->wait_refused = st == ST_PROJECT_WAITERS;
     if (st != ST_OK)
-        return st;
+        return ctx->wait_refused ? ST_OK : st; /* there may be something to take */
     answer_header(ctx, "Preference-Applied", applied.data);
     ctx->req->waiting->wait_ms = seconds * 1000;
     ctx->waits = true;
@@ -60,6 +78,8 @@ wait_abandoned(const struct context *ctx)
 enum status
 wait_on(const struct context *ctx, bool stands)
 {
+    if (ctx->wait_refused)
+        return ST_PROJECT_WAITERS;
     return ctx->waits && stands && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;
 }
 
@@ -68,8 +88,7 @@ wait_done(struct store *store, struct mem *mem, struct waiting *waiting)
 {
     for (size_t i = 0; i < waiting->place_count; i++)
         store_waiter_leave(store, &waiting->places[i]);
-    if (waiting->places != &waiting->one)
-        mem_free(mem, waiting->places);
-    waiting->places = NULL;
-    waiting->place_count = 0;
+    free_places(mem, waiting);
+    quotas_wait_end(waiting->tenant);
+    waiting->tenant = NULL;
 }

@@ -26,6 +26,7 @@ bool wait_abandoned(const struct context *ctx);
 /*
  * Nothing was taken: ST_WAIT, or ST_OK if the answer is the one without waiting. stands:
  * the store has it in the line of each queue (visit.waits); if not, one was deleted.
+ * ST_PROJECT_WAITERS: too many of its project wait already.
  */
 enum status wait_on(const struct context *ctx, bool stands);
 

@@ -19,10 +19,10 @@ buf_fini(struct buf *b)
 }
 
 void
-buf_ration(struct buf *b, size_t free_cap, unsigned budgets)
+buf_ration(struct buf *b, size_t free_cap, enum mem_share share)
 {
     b->free_cap = free_cap;
-    b->budgets = budgets;
+    b->share = share;
 }
 
 void
@@ -37,8 +37,8 @@ buf_reset(struct buf *b, size_t keep)
 static bool
 may_have(const struct buf *b, size_t cap)
 {
-    return b->budgets == 0 || cap <= b->free_cap ||
-           mem_admits_times(b->mem, cap - b->cap, b->budgets);
+    return b->share == MEM_FREE || cap <= b->free_cap ||
+           mem_admits_for(b->mem, cap - b->cap, b->share);
 }
 
 bool

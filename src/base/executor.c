@@ -6,33 +6,50 @@
 #include <pthread.h>
 #include <signal.h>
 
+/* Those who wait, oldest first. */
+struct line {
+    struct executor_job *first, **last;
+    size_t waiting;
+};
+
+enum { GO_FIRST, OTHERS, LINES };
+
 struct executor {
     struct mem *mem;
     struct lock lock; /* guards what follows up to `threads` */
     pthread_cond_t work;
-    struct executor_job *first, **last; /* in line, oldest first */
-    size_t waiting, room;
+    struct line lines[LINES];
+    size_t room; /* in each */
     bool closing;
     size_t thread_count; /* started */
     pthread_t threads[];
 };
 
-/* The oldest job, waiting for one; NULL: there will be none. */
+/* The oldest job of those that go first, or of the others; NULL: there is none. */
+static struct executor_job *
+find(struct executor *e)
+{
+    struct line *l = &e->lines[e->lines[GO_FIRST].waiting > 0 ? GO_FIRST : OTHERS];
+    struct executor_job *job = l->first;
+
+    if (job == NULL)
+        return NULL;
+    l->first = job->next;
+    if (l->first == NULL)
+        l->last = &l->first;
+    l->waiting--;
+    return job;
+}
+
+/* Waits for a job; NULL: there will be none. */
 static struct executor_job *
 take(struct executor *e)
 {
     struct executor_job *job;
 
     lock_acquire(&e->lock);
-    while (e->first == NULL && !e->closing)
+    while ((job = find(e)) == NULL && !e->closing)
         lock_wait(&e->lock, &e->work);
-    job = e->first;
-    if (job != NULL) {
-        e->first = job->next;
-        if (e->first == NULL)
-            e->last = &e->first;
-        e->waiting--;
-    }
     lock_release(&e->lock);
     return job;
 }
@@ -78,7 +95,8 @@ executor_open(const struct executor_config *config, struct executor **out)
         return ST_NO_MEMORY;
     e->mem = config->mem;
     e->room = config->line;
-    e->last = &e->first;
+    for (size_t i = 0; i < LINES; i++)
+        e->lines[i].last = &e->lines[i].first;
     lock_init(&e->lock);
     (void)pthread_cond_init(&e->work, NULL); /* a plain one needs no resource */
     st = start_threads(e, config->threads);
@@ -90,24 +108,36 @@ executor_open(const struct executor_config *config, struct executor **out)
     return ST_OK;
 }
 
-enum status
-executor_submit(struct executor *e, struct executor_job *job)
+static enum status
+submit(struct executor *e, struct line *l, struct executor_job *job)
 {
     enum status st = ST_OK;
 
     lock_acquire(&e->lock);
     ENSURE(!e->closing);
-    if (e->waiting == e->room) {
+    if (l->waiting == e->room) {
         st = ST_UNAVAILABLE;
     } else {
         job->next = NULL;
-        *e->last = job;
-        e->last = &job->next;
-        e->waiting++;
+        *l->last = job;
+        l->last = &job->next;
+        l->waiting++;
         (void)pthread_cond_signal(&e->work);
     }
     lock_release(&e->lock);
     return st;
+}
+
+enum status
+executor_submit(struct executor *e, struct executor_job *job)
+{
+    return submit(e, &e->lines[OTHERS], job);
+}
+
+enum status
+executor_submit_first(struct executor *e, struct executor_job *job)
+{
+    return submit(e, &e->lines[GO_FIRST], job);
 }
 
 void

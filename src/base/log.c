@@ -16,6 +16,9 @@ struct line {
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
+/* Those of syslog(3), as sd-daemon(3) writes them. */
+static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
+
 static void
 put(struct line *line, const char *text, size_t len)
 {
@@ -100,6 +103,8 @@ log_format(const struct log *log, enum log_level level, const char *event,
     struct line line = {.text = out};
     char when[CLOCK_TEXT_CAP];
 
+    if (log->priorities)
+        put_str(&line, priorities[level]);
     clock_text(clock_now_ms(log->clock), when);
     put_str(&line, log->format == LOG_JSON ? "{\"time\": \"" : "");
     put_str(&line, when);

@@ -4,6 +4,7 @@
 #ifndef BASE_LOG_PRIVATE_H
 #define BASE_LOG_PRIVATE_H
 
+#include "claimd/base/counter.h"
 #include "claimd/base/log_writer.h"
 
 enum { LOG_LINE_CAP = 4096 }; /* with its line feed */

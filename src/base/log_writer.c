@@ -33,13 +33,14 @@ struct log_writer {
     struct log log;   /* what the lines go to; a copy, without a writer */
     struct lock lock; /* guards what follows; never held while writing */
     size_t head, tail, end;
-    bool wrapped;     /* head is behind tail */
-    size_t taken;     /* bytes at tail that the thread is writing */
-    uint64_t missed;  /* lines dropped behind those in the buffer */
-    enum state state; /* of the thread; whoever wakes it sets AWAKE */
-    bool ending;      /* no more lines will come */
-    bool gone;        /* the thread has ended, and left everything to log_writer_end() */
-    bool abandoned;   /* log_writer_end() has left everything to the thread */
+    bool wrapped;           /* head is behind tail */
+    size_t taken;           /* bytes at tail that the thread is writing */
+    uint64_t missed;        /* lines dropped behind those in the buffer */
+    struct counter dropped; /* since the start; written with the lock */
+    enum state state;       /* of the thread; whoever wakes it sets AWAKE */
+    bool ending;            /* no more lines will come */
+    bool gone;      /* the thread has ended, and left everything to log_writer_end() */
+    bool abandoned; /* log_writer_end() has left everything to the thread */
 
     /* The thread's own. */
     uint64_t lost; /* lines missing before those that are written next */
@@ -130,8 +131,15 @@ log_writer_add(struct log_writer *w, const char *line, size_t len)
         w->head += len;
     } else {
         w->missed++;
+        counter_add(&w->dropped, 1);
     }
     release_and_wake(w, waiting(w) > LOG_WRITER_ROOM / 2 ? NAPPING : ASLEEP);
+}
+
+uint64_t
+log_dropped(const struct log *log)
+{
+    return log->writer == NULL ? 0 : counter_read(&log->writer->dropped);
 }
 
 /* ------------------------------------------------------------------ the thread */

@@ -126,18 +126,19 @@ mem_free(struct mem *mem, void *block)
 bool
 mem_admits(const struct mem *mem, size_t extra)
 {
-    return mem_admits_times(mem, extra, 1);
+    return mem_admits_for(mem, extra, MEM_DATA);
 }
 
 bool
-mem_admits_times(const struct mem *mem, size_t extra, unsigned times)
+mem_admits_for(const struct mem *mem, size_t extra, enum mem_share share)
 {
     size_t budget = mem_budget(mem);
     size_t used;
 
-    if (budget == 0)
+    if (budget == 0 || share == MEM_FREE)
         return true;
-    budget = budget > SIZE_MAX / times ? SIZE_MAX : budget * times;
+    if (share == MEM_DATA)
+        budget -= budget / 4;
     used = mem_used(mem);
     return used <= budget && extra <= budget - used;
 }

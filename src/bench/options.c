@@ -71,6 +71,8 @@ static const struct option_row rows[] = {
      "process to account CPU and memory of; may be repeated"},
     {"project", KIND_TEXT, AT(project), 0, 0, "ID", "X-Project-ID (bench)"},
     {"client-id", KIND_TEXT, AT(client_id), 0, 0, "UUID", "Client-ID"},
+    {"token-file", KIND_TEXT, AT(token_file), 0, 0, "FILE",
+     "file whose first line is a token to send (X-Auth-Token)"},
     {"keep", KIND_FLAG, AT(keep), 0, 0, NULL, "use the queues as they are"},
     {"label", KIND_TEXT, AT(label), 0, 0, "TEXT", "name of this run in files and plots"},
     {"json", KIND_TEXT, AT(json), 0, 0, "FILE", "write everything as JSON"},
@@ -256,8 +258,27 @@ decide_delivery(const struct options *o)
 }
 
 static bool
+read_token(struct options *o)
+{
+    FILE *file;
+    bool good;
+
+    if (o->token_file == NULL)
+        return true;
+    file = fopen(o->token_file, "r");
+    if (file == NULL)
+        return complain("cannot read", o->token_file);
+    good = fgets(o->token, sizeof o->token, file) != NULL;
+    (void)fclose(file); /* it was only read */
+    o->token[strcspn(o->token, "\n")] = '\0';
+    return (good && o->token[0] != '\0') || complain("no token is in", o->token_file);
+}
+
+static bool
 decide(struct options *o)
 {
+    if (!read_token(o))
+        return false;
     o->protocol = protocol_find(o->protocol_name);
     if (o->protocol == NULL)
         return complain("no such protocol", o->protocol_name);

@@ -18,8 +18,10 @@ struct options {
     const char *queue;
     const char *project;
     const char *client_id;
-    const char *label; /* of the plots and files; NULL: the protocol's name */
-    const char *json;  /* file names; NULL: not written */
+    const char *token_file; /* NULL: no token is sent */
+    char token[256];        /* from that file; "": none */
+    const char *label;      /* of the plots and files; NULL: the protocol's name */
+    const char *json;       /* file names; NULL: not written */
     const char *csv;
     const char *svg;
     int64_t batch;

@@ -53,6 +53,8 @@ build_texts(struct run *run)
                " HTTP/1.1\r\nHost: %s\r\nClient-ID: %s\r\nX-Project-ID: %s\r\n"
                "Accept: application/json\r\n",
                run->endpoint.host, o->client_id, o->project);
+    if (o->token[0] != '\0')
+        buf_printf(&run->http_tail, "X-Auth-Token: %s\r\n", o->token);
     run->base.body_head = bytes_of(head, sizeof head - 1);
     run->base.body_tail = buf_view(&run->body_tail);
     run->base.http_tail = buf_view(&run->http_tail);

@@ -51,14 +51,18 @@ tally_audit(const struct shard *sh)
 
         sum.messages += backlog_live(q->backlog);
         sum.claimed += q->backlog->claimed;
+        sum.delayed += backlog_delayed(q->backlog);
+        sum.foreign += q->backlog->foreign.count;
+        sum.claims += q->backlog->claims.live;
         sum.bytes += q->backlog->bytes;
     }
     return sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed &&
-           sum.bytes == sh->alive.bytes;
+           sum.delayed == sh->alive.delayed && sum.foreign == sh->alive.foreign &&
+           sum.claims == sh->alive.claims && sum.bytes == sh->alive.bytes;
 }
 
 static bool
-shard_audit(struct shard *sh, size_t *queues)
+shard_audit(struct shard *sh, struct directory_sum *sum)
 {
     const struct hashnode *node = NULL;
     bool sound;
@@ -67,7 +71,9 @@ shard_audit(struct shard *sh, size_t *queues)
     sound = hashmap_audit(&sh->queues) && wheel_audit(sh->claim_wheel) &&
             wheel_audit(sh->message_wheel) && graveyard_audit(sh) && tally_audit(sh) &&
             lines_audit(sh);
-    *queues += sh->queues.count;
+    sum->queues += sh->queues.count;
+    sum->messages += sh->alive.messages;
+    sum->bytes += sh->alive.bytes;
     while (sound && (node = hashmap_walk(&sh->queues, node)) != NULL)
         sound = queue_audit(sh, container_of(node, const struct queue, node));
     lock_release(&sh->lock);
@@ -78,10 +84,10 @@ bool
 engine_audit(struct store *s)
 {
     struct engine *e = engine_of(s);
-    size_t queues = 0;
+    struct directory_sum sum = {0};
 
     for (size_t i = 0; i <= e->shard_mask; i++)
-        if (!shard_audit(&e->shards[i], &queues))
+        if (!shard_audit(&e->shards[i], &sum))
             return false;
-    return directory_audit(&e->core.directory, queues);
+    return directory_audit(&e->core.directory, &sum);
 }

@@ -19,12 +19,20 @@ backlog_new(struct mem *mem, struct tally *tally)
 void
 backlog_count_in(struct backlog *b, struct tally *tally)
 {
+    const size_t delayed = backlog_delayed(b);
+
     b->tally->messages -= b->messages.live;
     b->tally->claimed -= b->claimed;
+    b->tally->delayed -= delayed;
+    b->tally->foreign -= b->foreign.count;
+    b->tally->claims -= b->claims.live;
     b->tally->bytes -= b->bytes;
-    tally->bytes += b->bytes;
     tally->messages += b->messages.live;
     tally->claimed += b->claimed;
+    tally->delayed += delayed;
+    tally->foreign += b->foreign.count;
+    tally->claims += b->claims.live;
+    tally->bytes += b->bytes;
     b->tally = tally;
 }
 
@@ -50,6 +58,7 @@ backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m)
     ENSURE(m->backlog == NULL && m->claim == NULL);
     m->backlog = b;
     b->tally->messages++;
+    b->tally->delayed += m->delayed;
     b->tally->bytes += m->body_len;
     b->bytes += m->body_len;
     seqmap_insert(&b->messages, pool, m->seq, m, !m->delayed);
@@ -69,12 +78,15 @@ backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 
     ENSURE(item == m && m->backlog == b);
     b->tally->messages--;
+    b->tally->delayed -= m->delayed;
     b->tally->bytes -= m->body_len;
     b->bytes -= m->body_len;
     if (m->claim != NULL)
         uncount_claimed(b);
-    if (m->foreign != NULL)
+    if (m->foreign != NULL) {
         hashmap_remove(&b->foreign, &m->foreign->node);
+        b->tally->foreign--;
+    }
     m->claim = NULL;
     m->backlog = NULL;
 }
@@ -103,6 +115,7 @@ backlog_end_delay(struct backlog *b, struct message *m)
 {
     ENSURE(m->delayed && m->claim == NULL);
     m->delayed = false;
+    b->tally->delayed--;
     seqmap_set_ready(&b->messages, m->seq, true);
 }
 
@@ -139,6 +152,7 @@ void
 backlog_add_foreign(struct backlog *b, struct message *m)
 {
     hashmap_insert(&b->foreign, &m->foreign->node, foreign_hash(m->foreign->id));
+    b->tally->foreign++;
 }
 
 bool

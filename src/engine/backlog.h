@@ -22,9 +22,10 @@
 struct queue;
 struct claim;
 
-/* How many messages the backlogs of a shard have together: alive, or in the graveyard. */
+/* What the backlogs of a shard have together: those alive, or those in the graveyard. */
 struct tally {
-    size_t messages, claimed;
+    size_t messages, claimed, delayed, foreign;
+    size_t claims;
     uint64_t bytes; /* of bodies */
 };
 
@@ -82,6 +83,13 @@ static inline size_t
 backlog_ready(const struct backlog *b)
 {
     return b->messages.ready;
+}
+
+/* How many wait for the end of their delay. */
+static inline size_t
+backlog_delayed(const struct backlog *b)
+{
+    return b->messages.live - b->messages.ready - b->claimed;
 }
 
 /* The message with this number; NULL if there is none. */
@@ -143,12 +151,14 @@ backlog_add_claim(struct backlog *b, struct seqmap_pool *pool, uint64_t number,
                   struct claim *c)
 {
     seqmap_insert(&b->claims, pool, number, c, false);
+    b->tally->claims++;
 }
 
 static inline void
 backlog_remove_claim(struct backlog *b, struct seqmap_pool *pool, uint64_t number)
 {
     (void)seqmap_remove(&b->claims, pool, number);
+    b->tally->claims--;
 }
 
 /* NULL if there is none. */

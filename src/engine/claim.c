@@ -44,6 +44,7 @@ claim_link(struct shard *sh, struct claim *c, struct queue *q)
 
     lock_assert_held(&sh->lock);
     c->backlog = q->backlog;
+    c->made_ms = c->started_ms;
     c->id_high = id.high;
     c->id_low = id.low;
     backlog_add_claim(q->backlog, &sh->pool, q->last_claim, c);
@@ -72,6 +73,8 @@ claim_take(struct shard *sh, struct claim *c, struct message *m,
     lock_assert_held(&sh->lock);
     ENSURE(c->count == 0 || c->seqs[c->count - 1] < m->seq);
     backlog_hold(m->backlog, m, c);
+    if (m->claim_count == 0)
+        figures_span(&sh->figures, STORE_SPAN_WAITED, m->posted_ms, now_ms);
     if (m->claim_count < UINT32_MAX)
         m->claim_count++;
     claim_lengthen(sh, m, terms, now_ms);
@@ -115,6 +118,14 @@ claim_end(struct shard *sh, struct claim *c)
     backlog_remove_claim(c->backlog, &sh->pool, ident_claim_number(claim_ident(c)));
     seqmap_pool_trim(&sh->pool);
     mem_free(sh->core->mem, c);
+}
+
+void
+claim_worked(struct shard *sh, const struct message *m, int64_t now_ms)
+{
+    figures_span(&sh->figures, STORE_SPAN_WORKED, m->claim->made_ms, now_ms);
+    buckets_add(&sh->figures.spans[STORE_SPAN_ATTEMPTS],
+                &store_span_bounds[STORE_SPAN_ATTEMPTS], m->claim_count);
 }
 
 void

@@ -16,6 +16,7 @@
 struct claim {
     struct deadline due;     /* in the claim wheel: when it ends */
     struct backlog *backlog; /* of its messages, which has it by its number */
+    int64_t made_ms;         /* after a restart: as started_ms was when it was replayed */
     int64_t started_ms;      /* made, or last renewed */
     uint64_t id_low;         /* of the id */
     uint32_t id_high;
@@ -76,6 +77,9 @@ claim_ends_ms(const struct claim *c)
 {
     return c->due.due_ms;
 }
+
+/* Counts how long a message that is about to be deleted was worked on, and how often. */
+void claim_worked(struct shard *sh, const struct message *m, int64_t now_ms);
 
 /* Takes back that it was made from what it holds: nobody has heard of it. */
 void claim_uncount(struct claim *c);

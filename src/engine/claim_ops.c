@@ -78,6 +78,8 @@ take_messages(struct visit *v, const struct store_terms *terms, size_t count,
     t->claim = NULL; /* the shard owns it now */
     claim_start(v->shard, c, terms, v->now_ms);
     claim_link(v->shard, c, q);
+    figures_count(&v->shard->figures, STORE_COUNT_CLAIMS, 1);
+    figures_count(&v->shard->figures, STORE_COUNT_CLAIMED, count);
     ident_write(&t->batch.claim_id, claim_ident(c));
     t->batch.claim_ttl_s = terms->ttl_s;
     t->batch.claim_number = claim_fence(q, c);
@@ -200,6 +202,7 @@ renew(struct visit *v, struct claim *c, const struct store_terms *terms)
         if (m != NULL)
             claim_lengthen(v->shard, m, terms, v->now_ms);
     }
+    figures_count(&v->shard->figures, STORE_COUNT_RENEWALS, 1);
     if (observed(&v->engine->core))
         (void)observe_claim(v->queue, STORE_CHANGE_RENEW, c, v->now_ms);
 }
@@ -225,10 +228,13 @@ engine_claim_renew(struct store *s, struct store_visit *outer,
     return st;
 }
 
-/* Ends a claim, if there is such a one, as if it had never been when it is uncounted. */
+/*
+ * Ends a claim, if there is such a one, as if it had never been when it is uncounted. What it
+ * held counts as given back for that reason.
+ */
 static enum status
 end(struct store *s, struct store_visit *outer, const struct store_queue *where,
-    struct bytes claim_id, bool uncount)
+    struct bytes claim_id, bool uncount, enum store_counter reason)
 {
     struct visit v;
     struct claim *c;
@@ -243,6 +249,7 @@ end(struct store *s, struct store_visit *outer, const struct store_queue *where,
             claim_uncount(c);
         if (observed(&v.engine->core))
             (void)observe_claim(v.queue, STORE_CHANGE_RELEASE, c, v.now_ms);
+        figures_count(&v.shard->figures, reason, c->held);
         claim_end(v.shard, c);
     }
     visit_leave(&v);
@@ -253,7 +260,7 @@ enum status
 engine_claim_release(struct store *s, struct store_visit *outer,
                      const struct store_queue *where, struct bytes claim_id)
 {
-    return end(s, outer, where, claim_id, false);
+    return end(s, outer, where, claim_id, false, STORE_COUNT_BACK_RELEASED);
 }
 
 enum status
@@ -261,7 +268,7 @@ engine_claim_give_back(struct store *s, struct store_visit *outer,
                        const struct store_queue *where, struct bytes claim_id,
                        bool uncount)
 {
-    return end(s, outer, where, claim_id, uncount);
+    return end(s, outer, where, claim_id, uncount, STORE_COUNT_BACK_GONE);
 }
 
 void

@@ -24,17 +24,30 @@ core_init(struct core *core, const struct engine_config *config)
                           .message_delay_s = config->message_delay_s,
                           .max_message_ttl_s = config->max_message_ttl_s,
                           .tag_start = words[4] >> 32};
+    core_limit(core, &config->project_limits);
     atomic_init(&core->next_ms, WHEEL_NEVER);
     atomic_init(&core->tags_used, 0);
     atomic_init(&core->fence, 0);
+    st = shown_init(&core->shown, core->mem, config->shown_queues);
+    if (st != ST_OK)
+        return st;
     directory_init(&core->directory, core->mem, (struct hash_key){words[2], words[3]});
     return ST_OK;
+}
+
+void
+core_limit(struct core *core, const struct engine_limits *limits)
+{
+    atomic_store(&core->limits.queues, limits->queues);
+    atomic_store(&core->limits.messages, limits->messages);
+    atomic_store(&core->limits.bytes, limits->bytes);
 }
 
 void
 core_fini(struct core *core)
 {
     directory_fini(&core->directory);
+    shown_fini(&core->shown, core->mem);
 }
 
 uint64_t

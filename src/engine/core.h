@@ -1,8 +1,8 @@
 /*
  * core: what all shards of an engine share.
  *
- * Nothing in here changes after the start but the directory, which has a lock of its own,
- * and the atomics.
+ * Nothing in here changes after the start but the directory and the places of queues that
+ * are shown, which have locks of their own, and the atomics.
  */
 #ifndef ENGINE_CORE_H
 #define ENGINE_CORE_H
@@ -11,6 +11,7 @@
 #include "claimd/engine/engine.h"
 #include "claimd/store/durable.h"
 #include "engine/directory.h"
+#include "engine/shown.h"
 
 #include <stdatomic.h>
 
@@ -19,6 +20,8 @@ struct core {
     struct store_observer *observer; /* borrowed; NULL: nobody */
     struct hash_key key;             /* of queue addresses */
     struct directory directory;
+    struct project_limits limits;
+    struct shown shown;
     int64_t message_ttl_s, message_delay_s; /* defaults */
     int64_t max_message_ttl_s;
     uint64_t tag_start;
@@ -30,6 +33,9 @@ struct core {
 /* Draws the secrets, too. ST_UNAVAILABLE, ST_NO_MEMORY. */
 enum status core_init(struct core *core, const struct engine_config *config);
 void core_fini(struct core *core);
+
+/* From now on each project may have so much. Any thread. */
+void core_limit(struct core *core, const struct engine_limits *limits);
 
 /* Keyed hash of a queue's address. */
 uint64_t core_hash(const struct core *core, const struct store_queue *where);

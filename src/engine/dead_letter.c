@@ -145,7 +145,7 @@ reserve(const struct dead_letter *dl, struct move *move)
                              move->target->last_seq, move->count,
                              claim_nodes(dl->from.queue));
     if (st == ST_OK && move->made)
-        st = shard_enlist(dl->target, move->target);
+        st = shard_enlist(dl->target, move->target, 0);
     if (st == ST_OK && move->made && observed(dl->target->core))
         st = observe_reserve(dl->target, STORE_CHANGE_QUEUE, 0,
                              queue_bytes(&dl->where, NULL));
@@ -214,6 +214,8 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
         shard_link(dl->target, move.target, dl->hash);
     for (size_t i = 0; i < move.count; i++)
         move_one(dl, move.messages[i], &move);
+    figures_count(&dl->from.shard->figures, STORE_COUNT_DEAD_LETTERS, move.count);
+    figures_count(&dl->target->figures, STORE_COUNT_QUEUES_MADE, move.made);
     queue_stir(move.target);
     if (observed(&dl->from.engine->core)) {
         const struct moved moved = {move.messages, move.numbers};

@@ -7,7 +7,8 @@ struct project {
     struct hashnode node;
     struct nameset names;
     enum store_kind kind;
-    struct bytes name; /* points behind this structure */
+    _Atomic uint64_t messages, bytes; /* of its queues: alive, not in the graveyard */
+    struct bytes name;                /* points behind this structure */
     char text[];
 };
 
@@ -68,6 +69,8 @@ make_project(struct directory *d, const struct project_key *key)
     if (p == NULL)
         return NULL;
     nameset_init(&p->names);
+    atomic_init(&p->messages, 0);
+    atomic_init(&p->bytes, 0);
     p->kind = key->kind;
     if (key->name.len > 0)
         memcpy(p->text, key->name.data, key->name.len);
@@ -78,7 +81,7 @@ make_project(struct directory *d, const struct project_key *key)
 
 enum status
 directory_add(struct directory *d, const struct store_queue *where,
-              struct directory_entry *entry)
+              struct directory_entry *entry, uint64_t most)
 {
     const struct project_key key = {where->project, where->kind};
     enum status st = ST_OK;
@@ -90,6 +93,8 @@ directory_add(struct directory *d, const struct store_queue *where,
         p = make_project(d, &key);
     if (p == NULL) {
         st = ST_NO_MEMORY;
+    } else if (most > 0 && p->names.count >= most) {
+        st = ST_PROJECT_QUEUES; /* it was there before */
     } else {
         nameset_insert(&p->names, &entry->node, where->name,
                        hash_bytes(&d->key, where->name));
@@ -108,10 +113,43 @@ directory_remove(struct directory *d, struct directory_entry *entry)
     nameset_remove(&p->names, &entry->node);
     entry->project = NULL;
     if (p->names.count == 0) {
+        ENSURE(atomic_load(&p->messages) == 0 && atomic_load(&p->bytes) == 0);
         hashmap_remove(&d->projects, &p->node);
         mem_free(d->mem, p);
     }
     lock_release(&d->lock);
+}
+
+enum status
+directory_take(const struct directory_entry *entry, uint64_t messages, uint64_t bytes,
+               const struct project_limits *limits)
+{
+    struct project *p = entry->project;
+    uint64_t all = atomic_fetch_add(&p->messages, messages) + messages;
+    uint64_t all_bytes = atomic_fetch_add(&p->bytes, bytes) + bytes;
+    enum status st = ST_OK;
+    uint64_t most;
+
+    if (limits == NULL)
+        return ST_OK;
+    most = atomic_load_explicit(&limits->messages, memory_order_relaxed);
+    if (most > 0 && all > most)
+        st = ST_PROJECT_MESSAGES;
+    most = atomic_load_explicit(&limits->bytes, memory_order_relaxed);
+    if (most > 0 && all_bytes > most)
+        st = ST_PROJECT_BYTES;
+    if (st != ST_OK)
+        directory_give(entry, messages, bytes);
+    return st;
+}
+
+void
+directory_give(const struct directory_entry *entry, uint64_t messages, uint64_t bytes)
+{
+    struct project *p = entry->project;
+
+    (void)atomic_fetch_sub(&p->messages, messages);
+    (void)atomic_fetch_sub(&p->bytes, bytes);
 }
 
 /* Copies count names from first on, with their texts, into one allocation. */
@@ -167,10 +205,10 @@ directory_page(struct directory *d, const struct store_page *wanted,
 }
 
 bool
-directory_audit(struct directory *d, size_t expected)
+directory_audit(struct directory *d, const struct directory_sum *expected)
 {
     const struct hashnode *node = NULL;
-    size_t total = 0;
+    struct directory_sum sum = {0};
     bool sound;
 
     lock_acquire(&d->lock);
@@ -179,8 +217,11 @@ directory_audit(struct directory *d, size_t expected)
         const struct project *p = container_of(node, const struct project, node);
 
         sound = p->names.count > 0 && nameset_audit(&p->names);
-        total += p->names.count;
+        sum.queues += p->names.count;
+        sum.messages += atomic_load(&p->messages);
+        sum.bytes += atomic_load(&p->bytes);
     }
     lock_release(&d->lock);
-    return sound && total == expected;
+    return sound && sum.queues == expected->queues &&
+           sum.messages == expected->messages && sum.bytes == expected->bytes;
 }

@@ -1,6 +1,6 @@
 /*
  * directory: which queues of each kind a project has, in byte order of their names, over
- * all shards.
+ * all shards; and how much they have together, within the project's limits.
  *
  * A leaf in the lock order: it is entered with a shard's lock held, and takes none
  * itself.
@@ -18,6 +18,8 @@
 #include "claimd/ds/nameset.h"
 #include "claimd/store/types.h"
 
+#include <stdatomic.h>
+
 struct directory {
     struct lock lock;
     struct mem *mem;
@@ -26,6 +28,11 @@ struct directory {
 };
 
 struct project;
+
+/* What each project may have; 0: any number. Any thread may change them. */
+struct project_limits {
+    _Atomic uint64_t queues, messages, bytes;
+};
 
 /* A queue's place in the directory; embedded in the queue, which also owns the name. */
 struct directory_entry {
@@ -43,17 +50,38 @@ struct directory_page {
 void directory_init(struct directory *d, struct mem *mem, struct hash_key key);
 void directory_fini(struct directory *d);
 
-/* Enters a name (borrowed until removed) that is not there. ST_NO_MEMORY. */
+/*
+ * Enters a name (borrowed until removed) that is not there. ST_NO_MEMORY; ST_PROJECT_QUEUES: the
+ * project has `most` or more (0: any number may be).
+ */
 enum status directory_add(struct directory *d, const struct store_queue *where,
-                          struct directory_entry *entry);
+                          struct directory_entry *entry, uint64_t most);
 
 void directory_remove(struct directory *d, struct directory_entry *entry);
+
+/*
+ * Counts messages that the entry's queue is about to get, if the project may have them:
+ * ST_PROJECT_MESSAGES, ST_PROJECT_BYTES. NULL: it has them already. Without the lock: posts
+ * of one project are counted one after the other, so its limits are never passed.
+ */
+enum status directory_take(const struct directory_entry *entry, uint64_t messages,
+                           uint64_t bytes, const struct project_limits *limits);
+
+/* Messages of the entry's queue are gone, or were not added after all. */
+void
+directory_give(const struct directory_entry *entry, uint64_t messages, uint64_t bytes);
 
 /* The names of a page. ST_NO_MEMORY. */
 enum status directory_page(struct directory *d, const struct store_page *page,
                            struct directory_page *out);
 
-/* True if every invariant holds, and the names are `expected` in number. O(n). */
-bool directory_audit(struct directory *d, size_t expected);
+/* What there is in all projects. */
+struct directory_sum {
+    size_t queues;
+    uint64_t messages, bytes;
+};
+
+/* True if every invariant holds, and there is so much. O(n). */
+bool directory_audit(struct directory *d, const struct directory_sum *expected);
 
 #endif

@@ -40,6 +40,12 @@ engine_totals(struct store *s, struct store_visit *visit, struct store_totals *o
     return ST_OK;
 }
 
+void
+engine_limit(struct store *s, const struct engine_limits *limits)
+{
+    core_limit(&engine_of(s)->core, limits);
+}
+
 /* ---------------------------------------------------------------------- the log */
 
 static enum store_fate
@@ -209,6 +215,8 @@ static const struct store_ops engine_ops = {
     .unwatch = engine_unwatch,
     .ping = engine_ping,
     .totals = engine_totals,
+    .figures = engine_figures,
+    .queue_figures = engine_queue_figures,
     .housekeep = engine_housekeep,
     .next_ms = engine_next_ms,
     .audit = engine_audit,

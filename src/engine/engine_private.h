@@ -45,6 +45,10 @@ store_queue_stats_fn engine_queue_stats;
 store_queue_purge_fn engine_queue_purge;
 store_queues_release_fn engine_queues_release;
 
+/* figures.c */
+store_figures_fn engine_figures;
+store_queue_figures_fn engine_queue_figures;
+
 /* message_ops.c, batch.c */
 store_message_post_fn engine_message_post;
 store_message_list_fn engine_message_list;

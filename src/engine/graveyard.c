@@ -15,9 +15,17 @@ lay(struct shard *sh, struct backlog *b)
     shard_wake_at(sh, sh->now_ms);
 }
 
+/* What the queue has is its project's no more. */
+static void
+forget_all(const struct queue *q)
+{
+    directory_give(&q->entry, backlog_live(q->backlog), q->backlog->bytes);
+}
+
 void
 graveyard_bury(struct shard *sh, struct queue *q)
 {
+    forget_all(q);
     shard_unlink(sh, q);
     lay(sh, queue_replace_backlog(q, NULL));
     queue_free(sh->core->mem, q);
@@ -27,6 +35,7 @@ void
 graveyard_purge(struct shard *sh, struct queue *q, struct backlog *fresh)
 {
     lock_assert_held(&sh->lock);
+    forget_all(q);
     lay(sh, queue_replace_backlog(q, fresh));
 }
 

@@ -17,7 +17,8 @@ post_bytes(const struct store_post *post)
     return total;
 }
 
-/* Of bodies: what the log has to keep besides what it knows of any message. */
+/* Of bodies: what the log has to keep besides what it knows of any message, and what counts
+ * for the project. */
 static size_t
 body_bytes(const struct store_post *post)
 {
@@ -109,17 +110,23 @@ reserve_post(struct visit *v, const struct store_post *post, bool made)
 {
     struct queue *q = v->queue;
     enum status st = too_large(q, post) ? ST_TOO_LARGE : ST_OK;
+    size_t bytes = body_bytes(post);
 
     if (st == ST_OK)
         st = backlog_reserve(q->backlog, &v->shard->pool, q->last_seq, post->count, 0);
     if (st == ST_OK && made)
-        st = shard_enlist(v->shard, q);
+        st = shard_enlist(v->shard, q, atomic_load(&v->engine->core.limits.queues));
     if (st == ST_OK && made)
         st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, NULL));
     if (st == ST_OK && !made)
         st = lend_reserve(q, post->count, 0);
     if (st == ST_OK)
-        st = visit_reserve_messages(v, STORE_CHANGE_POST, post->count, body_bytes(post));
+        st = directory_take(&q->entry, post->count, bytes, &v->engine->core.limits);
+    if (st != ST_OK)
+        return st;
+    st = visit_reserve_messages(v, STORE_CHANGE_POST, post->count, bytes);
+    if (st != ST_OK)
+        directory_give(&q->entry, post->count, bytes);
     return st;
 }
 
@@ -132,6 +139,8 @@ commit_post(struct visit *v, const struct store_post *post, bool made,
     if (made)
         shard_link(v->shard, v->queue, v->hash);
     append(v->queue, post, messages, v->now_ms);
+    figures_count(&v->shard->figures, STORE_COUNT_POSTED, post->count);
+    figures_count(&v->shard->figures, STORE_COUNT_QUEUES_MADE, made);
     queue_stir(v->queue);
     if (!observed(&v->engine->core))
         return;
@@ -339,15 +348,19 @@ struct discarded {
 static void
 discard(struct visit *v, struct message *m, struct discarded *d)
 {
+    if (m->claim != NULL)
+        claim_worked(v->shard, m, v->now_ms);
     settle_remove(v->shard, m);
     list_add_before(&d->messages, &m->due.link);
     d->count++;
 }
 
-/* Tells of the discarded messages. */
+/* Tells of the discarded messages, and counts them. */
 static void
-commit_discarded(const struct visit *v, const struct discarded *d)
+commit_discarded(const struct visit *v, const struct discarded *d,
+                 enum store_counter which)
 {
+    figures_count(&v->shard->figures, which, d->count);
     if (observed(&v->engine->core) && d->count > 0)
         (void)observe_delete(v->queue, &d->messages, d->count, v->now_ms);
 }
@@ -375,6 +388,14 @@ may_delete(const struct queue *q, const struct message *m, struct bytes claim_id
     return m->claim == c ? ST_OK : ST_CLAIMED;
 }
 
+/* Counts a deletion that came too late: the message is not its claim's any more. */
+static void
+count_late(const struct visit *v, bool by_claim, enum status st)
+{
+    if (by_claim && (st == ST_CLAIMED || st == ST_NOT_CLAIMED))
+        figures_count(&v->shard->figures, STORE_COUNT_LATE_DELETES, 1);
+}
+
 enum status
 engine_message_delete(struct store *s, struct store_visit *outer,
                       const struct store_queue *where, struct bytes id,
@@ -396,7 +417,8 @@ engine_message_delete(struct store *s, struct store_visit *outer,
         st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, 1, 0);
     if (m != NULL && st == ST_OK)
         discard(&v, m, &d);
-    commit_discarded(&v, &d);
+    count_late(&v, bytes_present(claim_id), st);
+    commit_discarded(&v, &d, STORE_COUNT_DELETED);
     leave_discarded(&v, &d);
     return st;
 }
@@ -450,6 +472,7 @@ engine_message_delete_many(struct store *s, struct store_visit *outer,
     list_init(&d.messages);
     if (claim_ids != NULL && v.queue != NULL)
         st = check_holders(v.queue, ids, count, claim_ids, claim_count, v.now_ms);
+    count_late(&v, claim_count > 0, st);
     if (st == ST_OK && v.queue != NULL)
         st = reserve_deletion(&v, ids, count);
     for (size_t i = 0; st == ST_OK && v.queue != NULL && i < count; i++) {
@@ -458,7 +481,7 @@ engine_message_delete_many(struct store *s, struct store_visit *outer,
         if (m != NULL)
             discard(&v, m, &d);
     }
-    commit_discarded(&v, &d);
+    commit_discarded(&v, &d, STORE_COUNT_DELETED);
     leave_discarded(&v, &d);
     return st;
 }
@@ -473,6 +496,8 @@ take_ready(struct visit *v, size_t count, struct store_batch *batch, struct disc
         struct message *m = backlog_next_ready(v->queue->backlog, &seq);
 
         batch_add(batch, m, v->queue->tag, v->now_ms);
+        if (m->claim_count == 0)
+            figures_span(&v->shard->figures, STORE_SPAN_WAITED, m->posted_ms, v->now_ms);
         discard(v, m, d);
     }
 }
@@ -510,7 +535,7 @@ engine_message_pop(struct store *s, struct store_visit *outer,
             visit_served(&v);
         }
     }
-    commit_discarded(&v, &d);
+    commit_discarded(&v, &d, STORE_COUNT_POPPED);
     leave_discarded(&v, &d);
     if (st == ST_OK)
         *out = batch;

@@ -45,6 +45,7 @@ struct queue {
     struct list sweep_link;        /* in the shard's list of all queues, see sweep.c */
     uint32_t epoch; /* of the sweep that has shown it, or in which it was made */
     uint32_t tag;   /* of this incarnation, in message ids */
+    uint32_t place; /* behind its place in shown.h; 0: none */
     struct store_queue where; /* points behind this structure */
     char text[];
 };

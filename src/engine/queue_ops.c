@@ -22,7 +22,7 @@ make_queue(struct visit *v, const struct store_metadata *metadata)
     q = shard_new_queue(v->shard, v->where, metadata);
     if (q == NULL)
         return ST_NO_MEMORY;
-    st = shard_enlist(v->shard, q);
+    st = shard_enlist(v->shard, q, atomic_load(&v->engine->core.limits.queues));
     if (st == ST_OK)
         st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, metadata));
     if (st != ST_OK) {
@@ -30,6 +30,7 @@ make_queue(struct visit *v, const struct store_metadata *metadata)
         return st;
     }
     shard_link(v->shard, q, v->hash);
+    figures_count(&v->shard->figures, STORE_COUNT_QUEUES_MADE, 1);
     v->queue = q;
     if (observed(&v->engine->core))
         (void)observe_queue(q, STORE_CHANGE_QUEUE, v->now_ms);
@@ -145,6 +146,14 @@ engine_queue_update(struct store *s, struct store_visit *outer,
     return st;
 }
 
+/* The visit's queue is about to lose all it has. */
+static void
+count_dropped(const struct visit *v)
+{
+    figures_count(&v->shard->figures, STORE_COUNT_DROPPED,
+                  backlog_live(v->queue->backlog));
+}
+
 enum status
 engine_queue_delete(struct store *s, struct store_visit *outer,
                     const struct store_queue *where)
@@ -160,6 +169,8 @@ engine_queue_delete(struct store *s, struct store_visit *outer,
             (void)observe_queue(v.queue, STORE_CHANGE_QUEUE_GONE, v.now_ms);
             v.shard->gone_position = v.queue->position;
         }
+        figures_count(&v.shard->figures, STORE_COUNT_QUEUES_GONE, 1);
+        count_dropped(&v);
         graveyard_bury(v.shard, v.queue);
         v.queue = NULL;
     }
@@ -181,6 +192,7 @@ purge(struct visit *v)
         backlog_free(v->engine->core.mem, fresh);
         return st;
     }
+    count_dropped(v);
     graveyard_purge(v->shard, v->queue, fresh);
     if (observed(&v->engine->core))
         (void)observe_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);

@@ -293,6 +293,7 @@ make_claim(struct replay *r, struct backlog *b, const struct store_change *chang
     c->backlog = b;
     c->id_high = id.high;
     c->id_low = id.low;
+    c->made_ms = change->claim_started_ms;
     backlog_add_claim(b, &nursery->pool, change->claim_number, c);
     *out = c;
     return ST_OK;
@@ -587,7 +588,7 @@ settle_in(struct engine *e, struct revived *v)
     sh = engine_shard(e, hash);
     if (shard_find(sh, &q->where, hash) != NULL)
         return ST_BAD_VALUE; /* two of the same name */
-    st = shard_enlist(sh, q);
+    st = shard_enlist(sh, q, 0);
     if (st != ST_OK)
         return st;
     q->version = shard_number(sh);
@@ -595,6 +596,7 @@ settle_in(struct engine *e, struct revived *v)
     q->last_claim = q->lent_claim = v->last_claim;
     end_empty_claims(r, v->backlog);
     backlog_count_in(v->backlog, &sh->alive);
+    (void)directory_take(&q->entry, backlog_live(v->backlog), v->backlog->bytes, NULL);
     shard_link(sh, q, hash);
     arm_all(sh, v->backlog);
     hashmap_remove(&r->queues, &v->node);

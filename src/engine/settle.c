@@ -13,6 +13,8 @@ settle_remove(struct shard *sh, struct message *m)
 
     lock_assert_held(&sh->lock);
     ENSURE(m->backlog != NULL);
+    if (m->backlog->queue != NULL)
+        directory_give(&m->backlog->queue->entry, 1, m->body_len);
     wheel_disarm(sh->message_wheel, &m->due);
     backlog_remove(m->backlog, &sh->pool, m);
     if (holder != NULL)
@@ -40,6 +42,8 @@ settle_claims(struct shard *sh, int64_t now_ms, size_t *budget)
             return whole;
         c = claim_of(d);
         spend(budget, 1 + c->held);
+        if (c->backlog->queue != NULL)
+            figures_count(&sh->figures, STORE_COUNT_BACK_EXPIRED, c->held);
         if (observed(sh->core) && c->backlog->queue != NULL)
             (void)observe_claim(c->backlog->queue, STORE_CHANGE_CLAIM_OVER, c, now_ms);
         claim_end(sh, c);
@@ -55,6 +59,7 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
     bool told = observed(sh->core) && q != NULL;
 
     if (!message_live(m, now_ms)) {
+        figures_count(&sh->figures, STORE_COUNT_EXPIRED, q != NULL);
         if (told)
             (void)observe_message(q, STORE_CHANGE_EXPIRED, m, now_ms);
         settle_remove(sh, m);

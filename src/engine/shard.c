@@ -175,12 +175,13 @@ shard_new_queue(struct shard *sh, const struct store_queue *where,
 }
 
 enum status
-shard_enlist(struct shard *sh, struct queue *q)
+shard_enlist(struct shard *sh, struct queue *q, uint64_t most)
 {
     enum status st = hashmap_reserve(&sh->queues, 1);
 
     lock_assert_held(&sh->lock);
-    return st == ST_OK ? directory_add(&sh->core->directory, &q->where, &q->entry) : st;
+    return st == ST_OK ? directory_add(&sh->core->directory, &q->where, &q->entry, most)
+                       : st;
 }
 
 void
@@ -200,6 +201,7 @@ shard_link(struct shard *sh, struct queue *q, uint64_t hash)
     q->shard = sh;
     q->epoch = sh->sweep.epoch;
     list_add_before(&sh->swept, &q->sweep_link);
+    shown_enter(&sh->core->shown, q);
     q->line = shard_line(sh, &q->where, hash);
     if (q->line != NULL)
         q->line->queue = q;
@@ -223,6 +225,7 @@ shard_unlink(struct shard *sh, struct queue *q)
     lock_assert_held(&sh->lock);
     ENSURE(q->shard == sh);
     core_raise_fence(sh->core, q->fence_base + q->last_claim);
+    shown_leave(&sh->core->shown, q);
     list_remove(&q->sweep_link);
     if (sh->sweep.queue == q)
         sh->sweep.queue = NULL;

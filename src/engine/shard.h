@@ -8,6 +8,7 @@
 #define ENGINE_SHARD_H
 
 #include "claimd/base/lock.h"
+#include "engine/figures.h"
 #include "engine/line.h"
 #include "engine/queue.h"
 
@@ -34,12 +35,13 @@ struct shard {
     struct seqmap_pool pool;     /* for the messages and claims of all queues */
     struct entropy entropy;
     struct tally alive, buried; /* messages of queues, and of the graveyard */
-    struct list dead_backlogs;  /* the graveyard, oldest first; owned */
-    uint64_t last_number;       /* source of versions */
-    uint64_t gone_position;     /* in the log, of the last deletion of a queue */
-    uint64_t position;          /* in the log, of the last change of any queue */
-    size_t room;                /* in the log, set aside for changes under way */
-    struct list swept;          /* all queues: first those that this sweep has to show */
+    struct figures figures;
+    struct list dead_backlogs; /* the graveyard, oldest first; owned */
+    uint64_t last_number;      /* source of versions */
+    uint64_t gone_position;    /* in the log, of the last deletion of a queue */
+    uint64_t position;         /* in the log, of the last change of any queue */
+    size_t room;               /* in the log, set aside for changes under way */
+    struct list swept;         /* all queues: first those that this sweep has to show */
     struct sweep sweep;
     int64_t now_ms;          /* the latest time an operation brought */
     _Atomic int64_t next_ms; /* when housekeeping is next useful, or earlier */
@@ -73,9 +75,10 @@ struct queue *shard_new_queue(struct shard *sh, const struct store_queue *where,
 /*
  * Enters a new queue in the directory, and makes sure that shard_link() has what it needs.
  * (Should it be discarded again, a listing may have had its name for a moment.) Needs the
- * lock, until the queue is linked or discarded. ST_NO_MEMORY.
+ * lock, until the queue is linked or discarded. ST_NO_MEMORY; ST_PROJECT_QUEUES: see
+ * directory_add().
  */
-enum status shard_enlist(struct shard *sh, struct queue *q);
+enum status shard_enlist(struct shard *sh, struct queue *q, uint64_t most);
 
 /* Enters an enlisted queue in the table; its line is there already, perhaps. */
 void shard_link(struct shard *sh, struct queue *q, uint64_t hash);

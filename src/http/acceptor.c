@@ -32,10 +32,25 @@ watch(struct acceptor *a, int fd, struct source *source)
     return epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? ST_OK : ST_IO;
 }
 
+/* False: not all could be watched. */
+static bool
+watch_listeners(struct acceptor *a)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < a->listener_count; i++) {
+        struct listener *l = &a->listeners[i];
+
+        if (!l->watched)
+            l->watched = watch(a, l->fd, &l->source) == ST_OK;
+        all = all && l->watched;
+    }
+    return all;
+}
+
 enum status
 acceptor_init(struct acceptor *a, const char *tag)
 {
-    a->listening.kind = SOURCE_LISTENER;
     a->stop.kind = SOURCE_STOP;
     a->reserve_fd = -1;
     a->refusing = a->exhausted = a->paused = false;
@@ -44,8 +59,7 @@ acceptor_init(struct acceptor *a, const char *tag)
     a->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
     linger_init(&a->linger, a->epoll_fd, a->shared->linger_slots);
     open_reserve(a);
-    if (a->epoll_fd >= 0 && a->stop_fd >= 0 &&
-        watch(a, a->listener->fd, &a->listening) == ST_OK &&
+    if (a->epoll_fd >= 0 && a->stop_fd >= 0 && watch_listeners(a) &&
         watch(a, a->stop_fd, &a->stop) == ST_OK)
         return ST_OK;
     acceptor_fini(a);
@@ -77,20 +91,25 @@ acceptor_stop(struct acceptor *a)
 
 /* ------------------------------------------------------------------ connections */
 
-/* Answers 503 and lets go of the socket gently. Takes fd. */
+/* Answers 503 and lets go of the socket gently; with TLS no word can be said. Takes fd. */
 static void
-refuse(struct acceptor *a, int fd)
+refuse(struct acceptor *a, const struct listener *l, int fd)
 {
     const struct log *log = a->shared->config->log;
     char id[REQUEST_ID_CAP];
 
     request_ids_next(&a->ids, id);
-    refusal_send(fd, REFUSAL_BUSY, id);
-    linger_add(&a->linger, fd, a->now_ms);
+    counter_add(&a->refused, 1);
+    if (l->kind != LISTEN_TLS) {
+        refusal_send(fd, REFUSAL_BUSY, id);
+        linger_add(&a->linger, fd, a->now_ms);
+    } else {
+        (void)close(fd); /* nothing was written */
+    }
     if (!a->refusing)
         log_event(log, LOG_WARN, "refusing_connections",
                   LOG_I("max_connections", a->max_connections), LOG_S("request_id", id));
-    else if (a->shared->config->access_log)
+    else if (atomic_load_explicit(&a->shared->log_one_in, memory_order_relaxed) > 0)
         log_event(log, LOG_INFO, "connection_refused", LOG_I("status", 503),
                   LOG_S("request_id", id));
     a->refusing = true;
@@ -117,7 +136,8 @@ choose_worker(const struct acceptor *a)
 
 /* Hands an accepted socket to a worker, or refuses it. Takes fd. */
 static void
-dispatch(struct acceptor *a, int fd, const union peer *peer, socklen_t peer_len)
+dispatch(struct acceptor *a, const struct listener *l, int fd, const union peer *peer,
+         socklen_t peer_len)
 {
     struct worker *w = choose_worker(a);
     struct conn *c = NULL;
@@ -125,14 +145,16 @@ dispatch(struct acceptor *a, int fd, const union peer *peer, socklen_t peer_len)
     if (w != NULL)
         c = mem_calloc(a->shared->config->mem, 1, sizeof(*c));
     if (c == NULL) {
-        refuse(a, fd);
+        refuse(a, l, fd);
         return;
     }
     if (a->refusing)
         log_event(a->shared->config->log, LOG_INFO, "accepting_again",
                   LOG_I("max_connections", a->max_connections));
     a->refusing = false;
+    counter_add(&a->accepted, 1);
     c->fd = fd;
+    c->kind = l->kind;
     c->peer = *peer;
     c->peer_len = peer_len < sizeof(*peer) ? peer_len : (socklen_t)sizeof(*peer);
     atomic_fetch_add_explicit(&w->load, 1, memory_order_relaxed);
@@ -143,19 +165,31 @@ dispatch(struct acceptor *a, int fd, const union peer *peer, socklen_t peer_len)
 }
 
 static int
-accept_one(struct acceptor *a, union peer *peer, socklen_t *peer_len)
+accept_one(const struct listener *l, union peer *peer, socklen_t *peer_len)
 {
     memset(peer, 0, sizeof(*peer));
     *peer_len = sizeof(*peer);
-    return accept4(a->listener->fd, &peer->any, peer_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    return accept4(l->fd, &peer->any, peer_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static void
+pause_listeners(struct acceptor *a)
+{
+    for (size_t i = 0; i < a->listener_count; i++) {
+        struct listener *l = &a->listeners[i];
+
+        if (l->watched && epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, l->fd, NULL) == 0)
+            l->watched = false;
+        a->paused = a->paused || !l->watched;
+    }
 }
 
 /*
  * No descriptor or memory for another connection. The reserve makes room for one at a
- * time, which is told to come back; if that does not help, the listener rests a moment.
+ * time, which is told to come back; if that does not help, all listeners rest a moment.
  */
 static void
-accept_exhausted(struct acceptor *a, int why)
+accept_exhausted(struct acceptor *a, const struct listener *l, int why)
 {
     union peer peer;
     socklen_t peer_len;
@@ -168,18 +202,20 @@ accept_exhausted(struct acceptor *a, int why)
     if (a->reserve_fd >= 0) {
         (void)close(a->reserve_fd);
         a->reserve_fd = -1;
-        fd = accept_one(a, &peer, &peer_len);
+        fd = accept_one(l, &peer, &peer_len);
     }
     if (fd >= 0) {
         char id[REQUEST_ID_CAP];
 
         request_ids_next(&a->ids, id);
-        refusal_send(fd, REFUSAL_BUSY, id);
+        counter_add(&a->refused, 1);
+        if (l->kind != LISTEN_TLS)
+            refusal_send(fd, REFUSAL_BUSY, id);
         (void)close(fd); /* no lingering: the descriptor is needed */
     }
     open_reserve(a);
-    if (fd < 0 && epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, a->listener->fd, NULL) == 0)
-        a->paused = true;
+    if (fd < 0)
+        pause_listeners(a);
 }
 
 /* Errors of accept4() that mean there is no room. */
@@ -191,24 +227,24 @@ is_exhaustion(int error)
 
 /* True if somebody may be waiting still. */
 static bool
-accept_some(struct acceptor *a)
+accept_some(struct acceptor *a, const struct listener *l)
 {
     for (int i = 0; i < ACCEPTS_IN_A_ROW; i++) {
         union peer peer;
         socklen_t peer_len;
-        int fd = accept_one(a, &peer, &peer_len), why;
+        int fd = accept_one(l, &peer, &peer_len), why;
 
         if (fd >= 0) {
             if (a->exhausted)
                 log_event(a->shared->config->log, LOG_INFO, "accepting_again",
-                          LOG_S("listen", a->listener->text));
+                          LOG_S("listen", l->text));
             a->exhausted = false;
-            dispatch(a, fd, &peer, peer_len);
+            dispatch(a, l, fd, &peer, peer_len);
             continue;
         }
         why = errno;
         if (is_exhaustion(why))
-            accept_exhausted(a, why);
+            accept_exhausted(a, l, why);
         else if (why != EINTR && why != ECONNABORTED)
             return false; /* nobody is waiting any more */
         if (a->paused)
@@ -236,8 +272,8 @@ sleep_ms(struct acceptor *a)
 static void
 resume(struct acceptor *a)
 {
-    if (a->paused && watch(a, a->listener->fd, &a->listening) == ST_OK)
-        a->paused = false;
+    if (a->paused)
+        a->paused = !watch_listeners(a);
 }
 
 void
@@ -255,8 +291,8 @@ acceptor_run(struct acceptor *a)
 
             if (source->kind == SOURCE_STOP)
                 return;
-            if (source->kind == SOURCE_LISTENER)
-                (void)accept_some(a); /* the rest in the next round */
+            if (source->kind == SOURCE_LISTENER) /* the rest in the next round */
+                (void)accept_some(a, container_of(source, struct listener, source));
             else
                 linger_read(&a->linger, source);
         }
@@ -266,8 +302,11 @@ acceptor_run(struct acceptor *a)
 void
 acceptor_take_rest(struct acceptor *a)
 {
-    size_t batches = a->max_connections / ACCEPTS_IN_A_ROW + 1;
+    for (size_t i = 0; i < a->listener_count; i++) {
+        size_t batches =
+            a->listeners[i].inherited ? 0 : a->max_connections / ACCEPTS_IN_A_ROW + 1;
 
-    while (batches-- > 0 && accept_some(a))
-        continue;
+        while (batches-- > 0 && accept_some(a, &a->listeners[i]))
+            continue;
+    }
 }

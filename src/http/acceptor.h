@@ -1,5 +1,5 @@
 /*
- * acceptor: takes connections from the listener and hands each to the worker with the
+ * acceptor: takes connections from the listeners and hands each to the worker with the
  * fewest.
  *
  * A connection too many is answered 503 with Retry-After and closed: a client that waits
@@ -19,16 +19,18 @@
 
 struct acceptor {
     const struct worker_shared *shared; /* borrowed */
-    struct listener *listener;          /* borrowed */
-    struct worker *workers;             /* borrowed */
+    struct listener *listeners;         /* borrowed */
+    size_t listener_count;
+    struct worker *workers; /* borrowed */
     size_t worker_count;
     size_t max_connections;
-    struct source listening, stop;
+    struct source stop;
     int epoll_fd, stop_fd; /* owned */
     int reserve_fd;        /* owned; -1 while it is given up */
     bool refusing;         /* the last connection was one too many */
     bool exhausted;        /* accepting failed for want of descriptors or memory */
-    bool paused;           /* the listener is out of the epoll set for a moment */
+    bool paused;           /* the listeners are out of the epoll set for a moment */
+    struct counter accepted, refused; /* connections; for any thread to read */
     int64_t now_ms;
     struct request_ids ids;
     struct linger_set linger;
@@ -44,8 +46,9 @@ void acceptor_run(struct acceptor *a);
 void acceptor_stop(struct acceptor *a);
 
 /*
- * Takes those who have connected before the listener closes, once acceptor_run() has ended:
- * the kernel would reset them, and what they have sent would be lost.
+ * Takes those who have connected before the listeners close, once acceptor_run() has ended:
+ * the kernel would reset them, and what they have sent would be lost. In the backlog of a
+ * socket that was inherited they wait for whoever goes on with it.
  */
 void acceptor_take_rest(struct acceptor *a);
 

@@ -35,37 +35,76 @@ write_refused(struct worker *w, const struct exchange *ex)
               LOG_I("suppressed", suppressed));
 }
 
+struct fields {
+    struct log_field all[16];
+    size_t count;
+};
+
+static void
+add_number(struct fields *f, const char *key, int64_t number)
+{
+    f->all[f->count++] = (struct log_field)LOG_I(key, number);
+}
+
+/* What is not there, or has no name, has no field. */
+static void
+add_text(struct fields *f, const char *key, struct bytes text)
+{
+    if (text.len > 0)
+        f->all[f->count++] = (struct log_field)LOG_B(key, text);
+}
+
 static void
 write_request(const struct log *log, enum log_level level, const struct exchange *ex)
 {
     int64_t duration_ns = clock_stopwatch_ns() - ex->started_ns;
+    const struct response_subject *about = &ex->response.about;
     enum status why = reason_of(ex);
+    struct fields f = {.count = 0};
     char client[ADDRESS_TEXT_CAP];
-    const struct log_field fields[] = {
-        LOG_S("method", ex->method),
-        LOG_B("path", ex->request.path),
-        LOG_I("status", ex->code),
-        LOG_I("bytes", ex->sent),
-        LOG_I("duration_us", duration_ns / 1000),
-        LOG_S("request_id", ex->id),
-        LOG_S("client", client_of(ex, client)),
-        LOG_S("reason", status_name(why)), /* the last: without one it is left out */
-    };
-    size_t count = sizeof(fields) / sizeof(fields[0]);
 
-    log_write(log, level, "request", fields, why == ST_OK ? count - 1 : count);
+    add_text(&f, "method", bytes_str(ex->method));
+    add_text(&f, "path", ex->request.path);
+    add_text(&f, "query", ex->request.query);
+    add_number(&f, "status", ex->code);
+    add_number(&f, "bytes", (int64_t)ex->sent);
+    add_number(&f, "duration_us", duration_ns / 1000);
+    add_text(&f, "request_id", bytes_str(ex->id));
+    add_text(&f, "client", bytes_str(client_of(ex, client)));
+    add_text(&f, "project", about->project);
+    add_text(&f, "queue", about->queue);
+    add_text(&f, "claim", about->claim);
+    add_text(&f, "client_request_id", ex->their_id);
+    add_text(&f, "traceparent", ex->traceparent);
+    if (why != ST_OK)
+        add_text(&f, "reason", bytes_str(status_name(why)));
+    log_write(log, level, "request", f.all, f.count);
+}
+
+uint64_t
+access_log_one_in(const struct worker *w)
+{
+    return atomic_load_explicit(&w->shared->log_one_in, memory_order_relaxed);
+}
+
+/* One request in so many; what failed is always told of. */
+static bool
+is_chosen(struct worker *w, enum log_level level, uint64_t one_in)
+{
+    return level != LOG_INFO || one_in == 1 || w->logged++ % one_in == 0;
 }
 
 void
 access_log_write(struct worker *w, const struct exchange *ex)
 {
-    const struct server_config *config = w->shared->config;
+    const struct log *log = w->shared->config->log;
     enum log_level level = ex->code >= 500 ? LOG_WARN : LOG_INFO;
+    uint64_t one_in = access_log_one_in(w);
 
-    if ((level == LOG_INFO && !config->access_log) || !log_wants(config->log, level))
+    if ((level == LOG_INFO && one_in == 0) || !log_wants(log, level))
         return;
-    if (config->access_log)
-        write_request(config->log, level, ex);
-    else
+    if (one_in == 0)
         write_refused(w, ex);
+    else if (is_chosen(w, level, one_in))
+        write_request(log, level, ex);
 }

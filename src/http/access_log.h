@@ -7,6 +7,9 @@
 #include "http/exchange.h"
 #include "http/worker.h"
 
+/* One request in so many has its line; 0: none. See server_log_requests(). */
+uint64_t access_log_one_in(const struct worker *w);
+
 /*
  * Writes the line of an exchange that is over: at level warn for answers of 500 and above,
  * else at info, with the reason of a refusal. Status 0: libmicrohttpd refused the request

@@ -70,6 +70,25 @@ answer_fini(struct worker *w)
     w->parked.deadlines = NULL;
 }
 
+/* ------------------------------------------------------------------ states */
+
+static bool
+is_parked(enum exchange_state state)
+{
+    return state >= EXCHANGE_SLICES && state <= EXCHANGE_COMMIT;
+}
+
+/* The exchange's new state, or its end (ANSWERED), as far as that is for us to say. */
+static void
+enter(struct worker *w, struct exchange *ex, enum exchange_state state)
+{
+    if (is_parked(ex->state))
+        counter_take(&w->parked.counts[ex->state], 1);
+    if (is_parked(state))
+        counter_add(&w->parked.counts[state], 1);
+    ex->state = state;
+}
+
 /* ------------------------------------------------------------------ those who wait */
 
 static struct store_bell *
@@ -80,6 +99,17 @@ told(struct store_watcher *watcher, enum store_news news)
     enum mail_news which = news == STORE_GONE ? MAIL_GONE : MAIL_READY;
 
     return mailbox_post(m, &ex->conn->mail, which) ? &m->bell : NULL;
+}
+
+/* Another server has said who sent a request, or has not: the API has it. */
+static void
+admitted(struct access_proof *proof)
+{
+    struct exchange *ex = container_of(proof, struct exchange, request.proof);
+    struct mailbox *m = ex->conn->mailbox;
+
+    if (mailbox_post(m, &ex->conn->mail, MAIL_ADMITTED)) /* ex is the worker's again */
+        mailbox_wake(m);
 }
 
 /* A request that would like to wait may, if there are not too many of its kind. */
@@ -139,12 +169,15 @@ ask_remotely(struct executor_job *job)
 static bool
 go_remote(struct worker *w, struct exchange *ex)
 {
+    const enum exchange_state before = ex->state;
+
     ex->job.run = ask_remotely;
     ex->shared = w->shared;
-    ex->state = EXCHANGE_REMOTE;
+    enter(w, ex, EXCHANGE_REMOTE);
     w->parked.remote++;
     if (executor_submit(w->shared->config->executor, &ex->job) == ST_OK)
         return true;
+    enter(w, ex, before);
     w->parked.remote--;
     return false;
 }
@@ -199,21 +232,26 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
     case API_AGAIN:
         if (remote)
             return !go_remote(w, ex);
-        ex->state = EXCHANGE_SLICES;
+        enter(w, ex, EXCHANGE_SLICES);
         conn_enter(&w->conns, c, CONN_ANSWERING, w->now_ms);
         list_add_before(&w->parked.slices, &c->turn);
         return false;
     case API_WAIT:
-        ex->state = EXCHANGE_WAITING;
+        enter(w, ex, EXCHANGE_WAITING);
         conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
         list_add_before(&w->parked.waiting, &c->turn);
         set_deadline(w, ex);
+        return false;
+    case API_ADMIT:
+        enter(w, ex, EXCHANGE_ADMISSION);
+        conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
+        w->parked.remote++;
         return false;
     case API_HOLD:
         fate = store_fate(w->shared->config->store, ex->response.position);
         if (fate == STORE_DURABLE)
             return true;
-        ex->state = EXCHANGE_COMMIT;
+        enter(w, ex, EXCHANGE_COMMIT);
         conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
         add_commit(w, ex); /* what has become of it meanwhile comes as news of the log, */
         if (fate == STORE_LOST) /* which there are no more of */
@@ -231,7 +269,7 @@ make_ready(struct worker *w, struct exchange *ex)
 {
     struct conn *c = ex->conn;
 
-    ex->state = EXCHANGE_READY;
+    enter(w, ex, EXCHANGE_READY);
     conn_enter(&w->conns, c, CONN_ANSWERING, w->now_ms);
     if (c->held)
         worker_let_go(w, c);
@@ -274,7 +312,9 @@ answer_ready(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex)
      * Should the answer be lost here, the connection is closed: what the request asked for
      * may have happened, and 503 would say that it has not.
      */
-    return reply_queue(mhd, ex, ex->closing || ex->head.chunked || draining(w));
+    return reply_queue(mhd, ex,
+                       ex->closing || ex->head.chunked || draining(w) ||
+                           ex->response.status == ST_PROJECT_CONNECTIONS);
 }
 
 /* Parks an exchange in libmicrohttpd's call. */
@@ -307,6 +347,7 @@ answer_request(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex
                    : answer_no_memory(w, mhd);
     ENSURE(!list_linked(&ex->conn->turn)); /* it is not among the chunked any more */
     ex->closing = closing;
+    ex->request.proof.tell = admitted;
     count_in(w, ex);
     if (w->shared->config->store->blocks) {
         if (go_remote(w, ex)) {
@@ -398,6 +439,18 @@ wake(struct worker *w, struct exchange *ex, unsigned news)
         ask_waiting(w, ex, WAITING_ON);
 }
 
+/* It may be known now who sent it: then the API goes on with it. The other news. */
+static unsigned
+admit(struct worker *w, struct exchange *ex, unsigned news)
+{
+    ex->news = 0;
+    if ((news & MAIL_ADMITTED) == 0)
+        return news;
+    w->parked.remote--;
+    (void)ask_again(w, ex);
+    return news & ~(unsigned)MAIL_ADMITTED;
+}
+
 void
 answer_news(struct worker *w, struct conn *c, unsigned news)
 {
@@ -409,9 +462,11 @@ answer_news(struct worker *w, struct conn *c, unsigned news)
         if (settle(w, ex, ex->next_step))
             make_ready(w, ex);
     }
+    if (ex != NULL && ex->state == EXCHANGE_ADMISSION)
+        news = admit(w, ex, news | ex->news);
     if (ex == NULL || c->phase == CONN_DOOMED)
         return;
-    if (ex->state == EXCHANGE_REMOTE)
+    if (ex->state == EXCHANGE_REMOTE || ex->state == EXCHANGE_ADMISSION)
         ex->news |= news; /* for when it is back */
     else if (ex->state == EXCHANGE_WAITING)
         wake(w, ex, news | ex->news);
@@ -481,20 +536,21 @@ answer_end(struct worker *w, struct exchange *ex, bool whole)
 {
     const struct server_config *config = w->shared->config;
 
-    ENSURE(ex->state != EXCHANGE_REMOTE);
+    ENSURE(ex->state != EXCHANGE_REMOTE && ex->state != EXCHANGE_ADMISSION);
     answer_unpark(w, ex);
     count_out(w, ex);
-    if (ex->request.waiting != NULL) {
-        api_stop_waiting(config->api, &ex->request);
+    api_stop_waiting(config->api, &ex->request);
+    if (ex->request.waiting != NULL)
         mailbox_cancel(ex->conn->mailbox,
                        &ex->conn->mail); /* there will be no more news */
-    }
     if (!whole && bytes_present(ex->response.claim_id)) {
         bool unseen = ex->state != EXCHANGE_ANSWERED ||
                       (ex->handed != 0 && delivery_handed(ex->conn->fd) == ex->handed);
 
         delivery_give_back(w->shared, ex, unseen);
     }
+    if (is_parked(ex->state))
+        enter(w, ex, EXCHANGE_ANSWERED); /* nobody waits any more */
 }
 
 void

@@ -12,6 +12,8 @@
  *     COMMIT    the log to be durable up to       the store's news; not by a hang-up. If it
  *               response.position                 never will be: closed without an answer
  *     REMOTE    a thread of the executor          mail DONE
+ *     ADMISSION another server's word on who      mail ADMITTED, which always comes, and soon;
+ *               it is (claimd/auth/keystone.h)    not by a hang-up
  *
  * When it can go on, the API is asked again, or the answer is READY: the connection is let
  * go, and libmicrohttpd calls for it.

@@ -3,6 +3,7 @@
 #include "claimd/base/invariant.h"
 
 #include <errno.h>
+#include <string.h>
 
 void
 conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms)
@@ -13,6 +14,7 @@ conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms)
     t->limit_ms[CONN_RECEIVING] = request_ms;
     t->limit_ms[CONN_ANSWERING] = request_ms;
     t->limit_ms[CONN_PARKED] = INT64_MAX;
+    memset(t->counts, 0, sizeof(t->counts));
     t->count = 0;
 }
 
@@ -22,6 +24,7 @@ conn_table_add(struct conn_table *t, struct conn *c, int64_t now_ms)
     ENSURE(!list_linked(&c->link)); /* it is in no phase yet */
     t->count++;
     c->phase = CONN_WAITING;
+    counter_add(&t->counts[c->phase], 1);
     c->since_ms = now_ms;
     list_add_before(&t->phases[CONN_WAITING], &c->link);
 }
@@ -31,6 +34,7 @@ conn_table_remove(struct conn_table *t, struct conn *c)
 {
     ENSURE(t->count > 0);
     t->count--;
+    counter_take(&t->counts[c->phase], 1);
     if (list_linked(&c->link))
         list_remove(&c->link);
 }
@@ -42,6 +46,8 @@ conn_enter(struct conn_table *t, struct conn *c, enum conn_phase phase, int64_t 
     if (c->phase == CONN_DOOMED)
         return;
     list_remove(&c->link);
+    counter_take(&t->counts[c->phase], 1);
+    counter_add(&t->counts[phase], 1);
     c->phase = phase;
     c->since_ms = now_ms;
     if (phase != CONN_DOOMED)
@@ -95,7 +101,11 @@ enum conn_unread
 conn_unread(const struct conn *c)
 {
     char byte;
-    ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t n;
+
+    if (c->tls != NULL && gnutls_record_check_pending(c->tls) > 0)
+        return UNREAD_DATA;
+    n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
     if (n > 0)
         return UNREAD_DATA;

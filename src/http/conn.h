@@ -19,10 +19,14 @@
 #ifndef HTTP_CONN_H
 #define HTTP_CONN_H
 
+#include "claimd/api/api.h"
+#include "claimd/base/counter.h"
 #include "claimd/base/mem.h"
 #include "claimd/ds/list.h"
+#include "claimd/http/listen.h"
 #include "http/mailbox.h"
 
+#include <gnutls/gnutls.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -43,8 +47,10 @@ union peer {
     struct sockaddr_in6 v6;
 };
 
+struct certificate;
 struct exchange;
 struct section;
+struct tls_pair;
 struct MHD_Connection;
 
 struct conn {
@@ -54,6 +60,7 @@ struct conn {
     struct section *section; /* borrowed; where libmicrohttpd has it */
     struct list link;        /* in the list of its phase */
     int fd;                  /* libmicrohttpd's once the worker has it */
+    enum listen_kind kind;   /* of the listener it came to */
     enum conn_phase phase;
     int64_t since_ms;           /* when the phase began; real time */
     bool linger;                /* the client may still be sending when this is closed */
@@ -62,12 +69,18 @@ struct conn {
     struct list turn;           /* in a worker's list of those in slices, or in chunks */
     struct list fresh;          /* in a worker's list of those to be held */
     struct list ended;          /* in a worker's list of those that will send no more */
+    struct api_seat seat;       /* what it has of its project's share */
+    bool used;                  /* has brought a request */
     bool hung_up;               /* the client will send no more */
     unsigned pushes;            /* how often libmicrohttpd will still be told so */
     bool held;                  /* suspended: libmicrohttpd leaves it alone */
     bool was_held;              /* has been; see stuck.h */
-    unsigned round;   /* of its worker, in which libmicrohttpd called us for it */
-    unsigned strikes; /* rounds in a row in which it seemed stuck */
+    unsigned round;        /* of its worker, in which libmicrohttpd called us for it */
+    unsigned strikes;      /* rounds in a row in which it seemed stuck */
+    gnutls_session_t tls;  /* libmicrohttpd's; NULL: there is none */
+    struct tls_pair *pair; /* pinned while in handshake */
+    struct certificate *certificate; /* of the client, owned; NULL: none was shown */
+    struct list shake; /* in a worker's list of those in handshake: secure.h */
     union peer peer;
     socklen_t peer_len;
 };
@@ -76,6 +89,7 @@ struct conn_table {
     struct list phases[CONN_PHASES];
     int64_t limit_ms[CONN_PHASES];
     size_t count; /* connections in any phase, doomed ones too */
+    struct counter counts[CONN_PHASES + 1]; /* of each phase, for any thread to read */
 };
 
 void conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms);
@@ -97,7 +111,11 @@ struct conn *conn_overdue(const struct conn_table *t, int64_t now_ms);
 /* When the next connection is overdue, INT64_MAX if never. */
 int64_t conn_next_ms(const struct conn_table *t);
 
-/* What waits in the socket to be read. A system call. */
+/*
+ * What waits to be read, in the socket or in what TLS has read already. Of bytes in the
+ * socket it is not known yet what they are: a record of TLS need not be of a request. A system
+ * call.
+ */
 enum conn_unread { UNREAD_NOTHING, UNREAD_DATA, UNREAD_END };
 enum conn_unread conn_unread(const struct conn *c);
 

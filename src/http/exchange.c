@@ -10,11 +10,10 @@ enum { FIRST_RESERVE = 16384 };
  * Bodies count before anybody has looked at them, or clients that send almost all of a post
  * and then wait would take any amount of memory. Only posts and metadata are larger than
  * BODY_FREE: claims and deletions go on when the budget is used up. Likewise answers, for
- * clients that ask and do not listen; but reading shall go on when messages have used up the
- * budget, so large answers may be there beside them. (A buffer is at most twice as large as
- * its answer, which is hardly larger than all messages: three budgets suffice for one.)
+ * clients that ask and do not listen; but reading shall go on when messages have used up their
+ * share, so answers have one of their own (base/mem.h), and are shorter when that is small.
  */
-enum { BODY_FREE = 16384, ANSWER_FREE = 65536, BODY_BUDGETS = 1, ANSWER_BUDGETS = 4 };
+enum { BODY_FREE = 16384, ANSWER_FREE = 65536 };
 
 void
 exchange_pool_init(struct exchange_pool *pool, struct mem *mem)
@@ -59,8 +58,8 @@ exchange_take(struct exchange_pool *pool)
     arena_init(&ex->arena, pool->mem);
     buf_init(&ex->body, pool->mem);
     buf_init(&ex->response.body, pool->mem);
-    buf_ration(&ex->body, BODY_FREE, BODY_BUDGETS);
-    buf_ration(&ex->response.body, ANSWER_FREE, ANSWER_BUDGETS);
+    buf_ration(&ex->body, BODY_FREE, MEM_DATA);
+    buf_ration(&ex->response.body, ANSWER_FREE, MEM_ANSWERS);
     return ex;
 }
 
@@ -79,8 +78,15 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
         return NULL;
     }
     ex->conn = conn;
+    ex->request.seat = &conn->seat;
     head_split_target(copy, &ex->request.path, &ex->request.query);
     ex->request.arena = &ex->arena;
+    ex->response.route = NULL;
+    ex->response.about = (struct response_subject){.queue = BYTES_NONE};
+    ex->their_id = ex->traceparent = BYTES_NONE;
+    ex->request.tls = conn->tls != NULL;
+    ex->request.certificate = conn->certificate;
+    ex->request.door = conn->kind == LISTEN_METRICS ? API_DOOR_METRICS : API_DOOR_MAIN;
     return ex;
 }
 

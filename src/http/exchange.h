@@ -28,18 +28,20 @@ enum { EXCHANGE_SPARE = 64, EXCHANGE_KEEP = 16384, EXCHANGE_METHOD_CAP = 16 };
  *     HEAD --> BODY, SWALLOW --> asked --> ANSWERED
  *                                 |  ^         ^
  *                                 v  |         |
- *      SLICES, WAITING, REMOTE, COMMIT ----> READY
+ *      SLICES, WAITING, REMOTE, ADMISSION, COMMIT ----> READY
  */
 enum exchange_state {
-    EXCHANGE_HEAD,    /* the headers are not known yet */
-    EXCHANGE_BODY,    /* collecting */
-    EXCHANGE_SWALLOW, /* too large, or no memory: reading on without keeping */
-    EXCHANGE_SLICES,  /* being answered a slice at a time */
-    EXCHANGE_WAITING, /* for a message, until it is told or its time is over */
-    EXCHANGE_REMOTE,  /* the executor asks the API, and has it meanwhile */
-    EXCHANGE_COMMIT,  /* the answer is there, what it tells of is not durable yet */
-    EXCHANGE_READY,   /* the answer is there and has to be queued */
-    EXCHANGE_ANSWERED
+    EXCHANGE_HEAD,      /* the headers are not known yet */
+    EXCHANGE_BODY,      /* collecting */
+    EXCHANGE_SWALLOW,   /* too large, or no memory: reading on without keeping */
+    EXCHANGE_SLICES,    /* being answered a slice at a time */
+    EXCHANGE_WAITING,   /* for a message, until it is told or its time is over */
+    EXCHANGE_REMOTE,    /* the executor asks the API, and has it meanwhile */
+    EXCHANGE_ADMISSION, /* another server is asked who sent it */
+    EXCHANGE_COMMIT,    /* the answer is there, what it tells of is not durable yet */
+    EXCHANGE_READY,     /* the answer is there and has to be queued */
+    EXCHANGE_ANSWERED,
+    EXCHANGE_STATES
 };
 
 struct exchange {
@@ -53,7 +55,7 @@ struct exchange {
     struct waiting waiting;  /* lent to the request */
     struct deadline due;     /* WAITING: in the worker's wheel */
     int64_t until_ms;        /* when its waiting is over; 0: never has waited */
-    unsigned news;           /* came while it was REMOTE */
+    unsigned news;           /* came while it was REMOTE, or in ADMISSION */
     struct list commit;      /* COMMIT: among the worker's, by position */
     struct executor_job job; /* REMOTE */
     const struct worker_shared *shared; /* REMOTE, borrowed */
@@ -62,6 +64,8 @@ struct exchange {
     uint64_t received;                  /* bytes of body seen, kept or not */
     uint64_t handed;         /* TCP: bytes given to the kernel before it was parked */
     struct bytes raw_target; /* in libmicrohttpd's memory, until it decodes */
+    struct bytes their_id,
+        traceparent;                  /* for the log, of the arena; or absent: trace.h */
     char method[EXCHANGE_METHOD_CAP]; /* for the log; may be cut */
     char id[REQUEST_ID_CAP];
     int64_t started_ns; /* of clock_stopwatch_ns(): when it could be read */

@@ -5,6 +5,8 @@
 #include "http/answer.h"
 #include "http/refusal.h"
 #include "http/reply.h"
+#include "http/secure.h"
+#include "http/trace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,6 +42,9 @@ front_target(void *cls, const char *target, struct MHD_Connection *mhd)
 
     w->called = true;
     conn_enter(&w->conns, c, CONN_RECEIVING, w->now_ms);
+    if (!c->used)
+        secure_used(w, c);
+    c->used = true;
     ex = exchange_begin(&w->exchanges, c, target == NULL ? "" : target);
     if (target != NULL)
         hide_arguments(target);
@@ -66,14 +71,32 @@ refuse_early(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
     return answer_no_memory(w, mhd);
 }
 
-/* Answers on the socket itself, past libmicrohttpd, which has to close it then. */
+/*
+ * Answers on the socket itself, past libmicrohttpd, which has to close it then. What TLS has
+ * begun only TLS can go on with: there the connection is closed without an answer.
+ */
 static void
 refuse_past(struct exchange *ex, enum refusal which)
 {
-    refusal_send(ex->conn->fd, which, ex->id);
+    if (ex->conn->tls == NULL)
+        refusal_send(ex->conn->fd, which, ex->id);
     ex->code = refusal_code(which);
     ex->sent = refusal_document(which).len;
     ex->conn->linger = true;
+}
+
+/*
+ * Answers before the body, or behind all of it: past libmicrohttpd, whose memory may not do for
+ * an answer; but through it where there is TLS, and if that fails it closes the connection.
+ */
+static enum MHD_Result
+refuse_head(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
+            enum refusal which)
+{
+    if (ex->conn->tls != NULL)
+        return refuse_early(w, mhd, ex, which);
+    refuse_past(ex, which);
+    return MHD_NO;
 }
 
 /* Is the head within the limits, and will that of the answer find room? REFUSAL_COUNT: yes. */
@@ -91,10 +114,23 @@ judge_size(const struct worker *w, const struct exchange *ex)
     return REFUSAL_COUNT;
 }
 
-/*
- * The headers are complete. Whatever is wrong with them is answered past libmicrohttpd,
- * whose memory may not do for an answer.
- */
+/* Without memory for a copy the log does not have it: no harm. */
+static struct bytes
+keep(struct exchange *ex, struct bytes text)
+{
+    return bytes_present(text) ? arena_copy(&ex->arena, text) : BYTES_NONE;
+}
+
+static void
+keep_trace(struct exchange *ex)
+{
+    const struct bytes *headers = ex->request.headers;
+
+    ex->their_id = keep(ex, trace_id(headers[API_HEADER_REQUEST_ID]));
+    ex->traceparent = keep(ex, trace_parent(headers[API_HEADER_TRACEPARENT]));
+}
+
+/* The headers are complete. */
 static enum MHD_Result
 take_head(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
           const char *method, const char *version)
@@ -108,15 +144,13 @@ take_head(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
     st = head_read(mhd, ex->raw_target, method, version, &ex->request, &ex->head);
     if (st == ST_NO_MEMORY)
         return refuse_early(w, mhd, ex, REFUSAL_NO_MEMORY);
-    if (st != ST_OK) {
-        refuse_past(ex, REFUSAL_BAD_HEAD);
-        return MHD_NO;
-    }
+    if (st != ST_OK)
+        return refuse_head(w, mhd, ex, REFUSAL_BAD_HEAD);
     why = judge_size(w, ex);
-    if (why != REFUSAL_COUNT) {
-        refuse_past(ex, why);
-        return MHD_NO;
-    }
+    if (why != REFUSAL_COUNT)
+        return refuse_head(w, mhd, ex, why);
+    if (access_log_one_in(w) > 0)
+        keep_trace(ex);
     if (ex->head.chunked)
         list_add_before(&w->chunked, &ex->conn->turn);
     if (ex->head.content_length <= limit)
@@ -140,8 +174,7 @@ end_chunks(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex)
     head_add_trailers(mhd, &ex->head);
     if (judge_size(w, ex) == REFUSAL_COUNT)
         return answer_request(w, mhd, ex, true);
-    refuse_past(ex, REFUSAL_HEADERS);
-    return MHD_NO;
+    return refuse_head(w, mhd, ex, REFUSAL_HEADERS);
 }
 
 /*
@@ -245,6 +278,8 @@ end_request(struct worker *w, struct conn *c, bool whole)
         return;
     answer_end(w, ex, whole);
     c->exchange = NULL;
+    traffic_count(&w->traffic, ex->response.route, ex->request.method, ex->code,
+                  (clock_stopwatch_ns() - ex->started_ns) / 1000);
     access_log_write(w, ex);
     exchange_end(&w->exchanges, ex);
 }
@@ -325,12 +360,16 @@ front_own_page(struct worker *w, unsigned code)
     }
     if (c == NULL || c->exchange->code != 0)
         return;
+    if (c->tls != NULL && which == REFUSAL_CHUNKS)
+        return; /* its own page comes once, and is better than none */
     if (code == MHD_HTTP_CONTENT_TOO_LARGE)
         which = REFUSAL_BEYOND;
     else if (code == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE)
         which = REFUSAL_HEADERS;
     refuse_past(c->exchange, which);
     (void)shutdown(c->fd, SHUT_WR); /* what libmicrohttpd sends now goes nowhere */
+    if (c->tls != NULL) /* nor is it asked again, when it gives the request to us */
+        conn_enter(&w->conns, c, CONN_DOOMED, w->now_ms);
 }
 
 bool
@@ -381,15 +420,20 @@ forget_end(struct worker *w, const struct conn *c)
     (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL); /* or it was not there */
 }
 
-/* Keeps a socket half open whose client may not have seen the answer yet. */
+/*
+ * Keeps a socket half open whose client may not have seen the answer yet. With TLS a client
+ * sends record by record: that nothing is there does not say that nothing is on its way, and
+ * of what libmicrohttpd refuses by itself before a target is known we do not hear.
+ */
 static void
 linger_if_sending(struct worker *w, const struct conn *c)
 {
+    bool sending = c->linger || (c->kind == LISTEN_TLS && !draining(w));
     char byte;
     ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     int fd;
 
-    if (n == 0 || (n < 0 && (errno != EAGAIN || !c->linger)))
+    if (n == 0 || (n < 0 && (errno != EAGAIN || !sending)))
         return;
     fd = dup(c->fd);
     if (fd >= 0)
@@ -408,6 +452,7 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
         ENSURE(c != NULL);
         c->mhd = mhd;
         c->section->conns++;
+        secure_begin(c);
         conn_table_add(&w->conns, c, w->now_ms);
         /* Without memory for it the connection times out later than it could: no harm. */
         (void)front_watch(w, c, EPOLL_CTL_ADD, 0);
@@ -415,9 +460,11 @@ front_connection(void *cls, struct MHD_Connection *mhd, void **socket_ctx,
         return;
     }
     end_request(w, c, false); /* libmicrohttpd may have ended without saying so */
+    secure_end(w, c);
     if (list_linked(&c->ended))
         list_remove(&c->ended);
     forget_end(w, c); /* c is about to go */
+    api_leave(w->shared->config->api, &c->seat);
     if (c->phase != CONN_DOOMED)
         linger_if_sending(w, c);
     conn_table_remove(&w->conns, c);
@@ -436,6 +483,16 @@ front_keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)
 }
 
 /*
+ * Who waits for nothing is told in the words of TLS that there will be no more: by libmicrohttpd,
+ * when it sees the end of the input.
+ */
+static int
+end_of(const struct conn *c)
+{
+    return c->tls != NULL && c->phase == CONN_WAITING ? SHUT_RD : SHUT_RDWR;
+}
+
+/*
  * libmicrohttpd sees the end of a connection in its epoll set and closes. One that was held is
  * not in there any more while it is stuck; what libmicrohttpd looks at then is only the
  * time, of which a second is the least.
@@ -443,8 +500,10 @@ front_keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)
 void
 front_end(struct worker *w, struct conn *c)
 {
+    int how = end_of(c);
+
     conn_enter(&w->conns, c, CONN_DOOMED, w->now_ms);
-    (void)shutdown(c->fd, SHUT_RDWR);
+    (void)shutdown(c->fd, how);
     if (c->exchange != NULL)
         answer_unpark(w, c->exchange); /* nothing more is done for nobody */
     if (c->held)

@@ -89,17 +89,43 @@ set_options(int fd, int family)
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
+static bool
+learn_address(struct listener *l)
+{
+    l->address.len = sizeof(l->address.sock);
+    return getsockname(l->fd, &l->address.sock.any, &l->address.len) == 0;
+}
+
+/* Takes a socket that listens. */
+static enum status
+adopt(struct listener *l, const struct listen_entry *entry, char *error, size_t error_cap)
+{
+    l->fd = entry->inherited;
+    l->inherited = true;
+    if (!learn_address(l)) {
+        (void)snprintf(error, error_cap, "cannot listen on %s: %s", entry->address,
+                       strerror(errno));
+        return ST_IO;
+    }
+    set_options(l->fd, l->address.sock.any.sa_family);
+    address_text(&l->address.sock.any, l->address.len, l->text);
+    return ST_OK;
+}
+
 enum status
-listener_open(struct listener *l, const char *listen_text,
+listener_open(struct listener *l, const struct listen_entry *entry,
               const struct listener_access *access, char *error, size_t error_cap)
 {
     char why[256];
     enum status st;
 
-    *l = (struct listener){.fd = -1};
-    st = address_parse(listen_text, &l->address, why, sizeof(why));
+    *l = (struct listener){.source = {SOURCE_LISTENER}, .kind = entry->kind, .fd = -1};
+    if (entry->inherited >= 0)
+        return adopt(l, entry, error, error_cap);
+    st = address_parse(entry->address, &l->address, why, sizeof(why));
     if (st != ST_OK) {
-        (void)snprintf(error, error_cap, "cannot listen on %s: it %s", listen_text, why);
+        (void)snprintf(error, error_cap, "cannot listen on %s: it %s", entry->address,
+                       why);
         return st;
     }
     l->fd = socket(l->address.sock.any.sa_family,
@@ -116,16 +142,13 @@ listener_open(struct listener *l, const char *listen_text,
     }
     if (listen(l->fd, SOMAXCONN) != 0)
         goto fail;
-    if (!is_local(l)) {
-        l->address.len = sizeof(l->address.sock);
-        if (getsockname(l->fd, &l->address.sock.any, &l->address.len) != 0)
-            goto fail;
-    }
+    if (!is_local(l) && !learn_address(l))
+        goto fail;
     address_text(&l->address.sock.any, l->address.len, l->text);
     return ST_OK;
 
 fail:
-    (void)snprintf(error, error_cap, "cannot listen on %s: %s", listen_text,
+    (void)snprintf(error, error_cap, "cannot listen on %s: %s", entry->address,
                    errno == EADDRINUSE ? "address already in use" : strerror(errno));
     if (l->fd >= 0)
         (void)close(l->fd);
@@ -141,7 +164,8 @@ listener_close(struct listener *l)
     if (l->fd < 0)
         return;
     /* Our file's number is not given to another while our socket is open. */
-    if (is_local(l) && look(l, &st) && st.st_dev == l->device && st.st_ino == l->inode)
+    if (is_local(l) && !l->inherited && look(l, &st) && st.st_dev == l->device &&
+        st.st_ino == l->inode)
         (void)unlink(l->address.sock.local.sun_path); /* somebody else may be quicker */
     (void)close(l->fd);
     l->fd = -1;

@@ -1,10 +1,12 @@
 /*
- * listener: the listening socket, TCP or Unix, and its name in the file system.
+ * listener: a listening socket, TCP or Unix, and its name in the file system.
  */
 #ifndef HTTP_LISTENER_H
 #define HTTP_LISTENER_H
 
+#include "claimd/http/listen.h"
 #include "http/address.h"
+#include "http/source.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -16,6 +18,10 @@ struct listener_access {
 };
 
 struct listener {
+    struct source source;        /* of the acceptor's events */
+    enum listen_kind kind;       /* what is served there */
+    bool watched;                /* in the acceptor's epoll set */
+    bool inherited;              /* others have the socket, too, and will go on with it */
     int fd;                      /* owned; -1 when closed */
     struct address address;      /* the real one, after port 0 was resolved */
     char text[ADDRESS_TEXT_CAP]; /* the same as text */
@@ -27,14 +33,14 @@ struct listener {
  * Binds and listens, without blocking. A Unix socket that nobody answers on is replaced;
  * a live one is refused like a taken port. The file is never open to more than `access`
  * says: it is made for nobody, given to its group, and opened up; only then does the
- * socket listen. ST_BAD_VALUE, ST_IO, with a text for people.
+ * socket listen. An inherited socket is taken as it is. ST_BAD_VALUE, ST_IO, with a text for people.
  */
 enum status
-listener_open(struct listener *l, const char *listen,
+listener_open(struct listener *l, const struct listen_entry *listen,
               const struct listener_access *access, char *error, size_t error_cap);
 
 /*
- * Stops listening and removes the Unix socket's file, if it is still ours: when it was
+ * Stops listening and removes the Unix socket's file, if it is one that we have made: when it was
  * removed meanwhile, and another server has made one by the same name, that one stays.
  * (Between looking and removing there is a moment: who replaces the file just then loses
  * it. Files cannot be removed by anything but their name.) Fine when closed already.

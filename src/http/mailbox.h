@@ -23,10 +23,11 @@
 #include "http/source.h"
 
 enum mail_news {
-    MAIL_ARRIVED = 1, /* a new connection */
-    MAIL_READY = 2,   /* there may be a message for who waits */
-    MAIL_GONE = 4,    /* its queue was deleted */
-    MAIL_DONE = 8     /* the executor has asked the API */
+    MAIL_ARRIVED = 1,  /* a new connection */
+    MAIL_READY = 2,    /* there may be a message for who waits */
+    MAIL_GONE = 4,     /* its queue was deleted */
+    MAIL_DONE = 8,     /* the executor has asked the API */
+    MAIL_ADMITTED = 16 /* it is known who sent the request */
 };
 
 struct mail {

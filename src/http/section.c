@@ -1,7 +1,9 @@
 #include "http/section.h"
 
+#include "claimd/http/tls.h"
 #include "http/answer.h"
 #include "http/front.h"
+#include "http/secure.h"
 #include "http/stuck.h"
 
 #include <stdarg.h>
@@ -54,28 +56,47 @@ mhd_timeout_s(const struct server_config *config)
                                                           : 0;
 }
 
+enum {
+    FLAGS = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
+            MHD_ALLOW_SUSPEND_RESUME
+};
+
+/* What all daemons of the worker w are told. */
+#define OPTIONS                                                                          \
+    MHD_OPTION_EXTERNAL_LOGGER, log_mhd, w, MHD_OPTION_URI_LOG_CALLBACK, front_target,   \
+        w, MHD_OPTION_NOTIFY_COMPLETED, front_completed, w,                              \
+        MHD_OPTION_NOTIFY_CONNECTION, front_connection, w, MHD_OPTION_UNESCAPE_CALLBACK, \
+        front_keep_escapes, w, MHD_OPTION_CONNECTION_MEMORY_LIMIT, w->block,             \
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)config->max_connections + 1,              \
+        MHD_OPTION_CONNECTION_TIMEOUT, mhd_timeout_s(config)
+
 static struct MHD_Daemon *
 start_mhd(struct worker *w)
 {
     const struct server_config *config = w->shared->config;
 
-    return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
-            MHD_ALLOW_SUSPEND_RESUME,
-        0, NULL, NULL, front_request, w, MHD_OPTION_EXTERNAL_LOGGER, log_mhd, w,
-        MHD_OPTION_URI_LOG_CALLBACK, front_target, w, MHD_OPTION_NOTIFY_COMPLETED,
-        front_completed, w, MHD_OPTION_NOTIFY_CONNECTION, front_connection, w,
-        MHD_OPTION_UNESCAPE_CALLBACK, front_keep_escapes, w,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, w->block, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)config->max_connections + 1, MHD_OPTION_CONNECTION_TIMEOUT,
-        mhd_timeout_s(config), MHD_OPTION_END);
+    return MHD_start_daemon(FLAGS, 0, NULL, NULL, front_request, w, OPTIONS,
+                            MHD_OPTION_END);
 }
 
-enum status
-section_open(struct worker *w, struct section *s)
+static struct MHD_Daemon *
+start_secure_mhd(struct worker *w)
 {
-    *s = (struct section){.source = {SOURCE_SECTION}, .due_ms = INT64_MAX};
-    s->mhd = start_mhd(w);
+    const struct server_config *config = w->shared->config;
+
+    return MHD_start_daemon(FLAGS | MHD_USE_TLS, 0, NULL, NULL, front_request, w, OPTIONS,
+                            MHD_OPTION_HTTPS_PRIORITIES, TLS_PRIORITIES,
+                            MHD_OPTION_HTTPS_CERT_CALLBACK, secure_certificate,
+                            MHD_OPTION_HTTPS_MEM_TRUST, tls_authorities(config->tls),
+                            MHD_OPTION_END);
+}
+
+/* Starts the daemon and watches it in the worker's epoll set. ST_NO_MEMORY, ST_IO. */
+static enum status
+section_open(struct worker *w, struct section *s, bool tls)
+{
+    *s = (struct section){.source = {SOURCE_SECTION}, .tls = tls, .due_ms = INT64_MAX};
+    s->mhd = tls ? start_secure_mhd(w) : start_mhd(w);
     if (s->mhd == NULL)
         return ST_NO_MEMORY;
     if (worker_watch(w, MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
@@ -99,14 +120,36 @@ sections_beyond(size_t connections)
     return connections / SECTION_CONNS;
 }
 
-struct section *
-section_choose(struct worker *w)
+size_t
+sections_least(const struct server_config *config)
 {
-    struct section *least = &w->sections[0];
+    return config->tls == NULL ? 1 : 2;
+}
+
+enum status
+sections_open_first(struct worker *w)
+{
+    const size_t least = sections_least(w->shared->config);
+    enum status st = ST_OK;
+
+    while (st == ST_OK && w->section_count < least) {
+        st = section_open(w, &w->sections[w->section_count], w->section_count > 0);
+        if (st == ST_OK)
+            w->section_count++;
+    }
+    return st;
+}
+
+struct section *
+section_choose(struct worker *w, bool tls)
+{
+    struct section *least = &w->sections[tls ? 1 : 0];
 
     for (size_t i = 0; i < w->section_count; i++) {
         struct section *s = &w->sections[i];
 
+        if (s->tls != tls)
+            continue;
         if (s->conns < SECTION_CONNS)
             return s;
         if (s->conns < least->conns)
@@ -114,7 +157,7 @@ section_choose(struct worker *w)
     }
     /* Without memory or descriptors for another one it is only slower. */
     if (w->section_count < w->section_room &&
-        section_open(w, &w->sections[w->section_count]) == ST_OK)
+        section_open(w, &w->sections[w->section_count], tls) == ST_OK)
         return &w->sections[w->section_count++];
     return least;
 }
@@ -131,6 +174,7 @@ run(struct worker *w, struct section *s)
     for (int i = 0; i < runs && left == 0; i++) {
         (void)MHD_run(s->mhd); /* fails only after a shutdown */
         answer_hold_fresh(w);
+        secure_hold_idle(w);
         if (MHD_get_timeout(s->mhd, &left) == MHD_NO) {
             s->fruitless = 0;
             return INT64_MAX;
@@ -153,11 +197,12 @@ sections_due(const struct worker *w)
     return false;
 }
 
-/* Closes the last ones if nobody is there any more; the first stays. */
+/* Closes the last ones if nobody is there any more; the first ones stay. */
 static void
 close_empty(struct worker *w)
 {
-    while (w->section_count > 1 && w->sections[w->section_count - 1].conns == 0)
+    while (w->section_count > sections_least(w->shared->config) &&
+           w->sections[w->section_count - 1].conns == 0)
         section_close(&w->sections[--w->section_count]);
 }
 

@@ -4,9 +4,11 @@
 #include "claimd/base/invariant.h"
 #include "http/acceptor.h"
 #include "http/listener.h"
+#include "http/measure.h"
 #include "http/worker.h"
 
 #include <errno.h>
+#include <microhttpd.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -14,8 +16,10 @@
 #include <unistd.h>
 
 struct server {
+    struct metrics_source source;
     struct server_config config;
-    struct listener listener;
+    struct listener listeners[LISTEN_MAX];
+    size_t listener_count; /* open ones */
     struct acceptor acceptor;
     struct worker_shared shared;
     size_t worker_count; /* initialised ones */
@@ -46,6 +50,13 @@ share_descriptors(struct server *s, size_t available)
     s->shared.linger_slots = slots < 1 ? 1 : slots < LINGER_SLOTS ? slots : LINGER_SLOTS;
 }
 
+/* Sections that so many connections may need besides the first ones. */
+static size_t
+beyond(const struct server *s, size_t connections)
+{
+    return sections_least(&s->config) * sections_beyond(connections);
+}
+
 /*
  * Raises the limit of open files to what max_connections needs, and lowers
  * max_connections to what the limit allows.
@@ -54,9 +65,9 @@ static void
 fit_connections(struct server *s)
 {
     const size_t wanted = s->config.max_connections, workers = s->config.workers;
-    const size_t own = OWN_DESCRIPTORS + workers * WORKER_DESCRIPTORS;
-    const size_t need =
-        own + (workers + 1) * LINGER_SLOTS + wanted + sections_beyond(wanted);
+    const size_t own = OWN_DESCRIPTORS + s->config.listen->count - 1 +
+                       workers * (WORKER_DESCRIPTORS + sections_least(&s->config) - 1);
+    const size_t need = own + (workers + 1) * LINGER_SLOTS + wanted + beyond(s, wanted);
     struct rlimit files;
     size_t taken;
 
@@ -66,7 +77,7 @@ fit_connections(struct server *s)
     files.rlim_cur = files.rlim_max < need ? files.rlim_max : (rlim_t)need;
     if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
         return; /* when it could not be raised, accept4() tells in time */
-    taken = own + sections_beyond(files.rlim_cur);
+    taken = own + beyond(s, files.rlim_cur);
     share_descriptors(s, files.rlim_cur > taken ? files.rlim_cur - taken : 0);
     if (s->config.max_connections < wanted)
         log_event(s->config.log, LOG_WARN, "max_connections_lowered",
@@ -116,14 +127,39 @@ end_workers(struct server *s)
     return cut;
 }
 
+static enum status
+open_listeners(struct server *s, char *error, size_t error_cap)
+{
+    const struct server_config *config = &s->config;
+    const struct listener_access access = {.mode = (mode_t)config->socket_mode,
+                                           .group = (gid_t)config->socket_group};
+
+    for (size_t i = 0; i < config->listen->count; i++) {
+        enum status st = listener_open(&s->listeners[i], &config->listen->entries[i],
+                                       &access, error, error_cap);
+
+        if (st != ST_OK)
+            return st;
+        s->acceptor.listener_count = ++s->listener_count;
+        s->shared.relieved = s->shared.relieved || s->listeners[i].inherited;
+    }
+    return ST_OK;
+}
+
+/* They are still there, closed. */
+static void
+close_listeners(struct server *s)
+{
+    for (size_t i = 0; i < s->listener_count; i++)
+        listener_close(&s->listeners[i]);
+}
+
 enum status
 server_open(const struct server_config *config, struct server **out, char *error,
             size_t error_cap)
 {
     struct server *s =
         mem_calloc(config->mem, 1, sizeof(*s) + config->workers * sizeof(struct worker));
-    const struct listener_access access = {.mode = (mode_t)config->socket_mode,
-                                           .group = (gid_t)config->socket_group};
     char tag[37];
     enum status st;
 
@@ -133,7 +169,7 @@ server_open(const struct server_config *config, struct server **out, char *error
         return ST_NO_MEMORY;
     }
     s->config = *config;
-    s->listener.fd = s->shared.done_fd = -1;
+    s->shared.done_fd = -1;
     fit_connections(s);
     s->shared.config = &s->config;
     s->shared.body_limit = api_body_limit(config->api);
@@ -141,17 +177,18 @@ server_open(const struct server_config *config, struct server **out, char *error
         (struct housekeeper){.store = config->store, .clock = config->clock};
     trimmer_init(&s->shared.housekeeper.trimmer, config->mem);
     refused_init(&s->shared.refused);
+    server_log_requests(s, config->access_log_one_in);
     clock_init_system(&s->shared.real);
     uid_text(tag);
     s->acceptor = (struct acceptor){.shared = &s->shared,
-                                    .listener = &s->listener,
+                                    .listeners = s->listeners,
                                     .workers = s->workers,
                                     .worker_count = config->workers,
                                     .max_connections = s->config.max_connections,
                                     .epoll_fd = -1,
                                     .stop_fd = -1,
                                     .reserve_fd = -1};
-    st = listener_open(&s->listener, config->listen, &access, error, error_cap);
+    st = open_listeners(s, error, error_cap);
     if (st != ST_OK)
         goto fail;
     s->shared.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -169,22 +206,36 @@ fail:
     return st;
 }
 
-bool
-server_listen_check(const char *listen, char *why, size_t why_cap)
+size_t
+server_listener_count(const struct server *s)
 {
-    return address_check(listen, why, why_cap);
+    return s->listener_count;
 }
 
 const char *
-server_address(const struct server *s)
+server_address(const struct server *s, size_t index)
 {
-    return s->listener.text;
+    ENSURE(index < s->listener_count);
+    return s->listeners[index].text;
+}
+
+enum listen_kind
+server_listen_kind(const struct server *s, size_t index)
+{
+    ENSURE(index < s->listener_count);
+    return s->listeners[index].kind;
 }
 
 void
 server_run(struct server *s)
 {
     acceptor_run(&s->acceptor);
+}
+
+void
+server_log_requests(struct server *s, uint64_t one_in)
+{
+    atomic_store_explicit(&s->shared.log_one_in, one_in, memory_order_relaxed);
 }
 
 void
@@ -197,6 +248,31 @@ void
 server_wake(struct server *s)
 {
     wake_all(s);
+}
+
+void
+server_ask_round(struct server *s)
+{
+    for (size_t i = 0; i < s->worker_count; i++) {
+        struct worker *w = &s->workers[i];
+
+        w->asked_round = atomic_load_explicit(&w->seen_round, memory_order_acquire);
+        mailbox_wake(&w->mailbox);
+    }
+}
+
+bool
+server_went_round(const struct server *s)
+{
+    for (size_t i = 0; i < s->worker_count; i++) {
+        const struct worker *w = &s->workers[i];
+
+        if (atomic_load_explicit(&w->seen_round, memory_order_acquire) ==
+                w->asked_round &&
+            !atomic_load_explicit(&w->over, memory_order_acquire))
+            return false;
+    }
+    return true;
 }
 
 /* How many workers have ended since the last call. */
@@ -237,13 +313,26 @@ server_drain(struct server *s, int64_t drain_ms)
     /* One call of server_stop() ended server_run() and is used up; another ends this. */
     (void)eventfd_read(s->acceptor.stop_fd, &calls);
     acceptor_take_rest(&s->acceptor);
-    listener_close(&s->listener);
+    close_listeners(s);
     atomic_store(&s->shared.draining, true);
     wake_all(s);
     await_workers(s, drain_ms);
     cut = end_workers(s);
     refused_end(&s->shared.refused, s->config.log);
     return cut;
+}
+
+static void
+write_figures(struct metrics_source *source, struct exposition *x)
+{
+    measure_write(&container_of(source, struct server, source)->acceptor, x);
+}
+
+void
+server_measure(struct server *s, struct metrics *metrics)
+{
+    s->source.write = write_figures;
+    metrics_add(metrics, &s->source);
 }
 
 void
@@ -255,9 +344,15 @@ server_free(struct server *s)
     for (size_t i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
     acceptor_fini(&s->acceptor);
-    listener_close(&s->listener);
+    close_listeners(s);
     if (s->shared.done_fd >= 0)
         (void)close(s->shared.done_fd);
     refused_fini(&s->shared.refused);
     mem_free(s->config.mem, s);
+}
+
+const char *
+server_library_version(void)
+{
+    return MHD_get_version();
 }

@@ -5,6 +5,7 @@
 #include "http/front.h"
 #include "http/refusal.h"
 #include "http/reply.h"
+#include "http/secure.h"
 #include "http/stuck.h"
 
 #include <limits.h>
@@ -34,12 +35,16 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
 
     *w = (struct worker){.shared = shared, .epoll_fd = -1, .mailbox.event_fd = -1};
     atomic_init(&w->load, 0);
+    atomic_init(&w->seen_round, 0);
+    atomic_init(&w->over, false);
     list_init(&w->chunked);
     list_init(&w->ended);
+    secure_init(w);
     w->block = room_block(config->max_header_bytes, config->max_headers);
     conn_table_init(&w->conns, config->idle_seconds * 1000,
                     config->request_seconds * 1000);
     exchange_pool_init(&w->exchanges, config->mem);
+    traffic_init(&w->traffic, config->mem);
     request_ids_init(&w->ids, tag, index);
     w->housekeeping.shared = &shared->housekeeper;
     housekeeping_hurry(&w->housekeeping);
@@ -49,15 +54,14 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
     if (st != ST_OK || w->epoll_fd < 0)
         goto fail_io;
     w->no_memory = reply_prepared(REFUSAL_NO_MEMORY);
-    w->section_room = 1 + sections_beyond(config->max_connections);
+    w->section_room =
+        sections_least(config) * (1 + sections_beyond(config->max_connections));
     w->sections = mem_calloc(config->mem, w->section_room, sizeof(*w->sections));
     st = w->no_memory == NULL || w->sections == NULL ? ST_NO_MEMORY : answer_init(w);
     if (st == ST_OK)
-        st = section_open(w, &w->sections[0]);
-    if (st == ST_OK) {
-        w->section_count = 1;
+        st = sections_open_first(w);
+    if (st == ST_OK)
         st = worker_watch(w, w->mailbox.event_fd, &w->mailbox.source);
-    }
     if (st != ST_OK)
         worker_fini(w);
     return st;
@@ -79,6 +83,7 @@ worker_fini(struct worker *w)
         MHD_destroy_response(w->no_memory);
     linger_fini(&w->linger);
     exchange_pool_fini(&w->exchanges);
+    traffic_fini(&w->traffic);
     mailbox_fini(&w->mailbox);
     if (w->epoll_fd >= 0)
         (void)close(w->epoll_fd);
@@ -97,12 +102,15 @@ worker_conn(struct MHD_Connection *mhd)
 static void
 adopt(struct worker *w, struct conn *c)
 {
-    c->section = section_choose(w);
+    c->section = section_choose(w, c->kind == LISTEN_TLS);
     c->section->due = true;
     w->adopting = c;
     if (MHD_add_connection(c->section->mhd, c->fd, &c->peer.any, c->peer_len) ==
-            MHD_YES ||
-        w->adopting == NULL)
+        MHD_YES) {
+        secure_wait(w, c);
+        return;
+    }
+    if (w->adopting == NULL)
         return;
     /* Out of memory before front_connection() heard of it; the socket is closed. */
     w->adopting = NULL;
@@ -154,35 +162,56 @@ worker_let_go(struct worker *w, struct conn *c)
 }
 
 /*
- * Closes connections that wait for nothing. What the kernel has received for one is a request
- * that somebody has sent: libmicrohttpd is about to read it.
+ * Where another process goes on with the listening sockets, nobody need notice the change: who has
+ * connected this short a time before is about to say what for.
  */
-static void
+enum { NEWCOMER_MS = 1000 };
+
+static int64_t
+awaited_until(const struct worker *w, const struct conn *c)
+{
+    return w->shared->relieved && !c->used ? c->since_ms + NEWCOMER_MS : 0;
+}
+
+/*
+ * Closes connections that wait for nothing. What the kernel has received for one is a request
+ * that somebody has sent: libmicrohttpd is about to read it. Returns when to look again.
+ */
+static int64_t
 end_idle(struct worker *w)
 {
     struct list *head = &w->conns.phases[CONN_WAITING], *at = head->next;
+    int64_t next_ms = INT64_MAX;
 
     while (at != head) {
         struct conn *c = container_of(at, struct conn, link);
 
         at = at->next;
-        if (conn_unread(c) != UNREAD_DATA)
+        if (conn_unread(c) == UNREAD_DATA)
+            continue;
+        if (awaited_until(w, c) <= w->now_ms)
             front_time_out(w, c);
+        else if (awaited_until(w, c) < next_ms)
+            next_ms = awaited_until(w, c);
     }
+    return next_ms;
 }
 
-/* Ends what lasts too long, and when draining what waits for nothing. */
-static void
+/*
+ * Ends what lasts too long, and when draining what waits for nothing. Returns when to look
+ * again, if there is no other reason to.
+ */
+static int64_t
 end_phases(struct worker *w)
 {
     struct conn *c;
 
     while ((c = conn_overdue(&w->conns, w->now_ms)) != NULL)
         front_time_out(w, c);
-    if (atomic_load(&w->shared->draining)) {
-        answer_drain(w);
-        end_idle(w);
-    }
+    if (!atomic_load(&w->shared->draining))
+        return INT64_MAX;
+    answer_drain(w);
+    return end_idle(w);
 }
 
 static int64_t
@@ -219,13 +248,15 @@ work(struct worker *w)
 {
     int64_t sleep_ms;
 
+    bool knocking = secure_admit(w);
+
     answer_slices(w);
     answer_commits(w);
     sleep_ms = until(w, run_sections(w));
     front_push_ends(w);
-    end_phases(w);
+    sleep_ms = sooner(sleep_ms, until(w, end_phases(w)));
     sleep_ms = sooner(sleep_ms, until(w, answer_expire(w)));
-    if (sections_due(w) || !list_empty(&w->parked.slices) ||
+    if (knocking || sections_due(w) || !list_empty(&w->parked.slices) ||
         atomic_load(&w->parked.log_moved))
         sleep_ms = 0;
     sleep_ms = sooner(sleep_ms, until(w, conn_next_ms(&w->conns)));
@@ -258,6 +289,8 @@ handle_event(struct worker *w, struct source *source)
         c = container_of(source, struct conn, source); /* freed in work() only: alive */
         if (c->held && c->phase == CONN_RECEIVING)
             stuck_wake(w, c);
+        else if (secure_is_waiting(c))
+            secure_knock(w, c);
         else
             front_hung_up(w, c);
         return;
@@ -309,6 +342,7 @@ loop(struct worker *w)
         if (drained(w))
             break;
         w->round++;
+        atomic_store_explicit(&w->seen_round, w->round, memory_order_release);
         if (sleep_ms != 0 && !mailbox_rest(&w->mailbox))
             sleep_ms = 0;
         n = epoll_wait(w->epoll_fd, events, EVENTS,
@@ -332,6 +366,7 @@ thread_main(void *arg)
 
     w->now_ms = clock_now_ms(&w->shared->real);
     loop(w);
+    atomic_store_explicit(&w->over, true, memory_order_release);
     answer_await_remote(w);
     while (worker_read_mail(w)) /* what came in the last moment is closed with the rest */
         continue;

@@ -26,6 +26,7 @@
 #include "http/parked.h"
 #include "http/refused.h"
 #include "http/section.h"
+#include "http/traffic.h"
 
 #include <pthread.h>
 
@@ -36,11 +37,13 @@ struct worker_shared {
     struct refused refused;
     struct clock real; /* for time-outs of connections, whatever clock the store has */
     size_t body_limit;
-    size_t linger_slots;    /* lingering sockets of each event loop, at most */
-    _Atomic size_t waiters; /* requests that wait for a message */
-    _Atomic bool draining;  /* finish what is in flight, then end */
-    _Atomic bool cut;       /* end now */
-    int done_fd;            /* borrowed; an event for each worker that has ended */
+    size_t linger_slots;         /* lingering sockets of each event loop, at most */
+    bool relieved;               /* another process goes on with the listening sockets */
+    _Atomic size_t waiters;      /* requests that wait for a message */
+    _Atomic uint64_t log_one_in; /* server_log_requests() */
+    _Atomic bool draining;       /* finish what is in flight, then end */
+    _Atomic bool cut;            /* end now */
+    int done_fd;                 /* borrowed; an event for each worker that has ended */
 };
 
 struct worker {
@@ -63,11 +66,18 @@ struct worker {
     size_t block;        /* memory of a connection: room.h */
     struct list chunked; /* connections in the middle of a chunked body */
     struct parked parked;
+    struct traffic traffic;
+    struct list knocking, shaking; /* connections in a handshake of TLS: secure.h */
     struct list ended; /* those whose client sends no more, to be told libmicrohttpd */
+    uint64_t logged;   /* requests that could have had a line in the access log */
     unsigned round;    /* counts the rounds of the loop */
-    bool called;       /* the section that runs has called us */
-    int64_t now_ms;    /* real time when the loop woke up */
-    int64_t round_ns;  /* the same of clock_stopwatch_ns() */
+    _Atomic unsigned seen_round; /* the same, for other threads */
+    _Atomic bool over;           /* there will be no more of them */
+    unsigned asked_round;        /* what seen_round was when it was asked for another; the
+                                    asking thread's */
+    bool called;                 /* the section that runs has called us */
+    int64_t now_ms;              /* real time when the loop woke up */
+    int64_t round_ns;            /* the same of clock_stopwatch_ns() */
     size_t
         cut_off; /* requests of a drain that were not finished; whole after worker_join() */
 };

@@ -208,6 +208,7 @@ journal_look_for_room(struct journal *j)
         journal_lose(j, "make a segment", error);
         return;
     }
+    atomic_store(&j->left_shown, bytes_left(j));
     set_room(j);
 }
 
@@ -238,10 +239,21 @@ write_frame(struct journal *j, uint8_t *at, const struct frame *frame)
     return error == 0;
 }
 
+static int
+sync_timed(struct journal *j)
+{
+    int64_t began_ns = clock_stopwatch_ns();
+    int error = segments_sync(&j->segments);
+
+    buckets_add(&j->syncs, &journal_sync_bounds,
+                (uint64_t)(clock_stopwatch_ns() - began_ns) / 1000);
+    return error;
+}
+
 static bool
 make_durable(struct journal *j, uint64_t position)
 {
-    int error = segments_sync(&j->segments);
+    int error = sync_timed(j);
 
     if (error != 0) {
         journal_lose(j, "sync",

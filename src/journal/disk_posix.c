@@ -223,8 +223,9 @@ posix_allocate(struct disk *d, struct disk_file *f, uint64_t size)
         return error;
     error = reserve(d, f, size);
     /* It may have got part of the way: what it took is given back. */
-    if (error != 0 && posix_size(d, f, &after) == 0 && after > before)
-        (void)ftruncate(f->fd, (off_t)before);
+    if (error != 0 && posix_size(d, f, &after) == 0 && after > before &&
+        ftruncate(f->fd, (off_t)before) != 0)
+        return error; /* it stays taken; what is told is why there was no room */
     return error;
 }
 

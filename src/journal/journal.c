@@ -177,13 +177,20 @@ journal_start(struct journal *j)
     return failed == 0 ? ST_OK : ST_UNAVAILABLE;
 }
 
+const struct bucket_bounds journal_sync_bounds = {14,
+                                                  {50, 100, 250, 500, 1000, 2500, 5000,
+                                                   10000, 25000, 50000, 100000, 250000,
+                                                   1000000, 5000000}};
+
 void
 journal_figures(struct journal *j, struct journal_figures *out)
 {
     uint64_t position;
+    bool short_of_room;
 
     lock_acquire(&j->lock);
     position = j->next_lsn - 1;
+    short_of_room = j->short_of_room;
     lock_release(&j->lock);
     *out = (struct journal_figures){.segments = atomic_load(&j->count_shown),
                                     .bytes = atomic_load(&j->bytes_shown),
@@ -191,5 +198,9 @@ journal_figures(struct journal *j, struct journal_figures *out)
                                     .records = position,
                                     .sweeps = atomic_load(&j->sweep.done),
                                     .position = position,
-                                    .durable = atomic_load(&j->durable)};
+                                    .durable = atomic_load(&j->durable),
+                                    .left = atomic_load(&j->left_shown),
+                                    .short_of_room = short_of_room,
+                                    .lost = atomic_load(&j->lost)};
+    buckets_merge(&out->syncs, &j->syncs);
 }

@@ -71,7 +71,9 @@ struct journal {
     struct journal_sweep sweep;
     bool sealed; /* the last frame is a seal */
     _Atomic uint64_t commits;
+    struct buckets syncs; /* microseconds that they took; written by the committer */
     _Atomic uint64_t count_shown, bytes_shown; /* of segments, for journal_figures() */
+    _Atomic uint64_t left_shown;
     pthread_t thread;
     bool started;
 };

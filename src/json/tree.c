@@ -95,3 +95,9 @@ json_tree_write(struct buf *out, const json_t *tree)
         break;
     }
 }
+
+const char *
+json_tree_library_version(void)
+{
+    return jansson_version_str();
+}

@@ -3,19 +3,35 @@
 #include "claimd/api/limits.h"
 #include "claimd/base/clock.h"
 #include "claimd/engine/engine.h"
+#include "main/help.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct command *const commands[] = {&command_verify, &command_log,
-                                                 &command_backup};
+const struct command *const commands[] = {&command_token,  &command_health,
+                                          &command_verify, &command_log,
+                                          &command_backup, &command_bench};
+const size_t command_count = sizeof(commands) / sizeof(commands[0]);
+
+const struct command command_bench = {
+    .name = "bench",
+    .call = "bench [OPTION]...",
+    .summary = "load generator",
+    .usages = {"bench [OPTION]..."},
+    .about = "Starts `claimd-bench`, a load generator for queue servers that comes with "
+             "claimd (`claimd bench --help`). It is looked for in the folder of claimd, "
+             "then in PATH.",
+    .ends = {[COMMAND_USAGE] = "it is not there; else the exit status is its own"},
+    .program = "claimd-bench"};
 
 const struct command *
 command_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+    if (strcmp(command_generate.name, name) == 0)
+        return &command_generate;
+    for (size_t i = 0; i < command_count; i++)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i];
     return NULL;
@@ -42,8 +58,8 @@ command_fails(int status, const char *format, ...)
 static const char **
 find_value(const struct command *c, const char *option, struct command_words *words)
 {
-    for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i] != NULL; i++)
-        if (strcmp(c->options[i], option) == 0)
+    for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++)
+        if (strcmp(c->options[i].name, option) == 0)
             return &words->values[i];
     return NULL;
 }
@@ -71,10 +87,9 @@ read_words(const struct command *c, char *const *argv, struct command_words *wor
         else
             words->places[places++] = *argv;
     }
-    return places == c->places
-               ? COMMAND_GOOD
-               : command_fails(COMMAND_USAGE, "%s needs %s; see --help", c->name,
-                               c->places == 1 ? "a directory" : "two directories");
+    return places >= c->least ? COMMAND_GOOD
+                              : command_fails(COMMAND_USAGE, "%s needs %s; see --help",
+                                              c->name, c->needs);
 }
 
 static bool
@@ -93,7 +108,7 @@ command_run(const struct command *command, char *const *argv)
     int status = COMMAND_GOOD;
 
     if (wants_help(argv))
-        (void)fputs(command->help, stdout);
+        help_print_command(command, stdout);
     else
         status = read_words(command, argv, &words);
     if (status == COMMAND_GOOD && !wants_help(argv))

@@ -4,6 +4,9 @@
  *     claimd verify DIR [--salvage OUT]
  *     claimd log DIR [--queue Q] [--project P] [--from POSITION]
  *     claimd backup DIR OUT
+ *     claimd token new|list|revoke ...
+ *     claimd health [ADDRESS]
+ *     claimd bench [OPTION]...       a program of its own
  */
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
@@ -21,23 +24,44 @@ enum {
     COMMAND_DAMAGED = 3
 };
 
-enum { COMMAND_PLACES = 2, COMMAND_OPTIONS = 3 };
+enum { COMMAND_PLACES = 2, COMMAND_OPTIONS = 4, COMMAND_CALLS = 3, COMMAND_STATUSES = 4 };
 
 /* Words of a command line; the values are borrowed from it. */
 struct command_words {
-    const char *places[COMMAND_PLACES]; /* in their order */
+    const char *places[COMMAND_PLACES]; /* in their order; NULL: not there */
     const char *values[COMMAND_OPTIONS];
 };
 
-/* How a command is called. */
+/* Each has a value. */
+struct command_option {
+    const char *name, *value, *what; /* "--from", "POSITION"; name NULL: no more */
+};
+
+/* How a command is called, and what help and manual tell of it (fact.h says how). */
 struct command {
-    const char *name, *help;
-    size_t places;                        /* that must be there */
-    const char *options[COMMAND_OPTIONS]; /* "--from": each has a value; NULL: no more */
+    const char *name;
+    const char *call, *summary;        /* "verify DIR", and a line */
+    const char *usages[COMMAND_CALLS]; /* behind "claimd ", in full; NULL: no more */
+    const char *about;                 /* paragraphs, with an empty line in between */
+    struct command_option options[COMMAND_OPTIONS];
+    const char
+        *ends[COMMAND_STATUSES]; /* what an exit status means; NULL: there is none */
+
+    const char *program; /* NULL, or the one that is started with the arguments instead */
+    size_t places;       /* that may be there */
+    size_t least;        /* that must be there */
+    const char *needs;   /* these, in words: "a directory" */
+    const char
+        *verbs; /* of which the first place is one, "new list"; NULL: it is a path */
     int (*run)(const struct command_words *words);
 };
 
-extern const struct command command_verify, command_log, command_backup;
+extern const struct command command_verify, command_log, command_backup, command_token,
+    command_health, command_bench, command_generate; /* the last is not shown */
+
+/* All of them. */
+extern const struct command *const commands[];
+extern const size_t command_count;
 
 /* The command with this name, NULL if there is none. */
 const struct command *command_find(const char *name);

@@ -6,18 +6,6 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-static const char help[] =
-    "Usage: claimd backup DIR OUT\n"
-    "Copies a journal to OUT, a new or empty directory, also while a claimd writes it.\n"
-    "Segments that nobody writes any more are linked, not copied, where OUT is on the "
-    "same\n"
-    "file system. What was answered before it began is in the copy, which claimd starts\n"
-    "with (--journal OUT), and which claimd verify can look at.\n"
-    "\n"
-    "  --help    print this, and exit\n"
-    "\n"
-    "Exit status: 0; 1 it cannot be done; 2 wrong arguments.\n";
-
 /* Two directories: links are made from one to the other. */
 struct folders {
     int from, to;
@@ -87,4 +75,18 @@ run(const struct command_words *words)
 }
 
 const struct command command_backup = {
-    .name = "backup", .help = help, .places = 2, .options = {NULL}, .run = run};
+    .name = "backup",
+    .call = "backup DIR OUT",
+    .summary = "a copy, also while it is written",
+    .usages = {"backup DIR OUT"},
+    .about =
+        "Copies the journal in DIR to OUT, a new or empty directory, also while a "
+        "claimd writes it. Segments that nobody writes any more are linked, not copied, "
+        "where OUT is on the same file system. What was answered before it began is in "
+        "the copy, which claimd starts with (--journal OUT), and which `claimd verify` "
+        "can look at.",
+    .ends = {"done", "it cannot be done", "wrong arguments"},
+    .places = 2,
+    .least = 2,
+    .needs = "two directories",
+    .run = run};

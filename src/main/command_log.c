@@ -8,22 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-    "Usage: claimd log DIR [--queue NAME] [--project ID] [--from POSITION]\n"
-    "Prints the records of a journal, a line each: position, time, type, project/queue "
-    "as\n"
-    "far as it is known by then, and what the type has. Of bodies only their lengths "
-    "are\n"
-    "shown. Also while a claimd writes: up to where it is.\n"
-    "\n"
-    "  --queue NAME       only records about queues of this name\n"
-    "  --project ID       only records about queues of this project\n"
-    "  --from POSITION    only records from this position on\n"
-    "  --help             print this, and exit\n"
-    "\n"
-    "Exit status: 0; 3 something is damaged, and was passed over; 1 it cannot be read;\n"
-    "2 wrong arguments.\n";
-
 struct filter {
     const char *queue, *project;
 };
@@ -210,8 +194,22 @@ run(const struct command_words *words)
     return status;
 }
 
-const struct command command_log = {.name = "log",
-                                    .help = help,
-                                    .places = 1,
-                                    .options = {"--queue", "--project", "--from"},
-                                    .run = run};
+const struct command command_log = {
+    .name = "log",
+    .call = "log DIR",
+    .summary = "what is in it, record by record",
+    .usages = {"log DIR [--queue NAME] [--project ID] [--from POSITION]"},
+    .about =
+        "Prints the records of the journal in DIR, a line each: position, time, type, "
+        "project and queue as far as they are known by then, and what the type has. Of "
+        "bodies only their lengths are shown. Also while a claimd writes: up to where it "
+        "is.",
+    .options = {{"--queue", "NAME", "only records about queues of this name"},
+                {"--project", "ID", "only records about queues of this project"},
+                {"--from", "POSITION", "only records from this position on"}},
+    .ends = {"all is well", "it cannot be read", "wrong arguments",
+             "something is damaged, and was passed over"},
+    .places = 1,
+    .least = 1,
+    .needs = "a directory",
+    .run = run};

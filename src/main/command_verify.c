@@ -6,21 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char help[] =
-    "Usage: claimd verify DIR [--salvage OUT]\n"
-    "Reads a journal that no claimd uses, and tells whether it is whole. Changes "
-    "nothing.\n"
-    "\n"
-    "  --salvage OUT    write what is left to OUT, a new or empty directory, as a "
-    "journal\n"
-    "                   that claimd starts with; tell what is missing\n"
-    "  --help           print this, and exit\n"
-    "\n"
-    "Exit status: 0 it is good (what a crash has left of its last frame is no damage);\n"
-    "3 it is damaged, whatever could be saved; 1 it cannot be read, or a process uses "
-    "it;\n"
-    "2 wrong arguments.\n";
-
 static void
 tell_segment(void *arg, const struct journal_segment *s)
 {
@@ -182,4 +167,21 @@ run(const struct command_words *words)
 }
 
 const struct command command_verify = {
-    .name = "verify", .help = help, .places = 1, .options = {"--salvage"}, .run = run};
+    .name = "verify",
+    .call = "verify DIR",
+    .summary = "is this journal whole? (--salvage OUT)",
+    .usages = {"verify DIR [--salvage OUT]"},
+    .about = "Reads the journal in DIR, which no claimd uses, and tells whether it is "
+             "whole: a line for each segment and for whatever is damaged, what a start "
+             "would find, and a verdict. Changes nothing of it.",
+    .options =
+        {{"--salvage", "OUT",
+          "write what is left to OUT, a new or empty directory, as a journal that claimd "
+          "starts with; tell what is missing"}},
+    .ends = {"it is good (what a crash has left of its last frame is no damage)",
+             "it cannot be read, or a process uses it", "wrong arguments",
+             "it is damaged, whatever could be saved"},
+    .places = 1,
+    .least = 1,
+    .needs = "a directory",
+    .run = run};

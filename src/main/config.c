@@ -1,11 +1,14 @@
 #include "main/config.h"
 
+#include "main/activation.h"
+#include "main/admission.h"
 #include "main/config_file.h"
-#include "main/identity.h"
+#include "main/doors.h"
 #include "main/option.h"
 #include "main/profile.h"
 
 #include <ctype.h>
+#include <sys/stat.h>
 
 static const char env_prefix[] = "CLAIMD_";
 
@@ -100,14 +103,31 @@ take_variable(struct config *config, const char *variable, struct complaints *co
         set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
 }
 
+/* What a supervisor says, which is no option. */
+static void
+take_notice(struct config *config, const char *variable)
+{
+    const struct {
+        const char *name;
+        const char **value;
+    } notices[] = {{"NOTIFY_SOCKET=", &config->notify_socket},
+                   {"WATCHDOG_USEC=", &config->watchdog_usec},
+                   {"WATCHDOG_PID=", &config->watchdog_pid},
+                   {"JOURNAL_STREAM=", &config->journal_stream},
+                   {"LISTEN_PID=", &config->listen_pid},
+                   {"LISTEN_FDS=", &config->listen_fds},
+                   {"LISTEN_FDNAMES=", &config->listen_names}};
+
+    for (size_t i = 0; i < sizeof(notices) / sizeof(notices[0]); i++)
+        if (strncmp(variable, notices[i].name, strlen(notices[i].name)) == 0)
+            *notices[i].value = variable + strlen(notices[i].name);
+}
+
 static void
 take_environment(struct config *config, char *const *envp, struct complaints *complaints)
 {
-    static const char notify[] = "NOTIFY_SOCKET=";
-
     for (; *envp != NULL; envp++) {
-        if (strncmp(*envp, notify, sizeof(notify) - 1) == 0)
-            config->notify_socket = *envp + sizeof(notify) - 1;
+        take_notice(config, *envp);
         take_variable(config, *envp, complaints);
     }
 }
@@ -321,21 +341,78 @@ check_journal_bytes(const struct config *config, struct complaints *complaints)
              (long long)config->journal_max_bytes, where);
 }
 
+/* Only of values that are known it can be said whom they keep out. */
 static void
-check_stub(const struct config *config, struct complaints *complaints)
+check_doors(const struct config *config, struct complaints *complaints)
 {
-    const struct option *listen = option_find(bytes_str("listen"));
-    char where[CONFIG_TEXT_CAP];
+    static const char *const parts[] = {"listen", "auth", "insecure_listen",
+                                        "identity_stub", "identity_stub_anywhere"};
+    char where[CONFIG_TEXT_CAP], why[CONFIG_ERROR_CAP];
+    struct listen_list list;
 
-    if (!config->identity_stub || config->identity_stub_anywhere ||
-        !is_known(config, option_find(bytes_str("identity_stub_anywhere"))) ||
-        !is_known(config, listen) || identity_is_loopback(config->listen))
-        return;
-    config_where(config, listen, where);
-    complain(complaints,
-             "identity_stub gives tokens to anybody who asks: it listens on the loopback"
-             " only, not on %s (%s), unless identity_stub_anywhere is set",
-             config->listen, where);
+    if (activation_wanted(config))
+        return; /* it is not listened there: activation_take() looks at what is */
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (!is_known(config, option_find(bytes_str(parts[i]))))
+            return;
+    if (!listen_read(config->listen, &list, why, sizeof(why)))
+        return; /* it was refused when it was set */
+    config_where(config, option_find(bytes_str("listen")), where);
+    doors_check(config, &list, where, complaints);
+}
+
+/* The stub's tokens are no protection, and there is one kind of tokens at a time. */
+static void
+check_one_kind(const struct config *config, struct complaints *complaints)
+{
+    if (config->auth != AUTH_BY_NONE && config->identity_stub)
+        complain(complaints, "identity_stub and auth cannot both say who may come in");
+}
+
+static bool
+is_named(const char *path)
+{
+    return strcmp(path, "none") != 0;
+}
+
+/* Certificates of clients mean something only if all of it is there. */
+static void
+check_certificates(const struct config *config, struct complaints *complaints)
+{
+    static const char *const parts[] = {"auth", "certificates", "tls_client_ca"};
+    bool listed = is_named(config->certificates), asked = is_named(config->tls_client_ca);
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (!is_known(config, option_find(bytes_str(parts[i]))))
+            return;
+    if (listed != asked)
+        complain(complaints, "%s is of no use without %s",
+                 listed ? "certificates" : "tls_client_ca",
+                 listed ? "tls_client_ca" : "certificates");
+    else if (listed && config->auth == AUTH_BY_NONE)
+        complain(complaints, "certificates is of no use without auth");
+    else if (!listed && config->auth == AUTH_BY_CERTIFICATES)
+        complain(complaints, "auth certificates needs certificates and tls_client_ca");
+}
+
+static void
+check_rest(const struct config *config, struct complaints *complaints)
+{
+    check_shards(config, complaints);
+    check_post_size(config, complaints);
+    check_journal_bytes(config, complaints);
+    check_doors(config, complaints);
+    check_one_kind(config, complaints);
+    check_certificates(config, complaints);
+    admission_check(config, complaints);
+}
+
+enum status
+config_check(const struct config *config, struct complaints *complaints)
+{
+    check_order(config, complaints);
+    check_rest(config, complaints);
+    return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 
 /* ------------------------------------------------------------------ all together */
@@ -355,6 +432,9 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     if (is_question(*action) && unheard.count == 0)
         return ST_OK;
     set_defaults(out, complaints);
+    out->argc = argc;
+    out->argv = argv;
+    out->envp = envp;
     if (args.file != NULL)
         file = args.file;
     if (file != NULL) {
@@ -367,11 +447,29 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     /* Without its file a configuration may contradict itself where it would not. */
     if (has_all)
         check_order(out, complaints);
-    check_shards(out, complaints);
-    check_post_size(out, complaints);
-    check_journal_bytes(out, complaints);
-    check_stub(out, complaints);
+    check_rest(out, complaints);
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
+}
+
+/* A pipe would be empty now, or nobody would write to it ever. */
+static bool
+is_for_once(const char *path)
+{
+    struct stat st;
+
+    return path[0] != '\0' && stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+enum status
+config_reload(const struct config *now, struct config *out, struct complaints *complaints)
+{
+    enum config_action unused;
+
+    if (is_for_once(now->file)) {
+        complain(complaints, "%s: is no file that can be read again", now->file);
+        return ST_BAD_VALUE;
+    }
+    return config_load(now->argc, now->argv, now->envp, out, &unused, complaints);
 }
 
 void
@@ -390,67 +488,4 @@ config_print(const struct config *config, FILE *to)
         option_print(&options[i], config, to);
         (void)fprintf(to, "%s\n", remarks[config->origins[i].source]);
     }
-}
-
-static void
-print_option_help(const struct option *option, FILE *to)
-{
-    char name[CONFIG_TEXT_CAP];
-
-    (void)respell(bytes_str(option->name), '_', '-', name); /* table names are short */
-    if (option_is_switch(option))
-        (void)fprintf(to, "  --%s[=%s]\n", name, option_placeholder(option));
-    else
-        (void)fprintf(to, "  --%s %s\n", name, option_placeholder(option));
-    (void)fprintf(to, "        %s\n        default ", option->help);
-    option_print_default(option, to);
-    if (option->min < option->max && option->max != INT64_MAX &&
-        option->kind != OPTION_MODE)
-        (void)fprintf(to, ", %lld to %lld", (long long)option->min,
-                      (long long)option->max);
-    (void)fputc('\n', to);
-}
-
-void
-config_print_help(FILE *to)
-{
-    const char *group = NULL;
-
-    (void)fputs(
-        "Usage: claimd [OPTION]...\n"
-        "       claimd verify DIR           is this journal whole? (--salvage OUT)\n"
-        "       claimd log DIR              what is in it, record by record\n"
-        "       claimd backup DIR OUT       a copy, also while it is written\n"
-        "       claimd bench [OPTION]...    load generator\n"
-        "Each of these has a --help of its own.\n"
-        "HTTP queue server speaking the Zaqar API, in the foreground.\n"
-        "\n"
-        "  --config FILE    read options from an INI file: max_claim_ttl = 43200\n"
-        "  --print-config   print all options as such a file, and exit\n"
-        "  --check-config   check the options, and exit\n"
-        "  --version        print the version, and exit\n"
-        "  --help           print this, and exit\n"
-        "\n"
-        "Each option below may also stand in the file (max_claim_ttl) and in the\n"
-        "environment (CLAIMD_MAX_CLAIM_TTL). The command line wins over the\n"
-        "environment, the environment over the file.\n",
-        to);
-    for (size_t i = 0; i < option_count; i++) {
-        if (group == NULL || strcmp(group, options[i].group) != 0)
-            (void)fprintf(to, "\n%s\n", options[i].group);
-        group = options[i].group;
-        print_option_help(&options[i], to);
-    }
-    profile_print_help(to);
-    (void)fputs(
-        "\n"
-        "SIGTERM and SIGINT stop it: requests in flight are finished first. Another of\n"
-        "them ends it at once if it comes a second or more after the first. SIGHUP and\n"
-        "SIGUSR1 are ignored and logged.\n"
-        "\n"
-        "Exit status: 0 after SIGTERM or SIGINT; 1 if it cannot start; 2 for a wrong\n"
-        "configuration, after a line for each error; 3 if the journal must not be used\n"
-        "as it is; 4 if it could not be written while serving; 128 and the signal's\n"
-        "number when another signal cuts it short.\n",
-        to);
 }

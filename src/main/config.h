@@ -7,7 +7,7 @@
 #ifndef MAIN_CONFIG_H
 #define MAIN_CONFIG_H
 
-#include "claimd/api/limits.h"
+#include "claimd/api/api.h"
 #include "claimd/base/status.h"
 #include "main/complaints.h"
 
@@ -40,7 +40,7 @@ enum config_action {
     ACTION_CHECK_CONFIG
 };
 
-enum { CONFIG_OPTIONS_MAX = 64 };
+enum { CONFIG_OPTIONS_MAX = 96 };
 
 struct config {
     struct api_limits limits;
@@ -49,7 +49,8 @@ struct config {
     char socket_group[CONFIG_TEXT_CAP]; /* a name, a number, or "none" */
     int64_t workers;                    /* 0: one a core, at most 16 */
     int64_t shards;
-    int64_t max_memory; /* bytes; 0: no budget */
+    struct api_project_limits project_limits;
+    int64_t max_memory; /* bytes; 0: no budget; OPTION_WORD: half of what there is */
     int64_t max_connections;
     int64_t max_waiters;
     int64_t max_header_size; /* bytes */
@@ -58,7 +59,22 @@ struct config {
     int log_level;  /* enum log_level */
     int log_format; /* enum log_format */
     bool access_log;
-    int profile; /* enum profile */
+    int64_t access_log_sample;
+    int64_t metrics_queues;
+    int profile;                  /* enum profile */
+    int auth;                     /* enum auth_kind */
+    char tokens[CONFIG_TEXT_CAP]; /* a path */
+    char policy[CONFIG_TEXT_CAP]; /* a path, or "none" */
+    char tls_client_ca[CONFIG_TEXT_CAP],
+        certificates[CONFIG_TEXT_CAP]; /* paths, or "none" */
+    char tls_certificate[CONFIG_TEXT_CAP],
+        tls_key[CONFIG_TEXT_CAP]; /* paths, or "none" */
+    char keystone_url[CONFIG_TEXT_CAP];
+    char keystone_token_file[CONFIG_TEXT_CAP]; /* a path */
+    char keystone_ca[CONFIG_TEXT_CAP];         /* a path, or "system" */
+    char keystone_roles[CONFIG_TEXT_CAP];
+    int64_t keystone_cache_seconds, keystone_cache_tokens, keystone_timeout_ms;
+    bool insecure_listen;
     bool identity_stub, identity_stub_anywhere;
     char identity_users[CONFIG_TEXT_CAP]; /* a path, or "any" */
     char identity_region[CONFIG_TEXT_CAP];
@@ -67,7 +83,13 @@ struct config {
     int64_t journal_max_bytes;     /* 0: what the disk has room for */
     bool accept_clock;
     char file[CONFIG_TEXT_CAP]; /* the file that was read, empty if none */
-    const char *notify_socket; /* no option: NOTIFY_SOCKET, of the environment; or NULL */
+    /* How it was called, for config_reload(); borrowed. */
+    int argc;
+    char *const *argv, *const *envp;
+    /* No options: what a supervisor puts into the environment (sd_notify(3)); or NULL. */
+    const char *notify_socket, *watchdog_usec, *watchdog_pid;
+    const char *journal_stream; /* "device:inode" of journald's, if it reads our log */
+    const char *listen_pid, *listen_fds, *listen_names; /* likewise: main/activation.h */
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
 };
 
@@ -83,6 +105,17 @@ enum status
 config_load(int argc, char *const *argv, char *const *envp, struct config *out,
             enum config_action *action, struct complaints *complaints);
 
+/*
+ * Fills *out as config_load() did for `now`: from the same command line and environment, and
+ * from the file as it is now. ST_BAD_VALUE likewise, also if the file is none that can be read
+ * twice.
+ */
+enum status config_reload(const struct config *now, struct config *out,
+                          struct complaints *complaints);
+
+/* Complains about options that contradict each other. ST_BAD_VALUE if there are complaints. */
+enum status config_check(const struct config *config, struct complaints *complaints);
+
 struct option;
 
 /* Writes where an option's value comes from: "the file, line 3". */
@@ -91,8 +124,5 @@ void config_where(const struct config *config, const struct option *option,
 
 /* Prints all values as a file that config_load() would read. */
 void config_print(const struct config *config, FILE *to);
-
-/* Prints how to use the program. */
-void config_print_help(FILE *to);
 
 #endif

@@ -1,34 +1,18 @@
-#include "main/daemon.h"
-
-#include "claimd/api/api.h"
 #include "claimd/base/log_writer.h"
 #include "claimd/base/mem.h"
-#include "claimd/engine/engine.h"
-#include "claimd/http/server.h"
-#include "main/durability.h"
+#include "main/activation.h"
+#include "main/certificate.h"
+#include "main/daemon_private.h"
 #include "main/group.h"
 #include "main/identity.h"
-#include "main/supervisor.h"
+#include "main/machine.h"
+#include "main/option.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-struct daemon {
-    const struct clock *clock; /* borrowed */
-    struct log log;
-    struct supervisor supervisor;
-    struct mem *mem;
-    struct durability durability;
-    struct store *store;
-    struct auth *auth; /* NULL: no identity stub */
-    struct api *api;
-    struct server *server;
-    int64_t drain_ms;
-    int64_t socket_group; /* -1: none */
-    int ready_fd;         /* -1: none */
-};
 
 /* LAST_WORDS_MS: how long the end waits for whoever reads the log. */
 enum { WORKERS_AT_MOST = 16, LAST_WORDS_MS = 1000 };
@@ -43,6 +27,27 @@ count_workers(int64_t wanted)
     return cores < 1 ? 1 : (size_t)cores;
 }
 
+/* Does standard error lead to journald? See sd-daemon(3), and JOURNAL_STREAM in systemd.exec(5). */
+static bool
+is_journald(const char *stream)
+{
+    struct stat st;
+    char name[64];
+
+    if (stream == NULL || fstat(STDERR_FILENO, &st) != 0)
+        return false;
+    (void)snprintf(name, sizeof(name), "%ju:%ju", (uintmax_t)st.st_dev,
+                   (uintmax_t)st.st_ino);
+    return strcmp(stream, name) == 0;
+}
+
+static size_t
+budget_of(const struct config *config)
+{
+    return config->max_memory == OPTION_WORD ? (size_t)(machine_memory("") / 2)
+                                             : (size_t)config->max_memory;
+}
+
 /* From here on nobody waits for whoever reads the log. */
 static enum status
 open_log(struct daemon *d, const struct config *config, struct complaints *complaints)
@@ -52,11 +57,20 @@ open_log(struct daemon *d, const struct config *config, struct complaints *compl
     d->log = (struct log){.fd = STDERR_FILENO,
                           .level = (enum log_level)config->log_level,
                           .format = (enum log_format)config->log_format,
+                          .priorities = is_journald(config->journal_stream),
                           .clock = d->clock};
     st = log_writer_start(&d->log);
     if (st == ST_UNAVAILABLE)
         complain(complaints, "cannot start: no thread for the log");
     return st;
+}
+
+struct engine_limits
+daemon_stored_limits(const struct config *config)
+{
+    return (struct engine_limits){.queues = (uint64_t)config->project_limits.queues,
+                                  .messages = (uint64_t)config->project_limits.messages,
+                                  .bytes = (uint64_t)config->project_limits.bytes};
 }
 
 static enum status
@@ -69,6 +83,8 @@ open_store(struct daemon *d, const struct config *config, struct complaints *com
         .message_ttl_s = config->limits.default_message_ttl,
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
+        .shown_queues = (size_t)config->metrics_queues,
+        .project_limits = daemon_stored_limits(config),
         .observer = durability_observer(&d->durability),
     };
     enum status st = engine_open(&engine, &d->store);
@@ -80,10 +96,23 @@ open_store(struct daemon *d, const struct config *config, struct complaints *com
 static enum status
 open_api(struct daemon *d, const struct config *config)
 {
-    const struct api_config api = {
-        .limits = config->limits, .store = d->store, .mem = d->mem, .auth = d->auth};
+    const struct api_config api = {.limits = config->limits,
+                                   .store = d->store,
+                                   .mem = d->mem,
+                                   .auth = d->named.auth,
+                                   .access = d->named.admission.access,
+                                   .real = d->clock,
+                                   .condition = &d->condition,
+                                   .metrics = &d->metrics,
+                                   .project_limits = config->project_limits};
 
     return api_new(&api, &d->api);
+}
+
+uint64_t
+daemon_logged_requests(const struct config *config)
+{
+    return config->access_log ? (uint64_t)config->access_log_sample : 0;
 }
 
 static enum status
@@ -95,9 +124,10 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .mem = d->mem,
         .clock = d->durability.now,
         .log = &d->log,
-        .listen = config->listen,
+        .listen = &d->named.listen,
         .socket_mode = (unsigned)config->socket_mode,
-        .socket_group = d->socket_group,
+        .socket_group = d->named.socket_group,
+        .tls = d->named.tls,
         .workers = count_workers(config->workers),
         .max_connections = (size_t)config->max_connections,
         .max_header_bytes = (size_t)config->max_header_size,
@@ -105,7 +135,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .max_waiters = (size_t)config->max_waiters,
         .idle_seconds = config->idle_seconds,
         .request_seconds = config->request_seconds,
-        .access_log = config->access_log,
+        .access_log_one_in = daemon_logged_requests(config),
     };
     char error[CONFIG_ERROR_CAP];
     enum status st = server_open(&server, &d->server, error, sizeof(error));
@@ -115,37 +145,78 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
     return st;
 }
 
-/* Takes from outside what the configuration only names. All complaints are made. */
+/* Where to listen, or what somebody listens on for us. */
 static enum status
-open_named(const struct config *config, struct mem *mem, struct auth **auth,
-           int64_t *socket_group, struct complaints *complaints)
+find_listeners(const struct config *config, struct listen_list *out,
+               struct complaints *complaints)
 {
-    enum status group = group_find(config, socket_group, complaints);
-    enum status st = identity_open(config, mem, auth, complaints);
+    char why[CONFIG_ERROR_CAP];
 
-    return st == ST_OK ? group : st;
+    if (activation_wanted(config))
+        return activation_take(config, out, complaints);
+    if (listen_read(config->listen, out, why, sizeof(why)))
+        return ST_OK;
+    complain(complaints, "listen %s", why);
+    return ST_BAD_VALUE;
+}
+
+static enum status
+first_of(enum status before, enum status now)
+{
+    return before == ST_OK ? now : before;
+}
+
+/* Takes all of it. All complaints are made. */
+static enum status
+named_open(struct named *n, const struct config *config, struct mem *mem,
+           const struct log *log, struct complaints *complaints)
+{
+    enum status st = find_listeners(config, &n->listen, complaints);
+
+    if (st == ST_OK) /* it depends on where */
+        st = certificate_open(config, &n->listen, mem, &n->tls, complaints);
+    st = first_of(st, group_find(config, &n->socket_group, complaints));
+    st = first_of(st, admission_open(&n->admission, config, mem, log, complaints));
+    return first_of(st, identity_open(config, mem, &n->auth, complaints));
+}
+
+static void
+named_close(struct named *n)
+{
+    admission_close(&n->admission);
+    auth_free(n->auth);
+    tls_free(n->tls);
 }
 
 enum status
 daemon_check(const struct config *config, struct complaints *complaints)
 {
     struct mem *mem = mem_new(0);
-    struct auth *auth = NULL;
-    int64_t group;
+    struct named named = {.auth = NULL};
     enum status st;
 
     if (mem == NULL)
         return ST_NO_MEMORY;
-    st = open_named(config, mem, &auth, &group, complaints);
-    auth_free(auth);
+    st = named_open(&named, config, mem, NULL, complaints);
+    named_close(&named);
     mem_destroy(mem);
     return st;
+}
+
+/* All who have figures. */
+static void
+gather(struct daemon *d, const struct config *config)
+{
+    d->metrics.shown_queues = (size_t)config->metrics_queues;
+    server_measure(d->server, &d->metrics);
+    durability_measure(&d->durability, &d->metrics);
+    metrics_add(&d->metrics, &d->vitals.source);
 }
 
 static enum status
 open_parts(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
-    enum status st = open_named(config, d->mem, &d->auth, &d->socket_group, complaints);
+    enum status st = named_open(&d->named, config, d->mem, &d->log, complaints);
 
     if (st == ST_OK)
         st = open_log(d, config, complaints);
@@ -158,32 +229,64 @@ open_parts(struct daemon *d, const struct config *config, struct complaints *com
         st = open_api(d, config);
     if (st == ST_OK)
         st = open_server(d, config, complaints);
+    if (st == ST_OK)
+        gather(d, config);
     return st;
 }
 
+static void
+open_watchdog(struct daemon *d, const struct config *config)
+{
+    if (!watchdog_init(&d->watchdog, config->watchdog_usec, config->watchdog_pid,
+                       getpid()))
+        log_event(&d->log, LOG_WARN, "watchdog_not_understood",
+                  LOG_S("usec", config->watchdog_usec));
+}
+
+static void
+log_started(struct daemon *d, const struct config *config)
+{
+    log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
+              LOG_S("address", server_address(d->server, 0)),
+              LOG_I("workers", count_workers(config->workers)),
+              LOG_I("max_memory", mem_budget(d->mem)));
+    for (size_t i = 1; i < server_listener_count(d->server); i++)
+        log_event(&d->log, LOG_INFO, "listening",
+                  LOG_S("address", server_address(d->server, i)),
+                  LOG_S("for", listen_kind_name(server_listen_kind(d->server, i))));
+    if (d->named.tls != NULL)
+        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+    if (config->identity_stub)
+        log_event(&d->log, LOG_WARN, "identity_stub",
+                  LOG_S("warning", "for development only: it protects nothing"));
+}
+
 enum status
-daemon_open(const struct config *config, const struct clock *clock, struct daemon **out,
+daemon_open(const struct config *wanted, const struct clock *clock, struct daemon **out,
             struct complaints *complaints)
 {
     struct daemon *d = calloc(1, sizeof(*d));
+    const struct config *config;
     size_t before = complaints->count;
     enum status st = ST_NO_MEMORY;
 
     if (d == NULL)
         goto fail;
     d->clock = clock;
+    d->config = *wanted;
+    config = &d->config;
     supervisor_init(&d->supervisor, config->notify_socket);
     d->drain_ms = config->drain_seconds * 1000;
     d->ready_fd = (int)config->ready_fd;
-    d->mem = mem_new((size_t)config->max_memory);
+    d->mem = mem_new(budget_of(config));
+    vitals_init(&d->vitals, d->mem, &d->log, clock_now_ms(clock));
     if (d->mem == NULL)
         goto fail;
     st = open_parts(d, config, complaints);
     if (st != ST_OK)
         goto fail;
-    log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
-              LOG_S("address", server_address(d->server)),
-              LOG_I("workers", count_workers(config->workers)));
+    log_started(d, config);
+    open_watchdog(d, config);
     *out = d;
     return ST_OK;
 
@@ -196,25 +299,55 @@ fail:
     return st;
 }
 
-void
-daemon_announce(const struct daemon *d)
+const char *
+daemon_scheme(const struct daemon *d, size_t index)
 {
-    const char *address = server_address(d->server);
-    const char *scheme = strncmp(address, "unix:", 5) == 0 ? "" : "http://";
-    char line[CONFIG_ERROR_CAP];
+    return listen_scheme(server_listen_kind(d->server, index),
+                         server_address(d->server, index));
+}
 
-    if (!supervisor_tell(&d->supervisor, "READY=1", "listening on %s%s", scheme, address))
-        log_event(&d->log, LOG_WARN, "notify_failed", LOG_S("message", "READY=1"));
-    (void)snprintf(line, sizeof(line), "claimd listening on %s%s\n", scheme, address);
-    /* Nobody reads? Then nobody waits for it either: serving goes on. */
-    (void)fputs(line, stdout);
-    (void)fflush(stdout);
-    if (d->ready_fd < 0)
-        return;
-    if (write(d->ready_fd, line, strlen(line)) < 0)
+bool
+daemon_tell_state(const struct daemon *d, const char *assignments)
+{
+    char places[LISTEN_MAX * CONFIG_TEXT_CAP];
+    size_t len = 0;
+
+    if (atomic_load(&d->condition.closed))
+        return supervisor_tell(&d->supervisor, assignments,
+                               "maintenance: posts are refused");
+    for (size_t i = 0; i < server_listener_count(d->server); i++)
+        len += (size_t)snprintf(places + len, sizeof(places) - len, "%s%s%s",
+                                i == 0 ? "" : ", ", daemon_scheme(d, i),
+                                server_address(d->server, i));
+    return supervisor_tell(&d->supervisor, assignments, "listening on %s", places);
+}
+
+static void
+announce_to_fd(const struct daemon *d, const char *lines)
+{
+    if (write(d->ready_fd, lines, strlen(lines)) < 0)
         log_event(&d->log, LOG_WARN, "ready_fd_failed", LOG_I("fd", d->ready_fd));
     if (d->ready_fd > STDERR_FILENO)
         (void)close(d->ready_fd);
+}
+
+void
+daemon_announce(const struct daemon *d)
+{
+    char lines[LISTEN_MAX * CONFIG_TEXT_CAP];
+    size_t len = 0;
+
+    if (!daemon_tell_state(d, "READY=1"))
+        log_event(&d->log, LOG_WARN, "notify_failed", LOG_S("message", "READY=1"));
+    for (size_t i = 0; i < server_listener_count(d->server); i++)
+        len += (size_t)snprintf(lines + len, sizeof(lines) - len,
+                                "claimd listening on %s%s\n", daemon_scheme(d, i),
+                                server_address(d->server, i));
+    /* Nobody reads? Then nobody waits for it either: serving goes on. */
+    (void)fputs(lines, stdout);
+    (void)fflush(stdout);
+    if (d->ready_fd >= 0)
+        announce_to_fd(d, lines);
 }
 
 /* The store ends with the process: what is in it then is lost, and that is said. */
@@ -235,13 +368,16 @@ log_lost(struct daemon *d)
 size_t
 daemon_serve(struct daemon *d)
 {
+    int64_t drain_ms;
     size_t cut;
 
     server_run(d->server);
+    atomic_store(&d->condition.draining, true);
+    drain_ms = atomic_load(&d->drain_ms);
     (void)supervisor_tell(&d->supervisor, "STOPPING=1",
-                          "draining, for %" PRId64 " s at most", d->drain_ms / 1000);
-    log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", d->drain_ms));
-    cut = server_drain(d->server, d->drain_ms);
+                          "draining, for %" PRId64 " s at most", drain_ms / 1000);
+    log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", drain_ms));
+    cut = server_drain(d->server, drain_ms);
     if (durability_observer(&d->durability) == NULL)
         log_lost(d);
     log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",
@@ -253,12 +389,6 @@ void
 daemon_stop(struct daemon *d)
 {
     server_stop(d->server);
-}
-
-void
-daemon_signal_ignored(const struct daemon *d, const char *name)
-{
-    log_event(&d->log, LOG_WARN, "signal_ignored", LOG_S("signal", name));
 }
 
 void
@@ -279,8 +409,9 @@ daemon_close(struct daemon *d)
         return;
     server_free(d->server);
     api_free(d->api);
-    auth_free(d->auth);
+    named_close(&d->named);
     durability_close(&d->durability);
+    vitals_fini(&d->vitals);
     store_close(d->store);
     mem_destroy(d->mem);
     /* What nobody reads within that time nobody misses. */

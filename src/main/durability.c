@@ -172,6 +172,60 @@ durability_recover(struct durability *d, const struct config *config, struct sto
     return st;
 }
 
+static void
+write_journal(struct metrics_source *source, struct exposition *x)
+{
+    static const struct family segments = {"claimd_journal_segments", FAMILY_GAUGE, NULL,
+                                           "Segments of the journal."};
+    static const struct family bytes = {"claimd_journal_bytes", FAMILY_GAUGE, "bytes",
+                                        "Bytes of the journal's segments."};
+    static const struct family left = {
+        "claimd_journal_left_bytes", FAMILY_GAUGE, "bytes",
+        "Bytes that the journal may still take: of the disk, or of journal_max_bytes."};
+    static const struct family full = {
+        "claimd_journal_full", FAMILY_GAUGE, NULL,
+        "1 while posts are refused because the journal has no room."};
+    static const struct family failed = {
+        "claimd_journal_failed", FAMILY_GAUGE, NULL,
+        "1 when the disk has failed: nothing becomes durable any more."};
+    static const struct family commits = {"claimd_journal_commits", FAMILY_COUNTER, NULL,
+                                          "Commits, of one sync each."};
+    static const struct family records = {
+        "claimd_journal_records", FAMILY_COUNTER, NULL,
+        "Records that were written or are about to be."};
+    static const struct family waiting = {
+        "claimd_journal_undurable_records", FAMILY_GAUGE, NULL,
+        "Records that are not durable yet: answers wait for them."};
+    static const struct family sweeps = {"claimd_journal_sweeps", FAMILY_COUNTER, NULL,
+                                         "Sweeps that came to their end."};
+    static const struct family syncs = {"claimd_journal_sync_seconds", FAMILY_HISTOGRAM,
+                                        "seconds", "How long the disk took to sync."};
+    struct durability *d = container_of(source, struct durability, source);
+    struct journal_figures f;
+
+    journal_figures(d->journal, &f);
+    exposition_single(x, &segments, f.segments);
+    exposition_single(x, &bytes, f.bytes);
+    exposition_single(x, &left, f.left);
+    exposition_single(x, &full, f.short_of_room);
+    exposition_single(x, &failed, f.lost);
+    exposition_single(x, &commits, f.commits);
+    exposition_single(x, &records, f.records);
+    exposition_single(x, &waiting, f.position > f.durable ? f.position - f.durable : 0);
+    exposition_single(x, &sweeps, f.sweeps);
+    exposition_family(x, &syncs);
+    exposition_buckets(x, NULL, 0, &f.syncs, &journal_sync_bounds, 6);
+}
+
+void
+durability_measure(struct durability *d, struct metrics *metrics)
+{
+    if (d->journal == NULL)
+        return;
+    d->source.write = write_journal;
+    metrics_add(metrics, &d->source);
+}
+
 void
 durability_close(struct durability *d)
 {

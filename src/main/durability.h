@@ -13,10 +13,12 @@
 #include "claimd/base/clock.h"
 #include "claimd/base/log.h"
 #include "claimd/journal/journal.h"
+#include "claimd/metrics/exposition.h"
 #include "main/config.h"
 #include "main/supervisor.h"
 
 struct durability {
+    struct metrics_source source;        /* of metrics: only with a journal */
     struct disk *disk;                   /* owned; NULL: there is no journal */
     struct journal *journal;             /* owned */
     struct log *log;                     /* borrowed */
@@ -42,6 +44,9 @@ struct store_observer *durability_observer(const struct durability *d);
  */
 enum status durability_recover(struct durability *d, const struct config *config,
                                struct store *store, struct complaints *complaints);
+
+/* Adds the journal's figures, if there is one. */
+void durability_measure(struct durability *d, struct metrics *metrics);
 
 void durability_close(struct durability *d);
 

@@ -18,7 +18,4 @@ enum status identity_open(const struct config *config, struct mem *mem, struct a
 /* True if the list of users is a file, and not just anybody. */
 bool identity_has_list(const struct config *config);
 
-/* True if only this machine can reach this listening address. */
-bool identity_is_loopback(const char *listen);
-
 #endif

@@ -1,6 +1,7 @@
 #include "main/command.h"
 #include "main/program.h"
 #include "main/subcommand.h"
+#include "main/version.h"
 
 #include <malloc.h>
 
@@ -26,13 +27,14 @@ tune_malloc(void)
 static int
 main_serve(int argc, char **argv)
 {
+    const struct program program = {version_commit, argc, argv, environ};
     struct config config;
     struct clock clock;
     int status;
 
     tune_malloc();
     clock_init_system(&clock);
-    if (!program_begin(argc, argv, environ, &config, &status))
+    if (!program_begin(&program, &config, &status))
         return status;
     return program_serve(&config, &clock, NULL, NULL, NULL);
 }
@@ -43,8 +45,8 @@ main(int argc, char **argv)
 {
     const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
 
-    if (argc > 1 && strcmp(argv[1], "bench") == 0)
-        return subcommand_run("claimd-bench", argv + 1);
+    if (command != NULL && command->program != NULL)
+        return subcommand_run(command->program, argv + 1);
     if (command != NULL)
         return command_run(command, argv + 2);
     return main_serve(argc, argv);

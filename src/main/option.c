@@ -1,6 +1,6 @@
 #include "main/option.h"
 
-#include "claimd/http/server.h"
+#include "claimd/http/listen.h"
 
 #include <stdarg.h>
 
@@ -56,10 +56,15 @@ static enum status
 set_number(const struct option *option, int64_t *out, struct bytes value,
            char why[CONFIG_ERROR_CAP])
 {
-    unsigned shift = option->kind == OPTION_SIZE ? cut_suffix(&value) : 0;
+    unsigned shift;
     int64_t number;
     bool in_range;
 
+    if (option->words != NULL && bytes_equal_nocase(value, bytes_str(option->words))) {
+        *out = OPTION_WORD;
+        return ST_OK;
+    }
+    shift = option->kind == OPTION_SIZE ? cut_suffix(&value) : 0;
     if (!bytes_to_i64(value, &number))
         return bad(why, option->kind == OPTION_SIZE
                             ? "must be a number of bytes, such as 262144 or 256K"
@@ -148,12 +153,13 @@ set_text(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
 }
 
 static enum status
-set_address(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
+set_addresses(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
 {
     char text[CONFIG_TEXT_CAP];
+    struct listen_list unused;
 
     if (set_text(text, value, why) != ST_OK ||
-        !server_listen_check(text, why, CONFIG_ERROR_CAP))
+        !listen_read(text, &unused, why, CONFIG_ERROR_CAP))
         return ST_BAD_VALUE;
     memcpy(out, text, value.len + 1);
     return ST_OK;
@@ -181,10 +187,69 @@ option_set(const struct option *option, struct config *config, struct bytes valu
         return set_word(option, field(option, config), value, why);
     case OPTION_TEXT:
         return set_text(field(option, config), value, why);
-    case OPTION_ADDRESS:
-        return set_address(field(option, config), value, why);
+    case OPTION_LISTEN:
+        return set_addresses(field(option, config), value, why);
     }
     return st;
+}
+
+static size_t
+field_size(const struct option *option)
+{
+    switch (option->kind) {
+    case OPTION_NUMBER:
+    case OPTION_SIZE:
+    case OPTION_MODE:
+        return sizeof(int64_t);
+    case OPTION_FLAG:
+        return sizeof(bool);
+    case OPTION_CHOICE:
+        return sizeof(int);
+    case OPTION_TEXT:
+    case OPTION_LISTEN:
+        break;
+    }
+    return CONFIG_TEXT_CAP;
+}
+
+static bool
+is_text(const struct option *option)
+{
+    return option->kind == OPTION_TEXT || option->kind == OPTION_LISTEN;
+}
+
+bool
+option_same(const struct option *option, const struct config *a, const struct config *b)
+{
+    const void *left = field_const(option, a), *right = field_const(option, b);
+
+    if (is_text(option)) /* what stands behind its end may differ */
+        return strcmp(left, right) == 0;
+    return memcmp(left, right, field_size(option)) == 0;
+}
+
+void
+option_copy(const struct option *option, struct config *to, const struct config *from)
+{
+    memcpy(field(option, to), field_const(option, from), field_size(option));
+    to->origins[option - options] = from->origins[option - options];
+}
+
+bool
+option_has_range(const struct option *option)
+{
+    return option->min < option->max && option->max != INT64_MAX &&
+           option->kind != OPTION_MODE;
+}
+
+void
+option_spell(const struct option *option, char out[CONFIG_TEXT_CAP])
+{
+    size_t i = 0;
+
+    for (; option->name[i] != '\0' && i < CONFIG_TEXT_CAP - 1; i++)
+        out[i] = option->name[i] == '_' ? '-' : option->name[i];
+    out[i] = '\0';
 }
 
 int64_t
@@ -226,7 +291,10 @@ option_print(const struct option *option, const struct config *config, FILE *to)
         (void)fprintf(to, "%lld", (long long)option_number(option, config));
         break;
     case OPTION_SIZE:
-        print_size(option_number(option, config), to);
+        if (option->words != NULL && option_number(option, config) == OPTION_WORD)
+            (void)fputs(option->words, to);
+        else
+            print_size(option_number(option, config), to);
         break;
     case OPTION_MODE:
         (void)fprintf(to, "%04llo", (unsigned long long)option_number(option, config));
@@ -238,7 +306,7 @@ option_print(const struct option *option, const struct config *config, FILE *to)
         print_word(option->words, *(const int *)at, to);
         break;
     case OPTION_TEXT:
-    case OPTION_ADDRESS:
+    case OPTION_LISTEN:
         (void)fputs(at, to);
         break;
     }
@@ -270,8 +338,8 @@ option_placeholder(const struct option *option)
         return option->words;
     case OPTION_TEXT:
         return "TEXT";
-    case OPTION_ADDRESS:
-        return "ADDRESS";
+    case OPTION_LISTEN:
+        return "ADDRESS[,...]";
     }
     return "";
 }

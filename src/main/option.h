@@ -19,6 +19,9 @@
  */
 enum { OPTION_TEXT_MAX = 150 };
 
+/* The value of a size that was given as a word. */
+enum { OPTION_WORD = -1 };
+
 enum option_kind {
     OPTION_NUMBER, /* int64_t, decimal */
     OPTION_SIZE,   /* int64_t, bytes; K, M, G for powers of 1024 */
@@ -26,7 +29,7 @@ enum option_kind {
     OPTION_FLAG,   /* bool, one of two words */
     OPTION_CHOICE, /* int, the index of a word */
     OPTION_TEXT,   /* char[CONFIG_TEXT_CAP]; 1 to OPTION_TEXT_MAX bytes */
-    OPTION_ADDRESS /* the same, in the form of an address to listen on */
+    OPTION_LISTEN  /* the same, in the form of addresses to listen on */
 };
 
 struct option {
@@ -35,9 +38,11 @@ struct option {
     enum option_kind kind;
     size_t offset; /* of the field in struct config */
     int64_t min, max;
-    const char *words;   /* "a|b|c" for flags and choices */
+    const char *words;   /* "a|b|c" for flags and choices; of a size: one that stands for
+                            OPTION_WORD, or NULL */
     const char *initial; /* NULL: what api_limits_default has */
     const char *help;
+    bool live; /* SIGHUP changes it; others only a restart does */
 };
 
 extern const struct option options[];
@@ -59,8 +64,22 @@ void option_print(const struct option *option, const struct config *config, FILE
 /* Prints the default likewise. */
 void option_print_default(const struct option *option, FILE *to);
 
+/* Has it the same value in both? */
+bool
+option_same(const struct option *option, const struct config *a, const struct config *b);
+
+/* Gives it the value, and the origin, that it has in the other. */
+void
+option_copy(const struct option *option, struct config *to, const struct config *from);
+
 /* True for a flag that is simply on or off: on the command line it needs no value. */
 bool option_is_switch(const struct option *option);
+
+/* True for a number whose bounds are worth a word. */
+bool option_has_range(const struct option *option);
+
+/* Writes the name as the command line has it: with hyphens. */
+void option_spell(const struct option *option, char out[CONFIG_TEXT_CAP]);
 
 /* The number behind a NUMBER, SIZE or MODE option. */
 int64_t option_number(const struct option *option, const struct config *config);

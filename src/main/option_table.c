@@ -1,3 +1,4 @@
+#include "main/admission.h"
 #include "main/option.h"
 #include "main/profile.h"
 
@@ -5,33 +6,39 @@
 
 #define YEAR (INT64_C(365) * 24 * 3600)
 
+#define ROW(live, kind, name, field, min, max, words, initial, help)                     \
+    {                                                                                    \
+        GROUP, name, kind, offsetof(struct config, field), min, max, words, initial,     \
+            help, live                                                                   \
+    }
 #define NUMBER(name, field, min, max, initial, help)                                     \
-    {                                                                                    \
-        GROUP, name, OPTION_NUMBER, offsetof(struct config, field), min, max, NULL,      \
-            initial, help                                                                \
-    }
+    ROW(false, OPTION_NUMBER, name, field, min, max, NULL, initial, help)
 #define SIZE(name, field, min, max, initial, help)                                       \
-    {                                                                                    \
-        GROUP, name, OPTION_SIZE, offsetof(struct config, field), min, max, NULL,        \
-            initial, help                                                                \
-    }
+    ROW(false, OPTION_SIZE, name, field, min, max, NULL, initial, help)
 #define MODE(name, field, max, initial, help)                                            \
-    {                                                                                    \
-        GROUP, name, OPTION_MODE, offsetof(struct config, field), 0, max, NULL, initial, \
-            help                                                                         \
-    }
+    ROW(false, OPTION_MODE, name, field, 0, max, NULL, initial, help)
 #define WORDS(kind, name, field, words, initial, help)                                   \
-    {                                                                                    \
-        GROUP, name, kind, offsetof(struct config, field), 0, 0, words, initial, help    \
-    }
+    ROW(false, kind, name, field, 0, 0, words, initial, help)
 #define FLAG(name, field, initial, help)                                                 \
     WORDS(OPTION_FLAG, name, field, "false|true", initial, help)
 #define CHOICE(name, field, words, initial, help)                                        \
     WORDS(OPTION_CHOICE, name, field, words, initial, help)
 #define TEXT(name, field, initial, help)                                                 \
     WORDS(OPTION_TEXT, name, field, NULL, initial, help)
-#define ADDRESS(name, field, initial, help)                                              \
-    WORDS(OPTION_ADDRESS, name, field, NULL, initial, help)
+#define LISTEN(name, field, initial, help)                                               \
+    WORDS(OPTION_LISTEN, name, field, NULL, initial, help)
+
+/* What SIGHUP changes. */
+#define LIVE_NUMBER(name, field, min, max, initial, help)                                \
+    ROW(true, OPTION_NUMBER, name, field, min, max, NULL, initial, help)
+#define LIVE_SIZE(name, field, min, max, initial, help)                                  \
+    ROW(true, OPTION_SIZE, name, field, min, max, NULL, initial, help)
+#define LIVE_FLAG(name, field, initial, help)                                            \
+    ROW(true, OPTION_FLAG, name, field, 0, 0, "false|true", initial, help)
+#define LIVE_CHOICE(name, field, words, initial, help)                                   \
+    ROW(true, OPTION_CHOICE, name, field, 0, 0, words, initial, help)
+#define LIVE_TEXT(name, field, initial, help)                                            \
+    ROW(true, OPTION_TEXT, name, field, 0, 0, NULL, initial, help)
 
 /* The default of a limit is said by api_limits_default. */
 #define CONTRACT NULL
@@ -39,8 +46,9 @@
 /* clang-format off: a table is read by its columns. */
 const struct option options[] = {
 #define GROUP "Server"
-    ADDRESS("listen", listen, "127.0.0.1:8888",
-            "address and port, [IPv6]:port or unix:PATH; port 0 picks a free one"),
+    LISTEN("listen", listen, "127.0.0.1:8888",
+           "up to 8 of ADDRESS:PORT, [IPv6]:PORT, unix:PATH; in front: tls: for TLS, "
+           "metrics: for health and metrics only; port 0: a free one"),
     MODE("socket_mode", socket_mode, 0777, "0660",
          "permissions of the Unix socket's file, octal; who may write to it may connect"),
     TEXT("socket_group", socket_group, "none",
@@ -49,8 +57,9 @@ const struct option options[] = {
            "threads that serve requests; 0: one a core, at most 16"),
     NUMBER("shards", shards, 1, 1024, "16",
            "parts of the store with a lock of their own; a power of two"),
-    SIZE("max_memory", max_memory, 0, INT64_MAX, "0",
-         "budget for queues and messages; beyond it posts are answered 503; 0: none"),
+    ROW(false, OPTION_SIZE, "max_memory", max_memory, 0, INT64_MAX, "half", "half",
+        "budget for messages, bodies and answers; posts are answered 503 when three "
+        "quarters are used; half: of what the machine or the control group has; 0: none"),
     NUMBER("max_connections", max_connections, 1, 1000000, "10000",
            "connections at a time; more are answered 503"),
     NUMBER("max_waiters", max_waiters, 0, 1000000, "4000",
@@ -63,8 +72,8 @@ const struct option options[] = {
            "a connection on which nothing happens is closed after this"),
     NUMBER("request_seconds", request_seconds, 1, 86400, "30",
            "a request must be whole, and its answer be taken, within this"),
-    NUMBER("drain_seconds", drain_seconds, 0, 3600, "8",
-           "on SIGTERM requests in flight have this long to finish"),
+    LIVE_NUMBER("drain_seconds", drain_seconds, 0, 3600, "8",
+                "on SIGTERM requests in flight have this long to finish"),
     NUMBER("ready_fd", ready_fd, -1, 65535, "-1",
            "descriptor that gets the line with the address when ready; -1: none"),
 #undef GROUP
@@ -79,10 +88,32 @@ const struct option options[] = {
          "start although the clock is more than 14 days ahead of the journal"),
 #undef GROUP
 #define GROUP "Log, on standard error"
-    CHOICE("log_level", log_level, "error|warn|info|debug", "info",
-           "the least important lines to write"),
+    LIVE_CHOICE("log_level", log_level, "error|warn|info|debug", "info",
+                "the least important lines to write"),
     CHOICE("log_format", log_format, "text|json", "text", "key=value or JSON"),
-    FLAG("access_log", access_log, "false", "a line for each request, at level info"),
+    LIVE_FLAG("access_log", access_log, "false",
+              "a line for each request, at level info"),
+    LIVE_NUMBER(
+        "access_log_sample", access_log_sample, 1, 1000000, "1",
+        "only one request in so many has its line; what failed (500 and above) always"),
+#undef GROUP
+#define GROUP "Limits of each project; 0: none"
+    LIVE_NUMBER("project_max_queues", project_limits.queues, 0, INT64_MAX, "0",
+                "queues; more are answered 429, as is all that follows"),
+    LIVE_NUMBER("project_max_messages", project_limits.messages, 0, INT64_MAX, "0",
+                "messages in all its queues"),
+    LIVE_SIZE("project_max_bytes", project_limits.bytes, 0, INT64_MAX, "0",
+              "bytes of their bodies"),
+    LIVE_NUMBER("project_max_connections", project_limits.connections, 0, 1000000, "0",
+                "connections at a time"),
+    LIVE_NUMBER("project_max_waiters", project_limits.waiters, 0, 1000000, "0",
+                "requests that wait for a message at a time"),
+    LIVE_NUMBER("project_requests_per_second", project_limits.requests_per_second, 0,
+                10000000, "0", "requests, with as many at once after a second of rest"),
+#undef GROUP
+#define GROUP "Metrics"
+    NUMBER("metrics_queues", metrics_queues, 0, 1000, "100",
+           "queues that /metrics shows one by one: the first that were made"),
 #undef GROUP
 #define GROUP "Pages"
     NUMBER("max_queues_per_page", limits.max_queues_per_page, 1, 10000, CONTRACT,
@@ -139,6 +170,46 @@ const struct option options[] = {
     FLAG("enable_v1_1", limits.enable_v1_1, CONTRACT, "serve API v1.1"),
     CHOICE("profile", profile, PROFILE_WORDS, "zaqar",
            "rackspace: limits as the clients of Cloud Queues expect them"),
+#undef GROUP
+#define GROUP "TLS"
+    LIVE_TEXT(
+        "tls_certificate", tls_certificate, "none",
+        "file of the certificate and those it is signed with, PEM; read again on SIGHUP"),
+    LIVE_TEXT("tls_key", tls_key, "none",
+              "file of its key, PEM, which others cannot read; read again on SIGHUP"),
+    TEXT("tls_client_ca", tls_client_ca, "none",
+         "file of authorities, PEM: clients may show a certificate of theirs"),
+#undef GROUP
+#define GROUP "Access"
+    CHOICE("auth", auth, AUTH_WORDS, "none",
+           "none: whoever reaches the address may do everything; tokens: see tokens and "
+           "certificates; certificates: without tokens; keystone: see keystone_url"),
+    LIVE_TEXT("tokens", tokens, "/etc/claimd/tokens",
+              "file of tokens, which `claimd token` edits; read again on SIGHUP"),
+    LIVE_TEXT(
+        "certificates", certificates, "none",
+        "file that says whom a client's certificate stands for; read again on SIGHUP"),
+    LIVE_TEXT("policy", policy, "none",
+              "file that says which roles may do what; none: as the manual has it"),
+    FLAG("insecure_listen", insecure_listen, "false",
+         "allow auth none on an address that others can reach"),
+#undef GROUP
+#define GROUP "Keystone, with auth keystone"
+    TEXT("keystone_url", keystone_url, "http://127.0.0.1:5000/v3",
+         "where Keystone is asked who has a token; http or https, ends with /v3"),
+    TEXT("keystone_token_file", keystone_token_file, "/etc/claimd/keystone-token",
+         "file with the service token that claimd shows; read for each question"),
+    TEXT("keystone_ca", keystone_ca, "system",
+         "file of certificates that Keystone's must come from; system: the system's"),
+    TEXT("keystone_roles", keystone_roles,
+         "admin=admin, member=producer, member=worker, reader=reader, service=operator",
+         "what roles there mean here; what any role of a token may do, the token may"),
+    NUMBER("keystone_cache_seconds", keystone_cache_seconds, 1, 86400, "60",
+           "how long an answer is believed; a token that is revoked lives on so long"),
+    NUMBER("keystone_cache_tokens", keystone_cache_tokens, 16, 1000000, "4096",
+           "good tokens that are remembered; each costs half a kilobyte"),
+    NUMBER("keystone_timeout_ms", keystone_timeout_ms, 100, 60000, "5000",
+           "without an answer within this, requests with the token are answered 503"),
 #undef GROUP
 #define GROUP "Identity stub, for development and CI"
     FLAG("identity_stub", identity_stub, "false",

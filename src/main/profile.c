@@ -43,9 +43,8 @@ profile_apply(struct config *config)
 }
 
 void
-profile_print_help(FILE *to)
+profile_show(void (*show)(void *ctx, const char *option, const char *value), void *ctx)
 {
-    (void)fputs("\nThe profile rackspace sets, unless they are set otherwise:\n", to);
     for (size_t i = 0; i < SETTINGS; i++)
-        (void)fprintf(to, "  %s = %s\n", settings[i].option, settings[i].value);
+        show(ctx, settings[i].option, settings[i].value);
 }

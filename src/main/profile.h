@@ -17,7 +17,8 @@ enum profile { PROFILE_ZAQAR, PROFILE_RACKSPACE };
  */
 void profile_apply(struct config *config);
 
-/* Prints what the profiles set, for the help. */
-void profile_print_help(FILE *to);
+/* Shows what the profile rackspace sets, for help and manual. */
+void
+profile_show(void (*show)(void *ctx, const char *option, const char *value), void *ctx);
 
 #endif

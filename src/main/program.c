@@ -1,6 +1,8 @@
 #include "main/program.h"
 
+#include "main/help.h"
 #include "main/signals.h"
+#include "main/version.h"
 
 #include <stdlib.h>
 
@@ -12,11 +14,10 @@ finish_output(void)
 
 /* Loads the configuration. ST_BAD_VALUE after complaints about all that is wrong. */
 static enum status
-load(int argc, char *const *argv, char *const *envp, struct config *config,
-     enum config_action *action)
+load(const struct program *p, struct config *config, enum config_action *action)
 {
     struct complaints complaints = {.to = stderr};
-    enum status st = config_load(argc, argv, envp, config, action, &complaints);
+    enum status st = config_load(p->argc, p->argv, p->envp, config, action, &complaints);
 
     /* Serving makes these checks itself; they are for those who will not get there. */
     if (st != ST_OK || *action == ACTION_CHECK_CONFIG)
@@ -25,12 +26,11 @@ load(int argc, char *const *argv, char *const *envp, struct config *config,
 }
 
 bool
-program_begin(int argc, char *const *argv, char *const *envp, struct config *config,
-              int *status)
+program_begin(const struct program *program, struct config *config, int *status)
 {
     enum config_action action;
 
-    if (load(argc, argv, envp, config, &action) != ST_OK) {
+    if (load(program, config, &action) != ST_OK) {
         *status = EXIT_USAGE;
         return false;
     }
@@ -38,10 +38,10 @@ program_begin(int argc, char *const *argv, char *const *envp, struct config *con
     case ACTION_SERVE:
         return true;
     case ACTION_HELP:
-        config_print_help(stdout);
+        help_print(stdout);
         break;
     case ACTION_VERSION:
-        (void)puts("claimd " CLAIMD_VERSION);
+        version_print(program->commit, stdout);
         break;
     case ACTION_PRINT_CONFIG:
         config_print(config, stdout);
@@ -58,6 +58,24 @@ static void
 stop(void *ctx)
 {
     daemon_stop(ctx);
+}
+
+static void
+reload(void *ctx)
+{
+    daemon_reload(ctx);
+}
+
+static void
+pause_posts(void *ctx)
+{
+    daemon_pause(ctx);
+}
+
+static int64_t
+look(void *ctx)
+{
+    return daemon_look(ctx);
 }
 
 static void
@@ -81,7 +99,11 @@ program_serve(const struct config *config, const struct clock *clock,
 {
     struct complaints complaints = {.to = stderr};
     struct daemon *d = NULL;
-    struct signal_calls calls = {.stop = stop, .ignored = ignored};
+    struct signal_calls calls = {.stop = stop,
+                                 .reload = reload,
+                                 .pause = pause_posts,
+                                 .ignored = ignored,
+                                 .look = look};
     struct signals signals;
 
     enum status st;

@@ -16,12 +16,18 @@ enum {
     EXIT_JOURNAL_FAILED = 4   /* a write or sync failed while serving */
 };
 
+/* How it was called. */
+struct program {
+    const char *commit; /* that it was built from */
+    int argc;
+    char *const *argv, *const *envp;
+};
+
 /*
  * Loads the configuration and does what is asked for other than serving. Returns true if
  * serving is left to do, otherwise *status is what to exit with.
  */
-bool program_begin(int argc, char *const *argv, char *const *envp, struct config *config,
-                   int *status);
+bool program_begin(const struct program *program, struct config *config, int *status);
 
 /*
  * Serves until a signal comes and returns the exit status. `started` is called, if not

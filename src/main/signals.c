@@ -3,6 +3,7 @@
 #include "claimd/base/clock.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -12,12 +13,11 @@
 static const struct {
     int number;
     const char *name;
-    bool stops;
 } taken[] = {
-    {SIGTERM, "SIGTERM", true},
-    {SIGINT, "SIGINT", true},
-    {SIGHUP, "SIGHUP", false},
-    {SIGUSR1, "SIGUSR1", false},
+    {SIGTERM, "SIGTERM"},
+    {SIGINT, "SIGINT"},
+    {SIGHUP, "SIGHUP"},
+    {SIGUSR1, "SIGUSR1"},
 };
 
 #define TAKEN (sizeof(taken) / sizeof(taken[0]))
@@ -47,8 +47,10 @@ taken_index(int number)
 enum signal_verdict
 signal_judge(struct signal_history *history, int number, int64_t now_ms)
 {
-    if (!taken[taken_index(number)].stops)
-        return SIGNAL_IGNORE;
+    if (number == SIGHUP)
+        return SIGNAL_RELOAD;
+    if (number == SIGUSR1)
+        return SIGNAL_PAUSE;
     if (history->stopped)
         return now_ms - history->stopped_ms >= SIGNALS_APART_MS ? SIGNAL_END
                                                                 : SIGNAL_IGNORE;
@@ -76,10 +78,38 @@ obey(struct signals *s, int number, int64_t now_ms)
         break;
     case SIGNAL_END:
         _exit(128 + number);
+    case SIGNAL_RELOAD:
+        s->calls.reload(s->calls.ctx);
+        break;
+    case SIGNAL_PAUSE:
+        s->calls.pause(s->calls.ctx);
+        break;
     case SIGNAL_IGNORE:
         s->calls.ignored(s->calls.ctx, taken[taken_index(number)].name);
         break;
     }
+}
+
+static int64_t
+now(void)
+{
+    return clock_stopwatch_ns() / 1000000;
+}
+
+/* Looks, if it is time for it. Returns for how long there is nothing to do; -1: for ever. */
+static int
+look(struct signals *s)
+{
+    const int64_t now_ms = now();
+
+    if (s->look_ms >= 0 && s->look_ms <= now_ms) {
+        int64_t wait_ms = s->calls.look(s->calls.ctx);
+
+        s->look_ms = wait_ms < 0 ? -1 : now_ms + wait_ms;
+    }
+    if (s->look_ms < 0)
+        return -1;
+    return s->look_ms - now_ms > INT_MAX ? INT_MAX : (int)(s->look_ms - now_ms);
 }
 
 static void *
@@ -93,13 +123,13 @@ take_signals(void *arg)
         struct signalfd_siginfo infos[TAKEN];
         ssize_t size;
 
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+        if (poll(fds, 2, look(s)) < 0 && errno != EINTR)
             return NULL;
         if (fds[1].revents != 0)
             return NULL;
         size = read(s->signal_fd, infos, sizeof(infos));
         for (ssize_t i = 0; i < size / (ssize_t)sizeof(infos[0]); i++)
-            obey(s, (int)infos[i].ssi_signo, clock_stopwatch_ns() / 1000000);
+            obey(s, (int)infos[i].ssi_signo, now());
     }
 }
 

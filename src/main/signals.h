@@ -5,9 +5,11 @@
  *                        128 and its number, but only SIGNALS_APART_MS or more after the
  *                        first: whoever means one stop may well send two signals, as
  *                        timeout(1) does, to the process and then to its group
- *     SIGHUP, SIGUSR1    are ignored as long as there is nothing for them to do
+ *     SIGHUP             calls `reload`
+ *     SIGUSR1            calls `pause`: the first time, and every other time to end it
+ *     time               calls `look`, at the pace that it asks for
  *
- * What is ignored is told to `ignored`. Blocked signals reach a process even as PID 1,
+ * What is ignored, another SIGTERM that comes too soon, is told to `ignored`. Blocked signals reach a process even as PID 1,
  * where the kernel drops those that nobody handles.
  */
 #ifndef MAIN_SIGNALS_H
@@ -22,7 +24,13 @@
 enum { SIGNALS_APART_MS = 1000 };
 
 /* What is to be done about a signal. */
-enum signal_verdict { SIGNAL_STOP, SIGNAL_END, SIGNAL_IGNORE };
+enum signal_verdict {
+    SIGNAL_STOP,
+    SIGNAL_END,
+    SIGNAL_RELOAD,
+    SIGNAL_PAUSE,
+    SIGNAL_IGNORE
+};
 
 /* What there is to remember between signals. */
 struct signal_history {
@@ -37,15 +45,19 @@ signal_judge(struct signal_history *history, int number, int64_t now_ms);
 /* Called in the thread of the signals. */
 struct signal_calls {
     void (*stop)(void *ctx);
-    void (*ignored)(void *ctx, const char *name); /* "SIGHUP" */
-    void *ctx;                                    /* borrowed */
+    void (*reload)(void *ctx);
+    void (*pause)(void *ctx);
+    void (*ignored)(void *ctx, const char *name); /* "SIGTERM" */
+    int64_t (*look)(void *ctx); /* milliseconds until the next call; -1: none */
+    void *ctx;                  /* borrowed */
 };
 
 struct signals {
     pthread_t thread;
     int signal_fd, end_fd; /* owned */
     struct signal_calls calls;
-    struct signal_history history; /* belongs to the thread */
+    struct signal_history history; /* these belong to the thread */
+    int64_t look_ms;               /* when to look, by the stopwatch; -1: never */
 };
 
 /* Blocks the four in the calling thread and those it starts, and ignores SIGPIPE. */

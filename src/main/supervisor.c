@@ -29,7 +29,7 @@ supervisor_init(struct supervisor *s, const char *name)
 }
 
 static bool
-send_message(const struct supervisor *s, const char *text)
+deliver(const struct supervisor *s, const char *text)
 {
     const struct timeval patience = {.tv_sec = SUPERVISOR_PATIENCE_MS / 1000};
     size_t len = strlen(text);
@@ -65,5 +65,11 @@ supervisor_tell(const struct supervisor *s, const char *assignments, const char 
     (void)snprintf(message, sizeof(message), "%s%sSTATUS=%s",
                    assignments == NULL ? "" : assignments,
                    assignments == NULL ? "" : "\n", status);
-    return send_message(s, message);
+    return deliver(s, message);
+}
+
+bool
+supervisor_send(const struct supervisor *s, const char *assignments)
+{
+    return s->size == 0 ? !s->wanted : deliver(s, assignments);
 }

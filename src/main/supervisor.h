@@ -2,7 +2,8 @@
  * supervisor: tells whoever started the program how it is doing, as sd_notify(3) does: lines
  * in a datagram to the socket that NOTIFY_SOCKET names, "/path" or "@abstract".
  *
- *     READY=1  STOPPING=1  STATUS=...  ERRNO=...  EXTEND_TIMEOUT_USEC=...
+ *     READY=1  RELOADING=1  STOPPING=1  WATCHDOG=1  STATUS=...  ERRNO=...
+ *     MONOTONIC_USEC=...  EXTEND_TIMEOUT_USEC=...
  *
  * Where nobody wants to know, nothing is sent. A socket a message: they are rare.
  *
@@ -35,5 +36,8 @@ void supervisor_init(struct supervisor *s, const char *name);
 bool __attribute__((format(printf, 3, 4)))
 supervisor_tell(const struct supervisor *s, const char *assignments, const char *format,
                 ...);
+
+/* Sends assignments alone. False likewise. */
+bool supervisor_send(const struct supervisor *s, const char *assignments);
 
 #endif

@@ -181,6 +181,19 @@ store_totals(struct store *s, struct store_visit *visit, struct store_totals *ou
     return s->ops->totals(s, visit, out);
 }
 
+enum status
+store_figures(struct store *s, struct store_visit *visit, struct store_figures *out)
+{
+    return s->ops->figures(s, visit, out);
+}
+
+enum status
+store_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
+                    struct store_queue_figures *out)
+{
+    return s->ops->queue_figures(s, visit, at, out);
+}
+
 void
 store_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
 {

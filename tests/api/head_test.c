@@ -70,9 +70,9 @@ open_longest(struct longest *l, const char *encoded)
 static const char *
 body_for(struct longest *l, const struct route *r, size_t messages, bool v1)
 {
-    if (strcmp(r->action, "messages:create") == 0)
+    if (r->action == ACTION_MESSAGES_CREATE)
         return posts(l, messages, v1);
-    if (strncmp(r->action, "claims:", 7) == 0)
+    if (strncmp(action_name(r->action), "claims:", 7) == 0)
         return "{\"ttl\":600,\"grace\":600}";
     if (r->method == METHOD_PUT)
         return "{\"color\":\"red\"}";
@@ -102,14 +102,6 @@ path_for(struct longest *l, const struct version *v, const char *pattern)
                     strncmp(tail, "/claims", 7) == 0 ? l->claim : l->message);
 }
 
-static const char *
-method_name(enum method m)
-{
-    static const char *const names[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
-
-    return names[m];
-}
-
 /* Posts and claims anew, so that whatever a route did before, there is something to find. */
 static void
 provide(struct longest *l)
@@ -129,7 +121,7 @@ provide(struct longest *l)
 static bool
 by_ids(const struct route *r)
 {
-    return r->method == METHOD_DELETE && strcmp(r->action, "messages:pop") != 0;
+    return r->method == METHOD_DELETE && r->action != ACTION_MESSAGES_POP;
 }
 
 static const char *
@@ -153,12 +145,12 @@ walk_route(struct longest *l, const struct version *v, const struct route *r)
 
         provide(l);
         path = path_for(l, v, r->pattern);
-        send(l, method_name(r->method),
+        send(l, api_method_name(r->method),
              api_text(&l->f, "%.*s?%s=%s&x=%s", (int)strcspn(path, "?"), path,
                       parameter_of(r), by_ids(r) ? l->message : "1",
                       repeated(l, "\"", lengths[i])),
              body_for(l, r, counts[i], v1));
-        ck_assert_msg(l->f.c.res.code <= 300, "%s %s: %d %s", method_name(r->method),
+        ck_assert_msg(l->f.c.res.code <= 300, "%s %s: %d %s", api_method_name(r->method),
                       r->pattern, l->f.c.res.code, api_answer(&l->f.c));
         send(l, "OPTIONS", path, NULL);
         send(l, "BREW", path, NULL);

@@ -387,3 +387,19 @@ START_TEST(with_a_list_of_users_a_token_is_needed)
     api_fixture_close(&f);
 }
 END_TEST
+
+START_TEST(with_a_list_of_users_metrics_are_for_nobody)
+{
+    struct api_fixture f;
+
+    open_stub(&f, "ann:x:blue\n");
+    ck_api(&f, "GET", "/metrics", NULL, 401, UN);
+    (void)become_ann(&f, "blue");
+    ck_api(&f, "GET", "/metrics", NULL, 403, "Not authorized"); /* they are about all */
+    api_fixture_close(&f);
+
+    open_stub(&f, NULL);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    api_fixture_close(&f);
+}
+END_TEST

@@ -35,6 +35,7 @@ static const struct step {
     {"GET", "/v1/queues?limit=x", NULL, 400},
     {"GET", "/v2/health", NULL, 200},
     {"GET", "/v2/", NULL, 200},
+    {"GET", "/openapi.json", NULL, 200},
 };
 
 /* The identity stub's; one that needs a token has it from the login before. */
@@ -56,6 +57,7 @@ static const struct step identity_steps[] = {
     {"GET", "/identity/v3/auth/catalog", NULL, 200},
     {"GET", "/identity/v2.0/tenants", NULL, 200},
     {"GET", "/v2/queues", NULL, 200},
+    {"GET", "/openapi.json", NULL, 200},
 };
 
 /* Everything a client can see of the store, as one text. */
@@ -97,6 +99,8 @@ sweep(struct api_fixture *f, const struct step *step, bool all_that_follow)
         ck_assert_uint_lt(nth, 1000);
         arena_fini(&f->c.arena); /* so that the request has to allocate */
         buf_fini(&f->c.res.body);
+        if (f->keystone != NULL)
+            keystone_forget(f->keystone); /* likewise */
         if (all_that_follow)
             mem_fail_from(f->mem, nth);
         else
@@ -146,6 +150,125 @@ START_TEST(a_login_without_memory_is_refused)
                 api_text(&f, "%s", token);
     }
     ck_assert_ptr_nonnull(f.c.headers[API_HEADER_AUTH_TOKEN]);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_caller_with_a_token_is_refused_without_memory_not_let_in)
+{
+    const struct policy policy = policy_default;
+    struct token_digest digest;
+    struct api_fixture f;
+    struct reason why;
+    struct buf list;
+    size_t bad_line;
+
+    api_fixture_open_access(&f);
+    buf_init(&list, f.mem);
+    token_digest_of(bytes_str("token"), &digest);
+    buf_str(&list, "all admin " API_CALL_PROJECT " never sha256:");
+    for (size_t i = 0; i < sizeof(digest.bytes); i++)
+        buf_printf(&list, "%02x", digest.bytes[i]);
+    ck_assert_int_eq(access_replace(f.access, buf_view(&list), &policy, &bad_line, &why),
+                     ST_OK);
+    buf_fini(&list);
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "token";
+    f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    sweep(&f, &steps[0], false);
+    sweep(&f, &steps[1], false);
+    sweep(&f, &steps[1], true);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_caller_whom_keystone_knows_is_refused_without_memory_not_let_in)
+{
+    struct api_fixture f;
+
+    api_fixture_open_keystone(&f, &fake_keystone_roles);
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "admin,member@" API_CALL_PROJECT;
+    f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    sweep(&f, &steps[0], false);
+    sweep(&f, &steps[1], false);
+    sweep(&f, &steps[1], true);
+    ck_assert_uint_gt(fake_keystone_asked(&f.fake), 20); /* its part has failed, too */
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* A certificate for somebody in the project of the fixture. */
+static void
+use_certificate(struct api_fixture *f)
+{
+    static const char list[] = "worker1 admin " API_CALL_PROJECT " dns:worker1.example\n";
+    struct certificates *certificates;
+    struct reason why;
+    size_t bad_line;
+
+    ck_assert_int_eq(
+        certificates_read(f->mem, bytes_str(list), &certificates, &bad_line, &why),
+        ST_OK);
+    access_use_certificates(f->access, certificates);
+}
+
+START_TEST(a_caller_with_a_certificate_is_refused_without_memory_not_let_in)
+{
+    static const struct certificate shown = {true, BYTES_LIT("dns:worker1.example")};
+    static const struct certificate strange = {true, BYTES_LIT("dns:worker2.example")};
+    struct api_fixture f;
+
+    api_fixture_open_access(&f);
+    use_certificate(&f);
+    f.c.certificate = &shown;
+    f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    sweep(&f, &steps[0], false);
+    sweep(&f, &steps[1], false);
+    sweep(&f, &steps[1], true);
+    for (uint64_t nth = 1; nth < 20; nth++) {
+        f.c.certificate = &strange;
+        arena_fini(&f.c.arena);
+        buf_fini(&f.c.res.body);
+        mem_fail_from(f.mem, nth);
+        (void)api_call(&f.c, steps[1].method, steps[1].target, steps[1].body);
+        mem_fail_from(f.mem, 0);
+        ck_assert(f.c.res.code == 401 || f.c.res.code == 503);
+        f.c.certificate = &shown;
+        ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+        ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"total\":4"));
+    }
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* By a policy that lets it in, and by one that does not: memory decides nothing of that. */
+START_TEST(a_policy_is_kept_without_memory)
+{
+    static const char *const tokens[] = {"worker worker " API_CALL_PROJECT " never"};
+    struct policy policy = policy_default;
+    struct reason why;
+    struct api_fixture f;
+
+    api_fixture_open_access(&f);
+    ck_assert_int_eq(
+        policy_read(&policy, bytes_str("{\"messages:create\":\"role:worker\"}"), &why),
+        ST_OK);
+    api_let_in_by(&f, tokens, 1, &policy);
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "worker";
+    sweep(&f, &steps[1], false);
+    sweep(&f, &steps[1], true);
+    api_let_in(&f, tokens, 1);
+    for (uint64_t nth = 1; nth < 20; nth++) {
+        arena_fini(&f.c.arena);
+        buf_fini(&f.c.res.body);
+        mem_fail_from(f.mem, nth);
+        (void)api_call(&f.c, steps[1].method, steps[1].target, steps[1].body);
+        mem_fail_from(f.mem, 0);
+        ck_assert(f.c.res.code == 403 || f.c.res.code == 503);
+    }
+    ck_assert_int_eq(f.c.res.code, 403);
     api_fixture_close(&f);
 }
 END_TEST

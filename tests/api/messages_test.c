@@ -433,3 +433,21 @@ START_TEST(checksums_are_shown_where_enabled)
     api_fixture_close(&f);
 }
 END_TEST
+
+START_TEST(a_page_of_no_said_length_is_within_the_maximum)
+{
+    struct api_limits limits = api_limits_default;
+    struct api_fixture f;
+
+    limits.max_messages_per_page = limits.max_queues_per_page = 2;
+    api_fixture_open_with(&f, &limits);
+    api_post_letters(&f, "q", "abc");
+    api_post_letters(&f, "r", "a");
+    api_post_letters(&f, "s", "a");
+    ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_api_body(&f, "{'messages': ['*', '*'], 'links': ['*']}");
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    ck_api_body(&f, "{'queues': ['*', '*'], 'links': ['*']}");
+    api_fixture_close(&f);
+}
+END_TEST

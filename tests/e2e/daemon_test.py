@@ -30,6 +30,32 @@ def children(pid):
         return [int(word) for word in f.read().split()]
 
 
+def limit_in(path):
+    """The number in a file; none for "max", or if there is no such file."""
+    try:
+        with open(path, encoding="ascii") as f:
+            text = f.read().strip()
+    except OSError:
+        return []
+    return [int(text)] if text.isdigit() else []
+
+
+def memory():
+    """Of the machine, or of a control group that this process is in, if that has less."""
+    with open("/proc/meminfo", encoding="ascii") as f:
+        found = [1024 * int(re.search(r"^MemTotal: +(\d+) kB$", f.read(), re.M)[1])]
+    with open("/proc/self/cgroup", encoding="ascii") as f:
+        lines = [line.rstrip("\n").split(":", 2) for line in f]
+    for _, controllers, path in lines:
+        root, name = ("/sys/fs/cgroup", "memory.max") if controllers == "" else \
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        if controllers == "" or "memory" in controllers.split(","):
+            parts = path.strip("/").split("/")
+            for end in range(len(parts) + 1):
+                found += limit_in("/".join([root, *parts[:end], name]))
+    return min(found)
+
+
 def begin_post(client):
     """Sends most of a request, sees that the server is at it, and returns the rest."""
     data = post("q", headers=["Expect: 100-continue"])
@@ -107,6 +133,13 @@ class Options(unittest.TestCase):
         self.assertEqual(plain.sub("", first), plain.sub("", again))
         self.assertIn("max_memory = 3G", first)
 
+    def test_without_max_memory_the_budget_is_half_of_what_there_is(self):
+        with Server() as server:
+            told = re.search(r" max_memory=(\d+)", server.logged(" started "))
+        self.assertEqual(int(told[1]), memory() // 2)
+        with Server("--max-memory", "3M") as server:
+            self.assertIn(" max_memory=%d" % (3 << 20), server.logged(" started "))
+
     def test_limits_that_contradict_each_other_are_refused(self):
         self.assert_usage_error(run("--max-claim-ttl", "100"), "default_claim_ttl",
                                 "max_claim_ttl (100, the command line)")
@@ -150,6 +183,15 @@ class Options(unittest.TestCase):
             login = b"""{"auth": {"passwordCredentials":
                                   {"username": "ann", "password": "secret"}}}"""
             self.assertEqual(server.ask("POST", "/identity/v2.0/tokens", login).status, 200)
+
+    def test_the_stub_says_what_it_is(self):
+        with Server("--identity-stub", "--log-level", "warn") as server:
+            server.logged("warn identity_stub warning=\"for development only")
+        with Server() as server:
+            server.logged("info started")
+            server.signal()
+            server.logged("info stopped")
+            self.assertNotIn("identity_stub", "\n".join(server.log))
 
     def test_checking_does_not_serve(self):
         ended = run("--check-config")
@@ -212,8 +254,9 @@ class Addresses(unittest.TestCase):
         nobody = "x" * 64 + ".invalid:80"  # no part of a name is that long
         for address in ("unix:/nowhere/socket", "192.0.2.1:0", nobody):
             with self.subTest(address=address):
-                self.assertEqual(run("--listen", address, "--check-config").returncode, 0)
-                ended = run("--listen", address)
+                options = ("--insecure-listen", "--listen", address)
+                self.assertEqual(run(*options, "--check-config").returncode, 0)
+                ended = run(*options)
                 self.assertEqual((ended.returncode, ended.stdout), (1, ""))
                 self.assertRegex(ended.stderr, r"^claimd: cannot listen on %s: .+\n$"
                                  % re.escape(address))
@@ -368,12 +411,11 @@ class Ending(unittest.TestCase):
             self.assertEqual(client.response().status, 201)
             self.assertEqual(server.wait(), 0)
 
-    def test_signals_without_work_are_ignored_and_logged(self):
+    def test_a_reload_that_changes_nothing_ends_nothing(self):
         with Server() as server:
-            for number, name in ((signal.SIGHUP, "SIGHUP"), (signal.SIGUSR1, "SIGUSR1")):
-                for _ in range(2):
-                    server.signal(number)
-                server.logged("signal_ignored signal=" + name)
+            for _ in range(2):
+                server.signal(signal.SIGHUP)
+            server.logged(" reloaded ")
             self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
             server.signal()
             server.signal(signal.SIGHUP)

@@ -6,31 +6,47 @@
                 client.send(request("GET", "/v2/ping"))
                 self.assertEqual(client.response().status, 204)
 
-The program is the first argument of the test script. http.client hides what these tests
+The program is the first argument of the test script; with --tls behind it, all of the tests
+speak TLS. http.client hides what these tests
 are about (pipelining, lying lengths, cut connections), so they speak through sockets.
 """
 
+import atexit
 import json
 import os
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 import time
+import unittest
 import uuid
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
+from certificates import Workshop, trusting  # noqa: E402
 from daemon import PATIENCE_S, Daemon, environment  # noqa: E402
 
 CLAIMD = sys.argv.pop(1) if len(sys.argv) > 1 else os.environ.get("CLAIMD_BIN", "claimd")
 CLIENT_ID = str(uuid.uuid4())
+TLS = None  # or the workshop and the pair with which all tests speak TLS
+if "--tls" in sys.argv:
+    sys.argv.remove("--tls")
+    TLS = Workshop()
+    atexit.register(TLS.close)
+    TLS.pair = TLS.signed("everywhere")
 with open(CLAIMD, "rb") as _program:
     SANITIZED = re.search(b"__[at]san_init", _program.read()) is not None
     _program.seek(0)
     RESTLESS = b"__tsan_init" in _program.read()  # it has a thread that wakes up
+
+
+def without_tls(why):
+    """For a test of what is different with TLS: `why` it is (tls_test.py)."""
+    return unittest.skipIf(TLS is not None, why)
 
 
 def request(method, target, body=None, headers=(), close=False):
@@ -60,11 +76,15 @@ class Response:
 class Client:
     """A connection to the server."""
 
-    def __init__(self, family, address):
+    def __init__(self, family, address, context=None, name="localhost"):
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(PATIENCE_S)
+        if context is None and TLS is not None:
+            context = trusting(TLS.pair.certificate)
         try:
             self.socket.connect(address)
+            if context is not None:
+                self.socket = context.wrap_socket(self.socket, server_hostname=name)
         except OSError:
             self.socket.close()
             raise
@@ -118,7 +138,7 @@ class Client:
         try:
             while self._more():
                 pass
-        except ConnectionResetError:
+        except (ConnectionResetError, ssl.SSLEOFError):
             pass
         data, self.pending = self.pending, b""
         return data
@@ -232,6 +252,9 @@ class Server(Daemon):
         self.log = []
         self._log_changed = threading.Condition()
         self._reader = threading.Thread(target=self._read_log)
+        if TLS is not None:
+            options += TLS.pair.options()
+            more["listen"] = "tls:" + more.get("listen", "127.0.0.1:0")
         try:
             super().__init__(program, *options, stderr=subprocess.PIPE, **more)
         except RuntimeError as error:

@@ -36,12 +36,114 @@ class Install(unittest.TestCase):
     def test_the_unit_stands_where_systemd_looks_and_needs_nothing_else(self):
         with open(self.find("/lib/systemd/system/claimd.service"), encoding="utf-8") as f:
             unit = f.read()
-        program, = re.findall(r"^ExecStart=(\S+)$", unit, re.M)
-        shown = subprocess.run([self.root + program, "--version"], capture_output=True,
-                               text=True, timeout=60, check=True)
-        self.assertIn("claimd ", shown.stdout)
+        program, config = re.findall(r"^ExecStart=(\S+) --config (\S+)$", unit, re.M)[0]
+        shown = self.run_program(self.root + program, "--config", self.root + config,
+                                 "--check-config")
+        self.assertEqual(shown, "claimd: the configuration is good\n")
         # A file behind "-" need not be there.
         self.assertEqual(re.findall(r"^EnvironmentFile=(?!-)", unit, re.M), [])
+
+    def run_program(self, *words):
+        return subprocess.run(words, capture_output=True, text=True, timeout=60,
+                              check=True).stdout
+
+    def test_the_configuration_says_every_default_and_keeps_what_was_posted(self):
+        claimd, config = self.find("/bin/claimd"), self.find("/etc/claimd/claimd.conf")
+        values = self.run_program(claimd, "--config", config, "--print-config")
+        changed = [line.split("  ;")[0] for line in values.split("\n") if "from the file" in line]
+        self.assertEqual(changed, ["journal = /var/lib/claimd"])
+        with open(config, encoding="utf-8") as f:
+            lines = f.read().split("\n")
+        for line in self.run_program(claimd, "--print-config").split("\n"):
+            if " = " in line and not line.startswith("journal ="):
+                with self.subTest(line=line):
+                    self.assertEqual(lines.count("#" + line), 1)
+
+    def test_an_edited_configuration_is_not_written_over(self):
+        config = self.find("/etc/claimd/claimd.conf")
+        with open(config, encoding="utf-8") as f:
+            before = f.read()
+        self.addCleanup(lambda: open(config, "w", encoding="utf-8").write(before))
+        with open(config, "w", encoding="utf-8") as f:
+            f.write("max_wait = 7\n")
+        subprocess.run([CMAKE, "--install", BUILD], env=dict(os.environ, DESTDIR=self.root),
+                       check=True, capture_output=True, timeout=120)
+        with open(config, encoding="utf-8") as f:
+            self.assertEqual(f.read(), "max_wait = 7\n")
+
+    def complete(self, *words):
+        """What bash offers for the last word."""
+        script = self.find("/bash-completion/completions/claimd")
+        line = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _claimd; ' \
+               'printf "%s\\n" "${COMPREPLY[@]}"'
+        return self.run_program("bash", "-c", line, "bash", script, "claimd", *words).split()
+
+    def test_bash_knows_every_option_and_command_that_the_help_has(self):
+        claimd = self.find("/bin/claimd")
+        help_ = self.run_program(claimd, "--help")
+        options = re.findall(r"^  (--[a-z0-9-]+)", help_, re.M)
+        self.assertGreater(len(options), 50)
+        commands = set(re.findall(r"^ +claimd ([a-z]+) ", help_, re.M)) | {"token", "health"}
+        self.assertEqual(set(options + sorted(commands)), set(self.complete("")))
+        for command in commands - {"bench"}:
+            of_command = re.findall(r"^  (--[a-z]+)", self.run_program(claimd, command, "--help"),
+                                    re.M)
+            with self.subTest(command=command):
+                self.assertEqual(set(of_command) - set(self.complete(command, "-")), set())
+
+    def test_bash_knows_the_words_that_an_option_takes(self):
+        self.assertEqual(self.complete("--log-level", ""), ["error", "warn", "info", "debug"])
+        self.assertEqual(self.complete("--max-wait", ""), [])
+        self.assertEqual(self.complete("token", "r"), ["revoke"])
+        self.assertEqual(self.complete("token", "new", "x", "--role", "op"), ["operator"])
+        self.assertEqual(self.complete("--config", self.root + "/et"), [self.root + "/etc"])
+
+    def test_zsh_is_told_the_same(self):
+        with open(self.find("/_claimd"), encoding="utf-8") as f:
+            script = f.read()
+        self.assertTrue(script.startswith("#compdef claimd\n"))
+        for word in self.complete(""):
+            with self.subTest(word=word):
+                self.assertRegex(script, r"(?m)(['( ]%s[\[) ])" % re.escape(word))
+        if shutil.which("zsh"):
+            self.run_program("zsh", "-n", self.find("/_claimd"))
+
+    def units(self):
+        return sorted(path for path in self.files if "/systemd/system/" in path)
+
+    def test_the_unit_lets_nothing_through_that_claimd_does_not_need(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("no systemd-analyze")
+        unit = self.find("/claimd.service")
+        shown = subprocess.run(["systemd-analyze", "security", "--offline=true",
+                                "--threshold=15", "--no-pager", unit],
+                               capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(shown.returncode, 0, shown.stdout + shown.stderr)
+
+    def test_every_line_of_the_units_is_one_that_systemd_knows(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("no systemd-analyze")
+        folder = self.scratch()
+        copies = []
+        for unit in self.units():
+            with open(unit, encoding="utf-8") as f:
+                text = f.read()
+            copies.append(os.path.join(folder, os.path.basename(unit)))
+            with open(copies[-1], "w", encoding="utf-8") as f:
+                f.write(text.replace("ExecStart=", "ExecStart=" + self.root))
+        shown = subprocess.run(["systemd-analyze", "verify", "--man=no", *copies],
+                               capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual([line for line in shown.stderr.split("\n") if "claimd" in line], [])
+
+    def test_the_sockets_have_the_names_that_claimd_knows(self):
+        names = []
+        for unit in self.units():
+            with open(unit, encoding="utf-8") as f:
+                text = f.read()
+            if unit.endswith(".socket"):
+                names += re.findall(r"^FileDescriptorName=(\w+)$", text, re.M)
+                self.assertIn("\nService=claimd.service\n", text)
+        self.assertEqual(sorted(names), ["api", "metrics", "tls"])
 
     def test_every_link_of_the_documents_leads_to_a_file_or_to_the_sources(self):
         pages = [path for path in self.files if path.endswith(".md")]
@@ -54,7 +156,17 @@ class Install(unittest.TestCase):
                     self.assertTrue(os.path.exists(os.path.join(os.path.dirname(page), link)))
 
     def test_the_manual_is_there(self):
-        self.find("/man1/claimd.1")
+        for page in ("man1/claimd.1", "man1/claimd-token.1", "man5/claimd.conf.5"):
+            self.find("/" + page)
+        self.assertEqual([path for path in self.files if path.endswith(".in")], [])
+
+    def test_the_load_generators_manual_has_all_of_its_options(self):
+        with open(self.find("/man1/claimd-bench.1"), encoding="utf-8") as f:
+            manual = f.read().replace("\\-", "-")
+        help_ = self.run_program(self.find("/bin/claimd-bench"), "--help")
+        for option in re.findall(r"^  (--[a-z-]+)", help_, re.M):
+            with self.subTest(option=option):
+                self.assertRegex(manual, r"(?m)^\.BI? \"?%s( |$)" % option)
 
     def scratch(self):
         folder = tempfile.TemporaryDirectory()

@@ -13,8 +13,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import (CLAIMD, RESTLESS, Client, Daemon, Server, becomes_idle, post,  # noqa: E402
-                     request)
+from harness import (CLAIMD, RESTLESS, Client, Daemon, Server, becomes_idle,  # noqa: E402
+                     environment, post, request)
 
 GOOD = request("GET", "/v2/queues")
 MANY = 10000  # requests; their lines are more than pipe and buffer hold
@@ -72,7 +72,7 @@ class NobodyReads(unittest.TestCase):
                     server.ask(100)  # there is room again: these have their lines
                     server.signal()
                 elif " info request " in line:
-                    self.assertRegex(line, r" client=127\.0\.0\.1(:\d+)?$")
+                    self.assertRegex(line, r" client=127\.0\.0\.1(:\d+)? project=p$")
                     written += 1
                 else:
                     ended = line
@@ -155,6 +155,76 @@ class Refused(unittest.TestCase):
         self.assertEqual(len(lines), 100)
         for line in lines:
             self.assertRegex(line, " warn request .* reason=OVER_BUDGET$")
+
+
+class OfARequest(unittest.TestCase):
+    """What the access log tells of a request, and what it never does."""
+
+    TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+    def ask(self, server, *args, **more):
+        with server.connect() as client:
+            client.send(request(*args, **more))
+            return client.response()
+
+    def line_of(self, server, answer):
+        return server.logged("request_id=" + answer.headers["x-request-id"])
+
+    def test_a_claim_is_told_with_project_queue_and_id(self):
+        with Server("--access-log") as server:
+            self.ask(server, "POST", "/v2/queues/q/messages",
+                     b'{"messages":[{"body":"a secret"}]}')
+            made = self.ask(server, "POST", "/v2/queues/q/claims?limit=3", b"{}",
+                            headers=["X-Request-ID: theirs-7", "traceparent: " + self.TRACE])
+            claim = made.headers["location"].rpartition("/")[2]
+            line = self.line_of(server, made)
+            self.assertIn(" path=/v2/queues/q/claims query=\"limit=3\" status=201 ", line)
+            self.assertTrue(line.endswith(
+                " project=p queue=q claim=%s client_request_id=theirs-7 traceparent=%s"
+                % (claim, self.TRACE)), line)
+            released = self.ask(server, "DELETE", "/v2/queues/q/claims/" + claim)
+            self.assertIn(" queue=q claim=%s" % claim, self.line_of(server, released))
+            self.assertNotIn("a secret", "".join(server.log))
+
+    def test_what_cannot_be_a_foreign_id_or_a_trace_is_left_out(self):
+        with Server("--access-log") as server:
+            answer = self.ask(server, "GET", "/v2/queues",
+                              headers=["X-Request-ID: a b", "traceparent: 00-1-2-3"])
+            line = self.line_of(server, answer)
+            self.assertNotIn("client_request_id", line)
+            self.assertNotIn("traceparent", line)
+
+    def test_a_sample_is_a_part_and_failures_are_whole(self):
+        with Server("--workers", "1", "--access-log", "--access-log-sample", "10",
+                    "--max-memory", "1") as server, server.connect() as client:
+            for _ in range(100):
+                client.send(GOOD)
+                self.assertEqual(client.response().status, 200)
+            for _ in range(20):
+                client.send(post("q"))
+                self.assertEqual(client.response().status, 503)
+            last = self.ask(server, "POST", "/v2/queues/q/messages",
+                            b'{"messages":[{"body":1}]}')
+            self.line_of(server, last)
+            lines = [line for line in server.log if " request " in line]
+            self.assertEqual(len([line for line in lines if " status=200 " in line]), 10)
+            self.assertEqual(len([line for line in lines if " status=503 " in line]), 21)
+
+
+class UnderJournald(unittest.TestCase):
+    def test_lines_have_priorities_where_standard_error_is_journalds(self):
+        for ours in (True, False):
+            with self.subTest(ours=ours):
+                reader, writer = os.pipe()
+                what = os.fstat(writer)
+                stream = "%d:%d" % (what.st_dev, what.st_ino + (not ours))
+                with Daemon(CLAIMD, stderr=writer, env=environment(JOURNAL_STREAM=stream)):
+                    os.close(writer)
+                with os.fdopen(reader, encoding="ascii") as log:
+                    lines = log.readlines()
+                self.assertTrue(lines)
+                for line in lines:
+                    self.assertEqual(re.match(r"<6>\d{4}-", line) is not None, ours, line)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What README.md says can be pasted: the curl walk works, the table of options is true.
+"""What README.md says can be pasted: the curl walk works, the table of options is true, and so are
+the settings for a network.
 
     readme_test.py CLAIMD
 """
@@ -8,11 +9,13 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
+from certificates import Workshop  # noqa: E402
 from daemon import Daemon, environment  # noqa: E402
 import walk  # noqa: E402
 
@@ -59,6 +62,26 @@ class Readme(unittest.TestCase):
         for name, default in options.items():
             with self.subTest(option=name):
                 self.assertEqual(rows[name].replace("`", ""), default)
+
+    def test_the_settings_for_a_network_are_taken(self):
+        settings, = walk.blocks(readme(), "ini")
+        self.assertIn("tls:", settings)
+        with Workshop() as shop, tempfile.TemporaryDirectory() as folder:
+            pair = shop.signed("server")
+            for name, source in (("chain.pem", pair.certificate), ("key.pem", pair.key)):
+                os.rename(source, os.path.join(folder, name))
+            path = os.path.join(folder, "claimd.conf")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(settings.replace("/etc/claimd", folder))
+                f.write("tokens = %s\n" % os.path.join(folder, "tokens"))
+            self.claimd("token", "new", "billing", "--role", "worker", "--tokens",
+                        os.path.join(folder, "tokens"))
+            self.claimd("--config", path, "--check-config")
+
+    def claimd(self, *words):
+        done = subprocess.run([CLAIMD, *words], capture_output=True, text=True, timeout=60,
+                              check=False, env=environment())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 if __name__ == "__main__":

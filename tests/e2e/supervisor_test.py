@@ -25,6 +25,7 @@ class Supervised(JournalCase):
     def setUp(self):
         super().setUp()
         self.ear = None
+        self.more = {}
         self.listen_at(os.path.join(self.folder, "notify"))
 
     def listen_at(self, name):
@@ -37,7 +38,7 @@ class Supervised(JournalCase):
         self.addCleanup(self.ear.close)
 
     def environment(self):
-        return environment(NOTIFY_SOCKET=self.name)
+        return environment(NOTIFY_SOCKET=self.name, **self.more)
 
     def start(self, *options, path=None, **more):
         self.server = Server("--journal", path or self.path, *OPTIONS, *options,
@@ -81,6 +82,13 @@ class Notices(Supervised):
             self.assertEqual(self.heard(), [
                 {"STOPPING": "1", "STATUS": "draining, for 8 s at most"}])
 
+    def test_it_tells_of_every_place_where_it_listens(self):
+        server = self.start(listen="127.0.0.1:0,metrics:127.0.0.1:0")
+        lines = [server.ready, server.process.stdout.readline()]
+        places = [line.removeprefix("claimd listening on ").strip() for line in lines]
+        self.assertEqual(self.heard()[-1]["STATUS"], "listening on " + ", ".join(places))
+        self.assertEqual(len(set(places)), 2)
+
     def test_an_abstract_address(self):
         self.listen_at("@claimd-supervisor-%d" % os.getpid())
         self.start()
@@ -100,6 +108,82 @@ class Notices(Supervised):
         server = self.start()
         server.logged(" notify_failed ")
         self.assertEqual(server.ask("GET", "/v2/ping").status, 204)
+
+
+class Reloads(Supervised):
+    def reload(self):
+        """What is said of a SIGHUP."""
+        self.heard()
+        self.server.process.send_signal(signal.SIGHUP)
+        begun = self.hear()
+        self.assertEqual((begun["RELOADING"], begun["STATUS"]), ("1", "reloading"))
+        # Which of two reloads is meant, systemd tells by the time.
+        self.assertLessEqual(int(begun["MONOTONIC_USEC"]), time.monotonic_ns() // 1000)
+        over = self.hear()
+        self.assertEqual(over.pop("READY"), "1")
+        return over
+
+    def listening(self):
+        return {"STATUS": self.server.ready.removeprefix("claimd ").strip()}
+
+    def test_a_reload_begins_and_ends_and_tells_what_was_wrong(self):
+        tokens = os.path.join(self.folder, "tokens")
+        open(tokens, "w", encoding="utf-8").close()
+        os.chmod(tokens, 0o640)
+        self.start("--auth", "tokens", "--tokens", tokens)
+        self.assertEqual(self.reload(), self.listening())
+        with open(tokens, "w", encoding="utf-8") as f:
+            f.write("this is no token\n")
+        self.assertTrue(self.reload()["STATUS"].startswith("not reloaded: tokens: %s:1: " % tokens))
+        open(tokens, "w", encoding="utf-8").close()
+        self.assertEqual(self.reload(), self.listening())
+
+    def test_whoever_waits_for_the_end_of_one_that_changes_nothing_is_told(self):
+        self.start()
+        self.assertEqual(self.reload(), self.listening())
+
+    def test_a_reload_in_the_midst_of_maintenance_does_not_hide_it(self):
+        self.start()
+        self.heard()
+        self.server.process.send_signal(signal.SIGUSR1)
+        maintenance = {"STATUS": "maintenance: posts are refused"}
+        self.assertEqual(self.hear(), maintenance)
+        self.assertEqual(self.reload(), maintenance)
+
+
+class Watchdog(Supervised):
+    def test_it_is_told_again_and_again_by_a_server_that_nobody_asks(self):
+        self.more = {"WATCHDOG_USEC": "200000"}
+        self.start("--journal", "none")
+        while "READY" not in self.hear():
+            continue
+        for _ in range(5):
+            self.assertEqual(self.hear(), {"WATCHDOG": "1"})
+
+    def test_a_server_that_stands_still_says_nothing(self):
+        """All of its threads do: which of them hangs is a matter of unit/main/watchdog."""
+        self.more = {"WATCHDOG_USEC": "100000"}
+        self.start("--journal", "none")
+        while "WATCHDOG" not in self.hear():
+            continue
+        self.server.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.server.process.pid, os.WSTOPPED | os.WNOWAIT)
+        self.heard()
+        time.sleep(0.5)
+        self.assertEqual(self.heard(), [])
+        self.server.process.send_signal(signal.SIGCONT)
+        self.assertEqual(self.hear(), {"WATCHDOG": "1"})
+
+    def test_one_that_watches_another_process_is_none_of_ours(self):
+        self.more = {"WATCHDOG_USEC": "1000", "WATCHDOG_PID": str(os.getpid())}
+        self.start("--journal", "none")
+        self.assertIn("READY", self.hear())
+        time.sleep(0.3)
+        self.assertEqual(self.heard(), [])
+
+    def test_a_time_that_nobody_understands_is_logged(self):
+        self.more = {"WATCHDOG_USEC": "30s"}
+        self.start("--journal", "none").logged(" watchdog_not_understood ")
 
 
 class Replays(Supervised):

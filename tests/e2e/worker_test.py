@@ -353,6 +353,17 @@ class Pauses(Case):
         self.assertTrue(7 <= waits[0] <= 7.1 and 1 <= waits[1] <= 1.2, waits)
         self.assertTrue(waits[2] <= 0.1, waits)  # the queue is asked, and is empty
 
+    def test_a_project_that_has_as_much_as_it_may_waits(self):
+        _, waits = self.waits((429, {"Retry-After": "5"}), (204, {}), (204, {}))
+        self.assertTrue(5 <= waits[0] <= 5.1, waits)
+
+    def test_without_a_good_token_it_ends(self):
+        server = Scripted((401, {}))
+        self.addCleanup(server.close)
+        with self.assertRaises(SystemExit) as end:
+            self.load(server, 1).run("jobs", 60)
+        self.assertRegex(str(end.exception), "^401 ")
+
     def test_connections_that_are_cut_are_made_again(self):
         _, waits = self.waits((None, {}), (None, {}), (204, {}), (204, {}))
         self.assertEqual(len(waits), 4)

@@ -6,11 +6,19 @@
 
 #include "claimd/api/api.h"
 
+/* What may have come over an answer. */
+enum trouble {
+    TROUBLE_MEMORY = 1, /* it is short on purpose */
+    TROUBLE_LIMITS = 2, /* projects have limits */
+    TROUBLE_REMOTE = 4  /* another server is asked, which may answer nonsense */
+};
+
 /*
- * The code is one of the contract's, 503 only where memory is short on purpose; headers
- * are single lines that end with a NUL; a body is JSON and says so.
+ * The code is one of the contract's, 503 only where memory is short or another server asked, and
+ * 429 only where there are limits; headers are single lines that end with a NUL; a body is JSON and says so, but for
+ * /metrics.
  */
-void answer_check(const struct response *res, bool starved);
+void answer_check(const struct response *res, unsigned trouble);
 
 /* What there is to see of a project. */
 struct state {

@@ -14,9 +14,16 @@
  *     wait N      so many ms pass             keep        a slice of housekeeping
  *     fail N      the N-th allocation fails   from N      and all that follow it
  *     budget N    the store may use N bytes   with WORD   another way to be set up
+ *     limit N     each project may have so much of everything
+ *     policy P    so much may roles do, from now on
+ *     show NAMES  with this certificate, from now on; without a name: with none
  *
  * Headers left out have usual values; a name without a colon takes one away. Ids out of
  * earlier answers are named as known_ids.h says, "@t" is the token of the last login.
+ *
+ * "with tokens" there is a list of tokens (and of certificates): "reader", "producer" and so on for
+ * the usual project, "all" for every one, "over" that has ended. "with keystone" there is a
+ * Keystone besides, as fake_keystone.h has it. Whoever shows nothing of all that comes in nowhere.
  */
 #include "fuzz/answer.h"
 #include "fuzz/fuzz.h"
@@ -24,6 +31,7 @@
 
 #include "claimd/auth/auth.h"
 #include "claimd/engine/engine.h"
+#include "support/fake_keystone.h"
 
 #define START_MS INT64_C(1769860800000)
 
@@ -46,7 +54,15 @@ struct world {
     struct fuzz_memory memory; /* of the caller: its failures are not tested */
     struct mem *mem;           /* of the API and the engine */
     struct store *store;
-    struct auth *auth; /* NULL: no identity stub */
+    struct auth *auth;         /* NULL: no identity stub */
+    struct access *access;     /* NULL: nobody is asked for a token */
+    struct keystone *keystone; /* NULL: the list says who has one */
+    struct fake_keystone fake;
+    struct policy policy;
+    struct clock real;
+    struct certificate certificate; /* names: owned, fuzz_free() */
+    struct metrics metrics;
+    int64_t limit; /* of each project */
     struct api *api;
     struct api_limits limits;
     struct arena arena;
@@ -60,13 +76,30 @@ struct world {
 /* ---------------------------------------------------------------------- set up */
 
 static void
+set_limit(struct world *w, int64_t limit)
+{
+    const uint64_t n = (uint64_t)limit;
+
+    w->limit = limit;
+    engine_limit(w->store, &(struct engine_limits){n, n, n});
+    api_limit(w->api,
+              &(struct api_project_limits){limit, limit, limit, limit, limit, limit});
+}
+
+static void
 open_api(struct world *w)
 {
-    const struct api_config config = {
-        .limits = w->limits, .store = w->store, .auth = w->auth, .mem = w->mem};
+    const struct api_config config = {.limits = w->limits,
+                                      .store = w->store,
+                                      .auth = w->auth,
+                                      .access = w->access,
+                                      .real = &w->real,
+                                      .metrics = &w->metrics,
+                                      .mem = w->mem};
 
     api_free(w->api);
     fuzz_check(api_new(&config, &w->api) == ST_OK, "no api");
+    set_limit(w, w->limit);
 }
 
 static void
@@ -74,7 +107,13 @@ world_open(struct world *w)
 {
     struct engine_config engine = {.shards = 2, .now_ms = START_MS, .seeded = true};
 
-    *w = (struct world){.limits = api_limits_default, .now_ms = START_MS};
+    *w = (struct world){.limits = api_limits_default,
+                        .policy = policy_default,
+                        .certificate = {true, BYTES_NONE},
+                        .metrics = {.shown_queues = 3},
+                        .now_ms = START_MS};
+    clock_init_manual(&w->real, START_MS);
+    fake_keystone_init(&w->fake);
     fuzz_memory_open(&w->memory);
     w->mem = engine.mem = mem_new(0);
     fuzz_check(w->mem != NULL, "out of memory");
@@ -96,7 +135,11 @@ world_close(struct world *w)
     buf_fini(&w->res.body);
     api_free(w->api);
     auth_free(w->auth);
+    access_free(w->access);
+    keystone_free(w->keystone);
+    fake_keystone_fini(&w->fake);
     fuzz_free(w->token);
+    fuzz_free(w->certificate.names);
     store_close(w->store);
     fuzz_check(mem_used(w->mem) == 0, "%zu bytes are left behind", mem_used(w->mem));
     mem_destroy(w->mem);
@@ -126,6 +169,94 @@ toggle_stub(struct world *w)
 }
 
 static void
+let_in(struct world *w)
+{
+    static const char *const lines[] = {
+        "reader reader 480924 never",        "producer producer 480924 never",
+        "worker worker 480924 never",        "operator operator 480924 never",
+        "admin admin 480924,blue never",     "all admin * never",
+        "over admin * 2026-01-31T11:00:00Z",
+    };
+    struct buf *list = &w->memory.out;
+    struct token_digest digest;
+    struct reason why;
+    size_t bad_line;
+
+    buf_reset(list, SIZE_MAX);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        token_digest_of(bytes_of(lines[i], strcspn(lines[i], " ")), &digest);
+        buf_printf(list, "%s sha256:", lines[i]);
+        for (size_t k = 0; k < sizeof(digest.bytes); k++)
+            buf_printf(list, "%02x", digest.bytes[k]);
+        buf_byte(list, '\n');
+    }
+    fuzz_check(access_replace(w->access, buf_view(list), &w->policy, &bad_line, &why) ==
+                   ST_OK,
+               "%s", why.text);
+}
+
+static void
+use_certificates(struct world *w)
+{
+    static const char list[] = "p producer 480924 dns:producer.example\n"
+                               "w worker 480924,blue email:worker@example\n"
+                               "a admin * subject:CN=a\n";
+    struct certificates *certificates;
+    struct reason why;
+    size_t bad_line;
+
+    fuzz_check(certificates_read(w->mem, bytes_str(list), &certificates, &bad_line,
+                                 &why) == ST_OK,
+               "%s", why.text);
+    access_use_certificates(w->access, certificates);
+}
+
+/* Begins to ask for tokens, perhaps with a Keystone, or ends that. */
+static void
+toggle_access(struct world *w, bool with_keystone)
+{
+    struct keystone_config config = {.mem = w->mem,
+                                     .wire = &w->fake.wire,
+                                     .roles = fake_keystone_roles,
+                                     .cache_ms = 60000,
+                                     .timeout_ms = 1000,
+                                     .cache_tokens = 4};
+    bool begin = w->access == NULL;
+
+    api_free(w->api);
+    w->api = NULL;
+    access_free(w->access);
+    keystone_free(w->keystone);
+    w->access = NULL;
+    w->keystone = NULL;
+    if (!begin)
+        return;
+    fuzz_check(access_new(w->mem, &w->access) == ST_OK, "no access");
+    if (with_keystone) {
+        fuzz_check(keystone_new(&config, &w->keystone) == ST_OK, "no keystone");
+        access_trust(w->access, w->keystone);
+    }
+    let_in(w);
+    use_certificates(w);
+}
+
+static void
+set_policy(struct world *w, struct bytes text)
+{
+    struct reason why;
+
+    if (policy_read(&w->policy, text, &why) == ST_OK && w->access != NULL)
+        let_in(w);
+}
+
+static void
+show_certificate(struct world *w, struct bytes names)
+{
+    fuzz_free(w->certificate.names);
+    w->certificate.names = fuzz_copy(names);
+}
+
+static void
 set_up(struct world *w, struct bytes word)
 {
     const struct {
@@ -144,6 +275,8 @@ set_up(struct world *w, struct bytes word)
             *flags[i].flag = !*flags[i].flag;
     if (bytes_equal_str(word, "stub"))
         toggle_stub(w);
+    if (bytes_equal_str(word, "tokens") || bytes_equal_str(word, "keystone"))
+        toggle_access(w, bytes_equal_str(word, "keystone"));
     open_api(w);
 }
 
@@ -152,7 +285,24 @@ wait_ms(struct world *w, uint64_t ms)
 {
     const uint64_t most = UINT64_C(400) * 86400000;
 
-    w->now_ms += (int64_t)(ms > most ? most : ms);
+    ms = ms > most ? most : ms;
+    w->now_ms += (int64_t)ms;
+    clock_advance(&w->real, (int64_t)ms);
+}
+
+/* Obeys a line with a text; false if it is none. */
+static bool
+obey_text(struct world *w, struct bytes word, struct bytes text)
+{
+    if (bytes_equal_str(word, "with"))
+        set_up(w, text);
+    else if (bytes_equal_str(word, "policy"))
+        set_policy(w, text);
+    else if (bytes_equal_str(word, "show"))
+        show_certificate(w, text);
+    else
+        return false;
+    return true;
 }
 
 /* Obeys a line that is for us; false if it is none. */
@@ -163,10 +313,8 @@ obey(struct world *w, struct bytes line)
     uint64_t number = 0;
     int64_t next_ms;
 
-    if (bytes_equal_str(word, "with")) {
-        set_up(w, rest);
+    if (obey_text(w, word, rest))
         return true;
-    }
     if (bytes_equal_str(line, "keep")) {
         store_housekeep(w->store, w->now_ms, &next_ms);
         return true;
@@ -181,6 +329,8 @@ obey(struct world *w, struct bytes line)
         w->fail_from = number;
     else if (bytes_equal_str(word, "budget"))
         mem_set_budget(w->mem, (size_t)number);
+    else if (bytes_equal_str(word, "limit"))
+        set_limit(w, (int64_t)(number % 1000000));
     else
         return false;
     return true;
@@ -275,11 +425,48 @@ limit_body(const struct world *w, struct request *req)
     req->body_too_large = true;
 }
 
+/* Is there anything in a text that is known to anybody? Keystone's tokens have an @. */
+static bool
+is_known(struct bytes text)
+{
+    static const char *const tokens[] = {"reader",   "producer", "worker",
+                                         "operator", "admin",    "all"};
+
+    if (text.len == 0)
+        return false;
+    for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++)
+        if (memmem(text.data, text.len, tokens[i], strlen(tokens[i])) != NULL)
+            return true;
+    return memchr(text.data, '@', text.len) != NULL;
+}
+
+/* Whoever shows nothing that is known gets what is for everybody. */
+static void
+check_stranger(const struct world *w, const struct request *req)
+{
+    static const char *const open[] = {"/", "/openapi.json", "/livez", "/readyz",
+                                       "/v1/health"};
+    const char *route = w->res.route;
+    bool is_open = route == NULL || strncmp(route, "/identity", 9) == 0;
+
+    if (w->access == NULL || bytes_present(w->certificate.names) ||
+        is_known(req->headers[API_HEADER_AUTH_TOKEN]) ||
+        is_known(req->headers[API_HEADER_AUTHORIZATION]))
+        return;
+    for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+        is_open = is_open || strcmp(route, open[i]) == 0;
+    fuzz_check(is_open || w->res.code >= 400, "%s lets a stranger in: %d", route,
+               w->res.code);
+}
+
 /* Asks, and checks the answer. */
 static void
 handle(struct world *w, struct request *req)
 {
     bool starved = w->fail_nth > 0 || w->fail_from > 0 || mem_budget(w->mem) > 0;
+    unsigned trouble = (starved ? TROUBLE_MEMORY : 0U) |
+                       (w->limit > 0 ? TROUBLE_LIMITS : 0U) |
+                       (w->keystone != NULL ? TROUBLE_REMOTE : 0U);
     struct bytes project = req->headers[API_HEADER_PROJECT_ID];
     struct state before = state_of(w->store, w->now_ms, project), after;
 
@@ -292,7 +479,9 @@ handle(struct world *w, struct request *req)
     mem_fail_nth(w->mem, 0);
     mem_fail_from(w->mem, 0);
     w->fail_nth = w->fail_from = 0;
-    answer_check(&w->res, starved);
+    api_stop_waiting(w->api, req);
+    answer_check(&w->res, trouble);
+    check_stranger(w, req);
     fuzz_check(store_audit(w->store), "the engine's audit failed");
     after = state_of(w->store, w->now_ms, project);
     /* A claim that is refused may have moved dead letters out of its way before. */
@@ -309,6 +498,8 @@ do_request(struct world *w, struct bytes section)
     read_request(w, section, &req);
     if (bytes_present(req.path)) {
         req.now_ms = w->now_ms;
+        if (bytes_present(w->certificate.names))
+            req.certificate = &w->certificate;
         limit_body(w, &req);
         arena_reset(&w->arena);
         buf_reset(&w->res.body, 0);

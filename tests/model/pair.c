@@ -31,6 +31,7 @@ pair_open(struct pair *p, size_t shards, uint64_t seed)
     config.shards = shards;
     config.seed = seed;
     config.max_message_ttl_s = 20 * 86400; /* within reach of long claims */
+    config.shown_queues = 1000;            /* more than a history makes */
     idmap_init(&p->ids);
     require(twin_open(&config, &p->twin) == ST_OK);
     require(engine_open(&config, &p->engine) == ST_OK);
@@ -422,6 +423,70 @@ pair_totals(struct pair *p)
     agree(p, "all claimed", (int64_t)twin.claimed, (int64_t)engine.claimed);
 }
 
+static void
+agree_population(const struct pair *p, const struct store_population *twin,
+                 const struct store_population *engine)
+{
+    agree(p, "claimable", (int64_t)twin->claimable, (int64_t)engine->claimable);
+    agree(p, "claimed", (int64_t)twin->claimed, (int64_t)engine->claimed);
+    agree(p, "delayed", (int64_t)twin->delayed, (int64_t)engine->delayed);
+    agree(p, "dead letters", (int64_t)twin->dead_letters, (int64_t)engine->dead_letters);
+    agree(p, "claims", (int64_t)twin->claims, (int64_t)engine->claims);
+    agree(p, "bytes", (int64_t)twin->bytes, (int64_t)engine->bytes);
+}
+
+/* The queues that the engine shows one by one: all, since there are places enough. */
+static uint64_t
+pair_queue_figures(struct pair *p)
+{
+    struct store_queue_figures engine, twin;
+    uint64_t count = 0;
+    size_t at = 0;
+
+    while (store_queue_figures(p->engine, STORE_AT(p->now_ms), &at, &engine) == ST_OK) {
+        const struct store_queue where = {
+            .project = bytes_of(engine.project, engine.project_len),
+            .name = bytes_of(engine.name, engine.name_len)};
+
+        twin_figures_of(p->twin, &where, p->now_ms, &twin);
+        agree_population(p, &twin.here, &engine.here);
+        agree(p, "an oldest one", twin.has_oldest, engine.has_oldest);
+        agree(p, "its age", twin.age_ms, engine.age_ms);
+        count++;
+    }
+    return count;
+}
+
+/* What was posted is there, or it is counted where it went. */
+static void
+agree_flow(const struct pair *p, const struct store_figures *f)
+{
+    const struct store_population *all = &f->all;
+
+    agree(p, "messages that came, and that are or went",
+          (int64_t)f->counts[STORE_COUNT_POSTED],
+          (int64_t)(all->claimable + all->claimed + all->delayed +
+                    f->counts[STORE_COUNT_DELETED] + f->counts[STORE_COUNT_POPPED] +
+                    f->counts[STORE_COUNT_EXPIRED] + f->counts[STORE_COUNT_DROPPED]));
+    agree(p, "queues that came, and that are or went",
+          (int64_t)f->counts[STORE_COUNT_QUEUES_MADE],
+          (int64_t)(f->queues + f->counts[STORE_COUNT_QUEUES_GONE]));
+}
+
+/* Once everything that is due has been settled. */
+static void
+pair_figures(struct pair *p)
+{
+    struct store_figures twin, engine;
+
+    agree_status(p, store_figures(p->twin, STORE_AT(p->now_ms), &twin),
+                 store_figures(p->engine, STORE_AT(p->now_ms), &engine));
+    agree(p, "queues", (int64_t)twin.queues, (int64_t)engine.queues);
+    agree_population(p, &twin.all, &engine.all);
+    agree(p, "queues shown", (int64_t)engine.queues, (int64_t)pair_queue_figures(p));
+    agree_flow(p, &engine);
+}
+
 void
 pair_stats(struct pair *p, const struct store_queue *queue)
 {
@@ -429,6 +494,7 @@ pair_stats(struct pair *p, const struct store_queue *queue)
 
     note(p, queue, "stats");
     pair_totals(p);
+    pair_figures(p);
     agree_status(p, store_queue_stats(p->twin, STORE_AT(p->now_ms), queue, &twin),
                  store_queue_stats(p->engine, STORE_AT(p->now_ms), queue, &engine));
     agree(p, "total", (int64_t)twin.total, (int64_t)engine.total);

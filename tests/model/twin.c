@@ -200,6 +200,94 @@ twin_totals(struct store *s, struct store_visit *visit, struct store_totals *out
     return ST_OK;
 }
 
+/* Does the claim hold anything any more? */
+static bool
+holds_something(const struct twin_queue *q, const struct twin_claim *c, int64_t now_ms)
+{
+    for (size_t i = 0; i < q->message_count; i++)
+        if (twin_message_live(q->messages[i], now_ms) &&
+            twin_holder(q, q->messages[i], now_ms) == c)
+            return true;
+    return false;
+}
+
+static void
+count_message(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms,
+              struct store_queue_figures *out)
+{
+    struct store_population *here = &out->here;
+
+    here->dead_letters += m->dead_letter;
+    here->bytes += m->body_len;
+    if (twin_holder(q, m, now_ms) != NULL)
+        here->claimed++;
+    else if (twin_message_delayed(m, now_ms))
+        here->delayed++;
+    else if (here->claimable++ == 0) {
+        out->has_oldest = true;
+        out->age_ms = now_ms - m->posted_ms;
+    }
+}
+
+static void
+measure(const struct twin_queue *q, int64_t now_ms, struct store_queue_figures *out)
+{
+    *out = (struct store_queue_figures){.has_oldest = false};
+    if (q->project_len <= STORE_FIGURES_PROJECT && q->name_len <= STORE_FIGURES_NAME) {
+        memcpy(out->project, q->project, q->project_len);
+        memcpy(out->name, q->name, q->name_len);
+        out->project_len = q->project_len;
+        out->name_len = q->name_len;
+    }
+    for (size_t i = 0; i < q->message_count; i++)
+        if (twin_message_live(q->messages[i], now_ms))
+            count_message(q, q->messages[i], now_ms, out);
+    for (size_t i = 0; i < q->claim_count; i++)
+        if (twin_claim_live(&q->claims[i], now_ms) &&
+            holds_something(q, &q->claims[i], now_ms))
+            out->here.claims++;
+}
+
+void
+twin_figures_of(struct store *s, const struct store_queue *where, int64_t now_ms,
+                struct store_queue_figures *out)
+{
+    measure(twin_find_queue(twin_of(s), where), now_ms, out);
+}
+
+/* Without counts: nothing is counted here. */
+static enum status
+twin_figures(struct store *s, struct store_visit *visit, struct store_figures *out)
+{
+    const struct twin *t = twin_of(s);
+
+    *out = (struct store_figures){.queues = t->queue_count};
+    for (size_t i = 0; i < t->queue_count; i++) {
+        struct store_queue_figures q;
+
+        measure(t->queues[i], visit->now_ms, &q);
+        out->all.claimable += q.here.claimable;
+        out->all.claimed += q.here.claimed;
+        out->all.delayed += q.here.delayed;
+        out->all.dead_letters += q.here.dead_letters;
+        out->all.claims += q.here.claims;
+        out->all.bytes += q.here.bytes;
+    }
+    return ST_OK;
+}
+
+static enum status
+twin_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
+                   struct store_queue_figures *out)
+{
+    const struct twin *t = twin_of(s);
+
+    if (*at >= t->queue_count)
+        return ST_NOT_FOUND;
+    measure(t->queues[(*at)++], visit->now_ms, out);
+    return ST_OK;
+}
+
 static enum store_fate
 twin_fate(struct store *s, uint64_t position)
 {
@@ -329,6 +417,8 @@ static const struct store_ops twin_ops = {
     .unwatch = twin_no_watch,
     .ping = twin_ping,
     .totals = twin_totals,
+    .figures = twin_figures,
+    .queue_figures = twin_queue_figures,
     .housekeep = twin_housekeep,
     .next_ms = twin_next_ms,
     .audit = twin_audit,

@@ -28,6 +28,10 @@ int64_t twin_next_deadline(const struct store *s, int64_t now_ms);
 /* Must this waiter, who is in line, have been called by now? */
 bool twin_calls(struct store *s, const struct store_waiter *waiter, int64_t now_ms);
 
+/* The figures of a queue that exists. */
+void twin_figures_of(struct store *s, const struct store_queue *where, int64_t now_ms,
+                     struct store_queue_figures *out);
+
 /* Live messages in all queues; so that a test can keep its backlog modest. */
 size_t twin_total(const struct store *s, int64_t now_ms);
 

@@ -22,6 +22,7 @@ move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
         target = twin_add_queue(t, &where, NULL);
     m->claim_count = 0;
     m->claim = 0;
+    m->dead_letter = true;
     if (q->settings.dead_letter_ttl_s != STORE_UNSET) {
         m->posted_ms = now_ms;
         m->expires_ms = now_ms + q->settings.dead_letter_ttl_s * 1000;

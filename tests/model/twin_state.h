@@ -19,7 +19,8 @@ struct twin_message {
     int64_t expires_ms;
     int64_t ready_ms; /* end of its delay */
     uint32_t claim_count;
-    uint64_t claim; /* number of the claim that took it last; 0: none */
+    uint64_t claim;   /* number of the claim that took it last; 0: none */
+    bool dead_letter; /* it came from another queue as one */
 };
 
 struct twin_claim {

@@ -3,9 +3,9 @@
 void
 actor_act(struct sim *sim, struct actor *a, struct random *r)
 {
-    static void (*const acts[ROLE_COUNT])(struct sim *, struct actor *,
+    static void (*const acts[PART_COUNT])(struct sim *, struct actor *,
                                           struct random *) = {
         producer_act, worker_act, popper_act, observer_act, admin_act};
 
-    acts[a->role](sim, a, r);
+    acts[a->part](sim, a, r);
 }

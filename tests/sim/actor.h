@@ -25,8 +25,8 @@ struct holding {
 enum { GHOSTS = 3 };
 
 struct actor {
-    enum role role;
-    int number; /* among those of its role */
+    enum part part;
+    int number; /* among those who play it */
     int client;
     struct holding held;           /* worker: what it works on */
     struct holding ghosts[GHOSTS]; /* worker: what it left behind in crashes */

@@ -12,7 +12,7 @@ history_who(struct sim *sim, const struct actor *who)
     if (who == NULL)
         fprintf(sim->trace, "    checker: ");
     else
-        fprintf(sim->trace, "    %s %d: ", role_name(who->role), who->number + 1);
+        fprintf(sim->trace, "    %s %d: ", part_name(who->part), who->number + 1);
 }
 
 void

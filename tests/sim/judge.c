@@ -185,6 +185,14 @@ judge_other(struct judging *j, struct known_message *const *expected, size_t cou
                          m->id.text, id);
 }
 
+size_t
+judging_shown(const struct judging *j, size_t count)
+{
+    size_t shown = j->answer->count;
+
+    return j->starved && shown > 0 && shown < count ? shown : count;
+}
+
 bool
 judge_sequence(struct judging *j, struct known_message *const *expected, size_t count)
 {

@@ -92,6 +92,12 @@ bool judging_letter(const struct judging *j, const struct known_message *m);
 bool judge_document(struct judging *j, const struct known_message *m,
                     const struct seen_message *seen);
 
+/*
+ * How many of so many messages that are there have to be shown or taken: all, but if memory has
+ * run out those of the answer, if it is one at least (docs/api.md 5.3).
+ */
+size_t judging_shown(const struct judging *j, size_t count);
+
 /* The messages shown have to be these, in this order. */
 bool
 judge_sequence(struct judging *j, struct known_message *const *expected, size_t count);

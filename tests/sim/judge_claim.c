@@ -174,6 +174,7 @@ judge_claim_from(struct judging *j, bool *took)
     move_letters(j, &plan);
     /* 503: letters that had gone before stay gone, see docs/adr/0003. */
     *took = plan.taken_count > 0 || j->answer->code == 503;
+    plan.taken_count = judging_shown(j, plan.taken_count);
     if (plan.taken_count > 0 && j->answer->code != 503 && !j->waits)
         kept = judge_taken(j, &plan);
     claim_plan_fini(&plan);

@@ -153,7 +153,7 @@ judge_page(struct judging *j)
     if (j->answer->count > 0 && j->answer->count < count &&
         may_end_early(q, behind, expected[j->answer->count]))
         count = j->answer->count;
-    return judge_sequence(j, expected, count);
+    return judge_sequence(j, expected, judging_shown(j, count));
 }
 
 static bool
@@ -282,6 +282,7 @@ judge_pop_from(struct judging *j, bool *took)
     for (size_t i = 0; i < q->count && count < limit; i++)
         if (q->messages[i]->claim == NULL && j->now_ms >= q->messages[i]->ready_ms)
             expected[count++] = q->messages[i];
+    count = judging_shown(j, count);
     if (!judge_sequence(j, expected, count))
         return false;
     for (size_t i = 0; i < count; i++)

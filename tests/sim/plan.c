@@ -19,7 +19,7 @@ plan_make(struct plan *p, uint64_t seed, size_t steps)
     int actors = 0;
 
     profile_draw(&p->profile, seed);
-    for (int i = 0; i < ROLE_COUNT; i++)
+    for (int i = 0; i < PART_COUNT; i++)
         actors += p->profile.actors[i];
     p->steps = new_steps(steps);
     p->count = steps;

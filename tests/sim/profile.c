@@ -3,22 +3,22 @@
 #include "claimd/api/limits.h"
 
 const char *
-role_name(enum role role)
+part_name(enum part part)
 {
-    static const char *const names[ROLE_COUNT] = {"producer", "worker", "popper",
+    static const char *const names[PART_COUNT] = {"producer", "worker", "popper",
                                                   "observer", "admin"};
 
-    return names[role];
+    return names[part];
 }
 
 static void
 draw_actors(struct profile *p, struct random *r)
 {
-    p->actors[ROLE_PRODUCER] = (int)random_between(r, 2, 12);
-    p->actors[ROLE_WORKER] = (int)random_between(r, 4, 24);
-    p->actors[ROLE_POPPER] = random_chance(r, 60) ? (int)random_between(r, 1, 4) : 0;
-    p->actors[ROLE_OBSERVER] = (int)random_between(r, 1, 12);
-    p->actors[ROLE_ADMIN] = random_chance(r, 75) ? (int)random_between(r, 1, 4) : 0;
+    p->actors[PART_PRODUCER] = (int)random_between(r, 2, 12);
+    p->actors[PART_WORKER] = (int)random_between(r, 4, 24);
+    p->actors[PART_POPPER] = random_chance(r, 60) ? (int)random_between(r, 1, 4) : 0;
+    p->actors[PART_OBSERVER] = (int)random_between(r, 1, 12);
+    p->actors[PART_ADMIN] = random_chance(r, 75) ? (int)random_between(r, 1, 4) : 0;
     p->projects = (int)random_between(r, 1, PROJECTS);
     p->names = (int)random_between(r, 1, NAMES);
 }
@@ -60,8 +60,8 @@ draw_waiting(struct profile *p, struct random *r)
         return;
     p->waiting_once = random_of(r, 1, 2);
     p->lose_claim_once = random_of(r, 0, 3, 10);
-    p->actors[ROLE_PRODUCER] = (int)random_between(r, 1, 5);
-    p->actors[ROLE_OBSERVER] = 1;
+    p->actors[PART_PRODUCER] = (int)random_between(r, 1, 5);
+    p->actors[PART_OBSERVER] = 1;
     p->names = (int)random_between(r, 1, 3);
     p->projects = 1;
     p->batch = random_of(r, 1, 1, 2, 5);

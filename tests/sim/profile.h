@@ -12,23 +12,23 @@
 
 #include "support/random.h"
 
-enum role {
-    ROLE_PRODUCER,
-    ROLE_WORKER,
-    ROLE_POPPER,
-    ROLE_OBSERVER,
-    ROLE_ADMIN,
-    ROLE_COUNT
+enum part {
+    PART_PRODUCER,
+    PART_WORKER,
+    PART_POPPER,
+    PART_OBSERVER,
+    PART_ADMIN,
+    PART_COUNT
 };
 
-const char *role_name(enum role role);
+const char *part_name(enum part part);
 
 enum { ACTORS_MAX = WAITERS_MAX };
 
 struct profile {
     uint64_t seed;
     size_t shards;
-    int actors[ROLE_COUNT]; /* how many of each */
+    int actors[PART_COUNT]; /* how many of each */
     int projects, names;    /* how many of them are used */
     unsigned batch;         /* most messages a post */
     size_t body;            /* most bytes a body, about */

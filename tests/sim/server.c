@@ -92,7 +92,7 @@ open_all(struct server *s, const struct profile *p)
 }
 
 void
-server_open(struct server *s, const struct profile *p)
+server_begin(struct server *s, const struct profile *p)
 {
     *s = (struct server){.profile = p,
                          .mem = mem_new(0),

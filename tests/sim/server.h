@@ -71,7 +71,7 @@ struct trouble {
 /* Begins 2026-01-31T12:00:00.123Z: not at a whole second, on purpose. */
 #define SERVER_START_MS INT64_C(1769860800123)
 
-void server_open(struct server *s, const struct profile *p);
+void server_begin(struct server *s, const struct profile *p);
 
 /*
  * It loses power, or is killed, and is started again; nobody waits meanwhile. Returns what

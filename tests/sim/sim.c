@@ -9,11 +9,11 @@
 static void
 make_actors(struct sim *sim)
 {
-    for (int role = 0; role < ROLE_COUNT; role++)
-        for (int i = 0; i < sim->profile->actors[role]; i++) {
+    for (int part = 0; part < PART_COUNT; part++)
+        for (int i = 0; i < sim->profile->actors[part]; i++) {
             struct actor *a = &sim->actors[sim->actor_count];
 
-            a->role = (enum role)role;
+            a->part = (enum part)part;
             a->number = i;
             a->client = sim->actor_count % CLIENTS;
             sim->actor_count++;
@@ -27,7 +27,7 @@ sim_open(struct sim *sim, const struct plan *plan, FILE *trace)
     sim->plan = plan;
     sim->profile = &plan->profile;
     sim->trace = trace;
-    server_open(&sim->server, sim->profile);
+    server_begin(&sim->server, sim->profile);
     ledger_init(&sim->ledger);
     make_actors(sim);
 }

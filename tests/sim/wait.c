@@ -167,7 +167,7 @@ look_who_is_left(struct sim *sim, int waiter)
         if (ledger_ready(&sim->ledger, place, sim->server.now_ms) > 0)
             (void)verdict_break(&sim->verdict, PROMISE_NOBODY_LEFT,
                                 "%s %d waits for %s, where a message lies ready",
-                                role_name(sim->actors[waiter].role),
+                                part_name(sim->actors[waiter].part),
                                 sim->actors[waiter].number + 1, place_name(place));
     }
 }

@@ -34,8 +34,8 @@ check_head(const struct response *res)
 {
     if (response_head_size(res) <= RESPONSE_HEAD_MAX)
         return;
-    (void)fprintf(stderr, "%s: a head of %zu bytes\n", res->route,
-                  response_head_size(res));
+    (void)fprintf(stderr, "%s: a head of %zu bytes\n",
+                  res->route == NULL ? "none" : res->route, response_head_size(res));
     abort();
 }
 
@@ -45,10 +45,13 @@ api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
 {
     const char *mark = target.len == 0 ? NULL : memchr(target.data, '?', target.len);
     struct request req = {.method = method,
+                          .door = c->door,
+                          .certificate = c->certificate,
                           .path = target,
                           .body = body,
                           .body_too_large = c->body_too_large,
                           .now_ms = c->now_ms,
+                          .seat = c->seat,
                           .arena = &c->arena};
 
     if (mark != NULL) {

@@ -22,6 +22,9 @@ struct api_caller {
     int64_t now_ms;                        /* of the next call; move it as you like */
     const char *headers[API_HEADER_COUNT]; /* sent with each call; NULL: not sent */
     bool body_too_large;                   /* pretend that the body was not kept */
+    struct api_seat *seat;                 /* of the connection it comes over, or NULL */
+    enum api_door door;                    /* where it knocks */
+    const struct certificate *certificate; /* shown with each call; NULL: none */
     struct arena arena;                    /* the last call's, until the next */
     struct response res;                   /* the last answer */
     unsigned slices;                       /* in which it was made */

@@ -34,11 +34,19 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
         .message_ttl_s = limits->default_message_ttl,
         .message_delay_s = limits->default_message_delay,
         .max_message_ttl_s = limits->max_message_ttl,
+        .shown_queues = API_FIXTURE_SHOWN,
         .seeded = true,
         .seed = 1,
     };
-    struct api_config config = {.limits = *limits, .mem = mem, .auth = f->auth};
+    struct api_config config = {.limits = *limits,
+                                .mem = mem,
+                                .auth = f->auth,
+                                .access = f->access,
+                                .real = &f->real,
+                                .condition = &f->condition,
+                                .metrics = &f->metrics};
 
+    f->metrics = (struct metrics){.shown_queues = API_FIXTURE_SHOWN};
     ck_assert_int_eq(engine_open(&engine, &f->store), ST_OK);
     config.store = f->store;
     ck_assert_int_eq(api_new(&config, &f->api), ST_OK);
@@ -66,6 +74,76 @@ api_fixture_open_identity(struct api_fixture *f, const char *users)
     open_api(f, &api_limits_default);
 }
 
+/* All but the API, with an access that lets nobody in yet. */
+static void
+prepare_access(struct api_fixture *f)
+{
+    *f = (struct api_fixture){.mem = make_mem()};
+    clock_init_manual(&f->real, API_FIXTURE_START_MS);
+    ck_assert_int_eq(access_new(f->mem, &f->access), ST_OK);
+}
+
+static void
+open_with_health(struct api_fixture *f)
+{
+    struct api_limits limits = api_limits_default;
+
+    limits.admin_mode = true;
+    open_api(f, &limits);
+}
+
+void
+api_fixture_open_access(struct api_fixture *f)
+{
+    prepare_access(f);
+    open_with_health(f);
+}
+
+void
+api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles)
+{
+    struct keystone_config config = {.wire = &f->fake.wire,
+                                     .roles = *roles,
+                                     .cache_ms = 60000,
+                                     .cache_tokens = 100,
+                                     .timeout_ms = 60000};
+
+    prepare_access(f);
+    fake_keystone_init(&f->fake);
+    config.mem = f->mem;
+    ck_assert_int_eq(keystone_new(&config, &f->keystone), ST_OK);
+    access_trust(f->access, f->keystone);
+    open_with_health(f);
+}
+
+void
+api_let_in(struct api_fixture *f, const char *const *lines, size_t count)
+{
+    api_let_in_by(f, lines, count, &policy_default);
+}
+
+void
+api_let_in_by(struct api_fixture *f, const char *const *lines, size_t count,
+              const struct policy *policy)
+{
+    struct token_digest digest;
+    struct reason why;
+    struct buf list;
+    size_t bad_line;
+
+    buf_init(&list, f->mem);
+    for (size_t i = 0; i < count; i++) {
+        token_digest_of(bytes_of(lines[i], strcspn(lines[i], " ")), &digest);
+        buf_printf(&list, "%s sha256:", lines[i]);
+        for (size_t k = 0; k < sizeof(digest.bytes); k++)
+            buf_printf(&list, "%02x", digest.bytes[k]);
+        buf_byte(&list, '\n');
+    }
+    ck_assert_int_eq(access_replace(f->access, buf_view(&list), policy, &bad_line, &why),
+                     ST_OK);
+    buf_fini(&list);
+}
+
 void
 api_fixture_close(struct api_fixture *f)
 {
@@ -73,6 +151,10 @@ api_fixture_close(struct api_fixture *f)
     arena_fini(&f->kept);
     api_caller_fini(&f->c);
     api_free(f->api);
+    access_free(f->access);
+    keystone_free(f->keystone);
+    if (f->fake.wire.ask != NULL)
+        fake_keystone_fini(&f->fake);
     auth_free(f->auth);
     store_close(f->store);
     mem_destroy(f->mem);

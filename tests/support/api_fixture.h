@@ -6,11 +6,18 @@
 
 #include "support/api_call.h"
 #include "support/check_main.h"
+#include "support/fake_keystone.h"
 
 struct api_fixture {
     struct mem *mem;
     struct store *store;
-    struct auth *auth; /* NULL: no identity stub */
+    struct auth *auth;     /* NULL: no identity stub */
+    struct access *access; /* NULL: headers are believed */
+    struct clock real;     /* by which tokens expire: manual */
+    struct api_condition condition;
+    struct metrics metrics;
+    struct fake_keystone fake;
+    struct keystone *keystone; /* asks fake; NULL: there is none */
     struct api *api;
     struct api_caller c;
     struct arena kept; /* texts that live until close */
@@ -19,12 +26,31 @@ struct api_fixture {
 /* Begins 2026-01-31T12:00:00Z. */
 #define API_FIXTURE_START_MS INT64_C(1769860800000)
 
+/* So many queues are shown one by one. */
+enum { API_FIXTURE_SHOWN = 3 };
+
 /* With the default limits, or others. */
 void api_fixture_open(struct api_fixture *f);
 void api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits);
 
 /* With the identity stub and this list of users; NULL: anybody may log in. */
 void api_fixture_open_identity(struct api_fixture *f, const char *users);
+
+/* With an access that lets nobody in yet. */
+void api_fixture_open_access(struct api_fixture *f);
+
+/*
+ * From now on these may come in, and nobody else: lines as in the file of tokens ("NAME ROLE
+ * PROJECTS EXPIRES"), of tokens that are spelt like their names.
+ */
+void api_let_in(struct api_fixture *f, const char *const *lines, size_t count);
+
+/* The same by another policy than the default. */
+void api_let_in_by(struct api_fixture *f, const char *const *lines, size_t count,
+                   const struct policy *policy);
+
+/* With a Keystone that is asked in the caller's thread. */
+void api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles);
 
 /* Audits the store and frees everything. */
 void api_fixture_close(struct api_fixture *f);

@@ -9,7 +9,7 @@ import sys
 import threading
 
 PATIENCE_S = 60  # no test waits longer than this for anything
-READY = re.compile(r"^claimd listening on (?:http://(.*):(\d+)|unix:(.*))$")
+READY = re.compile(r"^claimd listening on (?:https?://(.*):(\d+)|unix:(.*))$")
 
 
 def environment(**variables):

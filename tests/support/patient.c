@@ -62,6 +62,12 @@ PATIENT(claim_release, (WHERE, struct bytes claim), q, claim)
 PATIENT(claim_give_back, (WHERE, struct bytes claim, bool uncount), q, claim, uncount)
 PATIENT(totals, (struct store * s, struct store_visit *visit, struct store_totals *out),
         out)
+PATIENT(figures, (struct store * s, struct store_visit *visit, struct store_figures *out),
+        out)
+PATIENT(queue_figures,
+        (struct store * s, struct store_visit *visit, size_t *at,
+         struct store_queue_figures *out),
+        at, out)
 
 static void
 patient_waiter_leave(struct store *s, struct store_waiter *waiter)
@@ -151,6 +157,8 @@ static const struct store_ops patient_ops = {
     .unwatch = patient_unwatch,
     .ping = patient_ping,
     .totals = patient_totals,
+    .figures = patient_figures,
+    .queue_figures = patient_queue_figures,
     .housekeep = patient_housekeep,
     .next_ms = patient_next_ms,
     .audit = patient_audit,

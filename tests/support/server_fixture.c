@@ -42,6 +42,32 @@ open_store(struct server_fixture *f, const struct server_fixture_options *option
         ck_assert_int_eq(executor_open(&executor, &f->executor), ST_OK);
 }
 
+static void
+open_keystone(struct server_fixture *f, const struct server_fixture_options *options)
+{
+    const struct executor_config asking = {.mem = f->mem,
+                                           .threads = options->keystone_threads,
+                                           .line = options->keystone_line};
+    struct keystone_config config = {.mem = f->mem,
+                                     .wire = &f->fake.wire,
+                                     .roles = fake_keystone_roles,
+                                     .cache_ms = 60000,
+                                     .cache_tokens = 100,
+                                     .timeout_ms = 60000};
+
+    fake_keystone_init(&f->fake);
+    f->asking = NULL;
+    f->keystone = NULL;
+    f->access = NULL;
+    if (options->keystone_threads == 0)
+        return;
+    ck_assert_int_eq(executor_open(&asking, &f->asking), ST_OK);
+    config.executor = f->asking;
+    ck_assert_int_eq(keystone_new(&config, &f->keystone), ST_OK);
+    ck_assert_int_eq(access_new(f->mem, &f->access), ST_OK);
+    access_trust(f->access, f->keystone);
+}
+
 void
 server_fixture_open_with(struct server_fixture *f,
                          const struct server_fixture_options *options)
@@ -70,6 +96,9 @@ server_fixture_open_with(struct server_fixture *f,
     engine.mem = f->mem;
     engine.now_ms = clock_now_ms(&f->clock);
     open_store(f, options, &engine);
+    open_keystone(f, options);
+    api.access = f->access;
+    api.real = &f->clock;
     api.store = f->store;
     api.mem = f->mem;
     ck_assert_int_eq(api_new(&api, &f->api), ST_OK);
@@ -78,7 +107,8 @@ server_fixture_open_with(struct server_fixture *f,
     config.mem = f->mem;
     config.clock = &f->clock;
     config.log = &f->log;
-    config.listen = f->listen;
+    ck_assert_msg(listen_read(f->listen, &f->list, error, sizeof(error)), "%s", error);
+    config.listen = &f->list;
     config.executor = f->executor;
     if (options->max_connections > 0)
         config.max_connections = options->max_connections;
@@ -96,19 +126,39 @@ server_fixture_stop(struct server_fixture *f)
     f->accepting = false;
 }
 
+/* Frees one that was drained. */
+static void
+free_all(struct server_fixture *f)
+{
+    executor_close(f->executor); /* it may still give claims back */
+    server_free(f->server);
+    api_free(f->api);
+    executor_close(f->asking);
+    access_free(f->access);
+    keystone_free(f->keystone);
+    fake_keystone_fini(&f->fake);
+    ck_assert(store_audit(f->store));
+    store_close(f->store);
+    mem_destroy(f->mem); /* asserts that nothing is left */
+    ck_assert_int_eq(rmdir(f->folder), 0);
+}
+
 void
 server_fixture_close(struct server_fixture *f)
 {
     if (f->accepting)
         server_fixture_stop(f);
     ck_assert_uint_eq(server_drain(f->server, 60000), 0);
-    executor_close(f->executor); /* it may still give claims back */
-    server_free(f->server);
-    api_free(f->api);
-    ck_assert(store_audit(f->store));
-    store_close(f->store);
-    mem_destroy(f->mem); /* asserts that nothing is left */
-    ck_assert_int_eq(rmdir(f->folder), 0);
+    free_all(f);
+}
+
+void
+server_fixture_cut(struct server_fixture *f)
+{
+    if (f->accepting)
+        server_fixture_stop(f);
+    (void)server_drain(f->server, 0);
+    free_all(f);
 }
 
 int
@@ -169,5 +219,5 @@ server_fixture_settle(const struct server_fixture *f)
      * next one has ended.
      */
     for (int i = 0; i < 5; i++)
-        ck_assert_int_eq(ask(f, "GET /v2/ HTTP/1.1\r\n" HEAD "\r\n"), 200);
+        ck_assert_int_eq(ask(f, "GET /livez HTTP/1.1\r\n" HEAD "\r\n"), 204);
 }

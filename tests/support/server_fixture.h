@@ -8,6 +8,7 @@
 #include "claimd/base/executor.h"
 #include "claimd/http/server.h"
 #include "support/check_main.h"
+#include "support/fake_keystone.h"
 
 #include <pthread.h>
 
@@ -17,11 +18,16 @@ enum { SERVER_FIXTURE_SECONDS = 60 };
 struct server_fixture {
     char folder[32];
     char listen[64];
+    struct listen_list list;
     struct mem *mem;
     struct clock clock;
     struct log log;
     struct store *store;
     struct executor *executor; /* NULL: there is none */
+    struct fake_keystone fake; /* with keystone_threads, as what follows */
+    struct executor *asking;
+    struct keystone *keystone;
+    struct access *access;
     struct api *api;
     struct server *server;
     pthread_t acceptor;
@@ -38,6 +44,7 @@ struct server_fixture_options {
     bool slow;            /* a store of this kind (slow_store.h) instead of an engine */
     unsigned slow_kinds;  /* of enum slow_store_kind */
     size_t threads, line; /* of an executor */
+    size_t keystone_threads, keystone_line; /* of the one that asks a fake Keystone */
 };
 void server_fixture_open_with(struct server_fixture *f,
                               const struct server_fixture_options *options);
@@ -47,6 +54,9 @@ void server_fixture_stop(struct server_fixture *f);
 
 /* Drains it, within which nothing may be cut off; all memory must be back. */
 void server_fixture_close(struct server_fixture *f);
+
+/* The same at once, whatever is cut off. */
+void server_fixture_cut(struct server_fixture *f);
 
 /* A connection to it. */
 int server_fixture_dial(const struct server_fixture *f);

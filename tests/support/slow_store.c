@@ -241,6 +241,12 @@ SLOW(claim_renew,
 SLOW(claim_release, (WHERE, struct bytes claim), q, claim)
 SLOW(claim_give_back, (WHERE, struct bytes claim, bool uncount), q, claim, uncount)
 SLOW(totals, (struct store * s, struct store_visit *visit, struct store_totals *out), out)
+SLOW(figures, (struct store * s, struct store_visit *visit, struct store_figures *out),
+     out)
+SLOW(queue_figures,
+     (struct store * s, struct store_visit *visit, size_t *at,
+      struct store_queue_figures *out),
+     at, out)
 
 static enum status
 slow_ping(struct store *s, struct store_visit *visit)
@@ -314,6 +320,8 @@ static const struct store_ops slow_ops = {
     .unwatch = slow_unwatch,
     .ping = slow_ping,
     .totals = slow_totals,
+    .figures = slow_figures,
+    .queue_figures = slow_queue_figures,
     .housekeep = slow_housekeep,
     .next_ms = slow_next_ms,
     .audit = slow_audit,

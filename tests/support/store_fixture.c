@@ -18,6 +18,7 @@ fixture_config(struct mem *mem)
         .message_ttl_s = 3600,
         .message_delay_s = 0,
         .max_message_ttl_s = 1209600,
+        .shown_queues = 64,
         .seeded = true,
         .seed = 42,
     };

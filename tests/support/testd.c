@@ -128,13 +128,14 @@ main(int argc, char **argv)
 {
     struct commander commander = {.len = 0};
     struct clock system, manual;
+    const struct program program = {"of a test", argc, argv, environ};
     struct config config;
     int status;
 
     clock_init_system(&system);
     clock_init_manual(&manual, clock_now_ms(&system));
     commander.clock = &manual;
-    if (!program_begin(argc, argv, environ, &config, &status))
+    if (!program_begin(&program, &config, &status))
         return status;
     return program_serve(&config, &manual, begin_commands, end_commands, &commander);
 }

@@ -10,10 +10,11 @@ import subprocess
 # Where the documents say the server is.
 ADDRESS = "127.0.0.1:8888"
 
-# Each curl says its status on standard error, and any failure ends the walk.
+# Each curl says on standard error what it has asked, and the status; any failure ends the walk.
 WRAPPER = """
 set -euo pipefail
-curl() { command curl --no-progress-meter -w '%{stderr}status %{http_code}\\n' "$@"; }
+said='%{stderr}asked %{method} %{url}\\nstatus %{http_code}\\n'
+curl() { command curl --no-progress-meter -w "$said" "$@"; }
 """
 
 
@@ -30,6 +31,11 @@ def promises(walk):
 def statuses(run):
     """The statuses that curl has seen in a finished walk."""
     return re.findall(r"^status (\d+)$", run.stderr, re.M)
+
+
+def requests(run):
+    """The requests that curl has sent in a finished walk: (method, path and query)."""
+    return re.findall(r"^asked (\S+) http://[^/]+(\S*)$", run.stderr, re.M)
 
 
 def at(server, text):

@@ -13,11 +13,16 @@
 #define CLAIMD_API_API_H
 
 #include "claimd/api/limits.h"
+#include "claimd/auth/access.h"
 #include "claimd/auth/auth.h"
 #include "claimd/base/arena.h"
 #include "claimd/base/buf.h"
+#include "claimd/base/clock.h"
 #include "claimd/base/status.h"
+#include "claimd/metrics/exposition.h"
 #include "claimd/store/store.h"
+
+#include <stdatomic.h>
 
 /* ------------------------------------------------------------------ request */
 
@@ -40,10 +45,14 @@ enum method {
     X(CLIENT_ID, "Client-ID")                                                            \
     X(PROJECT_ID, "X-Project-ID")                                                        \
     X(AUTH_TOKEN, "X-Auth-Token")                                                        \
+    X(AUTHORIZATION, "Authorization")                                                    \
     X(SUBJECT_TOKEN, "X-Subject-Token")                                                  \
     X(URL_SIGNATURE, "URL-Signature")                                                    \
     X(PREFER, "Prefer")                                                                  \
-    X(HOST, "Host")
+    X(HOST, "Host")                                                                      \
+    X(ORIGIN, "Origin")                                                                  \
+    X(REQUEST_ID, "X-Request-ID") /* of others; the front end's, as is the next */       \
+    X(TRACEPARENT, "traceparent")
 
 enum api_header {
 #define API_HEADER_ENUM(name, text) API_HEADER_##name,
@@ -58,6 +67,7 @@ enum api_header {
 /* How far a request has come that is answered in slices; the API's own. */
 struct progress {
     bool begun;
+    bool admitted;                /* it has been counted for its project */
     uint64_t resume[2];           /* of struct store_batch */
     char name[PROGRESS_NAME_MAX]; /* of the queue looked at last */
     size_t name_len;
@@ -81,25 +91,47 @@ struct waiting {
                                      STORE_GONE is WAITING_OVER */
     int64_t wait_ms; /* with API_WAIT: how long at most, from the first time */
     struct store_waiter one, *places; /* the rest is the API's */
+    struct api_tenant *tenant;
     size_t place_count;
+};
+
+/* What a connection has of its project's share; zero at first. See api_leave(). */
+struct api_seat {
+    struct api_tenant *tenant; /* the API's */
+};
+
+/* Where a request has come in. */
+enum api_door {
+    API_DOOR_MAIN,
+    API_DOOR_METRICS /* nothing but health and metrics, and these without a token */
 };
 
 struct request {
     enum method method;
+    enum api_door door;
+    bool tls;           /* it came over TLS: what it is told of this server is, too */
     struct bytes path;  /* as sent, still percent-encoded, without the query */
     struct bytes query; /* as sent, without the question mark; absent if there is none */
     struct bytes
         headers[API_HEADER_COUNT]; /* absent: not sent; sent twice: joined by "," */
     struct bytes body;             /* whole, as sent; absent or empty: none */
+    const struct certificate
+        *certificate;    /* that the client has shown, and was looked at; NULL: none */
     bool body_too_large; /* the body was longer than api_body_limit(); not kept */
     int64_t now_ms;
     struct arena *arena; /* borrowed for the call; everything temporary comes from it */
-    struct progress progress; /* zero before the first call */
-    struct waiting *waiting;  /* lent; NULL: it may not wait */
+    struct progress progress;  /* zero before the first call */
+    struct waiting *waiting;   /* lent; NULL: it may not wait */
+    struct access_proof proof; /* zero before the first call, but for `tell`: whoever can
+                                  park requests is told when API_ADMIT is over */
+    struct api_seat *seat; /* of the connection, lent; NULL: connections do not count */
 };
 
 /* The method of this name (case matters), METHOD_OTHER for an unknown one. */
 enum method api_method(struct bytes name);
+
+/* The other way; "other" for METHOD_OTHER. */
+const char *api_method_name(enum method method);
 
 /* ------------------------------------------------------------------ response */
 
@@ -125,14 +157,21 @@ struct response_header {
     const char *value; /* borrowed from the request's arena, or a literal */
 };
 
+/* What a request was about, as far as it was found out; texts of the arena, or absent. */
+struct response_subject {
+    struct bytes project, queue, claim;
+};
+
 struct response {
     int code;                                             /* HTTP status */
     struct response_header headers[RESPONSE_HEADERS_MAX]; /* Content-Type among them */
     size_t header_count;
-    struct buf body;    /* owned by the caller; content set by api_handle */
-    const char *route;  /* pattern of the route taken, for log and metrics; a literal */
-    enum status status; /* the outcome, for log and metrics */
-    uint64_t position;  /* in the store's log, of what the answer tells; 0: of none */
+    struct buf body; /* owned by the caller; content set by api_handle */
+    const char
+        *route; /* pattern of the route taken, for metrics; a literal, NULL: none */
+    enum status status;            /* the outcome, for log and metrics */
+    struct response_subject about; /* for the log */
+    uint64_t position; /* in the store's log, of what the answer tells; 0: of none */
     struct store_queue claim_queue; /* with claim_id: whose it is; of the arena */
     struct bytes
         claim_id; /* of the claim that was made, to be given back if nobody hears of
@@ -144,11 +183,28 @@ size_t response_head_size(const struct response *res);
 
 /* ------------------------------------------------------------------ the api */
 
+/* What a server is about, as whoever operates it has it. Any thread writes, any reads. */
+struct api_condition {
+    _Atomic bool draining; /* it ends: send it nothing more */
+    _Atomic bool closed;   /* for posts: maintenance. What is there can be worked off */
+};
+
+/* What each project may have; 0: any number. The first three are the store's to keep. */
+struct api_project_limits {
+    int64_t queues, messages, bytes;
+    int64_t requests_per_second, connections, waiters;
+};
+
 struct api_config {
     struct api_limits limits;
-    struct store *store;     /* borrowed for the api's life */
-    struct mem *mem;         /* borrowed likewise */
-    const struct auth *auth; /* borrowed likewise; NULL: nobody is asked for a token */
+    struct store *store;      /* borrowed for the api's life */
+    struct mem *mem;          /* borrowed likewise */
+    const struct auth *auth;  /* borrowed likewise; NULL: there is no identity stub */
+    struct access *access;    /* borrowed likewise; NULL: headers are believed */
+    const struct clock *real; /* borrowed likewise, with access: when tokens expire */
+    const struct api_condition *condition; /* borrowed likewise; NULL: always good */
+    const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
+    struct api_project_limits project_limits;
 };
 
 struct api; /* opaque */
@@ -157,27 +213,36 @@ struct api; /* opaque */
 enum status api_new(const struct api_config *config, struct api **out);
 void api_free(struct api *api);
 
+/* From now on each project may have so much. Any thread. */
+void api_limit(struct api *api, const struct api_project_limits *limits);
+
+/* A connection has ended: what it had is its project's again. */
+void api_leave(const struct api *api, struct api_seat *seat);
+
 enum api_next {
     API_SEND, /* the response is complete */
     API_HOLD, /* it is, but must not go out before res->position is durable (store_fate();
                   if that is lost, nobody may hear of it: close the connection) */
     API_AGAIN, /* a slice is done: give others their turn, then call again with the same */
-    API_WAIT   /* there is nothing to take: call again with the same when req->waiting's
+    API_WAIT,  /* there is nothing to take: call again with the same when req->waiting's
                   watcher is told, or its time is over (WAITING_OVER) */
+    API_ADMIT  /* another server is asked who this is: call again with the same when
+                  req->proof is told, which it will be, and soon. It must stay where it is
+                  until then */
 };
 
 /*
  * Answers one request, or does a slice of the work. The response that comes in the end is
  * always complete; when even that needs more memory than there is, it is a prepared 503.
  * `res->body` must be initialised. Between calls only now_ms and waiting->end may change.
- * API_WAIT comes only with WAITING_ON. May block if the store does.
+ * API_WAIT comes only with WAITING_ON, API_ADMIT once at most. May block if the store does.
  */
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res);
 
 /*
- * Ends the request's waiting, if it waits; its watcher is told no more. To be called when a
- * request that was lent something comes to its end, whatever became of it.
+ * Ends the request's waiting, if it waits; its watcher is told no more. Forgets who it was
+ * from. To be called when a request comes to its end, whatever became of it.
  */
 void api_stop_waiting(const struct api *api, struct request *req);
 

@@ -15,7 +15,7 @@ struct api_limits {
     int64_t max_queues_per_page;
     int64_t max_messages_per_page;
     int64_t max_messages_per_claim_or_pop;
-    int64_t default_page;           /* 10, or the maximum if that is less */
+    int64_t default_page;           /* 10: see limits_page() */
     int64_t max_queue_metadata;     /* bytes */
     int64_t max_messages_post_size; /* bytes */
     int64_t default_message_ttl;    /* seconds, as all that follow */
@@ -31,6 +31,13 @@ struct api_limits {
     bool admin_mode;
     bool enable_v1, enable_v1_1;
 };
+
+/* The length of a page that may have `most` items, when nobody asks for one. */
+static inline int64_t
+limits_page(const struct api_limits *l, int64_t most)
+{
+    return l->default_page < most ? l->default_page : most;
+}
 
 /* The defaults of the contract. */
 extern const struct api_limits api_limits_default;

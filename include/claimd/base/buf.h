@@ -19,7 +19,7 @@ struct buf {
     size_t len;
     size_t cap;
     size_t free_cap; /* see buf_ration() */
-    unsigned budgets;
+    enum mem_share share;
     bool failed; /* an append was lost for want of memory */
 };
 
@@ -27,10 +27,10 @@ void buf_init(struct buf *b, struct mem *mem);
 void buf_fini(struct buf *b);
 
 /*
- * From now on the buffer grows beyond free_cap bytes only while its account stays within so
- * many times the budget; else it fails. For what clients can make large, and keep.
+ * From now on the buffer grows beyond free_cap bytes only as far as its account admits that
+ * for this share; else it fails. For what clients can make large, and keep.
  */
-void buf_ration(struct buf *b, size_t free_cap, unsigned budgets);
+void buf_ration(struct buf *b, size_t free_cap, enum mem_share share);
 
 /* Forgets the content and the failure, keeps at most `keep` bytes of memory. */
 void buf_reset(struct buf *b, size_t keep);

@@ -29,7 +29,7 @@ struct executor_job {
 struct executor_config {
     struct mem *mem; /* borrowed for the executor's life */
     size_t threads;  /* at least 1 */
-    size_t line;     /* jobs that may wait for a thread */
+    size_t line;     /* jobs that may wait for a thread, and as many that go first */
 };
 
 /* Starts the threads. ST_NO_MEMORY, ST_UNAVAILABLE. */
@@ -37,6 +37,12 @@ enum status executor_open(const struct executor_config *config, struct executor 
 
 /* Takes the job. ST_UNAVAILABLE: too many are waiting; it was not taken. */
 enum status executor_submit(struct executor *e, struct executor_job *job);
+
+/*
+ * The same for one that goes before all that were submitted by the other call. They have a line
+ * of their own, as long as the other one, so that no number of others keeps them out.
+ */
+enum status executor_submit_first(struct executor *e, struct executor_job *job);
 
 /* Does what it has taken, and ends the threads. NULL is fine. */
 void executor_close(struct executor *e);

@@ -14,15 +14,18 @@
 #include "claimd/base/bytes.h"
 #include "claimd/base/clock.h"
 
+#include <stdatomic.h>
+
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 enum log_format { LOG_TEXT, LOG_JSON };
 
 struct log_writer;
 
 struct log {
-    int fd;               /* borrowed */
-    enum log_level level; /* lines above it are dropped */
+    int fd;                       /* borrowed */
+    _Atomic enum log_level level; /* lines above it are dropped; may be set at any time */
     enum log_format format;
+    bool priorities; /* each line begins with its level as journald reads it: <4> */
     const struct clock *clock; /* borrowed */
     struct log_writer *writer; /* owned; NULL: whoever logs writes */
 };
@@ -63,7 +66,8 @@ void log_write(const struct log *log, enum log_level level, const char *event,
 static inline bool
 log_wants(const struct log *log, enum log_level level)
 {
-    return log != NULL && level <= log->level;
+    return log != NULL &&
+           level <= atomic_load_explicit(&log->level, memory_order_relaxed);
 }
 
 #endif

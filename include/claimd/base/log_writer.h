@@ -34,6 +34,9 @@ enum { LOG_WRITER_ROOM = 1024 * 1024, LOG_WRITER_NAP_MS = 10 };
  */
 enum status log_writer_start(struct log *log);
 
+/* How many lines were dropped so far. Any thread. */
+uint64_t log_dropped(const struct log *log);
+
 /*
  * Takes the writer away again, when nobody logs any more: waits until the lines left are
  * written, but for no longer than at_most_ms. True if they are. Otherwise the thread is

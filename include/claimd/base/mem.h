@@ -37,11 +37,18 @@ void *mem_realloc(struct mem *mem, void *block, size_t size);
 /* Frees a block of this account; NULL is fine. */
 void mem_free(struct mem *mem, void *block);
 
-/* True if `extra` more bytes of client data would stay within the budget. */
-bool mem_admits(const struct mem *mem, size_t extra);
+/*
+ * For what memory is asked: what clients send may take three quarters of the budget, with all
+ * that is there; the last quarter is for answers, so that what is there can be fetched and
+ * deleted when nothing more is taken in.
+ */
+enum mem_share { MEM_FREE, /* for nothing that has a limit */ MEM_DATA, MEM_ANSWERS };
 
-/* Likewise for so many times the budget: for what is there only for a moment. */
-bool mem_admits_times(const struct mem *mem, size_t extra, unsigned times);
+/* True if there would be room for `extra` more bytes for this. */
+bool mem_admits_for(const struct mem *mem, size_t extra, enum mem_share share);
+
+/* The same for data. */
+bool mem_admits(const struct mem *mem, size_t extra);
 
 /* Bytes in use now, and the budget (0: none). */
 size_t mem_used(const struct mem *mem);

@@ -20,6 +20,7 @@
     /* The store. */                                                                     \
     X(AGAIN, "a slice of the work is done; ask again for the rest")                      \
     X(WAIT, "there is nothing yet; ask again when there may be")                         \
+    X(ADMIT, "who is asking is being found out; ask again when it is known")             \
     X(NOT_FOUND, "there is nothing with this id")                                        \
     X(CHANGED, "it was changed by somebody else meanwhile")                              \
     X(CLAIMED, "the message is held by another claim")                                   \
@@ -27,6 +28,20 @@
     X(NO_ROOM, "the answer is larger than the room for it")                              \
     X(TOO_LARGE, "the request is larger than the queue or the server allows")            \
     X(BEYOND_LOG, "the request is more than the journal takes at once")                  \
+    X(PROJECT_QUEUES, "the project has as many queues as it may (project_max_queues)")   \
+    X(PROJECT_MESSAGES,                                                                  \
+      "the project has as many messages as it may (project_max_messages); try again"     \
+      " when some are deleted")                                                          \
+    X(PROJECT_BYTES,                                                                     \
+      "the messages of the project are as large as they may be (project_max_bytes); try" \
+      " again when some are deleted")                                                    \
+    X(PROJECT_REQUESTS,                                                                  \
+      "the project has asked as often as it may (project_requests_per_second); try"      \
+      " again in a moment")                                                              \
+    X(PROJECT_CONNECTIONS,                                                               \
+      "the project has as many connections as it may (project_max_connections)")         \
+    X(PROJECT_WAITERS,                                                                   \
+      "as many requests of the project wait for messages as may (project_max_waiters)")  \
     /* A request. */                                                                     \
     X(BAD_VALUE, "a value is out of range")                                              \
     X(BAD_BODY, "the body is not the document this request needs")                       \

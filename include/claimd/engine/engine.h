@@ -12,13 +12,20 @@
 #include "claimd/base/mem.h"
 #include "claimd/store/durable.h"
 
+/* What each project may have; 0: any number. */
+struct engine_limits {
+    uint64_t queues, messages, bytes; /* bytes of bodies */
+};
+
 struct engine_config {
-    struct mem *mem;                 /* borrowed for the engine's life */
-    size_t shards;                   /* a power of two, 1..1024 */
-    int64_t now_ms;                  /* the present at the start */
-    int64_t message_ttl_s;           /* default_message_ttl */
-    int64_t message_delay_s;         /* default_message_delay */
-    int64_t max_message_ttl_s;       /* caps a claim's ttl + grace */
+    struct mem *mem;           /* borrowed for the engine's life */
+    size_t shards;             /* a power of two, 1..1024 */
+    int64_t now_ms;            /* the present at the start */
+    int64_t message_ttl_s;     /* default_message_ttl */
+    int64_t message_delay_s;   /* default_message_delay */
+    int64_t max_message_ttl_s; /* caps a claim's ttl + grace */
+    size_t shown_queues;       /* whose figures are shown one by one, at most */
+    struct engine_limits project_limits;
     struct store_observer *observer; /* told of every change, borrowed; NULL: nobody */
     bool seeded; /* repeatable ids from `seed`: for tests and simulation */
     uint64_t seed;
@@ -27,6 +34,12 @@ struct engine_config {
 /* Makes an empty store, owned: store_close() it. ST_NO_MEMORY, ST_UNAVAILABLE (no
  * entropy). */
 enum status engine_open(const struct engine_config *config, struct store **out);
+
+/*
+ * From now on each project may have so much. What it has beyond that stays; nothing more is
+ * taken in until it is less. Dead letters are moved whatever their project has. Any thread.
+ */
+void engine_limit(struct store *s, const struct engine_limits *limits);
 
 /* The side of an engine that its log sees; lives as long as the store. */
 struct store_durable *engine_durable(struct store *s);

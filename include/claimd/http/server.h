@@ -14,6 +14,9 @@
 #include "claimd/base/clock.h"
 #include "claimd/base/log.h"
 #include "claimd/base/status.h"
+#include "claimd/http/listen.h"
+
+struct tls; /* claimd/http/tls.h */
 
 struct server_config {
     const struct api *api; /* borrowed for the server's life, as all pointers here */
@@ -21,10 +24,11 @@ struct server_config {
     struct mem *mem;
     const struct clock *clock;
     const struct log *log;
-    const char *listen;   /* "127.0.0.1:8888", "[::1]:0", "unix:/path" */
+    const struct listen_list *listen;
     unsigned socket_mode; /* permissions of a Unix socket's file */
     int64_t socket_group; /* its group, by number; -1: as the process makes files */
     size_t workers;
+    struct tls *tls;           /* for listeners with TLS; NULL: there is none */
     size_t max_connections;    /* over all workers */
     size_t max_waiters;        /* requests that wait for a message, over all workers */
     struct executor *executor; /* where a store that blocks is asked; else NULL */
@@ -32,17 +36,10 @@ struct server_config {
     size_t max_headers;        /* lines of them; each costs a connection 64 bytes */
     int64_t idle_seconds;      /* a connection without progress is closed after this */
     int64_t request_seconds; /* a request must be whole this long after its first byte */
-    bool access_log;         /* one line a request at level info */
+    uint64_t access_log_one_in; /* see server_log_requests() */
 };
 
 struct server; /* opaque */
-
-/*
- * True if server_open() would understand this as an address to listen on; otherwise what
- * is wrong is in why[why_cap] and goes on behind the option's name ("must be ..."). Names
- * of hosts are not looked up: that is done when listening.
- */
-bool server_listen_check(const char *listen, char *why, size_t why_cap);
 
 /*
  * Binds, listens and starts the workers; does not accept yet. On failure returns a status
@@ -51,11 +48,21 @@ bool server_listen_check(const char *listen, char *why, size_t why_cap);
 enum status server_open(const struct server_config *config, struct server **out,
                         char *error, size_t error_cap);
 
+/* Where it listens, in the order of the list. */
+size_t server_listener_count(const struct server *s);
+
 /* The real address: "127.0.0.1:40123" when port 0 was asked for. Borrowed. */
-const char *server_address(const struct server *s);
+const char *server_address(const struct server *s, size_t index);
+enum listen_kind server_listen_kind(const struct server *s, size_t index);
 
 /* Accepts until server_stop(); call it from the thread that opened the server. */
 void server_run(struct server *s);
+
+/*
+ * From now on one request in so many has a line in the log at level info, and all that failed
+ * one at level warn; 0: none has, and of those that failed some are told of. Any thread.
+ */
+void server_log_requests(struct server *s, uint64_t one_in);
 
 /* Makes server_run() return; async-signal-safe, from any thread. */
 void server_stop(struct server *s);
@@ -64,11 +71,25 @@ void server_stop(struct server *s);
 void server_wake(struct server *s);
 
 /*
- * Closes the listener, lets requests in flight finish for at most drain_ms of real time,
+ * Is every worker alive? One thread asks each for a round of its loop, for which it has to be
+ * done with whatever it does, and looks later whether all have made one (or have ended). Both
+ * while the server is open; neither waits.
+ */
+void server_ask_round(struct server *s);
+bool server_went_round(const struct server *s);
+
+/*
+ * Closes the listeners, lets requests in flight finish for at most drain_ms of real time,
  * stops the workers. Returns how many requests were cut off. A drain that server_stop()
  * is called upon again ends at once.
  */
 size_t server_drain(struct server *s, int64_t drain_ms);
+
+/* Adds the server's figures. */
+void server_measure(struct server *s, struct metrics *metrics);
+
+/* The version of libmicrohttpd that is in use, a literal. */
+const char *server_library_version(void);
 
 /* Frees a drained server. */
 void server_free(struct server *s);

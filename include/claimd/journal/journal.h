@@ -20,6 +20,7 @@
 #define CLAIMD_JOURNAL_JOURNAL_H
 
 #include "claimd/base/clock.h"
+#include "claimd/base/counter.h"
 #include "claimd/base/log.h"
 #include "claimd/journal/disk.h"
 #include "claimd/store/durable.h"
@@ -116,7 +117,13 @@ struct journal_figures {
     uint64_t segments, bytes; /* of the directory */
     uint64_t commits, records, sweeps;
     uint64_t position, durable;
+    uint64_t left;        /* bytes that it may still take, when that was looked at */
+    bool short_of_room;   /* posts are refused */
+    bool lost;            /* nothing becomes durable any more */
+    struct buckets syncs; /* how long they took, in microseconds */
 };
+
+extern const struct bucket_bounds journal_sync_bounds;
 
 /* Any thread. Beside who commits each figure is right by itself, and at most a commit old. */
 void journal_figures(struct journal *j, struct journal_figures *out);

@@ -29,4 +29,7 @@ enum status json_tree_refuse(struct bytes body, struct reason *why);
 /* Writes a tree without spaces, members in their order. */
 void json_tree_write(struct buf *out, const json_t *tree);
 
+/* The version of jansson that is in use, a literal. */
+const char *json_tree_library_version(void);
+
 #endif

@@ -28,6 +28,7 @@
 #ifndef CLAIMD_STORE_STORE_H
 #define CLAIMD_STORE_STORE_H
 
+#include "claimd/store/figures.h"
 #include "claimd/store/types.h"
 #include "claimd/store/waiter.h"
 
@@ -220,6 +221,20 @@ typedef enum status
 store_totals_fn(struct store *s, struct store_visit *visit, struct store_totals *out);
 
 /*
+ * What the store has done and what is in it. Costs O(1) for each part of the store, and
+ * nothing is settled for it: what has fallen due is what out->lag_ms tells of.
+ */
+typedef enum status
+store_figures_fn(struct store *s, struct store_visit *visit, struct store_figures *out);
+
+/*
+ * The figures of the next of the queues that are shown one by one, from place *at on (0 at
+ * first), which moves behind it. ST_NOT_FOUND: there are no more.
+ */
+typedef enum status store_queue_figures_fn(struct store *s, struct store_visit *visit,
+                                           size_t *at, struct store_queue_figures *out);
+
+/*
  * Does a slice of housekeeping (expiry, calling waiters, giving memory back) and tells
  * when the next is useful: *next_ms is a time, at once (<= now_ms) when work is left, or
  * INT64_MAX when there will be none until somebody changes something.
@@ -268,6 +283,8 @@ struct store_ops {
     store_unwatch_fn *unwatch;
     store_ping_fn *ping;
     store_totals_fn *totals;
+    store_figures_fn *figures;
+    store_queue_figures_fn *queue_figures;
     store_housekeep_fn *housekeep;
     store_next_ms_fn *next_ms;
     store_audit_fn *audit;
@@ -306,6 +323,8 @@ store_watch_fn store_watch;
 store_unwatch_fn store_unwatch;
 store_ping_fn store_ping;
 store_totals_fn store_totals;
+store_figures_fn store_figures;
+store_queue_figures_fn store_queue_figures;
 store_housekeep_fn store_housekeep;
 store_next_ms_fn store_next_ms;
 store_audit_fn store_audit;

@@ -119,7 +119,7 @@ read_claim(struct context *ctx, struct decoded_terms *out)
     if (limit > 0)
         out->limit = limit;
     else if (out->limit == 0)
-        out->limit = (size_t)(l->default_page < most ? l->default_page : most);
+        out->limit = (size_t)limits_page(l, most);
     return ST_OK;
 }
 

@@ -50,6 +50,14 @@ handler_fn handle_claim_release;
 
 /* health.c */
 handler_fn handle_ping;
+handler_fn handle_livez;
+handler_fn handle_readyz;
 handler_fn handle_health_show;
+
+/* Why no requests should be sent here, whatever the store can do; NULL: no reason. */
+const char *health_reservation(const struct context *ctx);
+
+/* metrics.c */
+handler_fn handle_metrics;
 
 #endif

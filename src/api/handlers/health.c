@@ -11,6 +11,33 @@ handle_ping(struct context *ctx)
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
+/* GET, HEAD /livez: whoever can answer lives. */
+enum status
+handle_livez(struct context *ctx)
+{
+    return answer_empty(ctx, 204);
+}
+
+const char *
+health_reservation(const struct context *ctx)
+{
+    if (atomic_load(&ctx->condition->draining))
+        return "the server is about to end";
+    if (atomic_load(&ctx->condition->closed))
+        return "the server takes no posts: maintenance";
+    return NULL;
+}
+
+/* GET, HEAD /readyz: may a load balancer send requests here? */
+enum status
+handle_readyz(struct context *ctx)
+{
+    const char *why = health_reservation(ctx);
+
+    return why != NULL ? context_refuse(ctx, ST_UNAVAILABLE, "%s", why)
+                       : handle_ping(ctx);
+}
+
 /* ------------------------------------------------------------------ trial run */
 
 /*

@@ -173,6 +173,9 @@ handle_message_post(struct context *ctx)
 
     if (st != ST_OK)
         return st;
+    if (atomic_load_explicit(&ctx->condition->closed, memory_order_relaxed))
+        return context_refuse(ctx, ST_UNAVAILABLE,
+                              "the server takes no posts at the moment: maintenance");
     reason_init(&why);
     st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, &why);
     if (st != ST_OK)
@@ -215,9 +218,10 @@ read_listing(struct context *ctx, struct listing *out)
     struct store_filter *f = &out->filter;
     enum status st;
 
-    *out = (struct listing){.filter = {.marker = query_get(&ctx->query, "marker"),
-                                       .limit = (size_t)l->default_page,
-                                       .client = ctx->client}};
+    *out = (struct listing){
+        .filter = {.marker = query_get(&ctx->query, "marker"),
+                   .limit = (size_t)limits_page(l, l->max_messages_per_page),
+                   .client = ctx->client}};
     st = context_read_limit(ctx, "limit", l->max_messages_per_page,
                             "max_messages_per_page", &f->limit);
     if (st != ST_OK)
@@ -256,20 +260,48 @@ write_next_page(struct context *ctx, const struct message_form *form,
     next_page_end(&next);
 }
 
+/* More than stands around the messages of a page. */
+enum { PAGE_FRAME = 2048 };
+
+/*
+ * How many of the messages a page shows: one for which there is no memory is cut short, and
+ * goes on behind the last of them. Whoever reads when memory is short may be about to make
+ * room.
+ */
+static size_t
+shorten_page(struct buf *out, const struct message_form *form, struct store_batch *batch)
+{
+    size_t shown = batch->count;
+
+    for (; shown > 1; shown /= 2) {
+        size_t room = message_room(form, shown) + PAGE_FRAME;
+
+        for (size_t i = 0; i < shown; i++)
+            room += batch->messages[i].body.len;
+        if (buf_reserve(out, room))
+            break;
+        buf_reset(out, SIZE_MAX);
+    }
+    if (shown < batch->count)
+        batch->next = batch->messages[shown - 1].id;
+    return shown;
+}
+
 static enum status
-write_page(struct context *ctx, const struct listing *listing,
-           const struct store_batch *batch)
+write_page(struct context *ctx, const struct listing *listing, struct store_batch *batch)
 {
     struct buf *out = &ctx->res->body;
     struct message_form form;
     enum status st = context_message_form(ctx, &form);
+    size_t shown;
 
     if (st != ST_OK)
         return st;
     if (batch->count == 0 && ctx->version->empty_is_204)
         return answer_empty(ctx, 204);
+    shown = shorten_page(out, &form, batch);
     buf_str(out, "{\"messages\":");
-    message_write_all(out, &form, batch->messages, batch->count);
+    message_write_all(out, &form, batch->messages, shown);
     write_next_page(ctx, &form, listing, batch);
     buf_byte(out, '}');
     return answer_json(ctx, 200);

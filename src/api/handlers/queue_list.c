@@ -52,13 +52,14 @@ where_to_go_on(const struct context *ctx)
 static enum status
 read_listing(struct context *ctx, struct listing *out)
 {
+    const struct api_limits *l = ctx->limits;
     const struct query *q = &ctx->query;
     enum status st;
 
-    *out = (struct listing){.limit = (size_t)ctx->limits->default_page,
+    *out = (struct listing){.limit = (size_t)limits_page(l, l->max_queues_per_page),
                             .marker = where_to_go_on(ctx)};
-    st = context_read_limit(ctx, "limit", ctx->limits->max_queues_per_page,
-                            "max_queues_per_page", &out->limit);
+    st = context_read_limit(ctx, "limit", l->max_queues_per_page, "max_queues_per_page",
+                            &out->limit);
     if (st != ST_OK)
         return st;
     st = context_read_bool(ctx, "detailed", &out->detailed);

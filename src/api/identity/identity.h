@@ -28,7 +28,7 @@ handler_fn identity_list_projects;
 handler_fn identity_list_tenants;
 handler_fn identity_show_catalog;
 
-/* "http://" and what the client calls this server. ST_BAD_VALUE; ST_NO_MEMORY. */
+/* "http://", or "https://", and what the client calls this server. ST_BAD_VALUE; ST_NO_MEMORY. */
 enum status identity_origin(struct context *ctx, struct bytes *out);
 
 /* The caller that this header's token tells of. ST_UNAUTHORIZED, ST_NO_MEMORY. */

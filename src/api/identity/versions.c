@@ -35,7 +35,8 @@ identity_origin(struct context *ctx, struct bytes *out)
     if (!is_host(host))
         return context_refuse(ctx, ST_BAD_VALUE,
                               "the header Host must name this server: links lead there");
-    *out = arena_printf(ctx->req->arena, "http://%.*s", (int)host.len, host.data);
+    *out = arena_printf(ctx->req->arena, "%s://%.*s", ctx->req->tls ? "https" : "http",
+                        (int)host.len, host.data);
     return bytes_present(*out) ? ST_OK : ST_NO_MEMORY;
 }
 

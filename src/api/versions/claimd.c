@@ -1,8 +1,10 @@
 /* What claimd adds to the API of Zaqar (docs/api.md 11.3); its messages are shown as by v2. */
 #include "api/handlers/handlers.h"
+#include "api/openapi/operation.h"
 
 static const struct route routes[] = {
-    {"/claimd/claims", METHOD_POST, handle_claim_any, "claims:create", 0},
+    {"/claimd/claims", METHOD_POST, handle_claim_any, ACTION_CLAIMS_CREATE, 0,
+     &operation_claim_several},
     ROUTE_END,
 };
 

@@ -1,5 +1,9 @@
 #include "api/versions/home.h"
 
+#include "api/handlers/handlers.h"
+#include "api/openapi/openapi.h"
+#include "api/openapi/operation.h"
+
 /* ------------------------------------------------------------------ versions */
 
 struct listed {
@@ -45,8 +49,20 @@ versions_list(struct context *ctx)
     return answer_json(ctx, 300);
 }
 
+enum { GUARDED = ROUTE_GUARDED | ROUTE_OWN_FORM | ROUTE_METRICS };
+
 static const struct route root_routes[] = {
-    {"/", METHOD_GET, versions_list, "versions:get_all", 0},
+    {"/", METHOD_GET, versions_list, ACTION_OPEN, 0, &operation_versions},
+    {"/openapi.json", METHOD_GET, handle_openapi, ACTION_OPEN, 0, &operation_openapi},
+    {"/openapi.json", METHOD_HEAD, handle_openapi, ACTION_OPEN, 0, &operation_openapi},
+    {"/livez", METHOD_GET, handle_livez, ACTION_OPEN, ROUTE_METRICS, &operation_live},
+    {"/livez", METHOD_HEAD, handle_livez, ACTION_OPEN, ROUTE_METRICS, &operation_live},
+    {"/readyz", METHOD_GET, handle_readyz, ACTION_OPEN, ROUTE_METRICS, &operation_ready},
+    {"/readyz", METHOD_HEAD, handle_readyz, ACTION_OPEN, ROUTE_METRICS, &operation_ready},
+    {"/metrics", METHOD_GET, handle_metrics, ACTION_METRICS_GET, GUARDED,
+     &operation_metrics},
+    {"/metrics", METHOD_HEAD, handle_metrics, ACTION_METRICS_GET, GUARDED,
+     &operation_metrics},
     ROUTE_END,
 };
 

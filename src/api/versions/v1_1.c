@@ -1,5 +1,6 @@
 /* API v1.1 (docs/api.md 13): v2 without the resources and parameters that came later. */
 #include "api/handlers/handlers.h"
+#include "api/openapi/operation.h"
 #include "api/versions/home.h"
 
 #define V1_1     "/v1.1"
@@ -8,25 +9,40 @@
 #define CLAIMS   QUEUE "/claims"
 
 static const struct route routes[] = {
-    {CLAIMS, METHOD_POST, handle_claim_create, "claims:create", 0},
-    {CLAIMS "/{id}", METHOD_GET, handle_claim_show, "claims:get", 0},
-    {CLAIMS "/{id}", METHOD_PATCH, handle_claim_renew, "claims:update", 0},
-    {CLAIMS "/{id}", METHOD_DELETE, handle_claim_release, "claims:delete", 0},
-    {MESSAGES "/{id}", METHOD_GET, handle_message_get, "messages:get", 0},
-    {MESSAGES "/{id}", METHOD_DELETE, handle_message_delete, "messages:delete", 0},
-    {MESSAGES, METHOD_GET, handle_message_list, "messages:get_all", 0},
-    {MESSAGES, METHOD_POST, handle_message_post, "messages:create", 0},
-    {MESSAGES, METHOD_DELETE, handle_message_delete_many, "messages:delete_all", 0},
-    {MESSAGES "?pop", METHOD_DELETE, handle_message_pop, "messages:pop", 0},
-    {QUEUE, METHOD_GET, handle_queue_show, "queues:get", 0},
-    {QUEUE, METHOD_PUT, handle_queue_create, "queues:create", 0},
-    {QUEUE, METHOD_DELETE, handle_queue_delete, "queues:delete", 0},
-    {QUEUE "/stats", METHOD_GET, handle_queue_stats, "queues:stats", 0},
-    {V1_1 "/queues", METHOD_GET, handle_queue_list, "queues:get_all", 0},
-    {V1_1 "/", METHOD_GET, home_show, "home:get", 0},
-    {V1_1 "/ping", METHOD_GET, handle_ping, "ping:get", 0},
-    {V1_1 "/ping", METHOD_HEAD, handle_ping, "ping:get", 0},
-    {V1_1 "/health", METHOD_GET, handle_health_show, "health:get", ROUTE_ADMIN},
+    {CLAIMS, METHOD_POST, handle_claim_create, ACTION_CLAIMS_CREATE, 0,
+     &operation_claim_create},
+    {CLAIMS "/{id}", METHOD_GET, handle_claim_show, ACTION_CLAIMS_GET, 0,
+     &operation_claim_show},
+    {CLAIMS "/{id}", METHOD_PATCH, handle_claim_renew, ACTION_CLAIMS_UPDATE, 0,
+     &operation_claim_renew},
+    {CLAIMS "/{id}", METHOD_DELETE, handle_claim_release, ACTION_CLAIMS_DELETE, 0,
+     &operation_claim_release},
+    {MESSAGES "/{id}", METHOD_GET, handle_message_get, ACTION_MESSAGES_GET, 0,
+     &operation_message_get},
+    {MESSAGES "/{id}", METHOD_DELETE, handle_message_delete, ACTION_MESSAGES_DELETE, 0,
+     &operation_message_delete},
+    {MESSAGES, METHOD_GET, handle_message_list, ACTION_MESSAGES_GET_ALL, 0,
+     &operation_message_list_v1_1},
+    {MESSAGES, METHOD_POST, handle_message_post, ACTION_MESSAGES_CREATE, 0,
+     &operation_message_post_v1_1},
+    {MESSAGES, METHOD_DELETE, handle_message_delete_many, ACTION_MESSAGES_DELETE_ALL, 0,
+     &operation_message_delete_many_v1_1},
+    {MESSAGES "?pop", METHOD_DELETE, handle_message_pop, ACTION_MESSAGES_POP, 0,
+     &operation_message_delete_many_v1_1},
+    {QUEUE, METHOD_GET, handle_queue_show, ACTION_QUEUES_GET, 0, &operation_queue_show},
+    {QUEUE, METHOD_PUT, handle_queue_create, ACTION_QUEUES_CREATE, 0,
+     &operation_queue_create},
+    {QUEUE, METHOD_DELETE, handle_queue_delete, ACTION_QUEUES_DELETE, 0,
+     &operation_queue_delete},
+    {QUEUE "/stats", METHOD_GET, handle_queue_stats, ACTION_QUEUES_STATS, 0,
+     &operation_queue_stats},
+    {V1_1 "/queues", METHOD_GET, handle_queue_list, ACTION_QUEUES_GET_ALL, 0,
+     &operation_queue_list_v1_1},
+    {V1_1 "/", METHOD_GET, home_show, ACTION_HOME_GET, 0, &operation_home},
+    {V1_1 "/ping", METHOD_GET, handle_ping, ACTION_PING_GET, 0, &operation_ping},
+    {V1_1 "/ping", METHOD_HEAD, handle_ping, ACTION_PING_GET, 0, &operation_ping},
+    {V1_1 "/health", METHOD_GET, handle_health_show, ACTION_HEALTH_GET, ROUTE_ADMIN,
+     &operation_health},
     ROUTE_END,
 };
 

@@ -41,6 +41,12 @@ struct version {
     bool queues_must_exist; /* metadata and statistics of an unknown one: 404 */
 };
 
+enum { VERSIONS_MAX = 5 };
+
+/* Those that are switched on, newest first: it has the most clients. Without the root. */
+size_t versions_served(const struct api_limits *limits, bool identity,
+                       const struct version *out[VERSIONS_MAX]);
+
 /* The list of versions itself, "/": no headers needed. */
 extern const struct version version_root; /* home.c */
 extern const struct version version_v1, version_v1_1, version_v2;

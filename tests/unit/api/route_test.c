@@ -23,7 +23,7 @@ action_of(const struct version *v, enum method method, const char *path,
     ck_assert_ptr_null(strchr(resource->pattern, '?'));
     route = resource_route(resource, method, &parsed);
     resources_free(f.mem, &resources);
-    return route != NULL ? route->action : NULL;
+    return route != NULL ? action_name(route->action) : NULL;
 }
 
 ARENA_CASE("route");

@@ -173,6 +173,34 @@ START_TEST(jobs_begin_in_the_order_in_which_they_came)
 }
 END_TEST
 
+START_TEST(who_goes_first_has_a_line_of_its_own)
+{
+    enum { ROOM = 3 };
+    struct task busy, others[ROOM], firsts[ROOM], extra;
+    struct fixture f;
+
+    open(&f, 1, ROOM);
+    occupy(&f, &busy, 1);
+    for (int i = 0; i < ROOM; i++) {
+        others[i] = quick(&f);
+        ck_assert_int_eq(executor_submit(f.executor, &others[i].job), ST_OK);
+    }
+    for (int i = 0; i < ROOM; i++) {
+        firsts[i] = quick(&f);
+        ck_assert_int_eq(executor_submit_first(f.executor, &firsts[i].job), ST_OK);
+    }
+    extra = quick(&f);
+    ck_assert_int_eq(executor_submit_first(f.executor, &extra.job), ST_UNAVAILABLE);
+    ck_assert_int_eq(executor_submit(f.executor, &extra.job), ST_UNAVAILABLE);
+    (void)sem_post(&f.may_end);
+    close_all(&f);
+    for (int i = 0; i < ROOM; i++) {
+        ck_assert_int_eq(firsts[i].place, busy.place + 1 + i);
+        ck_assert_int_eq(others[i].place, busy.place + 1 + ROOM + i);
+    }
+}
+END_TEST
+
 START_TEST(closing_does_what_was_taken)
 {
     enum { JOBS = 50 };

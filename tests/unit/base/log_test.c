@@ -73,6 +73,23 @@ START_TEST(a_json_line_is_an_object)
 }
 END_TEST
 
+START_TEST(a_line_for_journald_begins_with_its_priority)
+{
+    struct fixture f;
+
+    fixture_open(&f, LOG_TEXT);
+    f.log.priorities = true;
+    log_event(&f.log, LOG_WARN, "odd", LOG_I("port", 1));
+    ck_assert_str_eq(line(&f), "<4>2023-11-14T22:13:20Z warn odd port=1\n");
+    log_event(&f.log, LOG_ERROR, "bad", LOG_I("port", 1));
+    ck_assert_str_eq(line(&f), "<3>2023-11-14T22:13:20Z error bad port=1\n");
+    f.log.format = LOG_JSON;
+    log_event(&f.log, LOG_INFO, "good", LOG_I("port", 1));
+    ck_assert_ptr_eq(strstr(line(&f), "<6>{\"time\":"), f.text);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(texts_that_could_be_misread_are_quoted_and_escaped)
 {
     static const struct {

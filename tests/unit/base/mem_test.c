@@ -61,14 +61,17 @@ START_TEST(a_failed_change_of_size_leaves_the_block)
 }
 END_TEST
 
-START_TEST(the_budget_admits_up_to_its_last_byte)
+START_TEST(the_budget_admits_up_to_its_last_byte_and_keeps_a_quarter_for_answers)
 {
     struct mem *mem = mem_new(1000000);
     void *block = mem_alloc(mem, 1000);
     size_t left = 1000000 - mem_used(mem);
 
-    ck_assert(mem_admits(mem, left));
-    ck_assert(!mem_admits(mem, left + 1));
+    ck_assert(mem_admits(mem, left - 250000));
+    ck_assert(!mem_admits(mem, left - 250000 + 1));
+    ck_assert(mem_admits_for(mem, left, MEM_ANSWERS));
+    ck_assert(!mem_admits_for(mem, left + 1, MEM_ANSWERS));
+    ck_assert(mem_admits_for(mem, SIZE_MAX, MEM_FREE));
     ck_assert(!mem_admits(mem, SIZE_MAX));
     mem_set_budget(mem, 10); /* less than is in use already */
     ck_assert(!mem_admits(mem, 0));

@@ -2,6 +2,10 @@
 
 #include "support/check_main.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #define WORDS_MAX 16
 
 /* Parses the words of a command line; what it complains about is not shown. */
@@ -49,5 +53,25 @@ START_TEST(a_delivery_that_could_not_be_measured_is_refused)
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         ck_assert_msg(!parse(&o, lines[i]), "%s", lines[i]);
+}
+END_TEST
+
+START_TEST(a_token_comes_from_the_first_line_of_a_file)
+{
+    char path[] = "/tmp/options_test.XXXXXX", line[64];
+    int fd = mkstemp(path);
+    struct options o;
+
+    ck_assert_int_ge(fd, 0);
+    (void)snprintf(line, sizeof(line), "x --token-file %s", path);
+    ck_assert(!parse(&o, line)); /* it is empty */
+    ck_assert_int_eq(write(fd, "claimd_1\nmore\n", 14), 14);
+    ck_assert(parse(&o, line));
+    ck_assert_str_eq(o.token, "claimd_1");
+    ck_assert_int_eq(close(fd), 0);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert(!parse(&o, line)); /* it is not there */
+    ck_assert(parse(&o, "x --batch 1"));
+    ck_assert_str_eq(o.token, "");
 }
 END_TEST

@@ -33,7 +33,7 @@ fixture_open(bool access_log)
     clock_init_manual(&f.clock, 1700000000000);
     f.log = (struct log){.fd = ends[1], .level = LOG_INFO, .clock = &f.clock};
     f.config.log = &f.log;
-    f.config.access_log = access_log;
+    f.shared.log_one_in = access_log ? 1 : 0;
     f.shared.config = &f.config;
     refused_init(&f.shared.refused);
     f.w.shared = &f.shared;
@@ -108,6 +108,48 @@ START_TEST(with_the_access_log_every_request_has_its_line)
     ck_assert_ptr_nonnull(strstr(written(), " info request "));
     ck_assert_ptr_nonnull(strstr(f.text, " reason=NOT_FOUND\n"));
     ck_assert_int_eq(settle(), INT64_MAX);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(a_line_tells_what_the_request_was_about)
+{
+    fixture_open(true);
+    f.ex.request.query = bytes_str("limit=5&marker=a b");
+    f.ex.response.about = (struct response_subject){
+        .project = bytes_str("p"), .queue = bytes_str("q"), .claim = bytes_str("c1")};
+    f.ex.their_id = bytes_str("req-of-theirs");
+    f.ex.traceparent =
+        bytes_str("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+    answered(201, ST_OK);
+    ck_assert_ptr_nonnull(
+        strstr(written(), " path=/v2/queues/q/messages query=\"limit=5&marker=a b\" "
+                          "status=201 "));
+    ck_assert_ptr_nonnull(
+        strstr(f.text, " client=unix project=p queue=q claim=c1 "
+                       "client_request_id=req-of-theirs traceparent=00-4bf92f3577b34da6a"
+                       "3ce929d0e0e4736-00f067aa0ba902b7-01\n"));
+    f.ex.response.about = (struct response_subject){.project = bytes_str("")};
+    f.ex.request.query = f.ex.their_id = f.ex.traceparent = BYTES_NONE;
+    answered(201, ST_OK);
+    ck_assert_ptr_nonnull(strstr(written(), " client=unix\n"));
+    ck_assert_ptr_null(strstr(f.text, "query="));
+    fixture_close();
+}
+END_TEST
+
+START_TEST(of_many_requests_one_in_so_many_has_a_line_but_all_that_failed)
+{
+    fixture_open(true);
+    f.shared.log_one_in = 10;
+    for (int i = 0; i < 100; i++) {
+        answered(201, ST_OK);
+        answered(404, ST_NOT_FOUND);
+    }
+    ck_assert_int_eq(count_lines(written()), 20);
+    for (int i = 0; i < 10; i++)
+        answered(503, ST_OVER_BUDGET);
+    ck_assert_int_eq(count_lines(written()), 10);
     fixture_close();
 }
 END_TEST

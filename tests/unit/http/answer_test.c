@@ -1151,3 +1151,344 @@ START_TEST(crowds_that_come_and_go_leave_nothing_behind)
     server_fixture_close(&f); /* nobody is left, and all memory is back */
 }
 END_TEST
+
+/* ---------------------------------------------------------------------- admission */
+
+TEST_CASE("a Keystone that is asked who it is");
+
+/* The requests of somebody with a token. */
+#define BY(token)       "X-Auth-Token: " token "\r\n"
+#define HOME_BY(token)  "GET /v2/ HTTP/1.1\r\n" HEAD BY(token) "\r\n"
+#define CLAIM_BY(token) "POST /v2/queues/q/claims HTTP/1.1\r\n" HEAD BY(token) "\r\n"
+#define WAITING_BY(token)                                                                \
+    "POST /v2/queues/q/claims?limit=1 HTTP/1.1\r\n" HEAD BY(                             \
+        token) "Prefer: wait=30\r\nContent-Length: 0\r\n\r\n"
+#define POST_BY(token)                                                                   \
+    "POST /v2/queues/q/messages HTTP/1.1\r\n" HEAD BY(                                   \
+        token) "Content-Length: 25\r\n\r\n{\"messages\":[{\"body\":1}]}"
+
+static void
+open_asking(struct server_fixture *f, size_t threads, size_t line)
+{
+    const struct server_fixture_options options = {.workers = 1,
+                                                   .max_connections = 1000,
+                                                   .max_waiters = 100,
+                                                   .keystone_threads = threads,
+                                                   .keystone_line = line};
+
+    server_fixture_open_with(f, &options);
+}
+
+START_TEST(whoever_keystone_knows_comes_in)
+{
+    struct server_fixture f;
+
+    open_asking(&f, 2, 10);
+    for (int i = 0; i < 3; i++) {
+        ask_once(&f, HOME_BY("member@p"), 200);
+        ask_once(&f, HOME_BY("member@other"), 403);
+        ask_once(&f, HOME_BY("unknown"), 401);
+        ask_once(&f, HOME, 401);
+    }
+    ck_assert_uint_eq(fake_keystone_asked(&f.fake), 3);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(others_are_served_while_keystone_is_asked_about_one)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_asking(&f, 2, 10);
+    ask_once(&f, HOME_BY("member@p"), 200);
+    fake_keystone_shut(&f.fake);
+    fd = begin(&f, POST_BY("admin@p"));
+    fake_keystone_await(&f.fake, 1);
+    for (int i = 0; i < 10; i++)
+        ask_once(&f, HOME_BY("member@p"), 200);
+    expect_silence(&f, fd);
+    ck_assert_uint_eq(stats_of(&f).total, 0);
+    fake_keystone_open(&f.fake);
+    end(fd, 201);
+    ck_assert_uint_eq(stats_of(&f).total, 1);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_crowd_with_one_token_is_asked_about_once)
+{
+    enum { CROWD = 200 };
+    struct server_fixture f;
+    int fds[CROWD];
+
+    open_asking(&f, 1, 1);
+    fake_keystone_shut(&f.fake);
+    for (int i = 0; i < CROWD; i++)
+        fds[i] = begin(&f, POST_BY("member@p") HOME_BY("member@p"));
+    fake_keystone_await(&f.fake, 1);
+    expect_silence(&f, fds[CROWD - 1]);
+    fake_keystone_open(&f.fake);
+    for (int i = 0; i < CROWD; i++) {
+        expect_code(fds[i], 201);
+        end(fds[i], 200);
+    }
+    ck_assert_uint_eq(fake_keystone_asked(&f.fake), 1);
+    ck_assert_uint_eq(stats_of(&f).total, CROWD);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(one_token_too_many_is_told_to_come_later)
+{
+    struct server_fixture f;
+    struct answer a;
+    int fds[2], fd;
+
+    open_asking(&f, 1, 1);
+    fake_keystone_shut(&f.fake);
+    fds[0] = begin(&f, POST_BY("member@p"));
+    fake_keystone_await(&f.fake, 1);
+    fds[1] = begin(&f, POST_BY("admin@p"));
+    expect_silence(&f, fds[1]);
+    fd = begin(&f, POST_BY("admin,member@p"));
+    a = hear(fd);
+    ck_assert_int_eq(a.code, 503);
+    ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: "));
+    fake_keystone_open(&f.fake);
+    for (int i = 0; i < 2; i++)
+        end(fds[i], 201);
+    say(fd, POST_BY("admin,member@p")); /* the connection is good */
+    end(fd, 201);
+    ck_assert_uint_eq(stats_of(&f).total, 3); /* what was refused has not happened */
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(while_keystone_is_away_only_those_who_are_known_come_in)
+{
+    struct server_fixture f;
+    struct answer a;
+    int fd;
+
+    open_asking(&f, 2, 10);
+    ask_once(&f, HOME_BY("member@p"), 200);
+    f.fake.status = ST_UNAVAILABLE;
+    fd = begin(&f, POST_BY("admin@p"));
+    a = hear(fd);
+    ck_assert_int_eq(a.code, 503);
+    ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: 1\r\n"));
+    ck_assert_ptr_nonnull(strstr(a.body, "the identity server cannot be asked now"));
+    (void)close(fd);
+    ask_once(&f, HOME_BY("member@p"), 200);
+    pass_s(&f, 60);
+    ask_once(&f, HOME_BY("member@p"), 503);
+    ck_assert_uint_eq(stats_of(&f).total, 0);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_hangs_up_while_keystone_is_asked_is_forgotten_afterwards)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_asking(&f, 2, 10);
+    fake_keystone_shut(&f.fake);
+    fd = begin(&f, POST_BY("member@p"));
+    fake_keystone_await(&f.fake, 1);
+    (void)close(fd);
+    server_fixture_settle(&f);
+    fake_keystone_open(&f.fake);
+    for (int i = 0; i < 1000 && stats_of(&f).total == 0; i++)
+        server_fixture_settle(&f);
+    ck_assert_uint_eq(stats_of(&f).total, 1);
+    server_fixture_close(&f); /* which finds nothing left */
+}
+END_TEST
+
+START_TEST(nothing_stays_claimed_for_who_hung_up_while_keystone_was_asked)
+{
+    static const char *const requests[] = {CLAIM_BY("member@p"), WAITING_BY("member@p")};
+    struct server_fixture f;
+
+    open_asking(&f, 2, 10);
+    ask_once(&f, POST_BY("admin@p"), 201);
+    for (int i = 0; i < 2; i++) {
+        int fd;
+
+        fake_keystone_shut(&f.fake);
+        fd = begin(&f, requests[i]);
+        fake_keystone_await(&f.fake, 1);
+        (void)close(fd);
+        server_fixture_settle(&f);
+        fake_keystone_open(&f.fake);
+        while (keystone_count(f.keystone) < 2)
+            server_fixture_settle(&f);
+        for (int k = 0; k < 1000 && stats_of(&f).claimed > 0; k++)
+            server_fixture_settle(&f);
+        ck_assert_uint_eq(stats_of(&f).claimed, 0);
+        ck_assert_uint_eq(stats_of(&f).total, 1);
+        keystone_forget(f.keystone);
+        ask_once(&f, HOME_BY("admin@p"), 200);
+    }
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_waits_for_a_message_is_asked_about_once)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_asking(&f, 2, 10);
+    fd = begin(&f, WAITING_BY("member@p"));
+    while (keystone_count(f.keystone) == 0)
+        server_fixture_settle(&f);
+    expect_silence(&f, fd);
+    keystone_forget(f.keystone);
+    f.fake.status = ST_UNAVAILABLE;
+    pass_s(&f, 29);
+    expect_silence(&f, fd);
+    f.fake.status = ST_OK;
+    ask_once(&f, POST_BY("admin@p"), 201);
+    end(fd, 201);
+    ck_assert_uint_eq(fake_keystone_asked(&f.fake), 2);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_stands_behind_one_that_is_asked_about_is_answered_behind_it)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_asking(&f, 2, 10);
+    fake_keystone_shut(&f.fake);
+    fd = begin(&f, POST_BY("member@p") HOME_BY("admin@p") "GET /livez HT");
+    fake_keystone_await(&f.fake, 1);
+    expect_silence(&f, fd);
+    fake_keystone_open(&f.fake);
+    expect_code(fd, 201);
+    expect_code(fd, 200);
+    say(fd, "TP/1.1\r\n" HEAD "\r\n");
+    end(fd, 204);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_drain_waits_for_keystone)
+{
+    struct server_fixture f;
+    pthread_t drainer;
+    int fds[4];
+
+    open_asking(&f, 2, 10);
+    fake_keystone_shut(&f.fake);
+    for (int i = 0; i < 3; i++)
+        fds[i] = begin(&f, POST_BY("member@p"));
+    fake_keystone_await(&f.fake, 1);
+    fds[3] = begin(&f, WAITING_BY("reader,member@p"));
+    fake_keystone_await(&f.fake, 2);
+    expect_silence(&f, fds[3]);
+    server_fixture_stop(&f);
+    ck_assert_int_eq(pthread_create(&drainer, NULL, drain, &f), 0);
+    fake_keystone_open(&f.fake);
+    for (int i = 0; i < 3; i++)
+        end(fds[i], 201);
+    (void)hear(fds[3]); /* 201, or 204 if it came first */
+    (void)close(fds[3]);
+    ck_assert_int_eq(pthread_join(drainer, NULL), 0);
+}
+END_TEST
+
+static void *
+cut(void *arg)
+{
+    struct server_fixture *f = arg;
+
+    server_fixture_cut(f);
+    return NULL;
+}
+
+START_TEST(a_server_that_is_cut_short_leaves_nobody_to_be_told)
+{
+    struct server_fixture f;
+    pthread_t cutter;
+    int fds[2];
+
+    open_asking(&f, 1, 10);
+    fake_keystone_shut(&f.fake);
+    fds[0] = begin(&f, POST_BY("member@p"));
+    fake_keystone_await(&f.fake, 1);
+    fds[1] = begin(&f, WAITING_BY("admin@p"));
+    expect_silence(&f, fds[1]);
+    server_fixture_stop(&f);
+    ck_assert_int_eq(pthread_create(&cutter, NULL, cut, &f), 0);
+    fake_keystone_open(&f.fake);
+    ck_assert_int_eq(pthread_join(cutter, NULL), 0); /* all memory is back */
+    for (int i = 0; i < 2; i++)
+        (void)close(fds[i]);
+}
+END_TEST
+
+START_TEST(a_store_that_blocks_and_a_keystone_go_together)
+{
+    const struct server_fixture_options options = {.workers = 1,
+                                                   .max_connections = 1000,
+                                                   .max_waiters = 100,
+                                                   .slow = true,
+                                                   .slow_kinds = SLOW_STORE_BLOCKS,
+                                                   .threads = 2,
+                                                   .line = 200,
+                                                   .keystone_threads = 2,
+                                                   .keystone_line = 10};
+    enum { CROWD = 100 };
+    struct server_fixture f;
+    int fds[CROWD];
+
+    server_fixture_open_with(&f, &options);
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < CROWD; i++)
+            fds[i] = begin(&f, i % 2 == 0 ? POST_BY("member@p") HOME_BY("admin@p")
+                                          : CLAIM_BY("member,reader@p"));
+        for (int i = 0; i < CROWD; i++) {
+            int code = hear(fds[i]).code;
+
+            ck_assert(code == 201 || (i % 2 == 1 && code == 204));
+            if (i % 2 == 0)
+                expect_code(fds[i], 200);
+            (void)close(fds[i]);
+        }
+        keystone_forget(f.keystone);
+    }
+    ck_assert_uint_eq(stats_of(&f).total, 5 * CROWD / 2);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(crowds_that_are_asked_about_leave_nothing_behind)
+{
+    enum { ROUNDS = 10, CROWD = 100 };
+    struct server_fixture f;
+    int fds[CROWD];
+
+    open_asking(&f, 2, 2);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round % 2 == 0)
+            fake_keystone_shut(&f.fake);
+        for (int i = 0; i < CROWD; i++)
+            fds[i] = begin(&f, i % 4 == 0   ? POST_BY("member@p")
+                               : i % 4 == 1 ? CLAIM_BY("admin@p")
+                               : i % 4 == 2 ? HOME_BY("unknown")
+                                            : WAITING_BY("admin,member@p"));
+        if (round % 2 == 0)
+            fake_keystone_await(&f.fake, 2);
+        for (int i = 0; i < CROWD; i++)
+            (void)close(fds[i]);
+        fake_keystone_open(&f.fake);
+        keystone_forget(f.keystone);
+    }
+    server_fixture_close(&f); /* nobody is left, and all memory is back */
+}
+END_TEST

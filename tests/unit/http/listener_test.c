@@ -32,7 +32,8 @@ listen(int fd, int backlog)
 }
 
 struct fixture {
-    char folder[32], path[64], text[80];
+    char folder[32], path[64];
+    struct listen_entry entry;
     struct listener listener;
 };
 
@@ -42,7 +43,8 @@ fixture_open(struct fixture *f)
     (void)snprintf(f->folder, sizeof(f->folder), "/tmp/claimd-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(f->folder));
     (void)snprintf(f->path, sizeof(f->path), "%s/socket", f->folder);
-    (void)snprintf(f->text, sizeof(f->text), "unix:%s", f->path);
+    f->entry = (struct listen_entry){.kind = LISTEN_API, .inherited = -1};
+    (void)snprintf(f->entry.address, sizeof(f->entry.address), "unix:%s", f->path);
     watched = f->path;
 }
 
@@ -52,7 +54,7 @@ open_listener(struct fixture *f, mode_t mode, gid_t group)
     const struct listener_access access = {mode, group};
     char error[256];
 
-    ck_assert_msg(listener_open(&f->listener, f->text, &access, error, sizeof(error)) ==
+    ck_assert_msg(listener_open(&f->listener, &f->entry, &access, error, sizeof(error)) ==
                       ST_OK,
                   "%s", error);
 }
@@ -108,7 +110,7 @@ START_TEST(a_group_that_cannot_be_had_leaves_nothing_behind)
     if (getuid() == 0)
         return; /* root may */
     fixture_open(&f);
-    ck_assert_int_eq(listener_open(&f.listener, f.text, &access, error, sizeof(error)),
+    ck_assert_int_eq(listener_open(&f.listener, &f.entry, &access, error, sizeof(error)),
                      ST_IO);
     ck_assert_ptr_nonnull(strstr(error, "Operation not permitted"));
     fixture_close(&f);
@@ -143,7 +145,7 @@ START_TEST(a_socket_that_is_not_for_us_is_not_taken_for_dead)
         return; /* for root everything is open */
     fixture_open(&f);
     open_listener(&f, 0, (gid_t)-1);
-    ck_assert_int_eq(listener_open(&second, f.text, &access, error, sizeof(error)),
+    ck_assert_int_eq(listener_open(&second, &f.entry, &access, error, sizeof(error)),
                      ST_IO);
     ck_assert_ptr_nonnull(strstr(error, "address already in use"));
     fixture_close(&f);

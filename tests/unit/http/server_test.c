@@ -124,7 +124,7 @@ START_TEST(a_server_that_cannot_be_opened_leaves_nothing_behind)
     config.mem = f.mem;
     config.clock = &f.clock;
     config.log = &f.log;
-    config.listen = f.listen; /* taken */
+    config.listen = &f.list; /* taken */
     ck_assert_int_eq(server_open(&config, &second, error, sizeof(error)), ST_IO);
     ck_assert_ptr_nonnull(strstr(error, "address already in use"));
     mem_fail_from(f.mem, 1);

@@ -472,7 +472,8 @@ START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
     static const char *const far[] = {
         "--listen=0.0.0.0:0",         "--listen=[::]:80",
         "--listen=192.168.127.1:1",   "--listen=localhost.example:1",
-        "--listen=127.example.org:1", "--listen=127.0.0.1.example.org:1"};
+        "--listen=127.example.org:1", "--listen=127.0.0.1.example.org:1",
+        "--listen=127.0.0.1:1,[::]:2"};
     struct loading l;
 
     for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++) {
@@ -484,12 +485,52 @@ START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
     for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
         begin(&l);
         arg(&l, far[i]);
-        ck_assert_int_eq(load(&l), ST_OK);
         arg(&l, "--identity-stub");
         expect_error(&l, "identity_stub_anywhere");
         arg(&l, "--identity-stub-anywhere");
         ck_assert_int_eq(load(&l), ST_OK);
     }
+}
+END_TEST
+
+START_TEST(strangers_are_kept_out_unless_they_are_meant)
+{
+    static const char *const far[] = {
+        "--listen=0.0.0.0:0",
+        "--listen=[::]:80",
+        "--listen=queues.example:1",
+        "--listen=127.0.0.1:1, 0.0.0.0:2",
+        "--listen=unix:/x, 127.0.0.1:1, metrics:0.0.0.0:2",
+    };
+    struct loading l;
+
+    for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
+        begin(&l);
+        arg(&l, far[i]);
+        expect_error(&l, "anybody who reaches");
+        begin(&l);
+        arg(&l, far[i]);
+        arg(&l, "--insecure-listen");
+        ck_assert_int_eq(load(&l), ST_OK);
+        begin(&l);
+        arg(&l, far[i]);
+        arg(&l, "--auth=tokens");
+        ck_assert_int_eq(load(&l), ST_OK);
+    }
+    begin(&l);
+    arg(&l, "--listen=unix:/run/claimd, 127.0.0.1:80, metrics:[::1]:90");
+    ck_assert_int_eq(load(&l), ST_OK);
+}
+END_TEST
+
+START_TEST(there_is_one_kind_of_tokens)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--auth=tokens");
+    arg(&l, "--identity-stub");
+    expect_error(&l, "identity_stub and auth cannot both");
 }
 END_TEST
 
@@ -584,6 +625,7 @@ START_TEST(an_address_to_listen_on_is_checked_where_it_is_set)
     expect_error(&l, "--listen needs a path of 1 to 107 bytes behind unix:");
     begin(&l);
     arg(&l, "--listen=not-looked-up.invalid:65535");
+    arg(&l, "--insecure-listen");
     ck_assert_int_eq(load(&l), ST_OK);
 }
 END_TEST

@@ -25,14 +25,14 @@ START_TEST(another_signal_soon_after_the_first_is_ignored_whichever_it_is)
 }
 END_TEST
 
-START_TEST(ignored_signals_do_not_count_however_many_come)
+START_TEST(other_signals_do_not_count_however_many_come)
 {
     struct signal_history history = {.stopped = false};
 
-    ck_assert_int_eq(signal_judge(&history, SIGHUP, 0), SIGNAL_IGNORE);
-    ck_assert_int_eq(signal_judge(&history, SIGUSR1, 3000), SIGNAL_IGNORE);
+    ck_assert_int_eq(signal_judge(&history, SIGHUP, 0), SIGNAL_RELOAD);
+    ck_assert_int_eq(signal_judge(&history, SIGUSR1, 3000), SIGNAL_PAUSE);
     ck_assert_int_eq(signal_judge(&history, SIGTERM, 6000), SIGNAL_STOP);
-    ck_assert_int_eq(signal_judge(&history, SIGHUP, 8000), SIGNAL_IGNORE);
-    ck_assert_int_eq(signal_judge(&history, SIGUSR1, 8000), SIGNAL_IGNORE);
+    ck_assert_int_eq(signal_judge(&history, SIGHUP, 8000), SIGNAL_RELOAD);
+    ck_assert_int_eq(signal_judge(&history, SIGUSR1, 8000), SIGNAL_PAUSE);
 }
 END_TEST

@@ -1,0 +1,97 @@
+/*
+ * policy: which role may do what (docs/api.md 15.4).
+ *
+ * What can be allowed is an action: what a row of the API's tables of routes is for. A role is
+ * a set of actions, and a caller has one role. The sets of policy_default can be changed by a
+ * file in the spirit of OpenStack's oslo.policy: a JSON object of actions and rules,
+ *
+ *     {"queues:purge": "role:operator or role:worker", "messages:pop": "!"}
+ *
+ * of which each says anew who may do it: roles joined by "or", "@" for everybody with a role,
+ * "!" for nobody. What it does not name stays.
+ *
+ *   Cost     policy_allows(): a load and a shift
+ *   Threads  any: nothing changes
+ */
+#ifndef CLAIMD_AUTH_POLICY_H
+#define CLAIMD_AUTH_POLICY_H
+
+#include "claimd/base/bytes.h"
+#include "claimd/base/status.h"
+#include "claimd/json/reason.h"
+
+#include <stdint.h>
+
+/* X(NAME, text, the roles that may do it by default: READER is R and so on, see ROLE_LIST) */
+#define ACTION_LIST(X)                                                                   \
+    X(CLAIMS_CREATE, "claims:create", W | A)                                             \
+    X(CLAIMS_GET, "claims:get", R | W | O | A)                                           \
+    X(CLAIMS_UPDATE, "claims:update", W | A)                                             \
+    X(CLAIMS_DELETE, "claims:delete", W | O | A)                                         \
+    X(MESSAGES_CREATE, "messages:create", P | A)                                         \
+    X(MESSAGES_GET, "messages:get", R | W | O | A)                                       \
+    X(MESSAGES_GET_ALL, "messages:get_all", R | W | O | A)                               \
+    X(MESSAGES_DELETE, "messages:delete", W | O | A)                                     \
+    X(MESSAGES_DELETE_ALL, "messages:delete_all", W | O | A)                             \
+    X(MESSAGES_POP, "messages:pop", W | A)                                               \
+    X(QUEUES_GET, "queues:get", R | P | W | O | A)                                       \
+    X(QUEUES_GET_ALL, "queues:get_all", R | P | W | O | A)                               \
+    X(QUEUES_STATS, "queues:stats", R | P | W | O | A)                                   \
+    X(QUEUES_CREATE, "queues:create", P | W | O | A)                                     \
+    X(QUEUES_UPDATE, "queues:update", O | A)                                             \
+    X(QUEUES_DELETE, "queues:delete", O | A)                                             \
+    X(QUEUES_PURGE, "queues:purge", O | A)                                               \
+    X(HOME_GET, "home:get", R | P | W | O | A)                                           \
+    X(PING_GET, "ping:get", R | P | W | O | A)                                           \
+    X(HEALTH_GET, "health:get", O | A)                                                   \
+    X(METRICS_GET, "metrics:get", O | A)
+
+enum action {
+#define ACTION_ENUM(name, text, roles) ACTION_##name,
+    ACTION_LIST(ACTION_ENUM)
+#undef ACTION_ENUM
+        ACTION_COUNT /* also: none of them */
+};
+
+/* X(NAME, text): from the least to the most. */
+#define ROLE_LIST(X)                                                                     \
+    X(READER, "reader")     /* looks */                                                  \
+    X(PRODUCER, "producer") /* posts, and makes the queues for that */                   \
+    X(WORKER, "worker")     /* claims, renews, releases, deletes */                      \
+    X(OPERATOR, "operator") /* looks after queues, and does not work */                  \
+    X(ADMIN, "admin")       /* everything */
+
+enum role {
+#define ROLE_ENUM(name, text) ROLE_##name,
+    ROLE_LIST(ROLE_ENUM)
+#undef ROLE_ENUM
+        ROLE_COUNT /* also: none of them */
+};
+
+struct policy {
+    uint64_t allowed[ROLE_COUNT]; /* of each role; a bit an action */
+};
+
+extern const struct policy policy_default;
+
+static inline bool
+policy_allows(const struct policy *p, enum role role, enum action action)
+{
+    return (p->allowed[role] >> action & 1) != 0;
+}
+
+/* The action or role of this name; ACTION_COUNT, ROLE_COUNT: there is none. */
+enum action action_find(struct bytes name);
+enum role role_find(struct bytes name);
+
+/* Literals. */
+const char *action_name(enum action action);
+const char *role_name(enum role role);
+
+/*
+ * Changes *p as a policy file says. ST_BAD_VALUE: *why says what is wrong with it, and *p is as
+ * before.
+ */
+enum status policy_read(struct policy *p, struct bytes text, struct reason *why);
+
+#endif

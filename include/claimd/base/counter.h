@@ -1,0 +1,81 @@
+/*
+ * counter: numbers that one writer adds to and anybody may read, such as what a worker or a
+ * shard has done so far.
+ *
+ *   Cost     that of a plain variable: no bus is locked
+ *   Threads  one writer at a time, which a lock or a thread of its own sees to; readers at
+ *            any time, who see each number as it was a moment ago
+ */
+#ifndef CLAIMD_BASE_COUNTER_H
+#define CLAIMD_BASE_COUNTER_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct counter {
+    _Atomic uint64_t value;
+};
+
+static inline uint64_t
+counter_read(const struct counter *c)
+{
+    return atomic_load_explicit(&c->value, memory_order_relaxed);
+}
+
+static inline void
+counter_add(struct counter *c, uint64_t by)
+{
+    atomic_store_explicit(&c->value, counter_read(c) + by, memory_order_relaxed);
+}
+
+/* A gauge goes down, too. */
+static inline void
+counter_take(struct counter *c, uint64_t by)
+{
+    atomic_store_explicit(&c->value, counter_read(c) - by, memory_order_relaxed);
+}
+
+static inline void
+counter_set(struct counter *c, uint64_t value)
+{
+    atomic_store_explicit(&c->value, value, memory_order_relaxed);
+}
+
+/* ------------------------------------------------------------------ buckets */
+
+enum { BUCKETS_MAX = 14 };
+
+/* The upper bounds of the buckets of a histogram, ascending; behind the last is one more. */
+struct bucket_bounds {
+    size_t count; /* at most BUCKETS_MAX */
+    uint64_t at[BUCKETS_MAX];
+};
+
+/* How many values fell into each bucket, and what they are together. */
+struct buckets {
+    struct counter counts[BUCKETS_MAX + 1];
+    struct counter sum;
+};
+
+static inline void
+buckets_add(struct buckets *b, const struct bucket_bounds *bounds, uint64_t value)
+{
+    size_t i = 0;
+
+    while (i < bounds->count && value > bounds->at[i])
+        i++;
+    counter_add(&b->counts[i], 1);
+    counter_add(&b->sum, value);
+}
+
+/* Adds what `from` has to `to`, which is the caller's. */
+static inline void
+buckets_merge(struct buckets *to, const struct buckets *from)
+{
+    for (size_t i = 0; i <= BUCKETS_MAX; i++)
+        counter_add(&to->counts[i], counter_read(&from->counts[i]));
+    counter_add(&to->sum, counter_read(&from->sum));
+}
+
+#endif

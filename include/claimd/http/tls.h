@@ -1,0 +1,73 @@
+/*
+ * tls: the certificate that a server shows, and its key; both can be replaced while
+ * connections come in.
+ *
+ * A handshake pins the pair that is in force when it begins. So after a replacement new
+ * handshakes have the new pair, those under way end with the one they began with, and
+ * whoever drops the last pin frees it.
+ *
+ *   Protocol  TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only
+ *             (TLS_PRIORITIES; docs/adr/0009-tls.md)
+ *   Threads   any; the lock is held for a pointer and a count
+ *   Memory    GnuTLS's own, beside the budget
+ */
+#ifndef CLAIMD_HTTP_TLS_H
+#define CLAIMD_HTTP_TLS_H
+
+#include "claimd/base/bytes.h"
+#include "claimd/base/mem.h"
+#include "claimd/json/reason.h"
+
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+
+#define TLS_PRIORITIES                                                                   \
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"        \
+    "-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:-MAC-ALL:+AEAD"
+
+/* So many certificates a chain may have. */
+enum { TLS_CHAIN_MAX = 16 };
+
+struct tls_pair; /* a chain of certificates and the key of its first one */
+struct tls;      /* opaque */
+
+/*
+ * Reads a chain (the server's certificate first) and its key, both PEM. The pair is pinned
+ * once, for the caller. ST_BAD_VALUE: *why says what is wrong, which of the two is meant
+ * first ("the key is not that of the certificate"); ST_NO_MEMORY.
+ */
+enum status tls_pair_read(struct mem *mem, struct bytes chain, struct bytes key,
+                          struct tls_pair **out, struct reason *why);
+
+/* Drops a pin. NULL is fine. */
+void tls_pair_drop(struct tls_pair *pair);
+
+/* From when to when its first certificate is good; real time. */
+int64_t tls_pair_begins_ms(const struct tls_pair *pair);
+int64_t tls_pair_ends_ms(const struct tls_pair *pair);
+
+/*
+ * Makes a tls, owned, that has the pair; takes the caller's pin. authorities: PEM of those whose
+ * certificates clients are asked for; absent: they are not asked. ST_BAD_VALUE: *why says
+ * what is wrong with the authorities; ST_NO_MEMORY. The pin is taken in any case.
+ */
+enum status tls_new(struct mem *mem, struct tls_pair *pair, struct bytes authorities,
+                    struct tls **out, struct reason *why);
+
+/* Frees it; pairs that are pinned elsewhere live on. NULL is fine. */
+void tls_free(struct tls *t);
+
+/* Another pair for new handshakes; takes the caller's pin. */
+void tls_replace(struct tls *t, struct tls_pair *pair);
+
+/* The authorities, ending with a NUL; NULL: there are none. */
+const char *tls_authorities(const struct tls *t);
+
+/* Pins the pair in force. */
+struct tls_pair *tls_pin(struct tls *t);
+
+/* For GnuTLS, as long as the pair is pinned. */
+gnutls_pcert_st *tls_pair_chain(struct tls_pair *pair, unsigned *count);
+gnutls_privkey_t tls_pair_key(const struct tls_pair *pair);
+
+#endif

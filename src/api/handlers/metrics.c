@@ -1,0 +1,367 @@
+/* GET, HEAD /metrics: the figures of the store, then those of whoever else has some. */
+#include "api/caller.h"
+#include "api/handlers/handlers.h"
+#include "api/quota.h"
+#include "claimd/base/hash.h"
+#include "claimd/metrics/exposition.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ------------------------------------------------------------------ what was done */
+
+static const struct {
+    struct family family;
+    enum store_counter which;
+} totals[] = {
+    {{"claimd_messages_posted", FAMILY_COUNTER, NULL, "Messages that were posted."},
+     STORE_COUNT_POSTED},
+    {{"claimd_messages_claimed", FAMILY_COUNTER, NULL,
+      "Messages that were claimed, each time counted."},
+     STORE_COUNT_CLAIMED},
+    {{"claimd_messages_deleted", FAMILY_COUNTER, NULL,
+      "Messages that clients deleted, one by one or many at a time."},
+     STORE_COUNT_DELETED},
+    {{"claimd_messages_popped", FAMILY_COUNTER, NULL, "Messages that were popped."},
+     STORE_COUNT_POPPED},
+    {{"claimd_messages_expired", FAMILY_COUNTER, NULL,
+      "Messages that came to the end of their life."},
+     STORE_COUNT_EXPIRED},
+    {{"claimd_messages_dropped", FAMILY_COUNTER, NULL,
+      "Messages that went with their queue, or by a purge."},
+     STORE_COUNT_DROPPED},
+    {{"claimd_dead_letters_moved", FAMILY_COUNTER, NULL,
+      "Messages that were moved to a dead letter queue."},
+     STORE_COUNT_DEAD_LETTERS},
+    {{"claimd_late_deletions_refused", FAMILY_COUNTER, NULL,
+      "Deletions refused because the claim did not hold the message any more."},
+     STORE_COUNT_LATE_DELETES},
+    {{"claimd_claims_made", FAMILY_COUNTER, NULL, "Claims that were made."},
+     STORE_COUNT_CLAIMS},
+    {{"claimd_claims_renewed", FAMILY_COUNTER, NULL, "Renewals of claims."},
+     STORE_COUNT_RENEWALS},
+    {{"claimd_queues_made", FAMILY_COUNTER, NULL, "Queues that were made."},
+     STORE_COUNT_QUEUES_MADE},
+    {{"claimd_queues_deleted", FAMILY_COUNTER, NULL, "Queues that were deleted."},
+     STORE_COUNT_QUEUES_GONE},
+};
+
+static const struct family given_back = {"claimd_messages_given_back", FAMILY_COUNTER,
+                                         NULL,
+                                         "Messages given back by claims: released by the "
+                                         "worker, expired, or the client had gone "
+                                         "before it had its answer."};
+
+static const struct {
+    const char *reason;
+    enum store_counter which;
+} reasons[] = {
+    {"released", STORE_COUNT_BACK_RELEASED},
+    {"expired", STORE_COUNT_BACK_EXPIRED},
+    {"client_gone", STORE_COUNT_BACK_GONE},
+};
+
+static const struct {
+    struct family family;
+    unsigned digits;
+} spans[STORE_SPANS] = {
+    [STORE_SPAN_WAITED] = {{"claimd_message_wait_seconds", FAMILY_HISTOGRAM, "seconds",
+                            "From the post of a message to its first claim, or its pop."},
+                           3},
+    [STORE_SPAN_WORKED] = {{"claimd_message_work_seconds", FAMILY_HISTOGRAM, "seconds",
+                            "From the claim of a message to its deletion."},
+                           3},
+    [STORE_SPAN_ATTEMPTS] = {{"claimd_message_attempts", FAMILY_HISTOGRAM, NULL,
+                              "How often a message was claimed until it was deleted."},
+                             0},
+};
+
+static void
+write_done(struct exposition *x, const struct store_figures *f)
+{
+    for (size_t i = 0; i < COUNT_OF(totals); i++)
+        exposition_single(x, &totals[i].family, f->counts[totals[i].which]);
+    exposition_family(x, &given_back);
+    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+        const struct label reason = {"reason", bytes_str(reasons[i].reason)};
+
+        exposition_sample(x, &reason, 1, f->counts[reasons[i].which]);
+    }
+    for (size_t i = 0; i < STORE_SPANS; i++) {
+        exposition_family(x, &spans[i].family);
+        exposition_buckets(x, NULL, 0, &f->spans[i], &store_span_bounds[i],
+                           spans[i].digits);
+    }
+}
+
+/* ------------------------------------------------------------------ what is there */
+
+/* The queues that are shown one by one, and the rest together. */
+struct shown_queues {
+    struct store_queue_figures *queues; /* of the arena, as is marks */
+    uint64_t *marks;                    /* hashes of their names */
+    size_t count;
+    struct store_population rest;
+};
+
+static const struct family queue_messages = {"claimd_queue_messages", FAMILY_GAUGE, NULL,
+                                             "Messages of a queue by state; those of all "
+                                             "queues that are not shown one by one have "
+                                             "no project and no queue."};
+static const struct family queue_bytes = {"claimd_queue_bytes", FAMILY_GAUGE, "bytes",
+                                          "Bytes of the bodies of a queue's messages."};
+static const struct family queue_claims = {"claimd_queue_claims", FAMILY_GAUGE, NULL,
+                                           "Live claims of a queue."};
+static const struct family queue_dead_letters = {
+    "claimd_queue_dead_letters", FAMILY_GAUGE, NULL,
+    "Messages of a queue that came as dead letters of another."};
+static const struct family queue_age = {"claimd_queue_oldest_claimable_age_seconds",
+                                        FAMILY_GAUGE, "seconds",
+                                        "How long ago the oldest message that can be "
+                                        "claimed was posted; 0 if there is none."};
+
+enum { LABELS = 3 };
+
+static void
+name_queue(const struct store_queue_figures *q, struct label labels[LABELS])
+{
+    labels[0] = (struct label){"project", bytes_str("")};
+    labels[1] = (struct label){"queue", bytes_str("")};
+    if (q == NULL)
+        return;
+    labels[0].value = bytes_of(q->project, q->project_len);
+    labels[1].value = bytes_of(q->name, q->name_len);
+}
+
+static void
+write_states(struct exposition *x, const struct store_queue_figures *q,
+             const struct store_population *here)
+{
+    const struct {
+        const char *state;
+        uint64_t count;
+    } states[] = {
+        {"claimable", here->claimable},
+        {"claimed", here->claimed},
+        {"delayed", here->delayed},
+    };
+    struct label labels[LABELS];
+
+    name_queue(q, labels);
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        labels[2] = (struct label){"state", bytes_str(states[i].state)};
+        exposition_sample(x, labels, 3, states[i].count);
+    }
+}
+
+/* One number of each queue, which stands so far behind the beginning of its population. */
+static void
+write_each(struct exposition *x, const struct family *family,
+           const struct shown_queues *shown, size_t offset)
+{
+    struct label labels[LABELS];
+
+    exposition_family(x, family);
+    for (size_t i = 0; i <= shown->count; i++) {
+        const struct store_queue_figures *q = i < shown->count ? &shown->queues[i] : NULL;
+        const struct store_population *here = q == NULL ? &shown->rest : &q->here;
+
+        name_queue(q, labels);
+        exposition_sample(x, labels, 2,
+                          *(const uint64_t *)(const void *)((const char *)here + offset));
+    }
+}
+
+static void
+write_queues(struct exposition *x, const struct shown_queues *shown)
+{
+    struct label labels[LABELS];
+
+    exposition_family(x, &queue_messages);
+    for (size_t i = 0; i < shown->count; i++)
+        write_states(x, &shown->queues[i], &shown->queues[i].here);
+    write_states(x, NULL, &shown->rest);
+    write_each(x, &queue_claims, shown, offsetof(struct store_population, claims));
+    write_each(x, &queue_dead_letters, shown,
+               offsetof(struct store_population, dead_letters));
+    write_each(x, &queue_bytes, shown, offsetof(struct store_population, bytes));
+    exposition_family(x, &queue_age);
+    for (size_t i = 0; i < shown->count; i++) {
+        name_queue(&shown->queues[i], labels);
+        exposition_decimal(x, labels, 2, (uint64_t)shown->queues[i].age_ms, 3);
+    }
+}
+
+/* Takes what a queue has from the rest; they were read one after the other. */
+static void
+subtract(uint64_t *rest, uint64_t part)
+{
+    *rest -= part < *rest ? part : *rest;
+}
+
+static void
+take_from_rest(struct store_population *rest, const struct store_population *here)
+{
+    subtract(&rest->claimable, here->claimable);
+    subtract(&rest->claimed, here->claimed);
+    subtract(&rest->delayed, here->delayed);
+    subtract(&rest->dead_letters, here->dead_letters);
+    subtract(&rest->claims, here->claims);
+    subtract(&rest->bytes, here->bytes);
+}
+
+static uint64_t
+mark_of(const struct store_queue_figures *q)
+{
+    static const struct hash_key none; /* a collision costs a comparison */
+
+    return hash_mix(hash_bytes(&none, bytes_of(q->project, q->project_len))) ^
+           hash_bytes(&none, bytes_of(q->name, q->name_len));
+}
+
+static bool
+same_queue(const struct store_queue_figures *a, const struct store_queue_figures *b)
+{
+    return bytes_equal(bytes_of(a->project, a->project_len),
+                       bytes_of(b->project, b->project_len)) &&
+           bytes_equal(bytes_of(a->name, a->name_len), bytes_of(b->name, b->name_len));
+}
+
+/*
+ * The queue behind those that are shown, unless it is one of them: who deletes a queue and
+ * makes it anew meanwhile may give it a place that was not looked at yet, and no series may
+ * come twice. O(queues).
+ */
+static void
+take_queue(struct shown_queues *shown)
+{
+    const struct store_queue_figures *q = &shown->queues[shown->count];
+    const uint64_t mark = mark_of(q);
+
+    for (size_t i = 0; i < shown->count; i++)
+        if (shown->marks[i] == mark && same_queue(&shown->queues[i], q))
+            return;
+    take_from_rest(&shown->rest, &q->here);
+    shown->marks[shown->count++] = mark;
+}
+
+static enum status
+read_queues(struct context *ctx, const struct store_figures *f, struct shown_queues *out)
+{
+    const size_t room = ctx->metrics->shown_queues;
+    enum status st = ST_OK;
+    size_t at = 0;
+
+    *out = (struct shown_queues){.rest = f->all};
+    if (room > 0) {
+        out->queues = arena_alloc(ctx->req->arena, room * sizeof(*out->queues));
+        out->marks = arena_alloc(ctx->req->arena, room * sizeof(*out->marks));
+        if (out->queues == NULL || out->marks == NULL)
+            return ST_NO_MEMORY;
+    }
+    while (st == ST_OK && out->count < room) {
+        st = store_queue_figures(ctx->store, &ctx->visit, &at, &out->queues[out->count]);
+        if (st == ST_OK)
+            take_queue(out);
+    }
+    return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+static const char *const limit_names[QUOTA_KINDS] = {
+    [ST_PROJECT_QUEUES - ST_PROJECT_QUEUES] = "queues",
+    [ST_PROJECT_MESSAGES - ST_PROJECT_QUEUES] = "messages",
+    [ST_PROJECT_BYTES - ST_PROJECT_QUEUES] = "bytes",
+    [ST_PROJECT_REQUESTS - ST_PROJECT_QUEUES] = "requests_per_second",
+    [ST_PROJECT_CONNECTIONS - ST_PROJECT_QUEUES] = "connections",
+    [ST_PROJECT_WAITERS - ST_PROJECT_QUEUES] = "waiters",
+};
+
+static void
+write_quotas(struct exposition *x, const struct quotas *q)
+{
+    static const struct family limit = {
+        "claimd_project_limit", FAMILY_GAUGE, NULL,
+        "What each project may have of this (project_max_...); 0: any number."};
+    static const struct family refused = {
+        "claimd_project_limit_refusals", FAMILY_COUNTER, NULL,
+        "Requests that were refused because their project had as much as it may."};
+    struct api_project_limits set;
+    struct label label = {.name = "limit"};
+
+    quotas_get(q, &set);
+    const int64_t values[QUOTA_KINDS] = {set.queues,      set.messages,
+                                         set.bytes,       set.requests_per_second,
+                                         set.connections, set.waiters};
+
+    exposition_family(x, &limit);
+    for (size_t i = 0; i < QUOTA_KINDS; i++) {
+        label.value = bytes_str(limit_names[i]);
+        exposition_sample(x, &label, 1, (uint64_t)values[i]);
+    }
+    exposition_family(x, &refused);
+    for (size_t i = 0; i < QUOTA_KINDS; i++) {
+        label.value = bytes_str(limit_names[i]);
+        exposition_sample(x, &label, 1, quotas_refused(q, i));
+    }
+}
+
+static const struct family queues = {"claimd_queues", FAMILY_GAUGE, NULL,
+                                     "Queues of all projects."};
+static const struct family garbage = {
+    "claimd_garbage_messages", FAMILY_GAUGE, NULL,
+    "Messages of purged or deleted queues whose memory is not free yet."};
+static const struct family lag = {"claimd_expiry_lag_seconds", FAMILY_GAUGE, "seconds",
+                                  "How long the end of a claim, a delay or a life has "
+                                  "been due without its memory being "
+                                  "looked after. What clients see is never late."};
+
+static const struct family ready = {"claimd_ready", FAMILY_GAUGE, NULL,
+                                    "1 while requests may be sent here; 0 while the "
+                                    "server ends, takes no posts, or cannot "
+                                    "use its store."};
+
+static void
+write_ready(struct exposition *x, struct context *ctx)
+{
+    exposition_single(x, &ready,
+                      health_reservation(ctx) == NULL &&
+                          store_ping(ctx->store, &ctx->visit) == ST_OK);
+}
+
+/* ------------------------------------------------------------------ the request */
+
+enum status
+handle_metrics(struct context *ctx)
+{
+    static const struct bytes open = BYTES_LIT("application/openmetrics-text");
+    enum exposition_format format =
+        caller_names_type(ctx->req->headers[API_HEADER_ACCEPT], open)
+            ? EXPOSITION_OPENMETRICS
+            : EXPOSITION_PROMETHEUS;
+    struct store_figures figures;
+    struct shown_queues shown;
+    struct exposition x;
+    enum status st;
+
+    if (ctx->metrics == NULL)
+        return ST_NO_PATH;
+    st = store_figures(ctx->store, &ctx->visit, &figures);
+    if (st == ST_OK)
+        st = read_queues(ctx, &figures, &shown);
+    if (st != ST_OK)
+        return st;
+    exposition_begin(&x, &ctx->res->body, format);
+    write_ready(&x, ctx);
+    write_queues(&x, &shown);
+    exposition_single(&x, &queues, figures.queues);
+    exposition_single(&x, &garbage, figures.garbage);
+    exposition_family(&x, &lag);
+    exposition_decimal(&x, NULL, 0, (uint64_t)figures.lag_ms, 3);
+    write_done(&x, &figures);
+    write_quotas(&x, ctx->quotas);
+    metrics_write(ctx->metrics, &x);
+    exposition_end(&x);
+    answer_header(ctx, "Content-Type", exposition_type(format));
+    ctx->res->code = 200;
+    ctx->visit.position = 0; /* what is counted need not be durable */
+    return ST_OK;
+}

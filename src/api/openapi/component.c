@@ -1,0 +1,289 @@
+#include "api/openapi/component.h"
+
+#include "claimd/base/invariant.h"
+
+struct component {
+    struct bytes path; /* "schemas/Links" */
+    const char *text;
+    const char *loose; /* NULL, or what stands there without client_id_uuid_safe */
+};
+
+#define TEXT        "'schema':{'type':'string'}"
+#define QUEUE_NAME  "{'type':'string','pattern':'^[A-Za-z0-9_.-]{1,64}$'}"
+#define REQUEST_ID  "'X-Request-ID':<headers/RequestId>"
+#define RETRY_AFTER "{'required':true,'schema':{'type':'integer','minimum':1}}"
+#define ERROR       "'content':{'application/json':{'schema':<schemas/Error>}}"
+#define HEADER(name, required, more)                                                     \
+    "{'name':'" name "','in':'header','required':" required "," more "}"
+#define LIMIT(page, most)                                                                \
+    "{'name':'limit','in':'query','schema':{'type':'integer','minimum':1,'maximum'"      \
+    ":" most ",'default':" page "}}"
+#define IDS(required)                                                                    \
+    "{'name':'ids','in':'query','required':" required ",'schema':{'type':'array',"       \
+    "'maxItems':$max_messages_per_page,'items':{'type':'string'}},"                      \
+    "'style':'form','explode':false}"
+#define CLAIM_TTL "'minimum':$min_claim_ttl,'maximum':$max_claim_ttl"
+#define CLAIM_LIMIT                                                                      \
+    "'limit':{'type':['integer','null'],'minimum':1,"                                    \
+    "'maximum':$max_messages_per_claim_or_pop,'description':'unless the parameter is "   \
+    "given'}"
+#define RENEWED_GRACE                                                                    \
+    "'grace':{'type':['integer','null'],'minimum':0,'maximum':$max_claim_grace"
+#define MESSAGE_REST                                                                     \
+    "'href':{'type':'string'},'ttl':{'type':'integer','minimum':1},"                     \
+    "'age':{'type':'integer','minimum':0},'body':{'description':'any JSON, as it was "   \
+    "posted'}"
+#define SECONDS "'type':['integer','null']"
+
+static const struct component components[] = {
+    /* Required, and not. */
+    {BYTES_LIT("parameters/Client"),
+     HEADER("Client-ID", "true", "'schema':<schemas/ClientId>"), NULL},
+    {BYTES_LIT("parameters/ClientOptional"),
+     HEADER("Client-ID", "false", "'schema':<schemas/ClientId>"), NULL},
+    {BYTES_LIT("parameters/Project"),
+     HEADER("X-Project-ID", "true",
+            "'schema':{'type':'string','minLength':1,'maxLength':256}"),
+     NULL},
+    {BYTES_LIT("parameters/ProjectOptional"),
+     HEADER("X-Project-ID", "false", "'schema':{'type':'string','maxLength':256}"), NULL},
+    {BYTES_LIT("parameters/SubjectToken"), HEADER("X-Subject-Token", "true", TEXT), NULL},
+    {BYTES_LIT("parameters/Prefer"),
+     HEADER("Prefer", "false",
+            "'description':'wait=N waits so many seconds for a message, $max_wait at "
+            "most'," TEXT),
+     NULL},
+    {BYTES_LIT("parameters/Queue"),
+     "{'name':'queue','in':'path','required':true,'schema':<schemas/QueueName>}", NULL},
+    {BYTES_LIT("parameters/Id"), "{'name':'id','in':'path','required':true," TEXT "}",
+     NULL},
+    {BYTES_LIT("parameters/Several"),
+     "{'name':'queue','in':'query','required':true,"
+     "'description':'once for each queue, the important one first',"
+     "'schema':{'type':'array','minItems':1,'maxItems':32,'items':<schemas/QueueName>},"
+     "'style':'form','explode':true}",
+     NULL},
+    {BYTES_LIT("parameters/QueuesLimit"),
+     LIMIT("$default_queues_page", "$max_queues_per_page"), NULL},
+    {BYTES_LIT("parameters/MessagesLimit"),
+     LIMIT("$default_messages_page", "$max_messages_per_page"), NULL},
+    {BYTES_LIT("parameters/ClaimLimit"),
+     LIMIT("$default_claim_page", "$max_messages_per_claim_or_pop"), NULL},
+    {BYTES_LIT("parameters/Ids"), IDS("false"), NULL},
+    {BYTES_LIT("parameters/IdsRequired"), IDS("true"), NULL},
+
+    {BYTES_LIT("headers/RequestId"),
+     "{'required':true,'description':'which the log repeats'," TEXT "}", NULL},
+    {BYTES_LIT("headers/Location"), "{'required':true," TEXT "}", NULL},
+    {BYTES_LIT("headers/ContentLocation"),
+     "{'description':'path and query as they were sent, unless they are too long'," TEXT
+     "}",
+     NULL},
+    {BYTES_LIT("headers/Number"),
+     "{'required':true,'description':'larger than that of any claim of this queue "
+     "before','schema':{'type':'integer','format':'int64','minimum':1}}",
+     NULL},
+    {BYTES_LIT("headers/Preference"),
+     "{'description':'the seconds that were in force, as wait=20; absent when the server "
+     "would not wait','schema':{'type':'string','pattern':'^wait=[0-9]+$'}}",
+     NULL},
+
+    {BYTES_LIT("responses/Error"),
+     "{'description':'Refused; nothing has changed. The title says why',"
+     "'headers':{" REQUEST_ID "}," ERROR "}",
+     NULL},
+    {BYTES_LIT("responses/NoPath"),
+     "{'description':'There is no such thing, or the request has a URL-Signature',"
+     "'headers':{" REQUEST_ID "}," ERROR "}",
+     NULL},
+    {BYTES_LIT("responses/Unauthorized"),
+     "{'description':'A token is missing, wrong, or has ended','headers':{" REQUEST_ID
+     ",'WWW-Authenticate':{'required':true," TEXT "}}," ERROR "}",
+     NULL},
+    {BYTES_LIT("responses/Forbidden"),
+     "{'description':'The token is for another project, or its role must not do this; "
+     "without a token, a page of another site asks (Origin); or the message is claimed "
+     "by somebody else','headers':{" REQUEST_ID "}," ERROR "}",
+     NULL},
+    {BYTES_LIT("responses/NotAcceptable"),
+     "{'description':'Accept excludes application/json; there is no document',"
+     "'headers':{" REQUEST_ID "}}",
+     NULL},
+    {BYTES_LIT("responses/Late"),
+     "{'description':'The request was not complete in time; the connection is "
+     "closed'," ERROR "}",
+     NULL},
+    {BYTES_LIT("responses/TooLong"),
+     "{'description':'The request line or the headers do not fit into max_header_size, "
+     "or are more than max_headers; the connection is closed. There may be a page for "
+     "people instead of a document'}",
+     NULL},
+    {BYTES_LIT("responses/TooLarge"),
+     "{'description':'The length of the body, or of a chunk, is no number that a server "
+     "could count to; the connection is closed. There may be a page for people instead "
+     "of a document. (A body that is larger than the limits is 400)'}",
+     NULL},
+    {BYTES_LIT("responses/Enough"),
+     "{'description':'The project has as much as it may have, or asks too often; the "
+     "title says which. Nothing has changed','headers':{" REQUEST_ID
+     ",'Retry-After':" RETRY_AFTER "}," ERROR "}",
+     NULL},
+    {BYTES_LIT("responses/Busy"),
+     "{'description':'Out of memory, over the budget, no room in the journal, in "
+     "maintenance, too many connections; nothing has changed','headers':{"
+     "'Retry-After':" RETRY_AFTER "}," ERROR "}",
+     NULL},
+
+    {BYTES_LIT("schemas/Error"),
+     "{'type':'object','required':['title'],'properties':{'title':{'type':'string'},"
+     "'description':{'type':'string'}}}",
+     NULL},
+    {BYTES_LIT("schemas/ClientId"), "{'type':'string','format':'uuid'}",
+     "{'type':'string','minLength':$min_length_client_id,'maxLength':$max_length_client_"
+     "id}"},
+    {BYTES_LIT("schemas/QueueName"), QUEUE_NAME, NULL},
+    {BYTES_LIT("schemas/Metadata"),
+     "{'type':'object','description':'at most $max_queue_metadata bytes','properties':{"
+     "'_max_messages_post_size':{'type':['integer','null'],'minimum':1,"
+     "'maximum':$max_messages_post_size},"
+     "'_default_message_ttl':{" SECONDS ",'minimum':$min_message_ttl,"
+     "'maximum':$max_message_ttl},"
+     "'_default_message_delay':{" SECONDS ",'minimum':0,'maximum':$max_message_delay},"
+     "'_max_claim_count':{'type':['integer','null'],'minimum':1},"
+     "'_dead_letter_queue':{'type':['string','null'],'pattern':'^[A-Za-z0-9_.-]{0,64}$'},"
+     "'_dead_letter_queue_messages_ttl':{" SECONDS ",'minimum':$min_message_ttl,"
+     "'maximum':$max_message_ttl},"
+     "'_enable_encrypt_messages':{'enum':[false,null]},"
+     "'_persistence':{'enum':['memory',null]},"
+     "'_retry_policy':{'type':['object','null'],'properties':{"
+     "'retries_with_no_delay':{'type':['integer','null']},"
+     "'minimum_delay_retries':{'type':['integer','null']},"
+     "'maximum_delay_retries':{'type':['integer','null']},"
+     "'minimum_delay':{" SECONDS "},'maximum_delay':{" SECONDS ",'examples':[30],"
+     "'description':'larger than minimum_delay by 10 at least'},"
+     "'retry_backoff_function':{'enum':['linear','arithmetic','geometric','exponential',"
+     "null]},'ignore_subscription_override':{'type':['boolean','null']}},"
+     "'additionalProperties':true}},'additionalProperties':true}",
+     NULL},
+    {BYTES_LIT("schemas/Links"),
+     "{'type':'array','maxItems':1,'items':{'type':'object','required':['rel','href'],"
+     "'properties':{'rel':{'type':'string','enum':['next']},'href':{'type':'string'}}}}",
+     NULL},
+    {BYTES_LIT("schemas/End"),
+     "{'type':'object','required':['age','created','href'],"
+     "'properties':{'age':{'type':'integer','minimum':0},'created':{'type':'string',"
+     "'format':'date-time'},'href':{'type':'string'}}}",
+     NULL},
+    {BYTES_LIT("schemas/Terms"),
+     "{'type':'object','properties':{"
+     "'ttl':{" SECONDS "," CLAIM_TTL ",'default':$default_claim_ttl},"
+     "'grace':{" SECONDS ",'minimum':$min_claim_grace,'maximum':$max_claim_grace,"
+     "'default':$default_claim_grace}," CLAIM_LIMIT "}}",
+     NULL},
+    {BYTES_LIT("schemas/TermsV1"),
+     "{'type':'object','required':['ttl','grace'],'properties':{"
+     "'ttl':{'type':'integer'," CLAIM_TTL "},"
+     "'grace':{'type':'integer','minimum':$min_claim_grace,'maximum':$max_claim_grace}"
+     "," CLAIM_LIMIT "}}",
+     NULL},
+    {BYTES_LIT("schemas/Renewal"),
+     "{'type':'object','properties':{"
+     "'ttl':{" SECONDS "," CLAIM_TTL ",'default':$default_claim_ttl}," RENEWED_GRACE
+     ",'default':$default_claim_grace}}}",
+     NULL},
+    {BYTES_LIT("schemas/RenewalV1"),
+     "{'type':'object','required':['ttl'],'properties':{"
+     "'ttl':{'type':'integer'," CLAIM_TTL "}," RENEWED_GRACE ",'default':0}}}",
+     NULL},
+    {BYTES_LIT("schemas/Message"),
+     "{'type':'object','required':['id','href','ttl','age','body'],'properties':{"
+     "'id':{'type':'string'}," MESSAGE_REST ",'checksum':{'type':'string'}}}",
+     NULL},
+    {BYTES_LIT("schemas/MessageV1"),
+     "{'type':'object','required':['href','ttl','age','body'],'properties':{" MESSAGE_REST
+     "}}",
+     NULL},
+    {BYTES_LIT("schemas/Messages"), "{'type':'array','items':<schemas/Message>}", NULL},
+    {BYTES_LIT("schemas/MessagesV1"), "{'type':'array','items':<schemas/MessageV1>}",
+     NULL},
+    {BYTES_LIT("schemas/Popped"),
+     "{'type':'object','required':['messages'],'properties':{'messages':{'type':'array',"
+     "'maxItems':$max_messages_per_claim_or_pop,'items':{'type':'object',"
+     "'required':['id','ttl','age','body','claim_id','claim_count'],'properties':{"
+     "'id':{'type':'string'},'ttl':{'type':'integer','minimum':1},"
+     "'age':{'type':'integer','minimum':0},'body':{},'claim_id':{'type':'null'},"
+     "'claim_count':{'type':'integer','minimum':0},'checksum':{'type':'string'}}}}}}",
+     NULL},
+
+    {BYTES_LIT("securitySchemes/token"),
+     "{'type':'apiKey','in':'header','name':'X-Auth-Token'}", NULL},
+    {BYTES_LIT("securitySchemes/bearer"), "{'type':'http','scheme':'bearer'}", NULL},
+};
+
+enum { COUNT = sizeof(components) / sizeof(components[0]) };
+
+_Static_assert(COUNT <= 64, "a set has a bit for each");
+
+static size_t
+find(struct bytes path)
+{
+    size_t i = 0;
+
+    while (i < COUNT && !bytes_equal(path, components[i].path))
+        i++;
+    ENSURE(i < COUNT);
+    return i;
+}
+
+void
+components_add(struct component_set *set, const char *text)
+{
+    struct bytes path;
+
+    while (bytes_present(path = template_next(&text))) {
+        size_t i = find(path);
+
+        if ((set->named >> i & 1) != 0)
+            continue;
+        set->named |= UINT64_C(1) << i;
+        components_add(set, components[i].text); /* none names itself: at most 3 deep */
+    }
+}
+
+static const char *
+text_of(const struct component *c, const struct api_limits *limits)
+{
+    return c->loose != NULL && !limits->client_id_strict ? c->loose : c->text;
+}
+
+/* "schemas/Links" in two. */
+static void
+split(const struct component *c, struct bytes *section, struct bytes *name)
+{
+    *name = c->path;
+    *section = bytes_cut(name, '/');
+}
+
+void
+components_write(struct buf *out, const struct component_set *set,
+                 const struct api_limits *limits)
+{
+    struct bytes last = BYTES_NONE;
+
+    buf_byte(out, '{');
+    for (size_t i = 0; i < COUNT; i++) {
+        struct bytes section, name;
+
+        if ((set->named >> i & 1) == 0)
+            continue;
+        split(&components[i], &section, &name);
+        if (!bytes_equal(section, last))
+            buf_printf(out, "%s\"%.*s\":{", bytes_present(last) ? "}," : "",
+                       (int)section.len, section.data);
+        buf_printf(out, "%s\"%.*s\":", bytes_equal(section, last) ? "," : "",
+                   (int)name.len, name.data);
+        template_write(out, text_of(&components[i], limits), limits);
+        last = section;
+    }
+    buf_str(out, bytes_present(last) ? "}}" : "}");
+}

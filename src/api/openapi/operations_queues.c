@@ -1,0 +1,174 @@
+/* Queues (docs/api.md 7, 13, 14.3). */
+#include "api/openapi/operation.h"
+
+#define TAG "queues"
+
+#define LOCATION "'Location':<headers/Location>"
+
+/* ------------------------------------------------------------------ listing */
+
+#define LIST_PARAMETERS                                                                  \
+    "<parameters/QueuesLimit>,"                                                          \
+    "{'name':'marker','in':'query','description':'go on behind this name',"              \
+    "'schema':{'type':'string'}},"                                                       \
+    "{'name':'detailed','in':'query','description':'true: with metadata',"               \
+    "'schema':{'type':'boolean','default':false}}"
+
+#define LIST_MEMBERS                                                                     \
+    "'queues':{'type':'array','maxItems':$max_queues_per_page,'items':{'type':'object'," \
+    "'required':['name','href'],'properties':{'name':<schemas/QueueName>,"               \
+    "'href':{'type':'string'},'metadata':{'type':'object'}}}},"                          \
+    "'links':<schemas/Links>"
+
+const struct operation operation_queue_list = {
+    .name = "listQueues",
+    .tag = TAG,
+    .summary =
+        "List queues; any other parameter is a member of the metadata that must fit",
+    .parameters = LIST_PARAMETERS ","
+                                  "{'name':'name','in':'query','description':'part of "
+                                  "the name','schema':{'type':'string'}},"
+                                  "{'name':'with_count','in':'query','description':'true:"
+                                  " with the number of all queues',"
+                                  "'schema':{'type':'boolean','default':false}}",
+    .answers =
+        {{.code = 200,
+          .what = "A page",
+          .schema =
+              "{'type':'object','required':['queues','links'],'properties':{" LIST_MEMBERS
+              ",'count':{'type':'integer','minimum':0}}}"}},
+};
+
+const struct operation operation_queue_list_v1_1 = {
+    .name = "listQueues",
+    .tag = TAG,
+    .summary = "List queues",
+    .parameters = LIST_PARAMETERS,
+    .answers =
+        {{.code = 200,
+          .what = "A page",
+          .schema =
+              "{'type':'object','required':['queues','links'],'properties':{" LIST_MEMBERS
+              "}}"}},
+};
+
+const struct operation operation_queue_list_v1 = {
+    .name = "listQueues",
+    .tag = TAG,
+    .summary = "List queues",
+    .parameters = LIST_PARAMETERS,
+    .answers =
+        {{.code = 200,
+          .what = "A page",
+          .schema =
+              "{'type':'object','required':['queues','links'],'properties':{" LIST_MEMBERS
+              "}}"},
+         {.code = 204, .what = "There are no (more) queues"}},
+};
+
+/* ------------------------------------------------------------------ one queue */
+
+const struct operation operation_queue_show = {
+    .name = "showQueue",
+    .tag = TAG,
+    .summary = "Show the metadata",
+    .answers = {{.code = 200, .what = "The metadata", .schema = "<schemas/Metadata>"}},
+};
+
+const struct operation operation_queue_create = {
+    .name = "createQueue",
+    .tag = TAG,
+    .summary = "Create the queue",
+    .body = "<schemas/Metadata>",
+    .answers = {{.code = 201, .what = "Made", .headers = LOCATION},
+                {.code = 204,
+                 .what = "It was there, and is as it was",
+                 .headers = LOCATION}},
+};
+
+const struct operation operation_queue_create_v1 = {
+    .name = "createQueue",
+    .tag = TAG,
+    .summary = "Create the queue",
+    .answers = {{.code = 201, .what = "Made", .headers = LOCATION},
+                {.code = 204,
+                 .what = "It was there, and is as it was",
+                 .headers = LOCATION}},
+};
+
+#define MEMBER "'path':{'type':'string','examples':['/metadata/color']}"
+
+const struct operation operation_queue_update = {
+    .name = "updateQueue",
+    .tag = TAG,
+    .summary = "Change the metadata, all or nothing",
+    .body_media = "application/openstack-messaging-v2.0-json-patch",
+    .body_required = true,
+    .body = "{'type':'array','items':{'oneOf':["
+            "{'type':'object','required':['op','path','value'],'properties':{"
+            "'op':{'enum':['add','replace']}," MEMBER ",'value':{}}},"
+            "{'type':'object','required':['op','path'],'properties':{"
+            "'op':{'const':'remove'}," MEMBER "}}]}}",
+    .answers = {{.code = 200, .what = "The metadata", .schema = "<schemas/Metadata>"}},
+    .refuses = {409, 415},
+};
+
+const struct operation operation_queue_delete = {
+    .name = "deleteQueue",
+    .tag = TAG,
+    .summary = "Delete the queue and all that is in it",
+    .answers = {{.code = 204, .what = "Gone"}},
+};
+
+const struct operation operation_queue_stats = {
+    .name = "showQueueStats",
+    .tag = TAG,
+    .summary = "Count the messages",
+    .answers = {{.code = 200,
+                 .what = "Live messages",
+                 .schema = "{'type':'object','required':['messages'],'properties':{'"
+                           "messages':{'type':'object',"
+                           "'required':['claimed','free','total'],'properties':{"
+                           "'claimed':{'type':'integer','minimum':0},'free':{'type':'"
+                           "integer','minimum':0},"
+                           "'total':{'type':'integer','minimum':0},"
+                           "'oldest':<schemas/End>,'newest':<schemas/End>}}}}"}},
+};
+
+const struct operation operation_queue_purge = {
+    .name = "purgeQueue",
+    .tag = TAG,
+    .summary = "Remove all messages",
+    .body = "{'type':'object','required':['resource_types'],'properties':{"
+            "'resource_types':{'type':'array','items':{'type':'string',"
+            "'enum':['messages','subscriptions']}}}}",
+    .answers = {{.code = 204, .what = "Empty"}},
+};
+
+/* ------------------------------------------------------------------ version 1 */
+
+const struct operation operation_queue_exists = {
+    .name = "queueExists",
+    .tag = TAG,
+    .summary = "Is there such a queue? If not, 404 comes without a document",
+    .answers = {{.code = 204, .what = "Yes"}},
+};
+
+const struct operation operation_metadata_show = {
+    .name = "showMetadata",
+    .tag = TAG,
+    .summary = "Show the metadata",
+    .answers = {{.code = 200,
+                 .what = "The metadata",
+                 .schema = "{'type':'object','additionalProperties':true}"}},
+};
+
+const struct operation operation_metadata_replace = {
+    .name = "replaceMetadata",
+    .tag = TAG,
+    .summary = "Replace the metadata",
+    .body_required = true,
+    .body = "{'type':'object','propertyNames':{'pattern':'^([^_]|$)'},"
+            "'additionalProperties':true}",
+    .answers = {{.code = 204, .what = "Replaced", .headers = LOCATION}},
+};

@@ -1,0 +1,435 @@
+#include "claimd/auth/keystone.h"
+
+#include "auth/keystone_token.h"
+#include "auth/verdict.h"
+#include "claimd/base/clock.h"
+#include "claimd/base/lock.h"
+
+enum { HEALTH_EVERY_MS = 1000 };
+
+struct keystone {
+    struct keystone_config config;
+    struct lock lock; /* guards what follows */
+    struct verdict_cache accepted, refused;
+    struct hashmap asked; /* questions that have no answer yet, by digest */
+    uint64_t generation;  /* of what is known: another after each keystone_forget() */
+    enum keystone_health told;
+    int64_t told_ms; /* when */
+};
+
+/* A token that Keystone is asked about. */
+struct question {
+    struct executor_job job;
+    struct hashnode node;
+    struct keystone *k;
+    struct verdict *verdict;      /* to be filled in; pinned. Its digest is there */
+    struct access_proof *waiting; /* those who are told; guarded by k->lock */
+    int64_t asked_ms;
+    int64_t begun_ns; /* of clock_stopwatch_ns() */
+    uint64_t generation;
+    size_t token_len;
+    char token[];
+};
+
+/* ------------------------------------------------------------------ life */
+
+enum status
+keystone_new(const struct keystone_config *config, struct keystone **out)
+{
+    struct keystone *k = mem_calloc(config->mem, 1, sizeof(*k));
+
+    if (k == NULL)
+        return ST_NO_MEMORY;
+    k->config = *config;
+    lock_init(&k->lock);
+    verdict_cache_init(&k->accepted, config->mem, &config->key, config->cache_tokens);
+    verdict_cache_init(&k->refused, config->mem, &config->key, KEYSTONE_REFUSED_MOST);
+    hashmap_init(&k->asked, config->mem);
+    k->told_ms = INT64_MIN / 2;
+    *out = k;
+    return ST_OK;
+}
+
+void
+keystone_free(struct keystone *k)
+{
+    if (k == NULL)
+        return;
+    ENSURE(k->asked.count == 0);
+    hashmap_fini(&k->asked);
+    verdict_cache_fini(&k->accepted);
+    verdict_cache_fini(&k->refused);
+    lock_fini(&k->lock);
+    mem_free(k->config.mem, k);
+}
+
+void
+keystone_forget(struct keystone *k)
+{
+    lock_acquire(&k->lock);
+    verdict_cache_clear(&k->accepted);
+    verdict_cache_clear(&k->refused);
+    k->generation++;
+    lock_release(&k->lock);
+}
+
+size_t
+keystone_count(struct keystone *k)
+{
+    size_t count;
+
+    lock_acquire(&k->lock);
+    count = k->accepted.map.count + k->refused.map.count;
+    lock_release(&k->lock);
+    return count;
+}
+
+/* ------------------------------------------------------------------ questions */
+
+static struct question *
+question_of_node(const struct hashnode *node)
+{
+    return container_of(node, struct question, node);
+}
+
+static bool
+is_about(const struct hashnode *node, const void *key)
+{
+    return token_digest_equal(&question_of_node(node)->verdict->digest, key);
+}
+
+static uint64_t
+hash_of(const struct keystone *k, const struct token_digest *digest)
+{
+    return hash_bytes(&k->config.key,
+                      bytes_of((const char *)digest->bytes, sizeof(digest->bytes)));
+}
+
+static void
+question_free(struct question *q)
+{
+    struct mem *mem = q->k->config.mem;
+
+    verdict_unpin(q->verdict);
+    explicit_bzero(q->token, q->token_len);
+    mem_free(mem, q);
+}
+
+static struct question *
+question_new(struct keystone *k, const struct token_digest *digest, struct bytes token,
+             int64_t now_ms)
+{
+    struct question *q = mem_calloc(k->config.mem, 1, sizeof(*q) + token.len);
+
+    if (q == NULL)
+        return NULL;
+    q->k = k;
+    q->verdict = verdict_new(k->config.mem);
+    if (q->verdict == NULL) {
+        mem_free(k->config.mem, q);
+        return NULL;
+    }
+    q->verdict->digest = *digest;
+    q->asked_ms = now_ms;
+    q->begun_ns = clock_stopwatch_ns();
+    q->generation = k->generation;
+    q->token_len = token.len;
+    memcpy(q->token, token.data, token.len);
+    return q;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+/* What the answer with a document means: fills in the verdict. */
+static enum keystone_health
+judge_document(struct question *q, struct bytes body, struct reason *why)
+{
+    const struct keystone_config *config = &q->k->config;
+    struct verdict *v = q->verdict;
+    struct reason fault;
+
+    reason_init(&fault);
+    if (keystone_token_read(body, &config->roles, v, &fault) != ST_OK) {
+        (void)reason_give(why, ST_UNAVAILABLE, "its answer cannot be used: %s",
+                          fault.text);
+        return KEYSTONE_AWAY;
+    }
+    v->status = ST_OK;
+    v->until_ms = q->asked_ms + config->cache_ms;
+    if (v->until_ms > v->expires_ms)
+        v->until_ms = v->expires_ms;
+    return KEYSTONE_WELL;
+}
+
+static enum keystone_health
+judge_refusal(struct question *q)
+{
+    int64_t cache_ms = q->k->config.cache_ms;
+
+    q->verdict->status = ST_UNAUTHORIZED;
+    q->verdict->until_ms =
+        q->asked_ms + (cache_ms < KEYSTONE_REFUSED_MS ? cache_ms : KEYSTONE_REFUSED_MS);
+    return KEYSTONE_WELL;
+}
+
+static enum keystone_health
+judge(struct question *q, int code, struct bytes body, struct reason *why)
+{
+    switch (code) {
+    case 200:
+        return judge_document(q, body, why);
+    case 404:
+        return judge_refusal(q);
+    case 401:
+    case 403:
+        (void)reason_give(why, ST_UNAVAILABLE, "it does not take the service token (%d)",
+                          code);
+        return KEYSTONE_REFUSES;
+    default:
+        (void)reason_give(why, ST_UNAVAILABLE, "it has answered %d", code);
+        return KEYSTONE_AWAY;
+    }
+}
+
+/* Asks, and fills in the verdict. */
+static enum keystone_health
+put(struct question *q, int64_t left_ms, struct reason *why)
+{
+    struct keystone_wire *wire = q->k->config.wire;
+    enum keystone_health health = KEYSTONE_AWAY;
+    struct buf body;
+    enum status st;
+    int code = 0;
+
+    buf_init(&body, q->k->config.mem);
+    st = wire->ask(wire, bytes_of(q->token, q->token_len), left_ms, &code, &body, why);
+    if (st == ST_OK)
+        health = judge(q, code, buf_view(&body), why);
+    else if (st == ST_NO_MEMORY)
+        q->verdict->status = reason_give(why, st, "there is no memory for its answer");
+    buf_fini(&body);
+    return health;
+}
+
+/* True if the change is to be told now. */
+static bool
+note_health(struct keystone *k, enum keystone_health health, int64_t now_ms)
+{
+    if (health == k->told || now_ms - k->told_ms < HEALTH_EVERY_MS)
+        return false;
+    k->told = health;
+    k->told_ms = now_ms;
+    return true;
+}
+
+static void
+keep(struct keystone *k, const struct question *q)
+{
+    if (q->generation != k->generation)
+        return;
+    if (q->verdict->status == ST_OK)
+        verdict_cache_put(&k->accepted, q->verdict);
+    if (q->verdict->status != ST_UNAUTHORIZED)
+        return;
+    verdict_cache_put(&k->refused, q->verdict);
+    verdict_cache_drop(&k->accepted, &q->verdict->digest);
+}
+
+/* Takes the question out of those that have no answer. Those who wait for it. */
+static struct access_proof *
+take_waiting(struct keystone *k, struct question *q)
+{
+    lock_assert_held(&k->lock);
+    hashmap_remove(&k->asked, &q->node);
+    return q->waiting;
+}
+
+/* Gives the verdict to all who wait; each may be gone when it is told. */
+static void
+tell_all(struct access_proof *waiting, struct verdict *v)
+{
+    while (waiting != NULL) {
+        struct access_proof *proof = waiting;
+
+        waiting = proof->next;
+        proof->next = NULL;
+        proof->verdict = verdict_pin(v);
+        if (proof->tell != NULL)
+            proof->tell(proof);
+    }
+}
+
+static void
+answer_question(struct question *q)
+{
+    struct keystone *k = q->k;
+    int64_t passed_ms = (clock_stopwatch_ns() - q->begun_ns) / 1000000;
+    enum keystone_health health = KEYSTONE_AWAY;
+    struct access_proof *waiting;
+    struct reason why;
+    bool told;
+
+    reason_init(&why);
+    if (passed_ms < k->config.timeout_ms)
+        health = put(q, k->config.timeout_ms - passed_ms, &why);
+    else
+        (void)reason_give(&why, ST_UNAVAILABLE, "too many are asked about");
+    lock_acquire(&k->lock);
+    keep(k, q);
+    told = note_health(k, health, q->asked_ms + passed_ms);
+    waiting = take_waiting(k, q);
+    lock_release(&k->lock);
+    if (told && k->config.health != NULL)
+        k->config.health(k->config.ctx, health, why.text);
+    tell_all(waiting, q->verdict);
+    question_free(q);
+}
+
+static void
+run_question(struct executor_job *job)
+{
+    answer_question(container_of(job, struct question, job));
+}
+
+/* ------------------------------------------------------------------ asking */
+
+/* What can be a token at all: nothing that could be taken for something else in a head. */
+static bool
+is_token(struct bytes token)
+{
+    for (size_t i = 0; i < token.len; i++)
+        if (token.data[i] <= 0x20 || token.data[i] >= 0x7f)
+            return false;
+    return token.len > 0 && token.len <= KEYSTONE_TOKEN_MAX;
+}
+
+static struct verdict *
+find_known(struct keystone *k, const struct token_digest *digest, int64_t now_ms)
+{
+    struct verdict *v = verdict_cache_find(&k->accepted, digest, now_ms);
+
+    return v != NULL ? v : verdict_cache_find(&k->refused, digest, now_ms);
+}
+
+/*
+ * Puts a question in line. Whom Keystone has known before is asked about first: strangers who make
+ * up tokens may fill the other line.
+ */
+static enum status
+submit(struct keystone *k, struct question *q)
+{
+    const bool known =
+        verdict_cache_remembers(&k->accepted, &q->verdict->digest, q->asked_ms);
+    enum status st = hashmap_reserve(&k->asked, 1);
+
+    q->job.run = run_question;
+    if (st == ST_OK && k->config.executor != NULL)
+        st = known ? executor_submit_first(k->config.executor, &q->job)
+                   : executor_submit(k->config.executor, &q->job);
+    if (st == ST_OK)
+        hashmap_insert(&k->asked, &q->node, hash_of(k, &q->verdict->digest));
+    return st;
+}
+
+static void
+wait_for(struct question *q, struct access_proof *proof)
+{
+    proof->next = q->waiting;
+    q->waiting = proof;
+}
+
+/*
+ * Waits for the answer about a token, and sees to it that there will be one. *own: the question,
+ * if it is the caller's to answer.
+ */
+static enum status
+join(struct keystone *k, const struct token_digest *digest, struct bytes token,
+     int64_t now_ms, struct access_proof *proof, struct question **own)
+{
+    struct hashnode *node = hashmap_find(&k->asked, hash_of(k, digest), is_about, digest);
+    struct question *q;
+    enum status st;
+
+    lock_assert_held(&k->lock);
+    ENSURE(k->config.executor != NULL || proof->tell == NULL);
+    if (k->config.executor != NULL && proof->tell == NULL)
+        return ST_UNAVAILABLE;
+    if (node != NULL) {
+        wait_for(question_of_node(node), proof);
+        return ST_ADMIT;
+    }
+    q = question_new(k, digest, token, now_ms);
+    if (q == NULL)
+        return ST_NO_MEMORY;
+    st = submit(k, q); /* it cannot end before the lock is let go */
+    if (st != ST_OK) {
+        question_free(q);
+        return st;
+    }
+    wait_for(q, proof);
+    *own = k->config.executor == NULL ? q : NULL;
+    return ST_ADMIT;
+}
+
+/* Finds a verdict for the proof, or has it looked for. */
+static enum status
+find_verdict(struct keystone *k, struct bytes token, int64_t now_ms,
+             struct access_proof *proof)
+{
+    struct question *own = NULL;
+    struct token_digest digest;
+    enum status st = ST_OK;
+
+    token_digest_of(token, &digest);
+    lock_acquire(&k->lock);
+    proof->verdict = find_known(k, &digest, now_ms);
+    if (proof->verdict != NULL)
+        (void)verdict_pin(proof->verdict);
+    else
+        st = join(k, &digest, token, now_ms, proof, &own);
+    lock_release(&k->lock);
+    if (own == NULL)
+        return st;
+    answer_question(own);
+    return ST_OK;
+}
+
+enum status
+keystone_ask(struct keystone *k, struct bytes token, int64_t now_ms,
+             struct access_proof *proof, struct keystone_caller *out, struct reason *why)
+{
+    const struct verdict *v;
+    enum status st = ST_OK;
+
+    if (!is_token(token))
+        return reason_give(why, ST_UNAUTHORIZED, "this cannot be a token");
+    if (proof->verdict == NULL)
+        st = find_verdict(k, token, now_ms, proof);
+    if (st == ST_UNAVAILABLE)
+        return reason_give(why, st, "too many tokens are asked about; try again later");
+    if (st != ST_OK)
+        return st;
+    v = proof->verdict;
+    if (v->status == ST_UNAVAILABLE)
+        return reason_give(why, ST_UNAVAILABLE,
+                           "the identity server cannot be asked now; try again later");
+    if (v->status == ST_UNAUTHORIZED)
+        return reason_give(why, ST_UNAUTHORIZED, "there is no such token");
+    if (v->status == ST_OK && now_ms >= v->expires_ms)
+        return reason_give(why, ST_UNAUTHORIZED, "the token has expired");
+    if (v->status != ST_OK)
+        return v->status;
+    *out = (struct keystone_caller){.name = bytes_of(v->name, v->name_len),
+                                    .roles = v->roles,
+                                    .expires_ms = v->expires_ms};
+    if (v->project_len > 0)
+        out->project = bytes_of(v->project, v->project_len);
+    return ST_OK;
+}
+
+void
+access_proof_drop(struct access_proof *proof)
+{
+    verdict_unpin(proof->verdict);
+    proof->verdict = NULL;
+}

@@ -1,0 +1,218 @@
+#include "auth/keystone_token.h"
+
+#include "claimd/base/clock.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
+
+/* What has been seen: each once at most. */
+enum {
+    SEEN_TOKEN = 1,
+    SEEN_EXPIRES = 2,
+    SEEN_USER = 4,
+    SEEN_PROJECT = 8,
+    SEEN_ROLES = 16
+};
+
+struct reading {
+    struct json_scan s;
+    const struct role_map *roles;
+    struct verdict *out;
+    unsigned seen;
+    const char *wrong; /* NULL: nothing so far */
+};
+
+static void
+complain(struct reading *r, const char *wrong)
+{
+    if (r->wrong == NULL)
+        r->wrong = wrong;
+}
+
+/* Notes that a member was seen. */
+static void
+note(struct reading *r, unsigned what)
+{
+    if ((r->seen & what) != 0)
+        complain(r, "a member is there twice");
+    r->seen |= what;
+}
+
+/* ------------------------------------------------------------------ values */
+
+/* An id, escapes undone: 1 to `most` bytes without control characters. */
+static size_t
+read_id(struct reading *r, struct bytes inside, char *out, size_t most)
+{
+    size_t len = 0;
+
+    while (inside.len > 0) {
+        char utf8[4];
+        uint32_t c = json_string_next(&inside);
+        unsigned n = utf8_write(c, utf8);
+
+        if (c < 0x20 || c == 0x7f || len + n > most) {
+            complain(r, "an id is too long, or has control characters");
+            return 0;
+        }
+        memcpy(out + len, utf8, n);
+        len += n;
+    }
+    if (len == 0)
+        complain(r, "an id is empty");
+    return len;
+}
+
+/* The id of an object that has one. */
+static size_t
+read_object_id(struct reading *r, char *out, size_t most)
+{
+    struct json_scan_value value;
+    struct json_scan_name name;
+    size_t len = 0, ids = 0;
+
+    if (!json_scan_enter(&r->s, SCAN_OBJECT)) {
+        complain(r, "user or project is no object");
+        (void)json_scan_value(&r->s, NULL);
+        return 0;
+    }
+    while (json_scan_member(&r->s, &name)) {
+        bool is_id = json_scan_name_is(&name, "id");
+
+        if (!json_scan_value(&r->s, &value) || !is_id)
+            continue;
+        if (value.kind == SCAN_STRING && ids++ == 0)
+            len = read_id(r, json_scan_inside(&value), out, most);
+        else
+            complain(r, "an id is no text, or there twice");
+    }
+    if (ids == 0)
+        complain(r, "user or project has no id");
+    return len;
+}
+
+/* "2026-01-31T13:00:00.000000Z"; a fraction only makes it end a moment earlier. */
+static void
+read_expires(struct reading *r)
+{
+    enum { SECONDS_LEN = CLOCK_TEXT_CAP - 2 }; /* without its Z */
+    char text[CLOCK_TEXT_CAP];
+    struct json_scan_value value;
+    struct bytes inside;
+    size_t at = SECONDS_LEN;
+
+    if (!json_scan_value(&r->s, &value))
+        return;
+    inside = value.kind == SCAN_STRING ? json_scan_inside(&value) : BYTES_NONE;
+    if (inside.len > at && inside.data[at] == '.')
+        for (at++; at < inside.len && inside.data[at] >= '0' && inside.data[at] <= '9';)
+            at++;
+    if (at + 1 != inside.len || inside.data[at] != 'Z') {
+        complain(r, "expires_at is no time");
+        return;
+    }
+    memcpy(text, inside.data, SECONDS_LEN);
+    text[SECONDS_LEN] = 'Z';
+    if (!token_time_read(bytes_of(text, SECONDS_LEN + 1), &r->out->expires_ms))
+        complain(r, "expires_at is no time");
+}
+
+static void
+read_role(struct reading *r)
+{
+    struct json_scan_value value;
+    struct json_scan_name name;
+    size_t names = 0;
+
+    if (!json_scan_enter(&r->s, SCAN_OBJECT)) {
+        complain(r, "a role is no object");
+        (void)json_scan_value(&r->s, NULL);
+        return;
+    }
+    while (json_scan_member(&r->s, &name)) {
+        bool is_name = json_scan_name_is(&name, "name");
+
+        if (!json_scan_value(&r->s, &value) || !is_name)
+            continue;
+        if (value.kind == SCAN_STRING && names++ == 0)
+            r->out->roles |= role_map_find(r->roles, json_scan_inside(&value));
+        else
+            complain(r, "the name of a role is no text, or there twice");
+    }
+    if (names == 0)
+        complain(r, "a role has no name");
+}
+
+static void
+read_roles(struct reading *r)
+{
+    if (!json_scan_enter(&r->s, SCAN_ARRAY)) {
+        complain(r, "roles are no array");
+        (void)json_scan_value(&r->s, NULL);
+        return;
+    }
+    while (json_scan_item(&r->s))
+        read_role(r);
+}
+
+/* ------------------------------------------------------------------ the document */
+
+static void
+read_member(struct reading *r, const struct json_scan_name *name)
+{
+    struct verdict *out = r->out;
+
+    if (json_scan_name_is(name, "expires_at")) {
+        note(r, SEEN_EXPIRES);
+        read_expires(r);
+    } else if (json_scan_name_is(name, "user")) {
+        note(r, SEEN_USER);
+        out->name_len = read_object_id(r, out->name, sizeof(out->name));
+    } else if (json_scan_name_is(name, "project")) {
+        note(r, SEEN_PROJECT);
+        out->project_len = read_object_id(r, out->project, sizeof(out->project));
+    } else if (json_scan_name_is(name, "roles")) {
+        note(r, SEEN_ROLES);
+        read_roles(r);
+    } else {
+        (void)json_scan_value(&r->s, NULL);
+    }
+}
+
+static void
+read_document(struct reading *r)
+{
+    struct json_scan_name name;
+
+    if (!json_scan_enter(&r->s, SCAN_OBJECT))
+        return;
+    while (json_scan_member(&r->s, &name)) {
+        if (!json_scan_name_is(&name, "token") || json_scan_peek(&r->s) != SCAN_OBJECT) {
+            (void)json_scan_value(&r->s, NULL);
+            continue;
+        }
+        note(r, SEEN_TOKEN);
+        (void)json_scan_enter(&r->s, SCAN_OBJECT);
+        while (json_scan_member(&r->s, &name))
+            read_member(r, &name);
+    }
+}
+
+enum status
+keystone_token_read(struct bytes text, const struct role_map *roles, struct verdict *out,
+                    struct reason *why)
+{
+    const unsigned needed = SEEN_TOKEN | SEEN_EXPIRES | SEEN_USER;
+    struct reading r = {.roles = roles, .out = out};
+
+    out->roles = 0;
+    out->project_len = 0;
+    json_scan_begin(&r.s, text);
+    read_document(&r);
+    if (json_scan_end(&r.s) != ST_OK)
+        return reason_give(why, ST_BAD_BODY, "it is no JSON object");
+    if ((r.seen & needed) != needed)
+        complain(&r, "a token, its expires_at or its user is missing");
+    if (r.wrong != NULL)
+        return reason_give(why, ST_BAD_BODY, "%s", r.wrong);
+    return ST_OK;
+}

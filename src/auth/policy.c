@@ -1,0 +1,193 @@
+#include "claimd/auth/policy.h"
+
+#include "claimd/json/fault.h"
+#include "claimd/json/scan.h"
+
+static const char *const action_names[] = {
+#define ACTION_NAME(name, text, roles) text,
+    ACTION_LIST(ACTION_NAME)
+#undef ACTION_NAME
+};
+
+static const char *const role_names[] = {
+#define ROLE_NAME(name, text) text,
+    ROLE_LIST(ROLE_NAME)
+#undef ROLE_NAME
+};
+
+_Static_assert(ACTION_COUNT <= 64, "a set of actions is a word");
+
+/* ------------------------------------------------------------------ defaults */
+
+enum { R = 1 << ROLE_READER, P = 1 << ROLE_PRODUCER, W = 1 << ROLE_WORKER };
+enum { O = 1 << ROLE_OPERATOR, A = 1 << ROLE_ADMIN };
+
+#define ALLOWED(role) [ROLE_##role] = 0 ACTION_LIST(ALLOWED_##role)
+#define BIT(name, roles, who)                                                            \
+    | (((roles) & (who)) != 0 ? UINT64_C(1) << ACTION_##name : 0)
+#define ALLOWED_READER(name, text, roles)   BIT(name, roles, R)
+#define ALLOWED_PRODUCER(name, text, roles) BIT(name, roles, P)
+#define ALLOWED_WORKER(name, text, roles)   BIT(name, roles, W)
+#define ALLOWED_OPERATOR(name, text, roles) BIT(name, roles, O)
+#define ALLOWED_ADMIN(name, text, roles)    BIT(name, roles, A)
+
+const struct policy policy_default = {{ALLOWED(READER), ALLOWED(PRODUCER),
+                                       ALLOWED(WORKER), ALLOWED(OPERATOR),
+                                       ALLOWED(ADMIN)}};
+
+/* ------------------------------------------------------------------ names */
+
+static size_t
+find(const char *const *names, size_t count, struct bytes name)
+{
+    size_t i = 0;
+
+    while (i < count && !bytes_equal_str(name, names[i]))
+        i++;
+    return i;
+}
+
+enum action
+action_find(struct bytes name)
+{
+    return (enum action)find(action_names, ACTION_COUNT, name);
+}
+
+enum role
+role_find(struct bytes name)
+{
+    return (enum role)find(role_names, ROLE_COUNT, name);
+}
+
+const char *
+action_name(enum action action)
+{
+    return action_names[action];
+}
+
+const char *
+role_name(enum role role)
+{
+    return role_names[role];
+}
+
+/* ------------------------------------------------------------------ the file */
+
+/* Cuts the next word off, at blanks. */
+static struct bytes
+next_word(struct bytes *rest)
+{
+    *rest = bytes_trim(*rest);
+    return bytes_cut(rest, ' ');
+}
+
+/* "role:worker": its bit. */
+static enum status
+read_role(struct bytes word, unsigned *roles, struct reason *why)
+{
+    static const struct bytes prefix = BYTES_LIT("role:");
+    struct bytes name = word;
+    enum role role;
+
+    if (word.len < prefix.len || memcmp(word.data, prefix.data, prefix.len) != 0)
+        return reason_give(why, ST_BAD_VALUE,
+                           "a rule is @, !, or role:NAME joined by or, not %.*s",
+                           (int)word.len, word.data);
+    name.data += prefix.len;
+    name.len -= prefix.len;
+    role = role_find(name);
+    if (role == ROLE_COUNT)
+        return reason_give(why, ST_BAD_VALUE, "there is no role %.*s", (int)name.len,
+                           name.data);
+    *roles |= 1U << role;
+    return ST_OK;
+}
+
+static enum status
+read_rule(struct bytes rule, unsigned *roles, struct reason *why)
+{
+    struct bytes rest = bytes_trim(rule);
+    enum status st;
+
+    *roles = 0;
+    if (bytes_equal_str(rest, "@"))
+        *roles = (1U << ROLE_COUNT) - 1;
+    if (bytes_equal_str(rest, "@") || bytes_equal_str(rest, "!"))
+        return ST_OK;
+    for (;;) {
+        st = read_role(next_word(&rest), roles, why);
+        if (st != ST_OK || !bytes_present(rest))
+            return st;
+        if (!bytes_equal_str(next_word(&rest), "or"))
+            return reason_give(why, ST_BAD_VALUE, "roles are joined by or");
+        if (!bytes_present(rest))
+            return reason_give(why, ST_BAD_VALUE, "nothing stands behind or");
+    }
+}
+
+static uint64_t
+bit_of(enum action action)
+{
+    return UINT64_C(1) << action;
+}
+
+static void
+set_rule(struct policy *p, enum action action, unsigned roles)
+{
+    const uint64_t bit = bit_of(action);
+
+    for (unsigned role = 0; role < ROLE_COUNT; role++)
+        p->allowed[role] =
+            (roles >> role & 1) != 0 ? p->allowed[role] | bit : p->allowed[role] & ~bit;
+}
+
+/* *seen: the actions that have had their rule. */
+static enum status
+read_member(struct policy *p, uint64_t *seen, struct bytes name,
+            const struct json_scan_value *value, struct reason *why)
+{
+    enum action action = action_find(name);
+    unsigned roles;
+    enum status st;
+
+    if (action == ACTION_COUNT)
+        return reason_give(why, ST_BAD_VALUE, "there is no action %.*s", (int)name.len,
+                           name.data);
+    if (value->kind != SCAN_STRING)
+        return reason_give(why, ST_BAD_VALUE, "the rule of %.*s is no text",
+                           (int)name.len, name.data);
+    if ((*seen & bit_of(action)) != 0)
+        return reason_give(why, ST_BAD_VALUE, "%.*s has two rules", (int)name.len,
+                           name.data);
+    *seen |= bit_of(action);
+    st = read_rule(json_scan_inside(value), &roles, why);
+    if (st == ST_OK)
+        set_rule(p, action, roles);
+    return st;
+}
+
+enum status
+policy_read(struct policy *p, struct bytes text, struct reason *why)
+{
+    struct policy next = *p;
+    struct json_scan_value value;
+    struct json_scan_name name;
+    struct json_scan s;
+    enum status st = ST_OK;
+    uint64_t seen = 0;
+
+    json_scan_begin(&s, text);
+    if (!json_scan_enter(&s, SCAN_OBJECT) && !s.bad)
+        return reason_give(why, ST_BAD_VALUE,
+                           "a policy is an object of actions and rules");
+    while (st == ST_OK && json_scan_member(&s, &name))
+        if (json_scan_value(&s, &value))
+            st = read_member(&next, &seen, name.text, &value, why);
+    if (st == ST_OK && json_scan_end(&s) != ST_OK) {
+        (void)json_fault(text, why);
+        st = ST_BAD_VALUE;
+    }
+    if (st == ST_OK)
+        *p = next;
+    return st;
+}

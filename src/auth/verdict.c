@@ -1,0 +1,145 @@
+#include "auth/verdict.h"
+
+#include "claimd/base/invariant.h"
+
+/* ------------------------------------------------------------------ verdicts */
+
+struct verdict *
+verdict_new(struct mem *mem)
+{
+    struct verdict *v = mem_calloc(mem, 1, sizeof(*v));
+
+    if (v == NULL)
+        return NULL;
+    v->mem = mem;
+    v->status = ST_UNAVAILABLE;
+    atomic_init(&v->pins, 1);
+    return v;
+}
+
+struct verdict *
+verdict_pin(struct verdict *v)
+{
+    (void)atomic_fetch_add_explicit(&v->pins, 1, memory_order_relaxed);
+    return v;
+}
+
+void
+verdict_unpin(struct verdict *v)
+{
+    if (v != NULL && atomic_fetch_sub_explicit(&v->pins, 1, memory_order_acq_rel) == 1)
+        mem_free(v->mem, v);
+}
+
+/* ------------------------------------------------------------------ caches */
+
+static struct verdict *
+verdict_of_node(const struct hashnode *node)
+{
+    return container_of(node, struct verdict, node);
+}
+
+static bool
+has_digest(const struct hashnode *node, const void *key)
+{
+    return token_digest_equal(&verdict_of_node(node)->digest, key);
+}
+
+static uint64_t
+hash_of(const struct verdict_cache *c, const struct token_digest *digest)
+{
+    return hash_bytes(&c->key,
+                      bytes_of((const char *)digest->bytes, sizeof(digest->bytes)));
+}
+
+void
+verdict_cache_init(struct verdict_cache *c, struct mem *mem, const struct hash_key *key,
+                   size_t most)
+{
+    hashmap_init(&c->map, mem);
+    list_init(&c->uses);
+    c->key = *key;
+    c->most = most;
+}
+
+static void
+drop(struct verdict_cache *c, struct verdict *v)
+{
+    hashmap_remove(&c->map, &v->node);
+    list_remove(&v->use);
+    verdict_unpin(v);
+}
+
+void
+verdict_cache_clear(struct verdict_cache *c)
+{
+    while (!list_empty(&c->uses))
+        drop(c, container_of(c->uses.next, struct verdict, use));
+}
+
+void
+verdict_cache_fini(struct verdict_cache *c)
+{
+    verdict_cache_clear(c);
+    hashmap_fini(&c->map);
+}
+
+static struct verdict *
+find(const struct verdict_cache *c, const struct token_digest *digest)
+{
+    struct hashnode *node = hashmap_find(&c->map, hash_of(c, digest), has_digest, digest);
+
+    return node == NULL ? NULL : verdict_of_node(node);
+}
+
+struct verdict *
+verdict_cache_find(struct verdict_cache *c, const struct token_digest *digest,
+                   int64_t now_ms)
+{
+    struct verdict *v = find(c, digest);
+
+    if (v == NULL)
+        return NULL;
+    if (now_ms >= v->until_ms) {
+        v->until_ms = INT64_MIN; /* also if the clock is set back */
+        return NULL;
+    }
+    list_remove(&v->use);
+    list_add_before(&c->uses, &v->use);
+    return v;
+}
+
+bool
+verdict_cache_remembers(const struct verdict_cache *c, const struct token_digest *digest,
+                        int64_t now_ms)
+{
+    const struct verdict *v = find(c, digest);
+
+    return v != NULL && now_ms < v->expires_ms;
+}
+
+void
+verdict_cache_drop(struct verdict_cache *c, const struct token_digest *digest)
+{
+    struct verdict *v = find(c, digest);
+
+    if (v != NULL)
+        drop(c, v);
+}
+
+void
+verdict_cache_put(struct verdict_cache *c, struct verdict *v)
+{
+    struct verdict *older = find(c, &v->digest);
+
+    ENSURE(!list_linked(&v->use));
+    if (older != NULL)
+        drop(c, older);
+    if (hashmap_reserve(&c->map, 1) != ST_OK)
+        return;
+    if (c->map.count == c->most)
+        drop(c, container_of(c->uses.next, struct verdict, use));
+    hashmap_insert(&c->map, &v->node, hash_of(c, &v->digest));
+    list_add_before(&c->uses, &v->use);
+    (void)verdict_pin(v);
+}

@@ -1,0 +1,299 @@
+#include "claimd/http/tls.h"
+
+#include "claimd/base/lock.h"
+
+#include <gnutls/x509.h>
+#include <string.h>
+
+struct tls_pair {
+    struct mem *mem; /* borrowed */
+    _Atomic unsigned pins;
+    gnutls_pcert_st chain[TLS_CHAIN_MAX]; /* owned, as the key is */
+    unsigned count;
+    gnutls_privkey_t key; /* NULL: not there yet */
+    int64_t begins_ms, ends_ms;
+};
+
+struct tls {
+    struct mem *mem;   /* borrowed */
+    char *authorities; /* owned; NULL: there are none */
+    struct lock lock;  /* guards pair */
+    struct tls_pair *pair;
+};
+
+/* ------------------------------------------------------------------ reading */
+
+/* What GnuTLS says about one of the two. */
+static enum status
+bad(struct reason *why, const char *what, int error)
+{
+    if (error == GNUTLS_E_MEMORY_ERROR)
+        return ST_NO_MEMORY;
+    return reason_give(why, ST_BAD_VALUE, "%s cannot be read: %s", what,
+                       gnutls_strerror(error));
+}
+
+static gnutls_datum_t
+datum(struct bytes text)
+{
+    return (gnutls_datum_t){(unsigned char *)(uintptr_t)text.data, (unsigned)text.len};
+}
+
+static enum status
+read_times(struct tls_pair *p, struct reason *why)
+{
+    gnutls_x509_crt_t leaf;
+    int error = gnutls_x509_crt_init(&leaf);
+
+    if (error != 0)
+        return ST_NO_MEMORY;
+    error = gnutls_x509_crt_import(leaf, &p->chain[0].cert, GNUTLS_X509_FMT_DER);
+    if (error == 0) {
+        p->begins_ms = (int64_t)gnutls_x509_crt_get_activation_time(leaf) * 1000;
+        p->ends_ms = (int64_t)gnutls_x509_crt_get_expiration_time(leaf) * 1000;
+    }
+    gnutls_x509_crt_deinit(leaf);
+    return error == 0 ? ST_OK : bad(why, "the certificate", error);
+}
+
+static enum status
+read_chain(struct tls_pair *p, struct bytes chain, struct reason *why)
+{
+    gnutls_datum_t text = datum(chain);
+    unsigned count = TLS_CHAIN_MAX;
+    int error =
+        gnutls_pcert_list_import_x509_raw(p->chain, &count, &text, GNUTLS_X509_FMT_PEM,
+                                          GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED |
+                                              GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
+
+    if (error == GNUTLS_E_SHORT_MEMORY_BUFFER)
+        return reason_give(why, ST_BAD_VALUE, "the chain has more than %d certificates",
+                           TLS_CHAIN_MAX);
+    if (error == GNUTLS_E_CERTIFICATE_LIST_UNSORTED)
+        return reason_give(why, ST_BAD_VALUE,
+                           "the chain is out of order: the server's certificate comes "
+                           "first, then that of whoever signed it, and so on");
+    if (error != 0)
+        return bad(why, "the certificate", error);
+    p->count = count;
+    return read_times(p, why);
+}
+
+static enum status
+read_key(struct tls_pair *p, struct bytes key, struct reason *why)
+{
+    gnutls_datum_t text = datum(key);
+    int error = gnutls_privkey_init(&p->key);
+
+    if (error != 0)
+        return ST_NO_MEMORY;
+    error = gnutls_privkey_import_x509_raw(p->key, &text, GNUTLS_X509_FMT_PEM, NULL, 0);
+    if (error == GNUTLS_E_DECRYPTION_FAILED)
+        return reason_give(why, ST_BAD_VALUE,
+                           "the key is encrypted: there is nobody to ask for a password");
+    return error == 0 ? ST_OK : bad(why, "the key", error);
+}
+
+enum { ID_BYTES = 32 };
+
+/* The public key of the private one, as a hash. */
+static int
+identify_key(gnutls_privkey_t key, unsigned char id[ID_BYTES])
+{
+    size_t len = ID_BYTES;
+    gnutls_pubkey_t public;
+    int error = gnutls_pubkey_init(&public);
+
+    if (error != 0)
+        return error;
+    error = gnutls_pubkey_import_privkey(public, key, 0, 0);
+    if (error == 0)
+        error = gnutls_pubkey_get_key_id(public, GNUTLS_KEYID_USE_SHA256, id, &len);
+    gnutls_pubkey_deinit(public);
+    return error;
+}
+
+static enum status
+check_fit(const struct tls_pair *p, struct reason *why)
+{
+    unsigned char of_key[ID_BYTES], of_certificate[ID_BYTES];
+    size_t len = ID_BYTES;
+    int error = identify_key(p->key, of_key);
+
+    if (error == 0)
+        error = gnutls_pubkey_get_key_id(p->chain[0].pubkey, GNUTLS_KEYID_USE_SHA256,
+                                         of_certificate, &len);
+    if (error != 0)
+        return bad(why, "the key", error);
+    if (memcmp(of_key, of_certificate, ID_BYTES) != 0)
+        return reason_give(why, ST_BAD_VALUE,
+                           "the key is not that of the certificate, or not of the "
+                           "chain's first one");
+    return ST_OK;
+}
+
+enum status
+tls_pair_read(struct mem *mem, struct bytes chain, struct bytes key,
+              struct tls_pair **out, struct reason *why)
+{
+    struct tls_pair *p = mem_calloc(mem, 1, sizeof(*p));
+    enum status st;
+
+    if (p == NULL)
+        return ST_NO_MEMORY;
+    p->mem = mem;
+    atomic_init(&p->pins, 1);
+    st = read_chain(p, chain, why);
+    if (st == ST_OK)
+        st = read_key(p, key, why);
+    if (st == ST_OK)
+        st = check_fit(p, why);
+    if (st != ST_OK) {
+        tls_pair_drop(p);
+        return st;
+    }
+    *out = p;
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ a pair */
+
+void
+tls_pair_drop(struct tls_pair *pair)
+{
+    if (pair == NULL ||
+        atomic_fetch_sub_explicit(&pair->pins, 1, memory_order_acq_rel) > 1)
+        return;
+    for (unsigned i = 0; i < pair->count; i++)
+        gnutls_pcert_deinit(&pair->chain[i]);
+    if (pair->key != NULL)
+        gnutls_privkey_deinit(pair->key);
+    mem_free(pair->mem, pair);
+}
+
+int64_t
+tls_pair_begins_ms(const struct tls_pair *pair)
+{
+    return pair->begins_ms;
+}
+
+int64_t
+tls_pair_ends_ms(const struct tls_pair *pair)
+{
+    return pair->ends_ms;
+}
+
+gnutls_pcert_st *
+tls_pair_chain(struct tls_pair *pair, unsigned *count)
+{
+    *count = pair->count;
+    return pair->chain;
+}
+
+gnutls_privkey_t
+tls_pair_key(const struct tls_pair *pair)
+{
+    return pair->key;
+}
+
+/* ------------------------------------------------------------------ the one in force */
+
+static enum status
+check_authorities(struct bytes authorities, struct reason *why)
+{
+    gnutls_datum_t text = datum(authorities);
+    gnutls_x509_crt_t *list = NULL;
+    unsigned count = 0;
+    int error =
+        gnutls_x509_crt_list_import2(&list, &count, &text, GNUTLS_X509_FMT_PEM, 0);
+
+    if (error < 0)
+        return bad(why, "the authorities", error);
+    for (unsigned i = 0; i < count; i++)
+        gnutls_x509_crt_deinit(list[i]);
+    gnutls_free(list);
+    return ST_OK;
+}
+
+/* Keeps them, if there are any. */
+static enum status
+take_authorities(struct tls *t, struct bytes authorities, struct reason *why)
+{
+    enum status st;
+
+    if (!bytes_present(authorities))
+        return ST_OK;
+    st = check_authorities(authorities, why);
+    if (st != ST_OK)
+        return st;
+    t->authorities = mem_alloc(t->mem, authorities.len + 1);
+    if (t->authorities == NULL)
+        return ST_NO_MEMORY;
+    memcpy(t->authorities, authorities.data, authorities.len);
+    t->authorities[authorities.len] = '\0';
+    return ST_OK;
+}
+
+enum status
+tls_new(struct mem *mem, struct tls_pair *pair, struct bytes authorities,
+        struct tls **out, struct reason *why)
+{
+    struct tls *t = mem_calloc(mem, 1, sizeof(*t));
+    enum status st;
+
+    if (t == NULL) {
+        tls_pair_drop(pair);
+        return ST_NO_MEMORY;
+    }
+    t->mem = mem;
+    t->pair = pair;
+    lock_init(&t->lock);
+    st = take_authorities(t, authorities, why);
+    if (st != ST_OK) {
+        tls_free(t);
+        return st;
+    }
+    *out = t;
+    return ST_OK;
+}
+
+void
+tls_free(struct tls *t)
+{
+    if (t == NULL)
+        return;
+    tls_pair_drop(t->pair);
+    mem_free(t->mem, t->authorities);
+    lock_fini(&t->lock);
+    mem_free(t->mem, t);
+}
+
+void
+tls_replace(struct tls *t, struct tls_pair *pair)
+{
+    struct tls_pair *before;
+
+    lock_acquire(&t->lock);
+    before = t->pair;
+    t->pair = pair;
+    lock_release(&t->lock);
+    tls_pair_drop(before);
+}
+
+const char *
+tls_authorities(const struct tls *t)
+{
+    return t->authorities;
+}
+
+struct tls_pair *
+tls_pin(struct tls *t)
+{
+    struct tls_pair *pair;
+
+    lock_acquire(&t->lock);
+    pair = t->pair;
+    atomic_fetch_add_explicit(&pair->pins, 1, memory_order_relaxed);
+    lock_release(&t->lock);
+    return pair;
+}

@@ -1,0 +1,320 @@
+/*
+ * claimd generate: files that follow from the tables of options and commands, for whoever
+ * builds a package. It is in no help: nobody else needs it.
+ *
+ *     generate bash|zsh                completions
+ *     generate config [NAME=VALUE]     a configuration file with every default as a comment;
+ *                                      of one option a value
+ */
+#include "claimd/auth/policy.h"
+#include "main/command.h"
+#include "main/option.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool
+takes_file(const struct option *option)
+{
+    return option->kind == OPTION_TEXT;
+}
+
+static bool
+takes_words(const struct option *option)
+{
+    return option->words != NULL && !option_is_switch(option);
+}
+
+/* "max_wait" as it is on the command line. */
+static void
+put_name(const char *name)
+{
+    (void)fputs("--", stdout);
+    for (; *name != '\0'; name++)
+        (void)putchar(*name == '_' ? '-' : *name);
+}
+
+/* "a|b|c" with spaces. */
+static void
+put_words(const char *words)
+{
+    for (; *words != '\0'; words++)
+        (void)putchar(*words == '|' ? ' ' : *words);
+}
+
+static void
+put_roles(void)
+{
+    for (enum role role = 0; role < ROLE_COUNT; role++)
+        (void)printf("%s%s", role == 0 ? "" : " ", role_name(role));
+}
+
+/* ------------------------------------------------------------------ bash */
+
+/* Every option for which `is` holds, as alternatives of a case; `more`: one of a command. */
+static void
+put_bash_case(bool is(const struct option *option), const char *more)
+{
+    (void)printf("    %s", more);
+    for (size_t i = 0; i < option_count; i++)
+        if (is(&options[i])) {
+            (void)fputs(" | ", stdout);
+            put_name(options[i].name);
+        }
+    (void)fputs(")\n", stdout);
+}
+
+static bool
+takes_other(const struct option *option)
+{
+    return !takes_file(option) && !takes_words(option) && !option_is_switch(option);
+}
+
+/* What comes behind an option that has a value. */
+static void
+put_bash_values(void)
+{
+    (void)fputs("    case $before in\n", stdout);
+    for (size_t i = 0; i < option_count; i++) {
+        if (!takes_words(&options[i]))
+            continue;
+        (void)fputs("    ", stdout);
+        put_name(options[i].name);
+        (void)fputs(") _claimd_words '", stdout);
+        put_words(options[i].words);
+        (void)fputs("'; return ;;\n", stdout);
+    }
+    (void)fputs("    --role) _claimd_words '", stdout);
+    put_roles();
+    (void)fputs("'; return ;;\n", stdout);
+    put_bash_case(takes_file, "--config | --salvage");
+    (void)fputs("        _claimd_files; return ;;\n", stdout);
+    put_bash_case(takes_other, "--projects | --expires | --queue | --project | --from");
+    (void)fputs("        return ;;\n    esac\n", stdout);
+}
+
+static void
+put_bash_commands(void)
+{
+    (void)fputs("    case $command in\n", stdout);
+    for (size_t i = 0; i < command_count; i++) {
+        const struct command *c = commands[i];
+
+        if (c->program != NULL) {
+            (void)printf("    %s) _claimd_words --help ;;\n", c->name);
+            continue;
+        }
+        (void)printf("    %s) _claimd_words '%s", c->name,
+                     c->verbs == NULL ? "" : c->verbs);
+        for (size_t k = 0; k < COMMAND_OPTIONS && c->options[k].name != NULL; k++)
+            (void)printf(" %s", c->options[k].name);
+        (void)fputs(" --help'", stdout);
+        (void)fputs(c->verbs == NULL ? "; _claimd_files ;;\n" : " ;;\n", stdout);
+    }
+    (void)fputs("    *)\n        _claimd_words '", stdout);
+    (void)fputs("--config --print-config --check-config --version --help", stdout);
+    for (size_t i = 0; i < option_count; i++) {
+        (void)putchar(' ');
+        put_name(options[i].name);
+    }
+    (void)fputs("'\n        ((COMP_CWORD > 1)) || _claimd_words '", stdout);
+    for (size_t i = 0; i < command_count; i++)
+        (void)printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
+    (void)fputs("' ;;\n    esac\n", stdout);
+}
+
+static const char bash_head[] =
+    "# bash completion for claimd, made from its tables    -*- shell-script -*-\n"
+    "\n"
+    "_claimd_words() { COMPREPLY+=($(compgen -W \"$1\" -- \"$word\")); }\n"
+    "_claimd_files() { COMPREPLY+=($(compgen -f -- \"$word\")); }\n"
+    "\n"
+    "_claimd()\n"
+    "{\n"
+    "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
+    "    local command=\n"
+    "    ((COMP_CWORD < 2)) || command=${COMP_WORDS[1]}\n"
+    "    COMPREPLY=()\n";
+
+static int
+generate_bash(void)
+{
+    (void)fputs(bash_head, stdout);
+    put_bash_values();
+    put_bash_commands();
+    (void)fputs("}\ncomplete -F _claimd claimd\n", stdout);
+    return COMMAND_GOOD;
+}
+
+/* ------------------------------------------------------------------ zsh */
+
+/* Text inside '[...]' of a word in single quotes. */
+static void
+put_zsh_text(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '\'')
+            (void)fputs("'\\''", stdout);
+        else if (strchr("[]\\`$", *text) != NULL)
+            (void)printf("\\%c", *text);
+        else
+            (void)putchar(*text);
+    }
+}
+
+static void
+put_zsh_option(const struct option *option)
+{
+    (void)fputs("        '", stdout);
+    put_name(option->name);
+    (void)putchar('[');
+    put_zsh_text(option->help);
+    (void)putchar(']');
+    if (takes_words(option)) {
+        (void)fputs(":word:(", stdout);
+        put_words(option->words);
+        (void)putchar(')');
+    } else if (takes_file(option)) {
+        (void)fputs(":file:_files", stdout);
+    } else if (!option_is_switch(option)) {
+        (void)printf(":%s: ", option_placeholder(option));
+    }
+    (void)fputs("'\n", stdout);
+}
+
+static void
+put_zsh_command(const struct command *c)
+{
+    if (c->program != NULL) {
+        (void)printf("    %s) _arguments --help ;;\n", c->name);
+        return;
+    }
+    (void)printf("    %s)\n        _arguments", c->name);
+    if (c->verbs != NULL)
+        (void)printf(" '1:what:(%s)'", c->verbs);
+    for (size_t k = 0; k < COMMAND_OPTIONS && c->options[k].name != NULL; k++) {
+        (void)printf(" '%s:value:", c->options[k].name);
+        if (strcmp(c->options[k].name, "--role") == 0) {
+            (void)putchar('(');
+            put_roles();
+            (void)fputs(")'", stdout);
+        } else {
+            (void)fputs("_files'", stdout);
+        }
+    }
+    (void)printf(" --help%s ;;\n", c->verbs == NULL ? " '*:file:_files'" : "");
+}
+
+static const char zsh_head[] =
+    "#compdef claimd\n"
+    "# zsh completion for claimd, made from its tables\n"
+    "\n"
+    "local -a options commands\n"
+    "options=(\n"
+    "        '--config[read options from an INI file]:file:_files'\n"
+    "        '--print-config[print all options]'\n"
+    "        '--check-config[check the options]'\n"
+    "        '--version[print the version]'\n"
+    "        '--help[print all options and what they mean]'\n";
+
+/* Either the options of serving, or those of the command that is the first word. */
+static const char zsh_choice[] = ")\n"
+                                 "\n"
+                                 "if ((CURRENT == 2)); then\n"
+                                 "    _describe command commands\n"
+                                 "    _arguments $options\n"
+                                 "    return\n"
+                                 "fi\n"
+                                 "case ${words[2]} in\n"
+                                 "    -*) _arguments $options; return ;;\n"
+                                 "esac\n"
+                                 "shift words\n"
+                                 "((CURRENT--))\n"
+                                 "case ${words[1]} in\n";
+
+static int
+generate_zsh(void)
+{
+    (void)fputs(zsh_head, stdout);
+    for (size_t i = 0; i < option_count; i++)
+        put_zsh_option(&options[i]);
+    (void)fputs(")\ncommands=(", stdout);
+    for (size_t i = 0; i < command_count; i++)
+        (void)printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
+    (void)fputs(zsh_choice, stdout);
+    for (size_t i = 0; i < command_count; i++)
+        put_zsh_command(commands[i]);
+    (void)fputs("esac\n", stdout);
+    return COMMAND_GOOD;
+}
+
+/* ------------------------------------------------------------------ configuration */
+
+static const char config_head[] = "# Options of claimd, with their defaults as comments. "
+                                  "What is meant by them: claimd(1),\n"
+                                  "# claimd.conf(5). `claimd --config FILE "
+                                  "--check-config` tells what is wrong with a file,\n"
+                                  "# `--print-config` what is in force. Variables "
+                                  "(CLAIMD_MAX_WAIT=20) and arguments of the\n"
+                                  "# command line win over what stands here.\n";
+
+static void
+put_setting(const struct option *option, const struct option *chosen, struct bytes value)
+{
+    (void)printf("# %s\n", option->help);
+    if (option == chosen) {
+        (void)printf("%s = %.*s\n", option->name, (int)value.len, value.data);
+        return;
+    }
+    (void)printf("#%s = ", option->name);
+    option_print_default(option, stdout);
+    (void)putchar('\n');
+}
+
+static int
+generate_config(const char *assignment)
+{
+    struct bytes value = bytes_str(assignment == NULL ? "" : assignment);
+    const struct option *chosen = option_find(bytes_cut(&value, '='));
+    const char *group = NULL;
+
+    if (assignment != NULL && chosen == NULL)
+        return command_fails(COMMAND_USAGE, "%s sets no option", assignment);
+    (void)fputs(config_head, stdout);
+    for (size_t i = 0; i < option_count; i++) {
+        if (group == NULL || strcmp(group, options[i].group) != 0)
+            (void)printf("\n# ---- %s\n", options[i].group);
+        group = options[i].group;
+        (void)putchar('\n');
+        put_setting(&options[i], chosen, value);
+    }
+    return COMMAND_GOOD;
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static int
+run(const struct command_words *words)
+{
+    const char *what = words->places[0], *assignment = words->places[1];
+
+    if (strcmp(what, "config") == 0)
+        return generate_config(assignment);
+    if (strcmp(what, "bash") == 0 && assignment == NULL)
+        return generate_bash();
+    if (strcmp(what, "zsh") == 0 && assignment == NULL)
+        return generate_zsh();
+    return command_fails(COMMAND_USAGE, "%s cannot be generated; see --help", what);
+}
+
+const struct command command_generate = {
+    .name = "generate",
+    .call = "generate WHAT",
+    .summary = "files for a package",
+    .usages = {"generate bash|zsh", "generate config [NAME=VALUE]"},
+    .about =
+        "Prints completions for a shell, or a configuration file with every default.",
+    .places = 2,
+    .least = 1,
+    .needs = "bash, zsh or config",
+    .run = run};

@@ -1,0 +1,335 @@
+/* claimd token: makes, lists and takes back tokens, in the file that the option tokens names. */
+#include "claimd/auth/access.h"
+#include "claimd/base/clock.h"
+#include "main/command.h"
+#include "main/text_file.h"
+#include "main/token_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { FILE_MOST = 16 << 20, DAY_S = 24 * 3600 };
+
+enum { VALUE_ROLE, VALUE_PROJECTS, VALUE_EXPIRES, VALUE_TOKENS };
+
+/* A change, or a look. */
+struct task {
+    const struct command_words *words;
+    const char *path;
+    struct mem *mem;
+    struct token_file file;
+    struct bytes text;      /* of the file, owned */
+    struct buf next;        /* what it becomes */
+    struct token_line line; /* the new one */
+    int (*line_seen)(struct task *t, struct bytes line, const struct token_line *read);
+    size_t found; /* lines with the name that was asked for */
+};
+
+static int
+fails(const struct task *t, int error)
+{
+    return command_fails(COMMAND_FAILED, "%s: %s", t->path, strerror(error));
+}
+
+/* ------------------------------------------------------------------ the file */
+
+static int
+read_text(struct task *t)
+{
+    const struct text_file file = {.path = t->file.fd < 0 ? t->path : t->file.path,
+                                   .option = "tokens",
+                                   .most = FILE_MOST};
+    struct complaints complaints = {.to = stderr};
+    enum status st = text_file_read(&file, t->mem, &t->text, &complaints);
+
+    if (st == ST_NO_MEMORY)
+        return fails(t, ENOMEM);
+    return st == ST_OK ? COMMAND_GOOD : COMMAND_FAILED;
+}
+
+/* Shows each line to line_seen(), also those that have nothing. */
+static int
+walk(struct task *t)
+{
+    struct bytes rest = t->text;
+    int status = COMMAND_GOOD;
+
+    for (size_t number = 1; status == COMMAND_GOOD && rest.len > 0; number++) {
+        struct bytes line = bytes_cut(&rest, '\n');
+        struct token_line read;
+        struct reason why;
+
+        reason_init(&why);
+        if (token_line_blank(line))
+            status = t->line_seen(t, line, NULL);
+        else if (token_line_read(line, &read, &why) == ST_OK)
+            status = t->line_seen(t, line, &read);
+        else
+            status =
+                command_fails(COMMAND_FAILED, "%s:%zu: %s", t->path, number, why.text);
+    }
+    return status;
+}
+
+static int
+replace(struct task *t)
+{
+    int error =
+        t->next.failed ? ENOMEM : token_file_replace(&t->file, buf_view(&t->next));
+
+    return error == 0 ? COMMAND_GOOD : fails(t, error);
+}
+
+static int
+keep(struct task *t, struct bytes line)
+{
+    buf_bytes(&t->next, line);
+    buf_byte(&t->next, '\n');
+    return COMMAND_GOOD;
+}
+
+/* ------------------------------------------------------------------ new */
+
+/* "90d" from now. */
+static bool
+read_days(struct bytes text, int64_t *out_ms)
+{
+    struct clock clock;
+    int64_t days;
+
+    if (text.len < 2 || text.data[text.len - 1] != 'd' ||
+        !bytes_to_i64(bytes_of(text.data, text.len - 1), &days) || days < 1 ||
+        days > 36500)
+        return false;
+    clock_init_system(&clock);
+    *out_ms = (clock_now_ms(&clock) / 1000 + days * DAY_S) * 1000;
+    return true;
+}
+
+static int
+read_expiry(const char *text, int64_t *out_ms)
+{
+    *out_ms = TOKEN_NEVER;
+    if (text == NULL || strcmp(text, "never") == 0 ||
+        read_days(bytes_str(text), out_ms) || token_time_read(bytes_str(text), out_ms))
+        return COMMAND_GOOD;
+    return command_fails(COMMAND_USAGE,
+                         "--expires is never, a number of days such as 90d, or a time "
+                         "such as 2027-03-31T00:00:00Z, not %s",
+                         text);
+}
+
+/* The line is checked as it will be read. */
+static int
+check_line(const struct token_line *line, struct mem *mem)
+{
+    struct token_line again;
+    struct reason why;
+    struct buf text;
+    enum status st;
+
+    buf_init(&text, mem);
+    reason_init(&why);
+    token_line_write(&text, line);
+    st = text.failed ? ST_NO_MEMORY : token_line_read(buf_view(&text), &again, &why);
+    buf_fini(&text);
+    if (st == ST_NO_MEMORY)
+        return command_fails(COMMAND_FAILED, "%s", status_text(st));
+    return st == ST_OK ? COMMAND_GOOD : command_fails(COMMAND_USAGE, "%s", why.text);
+}
+
+static int
+describe(struct task *t)
+{
+    const char *role = t->words->values[VALUE_ROLE];
+    const char *projects = t->words->values[VALUE_PROJECTS];
+    struct token_line *l = &t->line;
+    int status;
+
+    if (role == NULL)
+        return command_fails(COMMAND_USAGE, "token new needs --role; see --help");
+    l->role = role_find(bytes_str(role));
+    if (l->role == ROLE_COUNT)
+        return command_fails(COMMAND_USAGE, "there is no role %s; see --help", role);
+    l->name = bytes_str(t->words->places[1]);
+    l->projects = bytes_str(projects == NULL ? "*" : projects);
+    status = read_expiry(t->words->values[VALUE_EXPIRES], &l->expires_ms);
+    return status == COMMAND_GOOD ? check_line(l, t->mem) : status;
+}
+
+static int
+is_another(struct task *t, struct bytes line, const struct token_line *read)
+{
+    if (read != NULL && bytes_equal(read->name, t->line.name))
+        return command_fails(COMMAND_FAILED, "%s has a token %s already", t->path,
+                             t->words->places[1]);
+    return keep(t, line);
+}
+
+static int
+add(struct task *t)
+{
+    char token[TOKEN_TEXT_LEN + 1];
+    struct entropy entropy;
+    int status;
+
+    t->line_seen = is_another;
+    status = walk(t);
+    if (status != COMMAND_GOOD)
+        return status;
+    entropy_init_system(&entropy);
+    if (entropy_reserve(&entropy, TOKEN_SECRET_BYTES) != ST_OK)
+        return command_fails(COMMAND_FAILED, "there are no random numbers");
+    token_make(&entropy, token);
+    token_digest_of(bytes_str(token), &t->line.digest);
+    token_line_write(&t->next, &t->line);
+    status = replace(t);
+    if (status == COMMAND_GOOD && (puts(token) < 0 || fflush(stdout) != 0))
+        return command_fails(COMMAND_FAILED,
+                             "the token could not be printed, and nobody knows it: "
+                             "revoke %s, and make another",
+                             t->words->places[1]);
+    return status;
+}
+
+/* ------------------------------------------------------------------ list */
+
+static int
+show(struct task *t, struct bytes line, const struct token_line *read)
+{
+    char expires[CLOCK_TEXT_CAP] = "never";
+
+    (void)t;
+    (void)line;
+    if (read == NULL)
+        return COMMAND_GOOD;
+    if (read->expires_ms != TOKEN_NEVER)
+        clock_text(read->expires_ms, expires);
+    (void)printf("%-24.*s %-8s %-20s %.*s\n", (int)read->name.len, read->name.data,
+                 role_name(read->role), expires, (int)read->projects.len,
+                 read->projects.data);
+    return COMMAND_GOOD;
+}
+
+static int
+list(struct task *t)
+{
+    t->line_seen = show;
+    return walk(t);
+}
+
+/* ------------------------------------------------------------------ revoke */
+
+static int
+is_kept(struct task *t, struct bytes line, const struct token_line *read)
+{
+    if (read == NULL || !bytes_equal_str(read->name, t->words->places[1]))
+        return keep(t, line);
+    t->found++;
+    return COMMAND_GOOD;
+}
+
+static int
+revoke(struct task *t)
+{
+    int status;
+
+    t->line_seen = is_kept;
+    status = walk(t);
+    if (status == COMMAND_GOOD && t->found == 0)
+        return command_fails(COMMAND_FAILED, "%s has no token %s", t->path,
+                             t->words->places[1]);
+    return status == COMMAND_GOOD ? replace(t) : status;
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static const struct verb {
+    const char *name;
+    bool named, changes, makes;
+    int (*run)(struct task *t);
+} verbs[] = {
+    {"new", true, true, true, add},
+    {"list", false, false, false, list},
+    {"revoke", true, true, false, revoke},
+};
+
+static const struct verb *
+find_verb(const char *name)
+{
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+static int
+run_verb(struct task *t, const struct verb *verb)
+{
+    int error = 0, status = COMMAND_GOOD;
+
+    if (verb->makes)
+        status = describe(t);
+    if (status == COMMAND_GOOD && verb->changes)
+        error = token_file_open(&t->file, t->path, verb->makes);
+    if (error != 0)
+        return fails(t, error);
+    if (status == COMMAND_GOOD)
+        status = read_text(t);
+    return status == COMMAND_GOOD ? verb->run(t) : status;
+}
+
+static int
+run(const struct command_words *words)
+{
+    const char *path = words->values[VALUE_TOKENS];
+    const struct verb *verb = find_verb(words->places[0]);
+    struct task t = {.words = words,
+                     .path = path != NULL ? path : "/etc/claimd/tokens",
+                     .mem = NULL,
+                     .file = {.fd = -1}};
+    int status;
+
+    if (verb == NULL)
+        return command_fails(COMMAND_USAGE, "%s is none of new, list, revoke; see --help",
+                             words->places[0]);
+    if (verb->named != (words->places[1] != NULL))
+        return command_fails(COMMAND_USAGE, "token %s needs %s; see --help", verb->name,
+                             verb->named ? "a name" : "no name");
+    t.mem = mem_new(0);
+    if (t.mem == NULL)
+        return fails(&t, ENOMEM);
+    buf_init(&t.next, t.mem);
+    status = run_verb(&t, verb);
+    buf_fini(&t.next);
+    mem_free(t.mem, (void *)t.text.data);
+    token_file_close(&t.file);
+    mem_destroy(t.mem);
+    return status;
+}
+
+const struct command command_token = {
+    .name = "token",
+    .call = "token new|list|revoke",
+    .summary = "who may come in",
+    .usages = {"token new NAME --role ROLE [--projects P,P...] [--expires WHEN] "
+               "[--tokens FILE]",
+               "token list [--tokens FILE]", "token revoke NAME [--tokens FILE]"},
+    .about =
+        "Changes the file of tokens that claimd asks for with --auth tokens. A claimd "
+        "that runs reads it again on SIGHUP.\n\n`new` makes a token and prints it, "
+        "once: the file has only its SHA-256. `list` shows a line for each: name, role, "
+        "end, projects. `revoke` takes the token of this name out of the file.",
+    .options = {{"--role", "ROLE", "reader, producer, worker, operator or admin"},
+                {"--projects", "P,P...", "projects that it is for; * for all (*)"},
+                {"--expires", "WHEN",
+                 "never, a number of days such as 90d, or a time such as "
+                 "2027-03-31T00:00:00Z (never)"},
+                {"--tokens", "FILE", "the file (/etc/claimd/tokens)"}},
+    .ends = {"done", "it could not be done", "wrong arguments"},
+    .places = 2,
+    .least = 1,
+    .needs = "new, list or revoke",
+    .verbs = "new list revoke",
+    .run = run};

@@ -1,0 +1,58 @@
+/*
+ * daemon_private: what a daemon is made of, for daemon.c, which puts it together and takes it
+ * apart, and daemon_signals.c, which changes it while it runs.
+ */
+#ifndef MAIN_DAEMON_PRIVATE_H
+#define MAIN_DAEMON_PRIVATE_H
+
+#include "claimd/api/api.h"
+#include "claimd/engine/engine.h"
+#include "claimd/http/server.h"
+#include "main/admission.h"
+#include "main/daemon.h"
+#include "main/durability.h"
+#include "main/supervisor.h"
+#include "main/vitals.h"
+#include "main/watchdog.h"
+
+/* What the configuration only names: taken from outside. */
+struct named {
+    struct listen_list listen;
+    int64_t socket_group; /* -1: none */
+    struct tls *tls;      /* owned; NULL: there is none */
+    struct admission admission;
+    struct auth *auth; /* owned; NULL: no identity stub */
+};
+
+struct daemon {
+    const struct clock *clock; /* borrowed */
+    struct log log;
+    struct supervisor supervisor;
+    struct watchdog watchdog;
+    struct mem *mem;
+    struct durability durability;
+    struct store *store;
+    struct config config; /* the live options belong to the thread of the signals */
+    struct named named;
+    struct api_condition condition;
+    struct metrics metrics;
+    struct vitals vitals;
+    struct api *api;
+    struct server *server;
+    _Atomic int64_t drain_ms;
+    int ready_fd; /* -1: none */
+};
+
+/* What is listened on, as whoever connects may write it. */
+const char *daemon_scheme(const struct daemon *d, size_t index);
+
+/* What the supervisor shows while all is well, after `assignments`. */
+bool daemon_tell_state(const struct daemon *d, const char *assignments);
+
+/* What the store has to keep to. */
+struct engine_limits daemon_stored_limits(const struct config *config);
+
+/* One request in so many has a line in the log; 0: none has. */
+uint64_t daemon_logged_requests(const struct config *config);
+
+#endif

@@ -1,0 +1,135 @@
+#include "main/certificate.h"
+#include "main/daemon_private.h"
+#include "main/reload.h"
+
+#include <inttypes.h>
+
+void
+daemon_signal_ignored(const struct daemon *d, const char *name)
+{
+    log_event(&d->log, LOG_WARN, "signal_ignored", LOG_S("signal", name));
+}
+
+/* Reads the files that it names; what is changed last cannot fail. */
+static enum status
+reload_files(struct daemon *d, const struct config *config, struct complaints *complaints)
+{
+    struct tls_pair *pair = NULL;
+    enum status st = ST_OK;
+
+    if (d->named.tls != NULL)
+        st = certificate_read(config, d->mem, &pair, complaints);
+    if (st == ST_OK && d->named.admission.access != NULL)
+        st = admission_reload(&d->named.admission, config, complaints);
+    if (st != ST_OK)
+        tls_pair_drop(pair);
+    else if (pair != NULL)
+        tls_replace(d->named.tls, pair);
+    return st;
+}
+
+/* The options that are looked at again and again. */
+static void
+put_in_force(struct daemon *d)
+{
+    const struct engine_limits stored = daemon_stored_limits(&d->config);
+
+    atomic_store_explicit(&d->log.level, (enum log_level)d->config.log_level,
+                          memory_order_relaxed);
+    server_log_requests(d->server, daemon_logged_requests(&d->config));
+    engine_limit(d->store, &stored);
+    api_limit(d->api, &d->config.project_limits);
+    atomic_store(&d->drain_ms, d->config.drain_seconds * 1000);
+}
+
+static void
+tell_reloaded(struct daemon *d, const struct reload *r)
+{
+    struct access *access = d->named.admission.access;
+
+    for (size_t i = 0; i < r->kept_count; i++)
+        log_event(&d->log, LOG_WARN, "restart_needed", LOG_S("option", r->kept[i]->name));
+    log_event(&d->log, LOG_INFO, "reloaded",
+              LOG_I("tokens", access == NULL ? 0 : access_count(access)),
+              LOG_I("options_changed", r->changed), LOG_I("options_kept", r->kept_count));
+    if (d->named.tls != NULL)
+        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+}
+
+static void
+reload_or_tell(struct daemon *d, struct complaints *complaints)
+{
+    struct reload r;
+    enum status st = reload_read(&r, &d->config, complaints);
+
+    if (st == ST_OK)
+        st = reload_files(d, &r.next, complaints);
+    vitals_reloaded(&d->vitals, st == ST_OK, clock_now_ms(d->clock));
+    if (st != ST_OK) {
+        log_event(
+            &d->log, LOG_ERROR, "reload_failed",
+            LOG_S("error", complaints->count > 0 ? complaints->last : status_text(st)));
+        return;
+    }
+    reload_take(&r, &d->config);
+    put_in_force(d);
+    tell_reloaded(d, &r);
+}
+
+static void
+tell_reloading(const struct daemon *d)
+{
+    char assignments[64];
+
+    (void)snprintf(assignments, sizeof(assignments),
+                   "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_stopwatch_ns() / 1000);
+    (void)supervisor_tell(&d->supervisor, assignments, "reloading");
+}
+
+void
+daemon_reload(struct daemon *d)
+{
+    struct complaints complaints = {.to = NULL};
+    bool told = !atomic_load(&d->condition.draining); /* else it is STOPPING, for good */
+
+    if (told)
+        tell_reloading(d);
+    reload_or_tell(d, &complaints);
+    if (told && complaints.count > 0)
+        (void)supervisor_tell(&d->supervisor, "READY=1", "not reloaded: %s",
+                              complaints.last);
+    else if (told)
+        (void)daemon_tell_state(d, "READY=1");
+}
+
+void
+daemon_pause(struct daemon *d)
+{
+    bool closed = !atomic_load(&d->condition.closed); /* only this thread changes it */
+
+    atomic_store(&d->condition.closed, closed);
+    log_event(&d->log, LOG_INFO, "maintenance",
+              LOG_S("posts", closed ? "refused" : "taken"));
+    (void)daemon_tell_state(d, NULL);
+}
+
+static void
+ask_round(void *ctx)
+{
+    server_ask_round(ctx);
+}
+
+static bool
+went_round(void *ctx)
+{
+    return server_went_round(ctx);
+}
+
+int64_t
+daemon_look(struct daemon *d)
+{
+    const struct watchdog_rounds rounds = {
+        .ask = ask_round, .all_went = went_round, .ctx = d->server};
+
+    return watchdog_look(&d->watchdog, &d->supervisor, &rounds);
+}

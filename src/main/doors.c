@@ -1,0 +1,75 @@
+#include "main/doors.h"
+
+#include "main/admission.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+/* 127.0.0.0/8, in any of the ways to write it; a name never is, 127.example.org neither. */
+static bool
+is_loopback_ipv4(const char *text)
+{
+    char host[INET_ADDRSTRLEN];
+    size_t len = strcspn(text, ":");
+    struct in_addr address;
+
+    if (len >= sizeof(host))
+        return false;
+    memcpy(host, text, len);
+    host[len] = '\0';
+    return inet_aton(host, &address) != 0 && ntohl(address.s_addr) >> 24 == 127;
+}
+
+bool
+doors_is_loopback(const char *address)
+{
+    static const char *const starts[] = {"unix:", "[::1]:", "localhost:"};
+
+    if (is_loopback_ipv4(address))
+        return true;
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+        if (strncmp(address, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The stub's tokens are for whoever asks. */
+static void
+check_stub(const struct config *config, const char *address, const char *where,
+           struct complaints *complaints)
+{
+    if (!config->identity_stub || config->identity_stub_anywhere)
+        return;
+    complain(complaints,
+             "identity_stub gives tokens to anybody who asks: it listens on the loopback"
+             " only, not on %s (%s), unless identity_stub_anywhere is set",
+             address, where);
+}
+
+/* Who only has to reach the address may do everything: that must be meant. */
+static void
+check_open(const struct config *config, const char *address, const char *where,
+           struct complaints *complaints)
+{
+    if (config->auth != AUTH_BY_NONE || config->insecure_listen || config->identity_stub)
+        return;
+    complain(complaints,
+             "anybody who reaches %s (%s) could do everything: ask for tokens (auth), "
+             "listen on the loopback or a Unix socket, or set insecure_listen where "
+             "something else keeps strangers out",
+             address, where);
+}
+
+void
+doors_check(const struct config *config, const struct listen_list *list,
+            const char *where, struct complaints *complaints)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *address = list->entries[i].address;
+
+        if (doors_is_loopback(address))
+            continue;
+        check_stub(config, address, where, complaints);
+        check_open(config, address, where, complaints);
+    }
+}

@@ -1,0 +1,18 @@
+/*
+ * machine: how much memory there is for this process.
+ */
+#ifndef MAIN_MACHINE_H
+#define MAIN_MACHINE_H
+
+#include <stdint.h>
+
+/*
+ * The least of the machine's memory and the limits of the control groups that the process is
+ * in (v2: memory.max of the group and of all above it; v1: memory.limit_in_bytes); in bytes.
+ * 0: nothing could be found out. root is "" but in tests, whose /proc and /sys stand there.
+ *
+ * Source: https://docs.kernel.org/admin-guide/cgroup-v2.html
+ */
+uint64_t machine_memory(const char *root);
+
+#endif

@@ -1,0 +1,508 @@
+/* Who may do what over the API: every route, role, project and kind of token (docs/api.md 15). */
+#include "api/versions/version.h"
+#include "support/api_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NA    "Not authorized"
+#define TOKEN API_HEADER_AUTH_TOKEN
+
+/* Said anew, so that a change of the defaults is one that was meant. */
+static const struct {
+    const char *role, *may;
+} said[] = {
+    {"reader", " claims:get messages:get messages:get_all queues:get queues:get_all "
+               "queues:stats home:get ping:get "},
+    {"producer", " messages:create queues:get queues:get_all queues:stats queues:create "
+                 "home:get ping:get "},
+    {"worker",
+     " claims:create claims:get claims:update claims:delete messages:get "
+     "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
+     "queues:get_all queues:stats queues:create home:get ping:get "},
+    {"operator",
+     " claims:get claims:delete messages:get messages:get_all messages:delete "
+     "messages:delete_all queues:get queues:get_all queues:stats queues:create "
+     "queues:update queues:delete queues:purge home:get ping:get health:get "
+     "metrics:get "},
+    {"admin", NULL}, /* everything */
+};
+
+enum { ROLES = sizeof(said) / sizeof(said[0]) };
+
+/* A certificate of each role for the project of the fixture, and one for another. */
+static void
+use_certificates(struct api_fixture *f)
+{
+    struct certificates *certificates;
+    struct reason why;
+    struct buf list;
+    size_t bad_line;
+
+    buf_init(&list, f->mem);
+    for (size_t i = 0; i < ROLES; i++)
+        buf_printf(&list, "%s %s " API_CALL_PROJECT " dns:%s.example\n", said[i].role,
+                   said[i].role, said[i].role);
+    buf_str(&list, "elsewhere admin blue uri:elsewhere\n");
+    ck_assert_int_eq(
+        certificates_read(f->mem, buf_view(&list), &certificates, &bad_line, &why),
+        ST_OK);
+    access_use_certificates(f->access, certificates);
+    buf_fini(&list);
+}
+
+/* A token of each role for the project of the fixture, named like its role, and some others. */
+static void
+open_doors(struct api_fixture *f)
+{
+    static const char *const tokens[] = {
+        "reader reader " API_CALL_PROJECT " never",
+        "producer producer " API_CALL_PROJECT " never",
+        "worker worker " API_CALL_PROJECT " never",
+        "operator operator " API_CALL_PROJECT " never",
+        "admin admin " API_CALL_PROJECT " never",
+        "elsewhere admin blue never",
+        "several admin blue,green never",
+        "everywhere admin * never",
+        "over admin * 2026-01-31T12:00:00Z",
+        "soon admin * 2026-01-31T12:01:00Z",
+    };
+
+    api_fixture_open_access(f);
+    use_certificates(f);
+    api_let_in(f, tokens, sizeof(tokens) / sizeof(tokens[0]));
+}
+
+static bool
+is_said(size_t role, enum action action)
+{
+    char word[64];
+
+    (void)snprintf(word, sizeof(word), " %s ", action_name(action));
+    return said[role].may == NULL || strstr(said[role].may, word) != NULL;
+}
+
+/* A path for a pattern: queue q, and an id that is none. */
+static const char *
+path_of(struct api_fixture *f, const char *pattern)
+{
+    struct buf path;
+    const char *text;
+
+    buf_init(&path, f->mem);
+    for (const char *at = pattern; *at != '\0'; at++) {
+        const char *name = strncmp(at, "{queue}", 7) == 0 ? "q" : "none";
+
+        if (*at == '{') {
+            buf_str(&path, name);
+            at = strchr(at, '}');
+        } else {
+            buf_byte(&path, *at);
+        }
+    }
+    text = api_text(f, "%.*s%s", (int)path.len, path.data,
+                    strchr(pattern, '?') != NULL ? "=1" : "");
+    buf_fini(&path);
+    return text;
+}
+
+static bool
+was_kept_out(const struct api_fixture *f)
+{
+    return f->c.res.status == ST_UNAUTHORIZED || f->c.res.status == ST_FORBIDDEN;
+}
+
+/* Keystone's tokens say which roles they have in which project; others are named. */
+static const char *
+token_of(struct api_fixture *f, const char *role)
+{
+    return f->keystone != NULL ? api_text(f, "%s@" API_CALL_PROJECT, role) : role;
+}
+
+static bool
+is_open(const struct route *r)
+{
+    return (r->flags & ROUTE_OPEN) != 0 || r->action == ACTION_OPEN;
+}
+
+static void
+try_route(struct api_fixture *f, const struct route *r)
+{
+    const char *path = path_of(f, r->pattern);
+    bool open = is_open(r);
+    bool guarded = (r->flags & ROUTE_GUARDED) != 0; /* for tokens of all projects only */
+
+    for (size_t role = 0; role < ROLES; role++) {
+        f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+        f->c.headers[TOKEN] = token_of(f, said[role].role);
+        (void)api_call(&f->c, api_method_name(r->method), path, "{}");
+        ck_assert_msg(was_kept_out(f) ==
+                          (!open && (guarded || !is_said(role, r->action))),
+                      "%s %s by a %s: %d %s", api_method_name(r->method), path,
+                      said[role].role, f->c.res.code, api_answer(&f->c));
+        f->c.headers[API_HEADER_PROJECT_ID] = "another";
+        (void)api_call(&f->c, api_method_name(r->method), path, "{}");
+        ck_assert_msg(was_kept_out(f) == !open, "%s %s elsewhere",
+                      api_method_name(r->method), path);
+    }
+    f->c.headers[TOKEN] = "everywhere";
+    (void)api_call(&f->c, api_method_name(r->method), path, "{}");
+    ck_assert_msg(was_kept_out(f) == (f->keystone != NULL && !open), "%s %s everywhere",
+                  api_method_name(r->method), path); /* Keystone does not know it */
+    f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const none[] = {NULL, "", "admin "};
+
+        f->c.headers[TOKEN] = none[i] != NULL && none[i][0] != '\0' ? "admi" : none[i];
+        (void)api_call(&f->c, api_method_name(r->method), path, "{}");
+        ck_assert_msg((f->c.res.status == ST_UNAUTHORIZED) == !open,
+                      "%s %s with token %s", api_method_name(r->method), path, none[i]);
+    }
+}
+
+/* Whom a request with this certificate, and perhaps a token, is let in as. */
+static bool
+lets_in(struct api_fixture *f, const struct route *r, const char *path, bool good,
+        const char *names, const char *token)
+{
+    const struct certificate shown = {good, bytes_str(names)};
+
+    f->c.certificate = &shown;
+    f->c.headers[TOKEN] = token;
+    (void)api_call(&f->c, api_method_name(r->method), path, "{}");
+    f->c.certificate = NULL;
+    f->c.headers[TOKEN] = NULL;
+    return !was_kept_out(f);
+}
+
+static void
+try_route_with_certificates(struct api_fixture *f, const struct route *r)
+{
+    const char *path = path_of(f, r->pattern);
+    bool open = is_open(r);
+    bool guarded = (r->flags & ROUTE_GUARDED) != 0;
+
+    for (size_t role = 0; role < ROLES; role++) {
+        const char *name = api_text(f, "email:x\ndns:%s.example", said[role].role);
+        bool may = open || (!guarded && is_said(role, r->action));
+
+        f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+        ck_assert_msg(lets_in(f, r, path, true, name, NULL) == may, "%s by a %s", path,
+                      said[role].role);
+        ck_assert(lets_in(f, r, path, false, name, NULL) == open);
+        ck_assert(lets_in(f, r, path, true, name, said[role].role) == open);
+        f->c.headers[API_HEADER_PROJECT_ID] = "another";
+        ck_assert(lets_in(f, r, path, true, name, NULL) == open);
+    }
+    f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+    ck_assert(lets_in(f, r, path, true, "dns:admin", NULL) == open);
+    ck_assert(lets_in(f, r, path, true, "", NULL) == open);
+    ck_assert(lets_in(f, r, path, true, "uri:elsewhere", NULL) == open);
+    ck_assert(lets_in(f, r, path, true, "dns:admin", "everywhere"));
+    ck_assert(lets_in(f, r, path, false, "", "everywhere"));
+    /* It is the browser that shows it, whatever page asks; a token it would not know. */
+    f->c.headers[API_HEADER_HOST] = "queues.example";
+    f->c.headers[API_HEADER_ORIGIN] = "https://other.example";
+    ck_assert(lets_in(f, r, path, true, "dns:admin.example", NULL) == open);
+    ck_assert(lets_in(f, r, path, false, "", "everywhere"));
+    f->c.headers[API_HEADER_ORIGIN] = "https://queues.example";
+    ck_assert(lets_in(f, r, path, true, "dns:admin.example", NULL) == (open || !guarded));
+    f->c.headers[API_HEADER_ORIGIN] = NULL;
+    /* Behind the door for metrics there is none of these. */
+    f->c.door = API_DOOR_METRICS;
+    (void)lets_in(f, r, path, true, "dns:admin.example", NULL);
+    ck_assert((f->c.res.code == 404) == ((r->flags & ROUTE_METRICS) == 0));
+    f->c.door = API_DOOR_MAIN;
+}
+
+static void
+try_routes(struct api_fixture *f, void (*try)(struct api_fixture *, const struct route *))
+{
+    static const struct version *const versions[] = {
+        &version_v2, &version_v1_1, &version_v1, &version_claimd, &version_root};
+    size_t routes = 0;
+
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+        for (const struct route *r = versions[i]->routes; r->pattern != NULL;
+             r++, routes++)
+            try(f, r);
+    ck_assert_uint_gt(routes, 50);
+}
+
+START_TEST(every_route_lets_in_whom_it_should_and_nobody_else)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    try_routes(&f, try_route);
+    try_routes(&f, try_route_with_certificates);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* Roles of a Keystone that are called like ours. */
+static void
+open_keystone(struct api_fixture *f)
+{
+    static const char table[] = "reader=reader,producer=producer,worker=worker,"
+                                "operator=operator,admin=admin,member=worker,"
+                                "member=producer";
+    struct role_map roles;
+    struct reason why;
+
+    ck_assert_int_eq(role_map_read(&roles, bytes_str(table), &why), ST_OK);
+    api_fixture_open_keystone(f, &roles);
+}
+
+START_TEST(every_route_lets_in_whom_keystone_knows_and_nobody_else)
+{
+    struct api_fixture f;
+
+    open_keystone(&f);
+    try_routes(&f, try_route);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* Asks with a token and a project; the status. */
+static enum status
+status_by(struct api_fixture *f, const struct route *r, const char *token,
+          const char *project)
+{
+    const char *path = path_of(f, r->pattern);
+
+    f->c.headers[TOKEN] = token;
+    f->c.headers[API_HEADER_PROJECT_ID] = project;
+    (void)api_call(&f->c, api_method_name(r->method), path, "{}");
+    return f->c.res.status;
+}
+
+/* What only Keystone's tokens can be. */
+static void
+try_keystone(struct api_fixture *f, const struct route *r)
+{
+    bool open = is_open(r);
+    bool guarded = (r->flags & ROUTE_GUARDED) != 0;
+    bool may = open || (!guarded && (is_said(1, r->action) || is_said(2, r->action)));
+    static const char *const both[] = {"member@" API_CALL_PROJECT,
+                                       "worker,producer@" API_CALL_PROJECT,
+                                       "boss,producer,worker@" API_CALL_PROJECT};
+    static const char *const none[] = {"admin@", "@" API_CALL_PROJECT,
+                                       "boss@" API_CALL_PROJECT,
+                                       "Admin@" API_CALL_PROJECT, "admin@other"};
+
+    for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++) {
+        (void)status_by(f, r, both[i], API_CALL_PROJECT);
+        ck_assert_msg(was_kept_out(f) == !may, "%s by %s", r->pattern, both[i]);
+        (void)status_by(f, r, both[i], NULL);
+        ck_assert_msg(was_kept_out(f) == !may, "%s by %s", r->pattern, both[i]);
+    }
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        ck_assert_msg((status_by(f, r, none[i], API_CALL_PROJECT) == ST_FORBIDDEN) ==
+                          !open,
+                      "%s by %s", r->pattern, none[i]);
+}
+
+START_TEST(roles_of_keystone_add_up_and_strange_ones_mean_nothing)
+{
+    struct api_fixture f;
+
+    open_keystone(&f);
+    try_routes(&f, try_keystone);
+    api_fixture_close(&f);
+}
+END_TEST
+
+static void
+try_unanswered(struct api_fixture *f, const struct route *r)
+{
+    bool open = is_open(r);
+    enum status st = status_by(f, r, "admin@" API_CALL_PROJECT, API_CALL_PROJECT);
+
+    ck_assert_msg((st == ST_UNAVAILABLE) == !open, "%s: %d", r->pattern, f->c.res.code);
+    if (!open) {
+        ck_assert_int_eq(f->c.res.code, 503);
+        ck_api_header(f, "Retry-After", "1");
+    }
+}
+
+START_TEST(no_route_lets_anybody_in_while_keystone_does_not_answer)
+{
+    static const int codes[] = {200, 204, 302, 400, 401, 403, 429, 500, 503};
+    struct api_fixture f;
+
+    open_keystone(&f);
+    f.fake.status = ST_UNAVAILABLE;
+    try_routes(&f, try_unanswered);
+    f.fake.status = ST_OK;
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        f.fake.code = codes[i];
+        try_routes(&f, try_unanswered);
+    }
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_token_of_keystone_stands_for_its_project_until_it_ends)
+{
+    struct api_fixture f;
+
+    open_keystone(&f);
+    f.c.headers[TOKEN] = "member@blue";
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "PUT", "/v1/queues/first", NULL, 201, NULL); /* not of the nameless one */
+    f.c.headers[API_HEADER_PROJECT_ID] = "blue";
+    ck_api(&f, "GET", "/v2/queues/first", NULL, 200, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "GET", "/v2/green/queues/first", NULL, 403, NA);
+    ck_api(&f, "GET", "/v2/blue/queues/first", NULL, 200, NULL);
+    clock_advance(&f.real, FAKE_KEYSTONE_END_MS - API_FIXTURE_START_MS - 1);
+    ck_api(&f, "GET", "/v2/queues/first", NULL, 200, NULL);
+    clock_advance(&f.real, 1);
+    ck_api(&f, "GET", "/v2/queues/first", NULL, 401, "Unauthorized");
+    ck_api_header(&f, "WWW-Authenticate", "Keystone");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_method_that_is_not_there_is_told_to_those_who_are_in)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    ck_api(&f, "PUT", "/v2/queues/q/claims", NULL, 401, "Unauthorized");
+    ck_api(&f, "OPTIONS", "/v2/queues/q/claims", NULL, 401, "Unauthorized");
+    f.c.headers[TOKEN] = "reader";
+    ck_api(&f, "PUT", "/v2/queues/q/claims", NULL, 405, NULL);
+    ck_api(&f, "OPTIONS", "/v2/queues/q/claims", NULL, 200, NULL);
+    ck_api(&f, "GET", "/v2/nowhere", NULL, 404, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_list_of_versions_is_for_everybody)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    ck_api(&f, "GET", "/", NULL, 300, NULL);
+    ck_api(&f, "GET", "/v2/", NULL, 401, "Unauthorized");
+    ck_api_header(&f, "WWW-Authenticate", "Bearer");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(both_headers_carry_tokens_but_not_two_of_them)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    f.c.headers[API_HEADER_AUTHORIZATION] = "Bearer admin";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    f.c.headers[API_HEADER_AUTHORIZATION] = "bearer   admin ";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    f.c.headers[TOKEN] = "admin";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    f.c.headers[TOKEN] = "reader";
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[TOKEN] = NULL;
+    f.c.headers[API_HEADER_AUTHORIZATION] = "Basic YWRtaW46YWRtaW4=";
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[API_HEADER_AUTHORIZATION] = "Beareradmin";
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[API_HEADER_AUTHORIZATION] = "Bearer ";
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[API_HEADER_AUTHORIZATION] = NULL;
+    f.c.headers[TOKEN] = "admin,admin"; /* sent twice */
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[TOKEN] = " admin ";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+static void
+post_one(struct api_fixture *f, const char *target)
+{
+    ck_api(f, "POST", target, "{\"messages\":[{\"body\":1}]}", 201, NULL);
+}
+
+START_TEST(a_token_of_one_project_stands_for_it)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    f.c.headers[TOKEN] = "elsewhere";
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    post_one(&f, "/v2/queues/q/messages");
+    ck_api(&f, "PUT", "/v1/queues/first", NULL, 201, NULL); /* not of the nameless one */
+    f.c.headers[API_HEADER_PROJECT_ID] = "";
+    ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = "blue";
+    ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+    ck_api_body(
+        &f, "{'messages':{'free':1,'claimed':0,'total':1,'oldest':'*','newest':'*'}}");
+    ck_api(&f, "GET", "/v2/queues/first", NULL, 200, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "GET", "/v2/blue/queues/q", NULL, 200, NULL);
+    ck_api(&f, "GET", "/v2/green/queues/q", NULL, 403, NA);
+    ck_api(&f, "GET", "/v1/green/queues/q", NULL, 403, NA);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_token_of_several_projects_has_to_be_told_which)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    f.c.headers[TOKEN] = "several";
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "GET", "/v2/queues", NULL, 400, "Project-Id Missing");
+    ck_api(&f, "GET", "/v1/queues", NULL, 400, "Project-Id Missing");
+    f.c.headers[API_HEADER_PROJECT_ID] = "green";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = "red";
+    ck_api(&f, "GET", "/v2/queues", NULL, 403, NA);
+    f.c.headers[TOKEN] = "everywhere";
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "GET", "/v2/queues", NULL, 400, "Project-Id Missing");
+    ck_api(&f, "PUT", "/v1/queues/q", NULL, 201, NULL); /* of the nameless project */
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_token_expires_by_real_time)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    f.c.headers[TOKEN] = "over";
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f.c.headers[TOKEN] = "soon";
+    f.c.now_ms += 3600000; /* the store's clock says nothing about it */
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    clock_advance(&f.real, 59999);
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    clock_advance(&f.real, 1);
+    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(several_queues_are_claimed_by_workers_only)
+{
+    struct api_fixture f;
+
+    open_doors(&f);
+    f.c.headers[TOKEN] = "producer";
+    post_one(&f, "/v2/queues/q/messages");
+    ck_api(&f, "POST", "/claimd/claims?queue=q", "{}", 403, NA);
+    f.c.headers[TOKEN] = "worker";
+    ck_api(&f, "POST", "/claimd/claims?queue=q", "{}", 201, NULL);
+    api_fixture_close(&f);
+}
+END_TEST

@@ -1,0 +1,1001 @@
+/*
+ * Who is let in, cell by cell: path, method, project, credential (docs/api.md 15). What must come of
+ * each is said here anew, from the document; of the tables of the server it is only asked whether
+ * all of their routes stand here. Whoever is kept out learns nothing and changes nothing.
+ */
+#include "api/versions/version.h"
+#include "support/api_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OWN          API_CALL_PROJECT
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ------------------------------------------------------------------ what is said */
+
+static const struct {
+    const char *role, *may;
+} roles[] = {
+    {"reader", " claims:get messages:get messages:get_all queues:get queues:get_all "
+               "queues:stats home:get ping:get "},
+    {"producer", " messages:create queues:get queues:get_all queues:stats queues:create "
+                 "home:get ping:get "},
+    {"worker",
+     " claims:create claims:get claims:update claims:delete messages:get "
+     "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
+     "queues:get_all queues:stats queues:create home:get ping:get "},
+    {"operator",
+     " claims:get claims:delete messages:get messages:get_all messages:delete "
+     "messages:delete_all queues:get queues:get_all queues:stats queues:create "
+     "queues:update queues:delete queues:purge home:get ping:get health:get "
+     "metrics:get "},
+    {"admin",
+     " claims:create claims:get claims:update claims:delete messages:create messages:get "
+     "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
+     "queues:get_all queues:stats queues:create queues:update queues:delete "
+     "queues:purge home:get ping:get health:get metrics:get "},
+};
+
+/* A policy, and what it means. */
+static const char policy_text[] =
+    "{\"queues:purge\": \"role:reader or role:worker\", \"messages:pop\": \"!\","
+    "\"queues:delete\": \"role:producer\", \"metrics:get\": \"role:reader\","
+    "\"health:get\": \"@\", \"messages:create\": \"role:operator\"}";
+
+static const struct {
+    const char *action, *roles;
+} said_otherwise[] = {
+    {"queues:purge", " reader worker "},
+    {"messages:pop", " "},
+    {"queues:delete", " producer "},
+    {"metrics:get", " reader "},
+    {"health:get", " reader producer worker operator admin "},
+    {"messages:create", " operator "},
+};
+
+/* Those that are in the tables, and those that they do not know. */
+static const char *const methods[] = {"GET",   "HEAD",   "POST",    "PUT",
+                                      "PATCH", "DELETE", "OPTIONS", "BREW"};
+
+enum { KNOWN = 6, METHODS = COUNT(methods) };
+
+#define NO   NULL
+#define OPEN "anybody"
+#define ALL  "everywhere " /* in front of an action: for all projects */
+
+struct place {
+    const char *path;
+    const char *may[KNOWN]; /* what one has to be allowed; NO: there is no such method */
+};
+
+#define QUEUES(base)   base "/queues"
+#define QUEUE(base)    base "/queues/q"
+#define MESSAGES(base) base "/queues/q/messages"
+#define CLAIMS(base)   base "/queues/q/claims"
+
+#define WORK(base)                                                                       \
+    {MESSAGES(base),                                                                     \
+     {"messages:get_all", NO, "messages:create", NO, NO, "messages:delete_all"}},        \
+        {MESSAGES(base) "/none", {"messages:get", NO, NO, NO, NO, "messages:delete"}},   \
+        {CLAIMS(base), {NO, NO, "claims:create"}},                                       \
+        {CLAIMS(base) "/none",                                                           \
+         {"claims:get", NO, NO, NO, "claims:update", "claims:delete"}},                  \
+        {QUEUES(base), {"queues:get_all"}}, {QUEUE(base) "/stats", {"queues:stats"}},    \
+    {                                                                                    \
+        base "/",                                                                        \
+        {                                                                                \
+            "home:get"                                                                   \
+        }                                                                                \
+    }
+#define POP(base)                                                                        \
+    {                                                                                    \
+        MESSAGES(base) "?pop=1",                                                         \
+        {                                                                                \
+            "messages:get_all", NO, "messages:create", NO, NO, "messages:pop"            \
+        }                                                                                \
+    }
+
+/* A row for each path, and for each parameter that makes another action of one. */
+static const struct place places[] = {
+    WORK("/v2"),
+    POP("/v2"),
+    {QUEUE("/v2"),
+     {"queues:get", NO, NO, "queues:create", "queues:update", "queues:delete"}},
+    {QUEUE("/v2") "/purge", {NO, NO, "queues:purge"}},
+    {"/v2/ping", {"ping:get", "ping:get"}},
+    {"/v2/health", {"health:get"}},
+    WORK("/v1.1"),
+    POP("/v1.1"),
+    {QUEUE("/v1.1"), {"queues:get", NO, NO, "queues:create", NO, "queues:delete"}},
+    {"/v1.1/ping", {"ping:get", "ping:get"}},
+    {"/v1.1/health", {"health:get"}},
+    WORK("/v1"),
+    {QUEUE("/v1"),
+     {"queues:get", "queues:get", NO, "queues:create", NO, "queues:delete"}},
+    {QUEUE("/v1") "/metadata", {"queues:get", NO, NO, "queues:update"}},
+    {"/v1/health", {OPEN, OPEN}},
+    {"/claimd/claims?queue=q", {NO, NO, "claims:create"}},
+    {"/", {OPEN}},
+    {"/openapi.json", {OPEN, OPEN}},
+    {"/livez", {OPEN, OPEN}},
+    {"/readyz", {OPEN, OPEN}},
+    {"/metrics", {ALL "metrics:get", ALL "metrics:get"}},
+};
+
+/* The same by other names: no way around. */
+static const struct place disguises[] = {
+    {"/v2/ping/", {"ping:get", "ping:get"}},
+    {"/v2/%71ueues", {"queues:get_all"}},
+    {"/v2/queues/%71/",
+     {"queues:get", NO, NO, "queues:create", "queues:update", "queues:delete"}},
+    {"/v2/queues/q/messages?ids=x&pop=1",
+     {"messages:get_all", NO, "messages:create", NO, NO, "messages:pop"}},
+    {"/v2/queues/q/messages?%70op=1",
+     {"messages:get_all", NO, "messages:create", NO, NO, "messages:pop"}},
+    {"/v2/queues/q/messages?ids=x",
+     {"messages:get_all", NO, "messages:create", NO, NO, "messages:delete_all"}},
+    {"/v1/queues/q/messages?pop=1",
+     {"messages:get_all", NO, "messages:create", NO, NO, "messages:delete_all"}},
+    {"/metrics?queue=q", {ALL "metrics:get", ALL "metrics:get"}},
+};
+
+/* What is not there for anybody, whoever asks. */
+static const char *const nowhere[] = {
+    "/v2",
+    "/v3/queues",
+    "/V2/queues",
+    "//v2/queues",
+    "/v2//queues",
+    "/v2/queues/q/x",
+    "/metrics/x",
+    "/claimd",
+    "/openapi.yaml",
+    "/v2/pools",
+    "/v2/queues/q/subscriptions",
+    "/v2/../metrics",
+    "/v2/a/b/queues",
+    "/v2%2Fqueues",
+    "/identity", /* the last one: the stub has it */
+};
+
+/* How a request names its project. */
+static const struct naming {
+    const char *header, *path; /* NULL: not there */
+} namings[] = {
+    {OWN, NULL},      {"another", NULL},   {NULL, NULL},      {"", NULL},
+    {"*", NULL},      {NULL, OWN},         {NULL, "another"}, {"another", OWN},
+    {OWN, "another"}, {OWN ",blue", NULL}, /* sent twice */
+};
+
+/* What somebody shows, and whom it stands for. */
+struct credential {
+    const char *token, *authorization, *certificate; /* NULL: not shown */
+    bool bad_certificate;
+    bool keystone;     /* it is for one project, whatever that is called */
+    const char *roles; /* joined by commas; NULL: it stands for nobody */
+    const char *projects;
+};
+
+enum outcome { IN, STRANGER, FORBIDDEN, WHICH_PROJECT, AWAY };
+
+struct walk {
+    struct api_fixture f;
+    bool policy;  /* it is the one above */
+    bool metrics; /* they are for anybody */
+    bool away;    /* whoever knows tokens does not answer */
+    size_t cells, seen[AWAY + 1];
+    struct store_totals before; /* what there is */
+};
+
+struct cell {
+    const struct place *place;
+    size_t method;
+    const struct naming *naming;
+    const struct credential *shown;
+};
+
+/* ------------------------------------------------------------------ what must come of it */
+
+static bool
+has_word(const char *words, const char *word)
+{
+    char whole[64];
+
+    (void)snprintf(whole, sizeof(whole), " %s ", word);
+    return strstr(words, whole) != NULL;
+}
+
+static bool
+role_may(const struct walk *w, const char *role, const char *action)
+{
+    for (size_t i = 0; w->policy && i < COUNT(said_otherwise); i++)
+        if (strcmp(said_otherwise[i].action, action) == 0)
+            return has_word(said_otherwise[i].roles, role);
+    for (size_t i = 0; i < COUNT(roles); i++)
+        if (strcmp(roles[i].role, role) == 0)
+            return has_word(roles[i].may, action);
+    return false;
+}
+
+/* Does one of the words, joined by commas, do? */
+static bool
+any_of(const struct walk *w, const char *words, const char *action, const char *project)
+{
+    char copy[64], *rest = copy, *word;
+
+    (void)snprintf(copy, sizeof(copy), "%s", words);
+    while ((word = strsep(&rest, ",")) != NULL)
+        if (action != NULL ? role_may(w, word, action) : strcmp(word, project) == 0)
+            return true;
+    return false;
+}
+
+static const char *
+named_project(const struct naming *n)
+{
+    const char *name = n->path != NULL ? n->path : n->header;
+
+    return name != NULL && name[0] != '\0' ? name : NULL;
+}
+
+static bool
+is_everywhere(const struct credential *shown)
+{
+    return !shown->keystone && strcmp(shown->projects, "*") == 0;
+}
+
+/* Is it good for the project that is named, or for one without that? */
+static enum outcome
+judge_project(const struct credential *shown, const char *named)
+{
+    if (is_everywhere(shown))
+        return IN;
+    if (shown->keystone)
+        return shown->projects[0] != '\0' &&
+                       (named == NULL || strcmp(named, shown->projects) == 0)
+                   ? IN
+                   : FORBIDDEN;
+    if (named != NULL)
+        return any_of(NULL, shown->projects, NULL, named) ? IN : FORBIDDEN;
+    return strchr(shown->projects, ',') != NULL ? WHICH_PROJECT : IN;
+}
+
+/* In version 1 what names no project is for the nameless one, but what names it badly is not. */
+static bool
+lacks_project(const struct cell *c)
+{
+    return named_project(c->naming) == NULL &&
+           (strncmp(c->place->path, "/v1/", 4) != 0 || c->naming->header != NULL);
+}
+
+static enum outcome
+judge(const struct walk *w, const struct cell *c, const char *action)
+{
+    const char *named = named_project(c->naming);
+    enum outcome o = judge_project(c->shown, named);
+
+    if (o == FORBIDDEN || c->shown->roles[0] == '\0')
+        return FORBIDDEN;
+    if (o == IN && action != NULL && !any_of(w, c->shown->roles, action, NULL))
+        return FORBIDDEN;
+    return is_everywhere(c->shown) && lacks_project(c) ? WHICH_PROJECT : o;
+}
+
+static bool
+is_of_a_project(const char *path)
+{
+    return strncmp(path, "/v", 2) == 0 || strncmp(path, "/claimd/", 8) == 0;
+}
+
+static enum outcome
+expected(const struct walk *w, const struct cell *c)
+{
+    const char *action = c->method < KNOWN ? c->place->may[c->method] : NULL;
+    bool project = is_of_a_project(c->place->path);
+
+    if (action == NULL ? !project : strcmp(action, OPEN) == 0) /* of nobody */
+        return project && lacks_project(c) ? WHICH_PROJECT : IN;
+    if (w->metrics && action != NULL && strncmp(action, ALL, strlen(ALL)) == 0)
+        return IN;
+    if (w->away && c->shown->token != NULL)
+        return AWAY;
+    if (c->shown->roles == NULL)
+        return STRANGER;
+    if (action != NULL && strncmp(action, ALL, strlen(ALL)) == 0)
+        return is_everywhere(c->shown) &&
+                       any_of(w, c->shown->roles, action + strlen(ALL), NULL)
+                   ? IN
+                   : FORBIDDEN;
+    return judge(w, c, action);
+}
+
+/* ------------------------------------------------------------------ a cell */
+
+static const char *
+body_for(const char *path)
+{
+    if (strstr(path, "/messages") == NULL)
+        return "{\"ttl\":60,\"grace\":60}";
+    return strncmp(path, "/v1/", 4) == 0 ? "[{\"ttl\":60,\"body\":1}]"
+                                         : "{\"messages\":[{\"body\":1}]}";
+}
+
+/* The path with a project in it, NULL if it has no room for one. */
+static const char *
+path_of(struct walk *w, const struct cell *c)
+{
+    const char *rest = strchr(c->place->path + 1, '/');
+
+    if (c->naming->path == NULL)
+        return c->place->path;
+    if (rest == NULL || strncmp(rest, "/queues", 7) != 0)
+        return NULL;
+    return api_text(&w->f, "%.*s/%s%s", (int)(rest - c->place->path), c->place->path,
+                    c->naming->path, rest);
+}
+
+static struct store_totals
+totals(struct walk *w)
+{
+    struct store_visit visit = {.now_ms = w->f.c.now_ms};
+    struct store_totals t;
+
+    ck_assert_int_eq(store_totals(w->f.store, &visit, &t), ST_OK);
+    return t;
+}
+
+/* Since the last one who was let in. */
+static void
+ck_unchanged(struct walk *w)
+{
+    struct store_totals now = totals(w);
+
+    ck_assert(memcmp(&w->before, &now, sizeof(now)) == 0);
+}
+
+static bool
+begins_with(struct walk *w, const char *title)
+{
+    const char *text = api_answer(&w->f.c);
+    const char *whole = "{\"title\":\"";
+
+    return strncmp(text, whole, strlen(whole)) == 0 &&
+           strncmp(text + strlen(whole), title, strlen(title)) == 0;
+}
+
+static bool
+asks_for_a_project(struct walk *w)
+{
+    return begins_with(w, "Project-Id ") || begins_with(w, "Empty project ");
+}
+
+/* Was it answered like that? */
+static bool
+is_answered(struct walk *w, const struct cell *c, enum outcome o)
+{
+    int code = w->f.c.res.code;
+    bool there = c->method < KNOWN && c->place->may[c->method] != NULL;
+
+    switch (o) {
+    case STRANGER:
+        return code == 401 && begins_with(w, "Unauthorized\"") &&
+               api_answer_header(&w->f.c, "WWW-Authenticate") != NULL;
+    case FORBIDDEN:
+        return code == 403 && begins_with(w, "Not authorized\"");
+    case WHICH_PROJECT:
+        return code == 400 && asks_for_a_project(w);
+    case AWAY:
+        return code == 503 && api_answer_header(&w->f.c, "Retry-After") != NULL;
+    case IN:
+        break;
+    }
+    if (!there)
+        return code == (strcmp(methods[c->method], "OPTIONS") == 0 ? 200 : 405);
+    return w->f.c.res.route != NULL && code != 401 && code != 403 && code != 405 &&
+           code < 500 && !asks_for_a_project(w);
+}
+
+static void
+show(struct walk *w, const struct cell *c, struct certificate *certificate)
+{
+    *certificate = (struct certificate){!c->shown->bad_certificate,
+                                        bytes_str(c->shown->certificate)};
+    w->f.c.headers[API_HEADER_AUTH_TOKEN] = c->shown->token;
+    w->f.c.headers[API_HEADER_AUTHORIZATION] = c->shown->authorization;
+    w->f.c.headers[API_HEADER_PROJECT_ID] = c->naming->header;
+    w->f.c.certificate = c->shown->certificate != NULL ? certificate : NULL;
+}
+
+/* The stub's fixture is without admin_mode. */
+static bool
+is_there(const struct walk *w, const char *path)
+{
+    return w->f.auth == NULL ||
+           (strcmp(path, "/v2/health") != 0 && strcmp(path, "/v1.1/health") != 0);
+}
+
+static void
+try_cell(struct walk *w, const struct cell *c)
+{
+    struct certificate certificate;
+    enum outcome o = expected(w, c);
+    const char *path = path_of(w, c);
+
+    if (path == NULL || !is_there(w, c->place->path))
+        return;
+    show(w, c, &certificate);
+    (void)api_call(&w->f.c, methods[c->method], path, body_for(path));
+    ck_assert_msg(
+        is_answered(w, c, o),
+        "%s %s, project %s, by %s %s (token %s, %s, certificate %s): %d %.200s, not %d",
+        methods[c->method], path, c->naming->header, c->shown->roles, c->shown->projects,
+        c->shown->token, c->shown->authorization, c->shown->certificate, w->f.c.res.code,
+        api_answer(&w->f.c), (int)o);
+    if (o == IN)
+        w->before = totals(w);
+    else
+        ck_unchanged(w);
+    w->cells++;
+    w->seen[o]++;
+}
+
+/* What is of no project does not look at how one is named. */
+static size_t
+namings_for(const struct place *place)
+{
+    return is_of_a_project(place->path) ? COUNT(namings) : 3;
+}
+
+static void
+try_places(struct walk *w, const struct place *all, size_t count,
+           const struct credential *shown)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t m = 0; m < METHODS; m++)
+            for (size_t n = 0; n < namings_for(&all[i]); n++)
+                try_cell(w, &(const struct cell){&all[i], m, &namings[n], shown});
+}
+
+static void
+try_everywhere(struct walk *w, const struct credential *shown)
+{
+    const struct place unknown = {.path = "/v2/unknown"};
+    struct cell c = {&unknown, 0, &namings[0], shown};
+    struct certificate certificate;
+
+    try_places(w, places, COUNT(places), shown);
+    try_places(w, disguises, COUNT(disguises), shown);
+    show(w, &c, &certificate);
+    for (size_t i = 0; i < COUNT(nowhere) - (w->f.auth != NULL); i++)
+        ck_assert_msg(api_call(&w->f.c, "GET", nowhere[i], NULL) == 404, "%s: %d",
+                      nowhere[i], w->f.c.res.code);
+}
+
+/* ------------------------------------------------------------------ credentials */
+
+static const char *const shares[] = {OWN, "blue", OWN ",blue", "*"};
+
+enum { SHARES = COUNT(shares), CARRIERS = 4 };
+
+/* "worker-2": of that role, for the third share. */
+static const char *
+name_of(struct walk *w, size_t role, size_t share)
+{
+    return api_text(&w->f, "%s-%zu", roles[role].role, share);
+}
+
+/* A line for each role and share, in front of their last field. */
+static const char *
+line_of(struct walk *w, size_t role, size_t share, const char *rest)
+{
+    return api_text(&w->f, "%s %s %s %s", name_of(w, role, share), roles[role].role,
+                    shares[share], rest);
+}
+
+/* Tokens are spelt like their names. Of those that were, one is taken out again. */
+static void
+give_tokens(struct walk *w)
+{
+    const char *lines[COUNT(roles) * SHARES + 2];
+    struct policy policy = policy_default;
+    struct reason why;
+    size_t count = 0;
+
+    if (w->policy)
+        ck_assert_int_eq(policy_read(&policy, bytes_str(policy_text), &why), ST_OK);
+    for (size_t role = 0; role < COUNT(roles); role++)
+        for (size_t share = 0; share < SHARES; share++)
+            lines[count++] = line_of(w, role, share, "never");
+    lines[count++] = "over admin * 2026-01-31T12:00:00Z";
+    lines[count] = "revoked admin * never";
+    api_let_in_by(&w->f, lines, count + 1, &policy);
+    w->f.c.headers[API_HEADER_AUTH_TOKEN] = "revoked";
+    ck_assert_int_eq(api_call(&w->f.c, "GET", "/v2/queues", NULL), 200);
+    api_let_in_by(&w->f, lines, count, &policy);
+}
+
+/* And certificates for hosts that are called like that. */
+static void
+give_certificates(struct walk *w)
+{
+    struct certificates *list;
+    struct reason why;
+    struct buf text;
+    size_t bad_line;
+
+    buf_init(&text, w->f.mem);
+    for (size_t role = 0; role < COUNT(roles); role++)
+        for (size_t share = 0; share < SHARES; share++)
+            buf_printf(&text, "%s\n",
+                       line_of(w, role, share,
+                               api_text(&w->f, "dns:%s", name_of(w, role, share))));
+    ck_assert_int_eq(certificates_read(w->f.mem, buf_view(&text), &list, &bad_line, &why),
+                     ST_OK);
+    access_use_certificates(w->f.access, list);
+    buf_fini(&text);
+}
+
+static void
+open_walk(struct walk *w, bool policy)
+{
+    *w = (struct walk){.policy = policy};
+    api_fixture_open_access(&w->f);
+    give_tokens(w);
+    give_certificates(w);
+    w->f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+}
+
+/* The same role and share in all ways in which it can be shown. */
+static struct credential
+carried(struct walk *w, size_t role, size_t share, size_t carrier)
+{
+    const char *name = name_of(w, role, share);
+    struct credential shown = {.roles = roles[role].role, .projects = shares[share]};
+
+    if (carrier == 0 || carrier == 2)
+        shown.token = name;
+    if (carrier == 1 || carrier == 2)
+        shown.authorization =
+            api_text(&w->f, "%s %s", share % 2 == 0 ? "Bearer" : "bearer", name);
+    if (carrier == 3)
+        shown.certificate = api_text(&w->f, "email:x\ndns:%s", name);
+    return shown;
+}
+
+static const char long_token[] =
+#define LONG "0123456789012345678901234567890123456789012345678901234567890123"
+    LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG LONG;
+
+/* Nobody, in many ways; each is as good as no credential. */
+static const struct credential nobodies[] = {
+    {.token = NULL},
+    {.token = ""},
+    {.token = " "},
+    {.token = "unknown"},
+    {.token = "admin"},
+    {.token = "admin-"},
+    {.token = "ADMIN-3"},
+    {.token = "admin-3x"},
+    {.token = "admin-3\nadmin-3"},
+    {.token = "admin-3,admin-3"}, /* sent twice */
+    {.token = "\x80\xff"},
+    {.token = "*"},
+    {.token = long_token},
+    {.token = "over"},
+    {.token = "revoked"},
+    {.token = "Bearer admin-3"},
+    {.authorization = ""},
+    {.authorization = "Bearer"},
+    {.authorization = "Bearer "},
+    {.authorization = "admin-3"},
+    {.authorization = "Beareradmin-3"},
+    {.authorization = "Basic YWRtaW4tMzp4"},
+    {.authorization = "Token admin-3"},
+    {.authorization = "Bearer over"},
+    {.authorization = "Bearer revoked"},
+    {.authorization = "Bearer admin-3,Bearer admin-3"},
+    {.authorization = "Bearer admin-3 admin-3"},
+    {.token = "admin-3", .authorization = "Bearer admin-2"},
+    {.token = "admin-3", .authorization = "Bearer unknown"},
+    {.token = "unknown", .authorization = "Bearer admin-3"},
+    {.token = "admin-3", .authorization = "Basic YWRtaW4tMzp4"},
+    {.certificate = ""},
+    {.certificate = "dns:unknown"},
+    {.certificate = "dns:admin-3x"},
+    {.certificate = "email:admin-3"},
+    {.certificate = "subject:CN=admin-3"},
+    {.certificate = "dns:*"},
+    {.certificate = "dns:admin-3", .bad_certificate = true},
+    {.certificate = "dns:admin-3", .token = "admin-3"},
+    {.certificate = "dns:admin-3", .token = "unknown"},
+    {.certificate = "dns:admin-3", .authorization = "Bearer admin-3"},
+    {.certificate = "dns:admin-3", .bad_certificate = true, .token = "unknown"},
+    {.certificate = "dns:unknown", .token = "over"},
+};
+
+static void
+check_walk(struct walk *w, size_t cells, bool in)
+{
+    ck_assert_uint_gt(w->cells, cells);
+    ck_assert_uint_gt(w->seen[IN], 100);
+    ck_assert((w->seen[FORBIDDEN] > 100) == in);
+    api_fixture_close(&w->f);
+}
+
+/* ------------------------------------------------------------------ the walks */
+
+TEST_CASE("tokens and certificates");
+
+START_TEST(every_route_stands_here)
+{
+    static const struct version *const versions[] = {
+        &version_v2, &version_v1_1, &version_v1, &version_claimd, &version_root};
+    size_t routes = 0, said = 0;
+
+    /* The fifth of those that may be served is the identity stub. */
+    ck_assert_uint_eq(VERSIONS_MAX, COUNT(versions));
+    for (size_t i = 0; i < COUNT(versions); i++)
+        for (const struct route *r = versions[i]->routes; r->pattern != NULL; r++) {
+            ck_assert_int_lt(r->method, KNOWN);
+            routes++;
+        }
+    for (size_t i = 0; i < COUNT(places); i++)
+        for (size_t m = 0; m < KNOWN; m++)
+            said += places[i].may[m] != NULL &&
+                    (strchr(places[i].path, '?') == NULL ||
+                     strcmp(methods[m], "DELETE") == 0 || places[i].path[1] == 'c');
+    ck_assert_uint_eq(said, routes);
+}
+END_TEST
+
+LOOP_TEST(nobody_comes_in_with_what_is_no_credential, COUNT(nobodies))
+{
+    struct walk w;
+
+    open_walk(&w, false);
+    try_everywhere(&w, &nobodies[_i]);
+    ck_assert_uint_gt(w.seen[STRANGER], 2000);
+    check_walk(&w, 2000, false);
+}
+END_TEST
+
+LOOP_TEST(each_comes_in_where_it_should_and_nowhere_else, SHARES *CARRIERS)
+{
+    struct walk w;
+
+    open_walk(&w, false);
+    for (size_t role = 0; role < COUNT(roles); role++) {
+        struct credential shown =
+            carried(&w, role, (size_t)_i / CARRIERS, (size_t)_i % CARRIERS);
+
+        try_everywhere(&w, &shown);
+    }
+    check_walk(&w, 10000, true);
+}
+END_TEST
+
+LOOP_TEST(a_policy_says_otherwise_for_tokens_and_certificates, 4)
+{
+    struct walk w;
+
+    open_walk(&w, true);
+    for (size_t role = 0; role < COUNT(roles); role++) {
+        struct credential shown =
+            carried(&w, role, _i / 2 == 0 ? 0 : SHARES - 1, _i % 2 == 0 ? 0 : 3);
+
+        try_everywhere(&w, &shown);
+    }
+    check_walk(&w, 10000, true);
+}
+END_TEST
+
+START_TEST(a_token_counts_alone_beside_a_certificate_that_stands_for_nobody)
+{
+    static const struct credential shown[] = {
+        {.token = "worker-0",
+         .certificate = "dns:unknown",
+         .roles = "worker",
+         .projects = OWN},
+        {.token = "worker-0",
+         .certificate = "dns:admin-3",
+         .bad_certificate = true,
+         .roles = "worker",
+         .projects = OWN},
+        {.authorization = "Bearer reader-3",
+         .certificate = "",
+         .roles = "reader",
+         .projects = "*"},
+    };
+    struct walk w;
+
+    open_walk(&w, false);
+    for (size_t i = 0; i < COUNT(shown); i++)
+        try_everywhere(&w, &shown[i]);
+    check_walk(&w, 5000, true);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ Keystone */
+
+TEST_CASE("keystone");
+
+static void
+open_keystone(struct walk *w)
+{
+    static const char table[] = "reader=reader,producer=producer,worker=worker,"
+                                "operator=operator,admin=admin";
+    struct role_map map;
+    struct reason why;
+
+    *w = (struct walk){.policy = false};
+    ck_assert_int_eq(role_map_read(&map, bytes_str(table), &why), ST_OK);
+    api_fixture_open_keystone(&w->f, &map);
+    give_certificates(w);
+    w->f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+}
+
+#define KNOWN_AS(roles, project)                                                         \
+    {                                                                                    \
+        roles "@" project, NULL, NULL, false, true, roles, project                       \
+    }
+
+/* Of roles that mean nothing here the text is left out. */
+static const struct credential known[] = {
+    KNOWN_AS("reader", OWN),
+    KNOWN_AS("producer", OWN),
+    KNOWN_AS("worker", OWN),
+    KNOWN_AS("operator", OWN),
+    KNOWN_AS("admin", OWN),
+    KNOWN_AS("worker,producer", OWN),
+    KNOWN_AS("admin", "another"),
+    KNOWN_AS("admin", "*"), /* a project that is called so */
+    KNOWN_AS("admin", OWN ",blue"),
+    KNOWN_AS("admin", ""),
+    KNOWN_AS("", OWN),
+    {"boss,Admin@" OWN, NULL, NULL, false, true, "", OWN},
+    {NULL, "Bearer worker@" OWN, NULL, false, true, "worker", OWN},
+    {"worker@" OWN, "bearer worker@" OWN, NULL, false, true, "worker", OWN},
+    {"reader@" OWN, NULL, "dns:unknown", false, true, "reader", OWN},
+    {"reader@" OWN, NULL, "dns:admin-3", true, true, "reader", OWN},
+    {NULL, NULL, "dns:operator-3", false, false, "operator", "*"},
+};
+
+static const struct credential unknown[] = {
+    {.token = NULL},
+    {.token = ""},
+    {.token = "unknown"},
+    {.token = "admin-3"},
+    {.token = "admin @" OWN},
+    {.token = "admin@" OWN "\xff"},
+    {.authorization = "Basic admin@" OWN},
+    {.authorization = "Bearer admin"},
+    {.token = "admin@" OWN, .authorization = "Bearer reader@" OWN},
+    {.token = "admin@" OWN, .certificate = "dns:admin-3"},
+    {.token = "unknown", .certificate = "dns:admin-3"},
+    {.certificate = "dns:unknown"},
+    {.certificate = "dns:admin-3", .bad_certificate = true},
+};
+
+LOOP_TEST(each_whom_keystone_knows_comes_in_where_it_should, COUNT(known))
+{
+    struct walk w;
+
+    open_keystone(&w);
+    try_everywhere(&w, &known[_i]);
+    check_walk(&w, 2000, true);
+}
+END_TEST
+
+LOOP_TEST(nobody_comes_in_whom_keystone_does_not_know, COUNT(unknown))
+{
+    struct walk w;
+
+    open_keystone(&w);
+    try_everywhere(&w, &unknown[_i]);
+    check_walk(&w, 2000, false);
+}
+END_TEST
+
+START_TEST(a_token_of_keystone_that_has_ended_is_none)
+{
+    const struct credential shown = {.token = "admin@" OWN};
+    struct walk w;
+
+    open_keystone(&w);
+    w.f.c.headers[API_HEADER_AUTH_TOKEN] = shown.token;
+    ck_assert_int_eq(api_call(&w.f.c, "GET", "/v2/queues", NULL), 200);
+    clock_advance(&w.f.real, FAKE_KEYSTONE_END_MS - API_FIXTURE_START_MS);
+    try_everywhere(&w, &shown);
+    ck_assert_uint_gt(w.seen[STRANGER], 2000);
+    check_walk(&w, 2000, false);
+}
+END_TEST
+
+START_TEST(nobody_comes_in_while_keystone_is_away_but_by_certificate)
+{
+    static const struct credential shown[] = {
+        {.token = "admin@" OWN},
+        {.certificate = "dns:worker-0", .roles = "worker", .projects = OWN},
+    };
+    struct walk w;
+
+    open_keystone(&w);
+    w.f.fake.status = ST_UNAVAILABLE;
+    w.away = true;
+    for (size_t i = 0; i < COUNT(shown); i++)
+        try_everywhere(&w, &shown[i]);
+    ck_assert_uint_gt(w.seen[AWAY], 2000);
+    check_walk(&w, 5000, true);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ without either */
+
+TEST_CASE("nobody is asked");
+
+/* Whoever reaches it, with whatever token. */
+static const struct credential anybody[] = {
+    {.roles = "admin", .projects = "*"},
+    {.token = "nonsense", .roles = "admin", .projects = "*"},
+    {.authorization = "Basic eDp4", .roles = "admin", .projects = "*"},
+    {.certificate = "dns:x", .bad_certificate = true, .roles = "admin", .projects = "*"},
+};
+
+LOOP_TEST(without_tokens_anybody_comes_in, COUNT(anybody))
+{
+    struct api_limits limits = api_limits_default;
+    struct walk w = {.cells = 0};
+
+    limits.admin_mode = true;
+    api_fixture_open_with(&w.f, &limits);
+    w.f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    try_everywhere(&w, &anybody[_i]);
+    check_walk(&w, 2000, false);
+}
+END_TEST
+
+/* What is of somebody, or changes something, a browser must not ask for others. */
+START_TEST(without_tokens_pages_of_other_sites_are_kept_out)
+{
+    struct api_limits limits = api_limits_default;
+    struct api_fixture f;
+
+    limits.admin_mode = true;
+    api_fixture_open_with(&f, &limits);
+    f.c.headers[API_HEADER_ORIGIN] = "http://elsewhere.example";
+    for (size_t i = 0; i < COUNT(places); i++)
+        for (size_t m = 0; m < METHODS; m++) {
+            const char *say = m < KNOWN ? places[i].may[m] : NULL;
+            bool project = is_of_a_project(places[i].path);
+            bool open = say == NULL || strcmp(say, OPEN) == 0 || say[0] == ALL[0];
+
+            (void)api_call(&f.c, methods[m], places[i].path, "{}");
+            ck_assert_msg((f.c.res.code == 403) == (!open || (project && say == NULL)),
+                          "%s %s: %d", methods[m], places[i].path, f.c.res.code);
+        }
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ the identity stub */
+
+TEST_CASE("identity stub");
+
+/* Logs ann in for a project; her token. */
+static const char *
+log_in(struct walk *w, const char *project)
+{
+    const char *format = "{\"auth\":{\"tenantName\":\"%s\",\"passwordCredentials\":{"
+                         "\"username\":\"ann\",\"password\":\"secret\"}}}";
+
+    ck_assert_int_eq(api_call(&w->f.c, "POST", "/identity/v2.0/tokens",
+                              api_text(&w->f, format, project)),
+                     200);
+    return api_text(&w->f, "%s", api_pick(&w->f, "access.token.id"));
+}
+
+static void
+open_stub(struct walk *w, const char *users)
+{
+    *w = (struct walk){.metrics = users == NULL};
+    api_fixture_open_identity(&w->f, users);
+    w->f.c.headers[API_HEADER_HOST] = "queues.test";
+}
+
+static void
+expect_patches(struct walk *w)
+{
+    w->f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+}
+
+/* With a list of users, and without one. */
+LOOP_TEST(the_tokens_of_the_stub_are_for_their_project, 2)
+{
+    struct credential shown = {.keystone = true, .roles = "admin", .projects = OWN};
+    struct walk w;
+
+    open_stub(&w, _i == 0 ? "ann:secret\n" : NULL);
+    shown.token = log_in(&w, OWN);
+    expect_patches(&w);
+    try_everywhere(&w, &shown);
+    check_walk(&w, 2000, true);
+}
+END_TEST
+
+LOOP_TEST(wrong_tokens_of_the_stub_let_nobody_in, 2)
+{
+    struct credential shown[] = {{.token = "nonsense"}, {.token = "*"}, {.token = " "}};
+    struct walk w;
+
+    open_stub(&w, _i == 0 ? "ann:secret\n" : NULL);
+    shown[1].token = api_text(&w.f, "%sx", log_in(&w, OWN));
+    shown[2].token = log_in(&w, OWN);
+    w.f.c.now_ms += 3600000; /* it has ended */
+    expect_patches(&w);
+    for (size_t i = 0; i < COUNT(shown); i++)
+        try_everywhere(&w, &shown[i]);
+    ck_assert_uint_gt(w.seen[STRANGER], 5000);
+    check_walk(&w, 5000, false);
+}
+END_TEST
+
+START_TEST(with_a_list_of_users_nobody_comes_in_without_a_token)
+{
+    static const struct credential shown[] = {
+        {.token = NULL}, {.token = ""}, {.authorization = "Bearer x"}};
+    struct walk w;
+
+    open_stub(&w, "ann:secret\n");
+    expect_patches(&w);
+    for (size_t i = 0; i < COUNT(shown); i++)
+        try_everywhere(&w, &shown[i]);
+    ck_assert_uint_gt(w.seen[STRANGER], 5000);
+    check_walk(&w, 5000, false);
+}
+END_TEST
+
+START_TEST(without_a_list_of_users_the_stub_changes_nothing_for_who_has_no_token)
+{
+    struct walk w;
+
+    open_stub(&w, NULL);
+    expect_patches(&w);
+    try_everywhere(&w, &anybody[0]);
+    check_walk(&w, 2000, false);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ the door for metrics */
+
+TEST_CASE("metrics");
+
+START_TEST(behind_the_door_for_metrics_are_health_and_metrics_only_whoever_asks)
+{
+    static const struct credential shown[] = {{.token = NULL}, {.token = "admin-3"}};
+    struct certificate certificate;
+    struct walk w;
+
+    open_walk(&w, false);
+    for (size_t i = 0; i < COUNT(shown); i++) {
+        show(&w, &(const struct cell){NULL, 0, &namings[0], &shown[i]}, &certificate);
+        w.f.c.door = API_DOOR_METRICS;
+        for (size_t p = 0; p < COUNT(places); p++)
+            for (size_t m = 0; m < METHODS; m++) {
+                bool there = has_word(" /metrics /livez /readyz ", places[p].path);
+                bool method = m < KNOWN && places[p].may[m] != NULL;
+                int code = api_call(&w.f.c, methods[m], places[p].path, NULL);
+
+                ck_assert_int_eq(code / 100 == 2 || code == 405, there);
+                ck_assert_int_eq(code == 404, !there);
+                ck_assert(!there || strcmp(methods[m], "OPTIONS") == 0 ||
+                          (code == 405) == !method);
+            }
+    }
+    api_fixture_close(&w.f);
+}
+END_TEST

@@ -1,0 +1,198 @@
+/* GET /metrics as the API answers it (docs/metrics.md); what the figures are: store/figures. */
+#include "engine/engine_private.h"
+#include "support/api_fixture.h"
+
+#include <string.h>
+
+static void
+post(struct api_fixture *f, const char *queue)
+{
+    ck_api(f, "POST", api_text(f, "/v2/queues/%s/messages", queue),
+           "{\"messages\":[{\"body\":1}]}", 201, NULL);
+}
+
+static void
+ck_line(struct api_fixture *f, const char *line)
+{
+    const char *text = api_text(f, "\n%s\n", line);
+
+    ck_assert_msg(strstr(api_answer(&f->c), text) != NULL, "%s is not in\n%s", line,
+                  api_answer(&f->c));
+}
+
+START_TEST(queues_are_told_by_name_and_the_rest_together)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    post(&f, "a");
+    post(&f, "b");
+    post(&f, "c");
+    post(&f, "d");
+    post(&f, "e");
+    f.c.now_ms += 1500;
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_api_header(&f, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    ck_line(&f, "claimd_queue_messages{project=\"" API_CALL_PROJECT
+                "\",queue=\"a\",state=\"claimable\"} 1");
+    ck_line(&f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 2");
+    ck_line(&f, "claimd_queue_oldest_claimable_age_seconds{project=\"" API_CALL_PROJECT
+                "\",queue=\"c\"} 1.5");
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "queue=\"d\""));
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "age_seconds{project=\"\""));
+    ck_line(&f, "claimd_messages_posted_total 5");
+    ck_line(&f, "claimd_queues 5");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(projects_with_odd_names_are_told_apart)
+{
+    static const struct {
+        const char *path, *shown;
+    } rows[] = {
+        {"/v1/%00a/queues/q", "\\\\x00a"},         {"/v1/%00b/queues/q", "\\\\x00b"},
+        {"/v1/%FF/queues/q", "\\\\xff"},           {"/v1/%5Cxff/queues/q", "\\\\x5cxff"},
+        {"/v1/%5C%0A%22/queues/q", "\\\\\\n\\\""},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct api_fixture f;
+
+        api_fixture_open(&f);
+        ck_api(&f, "PUT", rows[i].path, NULL, 201, NULL);
+        ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+        ck_line(&f, api_text(&f, "claimd_queue_claims{project=\"%s\",queue=\"q\"} 0",
+                             rows[i].shown));
+        api_fixture_close(&f);
+    }
+}
+END_TEST
+
+/* The first queue and then, as if it had been made anew meanwhile, once more. */
+static enum status
+show_twice(struct store *s, struct store_visit *visit, size_t *at,
+           struct store_queue_figures *out)
+{
+    size_t place = 0;
+
+    return (*at)++ > 1 ? ST_NOT_FOUND : engine_queue_figures(s, visit, &place, out);
+}
+
+START_TEST(no_series_comes_twice)
+{
+    static const char series[] =
+        "\nclaimd_queue_claims{project=\"" API_CALL_PROJECT "\",queue=\"a\"} 0\n";
+    const struct store_ops *engine;
+    struct store_ops twice;
+    struct api_fixture f;
+    const char *found;
+
+    api_fixture_open(&f);
+    post(&f, "a");
+    post(&f, "b");
+    engine = f.store->ops;
+    twice = *engine;
+    twice.queue_figures = show_twice;
+    f.store->ops = &twice;
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    found = strstr(api_answer(&f.c), series);
+    ck_assert_ptr_nonnull(found);
+    ck_assert_ptr_null(strstr(found + 1, series));
+    ck_line(&f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 1");
+    f.store->ops = engine;
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(they_tell_whether_requests_may_be_sent)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, "claimd_ready 1");
+    atomic_store(&f.condition.closed, true);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, "claimd_ready 0");
+    atomic_store(&f.condition.closed, false);
+    atomic_store(&f.condition.draining, true);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, "claimd_ready 0");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(openmetrics_is_for_those_who_name_it)
+{
+    static const char *const plain[] = {NULL, "*/*", "text/plain", "application/json",
+                                        "application/openmetrics-text;q=0,text/plain"};
+    static const char *const open[] = {
+        "application/openmetrics-text",
+        "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;q=0.5,*/*;q=0.1"};
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+        f.c.headers[API_HEADER_ACCEPT] = plain[i];
+        ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+        ck_api_header(&f, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    }
+    for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+        const char *text;
+
+        f.c.headers[API_HEADER_ACCEPT] = open[i];
+        ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+        ck_api_header(&f, "Content-Type",
+                      "application/openmetrics-text; version=1.0.0; charset=utf-8");
+        text = api_answer(&f.c);
+        ck_assert_str_eq(text + strlen(text) - 6, "# EOF\n");
+    }
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(they_are_for_operators_of_all_projects)
+{
+    static const char *const tokens[] = {"watch operator * never",
+                                         "local operator " API_CALL_PROJECT " never",
+                                         "work worker * never"};
+    struct api_fixture f;
+
+    api_fixture_open_access(&f);
+    api_let_in(&f, tokens, 3);
+    ck_api(&f, "GET", "/metrics", NULL, 401, "Unauthorized");
+    ck_api_header(&f, "WWW-Authenticate", "Bearer");
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "nobody";
+    ck_api(&f, "GET", "/metrics", NULL, 401, "Unauthorized");
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "local";
+    ck_api(&f, "GET", "/metrics", NULL, 403, "Not authorized");
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "work";
+    ck_api(&f, "GET", "/metrics", NULL, 403, "Not authorized");
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "watch";
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    f.c.headers[API_HEADER_CLIENT_ID] = NULL;
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_api(&f, "HEAD", "/metrics", NULL, 200, NULL);
+    ck_api(&f, "POST", "/metrics", NULL, 405, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(running_out_of_memory_is_an_answer)
+{
+    struct api_fixture f;
+    uint64_t nth = 0;
+
+    api_fixture_open(&f);
+    post(&f, "a");
+    do {
+        mem_fail_nth(f.mem, ++nth);
+        (void)api_call(&f.c, "GET", "/metrics", NULL);
+        ck_assert(f.c.res.code == 200 || f.c.res.code == 503);
+    } while (f.c.res.code != 200);
+    mem_fail_nth(f.mem, 0);
+    ck_assert_uint_gt(nth, 1);
+    api_fixture_close(&f);
+}
+END_TEST

@@ -1,0 +1,373 @@
+/*
+ * /openapi.json: it is JSON, it tells of what is served, and of nothing else (docs/api.md 6.6).
+ * Whether it is true, tests/e2e/openapi_test.py asks a real server.
+ */
+#include "api/openapi/component.h"
+#include "api/openapi/operation.h"
+#include "api/versions/version.h"
+#include "support/api_fixture.h"
+
+#include <ctype.h>
+#include <jansson.h>
+
+static const struct version *const versions[] = {&version_root,   &version_v2,
+                                                 &version_v1_1,   &version_v1,
+                                                 &version_claimd, &version_identity};
+
+enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
+
+/* The document as a tree, owned. */
+static json_t *
+ask(struct api_fixture *f)
+{
+    json_error_t error;
+    json_t *tree;
+
+    ck_api(f, "GET", "/openapi.json", NULL, 200, NULL);
+    ck_api_header(f, "Content-Type", "application/json");
+    tree = json_loads(api_answer(&f->c), JSON_REJECT_DUPLICATES, &error);
+    ck_assert_msg(tree != NULL, "%s, at %d", error.text, error.position);
+    return tree;
+}
+
+/* What stands at the names, NULL if nothing does. */
+static json_t *
+at(const json_t *tree, const char *first, const char *second, const char *third)
+{
+    tree = json_object_get(tree, first);
+    if (second != NULL)
+        tree = json_object_get(tree, second);
+    return json_object_get(tree, third);
+}
+
+/* "get" for METHOD_GET. */
+static const char *
+word_of(struct api_fixture *f, enum method method)
+{
+    char word[8] = "";
+    const char *name = api_method_name(method);
+
+    for (size_t i = 0; name[i] != '\0' && i < sizeof(word) - 1; i++)
+        word[i] = (char)tolower((unsigned char)name[i]);
+    return api_text(f, "%s", word);
+}
+
+static size_t
+count_operations(const json_t *tree)
+{
+    const char *path;
+    size_t count = 0;
+    json_t *item;
+
+    json_object_foreach(json_object_get(tree, "paths"), path, item) count +=
+        json_object_size(item);
+    return count;
+}
+
+TEST_CASE("openapi");
+
+/* Rows that a parameter or a last slash makes of another have no operation of their own. */
+static bool
+is_of_its_own(const struct route *row)
+{
+    return strchr(row->pattern, '?') == NULL &&
+           (strncmp(row->pattern, "/identity", 9) != 0 ||
+            row->pattern[strlen(row->pattern) - 1] != '/');
+}
+
+START_TEST(every_route_is_described_and_nothing_else)
+{
+    size_t described = 0;
+    struct api_fixture f;
+    json_t *tree;
+
+    api_fixture_open_identity(&f, NULL);
+    tree = ask(&f);
+    for (size_t i = 0; i < VERSIONS; i++)
+        for (const struct route *r = versions[i]->routes; r->pattern != NULL; r++) {
+            const json_t *operation =
+                at(tree, "paths", r->pattern, word_of(&f, r->method));
+
+            if (!is_of_its_own(r) || (r->flags & ROUTE_ADMIN) != 0)
+                continue;
+            ck_assert_msg(json_is_object(operation), "%s %s", r->pattern, r->about->name);
+            ck_assert_ptr_nonnull(json_object_get(operation, "summary"));
+            described++;
+        }
+    ck_assert_uint_gt(described, 70);
+    ck_assert_uint_eq(count_operations(tree), described);
+    json_decref(tree);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_a_parameter_makes_of_a_route_is_the_same_operation)
+{
+    for (size_t i = 0; i < VERSIONS; i++)
+        for (const struct route *r = versions[i]->routes; r->pattern != NULL; r++)
+            if (strchr(r->pattern, '?') != NULL)
+                ck_assert_ptr_eq(r->about, r[-1].about);
+}
+END_TEST
+
+START_TEST(no_two_operations_have_one_name)
+{
+    json_t *seen = json_object(), *tree, *item, *operation;
+    struct api_fixture f;
+    const char *path, *method;
+
+    api_fixture_open_identity(&f, NULL);
+    tree = ask(&f);
+    json_object_foreach(json_object_get(tree, "paths"), path, item)
+        json_object_foreach(item, method, operation)
+    {
+        const char *id = json_string_value(json_object_get(operation, "operationId"));
+
+        ck_assert_ptr_nonnull(id);
+        ck_assert_msg(json_object_get(seen, id) == NULL, "%s, of %s", id, path);
+        ck_assert_int_eq(json_object_set_new(seen, id, json_true()), 0);
+    }
+    json_decref(seen);
+    json_decref(tree);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_is_switched_off_is_not_described)
+{
+    struct api_limits limits = api_limits_default;
+    struct api_fixture f;
+    json_t *tree;
+
+    api_fixture_open(&f);
+    tree = ask(&f);
+    ck_assert_ptr_nonnull(at(tree, "paths", NULL, "/v1/queues"));
+    ck_assert_ptr_nonnull(at(tree, "paths", NULL, "/v1.1/queues"));
+    ck_assert_ptr_nonnull(at(tree, "components", "schemas", "MessageV1"));
+    ck_assert_ptr_null(at(tree, "paths", NULL, "/identity"));
+    ck_assert_ptr_null(at(tree, "paths", NULL, "/v2/health"));
+    json_decref(tree);
+    api_fixture_close(&f);
+
+    limits.enable_v1 = limits.enable_v1_1 = false;
+    limits.admin_mode = true;
+    api_fixture_open_with(&f, &limits);
+    tree = ask(&f);
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "/v1"));
+    ck_assert_ptr_null(at(tree, "components", "schemas", "MessageV1"));
+    ck_assert_ptr_null(at(tree, "components", "parameters", "ClientOptional"));
+    ck_assert_ptr_nonnull(at(tree, "paths", NULL, "/v2/health"));
+    json_decref(tree);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_limits_are_those_in_force)
+{
+    struct api_limits limits = api_limits_default;
+    struct api_fixture f;
+
+    limits.max_messages_per_page = 7;
+    limits.max_queues_per_page = 50;
+    limits.max_claim_ttl = 4711;
+    limits.client_id_strict = false;
+    limits.max_length_client_id = 99;
+    api_fixture_open_with(&f, &limits);
+    json_decref(ask(&f));
+    ck_assert_str_eq(api_pick(&f, "components.schemas.ClientId.type"), "string");
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"maxLength\":99"));
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"maximum\":7,\"default\":7"));
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"maximum\":50,\"default\":10"));
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"maximum\":4711"));
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "\"maximum\":43200,\"default\":300"));
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* Is 429 among what an operation answers? */
+static bool
+is_limited(const json_t *tree, const char *path, const char *method)
+{
+    const json_t *operation = at(tree, "paths", path, method);
+
+    ck_assert_ptr_nonnull(operation);
+    return at(operation, "responses", NULL, "429") != NULL;
+}
+
+START_TEST(limits_of_projects_are_described_when_they_are_in_force)
+{
+    static const struct {
+        struct api_project_limits limits;
+        bool listing, making, posting, posting_v1, claiming, deleting;
+    } cases[] = {
+        {{.queues = 0}, false, false, false, false, false, false},
+        {{.queues = 1}, false, true, true, false, false, false},
+        {{.messages = 1}, false, false, true, true, false, false},
+        {{.bytes = 1}, false, false, true, true, false, false},
+        {{.waiters = 1}, false, false, false, false, true, true},
+        {{.connections = 1}, true, true, true, true, true, true},
+        {{.requests_per_second = 1}, true, true, true, true, true, true},
+        {{.queues = 0}, false, false, false, false, false, false},
+    };
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        json_t *tree;
+
+        api_limit(f.api, &cases[i].limits);
+        tree = ask(&f);
+        ck_assert(is_limited(tree, "/v2/queues", "get") == cases[i].listing);
+        ck_assert(is_limited(tree, "/v1/health", "get") == cases[i].listing);
+        ck_assert(is_limited(tree, "/v2/queues/{queue}", "put") == cases[i].making);
+        ck_assert(is_limited(tree, "/v2/queues/{queue}/messages", "post") ==
+                  cases[i].posting);
+        ck_assert(is_limited(tree, "/v1/queues/{queue}/messages", "post") ==
+                  cases[i].posting_v1);
+        ck_assert(is_limited(tree, "/claimd/claims", "post") == cases[i].claiming);
+        ck_assert(is_limited(tree, "/v2/queues/{queue}/messages", "delete") ==
+                  cases[i].deleting); /* pop */
+        ck_assert(!is_limited(tree, "/livez", "get"));
+        ck_assert(!is_limited(tree, "/metrics", "get"));
+        json_decref(tree);
+    }
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ who may */
+
+TEST_CASE("credentials");
+
+/* Says of an operation's action which roles may do it. */
+static size_t
+count_roles(const json_t *tree, const char *path, const char *method, const char *action)
+{
+    return json_array_size(at(at(tree, "paths", path, method), "x-roles", NULL, action));
+}
+
+START_TEST(where_nobody_is_asked_for_a_token_none_is_spoken_of)
+{
+    struct api_fixture f;
+    json_t *tree;
+
+    api_fixture_open(&f);
+    tree = ask(&f);
+    ck_assert_uint_eq(json_array_size(json_object_get(tree, "security")), 0);
+    ck_assert_ptr_null(at(tree, "components", NULL, "securitySchemes"));
+    ck_assert_ptr_null(
+        at(at(tree, "paths", "/v2/queues", "get"), "responses", NULL, "401"));
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "x-roles"));
+    json_decref(tree);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_roles_are_those_of_the_policy_in_force)
+{
+    struct policy policy = policy_default;
+    struct api_fixture f;
+    struct reason why;
+    size_t bad_line;
+    json_t *tree;
+
+    api_fixture_open_access(&f);
+    ck_assert_int_eq(access_replace(f.access, bytes_str(""), &policy, &bad_line, &why),
+                     ST_OK);
+    tree = ask(&f);
+    ck_assert_uint_eq(json_array_size(json_object_get(tree, "security")), 2);
+    ck_assert_ptr_nonnull(
+        at(at(tree, "paths", "/v2/queues", "get"), "responses", NULL, "401"));
+    ck_assert_uint_eq(
+        count_roles(tree, "/v2/queues/{queue}/messages", "post", "messages:create"), 2);
+    ck_assert_uint_eq(
+        count_roles(tree, "/v2/queues/{queue}/messages", "delete", "messages:delete_all"),
+        3);
+    ck_assert_uint_eq(
+        count_roles(tree, "/v2/queues/{queue}/messages", "delete", "messages:pop"), 2);
+    ck_assert_ptr_null(at(at(tree, "paths", "/livez", "get"), "responses", NULL, "401"));
+    ck_assert_ptr_null(at(tree, "paths", "/livez", "x-roles"));
+    json_decref(tree);
+
+    ck_assert_int_eq(policy_read(&policy, bytes_str("{\"messages:create\":\"!\"}"), &why),
+                     ST_OK);
+    ck_assert_int_eq(access_replace(f.access, bytes_str(""), &policy, &bad_line, &why),
+                     ST_OK);
+    tree = ask(&f);
+    ck_assert_uint_eq(
+        count_roles(tree, "/v2/queues/{queue}/messages", "post", "messages:create"), 0);
+    json_decref(tree);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* Unlike most handlers it has no need of memory but its answer's. */
+START_TEST(it_needs_neither_a_token_nor_a_client)
+{
+    struct api_fixture f;
+
+    api_fixture_open_access(&f);
+    f.c.headers[API_HEADER_CLIENT_ID] = f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "GET", "/openapi.json", NULL, 200, NULL);
+    ck_api(&f, "HEAD", "/openapi.json", NULL, 200, NULL);
+    ck_api(&f, "POST", "/openapi.json", NULL, 405, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ the notation */
+
+static const char *
+written(struct api_fixture *f, const char *template)
+{
+    struct buf out;
+    const char *text;
+
+    buf_init(&out, f->mem);
+    template_write(&out, template, &api_limits_default);
+    text = api_text(f, "%.*s", (int)out.len, buf_view(&out).data);
+    buf_fini(&out);
+    return text;
+}
+
+TEST_CASE("templates");
+
+START_TEST(a_template_is_json_with_numbers_and_references)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_assert_str_eq(written(&f, NULL), "");
+    ck_assert_str_eq(written(&f, "{'a':[1,'b c']}"), "{\"a\":[1,\"b c\"]}");
+    ck_assert_str_eq(written(&f, "$min_claim_ttl,$max_claim_ttl"), "60,43200");
+    ck_assert_str_eq(written(&f, "'^[a-z]+$'"), "\"^[a-z]+$\"");
+    ck_assert_str_eq(written(&f, "$"), "$");
+    ck_assert_str_eq(written(&f, "[<schemas/Links>]"),
+                     "[{\"$ref\":\"#/components/schemas/Links\"}]");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(components_bring_those_that_they_name)
+{
+    struct component_set set = {0};
+    struct api_fixture f;
+    struct buf out;
+
+    api_fixture_open(&f);
+    buf_init(&out, f.mem);
+    components_write(&out, &set, &api_limits_default);
+    ck_assert_uint_eq(out.len, 2); /* {} */
+    components_add(&set, NULL);
+    components_add(&set, "{'a':<schemas/MessagesV1>}");
+    buf_reset(&out, 0);
+    components_write(&out, &set, &api_limits_default);
+    buf_byte(&out, '\0');
+    ck_assert_ptr_nonnull(strstr(out.data, "{\"schemas\":{\"MessageV1\":{"));
+    ck_assert_ptr_nonnull(strstr(out.data,
+                                 ",\"MessagesV1\":{\"type\":\"array\",\"items\":{"
+                                 "\"$ref\":\"#/components/schemas/MessageV1\"}}}}"));
+    buf_fini(&out);
+    api_fixture_close(&f);
+}
+END_TEST

@@ -1,0 +1,81 @@
+#!/usr/bin/python3
+"""What TLS costs the server: processor time a request on kept connections, and a handshake.
+
+    tls_cost.py CLAIMD [ROUNDS]
+
+Needs wrk and openssl. Plain and TLS take turns against one server with one worker, and what is
+counted is the processor time of its threads, so that others on the machine matter little.
+"""
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ROUNDS = int(sys.argv.pop(2)) if len(sys.argv) > 2 else 5
+sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+
+from harness import CLIENT_ID, Server, Workshop, processor_s  # noqa: E402
+
+from certificates import P256, RSA  # noqa: E402
+
+SECONDS = "3"
+SCRIPTS = {
+    "post of 1 KB": ("/v2/queues/q/messages", 'wrk.method = "POST"\n'
+                     'wrk.body = \'{"messages":[{"ttl":60,"body":"\' .. string.rep("x", 1000)'
+                     ' .. \'"}]}\'\n'),
+    "statistics": ("/v2/queues/q/stats", ""),
+}
+HEADERS = ('wrk.headers["Client-ID"] = "%s"\n'
+           'wrk.headers["X-Project-ID"] = "p"\n' % CLIENT_ID)
+
+
+def cost_us(server, command, pattern):
+    """The microseconds of the server for each of what the command says it has done."""
+    before = processor_s(server)
+    done = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    if "Non-2xx" in done:
+        raise RuntimeError(done)
+    return (processor_s(server) - before) * 1e6 / int(re.search(pattern, done).group(1))
+
+
+def requests(shop, pair):
+    with Server(*pair.options(), "--workers", "1", "--log-level", "error",
+                listen="127.0.0.1:0,tls:127.0.0.1:0") as server:
+        urls = (server.url, server.process.stdout.readline().split()[-1])
+        for name, (path, lines) in SCRIPTS.items():
+            script = shop.file("script.lua", lines + HEADERS)
+            costs = [[cost_us(server, ["wrk", "-t1", "-c16", "-d" + SECONDS, "-s", script,
+                                       url + path], r"(\d+) requests in") for url in urls]
+                     for _ in range(ROUNDS)]
+            plain, tls = (statistics.median(column) for column in zip(*costs))
+            ratios = sorted(one / other for one, other in costs)
+            print("%-14s plain %5.1f us, TLS %5.1f us; ratio %.2f (%.2f to %.2f)"
+                  % (name, plain, tls, statistics.median(ratios), ratios[0], ratios[-1]))
+
+
+def handshakes(name, pair):
+    with Server(*pair.options(), "--workers", "1", "--log-level", "error",
+                listen="tls:127.0.0.1:0") as server:
+        for version in ("tls1_3", "tls1_2"):
+            costs = [cost_us(server, ["openssl", "s_time", "-new", "-time", SECONDS, "-" + version,
+                                      "-connect", "127.0.0.1:%d" % server.port],
+                             r"(\d+) connections in \d+ real seconds") for _ in range(ROUNDS)]
+            cost = statistics.median(costs)
+            print("%-8s %s  %5.0f us a handshake (%.0f to %.0f): %4.0f a second of a core"
+                  % (name, version, cost, min(costs), max(costs), 1e6 / cost))
+
+
+def main():
+    with Workshop() as shop:
+        pairs = {"P-256": shop.signed("p256", algorithm=P256),
+                 "RSA-2048": shop.signed("rsa", algorithm=RSA)}
+        requests(shop, pairs["P-256"])
+        for name, pair in pairs.items():
+            handshakes(name, pair)
+
+
+if __name__ == "__main__":
+    main()

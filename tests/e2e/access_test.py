@@ -1,0 +1,311 @@
+#!/usr/bin/python3
+"""Who gets in: tokens from their making to their end, on the real program.
+
+    access_test.py CLAIMD
+"""
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import CLAIMD, Server, post, request  # noqa: E402
+
+TOKEN = re.compile(r"^claimd_[0-9a-f]{64}\n$")
+
+
+class AccessCase(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="claimd-access-")
+        self.path = os.path.join(self.folder, "tokens")
+        self.addCleanup(subprocess.run, ["rm", "-rf", self.folder], check=True)
+
+    def token(self, *words, status=0):
+        """Runs claimd token; what it has printed, or complained about."""
+        run = subprocess.run([CLAIMD, "token", *words, "--tokens", self.path],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             check=False)
+        self.assertEqual(run.returncode, status, run.stderr)
+        return run.stdout if status == 0 else run.stderr
+
+    def new(self, name, role, *words):
+        printed = self.token("new", name, "--role", role, *words)
+        self.assertRegex(printed, TOKEN)
+        return printed.strip()
+
+    def start(self, *options):
+        return Server("--auth", "tokens", "--tokens", self.path, *options)
+
+    def ask(self, server, token, method="GET", target="/v2/queues", body=None, headers=()):
+        headers = [*headers, "X-Auth-Token: " + token] if token is not None else headers
+        with server.connect() as client:
+            client.send(request(method, target, body, headers=headers, close=True))
+            return client.response()
+
+
+class Tokens(AccessCase):
+    def test_a_token_is_printed_once_and_never_kept(self):
+        token = self.new("worker-1", "worker", "--projects", "p,q", "--expires", "90d")
+        with open(self.path, encoding="ascii") as file:
+            text = file.read()
+        self.assertNotIn(token, text)
+        self.assertNotIn(token[7:], text)
+        listed = self.token("list")
+        self.assertRegex(listed, r"^worker-1 +worker +20\d\d-\d\d-\d\dT\S+Z +p,q\n$")
+        self.assertNotIn("sha256", listed)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o600)
+
+    def test_the_service_may_read_what_root_makes_in_its_folder(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can give files away")
+        folder = os.path.dirname(self.path)
+        for mode, expected in ((0o750, (0o640, 12345)), (0o755, (0o600, os.getegid()))):
+            os.chown(folder, 0, 12345)
+            os.chmod(folder, mode)
+            self.token("new", "a", "--role", "worker")
+            self.token("new", "b", "--role", "worker")
+            found = os.stat(self.path)
+            self.assertEqual((stat.S_IMODE(found.st_mode), found.st_gid), expected)
+            self.assertEqual(found.st_uid, 0)
+            os.unlink(self.path)
+
+    def test_the_file_keeps_its_mode_its_comments_and_its_order(self):
+        self.new("a", "reader")
+        with open(self.path, "a", encoding="ascii") as file:
+            file.write("\n# the second\n")
+        os.chmod(self.path, 0o640)
+        self.new("b", "admin")
+        self.new("c", "admin")
+        self.token("revoke", "b")
+        with open(self.path, encoding="ascii") as file:
+            lines = file.read().split("\n")
+        self.assertEqual([line[:12] for line in lines],
+                         ["a reader * n", "", "# the second", "c admin * ne", ""])
+        self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o640)
+        self.assertEqual(os.listdir(self.folder), ["tokens"])
+
+    def test_what_cannot_be_is_refused_and_changes_nothing(self):
+        self.new("a", "reader")
+        with open(self.path, "rb") as file:
+            before = file.read()
+        for words, status, why in (
+                (("new", "a", "--role", "admin"), 1, "has a token a already"),
+                (("new", "b"), 2, "needs --role"),
+                (("new",), 2, "needs a name"),
+                (("new", "b", "--role", "boss"), 2, "no role boss"),
+                (("new", "b c", "--role", "admin"), 2, "NAME ROLE PROJECTS"),
+                (("new", "ä", "--role", "admin"), 2, "a name has"),
+                (("new", "b", "--role", "admin", "--projects", "p,,q"), 2, "projects have"),
+                (("new", "b", "--role", "admin", "--expires", "0d"), 2, "--expires is"),
+                (("new", "b", "--role", "admin", "--expires", "soon"), 2, "--expires is"),
+                (("revoke", "b"), 1, "has no token b"),
+                (("revoke",), 2, "needs a name"),
+                (("list", "a"), 2, "needs no name"),
+                (("burn", "a"), 2, "none of new, list, revoke"),
+                ((), 2, "needs new, list or revoke")):
+            with self.subTest(words=words):
+                self.assertIn(why, self.token(*words, status=status))
+        with open(self.path, "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    def test_a_list_that_is_broken_is_not_changed(self):
+        self.new("a", "reader")
+        with open(self.path, "a", encoding="ascii") as file:
+            file.write("nonsense\n")
+        self.assertIn(":2: a line is", self.token("new", "b", "--role", "admin", status=1))
+        self.assertIn(":2: a line is", self.token("revoke", "a", status=1))
+        self.token("list", status=1)
+
+    def test_a_list_that_is_not_there(self):
+        self.assertIn("No such file", self.token("list", status=1))
+        self.assertIn("No such file", self.token("revoke", "a", status=1))
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_a_link_to_it_stays_one(self):
+        self.new("a", "reader")
+        real, folder = self.path, os.path.join(self.folder, "etc")
+        os.mkdir(folder)
+        self.path = os.path.join(folder, "tokens")
+        os.symlink("../tokens", self.path)
+        self.new("b", "worker")
+        self.token("revoke", "a")
+        self.assertEqual(os.readlink(self.path), "../tokens")
+        self.assertEqual(os.listdir(folder), ["tokens"])
+        with open(real, encoding="ascii") as file:
+            self.assertEqual([line[:8] for line in file], ["b worker"])
+
+    def test_what_is_no_file_is_not_replaced_by_one(self):
+        os.mkfifo(self.path, 0o600)
+        self.assertIn("not supported", self.token("new", "a", "--role", "reader", status=1))
+        self.assertIn("not supported", self.token("revoke", "a", status=1))
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.path).st_mode))
+
+    def test_a_token_that_could_not_be_printed_is_told_of(self):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            run = subprocess.run([CLAIMD, "token", "new", "a", "--role", "reader",
+                                  "--tokens", self.path], stdout=full,
+                                 stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("could not be printed", run.stderr)
+        self.token("revoke", "a")
+
+    def test_many_at_a_time_lose_nobody(self):
+        threads = [threading.Thread(target=self.new, args=("t%d" % i, "worker"))
+                   for i in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(self.token("list").splitlines()), 20)
+
+
+class Admission(AccessCase):
+    def test_strangers_stay_outside(self):
+        token = self.new("all", "admin")
+        with self.start("--access-log") as server:
+            for wrong in (None, "", "x", token[:-1], token + "0", token.upper(),
+                          "claimd_" + 64 * "0", 8000 * "a"):
+                with self.subTest(token=wrong):
+                    answer = self.ask(server, wrong)
+                    self.assertIn(answer.status, (401, 431))
+                    if answer.status == 401:
+                        self.assertEqual(answer.headers["www-authenticate"], "Bearer")
+            self.assertEqual(self.ask(server, token).status, 200)
+            answer = self.ask(server, None, headers=["Authorization: Bearer " + token])
+            self.assertEqual(answer.status, 200)
+            server.signal()
+            self.assertEqual(server.wait(), 0)
+            log = "\n".join(server.log)
+        self.assertNotIn(token, log)
+        self.assertNotIn(token[7:20], log)
+
+    def test_two_credentials_are_none_wherever_they_stand(self):
+        one, other = self.new("one", "admin"), self.new("other", "admin")
+        own, bearer = "X-Auth-Token: %s", "Authorization: Bearer %s"
+        with self.start("--admin-mode") as server:
+            for method, target in (("GET", "/v2/queues"), ("PUT", "/v2/queues/q"),
+                                   ("OPTIONS", "/v2/queues/q"), ("BREW", "/v1/queues/q"),
+                                   ("GET", "/v2/p/queues"), ("GET", "/metrics"),
+                                   ("POST", "/claimd/claims?queue=q"),
+                                   ("POST", "/v1/health"), ("GET", "/v2/health")):
+                for forms in ((own, own), (own, bearer), (bearer, own), (bearer, bearer)):
+                    for tokens in ((one, other), (one, one), (one, "x"), ("x", one)):
+                        if forms[0] != forms[1] and tokens == (one, one):
+                            continue  # that is one
+                        headers = [form % token for form, token in zip(forms, tokens)]
+                        with self.subTest(method=method, target=target, headers=headers):
+                            answer = self.ask(server, None, method, target, headers=headers)
+                            self.assertEqual(answer.status, 401)
+            self.assertEqual(self.ask(server, one, "GET", "/v2/queues").body,
+                             b'{"queues":[],"links":[]}')
+
+    def test_roles_and_projects(self):
+        producer = self.new("producer", "producer", "--projects", "p")
+        worker = self.new("worker", "worker", "--projects", "p")
+        with self.start() as server:
+            body = b'{"messages":[{"body":1}]}'
+            self.assertEqual(self.ask(server, producer, "POST", "/v2/queues/q/messages",
+                                      body).status, 201)
+            self.assertEqual(self.ask(server, producer, "POST", "/v2/queues/q/claims",
+                                      b"{}").status, 403)
+            self.assertEqual(self.ask(server, worker, "POST", "/v2/queues/q/claims",
+                                      b"{}").status, 201)
+            self.assertEqual(self.ask(server, worker, "DELETE", "/v2/queues/q").status, 403)
+            self.assertEqual(self.ask(server, worker, target="/v2/r/queues").status, 403)
+
+    def test_reloading_takes_effect_for_the_next_request(self):
+        one = self.new("one", "admin")
+        with self.start() as server, server.connect() as client:
+            def status(token):
+                client.send(request("GET", "/v2/queues", headers=["X-Auth-Token: " + token]))
+                return client.response().status
+
+            self.assertEqual(status(one), 200)
+            two = self.new("two", "admin")
+            self.token("revoke", "one")
+            self.assertEqual((status(one), status(two)), (200, 401))
+            server.signal(signal.SIGHUP)
+            server.logged("reloaded tokens=1")
+            self.assertEqual((status(one), status(two)), (401, 200))
+
+    def test_a_broken_list_leaves_all_as_it_was(self):
+        one = self.new("one", "admin")
+        with self.start() as server:
+            with open(self.path, "a", encoding="ascii") as file:
+                file.write("nonsense\n")
+            server.signal(signal.SIGHUP)
+            server.logged("reload_failed error=\"tokens: %s:2: a line is" % self.path)
+            self.assertEqual(self.ask(server, one).status, 200)
+            os.unlink(self.path)
+            server.signal(signal.SIGHUP)
+            server.logged("No such file or directory: `claimd token new` makes one")
+            self.assertEqual(self.ask(server, one).status, 200)
+
+    def test_a_pipe_in_the_place_of_the_list_keeps_nobody_waiting(self):
+        one = self.new("one", "admin")
+        with self.start() as server:
+            os.unlink(self.path)
+            os.mkfifo(self.path, 0o600)
+            server.signal(signal.SIGHUP)
+            server.logged("reload_failed error=\"tokens: %s is a pipe" % self.path)
+            self.assertEqual(self.ask(server, one).status, 200)
+        self.assert_refused(["--auth", "tokens", "--tokens", self.path], "is a pipe")
+
+    def test_a_list_that_anybody_can_read_is_refused(self):
+        self.new("one", "admin")
+        os.chmod(self.path, 0o644)
+        self.assert_refused(["--auth", "tokens", "--tokens", self.path], "chmod o-rwx")
+
+    def assert_refused(self, options, why):
+        run = subprocess.run([CLAIMD, "--listen", "127.0.0.1:0", *options],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             check=False, timeout=60)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn(why, run.stderr)
+
+    def test_files_that_cannot_be_taken_refuse_the_start(self):
+        policy = os.path.join(self.folder, "policy")
+        tokens = ["--auth", "tokens", "--tokens", self.path]
+        self.assert_refused(tokens, "No such file")
+        self.new("one", "admin")
+        self.assert_refused([*tokens, "--policy", policy], "No such file")
+        for text, why in (('{"queues:burn": "@"}', "there is no action queues:burn"),
+                          ('{"queues:get": "boss"}', "not boss"),
+                          ("{", "line 1"), ("", "is an object")):
+            with open(policy, "w", encoding="ascii") as file:
+                file.write(text)
+            self.assert_refused([*tokens, "--policy", policy], why)
+
+    def test_a_policy_changes_what_roles_may_do(self):
+        reader = self.new("reader", "reader", "--projects", "p")
+        policy = os.path.join(self.folder, "policy")
+        with open(policy, "w", encoding="ascii") as file:
+            file.write('{"queues:get_all": "!", "messages:create": "role:reader"}')
+        with self.start("--policy", policy) as server:
+            self.assertEqual(self.ask(server, reader).status, 403)
+            with server.connect() as client:
+                client.send(post("q", headers=["X-Auth-Token: " + reader]))
+                self.assertEqual(client.response().status, 201)
+            with open(policy, "w", encoding="ascii") as file:
+                file.write("{}")
+            server.signal(signal.SIGHUP)
+            server.logged("reloaded")
+            self.assertEqual(self.ask(server, reader).status, 200)
+
+    def test_an_open_door_must_be_meant(self):
+        run = subprocess.run([CLAIMD, "--listen", "0.0.0.0:0"], stderr=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True, check=False, timeout=60)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("insecure_listen", run.stderr)
+        self.assertIn("auth", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

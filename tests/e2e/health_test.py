@@ -1,0 +1,169 @@
+#!/usr/bin/python3
+"""What load balancers, containers and operators see: /livez, /readyz, claimd health, SIGUSR1.
+
+    health_test.py CLAIMD
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import CLAIMD, Server, environment, post, request  # noqa: E402
+
+
+def bare(method, path):
+    """A request with nothing but what HTTP needs."""
+    return ("%s %s HTTP/1.1\r\nHost: test\r\n\r\n" % (method, path)).encode()
+
+
+def health(*words, **variables):
+    return subprocess.run([CLAIMD, "health", *words], stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.PIPE, env=environment(**variables), timeout=60,
+                          check=False)
+
+
+class Paths(unittest.TestCase):
+    def test_they_need_no_headers_and_no_token(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tokens = os.path.join(folder, "tokens")
+            with open(tokens, "w", encoding="ascii"):
+                os.chmod(tokens, 0o600)
+            for options in ((), ("--auth", "tokens", "--tokens", tokens)):
+                with Server(*options) as server, server.connect() as client:
+                    for method in ("GET", "HEAD"):
+                        for path in ("/livez", "/readyz"):
+                            client.send(bare(method, path))
+                            answer = client.response(head_only=method == "HEAD")
+                            self.assertEqual(answer.status, 204)
+
+    def test_they_know_no_other_methods_and_nothing_below(self):
+        with Server() as server, server.connect() as client:
+            for method, path, status in (("POST", "/livez", 405), ("DELETE", "/readyz", 405),
+                                         ("GET", "/livez/x", 404), ("GET", "/live", 404),
+                                         ("GET", "/v2/livez", 404)):
+                client.send(request(method, path))
+                self.assertEqual(client.response().status, status, path)
+
+    def test_one_that_ends_is_not_ready(self):
+        with Server("--drain-seconds", "3600") as server, server.connect() as client, \
+                server.connect() as other:
+            whole = post("q")
+            client.send(whole[:-1])  # it is waited for
+            other.send(bare("GET", "/readyz")[:-1])
+            server.signal()
+            server.logged("draining")
+            other.send(b"\n")
+            answer = other.response()
+            self.assertEqual(answer.status, 503)
+            self.assertIn(b"about to end", answer.body)
+            client.send(whole[-1:])
+            self.assertEqual(client.response().status, 201)
+            self.assertEqual(server.wait(), 0)
+
+
+class Maintenance(unittest.TestCase):
+    def test_posts_are_refused_and_everything_else_goes_on(self):
+        with Server() as server, server.connect() as client:
+            def status(data):
+                client.send(data)
+                return client.response().status
+
+            self.assertEqual(status(post("q")), 201)
+            server.signal(signal.SIGUSR1)
+            server.logged("maintenance posts=refused")
+            client.send(post("q"))
+            answer = client.response()
+            self.assertEqual(answer.status, 503)
+            self.assertIn(b"maintenance", answer.body)
+            self.assertEqual(answer.headers["retry-after"], "1")
+            self.assertEqual(status(request("GET", "/readyz")), 503)
+            self.assertEqual(status(request("GET", "/livez")), 204)
+            self.assertEqual(status(request("PUT", "/v2/queues/r")), 201)
+            self.assertEqual(status(request("POST", "/v2/queues/q/claims", b"{}")), 201)
+            server.signal(signal.SIGUSR1)
+            server.logged("maintenance posts=taken")
+            self.assertEqual(status(request("GET", "/readyz")), 204)
+            self.assertEqual(status(post("q")), 201)
+
+
+class Command(unittest.TestCase):
+    def test_it_tells_whether_a_server_is_ready(self):
+        with Server() as server:
+            address = "127.0.0.1:%d" % server.port
+            for words, variables in (((address,), {}), ((), {"CLAIMD_LISTEN": address}),
+                                     ((), {"CLAIMD_LISTEN": "tls:127.0.0.1:1, " + address})):
+                run = health(*words, **variables)
+                self.assertEqual((run.returncode, run.stdout, run.stderr),
+                                 (0, "%s is ready\n" % address, ""))
+            server.signal(signal.SIGUSR1)
+            server.logged("maintenance")
+            run = health(address)
+            self.assertEqual(run.returncode, 1)
+            self.assertIn("is not ready: 503", run.stderr)
+
+    def test_a_unix_socket(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = "unix:" + os.path.join(folder, "socket")
+            with Server(listen=path):
+                self.assertEqual(health(path).returncode, 0)
+            self.assertEqual(health(path).returncode, 1)
+
+    def test_who_does_not_answer_is_not_ready(self):
+        with socket.socket() as deaf:
+            deaf.bind(("127.0.0.1", 0))
+            nobody = "127.0.0.1:%d" % deaf.getsockname()[1]
+            self.assertEqual(health(nobody).returncode, 1)
+            deaf.listen()
+            run = health(nobody)
+            self.assertEqual(run.returncode, 1)
+            self.assertIn("does not answer", run.stderr)
+        for address in ("nonsense", ":80", "unix:" + "x" * 200, "x.invalid:80"):
+            self.assertEqual(health(address).returncode, 1, address)
+        self.assertEqual(health("127.0.0.1:1", "127.0.0.1:2").returncode, 2)
+
+    def against(self, speak):
+        """What it finds where speak(socket) answers."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            def serve():
+                with listener.accept()[0] as other, contextlib.suppress(OSError):
+                    other.recv(1000)
+                    speak(other)
+
+            thread = threading.Thread(target=serve)
+            thread.start()
+            run = health("127.0.0.1:%d" % listener.getsockname()[1])
+            thread.join()
+            return run
+
+    def test_what_is_no_answer_is_none(self):
+        for said in (b"", b"HTTP/1.1 200", b"HTTP/1.1 -5 x\r\n", b"HTTP/1.1 2 x\r\n",
+                     b"HTTP/1.1 99999999999999999999 x\r\n", b"HTTP/1.0 200 OK\r\n", b"\r\n",
+                     b"HTTP/1.1 200" + 1000 * b" ", b"\x15\x03\x01\0\2\2\x46"):
+            run = self.against(lambda other, said=said: other.sendall(said))
+            self.assertEqual(run.returncode, 1, said)
+            self.assertIn("does not answer", run.stderr)
+        run = self.against(lambda other: other.sendall(b"HTTP/1.1 100 Continue\r\n\r\n"))
+        self.assertIn("is not ready: 100", run.stderr)
+        run = self.against(lambda other: other.sendall(b"HTTP/1.1 299 Well\r\n"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+    def test_who_only_drips_is_not_listened_to_for_ever(self):
+        def drip(other):
+            for _ in range(100):
+                other.sendall(b"H")
+                time.sleep(1)
+
+        self.assertEqual(self.against(drip).returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,192 @@
+#!/usr/bin/python3
+"""What claimd says of itself: manual pages, --help, --version.
+
+    manual_test.py CLAIMD FOLDER-OF-PAGES CMAKE
+
+Pages and help come out of the same tables; here they are held against each other, and against
+what the program takes.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+
+from daemon import PATIENCE_S, environment  # noqa: E402
+
+CLAIMD, PAGES, CMAKE = sys.argv[1:4]
+del sys.argv[1:4]
+
+ROOT = os.path.join(HERE, "..", "..")
+NAMES = ("claimd.1", "claimd-token.1", "claimd.conf.5")
+COLUMNS = 79
+
+
+def run(*words, **more):
+    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S,
+                          env=environment(), **more)
+
+
+def say(*words):
+    """What claimd prints."""
+    return run(CLAIMD, *words, check=True).stdout
+
+
+def plain(text):
+    """Without line breaks, and without marks around names."""
+    return " ".join(text.replace("`", "").split())
+
+
+def page(name):
+    """As a terminal shows it, without bold and underlined letters."""
+    shown = run("mandoc", "-T", "ascii", os.path.join(PAGES, name), check=True).stdout
+    return re.sub(r".\x08", "", shown)
+
+
+def sections(text):
+    """{heading: text}"""
+    pieces = re.split(r"^([A-Z][A-Z ]+)$", text, flags=re.M)[1:]
+    return dict(zip(pieces[::2], pieces[1::2]))
+
+
+def options():
+    """{name: default}"""
+    return dict(re.findall(r"^([a-z0-9_]+) *= *(.*?) *$", say("--print-config"), re.M))
+
+
+def commands():
+    return re.findall(r"^ +claimd (\w+) .*  +\S", say("--help"), re.M)
+
+
+class Pages(unittest.TestCase):
+    def test_no_program_that_reads_them_has_a_complaint(self):
+        for name in NAMES:
+            path = os.path.join(PAGES, name)
+            for words in (("mandoc", "-T", "lint", "-W", "warning"),
+                          ("groff", "-man", "-ww", "-T", "utf8", "-z")):
+                done = run(*words, path)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""),
+                                 (name, words))
+
+    def test_they_have_the_sections_that_readers_look_for(self):
+        expected = {"claimd.1": ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS",
+                                 "ENVIRONMENT", "FILES", "SIGNALS", "EXIT STATUS", "EXAMPLES",
+                                 "SEE ALSO"),
+                    "claimd-token.1": ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "FILES",
+                                       "EXIT STATUS", "EXAMPLES", "SEE ALSO"),
+                    "claimd.conf.5": ("NAME", "DESCRIPTION", "OPTIONS", "SEE ALSO")}
+        for name in NAMES:
+            found = sections(page(name))
+            self.assertEqual([heading for heading in found if heading in expected[name]],
+                             list(expected[name]))
+            self.assertTrue(all(text.strip() for text in found.values()), found)
+            self.assertNotIn("@", found["SYNOPSIS"] if "SYNOPSIS" in found else "")
+
+    def test_every_option_is_there_with_its_default(self):
+        line, file = sections(page("claimd.1")), sections(page("claimd.conf.5"))
+        self.assertGreater(len(options()), 20)
+        for name, default in options().items():
+            spelled = "--" + name.replace("_", "-")
+            for text, head in ((line, r"%s(?:\[=| )" % spelled), (file, r"%s = " % name)):
+                entry = re.search(r"^ {5,7}%s\S+$((?:\n {8,}\S.*)+)" % head, text["OPTIONS"],
+                                  re.M)
+                self.assertIsNotNone(entry, head)
+                self.assertRegex(plain(entry[1]), r"Default: %s[.,]" % re.escape(default))
+
+    def test_every_command_is_there_as_its_help_has_it(self):
+        found = sections(page("claimd.1"))
+        self.assertGreaterEqual(set(commands()),
+                                {"token", "health", "verify", "log", "backup", "bench"})
+        for name in commands():
+            self.assertRegex(found["SYNOPSIS"], r"(?m)^ +claimd %s\b" % name)
+            self.assertRegex(found["COMMANDS"], r"(?m)^ +claimd %s$" % name)
+            if name == "bench":
+                continue  # a program of its own
+            for paragraph in say(name, "--help").split("\n\n")[1:]:
+                for words in re.split(r"\n  (?=\S)", paragraph):
+                    if not words.strip().startswith(("--help", "Exit status")):
+                        self.assertIn(plain(words), plain(found["COMMANDS"]))
+        token = sections(page("claimd-token.1"))
+        for usage in re.findall(r"claimd token \w+", say("token", "--help")):
+            self.assertIn(usage, plain(token["SYNOPSIS"]))
+
+    def test_signals_and_exit_statuses_are_those_of_the_help(self):
+        found = sections(page("claimd.1"))
+        told = say("--help")
+        for heading, section, least in (("Signals", "SIGNALS", 3),
+                                        ("Exit status", "EXIT STATUS", 6)):
+            entries = re.search(r"^%s\n((?:  .*\n)+)" % heading, told, re.M)[1]
+            entries = re.findall(r"^  (\S.*)\n((?: {8}.*\n)+)", entries, re.M)
+            self.assertGreaterEqual(len(entries), least)
+            for name, what in entries:
+                self.assertIn(plain(name + " " + what).rstrip("."), plain(found[section]))
+
+    def test_they_name_no_option_that_is_not_there(self):
+        known = {"--" + name.replace("_", "-") for name in options()}
+        for words in ((), ("token",), ("verify",), ("log",)):
+            known |= set(re.findall(r"--[a-z][a-z-]*", say(*words, "--help")))
+        for name in NAMES:
+            used = re.findall(r"(?<![\w-])--[a-z][a-z-]*", page(name))
+            self.assertEqual(set(used) - known - {"--option"}, set(), name)
+
+
+class Help(unittest.TestCase):
+    def test_it_fits_a_terminal(self):
+        for words in ((),) + tuple((name,) for name in commands() if name != "bench"):
+            for line in say(*words, "--help").splitlines():
+                self.assertLessEqual(len(line), COLUMNS, line)
+                self.assertEqual(line.rstrip(), line)
+
+    def test_an_option_of_a_command_is_one_that_it_takes(self):
+        taken = 0
+        for name in commands():
+            if name == "bench":
+                continue
+            for option in set(re.findall(r"^  (--\S+) ", say(name, "--help"), re.M)):
+                refused = run(CLAIMD, name, option)
+                self.assertEqual((refused.returncode, refused.stderr),
+                                 (2, "claimd: %s has no value\n" % option))
+                taken += 1
+        self.assertGreaterEqual(taken, 8)
+
+
+class Version(unittest.TestCase):
+    def test_the_first_line_is_for_programs_and_the_rest_for_reports(self):
+        lines = say("--version").splitlines()
+        self.assertRegex(lines[0], r"^claimd \d+\.\d+\.\d+$")
+        self.assertRegex(lines[1], r"^commit (unknown|[0-9a-f]{12,}(-dirty)?)$")
+        self.assertEqual([line.split()[0] for line in lines[2:]],
+                         ["libmicrohttpd", "jansson", "gnutls"])
+        for line in lines[2:]:
+            self.assertRegex(line, r" \d+\.\d+")
+
+    def commit_of(self, source, *more):
+        """What scripts/commit.cmake writes of a tree; again, so that it must not change it."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "commit.c")
+            times = set()
+            for _ in range(2):
+                run(CMAKE, "-DSOURCE=" + source, "-DOUT=" + out, *more, "-P",
+                    os.path.join(ROOT, "scripts", "commit.cmake"), check=True)
+                times.add(os.stat(out).st_mtime_ns)
+            self.assertEqual(len(times), 1)
+            with open(out, encoding="ascii") as f:
+                found, = re.findall(r'version_commit\[\] = "(.*)";', f.read())
+            return found
+
+    def test_a_tree_without_its_history_has_no_commit_unless_one_is_said(self):
+        with tempfile.TemporaryDirectory() as tree:
+            self.assertEqual(self.commit_of(tree), "unknown")
+            self.assertEqual(self.commit_of(tree, "-DCOMMIT=12345"), "12345")
+            with open(os.path.join(tree, ".git"), "w", encoding="ascii") as f:
+                f.write("gitdir: /nowhere\n")
+            self.assertEqual(self.commit_of(tree), "unknown")
+
+
+if __name__ == "__main__":
+    unittest.main()

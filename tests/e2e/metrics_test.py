@@ -1,0 +1,659 @@
+#!/usr/bin/python3
+"""GET /metrics for those who read it: Prometheus, its tools, its rules, and a dashboard.
+
+    metrics_test.py CLAIMD
+
+Everything is held against programs of others: promtool and Prometheus from Debian's
+prometheus, the parser of python3-prometheus-client.
+"""
+
+import collections
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.parse
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import (CLAIMD, HERE, SANITIZED, Server, eventually, processor_s,  # noqa: E402
+                     request)
+from prometheus import Prometheus, families, promtool, samples  # noqa: E402
+from waiting import answered, messages, prefer  # noqa: E402
+
+import yaml  # noqa: E402
+
+DOCS = os.path.join(HERE, "..", "..", "docs")
+RULES = os.path.realpath(os.path.join(DOCS, "prometheus", "claimd.rules.yml"))
+RULES_TEST = os.path.join(HERE, "claimd.rules.test.yml")
+DASHBOARD = os.path.join(DOCS, "prometheus", "claimd-dashboard.json")
+OPEN = "Accept: application/openmetrics-text"
+SHORT = ("--min-message-ttl", "1", "--min-claim-ttl", "1", "--min-claim-grace", "0")
+LONG = 40  # seconds of a wait that something else than the time shall end
+
+
+def metrics(server, *headers):
+    """The text of /metrics, as OpenMetrics."""
+    answer = server.ask("GET", "/metrics", headers=(OPEN, *headers))
+    if answer.status != 200:
+        raise AssertionError(answer)
+    return answer.body.decode("utf-8")
+
+
+def value(server, name, **labels):
+    return samples(metrics(server)).get((name, *sorted(labels.items())))
+
+
+def journalled(folder):
+    return Server("--journal", os.path.join(folder, "journal"))
+
+
+def all_there_is():
+    """The texts, in both formats, of a server in which each family has samples."""
+    with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
+        server.ask("PUT", "/v2/queues/q")
+        # A request is counted when all of its answer is out of the server's hands.
+        eventually(lambda: 'route="/v2/queues/{queue}"' in metrics(server))
+        return metrics(server), server.ask("GET", "/metrics").body.decode()
+
+
+class Format(unittest.TestCase):
+    def test_promtool_and_the_strict_parser_like_both_formats(self):
+        is_open, text = all_there_is()
+        self.assertEqual(promtool("check", "metrics", stdin=text), (0, ""))
+        names = set(families(text, is_open=False))
+        self.assertEqual(set(families(is_open)) - names, {"claimd_build"})
+        self.assertEqual(names - set(families(is_open)), {"claimd_build_info"})
+        # It can say no.
+        self.assertNotEqual(promtool("check", "metrics", stdin="a{} 1\na{} 2 3 4\n")[0], 0)
+
+    def test_names_that_want_to_break_it(self):
+        projects = ['a"b', "back\\slash", "end\\", "Gr\u00fc\u00df", "sp ace", "{}=,#", "\U0001f40e"]
+        escaped = {"%FF": "\\xff", "%5Cxff": "\\x5cxff", "%00": "\\x00", "%0A": "\n",
+                   "%0D": "\\x0d", "%C3%28": "\\xc3("}
+        with Server() as server:
+            for name in projects:
+                with server.connect() as client:
+                    head = request("PUT", "/v2/queues/q", close=True)
+                    client.send(head.replace(b"X-Project-ID: p",
+                                             b"X-Project-ID: " + name.encode()))
+                    self.assertEqual(client.response().status, 201, name)
+            for number, name in enumerate(escaped):
+                version = ("v2", "v1.1", "v1")[number % 3]
+                self.assertEqual(server.ask("PUT", "/%s/%s/queues/q" % (version, name)).status,
+                                 201)
+            with Prometheus([("claimd", "127.0.0.1:%d" % server.port, None)]) as prometheus:
+                prometheus.scrape()
+                shown = {dict(labels)["project"]
+                         for labels in prometheus.query('claimd_queue_claims{queue="q"}')}
+                self.assertEqual(prometheus.complaints(), [])
+            self.assertEqual(shown, set(projects) | set(escaped.values()))
+            text = server.ask("GET", "/metrics").body.decode()
+            self.assertEqual(promtool("check", "metrics", stdin=text), (0, ""))
+            parsed = {dict(name[1:]).get("project") for name in samples(text, is_open=False)}
+            self.assertLessEqual(set(projects) | set(escaped.values()), parsed)
+
+    def test_names_of_any_bytes_come_back_as_they_were(self):
+        dice = random.Random(13)
+        bits = [b"\\", b"x", b"\\x", b"ff", b"\xff", b"\xc3", b"\xbc", b"\0", b"\n", b'"', b"a", b"{",
+                b"\xe2\x82\xac", b"\xed\xa0\x80", b"\xf0\x9f\x90\x8e", b" ", b"%", b"\x7f", b"\r"]
+        names = {b"".join(dice.choices(bits, k=dice.randint(1, 8))) for _ in range(400)}
+        names |= {bytes(dice.choices(range(256), k=12)) for _ in range(100)}
+        names = {name for name in names if b"/" not in name and name != b"queues"}
+
+        def meant(shown):
+            """docs/metrics.md: \\xNN is a byte, and no other backslash stands before an x."""
+            return re.sub(rb"\\x([0-9a-f]{2})", lambda m: bytes([int(m.group(1), 16)]),
+                          shown.encode("utf-8"))
+        with Server("--metrics-queues", "1000") as server:
+            with server.connect() as client:
+                for name in names:
+                    client.send(request("PUT", "/v1/%s/queues/q" % urllib.parse.quote(name, "")))
+                    self.assertEqual(client.response().status, 201, name)
+            for is_open, text in ((True, metrics(server)),
+                                  (False, server.ask("GET", "/metrics").body.decode("utf-8"))):
+                family = families(text, is_open)["claimd_queue_claims"]
+                shown = [sample.labels["project"] for sample in family.samples
+                         if sample.labels["queue"] == "q"]
+                self.assertEqual(len(shown), len(names))
+                self.assertEqual({meant(name) for name in shown}, names)
+
+    def test_families_of_the_journal_are_there_with_it_only(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with journalled(folder) as server:
+                with_it = set(families(metrics(server)))
+        with Server() as server:
+            without = set(families(metrics(server)))
+        self.assertEqual(without - with_it, set())
+        self.assertEqual({name.rsplit("_", 1)[0][:14] for name in with_it - without},
+                         {"claimd_journal"})
+
+    def test_the_table_in_the_documents_is_true(self):
+        """docs/metrics.md: | `name` | kind | labels | help | more |"""
+        with open(os.path.join(DOCS, "metrics.md"), encoding="utf-8") as file:
+            rows = re.findall(r"^\| `([a-z_]+)` \| (\w+) \| ([^|]*) \| ([^|]*) \|", file.read(),
+                              re.M)
+        self.assertGreater(len(rows), 40)
+        _, text = all_there_is()
+        real = []
+        for name, help_text in re.findall(r"^# HELP (\S+) (.*)$", text, re.M):
+            kind, = re.findall(r"^# TYPE %s (\w+)$" % name, text, re.M)
+            labels = set(re.findall(r'[{,](\w+)="',
+                                    " ".join(re.findall(r"^%s(?:_bucket)?(\{.*\}) " % name, text,
+                                                        re.M)))) - {"le"}
+            real.append((name, kind, " ".join("`%s`" % label for label in sorted(labels)),
+                         help_text))
+        self.maxDiff = None
+        self.assertEqual([(name, kind, labels.strip(), text.strip())
+                          for name, kind, labels, text in rows], real)
+
+    def test_there_are_as_many_series_as_is_said(self):
+        with open(os.path.join(DOCS, "metrics.md"), encoding="utf-8") as file:
+            said = dict(re.findall(r"^\| (journal|queues|what is always there)\b.*\| (\d+) \|$",
+                                   file.read(), re.M))
+        with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
+            for i in range(100):
+                server.ask("PUT", "/v2/queues/q%d" % i)
+            there = [name for name, *_ in samples(metrics(server))]
+        queues = sum(name.startswith("claimd_queue_") for name in there)
+        journal = sum(name.startswith("claimd_journal_") for name in there)
+        requests = sum(name.startswith(("claimd_http_requests_total", "claimd_http_request_d"))
+                       for name in there)
+        self.assertEqual({"queues": queues, "journal": journal,
+                          "what is always there": len(there) - queues - journal - requests},
+                         {name: int(count) for name, count in said.items()})
+
+
+class Shown(unittest.TestCase):
+    def test_the_first_queues_are_shown_and_the_rest_is_summed(self):
+        def post(queue):
+            self.assertEqual(server.ask("POST", "/v2/queues/%s/messages" % queue,
+                                        b'{"messages":[{"body":1},{"body":2}]}').status, 201)
+
+        def claimable(queue, project="p"):
+            return value(server, "claimd_queue_messages", project=project, queue=queue,
+                         state="claimable")
+        with Server("--metrics-queues", "2") as server:
+            for queue in "abcde":
+                post(queue)
+            post("e")
+            self.assertEqual([claimable(queue) for queue in "abcde"], [2, 2, None, None, None])
+            self.assertEqual(claimable("", ""), 8)
+            server.ask("DELETE", "/v2/queues/a")
+            self.assertEqual([claimable(queue) for queue in "abcde"], [None, 2, None, None, None])
+            post("f")  # the next one that is made has the place, however much others have
+            self.assertEqual([claimable(queue) for queue in "bef"], [2, None, 2])
+            age = families(metrics(server))["claimd_queue_oldest_claimable_age_seconds"]
+            self.assertEqual({sample.labels["queue"] for sample in age.samples}, {"b", "f"})
+            self.assertEqual(value(server, "claimd_queues"), 5)
+
+    def test_none_if_that_is_wanted(self):
+        with Server("--metrics-queues", "0") as server:
+            server.ask("PUT", "/v2/queues/a")
+            text = metrics(server)
+            self.assertNotIn('queue="a"', text)
+            self.assertEqual(samples(text)[("claimd_queue_claims", ("project", ""), ("queue", ""))],
+                             0)
+
+    def test_what_is_not_good_is_told_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tokens = os.path.join(folder, "tokens")
+            token = subprocess.run([CLAIMD, "token", "new", "a", "--role", "operator", "--tokens",
+                                    tokens], stdout=subprocess.PIPE, text=True,
+                                   check=True).stdout.strip()
+
+            def told(name, **labels):
+                text = metrics(server, "X-Auth-Token: " + token)
+                return samples(text)[(name, *sorted(labels.items()))]
+            with Server("--auth", "tokens", "--tokens", tokens) as server:
+                self.assertEqual(told("claimd_last_reload_successful"), 1)
+                began = told("claimd_last_reload_success_timestamp_seconds")
+                with open(tokens, "a", encoding="ascii") as file:
+                    file.write("nonsense\n")
+                server.signal(signal.SIGHUP)
+                server.logged("reload_failed")
+                self.assertEqual(told("claimd_reloads_total", result="failure"), 1)
+                self.assertEqual(told("claimd_reloads_total", result="success"), 0)
+                self.assertEqual(told("claimd_last_reload_successful"), 0)
+                self.assertEqual(told("claimd_last_reload_success_timestamp_seconds"), began)
+                with open(tokens, encoding="ascii") as file:
+                    good = file.read().replace("nonsense\n", "")
+                with open(tokens, "w", encoding="ascii") as file:
+                    file.write(good)
+                server.signal(signal.SIGHUP)
+                server.logged("reloaded")
+                self.assertEqual(told("claimd_reloads_total", result="success"), 1)
+                self.assertEqual(told("claimd_last_reload_successful"), 1)
+                self.assertGreater(told("claimd_last_reload_success_timestamp_seconds"), began)
+                self.assertEqual(told("claimd_ready"), 1)
+                server.signal(signal.SIGUSR1)
+                server.logged("maintenance posts=refused")
+                self.assertEqual(told("claimd_ready"), 0)
+
+
+class Story(unittest.TestCase):
+    """A server that asks for tokens and has a journal, seen by a Prometheus."""
+
+    BIG, SIZE = 60, 200000  # messages of an answer that the kernel does not take at once
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        tokens = os.path.join(folder.name, "tokens")
+        for name, role in (("boss", "admin"), ("watch", "operator")):
+            printed = subprocess.run([CLAIMD, "token", "new", name, "--role", role, "--tokens",
+                                      tokens], stdout=subprocess.PIPE, text=True, check=True).stdout
+            with open(os.path.join(folder.name, name), "w", encoding="ascii") as file:
+                file.write(printed)
+            setattr(self, name, "X-Auth-Token: " + printed.strip())
+        self.server = Server("--auth", "tokens", "--tokens", tokens, *SHORT, "--journal",
+                             os.path.join(folder.name, "journal"),
+                             "--max-messages-per-claim-or-pop", "100")
+        self.addCleanup(self.server.__exit__, None, None, None)
+        target = "127.0.0.1:%d" % self.server.port
+        self.prometheus = Prometheus([("claimd", target, os.path.join(folder.name, "watch")),
+                                      ("stranger", target, None)], [RULES])
+        self.addCleanup(self.prometheus.__exit__)
+        self.codes = collections.Counter()  # answers by method and status
+        self.counts = collections.Counter()
+
+    def raw(self, method, path, document=None, headers=()):
+        body = None if document is None else json.dumps(document).encode()
+        return request(method, path, body, headers=(self.boss, *headers))
+
+    def ask(self, method, path, document=None, status=200):
+        with self.server.connect() as client:
+            client.send(self.raw(method, path, document))
+            answer = client.response()
+        self.assertEqual(answer.status, status, answer)
+        self.codes[method, str(status)] += 1
+        return answer
+
+    def post(self, queue, count, **more):
+        self.ask("POST", "/v2/queues/%s/messages" % queue,
+                 {"messages": [{"body": i, "ttl": 300, **more} for i in range(count)]}, 201)
+        self.counts["messages_posted"] += count
+
+    def claim(self, queue, count, ttl=60):
+        answer = self.ask("POST", "/v2/queues/%s/claims?limit=%d" % (queue, count),
+                          {"ttl": ttl, "grace": 60}, 201)
+        self.assertEqual(len(messages(answer)), count)
+        self.counts["messages_claimed"] += count
+        self.counts["claims_made"] += 1
+        return answer.headers["location"], [message["href"] for message in messages(answer)]
+
+    def release(self, claim, count):
+        self.ask("DELETE", claim, status=204)
+        self.counts["given_back", "released"] += count
+
+    def given_back(self, reason):
+        return self.server_says("claimd_messages_given_back_total", reason=reason)
+
+    def server_says(self, name, **labels):
+        text = metrics(self.server, self.boss)
+        self.codes["GET", "200"] += 1
+        return samples(text)[(name, *sorted(labels.items()))]
+
+    def work(self):
+        """Something of everything; the first wait of each message is counted as `waits`."""
+        self.post("jobs", 10)
+        claim, hrefs = self.claim("jobs", 4)
+        self.counts["waits"] += 4
+        for href in hrefs[:2]:
+            self.ask("DELETE", href, status=204)
+        self.counts["messages_deleted"] += 2
+        self.ask("PATCH", claim, {"ttl": 90, "grace": 60}, 204)
+        self.counts["claims_renewed"] += 1
+        self.release(claim, 2)
+        _, hrefs = self.claim("jobs", 3, ttl=1)  # two of these for the second time
+        self.counts["waits"] += 1
+        eventually(lambda: self.given_back("expired") == 3)
+        self.counts["given_back", "expired"] += 3
+        self.ask("DELETE", hrefs[0], status=400)
+        self.counts["late_deletions_refused"] += 1
+        self.ask("DELETE", "/v2/queues/jobs/messages?pop=2")  # for the third time
+        self.counts["messages_popped"] += 2
+        self.post("short", 1, ttl=1)
+        eventually(lambda: self.server_says("claimd_messages_expired_total") == 1)
+        self.counts["messages_expired"] += 1
+        self.post("late", 3, delay=300)
+        self.ask("PUT", "/v2/queues/once", {"_max_claim_count": 1, "_dead_letter_queue": "dead"},
+                 201)
+        self.post("once", 1)
+        claim, _ = self.claim("once", 1)
+        self.counts["waits"] += 1
+        self.release(claim, 1)
+        self.ask("POST", "/v2/queues/once/claims", {"ttl": 60, "grace": 60}, 204)
+        self.counts["dead_letters_moved"] += 1
+        self.ask("PUT", "/v2/queues/gone", {}, 201)
+        self.post("gone", 5)
+        self.ask("DELETE", "/v2/queues/gone", status=204)
+        self.counts["messages_dropped"] += 5
+        self.counts["queues_deleted"] += 1
+        self.counts["queues_made"] += 6
+        self.ask("GET", "/nonsense", status=404)
+
+    def hang_up(self):
+        """One waits for what another holds, gets some of it, and hangs up."""
+        for _ in range(self.BIG):
+            self.post("big", 1, body="x" * self.SIZE)
+        self.counts["queues_made"] += 1
+        claim, _ = self.claim("big", self.BIG)
+        self.counts["waits"] += self.BIG
+        self.assertEqual(self.prometheus.value('claimd_http_requests_parked{reason="message"}'), 0)
+        with self.server.connect() as client:
+            client.send(self.raw("POST", "/v2/queues/big/claims?limit=100",
+                                 {"ttl": 60, "grace": 60}, prefer("wait=%d" % LONG)))
+            eventually(lambda: self.server_says("claimd_http_requests_parked",
+                                                reason="message") == 1)
+            self.assertFalse(answered(client))
+            self.prometheus.scrape()
+            self.assertEqual(
+                self.prometheus.value('claimd_http_requests_parked{reason="message"}'), 1)
+            self.assertEqual(self.prometheus.value('claimd_http_connections{phase="parked"}'), 1)
+            self.release(claim, self.BIG)
+            self.assertIn(b"201", client.socket.recv(4096))
+            self.counts["messages_claimed"] += self.BIG
+            self.counts["claims_made"] += 1
+            client.reset()
+        eventually(lambda: self.given_back("client_gone") == self.BIG)
+        self.counts["given_back", "client_gone"] += self.BIG
+
+    def assert_counts(self):
+        says = self.prometheus.value
+        for name, count in self.counts.items():
+            if isinstance(name, tuple):
+                name = 'messages_%s_total{reason="%s"}' % name
+            elif name == "waits":
+                name = "message_wait_seconds_count"
+            else:
+                name += "_total"
+            with self.subTest(name=name):
+                self.assertEqual(says("claimd_" + name), count)
+        for name in ("message_work_seconds", "message_attempts"):
+            self.assertEqual(says("claimd_%s_count" % name), self.counts["messages_deleted"])
+        self.assertEqual(says('claimd_message_attempts_bucket{le="1.0"}'), 2)
+
+    def assert_requests(self):
+        """Those that others sent meanwhile are the scrapes, of /metrics."""
+        def mine():
+            found = self.prometheus.query(
+                'sum by (method, code) (claimd_http_requests_total{route!~"none|/metrics"})')
+            return {(dict(labels)["method"], dict(labels)["code"]): int(count)
+                    for labels, count in found.items()}
+        self.codes["GET", "404"] -= 1  # it has no route
+        self.codes["GET", "200"] = 0   # of /metrics, all of them
+        # The answer that was cut off had begun.
+        expected = +self.codes + collections.Counter({("POST", "201"): 1})
+        eventually(lambda: sum(mine().values()) >= sum(expected.values()))
+        self.assertEqual(mine(), dict(expected))
+        says = self.prometheus.value
+        self.assertEqual(says('claimd_http_requests_total{route="none",method="other",'
+                              'code="404"}'), 1)
+        self.assertEqual(says('claimd_http_requests_total{route="/v2/queues/{queue}/claims",'
+                              'method="POST",code="204"}'), 1)
+        self.assertGreater(says('claimd_http_requests_total{route="/metrics",code="401"}'), 0)
+        eventually(lambda: says("sum(claimd_http_request_duration_seconds_count) == "
+                                "sum(claimd_http_requests_total)") is not None)
+
+    def assert_queues(self):
+        shown = self.prometheus.query('claimd_queue_messages{project="p"} > 0')
+        shown = {(dict(labels)["queue"], dict(labels)["state"]): int(count)
+                 for labels, count in shown.items()}
+        self.assertEqual(shown, {("jobs", "claimable"): 6, ("late", "delayed"): 3,
+                                 ("dead", "claimable"): 1, ("big", "claimable"): self.BIG})
+        self.assertEqual(self.prometheus.query('claimd_queue_messages{queue=""} > 0'), {})
+        says = self.prometheus.value
+        self.assertEqual(says('claimd_queue_dead_letters{queue="dead"}'), 1)
+        self.assertEqual(says("sum(claimd_queue_claims)"), 0)
+        self.assertEqual(says("claimd_queues"), 6)
+        self.assertGreater(says('claimd_queue_bytes{queue="big"}'), self.BIG * self.SIZE)
+        self.assertGreater(says('claimd_queue_oldest_claimable_age_seconds{queue="jobs"}'), 1)
+        self.assertEqual(says('claimd_queue_oldest_claimable_age_seconds{queue="late"}'), 0)
+
+    def assert_process(self):
+        says = self.prometheus.value
+        self.assertEqual(says('up{job="stranger"}'), 0)
+        self.assertEqual(says("claimd_ready"), 1)
+        self.assertGreater(says("claimd_journal_commits_total"), 10)
+        self.assertEqual(says("claimd_journal_commits_total"),
+                         says("claimd_journal_sync_seconds_count"))
+        self.assertGreater(says("claimd_journal_bytes"), self.BIG * self.SIZE)
+        self.assertGreater(says("claimd_memory_used_bytes"), self.BIG * self.SIZE)
+        self.assertGreater(says('process_resident_memory_bytes{job="claimd"}'),
+                           self.BIG * self.SIZE)
+        self.assertLess(abs(says('process_start_time_seconds{job="claimd"}') - time.time()), 3600)
+        # Those of the two who scrape; the story's own are closed.
+        self.assertLessEqual(says("sum(claimd_http_connections)"), 3)
+
+    def assert_alerts(self):
+        """The rules are those of the documents: some of them have something to say."""
+        rules = [rule["name"] for group in self.prometheus.get("rules")["groups"]
+                 for rule in group["rules"]]
+        self.assertGreater(len(rules), 15)
+        firing = {alert["labels"]["alertname"]
+                  for alert in self.prometheus.get("alerts")["alerts"]
+                  if alert["state"] == "firing"}
+        self.assertLessEqual(firing, {"ClaimdDeadLetters"})
+
+    def assert_dashboard(self):
+        """Each question of the dashboard can be asked, and finds something."""
+        for expression in dashboard_expressions():
+            with self.subTest(expression=expression):
+                found = self.prometheus.query(expression)
+                rare = r"\[1m\]|> 0$|^histogram_quantile"  # needs time, or what did not happen
+                self.assertTrue(found or re.search(rare, expression))
+
+    def test_prometheus_sees_what_was_done(self):
+        self.prometheus.scrape()
+        self.assertEqual(self.prometheus.value('up{job="claimd"}'), 1)
+        self.work()
+        self.hang_up()
+        text = metrics(self.server, self.boss)  # the strict parser has a say, too
+        self.assertGreater(len(families(text)), 40)
+        self.prometheus.scrape()
+        self.prometheus.scrape("stranger")
+        self.assert_counts()
+        self.assert_requests()
+        self.assert_queues()
+        self.assert_process()
+        self.assert_alerts()
+        self.assert_dashboard()
+        self.assertEqual(self.prometheus.complaints(), [])
+
+
+def dashboard():
+    with open(DASHBOARD, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def dashboard_expressions():
+    """Its questions to Prometheus, with all of everything chosen."""
+    document = dashboard()
+    found = [target["expr"] for panel in document["panels"] for target in panel.get("targets", ())]
+    found += [annotation["expr"] for annotation in document["annotations"]["list"]]
+    chosen = {"$__rate_interval": "1m", "$instance": ".*", "$project": ".*", "$queue": ".*"}
+    for name, text in chosen.items():
+        found = [expression.replace(name, text) for expression in found]
+    return found
+
+
+class Documents(unittest.TestCase):
+    def families(self):
+        """Names of all samples there can be."""
+        text, _ = all_there_is()
+        return {sample.name for family in families(text).values() for sample in family.samples}
+
+    def test_rules_are_right_and_each_was_seen_firing_and_quiet(self):
+        status, said = promtool("check", "rules", RULES)
+        self.assertEqual(status, 0, said)
+        status, said = promtool("test", "rules", RULES_TEST)
+        self.assertEqual(status, 0, said)
+        with open(RULES, encoding="utf-8") as file:
+            rules = [rule for group in yaml.safe_load(file)["groups"] for rule in group["rules"]]
+        with open(RULES_TEST, encoding="utf-8") as file:
+            tests = [test for group in yaml.safe_load(file)["tests"]
+                     for test in group["alert_rule_test"]]
+        names = [rule["alert"] for rule in rules]
+        self.assertEqual(len(set(names)), len(names))
+        for quiet in (False, True):
+            self.assertEqual({test["alertname"] for test in tests
+                              if bool(test["exp_alerts"]) != quiet}, set(names))
+        for rule in rules:
+            with self.subTest(alert=rule["alert"]):
+                self.assertIn(rule["labels"]["severity"], ("warning", "critical"))
+                self.assertEqual(set(rule["annotations"]), {"summary", "description", "runbook"})
+                self.assertRegex(rule["annotations"]["runbook"],
+                                 r"^docs/operations\.md#alert-%s$" % rule["alert"])
+
+    @staticmethod
+    def parts(text):
+        """What a document has below each heading: {heading: text}."""
+        pieces = re.split(r"^#+ +(.*?) *$", text, flags=re.MULTILINE)
+        return dict(zip(pieces[1::2], pieces[2::2]))
+
+    def wrong_runbooks(self, rules, documents):
+        """Alerts whose runbook is none, and runbooks that no alert names: a list of texts."""
+        wrong, named = [], set()
+        for rule in rules:
+            path, _, heading = rule["annotations"]["runbook"].partition("#")
+            named.add((path, heading))
+            if not self.parts(documents.get(path, "")).get(heading, "").strip():
+                wrong.append("%s: %s has nothing below %s" % (rule["alert"], path, heading))
+        for path, text in documents.items():
+            wrong += ["%s#%s belongs to no alert" % (path, heading) for heading
+                      in self.parts(text) if heading.startswith("alert-")
+                      and (path, heading) not in named]
+        return wrong
+
+    def test_each_alert_has_its_runbook(self):
+        with open(RULES, encoding="utf-8") as file:
+            rules = [rule for group in yaml.safe_load(file)["groups"] for rule in group["rules"]]
+        path = "docs/operations.md"
+        with open(os.path.join(HERE, "..", "..", path), encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(self.wrong_runbooks(rules, {path: text}), [])
+        # It can say no: to a heading that is called otherwise, says nothing, or is too much.
+        heading = "### alert-ClaimdDown\n"
+        self.assertEqual(text.count(heading), 1)
+        for other, count in (("### alert-claimdDown\n", 2),
+                             ("## More\n", 1), (heading + "### More\n", 1),
+                             ("alert-ClaimdDown\n", 1)):
+            with self.subTest(heading=other):
+                changed = text.replace(heading, other)
+                self.assertEqual(len(self.wrong_runbooks(rules, {path: changed})), count)
+        self.assertEqual(len(self.wrong_runbooks(rules[1:], {path: text})), 1)
+
+    def test_rules_and_dashboard_name_families_that_exist(self):
+        real = self.families()
+        with open(RULES, encoding="utf-8") as file:
+            rules = yaml.safe_load(file)
+        asked = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+        asked += dashboard_expressions()
+        self.assertGreater(len(asked), 60)
+        for expression in asked:
+            for name in re.findall(r"\b(?:claimd|process)_[a-z_]+", expression):
+                self.assertIn(name, real, expression)
+
+    def test_the_dashboard_is_one(self):
+        document = dashboard()
+        kinds = {panel["type"] for panel in document["panels"]}
+        self.assertEqual(kinds, {"row", "stat", "timeseries"})
+        self.assertEqual([panel["title"] for panel in document["panels"] if panel["type"] == "row"],
+                         ["Now", "Queues", "Claims", "Requests", "Journal", "Process"])
+        numbers = [panel["id"] for panel in document["panels"]]
+        self.assertEqual(len(set(numbers)), len(numbers))
+        taken = set()
+        for panel in document["panels"]:
+            place = panel["gridPos"]
+            self.assertLessEqual(place["x"] + place["w"], 24)
+            cells = {(x, y) for x in range(place["x"], place["x"] + place["w"])
+                     for y in range(place["y"], place["y"] + place["h"])}
+            self.assertEqual(taken & cells, set(), panel["title"])
+            taken |= cells
+            for target in panel.get("targets", ()):
+                self.assertEqual(target["datasource"]["uid"], "${datasource}")
+
+
+class Attack(unittest.TestCase):
+    """/metrics as often as four clients can ask, beside very many queues."""
+
+    QUEUES = 5000 if SANITIZED else 100000
+    SECONDS = 2 if SANITIZED else 4
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--workers", "1")
+        with cls.server.connect() as client:
+            for first in range(0, cls.QUEUES, 200):
+                client.send(b"".join(request("PUT", "/v2/queues/q%d" % i)
+                                     for i in range(first, first + 200)))
+                for _ in range(200):
+                    client.response()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None, None, None)
+
+    def cost_s(self, data, times=50):
+        """Processor time of the server for a request."""
+        with self.server.connect() as client:
+            client.send(data)
+            client.response()
+            before = processor_s(self.server)
+            for _ in range(times):
+                client.send(data)
+                self.assertEqual(client.response().status, 200)
+            return (processor_s(self.server) - before) / times
+
+    def test_what_it_costs_does_not_depend_on_the_queues_there_are(self):
+        with Server("--workers", "1") as self.server:
+            for i in range(200):
+                self.server.ask("PUT", "/v2/queues/q%d" % i)
+            few = self.cost_s(request("GET", "/metrics"))
+        del self.server  # from now on that of the class
+        many = self.cost_s(request("GET", "/metrics"))
+        listing = self.cost_s(request("GET", "/v2/queues?limit=20&detailed=true"))
+        self.assertEqual(value(self.server, "claimd_queues"), self.QUEUES)
+        self.assertLess(many, 3 * few)
+        # 100 queues with 7 lines each, and 300 other lines, against 20 queues.
+        self.assertLess(many, 30 * listing)
+
+    def test_others_are_served_meanwhile(self):
+        counts = collections.Counter()
+        enough = threading.Event()
+
+        def again(name, data, status):
+            with self.server.connect() as client:
+                while not enough.is_set():
+                    client.send(data)
+                    if client.response().status != status:
+                        counts["wrong"] += 1
+                    counts[name] += 1
+        threads = [threading.Thread(target=again, args=("metrics%d" % i,
+                                                        request("GET", "/metrics"), 200))
+                   for i in range(4)]
+        threads.append(threading.Thread(target=again, args=(
+            "posts", request("POST", "/v2/queues/q7/messages", b'{"messages":[{"body":1}]}'), 201)))
+        for thread in threads:
+            thread.start()
+        time.sleep(self.SECONDS)
+        enough.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(counts["wrong"], 0)
+        asked = sum(counts["metrics%d" % i] for i in range(4))
+        self.assertGreater(asked, 40)
+        # One of five clients that ask in turn has a fifth of the turns; half of that is enough.
+        self.assertGreater(counts["posts"], (asked + counts["posts"]) / 10, counts)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,285 @@
+#!/usr/bin/python3
+"""docs/security.md: the tests that it names exist, its defaults are those of the program, the unit
+says what is said of it, and what it says not to be protected is not. (Whoever protects it finds out
+here what to write.)
+
+    security_test.py CLAIMD
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import ssl
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+
+from harness import (CLAIMD, PATIENCE_S, Client, Server, Workshop, environment, post,  # noqa: E402
+                     request, trusting)
+
+TESTS = os.path.join(HERE, "..")
+UNIT = os.path.join(TESTS, "..", "scripts", "systemd", "claimd.service.in")
+# A program of tests, and names of tests in it, as a table has them.
+NAMED = re.compile(r"`((?:\w+/)+\w+_test)`((?:,\s[a-z0-9]+(?:_[a-z0-9]+)+)+)")
+SECRET = "a body that nobody should find"
+
+
+def page():
+    path = os.path.join(TESTS, "..", "docs", "security.md")
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def has_test(program, name):
+    """Whether the program has a test of this name."""
+    for ending, form in ((".c", r"\b(?:START|LOOP)_TEST\(%s\b"), (".py", r"\bdef test_%s\(")):
+        path = os.path.join(TESTS, program + ending)
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as f:
+                return re.search(form % name, f.read()) is not None
+    return False
+
+
+def print_config(*options):
+    shown = subprocess.run([CLAIMD, *options, "--print-config"], capture_output=True, text=True,
+                           timeout=PATIENCE_S, check=True, env=environment()).stdout
+    return dict(re.findall(r"^([a-z0-9_]+) *= *(.*?) *$", shown, re.M))
+
+
+def unit():
+    with open(UNIT, encoding="utf-8") as f:
+        return f.read()
+
+
+def speaking(version, certificate):
+    """A client's context for this version of TLS and no other, however old."""
+    context = trusting(certificate)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = context.maximum_version = version
+    return context
+
+
+def server_for_nobody(folder, **more):
+    """A server with a list of tokens that is empty."""
+    tokens = os.path.join(folder, "tokens")
+    os.close(os.open(tokens, os.O_WRONLY | os.O_CREAT, 0o600))
+    return Server("--auth", "tokens", "--tokens", tokens, **more)
+
+
+class Page(unittest.TestCase):
+    def test_every_test_that_is_named_exists(self):
+        found = 0
+        for program, names in NAMED.findall(page()):
+            for name in re.findall(r"[a-z0-9_]+", names):
+                found += 1
+                with self.subTest(program=program, name=name):
+                    self.assertTrue(has_test(program, name))
+        self.assertGreater(found, 40)
+
+    def test_a_test_that_is_not_there_is_noticed(self):
+        self.assertTrue(has_test("e2e/security_test", "a_test_that_is_not_there_is_noticed"))
+        self.assertFalse(has_test("e2e/security_test", "a_test_that_is"))
+        self.assertFalse(has_test("e2e/no_such_test", "a_test_that_is_not_there_is_noticed"))
+
+    def test_every_row_of_what_protects_names_what_tests_it(self):
+        rows = 0
+        tables = r"^\| protects \| tested by \|\n\|---\|---\|\n((?:\|.*\n)+)"
+        for table in re.findall(tables, page(), re.M):
+            for row in table.splitlines():
+                rows += 1
+                with self.subTest(row=row):
+                    by = row.rsplit(" | ", 1)[1]
+                    self.assertTrue(NAMED.search(by) or by.startswith("the targets `"))
+        self.assertGreater(rows, 25)
+
+    def test_the_targets_that_are_named_are_those_of_the_fuzzer(self):
+        row, = re.findall(r"\| the targets (.*) \|$", page(), re.M)
+        there = {name[:-len("_fuzz.c")] for name in os.listdir(os.path.join(TESTS, "fuzz"))
+                 if name.endswith("_fuzz.c")}
+        self.assertEqual(set(re.findall(r"`(\w+)`", row)), there - {"engine"})
+
+    def test_the_defaults_are_those_of_the_program(self):
+        shown = print_config()
+        rows = re.findall(r"^\| `([a-z0-9_]+)` \| `(.*?)` \|", page(), re.M)
+        self.assertGreater(len(rows), 10)
+        for name, default in rows:
+            with self.subTest(option=name):
+                self.assertEqual(shown[name], default)
+
+    def test_routes_that_are_said_to_be_for_everybody_are(self):
+        everybody, = re.findall(r"^- \*\*(`.*`) are for everybody", page(), re.M)
+        paths = [path.split()[-1] for path in re.findall(r"`([^`]*)`", everybody)]
+        self.assertEqual(len(paths), 5)
+        with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server:
+            for path in paths:
+                self.assertIn(server.ask("GET", path).status, (200, 204, 300), path)
+            for path in ("/v2/ping", "/metrics", "/v2/", "/v1.1/ping"):
+                self.assertEqual(server.ask("GET", path).status, 401, path)
+
+    def test_versions_of_tls_are_those_that_are_named(self):
+        named = re.search(r"^\| TLS (1\.\d) and (1\.\d) only,", page(), re.M).groups()
+        spoken = set()
+        with contextlib.closing(Workshop()) as shop:
+            pair = shop.signed("server")
+            with Server(*pair.options(), listen="tls:127.0.0.1:0") as server:
+                for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1,
+                                ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+                    context = speaking(version, pair.certificate)
+                    with contextlib.suppress(ssl.SSLError, ConnectionResetError), \
+                            Client(*server.endpoint(), context=context) as client:
+                        spoken.add(client.socket.version())
+        self.assertEqual(spoken, {"TLSv" + name for name in named})
+
+
+class Unit(unittest.TestCase):
+    def named(self):
+        """The settings that the table names, in their order."""
+        table, = re.findall(r"^\| the unit says .*\n\|---\|---\|\n((?:\|.*\n)+)", page(), re.M)
+        return [name for row in table.splitlines()
+                for name in re.findall(r"`(\w+=[^`]*)`", row.split(" | ")[0])]
+
+    def test_what_is_said_of_it_is_what_it_says(self):
+        lines = unit().splitlines()
+        self.assertGreater(len(self.named()), 20)
+        for name in self.named():
+            with self.subTest(setting=name):
+                self.assertIn(name, lines)
+
+    def test_all_that_it_forbids_is_told(self):
+        sandbox = unit().split("NoNewPrivileges=")[1].split("[Install]")[0]
+        forbidden = re.findall(r"^\w+=.*$", "NoNewPrivileges=" + sandbox, re.M)
+        self.assertGreater(len(forbidden), 20)
+        self.assertEqual(set(forbidden) - set(self.named()), set())
+
+    def test_the_figure_is_that_of_debian_12(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("no systemd-analyze")
+        about = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True,
+                               check=True, timeout=PATIENCE_S).stdout
+        if not about.startswith("systemd 252 "):
+            self.skipTest("others have other rules")
+        with tempfile.TemporaryDirectory() as folder:
+            copy = os.path.join(folder, "claimd.service")
+            with open(copy, "w", encoding="utf-8") as f:
+                f.write(unit().replace("@CMAKE_INSTALL_FULL_BINDIR@", "/usr/bin"))
+            shown = subprocess.run(["systemd-analyze", "security", "--offline=true",
+                                    "--no-pager", copy], capture_output=True, text=True,
+                                   check=True, timeout=PATIENCE_S).stdout
+        found = re.search(r"exposure level for claimd\.service: ([\d.]+) ", shown)[1]
+        self.assertIn("`systemd-analyze security` gives it %s (" % found,
+                      " ".join(page().split()))
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.journal = os.path.join(scratch.name, "journal")
+        self.copy = os.path.join(scratch.name, "copy")
+
+    def fill(self):
+        body = json.dumps({"messages": [{"body": SECRET}]}).encode()
+        with Server("--journal", self.journal, "--access-log", "--log-level", "debug") as server:
+            self.assertEqual(server.ask("POST", "/v2/queues/q/messages", body,
+                                        headers=["X-Auth-Token: " + SECRET]).status, 201)
+            self.assertEqual(server.ask("POST", "/v2/queues/q/claims", b"{}").status, 201)
+            server.signal()
+            self.assertEqual(server.wait(), 0)
+        return "\n".join(server.log)
+
+    def test_neither_bodies_nor_tokens_are_logged(self):
+        log = self.fill()
+        self.assertIn("path=/v2/queues/q/claims", log)
+        self.assertNotIn(SECRET, log)
+
+    def test_the_journal_and_its_backups_are_for_their_owner_alone_and_not_encrypted(self):
+        self.fill()
+        subprocess.run([CLAIMD, "backup", self.journal, self.copy], check=True,
+                       stdout=subprocess.DEVNULL, timeout=PATIENCE_S)
+        for folder in (self.journal, self.copy):
+            self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
+            there = b""
+            for name in os.listdir(folder):
+                path = os.path.join(folder, name)
+                self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+                with open(path, "rb") as f:
+                    there += f.read()
+            self.assertIn(SECRET.encode(), there)
+
+
+class NotProtected(unittest.TestCase):
+    def ask(self, server, data):
+        with server.connect() as client:
+            client.send(data)
+            return client.response()
+
+    TERMS = b'{"ttl": 43200, "grace": 60}'
+    CLAIM = (b"POST /v1/p/queues/q/claims HTTP/1.1\r\nHost: %s\r\nOrigin: %s\r\n"
+             b"Content-Type: text/plain\r\nContent-Length: 27\r\n\r\n" + TERMS)
+
+    def test_a_page_of_another_site_is_refused(self):
+        """It could send a claim of version 1, which needs no header."""
+        with Server() as server:
+            self.ask(server, post("q"))
+            for origin in (b"http://other.example", b"null", b"", b"http://127.0.0.1:1",
+                           b"127.0.0.1:8888"):
+                answer = self.ask(server, self.CLAIM % (b"127.0.0.1:8888", origin))
+                self.assertEqual(answer.status, 403, origin)
+                self.assertFalse([name for name in answer.headers
+                                  if name.startswith("access-control")])
+            own = self.CLAIM % (b"127.0.0.1:8888", b"http://127.0.0.1:8888")
+            self.assertEqual(self.ask(server, own).status, 201)
+
+    def test_a_page_whose_name_leads_here_may_do_what_it_likes(self):
+        with Server() as server:
+            self.ask(server, post("q"))
+            answer = self.ask(server, self.CLAIM % (b"a.example", b"http://a.example"))
+            self.assertEqual(answer.status, 201)
+
+    def test_the_host_is_not_looked_at(self):
+        with Server() as server:
+            data = request("GET", "/v2/queues")
+            self.assertIn(b"\r\nHost: ", data)
+            data = re.sub(rb"\r\nHost: [^\r]*", b"\r\nHost: other.example", data)
+            self.assertEqual(self.ask(server, data).status, 200)
+
+    def test_a_listener_for_metrics_asks_nobody(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                server_for_nobody(folder, listen="metrics:127.0.0.1:0") as server:
+            self.assertEqual(server.ask("GET", "/metrics").status, 200)
+
+    def test_the_body_of_a_stranger_is_read_before_the_answer(self):
+        with tempfile.TemporaryDirectory() as folder, server_for_nobody(folder) as server, \
+                server.connect() as client:
+            data = post("q", headers=["Expect: 100-continue"])
+            head = data.index(b"\r\n\r\n") + 4
+            client.send(data[:head])
+            self.assertEqual(client.interim(), 100)
+            client.send(data[head:])
+            self.assertEqual(client.response().status, 401)
+
+    def test_a_worker_may_end_what_another_one_holds(self):
+        with Server() as server:
+            self.ask(server, post("q"))
+            self.ask(server, request("POST", "/v2/queues/q/claims", b"{}"))
+            listed = self.ask(server, request(
+                "GET", "/v2/queues/q/messages?echo=true&include_claimed=true"))
+            claim = re.search(rb"claim_id=(\w+)", listed.body)[1].decode()
+            released = self.ask(server, request("DELETE", "/v2/queues/q/claims/" + claim))
+            self.assertEqual(released.status, 204)
+            again = self.ask(server, request("POST", "/v2/queues/q/claims", b"{}"))
+            self.assertEqual(again.status, 201)
+
+
+if __name__ == "__main__":
+    unittest.main()

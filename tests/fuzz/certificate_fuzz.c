@@ -1,0 +1,110 @@
+/*
+ * What a certificate is called: lines of the kinds that a list of certificates knows, without bytes
+ * that no line has, so that no name can pass for two, or for one of another kind. Nobody is found
+ * by it whose line it does not have.
+ *
+ * Input: the certificate (DER).
+ */
+#include "claimd/auth/certificates.h"
+#include "fuzz/fuzz.h"
+#include "http/shown.h"
+
+#include <ctype.h>
+#include <gnutls/x509.h>
+
+static const char list[] = "w worker p dns:worker1.example\n"
+                           "m reader p email:m@example.org\n"
+                           "u operator p uri:spiffe://x/y\n"
+                           "a admin * subject:CN=Pages,O=Example\n";
+
+static const char *const kinds[] = {"dns:", "email:", "uri:", "subject:"};
+
+static void
+check_line(struct bytes line)
+{
+    bool known = false;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        known = known || (line.len > strlen(kinds[i]) &&
+                          memcmp(line.data, kinds[i], strlen(kinds[i])) == 0);
+    fuzz_check(known, "a name of no kind: %.*s", (int)line.len, line.data);
+    for (size_t i = 0; i < line.len; i++) {
+        unsigned char c = (unsigned char)line.data[i];
+
+        fuzz_check(c >= 0x20 && c != 0x7f, "a name with the byte %02x", c);
+        fuzz_check(line.data[0] != 'd' || !isupper(c), "a host with a capital letter");
+    }
+}
+
+/* How many alternative names there are, of whatever kind and length, and the subject. */
+static size_t
+count_names(const gnutls_datum_t *der)
+{
+    gnutls_x509_crt_t crt;
+    size_t count = 1;
+    int type = 0;
+
+    fuzz_check(gnutls_x509_crt_init(&crt) == 0, "out of memory");
+    if (gnutls_x509_crt_import(crt, der, GNUTLS_X509_FMT_DER) == 0)
+        for (unsigned i = 0; type != GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE; i++) {
+            char name[SHOWN_BYTES];
+            size_t len = sizeof(name);
+
+            type = gnutls_x509_crt_get_subject_alt_name(crt, i, name, &len, NULL);
+            if (type < 0 && type != GNUTLS_E_SHORT_MEMORY_BUFFER)
+                break;
+            count++;
+        }
+    gnutls_x509_crt_deinit(crt);
+    return count;
+}
+
+/* True if one of the lines is this one. */
+static bool
+has_line(struct bytes names, struct bytes line)
+{
+    while (bytes_present(names))
+        if (bytes_equal(bytes_cut(&names, '\n'), line))
+            return true;
+    return false;
+}
+
+static void
+check_found(struct mem *mem, struct bytes names)
+{
+    const struct certificate shown = {.good = true, .names = names};
+    const struct certificate_line *found;
+    struct certificates *c;
+    struct reason why;
+    size_t bad_line;
+
+    fuzz_check(certificates_read(mem, bytes_str(list), &c, &bad_line, &why) == ST_OK,
+               "%s", why.text);
+    found = certificates_find(c, &shown);
+    fuzz_check(found == NULL || has_line(names, found->subject), "found by another name");
+    certificates_free(c);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct bytes der = fuzz_copy(fuzz_input(data, size)), names, rest;
+    char text[SHOWN_BYTES];
+    struct fuzz_memory m;
+    size_t lines = 0;
+    const gnutls_datum_t datum = {(unsigned char *)(uintptr_t)der.data,
+                                  (unsigned)der.len};
+
+    fuzz_memory_open(&m);
+    names = fuzz_copy(bytes_of(text, shown_names(&datum, text)));
+    fuzz_check(names.len <= SHOWN_BYTES, "%zu bytes of names", names.len);
+    rest = names;
+    for (; rest.len > 0; lines++)
+        check_line(bytes_cut(&rest, '\n'));
+    fuzz_check(lines <= count_names(&datum), "%zu lines", lines);
+    check_found(m.mem, names);
+    fuzz_free(names);
+    fuzz_free(der);
+    fuzz_memory_close(&m);
+    return 0;
+}

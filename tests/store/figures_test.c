@@ -1,0 +1,404 @@
+/* What a store tells those who watch over it (store/figures.h). */
+#include "support/dead_letters.h"
+
+#include <stdio.h>
+
+static struct store_figures
+figures(struct fixture *f)
+{
+    struct store_figures out;
+
+    ck_assert_status(store_figures(f->store, STORE_AT(f->now_ms), &out), ST_OK);
+    return out;
+}
+
+/* The figures of the fixture's queue; false: it is not shown. */
+static bool
+find_queue(struct fixture *f, struct store_queue_figures *out)
+{
+    size_t at = 0;
+
+    while (store_queue_figures(f->store, STORE_AT(f->now_ms), &at, out) == ST_OK)
+        if (bytes_equal_str(f->queue.name, out->name) &&
+            bytes_equal_str(f->queue.project, out->project))
+            return true;
+    return false;
+}
+
+static struct store_queue_figures
+queue_figures(struct fixture *f)
+{
+    struct store_queue_figures out;
+
+    ck_assert(find_queue(f, &out));
+    return out;
+}
+
+static uint64_t
+count_shown(struct fixture *f)
+{
+    struct store_queue_figures out;
+    uint64_t count = 0;
+    size_t at = 0;
+
+    while (store_queue_figures(f->store, STORE_AT(f->now_ms), &at, &out) == ST_OK)
+        count++;
+    return count;
+}
+
+/* ------------------------------------------------------------------ what is there */
+
+STORE_CASE("population");
+
+START_TEST(messages_are_told_by_their_state)
+{
+    struct store_queue_figures q;
+    struct store_figures all;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 5);
+    post_with(&f, 300, 60);
+    (void)take(&f, 2);
+    all = figures(&f);
+    ck_assert_uint_eq(all.all.claimable, 3);
+    ck_assert_uint_eq(all.all.claimed, 2);
+    ck_assert_uint_eq(all.all.delayed, 1);
+    ck_assert_uint_eq(all.all.claims, 1);
+    ck_assert_uint_eq(all.all.bytes, 6); /* their numbers */
+    wait_s(&f, 60);
+    q = queue_figures(&f);
+    ck_assert_uint_eq(q.here.claimable, 4);
+    ck_assert_uint_eq(q.here.delayed, 0);
+    wait_s(&f, 240);
+    q = queue_figures(&f);
+    ck_assert_uint_eq(q.here.claimable, 5); /* the claim is over, and so is a life */
+    ck_assert_uint_eq(q.here.claims, 0);
+    purge(&f);
+    q = queue_figures(&f);
+    ck_assert_uint_eq(q.here.claimable + q.here.claimed + q.here.bytes, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_age_is_that_of_the_oldest_message_that_can_be_claimed)
+{
+    struct store_queue_figures q;
+    struct store_id claim;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    make_queue(&f, NULL);
+    ck_assert(!queue_figures(&f).has_oldest);
+    post(&f, 1);
+    wait_ms(&f, 1500);
+    post(&f, 1);
+    wait_ms(&f, 10);
+    q = queue_figures(&f);
+    ck_assert(q.has_oldest);
+    ck_assert_int_eq(q.age_ms, 1510);
+    claim = take(&f, 1);
+    ck_assert_int_eq(queue_figures(&f).age_ms, 10);
+    release(&f, claim);
+    ck_assert_int_eq(queue_figures(&f).age_ms, 1510);
+    (void)take(&f, 2);
+    ck_assert(!queue_figures(&f).has_oldest);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(dead_letters_are_told_where_they_are)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+    post(&f, 3);
+    wear_out(&f, 3, 1);
+    ck_assert(id_empty(take(&f, 3)));
+    ck_assert_uint_eq(queue_figures(&f).here.dead_letters, 0);
+    use(&f, "graves");
+    ck_assert_uint_eq(queue_figures(&f).here.dead_letters, 3);
+    pop(&f, 1);
+    ck_assert_uint_eq(queue_figures(&f).here.dead_letters, 2);
+    ck_assert_uint_eq(figures(&f).all.dead_letters, 2);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ what was done */
+
+ENGINE_CASE("counts");
+
+static void
+ck_count(struct fixture *f, enum store_counter which, uint64_t expected)
+{
+    ck_assert_uint_eq(figures(f).counts[which], expected);
+}
+
+START_TEST(what_clients_do_is_counted)
+{
+    struct store_id claim;
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    post(&f, 6);
+    ck_count(&f, STORE_COUNT_POSTED, 6);
+    claim = take(&f, 3);
+    ck_assert_status(renew(&f, claim, 300, 60), ST_OK);
+    ck_assert_status(delete_claimed(&f, 1, claim), ST_OK);
+    release(&f, claim);
+    ck_assert_status(delete_free(&f, 2), ST_OK);
+    pop(&f, 2);
+    ck_count(&f, STORE_COUNT_CLAIMS, 1);
+    ck_count(&f, STORE_COUNT_CLAIMED, 3);
+    ck_count(&f, STORE_COUNT_RENEWALS, 1);
+    ck_count(&f, STORE_COUNT_DELETED, 2);
+    ck_count(&f, STORE_COUNT_BACK_RELEASED, 2);
+    ck_count(&f, STORE_COUNT_POPPED, 2);
+    ck_count(&f, STORE_COUNT_DROPPED, 0);
+    purge(&f);
+    ck_count(&f, STORE_COUNT_DROPPED, 2);
+    post(&f, 1);
+    delete_queue(&f);
+    ck_count(&f, STORE_COUNT_DROPPED, 3);
+    ck_count(&f, STORE_COUNT_QUEUES_MADE, 1);
+    ck_count(&f, STORE_COUNT_QUEUES_GONE, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_time_does_is_counted)
+{
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    post(&f, 2);
+    post_with(&f, 500, STORE_UNSET);
+    (void)take_for(&f, 2, 60, 60);
+    wait_s(&f, 60);
+    list_all(&f);
+    ck_count(&f, STORE_COUNT_BACK_EXPIRED, 2);
+    ck_count(&f, STORE_COUNT_EXPIRED, 0);
+    wait_s(&f, 440);
+    list_all(&f);
+    ck_count(&f, STORE_COUNT_EXPIRED, 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_dies_in_a_deleted_queue_is_counted_once)
+{
+    struct fixture f;
+    int64_t next_ms;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    post(&f, 4);
+    (void)take_for(&f, 2, 60, 60);
+    delete_queue(&f);
+    wait_s(&f, 4000);
+    do
+        store_housekeep(f.store, f.now_ms, &next_ms);
+    while (next_ms <= f.now_ms);
+    ck_count(&f, STORE_COUNT_DROPPED, 4);
+    ck_count(&f, STORE_COUNT_EXPIRED, 0);
+    ck_count(&f, STORE_COUNT_BACK_EXPIRED, 0);
+    ck_assert_uint_eq(figures(&f).garbage, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_deletion_that_comes_too_late_is_counted)
+{
+    struct store_id claim;
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    post(&f, 2);
+    claim = take_for(&f, 1, 60, 60);
+    ck_assert_status(delete_free(&f, 1), ST_CLAIMED); /* by somebody who never had it */
+    ck_count(&f, STORE_COUNT_LATE_DELETES, 0);
+    wait_s(&f, 60);
+    ck_assert_status(delete_claimed(&f, 1, claim), ST_NOT_CLAIMED);
+    (void)take_for(&f, 1, 60, 60);
+    ck_assert_status(delete_claimed(&f, 1, claim), ST_NOT_CLAIMED);
+    ck_count(&f, STORE_COUNT_LATE_DELETES, 2);
+    ck_count(&f, STORE_COUNT_DELETED, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_claim_nobody_heard_of_is_counted_apart)
+{
+    struct store_id claim;
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    post(&f, 2);
+    claim = take(&f, 2);
+    ck_assert_status(store_claim_give_back(f.store, STORE_AT(f.now_ms), &f.queue,
+                                           store_id_bytes(&claim), true),
+                     ST_OK);
+    ck_count(&f, STORE_COUNT_BACK_GONE, 2);
+    ck_count(&f, STORE_COUNT_BACK_RELEASED, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(dead_letters_are_counted_when_they_move)
+{
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    make_mortal(&f, "q", 2, "graves", STORE_UNSET);
+    post(&f, 3);
+    wear_out(&f, 3, 2);
+    ck_count(&f, STORE_COUNT_DEAD_LETTERS, 0);
+    ck_assert(id_empty(take(&f, 3)));
+    ck_count(&f, STORE_COUNT_DEAD_LETTERS, 3);
+    ck_count(&f, STORE_COUNT_QUEUES_MADE, 2);
+    ck_count(&f, STORE_COUNT_DELETED, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+static uint64_t
+bucket(struct fixture *f, enum store_span which, size_t i)
+{
+    const struct store_figures all = figures(f);
+
+    return counter_read(&all.spans[which].counts[i]);
+}
+
+static uint64_t
+sum(struct fixture *f, enum store_span which)
+{
+    const struct store_figures all = figures(f);
+
+    return counter_read(&all.spans[which].sum);
+}
+
+START_TEST(times_fall_into_the_histograms)
+{
+    struct store_id claim;
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    post(&f, 3);
+    wait_ms(&f, 20);
+    claim = take(&f, 1);
+    release(&f, claim);
+    wait_ms(&f, 1000);
+    claim = take(&f, 2); /* the first one for the second time */
+    ck_assert_uint_eq(bucket(&f, STORE_SPAN_WAITED, 2), 1);   /* up to 25 ms */
+    ck_assert_uint_eq(sum(&f, STORE_SPAN_WAITED), 20 + 1020); /* not the second time */
+    wait_s(&f, 100);
+    ck_assert_status(renew(&f, claim, 300, 60), ST_OK);
+    wait_s(&f, 100);
+    ck_assert_status(delete_claimed(&f, 1, claim), ST_OK);
+    ck_assert_status(delete_claimed(&f, 2, claim), ST_OK);
+    ck_assert_uint_eq(sum(&f, STORE_SPAN_WORKED), 2 * 200000); /* from the claim */
+    ck_assert_uint_eq(sum(&f, STORE_SPAN_ATTEMPTS), 2 + 1);
+    ck_assert_uint_eq(bucket(&f, STORE_SPAN_ATTEMPTS, 0), 1);
+    ck_assert_uint_eq(bucket(&f, STORE_SPAN_ATTEMPTS, 1), 1);
+    ck_assert_status(delete_free(&f, 3), ST_OK); /* nobody worked on it */
+    ck_assert_uint_eq(sum(&f, STORE_SPAN_ATTEMPTS), 2 + 1);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_pop_ends_the_waiting_too)
+{
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    post(&f, 2);
+    wait_s(&f, 2);
+    pop(&f, 2);
+    ck_assert_uint_eq(sum(&f, STORE_SPAN_WAITED), 4000);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_message_waits_once_also_if_it_was_claimed_before_its_pop)
+{
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    post(&f, 1);
+    wait_s(&f, 2);
+    (void)take_for(&f, 1, 60, 60);
+    wait_s(&f, 60);
+    pop(&f, 1);
+    ck_assert_uint_eq(sum(&f, STORE_SPAN_WAITED), 2000);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_is_overdue_shows_as_lag_until_somebody_looks_after_it)
+{
+    struct fixture f;
+    int64_t next_ms;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    post_with(&f, 60, STORE_UNSET);
+    ck_assert_int_eq(figures(&f).lag_ms, 0);
+    wait_s(&f, 63);
+    ck_assert_int_ge(figures(&f).lag_ms, 3000);
+    do
+        store_housekeep(f.store, f.now_ms, &next_ms);
+    while (next_ms <= f.now_ms);
+    ck_assert_int_eq(figures(&f).lag_ms, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ who is shown */
+
+ENGINE_CASE("shown");
+
+START_TEST(the_first_queues_are_shown_and_keep_their_places)
+{
+    enum { PLACES = 64 };
+    char name[16];
+    struct fixture f;
+    struct store_queue_figures q;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    for (int i = 0; i < PLACES + 2; i++) {
+        (void)snprintf(name, sizeof(name), "q%d", i);
+        use(&f, name);
+        make_queue(&f, NULL);
+    }
+    ck_assert_uint_eq(count_shown(&f), PLACES);
+    ck_assert(!find_queue(&f, &q));
+    post(&f, 100); /* however much it has */
+    ck_assert(!find_queue(&f, &q));
+    use(&f, "q7");
+    ck_assert(find_queue(&f, &q));
+    delete_queue(&f);
+    ck_assert_uint_eq(count_shown(&f), PLACES - 1);
+    use(&f, "later");
+    make_queue(&f, NULL);
+    ck_assert(find_queue(&f, &q));
+    ck_assert_uint_eq(count_shown(&f), PLACES);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_trial_of_a_health_check_takes_nobodys_place)
+{
+    static char project[STORE_FIGURES_PROJECT + 2];
+    struct store_queue_figures q;
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    memset(project, 'h', STORE_FIGURES_PROJECT + 1);
+    use_project(&f, project);
+    make_queue(&f, NULL);
+    ck_assert(!find_queue(&f, &q));
+    ck_assert_uint_eq(count_shown(&f), 0);
+    ck_assert_uint_eq(figures(&f).queues, 1);
+    fixture_close(&f);
+}
+END_TEST

@@ -1,0 +1,298 @@
+#include "claimd/auth/access.h"
+#include "support/arena_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t now_ms = INT64_C(1769860800000); /* 2026-01-31T12:00:00Z */
+
+static struct access *access_under_test;
+
+static void
+setup(void)
+{
+    arena_fixture_open();
+    ck_assert_int_eq(access_new(f.mem, &access_under_test), ST_OK);
+}
+
+static void
+teardown(void)
+{
+    access_free(access_under_test);
+    arena_fixture_close();
+}
+
+/* Adds a line for a token of this text. */
+static void
+line(const char *name, const char *role, const char *projects, const char *expires,
+     const char *token)
+{
+    struct token_digest digest;
+
+    token_digest_of(bytes_str(token), &digest);
+    buf_printf(&f.out, "%s %s %s %s sha256:", name, role, projects, expires);
+    for (size_t i = 0; i < sizeof(digest.bytes); i++)
+        buf_printf(&f.out, "%02x", digest.bytes[i]);
+    buf_byte(&f.out, '\n');
+}
+
+static void
+take_lines(void)
+{
+    struct reason why;
+    size_t bad_line;
+
+    ck_assert_int_eq(access_replace(access_under_test, buf_view(&f.out), &policy_default,
+                                    &bad_line, &why),
+                     ST_OK);
+}
+
+/* The name of who was let in, or the status and the reason. */
+static const char *
+ask_with(const struct certificate *certificate, const char *token, const char *project,
+         enum action action)
+{
+    static char text[512];
+    const struct access_request request = {.token = bytes_str(token),
+                                           .certificate = certificate,
+                                           .project = bytes_str(project),
+                                           .action = action,
+                                           .now_ms = now_ms};
+    struct access_caller caller;
+    struct reason why;
+    enum status st;
+
+    reason_init(&why);
+    st = access_ask(access_under_test, &request, &f.arena, &caller, &why);
+    if (st == ST_OK)
+        (void)snprintf(text, sizeof(text), "%s %s %s", caller.name.data,
+                       role_name(caller.role),
+                       bytes_present(caller.project) ? caller.project.data : "-");
+    else
+        (void)snprintf(text, sizeof(text), "%s: %s", status_name(st), why.text);
+    return text;
+}
+
+static const char *
+ask(const char *token, const char *project, enum action action)
+{
+    return ask_with(NULL, token, project, action);
+}
+
+TEST_CASE("access", .setup = setup, .teardown = teardown);
+
+START_TEST(without_a_list_nobody_comes_in)
+{
+    ck_assert_str_eq(ask("t", "p", ACTION_HOME_GET),
+                     "UNAUTHORIZED: there is no such token");
+    ck_assert_str_eq(ask("", "p", ACTION_HOME_GET), "UNAUTHORIZED: a token is needed");
+    ck_assert_str_eq(ask(NULL, "p", ACTION_COUNT), "UNAUTHORIZED: a token is needed");
+    ck_assert_uint_eq(access_count(access_under_test), 0);
+}
+END_TEST
+
+START_TEST(a_token_is_good_for_its_projects_and_its_role)
+{
+    line("one", "worker", "p", "never", "1");
+    line("two", "reader", "p,q", "never", "2");
+    line("all", "admin", "*", "never", "3");
+    take_lines();
+    ck_assert_uint_eq(access_count(access_under_test), 3);
+    ck_assert_str_eq(ask("1", "p", ACTION_CLAIMS_CREATE), "one worker -");
+    ck_assert_str_eq(ask("1", NULL, ACTION_CLAIMS_CREATE), "one worker p");
+    ck_assert_str_eq(ask("1", "", ACTION_CLAIMS_CREATE), "one worker p");
+    ck_assert_str_eq(ask("1", "q", ACTION_CLAIMS_CREATE),
+                     "FORBIDDEN: the token is for another project");
+    ck_assert_str_eq(ask("1", "p", ACTION_QUEUES_PURGE),
+                     "FORBIDDEN: queues:purge is not allowed to a worker");
+    ck_assert_str_eq(ask("1", "p", ACTION_COUNT), "one worker -"); /* it will be a 405 */
+    ck_assert_str_eq(ask("2", "q", ACTION_QUEUES_GET), "two reader -");
+    ck_assert_str_eq(
+        ask("2", NULL, ACTION_QUEUES_GET),
+        "MISSING_PROJECT: the token is for several projects: X-Project-ID must "
+        "name one");
+    ck_assert_str_eq(ask("3", "x", ACTION_QUEUES_PURGE), "all admin -");
+    ck_assert_str_eq(ask("3", NULL, ACTION_QUEUES_PURGE), "all admin -");
+}
+END_TEST
+
+START_TEST(a_token_ends_at_its_time)
+{
+    line("over", "admin", "*", "2026-01-31T12:00:00Z", "1");
+    line("nearly", "admin", "*", "2026-01-31T12:00:01Z", "2");
+    take_lines();
+    ck_assert_str_eq(ask("1", "p", ACTION_HOME_GET),
+                     "UNAUTHORIZED: the token has expired");
+    ck_assert_str_eq(ask("2", "p", ACTION_HOME_GET), "nearly admin -");
+}
+END_TEST
+
+START_TEST(among_many_each_is_found)
+{
+    char text[32];
+
+    buf_str(&f.out, "# many\n\n");
+    for (int i = 0; i < 3000; i++) {
+        (void)snprintf(text, sizeof(text), "t%d", i);
+        line(text, "admin", "*", "never", text);
+    }
+    take_lines();
+    for (int i = 0; i < 3000; i++) {
+        char expected[32];
+
+        (void)snprintf(text, sizeof(text), "t%d", i);
+        (void)snprintf(expected, sizeof(expected), "t%d admin -", i);
+        ck_assert_str_eq(ask(text, "p", ACTION_HOME_GET), expected);
+        arena_reset(&f.arena);
+    }
+    ck_assert_str_eq(ask("t3000", "p", ACTION_HOME_GET),
+                     "UNAUTHORIZED: there is no such token");
+}
+END_TEST
+
+static void
+expect_refused(size_t expected_line, const char *reason)
+{
+    const struct policy nobody = {{0}};
+    struct reason why;
+    size_t bad_line = 0;
+
+    ck_assert_int_eq(
+        access_replace(access_under_test, buf_view(&f.out), &nobody, &bad_line, &why),
+        ST_BAD_VALUE);
+    ck_assert_uint_eq(bad_line, expected_line);
+    ck_assert_msg(strstr(why.text, reason) != NULL, "%s", why.text);
+}
+
+START_TEST(a_list_is_taken_as_a_whole_or_not_at_all)
+{
+    line("a", "worker", "p", "never", "1");
+    take_lines();
+    buf_reset(&f.out, SIZE_MAX);
+    line("b", "worker", "p", "never", "2");
+    buf_str(&f.out, "\nb worker p never x\n");
+    expect_refused(3, "what is kept");
+    buf_reset(&f.out, SIZE_MAX);
+    line("b", "worker", "p", "never", "2");
+    line("b", "worker", "p", "never", "3");
+    expect_refused(2, "the name b is there twice");
+    buf_reset(&f.out, SIZE_MAX);
+    line("b", "worker", "p", "never", "2");
+    line("c", "worker", "p", "never", "2");
+    expect_refused(2, "the token of c is that of another line");
+    ck_assert_str_eq(ask("1", "p", ACTION_CLAIMS_CREATE), "a worker -");
+    ck_assert_str_eq(ask("2", "p", ACTION_CLAIMS_CREATE),
+                     "UNAUTHORIZED: there is no such token");
+    buf_reset(&f.out, SIZE_MAX);
+    line("b", "worker", "p", "never", "2");
+    take_lines();
+    ck_assert_str_eq(ask("1", "p", ACTION_CLAIMS_CREATE),
+                     "UNAUTHORIZED: there is no such token");
+    ck_assert_str_eq(ask("2", "p", ACTION_CLAIMS_CREATE), "b worker -");
+}
+END_TEST
+
+START_TEST(the_policy_comes_with_the_list)
+{
+    struct policy policy = policy_default;
+    struct reason why;
+    size_t bad_line;
+
+    line("a", "reader", "p", "never", "1");
+    ck_assert_int_eq(
+        policy_read(&policy, bytes_str("{\"queues:purge\": \"role:reader\"}"), &why),
+        ST_OK);
+    ck_assert_int_eq(
+        access_replace(access_under_test, buf_view(&f.out), &policy, &bad_line, &why),
+        ST_OK);
+    ck_assert_str_eq(ask("1", "p", ACTION_QUEUES_PURGE), "a reader -");
+}
+END_TEST
+
+/* Every allocation fails once; then all is as before, the policy too. */
+START_TEST(out_of_memory_changes_nothing)
+{
+    struct policy policy = policy_default;
+    struct reason why;
+    size_t bad_line;
+    uint64_t nth = 0;
+
+    line("a", "worker", "p", "never", "1");
+    take_lines();
+    buf_reset(&f.out, SIZE_MAX);
+    line("a", "worker", "p", "never", "1");
+    line("b", "worker", "p", "never", "2");
+    ck_assert_int_eq(
+        policy_read(&policy, bytes_str("{\"claims:create\":\"role:admin\"}"), &why),
+        ST_OK);
+    for (enum status st = ST_NO_MEMORY; st != ST_OK; nth++) {
+        mem_fail_nth(f.mem, nth + 1);
+        st =
+            access_replace(access_under_test, buf_view(&f.out), &policy, &bad_line, &why);
+        mem_fail_nth(f.mem, 0);
+        ck_assert(st == ST_OK || st == ST_NO_MEMORY);
+        ck_assert_str_eq(ask(st == ST_OK ? "2" : "1", "p", ACTION_MESSAGES_GET),
+                         st == ST_OK ? "b worker -" : "a worker -");
+        if (st != ST_OK)
+            ck_assert_str_eq(ask("1", "p", ACTION_CLAIMS_CREATE), "a worker -");
+    }
+    ck_assert_uint_gt(nth, 3);
+}
+END_TEST
+
+static void
+use_certificates(const char *list)
+{
+    struct certificates *certificates;
+    struct reason why;
+    size_t bad_line;
+
+    ck_assert_int_eq(
+        certificates_read(f.mem, bytes_str(list), &certificates, &bad_line, &why), ST_OK);
+    access_use_certificates(access_under_test, certificates);
+}
+
+START_TEST(a_certificate_lets_in_like_a_token)
+{
+    const struct certificate known = {true, BYTES_LIT("dns:a\nsubject:CN=a")};
+    const struct certificate unknown = {true, BYTES_LIT("dns:b")};
+    const struct certificate bad = {false, BYTES_LIT("dns:a")};
+
+    line("t", "admin", "*", "never", "1");
+    take_lines();
+    ck_assert_str_eq(ask_with(&known, "", "p", ACTION_HOME_GET),
+                     "UNAUTHORIZED: a token is needed"); /* it means nothing here */
+    ck_assert_str_eq(ask_with(&known, "1", "p", ACTION_HOME_GET), "t admin -");
+    use_certificates("c worker p dns:a\n");
+    ck_assert_str_eq(ask_with(&known, "", "p", ACTION_CLAIMS_CREATE), "c worker -");
+    ck_assert_str_eq(ask_with(&unknown, "", "p", ACTION_HOME_GET),
+                     "UNAUTHORIZED: the certificate stands for nobody here");
+    ck_assert_ptr_nonnull(
+        strstr(ask_with(&bad, "", "p", ACTION_HOME_GET), "the certificate is not good"));
+    ck_assert_str_eq(ask("", "p", ACTION_HOME_GET),
+                     "UNAUTHORIZED: a certificate or a token is needed");
+    use_certificates("d worker p dns:a\n");
+    ck_assert_str_eq(ask_with(&known, "", "p", ACTION_HOME_GET), "d worker -");
+}
+END_TEST
+
+START_TEST(two_credentials_at_a_time_are_one_too_many)
+{
+    const struct certificate known = {true, BYTES_LIT("dns:a")};
+    const struct certificate unknown = {true, BYTES_LIT("dns:b")};
+
+    line("t", "admin", "*", "never", "1");
+    take_lines();
+    use_certificates("c worker p dns:a\n");
+    ck_assert_str_eq(
+        ask_with(&known, "1", "p", ACTION_HOME_GET),
+        "UNAUTHORIZED: there are two credentials, a certificate and a token");
+    ck_assert_str_eq(
+        ask_with(&known, "nonsense", "p", ACTION_HOME_GET),
+        "UNAUTHORIZED: there are two credentials, a certificate and a token");
+    /* One that stands for nobody is no credential: the token says who it is. */
+    ck_assert_str_eq(ask_with(&unknown, "1", "p", ACTION_HOME_GET), "t admin -");
+    ck_assert_str_eq(ask_with(&unknown, "2", "p", ACTION_HOME_GET),
+                     "UNAUTHORIZED: there is no such token");
+}
+END_TEST

@@ -1,0 +1,570 @@
+#include "claimd/auth/keystone.h"
+
+#include "claimd/ds/list.h"
+#include "support/arena_fixture.h"
+#include "support/fake_keystone.h"
+
+#include <sched.h>
+#include <stdio.h>
+
+enum { CACHE_MS = 60000, CACHE_TOKENS = 16, FAR_MS = 3600000 };
+
+/* When tokens end, and long before that. */
+static const int64_t end_ms = FAKE_KEYSTONE_END_MS;
+static const int64_t start_ms = FAKE_KEYSTONE_END_MS - FAR_MS;
+
+static struct fake_keystone fake;
+static struct keystone *k;
+static struct executor *executor;
+static char health_text[512]; /* all that was told, guarded by fake.lock */
+
+static void
+note_health(void *ctx, enum keystone_health health, const char *why)
+{
+    size_t len;
+
+    (void)ctx;
+    pthread_mutex_lock(&fake.lock);
+    len = strlen(health_text);
+    (void)snprintf(health_text + len, sizeof(health_text) - len, "%d:%s\n", (int)health,
+                   why);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static void
+open_keystone(void)
+{
+    const struct keystone_config config = {.mem = f.mem,
+                                           .wire = &fake.wire,
+                                           .executor = executor,
+                                           .roles = fake_keystone_roles,
+                                           .key = {1, 2},
+                                           .cache_ms = CACHE_MS,
+                                           .cache_tokens = CACHE_TOKENS,
+                                           .timeout_ms = 60000,
+                                           .health = note_health};
+
+    health_text[0] = '\0';
+    fake_keystone_init(&fake);
+    ck_assert_int_eq(keystone_new(&config, &k), ST_OK);
+}
+
+static void
+setup(void)
+{
+    arena_fixture_open();
+    executor = NULL;
+    open_keystone();
+}
+
+static void
+teardown(void)
+{
+    executor_close(executor);
+    keystone_free(k);
+    fake_keystone_fini(&fake);
+    arena_fixture_close();
+}
+
+/* Who has the token, or the status and the reason. */
+static const char *
+ask(const char *token, int64_t now_ms)
+{
+    static char text[REASON_CAP + 64];
+    struct access_proof proof = {.tell = NULL};
+    struct keystone_caller caller;
+    struct reason why;
+    enum status st;
+
+    reason_init(&why);
+    st = keystone_ask(k, bytes_str(token), now_ms, &proof, &caller, &why);
+    if (st == ST_OK)
+        (void)snprintf(text, sizeof(text), "%.*s %.*s %x", (int)caller.name.len,
+                       caller.name.data, (int)caller.project.len, caller.project.data,
+                       caller.roles);
+    else
+        (void)snprintf(text, sizeof(text), "%s: %s", status_name(st), why.text);
+    access_proof_drop(&proof);
+    return text;
+}
+
+static size_t
+asked(void)
+{
+    return fake_keystone_asked(&fake);
+}
+
+#define NOBODY "UNAUTHORIZED: there is no such token"
+#define AWAY   "UNAVAILABLE: the identity server cannot be asked now; try again later"
+
+TEST_CASE("what is known", .setup = setup, .teardown = teardown);
+
+START_TEST(keystone_says_who_has_a_token)
+{
+    ck_assert_str_eq(ask("member,reader@p", start_ms), "ann p 7");
+    ck_assert_str_eq(ask("other@p", start_ms), "ann p 0");
+    ck_assert_str_eq(ask("admin@", start_ms), "ann  10");
+    ck_assert_str_eq(ask("unknown", start_ms), NOBODY);
+}
+END_TEST
+
+START_TEST(its_answer_is_believed_for_a_while)
+{
+    for (int i = 0; i < 3; i++) {
+        ck_assert_str_eq(ask("member@p", start_ms + i), "ann p 6");
+        ck_assert_uint_eq(asked(), 1);
+    }
+    ck_assert_str_eq(ask("member@p", start_ms + CACHE_MS - 1), "ann p 6");
+    ck_assert_uint_eq(asked(), 1);
+    fake.code = 404; /* it was revoked */
+    ck_assert_str_eq(ask("member@p", start_ms + CACHE_MS), NOBODY);
+    ck_assert_uint_eq(asked(), 2);
+}
+END_TEST
+
+START_TEST(a_refusal_is_believed_for_less)
+{
+    ck_assert_str_eq(ask("unknown", start_ms), NOBODY);
+    ck_assert_str_eq(ask("unknown", start_ms + KEYSTONE_REFUSED_MS - 1), NOBODY);
+    ck_assert_uint_eq(asked(), 1);
+    ck_assert_str_eq(ask("unknown", start_ms + KEYSTONE_REFUSED_MS), NOBODY);
+    ck_assert_uint_eq(asked(), 2);
+}
+END_TEST
+
+START_TEST(a_token_ends_at_its_time_whatever_is_known)
+{
+    ck_assert_str_eq(ask("member@p", end_ms - 10), "ann p 6");
+    ck_assert_str_eq(ask("member@p", end_ms - 1), "ann p 6");
+    ck_assert_uint_eq(asked(), 1);
+    ck_assert_str_eq(ask("member@p", end_ms), "UNAUTHORIZED: the token has expired");
+    ck_assert_str_eq(ask("other@p", end_ms + 1), "UNAUTHORIZED: the token has expired");
+}
+END_TEST
+
+START_TEST(a_proof_is_good_until_the_token_ends)
+{
+    struct access_proof proof = {.tell = NULL};
+    struct keystone_caller caller;
+    struct reason why;
+    const struct bytes token = bytes_str("member@p");
+
+    ck_assert_int_eq(keystone_ask(k, token, start_ms, &proof, &caller, &why), ST_OK);
+    keystone_forget(k);
+    ck_assert_int_eq(keystone_ask(k, token, end_ms - 1, &proof, &caller, &why), ST_OK);
+    ck_assert_uint_eq(asked(), 1);
+    ck_assert_int_eq(keystone_ask(k, token, end_ms, &proof, &caller, &why),
+                     ST_UNAUTHORIZED);
+    access_proof_drop(&proof);
+}
+END_TEST
+
+START_TEST(without_an_answer_nobody_comes_in_and_nothing_is_kept)
+{
+    fake.status = ST_UNAVAILABLE;
+    ck_assert_str_eq(ask("member@p", start_ms), AWAY);
+    ck_assert_str_eq(ask("member@p", start_ms), AWAY);
+    ck_assert_uint_eq(asked(), 2);
+    ck_assert_uint_eq(keystone_count(k), 0);
+    fake.status = ST_OK;
+    ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
+    fake.status = ST_UNAVAILABLE;
+    ck_assert_str_eq(ask("member@p", start_ms + 1), "ann p 6"); /* who is known goes on */
+    fake.status = ST_NO_MEMORY;
+    ck_assert_str_eq(ask("admin@p", start_ms), "NO_MEMORY: ");
+}
+END_TEST
+
+START_TEST(whatever_else_it_says_lets_nobody_in)
+{
+    static const struct {
+        int code;
+        const char *body;
+    } lies[] = {
+        {200, ""},
+        {200, "{}"},
+        {200, "<html>"},
+        {200, "{\"token\":{\"expires_at\":\"2026-01-31T13:00:00Z\"}}"},
+        {200, "{\"token\":{\"user\":{\"id\":\"x\"},\"roles\":[{\"name\":\"admin\"}]}}"},
+        {200, "{\"token\":{\"user\":{\"id\":\"x\"},\"roles\":\"admin\","
+              "\"expires_at\":\"2026-01-31T13:00:00Z\"}}"},
+        {201, "{\"token\":{\"user\":{\"id\":\"x\"},\"roles\":[{\"name\":\"admin\"}],"
+              "\"expires_at\":\"2026-01-31T13:00:00Z\",\"project\":{\"id\":\"p\"}}}"},
+        {204, ""},
+        {300, ""},
+        {302, ""},
+        {400, ""},
+        {401, ""},
+        {403, ""},
+        {410, ""},
+        {429, ""},
+        {500, ""},
+        {503, ""},
+        {999, ""},
+        {-1, ""},
+    };
+
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        fake.code = lies[i].code;
+        fake.body = lies[i].body;
+        ck_assert_msg(strcmp(ask("admin@p", start_ms), AWAY) == 0, "%d %s", lies[i].code,
+                      lies[i].body);
+    }
+    ck_assert_uint_eq(keystone_count(k), 0);
+}
+END_TEST
+
+START_TEST(what_cannot_be_a_token_is_not_asked_about)
+{
+    static const char *const none[] = {"",     "a b",      "a\tb", "a\nb",
+                                       "\x7f", "\xc3\xa4", " "};
+    static const char reason[] = "UNAUTHORIZED: this cannot be a token";
+    char longest[KEYSTONE_TOKEN_MAX + 2];
+
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        ck_assert_str_eq(ask(none[i], start_ms), reason);
+    memset(longest, 'a', sizeof(longest));
+    longest[KEYSTONE_TOKEN_MAX + 1] = '\0';
+    ck_assert_str_eq(ask(longest, start_ms), reason);
+    ck_assert_uint_eq(asked(), 0);
+    longest[KEYSTONE_TOKEN_MAX] = '\0';
+    ck_assert_str_eq(ask(longest, start_ms), NOBODY);
+    ck_assert_uint_eq(asked(), 1);
+}
+END_TEST
+
+START_TEST(made_up_tokens_push_no_good_one_out)
+{
+    char token[32];
+
+    ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
+    for (int i = 0; i < 2 * KEYSTONE_REFUSED_MOST; i++) {
+        (void)snprintf(token, sizeof(token), "t%d", i);
+        ck_assert_str_eq(ask(token, start_ms), NOBODY);
+    }
+    ck_assert_uint_eq(keystone_count(k), KEYSTONE_REFUSED_MOST + 1);
+    ck_assert_uint_eq(asked(), 2 * KEYSTONE_REFUSED_MOST + 1);
+    ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
+    ck_assert_uint_eq(asked(), 2 * KEYSTONE_REFUSED_MOST + 1);
+}
+END_TEST
+
+START_TEST(so_many_good_tokens_are_kept_and_no_more)
+{
+    char token[32];
+
+    for (int i = 0; i < 3 * CACHE_TOKENS; i++) {
+        (void)snprintf(token, sizeof(token), "member@p%d", i);
+        (void)ask(token, start_ms);
+    }
+    ck_assert_uint_eq(keystone_count(k), CACHE_TOKENS);
+}
+END_TEST
+
+START_TEST(what_is_forgotten_is_asked_again)
+{
+    ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
+    ck_assert_str_eq(ask("unknown", start_ms), NOBODY);
+    keystone_forget(k);
+    ck_assert_uint_eq(keystone_count(k), 0);
+    fake.code = 404;
+    ck_assert_str_eq(ask("member@p", start_ms), NOBODY);
+    ck_assert_uint_eq(asked(), 3);
+}
+END_TEST
+
+START_TEST(a_change_of_health_is_told_once_a_second_at_most)
+{
+    fake.status = ST_UNAVAILABLE;
+    (void)ask("a@p", start_ms);
+    (void)ask("a@p", start_ms + 2000);
+    fake.status = ST_OK;
+    (void)ask("a@p", start_ms + 4000);
+    fake.code = 401;
+    (void)ask("b@p", start_ms + 4100); /* too soon: not told */
+    (void)ask("b@p", start_ms + 6000);
+    fake.code = 500;
+    (void)ask("b@p", start_ms + 8000);
+    ck_assert_str_eq(health_text, "1:there is no answer\n"
+                                  "0:\n"
+                                  "2:it does not take the service token (401)\n"
+                                  "1:it has answered 500\n");
+}
+END_TEST
+
+START_TEST(each_allocation_may_fail)
+{
+    for (uint64_t nth = 1;; nth++) {
+        const char *said;
+
+        mem_fail_nth(f.mem, nth);
+        said = ask("member@p", start_ms);
+        mem_fail_nth(f.mem, 0);
+        if (strcmp(said, "ann p 6") == 0 && keystone_count(k) == 1)
+            break;
+        if (strcmp(said, "ann p 6") != 0) /* else it only was not kept */
+            ck_assert_str_eq(said, "NO_MEMORY: ");
+        ck_assert_uint_lt(nth, 20);
+    }
+    ck_assert_uint_gt(asked(), 1);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ others wait */
+
+enum { THREADS = 2, LINE = 3, CROWD = 50 };
+
+/* Somebody who waits. */
+struct guest {
+    struct access_proof proof;
+    bool told; /* guarded by fake.lock, whose `moved` is signalled */
+};
+
+static void
+setup_executor(void)
+{
+    const struct executor_config config = {.threads = THREADS, .line = LINE};
+    struct executor_config own = config;
+
+    arena_fixture_open();
+    own.mem = f.mem;
+    ck_assert_int_eq(executor_open(&own, &executor), ST_OK);
+    open_keystone();
+}
+
+static void
+tell(struct access_proof *proof)
+{
+    struct guest *g = container_of(proof, struct guest, proof);
+
+    pthread_mutex_lock(&fake.lock);
+    g->told = true;
+    pthread_cond_broadcast(&fake.moved);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static enum status
+come_at(struct guest *g, const char *token, int64_t now_ms)
+{
+    struct keystone_caller caller;
+    struct reason why;
+
+    g->proof.tell = tell;
+    reason_init(&why);
+    return keystone_ask(k, bytes_str(token), now_ms, &g->proof, &caller, &why);
+}
+
+static enum status
+come(struct guest *g, const char *token)
+{
+    return come_at(g, token, start_ms);
+}
+
+static void
+await_told(struct guest *g)
+{
+    pthread_mutex_lock(&fake.lock);
+    while (!g->told)
+        pthread_cond_wait(&fake.moved, &fake.lock);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+/* Waits until it is told, and asks again. */
+static enum status
+come_again(struct guest *g, const char *token)
+{
+    enum status st;
+
+    await_told(g);
+    st = come(g, token);
+    access_proof_drop(&g->proof);
+    g->told = false;
+    return st;
+}
+
+TEST_CASE("who waits", .setup = setup_executor, .teardown = teardown);
+
+START_TEST(many_who_come_with_one_token_cause_one_question)
+{
+    struct guest guests[CROWD] = {{.told = false}};
+
+    fake_keystone_shut(&fake);
+    for (int i = 0; i < CROWD; i++)
+        ck_assert_int_eq(come(&guests[i], "member@p"), ST_ADMIT);
+    fake_keystone_await(&fake, 1);
+    fake_keystone_open(&fake);
+    for (int i = 0; i < CROWD; i++)
+        ck_assert_int_eq(come_again(&guests[i], "member@p"), ST_OK);
+    ck_assert_uint_eq(asked(), 1);
+}
+END_TEST
+
+START_TEST(all_of_them_hear_that_there_was_no_answer)
+{
+    struct guest guests[CROWD] = {{.told = false}};
+
+    fake_keystone_shut(&fake);
+    fake.status = ST_UNAVAILABLE;
+    for (int i = 0; i < CROWD; i++)
+        ck_assert_int_eq(come(&guests[i], "member@p"), ST_ADMIT);
+    fake_keystone_open(&fake);
+    for (int i = 0; i < CROWD; i++)
+        ck_assert_int_eq(come_again(&guests[i], "member@p"), ST_UNAVAILABLE);
+    ck_assert_uint_eq(asked(), 1);
+}
+END_TEST
+
+START_TEST(beyond_the_line_nobody_is_asked_about)
+{
+    struct guest guests[THREADS + LINE + 1] = {{.told = false}};
+    static const char *const tokens[] = {"a@p", "b@p", "c@p", "d@p", "e@p", "f@p"};
+    enum { LAST = THREADS + LINE };
+
+    fake_keystone_shut(&fake);
+    for (int i = 0; i < LAST; i++) {
+        ck_assert_int_eq(come(&guests[i], tokens[i]), ST_ADMIT);
+        if (i < THREADS) /* a thread has it, it is in the line no more */
+            fake_keystone_await(&fake, (size_t)i + 1);
+    }
+    ck_assert_int_eq(come(&guests[LAST], tokens[LAST]), ST_UNAVAILABLE);
+    fake_keystone_open(&fake);
+    for (int i = 0; i < LAST; i++)
+        ck_assert_int_eq(come_again(&guests[i], tokens[i]), ST_OK);
+    ck_assert_uint_eq(asked(), LAST);
+}
+END_TEST
+
+/* Fills threads and line, until one is told to come later. */
+static void
+crowd_in(struct guest guests[THREADS + LINE], const char *const *tokens)
+{
+    struct guest extra = {.told = false};
+
+    fake_keystone_shut(&fake);
+    for (size_t i = 0; i < THREADS + LINE; i++) {
+        ck_assert_int_eq(come(&guests[i], tokens[i]), ST_ADMIT);
+        if (i < THREADS)
+            fake_keystone_await(&fake, i + 1);
+    }
+    ck_assert_int_eq(come(&extra, "extra@p"), ST_UNAVAILABLE);
+}
+
+static void
+crowd_out(struct guest guests[THREADS + LINE], const char *const *tokens)
+{
+    fake_keystone_open(&fake);
+    for (size_t i = 0; i < THREADS + LINE; i++)
+        ck_assert_int_eq(come_again(&guests[i], tokens[i]), ST_OK);
+}
+
+static const char *const crowd_tokens[] = {"a@p", "b@p", "c@p", "d@p", "e@p"};
+
+START_TEST(strangers_do_not_keep_out_whom_keystone_has_known)
+{
+    struct guest known = {.told = false}, guests[THREADS + LINE] = {{.told = false}};
+
+    ck_assert_int_eq(come(&known, "member@p"), ST_ADMIT);
+    ck_assert_int_eq(come_again(&known, "member@p"), ST_OK);
+    crowd_in(guests, crowd_tokens);
+    ck_assert_int_eq(come_at(&known, "member@p", start_ms + CACHE_MS), ST_ADMIT);
+    crowd_out(guests, crowd_tokens);
+    ck_assert_int_eq(come_again(&known, "member@p"), ST_OK);
+}
+END_TEST
+
+START_TEST(whose_token_was_revoked_stands_in_line_with_the_strangers)
+{
+    struct guest known = {.told = false}, guests[THREADS + LINE] = {{.told = false}};
+    int64_t later_ms = start_ms + CACHE_MS;
+
+    ck_assert_int_eq(come(&known, "member@p"), ST_ADMIT);
+    ck_assert_int_eq(come_again(&known, "member@p"), ST_OK);
+    fake.code = 404;
+    ck_assert_int_eq(come_at(&known, "member@p", later_ms), ST_ADMIT);
+    ck_assert_int_eq(come_again(&known, "member@p"), ST_UNAUTHORIZED);
+    fake.code = 0;
+    crowd_in(guests, crowd_tokens);
+    later_ms += CACHE_MS; /* a refusal is not believed for so long */
+    ck_assert_int_eq(come_at(&known, "member@p", later_ms), ST_UNAVAILABLE);
+    crowd_out(guests, crowd_tokens);
+}
+END_TEST
+
+START_TEST(what_is_known_is_told_while_others_wait)
+{
+    struct guest known = {.told = false}, unknown[THREADS] = {{.told = false}};
+
+    ck_assert_int_eq(come(&known, "member@p"), ST_ADMIT);
+    ck_assert_int_eq(come_again(&known, "member@p"), ST_OK);
+    fake_keystone_shut(&fake);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(come(&unknown[i], i == 0 ? "a@p" : "b@p"), ST_ADMIT);
+    fake_keystone_await(&fake, THREADS);
+    ck_assert_int_eq(come(&known, "member@p"), ST_OK);
+    access_proof_drop(&known.proof);
+    fake_keystone_open(&fake);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(come_again(&unknown[i], i == 0 ? "a@p" : "b@p"), ST_OK);
+}
+END_TEST
+
+START_TEST(what_was_asked_before_all_was_forgotten_is_not_kept)
+{
+    struct guest g = {.told = false};
+
+    fake_keystone_shut(&fake);
+    ck_assert_int_eq(come(&g, "member@p"), ST_ADMIT);
+    keystone_forget(k);
+    fake_keystone_open(&fake);
+    ck_assert_int_eq(come_again(&g, "member@p"), ST_OK);
+    ck_assert_uint_eq(keystone_count(k), 0);
+}
+END_TEST
+
+START_TEST(who_cannot_wait_is_told_to_come_later)
+{
+    ck_assert_str_eq(ask("member@p", start_ms),
+                     "UNAVAILABLE: too many tokens are asked about; try again later");
+    ck_assert_uint_eq(asked(), 0);
+}
+END_TEST
+
+static void *
+crowd_thread(void *arg)
+{
+    static const char *const tokens[] = {"member@p", "reader@p", "unknown", "admin@q"};
+    struct guest g = {.told = false};
+    size_t *served = arg;
+
+    for (int i = 0; i < 2000; i++) {
+        const char *token = tokens[i % 4];
+        enum status st;
+
+        while ((st = come(&g, token)) == ST_UNAVAILABLE)
+            sched_yield(); /* all came at once, before a thread has taken anything */
+        if (st == ST_ADMIT)
+            st = come_again(&g, token);
+        access_proof_drop(&g.proof);
+        ck_assert(st == (i % 4 == 2 ? ST_UNAUTHORIZED : ST_OK));
+        if (i % 100 == 0)
+            keystone_forget(k);
+        (*served)++;
+    }
+    return NULL;
+}
+
+START_TEST(a_crowd_of_threads_finds_what_is_known)
+{
+    enum { MANY = 4 };
+    pthread_t threads[MANY];
+    size_t served[MANY] = {0};
+
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, crowd_thread, &served[i]), 0);
+    for (int i = 0; i < MANY; i++) {
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+        ck_assert_uint_eq(served[i], 2000);
+    }
+    ck_assert_uint_lt(asked(), MANY * 2000 / 2);
+}
+END_TEST

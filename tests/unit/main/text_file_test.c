@@ -1,0 +1,136 @@
+#include "main/text_file.h"
+
+#include "support/check_main.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST = 64 };
+
+static char path[64];
+static struct mem *mem;
+static struct complaints complaints;
+
+static void
+make_place(void)
+{
+    (void)snprintf(path, sizeof(path), "/tmp/text_file_test.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    (void)strcat(path, "/file");
+    mem = mem_new(0);
+    ck_assert_ptr_nonnull(mem);
+    complaints = (struct complaints){.to = NULL};
+}
+
+static void
+drop_place(void)
+{
+    ck_assert_int_eq(unlink(path), 0);
+    *strrchr(path, '/') = '\0';
+    ck_assert_int_eq(rmdir(path), 0);
+    mem_destroy(mem);
+}
+
+static void
+put(const char *text, mode_t mode)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    ck_assert_int_eq(fchmod(fd, mode), 0);
+    ck_assert_int_eq(close(fd), 0);
+}
+
+static struct text_file
+named(void)
+{
+    return (struct text_file){.path = path, .option = "tokens", .most = MOST};
+}
+
+static void
+assert_read(const struct text_file *file, const char *expected)
+{
+    struct bytes text;
+
+    ck_assert_int_eq(text_file_read(file, mem, &text, &complaints), ST_OK);
+    ck_assert(bytes_equal_str(text, expected));
+    ck_assert_uint_eq(complaints.count, 0);
+    mem_free(mem, (void *)text.data);
+}
+
+static void
+assert_refused(const struct text_file *file, const char *why)
+{
+    struct bytes text;
+
+    ck_assert_int_eq(text_file_read(file, mem, &text, &complaints), ST_BAD_VALUE);
+    ck_assert_uint_eq(complaints.count, 1);
+    ck_assert_msg(strstr(complaints.last, why) != NULL, "%s", complaints.last);
+}
+
+TEST_CASE("text_file", .setup = make_place, .teardown = drop_place);
+
+START_TEST(a_file_is_read_whole_and_no_larger_than_it_may_be)
+{
+    struct text_file file = named();
+
+    put("some words", 0644);
+    assert_read(&file, "some words");
+    file.most = strlen("some words");
+    assert_read(&file, "some words");
+    file.most--;
+    assert_refused(&file, "is larger than");
+}
+END_TEST
+
+START_TEST(a_secret_that_others_can_use_is_none)
+{
+    struct text_file file = named();
+
+    put("secret", 0640);
+    file.secret = true;
+    assert_read(&file, "secret");
+    ck_assert_int_eq(chmod(path, 0641), 0);
+    assert_refused(&file, "may be used by anybody (mode 0641)");
+}
+END_TEST
+
+START_TEST(nobody_is_waited_for_who_might_write_into_a_pipe)
+{
+    struct text_file file = named();
+    int writer;
+
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    assert_refused(&file, "is a pipe");
+    writer = open(path, O_RDWR); /* one who is there, and silent */
+    ck_assert_int_ge(writer, 0);
+    complaints.count = 0;
+    assert_refused(&file, "is a pipe");
+    ck_assert_int_eq(close(writer), 0);
+}
+END_TEST
+
+START_TEST(what_is_read_once_may_be_a_pipe)
+{
+    struct text_file file = named();
+    char by_number[32];
+    int ends[2];
+
+    put("", 0600);
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(write(ends[1], "some words", 10), 10);
+    ck_assert_int_eq(close(ends[1]), 0);
+    (void)snprintf(by_number, sizeof(by_number), "/dev/fd/%d", ends[0]);
+    file.path = by_number;
+    assert_refused(&file, "is a pipe");
+    complaints.count = 0;
+    file.once = true;
+    assert_read(&file, "some words");
+    ck_assert_int_eq(close(ends[0]), 0);
+}
+END_TEST
