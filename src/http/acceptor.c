@@ -1,5 +1,6 @@
 #include "http/acceptor.h"
 
+#include "http/access_log.h"
 #include "http/refusal.h"
 
 #include <errno.h>
@@ -109,7 +110,7 @@ refuse(struct acceptor *a, const struct listener *l, int fd)
     if (!a->refusing)
         log_event(log, LOG_WARN, "refusing_connections",
                   LOG_I("max_connections", a->max_connections), LOG_S("request_id", id));
-    else if (atomic_load_explicit(&a->shared->log_one_in, memory_order_relaxed) > 0)
+    else if (access_log_one_in(a->shared) > 0)
         log_event(log, LOG_INFO, "connection_refused", LOG_I("status", 503),
                   LOG_S("request_id", id));
     a->refusing = true;

@@ -82,9 +82,9 @@ write_request(const struct log *log, enum log_level level, const struct exchange
 }
 
 uint64_t
-access_log_one_in(const struct worker *w)
+access_log_one_in(const struct worker_shared *shared)
 {
-    return atomic_load_explicit(&w->shared->log_one_in, memory_order_relaxed);
+    return atomic_load_explicit(&shared->log_one_in, memory_order_relaxed);
 }
 
 /* One request in so many; what failed is always told of. */
@@ -99,7 +99,7 @@ access_log_write(struct worker *w, const struct exchange *ex)
 {
     const struct log *log = w->shared->config->log;
     enum log_level level = ex->code >= 500 ? LOG_WARN : LOG_INFO;
-    uint64_t one_in = access_log_one_in(w);
+    uint64_t one_in = access_log_one_in(w->shared);
 
     if ((level == LOG_INFO && one_in == 0) || !log_wants(log, level))
         return;

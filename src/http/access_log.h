@@ -8,7 +8,7 @@
 #include "http/worker.h"
 
 /* One request in so many has its line; 0: none. See server_log_requests(). */
-uint64_t access_log_one_in(const struct worker *w);
+uint64_t access_log_one_in(const struct worker_shared *shared);
 
 /*
  * Writes the line of an exchange that is over: at level warn for answers of 500 and above,

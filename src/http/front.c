@@ -149,7 +149,7 @@ take_head(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
     why = judge_size(w, ex);
     if (why != REFUSAL_COUNT)
         return refuse_head(w, mhd, ex, why);
-    if (access_log_one_in(w) > 0)
+    if (access_log_one_in(w->shared) > 0)
         keep_trace(ex);
     if (ex->head.chunked)
         list_add_before(&w->chunked, &ex->conn->turn);

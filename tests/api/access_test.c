@@ -1,34 +1,13 @@
 /* Who may do what over the API: every route, role, project and kind of token (docs/api.md 15). */
 #include "api/versions/version.h"
 #include "support/api_fixture.h"
+#include "support/role_words.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define NA    "Not authorized"
 #define TOKEN API_HEADER_AUTH_TOKEN
-
-/* Said anew, so that a change of the defaults is one that was meant. */
-static const struct {
-    const char *role, *may;
-} said[] = {
-    {"reader", " claims:get messages:get messages:get_all queues:get queues:get_all "
-               "queues:stats home:get ping:get "},
-    {"producer", " messages:create queues:get queues:get_all queues:stats queues:create "
-                 "home:get ping:get "},
-    {"worker",
-     " claims:create claims:get claims:update claims:delete messages:get "
-     "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
-     "queues:get_all queues:stats queues:create home:get ping:get "},
-    {"operator",
-     " claims:get claims:delete messages:get messages:get_all messages:delete "
-     "messages:delete_all queues:get queues:get_all queues:stats queues:create "
-     "queues:update queues:delete queues:purge home:get ping:get health:get "
-     "metrics:get "},
-    {"admin", NULL}, /* everything */
-};
-
-enum { ROLES = sizeof(said) / sizeof(said[0]) };
 
 /* A certificate of each role for the project of the fixture, and one for another. */
 static void
@@ -40,9 +19,9 @@ use_certificates(struct api_fixture *f)
     size_t bad_line;
 
     buf_init(&list, f->mem);
-    for (size_t i = 0; i < ROLES; i++)
-        buf_printf(&list, "%s %s " API_CALL_PROJECT " dns:%s.example\n", said[i].role,
-                   said[i].role, said[i].role);
+    for (size_t i = 0; i < ROLE_WORDS; i++)
+        buf_printf(&list, "%s %s " API_CALL_PROJECT " dns:%s.example\n",
+                   role_words[i].role, role_words[i].role, role_words[i].role);
     buf_str(&list, "elsewhere admin blue uri:elsewhere\n");
     ck_assert_int_eq(
         certificates_read(f->mem, buf_view(&list), &certificates, &bad_line, &why),
@@ -79,7 +58,7 @@ is_said(size_t role, enum action action)
     char word[64];
 
     (void)snprintf(word, sizeof(word), " %s ", action_name(action));
-    return said[role].may == NULL || strstr(said[role].may, word) != NULL;
+    return strstr(role_words[role].may, word) != NULL;
 }
 
 /* A path for a pattern: queue q, and an id that is none. */
@@ -132,14 +111,14 @@ try_route(struct api_fixture *f, const struct route *r)
     bool open = is_open(r);
     bool guarded = (r->flags & ROUTE_GUARDED) != 0; /* for tokens of all projects only */
 
-    for (size_t role = 0; role < ROLES; role++) {
+    for (size_t role = 0; role < ROLE_WORDS; role++) {
         f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
-        f->c.headers[TOKEN] = token_of(f, said[role].role);
+        f->c.headers[TOKEN] = token_of(f, role_words[role].role);
         (void)api_call(&f->c, api_method_name(r->method), path, "{}");
         ck_assert_msg(was_kept_out(f) ==
                           (!open && (guarded || !is_said(role, r->action))),
                       "%s %s by a %s: %d %s", api_method_name(r->method), path,
-                      said[role].role, f->c.res.code, api_answer(&f->c));
+                      role_words[role].role, f->c.res.code, api_answer(&f->c));
         f->c.headers[API_HEADER_PROJECT_ID] = "another";
         (void)api_call(&f->c, api_method_name(r->method), path, "{}");
         ck_assert_msg(was_kept_out(f) == !open, "%s %s elsewhere",
@@ -182,15 +161,15 @@ try_route_with_certificates(struct api_fixture *f, const struct route *r)
     bool open = is_open(r);
     bool guarded = (r->flags & ROUTE_GUARDED) != 0;
 
-    for (size_t role = 0; role < ROLES; role++) {
-        const char *name = api_text(f, "email:x\ndns:%s.example", said[role].role);
+    for (size_t role = 0; role < ROLE_WORDS; role++) {
+        const char *name = api_text(f, "email:x\ndns:%s.example", role_words[role].role);
         bool may = open || (!guarded && is_said(role, r->action));
 
         f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
         ck_assert_msg(lets_in(f, r, path, true, name, NULL) == may, "%s by a %s", path,
-                      said[role].role);
+                      role_words[role].role);
         ck_assert(lets_in(f, r, path, false, name, NULL) == open);
-        ck_assert(lets_in(f, r, path, true, name, said[role].role) == open);
+        ck_assert(lets_in(f, r, path, true, name, role_words[role].role) == open);
         f->c.headers[API_HEADER_PROJECT_ID] = "another";
         ck_assert(lets_in(f, r, path, true, name, NULL) == open);
     }

@@ -5,6 +5,7 @@
  */
 #include "api/versions/version.h"
 #include "support/api_fixture.h"
+#include "support/role_words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,29 +14,6 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ------------------------------------------------------------------ what is said */
-
-static const struct {
-    const char *role, *may;
-} roles[] = {
-    {"reader", " claims:get messages:get messages:get_all queues:get queues:get_all "
-               "queues:stats home:get ping:get "},
-    {"producer", " messages:create queues:get queues:get_all queues:stats queues:create "
-                 "home:get ping:get "},
-    {"worker",
-     " claims:create claims:get claims:update claims:delete messages:get "
-     "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
-     "queues:get_all queues:stats queues:create home:get ping:get "},
-    {"operator",
-     " claims:get claims:delete messages:get messages:get_all messages:delete "
-     "messages:delete_all queues:get queues:get_all queues:stats queues:create "
-     "queues:update queues:delete queues:purge home:get ping:get health:get "
-     "metrics:get "},
-    {"admin",
-     " claims:create claims:get claims:update claims:delete messages:create messages:get "
-     "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
-     "queues:get_all queues:stats queues:create queues:update queues:delete "
-     "queues:purge queues:share home:get ping:get health:get metrics:get "},
-};
 
 /* A policy, and what it means. */
 static const char policy_text[] =
@@ -213,9 +191,9 @@ role_may(const struct walk *w, const char *role, const char *action)
     for (size_t i = 0; w->policy && i < COUNT(said_otherwise); i++)
         if (strcmp(said_otherwise[i].action, action) == 0)
             return has_word(said_otherwise[i].roles, role);
-    for (size_t i = 0; i < COUNT(roles); i++)
-        if (strcmp(roles[i].role, role) == 0)
-            return has_word(roles[i].may, action);
+    for (size_t i = 0; i < ROLE_WORDS; i++)
+        if (strcmp(role_words[i].role, role) == 0)
+            return has_word(role_words[i].may, action);
     return false;
 }
 
@@ -483,14 +461,14 @@ enum { SHARES = COUNT(shares), CARRIERS = 4 };
 static const char *
 name_of(struct walk *w, size_t role, size_t share)
 {
-    return api_text(&w->f, "%s-%zu", roles[role].role, share);
+    return api_text(&w->f, "%s-%zu", role_words[role].role, share);
 }
 
 /* A line for each role and share, in front of their last field. */
 static const char *
 line_of(struct walk *w, size_t role, size_t share, const char *rest)
 {
-    return api_text(&w->f, "%s %s %s %s", name_of(w, role, share), roles[role].role,
+    return api_text(&w->f, "%s %s %s %s", name_of(w, role, share), role_words[role].role,
                     shares[share], rest);
 }
 
@@ -498,14 +476,14 @@ line_of(struct walk *w, size_t role, size_t share, const char *rest)
 static void
 give_tokens(struct walk *w)
 {
-    const char *lines[COUNT(roles) * SHARES + 2];
+    const char *lines[ROLE_WORDS * SHARES + 2];
     struct policy policy = policy_default;
     struct reason why;
     size_t count = 0;
 
     if (w->policy)
         ck_assert_int_eq(policy_read(&policy, bytes_str(policy_text), &why), ST_OK);
-    for (size_t role = 0; role < COUNT(roles); role++)
+    for (size_t role = 0; role < ROLE_WORDS; role++)
         for (size_t share = 0; share < SHARES; share++)
             lines[count++] = line_of(w, role, share, "never");
     lines[count++] = "over admin * 2026-01-31T12:00:00Z";
@@ -526,7 +504,7 @@ give_certificates(struct walk *w)
     size_t bad_line;
 
     buf_init(&text, w->f.mem);
-    for (size_t role = 0; role < COUNT(roles); role++)
+    for (size_t role = 0; role < ROLE_WORDS; role++)
         for (size_t share = 0; share < SHARES; share++)
             buf_printf(&text, "%s\n",
                        line_of(w, role, share,
@@ -553,7 +531,7 @@ static struct credential
 carried(struct walk *w, size_t role, size_t share, size_t carrier)
 {
     const char *name = name_of(w, role, share);
-    struct credential shown = {.roles = roles[role].role, .projects = shares[share]};
+    struct credential shown = {.roles = role_words[role].role, .projects = shares[share]};
 
     if (carrier == 0 || carrier == 2)
         shown.token = name;
@@ -667,7 +645,7 @@ LOOP_TEST(each_comes_in_where_it_should_and_nowhere_else, SHARES *CARRIERS)
     struct walk w;
 
     open_walk(&w, false);
-    for (size_t role = 0; role < COUNT(roles); role++) {
+    for (size_t role = 0; role < ROLE_WORDS; role++) {
         struct credential shown =
             carried(&w, role, (size_t)_i / CARRIERS, (size_t)_i % CARRIERS);
 
@@ -682,7 +660,7 @@ LOOP_TEST(a_policy_says_otherwise_for_tokens_and_certificates, 4)
     struct walk w;
 
     open_walk(&w, true);
-    for (size_t role = 0; role < COUNT(roles); role++) {
+    for (size_t role = 0; role < ROLE_WORDS; role++) {
         struct credential shown =
             carried(&w, role, _i / 2 == 0 ? 0 : SHARES - 1, _i % 2 == 0 ? 0 : 3);
 

@@ -75,7 +75,7 @@ slow_store_await(struct store *s, size_t count)
     struct slow *w = slow_of(s);
 
     pthread_mutex_lock(&w->lock);
-    while (w->standing < count)
+    while (w->standing < count + w->passes) /* who has one still stands */
         pthread_cond_wait(&w->moved, &w->lock);
     pthread_mutex_unlock(&w->lock);
 }

@@ -23,7 +23,7 @@ struct store *slow_store_open(const struct engine_config *config, unsigned kinds
 void slow_store_shut(struct store *s);
 void slow_store_unshut(struct store *s);
 
-/* Waits until so many operations stand at the gate. */
+/* Waits until so many operations stand at the gate, besides those that may go on. */
 void slow_store_await(struct store *s, size_t count);
 
 /* Lets one of them go on, or the next one that comes. */

@@ -1,0 +1,22 @@
+#include "support/role_words.h"
+
+const struct role_word role_words[ROLE_WORDS] = {
+    {"reader", " claims:get messages:get messages:get_all queues:get queues:get_all "
+               "queues:stats home:get ping:get "},
+    {"producer", " messages:create queues:get queues:get_all queues:stats queues:create "
+                 "home:get ping:get "},
+    {"worker",
+     " claims:create claims:get claims:update claims:delete messages:get "
+     "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
+     "queues:get_all queues:stats queues:create home:get ping:get "},
+    {"operator",
+     " claims:get claims:delete messages:get messages:get_all messages:delete "
+     "messages:delete_all queues:get queues:get_all queues:stats queues:create "
+     "queues:update queues:delete queues:purge home:get ping:get health:get "
+     "metrics:get "},
+    {"admin",
+     " claims:create claims:get claims:update claims:delete messages:create messages:get "
+     "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
+     "queues:get_all queues:stats queues:create queues:update queues:delete "
+     "queues:purge queues:share home:get ping:get health:get metrics:get "},
+};
