@@ -208,6 +208,15 @@ static const struct store_ops engine_ops = {
     .claim_renew = engine_claim_renew,
     .claim_release = engine_claim_release,
     .claim_give_back = engine_claim_give_back,
+    .subscription_create = engine_subscription_create,
+    .subscription_get = engine_subscription_get,
+    .subscription_list = engine_subscription_list,
+    .subscription_update = engine_subscription_update,
+    .subscription_delete = engine_subscription_delete,
+    .subscription_confirm = engine_subscription_confirm,
+    .delivery_next = engine_delivery_next,
+    .delivery_done = engine_delivery_done,
+    .delivery_watch = engine_delivery_watch,
     .waiter_leave = engine_waiter_leave,
     .fate = engine_fate,
     .flush = engine_flush,
@@ -223,6 +232,7 @@ static const struct store_ops engine_ops = {
     .close = engine_close,
     .batch_release = engine_batch_release,
     .queues_release = engine_queues_release,
+    .subscriptions_release = engine_subscriptions_release,
 };
 
 enum status

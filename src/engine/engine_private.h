@@ -66,6 +66,20 @@ store_claim_release_fn engine_claim_release;
 store_claim_give_back_fn engine_claim_give_back;
 store_waiter_leave_fn engine_waiter_leave;
 
+/* subscription_ops.c */
+store_subscription_create_fn engine_subscription_create;
+store_subscription_get_fn engine_subscription_get;
+store_subscription_list_fn engine_subscription_list;
+store_subscription_update_fn engine_subscription_update;
+store_subscription_delete_fn engine_subscription_delete;
+store_subscription_confirm_fn engine_subscription_confirm;
+store_subscriptions_release_fn engine_subscriptions_release;
+
+/* delivery_ops.c */
+store_delivery_next_fn engine_delivery_next;
+store_delivery_done_fn engine_delivery_done;
+store_delivery_watch_fn engine_delivery_watch;
+
 /* replay.c; _end and _drop also free what the replay needed */
 enum status engine_replay(struct engine *e, struct store_change *change);
 enum status engine_replay_end(struct engine *e, int64_t now_ms);

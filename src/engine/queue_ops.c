@@ -201,13 +201,14 @@ purge(struct visit *v)
 
 enum status
 engine_queue_purge(struct store *s, struct store_visit *outer,
-                   const struct store_queue *where)
+                   const struct store_queue *where, enum store_purge what)
 {
     enum status st = ST_OK;
     struct visit v;
 
     (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* all of it goes */
-    if (v.queue != NULL && backlog_live(v.queue->backlog) > 0)
+    if (v.queue != NULL && what != STORE_PURGE_SUBSCRIPTIONS &&
+        backlog_live(v.queue->backlog) > 0)
         st = purge(&v);
     visit_leave(&v);
     return st;

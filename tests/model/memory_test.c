@@ -261,7 +261,8 @@ act_update(struct scene *s)
 static enum status
 act_purge(struct scene *s)
 {
-    return store_queue_purge(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue);
+    return store_queue_purge(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue,
+                             STORE_PURGE_MESSAGES);
 }
 
 static enum status

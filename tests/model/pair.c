@@ -509,8 +509,9 @@ void
 pair_purge(struct pair *p, const struct store_queue *queue)
 {
     note(p, queue, "purge");
-    agree_status(p, store_queue_purge(p->twin, STORE_AT(p->now_ms), queue),
-                 store_queue_purge(p->engine, STORE_AT(p->now_ms), queue));
+    agree_status(
+        p, store_queue_purge(p->twin, STORE_AT(p->now_ms), queue, STORE_PURGE_MESSAGES),
+        store_queue_purge(p->engine, STORE_AT(p->now_ms), queue, STORE_PURGE_MESSAGES));
 }
 
 /* ---------------------------------------------------------------------- messages */

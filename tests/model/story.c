@@ -126,8 +126,9 @@ do_remove(struct story *s, struct store_visit *visit, size_t queue)
 {
     struct store_queue where = story_queue(queue);
 
-    return story_below(s, 4) == 0 ? store_queue_delete(s->f.store, visit, &where)
-                                  : store_queue_purge(s->f.store, visit, &where);
+    return story_below(s, 4) == 0
+               ? store_queue_delete(s->f.store, visit, &where)
+               : store_queue_purge(s->f.store, visit, &where, STORE_PURGE_MESSAGES);
 }
 
 /* ---------------------------------------------------------------------- messages */

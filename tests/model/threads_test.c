@@ -281,7 +281,7 @@ do_private_queue(struct worker *w)
     store_batch_release(&batch);
     if (random_chance(&w->random, 50))
         expect_true(w, store_queue_purge(w->shared->store, STORE_AT(w->shared->now_ms),
-                                         &where) == ST_OK);
+                                         &where, STORE_PURGE_MESSAGES) == ST_OK);
     else
         expect_true(w, store_queue_delete(w->shared->store, STORE_AT(w->shared->now_ms),
                                           &where) == ST_OK);

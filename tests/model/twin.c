@@ -160,12 +160,13 @@ twin_queue_stats(struct store *s, struct store_visit *visit,
 
 static enum status
 twin_queue_purge(struct store *s, struct store_visit *visit,
-                 const struct store_queue *where)
+                 const struct store_queue *where, enum store_purge what)
 {
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    bool messages = what != STORE_PURGE_SUBSCRIPTIONS;
 
     (void)visit; /* all messages go, due or not */
-    while (q != NULL && q->message_count > 0)
+    while (q != NULL && messages && q->message_count > 0)
         twin_free_message(twin_take_out(q, q->message_count - 1));
     return ST_OK;
 }

@@ -184,7 +184,9 @@ delete_queue(struct fixture *f)
 void
 purge(struct fixture *f)
 {
-    ck_assert_status(store_queue_purge(f->store, STORE_AT(f->now_ms), &f->queue), ST_OK);
+    ck_assert_status(
+        store_queue_purge(f->store, STORE_AT(f->now_ms), &f->queue, STORE_PURGE_MESSAGES),
+        ST_OK);
     audit(f);
 }
 
