@@ -65,8 +65,9 @@ struct route {
         NULL, METHOD_OTHER, NULL, ACTION_OPEN, 0, NULL                                   \
     }
 
-/* Version, project, "queues", queue, collection, id, and nothing behind a last slash. */
-#define PATH_DEPTH_MAX 7
+/* Version, project, "queues", queue, "subscriptions", id, "confirm", and nothing behind a last
+ * slash. */
+#define PATH_DEPTH_MAX 8
 
 /* A path in pieces: "/v2/queues/" has three, the last one empty. */
 struct path {

@@ -152,7 +152,8 @@ class Document:
     def _good_object(self, schema):
         members = schema.get("properties", {})
         least = {name: self.example(members[name]) for name in schema.get("required", ())}
-        yield least
+        if len(least) >= schema.get("minProperties", 0):
+            yield least
         for name, member in members.items():
             for value in self.good(member):
                 yield {**least, name: value}

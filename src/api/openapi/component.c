@@ -33,7 +33,8 @@ struct component {
     "'href':{'type':'string'},'ttl':{'type':'integer','minimum':1},"                     \
     "'age':{'type':'integer','minimum':0},'body':{'description':'any JSON, as it was "   \
     "posted'}"
-#define SECONDS "'type':['integer','null']"
+#define SECONDS  "'type':['integer','null']"
+#define COUNT_OF "{'type':'integer','minimum':0,'description':"
 
 static const struct component components[] = {
     /* Required, and not. */
@@ -69,6 +70,8 @@ static const struct component components[] = {
      LIMIT("$default_messages_page", "$max_messages_per_page"), NULL},
     {BYTES_LIT("parameters/ClaimLimit"),
      LIMIT("$default_claim_page", "$max_messages_per_claim_or_pop"), NULL},
+    {BYTES_LIT("parameters/SubscriptionsLimit"),
+     LIMIT("$default_subscriptions_page", "$max_subscriptions_per_page"), NULL},
     {BYTES_LIT("parameters/Ids"), IDS("false"), NULL},
     {BYTES_LIT("parameters/IdsRequired"), IDS("true"), NULL},
 
@@ -155,7 +158,10 @@ static const struct component components[] = {
      "'maximum':$max_message_ttl},"
      "'_enable_encrypt_messages':{'enum':[false,null]},"
      "'_persistence':{'enum':['memory',null]},"
-     "'_retry_policy':{'type':['object','null'],'properties':{"
+     "'_retry_policy':<schemas/RetryPolicy>},'additionalProperties':true}",
+     NULL},
+    {BYTES_LIT("schemas/RetryPolicy"),
+     "{'type':['object','null'],'properties':{"
      "'retries_with_no_delay':{'type':['integer','null']},"
      "'minimum_delay_retries':{'type':['integer','null']},"
      "'maximum_delay_retries':{'type':['integer','null']},"
@@ -163,7 +169,38 @@ static const struct component components[] = {
      "'description':'larger than minimum_delay by 10 at least'},"
      "'retry_backoff_function':{'enum':['linear','arithmetic','geometric','exponential',"
      "null]},'ignore_subscription_override':{'type':['boolean','null']}},"
-     "'additionalProperties':true}},'additionalProperties':true}",
+     "'additionalProperties':true}",
+     NULL},
+    {BYTES_LIT("schemas/Subscriber"),
+     "{'type':'string','maxLength':60000,'pattern':'^[A-Za-z]+:[^ ]+$','description':'a "
+     "URI; of which types, subscriber_types says','examples':['http://example.org/hook',"
+     "'https://user:word@example.org','mailto:ann@example.org?subject=news']}",
+     NULL},
+    {BYTES_LIT("schemas/DeliveryOptions"),
+     "{'type':'object','description':'at most 60000 bytes, kept as they are',"
+     "'properties':{'_retry_policy':<schemas/RetryPolicy>},'additionalProperties':true}",
+     NULL},
+    {BYTES_LIT("schemas/Subscription"),
+     "{'type':'object','required':['id','source','subscriber','ttl','age','options',"
+     "'confirmed'],'properties':{'id':{'type':'string'},'source':<schemas/QueueName>,"
+     "'subscriber':{'type':'string'},'ttl':{'type':'integer','minimum':60},"
+     "'age':{'type':'integer','minimum':0},"
+     "'options':{'type':'object','additionalProperties':true},"
+     "'confirmed':{'type':'boolean'}}}",
+     NULL},
+    {BYTES_LIT("schemas/Progress"),
+     "{'type':'object','required':['id','confirmed','ttl','age','delivered','given_up',"
+     "'fallen_out','behind','failures','failed','delivering','next_try'],'properties':{"
+     "'id':{'type':'string'},'confirmed':{'type':'boolean'},"
+     "'ttl':{'type':'integer','minimum':60},'age':{'type':'integer','minimum':0},"
+     "'delivered':" COUNT_OF "'messages'},'given_up':" COUNT_OF
+     "'after all tries'},'fallen_out':" COUNT_OF
+     "'lost before they were delivered'},'behind':" COUNT_OF
+     "'still to be delivered'},'failures':" COUNT_OF
+     "'tries that failed since the server was started'},'failed':" COUNT_OF
+     "'those of them for what comes next'},'delivering':{'type':'boolean'},"
+     "'next_try':{'type':['string','null'],'format':'date-time','description':'null: at "
+     "once, or when something is posted'}}}",
      NULL},
     {BYTES_LIT("schemas/Links"),
      "{'type':'array','maxItems':1,'items':{'type':'object','required':['rel','href'],"

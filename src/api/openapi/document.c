@@ -196,6 +196,7 @@ is_rationed(const struct document *d, const struct place *p, enum action action)
 
     switch ((int)action) {
     case ACTION_QUEUES_CREATE:
+    case ACTION_SUBSCRIPTION_CREATE:
         return most->queues > 0;
     case ACTION_MESSAGES_CREATE:
         return most->messages > 0 || most->bytes > 0 ||
@@ -457,7 +458,8 @@ static const char tags[] =
     "'tags':[{'name':'service','description':'The server itself'},"
     "{'name':'queues','description':'Names with metadata'},"
     "{'name':'messages','description':'Post, list, get, delete, pop'},"
-    "{'name':'claims','description':'Leases of messages'}";
+    "{'name':'claims','description':'Leases of messages'},"
+    "{'name':'subscriptions','description':'Who is told of each message posted'}";
 
 static const char stub_tag[] =
     ",{'name':'identity','description':'Keystone logins, for development and CI'}";

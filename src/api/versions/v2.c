@@ -3,10 +3,11 @@
 #include "api/openapi/operation.h"
 #include "api/versions/home.h"
 
-#define V2       "/v2"
-#define QUEUE    V2 "/queues/{queue}"
-#define MESSAGES QUEUE "/messages"
-#define CLAIMS   QUEUE "/claims"
+#define V2            "/v2"
+#define QUEUE         V2 "/queues/{queue}"
+#define MESSAGES      QUEUE "/messages"
+#define CLAIMS        QUEUE "/claims"
+#define SUBSCRIPTIONS QUEUE "/subscriptions"
 
 /* The paths of workers come first. */
 static const struct route routes[] = {
@@ -43,6 +44,18 @@ static const struct route routes[] = {
      &operation_queue_purge},
     {QUEUE "/share", METHOD_POST, handle_queue_share, ACTION_QUEUES_SHARE, 0,
      &operation_queue_share},
+    {SUBSCRIPTIONS, METHOD_GET, handle_subscription_list, ACTION_SUBSCRIPTION_GET_ALL, 0,
+     &operation_subscription_list},
+    {SUBSCRIPTIONS, METHOD_POST, handle_subscription_create, ACTION_SUBSCRIPTION_CREATE,
+     0, &operation_subscription_create},
+    {SUBSCRIPTIONS "/{id}", METHOD_GET, handle_subscription_show, ACTION_SUBSCRIPTION_GET,
+     0, &operation_subscription_show},
+    {SUBSCRIPTIONS "/{id}", METHOD_PATCH, handle_subscription_update,
+     ACTION_SUBSCRIPTION_UPDATE, 0, &operation_subscription_update},
+    {SUBSCRIPTIONS "/{id}", METHOD_DELETE, handle_subscription_delete,
+     ACTION_SUBSCRIPTION_DELETE, 0, &operation_subscription_delete},
+    {SUBSCRIPTIONS "/{id}/confirm", METHOD_PUT, handle_subscription_confirm,
+     ACTION_SUBSCRIPTION_CONFIRM, 0, &operation_subscription_confirm},
     {V2 "/queues", METHOD_GET, handle_queue_list, ACTION_QUEUES_GET_ALL, 0,
      &operation_queue_list},
     {V2 "/", METHOD_GET, home_show, ACTION_HOME_GET, 0, &operation_home},
