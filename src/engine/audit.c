@@ -2,6 +2,7 @@
 #include "engine/claim.h"
 #include "engine/engine_private.h"
 #include "engine/graveyard.h"
+#include "engine/subscription.h"
 
 static bool
 queue_audit(const struct shard *sh, const struct queue *q)
@@ -17,6 +18,9 @@ queue_audit(const struct shard *sh, const struct queue *q)
         return false;
     if (q->line != NULL &&
         (q->line->queue != q || !line_audit(q->line, backlog_ready(q->backlog))))
+        return false;
+    if (q->feed != NULL && (q->feed->queue != q || q->feed->subscriptions.live == 0 ||
+                            !feed_audit(sh, q->feed)))
         return false;
     return claims_audit(q->backlog);
 }
@@ -39,6 +43,20 @@ lines_audit(const struct shard *sh)
     return true;
 }
 
+static size_t
+sum_subscriptions(const struct shard *sh)
+{
+    const struct hashnode *node = NULL;
+    size_t sum = 0;
+
+    while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
+        const struct queue *q = container_of(node, const struct queue, node);
+
+        sum += q->feed == NULL ? 0 : q->feed->subscriptions.live;
+    }
+    return sum;
+}
+
 /* The tally of the queues agrees with what they have. */
 static bool
 tally_audit(const struct shard *sh)
@@ -56,7 +74,8 @@ tally_audit(const struct shard *sh)
         sum.claims += q->backlog->claims.live;
         sum.bytes += q->backlog->bytes;
     }
-    return sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed &&
+    return sum_subscriptions(sh) == sh->subscriptions &&
+           sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed &&
            sum.delayed == sh->alive.delayed && sum.foreign == sh->alive.foreign &&
            sum.claims == sh->alive.claims && sum.bytes == sh->alive.bytes;
 }
@@ -69,8 +88,9 @@ shard_audit(struct shard *sh, struct directory_sum *sum)
 
     lock_acquire(&sh->lock);
     sound = hashmap_audit(&sh->queues) && wheel_audit(sh->claim_wheel) &&
-            wheel_audit(sh->message_wheel) && graveyard_audit(sh) && tally_audit(sh) &&
-            lines_audit(sh);
+            wheel_audit(sh->message_wheel) &&
+            (sh->subscription_wheel == NULL || wheel_audit(sh->subscription_wheel)) &&
+            graveyard_audit(sh) && tally_audit(sh) && lines_audit(sh) && !sh->tells;
     sum->queues += sh->queues.count;
     sum->messages += sh->alive.messages;
     sum->bytes += sh->alive.bytes;

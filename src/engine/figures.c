@@ -32,6 +32,7 @@ add_population(const struct shard *sh, struct store_figures *out)
     out->all.claims += t->claims;
     out->all.bytes += t->bytes;
     out->queues += sh->queues.count;
+    out->subscriptions += sh->subscriptions;
     out->garbage += sh->buried.messages;
 }
 
