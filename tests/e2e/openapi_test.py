@@ -28,7 +28,6 @@ import openapi  # noqa: E402
 CLAIMD = sys.argv.pop(1)
 HEADERS = {"Client-ID": openapi.CLIENT, "X-Project-ID": "p"}
 METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
-LATER = ("/subscriptions",)  # in the home document, not built yet
 ROLES = ("reader", "producer", "worker", "operator", "admin")
 
 PATCH_TYPE = {"Content-Type": "application/openstack-messaging-v2.0-json-patch"}
@@ -162,8 +161,7 @@ class Walk:
             self.assertEqual(answer.status, 200)
             for relation in json.loads(text)["resources"].values():
                 path = plain(relation["href-template"])
-                if not any(part in path for part in LATER):
-                    self.assertIn(path, paths)
+                self.assertIn(path, paths)
 
     # ------------------------------------------------------------------ input
 
@@ -292,6 +290,7 @@ class Limits(Walk, Case):
     """Other limits, and less to serve."""
 
     options = ("--max-queues-per-page=3", "--max-messages-per-page=4",
+               "--max-subscriptions-per-page=5", "--default-subscription-ttl=70",
                "--max-messages-per-claim-or-pop=50", "--min-message-ttl=10",
                "--max-message-ttl=7000", "--max-message-delay=30", "--min-claim-ttl=2",
                "--max-claim-ttl=500", "--min-claim-grace=3", "--max-claim-grace=600",
@@ -418,6 +417,8 @@ class Story(Case):
             self.queues()
             self.messages()
             self.claims()
+            if version == "2":
+                self.subscriptions()
             self.expect(204, "DELETE", self.queue)
         self.name("2", "/v2")
         self.several()
@@ -542,6 +543,28 @@ class Story(Case):
         self.expect(204, "DELETE", self.claim, id=claim)
         self.expect(204, "POST", self.several_claims, terms, queue="empty",
                     headers={"Prefer": "wait=1"})
+
+    # ------------------------------------------------------------------ subscriptions
+
+    def subscriptions(self):
+        several = self.queue + "/subscriptions"
+        one, hook = several + "/{id}", {"subscriber": "http://example.org/hook"}
+        ids = [self.expect(201, "POST", several, body)["subscription_id"] for body in
+               (hook, {"subscriber": "mailto:ann@example.org", "ttl": 60, "options": {"a": []}})]
+        confirm = {"confirmed": True}
+        self.expect(204, "PUT", one + "/confirm", confirm, id=ids[0])
+        self.expect(404, "PUT", one + "/confirm", confirm)
+        self.expect(409, "POST", several, hook)
+        self.expect(204, "PATCH", one, {"ttl": 90}, id=ids[1])
+        self.expect(409, "PATCH", one, hook, id=ids[1])
+        self.expect(404, "PATCH", one, hook)
+        self.post(1)
+        for base in (several, "/claimd/queues/{queue}/subscriptions"):
+            for query in ("", "?limit=1", "?marker=x"):
+                self.expect(200, "GET", base, query=query)
+            self.expect(200, "GET", base + "/{id}", id=ids[0])
+            self.expect(404, "GET", base + "/{id}")
+        self.expect(204, "DELETE", one, id=ids[0])
 
     def several(self):
         """Claims of several queues, and the headers of waiting."""
@@ -679,7 +702,8 @@ class SmallBudget(Case):
 # ---------------------------------------------------------------------- limits of projects
 
 MAKE_QUEUES = {("put", "/v1/queues/{queue}"), ("put", "/v1.1/queues/{queue}"),
-               ("put", "/v2/queues/{queue}")}
+               ("put", "/v2/queues/{queue}"),
+               ("post", "/v2/queues/{queue}/subscriptions")}
 POST = {("post", base + "/queues/{queue}/messages") for base in ("/v1", "/v1.1", "/v2")}
 WAIT = {("post", base + "/queues/{queue}/claims") for base in ("/v1", "/v1.1", "/v2")} | \
     {("post", "/claimd/claims")} | \

@@ -17,7 +17,8 @@ FORMATS = jsonschema.FormatChecker(())
 
 @FORMATS.checks("date-time")
 def is_time(value):
-    return re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", value) is not None
+    return not isinstance(value, str) or \
+        re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", value) is not None
 
 
 def closed(node):
