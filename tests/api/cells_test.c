@@ -52,6 +52,9 @@ struct place {
 #define MESSAGES(base) base "/queues/q/messages"
 #define CLAIMS(base)   base "/queues/q/claims"
 
+#define SUBSCRIPTIONS  "/v2/queues/q/subscriptions"
+#define PROGRESS       "/claimd/queues/q/subscriptions"
+
 #define WORK(base)                                                                       \
     {MESSAGES(base),                                                                     \
      {"messages:get_all", NO, "messages:create", NO, NO, "messages:delete_all"}},        \
@@ -82,6 +85,10 @@ static const struct place places[] = {
      {"queues:get", NO, NO, "queues:create", "queues:update", "queues:delete"}},
     {QUEUE("/v2") "/purge", {NO, NO, "queues:purge"}},
     {QUEUE("/v2") "/share", {NO, NO, "queues:share"}},
+    {SUBSCRIPTIONS, {"subscription:get_all", NO, "subscription:create"}},
+    {SUBSCRIPTIONS "/none",
+     {"subscription:get", NO, NO, NO, "subscription:update", "subscription:delete"}},
+    {SUBSCRIPTIONS "/none/confirm", {NO, NO, NO, "subscription:confirm"}},
     {"/v2/ping", {"ping:get", "ping:get"}},
     {"/v2/health", {"health:get"}},
     WORK("/v1.1"),
@@ -95,6 +102,8 @@ static const struct place places[] = {
     {QUEUE("/v1") "/metadata", {"queues:get", NO, NO, "queues:update"}},
     {"/v1/health", {OPEN, OPEN}},
     {"/claimd/claims?queue=q", {NO, NO, "claims:create"}},
+    {PROGRESS, {"subscription:progress"}},
+    {PROGRESS "/none", {"subscription:progress"}},
     {"/", {OPEN}},
     {"/openapi.json", {OPEN, OPEN}},
     {"/livez", {OPEN, OPEN}},
@@ -131,7 +140,8 @@ static const char *const nowhere[] = {
     "/claimd",
     "/openapi.yaml",
     "/v2/pools",
-    "/v2/queues/q/subscriptions",
+    "/v1.1/queues/q/subscriptions",
+    "/v2/queues/q/subscriptions/none/x",
     "/v2/../metrics",
     "/v2/a/b/queues",
     "/v2%2Fqueues",
