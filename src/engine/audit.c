@@ -43,18 +43,21 @@ lines_audit(const struct shard *sh)
     return true;
 }
 
-static size_t
-sum_subscriptions(const struct shard *sh)
+static bool
+feeds_tally_audit(const struct shard *sh)
 {
     const struct hashnode *node = NULL;
-    size_t sum = 0;
+    uint64_t subscriptions = 0, bytes = 0;
 
     while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
         const struct queue *q = container_of(node, const struct queue, node);
 
-        sum += q->feed == NULL ? 0 : q->feed->subscriptions.live;
+        if (q->feed == NULL)
+            continue;
+        subscriptions += q->feed->subscriptions.live;
+        bytes += q->feed->bytes;
     }
-    return sum;
+    return subscriptions == sh->subscriptions && bytes == sh->feed_bytes;
 }
 
 /* The tally of the queues agrees with what they have. */
@@ -74,10 +77,10 @@ tally_audit(const struct shard *sh)
         sum.claims += q->backlog->claims.live;
         sum.bytes += q->backlog->bytes;
     }
-    return sum_subscriptions(sh) == sh->subscriptions &&
-           sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed &&
-           sum.delayed == sh->alive.delayed && sum.foreign == sh->alive.foreign &&
-           sum.claims == sh->alive.claims && sum.bytes == sh->alive.bytes;
+    return feeds_tally_audit(sh) && sum.messages == sh->alive.messages &&
+           sum.claimed == sh->alive.claimed && sum.delayed == sh->alive.delayed &&
+           sum.foreign == sh->alive.foreign && sum.claims == sh->alive.claims &&
+           sum.bytes == sh->alive.bytes;
 }
 
 static bool

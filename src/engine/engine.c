@@ -117,8 +117,8 @@ durable_live(struct store_durable *durable, uint64_t *messages, uint64_t *bytes)
         struct shard *sh = &e->shards[i];
 
         lock_acquire(&sh->lock);
-        *messages += sh->alive.messages + sh->queues.count;
-        *bytes += sh->alive.bytes;
+        *messages += sh->alive.messages + sh->queues.count + sh->subscriptions;
+        *bytes += sh->alive.bytes + sh->feed_bytes;
         lock_release(&sh->lock);
     }
 }

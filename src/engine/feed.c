@@ -54,9 +54,28 @@ cost(const struct feed_entry *entry)
     return sizeof(*entry) + sizeof(struct message) + entry->message->body_len;
 }
 
+static void
+count_bytes(struct feed *f, uint64_t more, uint64_t less)
+{
+    f->bytes += more - less;
+    if (f->tally != NULL)
+        *f->tally += more - less;
+}
+
 void
-feed_append(struct feed *f, struct seqmap_pool *pool, struct message *m,
-            int64_t expires_ms, int64_t ttl_s, int64_t delay_s)
+feed_count_in(struct feed *f, uint64_t *tally)
+{
+    if (f->tally != NULL)
+        *f->tally -= f->bytes;
+    f->tally = tally;
+    if (tally != NULL)
+        *tally += f->bytes;
+}
+
+/* Takes an entry out of the stock, and enters it. */
+static void
+enter(struct feed *f, struct seqmap_pool *pool, struct message *m, uint64_t number,
+      const struct feed_entry *as)
 {
     struct feed_entry *entry = f->stock;
 
@@ -64,15 +83,42 @@ feed_append(struct feed *f, struct seqmap_pool *pool, struct message *m,
     f->stock = entry->next;
     f->in_stock--;
     message_pin(m);
-    *entry = (struct feed_entry){.message = m,
-                                 .ordinal = ++f->last_ordinal,
-                                 .expires_ms = expires_ms,
-                                 .ttl_s = ttl_s,
-                                 .delay_s = delay_s,
-                                 .waiting = f->at_end};
+    *entry = *as;
+    entry->message = m;
+    count_bytes(f, cost(entry), 0);
+    seqmap_insert(&f->entries, pool, number, entry, false);
+}
+
+void
+feed_append(struct feed *f, struct seqmap_pool *pool, struct message *m, int64_t ttl_s,
+            int64_t delay_s)
+{
+    const struct feed_entry as = {.ordinal = ++f->last_ordinal,
+                                  .expires_ms = m->expires_ms,
+                                  .ttl_s = ttl_s,
+                                  .delay_s = delay_s,
+                                  .waiting = f->at_end};
+
     f->at_end = 0;
-    f->bytes += cost(entry);
-    seqmap_insert(&f->entries, pool, m->seq, entry, false);
+    enter(f, pool, m, m->seq, &as);
+}
+
+void
+feed_put(struct feed *f, struct seqmap_pool *pool, struct message *m, uint64_t number,
+         const struct feed_entry *as)
+{
+    if (seqmap_find(&f->entries, number) == NULL)
+        enter(f, pool, m, number, as);
+}
+
+void
+feed_number(struct feed *f)
+{
+    struct feed_entry *entry;
+    uint64_t number = 0;
+
+    for (; (entry = seqmap_next_live(&f->entries, &number)) != NULL; number++)
+        entry->ordinal = ++f->last_ordinal;
 }
 
 static void
@@ -80,7 +126,7 @@ remove_entry(struct feed *f, struct mem *mem, struct seqmap_pool *pool, uint64_t
              struct feed_entry *entry)
 {
     (void)seqmap_remove(&f->entries, pool, number);
-    f->bytes -= cost(entry);
+    count_bytes(f, 0, cost(entry));
     message_unpin(mem, entry->message);
     mem_free(mem, entry);
 }

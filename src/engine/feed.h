@@ -39,7 +39,7 @@ struct cursor {
 
 struct feed_entry {
     struct feed_entry *next; /* in the stock */
-    struct message *message; /* owned pin */
+    struct message *message; /* owned pin; its number may be another one by now */
     uint64_t ordinal;
     int64_t expires_ms;
     int64_t ttl_s, delay_s; /* as it was posted; delay_s: 0 without */
@@ -53,6 +53,7 @@ struct feed {
     size_t in_stock;
     uint64_t last_ordinal;
     uint64_t bytes;
+    uint64_t *tally; /* where they count, too: the shard's; NULL: nowhere */
     size_t at_end;
     struct seqmap subscriptions; /* number -> struct subscription, owned */
     struct hashmap subscribers;  /* by their address */
@@ -87,7 +88,18 @@ feed_nodes(const struct feed *f, uint64_t last_seq, size_t count)
 
 /* Appends a message, whose number is larger than all before; pins it. */
 void feed_append(struct feed *f, struct seqmap_pool *pool, struct message *m,
-                 int64_t expires_ms, int64_t ttl_s, int64_t delay_s);
+                 int64_t ttl_s, int64_t delay_s);
+
+/* From now on its bytes count there; NULL: nowhere. */
+void feed_count_in(struct feed *f, uint64_t *tally);
+
+/*
+ * While a log is replayed, and nobody has a cursor: enters a message anywhere, if it is not there
+ * yet; its node and an entry are in stock. Entries get their ordinals with feed_number().
+ */
+void feed_put(struct feed *f, struct seqmap_pool *pool, struct message *m,
+              uint64_t number, const struct feed_entry *as);
+void feed_number(struct feed *f);
 
 /*
  * Lets go of the first entries, as many as nobody needs and the budget allows; true if there

@@ -33,6 +33,7 @@ add_population(const struct shard *sh, struct store_figures *out)
     out->all.bytes += t->bytes;
     out->queues += sh->queues.count;
     out->subscriptions += sh->subscriptions;
+    out->feed_bytes += sh->feed_bytes;
     out->garbage += sh->buried.messages;
 }
 

@@ -87,8 +87,7 @@ append(struct queue *q, const struct store_post *post, struct list *messages,
         backlog_add(q->backlog, &sh->pool, m);
         shard_arm_message(sh, &m->due, due_ms);
         if (listened)
-            feed_append(q->feed, &sh->pool, m, m->expires_ms, ttl_s,
-                        delay_s > 0 ? delay_s : 0);
+            feed_append(q->feed, &sh->pool, m, ttl_s, delay_s > 0 ? delay_s : 0);
     }
     if (listened)
         feed_grown(sh, q->feed);

@@ -13,13 +13,19 @@
 #include "engine/queue.h"
 
 /* How far the sweep of a shard has come (sweep.c). */
-enum sweep_stage { SWEEP_QUEUE, SWEEP_CLAIMS, SWEEP_MESSAGES };
+enum sweep_stage {
+    SWEEP_QUEUE,
+    SWEEP_SUBSCRIPTIONS,
+    SWEEP_CLAIMS,
+    SWEEP_MESSAGES,
+    SWEEP_FEED
+};
 
 struct sweep {
     uint32_t epoch;      /* its number */
     struct queue *queue; /* that is being shown; NULL: none */
     enum sweep_stage stage;
-    uint64_t at;       /* the next number to look at, of a claim or a message */
+    uint64_t at; /* the next number to look at, of a subscription, a claim or a message */
     uint64_t last_seq; /* of the queue when it came in turn: later ones are in the log */
 };
 
@@ -41,6 +47,7 @@ struct shard {
     struct list news;          /* feeds with somebody who is due, in turns */
     struct list stale_feeds;   /* with something to free; those without a queue owned */
     size_t subscriptions;      /* of queues */
+    uint64_t feed_bytes;       /* of queues */
     bool tells;                /* somebody came to be due since the lock was taken */
     _Atomic bool has_news;     /* there may be feeds in `news` */
     uint64_t last_number;      /* source of versions */

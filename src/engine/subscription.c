@@ -245,6 +245,16 @@ subscription_attach(struct shard *sh, struct subscription *s, uint64_t last_seq)
 
 /* ------------------------------------------------------------------ feeds in a shard */
 
+void
+feed_open(struct shard *sh, struct queue *q, struct feed *f)
+{
+    ENSURE(q->feed == NULL && f->queue == NULL);
+    q->feed = f;
+    f->queue = q;
+    feed_count_in(f, &sh->feed_bytes);
+    sh->subscriptions += f->subscriptions.live;
+}
+
 /* Puts all of `from` behind those in `to`. */
 static void
 splice(struct list *from, struct list *to)
@@ -259,13 +269,19 @@ splice(struct list *from, struct list *to)
 }
 
 void
-feed_grown(struct shard *sh, struct feed *f)
+feed_keep_within(struct shard *sh, struct feed *f)
 {
     uint64_t most = sh->core->feed_bytes;
 
     while (most != 0 && f->bytes > most && f->entries.live > 1)
         figures_count(&sh->figures, STORE_COUNT_FALLEN_OUT,
                       feed_drop(f, sh->core->mem, &sh->pool));
+}
+
+void
+feed_grown(struct shard *sh, struct feed *f)
+{
+    feed_keep_within(sh, f);
     if (!list_empty(&f->idle)) {
         splice(&f->idle, &f->due);
         spread(sh, f);
@@ -299,6 +315,7 @@ feed_bury(struct shard *sh, struct queue *q)
     if (f == NULL)
         return;
     sh->subscriptions -= f->subscriptions.live;
+    feed_count_in(f, NULL);
     q->feed = NULL;
     f->queue = NULL;
     if (list_linked(&f->link))

@@ -55,6 +55,7 @@ struct subscription {
     enum subscription_state state;
     enum pending pending;
     bool confirmed;
+    bool follows;   /* while a log is replayed: it had a cursor, which says where */
     uint8_t untold; /* deliveries that the log has not been told of */
     int64_t started_ms, ttl_s;
     int64_t again_ms; /* WAITS */
@@ -130,6 +131,12 @@ void subscription_notify(struct shard *sh, struct subscription *s, enum pending 
 void subscription_attach(struct shard *sh, struct subscription *s, uint64_t last_seq);
 
 /* ------------------------------------------------------------------ feeds in a shard */
+
+/* Gives the queue, which has none, its feed. */
+void feed_open(struct shard *sh, struct queue *q, struct feed *f);
+
+/* Drops the first entries until the feed keeps within its bytes. */
+void feed_keep_within(struct shard *sh, struct feed *f);
 
 /* Appended to a feed: those who were idle are due, and it keeps within its bytes. */
 void feed_grown(struct shard *sh, struct feed *f);

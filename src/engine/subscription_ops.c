@@ -82,10 +82,8 @@ enter_new(struct visit *v, struct subscription *s, int64_t ttl_s, const struct m
         if (observed(&v->engine->core))
             (void)observe_queue(q, STORE_CHANGE_QUEUE, v->now_ms);
     }
-    if (made->feed != NULL) {
-        q->feed = made->feed;
-        q->feed->queue = q;
-    }
+    if (made->feed != NULL)
+        feed_open(v->shard, q, made->feed);
     q->last_subscription++;
     s->id_high = id.high;
     s->id_low = id.low;

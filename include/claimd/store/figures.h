@@ -59,8 +59,9 @@ struct store_figures {
     struct store_population all;
     uint64_t queues;
     uint64_t subscriptions;
-    uint64_t garbage; /* messages of queues that are gone, still to be freed */
-    int64_t lag_ms;   /* what has been due for the longest time; 0: nothing is */
+    uint64_t feed_bytes; /* of what subscribers have still to get */
+    uint64_t garbage;    /* messages of queues that are gone, still to be freed */
+    int64_t lag_ms;      /* what has been due for the longest time; 0: nothing is */
 };
 
 /* Names longer than a client can choose are not shown. */
