@@ -52,8 +52,8 @@ struct place {
 #define MESSAGES(base) base "/queues/q/messages"
 #define CLAIMS(base)   base "/queues/q/claims"
 
-#define SUBSCRIPTIONS  "/v2/queues/q/subscriptions"
-#define PROGRESS       "/claimd/queues/q/subscriptions"
+#define SUBSCRIPTIONS "/v2/queues/q/subscriptions"
+#define PROGRESS      "/claimd/queues/q/subscriptions"
 
 #define WORK(base)                                                                       \
     {MESSAGES(base),                                                                     \

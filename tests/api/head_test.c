@@ -15,9 +15,9 @@ struct longest {
     struct api_fixture f;
     const char *project; /* as a segment of a path */
     const char *queue;
-    const char *message, *claim; /* ids that exist */
-    size_t most;                 /* the longest head so far */
-    size_t routes;
+    const char *message, *claim, *subscription; /* ids that exist */
+    size_t most;                                /* the longest head so far */
+    size_t routes, subscribers;
 };
 
 static const char *
@@ -76,6 +76,12 @@ body_for(struct longest *l, const struct route *r, size_t messages, bool v1)
         return posts(l, messages, v1);
     if (strncmp(action_name(r->action), "claims:", 7) == 0)
         return "{\"ttl\":600,\"grace\":600}";
+    if (r->action == ACTION_SUBSCRIPTION_CREATE)
+        return "{\"subscriber\":\"http://example.org\"}";
+    if (r->action == ACTION_SUBSCRIPTION_UPDATE)
+        return "{\"ttl\":90}";
+    if (r->action == ACTION_SUBSCRIPTION_CONFIRM)
+        return "{\"confirmed\":true}";
     if (r->action == ACTION_QUEUES_SHARE)
         return "{}";
     if (r->method == METHOD_PUT)
@@ -83,6 +89,14 @@ body_for(struct longest *l, const struct route *r, size_t messages, bool v1)
     if (r->method == METHOD_PATCH)
         return "[{\"op\":\"add\",\"path\":\"/metadata/color\",\"value\":1}]";
     return NULL;
+}
+
+static const char *
+id_for(const struct longest *l, const char *tail)
+{
+    if (strncmp(tail, "/subscriptions", 14) == 0)
+        return l->subscription;
+    return strncmp(tail, "/claims", 7) == 0 ? l->claim : l->message;
 }
 
 /* The path of a pattern with the longest names, behind the project if one may stand there. */
@@ -101,9 +115,9 @@ path_for(struct longest *l, const struct version *v, const char *pattern)
     if (id == NULL)
         return api_text(&l->f, "%.*s/%s/queues/%s%s", (int)base.len, base.data,
                         l->project, l->queue, tail);
-    return api_text(&l->f, "%.*s/%s/queues/%s%.*s/%s", (int)base.len, base.data,
-                    l->project, l->queue, (int)(id - tail), tail,
-                    strncmp(tail, "/claims", 7) == 0 ? l->claim : l->message);
+    return api_text(&l->f, "%.*s/%s/queues/%s%.*s/%s%s", (int)base.len, base.data,
+                    l->project, l->queue, (int)(id - tail), tail, id_for(l, tail),
+                    id + strlen("/{id}"));
 }
 
 /* Posts and claims anew, so that whatever a route did before, there is something to find. */
@@ -120,6 +134,11 @@ provide(struct longest *l)
     ck_assert_int_eq(l->f.c.res.code, 201);
     l->claim =
         strrchr(api_text(&l->f, "%s", api_answer_header(&l->f.c, "Location")), '/') + 1;
+    send(
+        l, "POST", api_text(&l->f, "%s/subscriptions", queue),
+        api_text(&l->f, "{\"subscriber\":\"http://%zu.example.org\"}", l->subscribers++));
+    ck_assert_int_eq(l->f.c.res.code, 201);
+    l->subscription = api_pick(&l->f, "subscription_id");
 }
 
 static bool
