@@ -378,6 +378,7 @@ twin_next_deadline(const struct store *s, int64_t now_ms)
         for (size_t k = 0; k < q->claim_count; k++)
             if (twin_find_claim(q, store_id_bytes(&q->claims[k].id), now_ms) != NULL)
                 consider(q->claims[k].started_ms + q->claims[k].ttl_ms, now_ms, &next_ms);
+        twin_consider_subscriptions(q, now_ms, &next_ms);
     }
     return next_ms;
 }

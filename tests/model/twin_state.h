@@ -215,6 +215,10 @@ void twin_unsubscribe_all(struct twin_queue *q);
 /* A message was posted: whoever is subscribed, and confirmed if need be, has it to get. */
 void twin_feed(struct twin *t, struct twin_queue *q, const struct twin_message *m);
 
+/* The next moment at which one of them ends, or is tried again. */
+void
+twin_consider_subscriptions(const struct twin_queue *q, int64_t now_ms, int64_t *next_ms);
+
 store_subscription_create_fn twin_subscription_create;
 store_subscription_get_fn twin_subscription_get;
 store_subscription_list_fn twin_subscription_list;

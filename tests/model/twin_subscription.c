@@ -527,3 +527,24 @@ twin_has_due(struct store *store, int64_t now_ms)
     }
     return false;
 }
+
+static void
+consider(int64_t at_ms, int64_t now_ms, int64_t *next_ms)
+{
+    if (at_ms > now_ms && at_ms < *next_ms)
+        *next_ms = at_ms;
+}
+
+void
+twin_consider_subscriptions(const struct twin_queue *q, int64_t now_ms, int64_t *next_ms)
+{
+    for (size_t i = 0; i < q->subscription_count; i++) {
+        const struct twin_subscription *s = q->subscriptions[i];
+
+        if (now_ms >= ends_ms(s))
+            continue;
+        consider(ends_ms(s), now_ms, next_ms);
+        if (!s->lent && has_something(s))
+            consider(s->again_ms, now_ms, next_ms);
+    }
+}
