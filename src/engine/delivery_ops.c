@@ -230,7 +230,8 @@ put_off(struct visit *v, struct subscription *s, const struct store_delivery *d,
         s->failed = same ? s->failed + 1 : 0;
         figures_count(&v->shard->figures, STORE_COUNT_FAILED, 1);
     }
-    if (d->notice != STORE_NOTICE_MESSAGE && !other)
+    if (d->notice != STORE_NOTICE_MESSAGE && !other &&
+        !(s->confirmed && d->notice == STORE_NOTICE_CONFIRM))
         s->pending = (enum pending)(1 + d->notice);
     if (again_ms <= v->now_ms || !same || other) {
         subscription_rest(v->shard, s);

@@ -411,6 +411,8 @@ engine_subscription_confirm(struct store *s, struct store_visit *outer,
         subscription_attach(v.shard, found, v.queue->last_seq);
         if (!confirmed)
             subscription_notify(v.shard, found, PENDING_UNSUBSCRIBED);
+        else if (found->pending == PENDING_CONFIRM)
+            subscription_notify(v.shard, found, PENDING_NOTHING);
         feed_tidy(v.shard, v.queue->feed);
         tell(&v, found);
     }
