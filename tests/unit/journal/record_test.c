@@ -126,6 +126,7 @@ some_change(struct random *r, struct sample *s, enum store_change_kind kind)
     };
     change->queue.project = some_text(r, s, s->texts[2]);
     change->queue.name = some_text(r, s, s->texts[3]);
+    change->queue.kind = random_chance(r, 50) ? STORE_TOPIC : STORE_QUEUE;
     memset(change->claim_id.text, 'b', random_below(r, STORE_ID_CAP));
     change->count = kind <= STORE_CHANGE_PURGE || kind == STORE_CHANGE_IMAGE_QUEUE
                         ? 0
