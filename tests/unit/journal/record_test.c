@@ -592,6 +592,25 @@ START_TEST(what_a_move_does_not_use_yet_is_zero)
 }
 END_TEST
 
+START_TEST(kinds_that_are_not_known_are_refused)
+{
+    enum { KIND = RECORD_HEAD_BYTES + 48 };
+    struct random r = {1};
+    struct image image;
+    struct sample s;
+
+    some_change(&r, &s, STORE_CHANGE_QUEUE);
+    image = write_sample(&s);
+    ck_assert_uint_eq(image.bytes[KIND], s.change.queue.kind);
+    image.bytes[KIND] = STORE_TOPIC + 1;
+    expect_refused(image.bytes, image.len);
+    image.bytes[KIND] = STORE_TOPIC;
+    image.bytes[KIND + 3] = 1;
+    expect_refused(image.bytes, image.len);
+    free(image.bytes);
+}
+END_TEST
+
 START_TEST(flags_of_a_document_that_are_not_known_are_refused)
 {
     struct random r = {1};
