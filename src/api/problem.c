@@ -39,6 +39,7 @@ static const struct problem problems[ST_COUNT] = {
     [ST_EMPTY_PROJECT] = {400, "Empty project header not allowed", NULL, NULL},
     [ST_BAD_PROJECT] = {400, "Invalid project identification", NULL, NULL},
     [ST_BAD_QUEUE_NAME] = {400, "Invalid queue identification", NULL, NULL},
+    [ST_BAD_TOPIC_NAME] = {400, "Invalid topic identification", NULL, NULL},
     [ST_BAD_CONTENT_TYPE] = {400, "Invalid Content-Type", NULL, NULL},
     [ST_BAD_MEDIA_TYPE] = {415, "415 Unsupported Media Type", NULL, NULL},
     [ST_NO_KNOWN_MEMBER] = {400, "Unable to update subscription", NULL, NULL},

@@ -349,6 +349,9 @@ START_TEST(pages_follow_each_other_in_the_order_of_subscribing)
     ck_api_body(&f, "{'subscriptions':[],'links':[]}");
     ck_api(&f, "GET", LIST, NULL, 200, NULL); /* the page is as long as it may be */
     ck_assert_str_eq(api_pick(&f, "subscriptions.1.subscriber"), "http://example.org/1");
+    ck_api(&f, "GET", api_text(&f, LIST "?marker=%s", api_pick(&f, "subscriptions.1.id")),
+           NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(&f, "subscriptions.0.subscriber"), "http://example.org/2");
     ck_api(&f, "GET", LIST "?limit=3", NULL, 400, BAD);
     ck_api(&f, "GET", LIST "?limit=x", NULL, 400, "Invalid parameter");
     api_fixture_close(&f);

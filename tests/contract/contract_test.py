@@ -32,6 +32,7 @@ OPTIONS = {
     "claim-limit-100": ["--admin-mode=true", "--max-messages-per-claim-or-pop=100"],
     "client-id-off": ["--admin-mode=true", "--client-id-uuid-safe=off"],
     "policy": ["--auth=tokens"],
+    "topics": ["--admin-mode=true"],
     "restricted": ["--admin-mode=false", "--enable-v1=false", "--enable-v1-1=false"],
     "strict-delete": ["--admin-mode=true", "--message-delete-with-claim-id=true"],
 }

@@ -9,9 +9,9 @@ static const char tail[] = "/subscriptions";
 static enum status
 refuse_unknown(struct context *ctx)
 {
-    return context_refuse(ctx, ST_NOT_FOUND,
-                          "queue %.*s has no subscription with this id",
-                          (int)ctx->queue.name.len, ctx->queue.name.data);
+    return context_refuse(ctx, ST_NOT_FOUND, "%s %.*s has no subscription with this id",
+                          context_noun(ctx), (int)ctx->queue.name.len,
+                          ctx->queue.name.data);
 }
 
 /* ------------------------------------------------------------------ list, show */
@@ -141,9 +141,9 @@ answer_subscribed(struct context *ctx, const struct store_subscribed *subscribed
     struct buf *out = &ctx->res->body;
 
     if (!subscribed->created && subscribed->confirmed)
-        return context_refuse(ctx, ST_CONFLICT,
-                              "the subscriber has subscribed to queue %.*s already",
-                              (int)ctx->queue.name.len, ctx->queue.name.data);
+        return context_refuse(
+            ctx, ST_CONFLICT, "the subscriber has subscribed to %s %.*s already",
+            context_noun(ctx), (int)ctx->queue.name.len, ctx->queue.name.data);
     buf_str(out, "{\"subscription_id\":\"");
     buf_bytes(out, store_id_bytes(&subscribed->id));
     buf_str(out, "\"}");

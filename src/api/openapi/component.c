@@ -34,6 +34,7 @@ struct component {
     "'age':{'type':'integer','minimum':0},'body':{'description':'any JSON, as it was "   \
     "posted'}"
 #define SECONDS  "'type':['integer','null']"
+#define MEMBER   "'path':{'type':'string','examples':['/metadata/color']}"
 #define COUNT_OF "{'type':'integer','minimum':0,'description':"
 
 static const struct component components[] = {
@@ -56,6 +57,8 @@ static const struct component components[] = {
      NULL},
     {BYTES_LIT("parameters/Queue"),
      "{'name':'queue','in':'path','required':true,'schema':<schemas/QueueName>}", NULL},
+    {BYTES_LIT("parameters/Topic"),
+     "{'name':'topic','in':'path','required':true,'schema':<schemas/QueueName>}", NULL},
     {BYTES_LIT("parameters/Id"), "{'name':'id','in':'path','required':true," TEXT "}",
      NULL},
     {BYTES_LIT("parameters/Several"),
@@ -159,6 +162,27 @@ static const struct component components[] = {
      "'_enable_encrypt_messages':{'enum':[false,null]},"
      "'_persistence':{'enum':['memory',null]},"
      "'_retry_policy':<schemas/RetryPolicy>},'additionalProperties':true}",
+     NULL},
+    {BYTES_LIT("schemas/Patch"),
+     "{'type':'array','items':{'oneOf':["
+     "{'type':'object','required':['op','path','value'],'properties':{"
+     "'op':{'enum':['add','replace']}," MEMBER ",'value':{}}},"
+     "{'type':'object','required':['op','path'],'properties':{"
+     "'op':{'const':'remove'}," MEMBER "}}]}}",
+     NULL},
+    {BYTES_LIT("schemas/Stats"),
+     "{'type':'object','required':['messages'],'properties':{'"
+     "messages':{'type':'object',"
+     "'required':['claimed','free','total'],'properties':{"
+     "'claimed':{'type':'integer','minimum':0},'free':{'type':'"
+     "integer','minimum':0},"
+     "'total':{'type':'integer','minimum':0},"
+     "'oldest':<schemas/End>,'newest':<schemas/End>}}}}",
+     NULL},
+    {BYTES_LIT("schemas/Purge"),
+     "{'type':'object','required':['resource_types'],'properties':{"
+     "'resource_types':{'type':'array','items':{'type':'string',"
+     "'enum':['messages','subscriptions']}}}}",
      NULL},
     {BYTES_LIT("schemas/RetryPolicy"),
      "{'type':['object','null'],'properties':{"

@@ -2,7 +2,8 @@
 #include "api/handlers/handlers.h"
 #include "api/openapi/operation.h"
 
-#define PROGRESS "/claimd/queues/{queue}/subscriptions"
+#define PROGRESS       "/claimd/queues/{queue}/subscriptions"
+#define TOPIC_PROGRESS "/claimd/topics/{topic}/subscriptions"
 
 static const struct route routes[] = {
     {"/claimd/claims", METHOD_POST, handle_claim_any, ACTION_CLAIMS_CREATE, 0,
@@ -11,6 +12,10 @@ static const struct route routes[] = {
      &operation_progress_list},
     {PROGRESS "/{id}", METHOD_GET, handle_progress_show, ACTION_SUBSCRIPTION_PROGRESS, 0,
      &operation_progress_show},
+    {TOPIC_PROGRESS, METHOD_GET, handle_progress_list, ACTION_SUBSCRIPTION_PROGRESS, 0,
+     &operation_progress_list},
+    {TOPIC_PROGRESS "/{id}", METHOD_GET, handle_progress_show,
+     ACTION_SUBSCRIPTION_PROGRESS, 0, &operation_progress_show},
     ROUTE_END,
 };
 

@@ -164,6 +164,7 @@ some_change(struct random *r, struct sample *s, enum store_change_kind kind)
     };
     change->queue.project = some_text(r, s, s->texts[2]);
     change->queue.name = some_text(r, s, s->texts[3]);
+    change->queue.kind = random_chance(r, 50) ? STORE_TOPIC : STORE_QUEUE;
     memset(change->claim_id.text, 'b', random_below(r, STORE_ID_CAP));
     some_subscription(r, s);
     change->subscription = &s->subscription;
@@ -660,6 +661,25 @@ START_TEST(what_a_move_does_not_use_yet_is_zero)
         expect_refused(image.bytes, image.len);
         image.bytes[i] = 0;
     }
+    free(image.bytes);
+}
+END_TEST
+
+START_TEST(kinds_that_are_not_known_are_refused)
+{
+    enum { KIND = RECORD_HEAD_BYTES + 48 };
+    struct random r = {1};
+    struct image image;
+    struct sample s;
+
+    some_change(&r, &s, STORE_CHANGE_QUEUE);
+    image = write_sample(&s);
+    ck_assert_uint_eq(image.bytes[KIND], s.change.queue.kind);
+    image.bytes[KIND] = STORE_TOPIC + 1;
+    expect_refused(image.bytes, image.len);
+    image.bytes[KIND] = STORE_TOPIC;
+    image.bytes[KIND + 3] = 1;
+    expect_refused(image.bytes, image.len);
     free(image.bytes);
 }
 END_TEST
