@@ -49,7 +49,8 @@ take_document(struct record *r)
                                    .message_delay_s = wire_i64(at + 24),
                                    .max_claim_count = wire_i64(at + 32),
                                    .dead_letter_ttl_s = wire_i64(at + 40),
-                                   .transient = (flags & DOCUMENT_TRANSIENT) != 0};
+                                   .transient = (flags & DOCUMENT_TRANSIENT) != 0,
+                                   .encrypt = (flags & DOCUMENT_ENCRYPT) != 0};
     if (!take_text(r, wire_u16(at + 2), &set->dead_letter) ||
         !take_text(r, wire_u32(at + 4), &r->metadata.json))
         return false;

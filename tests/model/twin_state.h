@@ -180,6 +180,13 @@ void twin_show(struct store_batch *out, const struct twin_queue *q,
 bool twin_fits(const struct twin_queue *q, size_t limit, int64_t now_ms,
                struct store_batch *out);
 
+/*
+ * True if those of them that are sealed are in out->opened; else what would be taken is in
+ * *out.
+ */
+bool twin_opened(const struct store *s, const struct twin_queue *q, size_t limit,
+                 int64_t now_ms, struct store_batch *out);
+
 /* The operations of the seam in twin_message.c, twin_claim.c and twin_wait.c. */
 store_message_post_fn twin_message_post;
 store_batch_release_fn twin_batch_release;

@@ -153,7 +153,7 @@ static const struct component components[] = {
      "'_dead_letter_queue':{'type':['string','null'],'pattern':'^[A-Za-z0-9_.-]{0,64}$'},"
      "'_dead_letter_queue_messages_ttl':{" SECONDS ",'minimum':$min_message_ttl,"
      "'maximum':$max_message_ttl},"
-     "'_enable_encrypt_messages':{'enum':[false,null]},"
+     "'_enable_encrypt_messages':{'type':['boolean','null']},"
      "'_persistence':{'enum':['memory',null]},"
      "'_retry_policy':{'type':['object','null'],'properties':{"
      "'retries_with_no_delay':{'type':['integer','null']},"
