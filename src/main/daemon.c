@@ -221,6 +221,7 @@ gather(struct daemon *d, const struct config *config)
     server_measure(d->server, &d->metrics);
     durability_measure(&d->durability, &d->metrics);
     metrics_add(&d->metrics, &d->vitals.source);
+    sealing_measure(&d->sealing, d->named.seal, &d->metrics);
 }
 
 static enum status

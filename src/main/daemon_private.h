@@ -42,6 +42,7 @@ struct daemon {
     struct api_condition condition;
     struct metrics metrics;
     struct vitals vitals;
+    struct sealing_source sealing;
     struct api *api;
     struct server *server;
     _Atomic int64_t drain_ms;

@@ -74,6 +74,41 @@ sealing_sealer(struct seal *seal)
     return (struct store_sealer){SEAL_OVERHEAD, seal, seal_body};
 }
 
+static void
+write_figures(struct metrics_source *source, struct exposition *x)
+{
+    static const struct family keys = {"claimd_encryption_keys", FAMILY_GAUGE, NULL,
+                                       "Keys of encrypted bodies that are there."};
+    static const struct family encrypted = {"claimd_bodies_encrypted", FAMILY_COUNTER,
+                                            NULL, "Bodies that were encrypted."};
+    static const struct family decrypted = {
+        "claimd_bodies_decrypted", FAMILY_COUNTER, NULL,
+        "Bodies that were decrypted, each time counted."};
+    static const struct family failures = {
+        "claimd_decryption_failures", FAMILY_COUNTER, NULL,
+        "Bodies that could not be decrypted, each time counted, by the reason."};
+    const struct label no_key = {"reason", BYTES_LIT("no_key")},
+                       damaged = {"reason", BYTES_LIT("damaged")};
+    struct seal_figures f;
+
+    seal_measure(container_of(source, struct sealing_source, source)->seal, &f);
+    if (f.keys == 0 && f.no_key + f.damaged == 0)
+        return;
+    exposition_single(x, &keys, f.keys);
+    exposition_single(x, &encrypted, f.sealed);
+    exposition_single(x, &decrypted, f.opened);
+    exposition_family(x, &failures);
+    exposition_sample(x, &no_key, 1, f.no_key);
+    exposition_sample(x, &damaged, 1, f.damaged);
+}
+
+void
+sealing_measure(struct sealing_source *source, struct seal *seal, struct metrics *metrics)
+{
+    *source = (struct sealing_source){.source.write = write_figures, .seal = seal};
+    metrics_add(metrics, &source->source);
+}
+
 void
 sealing_log(struct seal *seal, const struct log *log)
 {

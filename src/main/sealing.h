@@ -6,6 +6,7 @@
 #define MAIN_SEALING_H
 
 #include "claimd/base/log.h"
+#include "claimd/metrics/exposition.h"
 #include "claimd/seal/seal.h"
 #include "claimd/store/sealer.h"
 #include "main/config.h"
@@ -20,6 +21,15 @@ sealing_open(const struct config *config, struct mem *mem, const struct log *log
 
 /* What the store needs to seal by itself; borrows the seal. */
 struct store_sealer sealing_sealer(struct seal *seal);
+
+/* Its figures; there are none until there is a key, or one is missing. */
+struct sealing_source {
+    struct metrics_source source;
+    struct seal *seal; /* borrowed */
+};
+
+void sealing_measure(struct sealing_source *source, struct seal *seal,
+                     struct metrics *metrics);
 
 /* Says which keys there are, if any. */
 void sealing_log(struct seal *seal, const struct log *log);

@@ -73,3 +73,24 @@ START_TEST(bodies_are_encrypted_as_the_paper_has_it)
     ck_assert_mem_eq(back, text, sizeof(text));
 }
 END_TEST
+
+START_TEST(a_tag_that_is_not_the_text_s_is_found)
+{
+    static const uint8_t key[CIPHER_KEY], nonce[CIPHER_NONCE];
+    static const char nothing[6];
+    char made[6 + CIPHER_TAG], back[6];
+    struct bytes text = bytes_of(made, sizeof(made));
+
+    ck_assert_int_eq(cipher_encrypt(key, nonce, BYTES_NONE, bytes_str("secret"), made),
+                     ST_OK);
+    for (size_t i = 6; i < sizeof(made); i++) {
+        made[i] ^= 0x10;
+        memset(back, 'x', sizeof(back));
+        ck_assert_int_eq(cipher_decrypt(key, nonce, BYTES_NONE, text, back), ST_DAMAGED);
+        ck_assert_mem_eq(back, nothing, sizeof(back));
+        made[i] ^= 0x10;
+    }
+    ck_assert_int_eq(cipher_decrypt(key, nonce, BYTES_NONE, text, back), ST_OK);
+    ck_assert_mem_eq(back, "secret", sizeof(back));
+}
+END_TEST
