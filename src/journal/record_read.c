@@ -201,7 +201,8 @@ take_long(struct record *r, struct store_changed_message *out)
 {
     const uint8_t *at = take(r, LONG_BYTES);
 
-    /* No body is encoded yet: a segment's required features would say so. */
+    /* No body is encoded yet, as a segment's required features would say; one that is sealed
+     * says so itself. */
     if (at == NULL || (at[48] & ~(unsigned)MESSAGE_FLAGS) != 0 ||
         wire_u16(at + 50) != 0 || wire_u32(at + 52) != 0)
         return false;

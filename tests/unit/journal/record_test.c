@@ -601,7 +601,7 @@ START_TEST(flags_of_a_document_that_are_not_known_are_refused)
 
     some_change(&r, &s, STORE_CHANGE_META);
     image = write_sample(&s);
-    for (unsigned bit = 2; bit < 16; bit++) {
+    for (unsigned bit = 3; bit < 16; bit++) {
         uint8_t *flags = image.bytes + RECORD_HEAD_BYTES + bit / 8;
 
         *flags ^= (uint8_t)(1u << bit % 8);
