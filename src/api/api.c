@@ -21,6 +21,7 @@ struct api {
     const struct auth *auth; /* borrowed; NULL: none */
     struct access *access;   /* borrowed; NULL: headers are believed */
     struct signer *signer;
+    struct seal *seal;
     const struct clock *real;              /* borrowed; with access */
     const struct api_condition *condition; /* borrowed */
     const struct metrics *metrics;         /* borrowed; NULL: none */
@@ -68,6 +69,7 @@ api_new(const struct api_config *config, struct api **out)
     api->auth = config->auth;
     api->access = config->access;
     api->signer = config->signer;
+    api->seal = config->seal;
     api->real = config->real;
     api->condition = config->condition != NULL ? config->condition : &good_condition;
     api->metrics = config->metrics;
@@ -344,6 +346,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .auth = api->auth,
                           .access = api->access,
                           .signer = api->signer,
+                          .seal = api->seal,
                           .real = api->real,
                           .condition = api->condition,
                           .metrics = api->metrics,

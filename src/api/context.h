@@ -20,6 +20,7 @@ struct context {
     const struct auth *auth;  /* NULL: there is no identity stub */
     struct access *access;    /* NULL: headers are believed */
     struct signer *signer;    /* NULL: there are no pre-signed URLs */
+    struct seal *seal;        /* NULL: nothing can be encrypted */
     const struct clock *real; /* with access or signer */
     const struct api_condition *condition;
     const struct metrics *metrics; /* NULL: there are none */

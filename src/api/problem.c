@@ -18,6 +18,7 @@ static const struct problem problems[ST_COUNT] = {
     [ST_UNAVAILABLE] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_IO] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_CHANGED] = {503, "Service temporarily unavailable", RETRY("1")},
+    [ST_NO_KEY] = {503, "Service temporarily unavailable", RETRY("30")},
     [ST_PROJECT_QUEUES] = {429, "Too many queues", RETRY("5")},
     [ST_PROJECT_MESSAGES] = {429, "Too many messages", RETRY("5")},
     [ST_PROJECT_BYTES] = {429, "Too many bytes of messages", RETRY("5")},
@@ -49,6 +50,7 @@ static const struct problem problems[ST_COUNT] = {
     [ST_NOT_ACCEPTABLE] = {406, NULL, NULL, NULL},
     [ST_UNAUTHORIZED] = {401, "Unauthorized", "WWW-Authenticate", "Keystone"},
     [ST_FORBIDDEN] = {403, "Not authorized", NULL, NULL},
+    [ST_DAMAGED] = {500, "Internal server error", NULL, NULL},
     [ST_INTERNAL] = {500, "Internal server error", NULL, NULL},
 };
 

@@ -19,6 +19,7 @@ core_init(struct core *core, const struct engine_config *config)
     entropy_take(&entropy, words, sizeof(words));
     *core = (struct core){.mem = config->mem,
                           .observer = config->observer,
+                          .sealer = config->sealer,
                           .key = {words[0], words[1]},
                           .message_ttl_s = config->message_ttl_s,
                           .message_delay_s = config->message_delay_s,

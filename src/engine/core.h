@@ -16,9 +16,10 @@
 #include <stdatomic.h>
 
 struct core {
-    struct mem *mem;                 /* borrowed */
-    struct store_observer *observer; /* borrowed; NULL: nobody */
-    struct hash_key key;             /* of queue addresses */
+    struct mem *mem;                   /* borrowed */
+    struct store_observer *observer;   /* borrowed; NULL: nobody */
+    const struct store_sealer *sealer; /* borrowed; NULL: none */
+    struct hash_key key;               /* of queue addresses */
     struct directory directory;
     struct project_limits limits;
     struct shown shown;

@@ -101,6 +101,17 @@ too_large(const struct queue *q, const struct store_post *post)
     return max != STORE_UNSET && post->request_bytes > (uint64_t)max;
 }
 
+/* True unless the queue keeps its messages encrypted, and one of these is not. */
+static bool
+may_lie_here(const struct queue *q, const struct store_post *post)
+{
+    if (queue_settings(q)->encrypt)
+        for (size_t i = 0; i < post->count; i++)
+            if (!store_is_sealed(post->drafts[i].body))
+                return false;
+    return true;
+}
+
 /* Makes the visit's queue, which is not linked yet. */
 static enum status
 make_queue(struct visit *v, const struct store_post *post)
@@ -119,6 +130,8 @@ reserve_post(struct visit *v, const struct store_post *post, bool made)
     enum status st = too_large(q, post) ? ST_TOO_LARGE : ST_OK;
     size_t bytes = body_bytes(post), spare = 0;
 
+    if (st == ST_OK && !may_lie_here(q, post))
+        st = ST_NOT_SEALED;
     if (st == ST_OK && feed_listens(q->feed)) {
         spare = feed_nodes(q->feed, q->last_seq, post->count);
         st = feed_stock(q->feed, v->engine->core.mem, post->count);
@@ -540,6 +553,8 @@ engine_message_pop(struct store *s, struct store_visit *outer,
         st = visit_wait(&v);
     } else {
         st = batch_fits(v.queue->backlog, room, out);
+        if (st == ST_OK)
+            st = batch_opened(&v, room, out);
         if (st == ST_OK)
             st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, room, 0);
         if (st == ST_OK) {

@@ -49,7 +49,8 @@ take_document(struct record *r)
                                    .message_delay_s = wire_i64(at + 24),
                                    .max_claim_count = wire_i64(at + 32),
                                    .dead_letter_ttl_s = wire_i64(at + 40),
-                                   .transient = (flags & DOCUMENT_TRANSIENT) != 0};
+                                   .transient = (flags & DOCUMENT_TRANSIENT) != 0,
+                                   .encrypt = (flags & DOCUMENT_ENCRYPT) != 0};
     if (!take_text(r, wire_u16(at + 2), &set->dead_letter) ||
         !take_text(r, wire_u32(at + 4), &r->metadata.json))
         return false;
@@ -262,7 +263,8 @@ take_long(struct record *r, struct store_changed_message *out)
 {
     const uint8_t *at = take(r, LONG_BYTES);
 
-    /* No body is encoded yet: a segment's required features would say so. */
+    /* No body is encoded yet, as a segment's required features would say; one that is sealed
+     * says so itself. */
     if (at == NULL || (at[48] & ~(unsigned)MESSAGE_FLAGS) != 0 ||
         wire_u16(at + 50) != 0 || wire_u32(at + 52) != 0)
         return false;

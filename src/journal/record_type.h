@@ -43,7 +43,12 @@ enum {
 };
 
 /* Flags of a document, of a subscription, and of a message; others are refused, they may mean anything. */
-enum { DOCUMENT_TRANSIENT = 1, DOCUMENT_DEAD_LETTER = 2, DOCUMENT_FLAGS = 3 };
+enum {
+    DOCUMENT_TRANSIENT = 1,
+    DOCUMENT_DEAD_LETTER = 2,
+    DOCUMENT_ENCRYPT = 4,
+    DOCUMENT_FLAGS = 7
+};
 enum { SUBSCRIPTION_CONFIRMED = 1, SUBSCRIPTION_ATTACHED = 2, SUBSCRIPTION_FLAGS = 3 };
 enum {
     MESSAGE_CHECKSUM = 1,

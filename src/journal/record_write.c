@@ -31,7 +31,8 @@ put_document(uint8_t *at, const struct store_metadata *md)
 
     ENSURE(set->dead_letter.len <= UINT16_MAX && md->json.len <= UINT32_MAX);
     at = wire_put_u16(at, (uint16_t)((set->transient ? DOCUMENT_TRANSIENT : 0) |
-                                     (dead_letter ? DOCUMENT_DEAD_LETTER : 0)));
+                                     (dead_letter ? DOCUMENT_DEAD_LETTER : 0) |
+                                     (set->encrypt ? DOCUMENT_ENCRYPT : 0)));
     at = wire_put_u16(at, (uint16_t)set->dead_letter.len);
     at = wire_put_u32(at, (uint32_t)md->json.len);
     at = wire_put_i64(at, set->max_post_bytes);

@@ -68,8 +68,9 @@ struct config {
     char tls_client_ca[CONFIG_TEXT_CAP],
         certificates[CONFIG_TEXT_CAP]; /* paths, or "none" */
     char tls_certificate[CONFIG_TEXT_CAP],
-        tls_key[CONFIG_TEXT_CAP];       /* paths, or "none" */
-    char signing_keys[CONFIG_TEXT_CAP]; /* a path, or "none" */
+        tls_key[CONFIG_TEXT_CAP]; /* paths, or "none" */
+    char signing_keys[CONFIG_TEXT_CAP],
+        encryption_keys[CONFIG_TEXT_CAP]; /* paths, or "none" */
     char keystone_url[CONFIG_TEXT_CAP];
     char keystone_token_file[CONFIG_TEXT_CAP]; /* a path */
     char keystone_ca[CONFIG_TEXT_CAP];         /* a path, or "system" */

@@ -86,8 +86,12 @@ open_store(struct daemon *d, const struct config *config, struct complaints *com
         .shown_queues = (size_t)config->metrics_queues,
         .project_limits = daemon_stored_limits(config),
         .observer = durability_observer(&d->durability),
+        .sealer = &d->sealer,
     };
-    enum status st = engine_open(&engine, &d->store);
+    enum status st;
+
+    d->sealer = sealing_sealer(d->named.seal);
+    st = engine_open(&engine, &d->store);
 
     return st == ST_OK ? durability_recover(&d->durability, config, d->store, complaints)
                        : st;
@@ -102,6 +106,7 @@ open_api(struct daemon *d, const struct config *config)
                                    .auth = d->named.auth,
                                    .access = d->named.admission.access,
                                    .signer = d->named.signer,
+                                   .seal = d->named.seal,
                                    .real = d->clock,
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
@@ -179,6 +184,7 @@ named_open(struct named *n, const struct config *config, struct mem *mem,
     st = first_of(st, group_find(config, &n->socket_group, complaints));
     st = first_of(st, admission_open(&n->admission, config, mem, log, complaints));
     st = first_of(st, signing_open(config, mem, &n->signer, complaints));
+    st = first_of(st, sealing_open(config, mem, log, &n->seal, complaints));
     return first_of(st, identity_open(config, mem, &n->auth, complaints));
 }
 
@@ -187,6 +193,7 @@ named_close(struct named *n)
 {
     admission_close(&n->admission);
     signer_free(n->signer);
+    seal_free(n->seal);
     auth_free(n->auth);
     tls_free(n->tls);
 }
@@ -214,6 +221,7 @@ gather(struct daemon *d, const struct config *config)
     server_measure(d->server, &d->metrics);
     durability_measure(&d->durability, &d->metrics);
     metrics_add(&d->metrics, &d->vitals.source);
+    sealing_measure(&d->sealing, d->named.seal, &d->metrics);
 }
 
 static enum status
@@ -259,6 +267,7 @@ log_started(struct daemon *d, const struct config *config)
                   LOG_S("for", listen_kind_name(server_listen_kind(d->server, i))));
     if (d->named.tls != NULL)
         certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+    sealing_log(d->named.seal, &d->log);
     if (config->identity_stub)
         log_event(&d->log, LOG_WARN, "identity_stub",
                   LOG_S("warning", "for development only: it protects nothing"));

@@ -11,6 +11,7 @@
 #include "main/admission.h"
 #include "main/daemon.h"
 #include "main/durability.h"
+#include "main/sealing.h"
 #include "main/signing.h"
 #include "main/supervisor.h"
 #include "main/vitals.h"
@@ -23,6 +24,7 @@ struct named {
     struct tls *tls;      /* owned; NULL: there is none */
     struct admission admission;
     struct signer *signer; /* owned */
+    struct seal *seal;     /* owned */
     struct auth *auth;     /* owned; NULL: no identity stub */
 };
 
@@ -34,11 +36,13 @@ struct daemon {
     struct mem *mem;
     struct durability durability;
     struct store *store;
+    struct store_sealer sealer;
     struct config config; /* the live options belong to the thread of the signals */
     struct named named;
     struct api_condition condition;
     struct metrics metrics;
     struct vitals vitals;
+    struct sealing_source sealing;
     struct api *api;
     struct server *server;
     _Atomic int64_t drain_ms;

@@ -16,8 +16,11 @@ reload_files(struct daemon *d, const struct config *config, struct complaints *c
 {
     struct tls_pair *pair = NULL;
     struct signer *signer = NULL;
+    struct seal *seal = NULL;
     enum status st = signing_open(config, d->mem, &signer, complaints);
 
+    if (st == ST_OK)
+        st = sealing_open(config, d->mem, NULL, &seal, complaints);
     if (st == ST_OK && d->named.tls != NULL)
         st = certificate_read(config, d->mem, &pair, complaints);
     if (st == ST_OK && d->named.admission.access != NULL)
@@ -28,7 +31,10 @@ reload_files(struct daemon *d, const struct config *config, struct complaints *c
         tls_replace(d->named.tls, pair);
     if (st == ST_OK)
         signer_swap(d->named.signer, signer);
+    if (st == ST_OK)
+        seal_swap(d->named.seal, seal);
     signer_free(signer);
+    seal_free(seal);
     return st;
 }
 
@@ -58,6 +64,7 @@ tell_reloaded(struct daemon *d, const struct reload *r)
               LOG_I("options_changed", r->changed), LOG_I("options_kept", r->kept_count));
     if (d->named.tls != NULL)
         certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+    sealing_log(d->named.seal, &d->log);
 }
 
 static void

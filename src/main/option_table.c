@@ -203,6 +203,10 @@ const struct option options[] = {
         "signing_keys", signing_keys, "none",
         "file of keys for pre-signed URLs, a line each: the first signs, all verify; "
         "read again on SIGHUP; none: there are no such URLs"),
+    LIVE_TEXT("encryption_keys", encryption_keys, "none",
+              "file of keys for queues whose messages are encrypted, a line each: the "
+              "first encrypts, all decrypt; read again on SIGHUP; none: there are no "
+              "such queues"),
     FLAG("insecure_listen", insecure_listen, "false",
          "allow auth none on an address that others can reach"),
 #undef GROUP

@@ -387,3 +387,34 @@ START_TEST(over_the_budget_posting_stops_and_everything_else_goes_on)
     api_fixture_close(&f);
 }
 END_TEST
+
+/* The same of a queue whose messages are encrypted. */
+static const struct step sealed_steps[] = {
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1},{\"body\":[2]}]}",
+     201},
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[" BIG "," BIG "," BIG "]}", 201},
+    {"GET", "/v2/queues/q/messages?echo=true&limit=1", NULL, 200},
+    {"POST", "/v2/queues/q/claims?limit=1", "{\"ttl\":60}", 201},
+    {"DELETE", "/v2/queues/q/messages?pop=1", NULL, 200},
+    {"POST", "/v2/queues/q/claims", NULL, 201},
+    {"PUT", "/v1/queues/q/metadata", "{\"size\":1}", 204},
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[" BIG "," BIG "," BIG "]}", 201},
+    {"DELETE", "/v2/queues/q/messages?pop=9", NULL, 200},
+};
+
+START_TEST(what_is_encrypted_is_not_lost_without_memory)
+{
+    struct api_limits limits = api_limits_default;
+    struct api_fixture f;
+
+    limits.admin_mode = true;
+    api_fixture_open_sealing(
+        &f, &limits, "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
+    ck_api(&f, "PUT", "/v2/queues/q", "{\"_enable_encrypt_messages\":true}", 201, NULL);
+    for (size_t i = 0; i < sizeof(sealed_steps) / sizeof(sealed_steps[0]); i++)
+        sweep(&f, &sealed_steps[i], false);
+    for (size_t i = 0; i < sizeof(sealed_steps) / sizeof(sealed_steps[0]); i++)
+        sweep(&f, &sealed_steps[i], true);
+    api_fixture_close(&f);
+}
+END_TEST

@@ -66,10 +66,10 @@ def load_pending(groups):
 
 
 @contextlib.contextmanager
-def signing_keys():
-    """A file with the key of patterns.py, that others cannot read."""
+def key_file(text):
+    """A file with this key, that others cannot read."""
     with tempfile.NamedTemporaryFile("w", encoding="ascii", prefix="claimd-keys-") as f:
-        f.write(patterns.KEY + "\n")
+        f.write(text + "\n")
         f.flush()
         yield f.name
 
@@ -134,9 +134,10 @@ def main():
             tally.failures += ["%s: nobody knows how to provide '%s'" % (name, requirement)
                                for name in documents]
             continue
-        with signing_keys() as keys, policy_files(requirement) as (files, headers), \
-                Daemon(program, *OPTIONS[requirement], *files,
-                       "--signing-keys", keys) as server:
+        with key_file(patterns.KEY) as signing, key_file(2 * patterns.KEY) as encryption, \
+                policy_files(requirement) as (files, headers), \
+                Daemon(program, *OPTIONS[requirement], *files, "--signing-keys", signing,
+                       "--encryption-keys", encryption) as server:
             for name, document in documents.items():
                 document["headers"] = {**document.get("headers", {}), **headers}
                 run_file(name, document, pending.get(name), server, tally)

@@ -51,13 +51,22 @@ def value(server, name, **labels):
     return samples(metrics(server)).get((name, *sorted(labels.items())))
 
 
-def journalled(folder):
-    return Server("--journal", os.path.join(folder, "journal"))
+def journalled(folder, *options):
+    return Server("--journal", os.path.join(folder, "journal"), *options)
+
+
+def key_file(folder):
+    """A file with a key for encryption."""
+    path = os.path.join(folder, "keys")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
+        f.write("0123456789abcdef" * 4 + "\n")
+    return path
 
 
 def all_there_is():
     """The texts, in both formats, of a server in which each family has samples."""
-    with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
+    with tempfile.TemporaryDirectory() as folder, \
+            journalled(folder, "--encryption-keys", key_file(folder)) as server:
         server.ask("PUT", "/v2/queues/q")
         # A request is counted when all of its answer is out of the server's hands.
         eventually(lambda: 'route="/v2/queues/{queue}"' in metrics(server))

@@ -52,16 +52,22 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        keys = tempfile.NamedTemporaryFile("w", encoding="ascii", prefix="claimd-keys-")
-        cls.addClassCleanup(keys.close)
-        keys.write("k" * 32 + "\n")
-        keys.flush()
-        cls.server = Daemon(CLAIMD, "--log-level=error", "--signing-keys=" + keys.name,
-                            *cls.options)
+        cls.server = Daemon(CLAIMD, "--log-level=error",
+                            "--signing-keys=" + cls.key_file("k" * 32),
+                            "--encryption-keys=" + cls.key_file("0f" * 32), *cls.options)
         cls.connection = cls.server.connect()
         cls.connection.request("GET", "/openapi.json")
         cls.described = openapi.Document(json.loads(cls.connection.getresponse().read()))
         cls.have = set()
+
+    @classmethod
+    def key_file(cls, key):
+        """A file with this key, that others cannot read."""
+        keys = tempfile.NamedTemporaryFile("w", encoding="ascii", prefix="claimd-keys-")
+        cls.addClassCleanup(keys.close)
+        keys.write(key + "\n")
+        keys.flush()
+        return keys.name
 
     @classmethod
     def tearDownClass(cls):

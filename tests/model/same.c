@@ -23,6 +23,7 @@ same_settings(const struct store_settings *a, const struct store_settings *b)
     ck_assert_int_eq(bytes_present(a->dead_letter), bytes_present(b->dead_letter));
     ck_assert(bytes_equal(a->dead_letter, b->dead_letter));
     ck_assert_int_eq(a->transient, b->transient);
+    ck_assert_int_eq(a->encrypt, b->encrypt);
 }
 
 /* Returns whether it is transient. */

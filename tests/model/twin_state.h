@@ -208,6 +208,13 @@ void twin_show(struct store_batch *out, const struct twin_queue *q,
 bool twin_fits(const struct twin_queue *q, size_t limit, int64_t now_ms,
                struct store_batch *out);
 
+/*
+ * True if those of them that are sealed are in out->opened; else what would be taken is in
+ * *out.
+ */
+bool twin_opened(const struct store *s, const struct twin_queue *q, size_t limit,
+                 int64_t now_ms, struct store_batch *out);
+
 /* ------------------------------------------------------------------ subscriptions */
 
 void twin_unsubscribe_all(struct twin_queue *q);

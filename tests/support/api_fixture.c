@@ -43,6 +43,7 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
                                 .auth = f->auth,
                                 .access = f->access,
                                 .signer = f->signer,
+                                .seal = f->seal,
                                 .real = &f->real,
                                 .condition = &f->condition,
                                 .metrics = &f->metrics};
@@ -128,6 +129,22 @@ api_fixture_open_signing_with(struct api_fixture *f, const struct api_limits *li
 }
 
 void
+api_fixture_open_sealing(struct api_fixture *f, const struct api_limits *limits,
+                         const char *keys)
+{
+    struct seal_config config;
+    struct reason why;
+    size_t bad_line;
+
+    *f = (struct api_fixture){.mem = make_mem()};
+    config = (struct seal_config){.mem = f->mem};
+    ck_assert_int_eq(seal_new(&config, &f->seal), ST_OK);
+    if (keys != NULL)
+        ck_assert_int_eq(seal_replace(f->seal, bytes_str(keys), &bad_line, &why), ST_OK);
+    open_api(f, limits);
+}
+
+void
 api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles)
 {
     struct keystone_config config = {.wire = &f->fake.wire,
@@ -181,6 +198,7 @@ api_fixture_close(struct api_fixture *f)
     api_free(f->api);
     access_free(f->access);
     signer_free(f->signer);
+    seal_free(f->seal);
     keystone_free(f->keystone);
     if (f->fake.wire.ask != NULL)
         fake_keystone_fini(&f->fake);

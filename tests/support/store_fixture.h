@@ -53,7 +53,10 @@ struct fixture {
     unsigned words;                             /* said so far */
 };
 
-/* The configuration every fixture opens its store with. */
+/*
+ * The configuration every fixture opens its store with. Its sealer sets the mark and turns the
+ * bits of the body round; what begins with '-' it cannot seal.
+ */
 struct engine_config fixture_config(struct mem *mem);
 
 /* Opens one (enum fixture_kind), with queue "q" of project "p" not made yet. */

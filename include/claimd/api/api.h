@@ -21,6 +21,7 @@
 #include "claimd/base/clock.h"
 #include "claimd/base/status.h"
 #include "claimd/metrics/exposition.h"
+#include "claimd/seal/seal.h"
 #include "claimd/store/store.h"
 
 #include <stdatomic.h>
@@ -206,6 +207,7 @@ struct api_config {
     const struct auth *auth;  /* borrowed likewise; NULL: there is no identity stub */
     struct access *access;    /* borrowed likewise; NULL: headers are believed */
     struct signer *signer;    /* borrowed likewise; NULL: there are no pre-signed URLs */
+    struct seal *seal;        /* borrowed likewise; NULL: nothing can be encrypted */
     const struct clock *real; /* borrowed likewise, with access or signer: when what they
                                  let in expires */
     const struct api_condition *condition; /* borrowed likewise; NULL: always good */

@@ -27,6 +27,10 @@
     X(NOT_CLAIMED, "the message is not held by this claim")                              \
     X(NO_ROOM, "the answer is larger than the room for it")                              \
     X(TOO_LARGE, "the request is larger than the queue or the server allows")            \
+    X(NOT_SEALED, "the queue takes encrypted messages only")                             \
+    X(SEALED, "the messages are encrypted, and nobody has looked whether they open")     \
+    X(NO_KEY, "the message is encrypted, and the server does not have the key now")      \
+    X(DAMAGED, "the message is encrypted, and was changed where it was kept")            \
     X(BEYOND_LOG, "the request is more than the journal takes at once")                  \
     X(PROJECT_QUEUES, "the project has as many queues as it may (project_max_queues)")   \
     X(PROJECT_MESSAGES,                                                                  \

@@ -105,7 +105,8 @@ store_queue_purge_fn(struct store *s, struct store_visit *visit,
 /*
  * Stores all messages or none, in order; ids[count] are filled in.
  * ST_TOO_LARGE: request_bytes above the queue's limit. ST_BEYOND_LOG: the log does not
- * take so much in one piece (visit->log_most). ST_NOT_FOUND: see create_queue.
+ * take so much in one piece (visit->log_most). ST_NOT_FOUND: see create_queue. ST_NOT_SEALED:
+ * the queue's settings have `encrypt`, and not all bodies are sealed.
  */
 typedef enum status
 store_message_post_fn(struct store *s, struct store_visit *visit,
@@ -150,7 +151,7 @@ store_message_delete_many_fn(struct store *s, struct store_visit *visit,
 
 /*
  * Removes and returns up to limit messages that are neither claimed nor delayed. With
- * visit->waiter: see store/waiter.h. ST_NO_ROOM: see struct store_batch.
+ * visit->waiter: see store/waiter.h. ST_NO_ROOM, ST_SEALED: see struct store_batch.
  */
 typedef enum status store_message_pop_fn(struct store *s, struct store_visit *visit,
                                          const struct store_queue *queue, size_t limit,
@@ -161,7 +162,7 @@ typedef enum status store_message_pop_fn(struct store *s, struct store_visit *vi
 /*
  * Claims up to limit messages, oldest first. An empty batch without claim_id: there was
  * nothing to claim, and no claim was made. With visit->waiter: see store/waiter.h.
- * ST_NO_ROOM: see struct store_batch.
+ * ST_NO_ROOM, ST_SEALED: see struct store_batch.
  *
  * out->claim_number is larger than that of any claim made before in a queue of this name,
  * also if it was deleted and made again meanwhile: a fencing number (docs/worker.md).

@@ -1,5 +1,6 @@
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
+#include "api/opening.h"
 #include "api/wire/metadata.h"
 #include "api/wire/patch.h"
 #include "claimd/base/clock.h"
@@ -21,7 +22,8 @@ read_metadata(struct context *ctx, struct store_metadata *out)
         return st;
     reason_init(&why);
     st = metadata_decode(req->body, ctx->limits, req->arena, out, &why);
-    return st == ST_OK ? ST_OK : context_explain(ctx, st, &why);
+    return st == ST_OK ? opening_allow(ctx, &out->settings)
+                       : context_explain(ctx, st, &why);
 }
 
 /* PUT .../queues/{queue} */
@@ -95,6 +97,8 @@ patch_once(struct context *ctx, const struct patch *patch, struct reason *why)
     if (st == ST_OK)
         st = patch_apply(patch, &found.queues[0].metadata, ctx->limits, ctx->req->arena,
                          &changed, why);
+    if (st == ST_OK && !found.queues[0].metadata.settings.encrypt)
+        st = opening_allow(ctx, &changed.settings);
     if (st == ST_OK) {
         ctx->res->body.len = 0;
         st = metadata_show(&changed, ctx->queue.kind, ctx->limits, &ctx->res->body);

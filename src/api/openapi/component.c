@@ -159,7 +159,8 @@ static const struct component components[] = {
      "'_dead_letter_queue':{'type':['string','null'],'pattern':'^[A-Za-z0-9_.-]{0,64}$'},"
      "'_dead_letter_queue_messages_ttl':{" SECONDS ",'minimum':$min_message_ttl,"
      "'maximum':$max_message_ttl},"
-     "'_enable_encrypt_messages':{'enum':[false,null]},"
+     "'_enable_encrypt_messages':{'type':['boolean','null'],"
+     "'description':'true only where the server has a key to encrypt with'},"
      "'_persistence':{'enum':['memory',null]},"
      "'_retry_policy':<schemas/RetryPolicy>},'additionalProperties':true}",
      NULL},

@@ -131,10 +131,8 @@ check_member(enum reserved which, const json_t *value, const struct api_limits *
                            "%s must be a text, the name of a queue: up to %d characters "
                            "out of A-Z a-z 0-9 _ - .",
                            reserved_names[which], CALLER_QUEUE_NAME_MAX);
-    /* Encryption does not exist yet: clear text is not kept under that promise. */
-    if (which == RESERVED_ENCRYPT && !json_is_false(value))
-        return reason_give(why, ST_BAD_VALUE,
-                           "%s must be false: this server does not encrypt",
+    if (which == RESERVED_ENCRYPT && !json_is_boolean(value))
+        return reason_give(why, ST_BAD_VALUE, "%s must be true or false",
                            reserved_names[which]);
     if (which == RESERVED_PERSISTENCE && !is_memory(value))
         return reason_give(why, ST_BAD_VALUE, "%s must be \"memory\", or be left out",
@@ -180,6 +178,7 @@ extract_settings(const json_t *document, struct arena *arena, struct store_setti
     out->max_claim_count = setting(document, RESERVED_CLAIM_COUNT);
     out->dead_letter_ttl_s = setting(document, RESERVED_DEAD_LETTER_TTL);
     out->transient = member(document, RESERVED_PERSISTENCE) != NULL;
+    out->encrypt = json_is_true(member(document, RESERVED_ENCRYPT));
     if (json_string_length(dead_letter) == 0)
         return ST_OK;
     out->dead_letter = arena_copy(
@@ -258,15 +257,30 @@ metadata_decode(struct bytes body, const struct api_limits *limits, struct arena
     return st;
 }
 
-enum status
-metadata_keep_transient(struct store_metadata *metadata, struct arena *arena)
+static enum status
+set_member(json_t *document, enum reserved which, json_t *value)
 {
-    json_t *document = NULL;
-    enum status st = metadata_tree(metadata, &document);
+    return json_object_set_new(document, reserved_names[which], value) == 0
+               ? ST_OK
+               : ST_NO_MEMORY;
+}
 
-    if (st == ST_OK && json_object_set_new(document, reserved_names[RESERVED_PERSISTENCE],
-                                           json_string("memory")) != 0)
-        st = ST_NO_MEMORY;
+enum status
+metadata_keep(struct store_metadata *metadata, const struct store_settings *old,
+              struct arena *arena)
+{
+    bool transient = old->transient && !metadata->settings.transient;
+    bool encrypt = old->encrypt && !metadata->settings.encrypt;
+    json_t *document = NULL;
+    enum status st;
+
+    if (!transient && !encrypt)
+        return ST_OK;
+    st = metadata_tree(metadata, &document);
+    if (st == ST_OK && transient)
+        st = set_member(document, RESERVED_PERSISTENCE, json_string("memory"));
+    if (st == ST_OK && encrypt)
+        st = set_member(document, RESERVED_ENCRYPT, json_true());
     if (st == ST_OK)
         st = metadata_store(document, arena, metadata);
     json_decref(document);

@@ -30,9 +30,10 @@ metadata_decode(struct bytes body, const struct api_limits *limits, struct arena
 
 /*
  * PUT in v1, whose documents have no reserved members: whether a queue is transient was said
- * when it was made, and stays. ST_NO_MEMORY.
+ * when it was made, and stays; nor does one stop encrypting by that. ST_NO_MEMORY.
  */
-enum status metadata_keep_transient(struct store_metadata *metadata, struct arena *arena);
+enum status metadata_keep(struct store_metadata *metadata,
+                          const struct store_settings *old, struct arena *arena);
 
 /* GET: the document with the defaults of reserved members that are unset, of a topic those that
  * mean something to one. ST_NO_MEMORY. */

@@ -102,7 +102,8 @@ some_metadata(struct random *r, struct sample *s)
                                    .message_ttl_s = (int64_t)random_next(r),
                                    .message_delay_s = (int64_t)random_next(r),
                                    .max_claim_count = (int64_t)random_next(r),
-                                   .dead_letter_ttl_s = (int64_t)random_next(r)};
+                                   .dead_letter_ttl_s = (int64_t)random_next(r),
+                                   .encrypt = random_chance(r, 50)};
     if (random_chance(r, 50))
         set->dead_letter = some_text(r, s, s->texts[0]);
     s->metadata.json = some_text(r, s, s->texts[1]);
@@ -224,6 +225,7 @@ same_metadata(const struct store_metadata *a, const struct store_metadata *b)
                      bytes_present(b->settings.dead_letter));
     ck_assert(bytes_equal(a->settings.dead_letter, b->settings.dead_letter));
     ck_assert_int_eq(a->settings.transient, b->settings.transient);
+    ck_assert_int_eq(a->settings.encrypt, b->settings.encrypt);
 }
 
 static void
@@ -692,7 +694,7 @@ START_TEST(flags_of_a_document_that_are_not_known_are_refused)
 
     some_change(&r, &s, STORE_CHANGE_META);
     image = write_sample(&s);
-    for (unsigned bit = 2; bit < 16; bit++) {
+    for (unsigned bit = 3; bit < 16; bit++) {
         uint8_t *flags = image.bytes + RECORD_HEAD_BYTES + bit / 8;
 
         *flags ^= (uint8_t)(1u << bit % 8);
