@@ -25,6 +25,7 @@ struct ending {
     } kind;
     int status; /* ANSWER; of mail as of HTTP: 200, or 500 for a refusal for now */
     int64_t retry_after_s; /* ANSWER; 0: it says nothing */
+    bool timed_out;        /* NONE */
 };
 
 /* For figures: what an outcome was. */

@@ -1,0 +1,368 @@
+#include "notify/courier.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+
+/* A connection is not used for longer, so that a name that leads elsewhere now is noticed. */
+enum { CONNECTION_LIFE_S = 300 };
+
+/* ------------------------------------------------------------------ what libcurl asks */
+
+static curl_socket_t
+open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct parcel *p = ctx;
+
+    if (purpose != CURLSOCKTYPE_IPCXN ||
+        (p->guard != NULL &&
+         !guard_admits(p->guard, &address->addr, (socklen_t)address->addrlen))) {
+        p->kept_out = true;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/* Another number than that of the bytes: enough. */
+static size_t
+hear_head(char *data, size_t size, size_t count, void *ctx)
+{
+    struct parcel *p = ctx;
+
+    (void)data;
+    p->head += size * count;
+    return p->head <= ANSWER_HEAD_MOST ? size * count : 0;
+}
+
+static size_t
+hear_body(char *data, size_t size, size_t count, void *ctx)
+{
+    struct parcel *p = ctx;
+
+    (void)data;
+    p->answer += size * count;
+    return p->answer <= ANSWER_BODY_MOST ? size * count : 0;
+}
+
+/* ------------------------------------------------------------------ headers */
+
+struct header_list {
+    const struct curl_library *curl;
+    struct curl_slist **list;
+    bool has_type;
+};
+
+static bool
+add_header(void *ctx, const char *line)
+{
+    static const struct bytes type = BYTES_LIT("content-type");
+    struct header_list *h = ctx;
+    struct curl_slist *longer = h->curl->slist_append(*h->list, line);
+
+    if (longer == NULL)
+        return false;
+    *h->list = longer;
+    if (strlen(line) > type.len && (line[type.len] == ':' || line[type.len] == ';') &&
+        bytes_equal_nocase(bytes_of(line, type.len), type))
+        h->has_type = true;
+    return true;
+}
+
+static bool
+add_voucher(struct courier *c, const struct parcel *p, struct header_list *h)
+{
+    char line[VOUCHER_CAP + 64], voucher[VOUCHER_CAP], id[HOOK_ID_CAP];
+    struct hook hook = {.project = p->lent.queue.project,
+                        .body = buf_view(&p->text),
+                        .sent_s = clock_now_ms(c->config->real) / 1000};
+    enum status st;
+
+    hook_id(&p->lent, id);
+    hook.id = bytes_str(id);
+    st = signer_vouch(c->config->webhooks, &hook, voucher);
+    if (st != ST_OK)
+        return st == ST_NOT_FOUND; /* without keys there is nothing to say */
+    (void)snprintf(line, sizeof(line), "webhook-signature: %s", voucher);
+    if (!add_header(h, line))
+        return false;
+    (void)snprintf(line, sizeof(line), "webhook-timestamp: %lld", (long long)hook.sent_s);
+    if (!add_header(h, line))
+        return false;
+    (void)snprintf(line, sizeof(line), "webhook-id: %s", id);
+    return add_header(h, line);
+}
+
+static bool
+add_headers(struct courier *c, struct parcel *p, const struct wishes *wishes)
+{
+    struct header_list h = {.curl = &c->curl, .list = &p->headers};
+    struct buf line;
+    bool added;
+
+    buf_init(&line, c->config->mem);
+    added = wished_headers(wishes->post_headers, &line, add_header, &h) &&
+            (h.has_type || add_header(&h, "Content-Type: application/json")) &&
+            add_header(&h, "Expect:") && /* nobody has to be asked before 1 MB */
+            add_voucher(c, p, &h);
+    buf_fini(&line);
+    return added;
+}
+
+/* ------------------------------------------------------------------ settings */
+
+/* As long as all goes well; a setting that libcurl does not take is one that it lacks. */
+#define SET(option, value) (l->easy_setopt(p->handle, (option), (value)) == CURLE_OK)
+
+static bool
+set_manners(const struct courier *c, struct parcel *p)
+{
+    const struct curl_library *l = &c->curl;
+
+    return SET(CURLOPT_PRIVATE, p) && SET(CURLOPT_URL, p->url.data) &&
+           SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_FOLLOWLOCATION, 0L) &&
+           SET(CURLOPT_PROXY, "") && SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) &&
+           SET(CURLOPT_CONNECTTIMEOUT_MS, (long)c->config->connect_ms) &&
+           SET(CURLOPT_TIMEOUT_MS, (long)c->config->timeout_ms) &&
+           SET(CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFE_S) &&
+           /* A look-up that hangs is left behind, not waited for. */
+           SET(CURLOPT_QUICK_EXIT, 1L) && SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
+           SET(CURLOPT_OPENSOCKETDATA, p) &&
+           SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) &&
+           SET(CURLOPT_SSL_VERIFYPEER, 1L) && SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
+           (c->config->ca == NULL || SET(CURLOPT_CAINFO, c->config->ca)) &&
+           SET(CURLOPT_HEADERFUNCTION, hear_head) && SET(CURLOPT_HEADERDATA, p) &&
+           SET(CURLOPT_WRITEFUNCTION, hear_body) && SET(CURLOPT_WRITEDATA, p);
+}
+
+static bool
+set_hook(const struct courier *c, struct parcel *p)
+{
+    const struct curl_library *l = &c->curl;
+
+    p->guard = &c->config->guard;
+    return SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
+           SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
+           SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_USERAGENT, c->config->agent) &&
+           SET(CURLOPT_HTTPHEADER, p->headers) && SET(CURLOPT_POST, 1L) &&
+           SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->text.len) &&
+           SET(CURLOPT_POSTFIELDS, p->text.data);
+}
+
+#undef SET
+
+/* ------------------------------------------------------------------ sending */
+
+static enum status
+write_hook(struct courier *c, struct parcel *p, struct reason *why)
+{
+    struct wishes wishes;
+    enum status st;
+
+    wishes_read(p->lent.options, &wishes);
+    st = compose_hook(&c->composer, &p->lent, &wishes, &p->text);
+    if (st == ST_NOT_FOUND)
+        return reason_give(why, st, "there is no signing key");
+    buf_bytes(&p->url, p->lent.subscriber);
+    buf_byte(&p->url, '\0');
+    if (st != ST_OK || p->url.failed || !add_headers(c, p, &wishes))
+        return ST_NO_MEMORY;
+    if (strlen(p->url.data) + 1 != p->url.len)
+        return reason_give(why, ST_BAD_VALUE, "its address holds a NUL");
+    return ST_OK;
+}
+
+static enum status
+write_any(struct courier *c, struct parcel *p, struct reason *why)
+{
+    switch (p->target.kind) {
+    case TARGET_WEB:
+        return write_hook(c, p, why);
+    case TARGET_MAIL:
+        return reason_give(why, ST_BAD_VALUE, "there is no server for mail");
+    case TARGET_TRUST:
+        return reason_give(why, ST_BAD_VALUE,
+                           "credentials of Keystone are not sent to subscribers");
+    default:
+        return reason_give(why, ST_BAD_VALUE, "its address is of no known kind");
+    }
+}
+
+/* Gives back what it needed while it was sent. */
+static void
+clear(struct courier *c, struct parcel *p)
+{
+    if (p->handle != NULL)
+        c->curl.easy_cleanup(p->handle);
+    c->curl.slist_free_all(p->headers);
+    c->curl.slist_free_all(p->recipients);
+    p->handle = NULL;
+    p->headers = p->recipients = NULL;
+    buf_reset(&p->url, 0);
+    buf_reset(&p->text, 0);
+}
+
+static enum status
+start(struct courier *c, struct parcel *p, struct reason *why)
+{
+    if (c->multi == NULL) {
+        c->multi = c->curl.multi_init();
+        if (c->multi == NULL)
+            return ST_NO_MEMORY;
+        (void)c->curl.multi_setopt(c->multi, CURLMOPT_MAXCONNECTS,
+                                   (long)c->config->workers);
+    }
+    p->handle = c->curl.easy_init();
+    if (p->handle == NULL)
+        return ST_NO_MEMORY;
+    if (!set_manners(c, p) || !set_hook(c, p))
+        return reason_give(why, ST_UNAVAILABLE, "libcurl lacks a setting (needs 7.87)");
+    if (c->curl.multi_add_handle(c->multi, p->handle) != CURLM_OK)
+        return ST_NO_MEMORY;
+    p->began_ns = clock_stopwatch_ns();
+    list_add_before(&c->sent, &p->link);
+    return ST_OK;
+}
+
+enum status
+courier_send(struct courier *c, struct parcel *p, struct reason *why)
+{
+    enum status st = write_any(c, p, why);
+
+    if (st == ST_OK)
+        st = start(c, p, why);
+    if (st != ST_OK)
+        clear(c, p);
+    return st;
+}
+
+static void
+take_back(struct courier *c, struct parcel *p)
+{
+    (void)c->curl.multi_remove_handle(c->multi,
+                                      p->handle); /* fails for no handle of it */
+    list_remove(&p->link);
+    clear(c, p);
+}
+
+void
+courier_break_off(struct courier *c, struct parcel *p)
+{
+    take_back(c, p);
+}
+
+/* ------------------------------------------------------------------ endings */
+
+static void
+read_answer(const struct courier *c, struct parcel *p, struct ending *how)
+{
+    curl_off_t wait_s = 0;
+    long status = 0;
+
+    if (c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK ||
+        status < 200)
+        return;
+    how->kind = ENDING_ANSWER;
+    how->status = (int)status;
+    if (c->curl.easy_getinfo(p->handle, CURLINFO_RETRY_AFTER, &wait_s) == CURLE_OK)
+        how->retry_after_s = wait_s;
+}
+
+static void
+explain(const struct courier *c, const struct parcel *p, CURLcode result,
+        struct ending *how, struct reason *why)
+{
+    *how = (struct ending){.kind = ENDING_NONE,
+                           .timed_out = result == CURLE_OPERATION_TIMEDOUT};
+    if (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL)
+        how->kind = ENDING_IMPOSSIBLE;
+    if (p->kept_out)
+        (void)reason_give(why, ST_OK, "no such address may be told (notify_allow)");
+    else if (result == CURLE_WRITE_ERROR)
+        (void)reason_give(why, ST_OK, "its answer is too long");
+    else
+        (void)reason_give(why, ST_OK, "%s", c->curl.easy_strerror(result));
+}
+
+struct parcel *
+courier_next(struct courier *c, struct ending *how, struct reason *why)
+{
+    struct parcel *p = NULL;
+    CURLMsg *said;
+    int left;
+
+    if (c->multi == NULL)
+        return NULL;
+    do
+        said = c->curl.multi_info_read(c->multi, &left);
+    while (said != NULL && said->msg != CURLMSG_DONE);
+    if (said == NULL)
+        return NULL;
+    (void)c->curl.easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &p);
+    reason_init(why);
+    if (said->data.result == CURLE_OK) {
+        *how = (struct ending){.kind = ENDING_NONE};
+        read_answer(c, p, how);
+    } else {
+        explain(c, p, said->data.result, how, why);
+    }
+    take_back(c, p); /* `said` is gone */
+    return p;
+}
+
+/* ------------------------------------------------------------------ rounds */
+
+void
+courier_go_on(struct courier *c)
+{
+    int running;
+
+    if (c->multi != NULL)
+        (void)c->curl.multi_perform(c->multi,
+                                    &running); /* what fails says so at its end */
+}
+
+void
+courier_wait(struct courier *c, int fd, int timeout_ms)
+{
+    struct curl_waitfd extra = {.fd = fd, .events = CURL_WAIT_POLLIN};
+    int ready;
+
+    (void)c->curl.multi_poll(c->multi, &extra, 1, timeout_ms, &ready);
+}
+
+void
+courier_rest(struct courier *c)
+{
+    ENSURE(list_empty(&c->sent));
+    if (c->multi != NULL)
+        (void)c->curl.multi_cleanup(c->multi);
+    c->multi = NULL;
+}
+
+/* ------------------------------------------------------------------ life */
+
+void
+courier_init(struct courier *c, const struct notify_config *config)
+{
+    *c = (struct courier){.config = config};
+    composer_init(&c->composer, config);
+    list_init(&c->sent);
+}
+
+enum status
+courier_load(struct courier *c, struct reason *why)
+{
+    enum status st;
+
+    if (c->loaded)
+        return ST_OK;
+    st = curl_library_load(&c->curl, why);
+    c->loaded = st == ST_OK;
+    return st;
+}
+
+void
+courier_fini(struct courier *c)
+{
+    courier_rest(c);
+    composer_fini(&c->composer);
+}
