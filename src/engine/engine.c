@@ -3,6 +3,7 @@
 #include "engine/graveyard.h"
 #include "engine/housekeep.h"
 #include "engine/settle.h"
+#include "engine/subscription.h"
 
 struct shard *
 engine_shard(const struct engine *e, uint64_t hash)
@@ -116,8 +117,8 @@ durable_live(struct store_durable *durable, uint64_t *messages, uint64_t *bytes)
         struct shard *sh = &e->shards[i];
 
         lock_acquire(&sh->lock);
-        *messages += sh->alive.messages + sh->queues.count;
-        *bytes += sh->alive.bytes;
+        *messages += sh->alive.messages + sh->queues.count + sh->subscriptions;
+        *bytes += sh->alive.bytes + sh->feed_bytes;
         lock_release(&sh->lock);
     }
 }
@@ -161,10 +162,11 @@ close_shard(struct shard *sh)
     lock_acquire(&sh->lock);
     while ((node = hashmap_walk(&sh->queues, NULL)) != NULL)
         graveyard_bury(sh, container_of(node, struct queue, node));
-    while (!graveyard_empty(sh)) {
-        size_t budget = SETTLE_SLICE;
+    while (!graveyard_empty(sh) || !list_empty(&sh->stale_feeds)) {
+        size_t budget = SETTLE_SLICE, more = SETTLE_SLICE;
 
         (void)graveyard_slice(sh, &budget);
+        (void)feed_chores(sh, sh->now_ms, &more);
     }
     lock_release(&sh->lock);
     shard_fini(sh);

@@ -15,9 +15,10 @@ struct engine {
     size_t shard_mask;    /* number of shards - 1 */
     struct shard *shards; /* owned */
     struct store_durable durable;
-    struct replay *replay; /* owned; NULL: nothing is being replayed */
-    uint32_t sweep_epoch;  /* number of the latest sweep */
-    size_t sweep_shard;    /* that is in turn */
+    struct replay *replay;         /* owned; NULL: nothing is being replayed */
+    uint32_t sweep_epoch;          /* number of the latest sweep */
+    size_t sweep_shard;            /* that is in turn */
+    _Atomic size_t delivery_shard; /* where to look first for what is due */
 };
 
 static inline struct engine *

@@ -1,7 +1,9 @@
 /* The store's operations on messages. */
 #include "claimd/base/invariant.h"
 #include "engine/batch.h"
+#include "engine/feed.h"
 #include "engine/housekeep.h"
+#include "engine/subscription.h"
 #include "engine/visit.h"
 
 /* ---------------------------------------------------------------------- post */
@@ -65,6 +67,7 @@ append(struct queue *q, const struct store_post *post, struct list *messages,
     const struct store_settings *set = queue_settings(q);
     struct shard *sh = q->shard;
     const struct core *core = sh->core;
+    const bool listened = feed_listens(q->feed);
 
     for (size_t i = 0; i < post->count; i++) {
         const struct store_draft *draft = &post->drafts[i];
@@ -83,7 +86,11 @@ append(struct queue *q, const struct store_post *post, struct list *messages,
             due_ms = m->expires_ms;
         backlog_add(q->backlog, &sh->pool, m);
         shard_arm_message(sh, &m->due, due_ms);
+        if (listened)
+            feed_append(q->feed, &sh->pool, m, ttl_s, delay_s > 0 ? delay_s : 0);
     }
+    if (listened)
+        feed_grown(sh, q->feed);
 }
 
 static bool
@@ -110,10 +117,15 @@ reserve_post(struct visit *v, const struct store_post *post, bool made)
 {
     struct queue *q = v->queue;
     enum status st = too_large(q, post) ? ST_TOO_LARGE : ST_OK;
-    size_t bytes = body_bytes(post);
+    size_t bytes = body_bytes(post), spare = 0;
 
+    if (st == ST_OK && feed_listens(q->feed)) {
+        spare = feed_nodes(q->feed, q->last_seq, post->count);
+        st = feed_stock(q->feed, v->engine->core.mem, post->count);
+    }
     if (st == ST_OK)
-        st = backlog_reserve(q->backlog, &v->shard->pool, q->last_seq, post->count, 0);
+        st =
+            backlog_reserve(q->backlog, &v->shard->pool, q->last_seq, post->count, spare);
     if (st == ST_OK && made)
         st = shard_enlist(v->shard, q, atomic_load(&v->engine->core.limits.queues));
     if (st == ST_OK && made)

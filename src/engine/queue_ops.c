@@ -1,6 +1,7 @@
 /* The store's operations on queues. */
 #include "engine/graveyard.h"
 #include "engine/housekeep.h"
+#include "engine/subscription.h"
 #include "engine/visit.h"
 
 static size_t
@@ -199,17 +200,32 @@ purge(struct visit *v)
     return ST_OK;
 }
 
+/* Nobody is subscribed to the visit's queue any more. */
+static void
+unsubscribe_all(struct visit *v)
+{
+    feed_bury(v->shard, v->queue);
+    if (observed(&v->engine->core))
+        (void)observe_queue(v->queue, STORE_CHANGE_UNSUBSCRIBED, v->now_ms);
+}
+
 enum status
 engine_queue_purge(struct store *s, struct store_visit *outer,
                    const struct store_queue *where, enum store_purge what)
 {
     enum status st = ST_OK;
+    bool subscribed;
     struct visit v;
 
     (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* all of it goes */
-    if (v.queue != NULL && what != STORE_PURGE_SUBSCRIPTIONS &&
+    subscribed = v.queue != NULL && v.queue->feed != NULL && what != STORE_PURGE_MESSAGES;
+    if (subscribed)
+        st = visit_reserve(&v, STORE_CHANGE_UNSUBSCRIBED, 0, 0);
+    if (st == ST_OK && v.queue != NULL && what != STORE_PURGE_SUBSCRIPTIONS &&
         backlog_live(v.queue->backlog) > 0)
         st = purge(&v);
+    if (st == ST_OK && subscribed)
+        unsubscribe_all(&v);
     visit_leave(&v);
     return st;
 }

@@ -9,6 +9,8 @@
 #define PROJECT_BYTES 256
 #define QUEUE_BYTES   64
 
+#define HEAD_TEST_KEY "0123456789abcdef0123456789abcdef\n"
+
 struct longest {
     struct api_fixture f;
     const char *project; /* as a segment of a path */
@@ -61,7 +63,7 @@ open_longest(struct longest *l, const char *encoded)
     memset(l, 0, sizeof(*l));
     limits.admin_mode = true;
     limits.max_messages_per_page = 10000;
-    api_fixture_open_with(&l->f, &limits);
+    api_fixture_open_signing_with(&l->f, &limits, HEAD_TEST_KEY);
     l->project = repeated(l, encoded, PROJECT_BYTES);
     l->queue = repeated(l, "q", QUEUE_BYTES);
 }
@@ -74,6 +76,8 @@ body_for(struct longest *l, const struct route *r, size_t messages, bool v1)
         return posts(l, messages, v1);
     if (strncmp(action_name(r->action), "claims:", 7) == 0)
         return "{\"ttl\":600,\"grace\":600}";
+    if (r->action == ACTION_QUEUES_SHARE)
+        return "{}";
     if (r->method == METHOD_PUT)
         return "{\"color\":\"red\"}";
     if (r->method == METHOD_PATCH)

@@ -21,7 +21,6 @@ START_TEST(unknown_paths_are_404_with_the_title_of_a_path)
         {"GET", "/v2/queues/q/messages/a/b", NULL, 404, NP},
         {"GET", "/v2/queues/q/messages/a/b/c/d/e/f", NULL, 404, NP},
         {"GET", "/v2/queues/q/metadata", NULL, 404, NP},
-        {"POST", "/v2/queues/q/share", "{}", 404, NP},
         {"GET", "/v2/queues/q/subscriptions", NULL, 404, NP},
         {"GET", "/v2/topics", NULL, 404, NP},
         {"GET", "/v2/pools", NULL, 404, NP},

@@ -36,6 +36,7 @@ make_message(const struct twin *t, const struct twin_queue *q,
     m->posted_ms = now_ms;
     m->expires_ms = now_ms + ttl_s * 1000;
     m->ready_ms = now_ms + delay_s * 1000;
+    m->delay_s = delay_s;
     return m;
 }
 
@@ -63,6 +64,7 @@ twin_message_post(struct store *s, struct store_visit *visit,
         snprintf(m->id.text, sizeof(m->id.text), "m%" PRIu64 "_%" PRIu64, q->number,
                  m->position);
         ids[i] = m->id;
+        twin_feed(t, q, m);
     }
     return ST_OK;
 }

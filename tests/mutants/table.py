@@ -283,9 +283,9 @@ MUTANTS = [
      "who waits for a queue that is deleted is sent away without a word",
      SIMULATION,
      [("engine/line.c",
-       "    keep_bell(bells, w->watcher->tell(w->watcher, STORE_GONE));",
+       "    bells_keep(bells, w->watcher->tell(w->watcher, STORE_GONE));",
        "    if (!MUTANT(DISMISSED_UNTOLD))\n"
-       "        keep_bell(bells, w->watcher->tell(w->watcher, STORE_GONE));")]),
+       "        bells_keep(bells, w->watcher->tell(w->watcher, STORE_GONE));")]),
     ("WAITS_FOR_EVER",
      "a request waits on when its time is over",
      SIMULATION,

@@ -100,16 +100,31 @@ api_fixture_open_access(struct api_fixture *f)
     open_with_health(f);
 }
 
-void
-api_fixture_open_signing(struct api_fixture *f, const char *keys)
+static void
+make_signer(struct api_fixture *f, const char *keys)
 {
     struct reason why;
     size_t bad_line;
 
-    prepare_access(f);
     ck_assert_int_eq(signer_new(f->mem, &f->signer), ST_OK);
     ck_assert_int_eq(signer_replace(f->signer, bytes_str(keys), &bad_line, &why), ST_OK);
+}
+
+void
+api_fixture_open_signing(struct api_fixture *f, const char *keys)
+{
+    prepare_access(f);
+    make_signer(f, keys);
     open_with_health(f);
+}
+
+void
+api_fixture_open_signing_with(struct api_fixture *f, const struct api_limits *limits,
+                              const char *keys)
+{
+    *f = (struct api_fixture){.mem = make_mem()};
+    make_signer(f, keys);
+    open_api(f, limits);
 }
 
 void

@@ -43,6 +43,10 @@ void api_fixture_open_access(struct api_fixture *f);
 /* The same, but with keys for pre-signed URLs: a text of lines. */
 void api_fixture_open_signing(struct api_fixture *f, const char *keys);
 
+/* Those keys and these limits, and nobody has to say who he is. */
+void api_fixture_open_signing_with(struct api_fixture *f, const struct api_limits *limits,
+                                   const char *keys);
+
 /*
  * From now on these may come in, and nobody else: lines as in the file of tokens ("NAME ROLE
  * PROJECTS EXPIRES"), of tokens that are spelt like their names.

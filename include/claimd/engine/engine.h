@@ -26,6 +26,8 @@ struct engine_config {
     int64_t max_message_ttl_s; /* caps a claim's ttl + grace */
     size_t shown_queues;       /* whose figures are shown one by one, at most */
     struct engine_limits project_limits;
+    uint64_t feed_bytes; /* of a queue's feed (store/subscription.h); 0: any number */
+    bool require_confirmation; /* subscriptions get messages once they are confirmed */
     struct store_observer *observer; /* told of every change, borrowed; NULL: nobody */
     bool seeded; /* repeatable ids from `seed`: for tests and simulation */
     uint64_t seed;
