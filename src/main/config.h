@@ -70,6 +70,13 @@ struct config {
     char tls_certificate[CONFIG_TEXT_CAP],
         tls_key[CONFIG_TEXT_CAP];       /* paths, or "none" */
     char signing_keys[CONFIG_TEXT_CAP]; /* a path, or "none" */
+    int64_t max_notifier_workers, notify_timeout_ms;
+    char notify_allow[CONFIG_TEXT_CAP]; /* guard_read() */
+    char notify_ca[CONFIG_TEXT_CAP];    /* a path, or "system" */
+    char webhook_keys[CONFIG_TEXT_CAP]; /* a path, or "none" */
+    bool require_confirmation;
+    char public_url[CONFIG_TEXT_CAP]; /* or "none" */
+    int64_t subscription_backlog;     /* bytes; 0: any number */
     char keystone_url[CONFIG_TEXT_CAP];
     char keystone_token_file[CONFIG_TEXT_CAP]; /* a path */
     char keystone_ca[CONFIG_TEXT_CAP];         /* a path, or "system" */

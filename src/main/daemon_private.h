@@ -11,6 +11,7 @@
 #include "main/admission.h"
 #include "main/daemon.h"
 #include "main/durability.h"
+#include "main/notification.h"
 #include "main/signing.h"
 #include "main/supervisor.h"
 #include "main/vitals.h"
@@ -22,8 +23,8 @@ struct named {
     int64_t socket_group; /* -1: none */
     struct tls *tls;      /* owned; NULL: there is none */
     struct admission admission;
-    struct signer *signer; /* owned */
-    struct auth *auth;     /* owned; NULL: no identity stub */
+    struct signer *signer, *webhooks; /* owned */
+    struct auth *auth;                /* owned; NULL: no identity stub */
 };
 
 struct daemon {
@@ -40,6 +41,7 @@ struct daemon {
     struct metrics metrics;
     struct vitals vitals;
     struct api *api;
+    struct notify *notify;
     struct server *server;
     _Atomic int64_t drain_ms;
     int ready_fd; /* -1: none */

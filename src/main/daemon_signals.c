@@ -15,9 +15,13 @@ static enum status
 reload_files(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
     struct tls_pair *pair = NULL;
-    struct signer *signer = NULL;
-    enum status st = signing_open(config, d->mem, &signer, complaints);
+    struct signer *signer = NULL, *webhooks = NULL;
+    enum status st =
+        signing_open("signing_keys", config->signing_keys, d->mem, &signer, complaints);
 
+    if (st == ST_OK)
+        st = signing_open("webhook_keys", config->webhook_keys, d->mem, &webhooks,
+                          complaints);
     if (st == ST_OK && d->named.tls != NULL)
         st = certificate_read(config, d->mem, &pair, complaints);
     if (st == ST_OK && d->named.admission.access != NULL)
@@ -26,9 +30,12 @@ reload_files(struct daemon *d, const struct config *config, struct complaints *c
         tls_pair_drop(pair);
     else if (pair != NULL)
         tls_replace(d->named.tls, pair);
-    if (st == ST_OK)
+    if (st == ST_OK) {
         signer_swap(d->named.signer, signer);
+        signer_swap(d->named.webhooks, webhooks);
+    }
     signer_free(signer);
+    signer_free(webhooks);
     return st;
 }
 

@@ -57,6 +57,9 @@ invite(struct composer *c, const struct store_delivery *d, struct signed_invitat
                      (int)d->queue.name.len, d->queue.name.data, d->subscription.text);
     if (!bytes_present(grant.paths))
         return ST_NO_MEMORY;
+    if (memchr(grant.project.data == NULL ? "" : grant.project.data, '\\',
+               grant.project.len) != NULL)
+        return ST_BAD_VALUE; /* it could be read as more than one field (17) */
     st = signer_sign(c->config->signer, &grant, &c->arena, out->signature);
     if (st != ST_OK)
         return st;
@@ -73,8 +76,8 @@ invite(struct composer *c, const struct store_delivery *d, struct signed_invitat
 /* ------------------------------------------------------------------ web hooks */
 
 static void
-write_message(const struct store_delivery *d, const struct wishes *wishes,
-              struct buf *out)
+write_document(const struct store_delivery *d, const struct wishes *wishes,
+               struct buf *out)
 {
     struct buf document;
 
@@ -89,20 +92,45 @@ write_message(const struct store_delivery *d, const struct wishes *wishes,
     buf_fini(&document);
 }
 
+/* A message whose body may have to be opened first. */
+static enum status
+write_message(const struct composer *c, const struct store_delivery *d,
+              const struct wishes *wishes, struct buf *out)
+{
+    struct store_delivery opened = *d;
+    enum status st = ST_OK;
+    struct buf body;
+
+    buf_init(&body, out->mem);
+    if (c->config->open_body != NULL) {
+        st = c->config->open_body(c->config->open_ctx, &d->queue, d->body, &body);
+        opened.body = buf_view(&body);
+    }
+    if (st == ST_OK)
+        write_document(&opened, wishes, out);
+    out->failed = out->failed || body.failed;
+    buf_fini(&body);
+    return st == ST_OK || st == ST_NO_MEMORY ? st : ST_UNAVAILABLE;
+}
+
+static enum status
+write_invitation(struct composer *c, const struct store_delivery *d, struct buf *out)
+{
+    struct signed_invitation i;
+    enum status st = invite(c, d, &i);
+
+    if (st == ST_OK)
+        document_invitation(out, &i.invitation);
+    arena_reset(&c->arena);
+    return st;
+}
+
 enum status
 compose_hook(struct composer *c, const struct store_delivery *d,
              const struct wishes *wishes, struct buf *out)
 {
-    struct signed_invitation i;
-    enum status st = ST_OK;
+    enum status st = d->notice == STORE_NOTICE_MESSAGE ? write_message(c, d, wishes, out)
+                                                       : write_invitation(c, d, out);
 
-    if (d->notice == STORE_NOTICE_MESSAGE) {
-        write_message(d, wishes, out);
-    } else {
-        st = invite(c, d, &i);
-        if (st == ST_OK)
-            document_invitation(out, &i.invitation);
-        arena_reset(&c->arena);
-    }
     return st == ST_OK && out->failed ? ST_NO_MEMORY : st;
 }

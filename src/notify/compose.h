@@ -19,7 +19,8 @@ void composer_fini(struct composer *c);
 
 /*
  * What a web hook is sent. ST_NOT_FOUND: a confirmation, and there is no key to sign it with;
- * ST_NO_MEMORY.
+ * ST_BAD_VALUE: its project cannot be signed;
+ * ST_UNAVAILABLE: a body cannot be opened now; ST_NO_MEMORY.
  */
 enum status compose_hook(struct composer *c, const struct store_delivery *d,
                          const struct wishes *wishes, struct buf *out);

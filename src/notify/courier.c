@@ -161,6 +161,10 @@ write_hook(struct courier *c, struct parcel *p, struct reason *why)
     st = compose_hook(&c->composer, &p->lent, &wishes, &p->text);
     if (st == ST_NOT_FOUND)
         return reason_give(why, st, "there is no signing key");
+    if (st == ST_BAD_VALUE)
+        return reason_give(why, st, "a project with a backslash cannot be signed");
+    if (st == ST_UNAVAILABLE)
+        return reason_give(why, st, "a message cannot be opened");
     buf_bytes(&p->url, p->lent.subscriber);
     buf_byte(&p->url, '\0');
     if (st != ST_OK || p->url.failed || !add_headers(c, p, &wishes))

@@ -31,7 +31,7 @@ enum status courier_load(struct courier *c, struct reason *why);
 
 /*
  * Sends it. ST_BAD_VALUE, ST_NOT_FOUND (there is no key to sign it with): it cannot be sent, and
- * *why says why; ST_UNAVAILABLE: libcurl is not good enough, likewise; ST_NO_MEMORY. Then nothing
+ * *why says why; ST_UNAVAILABLE: not now, likewise; ST_NO_MEMORY. Then nothing
  * was done.
  */
 enum status courier_send(struct courier *c, struct parcel *p, struct reason *why);

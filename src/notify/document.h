@@ -1,5 +1,5 @@
 /*
- * document: what subscribers are sent (docs/api.md 18.2, 18.3, 18.5).
+ * document: what subscribers are sent (docs/api.md 19.2, 19.3, 19.5).
  */
 #ifndef NOTIFY_DOCUMENT_H
 #define NOTIFY_DOCUMENT_H

@@ -1,5 +1,5 @@
 /*
- * wishes: what a subscription's options want of a delivery (docs/api.md 18.2, 18.5).
+ * wishes: what a subscription's options want of a delivery (docs/api.md 19.2, 19.5).
  *
  *     {"post_headers": {"X-Token": "a"}, "post_data": "...", "from": "...", "subject": "..."}
  *

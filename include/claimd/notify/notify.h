@@ -21,12 +21,13 @@
  *   Time                          when to try again is the time of the store's clock; how long a
  *                                 transfer may take is real
  *
- * docs/api.md 18 says what subscribers see.
+ * docs/api.md 19 says what subscribers see.
  */
 #ifndef CLAIMD_NOTIFY_NOTIFY_H
 #define CLAIMD_NOTIFY_NOTIFY_H
 
 #include "claimd/auth/signer.h"
+#include "claimd/base/buf.h"
 #include "claimd/base/log.h"
 #include "claimd/metrics/exposition.h"
 #include "claimd/notify/guard.h"
@@ -59,6 +60,13 @@ struct notify_config {
     const char *agent;              /* "claimd/1.2" */
     const char *public_url;     /* where subscribers reach this server; NULL: not known */
     int64_t subscription_ttl_s; /* how long who was unsubscribed may come back */
+    /*
+     * Writes the body of a message of this queue as it was posted; NULL: bodies are what they are.
+     * ST_NO_MEMORY; any other status: not now, it is put off.
+     */
+    enum status (*open_body)(void *ctx, const struct store_queue *queue,
+                             struct bytes body, struct buf *out);
+    void *open_ctx;
     struct notify_mail mail;
 };
 
@@ -70,7 +78,8 @@ void notify_measure(struct notify *n, struct metrics *metrics);
 
 /*
  * Breaks off what is being sent, and gives back to the store whatever was lent, as put off.
- * To be called before the store and the log close. NULL is fine.
+ * To be called when nobody else uses the store any more, and before it and the log close. NULL is
+ * fine.
  */
 void notify_close(struct notify *n);
 
