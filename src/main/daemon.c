@@ -121,7 +121,8 @@ open_notify(struct daemon *d, const struct config *config)
                                          .real = d->clock,
                                          .log = &d->log,
                                          .signer = d->named.signer,
-                                         .webhooks = d->named.webhooks};
+                                         .webhooks = d->named.webhooks,
+                                         .mail.password = d->named.smtp_password};
 
     return notification_open(config, &notify, &d->notify);
 }
@@ -198,15 +199,17 @@ named_open(struct named *n, const struct config *config, struct mem *mem,
                                    complaints));
     st = first_of(st, signing_open("webhook_keys", config->webhook_keys, mem,
                                    &n->webhooks, complaints));
+    st = first_of(st, password_read(config, mem, &n->smtp_password, complaints));
     return first_of(st, identity_open(config, mem, &n->auth, complaints));
 }
 
 static void
-named_close(struct named *n)
+named_close(struct named *n, struct mem *mem)
 {
     admission_close(&n->admission);
     signer_free(n->signer);
     signer_free(n->webhooks);
+    password_free(mem, n->smtp_password);
     auth_free(n->auth);
     tls_free(n->tls);
 }
@@ -221,7 +224,7 @@ daemon_check(const struct config *config, struct complaints *complaints)
     if (mem == NULL)
         return ST_NO_MEMORY;
     st = named_open(&named, config, mem, NULL, complaints);
-    named_close(&named);
+    named_close(&named, mem);
     mem_destroy(mem);
     return st;
 }
@@ -436,7 +439,7 @@ daemon_close(struct daemon *d)
     server_free(d->server);
     api_free(d->api);
     notify_close(d->notify);
-    named_close(&d->named);
+    named_close(&d->named, d->mem);
     durability_close(&d->durability);
     vitals_fini(&d->vitals);
     store_close(d->store);

@@ -24,6 +24,7 @@ struct named {
     struct tls *tls;      /* owned; NULL: there is none */
     struct admission admission;
     struct signer *signer, *webhooks; /* owned */
+    char *smtp_password;              /* owned; NULL: there is none */
     struct auth *auth;                /* owned; NULL: no identity stub */
 };
 

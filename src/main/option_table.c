@@ -220,6 +220,17 @@ const struct option options[] = {
     SIZE("subscription_backlog", subscription_backlog, 0, INT64_MAX, "64M",
          "bytes of messages of a queue that subscribers have still to get; what is more "
          "falls out; 0: any number"),
+    TEXT("smtp_server", smtp_server, "none",
+         "who takes mail for subscribers: smtp://HOST:PORT or smtps://HOST:PORT; none: "
+         "mailto is given up"),
+    TEXT("smtp_from", smtp_from, "none",
+         "address that mail is from, and that hears of what cannot be delivered"),
+    TEXT("smtp_user", smtp_user, "none",
+         "who claimd is to the server of mail, told over TLS only; none: nobody"),
+    TEXT("smtp_password_file", smtp_password_file, "none",
+         "file with the password of smtp_user"),
+    TEXT("external_confirmation_url", external_confirmation_url, "none",
+         "page that mail asking to confirm leads to; none: such mail has the document"),
 #undef GROUP
 #define GROUP "Keystone, with auth keystone"
     TEXT("keystone_url", keystone_url, "http://127.0.0.1:5000/v3",

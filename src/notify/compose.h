@@ -25,9 +25,13 @@ void composer_fini(struct composer *c);
 enum status compose_hook(struct composer *c, const struct store_delivery *d,
                          const struct wishes *wishes, struct buf *out);
 
-/* The same as a mail, with its head. */
+/*
+ * The same as a mail, with its head, and to whom it goes. ST_BAD_VALUE also for an address that is
+ * none.
+ */
 enum status compose_mail(struct composer *c, const struct store_delivery *d,
-                         const struct wishes *wishes, struct bytes uri, struct buf *out);
+                         const struct wishes *wishes, struct bytes rest, struct buf *to,
+                         struct buf *out);
 
 /* Names the notification; the same for each try of it. */
 enum { HOOK_ID_CAP = 96 };

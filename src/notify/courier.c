@@ -43,6 +43,19 @@ hear_body(char *data, size_t size, size_t count, void *ctx)
     return p->answer <= ANSWER_BODY_MOST ? size * count : 0;
 }
 
+static size_t
+read_text(char *to, size_t size, size_t count, void *ctx)
+{
+    struct parcel *p = ctx;
+    size_t len = p->text.len - p->read;
+
+    if (len > size * count)
+        len = size * count;
+    memcpy(to, p->text.data + p->read, len);
+    p->read += len;
+    return len;
+}
+
 /* ------------------------------------------------------------------ headers */
 
 struct header_list {
@@ -147,9 +160,49 @@ set_hook(const struct courier *c, struct parcel *p)
            SET(CURLOPT_POSTFIELDS, p->text.data);
 }
 
+/* The server is the operator's, wherever it is. Who it is told by goes over TLS or not at all. */
+static bool
+set_mail(const struct courier *c, struct parcel *p)
+{
+    const struct curl_library *l = &c->curl;
+    const struct notify_mail *mail = &c->config->mail;
+
+    return SET(CURLOPT_PROTOCOLS_STR, "smtp,smtps") &&
+           SET(CURLOPT_MAIL_FROM, mail->from) && SET(CURLOPT_MAIL_RCPT, p->recipients) &&
+           SET(CURLOPT_UPLOAD, 1L) &&
+           SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)p->text.len) &&
+           SET(CURLOPT_READFUNCTION, read_text) && SET(CURLOPT_READDATA, p) &&
+           (mail->user == NULL ||
+            (SET(CURLOPT_USE_SSL, (long)CURLUSESSL_ALL) &&
+             SET(CURLOPT_USERNAME, mail->user) && SET(CURLOPT_PASSWORD, mail->password)));
+}
+
+static bool
+set_all(const struct courier *c, struct parcel *p)
+{
+    return set_manners(c, p) &&
+           (p->target.kind == TARGET_MAIL ? set_mail(c, p) : set_hook(c, p));
+}
+
 #undef SET
 
 /* ------------------------------------------------------------------ sending */
+
+/* Says why nothing could be composed. */
+static enum status
+refuse(struct reason *why, enum status st)
+{
+    switch (st) {
+    case ST_NOT_FOUND:
+        return reason_give(why, st, "there is no signing key");
+    case ST_BAD_VALUE:
+        return reason_give(why, st, "its address, or the project, will not do");
+    case ST_UNAVAILABLE:
+        return reason_give(why, st, "a message cannot be opened");
+    default:
+        return st;
+    }
+}
 
 static enum status
 write_hook(struct courier *c, struct parcel *p, struct reason *why)
@@ -159,19 +212,38 @@ write_hook(struct courier *c, struct parcel *p, struct reason *why)
 
     wishes_read(p->lent.options, &wishes);
     st = compose_hook(&c->composer, &p->lent, &wishes, &p->text);
-    if (st == ST_NOT_FOUND)
-        return reason_give(why, st, "there is no signing key");
-    if (st == ST_BAD_VALUE)
-        return reason_give(why, st, "a project with a backslash cannot be signed");
-    if (st == ST_UNAVAILABLE)
-        return reason_give(why, st, "a message cannot be opened");
+    if (st != ST_OK)
+        return refuse(why, st);
     buf_bytes(&p->url, p->lent.subscriber);
     buf_byte(&p->url, '\0');
-    if (st != ST_OK || p->url.failed || !add_headers(c, p, &wishes))
+    if (p->url.failed || !add_headers(c, p, &wishes))
         return ST_NO_MEMORY;
     if (strlen(p->url.data) + 1 != p->url.len)
         return reason_give(why, ST_BAD_VALUE, "its address holds a NUL");
     return ST_OK;
+}
+
+static enum status
+write_mail(struct courier *c, struct parcel *p, struct reason *why)
+{
+    struct wishes wishes;
+    enum status st;
+
+    if (c->config->mail.url == NULL)
+        return reason_give(why, ST_BAD_VALUE,
+                           "there is no server for mail (smtp_server)");
+    wishes_read(p->lent.options, &wishes);
+    /* The recipient has its place in `url` until libcurl has copied it. */
+    st = compose_mail(&c->composer, &p->lent, &wishes, p->target.rest, &p->url, &p->text);
+    if (st != ST_OK)
+        return refuse(why, st);
+    buf_byte(&p->url, '\0');
+    if (p->url.failed)
+        return ST_NO_MEMORY;
+    p->recipients = c->curl.slist_append(NULL, p->url.data);
+    buf_reset(&p->url, SIZE_MAX);
+    buf_add(&p->url, c->config->mail.url, strlen(c->config->mail.url) + 1);
+    return p->recipients == NULL || p->url.failed ? ST_NO_MEMORY : ST_OK;
 }
 
 static enum status
@@ -181,7 +253,7 @@ write_any(struct courier *c, struct parcel *p, struct reason *why)
     case TARGET_WEB:
         return write_hook(c, p, why);
     case TARGET_MAIL:
-        return reason_give(why, ST_BAD_VALUE, "there is no server for mail");
+        return write_mail(c, p, why);
     case TARGET_TRUST:
         return reason_give(why, ST_BAD_VALUE,
                            "credentials of Keystone are not sent to subscribers");
@@ -199,6 +271,7 @@ clear(struct courier *c, struct parcel *p)
     c->curl.slist_free_all(p->headers);
     c->curl.slist_free_all(p->recipients);
     p->handle = NULL;
+    p->read = 0;
     p->headers = p->recipients = NULL;
     buf_reset(&p->url, 0);
     buf_reset(&p->text, 0);
@@ -217,7 +290,7 @@ start(struct courier *c, struct parcel *p, struct reason *why)
     p->handle = c->curl.easy_init();
     if (p->handle == NULL)
         return ST_NO_MEMORY;
-    if (!set_manners(c, p) || !set_hook(c, p))
+    if (!set_all(c, p))
         return reason_give(why, ST_UNAVAILABLE, "libcurl lacks a setting (needs 7.87)");
     if (c->curl.multi_add_handle(c->multi, p->handle) != CURLM_OK)
         return ST_NO_MEMORY;
@@ -270,6 +343,21 @@ read_answer(const struct courier *c, struct parcel *p, struct ending *how)
         how->retry_after_s = wait_s;
 }
 
+/* 5xx of SMTP is final, like 4xx of HTTP; but for who we are, which its operator can change. */
+static void
+read_refusal(const struct courier *c, const struct parcel *p, CURLcode result,
+             struct ending *how)
+{
+    long status = 0;
+
+    if (p->target.kind != TARGET_MAIL || result == CURLE_LOGIN_DENIED ||
+        c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK ||
+        status < 550)
+        return;
+    how->kind = ENDING_ANSWER;
+    how->status = 400;
+}
+
 static void
 explain(const struct courier *c, const struct parcel *p, CURLcode result,
         struct ending *how, struct reason *why)
@@ -278,6 +366,7 @@ explain(const struct courier *c, const struct parcel *p, CURLcode result,
                            .timed_out = result == CURLE_OPERATION_TIMEDOUT};
     if (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL)
         how->kind = ENDING_IMPOSSIBLE;
+    read_refusal(c, p, result, how);
     if (p->kept_out)
         (void)reason_give(why, ST_OK, "no such address may be told (notify_allow)");
     else if (result == CURLE_WRITE_ERROR)

@@ -23,7 +23,7 @@ struct ending {
         ENDING_NONE,      /* without an answer, or with one that was broken off */
         ENDING_IMPOSSIBLE /* it cannot be sent: no try will be better */
     } kind;
-    int status; /* ANSWER; of mail as of HTTP: 200, or 500 for a refusal for now */
+    int status;            /* ANSWER; of mail 250, or 400 for what is refused for good */
     int64_t retry_after_s; /* ANSWER; 0: it says nothing */
     bool timed_out;        /* NONE */
 };
