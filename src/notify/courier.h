@@ -11,9 +11,6 @@
 #include "notify/parcel.h"
 #include "notify/verdict.h"
 
-/* Bytes of an answer's head and body; one that has more is a failure. */
-enum { ANSWER_HEAD_MOST = 65536, ANSWER_BODY_MOST = 65536 };
-
 struct courier {
     const struct notify_config *config; /* borrowed */
     struct composer composer;

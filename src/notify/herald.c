@@ -1,5 +1,7 @@
 #include "notify/herald.h"
 
+#include <string.h>
+
 /* A line of this kind every so often. */
 enum { EVERY_NS = 1000000000 };
 
@@ -57,8 +59,8 @@ herald_tell(struct herald *h, const struct parcel *p, const struct verdict *v,
 void
 herald_tell_missing(struct herald *h, const struct reason *why)
 {
-    if (h->told_missing)
+    if (strcmp(h->missing.text, why->text) == 0)
         return;
-    h->told_missing = true;
+    h->missing = *why;
     log_event(h->log, LOG_ERROR, "notifications_put_off", LOG_S("error", why->text));
 }

@@ -16,14 +16,14 @@ struct herald {
     const struct log *log;
     int64_t told_ns; /* when the last of them was told; 0: never */
     uint64_t untold; /* since then */
-    bool told_missing;
+    struct reason missing; /* what was told last to be */
 };
 
 /* What came of a parcel. */
 void herald_tell(struct herald *h, const struct parcel *p, const struct verdict *v,
                  const struct ending *how, const struct reason *why);
 
-/* libcurl is missing; told once. */
+/* What is needed is missing, such as libcurl; told once, until it is something else. */
 void herald_tell_missing(struct herald *h, const struct reason *why);
 
 #endif

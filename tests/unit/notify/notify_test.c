@@ -201,6 +201,39 @@ START_TEST(with_a_key_it_is_vouched_for)
 }
 END_TEST
 
+static enum status
+turn(void *ctx, const struct store_queue *queue, struct bytes body, struct buf *out)
+{
+    size_t *left = ctx;
+
+    ck_assert(bytes_equal_str(queue->name, "q"));
+    if (*left > 0) {
+        --*left;
+        return ST_NOT_FOUND;
+    }
+    for (size_t i = body.len; i > 0; i--)
+        buf_byte(out, body.data[i - 1]);
+    return ST_OK;
+}
+
+START_TEST(a_body_that_has_to_be_opened_waits_until_it_can_be)
+{
+    struct store_delivery d = message(1, "/status/200");
+    size_t left = 1, which;
+
+    f.config.open_body = turn;
+    f.config.open_ctx = &left;
+    d.body = bytes_str("\"cba\"");
+    begin();
+    which = feed_store_add(f.store, &d);
+    expect(feed_store_await(f.store, which, 1), STORE_OUTCOME_PUT_OFF, 0);
+    clock_advance(&f.clock, 60000);
+    feed_store_tell(f.store);
+    expect(feed_store_await(f.store, which, 2), STORE_OUTCOME_DELIVERED, 0);
+    expect_in(hook_sink_request(f.sink, "/status/200", 0), "{\"body\":\"abc\",");
+}
+END_TEST
+
 START_TEST(connections_are_kept)
 {
     begin();
