@@ -14,8 +14,8 @@
 
 struct herald {
     const struct log *log;
-    int64_t told_ns; /* when the last of them was told; 0: never */
-    uint64_t untold; /* since then */
+    int64_t told_ns;       /* when the last of them was told; 0: never */
+    uint64_t untold;       /* since then */
     struct reason missing; /* what was told last to be */
 };
 
