@@ -168,12 +168,14 @@ take_project(struct context *ctx, struct path *path)
     return bytes_present(ctx->base) ? ST_OK : ST_NO_MEMORY;
 }
 
-/* What the path names: a queue, then perhaps something in it. */
+/* What the path names: a queue or topic, then perhaps something in it. */
 static void
 take_names(struct context *ctx, const struct path *path)
 {
     const struct resource *r = ctx->resource;
 
+    if (r->depth > 1 && bytes_equal_str(r->words[1], "topics"))
+        ctx->queue.kind = STORE_TOPIC;
     if (r->depth > 2 && !bytes_present(r->words[2]))
         ctx->queue.name = path->segments[2];
     if (r->depth > 4 && !bytes_present(r->words[4]))

@@ -301,5 +301,7 @@ check_request(struct context *ctx)
     st = check_project(ctx);
     if (st == ST_OK && bytes_present(ctx->queue.name))
         st = caller_queue_name(ctx->queue.name);
+    if (st == ST_BAD_QUEUE_NAME && ctx->queue.kind == STORE_TOPIC)
+        st = ST_BAD_TOPIC_NAME;
     return st == ST_OK ? check_quota(ctx) : st;
 }

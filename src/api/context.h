@@ -59,7 +59,7 @@ enum status context_refuse(struct context *ctx, enum status st, const char *form
 enum status
 context_explain(struct context *ctx, enum status st, const struct reason *why);
 
-/* ST_NOT_FOUND: there is no such queue. */
+/* ST_NOT_FOUND: there is no such queue, or topic. */
 enum status context_refuse_queue(struct context *ctx);
 
 /* ST_TOO_LARGE if the body has more than `max` bytes, as the option says. */
@@ -86,7 +86,10 @@ void answer_header(struct context *ctx, const char *name, const char *value);
 /* The same with a copy of the value, which need not end with a NUL. ST_NO_MEMORY. */
 enum status answer_header_copy(struct context *ctx, const char *name, struct bytes value);
 
-/* base + "/queues/" + name + tail + id (may be absent), from the arena; NULL without
+/* What the request is about: "queue" or "topic". */
+const char *context_noun(const struct context *ctx);
+
+/* base + "/queues/" or "/topics/" + name + tail + id (may be absent), from the arena; NULL without
  * memory. */
 char *context_path(const struct context *ctx, const char *tail, struct bytes id);
 

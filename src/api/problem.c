@@ -39,8 +39,10 @@ static const struct problem problems[ST_COUNT] = {
     [ST_EMPTY_PROJECT] = {400, "Empty project header not allowed", NULL, NULL},
     [ST_BAD_PROJECT] = {400, "Invalid project identification", NULL, NULL},
     [ST_BAD_QUEUE_NAME] = {400, "Invalid queue identification", NULL, NULL},
+    [ST_BAD_TOPIC_NAME] = {400, "Invalid topic identification", NULL, NULL},
     [ST_BAD_CONTENT_TYPE] = {400, "Invalid Content-Type", NULL, NULL},
     [ST_BAD_MEDIA_TYPE] = {415, "415 Unsupported Media Type", NULL, NULL},
+    [ST_NO_KNOWN_MEMBER] = {400, "Unable to update subscription", NULL, NULL},
     [ST_CONFLICT] = {409, "Resource conflict", NULL, NULL},
     [ST_NO_PATH] = {404, "404 Not Found", NULL, NULL},
     [ST_BAD_METHOD] = {405, "405 Method Not Allowed", NULL, NULL},
@@ -63,14 +65,23 @@ add_header(struct response *res, const char *name, const char *value)
     res->headers[res->header_count++] = (struct response_header){name, value};
 }
 
-/* Forgets the answer begun, but keeps the methods that a 405 has to name. */
+/* The header that goes with the refusal although it was begun for another answer. */
+static bool
+is_kept(const struct problem *p, const struct response_header *header)
+{
+    return strcmp(header->name, "Allow") == 0 ||
+           (p->code == 409 && strcmp(header->name, "Location") == 0);
+}
+
+/* Forgets the answer begun, but keeps the methods that a 405 has to name, and where what is in
+ * the way of a 409 is. */
 static void
 start_over(struct response *res, const struct problem *p)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < res->header_count; i++)
-        if (strcmp(res->headers[i].name, "Allow") == 0)
+        if (is_kept(p, &res->headers[i]))
             res->headers[kept++] = res->headers[i];
     res->header_count = kept;
     res->code = p->code;

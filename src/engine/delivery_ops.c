@@ -5,8 +5,8 @@
 #include "engine/visit.h"
 
 /* LOOKED: at so much a call looks; UNTOLD_MOST: deliveries that may be made twice after a
- * crash, for each subscription. */
-enum { LOOKED = 256, UNTOLD_MOST = 16 };
+ * crash, for each subscription. GONE_AGAIN_MS: for what could not be told. */
+enum { LOOKED = 256, UNTOLD_MOST = 16, GONE_AGAIN_MS = 10000 };
 
 /* ------------------------------------------------------------------ lending */
 
@@ -196,8 +196,8 @@ tell(struct visit *v, struct subscription *s)
 {
     uint64_t number;
 
-    if (!observed(&v->engine->core))
-        return;
+    if (!observed(&v->engine->core) || queue_transient(v->queue))
+        return; /* after a restart it begins behind whatever is there */
     if (++s->untold < UNTOLD_MOST && s->state == SUBSCRIPTION_RESTS &&
         feed_next(s->feed, &s->cursor, &number) != NULL)
         return;
@@ -207,14 +207,17 @@ tell(struct visit *v, struct subscription *s)
     (void)observe_subscription(v->queue, STORE_CHANGE_CURSOR, s, v->now_ms);
 }
 
-static void
+/* If the log cannot be told now, it stays: its subscriber says so again the next time. */
+static bool
 remove_gone(struct visit *v, struct subscription *s)
 {
-    if (observed(&v->engine->core) &&
-        visit_reserve(v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0) == ST_OK)
+    if (visit_reserve(v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0) != ST_OK)
+        return false;
+    if (observed(&v->engine->core))
         (void)observe_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION_GONE, s,
                                    v->now_ms);
     subscription_remove(v->shard, s);
+    return true;
 }
 
 /* A try was not the last one: it is lent again at again_ms. */
@@ -263,8 +266,10 @@ settle_outcome(struct visit *v, struct subscription *s, const struct store_deliv
 {
     switch (outcome) {
     case STORE_OUTCOME_GONE:
-        remove_gone(v, s);
-        return;
+        if (remove_gone(v, s))
+            return;
+        put_off(v, s, d, false, v->now_ms + GONE_AGAIN_MS);
+        break;
     case STORE_OUTCOME_FAILED:
     case STORE_OUTCOME_PUT_OFF:
         put_off(v, s, d, outcome == STORE_OUTCOME_FAILED, again_ms);

@@ -268,11 +268,13 @@ put_posted(struct replay *r, struct store_change *change)
 static enum status
 put_feed(struct replay *r, struct store_change *change)
 {
-    const struct revived *v = find(r, change->tag);
     struct store_changed_message told;
-    enum status st = ST_OK;
+    struct revived *v;
+    enum status st = find_or_make(r, change->tag, &v);
 
-    while (st == ST_OK && v != NULL && change->next(change, &told)) {
+    if (st == ST_OK)
+        st = revive_feed(&r->nursery, &v->feed);
+    while (st == ST_OK && change->next(change, &told)) {
         struct message *m = backlog_at(v->backlog, told.number);
 
         if (m != NULL && m->foreign == NULL) {

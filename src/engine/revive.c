@@ -49,6 +49,14 @@ enter(struct shard *nursery, struct feed *f, struct address *address, struct ide
 }
 
 enum status
+revive_feed(struct shard *nursery, struct feed **feed)
+{
+    if (*feed == NULL)
+        *feed = feed_new(nursery->core->mem);
+    return *feed == NULL ? ST_NO_MEMORY : ST_OK;
+}
+
+enum status
 revive_subscription(struct shard *nursery, struct feed **feed,
                     const struct store_queue *where,
                     const struct store_changed_subscription *told)
@@ -61,10 +69,9 @@ revive_subscription(struct shard *nursery, struct feed **feed,
 
     if (!makes_sense(told, &id))
         return ST_BAD_VALUE;
-    if (*feed == NULL)
-        *feed = feed_new(mem);
-    address =
-        *feed == NULL ? NULL : address_new(mem, where, told->subscriber, told->options);
+    if (revive_feed(nursery, feed) != ST_OK)
+        return ST_NO_MEMORY;
+    address = address_new(mem, where, told->subscriber, told->options);
     if (address == NULL)
         return ST_NO_MEMORY;
     other = subscription_of(nursery, *feed, told->subscriber);
@@ -135,7 +142,7 @@ revive_post(struct shard *nursery, struct feed *f, struct message *m,
     struct mem *mem = nursery->core->mem;
     enum status st;
 
-    if (f == NULL || f->subscriptions.live == 0)
+    if (f == NULL)
         return ST_OK;
     st =
         seqmap_pool_stock(&nursery->pool, seqmap_nodes_for(&f->entries, told->number, 1));

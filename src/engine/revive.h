@@ -11,6 +11,9 @@
 #include "claimd/store/observer.h"
 #include "engine/subscription.h"
 
+/* There is a feed: what is posted is entered from now on. ST_NO_MEMORY. */
+enum status revive_feed(struct shard *nursery, struct feed **feed);
+
 /* Puts a subscription there as it was told, for the queue of this name; makes the feed if it is
  * the first. ST_NO_MEMORY; ST_BAD_VALUE. */
 enum status revive_subscription(struct shard *nursery, struct feed **feed,
@@ -27,7 +30,7 @@ void revive_gone(struct shard *nursery, struct feed *f,
 /* All have gone, with the feed. */
 void revive_none(struct shard *nursery, struct feed **feed);
 
-/* Enters a message, which it pins, if somebody is subscribed. ST_NO_MEMORY. */
+/* Enters a message, which it pins, if there is a feed. ST_NO_MEMORY. */
 enum status revive_post(struct shard *nursery, struct feed *f, struct message *m,
                         const struct store_changed_message *told);
 

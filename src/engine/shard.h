@@ -15,10 +15,10 @@
 /* How far the sweep of a shard has come (sweep.c). */
 enum sweep_stage {
     SWEEP_QUEUE,
-    SWEEP_SUBSCRIPTIONS,
     SWEEP_CLAIMS,
     SWEEP_MESSAGES,
-    SWEEP_FEED
+    SWEEP_FEED,
+    SWEEP_SUBSCRIPTIONS
 };
 
 struct sweep {
@@ -26,7 +26,9 @@ struct sweep {
     struct queue *queue; /* that is being shown; NULL: none */
     enum sweep_stage stage;
     uint64_t at; /* the next number to look at, of a subscription, a claim or a message */
-    uint64_t last_seq; /* of the queue when it came in turn: later ones are in the log */
+    uint64_t
+        last_seq; /* of the queue when it, or its feed, came in turn: later ones are in
+                          the log */
 };
 
 struct shard {

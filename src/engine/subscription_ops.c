@@ -240,13 +240,19 @@ engine_subscription_get(struct store *s, struct store_visit *outer,
     return ST_OK;
 }
 
-/* The number behind which a page begins; 0: the first. */
+/* The number behind which a page begins; 0: the first. An id will do: SDKs take the last one that
+ * they have seen. */
 static uint64_t
 marker_number(const struct queue *q, struct bytes marker)
 {
-    uint64_t number;
+    uint64_t number = 0;
+    struct ident id;
 
-    return bytes_to_u64(marker, &number) && number <= q->last_subscription ? number : 0;
+    if (ident_read(marker, &id))
+        number = ident_claim_number(id);
+    else if (!bytes_to_u64(marker, &number))
+        return 0;
+    return number <= q->last_subscription ? number : 0;
 }
 
 static void

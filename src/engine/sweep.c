@@ -77,7 +77,7 @@ show_queue(struct shard *sh, struct queue *q, struct allowance *left)
         return st;
     (void)observe_queue(q, STORE_CHANGE_IMAGE_QUEUE, sh->now_ms);
     spend(left, QUEUE_COST, bytes);
-    enter_stage(&sh->sweep, SWEEP_SUBSCRIPTIONS);
+    enter_stage(&sh->sweep, queue_transient(q) ? SWEEP_SUBSCRIPTIONS : SWEEP_CLAIMS);
     return ST_OK;
 }
 
@@ -90,10 +90,7 @@ show_subscription(struct shard *sh, struct queue *q, struct allowance *left)
     enum status st;
 
     if (s == NULL) {
-        if (queue_transient(q))
-            finish_queue(sh, q);
-        else
-            enter_stage(&sh->sweep, SWEEP_CLAIMS);
+        finish_queue(sh, q);
         return ST_OK;
     }
     bytes = s->address->subscriber.len + s->address->options.len;
@@ -160,7 +157,24 @@ next_images(const struct shard *sh, const struct queue *q, enum store_change_kin
     return next;
 }
 
-/* Shows some messages of the queue, or of its feed, which is what comes last. */
+/* Shows that there is a feed, so that what is posted from here on is entered when it is replayed. */
+static enum status
+begin_feed(struct shard *sh, struct queue *q)
+{
+    enum status st = ST_OK;
+
+    if (q->feed != NULL)
+        st = observe_reserve(sh, STORE_CHANGE_IMAGE_FEED, 0, 0);
+    if (st != ST_OK)
+        return st;
+    if (q->feed != NULL)
+        (void)observe_feed(q, 0, 0, sh->now_ms);
+    sh->sweep.last_seq = q->last_seq;
+    enter_stage(&sh->sweep, q->feed != NULL ? SWEEP_FEED : SWEEP_SUBSCRIPTIONS);
+    return ST_OK;
+}
+
+/* Shows some messages of the queue, or of its feed. */
 static enum status
 show_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
               struct allowance *left)
@@ -168,11 +182,10 @@ show_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
     struct images next = next_images(sh, q, kind, left->messages, left->bytes);
     enum status st;
 
+    if (next.count == 0 && kind == STORE_CHANGE_IMAGE)
+        return begin_feed(sh, q);
     if (next.count == 0) {
-        if (kind == STORE_CHANGE_IMAGE)
-            enter_stage(&sh->sweep, SWEEP_FEED);
-        else
-            finish_queue(sh, q);
+        enter_stage(&sh->sweep, SWEEP_SUBSCRIPTIONS);
         return ST_OK;
     }
     st = observe_reserve(sh, kind, next.count, next.bytes);
@@ -198,14 +211,14 @@ show_some(struct shard *sh, struct queue *q, struct allowance *left)
     switch (sh->sweep.stage) {
     case SWEEP_QUEUE:
         return show_queue(sh, q, left);
-    case SWEEP_SUBSCRIPTIONS:
-        return show_subscription(sh, q, left);
     case SWEEP_CLAIMS:
         return show_claim(sh, q, left);
     case SWEEP_MESSAGES:
         return show_messages(sh, q, STORE_CHANGE_IMAGE, left);
-    default:
+    case SWEEP_FEED:
         return show_messages(sh, q, STORE_CHANGE_IMAGE_FEED, left);
+    default:
+        return show_subscription(sh, q, left);
     }
 }
 

@@ -66,13 +66,13 @@ take_queue(struct record *r)
     const uint8_t *at = take(r, QUEUE_BYTES - DOCUMENT_BYTES);
     struct store_change *change = &r->change;
 
-    if (at == NULL || wire_u32(at + 48) != STORE_QUEUE)
+    if (at == NULL || wire_u32(at + 48) > STORE_TOPIC)
         return false;
     change->fence_base = wire_u64(at);
     change->last_number = wire_u64(at + 8);
     change->last_claim = wire_u64(at + 16);
     change->marks = get_marks(at + 24);
-    change->queue.kind = STORE_QUEUE;
+    change->queue.kind = (enum store_kind)wire_u32(at + 48);
     return take_text(r, wire_u16(at + 52), &change->queue.project) &&
            take_text(r, wire_u16(at + 54), &change->queue.name) && take_document(r);
 }

@@ -152,7 +152,7 @@ notification_open(const struct config *config, const struct notify_config *known
     notify.ca = unless(config->notify_ca, "system");
     notify.agent = "claimd/" CLAIMD_VERSION;
     notify.public_url = unless(config->public_url, "none");
-    notify.subscription_ttl_s = 3600;
+    notify.subscription_ttl_s = config->limits.default_subscription_ttl;
     take_mail(config, &notify.mail);
     return notify_open(&notify, out);
 }

@@ -23,6 +23,8 @@
     WORDS(OPTION_FLAG, name, field, "false|true", initial, help)
 #define CHOICE(name, field, words, initial, help)                                        \
     WORDS(OPTION_CHOICE, name, field, words, initial, help)
+#define SET(name, field, words, initial, help)                                           \
+    WORDS(OPTION_SET, name, field, words, initial, help)
 #define TEXT(name, field, initial, help)                                                 \
     WORDS(OPTION_TEXT, name, field, NULL, initial, help)
 #define LISTEN(name, field, initial, help)                                               \
@@ -122,6 +124,8 @@ const struct option options[] = {
            "largest limit of a listing of messages, most ids in one request"),
     NUMBER("max_messages_per_claim_or_pop", limits.max_messages_per_claim_or_pop, 1,
            10000, CONTRACT, "largest limit of a claim, largest pop"),
+    NUMBER("max_subscriptions_per_page", limits.max_subscriptions_per_page, 1, 10000,
+           CONTRACT, "largest limit of a listing of subscriptions"),
 #undef GROUP
 #define GROUP "Sizes"
     SIZE("max_queue_metadata", limits.max_queue_metadata, 2, 67108864, CONTRACT,
@@ -151,6 +155,8 @@ const struct option options[] = {
     NUMBER("min_claim_grace", limits.min_claim_grace, 0, YEAR, CONTRACT,
            "shortest grace; lower it to test workers"),
     NUMBER("max_claim_grace", limits.max_claim_grace, 0, YEAR, CONTRACT, "longest grace"),
+    NUMBER("default_subscription_ttl", limits.default_subscription_ttl, 60, 100 * YEAR,
+           CONTRACT, "life of a subscription for which nothing is said"),
     NUMBER("max_wait", limits.max_wait, 0, 86400, CONTRACT,
            "how long a claim may wait for a message (Prefer: wait); 0: not at all"),
 #undef GROUP
@@ -165,6 +171,8 @@ const struct option options[] = {
          "deleting several messages needs their claim ids"),
     FLAG("enable_checksum", limits.enable_checksum, CONTRACT,
          "messages carry a checksum of their bodies"),
+    SET("subscriber_types", limits.subscriber_types, SUBSCRIBER_TYPE_WORDS, CONTRACT,
+        "whom a subscription may name: http, https and mailto, joined by commas"),
     FLAG("admin_mode", limits.admin_mode, CONTRACT, "health shows figures"),
     FLAG("enable_v1", limits.enable_v1, CONTRACT, "serve API v1"),
     FLAG("enable_v1_1", limits.enable_v1_1, CONTRACT, "serve API v1.1"),

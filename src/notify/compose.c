@@ -55,7 +55,8 @@ invite(struct composer *c, const struct store_delivery *d, struct signed_invitat
     out->expires[CLOCK_TEXT_CAP - 2] = '\0'; /* without the Z */
     grant.expires = bytes_str(out->expires);
     grant.paths =
-        arena_printf(&c->arena, "/v2/queues/%.*s/subscriptions/%s/confirm",
+        arena_printf(&c->arena, "/v2/%s/%.*s/subscriptions/%s/confirm",
+                     d->queue.kind == STORE_TOPIC ? "topics" : "queues",
                      (int)d->queue.name.len, d->queue.name.data, d->subscription.text);
     if (!bytes_present(grant.paths))
         return ST_NO_MEMORY;

@@ -1,5 +1,5 @@
 /*
- * document: what subscribers are sent (docs/api.md 19.2, 19.3, 19.5).
+ * document: what subscribers are sent (docs/api.md 20.2, 20.3, 20.5).
  */
 #ifndef NOTIFY_DOCUMENT_H
 #define NOTIFY_DOCUMENT_H

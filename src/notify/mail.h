@@ -1,6 +1,6 @@
 /*
  * mail: the text of a mail, of which nothing that a subscriber chooses can get out of its place
- * (docs/api.md 19.5).
+ * (docs/api.md 20.5).
  *
  *   Addresses   of ASCII, without what could end them or add others
  *   Subjects    are written as encoded words (RFC 2047) unless they are short and plain

@@ -1,5 +1,5 @@
 /*
- * retry: when a notification that failed is tried again (docs/api.md 19.4).
+ * retry: when a notification that failed is tried again (docs/api.md 20.4).
  *
  *     try  at once ...  minimum_delay ...  delays that grow ...  maximum_delay ...  given up
  *

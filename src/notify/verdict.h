@@ -1,5 +1,5 @@
 /*
- * verdict: what came of a try, and what that means to the store (docs/api.md 19.4).
+ * verdict: what came of a try, and what that means to the store (docs/api.md 20.4).
  *
  *     2xx                    it is delivered
  *     410                    the subscription ends

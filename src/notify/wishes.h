@@ -1,5 +1,5 @@
 /*
- * wishes: what a subscription's options want of a delivery (docs/api.md 19.2, 19.5).
+ * wishes: what a subscription's options want of a delivery (docs/api.md 20.2, 20.5).
  *
  *     {"post_headers": {"X-Token": "a"}, "post_data": "...", "from": "...", "subject": "..."}
  *

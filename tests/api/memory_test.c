@@ -33,6 +33,11 @@ static const struct step {
     {"PUT", "/v1/queues/made/metadata", "{\"size\":1}", 204},
     {"GET", "/v1/queues/made/metadata?x", NULL, 200},
     {"GET", "/v1/queues?limit=x", NULL, 400},
+    {"POST", "/v2/queues/q/subscriptions",
+     "{\"subscriber\":\"http://example.org\",\"options\":{\"_retry_policy\":{}}}", 201},
+    {"GET", "/v2/queues/q/subscriptions?limit=1", NULL, 200},
+    {"POST", "/v2/queues/new/subscriptions", "{\"subscriber\":\"http://example.org\"}",
+     201},
     {"GET", "/v2/health", NULL, 200},
     {"GET", "/v2/", NULL, 200},
     {"GET", "/openapi.json", NULL, 200},
@@ -68,6 +73,8 @@ picture(struct api_fixture *f)
         "/v2/queues?detailed=true&with_count=true",
         "/v2/queues/q/messages?echo=true&include_claimed=true",
         "/v2/queues/q/stats",
+        "/v2/queues/q/subscriptions",
+        "/claimd/queues/q/subscriptions",
     };
     const char *text = "";
 
@@ -253,7 +260,11 @@ START_TEST(a_policy_is_kept_without_memory)
 
     api_fixture_open_access(&f);
     ck_assert_int_eq(
-        policy_read(&policy, bytes_str("{\"messages:create\":\"role:worker\"}"), &why),
+        policy_read(
+            &policy,
+            bytes_str("{\"messages:create\":\"role:worker\",\"subscription:get_all\":"
+                      "\"role:worker\",\"subscription:progress\":\"@\"}"),
+            &why),
         ST_OK);
     api_let_in_by(&f, tokens, 1, &policy);
     f.c.headers[API_HEADER_AUTH_TOKEN] = "worker";
@@ -302,6 +313,44 @@ START_TEST(a_grant_is_signed_and_looked_at_without_memory_or_not_at_all)
     }
     ck_assert_int_eq(code, 200);
     ck_assert_uint_gt(nth, 1);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* What is done to a subscription; id: its. */
+static void
+sweep_subscription(struct api_fixture *f, const char *id)
+{
+    const char *item = api_text(f, "/v2/queues/q/subscriptions/%s", id);
+    const char *confirm = api_text(f, "%s/confirm", item);
+    const struct step done[] = {
+        {"GET", item, NULL, 200},
+        {"GET", api_text(f, "/claimd/queues/q/subscriptions/%s", id), NULL, 200},
+        {"PATCH", item,
+         "{\"subscriber\":\"http://two.example.org\",\"ttl\":90,\"options\":{"
+         "\"_retry_policy\":{\"minimum_delay\":1}}}",
+         204},
+        {"PUT", confirm, "{\"confirmed\":true}", 204},
+        {"POST", "/v2/queues/q/subscriptions",
+         "{\"subscriber\":\"http://two.example.org\"}", 409},
+        {"PUT", confirm, "{\"confirmed\":false}", 204},
+        {"DELETE", item, NULL, 204},
+    };
+
+    for (size_t i = 0; i < sizeof(done) / sizeof(done[0]); i++) {
+        sweep(f, &done[i], false);
+        sweep(f, &done[i], true);
+    }
+}
+
+START_TEST(a_subscription_is_changed_or_not_without_memory)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "POST", "/v2/queues/q/subscriptions",
+           "{\"subscriber\":\"http://example.org\"}", 201, NULL);
+    sweep_subscription(&f, api_pick(&f, "subscription_id"));
     api_fixture_close(&f);
 }
 END_TEST

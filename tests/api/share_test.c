@@ -91,6 +91,75 @@ START_TEST(who_holds_it_needs_nothing_else_for_that_part_of_the_queue)
 }
 END_TEST
 
+/* Subscribes somebody, as the boss; the id. */
+static const char *
+subscribe(struct api_fixture *f)
+{
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "boss";
+    ck_api(f, "POST", "/v2/queues/q/subscriptions",
+           "{\"subscriber\":\"http://example.org\"}", 201, NULL);
+    f->c.headers[API_HEADER_AUTH_TOKEN] = NULL;
+    return api_pick(f, "subscription_id");
+}
+
+START_TEST(who_holds_one_for_subscriptions_subscribes_and_confirms)
+{
+    struct api_fixture f;
+    const char *item;
+
+    open_signing(&f, KEY);
+    item = api_text(&f, "/v2/queues/q/subscriptions/%s", subscribe(&f));
+    hold(&f, "{\"paths\":[\"subscriptions\"],\"methods\":[\"PUT\",\"GET\"],\"expires\":"
+             "\"2026-01-31T13:00:00\"}");
+    f.c.headers[API_HEADER_URL_METHODS] = "GET,PUT";
+    f.c.headers[API_HEADER_URL_PATHS] = "/v2/queues/q/subscriptions";
+    ck_api(&f, "PUT", api_text(&f, "%s/confirm", item), "{\"confirmed\":true}", 204,
+           NULL);
+    ck_api(&f, "GET", item, NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"confirmed\":true"));
+    ck_api(&f, "DELETE", item, NULL, 404, "404 Not Found");
+    ck_api(&f, "GET", "/v2/queues/q/messages", NULL, 404, "404 Not Found");
+    ck_api(&f, "GET", "/claimd/queues/q/subscriptions", NULL, 404, "404 Not Found");
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* The grant that a subscriber is sent: for its own confirmation, and for nothing else. */
+START_TEST(a_subscriber_confirms_its_own_subscription_and_no_other)
+{
+    struct api_fixture f;
+    char signature[SIGNATURE_DIGITS + 1];
+    struct grant grant = {.methods = BYTES_LIT("PUT"),
+                          .project = BYTES_LIT(API_CALL_PROJECT),
+                          .expires = BYTES_LIT("2026-01-31T13:00:00")};
+    const char *item, *path;
+
+    open_signing(&f, KEY);
+    item = api_text(&f, "/v2/queues/q/subscriptions/%s", subscribe(&f));
+    path = api_text(&f, "%s/confirm", item);
+    grant.paths = bytes_str(path);
+    ck_assert_int_eq(signer_sign(f.signer, &grant, &f.kept, signature), ST_OK);
+    f.c.headers[API_HEADER_URL_SIGNATURE] = signature;
+    f.c.headers[API_HEADER_URL_EXPIRES] = "2026-01-31T13:00:00";
+    f.c.headers[API_HEADER_URL_METHODS] = "PUT";
+    f.c.headers[API_HEADER_URL_PATHS] = path;
+    ck_api(&f, "PUT", path, "{\"confirmed\":true}", 204, NULL);
+    ck_api_header(&f, "Location", path);
+    ck_api(&f, "PUT", path, "{\"confirmed\":false}", 204, NULL);
+    ck_api(&f, "GET", item, NULL, 404, "404 Not Found");
+    ck_api(&f, "PATCH", item, "{\"ttl\":60}", 404, "404 Not Found");
+    ck_api(&f, "PUT", "/v2/queues/q/subscriptions/x/confirm", "{\"confirmed\":true}", 404,
+           "404 Not Found");
+    signature[0] = signature[0] == '0' ? '1' : '0';
+    ck_api(&f, "PUT", path, "{\"confirmed\":true}", 404, "404 Not Found");
+    signature[0] = '\0';
+    ck_api(&f, "PUT", path, "{\"confirmed\":true}", 404, "404 Not Found");
+    f.c.headers[API_HEADER_URL_SIGNATURE] = NULL;
+    ck_api(&f, "PUT", path, "{\"confirmed\":true}", 401, "Unauthorized");
+    api_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(it_is_good_for_no_other_place)
 {
     static const char *const paths[] = {

@@ -12,6 +12,7 @@ failures: the list can only be true.
 
 import contextlib
 import glob
+import hashlib
 import json
 import os
 import sys
@@ -30,6 +31,8 @@ OPTIONS = {
     "checksum": ["--admin-mode=true", "--enable-checksum=true"],
     "claim-limit-100": ["--admin-mode=true", "--max-messages-per-claim-or-pop=100"],
     "client-id-off": ["--admin-mode=true", "--client-id-uuid-safe=off"],
+    "policy": ["--auth=tokens"],
+    "topics": ["--admin-mode=true"],
     "restricted": ["--admin-mode=false", "--enable-v1=false", "--enable-v1-1=false"],
     "strict-delete": ["--admin-mode=true", "--message-delete-with-claim-id=true"],
 }
@@ -69,6 +72,26 @@ def signing_keys():
         f.write(patterns.KEY + "\n")
         f.flush()
         yield f.name
+
+
+TOKEN = "word"  # of the only caller that a server with a policy has
+
+
+@contextlib.contextmanager
+def policy_files(requirement):
+    """The options and headers of a server that forbids what policy.v2.json says."""
+    if requirement != "policy":
+        yield [], {}
+        return
+    with tempfile.TemporaryDirectory(prefix="claimd-policy-") as folder:
+        tokens, policy = os.path.join(folder, "tokens"), os.path.join(folder, "policy")
+        digest = hashlib.sha256(TOKEN.encode()).hexdigest()
+        for path, text in ((tokens, "all admin * never sha256:%s\n" % digest),
+                           (policy, '{"queues:purge": "!"}')):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w",
+                      encoding="ascii") as f:
+                f.write(text)
+        yield ["--tokens", tokens, "--policy", policy], {"X-Auth-Token": TOKEN}
 
 
 class Tally:
@@ -111,9 +134,11 @@ def main():
             tally.failures += ["%s: nobody knows how to provide '%s'" % (name, requirement)
                                for name in documents]
             continue
-        with signing_keys() as keys, \
-                Daemon(program, *OPTIONS[requirement], "--signing-keys", keys) as server:
+        with signing_keys() as keys, policy_files(requirement) as (files, headers), \
+                Daemon(program, *OPTIONS[requirement], *files,
+                       "--signing-keys", keys) as server:
             for name, document in documents.items():
+                document["headers"] = {**document.get("headers", {}), **headers}
                 run_file(name, document, pending.get(name), server, tally)
     for failure in tally.failures:
         print("FAIL %s" % failure)

@@ -286,6 +286,9 @@ twin_subscription_list(struct store *store, struct store_visit *visit,
     if (!bytes_to_u64(marker, &behind) || behind > q->last_subscription)
         behind = 0;
     forget_expired(q, visit->now_ms);
+    for (size_t i = 0; i < q->subscription_count; i++)
+        if (bytes_equal(store_id_bytes(&q->subscriptions[i]->id), marker))
+            behind = q->subscriptions[i]->number;
     for (size_t i = 0; i < q->subscription_count && out->count < limit; i++)
         if (q->subscriptions[i]->number > behind)
             show(out, q->subscriptions[i], visit->now_ms);

@@ -61,6 +61,9 @@ START_TEST(they_are_listed_page_by_page_in_the_order_of_creation)
     ck_assert_uint_eq(list_subscriptions(&f, marker.text, 2, &marker), 1);
     expect_listed(&f, 0, c);
     ck_assert_uint_eq(list_subscriptions(&f, marker.text, 2, &marker), 0);
+    ck_assert_uint_eq(list_subscriptions(&f, a.text, 2, &marker), 1);
+    expect_listed(&f, 0, c);
+    ck_assert_uint_eq(list_subscriptions(&f, c.text, 2, &marker), 0);
     ck_assert_uint_eq(list_subscriptions(&f, "nonsense", 5, &marker), 2);
     ck_assert_uint_eq(list_subscriptions(&f, "99999", 5, &marker), 2);
     fixture_close(&f);

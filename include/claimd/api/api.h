@@ -150,8 +150,8 @@ const char *api_method_name(enum method method);
  * An answer has at most one long header: Location or Content-Location, which repeat a path,
  * or X-Subject-Token. The longest are a post's Location (as many ids as fit, else none), a
  * Content-Location (left out if it does not fit), a token for the longest user and project
- * (954), and the path of a claim whose project stands in it with 256 characters that have
- * to be percent-encoded (878). What else an answer has, and all names, fit the 128.
+ * (954), and the path of a subscription's confirmation whose project stands in it with 256
+ * characters that have to be percent-encoded (891). What else an answer has, and all names, fit the 128.
  */
 #define RESPONSE_VALUE_MAX 1024
 #define RESPONSE_HEAD_MAX  (RESPONSE_VALUE_MAX + 128)

@@ -62,7 +62,7 @@ enum status signer_verify(struct signer *s, const struct grant *grant,
                           struct bytes signature, struct arena *arena);
 
 /*
- * A web hook as it is sent to somebody of a project (docs/api.md 19.6). Receivers know the secret of
+ * A web hook as it is sent to somebody of a project (docs/api.md 20.6). Receivers know the secret of
  * their project only, the HMAC-SHA-256 of "claimd-webhook:PROJECT" under a key: who has the keys
  * could say anything to everybody.
  */

@@ -55,6 +55,10 @@
     X(BAD_QUEUE_NAME,                                                                    \
       "a queue name has 1 to 64 characters out of A-Z a-z 0-9 _ - . and a project id at" \
       " most 256")                                                                       \
+    X(BAD_TOPIC_NAME,                                                                    \
+      "a topic name has 1 to 64 characters out of A-Z a-z 0-9 _ - . and a project id at" \
+      " most 256")                                                                       \
+    X(NO_KNOWN_MEMBER, "the body names nothing that can be changed")                     \
     X(BAD_CONTENT_TYPE, "form data is not accepted; send application/json")              \
     X(BAD_MEDIA_TYPE,                                                                    \
       "the body must be application/openstack-messaging-v2.0-json-patch")                \

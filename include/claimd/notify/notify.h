@@ -21,7 +21,7 @@
  *   Time                          when to try again is the time of the store's clock; how long a
  *                                 transfer may take is real
  *
- * docs/api.md 19 says what subscribers see.
+ * docs/api.md 20 says what subscribers see.
  */
 #ifndef CLAIMD_NOTIFY_NOTIFY_H
 #define CLAIMD_NOTIFY_NOTIFY_H

@@ -214,8 +214,8 @@ store_subscription_get_fn(struct store *s, struct store_visit *visit,
                           const struct store_queue *queue, struct bytes id,
                           struct store_subscriptions *out);
 
-/* A page in the order of creation, behind a marker if it is one of ours; an unknown queue
- * gives an empty one. */
+/* A page in the order of creation, behind a marker if it is one of ours, or the id of one that is
+ * there; an unknown queue gives an empty one. */
 typedef enum status
 store_subscription_list_fn(struct store *s, struct store_visit *visit,
                            const struct store_queue *queue, struct bytes marker,

@@ -16,7 +16,7 @@ struct store;
 /* ------------------------------------------------------------------ plain values */
 
 /* What a name means. Those of different kinds may have the same name, and no relation. */
-enum store_kind { STORE_QUEUE };
+enum store_kind { STORE_QUEUE, STORE_TOPIC };
 
 /* A queue's address. The empty project is the nameless one of API v1. */
 struct store_queue {

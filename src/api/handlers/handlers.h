@@ -51,6 +51,18 @@ handler_fn handle_claim_show;
 handler_fn handle_claim_renew;
 handler_fn handle_claim_release;
 
+/* subscriptions.c */
+handler_fn handle_subscription_list;
+handler_fn handle_subscription_create;
+handler_fn handle_subscription_show;
+handler_fn handle_subscription_update;
+handler_fn handle_subscription_delete;
+handler_fn handle_subscription_confirm;
+
+/* The same for operators: how far they have come. */
+handler_fn handle_progress_list;
+handler_fn handle_progress_show;
+
 /* health.c */
 handler_fn handle_ping;
 handler_fn handle_livez;

@@ -9,9 +9,10 @@ static enum status
 refuse_size(struct context *ctx, int64_t max)
 {
     return context_refuse(ctx, ST_TOO_LARGE,
-                          "a request that posts to queue %.*s may have %lld bytes "
+                          "a request that posts to %s %.*s may have %lld bytes "
                           "(_max_messages_post_size)",
-                          (int)ctx->queue.name.len, ctx->queue.name.data, (long long)max);
+                          context_noun(ctx), (int)ctx->queue.name.len,
+                          ctx->queue.name.data, (long long)max);
 }
 
 /*
@@ -358,8 +359,9 @@ list_ids(struct context *ctx, const struct bytes *ids, size_t count)
     else if (st == ST_OK && ctx->version->empty_is_204)
         st = answer_empty(ctx, 204);
     else if (st == ST_OK)
-        st = context_refuse(ctx, ST_NOT_FOUND, "queue %.*s has none of these messages",
-                            (int)ctx->queue.name.len, ctx->queue.name.data);
+        st = context_refuse(ctx, ST_NOT_FOUND, "%s %.*s has none of these messages",
+                            context_noun(ctx), (int)ctx->queue.name.len,
+                            ctx->queue.name.data);
     store_batch_release(&batch);
     return st;
 }
@@ -390,9 +392,9 @@ handle_message_get(struct context *ctx)
         return st;
     st = store_message_get(ctx->store, &ctx->visit, &ctx->queue, &ctx->id, 1, &batch);
     if (st == ST_OK && batch.count == 0)
-        st = context_refuse(ctx, ST_NOT_FOUND,
-                            "queue %.*s has no live message with this id",
-                            (int)ctx->queue.name.len, ctx->queue.name.data);
+        st = context_refuse(ctx, ST_NOT_FOUND, "%s %.*s has no live message with this id",
+                            context_noun(ctx), (int)ctx->queue.name.len,
+                            ctx->queue.name.data);
     if (st == ST_OK) {
         message_write(&ctx->res->body, &form, &batch.messages[0]);
         st = answer_json(ctx, 200);

@@ -128,6 +128,8 @@ name_queue(const struct store_queue_figures *q, struct label labels[LABELS])
     labels[1] = (struct label){"queue", bytes_str("")};
     if (q == NULL)
         return;
+    if (q->kind == STORE_TOPIC)
+        labels[1].name = "topic";
     labels[0].value = bytes_of(q->project, q->project_len);
     labels[1].value = bytes_of(q->name, q->name_len);
 }
@@ -221,7 +223,8 @@ mark_of(const struct store_queue_figures *q)
 static bool
 same_queue(const struct store_queue_figures *a, const struct store_queue_figures *b)
 {
-    return bytes_equal(bytes_of(a->project, a->project_len),
+    return a->kind == b->kind &&
+           bytes_equal(bytes_of(a->project, a->project_len),
                        bytes_of(b->project, b->project_len)) &&
            bytes_equal(bytes_of(a->name, a->name_len), bytes_of(b->name, b->name_len));
 }

@@ -56,7 +56,7 @@ enum status
 queue_write_metadata(struct context *ctx, const struct store_metadata *metadata)
 {
     if (ctx->version->metadata_defaults)
-        return metadata_show(metadata, ctx->limits, &ctx->res->body);
+        return metadata_show(metadata, ctx->queue.kind, ctx->limits, &ctx->res->body);
     metadata_plain(metadata, &ctx->res->body);
     return ST_OK;
 }
@@ -97,7 +97,7 @@ patch_once(struct context *ctx, const struct patch *patch, struct reason *why)
                          &changed, why);
     if (st == ST_OK) {
         ctx->res->body.len = 0;
-        st = metadata_show(&changed, ctx->limits, &ctx->res->body);
+        st = metadata_show(&changed, ctx->queue.kind, ctx->limits, &ctx->res->body);
     }
     if (st == ST_OK)
         st = ctx->res->body.failed
@@ -145,8 +145,8 @@ write_end(struct context *ctx, const char *name, const struct store_end *end)
     char created[CLOCK_TEXT_CAP];
 
     clock_text(end->created_ms, created);
-    buf_printf(out, ",\"%s\":{\"age\":%lld,\"created\":\"%s\",\"href\":\"%s/queues/",
-               name, (long long)end->age_s, created, ctx->base.data);
+    buf_printf(out, ",\"%s\":{\"age\":%lld,\"created\":\"%s\",\"href\":\"%s/%ss/", name,
+               (long long)end->age_s, created, ctx->base.data, context_noun(ctx));
     buf_bytes(out, ctx->queue.name);
     buf_printf(out, "/messages/%s\"}", end->id.text);
 }

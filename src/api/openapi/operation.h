@@ -59,6 +59,17 @@ extern const struct operation operation_claim_create, operation_claim_create_v1,
     operation_claim_several, operation_claim_show, operation_claim_show_v1,
     operation_claim_renew, operation_claim_renew_v1, operation_claim_release;
 
+/* operations_topics.c: what topics do not share with queues */
+extern const struct operation operation_topic_list, operation_topic_show,
+    operation_topic_create, operation_topic_update, operation_topic_delete,
+    operation_topic_stats, operation_topic_purge;
+
+/* operations_subscriptions.c */
+extern const struct operation operation_subscription_list, operation_subscription_create,
+    operation_subscription_show, operation_subscription_update,
+    operation_subscription_delete, operation_subscription_confirm,
+    operation_progress_list, operation_progress_show;
+
 /* operations_identity.c */
 extern const struct operation operation_login, operation_token_show,
     operation_token_revoke, operation_projects, operation_catalog, operation_login_v2,

@@ -96,19 +96,13 @@ const struct operation operation_queue_create_v1 = {
                  .headers = LOCATION}},
 };
 
-#define MEMBER "'path':{'type':'string','examples':['/metadata/color']}"
-
 const struct operation operation_queue_update = {
     .name = "updateQueue",
     .tag = TAG,
     .summary = "Change the metadata, all or nothing",
     .body_media = "application/openstack-messaging-v2.0-json-patch",
     .body_required = true,
-    .body = "{'type':'array','items':{'oneOf':["
-            "{'type':'object','required':['op','path','value'],'properties':{"
-            "'op':{'enum':['add','replace']}," MEMBER ",'value':{}}},"
-            "{'type':'object','required':['op','path'],'properties':{"
-            "'op':{'const':'remove'}," MEMBER "}}]}}",
+    .body = "<schemas/Patch>",
     .answers = {{.code = 200, .what = "The metadata", .schema = "<schemas/Metadata>"}},
     .refuses = {409, 415},
 };
@@ -124,24 +118,14 @@ const struct operation operation_queue_stats = {
     .name = "showQueueStats",
     .tag = TAG,
     .summary = "Count the messages",
-    .answers = {{.code = 200,
-                 .what = "Live messages",
-                 .schema = "{'type':'object','required':['messages'],'properties':{'"
-                           "messages':{'type':'object',"
-                           "'required':['claimed','free','total'],'properties':{"
-                           "'claimed':{'type':'integer','minimum':0},'free':{'type':'"
-                           "integer','minimum':0},"
-                           "'total':{'type':'integer','minimum':0},"
-                           "'oldest':<schemas/End>,'newest':<schemas/End>}}}}"}},
+    .answers = {{.code = 200, .what = "Live messages", .schema = "<schemas/Stats>"}},
 };
 
 const struct operation operation_queue_purge = {
     .name = "purgeQueue",
     .tag = TAG,
-    .summary = "Remove all messages",
-    .body = "{'type':'object','required':['resource_types'],'properties':{"
-            "'resource_types':{'type':'array','items':{'type':'string',"
-            "'enum':['messages','subscriptions']}}}}",
+    .summary = "Remove all messages and subscriptions, or either",
+    .body = "<schemas/Purge>",
     .answers = {{.code = 204, .what = "Empty"}},
 };
 

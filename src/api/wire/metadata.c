@@ -29,6 +29,9 @@ enum reserved {
 
 #define RESERVED_SHOWN (RESERVED_ENCRYPT + 1)
 
+/* Of these a topic has the first. */
+#define RESERVED_SHOWN_TOPIC (RESERVED_DELAY + 1)
+
 static const char *const reserved_names[RESERVED_COUNT] = {
 #define RESERVED_NAME(name, text) text,
     RESERVED_LIST(RESERVED_NAME)
@@ -303,13 +306,13 @@ write_name(struct buf *out, bool *first, struct bytes inside)
     *first = false;
 }
 
-/* Which of the members that show a default this is; RESERVED_SHOWN: none. */
+/* Which of the members that show a default this is; `shown`: none of them. */
 static enum reserved
-find_shown(const struct json_scan_name *name)
+find_shown(const struct json_scan_name *name, enum reserved shown)
 {
     enum reserved which = 0;
 
-    while (which < RESERVED_SHOWN && !json_scan_name_is(name, reserved_names[which]))
+    while (which < shown && !json_scan_name_is(name, reserved_names[which]))
         which++;
     return which;
 }
@@ -327,9 +330,11 @@ is_unset(const struct json_scan_value *value)
 }
 
 enum status
-metadata_show(const struct store_metadata *metadata, const struct api_limits *limits,
-              struct buf *out)
+metadata_show(const struct store_metadata *metadata, enum store_kind kind,
+              const struct api_limits *limits, struct buf *out)
 {
+    const enum reserved shown =
+        kind == STORE_TOPIC ? RESERVED_SHOWN_TOPIC : RESERVED_SHOWN;
     bool seen[RESERVED_SHOWN + 1] = {false}, first = true;
     struct json_scan scan;
     struct json_scan_name name;
@@ -339,17 +344,17 @@ metadata_show(const struct store_metadata *metadata, const struct api_limits *li
     json_scan_begin(&scan, metadata->json);
     if (json_scan_enter(&scan, SCAN_OBJECT)) {
         while (json_scan_member(&scan, &name) && json_scan_value(&scan, &value)) {
-            enum reserved which = find_shown(&name);
+            enum reserved which = find_shown(&name, shown);
 
             seen[which] = true;
             write_name(out, &first, name.text);
-            if (which < RESERVED_SHOWN && is_unset(&value))
+            if (which < shown && is_unset(&value))
                 write_default(out, which, limits);
             else
                 buf_bytes(out, value.text);
         }
     }
-    for (enum reserved i = 0; i < RESERVED_SHOWN; i++) {
+    for (enum reserved i = 0; i < shown; i++) {
         if (seen[i])
             continue;
         write_name(out, &first, bytes_str(reserved_names[i]));

@@ -537,6 +537,20 @@ START_TEST(who_was_unsubscribed_may_come_back_for_a_while)
 }
 END_TEST
 
+START_TEST(of_a_topic_they_name_its_path)
+{
+    struct store_delivery d = notice(STORE_NOTICE_CONFIRM);
+
+    d.queue.kind = STORE_TOPIC;
+    give_keys(f.signer);
+    begin();
+    expect(feed_store_await(f.store, feed_store_add(f.store, &d), 1),
+           STORE_OUTCOME_DELIVERED, 0);
+    expect_in(hook_sink_request(f.sink, "/status/200", 0),
+              "\"URL-Paths\":\"/v2/topics/q/subscriptions/5f/confirm\"");
+}
+END_TEST
+
 START_TEST(without_a_key_none_is_sent)
 {
     const struct store_delivery d = notice(STORE_NOTICE_CONFIRM);

@@ -39,7 +39,8 @@ static void
 shows(const char *body, const char *shown)
 {
     takes(body);
-    ck_assert_int_eq(metadata_show(&metadata, &api_limits_default, &f.out), ST_OK);
+    ck_assert_int_eq(metadata_show(&metadata, STORE_QUEUE, &api_limits_default, &f.out),
+                     ST_OK);
     expect_written(shown);
 }
 
