@@ -18,7 +18,7 @@ enum { RETRY_AFTER_MOST_S = 3600 };
 
 /* How a try ended. */
 struct ending {
-    enum {
+    enum ending_kind {
         ENDING_ANSWER,    /* with a status */
         ENDING_NONE,      /* without an answer, or with one that was broken off */
         ENDING_IMPOSSIBLE /* it cannot be sent: no try will be better */

@@ -3,7 +3,7 @@
 #include "support/check_main.h"
 
 static struct verdict
-weigh(int kind, int status, int64_t retry_after_s, uint32_t failed)
+weigh(enum ending_kind kind, int status, int64_t retry_after_s, uint32_t failed)
 {
     const struct store_delivery d = {
         .options = BYTES_LIT("{}"), .metadata = BYTES_LIT("{}"), .failed = failed};
