@@ -1,8 +1,8 @@
 #include "claimd/auth/keystone_wire.h"
 
-#include "auth/curl_library.h"
 #include "claimd/base/lock.h"
 #include "claimd/ds/list.h"
+#include "claimd/web/curl_library.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,13 @@
 #include "claimd/auth/signer.h"
 
+#include "claimd/base/base64.h"
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { DIGEST_BYTES = SIGNATURE_DIGITS / 2 };
@@ -263,4 +266,65 @@ signer_verify(struct signer *s, const struct grant *grant, struct bytes signatur
     explicit_bzero(right, sizeof(right));
     arena_rewind(arena, before);
     return good ? ST_OK : ST_NO_PATH;
+}
+
+/* ------------------------------------------------------------------ web hooks */
+
+/* Of what the pieces are when they stand behind one another. */
+static enum status
+digest_pieces(const void *key, size_t key_len, const struct bytes *pieces, size_t count,
+              uint8_t out[DIGEST_BYTES])
+{
+    gnutls_hmac_hd_t hmac;
+    enum status st = ST_OK;
+
+    if (gnutls_hmac_init(&hmac, GNUTLS_MAC_SHA256, key, key_len) != 0)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; st == ST_OK && i < count; i++)
+        if (pieces[i].len > 0 && gnutls_hmac(hmac, pieces[i].data, pieces[i].len) != 0)
+            st = ST_NO_MEMORY;
+    gnutls_hmac_deinit(hmac, out);
+    return st;
+}
+
+static enum status
+vouch_with(const struct key *key, const struct hook *hook, uint8_t out[DIGEST_BYTES])
+{
+    const struct bytes whose[] = {BYTES_LIT("claimd-webhook:"), hook->project};
+    uint8_t secret[DIGEST_BYTES];
+    char sent[32];
+    struct bytes pieces[] = {hook->id, BYTES_NONE, hook->body};
+    int len = snprintf(sent, sizeof(sent), ".%" PRId64 ".", hook->sent_s);
+    enum status st = digest_pieces(key->text, key->len, whose, 2, secret);
+
+    pieces[1] = bytes_of(sent, (size_t)len);
+    if (st == ST_OK)
+        st = digest_pieces(secret, sizeof(secret), pieces, 3, out);
+    explicit_bzero(secret, sizeof(secret));
+    return st;
+}
+
+enum status
+signer_vouch(struct signer *s, const struct hook *hook, char out[VOUCHER_CAP])
+{
+    static const struct bytes version = BYTES_LIT("v1,");
+    enum status st = ST_OK;
+    struct keys keys;
+    char *to = out;
+
+    copy_keys(s, &keys);
+    if (keys.count == 0)
+        st = ST_NOT_FOUND;
+    for (size_t i = 0; st == ST_OK && i < keys.count; i++) {
+        uint8_t digest[DIGEST_BYTES];
+
+        st = vouch_with(&keys.all[i], hook, digest);
+        if (i > 0)
+            *to++ = ' ';
+        to = append(to, version);
+        to += base64_write(to, digest, sizeof(digest));
+    }
+    *to = '\0';
+    explicit_bzero(&keys, sizeof(keys));
+    return st;
 }

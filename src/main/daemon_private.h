@@ -11,6 +11,7 @@
 #include "main/admission.h"
 #include "main/daemon.h"
 #include "main/durability.h"
+#include "main/notification.h"
 #include "main/sealing.h"
 #include "main/signing.h"
 #include "main/supervisor.h"
@@ -23,9 +24,10 @@ struct named {
     int64_t socket_group; /* -1: none */
     struct tls *tls;      /* owned; NULL: there is none */
     struct admission admission;
-    struct signer *signer; /* owned */
-    struct seal *seal;     /* owned */
-    struct auth *auth;     /* owned; NULL: no identity stub */
+    struct signer *signer, *webhooks; /* owned */
+    char *smtp_password;              /* owned; NULL: there is none */
+    struct seal *seal;                /* owned */
+    struct auth *auth;                /* owned; NULL: no identity stub */
 };
 
 struct daemon {
@@ -44,6 +46,7 @@ struct daemon {
     struct vitals vitals;
     struct sealing_source sealing;
     struct api *api;
+    struct notify *notify;
     struct server *server;
     _Atomic int64_t drain_ms;
     int ready_fd; /* -1: none */

@@ -15,10 +15,14 @@ static enum status
 reload_files(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
     struct tls_pair *pair = NULL;
-    struct signer *signer = NULL;
+    struct signer *signer = NULL, *webhooks = NULL;
     struct seal *seal = NULL;
-    enum status st = signing_open(config, d->mem, &signer, complaints);
+    enum status st =
+        signing_open("signing_keys", config->signing_keys, d->mem, &signer, complaints);
 
+    if (st == ST_OK)
+        st = signing_open("webhook_keys", config->webhook_keys, d->mem, &webhooks,
+                          complaints);
     if (st == ST_OK)
         st = sealing_open(config, d->mem, NULL, &seal, complaints);
     if (st == ST_OK && d->named.tls != NULL)
@@ -29,11 +33,13 @@ reload_files(struct daemon *d, const struct config *config, struct complaints *c
         tls_pair_drop(pair);
     else if (pair != NULL)
         tls_replace(d->named.tls, pair);
-    if (st == ST_OK)
+    if (st == ST_OK) {
         signer_swap(d->named.signer, signer);
-    if (st == ST_OK)
+        signer_swap(d->named.webhooks, webhooks);
         seal_swap(d->named.seal, seal);
+    }
     signer_free(signer);
+    signer_free(webhooks);
     seal_free(seal);
     return st;
 }

@@ -210,6 +210,40 @@ const struct option options[] = {
     FLAG("insecure_listen", insecure_listen, "false",
          "allow auth none on an address that others can reach"),
 #undef GROUP
+#define GROUP "Notifications of subscribers"
+    NUMBER("max_notifier_workers", max_notifier_workers, 1, 1000, "10",
+           "notifications that are sent at a time; to one host half of them"),
+    NUMBER("notify_timeout_ms", notify_timeout_ms, 100, 600000, "10000",
+           "what is not answered within this has failed; half of it to connect"),
+    TEXT("notify_allow", notify_allow, "none",
+         "addresses that may be told although they are not public: ADDRESS or "
+         "ADDRESS/BITS, separated by commas"),
+    TEXT("notify_ca", notify_ca, "system",
+         "file of certificates that those of subscribers must come from; system: the "
+         "system's"),
+    LIVE_TEXT("webhook_keys", webhook_keys, "none",
+              "file of keys that sign web hooks, a line each: all sign; read again on "
+              "SIGHUP; none: they are not signed"),
+    FLAG("require_confirmation", require_confirmation, "false",
+         "a subscriber is told nothing before it has confirmed; needs signing_keys"),
+    TEXT("public_url", public_url, "none",
+         "where subscribers reach this server, such as https://mq.example.org; in what "
+         "asks them to confirm"),
+    SIZE("subscription_backlog", subscription_backlog, 0, INT64_MAX, "64M",
+         "bytes of messages of a queue that subscribers have still to get; what is more "
+         "falls out; 0: any number"),
+    TEXT("smtp_server", smtp_server, "none",
+         "who takes mail for subscribers: smtp://HOST:PORT or smtps://HOST:PORT; none: "
+         "mailto is given up"),
+    TEXT("smtp_from", smtp_from, "none",
+         "address that mail is from, and that hears of what cannot be delivered"),
+    TEXT("smtp_user", smtp_user, "none",
+         "who claimd is to the server of mail, told over TLS only; none: nobody"),
+    TEXT("smtp_password_file", smtp_password_file, "none",
+         "file with the password of smtp_user"),
+    TEXT("external_confirmation_url", external_confirmation_url, "none",
+         "page that mail asking to confirm leads to; none: such mail has the document"),
+#undef GROUP
 #define GROUP "Keystone, with auth keystone"
     TEXT("keystone_url", keystone_url, "http://127.0.0.1:5000/v3",
          "where Keystone is asked who has a token; http or https, ends with /v3"),

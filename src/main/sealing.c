@@ -74,6 +74,26 @@ sealing_sealer(struct seal *seal)
     return (struct store_sealer){SEAL_OVERHEAD, seal, seal_body};
 }
 
+enum status
+sealing_open_body(void *seal, const struct store_queue *queue, struct bytes body,
+                  struct buf *out)
+{
+    const struct seal_scope scope = {queue->project, (uint32_t)queue->kind};
+    size_t len = seal_open_len(body);
+    enum status st;
+
+    if (!store_is_sealed(body)) {
+        buf_bytes(out, body);
+        return out->failed ? ST_NO_MEMORY : ST_OK;
+    }
+    if (!buf_reserve(out, len))
+        return ST_NO_MEMORY;
+    st = seal_open(seal, &scope, body, out->data + out->len);
+    if (st == ST_OK)
+        out->len += len;
+    return st;
+}
+
 static void
 write_figures(struct metrics_source *source, struct exposition *x)
 {

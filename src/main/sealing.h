@@ -5,6 +5,7 @@
 #ifndef MAIN_SEALING_H
 #define MAIN_SEALING_H
 
+#include "claimd/base/buf.h"
 #include "claimd/base/log.h"
 #include "claimd/metrics/exposition.h"
 #include "claimd/seal/seal.h"
@@ -21,6 +22,11 @@ sealing_open(const struct config *config, struct mem *mem, const struct log *log
 
 /* What the store needs to seal by itself; borrows the seal. */
 struct store_sealer sealing_sealer(struct seal *seal);
+
+/* Writes the body of a message of this queue as it was posted; seal is a struct seal. ST_NO_MEMORY;
+ * statuses of seal_open(). */
+enum status sealing_open_body(void *seal, const struct store_queue *queue,
+                              struct bytes body, struct buf *out);
 
 /* Its figures; there are none until there is a key, or one is missing. */
 struct sealing_source {

@@ -1,4 +1,4 @@
-/* Queues whose messages are encrypted (docs/api.md 20). */
+/* Queues whose messages are encrypted (docs/api.md 21). */
 #include "support/api_fixture.h"
 
 #include <string.h>

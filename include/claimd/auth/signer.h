@@ -61,4 +61,24 @@ enum status signer_sign(struct signer *s, const struct grant *grant, struct aren
 enum status signer_verify(struct signer *s, const struct grant *grant,
                           struct bytes signature, struct arena *arena);
 
+/*
+ * A web hook as it is sent to somebody of a project (docs/api.md 20.6). Receivers know the secret of
+ * their project only, the HMAC-SHA-256 of "claimd-webhook:PROJECT" under a key: who has the keys
+ * could say anything to everybody.
+ */
+struct hook {
+    struct bytes project, id, body;
+    int64_t sent_s; /* since 1970 */
+};
+
+enum { VOUCHER_CAP = SIGNER_KEYS_MAX * 48 };
+
+/*
+ * Writes what shows that it is from us, as Standard Webhooks has it: for each key "v1," and the
+ * HMAC of "ID.SENT.BODY" in base64, separated by blanks; and a NUL. ST_NOT_FOUND: there is no
+ * key; ST_NO_MEMORY.
+ */
+enum status
+signer_vouch(struct signer *s, const struct hook *hook, char out[VOUCHER_CAP]);
+
 #endif
