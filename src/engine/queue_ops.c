@@ -179,33 +179,38 @@ engine_queue_delete(struct store *s, struct store_visit *outer,
     return st;
 }
 
-/* Gives the visit's queue an empty backlog. */
+/* Whatever can fail, fails here; *fresh takes the place of the backlog. */
 static enum status
-purge(struct visit *v)
+reserve_purge(struct visit *v, bool messages, bool subscriptions, struct backlog **fresh)
 {
-    struct backlog *fresh = backlog_new(v->engine->core.mem, &v->shard->alive);
-    enum status st;
+    enum status st = ST_OK;
 
-    if (fresh == NULL)
-        return ST_NO_MEMORY;
-    st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);
-    if (st != ST_OK) {
-        backlog_free(v->engine->core.mem, fresh);
-        return st;
+    if (messages) {
+        *fresh = backlog_new(v->engine->core.mem, &v->shard->alive);
+        if (*fresh == NULL)
+            return ST_NO_MEMORY;
+        st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);
     }
-    count_dropped(v);
-    graveyard_purge(v->shard, v->queue, fresh);
-    if (observed(&v->engine->core))
-        (void)observe_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
-    return ST_OK;
+    if (st == ST_OK && subscriptions)
+        st = visit_reserve(v, STORE_CHANGE_UNSUBSCRIBED, 0, 0);
+    return st;
 }
 
-/* Nobody is subscribed to the visit's queue any more. */
 static void
-unsubscribe_all(struct visit *v)
+commit_purge(struct visit *v, struct backlog *fresh, bool subscriptions)
 {
+    const bool told = observed(&v->engine->core);
+
+    if (fresh != NULL) {
+        count_dropped(v);
+        graveyard_purge(v->shard, v->queue, fresh);
+        if (told)
+            (void)observe_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
+    }
+    if (!subscriptions)
+        return;
     feed_bury(v->shard, v->queue);
-    if (observed(&v->engine->core))
+    if (told)
         (void)observe_queue(v->queue, STORE_CHANGE_UNSUBSCRIBED, v->now_ms);
 }
 
@@ -213,19 +218,21 @@ enum status
 engine_queue_purge(struct store *s, struct store_visit *outer,
                    const struct store_queue *where, enum store_purge what)
 {
-    enum status st = ST_OK;
-    bool subscribed;
+    struct backlog *fresh = NULL;
+    bool messages, subscriptions;
+    enum status st;
     struct visit v;
 
     (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* all of it goes */
-    subscribed = v.queue != NULL && v.queue->feed != NULL && what != STORE_PURGE_MESSAGES;
-    if (subscribed)
-        st = visit_reserve(&v, STORE_CHANGE_UNSUBSCRIBED, 0, 0);
-    if (st == ST_OK && v.queue != NULL && what != STORE_PURGE_SUBSCRIPTIONS &&
-        backlog_live(v.queue->backlog) > 0)
-        st = purge(&v);
-    if (st == ST_OK && subscribed)
-        unsubscribe_all(&v);
+    messages = v.queue != NULL && what != STORE_PURGE_SUBSCRIPTIONS &&
+               backlog_live(v.queue->backlog) > 0;
+    subscriptions =
+        v.queue != NULL && what != STORE_PURGE_MESSAGES && v.queue->feed != NULL;
+    st = reserve_purge(&v, messages, subscriptions, &fresh);
+    if (st == ST_OK)
+        commit_purge(&v, fresh, subscriptions);
+    else if (fresh != NULL)
+        backlog_free(v.engine->core.mem, fresh);
     visit_leave(&v);
     return st;
 }

@@ -587,9 +587,8 @@ static void
 expect_grants_used(struct replica *r)
 {
     for (size_t i = 0; i < KINDS; i++)
-        ck_assert_msg(r->granted[i] == 0 ||
-                          (r->refused &&
-                           (i == STORE_CHANGE_QUEUE || i == STORE_CHANGE_UNSUBSCRIBED)),
+        ck_assert_msg(r->granted[i] == 0 || (r->refused && (i == STORE_CHANGE_QUEUE ||
+                                                            i == STORE_CHANGE_PURGE)),
                       "a change of kind %zu was granted in vain", i);
 }
 

@@ -206,19 +206,20 @@ MUTANTS = [
      "a purge leaves what claims hold",
      SIMULATION,
      [("engine/queue_ops.c",
-       "        return ST_NO_MEMORY;\n    st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);",
-       "        return ST_NO_MEMORY;\n"
-       "    if (MUTANT(PURGE_KEEPS_CLAIMED) && v->queue->backlog->claimed > 0) {\n"
-       "        struct message *m;\n"
-       "        uint64_t seq = 0;\n"
-       "        while ((m = backlog_next_ready(v->queue->backlog, &seq)) != NULL) {\n"
-       "            settle_remove(v->shard, m);\n"
-       "            message_unpin(v->engine->core.mem, m);\n"
+       "            return ST_NO_MEMORY;\n        st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);",
+       "            return ST_NO_MEMORY;\n"
+       "        if (MUTANT(PURGE_KEEPS_CLAIMED) && v->queue->backlog->claimed > 0) {\n"
+       "            struct message *m;\n"
+       "            uint64_t seq = 0;\n"
+       "            while ((m = backlog_next_ready(v->queue->backlog, &seq)) != NULL) {\n"
+       "                settle_remove(v->shard, m);\n"
+       "                message_unpin(v->engine->core.mem, m);\n"
+       "            }\n"
+       "            backlog_free(v->engine->core.mem, *fresh);\n"
+       "            *fresh = NULL;\n"
+       "            return ST_OK;\n"
        "        }\n"
-       "        backlog_free(v->engine->core.mem, fresh);\n"
-       "        return ST_OK;\n"
-       "    }\n"
-       "    st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);")]),
+       "        st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);")]),
     ("BUDGET_IGNORED",
      "messages are taken in although the memory budget is used up",
      SIMULATION,
@@ -776,8 +777,9 @@ MUTANTS = [
      "a sweep does not show the claims",
      CRASH,
      [("engine/sweep.c",
-       "        enter_stage(&sh->sweep, SWEEP_CLAIMS);",
-       "        enter_stage(&sh->sweep, MUTANT(CLAIMS_NOT_SHOWN) ? SWEEP_MESSAGES : SWEEP_CLAIMS);")]),
+       "queue_transient(q) ? SWEEP_SUBSCRIPTIONS : SWEEP_CLAIMS);",
+       "queue_transient(q) ? SWEEP_SUBSCRIPTIONS\n"
+       "                    : MUTANT(CLAIMS_NOT_SHOWN) ? SWEEP_MESSAGES : SWEEP_CLAIMS);")]),
     ("SWEPT_ONCE",
      "a sweep leaves out what the one before has shown",
      CRASH,
