@@ -156,8 +156,8 @@ START_TEST(a_long_uri_with_a_password_is_taken_and_never_repeated_in_refusals)
         "{\"subscriber\":\"trust+http://ann:secret@example.org\"}",
         "{\"subscriber\":\"http://ann:secret@example.org\",\"ttl\":\"secret\"}",
         "{\"subscriber\":\"http://ann:secret@example.org\",\"options\":\"secret\"}",
-        "{\"subscriber\":\"http://ann:secret@example.org\",\"options\":{"
-        "\"_retry_policy\":\"secret\"}}",
+        ("{\"subscriber\":\"http://ann:secret@example.org\",\"options\":{"
+         "\"_retry_policy\":\"secret\"}}"),
     };
     struct api_fixture f;
     char path[4096];
