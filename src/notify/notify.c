@@ -103,6 +103,7 @@ init(struct notify *n, const struct notify_config *config, struct hash_key key)
     n->due.tell = tell_due;
     n->durable.tell = tell_durable;
     n->herald.log = config->log;
+    n->next_again_ms = INT64_MAX;
     list_init(&n->unsettled);
     hosts_init(&n->hosts, config->mem, key, config->workers,
                config->timeout_ms / SLOW_PART);

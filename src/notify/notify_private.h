@@ -32,6 +32,11 @@ struct notify {
     bool hungry;    /* there may be more that is due */
     bool hindered;  /* the store, or memory, has failed: again in a moment */
     bool gave_back; /* something, since the last flush */
+    /*
+     * When what was given back comes to be due: what is next, and the last; INT64_MAX, 0: nothing.
+     * Workers only wake for deadlines that they know of, so this thread looks after its own.
+     */
+    int64_t next_again_ms, last_again_ms;
 };
 
 /* Does its work until it is closing, and gives back everything. */

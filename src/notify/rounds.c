@@ -22,6 +22,32 @@ now_ms(const struct notify *n)
 /* ------------------------------------------------------------------ giving back */
 
 static void
+remember(struct notify *n, int64_t again_ms)
+{
+    if (again_ms < n->next_again_ms)
+        n->next_again_ms = again_ms;
+    if (again_ms > n->last_again_ms)
+        n->last_again_ms = again_ms;
+}
+
+/* Has the store see what is due of that. */
+static void
+keep_time(struct notify *n)
+{
+    int64_t now = now_ms(n), next_ms;
+
+    if (now < n->next_again_ms)
+        return;
+    store_housekeep(n->config.store, now, &next_ms);
+    n->hungry = true;
+    n->next_again_ms = INT64_MAX;
+    if (now < n->last_again_ms)
+        n->next_again_ms = next_ms <= now               ? now + 1
+                           : next_ms < n->last_again_ms ? next_ms
+                                                        : n->last_again_ms;
+}
+
+static void
 give_lent(struct notify *n, struct store_delivery *lent, enum store_outcome outcome,
           int64_t wait_ms)
 {
@@ -31,6 +57,8 @@ give_lent(struct notify *n, struct store_delivery *lent, enum store_outcome outc
         counter_add(&n->figures.put_off, 1);
     store_delivery_done(n->config.store, &visit, lent, outcome, visit.now_ms + wait_ms);
     n->gave_back = true;
+    if (outcome == STORE_OUTCOME_FAILED || outcome == STORE_OUTCOME_PUT_OFF)
+        remember(n, visit.now_ms + wait_ms);
 }
 
 static void
@@ -216,12 +244,29 @@ longest_sleep(const struct notify *n)
     return n->courier.multi != NULL && n->hosts.running == 0 ? RESTING_MS : -1;
 }
 
+/* The same, if it is not time before for what was given back. */
+static int
+sleep_ms(const struct notify *n)
+{
+    int longest_ms = longest_sleep(n);
+    int64_t left_ms;
+
+    if (n->next_again_ms == INT64_MAX)
+        return longest_ms;
+    left_ms = n->next_again_ms - now_ms(n);
+    if (left_ms < 0)
+        left_ms = 0;
+    return longest_ms >= 0 && longest_ms < left_ms ? longest_ms
+           : left_ms < INT_MAX                     ? (int)left_ms
+                                                   : INT_MAX;
+}
+
 /* Until there is something to do. */
 static void
 sleep_well(struct notify *n)
 {
     struct pollfd bell = {.fd = n->event_fd, .events = POLLIN};
-    int timeout_ms = longest_sleep(n);
+    int timeout_ms = sleep_ms(n);
 
     if (n->hosts.running > 0)
         courier_wait(&n->courier, n->event_fd, timeout_ms < 0 ? INT_MAX : timeout_ms);
@@ -243,6 +288,7 @@ go_round(struct notify *n)
     n->hindered = false;
     if (atomic_exchange(&n->told, false))
         n->hungry = true;
+    keep_time(n);
     settle_all(n);
     send_waiting(n);
     take_what_is_due(n);

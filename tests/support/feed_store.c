@@ -144,7 +144,24 @@ feed_close(struct store *s)
     free(f);
 }
 
+static void
+feed_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
+{
+    struct feed *f = feed_of(s);
+
+    *next_ms = INT64_MAX;
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < f->count; i++) {
+        const struct entry *e = &f->entries[i];
+
+        if (!e->lent && !e->over && e->due_ms > now_ms && e->due_ms < *next_ms)
+            *next_ms = e->due_ms;
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
 static const struct store_ops ops = {
+    .housekeep = feed_housekeep,
     .delivery_next = feed_next,
     .delivery_done = feed_done,
     .delivery_watch = feed_watch_due,

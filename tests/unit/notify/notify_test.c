@@ -234,6 +234,34 @@ START_TEST(a_body_that_has_to_be_opened_waits_until_it_can_be)
 }
 END_TEST
 
+static enum status
+fail_once(void *ctx, const struct store_queue *queue, struct bytes body, struct buf *out)
+{
+    size_t *left = ctx;
+
+    (void)queue;
+    if (*left > 0) {
+        --*left;
+        return ST_NO_MEMORY;
+    }
+    buf_bytes(out, body);
+    return ST_OK;
+}
+
+START_TEST(what_was_put_off_comes_back_without_anybody_else)
+{
+    struct store_delivery d = message(1, "/status/200");
+    size_t left = 1;
+
+    clock_init_system(&f.clock); /* nobody tells that it has moved */
+    f.config.open_body = fail_once;
+    f.config.open_ctx = &left;
+    begin();
+    expect(feed_store_await(f.store, feed_store_add(f.store, &d), 2),
+           STORE_OUTCOME_DELIVERED, 0);
+}
+END_TEST
+
 START_TEST(connections_are_kept)
 {
     begin();
