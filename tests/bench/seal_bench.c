@@ -92,7 +92,7 @@ int
 main(void)
 {
     struct seal_config config = {.mem = mem_new(0)};
-    struct seal *s;
+    struct seal *s = NULL;
     struct reason why;
     size_t line;
 

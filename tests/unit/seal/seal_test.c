@@ -331,7 +331,7 @@ START_TEST(there_are_so_many_keys_at_most)
     for (unsigned i = 0; i < SEAL_KEYS_MAX + 1; i++) {
         buf_str(&f.out, i == 0 ? "" : "\n");
         buf_str(&f.out, (const char[]){(char)('a' + i % 6), (char)('0' + i), '\0'});
-        buf_str(&f.out, KEY + 2);
+        buf_str(&f.out, &KEY[2]);
     }
     ck_assert_int_eq(seal_replace(s, buf_view(&f.out), &line, &why), ST_BAD_VALUE);
     ck_assert_uint_eq(line, SEAL_KEYS_MAX + 1);
