@@ -82,31 +82,29 @@ give(struct sim *sim, struct random *r, size_t which, enum store_outcome outcome
 }
 
 static enum store_outcome
-draw_outcome(struct random *r)
+draw_outcome(const struct profile *p, struct random *r)
 {
-    uint64_t what = random_below(r, 100);
-
-    if (what < 60)
+    if (!random_once_in(r, p->fails_once))
         return STORE_OUTCOME_DELIVERED;
-    if (what < 80)
-        return STORE_OUTCOME_FAILED;
-    if (what < 90)
-        return STORE_OUTCOME_PUT_OFF;
-    return what < 98 ? STORE_OUTCOME_GIVEN_UP : STORE_OUTCOME_GONE;
+    return random_chance(r, 5) ? STORE_OUTCOME_GONE
+                               : (enum store_outcome)random_of(
+                                     r, STORE_OUTCOME_FAILED, STORE_OUTCOME_FAILED,
+                                     STORE_OUTCOME_PUT_OFF, STORE_OUTCOME_GIVEN_UP);
 }
 
 void
 deliverer_act(struct sim *sim, struct actor *a, struct random *r)
 {
-    uint64_t rounds = random_below(r, 24);
+    uint64_t rounds = random_of(r, 3, 10, 30);
 
     for (; rounds > 0 && !sim_broken(sim); rounds--) {
         struct server *s = &sim->server;
 
         history_who(sim, a);
         if (s->lent_count > 0 && random_chance(r, 50))
-            give(sim, r, random_below(r, s->lent_count), draw_outcome(r));
-        else if (!take(sim, random_chance(r, 70)))
+            give(sim, r, random_below(r, s->lent_count), draw_outcome(sim->profile, r));
+        else if (!take(sim, random_chance(r, 70)) &&
+                 (s->lent_count == 0 || random_chance(r, 15)))
             return;
     }
 }

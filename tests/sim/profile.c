@@ -96,6 +96,7 @@ draw_subscribers(struct profile *p, struct random *r)
         p->names = 2;
     if (random_chance(r, 70))
         p->day_wait_once = 0;
+    p->fails_once = random_of(r, 2, 3, 40);
     p->transient_once = random_of(r, 0, 2, 5);
     p->rules.require_confirmation = random_chance(r, 40);
     p->rules.feed_bytes = random_of(r, 0, 0, 600, 4000, 40000);
