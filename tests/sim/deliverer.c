@@ -104,7 +104,7 @@ deliverer_act(struct sim *sim, struct actor *a, struct random *r)
         if (s->lent_count > 0 && random_chance(r, 50))
             give(sim, r, random_below(r, s->lent_count), draw_outcome(sim->profile, r));
         else if (!take(sim, random_chance(r, 70)) &&
-                 (s->lent_count == 0 || random_chance(r, 15)))
+                 (s->lent_count == 0 || random_chance(r, 40)))
             return;
     }
 }

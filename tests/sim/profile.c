@@ -85,7 +85,7 @@ draw_restarts(struct profile *p, struct random *r)
 static void
 draw_subscribers(struct profile *p, struct random *r)
 {
-    if (!random_chance(r, 40))
+    if (!random_chance(r, 60) || p->waiting_once > 0)
         return;
     p->actors[PART_SUBSCRIBER] = (int)random_between(r, 2, 5);
     p->actors[PART_DELIVERER] = (int)random_between(r, 3, 9);
