@@ -23,11 +23,12 @@ lend(struct shard *sh, struct subscription *s, struct store_delivery *out)
         .options = address->options,
         .metadata = metadata->document.json,
         .expires_ms = subscription_ends_ms(s),
-        .failed = s->failed,
+        .failed = subscription_failed(s),
         .position = q->position,
         .pins = {address, metadata, NULL},
     };
     ident_write(&out->subscription, subscription_ident(s));
+    s->failed = out->failed;
     s->state = SUBSCRIPTION_LENT;
     subscription_arm(sh, s);
 }
@@ -39,6 +40,7 @@ lend_notice(struct shard *sh, struct subscription *s, struct store_delivery *out
 
     s->pending = PENDING_NOTHING;
     lend(sh, s, out);
+    s->lent_notice = pending;
     out->notice = (enum store_notice)(pending - 1);
 }
 
@@ -47,6 +49,7 @@ lend_message(struct shard *sh, struct subscription *s, const struct feed_entry *
              uint64_t number, struct store_delivery *out)
 {
     lend(sh, s, out);
+    s->lent_notice = PENDING_NOTHING;
     message_pin(entry->message);
     out->notice = STORE_NOTICE_MESSAGE;
     out->body = message_body(entry->message);
@@ -227,14 +230,15 @@ put_off(struct visit *v, struct subscription *s, const struct store_delivery *d,
 {
     bool same = s->address == d->pins[0];
     bool other = s->pending != PENDING_NOTHING; /* which it is told at once */
+    bool overtaken = d->notice == STORE_NOTICE_CONFIRM && s->confirmed;
 
     if (failed) {
         s->failures++;
-        s->failed = same ? s->failed + 1 : 0;
+        s->failed = same && !other && !overtaken ? s->failed + 1 : 0;
+        s->failed_at = d->notice == STORE_NOTICE_MESSAGE ? d->number : 0;
         figures_count(&v->shard->figures, STORE_COUNT_FAILED, 1);
     }
-    if (d->notice != STORE_NOTICE_MESSAGE && !other &&
-        !(s->confirmed && d->notice == STORE_NOTICE_CONFIRM))
+    if (d->notice != STORE_NOTICE_MESSAGE && !other && !overtaken)
         s->pending = (enum pending)(1 + d->notice);
     if (again_ms <= v->now_ms || !same || other) {
         subscription_rest(v->shard, s);

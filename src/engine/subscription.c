@@ -141,6 +141,28 @@ subscription_find(const struct feed *f, struct bytes text, int64_t now_ms)
                : NULL;
 }
 
+enum pending
+subscription_untold(const struct subscription *s)
+{
+    bool overtaken = s->lent_notice == PENDING_CONFIRM && s->confirmed;
+
+    return s->pending == PENDING_NOTHING && s->state == SUBSCRIPTION_LENT && !overtaken
+               ? s->lent_notice
+               : s->pending;
+}
+
+uint32_t
+subscription_failed(const struct subscription *s)
+{
+    uint64_t number;
+
+    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LENT)
+        return s->failed;
+    return feed_next(s->feed, &s->cursor, &number) != NULL && number == s->failed_at
+               ? s->failed
+               : 0;
+}
+
 static bool
 is_of(const struct hashnode *node, const void *key)
 {

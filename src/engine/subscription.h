@@ -51,14 +51,16 @@ struct subscription {
     struct cursor cursor;
     uint64_t id_low; /* of the id, which has the number in it */
     uint32_t id_high;
-    uint32_t failed; /* tries of what is next that failed */
+    uint32_t failed; /* tries of what is next that failed: unless that fell out */
     enum subscription_state state;
     enum pending pending;
+    enum pending lent_notice; /* LENT: PENDING_NOTHING: a message */
     bool confirmed;
     bool follows;   /* while a log is replayed: it had a cursor, which says where */
     uint8_t untold; /* deliveries that the log has not been told of */
     int64_t started_ms, ttl_s;
-    int64_t again_ms; /* WAITS */
+    int64_t again_ms;   /* WAITS */
+    uint64_t failed_at; /* number of the message that failed; 0: of a notice */
     uint64_t delivered, given_up, fallen_out, failures;
 };
 
@@ -100,6 +102,12 @@ enum status subscription_reserve(struct shard *sh, struct feed *f, uint64_t numb
 
 /* Enters it in the feed, under the number in its id; arms nothing. */
 void subscription_enter(struct shard *sh, struct feed *f, struct subscription *s);
+
+/* What it has still to be told, were it to begin anew: a notice that is lent, too. */
+enum pending subscription_untold(const struct subscription *s);
+
+/* How many tries failed of what it gets, or gets next. */
+uint32_t subscription_failed(const struct subscription *s);
 
 /* Takes it out of everything, and frees it. The feed is left to who calls. */
 void subscription_remove(struct shard *sh, struct subscription *s);

@@ -186,7 +186,7 @@ show(struct subscription *s, int64_t now_ms, struct store_subscription *out)
                      .fallen_out = s->fallen_out,
                      .behind = feed_behind(s->feed, &s->cursor),
                      .failures = s->failures,
-                     .failed = s->failed,
+                     .failed = subscription_failed(s),
                      .lent = s->state == SUBSCRIPTION_LENT,
                      .next_try_ms = s->state == SUBSCRIPTION_WAITS ? s->again_ms : 0},
         .pin = address_pin(s->address),

@@ -459,13 +459,14 @@ put_off(struct twin_subscription *s, const struct store_delivery *d, bool failed
         int64_t again_ms)
 {
     bool other = s->notice != 0;
+    bool overtaken = d->notice == STORE_NOTICE_CONFIRM && s->confirmed;
+    bool gone = d->notice == STORE_NOTICE_MESSAGE && !s->lent_entry;
 
     if (failed) {
         s->failures++;
-        s->failed = s->changed ? 0 : s->failed + 1;
+        s->failed = s->changed || other || overtaken || gone ? 0 : s->failed + 1;
     }
-    if (d->notice != STORE_NOTICE_MESSAGE && !other &&
-        !(s->confirmed && d->notice == STORE_NOTICE_CONFIRM))
+    if (d->notice != STORE_NOTICE_MESSAGE && !other && !overtaken)
         s->notice = 1 + d->notice;
     s->again_ms = s->changed || other ? 0 : again_ms;
 }

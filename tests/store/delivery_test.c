@@ -347,3 +347,53 @@ START_TEST(another_address_has_to_confirm_anew)
     fixture_close(&f);
 }
 END_TEST
+
+START_TEST(failures_are_those_of_what_is_tried)
+{
+    struct store_delivery d;
+    struct store_id id;
+    struct fixture f;
+
+    fixture_open_confirming(&f, _i);
+    id = subscribe(&f, "http://a", 600);
+    expect_notice(&f, &d, id, STORE_NOTICE_CONFIRM);
+    confirm(&f, id, true);
+    post(&f, 1);
+    failed(&f, &d, 0); /* to ask, which is not needed any more */
+    expect_next(&f, &d, id, 1);
+    ck_assert_uint_eq(d.failed, 0);
+    confirm(&f, id, false);
+    failed(&f, &d, 0);
+    expect_notice(&f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
+    ck_assert_uint_eq(d.failed, 0);
+    failed(&f, &d, 0);
+    expect_notice(&f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
+    ck_assert_uint_eq(d.failed, 1);
+    delivered(&f, &d);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_message_of_before_has_not_failed_for_those_of_after)
+{
+    struct store_delivery d;
+    struct store_id id;
+    struct fixture f;
+
+    fixture_open_confirming(&f, _i);
+    id = subscribe(&f, "http://a", 600);
+    confirm(&f, id, true);
+    post(&f, 1);
+    expect_next(&f, &d, id, 1);
+    confirm(&f, id, false);
+    confirm(&f, id, true); /* begins anew */
+    post(&f, 1);
+    failed(&f, &d, 0);
+    expect_notice(&f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
+    delivered(&f, &d);
+    expect_next(&f, &d, id, 2);
+    ck_assert_uint_eq(d.failed, 0);
+    delivered(&f, &d);
+    fixture_close(&f);
+}
+END_TEST
