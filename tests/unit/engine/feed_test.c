@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { CURSORS = 40, POSTS = 2000, CROWD = 100000 };
+enum { CURSORS = 40, POSTS = 300, CROWD = 100000 };
 
 /* A feed held against arrays: which numbers it has to have, and where each cursor stands. */
 struct fixture {
