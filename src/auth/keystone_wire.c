@@ -153,7 +153,9 @@ prepare(const struct wire *w, CURL *handle, struct curl_slist *headers,
            c->easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
            c->easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
            (w->config.ca == NULL ||
-            c->easy_setopt(handle, CURLOPT_CAINFO, w->config.ca) == CURLE_OK) &&
+            (c->easy_setopt(handle, CURLOPT_CAINFO, w->config.ca) == CURLE_OK &&
+             /* Not those of the system beside it. */
+             c->easy_setopt(handle, CURLOPT_CAPATH, (const char *)NULL) == CURLE_OK)) &&
            c->easy_setopt(handle, CURLOPT_HEADERFUNCTION, hear_head) == CURLE_OK &&
            c->easy_setopt(handle, CURLOPT_HEADERDATA, hearing) == CURLE_OK &&
            c->easy_setopt(handle, CURLOPT_WRITEFUNCTION, hear_body) == CURLE_OK &&

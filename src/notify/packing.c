@@ -141,9 +141,12 @@ set_manners(const struct courier *c, struct parcel *p)
            SET(CURLOPT_OPENSOCKETDATA, p) &&
            SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) &&
            SET(CURLOPT_SSL_VERIFYPEER, 1L) && SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
-           (c->config->ca == NULL || SET(CURLOPT_CAINFO, c->config->ca)) &&
-           SET(CURLOPT_HEADERFUNCTION, hear_head) && SET(CURLOPT_HEADERDATA, p) &&
-           SET(CURLOPT_WRITEFUNCTION, hear_body) && SET(CURLOPT_WRITEDATA, p);
+           (c->config->ca == NULL ||
+            (SET(CURLOPT_CAINFO, c->config->ca) &&
+             SET(CURLOPT_CAPATH, (const char *)NULL))) && /* not the system's beside it */
+           SET(CURLOPT_HEADERFUNCTION, hear_head) &&
+           SET(CURLOPT_HEADERDATA, p) && SET(CURLOPT_WRITEFUNCTION, hear_body) &&
+           SET(CURLOPT_WRITEDATA, p);
 }
 
 static bool
