@@ -336,6 +336,7 @@ START_TEST(what_is_no_answer_has_failed)
 {
     begin();
     expect(feed_store_await(f.store, post_once("/close"), 1), STORE_OUTCOME_FAILED, 5000);
+    expect(feed_store_await(f.store, post_once("/noise"), 1), STORE_OUTCOME_FAILED, 5000);
     expect(feed_store_await(f.store, post_once("/huge"), 1), STORE_OUTCOME_FAILED, 5000);
     expect(feed_store_await(f.store, post_once("/heads"), 1), STORE_OUTCOME_FAILED, 5000);
     expect(feed_store_await(f.store, post_once("/status/500"), 1), STORE_OUTCOME_FAILED,
