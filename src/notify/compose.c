@@ -78,21 +78,23 @@ invite(struct composer *c, const struct store_delivery *d, struct signed_invitat
 
 /* ------------------------------------------------------------------ web hooks */
 
-static void
+static enum status
 write_document(const struct store_delivery *d, const struct wishes *wishes,
                struct buf *out)
 {
     struct buf document;
+    bool fits;
 
     if (!bytes_present(wishes->post_data)) {
         document_message(out, d);
-        return;
+        return ST_OK;
     }
     buf_init(&document, out->mem);
     document_message(&document, d);
-    document_fill(out, wishes->post_data, buf_view(&document));
+    fits = document_fill(out, wishes->post_data, buf_view(&document));
     out->failed = out->failed || document.failed;
     buf_fini(&document);
+    return fits ? ST_OK : ST_TOO_LARGE;
 }
 
 /* A message whose body may have to be opened first. */
@@ -110,10 +112,12 @@ write_message(const struct composer *c, const struct store_delivery *d,
         opened.body = buf_view(&body);
     }
     if (st == ST_OK)
-        write_document(&opened, wishes, out);
+        st = write_document(&opened, wishes, out);
+    else if (st != ST_NO_MEMORY)
+        st = ST_UNAVAILABLE;
     out->failed = out->failed || body.failed;
     buf_fini(&body);
-    return st == ST_OK || st == ST_NO_MEMORY ? st : ST_UNAVAILABLE;
+    return st;
 }
 
 static enum status

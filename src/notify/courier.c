@@ -106,13 +106,16 @@ explain(const struct courier *c, const struct parcel *p, CURLcode result,
 {
     *how = (struct ending){.kind = ENDING_NONE,
                            .timed_out = result == CURLE_OPERATION_TIMEDOUT};
-    if (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL)
+    /* CURLE_UNSUPPORTED_PROTOCOL is an answer that is not HTTP: of URLs others do not get here. */
+    if (result == CURLE_URL_MALFORMAT)
         how->kind = ENDING_IMPOSSIBLE;
     read_refusal(c, p, result, how);
     if (p->kept_out)
         (void)reason_give(why, ST_OK, "no such address may be told (notify_allow)");
     else if (result == CURLE_WRITE_ERROR)
         (void)reason_give(why, ST_OK, "its answer is too long");
+    else if (result == CURLE_UNSUPPORTED_PROTOCOL && p->target.kind != TARGET_MAIL)
+        (void)reason_give(why, ST_OK, "its answer is not HTTP");
     else
         (void)reason_give(why, ST_OK, "%s", c->curl.easy_strerror(result));
 }

@@ -26,10 +26,11 @@ find(struct bytes text, struct bytes part)
     return text.len < part.len ? NULL : memmem(text.data, text.len, part.data, part.len);
 }
 
-void
+bool
 document_fill(struct buf *out, struct bytes inside, struct bytes document)
 {
     static const struct bytes mark = BYTES_LIT("\"$zaqar_message$\"");
+    size_t most = out->len + document.len + FILLED_MOST;
     struct buf text;
     struct bytes rest;
     const char *at;
@@ -37,7 +38,7 @@ document_fill(struct buf *out, struct bytes inside, struct bytes document)
     buf_init(&text, out->mem);
     wish_write(&text, inside);
     rest = buf_view(&text);
-    while ((at = find(rest, mark)) != NULL) {
+    while (out->len <= most && (at = find(rest, mark)) != NULL) {
         buf_add(out, rest.data, (size_t)(at - rest.data));
         buf_bytes(out, document);
         rest.len -= (size_t)(at - rest.data) + mark.len;
@@ -46,6 +47,7 @@ document_fill(struct buf *out, struct bytes inside, struct bytes document)
     buf_bytes(out, rest);
     out->failed = out->failed || text.failed;
     buf_fini(&text);
+    return out->len <= most;
 }
 
 void

@@ -12,9 +12,11 @@ void document_message(struct buf *out, const struct store_delivery *d);
 
 /*
  * The template, the inside of a JSON string, its escapes undone, with the document in the place
- * of each "$zaqar_message$", quotation marks included.
+ * of each "$zaqar_message$", quotation marks included. False if it would be longer than the
+ * document and FILLED_MOST, so that nobody can have a gigabyte made of a template and a message.
  */
-void document_fill(struct buf *out, struct bytes inside, struct bytes document);
+enum { FILLED_MOST = 1048576 };
+bool document_fill(struct buf *out, struct bytes inside, struct bytes document);
 
 /* What a subscriber needs to confirm, or to subscribe again. All are texts. */
 struct invitation {

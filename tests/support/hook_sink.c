@@ -170,6 +170,8 @@ answer(struct hook_sink *s, int fd, const char *request)
     } else if (has_path(request, "/heads")) {
         (void)say(fd, "HTTP/1.1 200 OK\r\n");
         say_for_ever(fd, "X: 0123456789012345678901234567890123456789012345678901\r\n");
+    } else if (has_path(request, "/noise")) {
+        (void)say(fd, "-ERR unknown command\r\n");
     } else if (has_path(request, "/redirect")) {
         (void)snprintf(
             text, sizeof(text),

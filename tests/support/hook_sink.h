@@ -7,6 +7,7 @@
  *     /drip            begins an answer, and never ends it
  *     /huge, /heads    never stops answering: body, headers
  *     /close           closes without an answer
+ *     /noise           answers what is not HTTP
  *     /redirect        302 to /status/200 of itself
  *
  *   Threads  one a connection

@@ -45,6 +45,35 @@ START_TEST(a_template_has_it_wherever_it_asks_for_it)
 }
 END_TEST
 
+/* A thousand times the document, which is as long as that. */
+static bool
+fill_thousandfold(size_t len)
+{
+    struct buf document, template;
+    bool fits;
+
+    buf_init(&document, f.mem);
+    buf_init(&template, f.mem);
+    for (size_t i = 0; i < len; i++)
+        buf_byte(&document, '1');
+    for (int i = 0; i < 1000; i++)
+        buf_str(&template, "\\\"$zaqar_message$\\\"");
+    buf_reset(&f.out, 0);
+    fits = document_fill(&f.out, buf_view(&template), buf_view(&document));
+    buf_fini(&template);
+    buf_fini(&document);
+    return fits;
+}
+
+START_TEST(a_template_cannot_make_it_many_times_as_long)
+{
+    ck_assert(fill_thousandfold(1000));
+    ck_assert_uint_eq(f.out.len, 1000000);
+    ck_assert(!fill_thousandfold(262144));
+    ck_assert_uint_le(f.out.len, FILLED_MOST + 3 * 262144);
+}
+END_TEST
+
 START_TEST(what_was_put_in_is_not_looked_at_again)
 {
     document_fill(&f.out, bytes_str("\\\"$zaqar_message$\\\""),

@@ -179,6 +179,31 @@ START_TEST(options_add_headers_and_replace_the_body)
 }
 END_TEST
 
+START_TEST(what_a_template_makes_too_long_is_given_up)
+{
+    enum { BODY = 200000, TIMES = 50 };
+    struct store_delivery d = message(1, "/status/200");
+    struct buf options, body;
+
+    buf_init(&options, f.mem);
+    buf_init(&body, f.mem);
+    buf_str(&options, "{\"post_data\":\"");
+    for (int i = 0; i < TIMES; i++)
+        buf_str(&options, "\\\"$zaqar_message$\\\"");
+    buf_str(&options, "\"}");
+    for (int i = 0; i < BODY; i++)
+        buf_byte(&body, '1');
+    d.options = buf_view(&options);
+    d.body = buf_view(&body);
+    begin();
+    expect(feed_store_await(f.store, feed_store_add(f.store, &d), 1),
+           STORE_OUTCOME_GIVEN_UP, 0);
+    ck_assert_uint_eq(hook_sink_count(f.sink, "/status/200"), 0);
+    buf_fini(&options);
+    buf_fini(&body);
+}
+END_TEST
+
 START_TEST(with_a_key_it_is_vouched_for)
 {
     const char *request;
@@ -311,6 +336,7 @@ START_TEST(what_is_no_answer_has_failed)
 {
     begin();
     expect(feed_store_await(f.store, post_once("/close"), 1), STORE_OUTCOME_FAILED, 5000);
+    expect(feed_store_await(f.store, post_once("/noise"), 1), STORE_OUTCOME_FAILED, 5000);
     expect(feed_store_await(f.store, post_once("/huge"), 1), STORE_OUTCOME_FAILED, 5000);
     expect(feed_store_await(f.store, post_once("/heads"), 1), STORE_OUTCOME_FAILED, 5000);
     expect(feed_store_await(f.store, post_once("/status/500"), 1), STORE_OUTCOME_FAILED,
