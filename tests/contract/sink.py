@@ -31,6 +31,7 @@ class Sink:
 
         self.server = http.server.ThreadingHTTPServer((host, 0), Handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # a server that ends takes no answer
         self.url = "http://%s:%d" % (host, self.server.server_port)
         self.thread = threading.Thread(target=self.server.serve_forever)
         self.thread.start()
