@@ -100,6 +100,7 @@ START_TEST(subscribers_are_uris_of_the_types_that_are_allowed)
         {"POST", LIST, CREATE("http://example.org/a b"), 400, BAD},
         {"POST", LIST, CREATE(" http://example.org/"), 400, BAD},
         {"POST", LIST, CREATE("http://example.org/\\r\\nHost: x"), 400, BAD},
+        {"POST", LIST, CREATE("http://a.example\\\\@b.example/"), 400, BAD},
         {"POST", LIST, CREATE("http://example.org/\\u0000"), 400, BAD},
         {"POST", LIST, CREATE("http://example.org/\\u007f"), 400, BAD},
         {"POST", LIST, CREATE("mailto:ann@example.org\\nBcc:eve"), 400, BAD},

@@ -78,12 +78,14 @@ unescape(struct bytes inside, struct arena *arena)
     return bytes_of(text, len);
 }
 
-/* A URI has neither blanks nor what could end a line of a request or a mail. */
+/* A URI has neither blanks nor what could end a line of a request or a mail; nor backslashes,
+ * which some who read it take for slashes, so that they see another host than others. */
 static bool
 is_clean(struct bytes uri)
 {
     for (size_t i = 0; i < uri.len; i++)
-        if ((unsigned char)uri.data[i] <= ' ' || uri.data[i] == 0x7f)
+        if ((unsigned char)uri.data[i] <= ' ' || uri.data[i] == 0x7f ||
+            uri.data[i] == '\\')
             return false;
     return true;
 }
@@ -144,8 +146,8 @@ check_uri(struct bytes uri, const struct api_limits *limits, struct reason *why)
                            STORE_SUBSCRIBER_MOST);
     if (!is_clean(uri))
         return reason_give(why, ST_BAD_VALUE,
-                           "subscriber must be a URI, without blanks and control "
-                           "characters");
+                           "subscriber must be a URI, without blanks, control characters "
+                           "and backslashes");
     if (bytes_present(rest) && is_trust(scheme))
         return reason_give(why, ST_BAD_VALUE,
                            "subscriber must not begin with trust+: this server does not "
