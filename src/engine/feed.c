@@ -29,6 +29,7 @@ feed_free(struct mem *mem, struct feed *f)
         mem_free(mem, entry);
     }
     hashmap_fini(&f->subscribers);
+    mem_free(mem, f->lost);
     mem_free(mem, f);
 }
 
@@ -163,6 +164,80 @@ feed_drop(struct feed *f, struct mem *mem, struct seqmap_pool *pool)
     return lost;
 }
 
+/* ---------------------------------------------------------------------- replay */
+
+/* How many numbers are in the spans up to the i-th, it included. */
+static uint64_t
+lost_until(const struct feed *f, size_t i)
+{
+    const struct feed_span *span = &f->lost[i];
+
+    return span->before + (span->last - span->first + 1);
+}
+
+/* It is larger than all before. */
+static enum status
+note_lost(struct feed *f, struct mem *mem, uint64_t number)
+{
+    size_t room = f->lost_room == 0 ? 8 : 2 * f->lost_room, count = f->lost_count;
+    struct feed_span *lost;
+
+    if (count > 0 && f->lost[count - 1].last + 1 == number) {
+        f->lost[count - 1].last = number;
+        return ST_OK;
+    }
+    if (count == f->lost_room) {
+        lost = mem_realloc(mem, f->lost, room * sizeof(*lost));
+        if (lost == NULL)
+            return ST_NO_MEMORY;
+        f->lost = lost;
+        f->lost_room = room;
+    }
+    f->lost[count] =
+        (struct feed_span){number, number, count == 0 ? 0 : lost_until(f, count - 1)};
+    f->lost_count++;
+    return ST_OK;
+}
+
+enum status
+feed_keep_newest(struct feed *f, struct seqmap_pool *pool, uint64_t bytes)
+{
+    while (bytes != 0 && f->bytes > bytes && f->entries.live > 1) {
+        uint64_t number = 0;
+        enum status st;
+
+        (void)seqmap_next_live(&f->entries, &number);
+        st = note_lost(f, pool->mem, number);
+        if (st != ST_OK)
+            return st;
+        (void)feed_drop(f, pool->mem, pool);
+    }
+    return ST_OK;
+}
+
+uint64_t
+feed_lost_behind(const struct feed *f, uint64_t number)
+{
+    size_t low = 0, high = f->lost_count;
+    const struct feed_span *span;
+
+    while (low < high) { /* the first span that ends behind it */
+        size_t middle = low + (high - low) / 2;
+
+        if (f->lost[middle].last > number)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (low == f->lost_count)
+        return 0;
+    span = &f->lost[low];
+    return lost_until(f, f->lost_count - 1) - span->before -
+           (span->first > number ? 0 : number - span->first + 1);
+}
+
+/* ---------------------------------------------------------------------- cursors */
+
 /* Where those are counted who have in front what comes behind this number. */
 static size_t *
 counted_at(struct feed *f, uint64_t after)
@@ -188,9 +263,11 @@ feed_attach_at(struct feed *f, struct cursor *c, uint64_t after)
     const struct feed_entry *entry = seqmap_next_live(&f->entries, &number);
 
     ENSURE(!c->attached);
-    *c = (struct cursor){after, entry == NULL ? f->last_ordinal : entry->ordinal - 1,
-                         true};
-    ++*counted_at(f, after);
+    if (entry == NULL)
+        *c = (struct cursor){after, f->last_ordinal, true};
+    else /* what was in between is not in front of it any more */
+        *c = (struct cursor){number - 1, entry->ordinal - 1, true};
+    ++*counted_at(f, c->after);
 }
 
 void
@@ -218,5 +295,16 @@ feed_advance(struct feed *f, struct cursor *c, uint64_t number, uint64_t ordinal
     --*counted_at(f, c->after);
     *c = (struct cursor){number, ordinal, true};
     ++*counted_at(f, number);
+    return missed;
+}
+
+uint64_t
+feed_missed(const struct feed *f, const struct cursor *c, uint64_t *after)
+{
+    uint64_t number;
+    const struct feed_entry *next = feed_next(f, c, &number);
+    uint64_t missed = next == NULL ? 0 : next->ordinal - 1 - c->ordinal;
+
+    *after = missed == 0 ? c->after : number - 1;
     return missed;
 }

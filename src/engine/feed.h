@@ -46,6 +46,11 @@ struct feed_entry {
     size_t waiting;
 };
 
+/* Numbers in a row of entries that were dropped, and how many were before them. */
+struct feed_span {
+    uint64_t first, last, before;
+};
+
 struct feed {
     struct queue *queue; /* NULL: its queue has gone, or has no name yet */
     struct seqmap entries;
@@ -55,6 +60,8 @@ struct feed {
     uint64_t bytes;
     uint64_t *tally; /* where they count, too: the shard's; NULL: nowhere */
     size_t at_end;
+    struct feed_span *lost; /* while a log is replayed, ascending; owned */
+    size_t lost_count, lost_room;
     struct seqmap subscriptions; /* number -> struct subscription, owned */
     struct hashmap subscribers;  /* by their address */
     struct list idle;            /* subscriptions at the end */
@@ -102,6 +109,13 @@ void feed_put(struct feed *f, struct seqmap_pool *pool, struct message *m,
 void feed_number(struct feed *f);
 
 /*
+ * Likewise: drops first entries until there are no more than so many bytes (0: any number), and
+ * remembers their numbers. ST_NO_MEMORY. feed_lost_behind(): how many of those are behind this one.
+ */
+enum status feed_keep_newest(struct feed *f, struct seqmap_pool *pool, uint64_t bytes);
+uint64_t feed_lost_behind(const struct feed *f, uint64_t number);
+
+/*
  * Lets go of the first entries, as many as nobody needs and the budget allows; true if there
  * are no more of them.
  */
@@ -118,7 +132,7 @@ size_t feed_drop(struct feed *f, struct mem *mem, struct seqmap_pool *pool);
 /* Puts a cursor that is detached at the end, behind last_seq. */
 void feed_attach(struct feed *f, struct cursor *c, uint64_t last_seq);
 
-/* Puts a cursor that is detached where it says it stands. */
+/* Puts a cursor that is detached behind this number, or right in front of the next entry. */
 void feed_attach_at(struct feed *f, struct cursor *c, uint64_t after);
 
 /* Fine if it is detached. */
@@ -132,6 +146,9 @@ feed_next(const struct feed *f, const struct cursor *c, uint64_t *number);
  * missed on the way. */
 uint64_t
 feed_advance(struct feed *f, struct cursor *c, uint64_t number, uint64_t ordinal);
+
+/* How many entries an attached cursor has missed up to now, and where it stands behind them. */
+uint64_t feed_missed(const struct feed *f, const struct cursor *c, uint64_t *after);
 
 /* How many entries a cursor has in front of it, or has missed. */
 static inline uint64_t

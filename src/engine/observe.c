@@ -217,6 +217,8 @@ observe_subscription(struct queue *q, enum store_change_kind kind,
                      const struct subscription *s, int64_t now_ms)
 {
     struct store_change change = change_of(q, kind, now_ms);
+    uint64_t after;
+    uint64_t missed = feed_missed(s->feed, &s->cursor, &after);
     struct store_changed_subscription shown = {
         .number = subscription_number(s),
         .subscriber = s->address->subscriber,
@@ -225,11 +227,11 @@ observe_subscription(struct queue *q, enum store_change_kind kind,
         .ttl_s = s->ttl_s,
         .confirmed = s->confirmed,
         .attached = s->cursor.attached,
-        .after = s->cursor.after,
+        .after = after,
         .pending = subscription_untold(s),
         .delivered = s->delivered,
         .given_up = s->given_up,
-        .fallen_out = s->fallen_out,
+        .fallen_out = s->fallen_out + missed,
     };
 
     ident_write(&shown.id, subscription_ident(s));

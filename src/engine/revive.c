@@ -151,8 +151,7 @@ revive_post(struct shard *nursery, struct feed *f, struct message *m,
     if (st != ST_OK)
         return st;
     feed_put(f, &nursery->pool, m, told->number, &as);
-    feed_keep_within(nursery, f);
-    return ST_OK;
+    return feed_keep_newest(f, &nursery->pool, nursery->core->feed_bytes);
 }
 
 /* Those who followed go on where they were, if they may; others begin behind all there is. */
@@ -160,12 +159,14 @@ static void
 settle_in(struct shard *sh, struct subscription *s, uint64_t last_seq)
 {
     s->cursor.attached = false;
-    if (!s->confirmed && sh->core->require_confirmation)
+    if (!s->confirmed && sh->core->require_confirmation) {
         s->follows = false;
-    else if (s->follows)
+    } else if (s->follows) {
+        s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);
         feed_attach_at(s->feed, &s->cursor, s->cursor.after);
-    else
+    } else {
         feed_attach(s->feed, &s->cursor, last_seq);
+    }
     subscription_rest(sh, s);
     subscription_arm(sh, s);
 }

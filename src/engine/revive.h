@@ -3,7 +3,8 @@
  *
  * They live in the nursery, where nobody has a cursor yet: what is in front of whom is known when
  * all has been told. A feed then has more entries than anybody needs, the newest that its
- * bytes allow; the rest is let go at the end.
+ * bytes allow; the rest is let go at the end. What its bytes did not allow is remembered, so that
+ * whoever had it in front is known to have lost it.
  */
 #ifndef ENGINE_REVIVE_H
 #define ENGINE_REVIVE_H

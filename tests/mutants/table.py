@@ -1001,6 +1001,13 @@ MUTANTS = [
        "        s->fallen_out += feed_advance(s->feed, &s->cursor, number, ordinal);",
        "        s->fallen_out += feed_advance(s->feed, &s->cursor, number, ordinal) *\n"
        "                         !MUTANT(FALLEN_OUT_UNCOUNTED);")]),
+    ("LOST_BEFORE_THE_RESTART",
+     "what fell out of a feed before a restart is forgotten by it",
+     SIMULATION,
+     [("engine/revive.c",
+       "        s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);",
+       "        if (!MUTANT(LOST_BEFORE_THE_RESTART))\n"
+       "            s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);")]),
     ("FEED_WITHOUT_BOUNDS",
      "a feed keeps more bytes than it may",
      SIMULATION,

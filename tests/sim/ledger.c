@@ -498,7 +498,7 @@ ledger_subscribe(struct ledger *l, int place, const char *id)
     assert(q->subscription_count < SUBSCRIBERS);
     q->subscriptions[q->subscription_count++] = s;
     s->place = place;
-    s->exact = true;
+    s->exact = s->adds_up = true;
     set_id(&s->id, id);
     ledger_hurry(l);
     return s;

@@ -121,6 +121,9 @@ struct known_subscription {
     size_t missed; /* in front of what is lent: they count when that is done with */
     uint32_t failed;
     bool exact; /* the counts of the server are these */
+    bool
+        adds_up; /* they add up to what was posted for it: `fed`, and what came since `first` */
+    uint64_t fed;
 };
 
 struct known_queue {

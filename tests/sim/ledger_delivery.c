@@ -17,8 +17,10 @@ ledger_listen(struct ledger *l, struct known_subscription *s, bool listens)
 
     if (s->listens == listens)
         return;
-    if (s->listens && s->at < q->post_count)
-        s->exact = false; /* who knows whether what has expired there was counted */
+    if (s->listens)
+        s->fed += q->post_count - s->first;
+    if (s->listens && (s->at < q->post_count || !s->exact))
+        s->exact = s->adds_up = false; /* who knows what of that was counted */
     s->listens = listens;
     begin_behind(q, s);
     s->lent_post = false;
@@ -138,6 +140,8 @@ begin_again(const struct known_queue *q, struct known_subscription *s)
     s->failures = 0;
     s->missed = 0;
     s->exact = false;
+    if (q->transient)
+        s->adds_up = false;
     if (q->transient)
         begin_behind(q, s);
     else

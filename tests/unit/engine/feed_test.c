@@ -186,6 +186,57 @@ START_TEST(whoever_has_lost_something_knows_how_much)
 }
 END_TEST
 
+/* Puts a message with this number there, as a log tells it. */
+static void
+put(struct fixture *f, uint64_t number)
+{
+    const struct feed_entry as = {.expires_ms = 1000, .ttl_s = 1};
+    struct message *m = message_new(f->mem, bytes_str("1"), NULL, 0);
+
+    ck_assert_ptr_nonnull(m);
+    ck_assert_int_eq(
+        seqmap_pool_stock(&f->pool, seqmap_nodes_for(&f->feed->entries, number, 1)),
+        ST_OK);
+    ck_assert_int_eq(feed_stock(f->feed, f->mem, 1), ST_OK);
+    feed_put(f->feed, &f->pool, m, number, &as);
+    message_unpin(f->mem, m);
+}
+
+START_TEST(what_a_replayed_feed_has_no_room_for_is_counted_behind_every_number)
+{
+    static const uint64_t numbers[] = {3, 4, 5, 9, 10, 40, 41, 42, 99};
+    enum { COUNT = sizeof(numbers) / sizeof(numbers[0]), KEPT = 2 };
+    struct fixture *f = fixture_open();
+    size_t budget = SIZE_MAX;
+
+    for (size_t i = 0; i < COUNT; i++)
+        put(f, numbers[i]);
+    put(f, 42); /* it is there */
+    ck_assert_uint_eq(f->feed->entries.live, COUNT);
+    ck_assert_int_eq(feed_keep_newest(f->feed, &f->pool, 0), ST_OK); /* any number */
+    ck_assert_int_eq(feed_keep_newest(f->feed, &f->pool, f->feed->bytes / COUNT * KEPT),
+                     ST_OK);
+    ck_assert_uint_eq(f->feed->entries.live, KEPT);
+    for (uint64_t after = 0; after <= 100; after++) {
+        uint64_t lost = 0;
+
+        for (size_t i = 0; i < COUNT - KEPT; i++)
+            lost += numbers[i] > after;
+        ck_assert_uint_eq(feed_lost_behind(f->feed, after), lost);
+    }
+    ck_assert_int_eq(feed_keep_newest(f->feed, &f->pool, 1),
+                     ST_OK); /* but for the last */
+    ck_assert_uint_eq(f->feed->entries.live, 1);
+    feed_number(f->feed);
+    feed_attach_at(f->feed, &f->cursors[0], 40);
+    ck_assert_uint_eq(f->cursors[0].after, 98); /* in front of what there is */
+    ck_assert_uint_eq(feed_behind(f->feed, &f->cursors[0]), 1);
+    feed_detach(f->feed, &f->cursors[0]);
+    ck_assert(feed_trim(f->feed, f->mem, &f->pool, &budget));
+    fixture_close(f);
+}
+END_TEST
+
 LOOP_TEST(any_history_keeps_the_invariants, 20)
 {
     struct fixture *f = fixture_open();
