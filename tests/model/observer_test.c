@@ -656,7 +656,7 @@ static void
 run(const char *test, unsigned refuse, unsigned fail_memory)
 {
     struct random seeds = {random_seed(test)};
-    uint64_t left = random_operations(20000);
+    uint64_t left = random_operations(6000);
     static struct history h;
     uint64_t told[KINDS] = {0}, told_transient = 0;
 
