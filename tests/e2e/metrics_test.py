@@ -264,7 +264,8 @@ class Story(unittest.TestCase):
             setattr(self, name, "X-Auth-Token: " + printed.strip())
         self.server = Server("--auth", "tokens", "--tokens", tokens, *SHORT, "--journal",
                              os.path.join(folder.name, "journal"),
-                             "--max-messages-per-claim-or-pop", "100")
+                             "--max-messages-per-claim-or-pop", "100",
+                             "--encryption-keys", key_file(folder.name))
         self.addCleanup(self.server.__exit__, None, None, None)
         target = "127.0.0.1:%d" % self.server.port
         self.prometheus = Prometheus([("claimd", target, os.path.join(folder.name, "watch")),
@@ -576,7 +577,8 @@ class Documents(unittest.TestCase):
         kinds = {panel["type"] for panel in document["panels"]}
         self.assertEqual(kinds, {"row", "stat", "timeseries"})
         self.assertEqual([panel["title"] for panel in document["panels"] if panel["type"] == "row"],
-                         ["Now", "Queues", "Claims", "Requests", "Journal", "Process"])
+                         ["Now", "Queues", "Claims", "Requests", "Subscriptions", "Journal",
+                          "Process"])
         numbers = [panel["id"] for panel in document["panels"]]
         self.assertEqual(len(set(numbers)), len(numbers))
         taken = set()

@@ -23,7 +23,8 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
 
 from certificates import Workshop  # noqa: E402
-from harness import Server, request, run  # noqa: E402
+from harness import Server, eventually, request, run  # noqa: E402
+from prometheus import samples  # noqa: E402
 
 KEY = "0123456789abcdef" * 2
 PATIENCE_S = 60
@@ -102,12 +103,32 @@ class Notifications(unittest.TestCase):
     def bodies(self, hooks, count):
         return [json.loads(hooks.next()[2])["body"] for _ in range(count)]
 
+    def figure(self, server, name, **labels):
+        text = self.ask(server, "GET", "/metrics").body.decode()
+        return samples(text, is_open=False)[(name, *sorted(labels.items()))]
+
     def test_messages_come_in_their_order(self):
         with Hooks() as hooks, Server(*LOOPBACK) as server:
             self.subscribe(server, hooks.url + "/a")
             self.post(server, *range(10))
             self.post(server, *range(10, 20))
             self.assertEqual(self.bodies(hooks, 20), list(range(20)))
+
+    def test_what_came_of_them_is_counted(self):
+        with Hooks() as hooks, Server(*LOOPBACK) as server:
+            self.subscribe(server, hooks.url + "/a")
+            self.assertEqual(self.figure(server, "claimd_subscriptions"), 1)
+            self.post(server, 1, 2, 3)
+            eventually(lambda: self.figure(
+                server, "claimd_notifications_delivered_total") == 3)
+            hooks.status = 404
+            self.post(server, 4, 5)
+            eventually(lambda: self.figure(
+                server, "claimd_notifications_given_up_total") == 2)
+            self.assertEqual([self.figure(server, "claimd_notification_tries_total", result=result)
+                              for result in ("delivered", "refused", "given_up", "failed")],
+                             [3, 2, 0, 0])
+            self.assertEqual(self.figure(server, "claimd_subscription_backlog_bytes"), 0)
 
     def test_what_was_not_told_before_a_kill_is_told_after_it(self):
         journal = ("--journal", os.path.join(self.folder, "journal"))
@@ -135,6 +156,7 @@ class Notifications(unittest.TestCase):
             self.assertIn("to=%s " % hooks.url, line)
             self.assertTrue(hooks.got.empty())
             self.assertFalse(any("SECRET" in line for line in server.log))
+            self.assertGreater(self.figure(server, "claimd_notifications_kept_out_total"), 0)
 
     def test_who_answers_410_is_not_subscribed_any_more(self):
         with Hooks() as hooks, Server(*LOOPBACK) as server:
