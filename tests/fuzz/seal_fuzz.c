@@ -24,16 +24,23 @@ open_foreign(struct seal *s, const struct seal_scope *scope, struct bytes foreig
     free(to);
 }
 
-/* Makes the changes; true if there are any left in the end. */
+/*
+ * Makes the changes; true if there are any left in the end. Without memcmp(): the fuzzer looks at what
+ * that compares, and would learn a sealed body by heart, which is foreign to nobody then.
+ */
 static bool
 change(char *sealed, size_t len, const char *before, struct bytes changes)
 {
+    int differ = 0;
+
     for (size_t i = 0; i + 1 < changes.len; i += 2) {
         size_t at = (uint8_t)changes.data[i] % len;
 
         sealed[at] = (char)(sealed[at] ^ changes.data[i + 1]);
     }
-    return memcmp(sealed, before, len) != 0;
+    for (size_t i = 0; i < len; i++)
+        differ |= sealed[i] ^ before[i];
+    return differ != 0;
 }
 
 static void
