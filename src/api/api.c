@@ -18,8 +18,10 @@ struct api {
     struct api_limits limits;
     struct store *store;
     struct mem *mem;
-    const struct auth *auth;               /* borrowed; NULL: none */
-    struct access *access;                 /* borrowed; NULL: headers are believed */
+    const struct auth *auth; /* borrowed; NULL: none */
+    struct access *access;   /* borrowed; NULL: headers are believed */
+    struct signer *signer;
+    struct seal *seal;
     const struct clock *real;              /* borrowed; with access */
     const struct api_condition *condition; /* borrowed */
     const struct metrics *metrics;         /* borrowed; NULL: none */
@@ -66,6 +68,8 @@ api_new(const struct api_config *config, struct api **out)
     api->mem = config->mem;
     api->auth = config->auth;
     api->access = config->access;
+    api->signer = config->signer;
+    api->seal = config->seal;
     api->real = config->real;
     api->condition = config->condition != NULL ? config->condition : &good_condition;
     api->metrics = config->metrics;
@@ -166,12 +170,14 @@ take_project(struct context *ctx, struct path *path)
     return bytes_present(ctx->base) ? ST_OK : ST_NO_MEMORY;
 }
 
-/* What the path names: a queue, then perhaps something in it. */
+/* What the path names: a queue or topic, then perhaps something in it. */
 static void
 take_names(struct context *ctx, const struct path *path)
 {
     const struct resource *r = ctx->resource;
 
+    if (r->depth > 1 && bytes_equal_str(r->words[1], "topics"))
+        ctx->queue.kind = STORE_TOPIC;
     if (r->depth > 2 && !bytes_present(r->words[2]))
         ctx->queue.name = path->segments[2];
     if (r->depth > 4 && !bytes_present(r->words[4]))
@@ -339,6 +345,8 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .mem = api->mem,
                           .auth = api->auth,
                           .access = api->access,
+                          .signer = api->signer,
+                          .seal = api->seal,
                           .real = api->real,
                           .condition = api->condition,
                           .metrics = api->metrics,

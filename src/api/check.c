@@ -2,18 +2,57 @@
 
 #include "api/caller.h"
 #include "api/quota.h"
+#include "api/wire/iso_time.h"
 
-/*
- * Signatures are not built yet: none verifies, and a request that has one is not let
- * through as if it had none. An empty one is one.
- */
+static bool
+is_listed(struct bytes list, struct bytes entry)
+{
+    while (bytes_present(list))
+        if (bytes_equal(bytes_cut(&list, ','), entry))
+            return true;
+    return false;
+}
+
+/* Is the path one of these, or below one of them? As sent: nothing is decoded. */
+static bool
+is_within(struct bytes list, struct bytes path)
+{
+    while (bytes_present(list)) {
+        struct bytes root = bytes_cut(&list, ',');
+
+        if (root.len > 0 && path.len >= root.len &&
+            memcmp(path.data, root.data, root.len) == 0 &&
+            (path.len == root.len || path.data[root.len] == '/'))
+            return true;
+    }
+    return false;
+}
+
+/* A request that has one, if only an empty one, is let in by it or not at all. */
 static enum status
 check_signature(struct context *ctx)
 {
-    if (!bytes_present(ctx->req->headers[API_HEADER_URL_SIGNATURE]))
+    const struct bytes *headers = ctx->req->headers;
+    const struct grant grant = {.paths = headers[API_HEADER_URL_PATHS],
+                                .methods = headers[API_HEADER_URL_METHODS],
+                                .project = headers[API_HEADER_PROJECT_ID],
+                                .expires = headers[API_HEADER_URL_EXPIRES]};
+    struct bytes signature = headers[API_HEADER_URL_SIGNATURE];
+    enum status st = ST_NO_PATH;
+    int64_t ends_ms;
+
+    if (!bytes_present(signature))
         return ST_OK;
-    return context_refuse(ctx, ST_NO_PATH,
-                          "this server does not know pre-signed URLs (URL-Signature)");
+    if (ctx->signer != NULL && ctx->req->method != METHOD_OTHER &&
+        is_listed(grant.methods, bytes_str(api_method_name(ctx->req->method))) &&
+        is_within(grant.paths, ctx->req->path) &&
+        iso_time_read(grant.expires, &ends_ms) && clock_now_ms(ctx->real) < ends_ms)
+        st = signer_verify(ctx->signer, &grant, signature, ctx->req->arena);
+    ctx->is_signed = st == ST_OK;
+    if (st != ST_NO_PATH)
+        return st;
+    return context_refuse(ctx, st,
+                          "the signature (URL-Signature) is not for this request");
 }
 
 static enum status
@@ -190,7 +229,7 @@ check_guarded(struct context *ctx)
 static enum status
 check_token(struct context *ctx)
 {
-    if (ctx->req->door == API_DOOR_METRICS)
+    if (ctx->req->door == API_DOOR_METRICS || ctx->is_signed)
         return ST_OK;
     if (has_flag(ctx, ROUTE_GUARDED))
         return check_guarded(ctx);
@@ -262,5 +301,7 @@ check_request(struct context *ctx)
     st = check_project(ctx);
     if (st == ST_OK && bytes_present(ctx->queue.name))
         st = caller_queue_name(ctx->queue.name);
+    if (st == ST_BAD_QUEUE_NAME && ctx->queue.kind == STORE_TOPIC)
+        st = ST_BAD_TOPIC_NAME;
     return st == ST_OK ? check_quota(ctx) : st;
 }

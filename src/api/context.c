@@ -33,7 +33,7 @@ context_explain(struct context *ctx, enum status st, const struct reason *why)
 enum status
 context_refuse_queue(struct context *ctx)
 {
-    return context_refuse(ctx, ST_NOT_FOUND, "there is no queue %.*s",
+    return context_refuse(ctx, ST_NOT_FOUND, "there is no %s %.*s", context_noun(ctx),
                           (int)ctx->queue.name.len, ctx->queue.name.data);
 }
 
@@ -111,12 +111,20 @@ answer_header_copy(struct context *ctx, const char *name, struct bytes value)
     return ST_OK;
 }
 
+const char *
+context_noun(const struct context *ctx)
+{
+    return ctx->queue.kind == STORE_TOPIC ? "topic" : "queue";
+}
+
 char *
 context_path(const struct context *ctx, const char *tail, struct bytes id)
 {
-    static const struct bytes queues = BYTES_LIT("/queues/");
-    const struct bytes pieces[] = {ctx->base, queues, ctx->queue.name, bytes_str(tail),
-                                   id};
+    static const struct bytes queues = BYTES_LIT("/queues/"),
+                              topics = BYTES_LIT("/topics/");
+    const struct bytes pieces[] = {ctx->base,
+                                   ctx->queue.kind == STORE_TOPIC ? topics : queues,
+                                   ctx->queue.name, bytes_str(tail), id};
     size_t len = 0;
     char *text;
 

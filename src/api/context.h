@@ -19,7 +19,9 @@ struct context {
     struct mem *mem;
     const struct auth *auth;  /* NULL: there is no identity stub */
     struct access *access;    /* NULL: headers are believed */
-    const struct clock *real; /* with access */
+    struct signer *signer;    /* NULL: there are no pre-signed URLs */
+    struct seal *seal;        /* NULL: nothing can be encrypted */
+    const struct clock *real; /* with access or signer */
     const struct api_condition *condition;
     const struct metrics *metrics; /* NULL: there are none */
     struct quotas *quotas;
@@ -36,6 +38,7 @@ struct context {
     struct bytes path;          /* of the request, without a slash that means nothing */
     struct bytes base;          /* what hrefs begin with: "/v2", or "/v1/project" */
     struct bytes path_project;  /* project named by the path; absent: none */
+    bool is_signed;             /* a signature lets the request in */
     struct bytes token_project; /* the one of the caller's token; absent: none */
     enum status access_status;  /* what the caller may, to be told in its turn */
     struct reason access_why;
@@ -57,7 +60,7 @@ enum status context_refuse(struct context *ctx, enum status st, const char *form
 enum status
 context_explain(struct context *ctx, enum status st, const struct reason *why);
 
-/* ST_NOT_FOUND: there is no such queue. */
+/* ST_NOT_FOUND: there is no such queue, or topic. */
 enum status context_refuse_queue(struct context *ctx);
 
 /* ST_TOO_LARGE if the body has more than `max` bytes, as the option says. */
@@ -84,7 +87,10 @@ void answer_header(struct context *ctx, const char *name, const char *value);
 /* The same with a copy of the value, which need not end with a NUL. ST_NO_MEMORY. */
 enum status answer_header_copy(struct context *ctx, const char *name, struct bytes value);
 
-/* base + "/queues/" + name + tail + id (may be absent), from the arena; NULL without
+/* What the request is about: "queue" or "topic". */
+const char *context_noun(const struct context *ctx);
+
+/* base + "/queues/" or "/topics/" + name + tail + id (may be absent), from the arena; NULL without
  * memory. */
 char *context_path(const struct context *ctx, const char *tail, struct bytes id);
 

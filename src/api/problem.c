@@ -18,6 +18,7 @@ static const struct problem problems[ST_COUNT] = {
     [ST_UNAVAILABLE] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_IO] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_CHANGED] = {503, "Service temporarily unavailable", RETRY("1")},
+    [ST_NO_KEY] = {503, "Service temporarily unavailable", RETRY("30")},
     [ST_PROJECT_QUEUES] = {429, "Too many queues", RETRY("5")},
     [ST_PROJECT_MESSAGES] = {429, "Too many messages", RETRY("5")},
     [ST_PROJECT_BYTES] = {429, "Too many bytes of messages", RETRY("5")},
@@ -39,14 +40,17 @@ static const struct problem problems[ST_COUNT] = {
     [ST_EMPTY_PROJECT] = {400, "Empty project header not allowed", NULL, NULL},
     [ST_BAD_PROJECT] = {400, "Invalid project identification", NULL, NULL},
     [ST_BAD_QUEUE_NAME] = {400, "Invalid queue identification", NULL, NULL},
+    [ST_BAD_TOPIC_NAME] = {400, "Invalid topic identification", NULL, NULL},
     [ST_BAD_CONTENT_TYPE] = {400, "Invalid Content-Type", NULL, NULL},
     [ST_BAD_MEDIA_TYPE] = {415, "415 Unsupported Media Type", NULL, NULL},
+    [ST_NO_KNOWN_MEMBER] = {400, "Unable to update subscription", NULL, NULL},
     [ST_CONFLICT] = {409, "Resource conflict", NULL, NULL},
     [ST_NO_PATH] = {404, "404 Not Found", NULL, NULL},
     [ST_BAD_METHOD] = {405, "405 Method Not Allowed", NULL, NULL},
     [ST_NOT_ACCEPTABLE] = {406, NULL, NULL, NULL},
     [ST_UNAUTHORIZED] = {401, "Unauthorized", "WWW-Authenticate", "Keystone"},
     [ST_FORBIDDEN] = {403, "Not authorized", NULL, NULL},
+    [ST_DAMAGED] = {500, "Internal server error", NULL, NULL},
     [ST_INTERNAL] = {500, "Internal server error", NULL, NULL},
 };
 
@@ -63,14 +67,23 @@ add_header(struct response *res, const char *name, const char *value)
     res->headers[res->header_count++] = (struct response_header){name, value};
 }
 
-/* Forgets the answer begun, but keeps the methods that a 405 has to name. */
+/* The header that goes with the refusal although it was begun for another answer. */
+static bool
+is_kept(const struct problem *p, const struct response_header *header)
+{
+    return strcmp(header->name, "Allow") == 0 ||
+           (p->code == 409 && strcmp(header->name, "Location") == 0);
+}
+
+/* Forgets the answer begun, but keeps the methods that a 405 has to name, and where what is in
+ * the way of a 409 is. */
 static void
 start_over(struct response *res, const struct problem *p)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < res->header_count; i++)
-        if (strcmp(res->headers[i].name, "Allow") == 0)
+        if (is_kept(p, &res->headers[i]))
             res->headers[kept++] = res->headers[i];
     res->header_count = kept;
     res->code = p->code;

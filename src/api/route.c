@@ -188,6 +188,12 @@ resource_route(const struct resource *r, enum method method, const struct query 
     return bytes_present(query_get(query, parameter)) ? variant : r->routes[method];
 }
 
+static bool
+is_collection(struct bytes segment)
+{
+    return bytes_equal_str(segment, "queues") || bytes_equal_str(segment, "topics");
+}
+
 bool
 path_drop_slash(struct path *path)
 {
@@ -196,7 +202,7 @@ path_drop_slash(struct path *path)
     if (path->depth < 3 || path->segments[last].len > 0 ||
         path->segments[last - 1].len == 0)
         return false;
-    if (path->depth == 3 && bytes_equal_str(path->segments[1], "queues"))
+    if (path->depth == 3 && is_collection(path->segments[1]))
         return false;
     path->depth--;
     return true;
@@ -206,8 +212,7 @@ bool
 path_take_project(struct path *path, struct bytes *raw, struct bytes *project)
 {
     if (path->depth < 3 || path->segments[1].len == 0 ||
-        bytes_equal_str(path->segments[1], "queues") ||
-        !bytes_equal_str(path->segments[2], "queues"))
+        is_collection(path->segments[1]) || !is_collection(path->segments[2]))
         return false;
     *raw = path->raw[1];
     *project = path->segments[1];

@@ -65,8 +65,9 @@ struct route {
         NULL, METHOD_OTHER, NULL, ACTION_OPEN, 0, NULL                                   \
     }
 
-/* Version, project, "queues", queue, collection, id, and nothing behind a last slash. */
-#define PATH_DEPTH_MAX 7
+/* Version, project, "queues", queue, "subscriptions", id, "confirm", and nothing behind a last
+ * slash. */
+#define PATH_DEPTH_MAX 8
 
 /* A path in pieces: "/v2/queues/" has three, the last one empty. */
 struct path {
@@ -113,15 +114,15 @@ const struct route *
 resource_route(const struct resource *r, enum method method, const struct query *query);
 
 /*
- * Takes the project out of /{version}/{project}/queues/... and returns its place: 1 if
- * there was one, else 0. "queues" right behind the version is never a project.
+ * Takes the project out of /{version}/{project}/queues/... (or topics) and returns its place: 1 if
+ * there was one, else 0. Neither word right behind the version is ever a project.
  */
 bool path_take_project(struct path *path, struct bytes *raw, struct bytes *project);
 
 /*
  * Drops one slash behind a whole path, which means the same with and without; true if
  * there was one. It does mean something behind a version, whose home document stands
- * there, and behind "queues", where it begins an empty name.
+ * there, and behind "queues" and "topics", where it begins an empty name.
  */
 bool path_drop_slash(struct path *path);
 

@@ -1,8 +1,8 @@
 #include "claimd/auth/keystone_wire.h"
 
-#include "auth/curl_library.h"
 #include "claimd/base/lock.h"
 #include "claimd/ds/list.h"
+#include "claimd/web/curl_library.h"
 
 #include <stdio.h>
 
@@ -153,7 +153,9 @@ prepare(const struct wire *w, CURL *handle, struct curl_slist *headers,
            c->easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
            c->easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
            (w->config.ca == NULL ||
-            c->easy_setopt(handle, CURLOPT_CAINFO, w->config.ca) == CURLE_OK) &&
+            (c->easy_setopt(handle, CURLOPT_CAINFO, w->config.ca) == CURLE_OK &&
+             /* Not those of the system beside it. */
+             c->easy_setopt(handle, CURLOPT_CAPATH, (const char *)NULL) == CURLE_OK)) &&
            c->easy_setopt(handle, CURLOPT_HEADERFUNCTION, hear_head) == CURLE_OK &&
            c->easy_setopt(handle, CURLOPT_HEADERDATA, hearing) == CURLE_OK &&
            c->easy_setopt(handle, CURLOPT_WRITEFUNCTION, hear_body) == CURLE_OK &&

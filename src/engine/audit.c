@@ -2,6 +2,7 @@
 #include "engine/claim.h"
 #include "engine/engine_private.h"
 #include "engine/graveyard.h"
+#include "engine/subscription.h"
 
 static bool
 queue_audit(const struct shard *sh, const struct queue *q)
@@ -17,6 +18,9 @@ queue_audit(const struct shard *sh, const struct queue *q)
         return false;
     if (q->line != NULL &&
         (q->line->queue != q || !line_audit(q->line, backlog_ready(q->backlog))))
+        return false;
+    if (q->feed != NULL && (q->feed->queue != q || q->feed->subscriptions.live == 0 ||
+                            !feed_audit(sh, q->feed)))
         return false;
     return claims_audit(q->backlog);
 }
@@ -39,6 +43,23 @@ lines_audit(const struct shard *sh)
     return true;
 }
 
+static bool
+feeds_tally_audit(const struct shard *sh)
+{
+    const struct hashnode *node = NULL;
+    uint64_t subscriptions = 0, bytes = 0;
+
+    while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
+        const struct queue *q = container_of(node, const struct queue, node);
+
+        if (q->feed == NULL)
+            continue;
+        subscriptions += q->feed->subscriptions.live;
+        bytes += q->feed->bytes;
+    }
+    return subscriptions == sh->subscriptions && bytes == sh->feed_bytes;
+}
+
 /* The tally of the queues agrees with what they have. */
 static bool
 tally_audit(const struct shard *sh)
@@ -56,9 +77,10 @@ tally_audit(const struct shard *sh)
         sum.claims += q->backlog->claims.live;
         sum.bytes += q->backlog->bytes;
     }
-    return sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed &&
-           sum.delayed == sh->alive.delayed && sum.foreign == sh->alive.foreign &&
-           sum.claims == sh->alive.claims && sum.bytes == sh->alive.bytes;
+    return feeds_tally_audit(sh) && sum.messages == sh->alive.messages &&
+           sum.claimed == sh->alive.claimed && sum.delayed == sh->alive.delayed &&
+           sum.foreign == sh->alive.foreign && sum.claims == sh->alive.claims &&
+           sum.bytes == sh->alive.bytes;
 }
 
 static bool
@@ -69,8 +91,9 @@ shard_audit(struct shard *sh, struct directory_sum *sum)
 
     lock_acquire(&sh->lock);
     sound = hashmap_audit(&sh->queues) && wheel_audit(sh->claim_wheel) &&
-            wheel_audit(sh->message_wheel) && graveyard_audit(sh) && tally_audit(sh) &&
-            lines_audit(sh);
+            wheel_audit(sh->message_wheel) &&
+            (sh->subscription_wheel == NULL || wheel_audit(sh->subscription_wheel)) &&
+            graveyard_audit(sh) && tally_audit(sh) && lines_audit(sh) && !sh->tells;
     sum->queues += sh->queues.count;
     sum->messages += sh->alive.messages;
     sum->bytes += sh->alive.bytes;

@@ -33,6 +33,44 @@ batch_fits(const struct backlog *b, size_t count, struct store_batch *out)
     return ST_NO_ROOM;
 }
 
+/* True if none of the first `count` ready messages is sealed that `opened` does not show; both
+ * are in the order of their queue. */
+static bool
+are_opened(const struct backlog *b, size_t count, const struct store_batch *opened)
+{
+    const struct message *m;
+    size_t at = 0;
+
+    for (uint64_t seq = 0; count > 0 && (m = backlog_next_ready(b, &seq)) != NULL;
+         count--, seq++) {
+        if (!store_is_sealed(message_body(m)))
+            continue;
+        while (at < opened->count && opened->messages[at].pin != m)
+            at++;
+        if (at == opened->count)
+            return false;
+    }
+    return true;
+}
+
+enum status
+batch_opened(const struct visit *v, size_t count, struct store_batch *out)
+{
+    const struct backlog *b = v->queue->backlog;
+    struct message *m;
+    enum status st;
+
+    if (out->opened == NULL || are_opened(b, count, out->opened))
+        return ST_OK;
+    st = batch_open(v->engine, count, out);
+    if (st != ST_OK)
+        return st;
+    for (uint64_t seq = 0; count > 0 && (m = backlog_next_ready(b, &seq)) != NULL;
+         count--, seq++)
+        batch_add(out, m, v->queue->tag, v->now_ms);
+    return ST_SEALED;
+}
+
 void
 batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms)
 {

@@ -6,6 +6,7 @@
 
 #include "engine/backlog.h"
 #include "engine/engine_private.h"
+#include "engine/visit.h"
 
 /* Makes an empty batch with room for `room` messages. ST_NO_MEMORY. */
 enum status batch_open(struct engine *e, size_t room, struct store_batch *out);
@@ -22,5 +23,11 @@ enum status batch_fits(const struct backlog *b, size_t count, struct store_batch
  */
 void
 batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms);
+
+/*
+ * ST_SEALED, and a batch of the first `count` ready messages in *out, if any of them is sealed
+ * and not in out->opened (see struct store_batch). ST_NO_MEMORY.
+ */
+enum status batch_opened(const struct visit *v, size_t count, struct store_batch *out);
 
 #endif

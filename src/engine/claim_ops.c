@@ -114,6 +114,8 @@ create(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
         return visit_wait(v);
     st = batch_fits(v->queue->backlog, room, out);
     if (st == ST_OK)
+        st = batch_opened(v, room, out);
+    if (st == ST_OK)
         st = claim_reserve(v->shard, v->queue); /* others may have used it up */
     if (st == ST_OK)
         st = lend_reserve(v->queue, 0, 1);

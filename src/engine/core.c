@@ -19,15 +19,20 @@ core_init(struct core *core, const struct engine_config *config)
     entropy_take(&entropy, words, sizeof(words));
     *core = (struct core){.mem = config->mem,
                           .observer = config->observer,
+                          .sealer = config->sealer,
                           .key = {words[0], words[1]},
                           .message_ttl_s = config->message_ttl_s,
                           .message_delay_s = config->message_delay_s,
                           .max_message_ttl_s = config->max_message_ttl_s,
+                          .feed_bytes = config->feed_bytes,
+                          .require_confirmation = config->require_confirmation,
                           .tag_start = words[4] >> 32};
     core_limit(core, &config->project_limits);
     atomic_init(&core->next_ms, WHEEL_NEVER);
     atomic_init(&core->tags_used, 0);
     atomic_init(&core->fence, 0);
+    atomic_init(&core->deliverer, NULL);
+    atomic_init(&core->deliverer_told, false);
     st = shown_init(&core->shown, core->mem, config->shown_queues);
     if (st != ST_OK)
         return st;
@@ -87,6 +92,16 @@ core_use_up(struct core *core, const struct store_marks *marks)
     core->tag_start = marks->tag_start;
     raise(&core->tags_used, marks->tags_used);
     raise(&core->fence, marks->fence);
+}
+
+struct store_bell *
+core_tell_deliverer(struct core *core)
+{
+    struct store_watcher *deliverer = atomic_load(&core->deliverer);
+
+    return deliverer == NULL || atomic_exchange(&core->deliverer_told, true)
+               ? NULL
+               : deliverer->tell(deliverer, STORE_READY);
 }
 
 void

@@ -16,12 +16,17 @@
 #include <stdatomic.h>
 
 struct core {
-    struct mem *mem;                 /* borrowed */
-    struct store_observer *observer; /* borrowed; NULL: nobody */
-    struct hash_key key;             /* of queue addresses */
+    struct mem *mem;                   /* borrowed */
+    struct store_observer *observer;   /* borrowed; NULL: nobody */
+    const struct store_sealer *sealer; /* borrowed; NULL: none */
+    struct hash_key key;               /* of queue addresses */
     struct directory directory;
     struct project_limits limits;
     struct shown shown;
+    uint64_t feed_bytes;       /* that a feed may have; 0: any number */
+    bool require_confirmation; /* of subscriptions, before they get messages */
+    _Atomic(struct store_watcher *) deliverer; /* who delivers, borrowed; NULL: nobody */
+    _Atomic bool deliverer_told; /* that something is due, since it last found nothing */
     int64_t message_ttl_s, message_delay_s; /* defaults */
     int64_t max_message_ttl_s;
     uint64_t tag_start;
@@ -46,6 +51,9 @@ uint32_t core_next_tag(struct core *core);
 /* What is used up by now, and: so much was used up. */
 void core_marks(struct core *core, struct store_marks *out);
 void core_use_up(struct core *core, const struct store_marks *marks);
+
+/* Something is due for delivery; returns whom to ring for it. Under the lock of a shard. */
+struct store_bell *core_tell_deliverer(struct core *core);
 
 /* What the observer was told so far is set going. */
 void core_flush(const struct core *core);

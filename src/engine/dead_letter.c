@@ -1,7 +1,10 @@
 #include "engine/dead_letter.h"
 
-/* Dead letters moved in one go, and bytes of bodies after which there come no more. */
-enum { MOVE_SLICE = 64, MOVE_BYTES = 1 << 20 };
+/*
+ * Dead letters moved in one go, and bytes of bodies after which there come no more; fewer where
+ * they are sealed, since that takes its time under the locks.
+ */
+enum { MOVE_SLICE = 64, MOVE_BYTES = 1 << 20, SEAL_BYTES = 1 << 16 };
 
 /* Finds where the dead letters of the queue go. Its shard's lock is held. */
 static void
@@ -89,26 +92,18 @@ struct move {
     struct message *messages[MOVE_SLICE];
     uint64_t numbers[MOVE_SLICE];        /* that they had in the source */
     struct foreign *records[MOVE_SLICE]; /* for messages without a foreign id yet */
+    struct message *sealed[MOVE_SLICE];  /* what goes instead; NULL: the message itself */
     size_t count, record_count;
-    size_t bytes; /* of their bodies */
+    size_t bytes; /* of their bodies, as they go */
     struct queue *target;
     bool made; /* target is new and not linked yet */
 };
 
-/* Collects dead letters up to the first ready message that is not one. */
-static void
-collect(const struct dead_letter *dl, uint64_t seq, struct move *move)
+/* True if m must not lie in the target as it is. */
+static bool
+must_be_sealed(const struct move *move, const struct message *m)
 {
-    while (move->count < MOVE_SLICE && move->bytes < MOVE_BYTES) {
-        struct message *m = backlog_next_ready(dl->from.queue->backlog, &seq);
-
-        if (m == NULL || !is_dead(dl, m))
-            return;
-        move->numbers[move->count] = m->seq;
-        move->messages[move->count++] = m;
-        move->bytes += m->body_len;
-        seq++;
-    }
+    return queue_settings(move->target)->encrypt && !store_is_sealed(message_body(m));
 }
 
 /* Finds or makes the queue that the letters go to. */
@@ -123,12 +118,60 @@ find_target(const struct dead_letter *dl, struct move *move)
     return move->made ? ST_OK : ST_NO_MEMORY;
 }
 
+/* Collects dead letters up to the first ready message that is not one. */
+static void
+collect(const struct dead_letter *dl, uint64_t seq, struct move *move)
+{
+    size_t most = queue_settings(move->target)->encrypt ? SEAL_BYTES : MOVE_BYTES;
+
+    while (move->count < MOVE_SLICE && move->bytes < most) {
+        struct message *m = backlog_next_ready(dl->from.queue->backlog, &seq);
+
+        if (m == NULL || !is_dead(dl, m))
+            return;
+        move->numbers[move->count] = m->seq;
+        move->messages[move->count++] = m;
+        move->bytes += m->body_len;
+        seq++;
+    }
+}
+
+/* Makes what goes instead of the i-th message. */
+static enum status
+seal_one(const struct dead_letter *dl, struct move *move, size_t i)
+{
+    const struct store_sealer *sealer = dl->target->core->sealer;
+    const struct message *m = move->messages[i];
+    struct message *sealed;
+
+    if (sealer == NULL)
+        return ST_NO_KEY;
+    sealed = message_make(dl->target->core->mem, m->body_len + sealer->overhead,
+                          message_checksum(m), m->client);
+    if (sealed == NULL)
+        return ST_NO_MEMORY;
+    move->sealed[i] = sealed;
+    move->bytes += sealer->overhead;
+    return sealer->seal(sealer->arg, &dl->where, message_body(m), sealed->body);
+}
+
+static enum status
+seal_all(const struct dead_letter *dl, struct move *move)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < move->count; i++)
+        if (must_be_sealed(move, move->messages[i]))
+            st = seal_one(dl, move, i);
+    return st;
+}
+
 /* Also leaves in stock what the claim has reserved that clears its way. */
 static enum status
 reserve(const struct dead_letter *dl, struct move *move)
 {
     struct mem *mem = dl->target->core->mem;
-    enum status st = find_target(dl, move);
+    enum status st = seal_all(dl, move);
 
     for (size_t i = 0; st == ST_OK && i < move->count; i++) {
         if (move->messages[i]->foreign != NULL)
@@ -164,6 +207,9 @@ give_up(const struct dead_letter *dl, struct move *move)
 
     while (move->record_count > 0)
         mem_free(mem, move->records[--move->record_count]);
+    for (size_t i = 0; i < move->count; i++)
+        if (move->sealed[i] != NULL)
+            message_unpin(mem, move->sealed[i]);
     if (move->made)
         shard_discard(dl->target, move->target);
 }
@@ -178,14 +224,45 @@ keep_id(const struct queue *source, struct message *m, struct move *move)
     *m->foreign = (struct foreign){.id = {source->tag, m->seq}, .message = m};
 }
 
+/* By what it has grown the project has more, and may have: letters are moved whatever it has. */
 static void
-move_one(const struct dead_letter *dl, struct message *m, struct move *move)
+count_growth(const struct move *move, const struct message *sealed,
+             const struct message *m)
+{
+    (void)directory_take(&move->target->entry, 0, sealed->body_len - m->body_len, NULL);
+}
+
+/* The i-th message, out of its queue, or what goes instead: answers may still show the old one. */
+static struct message *
+put_sealed(const struct dead_letter *dl, struct move *move, size_t i)
+{
+    struct message *m = move->messages[i], *sealed = move->sealed[i];
+
+    if (sealed == NULL)
+        return m;
+    sealed->seq = m->seq;
+    sealed->posted_ms = m->posted_ms;
+    sealed->expires_ms = m->expires_ms;
+    sealed->foreign = m->foreign;
+    if (sealed->foreign != NULL)
+        sealed->foreign->message = sealed;
+    m->foreign = NULL;
+    count_growth(move, sealed, m);
+    message_unpin(dl->target->core->mem, m);
+    move->messages[i] = sealed;
+    return sealed;
+}
+
+static void
+move_one(const struct dead_letter *dl, size_t i, struct move *move)
 {
     int64_t ttl_s = queue_settings(dl->from.queue)->dead_letter_ttl_s;
     struct queue *target = move->target;
+    struct message *m = move->messages[i];
 
     wheel_disarm(dl->from.shard->message_wheel, &m->due);
     backlog_remove(m->backlog, &dl->from.shard->pool, m); /* by its old id */
+    m = put_sealed(dl, move, i);
     keep_id(dl->from.queue, m, move);
     m->seq = ++target->last_seq;
     m->claim_count = 0;
@@ -202,10 +279,12 @@ enum status
 dead_letter_move(struct dead_letter *dl, uint64_t seq)
 {
     struct move move = {.count = 0};
-    enum status st;
+    enum status st = find_target(dl, &move);
 
-    collect(dl, seq, &move);
-    st = reserve(dl, &move);
+    if (st == ST_OK) {
+        collect(dl, seq, &move);
+        st = reserve(dl, &move);
+    }
     if (st != ST_OK) {
         give_up(dl, &move);
         return st;
@@ -213,7 +292,7 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
     if (move.made)
         shard_link(dl->target, move.target, dl->hash);
     for (size_t i = 0; i < move.count; i++)
-        move_one(dl, move.messages[i], &move);
+        move_one(dl, i, &move);
     figures_count(&dl->from.shard->figures, STORE_COUNT_DEAD_LETTERS, move.count);
     figures_count(&dl->target->figures, STORE_COUNT_QUEUES_MADE, move.made);
     queue_stir(move.target);

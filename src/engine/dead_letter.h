@@ -31,8 +31,8 @@ size_t dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *se
 
 /*
  * Moves a slice of the dead letters that stand in a row from number seq on; there is at
- * least one. Makes the target queue if needed. ST_NO_MEMORY, or what the observer says:
- * nothing was moved.
+ * least one. Makes the target queue if needed. ST_NO_MEMORY, or what the observer or the sealer
+ * says: nothing was moved.
  */
 enum status dead_letter_move(struct dead_letter *dl, uint64_t seq);
 

@@ -3,6 +3,7 @@
 #include "engine/graveyard.h"
 #include "engine/housekeep.h"
 #include "engine/settle.h"
+#include "engine/subscription.h"
 
 struct shard *
 engine_shard(const struct engine *e, uint64_t hash)
@@ -116,8 +117,8 @@ durable_live(struct store_durable *durable, uint64_t *messages, uint64_t *bytes)
         struct shard *sh = &e->shards[i];
 
         lock_acquire(&sh->lock);
-        *messages += sh->alive.messages + sh->queues.count;
-        *bytes += sh->alive.bytes;
+        *messages += sh->alive.messages + sh->queues.count + sh->subscriptions;
+        *bytes += sh->alive.bytes + sh->feed_bytes;
         lock_release(&sh->lock);
     }
 }
@@ -161,10 +162,11 @@ close_shard(struct shard *sh)
     lock_acquire(&sh->lock);
     while ((node = hashmap_walk(&sh->queues, NULL)) != NULL)
         graveyard_bury(sh, container_of(node, struct queue, node));
-    while (!graveyard_empty(sh)) {
-        size_t budget = SETTLE_SLICE;
+    while (!graveyard_empty(sh) || !list_empty(&sh->stale_feeds)) {
+        size_t budget = SETTLE_SLICE, more = SETTLE_SLICE;
 
         (void)graveyard_slice(sh, &budget);
+        (void)feed_chores(sh, sh->now_ms, &more);
     }
     lock_release(&sh->lock);
     shard_fini(sh);
@@ -208,6 +210,15 @@ static const struct store_ops engine_ops = {
     .claim_renew = engine_claim_renew,
     .claim_release = engine_claim_release,
     .claim_give_back = engine_claim_give_back,
+    .subscription_create = engine_subscription_create,
+    .subscription_get = engine_subscription_get,
+    .subscription_list = engine_subscription_list,
+    .subscription_update = engine_subscription_update,
+    .subscription_delete = engine_subscription_delete,
+    .subscription_confirm = engine_subscription_confirm,
+    .delivery_next = engine_delivery_next,
+    .delivery_done = engine_delivery_done,
+    .delivery_watch = engine_delivery_watch,
     .waiter_leave = engine_waiter_leave,
     .fate = engine_fate,
     .flush = engine_flush,
@@ -223,6 +234,7 @@ static const struct store_ops engine_ops = {
     .close = engine_close,
     .batch_release = engine_batch_release,
     .queues_release = engine_queues_release,
+    .subscriptions_release = engine_subscriptions_release,
 };
 
 enum status

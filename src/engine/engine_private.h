@@ -15,9 +15,10 @@ struct engine {
     size_t shard_mask;    /* number of shards - 1 */
     struct shard *shards; /* owned */
     struct store_durable durable;
-    struct replay *replay; /* owned; NULL: nothing is being replayed */
-    uint32_t sweep_epoch;  /* number of the latest sweep */
-    size_t sweep_shard;    /* that is in turn */
+    struct replay *replay;         /* owned; NULL: nothing is being replayed */
+    uint32_t sweep_epoch;          /* number of the latest sweep */
+    size_t sweep_shard;            /* that is in turn */
+    _Atomic size_t delivery_shard; /* where to look first for what is due */
 };
 
 static inline struct engine *
@@ -65,6 +66,20 @@ store_claim_renew_fn engine_claim_renew;
 store_claim_release_fn engine_claim_release;
 store_claim_give_back_fn engine_claim_give_back;
 store_waiter_leave_fn engine_waiter_leave;
+
+/* subscription_ops.c */
+store_subscription_create_fn engine_subscription_create;
+store_subscription_get_fn engine_subscription_get;
+store_subscription_list_fn engine_subscription_list;
+store_subscription_update_fn engine_subscription_update;
+store_subscription_delete_fn engine_subscription_delete;
+store_subscription_confirm_fn engine_subscription_confirm;
+store_subscriptions_release_fn engine_subscriptions_release;
+
+/* delivery_ops.c */
+store_delivery_next_fn engine_delivery_next;
+store_delivery_done_fn engine_delivery_done;
+store_delivery_watch_fn engine_delivery_watch;
 
 /* replay.c; _end and _drop also free what the replay needed */
 enum status engine_replay(struct engine *e, struct store_change *change);

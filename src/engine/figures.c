@@ -32,6 +32,8 @@ add_population(const struct shard *sh, struct store_figures *out)
     out->all.claims += t->claims;
     out->all.bytes += t->bytes;
     out->queues += sh->queues.count;
+    out->subscriptions += sh->subscriptions;
+    out->feed_bytes += sh->feed_bytes;
     out->garbage += sh->buried.messages;
 }
 

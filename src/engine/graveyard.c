@@ -1,6 +1,7 @@
 #include "engine/graveyard.h"
 #include "engine/claim.h"
 #include "engine/settle.h"
+#include "engine/subscription.h"
 
 /* Takes a dead backlog over; an empty one is freed. */
 static void
@@ -26,6 +27,7 @@ void
 graveyard_bury(struct shard *sh, struct queue *q)
 {
     forget_all(q);
+    feed_bury(sh, q);
     shard_unlink(sh, q);
     lay(sh, queue_replace_backlog(q, NULL));
     queue_free(sh->core->mem, q);

@@ -1,6 +1,7 @@
 #include "engine/housekeep.h"
 #include "engine/graveyard.h"
 #include "engine/settle.h"
+#include "engine/subscription.h"
 
 /* A part of housekeeping, as far as the budget goes. True when none of it is left. */
 typedef bool chore_fn(struct shard *sh, int64_t now_ms, size_t *budget);
@@ -15,7 +16,8 @@ clear_graveyard(struct shard *sh, int64_t now_ms, size_t *budget)
 int64_t
 housekeep_shard(struct shard *sh, int64_t now_ms, size_t *budget)
 {
-    static chore_fn *const chores[] = {settle_claims, settle_messages, clear_graveyard};
+    static chore_fn *const chores[] = {settle_claims, settle_messages, clear_graveyard,
+                                       settle_subscriptions, feed_chores};
     int64_t next_ms, messages_ms;
     bool settled = true;
 
@@ -31,6 +33,8 @@ housekeep_shard(struct shard *sh, int64_t now_ms, size_t *budget)
     messages_ms = wheel_next_ms(sh->message_wheel);
     if (next_ms > messages_ms)
         next_ms = messages_ms;
+    if (sh->subscription_wheel != NULL && next_ms > wheel_next_ms(sh->subscription_wheel))
+        next_ms = wheel_next_ms(sh->subscription_wheel);
     if (!settled)
         next_ms = now_ms;
     atomic_store(&sh->next_ms, next_ms);

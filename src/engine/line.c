@@ -18,8 +18,8 @@ bells_ring(struct bells *bells)
 }
 
 /* There are hardly ever more bells than workers, and each is returned once. */
-static void
-keep_bell(struct bells *bells, struct store_bell *bell)
+void
+bells_keep(struct bells *bells, struct store_bell *bell)
 {
     if (bell == NULL)
         return;
@@ -107,7 +107,7 @@ line_call(struct line *line, size_t ready, struct bells *bells)
         if (w->called)
             continue;
         w->called = true;
-        keep_bell(bells, w->watcher->tell(w->watcher, STORE_READY));
+        bells_keep(bells, w->watcher->tell(w->watcher, STORE_READY));
     }
 }
 
@@ -117,7 +117,7 @@ line_dismiss(struct line *line, struct bells *bells)
     struct store_waiter *w = waiter_of(line->waiters.next);
 
     line_leave(line, w);
-    keep_bell(bells, w->watcher->tell(w->watcher, STORE_GONE));
+    bells_keep(bells, w->watcher->tell(w->watcher, STORE_GONE));
 }
 
 bool

@@ -42,6 +42,9 @@ struct bells {
 };
 void bells_ring(struct bells *bells);
 
+/* Keeps a bell, NULL: none, until then. */
+void bells_keep(struct bells *bells, struct store_bell *bell);
+
 /* Makes an empty line; NULL without memory. */
 struct line *
 line_new(struct mem *mem, const struct store_queue *where, struct list *stirred);

@@ -7,27 +7,36 @@
 static_assert(offsetof(struct message, body) <= 96, "overhead of a queued message");
 
 struct message *
-message_new(struct mem *mem, struct bytes body, const struct store_checksum *checksum,
-            uint64_t client)
+message_make(struct mem *mem, size_t body_len, const struct store_checksum *checksum,
+             uint64_t client)
 {
-    size_t size = offsetof(struct message, body) + body.len +
+    size_t size = offsetof(struct message, body) + body_len +
                   (checksum == NULL ? 0 : sizeof(*checksum));
     struct message *m;
 
-    if (body.len > UINT32_MAX)
+    if (body_len > UINT32_MAX)
         return NULL;
     /* The body begins in the padding; setting the structure writes all of that. */
     m = mem_alloc(mem, size < sizeof(*m) ? sizeof(*m) : size);
     if (m == NULL)
         return NULL;
     *m = (struct message){.client = client,
-                          .body_len = (uint32_t)body.len,
+                          .body_len = (uint32_t)body_len,
                           .has_checksum = checksum != NULL};
     atomic_init(&m->pins, 1);
-    if (body.len > 0)
-        memcpy(m->body, body.data, body.len);
     if (checksum != NULL)
-        memcpy(m->body + body.len, checksum, sizeof(*checksum));
+        memcpy(m->body + body_len, checksum, sizeof(*checksum));
+    return m;
+}
+
+struct message *
+message_new(struct mem *mem, struct bytes body, const struct store_checksum *checksum,
+            uint64_t client)
+{
+    struct message *m = message_make(mem, body.len, checksum, client);
+
+    if (m != NULL && body.len > 0)
+        memcpy(m->body, body.data, body.len);
     return m;
 }
 

@@ -51,8 +51,14 @@ struct foreign {
 };
 
 /*
- * Makes a message with a copy of the body, and of a checksum unless it is NULL, and one pin;
- * NULL without memory.
+ * Makes a message whose body is still to be written, with a copy of a checksum unless it is NULL,
+ * and one pin; NULL without memory.
+ */
+struct message *message_make(struct mem *mem, size_t body_len,
+                             const struct store_checksum *checksum, uint64_t client);
+
+/*
+ * The same with a copy of the body,
  */
 struct message *message_new(struct mem *mem, struct bytes body,
                             const struct store_checksum *checksum, uint64_t client);

@@ -1,7 +1,9 @@
 /* The store's operations on messages. */
 #include "claimd/base/invariant.h"
 #include "engine/batch.h"
+#include "engine/feed.h"
 #include "engine/housekeep.h"
+#include "engine/subscription.h"
 #include "engine/visit.h"
 
 /* ---------------------------------------------------------------------- post */
@@ -65,6 +67,7 @@ append(struct queue *q, const struct store_post *post, struct list *messages,
     const struct store_settings *set = queue_settings(q);
     struct shard *sh = q->shard;
     const struct core *core = sh->core;
+    const bool listened = feed_listens(q->feed);
 
     for (size_t i = 0; i < post->count; i++) {
         const struct store_draft *draft = &post->drafts[i];
@@ -83,7 +86,11 @@ append(struct queue *q, const struct store_post *post, struct list *messages,
             due_ms = m->expires_ms;
         backlog_add(q->backlog, &sh->pool, m);
         shard_arm_message(sh, &m->due, due_ms);
+        if (listened)
+            feed_append(q->feed, &sh->pool, m, ttl_s, delay_s > 0 ? delay_s : 0);
     }
+    if (listened)
+        feed_grown(sh, q->feed);
 }
 
 static bool
@@ -92,6 +99,17 @@ too_large(const struct queue *q, const struct store_post *post)
     int64_t max = queue_settings(q)->max_post_bytes;
 
     return max != STORE_UNSET && post->request_bytes > (uint64_t)max;
+}
+
+/* True unless the queue keeps its messages encrypted, and one of these is not. */
+static bool
+may_lie_here(const struct queue *q, const struct store_post *post)
+{
+    if (queue_settings(q)->encrypt)
+        for (size_t i = 0; i < post->count; i++)
+            if (!store_is_sealed(post->drafts[i].body))
+                return false;
+    return true;
 }
 
 /* Makes the visit's queue, which is not linked yet. */
@@ -110,10 +128,17 @@ reserve_post(struct visit *v, const struct store_post *post, bool made)
 {
     struct queue *q = v->queue;
     enum status st = too_large(q, post) ? ST_TOO_LARGE : ST_OK;
-    size_t bytes = body_bytes(post);
+    size_t bytes = body_bytes(post), spare = 0;
 
+    if (st == ST_OK && !may_lie_here(q, post))
+        st = ST_NOT_SEALED;
+    if (st == ST_OK && feed_listens(q->feed)) {
+        spare = feed_nodes(q->feed, q->last_seq, post->count);
+        st = feed_stock(q->feed, v->engine->core.mem, post->count);
+    }
     if (st == ST_OK)
-        st = backlog_reserve(q->backlog, &v->shard->pool, q->last_seq, post->count, 0);
+        st =
+            backlog_reserve(q->backlog, &v->shard->pool, q->last_seq, post->count, spare);
     if (st == ST_OK && made)
         st = shard_enlist(v->shard, q, atomic_load(&v->engine->core.limits.queues));
     if (st == ST_OK && made)
@@ -528,6 +553,8 @@ engine_message_pop(struct store *s, struct store_visit *outer,
         st = visit_wait(&v);
     } else {
         st = batch_fits(v.queue->backlog, room, out);
+        if (st == ST_OK)
+            st = batch_opened(&v, room, out);
         if (st == ST_OK)
             st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, room, 0);
         if (st == ST_OK) {

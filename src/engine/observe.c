@@ -1,4 +1,5 @@
 #include "engine/observe.h"
+#include "engine/subscription.h"
 
 enum status
 observe_reserve(struct shard *sh, enum store_change_kind kind, size_t count, size_t bytes)
@@ -209,4 +210,67 @@ observe_move(struct queue *source, struct queue *target, const struct moved *mov
     if (position != 0)
         target->position = target->shard->position = position;
     return position;
+}
+
+uint64_t
+observe_subscription(struct queue *q, enum store_change_kind kind,
+                     const struct subscription *s, int64_t now_ms)
+{
+    struct store_change change = change_of(q, kind, now_ms);
+    uint64_t after;
+    uint64_t missed = feed_missed(s->feed, &s->cursor, &after);
+    struct store_changed_subscription shown = {
+        .number = subscription_number(s),
+        .subscriber = s->address->subscriber,
+        .options = s->address->options,
+        .started_ms = s->started_ms,
+        .ttl_s = s->ttl_s,
+        .confirmed = s->confirmed,
+        .attached = s->cursor.attached,
+        .after = after,
+        .pending = subscription_untold(s),
+        .delivered = s->delivered,
+        .given_up = s->given_up,
+        .fallen_out = s->fallen_out + missed,
+    };
+
+    ident_write(&shown.id, subscription_ident(s));
+    change.subscription = &shown;
+    change.next = next_none;
+    return tell(q, &change);
+}
+
+static bool
+next_entry(struct store_change *change, struct store_changed_message *out)
+{
+    const struct queue *q = change->from[0];
+    const struct feed_entry *entry;
+
+    if (change->count == 0)
+        return false;
+    entry = seqmap_next_live(&q->feed->entries, &change->at);
+    *out = (struct store_changed_message){
+        .number = change->at,
+        .old_number = change->at,
+        .body = message_body(entry->message),
+        .posted_ms = entry->expires_ms - entry->ttl_s * 1000,
+        .expires_ms = entry->expires_ms,
+    };
+    if (entry->delay_s > 0)
+        out->delayed_until_ms = out->posted_ms + entry->delay_s * 1000;
+    change->at++;
+    change->count--;
+    return true;
+}
+
+uint64_t
+observe_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
+{
+    struct store_change change = change_of(q, STORE_CHANGE_IMAGE_FEED, now_ms);
+
+    change.count = count;
+    change.at = first;
+    change.from[0] = q;
+    change.next = next_entry;
+    return tell(q, &change);
 }

@@ -12,6 +12,8 @@
 #include "claimd/store/observer.h"
 #include "engine/claim.h"
 
+struct subscription;
+
 static inline bool
 observed(const struct core *core)
 {
@@ -33,7 +35,7 @@ queue_bytes(const struct store_queue *where, const struct store_metadata *metada
 enum status observe_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
                             size_t bytes);
 
-/* QUEUE, IMAGE_QUEUE, META, QUEUE_GONE, PURGE. */
+/* QUEUE, IMAGE_QUEUE, META, QUEUE_GONE, PURGE, UNSUBSCRIBED. */
 uint64_t observe_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms);
 
 /* POST, IMAGE: so many messages from number `first` on. */
@@ -51,6 +53,13 @@ uint64_t observe_claim(struct queue *q, enum store_change_kind kind,
 /* EXPIRED, DELAY_OVER. */
 uint64_t observe_message(struct queue *q, enum store_change_kind kind,
                          const struct message *m, int64_t now_ms);
+
+/* SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR, IMAGE_SUBSCRIPTION. */
+uint64_t observe_subscription(struct queue *q, enum store_change_kind kind,
+                              const struct subscription *s, int64_t now_ms);
+
+/* IMAGE_FEED: so many entries of the queue's feed from number `first` on. */
+uint64_t observe_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms);
 
 /* MOVE: messages that are in the target, and the numbers that they had in the source. */
 struct moved {

@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 
+struct feed;
 struct line;
 struct shard;
 
@@ -34,11 +35,13 @@ struct queue {
     struct directory_entry entry;
     struct shard *shard;           /* NULL until it is linked */
     struct backlog *backlog;       /* owned */
+    struct feed *feed;             /* owned; NULL: nobody is subscribed */
     struct line *line;             /* who waits for its messages; NULL: nobody */
     struct metadata *metadata;     /* owned pin */
     uint64_t version;              /* of the metadata; unique within the shard */
     uint64_t last_seq;             /* number of the newest message ever posted */
     uint64_t last_claim;           /* number of the newest claim ever made */
+    uint64_t last_subscription;    /* number of the newest subscription */
     uint64_t fence_base;           /* added to it: the claim's fencing number */
     uint64_t lent_seq, lent_claim; /* transient: the log says that they are used so far */
     uint64_t position;             /* in the log, of its last change; 0: none */

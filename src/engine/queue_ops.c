@@ -1,6 +1,7 @@
 /* The store's operations on queues. */
 #include "engine/graveyard.h"
 #include "engine/housekeep.h"
+#include "engine/subscription.h"
 #include "engine/visit.h"
 
 static size_t
@@ -178,37 +179,60 @@ engine_queue_delete(struct store *s, struct store_visit *outer,
     return st;
 }
 
-/* Gives the visit's queue an empty backlog. */
+/* Whatever can fail, fails here; *fresh takes the place of the backlog. */
 static enum status
-purge(struct visit *v)
+reserve_purge(struct visit *v, bool messages, bool subscriptions, struct backlog **fresh)
 {
-    struct backlog *fresh = backlog_new(v->engine->core.mem, &v->shard->alive);
-    enum status st;
+    enum status st = ST_OK;
 
-    if (fresh == NULL)
-        return ST_NO_MEMORY;
-    st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);
-    if (st != ST_OK) {
-        backlog_free(v->engine->core.mem, fresh);
-        return st;
+    if (messages) {
+        *fresh = backlog_new(v->engine->core.mem, &v->shard->alive);
+        if (*fresh == NULL)
+            return ST_NO_MEMORY;
+        st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);
     }
-    count_dropped(v);
-    graveyard_purge(v->shard, v->queue, fresh);
-    if (observed(&v->engine->core))
-        (void)observe_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
-    return ST_OK;
+    if (st == ST_OK && subscriptions)
+        st = visit_reserve(v, STORE_CHANGE_UNSUBSCRIBED, 0, 0);
+    return st;
+}
+
+static void
+commit_purge(struct visit *v, struct backlog *fresh, bool subscriptions)
+{
+    const bool told = observed(&v->engine->core);
+
+    if (fresh != NULL) {
+        count_dropped(v);
+        graveyard_purge(v->shard, v->queue, fresh);
+        if (told)
+            (void)observe_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
+    }
+    if (!subscriptions)
+        return;
+    feed_bury(v->shard, v->queue);
+    if (told)
+        (void)observe_queue(v->queue, STORE_CHANGE_UNSUBSCRIBED, v->now_ms);
 }
 
 enum status
 engine_queue_purge(struct store *s, struct store_visit *outer,
-                   const struct store_queue *where)
+                   const struct store_queue *where, enum store_purge what)
 {
-    enum status st = ST_OK;
+    struct backlog *fresh = NULL;
+    bool messages, subscriptions;
+    enum status st;
     struct visit v;
 
     (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* all of it goes */
-    if (v.queue != NULL && backlog_live(v.queue->backlog) > 0)
-        st = purge(&v);
+    messages = v.queue != NULL && what != STORE_PURGE_SUBSCRIPTIONS &&
+               backlog_live(v.queue->backlog) > 0;
+    subscriptions =
+        v.queue != NULL && what != STORE_PURGE_MESSAGES && v.queue->feed != NULL;
+    st = reserve_purge(&v, messages, subscriptions, &fresh);
+    if (st == ST_OK)
+        commit_purge(&v, fresh, subscriptions);
+    else if (fresh != NULL)
+        backlog_free(v.engine->core.mem, fresh);
     visit_leave(&v);
     return st;
 }

@@ -17,6 +17,7 @@
 #include "engine/engine_private.h"
 #include "engine/housekeep.h"
 #include "engine/observe.h"
+#include "engine/revive.h"
 
 /* A queue that was told of. */
 struct revived {
@@ -24,6 +25,7 @@ struct revived {
     uint32_t tag;
     struct queue *queue;     /* owned; NULL: it has no name yet */
     struct backlog *backlog; /* owned */
+    struct feed *feed;       /* owned; NULL: nobody is subscribed */
     uint64_t last_seq, last_claim;
 };
 
@@ -136,6 +138,7 @@ forget(struct replay *r, struct revived *v)
     struct mem *mem = r->core->mem;
 
     empty(r, v->backlog);
+    revive_none(&r->nursery, &v->feed);
     if (v->queue != NULL)
         queue_free(mem, v->queue); /* which has the backlog */
     else
@@ -242,6 +245,83 @@ put_messages(struct replay *r, struct store_change *change)
     while (st == ST_OK && change->next(change, &told))
         st = put_message(r, v, &told);
     return st;
+}
+
+/* POST: those who are subscribed have still to get it. */
+static enum status
+put_posted(struct replay *r, struct store_change *change)
+{
+    struct store_changed_message told;
+    struct revived *v;
+    enum status st = find_or_make(r, change->tag, &v);
+
+    while (st == ST_OK && change->next(change, &told)) {
+        st = put_message(r, v, &told);
+        if (st == ST_OK)
+            st = revive_post(&r->nursery, v->feed, backlog_at(v->backlog, told.number),
+                             &told);
+    }
+    return st;
+}
+
+/* IMAGE_FEED: likewise; the message may have left the queue. */
+static enum status
+put_feed(struct replay *r, struct store_change *change)
+{
+    struct store_changed_message told;
+    struct revived *v;
+    enum status st = find_or_make(r, change->tag, &v);
+
+    if (st == ST_OK)
+        st = revive_feed(&r->nursery, &v->feed);
+    while (st == ST_OK && change->next(change, &told)) {
+        struct message *m = backlog_at(v->backlog, told.number);
+
+        if (m != NULL && m->foreign == NULL) {
+            st = revive_post(&r->nursery, v->feed, m, &told);
+            continue;
+        }
+        m = message_new(r->core->mem, told.body, NULL, told.client);
+        if (m == NULL)
+            return ST_NO_MEMORY;
+        st = revive_post(&r->nursery, v->feed, m, &told);
+        message_unpin(r->core->mem, m); /* the feed's is left */
+    }
+    return st;
+}
+
+/* A queue without a name is shown later, with the subscriptions that it has then. */
+static enum status
+put_subscription(struct replay *r, const struct store_change *change)
+{
+    struct revived *v = find(r, change->tag);
+
+    return v == NULL || v->queue == NULL
+               ? ST_OK
+               : revive_subscription(&r->nursery, &v->feed, &v->queue->where,
+                                     change->subscription);
+}
+
+static void
+remove_subscriptions(struct replay *r, const struct store_change *change)
+{
+    struct revived *v = find(r, change->tag);
+
+    if (v == NULL || v->feed == NULL)
+        return;
+    if (change->kind == STORE_CHANGE_UNSUBSCRIBED)
+        revive_none(&r->nursery, &v->feed);
+    else
+        revive_gone(&r->nursery, v->feed, change->subscription);
+}
+
+static void
+move_cursor(const struct replay *r, const struct store_change *change)
+{
+    const struct revived *v = find(r, change->tag);
+
+    if (v != NULL)
+        revive_cursor(v->feed, change->subscription);
 }
 
 static void
@@ -474,7 +554,20 @@ apply(struct replay *r, struct store_change *change)
     case STORE_CHANGE_PURGE:
         purge(r, change);
         return ST_OK;
+    case STORE_CHANGE_SUBSCRIPTION:
+    case STORE_CHANGE_IMAGE_SUBSCRIPTION:
+        return put_subscription(r, change);
+    case STORE_CHANGE_SUBSCRIPTION_GONE:
+    case STORE_CHANGE_UNSUBSCRIBED:
+        remove_subscriptions(r, change);
+        return ST_OK;
+    case STORE_CHANGE_CURSOR:
+        move_cursor(r, change);
+        return ST_OK;
     case STORE_CHANGE_POST:
+        return put_posted(r, change);
+    case STORE_CHANGE_IMAGE_FEED:
+        return put_feed(r, change);
     case STORE_CHANGE_IMAGE:
         return put_messages(r, change);
     case STORE_CHANGE_DELETE:
@@ -588,7 +681,11 @@ settle_in(struct engine *e, struct revived *v)
     sh = engine_shard(e, hash);
     if (shard_find(sh, &q->where, hash) != NULL)
         return ST_BAD_VALUE; /* two of the same name */
-    st = shard_enlist(sh, q, 0);
+    if (v->feed != NULL && v->feed->subscriptions.live == 0)
+        revive_none(&r->nursery, &v->feed);
+    st = v->feed == NULL ? ST_OK : revive_reserve(sh, v->feed);
+    if (st == ST_OK)
+        st = shard_enlist(sh, q, 0);
     if (st != ST_OK)
         return st;
     q->version = shard_number(sh);
@@ -599,6 +696,8 @@ settle_in(struct engine *e, struct revived *v)
     (void)directory_take(&q->entry, backlog_live(v->backlog), v->backlog->bytes, NULL);
     shard_link(sh, q, hash);
     arm_all(sh, v->backlog);
+    if (v->feed != NULL)
+        revive_end(sh, q, v->feed);
     hashmap_remove(&r->queues, &v->node);
     mem_free(e->core.mem, v);
     return queue_transient(q) ? begin_anew(sh, q) : ST_OK;

@@ -20,6 +20,8 @@ shard_init(struct shard *sh, struct core *core, const struct engine_config *conf
     list_init(&sh->ended);
     list_init(&sh->dead_backlogs);
     list_init(&sh->swept);
+    list_init(&sh->news);
+    list_init(&sh->stale_feeds);
     atomic_init(&sh->next_ms, WHEEL_NEVER);
     if (config->seeded)
         entropy_init_seeded(&sh->entropy, seed);
@@ -37,12 +39,13 @@ void
 shard_fini(struct shard *sh)
 {
     ENSURE(sh->queues.count == 0 && sh->lines.count == 0 && list_empty(&sh->ended) &&
-           list_empty(&sh->dead_backlogs));
+           list_empty(&sh->dead_backlogs) && list_empty(&sh->stale_feeds));
     hashmap_fini(&sh->queues);
     hashmap_fini(&sh->lines);
     seqmap_pool_fini(&sh->pool);
     wheel_free(sh->claim_wheel);
     wheel_free(sh->message_wheel);
+    wheel_free(sh->subscription_wheel);
     lock_fini(&sh->lock);
 }
 
@@ -119,6 +122,9 @@ static void __attribute__((noinline)) call_and_leave(struct shard *sh)
     struct bells bells = {.count = 0};
 
     return_room(sh);
+    if (sh->tells)
+        bells_keep(&bells, core_tell_deliverer(sh->core));
+    sh->tells = false;
     call_stirred(sh, &bells);
     dismiss_ended(sh, &bells);
     lock_release(&sh->lock);
@@ -128,7 +134,7 @@ static void __attribute__((noinline)) call_and_leave(struct shard *sh)
 void
 shard_leave(struct shard *sh)
 {
-    if (list_empty(&sh->stirred) && list_empty(&sh->ended) && sh->room == 0)
+    if (list_empty(&sh->stirred) && list_empty(&sh->ended) && sh->room == 0 && !sh->tells)
         lock_release(&sh->lock);
     else
         call_and_leave(sh);

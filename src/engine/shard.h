@@ -13,14 +13,22 @@
 #include "engine/queue.h"
 
 /* How far the sweep of a shard has come (sweep.c). */
-enum sweep_stage { SWEEP_QUEUE, SWEEP_CLAIMS, SWEEP_MESSAGES };
+enum sweep_stage {
+    SWEEP_QUEUE,
+    SWEEP_CLAIMS,
+    SWEEP_MESSAGES,
+    SWEEP_FEED,
+    SWEEP_SUBSCRIPTIONS
+};
 
 struct sweep {
     uint32_t epoch;      /* its number */
     struct queue *queue; /* that is being shown; NULL: none */
     enum sweep_stage stage;
-    uint64_t at;       /* the next number to look at, of a claim or a message */
-    uint64_t last_seq; /* of the queue when it came in turn: later ones are in the log */
+    uint64_t at; /* the next number to look at, of a subscription, a claim or a message */
+    uint64_t
+        last_seq; /* of the queue when it, or its feed, came in turn: later ones are in
+                          the log */
 };
 
 struct shard {
@@ -30,13 +38,20 @@ struct shard {
     struct hashmap lines;  /* by address; owned */
     struct list stirred;   /* lines in which somebody may have to be called */
     struct list ended;     /* lines of deleted queues, not in `lines` any more; owned */
-    struct wheel *claim_wheel;   /* owned */
-    struct wheel *message_wheel; /* owned */
-    struct seqmap_pool pool;     /* for the messages and claims of all queues */
+    struct wheel *claim_wheel;        /* owned */
+    struct wheel *message_wheel;      /* owned */
+    struct wheel *subscription_wheel; /* owned; NULL: there never was a subscription */
+    struct seqmap_pool pool;          /* for the messages and claims of all queues */
     struct entropy entropy;
     struct tally alive, buried; /* messages of queues, and of the graveyard */
     struct figures figures;
     struct list dead_backlogs; /* the graveyard, oldest first; owned */
+    struct list news;          /* feeds with somebody who is due, in turns */
+    struct list stale_feeds;   /* with something to free; those without a queue owned */
+    size_t subscriptions;      /* of queues */
+    uint64_t feed_bytes;       /* of queues */
+    bool tells;                /* somebody came to be due since the lock was taken */
+    _Atomic bool has_news;     /* there may be feeds in `news` */
     uint64_t last_number;      /* source of versions */
     uint64_t gone_position;    /* in the log, of the last deletion of a queue */
     uint64_t position;         /* in the log, of the last change of any queue */

@@ -10,6 +10,7 @@
 #include "engine/engine_private.h"
 #include "engine/observe.h"
 #include "engine/shard.h"
+#include "engine/subscription.h"
 
 enum { SLICE_MESSAGES = 256, SLICE_BYTES = 64 * 1024, QUEUE_COST = 4 };
 
@@ -76,10 +77,29 @@ show_queue(struct shard *sh, struct queue *q, struct allowance *left)
         return st;
     (void)observe_queue(q, STORE_CHANGE_IMAGE_QUEUE, sh->now_ms);
     spend(left, QUEUE_COST, bytes);
-    if (queue_transient(q))
+    enter_stage(&sh->sweep, queue_transient(q) ? SWEEP_SUBSCRIPTIONS : SWEEP_CLAIMS);
+    return ST_OK;
+}
+
+static enum status
+show_subscription(struct shard *sh, struct queue *q, struct allowance *left)
+{
+    const struct subscription *s =
+        q->feed == NULL ? NULL : seqmap_next_live(&q->feed->subscriptions, &sh->sweep.at);
+    size_t bytes;
+    enum status st;
+
+    if (s == NULL) {
         finish_queue(sh, q);
-    else
-        enter_stage(&sh->sweep, SWEEP_CLAIMS);
+        return ST_OK;
+    }
+    bytes = s->address->subscriber.len + s->address->options.len;
+    st = observe_reserve(sh, STORE_CHANGE_IMAGE_SUBSCRIPTION, 0, bytes);
+    if (st != ST_OK)
+        return st;
+    (void)observe_subscription(q, STORE_CHANGE_IMAGE_SUBSCRIPTION, s, sh->now_ms);
+    spend(left, 1, bytes);
+    sh->sweep.at++;
     return ST_OK;
 }
 
@@ -102,22 +122,34 @@ show_claim(struct shard *sh, struct queue *q, struct allowance *left)
     return ST_OK;
 }
 
-/* The next messages to be shown. */
+/* The next messages to be shown, of the queue or of its feed. */
 struct images {
     size_t count, bytes;
     uint64_t end; /* number behind the last one */
 };
 
+/* The message with the next number, which becomes *seq; NULL: there is none. */
+static const struct message *
+next_message(const struct queue *q, enum store_change_kind kind, uint64_t *seq)
+{
+    const struct feed_entry *entry;
+
+    if (kind == STORE_CHANGE_IMAGE)
+        return backlog_next_live(q->backlog, seq);
+    entry = q->feed == NULL ? NULL : seqmap_next_live(&q->feed->entries, seq);
+    return entry == NULL ? NULL : entry->message;
+}
+
 static struct images
-next_images(const struct shard *sh, const struct queue *q, size_t messages, size_t bytes)
+next_images(const struct shard *sh, const struct queue *q, enum store_change_kind kind,
+            size_t messages, size_t bytes)
 {
     struct images next = {.end = sh->sweep.at};
     uint64_t seq = sh->sweep.at;
     const struct message *m;
 
     while (next.count < messages && next.bytes < bytes &&
-           (m = backlog_next_live(q->backlog, &seq)) != NULL &&
-           seq <= sh->sweep.last_seq) {
+           (m = next_message(q, kind, &seq)) != NULL && seq <= sh->sweep.last_seq) {
         next.count++;
         next.bytes += m->body_len;
         next.end = ++seq;
@@ -125,27 +157,69 @@ next_images(const struct shard *sh, const struct queue *q, size_t messages, size
     return next;
 }
 
+/* Shows that there is a feed, so that what is posted from here on is entered when it is replayed. */
 static enum status
-show_messages(struct shard *sh, struct queue *q, struct allowance *left)
+begin_feed(struct shard *sh, struct queue *q)
 {
-    struct images next = next_images(sh, q, left->messages, left->bytes);
+    enum status st = ST_OK;
+
+    if (q->feed != NULL)
+        st = observe_reserve(sh, STORE_CHANGE_IMAGE_FEED, 0, 0);
+    if (st != ST_OK)
+        return st;
+    if (q->feed != NULL)
+        (void)observe_feed(q, 0, 0, sh->now_ms);
+    sh->sweep.last_seq = q->last_seq;
+    enter_stage(&sh->sweep, q->feed != NULL ? SWEEP_FEED : SWEEP_SUBSCRIPTIONS);
+    return ST_OK;
+}
+
+/* Shows some messages of the queue, or of its feed. */
+static enum status
+show_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
+              struct allowance *left)
+{
+    struct images next = next_images(sh, q, kind, left->messages, left->bytes);
     enum status st;
 
+    if (next.count == 0 && kind == STORE_CHANGE_IMAGE)
+        return begin_feed(sh, q);
     if (next.count == 0) {
-        finish_queue(sh, q);
+        enter_stage(&sh->sweep, SWEEP_SUBSCRIPTIONS);
         return ST_OK;
     }
-    st = observe_reserve(sh, STORE_CHANGE_IMAGE, next.count, next.bytes);
+    st = observe_reserve(sh, kind, next.count, next.bytes);
     while (st == ST_BEYOND_LOG && next.count > 1) { /* one of them was posted: it fits */
-        next = next_images(sh, q, next.count / 2, left->bytes);
-        st = observe_reserve(sh, STORE_CHANGE_IMAGE, next.count, next.bytes);
+        next = next_images(sh, q, kind, next.count / 2, left->bytes);
+        st = observe_reserve(sh, kind, next.count, next.bytes);
     }
     if (st != ST_OK)
         return st;
-    (void)observe_row(q, STORE_CHANGE_IMAGE, sh->sweep.at, next.count, sh->now_ms);
+    if (kind == STORE_CHANGE_IMAGE)
+        (void)observe_row(q, kind, sh->sweep.at, next.count, sh->now_ms);
+    else
+        (void)observe_feed(q, sh->sweep.at, next.count, sh->now_ms);
     spend(left, next.count, next.bytes);
     sh->sweep.at = next.end;
     return ST_OK;
+}
+
+/* Shows a part of the queue in turn. */
+static enum status
+show_some(struct shard *sh, struct queue *q, struct allowance *left)
+{
+    switch (sh->sweep.stage) {
+    case SWEEP_QUEUE:
+        return show_queue(sh, q, left);
+    case SWEEP_CLAIMS:
+        return show_claim(sh, q, left);
+    case SWEEP_MESSAGES:
+        return show_messages(sh, q, STORE_CHANGE_IMAGE, left);
+    case SWEEP_FEED:
+        return show_messages(sh, q, STORE_CHANGE_IMAGE_FEED, left);
+    default:
+        return show_subscription(sh, q, left);
+    }
 }
 
 /* Shows a slice of a shard. */
@@ -162,12 +236,7 @@ sweep_shard(struct shard *sh, bool *done)
             *done = true;
             return ST_OK;
         }
-        if (sh->sweep.stage == SWEEP_QUEUE)
-            st = show_queue(sh, q, &left);
-        else if (sh->sweep.stage == SWEEP_CLAIMS)
-            st = show_claim(sh, q, &left);
-        else
-            st = show_messages(sh, q, &left);
+        st = show_some(sh, q, &left);
     }
     return st;
 }

@@ -10,14 +10,15 @@ static bool
 adds(enum store_change_kind kind)
 {
     return kind == STORE_CHANGE_QUEUE || kind == STORE_CHANGE_META ||
-           kind == STORE_CHANGE_POST;
+           kind == STORE_CHANGE_POST || kind == STORE_CHANGE_SUBSCRIPTION;
 }
 
 static bool
 is_image(enum store_change_kind kind)
 {
     return kind == STORE_CHANGE_IMAGE_QUEUE || kind == STORE_CHANGE_IMAGE_CLAIM ||
-           kind == STORE_CHANGE_IMAGE;
+           kind == STORE_CHANGE_IMAGE || kind == STORE_CHANGE_IMAGE_SUBSCRIPTION ||
+           kind == STORE_CHANGE_IMAGE_FEED;
 }
 
 /* Bytes of changes of this kind that the segments that are there have room for. */

@@ -25,11 +25,16 @@ enum record_type {
     RECORD_IMAGE_CLAIM = 12,
     RECORD_IMAGE = 13,
     RECORD_MARK = 14,
-    /* Kept for what is to come. */
     RECORD_SUBSCRIPTION = 32,
     RECORD_CURSOR = 33,
+    /* Kept for what is to come. */
     RECORD_RESET = 34,
-    RECORD_EXTENSION = 35
+    RECORD_EXTENSION = 35,
+    /* What followed. */
+    RECORD_SUBSCRIPTION_GONE = 36,
+    RECORD_UNSUBSCRIBED = 37,
+    RECORD_IMAGE_SUBSCRIPTION = 38,
+    RECORD_IMAGE_FEED = 39
 };
 
 /* What a MARK says. */
@@ -71,6 +76,7 @@ struct record {
     size_t left;
     struct store_metadata metadata;
     struct store_checksum checksum;
+    struct store_changed_subscription subscription;
 };
 
 /*

@@ -49,7 +49,8 @@ take_document(struct record *r)
                                    .message_delay_s = wire_i64(at + 24),
                                    .max_claim_count = wire_i64(at + 32),
                                    .dead_letter_ttl_s = wire_i64(at + 40),
-                                   .transient = (flags & DOCUMENT_TRANSIENT) != 0};
+                                   .transient = (flags & DOCUMENT_TRANSIENT) != 0,
+                                   .encrypt = (flags & DOCUMENT_ENCRYPT) != 0};
     if (!take_text(r, wire_u16(at + 2), &set->dead_letter) ||
         !take_text(r, wire_u32(at + 4), &r->metadata.json))
         return false;
@@ -66,13 +67,13 @@ take_queue(struct record *r)
     const uint8_t *at = take(r, QUEUE_BYTES - DOCUMENT_BYTES);
     struct store_change *change = &r->change;
 
-    if (at == NULL || wire_u32(at + 48) != STORE_QUEUE)
+    if (at == NULL || wire_u32(at + 48) > STORE_TOPIC)
         return false;
     change->fence_base = wire_u64(at);
     change->last_number = wire_u64(at + 8);
     change->last_claim = wire_u64(at + 16);
     change->marks = get_marks(at + 24);
-    change->queue.kind = STORE_QUEUE;
+    change->queue.kind = (enum store_kind)wire_u32(at + 48);
     return take_text(r, wire_u16(at + 52), &change->queue.project) &&
            take_text(r, wire_u16(at + 54), &change->queue.name) && take_document(r);
 }
@@ -127,6 +128,61 @@ take_target(struct record *r)
     return true;
 }
 
+/* How far a subscription has come. */
+static bool
+take_progress(struct record *r)
+{
+    const uint8_t *at = take(r, CURSOR_BYTES);
+    unsigned flags;
+
+    if (at == NULL)
+        return false;
+    flags = wire_u16(at + 40);
+    if ((flags & ~(unsigned)SUBSCRIPTION_FLAGS) != 0 || wire_u32(at + 44) != 0)
+        return false;
+    r->subscription = (struct store_changed_subscription){
+        .number = wire_u64(at),
+        .after = wire_u64(at + 8),
+        .delivered = wire_u64(at + 16),
+        .given_up = wire_u64(at + 24),
+        .fallen_out = wire_u64(at + 32),
+        .confirmed = (flags & SUBSCRIPTION_CONFIRMED) != 0,
+        .attached = (flags & SUBSCRIPTION_ATTACHED) != 0,
+        .pending = wire_u16(at + 42),
+    };
+    r->change.subscription = &r->subscription;
+    return true;
+}
+
+static bool
+take_subscription(struct record *r)
+{
+    const uint8_t *at;
+
+    if (!take_progress(r))
+        return false;
+    at = take(r, SUBSCRIPTION_BYTES - CURSOR_BYTES);
+    if (at == NULL || at[SUBSCRIPTION_BYTES - CURSOR_BYTES - 1] != '\0')
+        return false;
+    r->subscription.started_ms = wire_i64(at);
+    r->subscription.ttl_s = wire_i64(at + 8);
+    memcpy(r->subscription.id.text, at + 24, STORE_ID_CAP);
+    return take_text(r, wire_u32(at + 16), &r->subscription.subscriber) &&
+           take_text(r, wire_u32(at + 20), &r->subscription.options);
+}
+
+static bool
+take_unsubscribed(struct record *r)
+{
+    const uint8_t *at = take(r, SUBSCRIPTION_GONE_BYTES);
+
+    if (at == NULL)
+        return false;
+    r->subscription = (struct store_changed_subscription){.number = wire_u64(at)};
+    r->change.subscription = &r->subscription;
+    return true;
+}
+
 static bool
 take_fixed(struct record *r)
 {
@@ -143,6 +199,13 @@ take_fixed(struct record *r)
     case RECORD_RELEASE:
     case RECORD_IMAGE_CLAIM:
         return take_claim(r);
+    case RECORD_SUBSCRIPTION:
+    case RECORD_IMAGE_SUBSCRIPTION:
+        return take_subscription(r);
+    case RECORD_SUBSCRIPTION_GONE:
+        return take_unsubscribed(r);
+    case RECORD_CURSOR:
+        return take_progress(r);
     case RECORD_MOVE:
         return take_target(r);
     case RECORD_MARK:
@@ -200,7 +263,8 @@ take_long(struct record *r, struct store_changed_message *out)
 {
     const uint8_t *at = take(r, LONG_BYTES);
 
-    /* No body is encoded yet: a segment's required features would say so. */
+    /* No body is encoded yet, as a segment's required features would say; one that is sealed
+     * says so itself. */
     if (at == NULL || (at[48] & ~(unsigned)MESSAGE_FLAGS) != 0 ||
         wire_u16(at + 50) != 0 || wire_u32(at + 52) != 0)
         return false;

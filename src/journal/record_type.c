@@ -21,10 +21,16 @@ static const struct row rows[] = {
     [RECORD_IMAGE_CLAIM] = {"IMAGE_CLAIM", STORE_CHANGE_IMAGE_CLAIM, RECORD_FORM_SHORT},
     [RECORD_IMAGE] = {"IMAGE", STORE_CHANGE_IMAGE, RECORD_FORM_LONG},
     [RECORD_MARK] = {"MARK", STORE_CHANGE_KINDS, RECORD_FORM_NONE},
-    [RECORD_SUBSCRIPTION] = {"SUBSCRIPTION", STORE_CHANGE_KINDS, RECORD_FORM_NONE},
-    [RECORD_CURSOR] = {"CURSOR", STORE_CHANGE_KINDS, RECORD_FORM_NONE},
+    [RECORD_SUBSCRIPTION] = {"SUBSCRIPTION", STORE_CHANGE_SUBSCRIPTION, RECORD_FORM_NONE},
+    [RECORD_CURSOR] = {"CURSOR", STORE_CHANGE_CURSOR, RECORD_FORM_NONE},
     [RECORD_RESET] = {"RESET", STORE_CHANGE_KINDS, RECORD_FORM_NONE},
     [RECORD_EXTENSION] = {"EXTENSION", STORE_CHANGE_KINDS, RECORD_FORM_NONE},
+    [RECORD_SUBSCRIPTION_GONE] = {"SUBSCRIPTION_GONE", STORE_CHANGE_SUBSCRIPTION_GONE,
+                                  RECORD_FORM_NONE},
+    [RECORD_UNSUBSCRIBED] = {"UNSUBSCRIBED", STORE_CHANGE_UNSUBSCRIBED, RECORD_FORM_NONE},
+    [RECORD_IMAGE_SUBSCRIPTION] = {"IMAGE_SUBSCRIPTION", STORE_CHANGE_IMAGE_SUBSCRIPTION,
+                                   RECORD_FORM_NONE},
+    [RECORD_IMAGE_FEED] = {"IMAGE_FEED", STORE_CHANGE_IMAGE_FEED, RECORD_FORM_LONG},
 };
 
 static const struct row nothing = {NULL, STORE_CHANGE_KINDS, RECORD_FORM_NONE};
@@ -57,12 +63,23 @@ record_form_of(enum record_type type)
     return row_of(type)->form;
 }
 
-/* A queue is logged also if what it has is not. */
+/* A queue and who is subscribed to it are logged also if the messages are not. */
 static bool
 is_about_the_queue(enum store_change_kind kind)
 {
-    return kind == STORE_CHANGE_QUEUE || kind == STORE_CHANGE_META ||
-           kind == STORE_CHANGE_QUEUE_GONE || kind == STORE_CHANGE_IMAGE_QUEUE;
+    switch (kind) {
+    case STORE_CHANGE_QUEUE:
+    case STORE_CHANGE_META:
+    case STORE_CHANGE_QUEUE_GONE:
+    case STORE_CHANGE_IMAGE_QUEUE:
+    case STORE_CHANGE_SUBSCRIPTION:
+    case STORE_CHANGE_SUBSCRIPTION_GONE:
+    case STORE_CHANGE_UNSUBSCRIBED:
+    case STORE_CHANGE_IMAGE_SUBSCRIPTION:
+        return true;
+    default:
+        return false;
+    }
 }
 
 enum record_type
@@ -74,8 +91,8 @@ record_type_of(const struct store_change *change)
     if (change->transient && change->kind != STORE_CHANGE_MOVE &&
         !is_about_the_queue(change->kind))
         return 0;
-    for (size_t i = RECORD_QUEUE; i < RECORD_MARK; i++)
-        if (rows[i].kind == change->kind)
+    for (size_t i = RECORD_QUEUE; i < ROWS; i++)
+        if (rows[i].name != NULL && rows[i].kind == change->kind)
             return (enum record_type)i;
     return 0;
 }

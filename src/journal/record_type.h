@@ -32,6 +32,9 @@ enum {
     GONE_BYTES = 16 + MARKS_BYTES,
     CLAIM_BYTES = 24 + STORE_ID_CAP,
     MOVE_BYTES = 8,
+    SUBSCRIPTION_BYTES = 72 + STORE_ID_CAP, /* the texts follow */
+    CURSOR_BYTES = 48,
+    SUBSCRIPTION_GONE_BYTES = 8,
     MARK_BYTES = 16 + MARKS_BYTES,
     LONG_BYTES = 56,   /* a message: what all have */
     EXTRAS_BYTES = 64, /* what it may have besides: a delay, a claim, a checksum, an id */
@@ -39,8 +42,14 @@ enum {
     NUMBER_BYTES = 8
 };
 
-/* Flags of a document, and of a message; others are refused, they may mean anything. */
-enum { DOCUMENT_TRANSIENT = 1, DOCUMENT_DEAD_LETTER = 2, DOCUMENT_FLAGS = 3 };
+/* Flags of a document, of a subscription, and of a message; others are refused, they may mean anything. */
+enum {
+    DOCUMENT_TRANSIENT = 1,
+    DOCUMENT_DEAD_LETTER = 2,
+    DOCUMENT_ENCRYPT = 4,
+    DOCUMENT_FLAGS = 7
+};
+enum { SUBSCRIPTION_CONFIRMED = 1, SUBSCRIPTION_ATTACHED = 2, SUBSCRIPTION_FLAGS = 3 };
 enum {
     MESSAGE_CHECKSUM = 1,
     MESSAGE_FOREIGN = 2,

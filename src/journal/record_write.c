@@ -4,6 +4,7 @@
 
 enum { FIXED_MOST = RECORD_HEAD_BYTES + QUEUE_BYTES + 8 };
 
+static_assert(SUBSCRIPTION_BYTES <= QUEUE_BYTES, "the longest is the bound");
 static_assert(LONG_BYTES + EXTRAS_BYTES >= SHORT_BYTES, "the longest is the bound");
 static_assert(LONG_BYTES + EXTRAS_BYTES <= STORE_LOG_EACH, "and clients are told of it");
 
@@ -30,7 +31,8 @@ put_document(uint8_t *at, const struct store_metadata *md)
 
     ENSURE(set->dead_letter.len <= UINT16_MAX && md->json.len <= UINT32_MAX);
     at = wire_put_u16(at, (uint16_t)((set->transient ? DOCUMENT_TRANSIENT : 0) |
-                                     (dead_letter ? DOCUMENT_DEAD_LETTER : 0)));
+                                     (dead_letter ? DOCUMENT_DEAD_LETTER : 0) |
+                                     (set->encrypt ? DOCUMENT_ENCRYPT : 0)));
     at = wire_put_u16(at, (uint16_t)set->dead_letter.len);
     at = wire_put_u32(at, (uint32_t)md->json.len);
     at = wire_put_i64(at, set->max_post_bytes);
@@ -69,6 +71,41 @@ put_claim(uint8_t *at, const struct store_change *change)
     return wire_put(at, change->claim_id.text, STORE_ID_CAP);
 }
 
+static uint8_t *
+put_flags(uint8_t *at, const struct store_changed_subscription *s)
+{
+    at = wire_put_u16(at, (uint16_t)((s->confirmed ? SUBSCRIPTION_CONFIRMED : 0) |
+                                     (s->attached ? SUBSCRIPTION_ATTACHED : 0)));
+    return wire_put_u16(at, (uint16_t)s->pending);
+}
+
+/* How far it has come. */
+static uint8_t *
+put_progress(uint8_t *at, const struct store_changed_subscription *s)
+{
+    at = wire_put_u64(at, s->number);
+    at = wire_put_u64(at, s->after);
+    at = wire_put_u64(at, s->delivered);
+    at = wire_put_u64(at, s->given_up);
+    at = wire_put_u64(at, s->fallen_out);
+    at = put_flags(at, s);
+    return wire_put_u32(at, 0);
+}
+
+static uint8_t *
+put_subscription(uint8_t *at, const struct store_changed_subscription *s)
+{
+    ENSURE(s->subscriber.len <= UINT32_MAX && s->options.len <= UINT32_MAX);
+    at = put_progress(at, s);
+    at = wire_put_i64(at, s->started_ms);
+    at = wire_put_i64(at, s->ttl_s);
+    at = wire_put_u32(at, (uint32_t)s->subscriber.len);
+    at = wire_put_u32(at, (uint32_t)s->options.len);
+    at = wire_put(at, s->id.text, STORE_ID_CAP);
+    at = wire_put(at, s->subscriber.data, s->subscriber.len);
+    return wire_put(at, s->options.data, s->options.len);
+}
+
 /* What a type has in front of its messages. */
 static uint8_t *
 put_fixed(uint8_t *at, enum record_type type, const struct store_change *change)
@@ -88,6 +125,13 @@ put_fixed(uint8_t *at, enum record_type type, const struct store_change *change)
     case RECORD_RELEASE:
     case RECORD_IMAGE_CLAIM:
         return put_claim(at, change);
+    case RECORD_SUBSCRIPTION:
+    case RECORD_IMAGE_SUBSCRIPTION:
+        return put_subscription(at, change->subscription);
+    case RECORD_SUBSCRIPTION_GONE:
+        return wire_put_u64(at, change->subscription->number);
+    case RECORD_CURSOR:
+        return put_progress(at, change->subscription);
     case RECORD_MOVE:
         at = wire_put_u32(at, change->target_tag);
         return wire_put_u32(at, 0);

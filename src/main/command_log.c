@@ -72,7 +72,7 @@ print_messages(struct store_change *change)
         if (kind == STORE_CHANGE_MOVE)
             (void)printf("<-%" PRIu64, m.old_number);
         if (whole)
-            (void)printf("[%zu]", m.body.len);
+            (void)printf("[%zu%s]", m.body.len, store_is_sealed(m.body) ? " sealed" : "");
         if (m.claim_count > 0)
             (void)printf("(count=%" PRIu32 ")", m.claim_count);
         if (m.claim > 0)

@@ -4,6 +4,7 @@
 #include "main/admission.h"
 #include "main/config_file.h"
 #include "main/doors.h"
+#include "main/notification.h"
 #include "main/option.h"
 #include "main/profile.h"
 
@@ -405,6 +406,7 @@ check_rest(const struct config *config, struct complaints *complaints)
     check_one_kind(config, complaints);
     check_certificates(config, complaints);
     admission_check(config, complaints);
+    notification_check(config, complaints);
 }
 
 enum status

@@ -40,7 +40,7 @@ enum config_action {
     ACTION_CHECK_CONFIG
 };
 
-enum { CONFIG_OPTIONS_MAX = 96 };
+enum { CONFIG_OPTIONS_MAX = 128 };
 
 struct config {
     struct api_limits limits;
@@ -69,6 +69,19 @@ struct config {
         certificates[CONFIG_TEXT_CAP]; /* paths, or "none" */
     char tls_certificate[CONFIG_TEXT_CAP],
         tls_key[CONFIG_TEXT_CAP]; /* paths, or "none" */
+    char signing_keys[CONFIG_TEXT_CAP],
+        encryption_keys[CONFIG_TEXT_CAP]; /* paths, or "none" */
+    int64_t max_notifier_workers, notify_timeout_ms;
+    char notify_allow[CONFIG_TEXT_CAP]; /* guard_read() */
+    char notify_ca[CONFIG_TEXT_CAP];    /* a path, or "system" */
+    char webhook_keys[CONFIG_TEXT_CAP]; /* a path, or "none" */
+    bool require_confirmation;
+    char public_url[CONFIG_TEXT_CAP]; /* or "none" */
+    int64_t subscription_backlog;     /* bytes; 0: any number */
+    char smtp_server[CONFIG_TEXT_CAP], smtp_from[CONFIG_TEXT_CAP],
+        smtp_user[CONFIG_TEXT_CAP]; /* or "none" */
+    char smtp_password_file[CONFIG_TEXT_CAP],
+        external_confirmation_url[CONFIG_TEXT_CAP]; /* likewise */
     char keystone_url[CONFIG_TEXT_CAP];
     char keystone_token_file[CONFIG_TEXT_CAP]; /* a path */
     char keystone_ca[CONFIG_TEXT_CAP];         /* a path, or "system" */

@@ -85,9 +85,15 @@ open_store(struct daemon *d, const struct config *config, struct complaints *com
         .max_message_ttl_s = config->limits.max_message_ttl,
         .shown_queues = (size_t)config->metrics_queues,
         .project_limits = daemon_stored_limits(config),
+        .feed_bytes = (uint64_t)config->subscription_backlog,
+        .require_confirmation = config->require_confirmation,
         .observer = durability_observer(&d->durability),
+        .sealer = &d->sealer,
     };
-    enum status st = engine_open(&engine, &d->store);
+    enum status st;
+
+    d->sealer = sealing_sealer(d->named.seal);
+    st = engine_open(&engine, &d->store);
 
     return st == ST_OK ? durability_recover(&d->durability, config, d->store, complaints)
                        : st;
@@ -101,12 +107,31 @@ open_api(struct daemon *d, const struct config *config)
                                    .mem = d->mem,
                                    .auth = d->named.auth,
                                    .access = d->named.admission.access,
+                                   .signer = d->named.signer,
+                                   .seal = d->named.seal,
                                    .real = d->clock,
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
                                    .project_limits = config->project_limits};
 
     return api_new(&api, &d->api);
+}
+
+static enum status
+open_notify(struct daemon *d, const struct config *config)
+{
+    const struct notify_config notify = {.mem = d->mem,
+                                         .store = d->store,
+                                         .clock = d->durability.now,
+                                         .real = d->clock,
+                                         .log = &d->log,
+                                         .signer = d->named.signer,
+                                         .webhooks = d->named.webhooks,
+                                         .open_body = sealing_open_body,
+                                         .open_ctx = d->named.seal,
+                                         .mail.password = d->named.smtp_password};
+
+    return notification_open(config, &notify, &d->notify);
 }
 
 uint64_t
@@ -177,13 +202,23 @@ named_open(struct named *n, const struct config *config, struct mem *mem,
         st = certificate_open(config, &n->listen, mem, &n->tls, complaints);
     st = first_of(st, group_find(config, &n->socket_group, complaints));
     st = first_of(st, admission_open(&n->admission, config, mem, log, complaints));
+    st = first_of(st, signing_open("signing_keys", config->signing_keys, mem, &n->signer,
+                                   complaints));
+    st = first_of(st, signing_open("webhook_keys", config->webhook_keys, mem,
+                                   &n->webhooks, complaints));
+    st = first_of(st, password_read(config, mem, &n->smtp_password, complaints));
+    st = first_of(st, sealing_open(config, mem, log, &n->seal, complaints));
     return first_of(st, identity_open(config, mem, &n->auth, complaints));
 }
 
 static void
-named_close(struct named *n)
+named_close(struct named *n, struct mem *mem)
 {
     admission_close(&n->admission);
+    signer_free(n->signer);
+    seal_free(n->seal);
+    signer_free(n->webhooks);
+    password_free(mem, n->smtp_password);
     auth_free(n->auth);
     tls_free(n->tls);
 }
@@ -198,7 +233,7 @@ daemon_check(const struct config *config, struct complaints *complaints)
     if (mem == NULL)
         return ST_NO_MEMORY;
     st = named_open(&named, config, mem, NULL, complaints);
-    named_close(&named);
+    named_close(&named, mem);
     mem_destroy(mem);
     return st;
 }
@@ -210,7 +245,9 @@ gather(struct daemon *d, const struct config *config)
     d->metrics.shown_queues = (size_t)config->metrics_queues;
     server_measure(d->server, &d->metrics);
     durability_measure(&d->durability, &d->metrics);
+    notify_measure(d->notify, &d->metrics);
     metrics_add(&d->metrics, &d->vitals.source);
+    sealing_measure(&d->sealing, d->named.seal, &d->metrics);
 }
 
 static enum status
@@ -227,6 +264,8 @@ open_parts(struct daemon *d, const struct config *config, struct complaints *com
         st = open_store(d, config, complaints);
     if (st == ST_OK)
         st = open_api(d, config);
+    if (st == ST_OK)
+        st = open_notify(d, config);
     if (st == ST_OK)
         st = open_server(d, config, complaints);
     if (st == ST_OK)
@@ -256,6 +295,7 @@ log_started(struct daemon *d, const struct config *config)
                   LOG_S("for", listen_kind_name(server_listen_kind(d->server, i))));
     if (d->named.tls != NULL)
         certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+    sealing_log(d->named.seal, &d->log);
     if (config->identity_stub)
         log_event(&d->log, LOG_WARN, "identity_stub",
                   LOG_S("warning", "for development only: it protects nothing"));
@@ -409,7 +449,8 @@ daemon_close(struct daemon *d)
         return;
     server_free(d->server);
     api_free(d->api);
-    named_close(&d->named);
+    notify_close(d->notify);
+    named_close(&d->named, d->mem);
     durability_close(&d->durability);
     vitals_fini(&d->vitals);
     store_close(d->store);

@@ -11,6 +11,9 @@
 #include "main/admission.h"
 #include "main/daemon.h"
 #include "main/durability.h"
+#include "main/notification.h"
+#include "main/sealing.h"
+#include "main/signing.h"
 #include "main/supervisor.h"
 #include "main/vitals.h"
 #include "main/watchdog.h"
@@ -21,7 +24,10 @@ struct named {
     int64_t socket_group; /* -1: none */
     struct tls *tls;      /* owned; NULL: there is none */
     struct admission admission;
-    struct auth *auth; /* owned; NULL: no identity stub */
+    struct signer *signer, *webhooks; /* owned */
+    char *smtp_password;              /* owned; NULL: there is none */
+    struct seal *seal;                /* owned */
+    struct auth *auth;                /* owned; NULL: no identity stub */
 };
 
 struct daemon {
@@ -32,12 +38,15 @@ struct daemon {
     struct mem *mem;
     struct durability durability;
     struct store *store;
+    struct store_sealer sealer;
     struct config config; /* the live options belong to the thread of the signals */
     struct named named;
     struct api_condition condition;
     struct metrics metrics;
     struct vitals vitals;
+    struct sealing_source sealing;
     struct api *api;
+    struct notify *notify;
     struct server *server;
     _Atomic int64_t drain_ms;
     int ready_fd; /* -1: none */

@@ -15,9 +15,17 @@ static enum status
 reload_files(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
     struct tls_pair *pair = NULL;
-    enum status st = ST_OK;
+    struct signer *signer = NULL, *webhooks = NULL;
+    struct seal *seal = NULL;
+    enum status st =
+        signing_open("signing_keys", config->signing_keys, d->mem, &signer, complaints);
 
-    if (d->named.tls != NULL)
+    if (st == ST_OK)
+        st = signing_open("webhook_keys", config->webhook_keys, d->mem, &webhooks,
+                          complaints);
+    if (st == ST_OK)
+        st = sealing_open(config, d->mem, NULL, &seal, complaints);
+    if (st == ST_OK && d->named.tls != NULL)
         st = certificate_read(config, d->mem, &pair, complaints);
     if (st == ST_OK && d->named.admission.access != NULL)
         st = admission_reload(&d->named.admission, config, complaints);
@@ -25,6 +33,14 @@ reload_files(struct daemon *d, const struct config *config, struct complaints *c
         tls_pair_drop(pair);
     else if (pair != NULL)
         tls_replace(d->named.tls, pair);
+    if (st == ST_OK) {
+        signer_swap(d->named.signer, signer);
+        signer_swap(d->named.webhooks, webhooks);
+        seal_swap(d->named.seal, seal);
+    }
+    signer_free(signer);
+    signer_free(webhooks);
+    seal_free(seal);
     return st;
 }
 
@@ -54,6 +70,7 @@ tell_reloaded(struct daemon *d, const struct reload *r)
               LOG_I("options_changed", r->changed), LOG_I("options_kept", r->kept_count));
     if (d->named.tls != NULL)
         certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+    sealing_log(d->named.seal, &d->log);
 }
 
 static void

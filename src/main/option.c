@@ -140,6 +140,25 @@ set_word(const struct option *option, int *out, struct bytes value,
     return ST_OK;
 }
 
+/* Words joined by commas, at least one, with or without blanks around them. */
+static enum status
+set_words(const struct option *option, unsigned *out, struct bytes value,
+          char why[CONFIG_ERROR_CAP])
+{
+    unsigned set = 0;
+
+    while (bytes_present(value)) {
+        struct bytes word = bytes_trim(bytes_cut(&value, ','));
+        int index = word_index(bytes_str(option->words), word);
+
+        if (index < 0)
+            return bad(why, "must be some of %s, joined by commas", option->words);
+        set |= 1U << index;
+    }
+    *out = set;
+    return ST_OK;
+}
+
 static enum status
 set_text(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
 {
@@ -185,6 +204,8 @@ option_set(const struct option *option, struct config *config, struct bytes valu
         return st;
     case OPTION_CHOICE:
         return set_word(option, field(option, config), value, why);
+    case OPTION_SET:
+        return set_words(option, field(option, config), value, why);
     case OPTION_TEXT:
         return set_text(field(option, config), value, why);
     case OPTION_LISTEN:
@@ -205,6 +226,8 @@ field_size(const struct option *option)
         return sizeof(bool);
     case OPTION_CHOICE:
         return sizeof(int);
+    case OPTION_SET:
+        return sizeof(unsigned);
     case OPTION_TEXT:
     case OPTION_LISTEN:
         break;
@@ -281,6 +304,20 @@ print_word(const char *words, int index, FILE *to)
     (void)fprintf(to, "%.*s", (int)word.len, word.data);
 }
 
+static void
+print_words(const char *words, unsigned set, FILE *to)
+{
+    const char *before = "";
+
+    for (int i = 0; set >> i != 0; i++) {
+        if ((set >> i & 1) == 0)
+            continue;
+        (void)fputs(before, to);
+        print_word(words, i, to);
+        before = ",";
+    }
+}
+
 void
 option_print(const struct option *option, const struct config *config, FILE *to)
 {
@@ -304,6 +341,9 @@ option_print(const struct option *option, const struct config *config, FILE *to)
         break;
     case OPTION_CHOICE:
         print_word(option->words, *(const int *)at, to);
+        break;
+    case OPTION_SET:
+        print_words(option->words, *(const unsigned *)at, to);
         break;
     case OPTION_TEXT:
     case OPTION_LISTEN:
@@ -336,6 +376,8 @@ option_placeholder(const struct option *option)
     case OPTION_FLAG:
     case OPTION_CHOICE:
         return option->words;
+    case OPTION_SET:
+        return "WORD[,...]";
     case OPTION_TEXT:
         return "TEXT";
     case OPTION_LISTEN:

@@ -28,6 +28,7 @@ enum option_kind {
     OPTION_MODE,   /* int64_t, permissions of a file, octal */
     OPTION_FLAG,   /* bool, one of two words */
     OPTION_CHOICE, /* int, the index of a word */
+    OPTION_SET,    /* unsigned, a bit a word; words joined by commas */
     OPTION_TEXT,   /* char[CONFIG_TEXT_CAP]; 1 to OPTION_TEXT_MAX bytes */
     OPTION_LISTEN  /* the same, in the form of addresses to listen on */
 };
@@ -38,7 +39,8 @@ struct option {
     enum option_kind kind;
     size_t offset; /* of the field in struct config */
     int64_t min, max;
-    const char *words;   /* "a|b|c" for flags and choices; of a size: one that stands for
+    const char
+        *words; /* "a|b|c" for flags, choices and sets; of a size: one that stands for
                             OPTION_WORD, or NULL */
     const char *initial; /* NULL: what api_limits_default has */
     const char *help;

@@ -23,6 +23,8 @@
     WORDS(OPTION_FLAG, name, field, "false|true", initial, help)
 #define CHOICE(name, field, words, initial, help)                                        \
     WORDS(OPTION_CHOICE, name, field, words, initial, help)
+#define SET(name, field, words, initial, help)                                           \
+    WORDS(OPTION_SET, name, field, words, initial, help)
 #define TEXT(name, field, initial, help)                                                 \
     WORDS(OPTION_TEXT, name, field, NULL, initial, help)
 #define LISTEN(name, field, initial, help)                                               \
@@ -122,6 +124,8 @@ const struct option options[] = {
            "largest limit of a listing of messages, most ids in one request"),
     NUMBER("max_messages_per_claim_or_pop", limits.max_messages_per_claim_or_pop, 1,
            10000, CONTRACT, "largest limit of a claim, largest pop"),
+    NUMBER("max_subscriptions_per_page", limits.max_subscriptions_per_page, 1, 10000,
+           CONTRACT, "largest limit of a listing of subscriptions"),
 #undef GROUP
 #define GROUP "Sizes"
     SIZE("max_queue_metadata", limits.max_queue_metadata, 2, 67108864, CONTRACT,
@@ -151,6 +155,8 @@ const struct option options[] = {
     NUMBER("min_claim_grace", limits.min_claim_grace, 0, YEAR, CONTRACT,
            "shortest grace; lower it to test workers"),
     NUMBER("max_claim_grace", limits.max_claim_grace, 0, YEAR, CONTRACT, "longest grace"),
+    NUMBER("default_subscription_ttl", limits.default_subscription_ttl, 60, 100 * YEAR,
+           CONTRACT, "life of a subscription for which nothing is said"),
     NUMBER("max_wait", limits.max_wait, 0, 86400, CONTRACT,
            "how long a claim may wait for a message (Prefer: wait); 0: not at all"),
 #undef GROUP
@@ -165,6 +171,8 @@ const struct option options[] = {
          "deleting several messages needs their claim ids"),
     FLAG("enable_checksum", limits.enable_checksum, CONTRACT,
          "messages carry a checksum of their bodies"),
+    SET("subscriber_types", limits.subscriber_types, SUBSCRIBER_TYPE_WORDS, CONTRACT,
+        "whom a subscription may name: http, https and mailto, joined by commas"),
     FLAG("admin_mode", limits.admin_mode, CONTRACT, "health shows figures"),
     FLAG("enable_v1", limits.enable_v1, CONTRACT, "serve API v1"),
     FLAG("enable_v1_1", limits.enable_v1_1, CONTRACT, "serve API v1.1"),
@@ -191,8 +199,50 @@ const struct option options[] = {
         "file that says whom a client's certificate stands for; read again on SIGHUP"),
     LIVE_TEXT("policy", policy, "none",
               "file that says which roles may do what; none: as the manual has it"),
+    LIVE_TEXT(
+        "signing_keys", signing_keys, "none",
+        "file of keys for pre-signed URLs, a line each: the first signs, all verify; "
+        "read again on SIGHUP; none: there are no such URLs"),
+    LIVE_TEXT("encryption_keys", encryption_keys, "none",
+              "file of keys for queues whose messages are encrypted, a line each: the "
+              "first encrypts, all decrypt; read again on SIGHUP; none: there are no "
+              "such queues"),
     FLAG("insecure_listen", insecure_listen, "false",
          "allow auth none on an address that others can reach"),
+#undef GROUP
+#define GROUP "Notifications of subscribers"
+    NUMBER("max_notifier_workers", max_notifier_workers, 1, 1000, "10",
+           "notifications that are sent at a time; to one host half of them"),
+    NUMBER("notify_timeout_ms", notify_timeout_ms, 100, 600000, "10000",
+           "what is not answered within this has failed; half of it to connect"),
+    TEXT("notify_allow", notify_allow, "none",
+         "addresses that may be told although they are not public: ADDRESS or "
+         "ADDRESS/BITS, separated by commas"),
+    TEXT("notify_ca", notify_ca, "system",
+         "file of certificates that those of subscribers must come from; system: the "
+         "system's"),
+    LIVE_TEXT("webhook_keys", webhook_keys, "none",
+              "file of keys that sign web hooks, a line each: all sign; read again on "
+              "SIGHUP; none: they are not signed"),
+    FLAG("require_confirmation", require_confirmation, "false",
+         "a subscriber is told nothing before it has confirmed; needs signing_keys"),
+    TEXT("public_url", public_url, "none",
+         "where subscribers reach this server, such as https://mq.example.org; in what "
+         "asks them to confirm"),
+    SIZE("subscription_backlog", subscription_backlog, 0, INT64_MAX, "64M",
+         "bytes of messages of a queue that subscribers have still to get; what is more "
+         "falls out; 0: any number"),
+    TEXT("smtp_server", smtp_server, "none",
+         "who takes mail for subscribers: smtp://HOST:PORT or smtps://HOST:PORT; none: "
+         "mailto is given up"),
+    TEXT("smtp_from", smtp_from, "none",
+         "address that mail is from, and that hears of what cannot be delivered"),
+    TEXT("smtp_user", smtp_user, "none",
+         "who claimd is to the server of mail, told over TLS only; none: nobody"),
+    TEXT("smtp_password_file", smtp_password_file, "none",
+         "file with the password of smtp_user"),
+    TEXT("external_confirmation_url", external_confirmation_url, "none",
+         "page that mail asking to confirm leads to; none: such mail has the document"),
 #undef GROUP
 #define GROUP "Keystone, with auth keystone"
     TEXT("keystone_url", keystone_url, "http://127.0.0.1:5000/v3",

@@ -47,9 +47,9 @@ store_queue_stats(struct store *s, struct store_visit *visit,
 
 enum status
 store_queue_purge(struct store *s, struct store_visit *visit,
-                  const struct store_queue *queue)
+                  const struct store_queue *queue, enum store_purge what)
 {
-    return s->ops->queue_purge(s, visit, queue);
+    return s->ops->queue_purge(s, visit, queue, what);
 }
 
 enum status
@@ -137,6 +137,75 @@ store_claim_give_back(struct store *s, struct store_visit *visit,
                       bool uncount)
 {
     return s->ops->claim_give_back(s, visit, queue, claim_id, uncount);
+}
+
+enum status
+store_subscription_create(struct store *s, struct store_visit *visit,
+                          const struct store_queue *queue,
+                          const struct store_subscription_draft *draft,
+                          struct store_subscribed *out)
+{
+    return s->ops->subscription_create(s, visit, queue, draft, out);
+}
+
+enum status
+store_subscription_get(struct store *s, struct store_visit *visit,
+                       const struct store_queue *queue, struct bytes id,
+                       struct store_subscriptions *out)
+{
+    return s->ops->subscription_get(s, visit, queue, id, out);
+}
+
+enum status
+store_subscription_list(struct store *s, struct store_visit *visit,
+                        const struct store_queue *queue, struct bytes marker,
+                        size_t limit, struct store_subscriptions *out)
+{
+    return s->ops->subscription_list(s, visit, queue, marker, limit, out);
+}
+
+enum status
+store_subscription_update(struct store *s, struct store_visit *visit,
+                          const struct store_queue *queue, struct bytes id,
+                          const struct store_subscription_draft *draft)
+{
+    return s->ops->subscription_update(s, visit, queue, id, draft);
+}
+
+enum status
+store_subscription_delete(struct store *s, struct store_visit *visit,
+                          const struct store_queue *queue, struct bytes id)
+{
+    return s->ops->subscription_delete(s, visit, queue, id);
+}
+
+enum status
+store_subscription_confirm(struct store *s, struct store_visit *visit,
+                           const struct store_queue *queue, struct bytes id,
+                           bool confirmed)
+{
+    return s->ops->subscription_confirm(s, visit, queue, id, confirmed);
+}
+
+enum status
+store_delivery_next(struct store *s, struct store_visit *visit,
+                    struct store_delivery *out)
+{
+    return s->ops->delivery_next(s, visit, out);
+}
+
+void
+store_delivery_done(struct store *s, struct store_visit *visit,
+                    struct store_delivery *delivery, enum store_outcome outcome,
+                    int64_t again_ms)
+{
+    s->ops->delivery_done(s, visit, delivery, outcome, again_ms);
+}
+
+void
+store_delivery_watch(struct store *s, struct store_watcher *watcher)
+{
+    s->ops->delivery_watch(s, watcher);
 }
 
 void
@@ -233,4 +302,13 @@ store_queues_release(struct store_queues *queues)
     if (queues->store != NULL)
         queues->store->ops->queues_release(queues->store, queues);
     *queues = (struct store_queues)STORE_QUEUES_INIT;
+}
+
+void
+store_subscriptions_release(struct store_subscriptions *subscriptions)
+{
+    if (subscriptions->store != NULL)
+        subscriptions->store->ops->subscriptions_release(subscriptions->store,
+                                                         subscriptions);
+    *subscriptions = (struct store_subscriptions)STORE_SUBSCRIPTIONS_INIT;
 }

@@ -52,6 +52,10 @@ struct place {
 #define MESSAGES(base) base "/queues/q/messages"
 #define CLAIMS(base)   base "/queues/q/claims"
 
+#define SUBSCRIPTIONS "/v2/queues/q/subscriptions"
+#define PROGRESS      "/claimd/queues/q/subscriptions"
+#define TOPIC         "/v2/topics/none"
+
 #define WORK(base)                                                                       \
     {MESSAGES(base),                                                                     \
      {"messages:get_all", NO, "messages:create", NO, NO, "messages:delete_all"}},        \
@@ -81,6 +85,11 @@ static const struct place places[] = {
     {QUEUE("/v2"),
      {"queues:get", NO, NO, "queues:create", "queues:update", "queues:delete"}},
     {QUEUE("/v2") "/purge", {NO, NO, "queues:purge"}},
+    {QUEUE("/v2") "/share", {NO, NO, "queues:share"}},
+    {SUBSCRIPTIONS, {"subscription:get_all", NO, "subscription:create"}},
+    {SUBSCRIPTIONS "/none",
+     {"subscription:get", NO, NO, NO, "subscription:update", "subscription:delete"}},
+    {SUBSCRIPTIONS "/none/confirm", {NO, NO, NO, "subscription:confirm"}},
     {"/v2/ping", {"ping:get", "ping:get"}},
     {"/v2/health", {"health:get"}},
     WORK("/v1.1"),
@@ -94,6 +103,23 @@ static const struct place places[] = {
     {QUEUE("/v1") "/metadata", {"queues:get", NO, NO, "queues:update"}},
     {"/v1/health", {OPEN, OPEN}},
     {"/claimd/claims?queue=q", {NO, NO, "claims:create"}},
+    {"/v2/topics", {"topics:get_all"}},
+    {TOPIC, {"topics:get", NO, NO, "topics:create", "topics:update", "topics:delete"}},
+    {TOPIC "/stats", {"topics:stats"}},
+    {TOPIC "/purge", {NO, NO, "topics:purge"}},
+    {TOPIC "/messages",
+     {"messages:get_all", NO, "messages:create", NO, NO, "messages:delete_all"}},
+    {TOPIC "/messages?pop=1",
+     {"messages:get_all", NO, "messages:create", NO, NO, "messages:pop"}},
+    {TOPIC "/messages/none", {"messages:get", NO, NO, NO, NO, "messages:delete"}},
+    {TOPIC "/subscriptions", {"subscription:get_all", NO, "subscription:create"}},
+    {TOPIC "/subscriptions/none",
+     {"subscription:get", NO, NO, NO, "subscription:update", "subscription:delete"}},
+    {TOPIC "/subscriptions/none/confirm", {NO, NO, NO, "subscription:confirm"}},
+    {"/claimd/topics/none/subscriptions", {"subscription:progress"}},
+    {"/claimd/topics/none/subscriptions/none", {"subscription:progress"}},
+    {PROGRESS, {"subscription:progress"}},
+    {PROGRESS "/none", {"subscription:progress"}},
     {"/", {OPEN}},
     {"/openapi.json", {OPEN, OPEN}},
     {"/livez", {OPEN, OPEN}},
@@ -130,7 +156,11 @@ static const char *const nowhere[] = {
     "/claimd",
     "/openapi.yaml",
     "/v2/pools",
-    "/v2/queues/q/subscriptions",
+    "/v1.1/topics",
+    "/v2/topics/q/claims",
+    "/v2/topics/q/share",
+    "/v1.1/queues/q/subscriptions",
+    "/v2/queues/q/subscriptions/none/x",
     "/v2/../metrics",
     "/v2/a/b/queues",
     "/v2%2Fqueues",
@@ -307,7 +337,8 @@ path_of(struct walk *w, const struct cell *c)
 
     if (c->naming->path == NULL)
         return c->place->path;
-    if (rest == NULL || strncmp(rest, "/queues", 7) != 0)
+    if (rest == NULL ||
+        (strncmp(rest, "/queues", 7) != 0 && strncmp(rest, "/topics", 7) != 0))
         return NULL;
     return api_text(&w->f, "%.*s/%s%s", (int)(rest - c->place->path), c->place->path,
                     c->naming->path, rest);

@@ -238,7 +238,7 @@ END_TEST
 
 TEST_CASE("refusals");
 
-START_TEST(a_signature_never_verifies)
+START_TEST(without_keys_no_signature_verifies)
 {
     static const struct {
         const char *method, *target;

@@ -9,13 +9,15 @@
 #define PROJECT_BYTES 256
 #define QUEUE_BYTES   64
 
+#define HEAD_TEST_KEY "0123456789abcdef0123456789abcdef\n"
+
 struct longest {
     struct api_fixture f;
     const char *project; /* as a segment of a path */
     const char *queue;
-    const char *message, *claim; /* ids that exist */
-    size_t most;                 /* the longest head so far */
-    size_t routes;
+    const char *message, *claim, *subscription; /* ids that exist */
+    size_t most;                                /* the longest head so far */
+    size_t routes, subscribers;
 };
 
 static const char *
@@ -61,7 +63,7 @@ open_longest(struct longest *l, const char *encoded)
     memset(l, 0, sizeof(*l));
     limits.admin_mode = true;
     limits.max_messages_per_page = 10000;
-    api_fixture_open_with(&l->f, &limits);
+    api_fixture_open_signing_with(&l->f, &limits, HEAD_TEST_KEY);
     l->project = repeated(l, encoded, PROJECT_BYTES);
     l->queue = repeated(l, "q", QUEUE_BYTES);
 }
@@ -74,6 +76,14 @@ body_for(struct longest *l, const struct route *r, size_t messages, bool v1)
         return posts(l, messages, v1);
     if (strncmp(action_name(r->action), "claims:", 7) == 0)
         return "{\"ttl\":600,\"grace\":600}";
+    if (r->action == ACTION_SUBSCRIPTION_CREATE)
+        return "{\"subscriber\":\"http://example.org\"}";
+    if (r->action == ACTION_SUBSCRIPTION_UPDATE)
+        return "{\"ttl\":90}";
+    if (r->action == ACTION_SUBSCRIPTION_CONFIRM)
+        return "{\"confirmed\":true}";
+    if (r->action == ACTION_QUEUES_SHARE)
+        return "{}";
     if (r->method == METHOD_PUT)
         return "{\"color\":\"red\"}";
     if (r->method == METHOD_PATCH)
@@ -81,41 +91,65 @@ body_for(struct longest *l, const struct route *r, size_t messages, bool v1)
     return NULL;
 }
 
+static const char *
+id_for(const struct longest *l, const char *tail)
+{
+    if (strncmp(tail, "/subscriptions", 14) == 0)
+        return l->subscription;
+    return strncmp(tail, "/claims", 7) == 0 ? l->claim : l->message;
+}
+
 /* The path of a pattern with the longest names, behind the project if one may stand there. */
 static const char *
 path_for(struct longest *l, const struct version *v, const char *pattern)
 {
     const char *tail = strstr(pattern, "/queues"), *id;
+    const char *kind = tail != NULL ? "queues" : "topics";
     struct bytes base = v->base;
 
     if (tail == NULL)
+        tail = strstr(pattern, "/topics");
+    if (tail == NULL)
         return pattern;
-    if (strncmp(tail, "/queues/{queue}", 15) != 0)
+    if (tail[strlen("/queues")] == '\0')
         return api_text(&l->f, "%.*s/%s%s", (int)base.len, base.data, l->project, tail);
-    tail += strlen("/queues/{queue}");
+    tail += strlen("/queues/{queue}"); /* as long as /topics/{topic} */
     id = strstr(tail, "/{id}");
     if (id == NULL)
-        return api_text(&l->f, "%.*s/%s/queues/%s%s", (int)base.len, base.data,
-                        l->project, l->queue, tail);
-    return api_text(&l->f, "%.*s/%s/queues/%s%.*s/%s", (int)base.len, base.data,
-                    l->project, l->queue, (int)(id - tail), tail,
-                    strncmp(tail, "/claims", 7) == 0 ? l->claim : l->message);
+        return api_text(&l->f, "%.*s/%s/%s/%s%s", (int)base.len, base.data, l->project,
+                        kind, l->queue, tail);
+    return api_text(&l->f, "%.*s/%s/%s/%s%.*s/%s%s", (int)base.len, base.data, l->project,
+                    kind, l->queue, (int)(id - tail), tail, id_for(l, tail),
+                    id + strlen("/{id}"));
+}
+
+static void
+take(struct longest *l, const char *queue)
+{
+    send(l, "POST", api_text(&l->f, "%s/claims?limit=1", queue), NULL);
+    ck_assert_int_eq(l->f.c.res.code, 201);
+    l->claim =
+        strrchr(api_text(&l->f, "%s", api_answer_header(&l->f.c, "Location")), '/') + 1;
 }
 
 /* Posts and claims anew, so that whatever a route did before, there is something to find. */
 static void
-provide(struct longest *l)
+provide(struct longest *l, bool topic)
 {
-    const char *queue = api_text(&l->f, "/v2/%s/queues/%s", l->project, l->queue);
+    const char *queue = api_text(&l->f, "/v2/%s/%s/%s", l->project,
+                                 topic ? "topics" : "queues", l->queue);
 
     send(l, "PUT", queue, NULL);
     send(l, "POST", api_text(&l->f, "%s/messages", queue), posts(l, 2, false));
     ck_assert_int_eq(l->f.c.res.code, 201);
     l->message = api_pick_id(&l->f, "resources.0");
-    send(l, "POST", api_text(&l->f, "%s/claims?limit=1", queue), NULL);
+    if (!topic)
+        take(l, queue);
+    send(
+        l, "POST", api_text(&l->f, "%s/subscriptions", queue),
+        api_text(&l->f, "{\"subscriber\":\"http://%zu.example.org\"}", l->subscribers++));
     ck_assert_int_eq(l->f.c.res.code, 201);
-    l->claim =
-        strrchr(api_text(&l->f, "%s", api_answer_header(&l->f.c, "Location")), '/') + 1;
+    l->subscription = api_pick(&l->f, "subscription_id");
 }
 
 static bool
@@ -143,7 +177,7 @@ walk_route(struct longest *l, const struct version *v, const struct route *r)
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         const char *path;
 
-        provide(l);
+        provide(l, strstr(r->pattern, "/topics") != NULL);
         path = path_for(l, v, r->pattern);
         send(l, api_method_name(r->method),
              api_text(&l->f, "%.*s?%s=%s&x=%s", (int)strcspn(path, "?"), path,

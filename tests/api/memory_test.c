@@ -33,6 +33,11 @@ static const struct step {
     {"PUT", "/v1/queues/made/metadata", "{\"size\":1}", 204},
     {"GET", "/v1/queues/made/metadata?x", NULL, 200},
     {"GET", "/v1/queues?limit=x", NULL, 400},
+    {"POST", "/v2/queues/q/subscriptions",
+     "{\"subscriber\":\"http://example.org\",\"options\":{\"_retry_policy\":{}}}", 201},
+    {"GET", "/v2/queues/q/subscriptions?limit=1", NULL, 200},
+    {"POST", "/v2/queues/new/subscriptions", "{\"subscriber\":\"http://example.org\"}",
+     201},
     {"GET", "/v2/health", NULL, 200},
     {"GET", "/v2/", NULL, 200},
     {"GET", "/openapi.json", NULL, 200},
@@ -68,6 +73,8 @@ picture(struct api_fixture *f)
         "/v2/queues?detailed=true&with_count=true",
         "/v2/queues/q/messages?echo=true&include_claimed=true",
         "/v2/queues/q/stats",
+        "/v2/queues/q/subscriptions",
+        "/claimd/queues/q/subscriptions",
     };
     const char *text = "";
 
@@ -253,7 +260,11 @@ START_TEST(a_policy_is_kept_without_memory)
 
     api_fixture_open_access(&f);
     ck_assert_int_eq(
-        policy_read(&policy, bytes_str("{\"messages:create\":\"role:worker\"}"), &why),
+        policy_read(
+            &policy,
+            bytes_str("{\"messages:create\":\"role:worker\",\"subscription:get_all\":"
+                      "\"role:worker\",\"subscription:progress\":\"@\"}"),
+            &why),
         ST_OK);
     api_let_in_by(&f, tokens, 1, &policy);
     f.c.headers[API_HEADER_AUTH_TOKEN] = "worker";
@@ -269,6 +280,77 @@ START_TEST(a_policy_is_kept_without_memory)
         ck_assert(f.c.res.code == 403 || f.c.res.code == 503);
     }
     ck_assert_int_eq(f.c.res.code, 403);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* Shares the queue, and lets the allocations of a request with that grant fail. */
+START_TEST(a_grant_is_signed_and_looked_at_without_memory_or_not_at_all)
+{
+    static const char *const tokens[] = {"boss admin " API_CALL_PROJECT " never"};
+    static const struct step share = {"POST", "/v2/queues/q/share", "{}", 200};
+    struct api_fixture f;
+    uint64_t nth = 0;
+    int code = 503;
+
+    api_fixture_open_signing(&f, "0123456789abcdef0123456789abcdef");
+    api_let_in(&f, tokens, 1);
+    f.c.headers[API_HEADER_AUTH_TOKEN] = "boss";
+    sweep(&f, &share, false);
+    sweep(&f, &share, true);
+    f.c.headers[API_HEADER_AUTH_TOKEN] = NULL;
+    f.c.headers[API_HEADER_URL_SIGNATURE] = api_pick(&f, "signature");
+    f.c.headers[API_HEADER_URL_EXPIRES] = api_pick(&f, "expires");
+    f.c.headers[API_HEADER_URL_METHODS] = api_pick(&f, "methods.0");
+    f.c.headers[API_HEADER_URL_PATHS] = api_pick(&f, "paths.0");
+    while (code == 503) {
+        ck_assert_uint_lt(nth, 100);
+        arena_fini(&f.c.arena);
+        buf_fini(&f.c.res.body);
+        mem_fail_from(f.mem, ++nth);
+        code = api_call(&f.c, "GET", "/v2/queues/q/messages", NULL);
+        mem_fail_from(f.mem, 0);
+    }
+    ck_assert_int_eq(code, 200);
+    ck_assert_uint_gt(nth, 1);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* What is done to a subscription; id: its. */
+static void
+sweep_subscription(struct api_fixture *f, const char *id)
+{
+    const char *item = api_text(f, "/v2/queues/q/subscriptions/%s", id);
+    const char *confirm = api_text(f, "%s/confirm", item);
+    const struct step done[] = {
+        {"GET", item, NULL, 200},
+        {"GET", api_text(f, "/claimd/queues/q/subscriptions/%s", id), NULL, 200},
+        {"PATCH", item,
+         "{\"subscriber\":\"http://two.example.org\",\"ttl\":90,\"options\":{"
+         "\"_retry_policy\":{\"minimum_delay\":1}}}",
+         204},
+        {"PUT", confirm, "{\"confirmed\":true}", 204},
+        {"POST", "/v2/queues/q/subscriptions",
+         "{\"subscriber\":\"http://two.example.org\"}", 409},
+        {"PUT", confirm, "{\"confirmed\":false}", 204},
+        {"DELETE", item, NULL, 204},
+    };
+
+    for (size_t i = 0; i < sizeof(done) / sizeof(done[0]); i++) {
+        sweep(f, &done[i], false);
+        sweep(f, &done[i], true);
+    }
+}
+
+START_TEST(a_subscription_is_changed_or_not_without_memory)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "POST", "/v2/queues/q/subscriptions",
+           "{\"subscriber\":\"http://example.org\"}", 201, NULL);
+    sweep_subscription(&f, api_pick(&f, "subscription_id"));
     api_fixture_close(&f);
 }
 END_TEST
@@ -302,6 +384,37 @@ START_TEST(over_the_budget_posting_stops_and_everything_else_goes_on)
     mem_set_budget(f.mem, 0);
     ck_api(&f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 201,
            NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* The same of a queue whose messages are encrypted. */
+static const struct step sealed_steps[] = {
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1},{\"body\":[2]}]}",
+     201},
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[" BIG "," BIG "," BIG "]}", 201},
+    {"GET", "/v2/queues/q/messages?echo=true&limit=1", NULL, 200},
+    {"POST", "/v2/queues/q/claims?limit=1", "{\"ttl\":60}", 201},
+    {"DELETE", "/v2/queues/q/messages?pop=1", NULL, 200},
+    {"POST", "/v2/queues/q/claims", NULL, 201},
+    {"PUT", "/v1/queues/q/metadata", "{\"size\":1}", 204},
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[" BIG "," BIG "," BIG "]}", 201},
+    {"DELETE", "/v2/queues/q/messages?pop=9", NULL, 200},
+};
+
+START_TEST(what_is_encrypted_is_not_lost_without_memory)
+{
+    struct api_limits limits = api_limits_default;
+    struct api_fixture f;
+
+    limits.admin_mode = true;
+    api_fixture_open_sealing(
+        &f, &limits, "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
+    ck_api(&f, "PUT", "/v2/queues/q", "{\"_enable_encrypt_messages\":true}", 201, NULL);
+    for (size_t i = 0; i < sizeof(sealed_steps) / sizeof(sealed_steps[0]); i++)
+        sweep(&f, &sealed_steps[i], false);
+    for (size_t i = 0; i < sizeof(sealed_steps) / sizeof(sealed_steps[0]); i++)
+        sweep(&f, &sealed_steps[i], true);
     api_fixture_close(&f);
 }
 END_TEST

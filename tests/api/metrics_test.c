@@ -123,6 +123,59 @@ START_TEST(they_tell_whether_requests_may_be_sent)
 }
 END_TEST
 
+/* Lends what is due, and has this come of it. */
+static void
+conclude(struct api_fixture *f, enum store_outcome outcome)
+{
+    struct store_delivery lent = {.store = NULL};
+
+    ck_assert_int_eq(store_delivery_next(f->store, STORE_AT(f->c.now_ms), &lent), ST_OK);
+    store_delivery_done(f->store, STORE_AT(f->c.now_ms), &lent, outcome, f->c.now_ms);
+}
+
+/* The bytes that they tell of are those of the store. */
+static void
+ck_backlog(struct api_fixture *f, bool some)
+{
+    struct store_figures figures;
+
+    ck_assert_int_eq(store_figures(f->store, STORE_AT(f->c.now_ms), &figures), ST_OK);
+    ck_assert(some == (figures.feed_bytes > 0));
+    ck_line(f, api_text(f, "claimd_subscription_backlog_bytes %llu",
+                        (unsigned long long)figures.feed_bytes));
+}
+
+START_TEST(they_tell_what_became_of_what_subscribers_were_to_get)
+{
+    struct store_delivery lent = {.store = NULL};
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_api(&f, "POST", "/v2/queues/q/subscriptions",
+           "{\"subscriber\":\"http://example.org/\"}", 201, NULL);
+    api_post_letters(&f, "q", "abcdefghij");
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, "claimd_subscriptions 1");
+    ck_backlog(&f, true);
+    conclude(&f, STORE_OUTCOME_DELIVERED);
+    for (int i = 0; i < 2; i++)
+        conclude(&f, STORE_OUTCOME_GIVEN_UP);
+    for (int i = 0; i < 3; i++)
+        conclude(&f, STORE_OUTCOME_FAILED);
+    conclude(&f, STORE_OUTCOME_PUT_OFF); /* which is none of them */
+    f.c.now_ms += 300000;
+    ck_assert_int_eq(store_delivery_next(f.store, STORE_AT(f.c.now_ms), &lent),
+                     ST_NOT_FOUND);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, "claimd_notifications_delivered_total 1");
+    ck_line(&f, "claimd_notifications_given_up_total 2");
+    ck_line(&f, "claimd_notifications_failed_total 3");
+    ck_line(&f, "claimd_notifications_fallen_out_total 7");
+    ck_backlog(&f, false);
+    api_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(openmetrics_is_for_those_who_name_it)
 {
     static const char *const plain[] = {NULL, "*/*", "text/plain", "application/json",

@@ -56,6 +56,9 @@ class Guide(ClientCase):
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("{'job': 3}", run.stdout)
         self.assertIn("'claimed': 2, 'free': 1, 'total': 3", run.stdout)
+        self.assertIn('"TTL": 3600,', run.stdout)
+        self.assertIn('"Subscriber": "https://example.org/hook"', run.stdout)
+        self.assertIn("'post_headers': {'X-Shop': 'north'}", run.stdout)
         self.assertIn('"owner": "me"', run.stdout.replace("'", '"'))
 
     def test_the_snippets_of_zaqarclient_each_with_the_server_it_is_for(self):

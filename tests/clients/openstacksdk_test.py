@@ -78,6 +78,18 @@ class OpenstackSdk(ClientCase):
         self.post(3)
         self.assertEqual(len(self.claim(limit=2).messages), 2)
 
+    def test_subscriptions_are_made_shown_listed_and_deleted(self):
+        hooks = ["https://example.org/%d" % n for n in range(5)]
+        made = [self.queues.create_subscription("jobs", subscriber=hook, ttl=600,
+                                                options={"a": 1}) for hook in hooks]
+        shown = self.queues.get_subscription("jobs", made[1].subscription_id)
+        self.assertEqual((shown.subscriber, shown.ttl, shown.options, shown.source),
+                         (hooks[1], 600, {"a": 1}, "jobs"))
+        self.assertEqual([s.subscriber for s in self.queues.subscriptions("jobs", limit=2)],
+                         hooks)
+        self.queues.delete_subscription("jobs", made[0].subscription_id, ignore_missing=False)
+        self.assertEqual([s.subscriber for s in self.queues.subscriptions("jobs")], hooks[1:])
+
     def test_errors_are_those_the_library_knows(self):
         self.post(1)
         with self.assertRaises(exceptions.NotFoundException):

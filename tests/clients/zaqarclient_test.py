@@ -5,6 +5,7 @@
 """
 
 import json
+import tempfile
 import threading
 import unittest
 
@@ -214,6 +215,33 @@ class Version2(EachVersion, ClientCase):
         queue.purge(resource_types=["messages"])
         self.assertEqual(queue.stats["messages"]["total"], 0)
 
+    def test_a_subscription_is_made_listed_changed_and_deleted(self):
+        client = self.connect()
+        hook, mail = "https://ann:word@example.org/hook", "mailto:ann@example.org"
+        one = client.subscription("jobs", subscriber=hook, ttl=600, options={"a": 1})
+        two = client.subscription("jobs", subscriber=mail, ttl=600)
+        self.assertEqual([q.name for q in self.queues(client)], ["jobs"])
+        self.assertEqual(client.subscription("jobs", subscriber=hook, ttl=60).id, one.id)
+        one.update({"ttl": 1200, "options": {"b": 2}})
+        shown = client.subscription("jobs", id=one.id)
+        self.assertEqual((shown.subscriber, shown.ttl, shown.age, shown.options, shown.confirmed),
+                         (hook, 1200, 0, {"b": 2}, False))
+        listed = list(client.subscriptions("jobs", limit=1).stream())
+        self.assertEqual([s.id for s in listed], [one.id, two.id])
+        one.delete()
+        self.assertEqual([s.subscriber for s in client.subscriptions("jobs")], [mail])
+        with self.assertRaises(errors.ResourceNotFound):
+            client.subscription("jobs", id=one.id)
+        with self.assertRaisesRegex(errors.MalformedRequest, "subscriber_types"):
+            client.subscription("jobs", subscriber="ftp://example.org", ttl=60)
+
+    def test_a_queue_is_purged_of_its_subscriptions(self):
+        queue = self.fill(3)
+        self.connect().subscription("jobs", subscriber="http://example.org", ttl=60)
+        queue.purge(resource_types=["subscriptions"])
+        self.assertEqual(list(self.connect().subscriptions("jobs")), [])
+        self.assertEqual(queue.stats["messages"]["total"], 3)
+
     def test_queues_are_counted_and_filtered(self):
         client = self.connect()
         for name in ("red", "blue"):
@@ -237,6 +265,36 @@ class Version2(EachVersion, ClientCase):
         self.assertTrue(client.ping())
         self.assertTrue(client.health()["storage_reachable"])
         self.assertIn("rel/claim", client.homedoc()["resources"])
+
+
+class Grants(ClientCase):
+    """Pre-signed URLs: who holds one needs no credentials, and gets nowhere else."""
+
+    def setUp(self):
+        with tempfile.NamedTemporaryFile("w", encoding="ascii", prefix="claimd-keys-") as keys:
+            keys.write("0123456789abcdef" * 2)
+            keys.flush()
+            self.options = ("--signing-keys", keys.name)
+            super().setUp()
+
+    def test_a_client_works_with_what_another_has_signed(self):
+        giver = zaqar.Client(self.server.url, version=2, conf=no_auth())
+        giver.queue("jobs", force_create=True)
+        grant = giver.queue("jobs").signed_url(paths=["messages", "claims"], ttl_seconds=600,
+                                               methods=["GET", "POST", "DELETE"])
+        holder = zaqar.Client(self.server.url, version=2, conf={
+            "client_uuid": OTHER_ID,
+            "auth_opts": {"backend": "signed-url",
+                          "options": {**grant, "os_project_id": grant["project"]}}})
+        # Making or showing the queue itself is not part of the grant.
+        queue = holder.queue("jobs", auto_create=False)
+        queue.post([{"body": "by grant", "ttl": 300}])
+        claim = queue.claim(ttl=60, grace=60)
+        message, = claim
+        self.assertEqual(message.body, "by grant")
+        message.delete()
+        with self.assertRaises(errors.ResourceNotFound):
+            list(holder.queue("others", auto_create=False).messages())
 
 
 if __name__ == "__main__":

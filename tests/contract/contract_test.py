@@ -10,14 +10,18 @@ must match. A pending file that has begun to match, and an entry that names noth
 failures: the list can only be true.
 """
 
+import contextlib
 import glob
+import hashlib
 import json
 import os
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
+import patterns  # noqa: E402
 import replay  # noqa: E402
 from daemon import Daemon  # noqa: E402
 
@@ -27,6 +31,11 @@ OPTIONS = {
     "checksum": ["--admin-mode=true", "--enable-checksum=true"],
     "claim-limit-100": ["--admin-mode=true", "--max-messages-per-claim-or-pop=100"],
     "client-id-off": ["--admin-mode=true", "--client-id-uuid-safe=off"],
+    "notifications": ["--admin-mode=true", "--notify-allow=127.0.0.0/8"],
+    "notifications+confirmation": ["--admin-mode=true", "--notify-allow=127.0.0.0/8",
+                                   "--require-confirmation=true"],
+    "policy": ["--auth=tokens"],
+    "topics": ["--admin-mode=true"],
     "restricted": ["--admin-mode=false", "--enable-v1=false", "--enable-v1-1=false"],
     "strict-delete": ["--admin-mode=true", "--message-delete-with-claim-id=true"],
 }
@@ -59,6 +68,35 @@ def load_pending(groups):
     return pending, wrong
 
 
+@contextlib.contextmanager
+def key_file(text):
+    """A file with this key, that others cannot read."""
+    with tempfile.NamedTemporaryFile("w", encoding="ascii", prefix="claimd-keys-") as f:
+        f.write(text + "\n")
+        f.flush()
+        yield f.name
+
+
+TOKEN = "word"  # of the only caller that a server with a policy has
+
+
+@contextlib.contextmanager
+def policy_files(requirement):
+    """The options and headers of a server that forbids what policy.v2.json says."""
+    if requirement != "policy":
+        yield [], {}
+        return
+    with tempfile.TemporaryDirectory(prefix="claimd-policy-") as folder:
+        tokens, policy = os.path.join(folder, "tokens"), os.path.join(folder, "policy")
+        digest = hashlib.sha256(TOKEN.encode()).hexdigest()
+        for path, text in ((tokens, "all admin * never sha256:%s\n" % digest),
+                           (policy, '{"queues:purge": "!"}')):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w",
+                      encoding="ascii") as f:
+                f.write(text)
+        yield ["--tokens", tokens, "--policy", policy], {"X-Auth-Token": TOKEN}
+
+
 class Tally:
     def __init__(self):
         self.files = self.steps = self.pending = 0
@@ -70,7 +108,8 @@ def run_file(name, document, entry, server, tally):
     client = replay.Client(server.host, server.port)
     skip = entry.get("steps", ()) if entry else ()
     matched, failures = replay.run_transcript(
-        document, client, lambda seconds: server.advance(seconds * 1000), skip)
+        document, client, lambda seconds: server.advance(seconds * 1000), skip,
+        lambda: server.advance(0) / 1000)
     client.close()
     if entry and not skip:
         tally.pending += len(document["steps"])
@@ -98,8 +137,12 @@ def main():
             tally.failures += ["%s: nobody knows how to provide '%s'" % (name, requirement)
                                for name in documents]
             continue
-        with Daemon(program, *OPTIONS[requirement]) as server:
+        with key_file(patterns.KEY) as signing, key_file(2 * patterns.KEY) as encryption, \
+                policy_files(requirement) as (files, headers), \
+                Daemon(program, *OPTIONS[requirement], *files, "--signing-keys", signing,
+                       "--encryption-keys", encryption) as server:
             for name, document in documents.items():
+                document["headers"] = {**document.get("headers", {}), **headers}
                 run_file(name, document, pending.get(name), server, tally)
     for failure in tally.failures:
         print("FAIL %s" % failure)

@@ -1,17 +1,22 @@
 """Templates and patterns of the transcripts: what to send, what to accept.
 
-In a request, `{{name}}` stands for a variable and `{{repeat:x:100}}` for a hundred x. In an
-expected answer there may be wildcards too:
+In a request, `{{name}}` stands for a variable, `{{repeat:x:100}}` for a hundred x, `{{utc:3}}` for
+the date in three seconds, and `{{sign:PATHS|METHODS|PROJECT|EXPIRES}}` for the signature of a grant,
+whose parts are variables or stand for themselves. In an expected answer there may be wildcards too:
 
     {{*}}           anything                    {{*int}} {{*int:0..5}}   an integer
     {{*str}}        text that is not empty      {{*num}} {{*num:0..5}}   a number
     {{*id}}         an id                       {{*bool}}                a boolean
     {{*opaque}}     a piece of a URL            {{*time}}                a time stamp
+    {{*hex64}}      64 hexadecimal digits
     {{*re:EXPR}}    whatever the regular expression matches
     {{more}}        as a member of an object: other members are allowed
     {{unordered}}   as the only member: the array it holds, in any order
 """
 
+import datetime
+import hashlib
+import hmac
 import json
 import re
 
@@ -27,7 +32,11 @@ TEXT = {
     "*str": r"[\s\S]+",
     "*int": r"-?[0-9]+",
     "*time": r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z?",
+    "*hex64": r"[0-9a-f]{64}",
 }
+
+# The key of a server that signs.
+KEY = "0123456789abcdef0123456789abcdef"
 
 
 class Mismatch(Exception):
@@ -42,6 +51,17 @@ def show(value):
 # ---------------------------------------------------------------- filling in
 
 
+def utc(variables, seconds):
+    """The date in so many seconds, by the server's clock."""
+    return datetime.datetime.fromtimestamp(variables["now"]() + seconds,
+                                           datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def sign(variables, parts):
+    text = "\\n".join(variables.get(part, part) for part in parts.split("|"))
+    return hmac.new(KEY.encode(), text.encode(), hashlib.sha256).hexdigest()
+
+
 def expand_text(text, variables):
     """The text with its variables and generators replaced; wildcards stay."""
     def replacement(match):
@@ -51,6 +71,10 @@ def expand_text(text, variables):
         if name.startswith("repeat:"):
             _, chunk, count = name.split(":")
             return chunk * int(count)
+        if name.startswith("utc:"):
+            return utc(variables, int(name[4:]))
+        if name.startswith("sign:"):
+            return sign(variables, name[5:])
         if name in variables:
             return str(variables[name])
         raise Mismatch("variable %r is not bound" % name)

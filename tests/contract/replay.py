@@ -9,6 +9,7 @@ instead. The format of the transcripts is in README.md. Exit status 0 when all m
 """
 
 import argparse
+import contextlib
 import http.client
 import json
 import os
@@ -20,6 +21,7 @@ import uuid
 
 import patterns
 from patterns import Mismatch, expand, expand_text, show
+from sink import BRIEF_S, PATIENCE_S, Sink
 
 DEFAULT_HEADERS = {"Accept": "application/json", "Client-ID": "{{client}}",
                    "X-Project-ID": "{{project}}"}
@@ -118,6 +120,27 @@ def check(want, status, headers, text, variables):
         patterns.match(pattern, got)
 
 
+def check_delivery(want, sink, wait, variables):
+    """Raises Mismatch unless the hook that comes, if one may, is the wanted one."""
+    path = expand_text(want["path"], variables)
+    if want.get("none"):
+        wait(want.get("within_s", 0))
+        hook = sink.take(path, BRIEF_S)
+        if hook:
+            raise Mismatch("a hook came to %s, where none may: %s" % (path, show(hook[1])))
+        return
+    hook = sink.take(path, PATIENCE_S)
+    if hook is None:
+        raise Mismatch("no hook came to %s" % path)
+    headers, text = hook
+    capture(want.get("capture", {}), headers, text, variables)
+    patterns.match_headers(expand(want.get("headers", {}), variables), headers)
+    try:
+        patterns.match(expand(want["body"], variables), json.loads(text))
+    except ValueError:
+        raise Mismatch("body: not JSON: %s" % show(text or "(empty)")) from None
+
+
 def check_error(pattern, got):
     """Of an error document the title counts; the description must only be there."""
     if not isinstance(got, dict):
@@ -150,32 +173,43 @@ def load(path):
         return json.load(f)
 
 
-def run_transcript(document, client, wait, skip=()):
+def run_transcript(document, client, wait, skip=(), now=time.time):
     """Replays one transcript; returns how many steps matched and a text for each that did not.
 
     client: where to send; wait(seconds): how to let time pass; skip: names of steps to
-    leave out.
+    leave out; now(): the server's time, in seconds since 1970.
     """
-    variables = new_variables()
+    variables = {**new_variables(), "now": now}
     defaults = {**DEFAULT_HEADERS, **document.get("headers", {})}
     matched, failures = 0, []
-    for number, step in enumerate(document["steps"], 1):
-        if step["name"] in skip:
-            continue
-        if "wait_s" in step:
-            wait(step["wait_s"])
-        try:
-            run_step(step, defaults, client, variables)
-            matched += 1
-        except Mismatch as mismatch:
-            failures.append("step %d: %s\n    %s" % (number, step["name"], mismatch))
+    with contextlib.ExitStack() as stack:
+        sink = None
+        if any("delivery" in step for step in document["steps"]):
+            sink = stack.enter_context(Sink())
+            variables["sink"] = sink.url
+        for number, step in enumerate(document["steps"], 1):
+            if step["name"] in skip:
+                continue
+            if "wait_s" in step:
+                wait(step["wait_s"])
+            try:
+                if "request" in step:
+                    run_step(step, defaults, client, sink, variables)
+                else:
+                    want = step.get("deviation", step)["delivery"]
+                    check_delivery(want, sink, wait, variables)
+                matched += 1
+            except Mismatch as mismatch:
+                failures.append("step %d: %s\n    %s" % (number, step["name"], mismatch))
     return matched, failures
 
 
-def run_step(step, defaults, client, variables):
+def run_step(step, defaults, client, sink, variables):
     deviation = step.get("deviation", {})
     want = deviation.get("response", step.get("response"))
     rules = deviation.get("capture", step.get("capture", {}))
+    if "sink" in step:
+        sink.script(step["sink"])
     request = build_request(step["request"], defaults, variables)
     try:
         status, headers, text = client.send(*request)

@@ -342,7 +342,8 @@ purge(struct world *w)
     struct store_queue q = where(queue);
 
     world_note(w, "purge %s", names[queue]);
-    world_end_operation(w, store_queue_purge(w->store, &visit, &q), &visit);
+    world_end_operation(w, store_queue_purge(w->store, &visit, &q, STORE_PURGE_MESSAGES),
+                        &visit);
 }
 
 static void

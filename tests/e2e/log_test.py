@@ -186,6 +186,26 @@ class OfARequest(unittest.TestCase):
             self.assertIn(" queue=q claim=%s" % claim, self.line_of(server, released))
             self.assertNotIn("a secret", "".join(server.log))
 
+    def test_the_uri_of_a_subscriber_is_in_no_line(self):
+        """It may have a password in it; one of 4 KB, and some that are refused."""
+        path = "/v2/queues/q/subscriptions"
+        long = "https://ann:hush@example.org/" + 4000 * "x"
+        with Server("--access-log", "--log-level=debug") as server:
+            made = self.ask(server, "POST", path, b'{"subscriber":"%s"}' % long.encode())
+            self.assertEqual(made.status, 201)
+            item = path + "/" + re.search(rb'"([0-9a-f]{24})"', made.body)[1].decode()
+            shown = self.ask(server, "GET", item)
+            self.assertIn(b"ann:hush@", shown.body)
+            for body in (b'{"subscriber":"ftp://ann:hush@example.org"}',
+                         b'{"subscriber":"https://ann:hush@\\n"}', b'{"subscriber":"hush'):
+                refused = self.ask(server, "POST", path, body)
+                self.assertEqual(refused.status, 400)
+                self.assertNotIn(b"hush", refused.body)
+            answer = self.ask(server, "PATCH", item, b'{"subscriber":"http://ann:hush@b"}')
+            self.assertEqual(answer.status, 204)
+            self.assertIn(" path=%s " % item, self.line_of(server, answer))
+        self.assertNotIn("hush", "".join(server.log))
+
     def test_what_cannot_be_a_foreign_id_or_a_trace_is_left_out(self):
         with Server("--access-log") as server:
             answer = self.ask(server, "GET", "/v2/queues",

@@ -51,13 +51,22 @@ def value(server, name, **labels):
     return samples(metrics(server)).get((name, *sorted(labels.items())))
 
 
-def journalled(folder):
-    return Server("--journal", os.path.join(folder, "journal"))
+def journalled(folder, *options):
+    return Server("--journal", os.path.join(folder, "journal"), *options)
+
+
+def key_file(folder):
+    """A file with a key for encryption."""
+    path = os.path.join(folder, "keys")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
+        f.write("0123456789abcdef" * 4 + "\n")
+    return path
 
 
 def all_there_is():
     """The texts, in both formats, of a server in which each family has samples."""
-    with tempfile.TemporaryDirectory() as folder, journalled(folder) as server:
+    with tempfile.TemporaryDirectory() as folder, \
+            journalled(folder, "--encryption-keys", key_file(folder)) as server:
         server.ask("PUT", "/v2/queues/q")
         # A request is counted when all of its answer is out of the server's hands.
         eventually(lambda: 'route="/v2/queues/{queue}"' in metrics(server))
@@ -255,7 +264,8 @@ class Story(unittest.TestCase):
             setattr(self, name, "X-Auth-Token: " + printed.strip())
         self.server = Server("--auth", "tokens", "--tokens", tokens, *SHORT, "--journal",
                              os.path.join(folder.name, "journal"),
-                             "--max-messages-per-claim-or-pop", "100")
+                             "--max-messages-per-claim-or-pop", "100",
+                             "--encryption-keys", key_file(folder.name))
         self.addCleanup(self.server.__exit__, None, None, None)
         target = "127.0.0.1:%d" % self.server.port
         self.prometheus = Prometheus([("claimd", target, os.path.join(folder.name, "watch")),
@@ -567,7 +577,8 @@ class Documents(unittest.TestCase):
         kinds = {panel["type"] for panel in document["panels"]}
         self.assertEqual(kinds, {"row", "stat", "timeseries"})
         self.assertEqual([panel["title"] for panel in document["panels"] if panel["type"] == "row"],
-                         ["Now", "Queues", "Claims", "Requests", "Journal", "Process"])
+                         ["Now", "Queues", "Claims", "Requests", "Subscriptions", "Journal",
+                          "Process"])
         numbers = [panel["id"] for panel in document["panels"]]
         self.assertEqual(len(set(numbers)), len(numbers))
         taken = set()

@@ -28,7 +28,6 @@ import openapi  # noqa: E402
 CLAIMD = sys.argv.pop(1)
 HEADERS = {"Client-ID": openapi.CLIENT, "X-Project-ID": "p"}
 METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
-LATER = ("/share", "/subscriptions")  # in the home document, not built yet
 ROLES = ("reader", "producer", "worker", "operator", "admin")
 
 PATCH_TYPE = {"Content-Type": "application/openstack-messaging-v2.0-json-patch"}
@@ -45,7 +44,7 @@ def plain(path):
 
 
 def filled(path, **values):
-    return path.format(**{"queue": "q", "id": "x", **values})
+    return path.format(**{"queue": "q", "topic": "q", "id": "x", **values})
 
 
 class Case(unittest.TestCase):
@@ -53,11 +52,22 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Daemon(CLAIMD, "--log-level=error", *cls.options)
+        cls.server = Daemon(CLAIMD, "--log-level=error",
+                            "--signing-keys=" + cls.key_file("k" * 32),
+                            "--encryption-keys=" + cls.key_file("0f" * 32), *cls.options)
         cls.connection = cls.server.connect()
         cls.connection.request("GET", "/openapi.json")
         cls.described = openapi.Document(json.loads(cls.connection.getresponse().read()))
         cls.have = set()
+
+    @classmethod
+    def key_file(cls, key):
+        """A file with this key, that others cannot read."""
+        keys = tempfile.NamedTemporaryFile("w", encoding="ascii", prefix="claimd-keys-")
+        cls.addClassCleanup(keys.close)
+        keys.write(key + "\n")
+        keys.flush()
+        return keys.name
 
     @classmethod
     def tearDownClass(cls):
@@ -102,8 +112,9 @@ class Case(unittest.TestCase):
         return json.loads(text) if is_document else text.decode()
 
     def make(self):
-        """A queue for those versions that do not make one by themselves."""
-        self.assertIn(self.ask("PUT", "/v2/queues/q")[0].status, (201, 204))
+        """A queue for those versions that do not make one by themselves, and a topic."""
+        for path in ("/v2/queues/q", "/v2/topics/q"):
+            self.assertIn(self.ask("PUT", path)[0].status, (201, 204, 429))
 
     def unseen(self):
         """What is described, and has not been seen yet."""
@@ -157,8 +168,7 @@ class Walk:
             self.assertEqual(answer.status, 200)
             for relation in json.loads(text)["resources"].values():
                 path = plain(relation["href-template"])
-                if not any(part in path for part in LATER):
-                    self.assertIn(path, paths)
+                self.assertIn(path, paths)
 
     # ------------------------------------------------------------------ input
 
@@ -266,8 +276,8 @@ class Walk:
                 self.expect(400, method, path, headers={name: None}, query=query)
             for value in self.bad_headers(header["schema"]):
                 self.expect(400, method, path, headers={name: value}, query=query)
-        if "{queue}" in path:
-            self.expect(400, method, path, queue="a%20b")
+        if "{queue}" in path or "{topic}" in path:
+            self.expect(400, method, path, queue="a%20b", topic="a%20b")
 
     def bad_headers(self, schema):
         schema = self.described.resolved(schema)
@@ -287,6 +297,7 @@ class Limits(Walk, Case):
     """Other limits, and less to serve."""
 
     options = ("--max-queues-per-page=3", "--max-messages-per-page=4",
+               "--max-subscriptions-per-page=5", "--default-subscription-ttl=70",
                "--max-messages-per-claim-or-pop=50", "--min-message-ttl=10",
                "--max-message-ttl=7000", "--max-message-delay=30", "--min-claim-ttl=2",
                "--max-claim-ttl=500", "--min-claim-grace=3", "--max-claim-grace=600",
@@ -344,7 +355,7 @@ class Tokens(Walk, Case):
 
     def ask(self, method, path, body=None, headers=None):
         """By the admin, unless the policy says that it is no admin's."""
-        if method == "POST" and path.endswith("/purge") and \
+        if method == "POST" and path.endswith("/purge") and "/queues/" in path and \
                 "X-Auth-Token" not in (headers or {}):
             headers = {**(headers or {}), "X-Auth-Token": self.tokens["worker"]}
         return super().ask(method, path, body, headers)
@@ -413,15 +424,18 @@ class Story(Case):
             self.queues()
             self.messages()
             self.claims()
+            if version == "2":
+                self.subscriptions()
             self.expect(204, "DELETE", self.queue)
+        self.topics()
         self.name("2", "/v2")
         self.several()
         self.common()
         self.assertEqual(self.unseen(), set())
 
-    def name(self, version, base):
-        self.version, self.base = version, base
-        self.queue = base + "/queues/{queue}"
+    def name(self, version, base, kind="queues"):
+        self.version, self.base, self.kind = version, base, kind
+        self.queue = "%s/%s/{%s}" % (base, kind, kind[:-1])
         self.several_messages, self.message = \
             self.queue + "/messages", self.queue + "/messages/{id}"
         self.several_claims, self.claim = self.queue + "/claims", self.queue + "/claims/{id}"
@@ -472,7 +486,8 @@ class Story(Case):
     def changes(self):
         self.expect(200, "PATCH", self.queue,
                     [{"op": "add", "path": "/metadata/size", "value": 1}], headers=PATCH_TYPE)
-        self.expect(404, "PATCH", self.queue, [], headers=PATCH_TYPE, queue="unknown")
+        self.expect(404, "PATCH", self.queue, [], headers=PATCH_TYPE, queue="unknown",
+                    topic="unknown")
         self.expect(409, "PATCH", self.queue, [{"op": "remove", "path": "/metadata/none"}],
                     headers=PATCH_TYPE)
         self.expect(415, "PATCH", self.queue, [], headers={"Content-Type": "application/json"})
@@ -513,6 +528,8 @@ class Story(Case):
             self.expect(400, "DELETE", self.several_messages, query="?pop=1&ids=x")
         if self.version == "2":
             self.expect(204, "POST", self.queue + "/purge")
+            if self.kind == "queues":
+                self.expect(200, "POST", self.queue + "/share", {})
 
     # ------------------------------------------------------------------ claims
 
@@ -536,6 +553,44 @@ class Story(Case):
         self.expect(204, "DELETE", self.claim, id=claim)
         self.expect(204, "POST", self.several_claims, terms, queue="empty",
                     headers={"Prefer": "wait=1"})
+
+    # ------------------------------------------------------------------ subscriptions
+
+    def subscriptions(self):
+        several = self.queue + "/subscriptions"
+        one, hook = several + "/{id}", {"subscriber": "http://example.org/hook"}
+        ids = [self.expect(201, "POST", several, body)["subscription_id"] for body in
+               (hook, {"subscriber": "mailto:ann@example.org", "ttl": 60, "options": {"a": []}})]
+        confirm = {"confirmed": True}
+        self.expect(204, "PUT", one + "/confirm", confirm, id=ids[0])
+        self.expect(404, "PUT", one + "/confirm", confirm)
+        self.expect(409, "POST", several, hook)
+        self.expect(204, "PATCH", one, {"ttl": 90}, id=ids[1])
+        self.expect(409, "PATCH", one, hook, id=ids[1])
+        self.expect(404, "PATCH", one, hook)
+        self.post(1)
+        for base in (several, several.replace("/v2/", "/claimd/")):
+            for query in ("", "?limit=1", "?marker=x"):
+                self.expect(200, "GET", base, query=query)
+            self.expect(200, "GET", base + "/{id}", id=ids[0])
+            self.expect(404, "GET", base + "/{id}")
+        self.expect(204, "DELETE", one, id=ids[0])
+
+    # ------------------------------------------------------------------ topics
+
+    def topics(self):
+        """What a topic has of a queue, and its own listing."""
+        self.name("2", "/v2", "topics")
+        self.expect(200, "GET", "/v2/topics")
+        self.expect(201, "PUT", self.queue, {"color": "red"})
+        self.expect(204, "PUT", self.queue)
+        for query in ("", "?limit=1&detailed=true", "?name=q", "?color=red", "?marker=a"):
+            self.expect(200, "GET", "/v2/topics", query=query)
+        self.expect(200, "GET", self.queue)
+        self.changes()
+        self.messages()
+        self.subscriptions()
+        self.expect(204, "DELETE", self.queue)
 
     def several(self):
         """Claims of several queues, and the headers of waiting."""
@@ -673,11 +728,15 @@ class SmallBudget(Case):
 # ---------------------------------------------------------------------- limits of projects
 
 MAKE_QUEUES = {("put", "/v1/queues/{queue}"), ("put", "/v1.1/queues/{queue}"),
-               ("put", "/v2/queues/{queue}")}
-POST = {("post", base + "/queues/{queue}/messages") for base in ("/v1", "/v1.1", "/v2")}
+               ("put", "/v2/queues/{queue}"),
+               ("post", "/v2/queues/{queue}/subscriptions"),
+               ("put", "/v2/topics/{topic}"), ("post", "/v2/topics/{topic}/subscriptions")}
+POST = {("post", base + "/queues/{queue}/messages") for base in ("/v1", "/v1.1", "/v2")} | \
+    {("post", "/v2/topics/{topic}/messages")}
 WAIT = {("post", base + "/queues/{queue}/claims") for base in ("/v1", "/v1.1", "/v2")} | \
     {("post", "/claimd/claims")} | \
-    {("delete", base + "/queues/{queue}/messages") for base in ("/v1.1", "/v2")}
+    {("delete", base + "/queues/{queue}/messages") for base in ("/v1.1", "/v2")} | \
+    {("delete", "/v2/topics/{topic}/messages")}
 OF_A_PROJECT = ("/v1/", "/v1.1/", "/v2/", "/claimd/")
 
 
@@ -726,7 +785,7 @@ class LimitedQueues(Limited, Case):
     title = "Too many queues"
 
     def input(self, operation):
-        return {"queue": "another"}
+        return {"queue": "another", "topic": "another"}
 
 
 class LimitedMessages(Limited, Case):
@@ -735,7 +794,8 @@ class LimitedMessages(Limited, Case):
 
     def prepare(self):
         self.make()
-        self.ask("POST", "/v2/queues/q/messages", {"messages": [{"body": 1}]})
+        for kind in ("queues", "topics"):
+            self.ask("POST", "/v2/%s/q/messages" % kind, {"messages": [{"body": 1}]})
 
 
 class LimitedBytes(LimitedMessages):

@@ -106,35 +106,69 @@ digest_messages(uint64_t *digest, struct store *store, int64_t now_ms,
 }
 
 static void
-digest_queue(struct state *state, struct store *store, int64_t now_ms,
-             struct bytes project, const struct store_queue_view *view)
+digest_subscriptions(uint64_t *digest, struct store *store, int64_t now_ms,
+                     const struct store_queue *queue)
 {
-    const struct store_queue queue = {.project = project, .name = view->name};
+    struct store_subscriptions page = STORE_SUBSCRIPTIONS_INIT;
+
+    fuzz_check(store_subscription_list(store, STORE_AT(now_ms), queue, BYTES_NONE, 1000,
+                                       &page) == ST_OK,
+               "a listing failed");
+    for (size_t i = 0; i < page.count; i++) {
+        const struct store_subscription *s = &page.views[i];
+
+        digest_bytes(digest, store_id_bytes(&s->id));
+        digest_bytes(digest, s->subscriber);
+        digest_bytes(digest, s->options);
+        digest_number(digest, (uint64_t)s->ttl_s);
+        digest_number(digest, (uint64_t)s->age_s);
+        digest_number(digest, s->confirmed);
+        digest_number(digest, s->progress.behind);
+    }
+    store_subscriptions_release(&page);
+}
+
+static void
+digest_queue(struct state *state, struct store *store, int64_t now_ms,
+             const struct store_page *page, const struct store_queue_view *view)
+{
+    const struct store_queue queue = {
+        .project = page->project, .name = view->name, .kind = page->kind};
 
     digest_bytes(&state->digest, view->name);
     digest_bytes(&state->digest, view->metadata.json);
     digest_messages(&state->digest, store, now_ms, &queue);
+    digest_subscriptions(&state->digest, store, now_ms, &queue);
     if (bytes_present(view->metadata.settings.dead_letter))
         state->dead_letters = true;
+}
+
+static void
+digest_kind(struct state *state, struct store *store, int64_t now_ms,
+            struct bytes project, enum store_kind kind)
+{
+    const struct store_page page = {.project = project,
+                                    .kind = kind,
+                                    .marker = BYTES_NONE,
+                                    .limit = 100,
+                                    .with_metadata = true};
+    struct store_queues queues = STORE_QUEUES_INIT;
+
+    fuzz_check(store_queue_list(store, STORE_AT(now_ms), &page, &queues) == ST_OK,
+               "a listing failed");
+    for (size_t i = 0; i < queues.count; i++)
+        digest_queue(state, store, now_ms, &page, &queues.queues[i]);
+    store_queues_release(&queues);
 }
 
 struct state
 state_of(struct store *store, int64_t now_ms, struct bytes project)
 {
-    struct store_queues queues = STORE_QUEUES_INIT;
     struct state state = {0, false};
 
     if (!bytes_present(project))
         project = bytes_str("");
-    fuzz_check(store_queue_list(store, STORE_AT(now_ms),
-                                &(struct store_page){.project = project,
-                                                     .marker = BYTES_NONE,
-                                                     .limit = 100,
-                                                     .with_metadata = true},
-                                &queues) == ST_OK,
-               "a listing failed");
-    for (size_t i = 0; i < queues.count; i++)
-        digest_queue(&state, store, now_ms, project, &queues.queues[i]);
-    store_queues_release(&queues);
+    digest_kind(&state, store, now_ms, project, STORE_QUEUE);
+    digest_kind(&state, store, now_ms, project, STORE_TOPIC);
     return state;
 }

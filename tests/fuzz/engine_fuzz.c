@@ -12,14 +12,14 @@
 /* Every operation as likely, so that one byte says which. */
 #define EVERY                                                                            \
     {                                                                                    \
-        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1                             \
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1           \
     }
 
 /* The order of `struct shape`; see there. Few of everything, so that things meet. */
 static const struct shape shapes[] = {
-    {"few", 0, 0, 2, 1, 4, 40, 50, 100, 30, 40, 50, true, 1, EVERY},
-    {"wide", 0, 0, 4, 2, 100, 300, 50, 255, 10, 100, 20, false, 1, EVERY},
-    {"quick", 0, 0, 2, 2, 3, 30, 20, 3, 3, 3, 80, true, 1, EVERY},
+    {"few", 0, 0, 2, 1, 4, 40, 50, 100, 30, 40, 50, true, 1, EVERY, false},
+    {"wide", 0, 0, 4, 2, 100, 300, 50, 255, 10, 100, 20, false, 1, EVERY, false},
+    {"quick", 0, 0, 2, 2, 3, 30, 20, 3, 3, 3, 80, true, 1, EVERY, true},
 };
 
 int

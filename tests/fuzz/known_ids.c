@@ -10,6 +10,7 @@ static const struct {
     {BYTES_LIT("/messages/"), ID_MESSAGE},
     {BYTES_LIT("/claims/"), ID_CLAIM},
     {BYTES_LIT("marker="), ID_MARKER},
+    {BYTES_LIT("\"subscription_id\":\""), ID_SUBSCRIPTION},
 };
 
 enum { SIGNS = sizeof(signs) / sizeof(signs[0]) };
@@ -63,7 +64,7 @@ known_ids_learn(struct known_ids *known, struct bytes text)
 static size_t
 read_name(struct bytes text, enum id_kind *kind, size_t *number)
 {
-    static const char letters[] = "mcn"; /* in the order of the kinds */
+    static const char letters[] = "mcns"; /* in the order of the kinds */
     const char *letter;
     size_t len = 2;
 

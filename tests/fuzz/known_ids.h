@@ -1,7 +1,7 @@
 /*
  * known_ids: the ids a series of requests has seen in answers, so that later requests of
  * a fuzz input can name them: "@m0" is the first message id seen, "@c2" the third claim,
- * "@n1" the second marker. Numbers are taken modulo what is known.
+ * "@n1" the second marker, "@s0" the first subscription. Numbers are taken modulo what is known.
  */
 #ifndef TESTS_FUZZ_KNOWN_IDS_H
 #define TESTS_FUZZ_KNOWN_IDS_H
@@ -9,7 +9,7 @@
 #include "claimd/base/buf.h"
 #include "claimd/store/store.h"
 
-enum id_kind { ID_MESSAGE, ID_CLAIM, ID_MARKER, ID_KINDS };
+enum id_kind { ID_MESSAGE, ID_CLAIM, ID_MARKER, ID_SUBSCRIPTION, ID_KINDS };
 
 enum { KNOWN_IDS_MAX = 64 }; /* of a kind; later ones are not learned */
 

@@ -44,7 +44,8 @@ check_stored(const struct store_metadata *stored, struct fuzz_memory *m)
         expect_same_settings(&stored->settings, &again.settings);
     }
     buf_reset(&m->out, SIZE_MAX);
-    fuzz_check(metadata_show(stored, &wide, &m->out) == ST_OK, "cannot be shown");
+    fuzz_check(metadata_show(stored, STORE_QUEUE, &wide, &m->out) == ST_OK,
+               "cannot be shown");
     fuzz_expect_json(buf_view(&m->out));
 }
 

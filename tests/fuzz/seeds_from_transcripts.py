@@ -20,7 +20,8 @@ import patterns  # noqa: E402
 MAX = 3000  # bytes of a request; the longest ones only slow the fuzzer down
 VARIABLES = {"project": "480924", "project2": "p2",
              "client": "3381af92-2b9e-11e3-b191-71861300734c",
-             "client2": "7f0a3d52-1c0f-4d5b-9d3e-1f7f5d0c2a11"}
+             "client2": "7f0a3d52-1c0f-4d5b-9d3e-1f7f5d0c2a11",
+             "now": lambda: 1769860800}  # when requests_fuzz.c begins
 
 
 def head(request, variables):
@@ -50,8 +51,13 @@ def capture(step, variables, seen):
         elif rule.get("pointer", "").startswith("/resources/"):
             number = int(rule["pointer"].rsplit("/", 1)[1])
             variables[name] = "@m%d" % (seen["messages"] + number)
+        elif rule.get("pointer") == "/subscription_id":
+            variables[name] = "@s%d" % seen["subscriptions"]
+            seen["subscriptions"] += 1
         elif rule.get("pointer") == "/links/0/href":
-            variables[name] = "/v2/queues/q/messages?marker=@n0"
+            variables[name] = "%s?marker=@n0" % step["request"]["path"].split("?")[0] \
+                if "subscriptions" in step["request"]["path"] \
+                else "/v2/queues/q/messages?marker=@n0"
         else:
             variables[name] = "@m0"
     if step["response"]["status"] != 201:
@@ -79,7 +85,7 @@ def section(step, variables):
 
 
 def convert(transcript):
-    variables, seen, sections = dict(VARIABLES), {"messages": 0, "claims": 0}, []
+    variables, seen, sections = dict(VARIABLES), {"messages": 0, "claims": 0, "subscriptions": 0}, []
     for step in transcript["steps"]:
         try:
             made = section(step, variables)

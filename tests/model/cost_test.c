@@ -196,7 +196,8 @@ static void
 remove_all(struct fixture *f, int way)
 {
     if (way == 0)
-        ck_assert_status(store_queue_purge(f->store, STORE_AT(f->now_ms), &f->queue),
+        ck_assert_status(store_queue_purge(f->store, STORE_AT(f->now_ms), &f->queue,
+                                           STORE_PURGE_MESSAGES),
                          ST_OK);
     else
         ck_assert_status(store_queue_delete(f->store, STORE_AT(f->now_ms), &f->queue),
@@ -334,7 +335,9 @@ START_TEST(a_thousand_queues_made_and_deleted_leave_nothing)
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof(name), "queue%d", i);
         use(&f, name);
-        ck_assert_status(store_queue_purge(f.store, STORE_AT(f.now_ms), &f.queue), ST_OK);
+        ck_assert_status(store_queue_purge(f.store, STORE_AT(f.now_ms), &f.queue,
+                                           STORE_PURGE_MESSAGES),
+                         ST_OK);
         f.posted = 0; /* their numbers do not matter */
         post(&f, 2);
         take(&f, 1);

@@ -13,6 +13,7 @@ enum {
     KNOWN_MESSAGES = 256,
     KNOWN_CLAIMS = 48,
     KNOWN_MARKERS = 16,
+    KNOWN_SUBSCRIPTIONS = 24,
     MAX_BATCH = 200,
 };
 
@@ -35,9 +36,11 @@ struct history {
     struct known messages[KNOWN_MESSAGES];             /* the newest ones, a ring */
     struct known claims[KNOWN_CLAIMS];                 /* likewise */
     struct marker markers[KNOWN_MARKERS];              /* likewise */
+    struct known subscriptions[KNOWN_SUBSCRIPTIONS];   /* likewise */
     uint64_t message_count, claim_count, marker_count; /* ever known */
-    uint64_t lives[MAX_QUEUES];                        /* times a queue was deleted */
-    struct version_pair versions[MAX_QUEUES];          /* seen last */
+    uint64_t subscription_count;
+    uint64_t lives[MAX_QUEUES];               /* times a queue was deleted */
+    struct version_pair versions[MAX_QUEUES]; /* seen last */
     char names[MAX_QUEUES][24];
     uint64_t bodies; /* made so far */
 };
@@ -74,7 +77,7 @@ history_open(struct history *h, const struct shape *shape, uint64_t seed)
     memset(h, 0, sizeof(*h));
     h->shape = shape;
     h->random.state = seed;
-    pair_open(&h->pair, shape->shards, random_next(&h->random));
+    pair_open(&h->pair, shape->shards, random_next(&h->random), shape->confirming);
     for (size_t i = 0; i < shape->queues; i++)
         snprintf(h->names[i], sizeof(h->names[i]), "q%zu", i / 2);
 }
@@ -390,6 +393,95 @@ do_list_queues(struct history *h)
     pair_list_queues(&h->pair, project, marker, below(h, 20), chance(h, 50));
 }
 
+/* A subscription known, mostly of this queue. */
+static struct id_pair
+some_subscription(struct history *h, size_t queue)
+{
+    uint64_t known = h->subscription_count < KNOWN_SUBSCRIPTIONS ? h->subscription_count
+                                                                 : KNOWN_SUBSCRIPTIONS;
+    struct id_pair nonsense = {{"nonsense"}, {"nonsense"}};
+    size_t i = 0;
+
+    if (known == 0 || chance(h, 3))
+        return nonsense;
+    for (int tries = 0; tries < 8; tries++) {
+        i = below(h, known);
+        if (h->subscriptions[i].queue == queue || chance(h, 4))
+            break;
+    }
+    return h->subscriptions[i].id;
+}
+
+/* One of few, so that they meet. */
+static struct store_subscription_draft
+some_draft(struct history *h)
+{
+    static const char *const subscribers[] = {"a", "http://b/c?d", "e", "ff", "ggg"};
+    static const char *const options[] = {"{}", "{\"x\":1}", "{\"y\":[2,3]}"};
+
+    return (struct store_subscription_draft){bytes_str(subscribers[below(h, 5)]),
+                                             bytes_str(options[below(h, 3)]),
+                                             some_seconds(h, 4 * h->shape->ttl_s)};
+}
+
+static void
+do_change(struct history *h, size_t queue, const struct id_pair *id)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct store_subscription_draft draft = some_draft(h);
+
+    if (chance(h, 40))
+        draft.subscriber = BYTES_NONE;
+    if (chance(h, 40))
+        draft.options = BYTES_NONE;
+    if (chance(h, 40))
+        draft.ttl_s = STORE_UNSET;
+    pair_change_subscription(&h->pair, &where, id, &draft);
+}
+
+static void
+do_subscription(struct history *h, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct id_pair id = some_subscription(h, queue);
+    struct store_subscription_draft draft;
+    uint64_t choice = below(h, 100);
+
+    if (choice < 40) {
+        draft = some_draft(h);
+        if (pair_subscribe(&h->pair, &where, &draft, &id))
+            h->subscriptions[h->subscription_count++ % KNOWN_SUBSCRIPTIONS] =
+                (struct known){id, queue};
+    } else if (choice < 55) {
+        do_change(h, queue, &id);
+    } else if (choice < 75) {
+        pair_confirm(&h->pair, &where, &id, chance(h, 70));
+    } else if (choice < 80) {
+        pair_unsubscribe(&h->pair, &where, &id);
+    } else if (choice < 90) {
+        pair_see_subscription(&h->pair, &where, &id);
+    } else {
+        pair_list_subscriptions(&h->pair, &where, 1 + below(h, 4));
+    }
+}
+
+/* Something is lent, or something that was is given back, however it went. */
+static void
+deliver(struct history *h)
+{
+    static const enum store_outcome outcomes[] = {
+        STORE_OUTCOME_DELIVERED, STORE_OUTCOME_DELIVERED, STORE_OUTCOME_DELIVERED,
+        STORE_OUTCOME_FAILED,    STORE_OUTCOME_PUT_OFF,   STORE_OUTCOME_GIVEN_UP,
+        STORE_OUTCOME_GONE};
+    enum store_outcome outcome = outcomes[below(h, chance(h, 20) ? 7 : 6)];
+    int64_t again_ms = h->pair.now_ms + between(h, -1, 20000);
+
+    if (chance(h, 60) && pair_lend(&h->pair))
+        return;
+    if (h->pair.lent_count > 0)
+        pair_give(&h->pair, below(h, h->pair.lent_count), outcome, again_ms);
+}
+
 static void
 do_operation(struct history *h, enum operation op, size_t queue)
 {
@@ -449,7 +541,7 @@ do_operation(struct history *h, enum operation op, size_t queue)
         pair_stats(&h->pair, &where);
         break;
     case OP_PURGE:
-        pair_purge(&h->pair, &where);
+        pair_purge(&h->pair, &where, 1 + (enum store_purge)below(h, 3));
         break;
     case OP_WAIT:
         ask(h, queue, some_waiter(h));
@@ -462,6 +554,12 @@ do_operation(struct history *h, enum operation op, size_t queue)
         break;
     case OP_GIVE_BACK:
         pair_give_back(&h->pair, &where, &claim, chance(h, 50));
+        break;
+    case OP_SUBSCRIBE:
+        do_subscription(h, queue);
+        break;
+    case OP_DELIVER:
+        deliver(h);
         break;
     default:
         pair_housekeep(&h->pair);
@@ -543,6 +641,7 @@ compare_everything(struct history *h)
                marker.right.text[0] != '\0')
             ;
         pair_stats(&h->pair, &where);
+        pair_list_subscriptions(&h->pair, &where, 1 + below(h, 3));
     }
     pair_list_queues(&h->pair, bytes_str("p1"), BYTES_NONE, 1000, true);
     pair_list_queues(&h->pair, bytes_str("p2"), BYTES_NONE, 1000, true);
@@ -562,7 +661,7 @@ limit_backlog(struct history *h)
     if (chance(h, 50))
         pair_pop(&h->pair, &where, h->shape->backlog, 0, NULL);
     else
-        pair_purge(&h->pair, &where);
+        pair_purge(&h->pair, &where, STORE_PURGE_MESSAGES);
 }
 
 /* Deletes every queue: the engine must have nothing left to wait for. */

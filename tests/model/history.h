@@ -32,6 +32,8 @@ enum operation {
     OP_SERVE, /* whoever was told asks again, in any order */
     OP_LEAVE, /* somebody stops waiting */
     OP_GIVE_BACK,
+    OP_SUBSCRIBE, /* or whatever else is done with subscriptions */
+    OP_DELIVER,   /* something is lent, or given back */
     OP_COUNT,
 };
 
@@ -52,6 +54,7 @@ struct shape {
     bool days;            /* time may jump by days */
     uint64_t audit_every; /* operations */
     unsigned weights[OP_COUNT];
+    bool confirming; /* subscriptions have to be confirmed */
 };
 
 /*

@@ -89,3 +89,11 @@ idmap_same(const struct idmap *map, const struct store_id *left,
     found = *find_slot(map, LEFT, left->text);
     return found != 0 && strcmp(map->pairs[found - 1].right.text, right->text) == 0;
 }
+
+const struct store_id *
+idmap_left(const struct idmap *map, const struct store_id *right)
+{
+    size_t found = map->count == 0 ? 0 : *find_slot(map, RIGHT, right->text);
+
+    return found == 0 ? NULL : &map->pairs[found - 1].left;
+}

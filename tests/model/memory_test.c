@@ -3,6 +3,7 @@
  * nothing has changed; over the budget posts are refused and everything else goes on.
  */
 #include "support/store_fixture.h"
+#include "support/subscriptions.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ struct scene {
     struct fixture f;
     struct store_id claims[MAX_CLAIMS];
     size_t claim_count;
+    struct store_id subscription;  /* the last one that was made */
     struct store_id spare_ids[64]; /* for posts that are not looked at again */
 };
 
@@ -42,6 +44,21 @@ dump_batch(FILE *out, const struct store_batch *batch)
 }
 
 static void
+dump_subscriptions(FILE *out, struct fixture *f)
+{
+    struct store_id next;
+    size_t count = list_subscriptions(f, "", 200, &next);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct store_subscription *s = &f->subscriptions.views[i];
+
+        fprintf(out, " %s %.*s %.*s ttl %" PRId64 " behind %" PRIu64 "\n", s->id.text,
+                (int)s->subscriber.len, s->subscriber.data, (int)s->options.len,
+                s->options.data, s->ttl_s, s->progress.behind);
+    }
+}
+
+static void
 dump_queue(FILE *out, struct scene *s, const struct store_queue_view *view)
 {
     struct fixture *f = &s->f;
@@ -64,6 +81,7 @@ dump_queue(FILE *out, struct scene *s, const struct store_queue_view *view)
                 f->seen.claim_ttl_s, f->seen.claim_age_s);
         dump_batch(out, &f->seen);
     }
+    dump_subscriptions(out, f);
 }
 
 /* Everything there is to see, as text; owned (free()). */
@@ -107,6 +125,25 @@ nothing(struct scene *s, int size)
 {
     (void)s; /* a fresh store */
     (void)size;
+}
+
+/* `size` subscribers of the queue, who have two messages to get. */
+static void
+subscribers(struct scene *s, int size)
+{
+    char subscriber[24];
+
+    for (int i = 0; i < size; i++) {
+        snprintf(subscriber, sizeof(subscriber), "http://%d", i);
+        s->subscription = subscribe(&s->f, subscriber, 600);
+    }
+    post(&s->f, 2);
+}
+
+static void
+one_subscriber(struct scene *s, int size)
+{
+    subscribers(s, size + 1);
 }
 
 /* `size` queues beside the one of the fixture. */
@@ -261,7 +298,8 @@ act_update(struct scene *s)
 static enum status
 act_purge(struct scene *s)
 {
-    return store_queue_purge(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue);
+    return store_queue_purge(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue,
+                             STORE_PURGE_MESSAGES);
 }
 
 static enum status
@@ -362,6 +400,38 @@ act_wait_to_pop(struct scene *s)
     return act_as_waiter(s, true);
 }
 
+static enum status
+act_subscribe(struct scene *s)
+{
+    const struct store_subscription_draft draft = {bytes_str("http://fresh"),
+                                                   bytes_str("{}"), 600};
+    struct store_subscribed out;
+
+    return store_subscription_create(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue,
+                                     &draft, &out);
+}
+
+static enum status
+act_change_subscription(struct scene *s)
+{
+    const struct store_subscription_draft draft = {bytes_str("http://moved"), BYTES_NONE,
+                                                   STORE_UNSET};
+
+    return store_subscription_update(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue,
+                                     store_id_bytes(&s->subscription), &draft);
+}
+
+static enum status
+act_list_subscriptions(struct scene *s)
+{
+    struct store_subscriptions page = STORE_SUBSCRIPTIONS_INIT;
+    enum status st = store_subscription_list(s->f.store, STORE_AT(s->f.now_ms),
+                                             &s->f.queue, BYTES_NONE, 20, &page);
+
+    store_subscriptions_release(&page);
+    return st;
+}
+
 static const struct situation situations[] = {
     {"waiting for a queue that does not exist", queues, act_wait, 40, 8, false},
     {"waiting in an empty queue", messages, act_wait, 0, 1, false},
@@ -387,6 +457,12 @@ static const struct situation situations[] = {
     {"querying a claim", worn_claim, act_query, 0, 1, false},
     {"a claim that buries", dead_letters, act_claim, 100, 3, true},
     {"a claim that buries beside others", more_dead_letters, act_claim, 100, 3, true},
+    {"the first subscription of the store", nothing, act_subscribe, 0, 1, false},
+    {"a subscription beside others", subscribers, act_subscribe, 70, 1, false},
+    {"a post that is told", subscribers, act_post_one, 5, 1, false},
+    {"many posts that are told", subscribers, act_post_many, 5, 1, false},
+    {"changing a subscription", one_subscriber, act_change_subscription, 0, 1, false},
+    {"listing subscriptions", subscribers, act_list_subscriptions, 20, 5, false},
 };
 
 /* ---------------------------------------------------------------------- the sweep */

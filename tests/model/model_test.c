@@ -19,46 +19,60 @@
 /* Weights in the order of `enum operation`:
  * post list get del many pop claim query renew release
  * create show update delete-queue list-queues stats purge housekeep
- * wait serve leave give-back */
+ * wait serve leave give-back subscribe deliver */
 #define USUAL                                                                            \
     {                                                                                    \
-        20, 8, 4, 12, 3, 3, 18, 5, 5, 6, 1, 2, 2, 1, 2, 4, 1, 3, 12, 3, 2, 2             \
+        20, 8, 4, 12, 3, 3, 18, 5, 5, 6, 1, 2, 2, 1, 2, 4, 1, 3, 12, 3, 2, 2, 2, 3       \
     }
 #define NO_HOUSEKEEPING                                                                  \
     {                                                                                    \
-        20, 8, 4, 12, 3, 3, 18, 5, 5, 6, 1, 2, 2, 1, 2, 4, 1, 0, 8, 1, 2, 2              \
+        20, 8, 4, 12, 3, 3, 18, 5, 5, 6, 1, 2, 2, 1, 2, 4, 1, 0, 8, 1, 2, 2, 2, 3        \
     }
 #define MANY_QUEUES                                                                      \
     {                                                                                    \
-        20, 6, 3, 8, 2, 4, 14, 3, 3, 4, 10, 5, 4, 12, 8, 4, 3, 6, 12, 3, 2, 2            \
+        20, 6, 3, 8, 2, 4, 14, 3, 3, 4, 10, 5, 4, 12, 8, 4, 3, 6, 12, 3, 2, 2, 2, 3      \
     }
 #define HEAVY_DELETES                                                                    \
     {                                                                                    \
-        20, 5, 3, 30, 15, 10, 15, 5, 3, 3, 1, 1, 1, 3, 1, 4, 4, 4, 10, 2, 2, 2           \
+        20, 5, 3, 30, 15, 10, 15, 5, 3, 3, 1, 1, 1, 3, 1, 4, 4, 4, 10, 2, 2, 2, 2, 3     \
     }
 #define BURIALS                                                                          \
     {                                                                                    \
-        18, 7, 6, 8, 4, 2, 30, 3, 2, 24, 1, 1, 4, 1, 1, 4, 1, 2, 10, 3, 2, 4             \
+        18, 7, 6, 8, 4, 2, 30, 3, 2, 24, 1, 1, 4, 1, 1, 4, 1, 2, 10, 3, 2, 4, 2, 3       \
     }
 
 #define WAITERS                                                                          \
     {                                                                                    \
-        14, 2, 1, 4, 1, 2, 8, 2, 2, 8, 1, 1, 2, 2, 1, 2, 1, 1, 40, 6, 4, 8               \
+        14, 2, 1, 4, 1, 2, 8, 2, 2, 8, 1, 1, 2, 2, 1, 2, 1, 1, 40, 6, 4, 8, 2, 3         \
+    }
+
+#define SUBSCRIBERS                                                                      \
+    {                                                                                    \
+        20, 2, 1, 8, 2, 4, 6, 1, 1, 2, 1, 1, 3, 1, 1, 2, 2, 2, 2, 1, 1, 1, 14, 40        \
     }
 
 static const struct shape shapes[] = {
-    /* name share length queues shards batch backlog still ttl delay claim dead days */
-    {"short", 15, 60, 2, 2, 4, 50, 40, 100, 30, 40, 40, true, 1, USUAL},
-    {"hot", 15, 5000, 2, 4, 10, 150, 70, 3600, 60, 300, 10, false, 1, USUAL},
-    {"tiny ttl", 15, 5000, 4, 2, 6, 80, 30, 3, 3, 3, 20, false, 1, USUAL},
-    {"unkept", 7, 4000, 4, 1, 8, 120, 40, 600, 60, 100, 20, false, 1, NO_HOUSEKEEPING},
-    {"dead letters", 15, 4000, 6, 4, 8, 100, 60, 2000, 0, 60, 90, false, 1, BURIALS},
-    {"deletes", 7, 4000, 4, 4, 20, 200, 60, 900, 30, 200, 10, false, 10, HEAVY_DELETES},
-    {"long jumps", 4, 3000, 4, 2, 8, 150, 40, 1209600, 900, 1000000, 20, true, 1, USUAL},
-    {"many queues", 7, 5000, 180, 16, 3, 400, 60, 600, 30, 60, 20, true, 100,
-     MANY_QUEUES},
-    {"waiters", 10, 3000, 4, 2, 3, 60, 50, 300, 20, 30, 30, false, 1, WAITERS},
-    {"big batches", 5, 2000, 2, 2, 200, 2500, 60, 1000, 20, 100, 20, false, 100, USUAL},
+    /* name share length queues shards batch backlog still ttl delay claim dead days audit weights confirming */
+    {"short", 12, 60, 2, 2, 4, 50, 40, 100, 30, 40, 40, true, 1, USUAL, false},
+    {"hot", 10, 5000, 2, 4, 10, 150, 70, 3600, 60, 300, 10, false, 1, USUAL, false},
+    {"tiny ttl", 10, 5000, 4, 2, 6, 80, 30, 3, 3, 3, 20, false, 1, USUAL, false},
+    {"unkept", 7, 4000, 4, 1, 8, 120, 40, 600, 60, 100, 20, false, 1, NO_HOUSEKEEPING,
+     false},
+    {"dead letters", 15, 4000, 6, 4, 8, 100, 60, 2000, 0, 60, 90, false, 1, BURIALS,
+     false},
+    {"deletes", 7, 4000, 4, 4, 20, 200, 60, 900, 30, 200, 10, false, 10, HEAVY_DELETES,
+     false},
+    {"long jumps", 4, 3000, 4, 2, 8, 150, 40, 1209600, 900, 1000000, 20, true, 1, USUAL,
+     false},
+    {"many queues", 7, 5000, 180, 16, 3, 400, 60, 600, 30, 60, 20, true, 100, MANY_QUEUES,
+     false},
+    {"waiters", 10, 3000, 4, 2, 3, 60, 50, 300, 20, 30, 30, false, 1, WAITERS, false},
+    {"subscribers", 8, 3000, 4, 2, 4, 80, 40, 60, 20, 40, 20, false, 1, SUBSCRIBERS,
+     false},
+    {"confirmations", 5, 3000, 2, 2, 3, 60, 40, 30, 10, 40, 20, true, 1, SUBSCRIBERS,
+     true},
+    {"big batches", 5, 2000, 2, 2, 200, 2500, 60, 1000, 20, 100, 20, false, 100, USUAL,
+     false},
 };
 
 LOOP_TEST(the_engine_answers_every_history_like_the_twin,

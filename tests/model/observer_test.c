@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { QUEUES = STORY_QUEUES, ROOM = 4096, CLAIMS = 1024 };
+enum { QUEUES = STORY_QUEUES, ROOM = 4096, CLAIMS = 1024, MEMBERS = 512 };
 enum { KINDS = STORE_CHANGE_IMAGE_QUEUE }; /* nobody sweeps here */
 
 /* ---------------------------------------------------------------------- the replica */
@@ -29,6 +29,14 @@ struct lease {
     int64_t started_ms, ends_ms;
 };
 
+struct member {
+    uint64_t number;
+    char subscriber[24];
+    int64_t ends_ms;
+    bool confirmed, attached;
+    uint64_t after, delivered, given_up;
+};
+
 struct replica_queue {
     bool there;
     uint32_t tag;
@@ -41,6 +49,8 @@ struct replica_queue {
     size_t message_count;
     struct lease leases[CLAIMS];
     size_t lease_count;
+    struct member members[MEMBERS]; /* also those whose time is over */
+    size_t member_count;
 };
 
 struct replica {
@@ -174,6 +184,9 @@ change_queue(struct replica *r, const struct store_change *change)
     case STORE_CHANGE_QUEUE_GONE:
         known_queue(r, &change->queue, change->tag)->there = false;
         break;
+    case STORE_CHANGE_UNSUBSCRIBED:
+        known_queue(r, &change->queue, change->tag)->member_count = 0;
+        break;
     default: /* PURGE */
         q = known_queue(r, &change->queue, change->tag);
         q->message_count = q->lease_count = 0;
@@ -267,6 +280,56 @@ change_messages(struct replica *r, struct store_change *change)
     ck_assert_uint_gt(told, 0);
 }
 
+/* The one with this number; a new one if it was told of as such. */
+static struct member *
+member_of(struct replica_queue *q, const struct store_change *change)
+{
+    for (size_t i = 0; i < q->member_count; i++)
+        if (q->members[i].number == change->subscription->number)
+            return &q->members[i];
+    if (change->kind != STORE_CHANGE_SUBSCRIPTION)
+        ck_abort_msg("subscription %" PRIu64 " is not in the replica",
+                     change->subscription->number);
+    ck_assert_uint_lt(q->member_count, MEMBERS);
+    q->members[q->member_count] =
+        (struct member){change->subscription->number, "", 0, false, false, 0, 0, 0};
+    return &q->members[q->member_count++];
+}
+
+/* SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR. */
+static void
+change_member(struct replica *r, const struct store_change *change)
+{
+    struct replica_queue *q = known_queue(r, &change->queue, change->tag);
+    const struct store_changed_subscription *told = change->subscription;
+    struct member *m = member_of(q, change);
+
+    ck_assert_uint_ge(told->after, m->after);
+    ck_assert_uint_ge(told->delivered, m->delivered);
+    ck_assert_uint_ge(told->given_up, m->given_up);
+    if (change->kind == STORE_CHANGE_SUBSCRIPTION_GONE) {
+        *m = q->members[--q->member_count];
+        return;
+    }
+    m->after = told->after;
+    m->delivered = told->delivered;
+    m->given_up = told->given_up;
+    if (change->kind == STORE_CHANGE_CURSOR)
+        return;
+    ck_assert_uint_lt(told->subscriber.len, sizeof(m->subscriber));
+    memset(m->subscriber, 0, sizeof(m->subscriber));
+    memcpy(m->subscriber, told->subscriber.data, told->subscriber.len);
+    m->ends_ms = told->started_ms + told->ttl_s * 1000;
+    m->confirmed = told->confirmed;
+}
+
+static bool
+is_about_member(enum store_change_kind kind)
+{
+    return kind == STORE_CHANGE_SUBSCRIPTION || kind == STORE_CHANGE_SUBSCRIPTION_GONE ||
+           kind == STORE_CHANGE_CURSOR;
+}
+
 static bool
 by_time(enum store_change_kind kind)
 {
@@ -320,6 +383,9 @@ unasked(const struct store_change *change)
     case STORE_CHANGE_QUEUE:
     case STORE_CHANGE_META:
     case STORE_CHANGE_QUEUE_GONE:
+    case STORE_CHANGE_SUBSCRIPTION:
+    case STORE_CHANGE_SUBSCRIPTION_GONE:
+    case STORE_CHANGE_UNSUBSCRIBED:
         return false;
     case STORE_CHANGE_MOVE:
         return change->transient && change->target_transient;
@@ -337,7 +403,10 @@ commit(struct store_observer *observer, struct store_change *change, size_t *roo
     r->told[change->kind]++;
     if (change->kind != STORE_CHANGE_QUEUE)
         expect_transient(r, change);
-    if (change->kind <= STORE_CHANGE_PURGE)
+    if (is_about_member(change->kind))
+        change_member(r, change);
+    else if (change->kind <= STORE_CHANGE_PURGE ||
+             change->kind == STORE_CHANGE_UNSUBSCRIBED)
         change_queue(r, change);
     else if (change->kind == STORE_CHANGE_CLAIM || change->kind == STORE_CHANGE_RENEW ||
              change->kind == STORE_CHANGE_RELEASE ||
@@ -423,6 +492,33 @@ count_delayed(const struct replica_queue *q)
 }
 
 static void
+compare_members(const struct fixture *f, const struct replica_queue *q)
+{
+    struct store_subscriptions shown;
+    size_t live = 0;
+
+    ck_assert_status(store_subscription_list(f->store, STORE_AT(f->now_ms), &f->queue,
+                                             BYTES_NONE, MEMBERS, &shown),
+                     ST_OK);
+    for (size_t i = 0; i < q->member_count; i++) {
+        const struct member *m = &q->members[i];
+        size_t k = 0;
+
+        if (m->ends_ms <= f->now_ms)
+            continue;
+        live++;
+        while (k < shown.count &&
+               !bytes_equal(shown.views[k].subscriber, bytes_str(m->subscriber)))
+            k++;
+        ck_assert_uint_lt(k, shown.count);
+        ck_assert_int_eq(shown.views[k].confirmed, m->confirmed);
+        ck_assert_uint_ge(shown.views[k].progress.delivered, m->delivered);
+    }
+    ck_assert_uint_eq(shown.count, live);
+    store_subscriptions_release(&shown);
+}
+
+static void
 compare_queue(struct fixture *f, struct replica *r, size_t i)
 {
     const struct replica_queue *q = &r->queues[i];
@@ -451,6 +547,7 @@ compare_queue(struct fixture *f, struct replica *r, size_t i)
     list(f, &prompt);
     ck_assert_uint_eq(f->seen.count, q->message_count - count_delayed(q));
     compare_claims(f, q);
+    compare_members(f, q);
 }
 
 static void
@@ -490,7 +587,8 @@ static void
 expect_grants_used(struct replica *r)
 {
     for (size_t i = 0; i < KINDS; i++)
-        ck_assert_msg(r->granted[i] == 0 || (r->refused && i == STORE_CHANGE_QUEUE),
+        ck_assert_msg(r->granted[i] == 0 || (r->refused && (i == STORE_CHANGE_QUEUE ||
+                                                            i == STORE_CHANGE_PURGE)),
                       "a change of kind %zu was granted in vain", i);
 }
 
@@ -558,7 +656,7 @@ static void
 run(const char *test, unsigned refuse, unsigned fail_memory)
 {
     struct random seeds = {random_seed(test)};
-    uint64_t left = random_operations(20000);
+    uint64_t left = random_operations(6000);
     static struct history h;
     uint64_t told[KINDS] = {0}, told_transient = 0;
 

@@ -1,4 +1,4 @@
-#include "model/pair.h"
+#include "model/pair_private.h"
 
 #include "model/twin.h"
 #include "support/patient.h"
@@ -20,7 +20,7 @@ require(bool holds)
 }
 
 void
-pair_open(struct pair *p, size_t shards, uint64_t seed)
+pair_open(struct pair *p, size_t shards, uint64_t seed, bool require_confirmation)
 {
     struct engine_config config;
 
@@ -32,6 +32,7 @@ pair_open(struct pair *p, size_t shards, uint64_t seed)
     config.seed = seed;
     config.max_message_ttl_s = 20 * 86400; /* within reach of long claims */
     config.shown_queues = 1000;            /* more than a history makes */
+    config.require_confirmation = require_confirmation;
     idmap_init(&p->ids);
     require(twin_open(&config, &p->twin) == ST_OK);
     require(engine_open(&config, &p->engine) == ST_OK);
@@ -43,6 +44,8 @@ pair_close(struct pair *p)
 {
     for (size_t i = 0; i < PAIR_WAITERS; i++)
         pair_leave(p, &p->waiters[i]);
+    while (p->lent_count > 0)
+        pair_give(p, 0, STORE_OUTCOME_GIVEN_UP, 0);
     store_close(p->twin);
     store_close(p->engine);
     if (mem_used(p->mem) != 0)
@@ -65,9 +68,8 @@ pair_fail(const struct pair *p, const char *wrong)
     abort();
 }
 
-/* Notes the operation about to be done. */
-__attribute__((format(printf, 3, 4))) static void
-note(struct pair *p, const struct store_queue *queue, const char *format, ...)
+__attribute__((format(printf, 3, 4))) void
+pair_note(struct pair *p, const struct store_queue *queue, const char *format, ...)
 {
     char *line = p->trace[p->steps++ % PAIR_TRACE];
     size_t cap = sizeof(p->trace[0]);
@@ -84,8 +86,8 @@ note(struct pair *p, const struct store_queue *queue, const char *format, ...)
     va_end(args);
 }
 
-static void
-agree(const struct pair *p, const char *what, int64_t twin, int64_t engine)
+void
+pair_agree(const struct pair *p, const char *what, int64_t twin, int64_t engine)
 {
     char wrong[160];
 
@@ -96,9 +98,8 @@ agree(const struct pair *p, const char *what, int64_t twin, int64_t engine)
     pair_fail(p, wrong);
 }
 
-/* The status both answered. */
-static enum status
-agree_status(const struct pair *p, enum status twin, enum status engine)
+enum status
+pair_agree_status(const struct pair *p, enum status twin, enum status engine)
 {
     char wrong[160];
 
@@ -109,9 +110,9 @@ agree_status(const struct pair *p, enum status twin, enum status engine)
     pair_fail(p, wrong);
 }
 
-static void
-agree_bytes(const struct pair *p, const char *what, struct bytes twin,
-            struct bytes engine)
+void
+pair_agree_bytes(const struct pair *p, const char *what, struct bytes twin,
+                 struct bytes engine)
 {
     char wrong[300];
 
@@ -123,9 +124,9 @@ agree_bytes(const struct pair *p, const char *what, struct bytes twin,
     pair_fail(p, wrong);
 }
 
-static void
-agree_id(const struct pair *p, const char *what, const struct store_id *twin,
-         const struct store_id *engine)
+void
+pair_agree_id(const struct pair *p, const char *what, const struct store_id *twin,
+              const struct store_id *engine)
 {
     char wrong[160];
 
@@ -136,9 +137,8 @@ agree_id(const struct pair *p, const char *what, const struct store_id *twin,
     pair_fail(p, wrong);
 }
 
-/* Both ids are new. */
-static void
-learn(struct pair *p, const struct id_pair *pair)
+void
+pair_learn(struct pair *p, const struct id_pair *pair)
 {
     if (!idmap_learn(&p->ids, pair))
         pair_fail(p, "an id was given twice");
@@ -153,16 +153,16 @@ agree_part(const struct pair *p, const struct store_batch *twin, size_t first,
         const struct store_message *t = &twin->messages[first + i],
                                    *e = &engine->messages[i];
 
-        agree_id(p, "message id", &t->id, &e->id);
-        agree_id(p, "claim of a message", &t->claim_id, &e->claim_id);
-        agree_bytes(p, "body", t->body, e->body);
-        agree(p, "ttl", t->ttl_s, e->ttl_s);
-        agree(p, "age", t->age_s, e->age_s);
-        agree(p, "claim count", t->claim_count, e->claim_count);
-        agree(p, "a checksum", t->checksum != NULL, e->checksum != NULL);
+        pair_agree_id(p, "message id", &t->id, &e->id);
+        pair_agree_id(p, "claim of a message", &t->claim_id, &e->claim_id);
+        pair_agree_bytes(p, "body", t->body, e->body);
+        pair_agree(p, "ttl", t->ttl_s, e->ttl_s);
+        pair_agree(p, "age", t->age_s, e->age_s);
+        pair_agree(p, "claim count", t->claim_count, e->claim_count);
+        pair_agree(p, "a checksum", t->checksum != NULL, e->checksum != NULL);
         if (t->checksum != NULL)
-            agree(p, "checksum", 0,
-                  memcmp(t->checksum, e->checksum, sizeof(*t->checksum)));
+            pair_agree(p, "checksum", 0,
+                       memcmp(t->checksum, e->checksum, sizeof(*t->checksum)));
     }
 }
 
@@ -170,7 +170,7 @@ static void
 agree_batch(const struct pair *p, const struct store_batch *twin,
             const struct store_batch *engine)
 {
-    agree(p, "messages", (int64_t)twin->count, (int64_t)engine->count);
+    pair_agree(p, "messages", (int64_t)twin->count, (int64_t)engine->count);
     agree_part(p, twin, 0, engine);
 }
 
@@ -217,8 +217,8 @@ agree_waiting(const struct pair *p, enum status st, const struct visits *v,
 {
     if (w == NULL)
         return;
-    agree(p, "waits", v->twin.waits, v->engine.waits);
-    agree(p, "in line", w->twin.line != NULL, w->engine.line != NULL);
+    pair_agree(p, "waits", v->twin.waits, v->engine.waits);
+    pair_agree(p, "in line", w->twin.line != NULL, w->engine.line != NULL);
     w->waits = w->twin.line != NULL;
     if (st != ST_OK)
         w->told = true; /* a refusal changes nothing: it has to ask again */
@@ -235,8 +235,8 @@ see_who_is_gone(struct pair *p)
 
         if (!w->waits)
             continue;
-        agree(p, "out of the line", w->twin.line == NULL, w->engine.line == NULL);
-        agree(p, "told that the queue is gone", w->twin.line == NULL, w->gone);
+        pair_agree(p, "out of the line", w->twin.line == NULL, w->engine.line == NULL);
+        pair_agree(p, "told that the queue is gone", w->twin.line == NULL, w->gone);
         w->waits = w->twin.line != NULL;
         if (!w->waits)
             w->engine.home = NULL;
@@ -248,7 +248,7 @@ pair_leave(struct pair *p, struct pair_waiter *w)
 {
     if (!w->waits)
         return;
-    note(p, &w->queue, "waiter %d leaves", (int)(w - p->waiters));
+    pair_note(p, &w->queue, "waiter %d leaves", (int)(w - p->waiters));
     store_waiter_leave(p->twin, &w->twin);
     store_waiter_leave(p->engine, &w->engine);
     w->waits = false;
@@ -303,13 +303,13 @@ pair_create(struct pair *p, const struct store_queue *queue,
 {
     bool twin = false, engine = false;
 
-    note(p, queue, "create count %" PRId64 " dead %.*s ttl %" PRId64,
-         metadata->settings.max_claim_count, (int)metadata->settings.dead_letter.len,
-         metadata->settings.dead_letter.data, metadata->settings.dead_letter_ttl_s);
-    agree_status(
+    pair_note(p, queue, "create count %" PRId64 " dead %.*s ttl %" PRId64,
+              metadata->settings.max_claim_count, (int)metadata->settings.dead_letter.len,
+              metadata->settings.dead_letter.data, metadata->settings.dead_letter_ttl_s);
+    pair_agree_status(
         p, store_queue_create(p->twin, STORE_AT(p->now_ms), queue, metadata, &twin),
         store_queue_create(p->engine, STORE_AT(p->now_ms), queue, metadata, &engine));
-    agree(p, "created", twin, engine);
+    pair_agree(p, "created", twin, engine);
     return twin;
 }
 
@@ -319,16 +319,16 @@ agree_view(const struct pair *p, const struct store_queue_view *t,
 {
     const struct store_settings *ts = &t->metadata.settings, *es = &e->metadata.settings;
 
-    agree_bytes(p, "name", t->name, e->name);
+    pair_agree_bytes(p, "name", t->name, e->name);
     if (!with_metadata)
         return;
-    agree_bytes(p, "metadata", t->metadata.json, e->metadata.json);
-    agree(p, "max_post_bytes", ts->max_post_bytes, es->max_post_bytes);
-    agree(p, "message_ttl_s", ts->message_ttl_s, es->message_ttl_s);
-    agree(p, "message_delay_s", ts->message_delay_s, es->message_delay_s);
-    agree(p, "max_claim_count", ts->max_claim_count, es->max_claim_count);
-    agree(p, "dead_letter_ttl_s", ts->dead_letter_ttl_s, es->dead_letter_ttl_s);
-    agree_bytes(p, "dead_letter", ts->dead_letter, es->dead_letter);
+    pair_agree_bytes(p, "metadata", t->metadata.json, e->metadata.json);
+    pair_agree(p, "max_post_bytes", ts->max_post_bytes, es->max_post_bytes);
+    pair_agree(p, "message_ttl_s", ts->message_ttl_s, es->message_ttl_s);
+    pair_agree(p, "message_delay_s", ts->message_delay_s, es->message_delay_s);
+    pair_agree(p, "max_claim_count", ts->max_claim_count, es->max_claim_count);
+    pair_agree(p, "dead_letter_ttl_s", ts->dead_letter_ttl_s, es->dead_letter_ttl_s);
+    pair_agree_bytes(p, "dead_letter", ts->dead_letter, es->dead_letter);
 }
 
 bool
@@ -337,9 +337,10 @@ pair_show(struct pair *p, const struct store_queue *queue, struct version_pair *
     struct store_queues twin = STORE_QUEUES_INIT, engine = STORE_QUEUES_INIT;
     enum status st;
 
-    note(p, queue, "show");
-    st = agree_status(p, store_queue_get(p->twin, STORE_AT(p->now_ms), queue, &twin),
-                      store_queue_get(p->engine, STORE_AT(p->now_ms), queue, &engine));
+    pair_note(p, queue, "show");
+    st = pair_agree_status(
+        p, store_queue_get(p->twin, STORE_AT(p->now_ms), queue, &twin),
+        store_queue_get(p->engine, STORE_AT(p->now_ms), queue, &engine));
     if (st != ST_OK)
         return false;
     agree_view(p, &twin.queues[0], &engine.queues[0], true);
@@ -353,10 +354,10 @@ void
 pair_update(struct pair *p, const struct store_queue *queue, struct version_pair version,
             const struct store_metadata *metadata)
 {
-    note(p, queue, "update count %" PRId64 " dead %.*s ttl %" PRId64,
-         metadata->settings.max_claim_count, (int)metadata->settings.dead_letter.len,
-         metadata->settings.dead_letter.data, metadata->settings.dead_letter_ttl_s);
-    agree_status(
+    pair_note(p, queue, "update count %" PRId64 " dead %.*s ttl %" PRId64,
+              metadata->settings.max_claim_count, (int)metadata->settings.dead_letter.len,
+              metadata->settings.dead_letter.data, metadata->settings.dead_letter_ttl_s);
+    pair_agree_status(
         p,
         store_queue_update(p->twin, STORE_AT(p->now_ms), queue, version.twin, metadata),
         store_queue_update(p->engine, STORE_AT(p->now_ms), queue, version.engine,
@@ -366,9 +367,9 @@ pair_update(struct pair *p, const struct store_queue *queue, struct version_pair
 void
 pair_delete_queue(struct pair *p, const struct store_queue *queue)
 {
-    note(p, queue, "delete queue");
-    agree_status(p, store_queue_delete(p->twin, STORE_AT(p->now_ms), queue),
-                 store_queue_delete(p->engine, STORE_AT(p->now_ms), queue));
+    pair_note(p, queue, "delete queue");
+    pair_agree_status(p, store_queue_delete(p->twin, STORE_AT(p->now_ms), queue),
+                      store_queue_delete(p->engine, STORE_AT(p->now_ms), queue));
     see_who_is_gone(p);
 }
 
@@ -378,24 +379,25 @@ pair_list_queues(struct pair *p, struct bytes project, struct bytes marker, size
 {
     struct store_queues twin = STORE_QUEUES_INIT, engine = STORE_QUEUES_INIT;
 
-    note(p, NULL, "list queues of %.*s behind %.*s limit %zu", (int)project.len,
-         project.data, (int)marker.len, marker.data, limit);
-    agree_status(p,
-                 store_queue_list(p->twin, STORE_AT(p->now_ms),
-                                  &(struct store_page){.project = project,
-                                                       .marker = marker,
-                                                       .limit = limit,
-                                                       .with_metadata = with_metadata},
-                                  &twin),
-                 store_queue_list(p->engine, STORE_AT(p->now_ms),
-                                  &(struct store_page){.project = project,
-                                                       .marker = marker,
-                                                       .limit = limit,
-                                                       .with_metadata = with_metadata},
-                                  &engine));
-    agree(p, "queues", (int64_t)twin.count, (int64_t)engine.count);
-    agree(p, "all queues", (int64_t)twin.total, (int64_t)engine.total);
-    agree(p, "more queues", twin.more, engine.more);
+    pair_note(p, NULL, "list queues of %.*s behind %.*s limit %zu", (int)project.len,
+              project.data, (int)marker.len, marker.data, limit);
+    pair_agree_status(
+        p,
+        store_queue_list(p->twin, STORE_AT(p->now_ms),
+                         &(struct store_page){.project = project,
+                                              .marker = marker,
+                                              .limit = limit,
+                                              .with_metadata = with_metadata},
+                         &twin),
+        store_queue_list(p->engine, STORE_AT(p->now_ms),
+                         &(struct store_page){.project = project,
+                                              .marker = marker,
+                                              .limit = limit,
+                                              .with_metadata = with_metadata},
+                         &engine));
+    pair_agree(p, "queues", (int64_t)twin.count, (int64_t)engine.count);
+    pair_agree(p, "all queues", (int64_t)twin.total, (int64_t)engine.total);
+    pair_agree(p, "more queues", twin.more, engine.more);
     for (size_t i = 0; i < twin.count; i++)
         agree_view(p, &twin.queues[i], &engine.queues[i], with_metadata);
     store_queues_release(&twin);
@@ -406,9 +408,9 @@ static void
 agree_end(const struct pair *p, const struct store_end *twin,
           const struct store_end *engine)
 {
-    agree_id(p, "end", &twin->id, &engine->id);
-    agree(p, "age", twin->age_s, engine->age_s);
-    agree(p, "created", twin->created_ms, engine->created_ms);
+    pair_agree_id(p, "end", &twin->id, &engine->id);
+    pair_agree(p, "age", twin->age_s, engine->age_s);
+    pair_agree(p, "created", twin->created_ms, engine->created_ms);
 }
 
 static void
@@ -416,23 +418,24 @@ pair_totals(struct pair *p)
 {
     struct store_totals twin = {0}, engine = {0};
 
-    agree_status(p, store_totals(p->twin, STORE_AT(p->now_ms), &twin),
-                 store_totals(p->engine, STORE_AT(p->now_ms), &engine));
-    agree(p, "queues", (int64_t)twin.queues, (int64_t)engine.queues);
-    agree(p, "all messages", (int64_t)twin.messages, (int64_t)engine.messages);
-    agree(p, "all claimed", (int64_t)twin.claimed, (int64_t)engine.claimed);
+    pair_agree_status(p, store_totals(p->twin, STORE_AT(p->now_ms), &twin),
+                      store_totals(p->engine, STORE_AT(p->now_ms), &engine));
+    pair_agree(p, "queues", (int64_t)twin.queues, (int64_t)engine.queues);
+    pair_agree(p, "all messages", (int64_t)twin.messages, (int64_t)engine.messages);
+    pair_agree(p, "all claimed", (int64_t)twin.claimed, (int64_t)engine.claimed);
 }
 
 static void
 agree_population(const struct pair *p, const struct store_population *twin,
                  const struct store_population *engine)
 {
-    agree(p, "claimable", (int64_t)twin->claimable, (int64_t)engine->claimable);
-    agree(p, "claimed", (int64_t)twin->claimed, (int64_t)engine->claimed);
-    agree(p, "delayed", (int64_t)twin->delayed, (int64_t)engine->delayed);
-    agree(p, "dead letters", (int64_t)twin->dead_letters, (int64_t)engine->dead_letters);
-    agree(p, "claims", (int64_t)twin->claims, (int64_t)engine->claims);
-    agree(p, "bytes", (int64_t)twin->bytes, (int64_t)engine->bytes);
+    pair_agree(p, "claimable", (int64_t)twin->claimable, (int64_t)engine->claimable);
+    pair_agree(p, "claimed", (int64_t)twin->claimed, (int64_t)engine->claimed);
+    pair_agree(p, "delayed", (int64_t)twin->delayed, (int64_t)engine->delayed);
+    pair_agree(p, "dead letters", (int64_t)twin->dead_letters,
+               (int64_t)engine->dead_letters);
+    pair_agree(p, "claims", (int64_t)twin->claims, (int64_t)engine->claims);
+    pair_agree(p, "bytes", (int64_t)twin->bytes, (int64_t)engine->bytes);
 }
 
 /* The queues that the engine shows one by one: all, since there are places enough. */
@@ -450,8 +453,8 @@ pair_queue_figures(struct pair *p)
 
         twin_figures_of(p->twin, &where, p->now_ms, &twin);
         agree_population(p, &twin.here, &engine.here);
-        agree(p, "an oldest one", twin.has_oldest, engine.has_oldest);
-        agree(p, "its age", twin.age_ms, engine.age_ms);
+        pair_agree(p, "an oldest one", twin.has_oldest, engine.has_oldest);
+        pair_agree(p, "its age", twin.age_ms, engine.age_ms);
         count++;
     }
     return count;
@@ -463,14 +466,15 @@ agree_flow(const struct pair *p, const struct store_figures *f)
 {
     const struct store_population *all = &f->all;
 
-    agree(p, "messages that came, and that are or went",
-          (int64_t)f->counts[STORE_COUNT_POSTED],
-          (int64_t)(all->claimable + all->claimed + all->delayed +
-                    f->counts[STORE_COUNT_DELETED] + f->counts[STORE_COUNT_POPPED] +
-                    f->counts[STORE_COUNT_EXPIRED] + f->counts[STORE_COUNT_DROPPED]));
-    agree(p, "queues that came, and that are or went",
-          (int64_t)f->counts[STORE_COUNT_QUEUES_MADE],
-          (int64_t)(f->queues + f->counts[STORE_COUNT_QUEUES_GONE]));
+    pair_agree(p, "messages that came, and that are or went",
+               (int64_t)f->counts[STORE_COUNT_POSTED],
+               (int64_t)(all->claimable + all->claimed + all->delayed +
+                         f->counts[STORE_COUNT_DELETED] + f->counts[STORE_COUNT_POPPED] +
+                         f->counts[STORE_COUNT_EXPIRED] +
+                         f->counts[STORE_COUNT_DROPPED]));
+    pair_agree(p, "queues that came, and that are or went",
+               (int64_t)f->counts[STORE_COUNT_QUEUES_MADE],
+               (int64_t)(f->queues + f->counts[STORE_COUNT_QUEUES_GONE]));
 }
 
 /* Once everything that is due has been settled. */
@@ -479,11 +483,11 @@ pair_figures(struct pair *p)
 {
     struct store_figures twin, engine;
 
-    agree_status(p, store_figures(p->twin, STORE_AT(p->now_ms), &twin),
-                 store_figures(p->engine, STORE_AT(p->now_ms), &engine));
-    agree(p, "queues", (int64_t)twin.queues, (int64_t)engine.queues);
+    pair_agree_status(p, store_figures(p->twin, STORE_AT(p->now_ms), &twin),
+                      store_figures(p->engine, STORE_AT(p->now_ms), &engine));
+    pair_agree(p, "queues", (int64_t)twin.queues, (int64_t)engine.queues);
     agree_population(p, &twin.all, &engine.all);
-    agree(p, "queues shown", (int64_t)engine.queues, (int64_t)pair_queue_figures(p));
+    pair_agree(p, "queues shown", (int64_t)engine.queues, (int64_t)pair_queue_figures(p));
     agree_flow(p, &engine);
 }
 
@@ -492,13 +496,13 @@ pair_stats(struct pair *p, const struct store_queue *queue)
 {
     struct store_stats twin = {0}, engine = {0};
 
-    note(p, queue, "stats");
+    pair_note(p, queue, "stats");
     pair_totals(p);
     pair_figures(p);
-    agree_status(p, store_queue_stats(p->twin, STORE_AT(p->now_ms), queue, &twin),
-                 store_queue_stats(p->engine, STORE_AT(p->now_ms), queue, &engine));
-    agree(p, "total", (int64_t)twin.total, (int64_t)engine.total);
-    agree(p, "claimed", (int64_t)twin.claimed, (int64_t)engine.claimed);
+    pair_agree_status(p, store_queue_stats(p->twin, STORE_AT(p->now_ms), queue, &twin),
+                      store_queue_stats(p->engine, STORE_AT(p->now_ms), queue, &engine));
+    pair_agree(p, "total", (int64_t)twin.total, (int64_t)engine.total);
+    pair_agree(p, "claimed", (int64_t)twin.claimed, (int64_t)engine.claimed);
     if (twin.total == 0)
         return;
     agree_end(p, &twin.oldest, &engine.oldest);
@@ -506,11 +510,11 @@ pair_stats(struct pair *p, const struct store_queue *queue)
 }
 
 void
-pair_purge(struct pair *p, const struct store_queue *queue)
+pair_purge(struct pair *p, const struct store_queue *queue, enum store_purge what)
 {
-    note(p, queue, "purge");
-    agree_status(p, store_queue_purge(p->twin, STORE_AT(p->now_ms), queue),
-                 store_queue_purge(p->engine, STORE_AT(p->now_ms), queue));
+    pair_note(p, queue, "purge %d", (int)what);
+    pair_agree_status(p, store_queue_purge(p->twin, STORE_AT(p->now_ms), queue, what),
+                      store_queue_purge(p->engine, STORE_AT(p->now_ms), queue, what));
 }
 
 /* ---------------------------------------------------------------------- messages */
@@ -523,15 +527,15 @@ pair_post(struct pair *p, const struct store_queue *queue, const struct store_po
     enum status st;
 
     require(post->count <= MANY);
-    note(p, queue, "post %zu: %.*s... ttl %" PRId64 " delay %" PRId64, post->count,
-         (int)(post->drafts[0].body.len > 8 ? 8 : post->drafts[0].body.len),
-         post->drafts[0].body.data, post->drafts[0].ttl_s, post->drafts[0].delay_s);
-    st = agree_status(
+    pair_note(p, queue, "post %zu: %.*s... ttl %" PRId64 " delay %" PRId64, post->count,
+              (int)(post->drafts[0].body.len > 8 ? 8 : post->drafts[0].body.len),
+              post->drafts[0].body.data, post->drafts[0].ttl_s, post->drafts[0].delay_s);
+    st = pair_agree_status(
         p, store_message_post(p->twin, STORE_AT(p->now_ms), queue, post, twin),
         store_message_post(p->engine, STORE_AT(p->now_ms), queue, post, engine));
     for (size_t i = 0; st == ST_OK && i < post->count; i++) {
         ids[i] = (struct id_pair){twin[i], engine[i]};
-        learn(p, &ids[i]);
+        pair_learn(p, &ids[i]);
     }
     return st == ST_OK;
 }
@@ -559,15 +563,16 @@ pair_list(struct pair *p, const struct store_queue *queue,
     struct store_id at;
     size_t count;
 
-    note(p, queue, "list behind %s/%s limit %zu%s%s%s", marker->left.text,
-         marker->right.text, filter->limit, filter->include_claimed ? " claimed" : "",
-         filter->include_delayed ? " delayed" : "", filter->hide_client ? " others" : "");
+    pair_note(
+        p, queue, "list behind %s/%s limit %zu%s%s%s", marker->left.text,
+        marker->right.text, filter->limit, filter->include_claimed ? " claimed" : "",
+        filter->include_delayed ? " delayed" : "", filter->hide_client ? " others" : "");
     left.marker = store_id_bytes(&marker->left);
     right.marker = store_id_bytes(&marker->right);
-    agree_status(
+    pair_agree_status(
         p, store_message_list(p->twin, STORE_AT(p->now_ms), queue, &left, &twin),
         store_message_list(p->engine, STORE_AT(p->now_ms), queue, &right, &engine));
-    agree(p, "a next marker", id_empty(twin.next), id_empty(engine.next));
+    pair_agree(p, "a next marker", id_empty(twin.next), id_empty(engine.next));
     /* A page with something to show may end early, and leads on to the rest. */
     for (count = 0; engine.count > 0 && count + engine.count < twin.count;) {
         agree_part(p, &twin, count, &engine);
@@ -579,7 +584,7 @@ pair_list(struct pair *p, const struct store_queue *queue,
         require(store_message_list(p->engine, STORE_AT(p->now_ms), queue, &right,
                                    &engine) == ST_OK);
     }
-    agree(p, "messages", (int64_t)twin.count, (int64_t)(count + engine.count));
+    pair_agree(p, "messages", (int64_t)twin.count, (int64_t)(count + engine.count));
     agree_part(p, &twin, count, &engine);
     *next = (struct id_pair){twin.next, engine.next};
     if (twin.count < filter->limit && (engine.count == 0 || !leads_on_from_last(&engine)))
@@ -605,10 +610,10 @@ pair_get(struct pair *p, const struct store_queue *queue, const struct id_pair *
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
     struct bytes left[MANY], right[MANY];
 
-    note(p, queue, "get %zu: %s/%s...", count, ids[0].left.text, ids[0].right.text);
+    pair_note(p, queue, "get %zu: %s/%s...", count, ids[0].left.text, ids[0].right.text);
     one_side(left, ids, count, false);
     one_side(right, ids, count, true);
-    agree_status(
+    pair_agree_status(
         p, store_message_get(p->twin, STORE_AT(p->now_ms), queue, left, count, &twin),
         store_message_get(p->engine, STORE_AT(p->now_ms), queue, right, count, &engine));
     agree_batch(p, &twin, &engine);
@@ -621,17 +626,17 @@ pair_delete(struct pair *p, const struct store_queue *queue, const struct id_pai
 {
     struct bytes left = BYTES_NONE, right = BYTES_NONE;
 
-    note(p, queue, "delete %s/%s with %s", id->left.text, id->right.text,
-         claim == NULL ? "no claim" : claim->left.text);
+    pair_note(p, queue, "delete %s/%s with %s", id->left.text, id->right.text,
+              claim == NULL ? "no claim" : claim->left.text);
     if (claim != NULL) {
         left = store_id_bytes(&claim->left);
         right = store_id_bytes(&claim->right);
     }
-    agree_status(p,
-                 store_message_delete(p->twin, STORE_AT(p->now_ms), queue,
-                                      store_id_bytes(&id->left), left),
-                 store_message_delete(p->engine, STORE_AT(p->now_ms), queue,
-                                      store_id_bytes(&id->right), right));
+    pair_agree_status(p,
+                      store_message_delete(p->twin, STORE_AT(p->now_ms), queue,
+                                           store_id_bytes(&id->left), left),
+                      store_message_delete(p->engine, STORE_AT(p->now_ms), queue,
+                                           store_id_bytes(&id->right), right));
 }
 
 void
@@ -641,13 +646,13 @@ pair_delete_many(struct pair *p, const struct store_queue *queue,
 {
     struct bytes left[MANY], right[MANY], left_claims[MANY], right_claims[MANY];
 
-    note(p, queue, "delete %zu: %s..., %zu claims%s", count, ids[0].left.text,
-         claim_count, claims == NULL ? "" : ", strict");
+    pair_note(p, queue, "delete %zu: %s..., %zu claims%s", count, ids[0].left.text,
+              claim_count, claims == NULL ? "" : ", strict");
     one_side(left, ids, count, false);
     one_side(right, ids, count, true);
     one_side(left_claims, claims, claim_count, false);
     one_side(right_claims, claims, claim_count, true);
-    agree_status(
+    pair_agree_status(
         p,
         store_message_delete_many(p->twin, STORE_AT(p->now_ms), queue, left, count,
                                   claims == NULL ? NULL : left_claims, claim_count),
@@ -663,12 +668,13 @@ pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t r
     struct visits v = visits_of(p, queue, w);
     enum status st;
 
-    note(p, queue, "pop %zu room %zu waiter %d", limit, room,
-         w == NULL ? -1 : (int)(w - p->waiters));
+    pair_note(p, queue, "pop %zu room %zu waiter %d", limit, room,
+              w == NULL ? -1 : (int)(w - p->waiters));
     twin.room = engine.room = room;
-    st = agree_status(p, store_message_pop(p->twin, &v.twin, queue, limit, &twin),
-                      store_message_pop(p->engine, &v.engine, queue, limit, &engine));
-    agree(p, "room", (int64_t)twin.room, (int64_t)engine.room);
+    st =
+        pair_agree_status(p, store_message_pop(p->twin, &v.twin, queue, limit, &twin),
+                          store_message_pop(p->engine, &v.engine, queue, limit, &engine));
+    pair_agree(p, "room", (int64_t)twin.room, (int64_t)engine.room);
     agree_batch(p, &twin, &engine);
     agree_waiting(p, st, &v, w);
     release_both(&twin, &engine);
@@ -685,18 +691,19 @@ pair_claim(struct pair *p, const struct store_queue *queue,
     struct visits v = visits_of(p, queue, w);
     enum status st;
 
-    note(p, queue, "claim %zu for %" PRId64 " + %" PRId64 " room %zu waiter %d", limit,
-         terms->ttl_s, terms->grace_s, room, w == NULL ? -1 : (int)(w - p->waiters));
+    pair_note(p, queue, "claim %zu for %" PRId64 " + %" PRId64 " room %zu waiter %d",
+              limit, terms->ttl_s, terms->grace_s, room,
+              w == NULL ? -1 : (int)(w - p->waiters));
     twin.room = engine.room = room;
-    st = agree_status(
+    st = pair_agree_status(
         p, store_claim_create(p->twin, &v.twin, queue, terms, limit, &twin),
         store_claim_create(p->engine, &v.engine, queue, terms, limit, &engine));
-    agree(p, "room", (int64_t)twin.room, (int64_t)engine.room);
-    agree(p, "no claim", id_empty(twin.claim_id), id_empty(engine.claim_id));
+    pair_agree(p, "room", (int64_t)twin.room, (int64_t)engine.room);
+    pair_agree(p, "no claim", id_empty(twin.claim_id), id_empty(engine.claim_id));
     agree_waiting(p, st, &v, w);
     *claim = (struct id_pair){twin.claim_id, engine.claim_id};
     if (!id_empty(claim->left)) {
-        learn(p, claim);
+        pair_learn(p, claim);
         see_claim_number(p, queue, engine.claim_number);
     }
     agree_batch(p, &twin, &engine);
@@ -709,16 +716,16 @@ pair_query(struct pair *p, const struct store_queue *queue, const struct id_pair
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
 
-    note(p, queue, "query %s/%s", claim->left.text, claim->right.text);
-    agree_status(p,
-                 store_claim_get(p->twin, STORE_AT(p->now_ms), queue,
-                                 store_id_bytes(&claim->left), &twin),
-                 store_claim_get(p->engine, STORE_AT(p->now_ms), queue,
-                                 store_id_bytes(&claim->right), &engine));
+    pair_note(p, queue, "query %s/%s", claim->left.text, claim->right.text);
+    pair_agree_status(p,
+                      store_claim_get(p->twin, STORE_AT(p->now_ms), queue,
+                                      store_id_bytes(&claim->left), &twin),
+                      store_claim_get(p->engine, STORE_AT(p->now_ms), queue,
+                                      store_id_bytes(&claim->right), &engine));
     agree_batch(p, &twin, &engine);
-    agree_id(p, "claim", &twin.claim_id, &engine.claim_id);
-    agree(p, "ttl of the claim", twin.claim_ttl_s, engine.claim_ttl_s);
-    agree(p, "age of the claim", twin.claim_age_s, engine.claim_age_s);
+    pair_agree_id(p, "claim", &twin.claim_id, &engine.claim_id);
+    pair_agree(p, "ttl of the claim", twin.claim_ttl_s, engine.claim_ttl_s);
+    pair_agree(p, "age of the claim", twin.claim_age_s, engine.claim_age_s);
     release_both(&twin, &engine);
 }
 
@@ -730,44 +737,45 @@ pair_renew(struct pair *p, const struct store_queue *queue, const struct id_pair
     uint64_t number = 0, ignored;
     enum status st;
 
-    note(p, queue, "renew %s/%s for %" PRId64 " + %" PRId64, claim->left.text,
-         claim->right.text, terms->ttl_s, terms->grace_s);
-    st = agree_status(p,
-                      store_claim_renew(p->twin, STORE_AT(p->now_ms), queue,
-                                        store_id_bytes(&claim->left), terms, &ignored),
-                      store_claim_renew(p->engine, STORE_AT(p->now_ms), queue,
-                                        store_id_bytes(&claim->right), terms, &number));
+    pair_note(p, queue, "renew %s/%s for %" PRId64 " + %" PRId64, claim->left.text,
+              claim->right.text, terms->ttl_s, terms->grace_s);
+    st = pair_agree_status(
+        p,
+        store_claim_renew(p->twin, STORE_AT(p->now_ms), queue,
+                          store_id_bytes(&claim->left), terms, &ignored),
+        store_claim_renew(p->engine, STORE_AT(p->now_ms), queue,
+                          store_id_bytes(&claim->right), terms, &number));
     if (st != ST_OK)
         return;
     require(store_claim_get(p->engine, STORE_AT(p->now_ms), queue,
                             store_id_bytes(&claim->right), &shown) == ST_OK);
-    agree(p, "claim number shown and renewed", (int64_t)shown.claim_number,
-          (int64_t)number);
+    pair_agree(p, "claim number shown and renewed", (int64_t)shown.claim_number,
+               (int64_t)number);
     store_batch_release(&shown);
 }
 
 void
 pair_release(struct pair *p, const struct store_queue *queue, const struct id_pair *claim)
 {
-    note(p, queue, "release %s/%s", claim->left.text, claim->right.text);
-    agree_status(p,
-                 store_claim_release(p->twin, STORE_AT(p->now_ms), queue,
-                                     store_id_bytes(&claim->left)),
-                 store_claim_release(p->engine, STORE_AT(p->now_ms), queue,
-                                     store_id_bytes(&claim->right)));
+    pair_note(p, queue, "release %s/%s", claim->left.text, claim->right.text);
+    pair_agree_status(p,
+                      store_claim_release(p->twin, STORE_AT(p->now_ms), queue,
+                                          store_id_bytes(&claim->left)),
+                      store_claim_release(p->engine, STORE_AT(p->now_ms), queue,
+                                          store_id_bytes(&claim->right)));
 }
 
 void
 pair_give_back(struct pair *p, const struct store_queue *queue,
                const struct id_pair *claim, bool uncount)
 {
-    note(p, queue, "give back %s/%s%s", claim->left.text, claim->right.text,
-         uncount ? " uncounted" : "");
-    agree_status(p,
-                 store_claim_give_back(p->twin, STORE_AT(p->now_ms), queue,
-                                       store_id_bytes(&claim->left), uncount),
-                 store_claim_give_back(p->engine, STORE_AT(p->now_ms), queue,
-                                       store_id_bytes(&claim->right), uncount));
+    pair_note(p, queue, "give back %s/%s%s", claim->left.text, claim->right.text,
+              uncount ? " uncounted" : "");
+    pair_agree_status(p,
+                      store_claim_give_back(p->twin, STORE_AT(p->now_ms), queue,
+                                            store_id_bytes(&claim->left), uncount),
+                      store_claim_give_back(p->engine, STORE_AT(p->now_ms), queue,
+                                            store_id_bytes(&claim->right), uncount));
 }
 
 /* ---------------------------------------------------------------------- life */
@@ -777,7 +785,7 @@ pair_housekeep(struct pair *p)
 {
     int64_t next_ms = 0;
 
-    note(p, NULL, "housekeep");
+    pair_note(p, NULL, "housekeep");
     store_housekeep(p->engine, p->now_ms, &next_ms);
     return next_ms;
 }

@@ -11,7 +11,7 @@
 
 #define PAIR_TRACE 40 /* how many operations a failure shows */
 
-enum { PAIR_WAITERS = 48, PAIR_FENCES = 256 };
+enum { PAIR_WAITERS = 48, PAIR_FENCES = 256, PAIR_LENT = 8 };
 
 /* Somebody who waits on both sides for messages of one queue. */
 struct pair_waiter {
@@ -29,6 +29,11 @@ struct pair_fence {
     uint64_t last;
 };
 
+/* What both have lent, and not got back. */
+struct pair_lent {
+    struct store_delivery twin, engine;
+};
+
 struct pair {
     struct mem *mem; /* the engine's */
     struct store *twin, *engine;
@@ -37,11 +42,13 @@ struct pair {
     struct pair_waiter waiters[PAIR_WAITERS];
     struct pair_fence fences[PAIR_FENCES];
     size_t fence_count;
+    struct pair_lent lent[PAIR_LENT];
+    size_t lent_count;
     uint64_t steps; /* operations done */
     char trace[PAIR_TRACE][160];
 };
 
-void pair_open(struct pair *p, size_t shards, uint64_t seed);
+void pair_open(struct pair *p, size_t shards, uint64_t seed, bool require_confirmation);
 
 /* Closes both; the engine must have given back all its memory. */
 void pair_close(struct pair *p);
@@ -66,7 +73,7 @@ void pair_delete_queue(struct pair *p, const struct store_queue *queue);
 void pair_list_queues(struct pair *p, struct bytes project, struct bytes marker,
                       size_t limit, bool with_metadata);
 void pair_stats(struct pair *p, const struct store_queue *queue);
-void pair_purge(struct pair *p, const struct store_queue *queue);
+void pair_purge(struct pair *p, const struct store_queue *queue, enum store_purge what);
 
 /* True if the messages were stored; then ids[post->count] are filled in. */
 bool pair_post(struct pair *p, const struct store_queue *queue,
@@ -106,6 +113,32 @@ void pair_release(struct pair *p, const struct store_queue *queue,
                   const struct id_pair *claim);
 void pair_give_back(struct pair *p, const struct store_queue *queue,
                     const struct id_pair *claim, bool uncount);
+
+/* ------------------------------------------------------------------ subscriptions */
+
+/* True if it is a new one. */
+bool pair_subscribe(struct pair *p, const struct store_queue *queue,
+                    const struct store_subscription_draft *draft, struct id_pair *id);
+void pair_see_subscription(struct pair *p, const struct store_queue *queue,
+                           const struct id_pair *id);
+
+/* All of a queue, in pages of so many. */
+void
+pair_list_subscriptions(struct pair *p, const struct store_queue *queue, size_t limit);
+void pair_change_subscription(struct pair *p, const struct store_queue *queue,
+                              const struct id_pair *id,
+                              const struct store_subscription_draft *draft);
+void pair_confirm(struct pair *p, const struct store_queue *queue,
+                  const struct id_pair *id, bool confirmed);
+void pair_unsubscribe(struct pair *p, const struct store_queue *queue,
+                      const struct id_pair *id);
+
+/* Has the engine lend something, when it has done all that is due; the twin must lend the
+ * same. False: neither has anything, or enough is lent. */
+bool pair_lend(struct pair *p);
+
+/* Gives back the i-th that is lent. */
+void pair_give(struct pair *p, size_t i, enum store_outcome outcome, int64_t again_ms);
 
 /* Ends a waiter's waiting. */
 void pair_leave(struct pair *p, struct pair_waiter *w);

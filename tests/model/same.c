@@ -23,6 +23,7 @@ same_settings(const struct store_settings *a, const struct store_settings *b)
     ck_assert_int_eq(bytes_present(a->dead_letter), bytes_present(b->dead_letter));
     ck_assert(bytes_equal(a->dead_letter, b->dead_letter));
     ck_assert_int_eq(a->transient, b->transient);
+    ck_assert_int_eq(a->encrypt, b->encrypt);
 }
 
 /* Returns whether it is transient. */
@@ -175,6 +176,56 @@ same_messages(const struct both *s, const struct store_stats *a,
         (void)same_listing(s, filter, false);
 }
 
+/* How many messages a subscription has had in front of it, ever. */
+static uint64_t
+fed(const struct store_progress *p)
+{
+    return p->delivered + p->given_up + p->fallen_out + p->behind;
+}
+
+/* What was delivered may be told of later: it is delivered again then, but never lost. */
+static void
+same_subscription(const struct store_subscription *a, const struct store_subscription *b,
+                  bool transient)
+{
+    ck_assert_str_eq(a->id.text, b->id.text);
+    ck_assert(bytes_equal(a->subscriber, b->subscriber));
+    ck_assert(bytes_equal(a->options, b->options));
+    ck_assert_int_eq(a->ttl_s, b->ttl_s);
+    ck_assert_int_eq(a->age_s, b->age_s);
+    ck_assert_int_eq(a->confirmed, b->confirmed);
+    if (transient)
+        return;
+    ck_assert_uint_eq(fed(&a->progress), fed(&b->progress));
+    ck_assert_uint_ge(a->progress.delivered, b->progress.delivered);
+}
+
+static void
+same_subscriptions(const struct both *s, bool transient)
+{
+    struct store_subscriptions a, b;
+    struct store_id marker = {""};
+    size_t count;
+
+    do {
+        struct bytes behind = store_id_bytes(&marker);
+
+        ck_assert_status(store_subscription_list(s->a, STORE_AT(s->now_ms), &s->queue,
+                                                 behind, PAGE, &a),
+                         ST_OK);
+        ck_assert_status(store_subscription_list(s->b, STORE_AT(s->now_ms), &s->queue,
+                                                 behind, PAGE, &b),
+                         ST_OK);
+        ck_assert_uint_eq(a.count, b.count);
+        for (size_t i = 0; i < a.count; i++)
+            same_subscription(&a.views[i], &b.views[i], transient);
+        count = a.count;
+        marker = a.next;
+        store_subscriptions_release(&a);
+        store_subscriptions_release(&b);
+    } while (count > 0);
+}
+
 static void
 same_queue(struct both *s)
 {
@@ -184,6 +235,7 @@ same_queue(struct both *s)
     s->queues++;
     s->messages += b.total;
     s->claimed += b.claimed;
+    same_subscriptions(s, transient);
     if (transient)
         ck_assert_uint_eq(b.total, 0);
     else

@@ -8,7 +8,7 @@
 
 /*
  * Compares what two stores show of all queues, at one time: the queues, their messages in
- * their order, claims, statistics and totals. A transient queue must be there in the second
+ * their order, claims, subscriptions, statistics and totals. A transient queue must be there in the second
  * store, with nothing in it. projects: all that have queues; a NULL stands behind them.
  * Returns the number of messages compared.
  */

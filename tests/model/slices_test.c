@@ -5,6 +5,9 @@
  */
 #include "support/patient.h"
 #include "support/store_fixture.h"
+#include "support/subscriptions.h"
+
+#include <stdio.h>
 
 enum { MANY = 5000, BATCH = 500 };
 
@@ -337,6 +340,109 @@ START_TEST(a_small_post_pays_little)
     /* It has freed some messages, but by far not all. */
     ck_assert_uint_lt(mem_used(f.mem), before);
     ck_assert_uint_gt(mem_used(f.mem), before - 100 * 300);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- subscribers */
+
+enum { CROWD = 100000, SLICES = 2 * 256 }; /* what time and what garbage allows a call */
+
+TEST_CASE("subscribers");
+
+/* So many subscribe to the queue for a minute; the store is not audited after each. */
+static void
+crowd(struct fixture *f)
+{
+    struct store_subscribed out;
+    char subscriber[32];
+
+    for (int i = 0; i < CROWD; i++) {
+        const struct store_subscription_draft draft = {
+            bytes_of(subscriber,
+                     (size_t)snprintf(subscriber, sizeof(subscriber), "http://a/%d", i)),
+            bytes_str("{}"), 60};
+
+        ck_assert_status(store_subscription_create(f->store, STORE_AT(f->now_ms),
+                                                   &f->queue, &draft, &out),
+                         ST_OK);
+        ck_assert(out.created);
+    }
+}
+
+/* Nothing of the crowd has been freed at once, and each call of housekeeping frees a slice. */
+static void
+expect_freed_in_slices(struct fixture *f, size_t full)
+{
+    size_t each = full / CROWD, before = mem_used(f->mem);
+    int64_t next_ms;
+    int calls = 0, large = 0;
+
+    ck_assert_uint_gt(before, full - SLICES * 2 * each);
+    do {
+        before = mem_used(f->mem);
+        store_housekeep(engine(f), f->now_ms, &next_ms);
+        large += before - mem_used(f->mem) > SLICES * 2 * each;
+        calls++;
+    } while (next_ms <= f->now_ms);
+    ck_assert_int_ge(calls, CROWD / SLICES);
+    ck_assert_int_le(large, 1); /* the table of their addresses, which is one block */
+    ck_assert_uint_lt(mem_used(f->mem), full / 10);
+}
+
+LOOP_TEST(a_crowd_goes_in_slices, 3)
+{
+    struct fixture f;
+    size_t empty, full;
+
+    fixture_open(&f, 1);
+    make_queue(&f, NULL);
+    empty = mem_used(f.mem);
+    crowd(&f);
+    full = mem_used(f.mem) - empty;
+    switch (_i) {
+    case 0:
+        ck_assert_status(store_queue_delete(engine(&f), STORE_AT(f.now_ms), &f.queue),
+                         ST_OK);
+        break;
+    case 1:
+        ck_assert_status(store_queue_purge(engine(&f), STORE_AT(f.now_ms), &f.queue,
+                                           STORE_PURGE_SUBSCRIPTIONS),
+                         ST_OK);
+        break;
+    default:
+        f.now_ms += 60000;
+    }
+    expect_freed_in_slices(&f, full);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_post_to_a_crowd_costs_what_one_to_nobody_costs)
+{
+    struct store_delivery d;
+    struct fixture f;
+    uint64_t attempts, alone;
+
+    fixture_open(&f, 1);
+    (void)subscribe(&f, "http://alone", 600);
+    post(&f, 1);
+    attempts = mem_attempts(f.mem);
+    fill(&f, BATCH, 60);
+    alone = mem_attempts(f.mem) - attempts;
+    use(&f, "crowded");
+    crowd(&f);
+    fill(&f, BATCH, 60);
+    attempts = mem_attempts(f.mem);
+    fill(&f, BATCH, 60);
+    ck_assert_uint_le(mem_attempts(f.mem) - attempts, alone + BATCH / 10);
+    for (int i = 0; i < 1000;
+         i++) { /* nobody is behind for long, and nobody waits for others */
+        ck_assert_status(store_delivery_next(engine(&f), STORE_AT(f.now_ms), &d), ST_OK);
+        store_delivery_done(engine(&f), STORE_AT(f.now_ms), &d, STORE_OUTCOME_DELIVERED,
+                            0);
+    }
+    f.now_ms += 60000;
     fixture_close(&f);
 }
 END_TEST

@@ -126,8 +126,10 @@ do_remove(struct story *s, struct store_visit *visit, size_t queue)
 {
     struct store_queue where = story_queue(queue);
 
-    return story_below(s, 4) == 0 ? store_queue_delete(s->f.store, visit, &where)
-                                  : store_queue_purge(s->f.store, visit, &where);
+    return story_below(s, 4) == 0
+               ? store_queue_delete(s->f.store, visit, &where)
+               : store_queue_purge(s->f.store, visit, &where,
+                                   1 + (enum store_purge)story_below(s, 3));
 }
 
 /* ---------------------------------------------------------------------- messages */
@@ -263,7 +265,7 @@ do_give_back(struct story *s, struct store_visit *visit, size_t queue)
                                  story_below(s, 2) == 0);
 }
 
-/* ---------------------------------------------------------------------- the story */
+/* ---------------------------------------------------------------------- looking */
 
 static enum status
 do_look(struct story *s, struct store_visit *visit, size_t queue)
@@ -292,14 +294,87 @@ do_look(struct story *s, struct store_visit *visit, size_t queue)
     return st;
 }
 
+/* ---------------------------------------------------------------------- subscriptions */
+
+/* One of few subscribers, so that they meet. */
+static struct store_subscription_draft
+some_draft(struct story *s)
+{
+    static const char *const subscribers[] = {"http://a", "http://b/?c=d", "mailto:e"};
+    static const char *const options[] = {"{}", "{\"x\":1}"};
+
+    return (struct store_subscription_draft){bytes_str(subscribers[story_below(s, 3)]),
+                                             bytes_str(options[story_below(s, 2)]),
+                                             1 + (int64_t)story_below(s, 600)};
+}
+
+static enum status
+do_subscribe(struct story *s, struct store_visit *visit, size_t queue)
+{
+    struct store_subscription_draft draft = some_draft(s);
+    struct store_queue where = story_queue(queue);
+    struct store_subscribed out;
+    enum status st = store_subscription_create(s->f.store, visit, &where, &draft, &out);
+
+    if (st == ST_OK && out.created)
+        remember(&s->subscriptions, out.id, queue);
+    return st;
+}
+
+static enum status
+do_change(struct story *s, struct store_visit *visit, size_t queue)
+{
+    struct bytes id = some_id(s, &s->subscriptions, queue);
+    struct store_subscription_draft draft = some_draft(s);
+    struct store_queue where = story_queue(queue);
+
+    switch (story_below(s, 4)) {
+    case 0:
+        return store_subscription_delete(s->f.store, visit, &where, id);
+    case 1:
+        draft.subscriber = BYTES_NONE;
+        return store_subscription_update(s->f.store, visit, &where, id, &draft);
+    case 2:
+        return store_subscription_update(s->f.store, visit, &where, id, &draft);
+    default:
+        return store_subscription_confirm(s->f.store, visit, &where, id,
+                                          story_below(s, 3) > 0);
+    }
+}
+
+/* Several, of whichever queue. */
+static enum status
+do_deliver(struct story *s, struct store_visit *visit, size_t queue)
+{
+    const struct store_visit begun = *visit;
+    struct store_queue where;
+    struct store_delivery d;
+    uint64_t more = 1 + story_below(s, 30);
+
+    while (more-- > 0 && store_delivery_next(s->f.store, visit, &d) == ST_OK) {
+        uint64_t dice = story_below(s, 20);
+        enum store_outcome outcome =
+            dice < 14 ? STORE_OUTCOME_DELIVERED : (enum store_outcome)(dice % 4);
+
+        store_delivery_done(s->f.store, visit, &d,
+                            dice == 19 ? STORE_OUTCOME_GONE : outcome,
+                            s->f.now_ms + (int64_t)story_below(s, 5000));
+    }
+    *visit = begun; /* these were others' */
+    where = story_queue(queue);
+    (void)store_queue_stats(s->f.store, visit, &where, &(struct store_stats){0});
+    return ST_OK;
+}
+
 /* What is done, and how often. */
 static const struct {
     enum status (*act)(struct story *s, struct store_visit *visit, size_t queue);
     unsigned share;
 } deeds[] = {
-    {do_create, 2},      {do_update, 1}, {do_remove, 1}, {do_delete, 2},
-    {do_delete_many, 1}, {do_pop, 1},    {do_renew, 1},  {do_release, 2},
-    {do_give_back, 1},   {do_look, 4},   {do_claim, 7},  {do_post, 10},
+    {do_create, 2},      {do_update, 1}, {do_remove, 1},  {do_delete, 2},
+    {do_delete_many, 1}, {do_pop, 1},    {do_renew, 1},   {do_release, 2},
+    {do_give_back, 1},   {do_look, 4},   {do_claim, 7},   {do_post, 10},
+    {do_subscribe, 2},   {do_change, 2}, {do_deliver, 3},
 };
 
 enum status

@@ -1,5 +1,5 @@
 /*
- * story: random histories of a store with queues, dead letters, and time that passes.
+ * story: random histories of a store with queues, dead letters, subscriptions, and time that passes.
  *
  * What happens depends on the story's dice alone. Some queues are transient, which they stay
  * for life; ids that are used were given out before, or are nonsense.
@@ -22,7 +22,7 @@ struct story_ids {
 struct story {
     struct fixture f; /* filled in by whoever tells the story */
     struct random random;
-    struct story_ids messages, claims;
+    struct story_ids messages, claims, subscriptions;
     uint64_t fences[STORY_QUEUES]; /* largest claim number of a queue of this address */
     uint64_t bodies;
     size_t big_body; /* bodies are shorter than this; 0: they are numbers only */

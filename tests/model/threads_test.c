@@ -18,6 +18,7 @@ enum {
     OPERATIONS = 80000,    /* of all threads together, usually */
     CLAIMS = 8,            /* a thread holds at most */
     LIMIT = 5,
+    SUBSCRIBERS = 4, /* of a queue; the last one comes and goes */
 };
 
 /* What has become of a message, by the number in its body. */
@@ -30,7 +31,9 @@ struct arena_of_threads {
     _Atomic int posted; /* numbers given */
     _Atomic bool held[MAX_MESSAGES];
     _Atomic char fate[MAX_MESSAGES];
-    _Atomic int wrong; /* what must never happen, counted */
+    _Atomic bool lent[QUEUES][SUBSCRIBERS];
+    _Atomic int delivered; /* to all of them */
+    _Atomic int wrong;     /* what must never happen, counted */
     uint64_t operations;
 };
 
@@ -281,10 +284,70 @@ do_private_queue(struct worker *w)
     store_batch_release(&batch);
     if (random_chance(&w->random, 50))
         expect_true(w, store_queue_purge(w->shared->store, STORE_AT(w->shared->now_ms),
-                                         &where) == ST_OK);
+                                         &where, STORE_PURGE_MESSAGES) == ST_OK);
     else
         expect_true(w, store_queue_delete(w->shared->store, STORE_AT(w->shared->now_ms),
                                           &where) == ST_OK);
+}
+
+/* Somebody subscribes; the last one goes again. */
+static void
+do_subscribe(struct worker *w, size_t queue)
+{
+    struct store_queue where = queue_at(queue);
+    size_t who = random_below(&w->random, SUBSCRIBERS);
+    char subscriber[] = "0";
+    const struct store_subscription_draft draft = {bytes_of(subscriber, 1),
+                                                   bytes_str("{}"), 1209600};
+    struct store_subscribed out;
+
+    subscriber[0] = (char)('0' + who);
+    expect_true(w,
+                store_subscription_create(w->shared->store, STORE_AT(w->shared->now_ms),
+                                          &where, &draft, &out) == ST_OK);
+    if (who == SUBSCRIBERS - 1 && random_chance(&w->random, 50))
+        expect_true(w, store_subscription_delete(w->shared->store,
+                                                 STORE_AT(w->shared->now_ms), &where,
+                                                 store_id_bytes(&out.id)) == ST_OK);
+}
+
+/* Where a delivery goes; NULL: to who may have been there twice meanwhile. */
+static _Atomic bool *
+lent_to(struct worker *w, const struct store_delivery *d)
+{
+    size_t who = (size_t)(d->subscriber.data[0] - '0');
+
+    for (size_t i = 0; i < QUEUES && who + 1 < SUBSCRIBERS; i++) {
+        struct store_queue where = queue_at(i);
+
+        if (store_queue_equal(&where, &d->queue))
+            return &w->shared->lent[i][who];
+    }
+    return NULL;
+}
+
+/* One thing at a time is lent of a subscription, whoever asks. */
+static void
+do_deliver(struct worker *w)
+{
+    struct store_delivery d;
+    int64_t again_ms = w->shared->now_ms + 100;
+    bool failed = random_chance(&w->random, 10);
+    _Atomic bool *lent;
+
+    if (store_delivery_next(w->shared->store, STORE_AT(w->shared->now_ms), &d) != ST_OK)
+        return;
+    (void)number_of(w, d.body);
+    lent = lent_to(w, &d);
+    if (lent != NULL)
+        expect_true(w, !atomic_exchange(lent, true));
+    atomic_fetch_add(&w->shared->delivered, !failed);
+    if (lent != NULL)
+        atomic_store(lent,
+                     false); /* before the store knows: another thread may be quick */
+    store_delivery_done(w->shared->store, STORE_AT(w->shared->now_ms), &d,
+                        failed ? STORE_OUTCOME_FAILED : STORE_OUTCOME_DELIVERED,
+                        again_ms);
 }
 
 static void
@@ -294,6 +357,12 @@ do_operation(struct worker *w)
     size_t queue = random_below(&w->random, QUEUES);
     int64_t next_ms;
 
+    if (choice < 20) {
+        do_deliver(w);
+        do_deliver(w);
+    }
+    if (choice == 99)
+        do_subscribe(w, queue);
     if (choice < 25)
         do_post(w, queue);
     else if (choice < 50)
@@ -390,6 +459,7 @@ LOOP_TEST(threads_neither_lose_a_message_nor_hold_one_twice, 3)
     ck_assert(store_audit(f.store));
     account_for_the_rest(&shared, &workers[0]);
     ck_assert_int_eq(shared.wrong, 0);
+    ck_assert_int_gt(shared.delivered, 0);
     f.now_ms = shared.now_ms;
     fixture_close(&f);
 }

@@ -160,13 +160,16 @@ twin_queue_stats(struct store *s, struct store_visit *visit,
 
 static enum status
 twin_queue_purge(struct store *s, struct store_visit *visit,
-                 const struct store_queue *where)
+                 const struct store_queue *where, enum store_purge what)
 {
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    bool messages = what != STORE_PURGE_SUBSCRIPTIONS;
 
     (void)visit; /* all messages go, due or not */
-    while (q != NULL && q->message_count > 0)
+    while (q != NULL && messages && q->message_count > 0)
         twin_free_message(twin_take_out(q, q->message_count - 1));
+    if (q != NULL && what != STORE_PURGE_MESSAGES)
+        twin_unsubscribe_all(q);
     return ST_OK;
 }
 
@@ -375,6 +378,7 @@ twin_next_deadline(const struct store *s, int64_t now_ms)
         for (size_t k = 0; k < q->claim_count; k++)
             if (twin_find_claim(q, store_id_bytes(&q->claims[k].id), now_ms) != NULL)
                 consider(q->claims[k].started_ms + q->claims[k].ttl_ms, now_ms, &next_ms);
+        twin_consider_subscriptions(q, now_ms, &next_ms);
     }
     return next_ms;
 }
@@ -410,6 +414,15 @@ static const struct store_ops twin_ops = {
     .claim_renew = twin_claim_renew,
     .claim_release = twin_claim_release,
     .claim_give_back = twin_claim_give_back,
+    .subscription_create = twin_subscription_create,
+    .subscription_get = twin_subscription_get,
+    .subscription_list = twin_subscription_list,
+    .subscription_update = twin_subscription_update,
+    .subscription_delete = twin_subscription_delete,
+    .subscription_confirm = twin_subscription_confirm,
+    .delivery_next = twin_delivery_next,
+    .delivery_done = twin_delivery_done,
+    .delivery_watch = twin_no_watch,
     .waiter_leave = twin_waiter_leave,
     .fate = twin_fate,
     .flush = twin_flush,
@@ -425,6 +438,7 @@ static const struct store_ops twin_ops = {
     .close = twin_close,
     .batch_release = twin_batch_release,
     .queues_release = twin_queues_release,
+    .subscriptions_release = twin_subscriptions_release,
 };
 
 enum status

@@ -32,6 +32,13 @@ bool twin_calls(struct store *s, const struct store_waiter *waiter, int64_t now_
 void twin_figures_of(struct store *s, const struct store_queue *where, int64_t now_ms,
                      struct store_queue_figures *out);
 
+/* Lends what this subscription has to get; false: nothing now. */
+bool twin_lend(struct store *s, const struct store_queue *where, struct bytes id,
+               int64_t now_ms, struct store_delivery *out);
+
+/* Is anything due for delivery? */
+bool twin_has_due(struct store *s, int64_t now_ms);
+
 /* Live messages in all queues; so that a test can keep its backlog modest. */
 size_t twin_total(const struct store *s, int64_t now_ms);
 

@@ -1,12 +1,29 @@
 /* The twin's operations on claims: docs/api.md 9 and 10, without a thought of cost. */
 #include "model/twin_state.h"
 
+#include <check.h>
+#include <stdlib.h>
+
 static bool
 is_dead_letter(const struct twin_queue *q, const struct twin_message *m)
 {
     return q->settings.max_claim_count != STORE_UNSET &&
            bytes_present(q->settings.dead_letter) &&
            m->claim_count >= q->settings.max_claim_count;
+}
+
+/* A letter does not lie in clear in a queue whose messages are encrypted. */
+static void
+seal_letter(const struct twin *t, const struct store_queue *where, struct twin_message *m)
+{
+    const struct store_sealer *sealer = t->config.sealer;
+    struct bytes body = bytes_of(m->body, m->body_len);
+    char *sealed = twin_alloc(m->body_len + sealer->overhead);
+
+    ck_assert_int_eq(sealer->seal(sealer->arg, where, body, sealed), ST_OK);
+    free(m->body);
+    m->body = sealed;
+    m->body_len += sealer->overhead;
 }
 
 /* Moves the i-th message of q to the end of its dead letter queue (docs/api.md 10). */
@@ -20,6 +37,8 @@ move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
 
     if (target == NULL)
         target = twin_add_queue(t, &where, NULL);
+    if (target->settings.encrypt && !store_is_sealed(bytes_of(m->body, m->body_len)))
+        seal_letter(t, &where, m);
     m->claim_count = 0;
     m->claim = 0;
     m->dead_letter = true;
@@ -96,6 +115,8 @@ twin_claim_create(struct store *s, struct store_visit *visit,
         limit = least(limit, twin_share(t, visit, where));
     if (q != NULL && !twin_fits(q, limit, now_ms, out))
         return ST_NO_ROOM;
+    if (q != NULL && !twin_opened(s, q, limit, now_ms, out))
+        return ST_SEALED;
     *out = twin_open_batch(s, limit);
     for (size_t i = 0; q != NULL && i < q->message_count && out->count < limit; i++) {
         struct twin_message *m = q->messages[i];

@@ -36,6 +36,7 @@ make_message(const struct twin *t, const struct twin_queue *q,
     m->posted_ms = now_ms;
     m->expires_ms = now_ms + ttl_s * 1000;
     m->ready_ms = now_ms + delay_s * 1000;
+    m->delay_s = delay_s;
     return m;
 }
 
@@ -55,6 +56,9 @@ twin_message_post(struct store *s, struct store_visit *visit,
     if (q->settings.max_post_bytes != STORE_UNSET &&
         post->request_bytes > (uint64_t)q->settings.max_post_bytes)
         return ST_TOO_LARGE;
+    for (size_t i = 0; q->settings.encrypt && i < post->count; i++)
+        if (!store_is_sealed(post->drafts[i].body))
+            return ST_NOT_SEALED;
     twin_forget(q, now_ms);
     for (size_t i = 0; i < post->count; i++) {
         struct twin_message *m = make_message(t, q, post, i, now_ms);
@@ -63,6 +67,7 @@ twin_message_post(struct store *s, struct store_visit *visit,
         snprintf(m->id.text, sizeof(m->id.text), "m%" PRIu64 "_%" PRIu64, q->number,
                  m->position);
         ids[i] = m->id;
+        twin_feed(t, q, m);
     }
     return ST_OK;
 }
@@ -279,6 +284,39 @@ twin_fits(const struct twin_queue *q, size_t limit, int64_t now_ms,
     return false;
 }
 
+static bool
+shows(const struct store_batch *batch, const struct twin_message *m)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (strcmp(batch->messages[i].id.text, m->id.text) == 0)
+            return true;
+    return false;
+}
+
+bool
+twin_opened(const struct store *s, const struct twin_queue *q, size_t limit,
+            int64_t now_ms, struct store_batch *out)
+{
+    struct store_batch would = twin_open_batch(s, limit);
+    bool good = true;
+
+    for (size_t i = 0; i < q->message_count && would.count < limit; i++) {
+        const struct twin_message *m = q->messages[i];
+
+        if (!twin_claimable(q, m, now_ms))
+            continue;
+        twin_show(&would, q, m, now_ms);
+        if (out->opened != NULL && store_is_sealed(bytes_of(m->body, m->body_len)) &&
+            !shows(out->opened, m))
+            good = false;
+    }
+    if (good)
+        twin_batch_release(s, &would);
+    else
+        *out = would;
+    return good;
+}
+
 enum status
 twin_message_pop(struct store *s, struct store_visit *visit,
                  const struct store_queue *where, size_t limit, struct store_batch *out)
@@ -291,6 +329,8 @@ twin_message_pop(struct store *s, struct store_visit *visit,
         limit = twin_share(twin_of(s), visit, where);
     if (q != NULL && !twin_fits(q, limit, now_ms, out))
         return ST_NO_ROOM;
+    if (q != NULL && !twin_opened(s, q, limit, now_ms, out))
+        return ST_SEALED;
     *out = twin_open_batch(s, limit);
     while (q != NULL && i < q->message_count && out->count < limit) {
         if (!twin_claimable(q, q->messages[i], now_ms)) {

@@ -117,6 +117,7 @@ twin_remove_queue(struct twin *t, struct twin_queue *q)
     t->queues[i] = t->queues[--t->queue_count];
     while (q->message_count > 0)
         twin_free_message(twin_take_out(q, q->message_count - 1));
+    twin_unsubscribe_all(q);
     free(q->messages);
     free(q->claims);
     free(q->json);

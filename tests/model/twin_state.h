@@ -18,6 +18,7 @@ struct twin_message {
     int64_t posted_ms;
     int64_t expires_ms;
     int64_t ready_ms; /* end of its delay */
+    int64_t delay_s;  /* as it was posted */
     uint32_t claim_count;
     uint64_t claim;   /* number of the claim that took it last; 0: none */
     bool dead_letter; /* it came from another queue as one */
@@ -28,6 +29,30 @@ struct twin_claim {
     uint64_t number; /* 1, 2, 3 ... over all queues */
     int64_t started_ms;
     int64_t ttl_ms;
+};
+
+/* A message that a subscription has still to get. */
+struct twin_entry {
+    char *body; /* owned */
+    size_t body_len;
+    int64_t expires_ms, ttl_s, delay_s;
+};
+
+struct twin_subscription {
+    struct store_id id;
+    uint64_t number;            /* in its queue */
+    char *subscriber, *options; /* owned */
+    size_t subscriber_len, options_len;
+    int64_t started_ms, ttl_s;
+    bool confirmed;
+    bool lent, changed; /* changed: since it was lent */
+    bool lent_entry;    /* what is lent is its first entry, if it still is */
+    int64_t again_ms;   /* not to be lent before */
+    unsigned notice;    /* 1 + enum store_notice that it has still to get; 0: none */
+    uint32_t failed;
+    uint64_t delivered, given_up, fallen_out, failures;
+    struct twin_entry *entries; /* owned, oldest first */
+    size_t entry_count;
 };
 
 struct twin_queue {
@@ -44,6 +69,9 @@ struct twin_queue {
     size_t message_count;
     struct twin_claim *claims; /* those not released */
     size_t claim_count;
+    struct twin_subscription **subscriptions; /* owned, in the order of creation */
+    size_t subscription_count;
+    uint64_t last_subscription;
 };
 
 /* Somebody in line for a queue, which may not exist. */
@@ -58,7 +86,7 @@ struct twin {
     struct engine_config config;
     struct twin_queue **queues; /* owned, in no order */
     size_t queue_count;
-    uint64_t queues_made, claims_made, versions;
+    uint64_t queues_made, claims_made, versions, subscriptions_made;
     struct twin_waiter *waiters; /* owned; of all queues, longest first */
     size_t waiter_count;
 };
@@ -179,6 +207,34 @@ void twin_show(struct store_batch *out, const struct twin_queue *q,
  */
 bool twin_fits(const struct twin_queue *q, size_t limit, int64_t now_ms,
                struct store_batch *out);
+
+/*
+ * True if those of them that are sealed are in out->opened; else what would be taken is in
+ * *out.
+ */
+bool twin_opened(const struct store *s, const struct twin_queue *q, size_t limit,
+                 int64_t now_ms, struct store_batch *out);
+
+/* ------------------------------------------------------------------ subscriptions */
+
+void twin_unsubscribe_all(struct twin_queue *q);
+
+/* A message was posted: whoever is subscribed, and confirmed if need be, has it to get. */
+void twin_feed(struct twin *t, struct twin_queue *q, const struct twin_message *m);
+
+/* The next moment at which one of them ends, or is tried again. */
+void
+twin_consider_subscriptions(const struct twin_queue *q, int64_t now_ms, int64_t *next_ms);
+
+store_subscription_create_fn twin_subscription_create;
+store_subscription_get_fn twin_subscription_get;
+store_subscription_list_fn twin_subscription_list;
+store_subscription_update_fn twin_subscription_update;
+store_subscription_confirm_fn twin_subscription_confirm;
+store_subscription_delete_fn twin_subscription_delete;
+store_subscriptions_release_fn twin_subscriptions_release;
+store_delivery_next_fn twin_delivery_next;
+store_delivery_done_fn twin_delivery_done;
 
 /* The operations of the seam in twin_message.c, twin_claim.c and twin_wait.c. */
 store_message_post_fn twin_message_post;

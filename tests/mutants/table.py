@@ -206,19 +206,20 @@ MUTANTS = [
      "a purge leaves what claims hold",
      SIMULATION,
      [("engine/queue_ops.c",
-       "        return ST_NO_MEMORY;\n    st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);",
-       "        return ST_NO_MEMORY;\n"
-       "    if (MUTANT(PURGE_KEEPS_CLAIMED) && v->queue->backlog->claimed > 0) {\n"
-       "        struct message *m;\n"
-       "        uint64_t seq = 0;\n"
-       "        while ((m = backlog_next_ready(v->queue->backlog, &seq)) != NULL) {\n"
-       "            settle_remove(v->shard, m);\n"
-       "            message_unpin(v->engine->core.mem, m);\n"
+       "            return ST_NO_MEMORY;\n        st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);",
+       "            return ST_NO_MEMORY;\n"
+       "        if (MUTANT(PURGE_KEEPS_CLAIMED) && v->queue->backlog->claimed > 0) {\n"
+       "            struct message *m;\n"
+       "            uint64_t seq = 0;\n"
+       "            while ((m = backlog_next_ready(v->queue->backlog, &seq)) != NULL) {\n"
+       "                settle_remove(v->shard, m);\n"
+       "                message_unpin(v->engine->core.mem, m);\n"
+       "            }\n"
+       "            backlog_free(v->engine->core.mem, *fresh);\n"
+       "            *fresh = NULL;\n"
+       "            return ST_OK;\n"
        "        }\n"
-       "        backlog_free(v->engine->core.mem, fresh);\n"
-       "        return ST_OK;\n"
-       "    }\n"
-       "    st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);")]),
+       "        st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);")]),
     ("BUDGET_IGNORED",
      "messages are taken in although the memory budget is used up",
      SIMULATION,
@@ -283,9 +284,9 @@ MUTANTS = [
      "who waits for a queue that is deleted is sent away without a word",
      SIMULATION,
      [("engine/line.c",
-       "    keep_bell(bells, w->watcher->tell(w->watcher, STORE_GONE));",
+       "    bells_keep(bells, w->watcher->tell(w->watcher, STORE_GONE));",
        "    if (!MUTANT(DISMISSED_UNTOLD))\n"
-       "        keep_bell(bells, w->watcher->tell(w->watcher, STORE_GONE));")]),
+       "        bells_keep(bells, w->watcher->tell(w->watcher, STORE_GONE));")]),
     ("WAITS_FOR_EVER",
      "a request waits on when its time is over",
      SIMULATION,
@@ -776,8 +777,9 @@ MUTANTS = [
      "a sweep does not show the claims",
      CRASH,
      [("engine/sweep.c",
-       "        enter_stage(&sh->sweep, SWEEP_CLAIMS);",
-       "        enter_stage(&sh->sweep, MUTANT(CLAIMS_NOT_SHOWN) ? SWEEP_MESSAGES : SWEEP_CLAIMS);")]),
+       "queue_transient(q) ? SWEEP_SUBSCRIPTIONS : SWEEP_CLAIMS);",
+       "queue_transient(q) ? SWEEP_SUBSCRIPTIONS\n"
+       "                    : MUTANT(CLAIMS_NOT_SHOWN) ? SWEEP_MESSAGES : SWEEP_CLAIMS);")]),
     ("SWEPT_ONCE",
      "a sweep leaves out what the one before has shown",
      CRASH,
@@ -940,4 +942,164 @@ MUTANTS = [
      [("engine/message_ops.c",
        "    if (by_claim && (st",
        "    if ((by_claim || MUTANT(LATE_WITHOUT_A_CLAIM)) && (st")]),
+    ("NONCE_STANDS",
+     "from the 700th body of a salt on the nonce stays the same",
+     "unit/seal/seal_test: no_two_bodies_of_many_threads_have_the_same_nonce",
+     [("seal/seal.c",
+       "        s->present.number++;",
+       "        s->present.number += !MUTANT(NONCE_STANDS) || s->present.number != 700;")]),
+    ("PROJECT_LEFT_OUT",
+     "a body opens in every project",
+     "api/encryption_test: a_body_of_another_project_does_not_open",
+     [("seal/seal.c",
+       "    out->len = HEAD + 4 + scope->project.len;",
+       "    out->len = HEAD + 4 + (MUTANT(PROJECT_LEFT_OUT) ? 0 : scope->project.len);")]),
+    ("TAG_BELIEVED",
+     "a body opens whatever its tag says",
+     "unit/seal/cipher_test: a_tag_that_is_not_the_text_s_is_found",
+     [("seal/cipher.c",
+       "    if (error == 0)\n        return ST_OK;\n    memset",
+       "    if (error == 0 || MUTANT(TAG_BELIEVED))\n        return ST_OK;\n    memset")]),
+    ("POST_WAKES_NOBODY",
+     "a post does not make those due who were idle",
+     SIMULATION,
+     [("engine/subscription.c",
+       "    if (!list_empty(&f->idle)) {\n        splice",
+       "    if (!list_empty(&f->idle) && !MUTANT(POST_WAKES_NOBODY)) {\n        splice")]),
+    ("DELIVERER_UNTOLD",
+     "whoever delivers is not told that there is something to deliver",
+     SIMULATION,
+     [("engine/subscription.c",
+       "    sh->tells = true;\n}",
+       "    sh->tells = !MUTANT(DELIVERER_UNTOLD);\n}")]),
+    ("UNCONFIRMED_GET_MESSAGES",
+     "who has to confirm gets messages before",
+     SIMULATION,
+     [("engine/subscription.c",
+       "    bool wanted = s->confirmed || !sh->core->require_confirmation;",
+       "    bool wanted = s->confirmed || !sh->core->require_confirmation ||\n"
+       "                  MUTANT(UNCONFIRMED_GET_MESSAGES);")]),
+    ("CONFIRMED_FROM_THE_START",
+     "who confirms is asked on",
+     SIMULATION,
+     [("engine/subscription_ops.c",
+       "        else if (found->pending == PENDING_CONFIRM)",
+       "        else if (found->pending == PENDING_CONFIRM &&\n"
+       "                 !MUTANT(CONFIRMED_FROM_THE_START))")]),
+    ("FAILURE_MOVES_ON",
+     "what failed is not tried again",
+     SIMULATION,
+     [("engine/delivery_ops.c",
+       "    if (again_ms <= v->now_ms || !same || other) {",
+       "    if (MUTANT(FAILURE_MOVES_ON) && d->notice == STORE_NOTICE_MESSAGE)\n"
+       "        pass(s, d->number, d->ordinal);\n"
+       "    if (again_ms <= v->now_ms || !same || other) {")]),
+    ("FALLEN_OUT_UNCOUNTED",
+     "what a subscriber has lost of a feed that is full is not counted",
+     SIMULATION,
+     [("engine/delivery_ops.c",
+       "        s->fallen_out += feed_advance(s->feed, &s->cursor, number, ordinal);",
+       "        s->fallen_out += feed_advance(s->feed, &s->cursor, number, ordinal) *\n"
+       "                         !MUTANT(FALLEN_OUT_UNCOUNTED);")]),
+    ("LOST_BEFORE_THE_RESTART",
+     "what fell out of a feed before a restart is forgotten by it",
+     SIMULATION,
+     [("engine/revive.c",
+       "        s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);",
+       "        if (!MUTANT(LOST_BEFORE_THE_RESTART))\n"
+       "            s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);")]),
+    ("FEED_WITHOUT_BOUNDS",
+     "a feed keeps more bytes than it may",
+     SIMULATION,
+     [("engine/subscription.c",
+       "    while (most != 0 && f->bytes > most",
+       "    while (most != 0 && !MUTANT(FEED_WITHOUT_BOUNDS) && f->bytes > most")]),
+    ("FEED_DROPS_ONE_TOO_MANY",
+     "a feed that is full loses more than it has to",
+     SIMULATION,
+     [("engine/subscription.c",
+       "f->bytes > most && f->entries.live > 1)",
+       "f->bytes > (MUTANT(FEED_DROPS_ONE_TOO_MANY) ? most / 4 : most) &&\n"
+       "           f->entries.live > 1)")]),
+    ("TRIM_DROPS_ONE_TOO_MANY",
+     "trimming takes what one subscriber has in front, too",
+     SIMULATION,
+     [("engine/feed.c",
+       "           first->waiting == 0) {",
+       "           first->waiting <= (size_t)MUTANT(TRIM_DROPS_ONE_TOO_MANY)) {")]),
+    ("EXPIRED_IS_DELIVERED",
+     "a message is told of after its life",
+     SIMULATION,
+     [("engine/delivery_ops.c",
+       "           now_ms >= entry->expires_ms && *budget > 0) {",
+       "           now_ms >= entry->expires_ms && *budget > 0 &&\n"
+       "           !MUTANT(EXPIRED_IS_DELIVERED)) {")]),
+    ("RETRY_TOO_EARLY",
+     "what failed comes again before its time",
+     SIMULATION,
+     [("engine/delivery_ops.c",
+       "    s->again_ms = again_ms;",
+       "    s->again_ms = again_ms - MUTANT(RETRY_TOO_EARLY);")]),
+    ("RETRY_NEVER",
+     "what failed does not come again",
+     SIMULATION,
+     [("engine/subscription.c",
+       "    if (s->state == SUBSCRIPTION_WAITS && s->again_ms < due_ms)",
+       "    if (s->state == SUBSCRIPTION_WAITS && s->again_ms < due_ms &&\n"
+       "        !MUTANT(RETRY_NEVER))")]),
+    ("REPLAY_AT_THE_END",
+     "after a restart subscribers begin behind what there is",
+     SIMULATION,
+     [("engine/revive.c",
+       "    } else if (s->follows) {",
+       "    } else if (s->follows && !MUTANT(REPLAY_AT_THE_END)) {")]),
+    ("CURSOR_UNTOLD",
+     "the log never hears how far subscribers have come",
+     SIMULATION,
+     [("engine/delivery_ops.c",
+       "    if (++s->untold < UNTOLD_MOST &&",
+       "    if (MUTANT(CURSOR_UNTOLD))\n        return;\n"
+       "    if (++s->untold < UNTOLD_MOST &&")]),
+    ("LENT_NOTICE_FORGOTTEN",
+     "the log takes a notice that is lent for one that was told",
+     SIMULATION,
+     [("engine/observe.c",
+       "        .pending = subscription_untold(s),",
+       "        .pending = MUTANT(LENT_NOTICE_FORGOTTEN) ? s->pending : subscription_untold(s),")]),
+    ("SWEEP_WITHOUT_FEED",
+     "a sweep leaves out what subscribers have still to get",
+     SIMULATION,
+     [("engine/sweep.c",
+       "q->feed != NULL ? SWEEP_FEED :",
+       "q->feed != NULL && !MUTANT(SWEEP_WITHOUT_FEED) ? SWEEP_FEED :")]),
+    ("PURGE_EMPTIES_FEED",
+     "a purge of messages takes what subscribers have still to get",
+     SIMULATION,
+     [("engine/queue_ops.c",
+       "        count_dropped(v);\n        graveyard_purge",
+       "    while (MUTANT(PURGE_EMPTIES_FEED) && v->queue->feed != NULL &&\n"
+       "           v->queue->feed->entries.live > 1)\n"
+       "        (void)feed_drop(v->queue->feed, v->engine->core.mem, &v->shard->pool);\n"
+       "        count_dropped(v);\n        graveyard_purge")]),
+    ("PURGE_KEEPS_SUBSCRIPTIONS",
+     "a purge of subscriptions leaves them",
+     SIMULATION,
+     [("engine/queue_ops.c",
+       "    if (!subscriptions)\n        return;",
+       "    if (!subscriptions || MUTANT(PURGE_KEEPS_SUBSCRIPTIONS))\n        return;")]),
+    ("UNSUBSCRIBED_COMES_BACK",
+     "the log does not hear of who was unsubscribed",
+     SIMULATION,
+     [("engine/subscription_ops.c",
+       "        if (observed(&v.engine->core))\n"
+       "            (void)observe_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,",
+       "        if (observed(&v.engine->core) && !MUTANT(UNSUBSCRIBED_COMES_BACK))\n"
+       "            (void)observe_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,")]),
+    ("FAILURES_INHERITED",
+     "a message counts the failures of one that fell out before it",
+     SIMULATION,
+     [("engine/subscription.c",
+       "    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LENT)",
+       "    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LENT ||\n"
+       "        MUTANT(FAILURES_INHERITED))")]),
 ]

@@ -45,5 +45,7 @@ void worker_act(struct sim *sim, struct actor *a, struct random *r);
 void popper_act(struct sim *sim, struct actor *a, struct random *r);
 void observer_act(struct sim *sim, struct actor *a, struct random *r);
 void admin_act(struct sim *sim, struct actor *a, struct random *r);
+void subscriber_act(struct sim *sim, struct actor *a, struct random *r);
+void deliverer_act(struct sim *sim, struct actor *a, struct random *r);
 
 #endif

@@ -10,6 +10,35 @@ do_plain(struct sim *sim, struct actor *a, enum op_kind kind, int place)
     (void)sim_request(sim, a, &op, &answer);
 }
 
+/* Makes a queue, now and then one that is in memory only; that cannot be said later. */
+static void
+make(struct sim *sim, struct actor *a, struct random *r, int place)
+{
+    struct operation op = {.kind = OP_QUEUE_PUT, .place = place, .client = a->client};
+    unsigned once = sim->profile->transient_once;
+    struct answer answer;
+
+    op.transient =
+        once > 0 && !sim->ledger.queues[place].exists && random_once_in(r, once);
+    (void)sim_request(sim, a, &op, &answer);
+}
+
+/* All of it, or where somebody is subscribed now and then a part. */
+static void
+purge(struct sim *sim, struct actor *a, struct random *r, int place)
+{
+    struct operation op = {.kind = OP_QUEUE_PURGE,
+                           .place = place,
+                           .client = a->client,
+                           .purge = STORE_PURGE_BOTH};
+    struct answer answer;
+
+    if (sim->profile->actors[PART_SUBSCRIBER] > 0 && random_chance(r, 60))
+        op.purge =
+            random_chance(r, 70) ? STORE_PURGE_MESSAGES : STORE_PURGE_SUBSCRIPTIONS;
+    (void)sim_request(sim, a, &op, &answer);
+}
+
 static void
 patch(struct sim *sim, struct actor *a, int place, enum setting setting, int64_t value)
 {
@@ -76,12 +105,12 @@ static void
 reset(struct sim *sim, struct actor *a, struct random *r, int place)
 {
     if (random_chance(r, 50)) {
-        do_plain(sim, a, OP_QUEUE_PURGE, place);
+        purge(sim, a, r, place);
         return;
     }
     do_plain(sim, a, OP_QUEUE_DELETE, place);
     if (random_chance(r, 60))
-        do_plain(sim, a, OP_QUEUE_PUT, place);
+        make(sim, a, r, place);
 }
 
 void
@@ -95,7 +124,7 @@ admin_act(struct sim *sim, struct actor *a, struct random *r)
     else if (p->dead_letters_once > 0 && random_once_in(r, p->dead_letters_once))
         patch_dead_letters(sim, a, r, place);
     else if (random_chance(r, 20))
-        do_plain(sim, a, OP_QUEUE_PUT, place);
+        make(sim, a, r, place);
     else
         patch_defaults(sim, a, r, place);
 }

@@ -284,6 +284,100 @@ read_metadata(struct bytes text, struct answer *out)
     return json_read_done(&r);
 }
 
+/* ---------------------------------------------------------------------- subscriptions */
+
+static bool
+read_subscribed(struct bytes text, struct answer *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct bytes name, value;
+
+    return json_read_member(&r, &name, &value) &&
+           bytes_equal_str(name, "subscription_id") && json_read_text(value, &value) &&
+           copy_id(value, &out->subscribed) && !json_read_member(&r, &name, &value) &&
+           json_read_done(&r);
+}
+
+static bool
+read_flag(struct bytes value, bool *out)
+{
+    *out = bytes_equal_str(value, "true");
+    return *out || bytes_equal_str(value, "false");
+}
+
+static bool
+read_next_try(struct bytes value, struct seen_subscription *out)
+{
+    return bytes_equal_str(value, "null") ||
+           (json_read_text(value, &value) &&
+            copy_text(value, out->next_try, sizeof(out->next_try)));
+}
+
+/* A number that has this name; NULL: none has. */
+static int64_t *
+number_of(struct seen_subscription *s, struct bytes name)
+{
+    const struct {
+        const char *name;
+        int64_t *number;
+    } numbers[] = {{"ttl", &s->ttl_s},           {"age", &s->age_s},
+                   {"delivered", &s->delivered}, {"given_up", &s->given_up},
+                   {"behind", &s->behind},       {"fallen_out", &s->fallen_out},
+                   {"failures", &s->failures},   {"failed", &s->failed}};
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (bytes_equal_str(name, numbers[i].name))
+            return numbers[i].number;
+    return NULL;
+}
+
+static bool
+read_subscription(struct bytes text, struct seen_subscription *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct bytes name, value;
+    bool sound = true;
+
+    while (sound && json_read_member(&r, &name, &value)) {
+        int64_t *number = number_of(out, name);
+
+        if (number != NULL)
+            sound = json_read_i64(value, number);
+        else if (bytes_equal_str(name, "id"))
+            sound = json_read_text(value, &value) && copy_id(value, &out->id);
+        else if (bytes_equal_str(name, "confirmed"))
+            sound = read_flag(value, &out->confirmed);
+        else if (bytes_equal_str(name, "delivering"))
+            sound = read_flag(value, &out->lent);
+        else if (bytes_equal_str(name, "subscriber"))
+            sound = json_read_text(value, &out->subscriber);
+        else if (bytes_equal_str(name, "options"))
+            out->options = value;
+        else if (bytes_equal_str(name, "next_try"))
+            sound = read_next_try(value, out);
+        else
+            sound = bytes_equal_str(name, "source");
+    }
+    return sound && json_read_done(&r);
+}
+
+static bool
+read_subscriptions(struct bytes text, struct answer *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct json_read items;
+    struct bytes name, value;
+
+    if (!json_read_member(&r, &name, &value) || !bytes_equal_str(name, "subscriptions"))
+        return false;
+    items = json_read_begin(value, '[');
+    while (json_read_item(&items, &value))
+        if (out->subscription_count == SUBSCRIBERS ||
+            !read_subscription(value, &out->subscriptions[out->subscription_count++]))
+            return false;
+    return json_read_done(&items);
+}
+
 /* ---------------------------------------------------------------------- whole */
 
 static bool
@@ -348,6 +442,11 @@ answer_read(const struct operation *op, const struct response *res, struct answe
     case OP_GET_ONE:
         out->count = 1;
         return read_message(text, false, &out->messages[0]);
+    case OP_SUBSCRIBE:
+        return read_subscribed(text, out);
+    case OP_SUBSCRIPTION_LIST:
+    case OP_PROGRESS_LIST:
+        return read_subscriptions(text, out);
     case OP_QUEUE_STATS:
         return read_stats(text, out);
     case OP_QUEUE_LIST:

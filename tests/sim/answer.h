@@ -21,6 +21,16 @@ struct seen_end {
     char created[32];
 };
 
+/* A subscription as it is listed; progress: as operators see it. */
+struct seen_subscription {
+    struct store_id id;
+    struct bytes subscriber, options; /* borrowed */
+    int64_t ttl_s, age_s;
+    bool confirmed, lent;
+    int64_t delivered, given_up, fallen_out, behind, failures, failed;
+    char next_try[32]; /* empty: null */
+};
+
 struct answer {
     int code;
     bool retry_after;         /* the header is there */
@@ -39,6 +49,9 @@ struct answer {
     size_t queue_count;
     int64_t queue_total;
     int64_t settings[SETTING_COUNT]; /* STORE_UNSET: null */
+    struct store_id subscribed;
+    struct seen_subscription subscriptions[SUBSCRIBERS];
+    size_t subscription_count;
 };
 
 /* Takes an answer apart; false if it is not the document the operation asks for. */

@@ -253,6 +253,13 @@ judge(struct judging *j)
     case OP_DELETE_ONE:
     case OP_DELETE_MANY:
         return judge_message(j);
+    case OP_SUBSCRIBE:
+    case OP_SUBSCRIPTION_LIST:
+    case OP_SUBSCRIPTION_PATCH:
+    case OP_SUBSCRIPTION_CONFIRM:
+    case OP_SUBSCRIPTION_DELETE:
+    case OP_PROGRESS_LIST:
+        return judge_subscription(j);
     default:
         return judge_queue(j);
     }

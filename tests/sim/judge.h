@@ -21,6 +21,8 @@ struct rules {
     int64_t post_bytes; /* max_messages_post_size */
     int page;           /* the limit when none is given */
     bool strict_delete; /* message_delete_with_claim_id */
+    bool require_confirmation;
+    int64_t feed_bytes; /* of a queue's feed; 0: any number */
 };
 
 struct judging {
@@ -74,6 +76,26 @@ bool judge_take(struct judging *j);
 bool judge_queue(struct judging *j);
 bool judge_message(struct judging *j);
 bool judge_claim(struct judging *j);
+bool judge_subscription(struct judging *j);
+
+/* ------------------------------------------------------------------ deliveries */
+
+/* A deliverer's view of the ledger, which knows of deliveries only what it sees of them. */
+struct delivering {
+    struct ledger *ledger;
+    const struct rules *rules;
+    int64_t now_ms;
+    struct verdict *verdict;
+};
+
+/* This has been lent; false: a promise is broken. */
+bool judge_lent(const struct delivering *by, const struct store_delivery *d);
+
+/* Nothing was due; settled: what time brings has been settled. */
+bool judge_nothing_due(const struct delivering *by, bool settled);
+
+/* True if something has to be lent now. */
+bool judging_due(const struct delivering *by, const struct known_subscription *s);
 
 /* ------------------------------------------------------------------ shared by them */
 

@@ -27,6 +27,13 @@ enter_draft(struct judging *j, const struct draft *d, const char *id, struct buf
     m->posted_ms = j->now_ms;
     m->ready_ms = j->now_ms + delay_s * 1000;
     m->client = j->op->client;
+    ledger_feed(j->ledger, j->op->place,
+                &(struct known_post){.number = d->number,
+                                     .len = d->len,
+                                     .bytes = body->len,
+                                     .expires_ms = m->expires_ms,
+                                     .ttl_s = ttl_s,
+                                     .delay_s = delay_s});
 }
 
 /* An id that there is or was already, here or among those before it. */

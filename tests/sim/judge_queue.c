@@ -29,6 +29,7 @@ judge_put(struct judging *j)
     if (!judge_admitted(j))
         return false;
     ledger_make_queue(j->ledger, j->op->place);
+    judging_queue(j)->transient = j->op->transient;
     return true;
 }
 
@@ -165,7 +166,7 @@ judge_queue(struct judging *j)
     if (!judge_code(j, 204, PROMISE_CONTRACT))
         return false;
     if (j->op->kind == OP_QUEUE_PURGE)
-        ledger_purge(j->ledger, j->op->place);
+        ledger_purge(j->ledger, j->op->place, j->op->purge);
     else
         ledger_delete_queue(j->ledger, j->op->place);
     return true;

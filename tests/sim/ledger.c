@@ -125,6 +125,9 @@ ledger_fini(struct ledger *l)
         for (size_t k = 0; k < l->queues[i].count; k++)
             free(l->queues[i].messages[k]);
         free(l->queues[i].messages);
+        for (size_t k = 0; k < l->queues[i].subscription_count; k++)
+            free(l->queues[i].subscriptions[k]);
+        free(l->queues[i].posts);
     }
     for (size_t i = 0; i < l->claim_count; i++)
         free(l->claims[i]);
@@ -350,6 +353,7 @@ ledger_make_queue(struct ledger *l, int place)
 
     assert(!q->exists && q->count == 0);
     q->exists = true;
+    q->transient = false;
     q->incarnation++;
     q->last_order = 0;
     forget_settings(q);
@@ -363,6 +367,13 @@ remove_all(struct ledger *l, int place, enum fate fate)
                       fate);
 }
 
+static void
+unsubscribe_all(struct ledger *l, int place, enum fate fate)
+{
+    while (l->queues[place].subscription_count > 0)
+        ledger_unsubscribe(l, l->queues[place].subscriptions[0], fate);
+}
+
 void
 ledger_delete_queue(struct ledger *l, int place)
 {
@@ -372,15 +383,19 @@ ledger_delete_queue(struct ledger *l, int place)
     if (!q->exists)
         return; /* who waits for a queue that is not there goes on with that */
     q->exists = false;
+    unsubscribe_all(l, place, FATE_QUEUE_DELETED);
     while (q->line_count > 0)
         l->dismissed[q->line[--q->line_count]] = true;
     forget_settings(&l->queues[place]);
 }
 
 void
-ledger_purge(struct ledger *l, int place)
+ledger_purge(struct ledger *l, int place, enum store_purge what)
 {
-    remove_all(l, place, FATE_PURGED);
+    if (what != STORE_PURGE_SUBSCRIPTIONS)
+        remove_all(l, place, FATE_PURGED);
+    if (what != STORE_PURGE_MESSAGES)
+        unsubscribe_all(l, place, FATE_PURGED);
 }
 
 int
@@ -416,9 +431,27 @@ ledger_advance(struct ledger *l, int64_t now_ms)
         for (size_t i = q->count; i > 0; i--)
             if (now_ms >= q->messages[i - 1]->expires_ms)
                 ledger_remove(l, place, q->messages[i - 1], FATE_EXPIRED);
+        for (size_t i = q->subscription_count; i > 0; i--)
+            if (now_ms >= subscription_end_ms(q->subscriptions[i - 1]))
+                ledger_unsubscribe(l, q->subscriptions[i - 1], FATE_EXPIRED);
     }
     l->soonest_ms = INT64_MAX;
     ledger_deadlines(l, keep_soonest, l);
+}
+
+static void
+subscription_deadlines(const struct known_queue *q,
+                       void (*each)(void *ctx, int64_t due_ms), void *ctx)
+{
+    for (size_t i = 0; i < q->subscription_count; i++) {
+        const struct known_subscription *s = q->subscriptions[i];
+
+        each(ctx, subscription_end_ms(s));
+        if (s->again_ms > 0)
+            each(ctx, s->again_ms);
+        if (s->listens && s->at < q->post_count)
+            each(ctx, q->posts[s->at].expires_ms);
+    }
 }
 
 void
@@ -435,7 +468,76 @@ ledger_deadlines(const struct ledger *l, void (*each)(void *ctx, int64_t due_ms)
             if (q->messages[i]->ready_ms > q->messages[i]->posted_ms)
                 each(ctx, q->messages[i]->ready_ms);
         }
+        subscription_deadlines(q, each, ctx);
     }
+}
+
+/* ---------------------------------------------------------------------- subscriptions */
+
+void
+ledger_feed(struct ledger *l, int place, const struct known_post *post)
+{
+    struct known_queue *q = &l->queues[place];
+
+    q->posts = grow(q->posts, q->post_count, &q->post_cap, sizeof(*q->posts));
+    q->posts[q->post_count++] = *post;
+}
+
+void
+ledger_hurry(struct ledger *l)
+{
+    l->soonest_ms = INT64_MIN;
+}
+
+struct known_subscription *
+ledger_subscribe(struct ledger *l, int place, const char *id)
+{
+    struct known_subscription *s = must(calloc(1, sizeof(*s)));
+    struct known_queue *q = &l->queues[place];
+
+    assert(q->subscription_count < SUBSCRIBERS);
+    q->subscriptions[q->subscription_count++] = s;
+    s->place = place;
+    s->exact = s->adds_up = true;
+    set_id(&s->id, id);
+    ledger_hurry(l);
+    return s;
+}
+
+void
+ledger_unsubscribe(struct ledger *l, struct known_subscription *s, enum fate fate)
+{
+    struct known_queue *q = &l->queues[s->place];
+    size_t at = 0;
+
+    while (q->subscriptions[at] != s)
+        at++;
+    for (q->subscription_count--; at < q->subscription_count; at++)
+        q->subscriptions[at] = q->subscriptions[at + 1];
+    note_gone(l, s->place, s->id.text, fate);
+    free(s);
+}
+
+struct known_subscription *
+ledger_subscription(const struct ledger *l, int place, const char *id)
+{
+    const struct known_queue *q = &l->queues[place];
+
+    for (size_t i = 0; i < q->subscription_count; i++)
+        if (same_id(&q->subscriptions[i]->id, id))
+            return q->subscriptions[i];
+    return NULL;
+}
+
+struct known_subscription *
+ledger_subscriber(const struct ledger *l, int place, int subscriber)
+{
+    const struct known_queue *q = &l->queues[place];
+
+    for (size_t i = 0; i < q->subscription_count; i++)
+        if (q->subscriptions[i]->subscriber == subscriber)
+            return q->subscriptions[i];
+    return NULL;
 }
 
 size_t

@@ -24,6 +24,9 @@ enum { PROJECTS = 2, NAMES = 4, PLACES = PROJECTS * NAMES, NOWHERE = -1 };
 /* Who waits is known by a number below that. */
 enum { WAITERS_MAX = 64, NOBODY = -1 };
 
+/* Subscribers are known by a number: everybody may subscribe to each queue. */
+enum { SUBSCRIBERS = 4 };
+
 const char *place_project(int place);
 const char *place_name(int place);
 
@@ -84,8 +87,47 @@ enum setting {
 
 const char *setting_member(enum setting s);
 
+/* What was posted to a place, for its subscribers: its body follows from number and len. */
+struct known_post {
+    uint64_t number;
+    size_t len, bytes; /* as it was drafted; of the body */
+    int64_t expires_ms, ttl_s, delay_s;
+};
+
+/* So many deliveries of a subscription may be made again after a crash (docs/engine.md). */
+enum { AGAIN_MOST = 16 };
+
+/*
+ * A subscription. Of the posts of its place those before `first` are none of its business, and
+ * those before `at` it is done with, or has lost; after a restart it may go on from `low` again.
+ */
+struct known_subscription {
+    struct store_id id;
+    int place, subscriber;
+    int64_t options, started_ms, ttl_s;
+    bool confirmed, listens;
+    size_t first, low, at;
+    size_t done[AGAIN_MOST]; /* the last ones that it was done with, oldest first */
+    size_t done_count;
+    bool unlogged;        /* the log may know of none of them: it had no memory */
+    int notice;           /* 1 + what it has to be told first; 0: nothing */
+    int old;              /* 1 + what it was told, of which the log may know nothing; 0 */
+    int maybe;            /* 1 + what it may be told again after a restart; 0 */
+    bool lent, lent_post; /* now; and of its posts */
+    int lent_notice;      /* 1 + what is lent besides; 0: a post */
+    bool changed;         /* since it was lent */
+    int64_t again_ms;     /* it is not lent before; 0: it does not wait */
+    uint64_t delivered, given_up, fallen_out, failures;
+    size_t missed; /* in front of what is lent: they count when that is done with */
+    uint32_t failed;
+    bool exact; /* the counts of the server are these */
+    bool
+        adds_up; /* they add up to what was posted for it: `fed`, and what came since `first` */
+    uint64_t fed;
+};
+
 struct known_queue {
-    bool exists;
+    bool exists, transient;
     uint64_t incarnation; /* counts the queues there were at this place */
     uint64_t last_order;
     int64_t settings[SETTING_COUNT];
@@ -94,6 +136,10 @@ struct known_queue {
     uint64_t last_number;  /* of the claims in all queues there were at this place */
     int line[WAITERS_MAX]; /* who waits for messages, longest first */
     size_t line_count;
+    struct known_subscription *subscriptions[SUBSCRIBERS]; /* owned; in order */
+    size_t subscription_count;
+    struct known_post *posts; /* owned; in all queues there were at this place */
+    size_t post_count, post_cap;
 };
 
 /* Something that was once there. */
@@ -122,7 +168,7 @@ void ledger_advance(struct ledger *l, int64_t now_ms);
 /* The queue is there from now on, without settings. */
 void ledger_make_queue(struct ledger *l, int place);
 void ledger_delete_queue(struct ledger *l, int place);
-void ledger_purge(struct ledger *l, int place);
+void ledger_purge(struct ledger *l, int place, enum store_purge what);
 
 /* The place of the queue's dead letters, NOWHERE if it has none. */
 int ledger_dead_letters(const struct ledger *l, int place);
@@ -181,6 +227,41 @@ enum fate ledger_fate(const struct ledger *l, int place, const char *id);
  */
 void ledger_deadlines(const struct ledger *l, void (*each)(void *ctx, int64_t due_ms),
                       void *ctx);
+
+/* ------------------------------------------------------------------ subscriptions */
+
+void ledger_feed(struct ledger *l, int place, const struct known_post *post);
+
+struct known_subscription *ledger_subscribe(struct ledger *l, int place, const char *id);
+void ledger_unsubscribe(struct ledger *l, struct known_subscription *s, enum fate fate);
+struct known_subscription *
+ledger_subscription(const struct ledger *l, int place, const char *id);
+struct known_subscription *
+ledger_subscriber(const struct ledger *l, int place, int subscriber);
+
+static inline int64_t
+subscription_end_ms(const struct known_subscription *s)
+{
+    return s->started_ms + s->ttl_s * 1000;
+}
+
+/* It listens from now on, or does not any more. */
+void ledger_listen(struct ledger *l, struct known_subscription *s, bool listens);
+
+/* It is to be told that before all else, at once; 0: nothing. */
+void ledger_notify(struct ledger *l, struct known_subscription *s, int notice);
+
+/* It may have come to an end or a turn earlier than any other: time has to look again. */
+void ledger_hurry(struct ledger *l);
+
+/* What was lent has come back. starved: memory failed, the log may not have been told. */
+void
+ledger_delivered(struct ledger *l, int place, const char *id, enum store_outcome outcome,
+                 int64_t now_ms, int64_t again_ms, bool starved);
+
+/* The server was started again: who was told of so many does not know of them for sure, and
+ * queues that are in memory only are empty. */
+void ledger_restart(struct ledger *l);
 
 /* Bytes of bodies in all queues, with something for each message. */
 size_t ledger_bytes(const struct ledger *l);

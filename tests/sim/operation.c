@@ -15,7 +15,8 @@ operation_name(enum op_kind kind)
 bool
 operation_adds(enum op_kind kind)
 {
-    return kind == OP_POST || kind == OP_QUEUE_PUT || kind == OP_QUEUE_PATCH;
+    return kind == OP_POST || kind == OP_QUEUE_PUT || kind == OP_QUEUE_PATCH ||
+           kind == OP_SUBSCRIBE || kind == OP_SUBSCRIPTION_PATCH;
 }
 
 /* Was it named before? Then it counts there. */
@@ -55,7 +56,22 @@ client_uuid(int client)
     return uuids[client];
 }
 
+const char *
+subscriber_uri(int subscriber)
+{
+    static const char *const uris[SUBSCRIBERS] = {"http://one/", "http://two/x?y=%20",
+                                                  "https://three:1/", "mailto:four@five"};
+
+    return uris[subscriber];
+}
+
 /* ---------------------------------------------------------------------- bodies */
+
+void
+options_body(struct buf *out, int64_t options)
+{
+    buf_printf(out, "{ \"n\": %lld}", (long long)options);
+}
 
 static void
 pad(struct buf *out, size_t from, size_t len)
@@ -125,6 +141,34 @@ write_terms(const struct operation *op, struct buf *body)
     if (op->grace_s != STORE_UNSET)
         buf_printf(body, "%s\"grace\":%lld", mark, (long long)op->grace_s);
     buf_byte(body, '}');
+}
+
+/* A subscription as it is to be, or what is to change of it. */
+static void
+write_subscription(const struct operation *op, struct buf *body)
+{
+    const char *mark = "{";
+
+    if (op->subscriber != NOBODY) {
+        buf_printf(body, "%s\"subscriber\":\"%s\"", mark, subscriber_uri(op->subscriber));
+        mark = ",";
+    }
+    if (op->options != STORE_UNSET) {
+        buf_printf(body, "%s\"options\":", mark);
+        options_body(body, op->options);
+        mark = ",";
+    }
+    if (op->ttl_s != STORE_UNSET)
+        buf_printf(body, "%s\"ttl\":%lld", mark, (long long)op->ttl_s);
+    buf_byte(body, '}');
+}
+
+static void
+write_purge(const struct operation *op, struct buf *body)
+{
+    if (op->purge != STORE_PURGE_BOTH)
+        buf_printf(body, "{\"resource_types\":[\"%s\"]}",
+                   op->purge == STORE_PURGE_MESSAGES ? "messages" : "subscriptions");
 }
 
 static void
@@ -254,6 +298,30 @@ write_claims(const struct operation *op, struct buf *target, struct buf *body)
     return "PATCH";
 }
 
+static const char *
+write_subscriptions(const struct operation *op, struct buf *target, struct buf *body)
+{
+    buf_str(target, "/subscriptions");
+    if (op->kind == OP_SUBSCRIPTION_LIST || op->kind == OP_PROGRESS_LIST) {
+        buf_str(target, "?limit=20");
+        return "GET";
+    }
+    if (op->kind == OP_SUBSCRIBE) {
+        write_subscription(op, body);
+        return "POST";
+    }
+    buf_printf(target, "/%s", op->id.text);
+    if (op->kind == OP_SUBSCRIPTION_DELETE)
+        return "DELETE";
+    if (op->kind == OP_SUBSCRIPTION_PATCH) {
+        write_subscription(op, body);
+        return "PATCH";
+    }
+    buf_str(target, "/confirm");
+    buf_str(body, op->confirmed ? "{\"confirmed\":true}" : "{\"confirmed\":false}");
+    return "PUT";
+}
+
 /* Of the first of several queues that has a message. */
 static const char *
 write_claim_any(const struct operation *op, struct buf *target, struct buf *body)
@@ -279,9 +347,12 @@ operation_write(const struct operation *op, struct buf *target, struct buf *body
         buf_str(target, "/v2/queues?limit=20&with_count=true");
         return "GET";
     }
-    buf_printf(target, "/v2/queues/%s", place_name(op->place));
+    buf_printf(target, "/%s/queues/%s", op->kind == OP_PROGRESS_LIST ? "claimd" : "v2",
+               place_name(op->place));
     switch (op->kind) {
     case OP_QUEUE_PUT:
+        if (op->transient)
+            buf_str(body, "{\"_persistence\":\"memory\"}");
         return "PUT";
     case OP_QUEUE_SHOW:
         return "GET";
@@ -292,6 +363,7 @@ operation_write(const struct operation *op, struct buf *target, struct buf *body
         return "PATCH";
     case OP_QUEUE_PURGE:
         buf_str(target, "/purge");
+        write_purge(op, body);
         return "POST";
     case OP_QUEUE_STATS:
         buf_str(target, "/stats");
@@ -301,6 +373,13 @@ operation_write(const struct operation *op, struct buf *target, struct buf *body
     case OP_CLAIM_RENEW:
     case OP_CLAIM_RELEASE:
         return write_claims(op, target, body);
+    case OP_SUBSCRIBE:
+    case OP_SUBSCRIPTION_LIST:
+    case OP_SUBSCRIPTION_PATCH:
+    case OP_SUBSCRIPTION_CONFIRM:
+    case OP_SUBSCRIPTION_DELETE:
+    case OP_PROGRESS_LIST:
+        return write_subscriptions(op, target, body);
     default:
         return write_messages(op, target, body);
     }

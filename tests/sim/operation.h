@@ -27,7 +27,13 @@
     X(CLAIM)                                                                             \
     X(CLAIM_SHOW)                                                                        \
     X(CLAIM_RENEW)                                                                       \
-    X(CLAIM_RELEASE)
+    X(CLAIM_RELEASE)                                                                     \
+    X(SUBSCRIBE)                                                                         \
+    X(SUBSCRIPTION_LIST)                                                                 \
+    X(SUBSCRIPTION_PATCH)                                                                \
+    X(SUBSCRIPTION_CONFIRM)                                                              \
+    X(SUBSCRIPTION_DELETE)                                                               \
+    X(PROGRESS_LIST)
 
 enum op_kind {
 #define OPERATION_ENUM(name) OP_##name,
@@ -71,6 +77,11 @@ struct operation {
     size_t draft_count;
     enum setting setting; /* QUEUE_PATCH */
     int64_t value;        /* STORE_UNSET: remove it */
+    bool transient;       /* QUEUE_PUT: not to be in the journal */
+    enum store_purge purge;
+    int subscriber;  /* SUBSCRIBE, SUBSCRIPTION_PATCH; NOBODY: left out */
+    int64_t options; /* likewise: a number in them; STORE_UNSET: left out */
+    bool confirmed;  /* SUBSCRIPTION_CONFIRM */
 };
 
 /* Such as "CLAIM_RENEW". */
@@ -88,6 +99,10 @@ void draft_body(struct buf *out, uint64_t number, size_t len);
 /* The request: method, and target and body appended. */
 const char *
 operation_write(const struct operation *op, struct buf *target, struct buf *body);
+
+/* The URI that a subscriber is known by, the document of its options. */
+const char *subscriber_uri(int subscriber);
+void options_body(struct buf *out, int64_t options);
 
 /* The client's UUID. */
 const char *client_uuid(int client);

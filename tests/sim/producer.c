@@ -17,6 +17,19 @@ draw_delay(const struct profile *p, struct random *r)
     return random_chance(r, 50) ? random_between(r, 1, 60) : random_between(r, 1, 900);
 }
 
+/* Posts again what may have arrived. With subscribers under other numbers: what is told is
+ * known by its body alone. */
+static void
+post_again(struct sim *sim, struct actor *a, struct operation *op)
+{
+    struct answer answer;
+
+    for (size_t i = 0; sim->profile->actors[PART_SUBSCRIBER] > 0 && i < op->draft_count;
+         i++)
+        op->drafts[i].number = sim->bodies++;
+    (void)sim_request(sim, a, op, &answer);
+}
+
 void
 producer_act(struct sim *sim, struct actor *a, struct random *r)
 {
@@ -32,5 +45,5 @@ producer_act(struct sim *sim, struct actor *a, struct random *r)
                                       .ttl_s = draw_ttl(p, r),
                                       .delay_s = draw_delay(p, r)};
     if (!sim_request(sim, a, &op, &answer) && random_chance(r, 70))
-        (void)sim_request(sim, a, &op, &answer);
+        post_again(sim, a, &op);
 }

@@ -5,8 +5,8 @@
 const char *
 part_name(enum part part)
 {
-    static const char *const names[PART_COUNT] = {"producer", "worker", "popper",
-                                                  "observer", "admin"};
+    static const char *const names[PART_COUNT] = {
+        "producer", "worker", "popper", "observer", "admin", "subscriber", "deliverer"};
 
     return names[part];
 }
@@ -81,6 +81,27 @@ draw_restarts(struct profile *p, struct random *r)
         p->restart_once = random_of(r, 5, 20, 100);
 }
 
+/* Likewise: somebody is told of what is posted. */
+static void
+draw_subscribers(struct profile *p, struct random *r)
+{
+    if (!random_chance(r, 60) || p->waiting_once > 0)
+        return;
+    p->actors[PART_SUBSCRIBER] = (int)random_between(r, 2, 5);
+    p->actors[PART_DELIVERER] = (int)random_between(r, 3, 9);
+    p->actors[PART_WORKER] = (int)random_between(r, 1, 6);
+    p->actors[PART_OBSERVER] = 1;
+    p->projects = 1;
+    if (p->names > 2)
+        p->names = 2;
+    if (random_chance(r, 70))
+        p->day_wait_once = 0;
+    p->fails_once = random_of(r, 2, 3, 40);
+    p->transient_once = random_of(r, 0, 2, 5);
+    p->rules.require_confirmation = random_chance(r, 40);
+    p->rules.feed_bytes = random_of(r, 0, 0, 600, 4000, 40000);
+}
+
 static void
 draw_rules(struct profile *p, struct random *r)
 {
@@ -105,7 +126,7 @@ void
 profile_draw(struct profile *p, uint64_t seed)
 {
     struct random r = {seed}, waiting = {seed ^ 0x77616974};
-    struct random restarts = {seed ^ 0x6a6f7572};
+    struct random restarts = {seed ^ 0x6a6f7572}, subscribers = {seed ^ 0x73756273};
 
     *p = (struct profile){.seed = seed};
     p->shards = random_of(&r, 1, 2, 4, 16);
@@ -115,4 +136,5 @@ profile_draw(struct profile *p, uint64_t seed)
     draw_rules(p, &r);
     draw_waiting(p, &waiting);
     draw_restarts(p, &restarts);
+    draw_subscribers(p, &subscribers);
 }

@@ -18,6 +18,8 @@ enum part {
     PART_POPPER,
     PART_OBSERVER,
     PART_ADMIN,
+    PART_SUBSCRIBER,
+    PART_DELIVERER,
     PART_COUNT
 };
 
@@ -47,6 +49,8 @@ struct profile {
     unsigned waiting_once;      /* a claim or a pop would rather wait than get nothing */
     unsigned lose_claim_once; /* of claims: the answer cannot be sent: it is given back */
     unsigned restart_once;    /* it loses power, or is killed; 0: it has no journal */
+    unsigned fails_once;      /* a delivery */
+    unsigned transient_once;  /* of the queues that are made: in memory only */
     size_t memory;            /* bytes the budget allows; 0: any */
     int64_t claim_ttl_max, claim_grace_max; /* max_claim_ttl and max_claim_grace */
     struct rules rules;

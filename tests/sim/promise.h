@@ -23,6 +23,12 @@
     X(FIRST_COME, "first come, first served")                                            \
     X(GONE_IS_GONE, "gone is gone")                                                      \
     X(NUMBERS_GROW, "claim numbers grow")                                                \
+    X(TOLD_IN_ORDER, "told in order")                                                    \
+    X(TOLD_AT_LEAST_ONCE, "told at least once")                                          \
+    X(TOLD_AGAIN_FEW, "few are told again")                                              \
+    X(ONLY_SUBSCRIBERS, "only subscribers are told")                                     \
+    X(NOBODY_HELD_UP, "nobody held up")                                                  \
+    X(ADDS_UP, "it adds up")                                                             \
     X(SAYS_SO, "says so")                                                                \
     X(CONTRACT, "an answer the API does not allow")                                      \
     X(SOUND, "the store's own audit")

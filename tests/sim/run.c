@@ -99,6 +99,8 @@ restart(struct sim *sim, struct random *r)
 
     history_note(sim, "    (the server is started again)\n");
     sim->tally.restarts++;
+    ledger_advance(&sim->ledger, sim->server.now_ms);
+    ledger_restart(&sim->ledger);
     if (wrong != NULL)
         (void)verdict_break(&sim->verdict, PROMISE_SOUND, "%s", wrong);
 }
@@ -157,6 +159,7 @@ finish(struct sim *sim)
 
     sim->lucky = true;
     sim_drain(sim);
+    sim_deliver_all(sim);
     inspect_all(sim);
     wait_ms(sim, INT64_C(15) * DAY_MS);
     inspect_all(sim);

@@ -48,6 +48,8 @@ open_store(struct server *s, const struct profile *p)
         .now_ms = s->now_ms,
         .message_ttl_s = p->rules.message_ttl_s,
         .max_message_ttl_s = p->rules.max_message_ttl_s,
+        .feed_bytes = (uint64_t)p->rules.feed_bytes,
+        .require_confirmation = p->rules.require_confirmation,
         .seeded = true,
         .seed = p->seed + s->starts,
     };
@@ -82,11 +84,22 @@ ring(struct store_bell *bell)
     container_of(bell, struct server, bell)->bell_rung = true;
 }
 
+static struct store_bell *
+tell_deliverer(struct store_watcher *watcher, enum store_news news)
+{
+    (void)news; /* there is one only */
+    container_of(watcher, struct server, deliverer)->delivery_told = true;
+    return NULL;
+}
+
 static void
 open_all(struct server *s, const struct profile *p)
 {
     open_store(s, p);
     open_api(s, p);
+    s->delivery_told = true;
+    s->deliverer.tell = tell_deliverer;
+    store_delivery_watch(s->store, &s->deliverer);
     api_caller_init(&s->caller, s->api, s->mem, s->now_ms);
     api_caller_init(&s->peeper, s->api, s->mem, s->now_ms);
 }
@@ -108,13 +121,55 @@ server_begin(struct server *s, const struct profile *p)
     open_all(s, p);
 }
 
+/* Returns how many allocations there had been. */
+static uint64_t
+trouble_begins(struct server *s, struct trouble trouble)
+{
+    uint64_t attempts = mem_attempts(s->mem);
+
+    mem_set_budget(s->mem, trouble.tight ? 1 : 0);
+    mem_fail_nth(s->mem, trouble.starve);
+    return attempts;
+}
+
+/* True if the allocation that was to fail was reached. */
+static bool
+trouble_ends(struct server *s, struct trouble trouble, uint64_t attempts)
+{
+    bool reached = mem_attempts(s->mem) - attempts >= trouble.starve;
+
+    mem_fail_nth(s->mem, 0);
+    mem_set_budget(s->mem, 0);
+    return trouble.starve != 0 && reached;
+}
+
+static bool
+take_back(struct server *s, size_t which, struct trouble trouble,
+          enum store_outcome outcome, int64_t again_ms)
+{
+    struct store_delivery d = s->lent[which];
+    uint64_t attempts;
+
+    s->lent_count--;
+    for (size_t i = which; i < s->lent_count; i++)
+        s->lent[i] = s->lent[i + 1];
+    attempts = trouble_begins(s, trouble);
+    store_delivery_done(s->store, STORE_AT(s->now_ms), &d, outcome, again_ms);
+    return trouble_ends(s, trouble, attempts);
+}
+
 /* False if memory is left. */
 static bool
 close_all(struct server *s)
 {
+    const struct trouble none = {.starve = 0};
+
     for (int i = 0; i < WAITERS_MAX; i++)
         if (s->parked[i].used)
             server_end(s, i);
+    while (s->lent_count > 0) /* nobody knows what became of it */
+        (void)take_back(s, 0, none, STORE_OUTCOME_PUT_OFF, s->now_ms);
+    store_delivery_watch(s->store, NULL);
     api_caller_fini(&s->caller);
     api_caller_fini(&s->peeper);
     api_free(s->api);
@@ -173,28 +228,6 @@ set_headers(struct server *s, const struct operation *op)
     s->caller.headers[API_HEADER_CLIENT_ID] = client_uuid(op->client);
     s->caller.headers[API_HEADER_PROJECT_ID] = place_project(op->place);
     s->caller.headers[API_HEADER_CONTENT_TYPE] = content_type(op);
-}
-
-/* Returns how many allocations there had been. */
-static uint64_t
-trouble_begins(struct server *s, struct trouble trouble)
-{
-    uint64_t attempts = mem_attempts(s->mem);
-
-    mem_set_budget(s->mem, trouble.tight ? 1 : 0);
-    mem_fail_nth(s->mem, trouble.starve);
-    return attempts;
-}
-
-/* True if the allocation that was to fail was reached. */
-static bool
-trouble_ends(struct server *s, struct trouble trouble, uint64_t attempts)
-{
-    bool reached = mem_attempts(s->mem) - attempts >= trouble.starve;
-
-    mem_fail_nth(s->mem, 0);
-    mem_set_budget(s->mem, 0);
-    return trouble.starve != 0 && reached;
 }
 
 bool
@@ -340,6 +373,41 @@ server_give_back(struct server *s, bool uncount)
         st = store_claim_give_back(s->store, STORE_AT(s->now_ms), &res->claim_queue,
                                    res->claim_id, uncount);
     while (st == ST_AGAIN);
+}
+
+struct store_delivery *
+server_lend(struct server *s)
+{
+    struct store_delivery *d = &s->lent[s->lent_count];
+    enum status st;
+
+    if (s->lent_count == LENT_MAX)
+        return NULL;
+    s->delivery_told = false;
+    do
+        st = store_delivery_next(s->store, STORE_AT(s->now_ms), d);
+    while (st == ST_AGAIN);
+    if (st != ST_OK)
+        return NULL;
+    s->delivery_told = true; /* there may be more */
+    s->lent_count++;
+    return d;
+}
+
+bool
+server_is_told(const struct server *s)
+{
+    return s->delivery_told;
+}
+
+bool
+server_give(struct server *s, size_t which, struct trouble trouble,
+            enum store_outcome outcome, int64_t again_ms)
+{
+    bool starved = take_back(s, which, trouble, outcome, again_ms);
+
+    commit(s);
+    return starved;
 }
 
 bool

@@ -40,6 +40,8 @@ struct exchanged {
     bool waits; /* there is no answer yet */
 };
 
+enum { LENT_MAX = 24 };
+
 struct server {
     const struct profile *profile; /* borrowed */
     struct mem *mem;
@@ -58,6 +60,10 @@ struct server {
     struct buf target, body;
     struct exchanged last;
     struct parked parked[WAITERS_MAX]; /* by who waits */
+    struct store_watcher deliverer;
+    bool delivery_told; /* something is due since nothing was */
+    struct store_delivery lent[LENT_MAX];
+    size_t lent_count;
     struct store_bell bell;
     bool bell_due, bell_rung; /* it was returned; it was rung since */
 };
@@ -108,6 +114,16 @@ void server_give_back(struct server *s, bool uncount);
 
 /* False if a bell that was returned has not been rung. */
 bool server_has_rung(struct server *s);
+
+/* Lends what is due for delivery, the last of lent[]; NULL: nothing is, or there is no room. */
+struct store_delivery *server_lend(struct server *s);
+
+/* True if a deliverer need not wait for being told. */
+bool server_is_told(const struct server *s);
+
+/* Takes one of lent[] back. True if the allocation that was to fail was reached. */
+bool server_give(struct server *s, size_t which, struct trouble trouble,
+                 enum store_outcome outcome, int64_t again_ms);
 
 /* True if the message can be read at this place. The last answer stays as it is. */
 bool server_has(struct server *s, int place, struct store_id id);

@@ -189,6 +189,14 @@ inspect_queue(struct sim *sim, int place)
     if (!sim_look(sim, &op, &answer))
         return false;
     op.kind = OP_QUEUE_STATS;
+    if (!sim_look(sim, &op, &answer))
+        return false;
+    if (sim->profile->actors[PART_SUBSCRIBER] == 0)
+        return true;
+    op.kind = OP_SUBSCRIPTION_LIST;
+    if (!sim_look(sim, &op, &answer))
+        return false;
+    op.kind = OP_PROGRESS_LIST;
     return sim_look(sim, &op, &answer);
 }
 

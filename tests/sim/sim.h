@@ -62,6 +62,9 @@ void sim_round(struct sim *sim, struct random *r, bool whole);
 /* The waiting of everybody is over. */
 void sim_drain(struct sim *sim);
 
+/* Everything that is due is delivered, and nothing is lent any more. */
+void sim_deliver_all(struct sim *sim);
+
 /* A request of the checker itself: always heard, nothing goes wrong. */
 bool sim_look(struct sim *sim, const struct operation *op, struct answer *answer);
 

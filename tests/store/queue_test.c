@@ -117,12 +117,13 @@ END_TEST
 
 START_TEST(settings_come_back_as_they_were_given)
 {
-    struct store_settings given = {1000, 61, 7, 3, 120, bytes_str("graves"), false};
+    struct store_settings given = {1000, 61, 7, 3, 120, bytes_str("graves"), false, true};
     struct store_queues queues = STORE_QUEUES_INIT;
     const struct store_settings *shown;
     struct fixture f;
 
     fixture_open(&f, _i);
+    use(&f, "vault"); /* the fixture itself posts to q, in clear */
     make_queue(&f, &given);
     ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
                      ST_OK);
@@ -133,6 +134,7 @@ START_TEST(settings_come_back_as_they_were_given)
     ck_assert_int_eq(shown->max_claim_count, 3);
     ck_assert_int_eq(shown->dead_letter_ttl_s, 120);
     ck_assert(bytes_equal_str(shown->dead_letter, "graves"));
+    ck_assert(shown->encrypt);
     store_queues_release(&queues);
     fixture_close(&f);
 }

@@ -42,6 +42,8 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
                                 .mem = mem,
                                 .auth = f->auth,
                                 .access = f->access,
+                                .signer = f->signer,
+                                .seal = f->seal,
                                 .real = &f->real,
                                 .condition = &f->condition,
                                 .metrics = &f->metrics};
@@ -99,6 +101,49 @@ api_fixture_open_access(struct api_fixture *f)
     open_with_health(f);
 }
 
+static void
+make_signer(struct api_fixture *f, const char *keys)
+{
+    struct reason why;
+    size_t bad_line;
+
+    ck_assert_int_eq(signer_new(f->mem, &f->signer), ST_OK);
+    ck_assert_int_eq(signer_replace(f->signer, bytes_str(keys), &bad_line, &why), ST_OK);
+}
+
+void
+api_fixture_open_signing(struct api_fixture *f, const char *keys)
+{
+    prepare_access(f);
+    make_signer(f, keys);
+    open_with_health(f);
+}
+
+void
+api_fixture_open_signing_with(struct api_fixture *f, const struct api_limits *limits,
+                              const char *keys)
+{
+    *f = (struct api_fixture){.mem = make_mem()};
+    make_signer(f, keys);
+    open_api(f, limits);
+}
+
+void
+api_fixture_open_sealing(struct api_fixture *f, const struct api_limits *limits,
+                         const char *keys)
+{
+    struct seal_config config;
+    struct reason why;
+    size_t bad_line;
+
+    *f = (struct api_fixture){.mem = make_mem()};
+    config = (struct seal_config){.mem = f->mem};
+    ck_assert_int_eq(seal_new(&config, &f->seal), ST_OK);
+    if (keys != NULL)
+        ck_assert_int_eq(seal_replace(f->seal, bytes_str(keys), &bad_line, &why), ST_OK);
+    open_api(f, limits);
+}
+
 void
 api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles)
 {
@@ -152,6 +197,8 @@ api_fixture_close(struct api_fixture *f)
     api_caller_fini(&f->c);
     api_free(f->api);
     access_free(f->access);
+    signer_free(f->signer);
+    seal_free(f->seal);
     keystone_free(f->keystone);
     if (f->fake.wire.ask != NULL)
         fake_keystone_fini(&f->fake);

@@ -13,6 +13,8 @@ struct api_fixture {
     struct store *store;
     struct auth *auth;     /* NULL: no identity stub */
     struct access *access; /* NULL: headers are believed */
+    struct signer *signer; /* NULL: there are no pre-signed URLs */
+    struct seal *seal;     /* NULL: nothing can be encrypted */
     struct clock real;     /* by which tokens expire: manual */
     struct api_condition condition;
     struct metrics metrics;
@@ -38,6 +40,16 @@ void api_fixture_open_identity(struct api_fixture *f, const char *users);
 
 /* With an access that lets nobody in yet. */
 void api_fixture_open_access(struct api_fixture *f);
+
+/* The same, but with keys for pre-signed URLs: a text of lines. */
+void api_fixture_open_signing(struct api_fixture *f, const char *keys);
+
+/* Those keys and these limits, and nobody has to say who he is. */
+void api_fixture_open_signing_with(struct api_fixture *f, const struct api_limits *limits,
+                                   const char *keys);
+/* With keys for encryption, a text of lines; NULL: none yet. */
+void api_fixture_open_sealing(struct api_fixture *f, const struct api_limits *limits,
+                              const char *keys);
 
 /*
  * From now on these may come in, and nobody else: lines as in the file of tokens ("NAME ROLE

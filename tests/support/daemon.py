@@ -53,12 +53,13 @@ class Daemon:
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
     def advance(self, milliseconds):
-        """Moves the manual clock of a testd."""
+        """Moves the manual clock of a testd; what it shows then, in milliseconds."""
         self.process.stdin.write("advance %d\n" % milliseconds)
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer.startswith("ok "):
             raise RuntimeError("advance: the server answered %r" % answer)
+        return int(answer[3:])
 
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)

@@ -12,6 +12,7 @@ open_store(struct journalled *p)
     p->mem = mem_new(0);
     ck_assert_ptr_nonnull(p->mem);
     config = fixture_config(p->mem);
+    config.require_confirmation = p->require_confirmation;
     config.seed = p->seed;
     config.observer = journal_observer(p->journal);
     ck_assert_status(engine_open(&config, &engine), ST_OK);

@@ -18,7 +18,8 @@
 struct journalled {
     struct sim_disk *disk; /* borrowed */
     uint64_t segment_bytes;
-    uint64_t seed; /* of the process, counted up by journalled_start() */
+    bool require_confirmation; /* of subscriptions */
+    uint64_t seed;             /* of the process, counted up by journalled_start() */
 
     /* Of the process that runs. */
     struct disk *seen; /* the disk, as it has it; borrowed */

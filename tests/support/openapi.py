@@ -17,7 +17,8 @@ FORMATS = jsonschema.FormatChecker(())
 
 @FORMATS.checks("date-time")
 def is_time(value):
-    return re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", value) is not None
+    return not isinstance(value, str) or \
+        re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", value) is not None
 
 
 def closed(node):
@@ -152,7 +153,8 @@ class Document:
     def _good_object(self, schema):
         members = schema.get("properties", {})
         least = {name: self.example(members[name]) for name in schema.get("required", ())}
-        yield least
+        if len(least) >= schema.get("minProperties", 0):
+            yield least
         for name, member in members.items():
             for value in self.good(member):
                 yield {**least, name: value}

@@ -37,7 +37,7 @@ PATIENT(queue_list,
          struct store_queues *out),
         page, out)
 PATIENT(queue_stats, (WHERE, struct store_stats *out), q, out)
-PATIENT(queue_purge, (WHERE), q)
+PATIENT(queue_purge, (WHERE, enum store_purge what), q, what)
 PATIENT(message_post, (WHERE, const struct store_post *post, struct store_id *ids), q,
         post, ids)
 PATIENT(message_list, (WHERE, const struct store_filter *f, struct store_batch *out), q,
@@ -60,6 +60,22 @@ PATIENT(claim_renew,
         claim, terms, number)
 PATIENT(claim_release, (WHERE, struct bytes claim), q, claim)
 PATIENT(claim_give_back, (WHERE, struct bytes claim, bool uncount), q, claim, uncount)
+PATIENT(subscription_create,
+        (WHERE, const struct store_subscription_draft *draft,
+         struct store_subscribed *out),
+        q, draft, out)
+PATIENT(subscription_get, (WHERE, struct bytes id, struct store_subscriptions *out), q,
+        id, out)
+PATIENT(subscription_list,
+        (WHERE, struct bytes marker, size_t limit, struct store_subscriptions *out), q,
+        marker, limit, out)
+PATIENT(subscription_update,
+        (WHERE, struct bytes id, const struct store_subscription_draft *draft), q, id,
+        draft)
+PATIENT(subscription_delete, (WHERE, struct bytes id), q, id)
+PATIENT(subscription_confirm, (WHERE, struct bytes id, bool confirmed), q, id, confirmed)
+PATIENT(delivery_next,
+        (struct store * s, struct store_visit *visit, struct store_delivery *out), out)
 PATIENT(totals, (struct store * s, struct store_visit *visit, struct store_totals *out),
         out)
 PATIENT(figures, (struct store * s, struct store_visit *visit, struct store_figures *out),
@@ -68,6 +84,21 @@ PATIENT(queue_figures,
         (struct store * s, struct store_visit *visit, size_t *at,
          struct store_queue_figures *out),
         at, out)
+
+/* What was lent goes back to the store that lent it: `delivery->store`. */
+static void
+patient_delivery_done(struct store *s, struct store_visit *visit,
+                      struct store_delivery *delivery, enum store_outcome outcome,
+                      int64_t again_ms)
+{
+    store_delivery_done(patient_inside(s), visit, delivery, outcome, again_ms);
+}
+
+static void
+patient_delivery_watch(struct store *s, struct store_watcher *watcher)
+{
+    store_delivery_watch(patient_inside(s), watcher);
+}
 
 static void
 patient_waiter_leave(struct store *s, struct store_waiter *waiter)
@@ -150,6 +181,15 @@ static const struct store_ops patient_ops = {
     .claim_renew = patient_claim_renew,
     .claim_release = patient_claim_release,
     .claim_give_back = patient_claim_give_back,
+    .subscription_create = patient_subscription_create,
+    .subscription_get = patient_subscription_get,
+    .subscription_list = patient_subscription_list,
+    .subscription_update = patient_subscription_update,
+    .subscription_delete = patient_subscription_delete,
+    .subscription_confirm = patient_subscription_confirm,
+    .delivery_next = patient_delivery_next,
+    .delivery_done = patient_delivery_done,
+    .delivery_watch = patient_delivery_watch,
     .waiter_leave = patient_waiter_leave,
     .fate = patient_fate,
     .flush = patient_flush,

@@ -16,15 +16,17 @@ struct restarts {
 };
 
 struct restarts *
-restarts_open(int64_t now_ms)
+restarts_open(int64_t now_ms, bool confirming)
 {
     struct restarts *r = calloc(1, sizeof(*r));
 
     ck_assert_ptr_nonnull(r);
     r->dice.state = 1;
     r->disk = sim_disk_new(random_next(&r->dice));
-    r->process =
-        (struct journalled){.disk = r->disk, .segment_bytes = SEGMENT_BYTES, .seed = 42};
+    r->process = (struct journalled){.disk = r->disk,
+                                     .segment_bytes = SEGMENT_BYTES,
+                                     .seed = 42,
+                                     .require_confirmation = confirming};
     journalled_start(&r->process, now_ms);
     return r;
 }
@@ -70,6 +72,7 @@ static struct journalled
 start_copy(struct restarts *r, int64_t now_ms, const char *const *projects)
 {
     struct journalled copy = {.segment_bytes = SEGMENT_BYTES,
+                              .require_confirmation = r->process.require_confirmation,
                               .seed = random_next(&r->dice)};
 
     if (random_chance(&r->dice, 20))

@@ -1,7 +1,7 @@
 /*
  * restarts: a journalled store, and what would be left of it if it were started again.
  *
- *     r = restarts_open(now_ms);
+ *     r = restarts_open(now_ms, false);
  *     restarts_process(r)->store       is used
  *     restarts_try(r, now_ms, ...)     all is durable now: a store that is started from a
  *                                      copy of the disk after a crash shows the same
@@ -22,7 +22,7 @@
 struct restarts; /* opaque */
 
 /* A process on an empty disk, owned. */
-struct restarts *restarts_open(int64_t now_ms);
+struct restarts *restarts_open(int64_t now_ms, bool confirming);
 
 /* The one that runs; borrowed, and another one after restarts_do(). */
 const struct journalled *restarts_process(const struct restarts *r);

@@ -2,21 +2,38 @@
 
 const struct role_word role_words[ROLE_WORDS] = {
     {"reader", " claims:get messages:get messages:get_all queues:get queues:get_all "
-               "queues:stats home:get ping:get "},
+               "queues:stats subscription:get subscription:get_all "
+               "topics:get topics:get_all topics:stats "
+               "home:get ping:get "},
     {"producer", " messages:create queues:get queues:get_all queues:stats queues:create "
+                 ""
+                 "topics:get topics:get_all topics:stats topics:create "
                  "home:get ping:get "},
     {"worker",
      " claims:create claims:get claims:update claims:delete messages:get "
      "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
-     "queues:get_all queues:stats queues:create home:get ping:get "},
+     "queues:get_all queues:stats queues:create "
+     "topics:get topics:get_all topics:stats topics:create "
+     "home:get ping:get "},
     {"operator",
      " claims:get claims:delete messages:get messages:get_all messages:delete "
      "messages:delete_all queues:get queues:get_all queues:stats queues:create "
-     "queues:update queues:delete queues:purge home:get ping:get health:get "
+     "queues:update queues:delete queues:purge subscription:get subscription:get_all "
+     "subscription:create subscription:update subscription:delete "
+     "subscription:confirm subscription:progress "
+     "topics:get topics:get_all topics:stats topics:create topics:update topics:delete "
+     "topics:purge "
+     "home:get ping:get health:get "
      "metrics:get "},
     {"admin",
      " claims:create claims:get claims:update claims:delete messages:create messages:get "
      "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
      "queues:get_all queues:stats queues:create queues:update queues:delete "
-     "queues:purge home:get ping:get health:get metrics:get "},
+     "queues:purge queues:share subscription:get subscription:get_all "
+     "subscription:create subscription:update subscription:delete "
+     "subscription:confirm subscription:progress "
+     "topics:get topics:get_all topics:stats topics:create topics:update topics:delete "
+     "topics:purge "
+     "home:get ping:get health:get "
+     "metrics:get "},
 };

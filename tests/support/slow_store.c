@@ -218,7 +218,7 @@ SLOW(queue_list,
       struct store_queues *out),
      page, out)
 SLOW(queue_stats, (WHERE, struct store_stats *out), q, out)
-SLOW(queue_purge, (WHERE), q)
+SLOW(queue_purge, (WHERE, enum store_purge what), q, what)
 SLOW(message_post, (WHERE, const struct store_post *post, struct store_id *ids), q, post,
      ids)
 SLOW(message_list, (WHERE, const struct store_filter *f, struct store_batch *out), q, f,
@@ -240,6 +240,20 @@ SLOW(claim_renew,
      claim, terms, number)
 SLOW(claim_release, (WHERE, struct bytes claim), q, claim)
 SLOW(claim_give_back, (WHERE, struct bytes claim, bool uncount), q, claim, uncount)
+SLOW(subscription_create,
+     (WHERE, const struct store_subscription_draft *draft, struct store_subscribed *out),
+     q, draft, out)
+SLOW(subscription_get, (WHERE, struct bytes id, struct store_subscriptions *out), q, id,
+     out)
+SLOW(subscription_list,
+     (WHERE, struct bytes marker, size_t limit, struct store_subscriptions *out), q,
+     marker, limit, out)
+SLOW(subscription_update,
+     (WHERE, struct bytes id, const struct store_subscription_draft *draft), q, id, draft)
+SLOW(subscription_delete, (WHERE, struct bytes id), q, id)
+SLOW(subscription_confirm, (WHERE, struct bytes id, bool confirmed), q, id, confirmed)
+SLOW(delivery_next,
+     (struct store * s, struct store_visit *visit, struct store_delivery *out), out)
 SLOW(totals, (struct store * s, struct store_visit *visit, struct store_totals *out), out)
 SLOW(figures, (struct store * s, struct store_visit *visit, struct store_figures *out),
      out)
@@ -255,6 +269,21 @@ slow_ping(struct store *s, struct store_visit *visit)
 }
 
 /* What follows never waits. */
+
+/* What was lent goes back to the store that lent it: `delivery->store`. */
+static void
+slow_delivery_done(struct store *s, struct store_visit *visit,
+                   struct store_delivery *delivery, enum store_outcome outcome,
+                   int64_t again_ms)
+{
+    store_delivery_done(slow_of(s)->inside, visit, delivery, outcome, again_ms);
+}
+
+static void
+slow_delivery_watch(struct store *s, struct store_watcher *watcher)
+{
+    store_delivery_watch(slow_of(s)->inside, watcher);
+}
 
 static void
 slow_waiter_leave(struct store *s, struct store_waiter *waiter)
@@ -313,6 +342,15 @@ static const struct store_ops slow_ops = {
     .claim_renew = slow_claim_renew,
     .claim_release = slow_claim_release,
     .claim_give_back = slow_claim_give_back,
+    .subscription_create = slow_subscription_create,
+    .subscription_get = slow_subscription_get,
+    .subscription_list = slow_subscription_list,
+    .subscription_update = slow_subscription_update,
+    .subscription_delete = slow_subscription_delete,
+    .subscription_confirm = slow_subscription_confirm,
+    .delivery_next = slow_delivery_next,
+    .delivery_done = slow_delivery_done,
+    .delivery_watch = slow_delivery_watch,
     .waiter_leave = slow_waiter_leave,
     .fate = slow_fate,
     .flush = slow_flush,

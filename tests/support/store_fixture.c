@@ -8,6 +8,21 @@
 
 enum { TRIED_WORDS = 32 };
 
+/* Turns the bits round, behind the mark; a body that begins with '-' it cannot seal. */
+static enum status
+turn_round(void *arg, const struct store_queue *queue, struct bytes body, char *to)
+{
+    (void)arg, (void)queue;
+    if (body.len > 0 && body.data[0] == '-')
+        return ST_NO_KEY;
+    *to++ = STORE_SEALED_MARK;
+    for (size_t i = 0; i < body.len; i++)
+        to[i] = (char)~body.data[i];
+    return ST_OK;
+}
+
+static const struct store_sealer fixture_sealer = {.overhead = 1, .seal = turn_round};
+
 struct engine_config
 fixture_config(struct mem *mem)
 {
@@ -19,6 +34,7 @@ fixture_config(struct mem *mem)
         .message_delay_s = 0,
         .max_message_ttl_s = 1209600,
         .shown_queues = 64,
+        .sealer = &fixture_sealer,
         .seeded = true,
         .seed = 42,
     };
@@ -33,29 +49,42 @@ take_journalled(struct fixture *f)
 }
 
 static void
-open_alone(struct fixture *f, int kind)
+open_alone(struct fixture *f, int kind, bool confirming)
 {
     struct engine_config config;
 
     f->mem = mem_new(0);
     ck_assert_ptr_nonnull(f->mem);
     config = fixture_config(f->mem);
+    config.require_confirmation = confirming;
     ck_assert_status((kind == FIXTURE_TWIN ? twin_open : engine_open)(&config, &f->store),
                      ST_OK);
     f->store = patient_open(f->store);
 }
 
-void
-fixture_open(struct fixture *f, int kind)
+static void
+open_fixture(struct fixture *f, int kind, bool confirming)
 {
     *f = (struct fixture){.now_ms = START_MS, .client = 1, .projects = {"p"}};
     f->queue = (struct store_queue){.project = bytes_str("p"), .name = bytes_str("q")};
     if (kind == FIXTURE_JOURNALLED) {
-        f->restarts = restarts_open(f->now_ms);
+        f->restarts = restarts_open(f->now_ms, confirming);
         take_journalled(f);
     } else {
-        open_alone(f, kind);
+        open_alone(f, kind, confirming);
     }
+}
+
+void
+fixture_open(struct fixture *f, int kind)
+{
+    open_fixture(f, kind, false);
+}
+
+void
+fixture_open_confirming(struct fixture *f, int kind)
+{
+    open_fixture(f, kind, true);
 }
 
 /*
@@ -70,9 +99,8 @@ is_tried(const struct fixture *f)
            store_next_ms(f->store) > f->now_ms;
 }
 
-/* Every word ends with this: whatever happened, the invariants hold. */
-static void
-audit(struct fixture *f)
+void
+fixture_audit(struct fixture *f)
 {
     ck_assert(store_audit(f->store));
     if (f->restarts == NULL)
@@ -87,6 +115,7 @@ audit(struct fixture *f)
 static void
 forget_seen(struct fixture *f)
 {
+    store_subscriptions_release(&f->subscriptions);
     store_batch_release(&f->seen);
 }
 
@@ -115,7 +144,7 @@ void
 fixture_close(struct fixture *f)
 {
     forget_seen(f);
-    audit(f);
+    fixture_audit(f);
     if (f->restarts != NULL) {
         restart_at_the_end(f);
         return;
@@ -171,21 +200,23 @@ make_queue(struct fixture *f, const struct store_settings *settings)
         store_queue_create(f->store, STORE_AT(f->now_ms), &f->queue, &metadata, &created),
         ST_OK);
     ck_assert(created);
-    audit(f);
+    fixture_audit(f);
 }
 
 void
 delete_queue(struct fixture *f)
 {
     ck_assert_status(store_queue_delete(f->store, STORE_AT(f->now_ms), &f->queue), ST_OK);
-    audit(f);
+    fixture_audit(f);
 }
 
 void
 purge(struct fixture *f)
 {
-    ck_assert_status(store_queue_purge(f->store, STORE_AT(f->now_ms), &f->queue), ST_OK);
-    audit(f);
+    ck_assert_status(
+        store_queue_purge(f->store, STORE_AT(f->now_ms), &f->queue, STORE_PURGE_MESSAGES),
+        ST_OK);
+    fixture_audit(f);
 }
 
 struct store_stats
@@ -220,7 +251,7 @@ post_many(struct fixture *f, int count, int64_t ttl_s, int64_t delay_s)
                                         &request, &f->ids[f->posted + 1]),
                      ST_OK);
     f->posted += count;
-    audit(f);
+    fixture_audit(f);
 }
 
 void
@@ -253,7 +284,7 @@ get_numbers(struct fixture *f, const int *numbers, size_t count)
     ck_assert_status(
         store_message_get(f->store, STORE_AT(f->now_ms), &f->queue, ids, count, &f->seen),
         ST_OK);
-    audit(f);
+    fixture_audit(f);
 }
 
 void
@@ -263,7 +294,7 @@ list(struct fixture *f, const struct store_filter *filter)
     ck_assert_status(
         store_message_list(f->store, STORE_AT(f->now_ms), &f->queue, filter, &f->seen),
         ST_OK);
-    audit(f);
+    fixture_audit(f);
 }
 
 void
@@ -290,7 +321,7 @@ pop(struct fixture *f, size_t limit)
     ck_assert_status(
         store_message_pop(f->store, STORE_AT(f->now_ms), &f->queue, limit, &f->seen),
         ST_OK);
-    audit(f);
+    fixture_audit(f);
 }
 
 static enum status
@@ -299,7 +330,7 @@ delete_one(struct fixture *f, int number, struct bytes claim_id)
     enum status st = store_message_delete(f->store, STORE_AT(f->now_ms), &f->queue,
                                           id_of(f, number), claim_id);
 
-    audit(f);
+    fixture_audit(f);
     return st;
 }
 
@@ -327,7 +358,7 @@ take_for(struct fixture *f, size_t limit, int64_t ttl_s, int64_t grace_s)
                                         limit, &f->seen),
                      ST_OK);
     ck_assert_int_eq(id_empty(f->seen.claim_id), f->seen.count == 0);
-    audit(f);
+    fixture_audit(f);
     return f->seen.claim_id;
 }
 
@@ -345,7 +376,7 @@ query(struct fixture *f, struct store_id claim)
     forget_seen(f);
     st = store_claim_get(f->store, STORE_AT(f->now_ms), &f->queue, store_id_bytes(&claim),
                          &f->seen);
-    audit(f);
+    fixture_audit(f);
     return st;
 }
 
@@ -356,7 +387,7 @@ renew(struct fixture *f, struct store_id claim, int64_t ttl_s, int64_t grace_s)
     enum status st = store_claim_renew(f->store, STORE_AT(f->now_ms), &f->queue,
                                        store_id_bytes(&claim), &terms, &(uint64_t){0});
 
-    audit(f);
+    fixture_audit(f);
     return st;
 }
 
@@ -366,7 +397,7 @@ release(struct fixture *f, struct store_id claim)
     ck_assert_status(store_claim_release(f->store, STORE_AT(f->now_ms), &f->queue,
                                          store_id_bytes(&claim)),
                      ST_OK);
-    audit(f);
+    fixture_audit(f);
 }
 
 /* ---------------------------------------------------------------------- expectations */

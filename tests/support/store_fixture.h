@@ -48,15 +48,25 @@ struct fixture {
     int posted;                                 /* number of the newest message */
     struct store_id ids[FIXTURE_MESSAGES + 1];  /* of the messages, by number */
     struct store_batch seen;                    /* the last messages shown */
+    struct store_subscriptions subscriptions;   /* the last ones seen */
     struct restarts *restarts;                  /* owned; NULL: it has no journal */
     unsigned words;                             /* said so far */
 };
 
-/* The configuration every fixture opens its store with. */
+/*
+ * The configuration every fixture opens its store with. Its sealer sets the mark and turns the
+ * bits of the body round; what begins with '-' it cannot seal.
+ */
 struct engine_config fixture_config(struct mem *mem);
 
 /* Opens one (enum fixture_kind), with queue "q" of project "p" not made yet. */
 void fixture_open(struct fixture *f, int kind);
+
+/* The same, of a store where subscriptions have to be confirmed. */
+void fixture_open_confirming(struct fixture *f, int kind);
+
+/* What every word ends with: whatever happened, the invariants hold. */
+void fixture_audit(struct fixture *f);
 
 /* Closes the store, which must have given back all its memory. */
 void fixture_close(struct fixture *f);

@@ -15,11 +15,13 @@
 #include "claimd/api/limits.h"
 #include "claimd/auth/access.h"
 #include "claimd/auth/auth.h"
+#include "claimd/auth/signer.h"
 #include "claimd/base/arena.h"
 #include "claimd/base/buf.h"
 #include "claimd/base/clock.h"
 #include "claimd/base/status.h"
 #include "claimd/metrics/exposition.h"
+#include "claimd/seal/seal.h"
 #include "claimd/store/store.h"
 
 #include <stdatomic.h>
@@ -48,6 +50,9 @@ enum method {
     X(AUTHORIZATION, "Authorization")                                                    \
     X(SUBJECT_TOKEN, "X-Subject-Token")                                                  \
     X(URL_SIGNATURE, "URL-Signature")                                                    \
+    X(URL_EXPIRES, "URL-Expires") /* these three mean something only beside it */        \
+    X(URL_METHODS, "URL-Methods")                                                        \
+    X(URL_PATHS, "URL-Paths")                                                            \
     X(PREFER, "Prefer")                                                                  \
     X(HOST, "Host")                                                                      \
     X(ORIGIN, "Origin")                                                                  \
@@ -146,8 +151,8 @@ const char *api_method_name(enum method method);
  * An answer has at most one long header: Location or Content-Location, which repeat a path,
  * or X-Subject-Token. The longest are a post's Location (as many ids as fit, else none), a
  * Content-Location (left out if it does not fit), a token for the longest user and project
- * (954), and the path of a claim whose project stands in it with 256 characters that have
- * to be percent-encoded (878). What else an answer has, and all names, fit the 128.
+ * (954), and the path of a subscription's confirmation whose project stands in it with 256
+ * characters that have to be percent-encoded (891). What else an answer has, and all names, fit the 128.
  */
 #define RESPONSE_VALUE_MAX 1024
 #define RESPONSE_HEAD_MAX  (RESPONSE_VALUE_MAX + 128)
@@ -201,7 +206,10 @@ struct api_config {
     struct mem *mem;          /* borrowed likewise */
     const struct auth *auth;  /* borrowed likewise; NULL: there is no identity stub */
     struct access *access;    /* borrowed likewise; NULL: headers are believed */
-    const struct clock *real; /* borrowed likewise, with access: when tokens expire */
+    struct signer *signer;    /* borrowed likewise; NULL: there are no pre-signed URLs */
+    struct seal *seal;        /* borrowed likewise; NULL: nothing can be encrypted */
+    const struct clock *real; /* borrowed likewise, with access or signer: when what they
+                                 let in expires */
     const struct api_condition *condition; /* borrowed likewise; NULL: always good */
     const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
     struct api_project_limits project_limits;

@@ -11,10 +11,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whom a subscription may name, by the scheme of its URI. */
+enum subscriber_type {
+    SUBSCRIBER_HTTP,
+    SUBSCRIBER_HTTPS,
+    SUBSCRIBER_MAILTO,
+    SUBSCRIBER_TYPES /* also: none of them */
+};
+
+#define SUBSCRIBER_TYPE_WORDS "http|https|mailto"
+
 struct api_limits {
     int64_t max_queues_per_page;
     int64_t max_messages_per_page;
     int64_t max_messages_per_claim_or_pop;
+    int64_t max_subscriptions_per_page;
     int64_t default_page;           /* 10: see limits_page() */
     int64_t max_queue_metadata;     /* bytes */
     int64_t max_messages_post_size; /* bytes */
@@ -23,9 +34,11 @@ struct api_limits {
     int64_t default_message_delay, max_message_delay;
     int64_t default_claim_ttl, min_claim_ttl, max_claim_ttl;
     int64_t default_claim_grace, min_claim_grace, max_claim_grace;
+    int64_t default_subscription_ttl;
     int64_t max_wait;                                   /* of Prefer: wait; 0: none */
     bool client_id_strict;                              /* client_id_uuid_safe = strict */
     int64_t min_length_client_id, max_length_client_id; /* characters, when not strict */
+    unsigned subscriber_types; /* a bit an enum subscriber_type */
     bool message_delete_with_claim_id;
     bool enable_checksum;
     bool admin_mode;

@@ -41,6 +41,21 @@
     X(QUEUES_UPDATE, "queues:update", O | A)                                             \
     X(QUEUES_DELETE, "queues:delete", O | A)                                             \
     X(QUEUES_PURGE, "queues:purge", O | A)                                               \
+    X(QUEUES_SHARE, "queues:share", A)                                                   \
+    X(TOPICS_GET, "topics:get", R | P | W | O | A)                                       \
+    X(TOPICS_GET_ALL, "topics:get_all", R | P | W | O | A)                               \
+    X(TOPICS_STATS, "topics:stats", R | P | W | O | A)                                   \
+    X(TOPICS_CREATE, "topics:create", P | W | O | A)                                     \
+    X(TOPICS_UPDATE, "topics:update", O | A)                                             \
+    X(TOPICS_DELETE, "topics:delete", O | A)                                             \
+    X(TOPICS_PURGE, "topics:purge", O | A)                                               \
+    X(SUBSCRIPTION_GET, "subscription:get", R | O | A)                                   \
+    X(SUBSCRIPTION_GET_ALL, "subscription:get_all", R | O | A)                           \
+    X(SUBSCRIPTION_CREATE, "subscription:create", O | A)                                 \
+    X(SUBSCRIPTION_UPDATE, "subscription:update", O | A)                                 \
+    X(SUBSCRIPTION_DELETE, "subscription:delete", O | A)                                 \
+    X(SUBSCRIPTION_CONFIRM, "subscription:confirm", O | A)                               \
+    X(SUBSCRIPTION_PROGRESS, "subscription:progress", O | A)                             \
     X(HOME_GET, "home:get", R | P | W | O | A)                                           \
     X(PING_GET, "ping:get", R | P | W | O | A)                                           \
     X(HEALTH_GET, "health:get", O | A)                                                   \

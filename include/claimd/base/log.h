@@ -1,7 +1,7 @@
 /*
  * log: one line an event, key=value text or JSON, written whole.
  *
- * Only the edges log (main, http): libraries return a status.
+ * Only the edges log (main, http, notify): libraries return a status.
  *
  * By itself a log writes with one write(2) a line, and waits where that waits. A server
  * gives it a writer (log_writer.h), and nobody who logs waits any more.

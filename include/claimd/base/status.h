@@ -27,6 +27,10 @@
     X(NOT_CLAIMED, "the message is not held by this claim")                              \
     X(NO_ROOM, "the answer is larger than the room for it")                              \
     X(TOO_LARGE, "the request is larger than the queue or the server allows")            \
+    X(NOT_SEALED, "the queue takes encrypted messages only")                             \
+    X(SEALED, "the messages are encrypted, and nobody has looked whether they open")     \
+    X(NO_KEY, "the message is encrypted, and the server does not have the key now")      \
+    X(DAMAGED, "the message is encrypted, and was changed where it was kept")            \
     X(BEYOND_LOG, "the request is more than the journal takes at once")                  \
     X(PROJECT_QUEUES, "the project has as many queues as it may (project_max_queues)")   \
     X(PROJECT_MESSAGES,                                                                  \
@@ -55,6 +59,10 @@
     X(BAD_QUEUE_NAME,                                                                    \
       "a queue name has 1 to 64 characters out of A-Z a-z 0-9 _ - . and a project id at" \
       " most 256")                                                                       \
+    X(BAD_TOPIC_NAME,                                                                    \
+      "a topic name has 1 to 64 characters out of A-Z a-z 0-9 _ - . and a project id at" \
+      " most 256")                                                                       \
+    X(NO_KNOWN_MEMBER, "the body names nothing that can be changed")                     \
     X(BAD_CONTENT_TYPE, "form data is not accepted; send application/json")              \
     X(BAD_MEDIA_TYPE,                                                                    \
       "the body must be application/openstack-messaging-v2.0-json-patch")                \

@@ -11,6 +11,7 @@
 #include "claimd/base/entropy.h"
 #include "claimd/base/mem.h"
 #include "claimd/store/durable.h"
+#include "claimd/store/sealer.h"
 
 /* What each project may have; 0: any number. */
 struct engine_limits {
@@ -26,7 +27,10 @@ struct engine_config {
     int64_t max_message_ttl_s; /* caps a claim's ttl + grace */
     size_t shown_queues;       /* whose figures are shown one by one, at most */
     struct engine_limits project_limits;
-    struct store_observer *observer; /* told of every change, borrowed; NULL: nobody */
+    uint64_t feed_bytes; /* of a queue's feed (store/subscription.h); 0: any number */
+    bool require_confirmation; /* subscriptions get messages once they are confirmed */
+    struct store_observer *observer;   /* told of every change, borrowed; NULL: nobody */
+    const struct store_sealer *sealer; /* borrowed; NULL: it cannot seal */
     bool seeded; /* repeatable ids from `seed`: for tests and simulation */
     uint64_t seed;
 };

@@ -26,6 +26,10 @@ enum store_counter {
     STORE_COUNT_LATE_DELETES,  /* refused: by a claim that does not hold the message */
     STORE_COUNT_CLAIMS,        /* made */
     STORE_COUNT_RENEWALS,      /* of claims */
+    STORE_COUNT_NOTIFIED,      /* delivered to a subscriber */
+    STORE_COUNT_FAILED,        /* tries of that that failed */
+    STORE_COUNT_GIVEN_UP,      /* by who delivers, after its tries */
+    STORE_COUNT_FALLEN_OUT, /* of a feed, before they were delivered; for each subscriber */
     STORE_COUNT_QUEUES_MADE,
     STORE_COUNT_QUEUES_GONE,
     STORE_COUNTERS
@@ -54,8 +58,10 @@ struct store_figures {
     struct buckets spans[STORE_SPANS];
     struct store_population all;
     uint64_t queues;
-    uint64_t garbage; /* messages of queues that are gone, still to be freed */
-    int64_t lag_ms;   /* what has been due for the longest time; 0: nothing is */
+    uint64_t subscriptions;
+    uint64_t feed_bytes; /* of what subscribers have still to get */
+    uint64_t garbage;    /* messages of queues that are gone, still to be freed */
+    int64_t lag_ms;      /* what has been due for the longest time; 0: nothing is */
 };
 
 /* Names longer than a client can choose are not shown. */

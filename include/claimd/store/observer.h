@@ -9,10 +9,15 @@
  *   POST, CLAIM, RENEW, RELEASE, DELETE, MOVE   messages, one by one with next()
  *   QUEUE, META                                 the queue, with its metadata
  *   QUEUE_GONE, PURGE                           the queue; what it had goes without saying
+ *   SUBSCRIPTION, SUBSCRIPTION_GONE             one subscription, as it is (as it was)
+ *   UNSUBSCRIBED                                the queue: all of its subscriptions have gone
+ *   CURSOR                                      how far a subscription has come; told now and
+ *                                               then, and no answer waits for it
  *   EXPIRED, DELAY_OVER, CLAIM_OVER             what time did; never refused, and no answer
  *                                               waits for it
  *
- *   IMAGE_QUEUE, IMAGE_CLAIM, IMAGE               not changes: what a sweep shows
+ *   IMAGE_QUEUE, IMAGE_CLAIM, IMAGE,              not changes: what a sweep shows
+ *   IMAGE_SUBSCRIPTION, IMAGE_FEED
  *                                               (store/durable.h)
  *
  * A claim that loses its last message is over without a word of its own, and a message
@@ -34,12 +39,18 @@ enum store_change_kind {
     STORE_CHANGE_RENEW,
     STORE_CHANGE_RELEASE, /* also given back */
     STORE_CHANGE_MOVE,    /* dead letters: to `target` */
+    STORE_CHANGE_SUBSCRIPTION,
+    STORE_CHANGE_SUBSCRIPTION_GONE,
+    STORE_CHANGE_UNSUBSCRIBED,
+    STORE_CHANGE_CURSOR,
     STORE_CHANGE_EXPIRED,
     STORE_CHANGE_DELAY_OVER,
     STORE_CHANGE_CLAIM_OVER,
     STORE_CHANGE_IMAGE_QUEUE,
     STORE_CHANGE_IMAGE_CLAIM,
     STORE_CHANGE_IMAGE,
+    STORE_CHANGE_IMAGE_SUBSCRIPTION,
+    STORE_CHANGE_IMAGE_FEED, /* messages that subscribers have still to get */
     STORE_CHANGE_KINDS
 };
 
@@ -64,6 +75,20 @@ struct store_changed_message {
     uint32_t claim_count;
 };
 
+/* A subscription as it is after the change (CURSOR: without its texts and its times). */
+struct store_changed_subscription {
+    uint64_t number; /* in its queue */
+    struct store_id id;
+    struct bytes subscriber, options; /* valid during the call */
+    int64_t started_ms, ttl_s;
+    bool confirmed;
+    bool attached;  /* it gets messages, */
+    uint64_t after; /* those behind this number */
+    uint32_t
+        pending; /* a notice that it has still to get: 1 + enum store_notice; 0: none */
+    uint64_t delivered, given_up, fallen_out;
+};
+
 struct store_change {
     enum store_change_kind kind;
     int64_t now_ms;
@@ -81,7 +106,9 @@ struct store_change {
     struct store_id claim_id; /* CLAIM, RENEW, RELEASE, CLAIM_OVER */
     uint64_t claim_number;    /* in its queue, without the base */
     int64_t claim_started_ms, claim_ends_ms;
-    size_t count; /* messages */
+    const struct store_changed_subscription
+        *subscription; /* the kinds that are about one */
+    size_t count;      /* messages */
 
     /* The next message; false: there is none. Private: at, from. */
     bool (*next)(struct store_change *change, struct store_changed_message *out);

@@ -1,8 +1,8 @@
 /*
  * store: the narrow seam between the API and whatever keeps the messages.
  *
- * Eighteen operations on queues, messages and claims: plain values in, a batch of
- * read-only views out (store/types.h). Every implementation passes the same suite
+ * Operations on queues, messages, claims and subscriptions: plain values in, a batch of
+ * read-only views out (store/types.h, store/subscription.h). Every implementation passes the same suite
  * (tests/store).
  *
  *   Visit      every operation is one visit: it takes place at `visit->now_ms`, and
@@ -29,6 +29,7 @@
 #define CLAIMD_STORE_STORE_H
 
 #include "claimd/store/figures.h"
+#include "claimd/store/subscription.h"
 #include "claimd/store/types.h"
 #include "claimd/store/waiter.h"
 
@@ -86,16 +87,26 @@ typedef enum status
 store_queue_stats_fn(struct store *s, struct store_visit *visit,
                      const struct store_queue *queue, struct store_stats *out);
 
-/* Removes all messages, claimed and delayed ones too, in O(1). Fine without the queue. */
-typedef enum status store_queue_purge_fn(struct store *s, struct store_visit *visit,
-                                         const struct store_queue *queue);
+/*
+ * Removes all messages, claimed and delayed ones too, or all subscriptions, or both, in O(1).
+ * Fine without the queue.
+ */
+enum store_purge {
+    STORE_PURGE_MESSAGES = 1,
+    STORE_PURGE_SUBSCRIPTIONS,
+    STORE_PURGE_BOTH
+};
+typedef enum status
+store_queue_purge_fn(struct store *s, struct store_visit *visit,
+                     const struct store_queue *queue, enum store_purge what);
 
 /* ------------------------------------------------------------------ messages */
 
 /*
  * Stores all messages or none, in order; ids[count] are filled in.
  * ST_TOO_LARGE: request_bytes above the queue's limit. ST_BEYOND_LOG: the log does not
- * take so much in one piece (visit->log_most). ST_NOT_FOUND: see create_queue.
+ * take so much in one piece (visit->log_most). ST_NOT_FOUND: see create_queue. ST_NOT_SEALED:
+ * the queue's settings have `encrypt`, and not all bodies are sealed.
  */
 typedef enum status
 store_message_post_fn(struct store *s, struct store_visit *visit,
@@ -140,7 +151,7 @@ store_message_delete_many_fn(struct store *s, struct store_visit *visit,
 
 /*
  * Removes and returns up to limit messages that are neither claimed nor delayed. With
- * visit->waiter: see store/waiter.h. ST_NO_ROOM: see struct store_batch.
+ * visit->waiter: see store/waiter.h. ST_NO_ROOM, ST_SEALED: see struct store_batch.
  */
 typedef enum status store_message_pop_fn(struct store *s, struct store_visit *visit,
                                          const struct store_queue *queue, size_t limit,
@@ -151,7 +162,7 @@ typedef enum status store_message_pop_fn(struct store *s, struct store_visit *vi
 /*
  * Claims up to limit messages, oldest first. An empty batch without claim_id: there was
  * nothing to claim, and no claim was made. With visit->waiter: see store/waiter.h.
- * ST_NO_ROOM: see struct store_batch.
+ * ST_NO_ROOM, ST_SEALED: see struct store_batch.
  *
  * out->claim_number is larger than that of any claim made before in a queue of this name,
  * also if it was deleted and made again meanwhile: a fencing number (docs/worker.md).
@@ -184,6 +195,69 @@ store_claim_release_fn(struct store *s, struct store_visit *visit,
 typedef enum status store_claim_give_back_fn(struct store *s, struct store_visit *visit,
                                              const struct store_queue *queue,
                                              struct bytes claim_id, bool uncount);
+
+/* ------------------------------------------------------------------ subscriptions */
+
+/*
+ * Subscribes somebody, and makes the queue if it does not exist. If the subscriber has a
+ * subscription it stays as it is; one that is not confirmed is asked again, where that is
+ * required.
+ */
+typedef enum status
+store_subscription_create_fn(struct store *s, struct store_visit *visit,
+                             const struct store_queue *queue,
+                             const struct store_subscription_draft *draft,
+                             struct store_subscribed *out);
+
+/* One view. ST_NOT_FOUND. */
+typedef enum status
+store_subscription_get_fn(struct store *s, struct store_visit *visit,
+                          const struct store_queue *queue, struct bytes id,
+                          struct store_subscriptions *out);
+
+/* A page in the order of creation, behind a marker if it is one of ours, or the id of one that is
+ * there; an unknown queue gives an empty one. */
+typedef enum status
+store_subscription_list_fn(struct store *s, struct store_visit *visit,
+                           const struct store_queue *queue, struct bytes marker,
+                           size_t limit, struct store_subscriptions *out);
+
+/* Changes what the draft names. ST_NOT_FOUND; ST_CONFLICT: the subscriber has another one.
+ */
+typedef enum status
+store_subscription_update_fn(struct store *s, struct store_visit *visit,
+                             const struct store_queue *queue, struct bytes id,
+                             const struct store_subscription_draft *draft);
+
+/* Fine if there is none. */
+typedef enum status
+store_subscription_delete_fn(struct store *s, struct store_visit *visit,
+                             const struct store_queue *queue, struct bytes id);
+
+/* Confirms it, or takes that back and has its subscriber told. ST_NOT_FOUND. */
+typedef enum status
+store_subscription_confirm_fn(struct store *s, struct store_visit *visit,
+                              const struct store_queue *queue, struct bytes id,
+                              bool confirmed);
+
+/*
+ * Lends what has been due for delivery for the longest time, queue by queue in turns.
+ * ST_NOT_FOUND: nothing is due; whoever watches is told when something is. ST_AGAIN: a slice
+ * of what has fallen out was passed over.
+ */
+typedef enum status store_delivery_next_fn(struct store *s, struct store_visit *visit,
+                                           struct store_delivery *out);
+
+/* Takes back what was lent; again_ms: when it is lent again. */
+typedef void store_delivery_done_fn(struct store *s, struct store_visit *visit,
+                                    struct store_delivery *delivery,
+                                    enum store_outcome outcome, int64_t again_ms);
+
+/*
+ * Has this watcher told (STORE_READY) when something is due after there was nothing; NULL: nobody
+ * any more. There is one at a time.
+ */
+typedef void store_delivery_watch_fn(struct store *s, struct store_watcher *watcher);
 
 /* ------------------------------------------------------------------ waiting */
 
@@ -253,6 +327,8 @@ typedef void store_close_fn(struct store *s);
 /* Gives back what a batch or a list of queues shows; never called for empty ones. */
 typedef void store_batch_release_fn(const struct store *s, struct store_batch *batch);
 typedef void store_queues_release_fn(const struct store *s, struct store_queues *queues);
+typedef void store_subscriptions_release_fn(const struct store *s,
+                                            struct store_subscriptions *subscriptions);
 
 /* ------------------------------------------------------------------ calling */
 
@@ -276,6 +352,15 @@ struct store_ops {
     store_claim_renew_fn *claim_renew;
     store_claim_release_fn *claim_release;
     store_claim_give_back_fn *claim_give_back;
+    store_subscription_create_fn *subscription_create;
+    store_subscription_get_fn *subscription_get;
+    store_subscription_list_fn *subscription_list;
+    store_subscription_update_fn *subscription_update;
+    store_subscription_delete_fn *subscription_delete;
+    store_subscription_confirm_fn *subscription_confirm;
+    store_delivery_next_fn *delivery_next;
+    store_delivery_done_fn *delivery_done;
+    store_delivery_watch_fn *delivery_watch;
     store_waiter_leave_fn *waiter_leave;
     store_fate_fn *fate;
     store_flush_fn *flush;
@@ -291,6 +376,7 @@ struct store_ops {
     store_close_fn *close;
     store_batch_release_fn *batch_release;
     store_queues_release_fn *queues_release;
+    store_subscriptions_release_fn *subscriptions_release;
 };
 
 struct store {
@@ -316,6 +402,15 @@ store_claim_get_fn store_claim_get;
 store_claim_renew_fn store_claim_renew;
 store_claim_release_fn store_claim_release;
 store_claim_give_back_fn store_claim_give_back;
+store_subscription_create_fn store_subscription_create;
+store_subscription_get_fn store_subscription_get;
+store_subscription_list_fn store_subscription_list;
+store_subscription_update_fn store_subscription_update;
+store_subscription_delete_fn store_subscription_delete;
+store_subscription_confirm_fn store_subscription_confirm;
+store_delivery_next_fn store_delivery_next;
+store_delivery_done_fn store_delivery_done;
+store_delivery_watch_fn store_delivery_watch;
 store_waiter_leave_fn store_waiter_leave;
 store_fate_fn store_fate;
 store_flush_fn store_flush;
@@ -333,5 +428,6 @@ store_close_fn store_close;
 /* Give back what is shown, and set it empty. Fine when empty. */
 void store_batch_release(struct store_batch *batch);
 void store_queues_release(struct store_queues *queues);
+void store_subscriptions_release(struct store_subscriptions *subscriptions);
 
 #endif

@@ -16,7 +16,7 @@ struct store;
 /* ------------------------------------------------------------------ plain values */
 
 /* What a name means. Those of different kinds may have the same name, and no relation. */
-enum store_kind { STORE_QUEUE };
+enum store_kind { STORE_QUEUE, STORE_TOPIC };
 
 /* A queue's address. The empty project is the nameless one of API v1. */
 struct store_queue {
@@ -57,13 +57,26 @@ struct store_settings {
     int64_t dead_letter_ttl_s; /* _dead_letter_queue_messages_ttl */
     struct bytes dead_letter;  /* _dead_letter_queue, absent if none */
     bool transient;            /* _persistence is "memory" */
+    bool encrypt;              /* _enable_encrypt_messages: bodies must be sealed */
 };
 
 #define STORE_SETTINGS_INIT                                                              \
     {                                                                                    \
         STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, {NULL, 0},      \
-            false                                                                        \
+            false, false                                                                 \
     }
+
+/*
+ * The first byte of a body that is sealed, which no JSON text begins with. That is all that a
+ * store knows of encryption; whoever has the keys stands above it.
+ */
+enum { STORE_SEALED_MARK = 1 };
+
+static inline bool
+store_is_sealed(struct bytes body)
+{
+    return body.len > 0 && body.data[0] == STORE_SEALED_MARK;
+}
 
 /* A queue's metadata: a document the store keeps as it is, and its meaning. */
 struct store_metadata {
@@ -73,7 +86,7 @@ struct store_metadata {
 
 /* A message to be posted. */
 struct store_draft {
-    struct bytes body; /* JSON text, kept verbatim */
+    struct bytes body; /* JSON text, or sealed; kept verbatim */
     int64_t ttl_s;     /* STORE_UNSET: the queue's default, else the server's */
     int64_t delay_s;   /* likewise */
 };
@@ -135,6 +148,7 @@ struct store_batch {
     struct store_id next;  /* list: marker to go on behind; empty: none shown */
     size_t room;           /* claim_create, pop: see below */
     uint64_t resume[2];    /* list: see there */
+    const struct store_batch *opened; /* claim_create, pop: see below; borrowed */
 };
 
 /*
@@ -142,13 +156,15 @@ struct store_batch {
  * the caller says in `room` for how many bytes of bodies it has memory (0: any number).
  * If the messages have more, the operation takes nothing, returns ST_NO_ROOM, and leaves
  * in `room` how much it would have needed. (Dead letters in its way may have moved.)
+ *
+ * Nor can it pass on a sealed body before that is open, which it may never be. So it says in
+ * `opened` which messages are (NULL: it takes bodies as they are). If others among the messages
+ * are sealed, the operation takes nothing, returns ST_SEALED, and shows what it would have taken:
+ * the caller opens that, and asks again.
  */
 #define STORE_BATCH_INIT                                                                 \
     {                                                                                    \
-        NULL, NULL, 0, {""}, 0, 0, 0, {""}, 0,                                           \
-        {                                                                                \
-            0, 0                                                                         \
-        }                                                                                \
+        NULL, NULL, 0, {""}, 0, 0, 0, {""}, 0, {0, 0}, NULL                              \
     }
 
 /* One queue of a listing, or the one asked for. */

@@ -1,6 +1,7 @@
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
 #include "api/handlers/take.h"
+#include "api/opening.h"
 #include "api/wait.h"
 
 enum { NUMBER_CAP = DECIMAL_CAP + 1 }; /* the digits of a claim's number, and a NUL */
@@ -273,7 +274,9 @@ handle_claim_show(struct context *ctx)
         return refuse_unknown(ctx);
     if (st != ST_OK)
         return st;
-    st = write_claim(ctx, &batch);
+    st = opening_show(ctx, &batch, batch.count);
+    if (st == ST_OK)
+        st = write_claim(ctx, &batch);
     store_batch_release(&batch);
     return st;
 }

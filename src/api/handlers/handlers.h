@@ -31,6 +31,9 @@ handler_fn handle_metadata_put; /* replaces it all */
 /* purge.c */
 handler_fn handle_queue_purge;
 
+/* share.c */
+handler_fn handle_queue_share;
+
 /* messages.c */
 handler_fn handle_message_post;
 handler_fn handle_message_list;
@@ -47,6 +50,18 @@ handler_fn handle_claim_any; /* of several queues */
 handler_fn handle_claim_show;
 handler_fn handle_claim_renew;
 handler_fn handle_claim_release;
+
+/* subscriptions.c */
+handler_fn handle_subscription_list;
+handler_fn handle_subscription_create;
+handler_fn handle_subscription_show;
+handler_fn handle_subscription_update;
+handler_fn handle_subscription_delete;
+handler_fn handle_subscription_confirm;
+
+/* The same for operators: how far they have come. */
+handler_fn handle_progress_list;
+handler_fn handle_progress_show;
 
 /* health.c */
 handler_fn handle_ping;

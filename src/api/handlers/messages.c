@@ -1,4 +1,5 @@
 #include "api/handlers/handlers.h"
+#include "api/opening.h"
 #include "api/wire/checksum.h"
 #include "api/wire/next_page.h"
 
@@ -9,9 +10,10 @@ static enum status
 refuse_size(struct context *ctx, int64_t max)
 {
     return context_refuse(ctx, ST_TOO_LARGE,
-                          "a request that posts to queue %.*s may have %lld bytes "
+                          "a request that posts to %s %.*s may have %lld bytes "
                           "(_max_messages_post_size)",
-                          (int)ctx->queue.name.len, ctx->queue.name.data, (long long)max);
+                          context_noun(ctx), (int)ctx->queue.name.len,
+                          ctx->queue.name.data, (long long)max);
 }
 
 /*
@@ -157,6 +159,23 @@ add_checksums(struct context *ctx, const struct decoded_post *post,
     return st;
 }
 
+/*
+ * Queues that want their messages encrypted say so when one comes that is not: so the others pay
+ * nothing for it.
+ */
+static enum status
+post_all(struct context *ctx, struct store_post *post, struct store_id *ids)
+{
+    enum status st = store_message_post(ctx->store, &ctx->visit, &ctx->queue, post, ids);
+
+    if (st != ST_NOT_SEALED)
+        return st;
+    st = opening_seal(ctx, post);
+    if (st == ST_OK)
+        st = store_message_post(ctx->store, &ctx->visit, &ctx->queue, post, ids);
+    return st;
+}
+
 /* POST .../messages */
 enum status
 handle_message_post(struct context *ctx)
@@ -193,7 +212,7 @@ handle_message_post(struct context *ctx)
         .create_queue = v->posts_make_queue,
         .checksums = checksums,
     };
-    st = store_message_post(ctx->store, &ctx->visit, &ctx->queue, &post, posted.ids);
+    st = post_all(ctx, &post, posted.ids);
     if (st == ST_TOO_LARGE)
         return refuse_size(ctx, post_limit(ctx));
     if (st == ST_BEYOND_LOG)
@@ -268,23 +287,29 @@ enum { PAGE_FRAME = 2048 };
  * goes on behind the last of them. Whoever reads when memory is short may be about to make
  * room.
  */
-static size_t
-shorten_page(struct buf *out, const struct message_form *form, struct store_batch *batch)
+static enum status
+shorten_page(struct context *ctx, const struct message_form *form,
+             struct store_batch *batch, size_t *out)
 {
+    struct buf *body = &ctx->res->body;
     size_t shown = batch->count;
+    enum status st = ST_NO_MEMORY;
 
     for (; shown > 1; shown /= 2) {
         size_t room = message_room(form, shown) + PAGE_FRAME;
 
         for (size_t i = 0; i < shown; i++)
             room += batch->messages[i].body.len;
-        if (buf_reserve(out, room))
+        if (buf_reserve(body, room))
+            st = opening_show(ctx, batch, shown);
+        if (st != ST_NO_MEMORY)
             break;
-        buf_reset(out, SIZE_MAX);
+        buf_reset(body, SIZE_MAX);
     }
     if (shown < batch->count)
         batch->next = batch->messages[shown - 1].id;
-    return shown;
+    *out = shown;
+    return st == ST_NO_MEMORY ? opening_show(ctx, batch, shown) : st;
 }
 
 static enum status
@@ -299,7 +324,9 @@ write_page(struct context *ctx, const struct listing *listing, struct store_batc
         return st;
     if (batch->count == 0 && ctx->version->empty_is_204)
         return answer_empty(ctx, 204);
-    shown = shorten_page(out, &form, batch);
+    st = shorten_page(ctx, &form, batch, &shown);
+    if (st != ST_OK)
+        return st;
     buf_str(out, "{\"messages\":");
     message_write_all(out, &form, batch->messages, shown);
     write_next_page(ctx, &form, listing, batch);
@@ -353,13 +380,16 @@ list_ids(struct context *ctx, const struct bytes *ids, size_t count)
     enum status st =
         store_message_get(ctx->store, &ctx->visit, &ctx->queue, ids, count, &batch);
 
+    if (st == ST_OK)
+        st = opening_show(ctx, &batch, batch.count);
     if (st == ST_OK && batch.count > 0)
         st = write_found(ctx, &batch);
     else if (st == ST_OK && ctx->version->empty_is_204)
         st = answer_empty(ctx, 204);
     else if (st == ST_OK)
-        st = context_refuse(ctx, ST_NOT_FOUND, "queue %.*s has none of these messages",
-                            (int)ctx->queue.name.len, ctx->queue.name.data);
+        st = context_refuse(ctx, ST_NOT_FOUND, "%s %.*s has none of these messages",
+                            context_noun(ctx), (int)ctx->queue.name.len,
+                            ctx->queue.name.data);
     store_batch_release(&batch);
     return st;
 }
@@ -390,9 +420,11 @@ handle_message_get(struct context *ctx)
         return st;
     st = store_message_get(ctx->store, &ctx->visit, &ctx->queue, &ctx->id, 1, &batch);
     if (st == ST_OK && batch.count == 0)
-        st = context_refuse(ctx, ST_NOT_FOUND,
-                            "queue %.*s has no live message with this id",
-                            (int)ctx->queue.name.len, ctx->queue.name.data);
+        st = context_refuse(ctx, ST_NOT_FOUND, "%s %.*s has no live message with this id",
+                            context_noun(ctx), (int)ctx->queue.name.len,
+                            ctx->queue.name.data);
+    if (st == ST_OK)
+        st = opening_show(ctx, &batch, 1);
     if (st == ST_OK) {
         message_write(&ctx->res->body, &form, &batch.messages[0]);
         st = answer_json(ctx, 200);

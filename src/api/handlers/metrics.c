@@ -43,6 +43,18 @@ static const struct {
      STORE_COUNT_QUEUES_MADE},
     {{"claimd_queues_deleted", FAMILY_COUNTER, NULL, "Queues that were deleted."},
      STORE_COUNT_QUEUES_GONE},
+    {{"claimd_notifications_delivered", FAMILY_COUNTER, NULL,
+      "Messages that subscribers have taken, for each of them."},
+     STORE_COUNT_NOTIFIED},
+    {{"claimd_notifications_failed", FAMILY_COUNTER, NULL,
+      "Tries to tell subscribers something that failed and are made again."},
+     STORE_COUNT_FAILED},
+    {{"claimd_notifications_given_up", FAMILY_COUNTER, NULL,
+      "Messages that subscribers have not taken after all tries, for each of them."},
+     STORE_COUNT_GIVEN_UP},
+    {{"claimd_notifications_fallen_out", FAMILY_COUNTER, NULL,
+      "Messages that were lost before subscribers could be told, for each of them."},
+     STORE_COUNT_FALLEN_OUT},
 };
 
 static const struct family given_back = {"claimd_messages_given_back", FAMILY_COUNTER,
@@ -128,6 +140,8 @@ name_queue(const struct store_queue_figures *q, struct label labels[LABELS])
     labels[1] = (struct label){"queue", bytes_str("")};
     if (q == NULL)
         return;
+    if (q->kind == STORE_TOPIC)
+        labels[1].name = "topic";
     labels[0].value = bytes_of(q->project, q->project_len);
     labels[1].value = bytes_of(q->name, q->name_len);
 }
@@ -221,7 +235,8 @@ mark_of(const struct store_queue_figures *q)
 static bool
 same_queue(const struct store_queue_figures *a, const struct store_queue_figures *b)
 {
-    return bytes_equal(bytes_of(a->project, a->project_len),
+    return a->kind == b->kind &&
+           bytes_equal(bytes_of(a->project, a->project_len),
                        bytes_of(b->project, b->project_len)) &&
            bytes_equal(bytes_of(a->name, a->name_len), bytes_of(b->name, b->name_len));
 }
@@ -306,6 +321,11 @@ write_quotas(struct exposition *x, const struct quotas *q)
 
 static const struct family queues = {"claimd_queues", FAMILY_GAUGE, NULL,
                                      "Queues of all projects."};
+static const struct family subscriptions = {"claimd_subscriptions", FAMILY_GAUGE, NULL,
+                                            "Subscriptions of all projects."};
+static const struct family backlog = {
+    "claimd_subscription_backlog_bytes", FAMILY_GAUGE, "bytes",
+    "Bytes of messages that subscribers have still to get."};
 static const struct family garbage = {
     "claimd_garbage_messages", FAMILY_GAUGE, NULL,
     "Messages of purged or deleted queues whose memory is not free yet."};
@@ -313,6 +333,18 @@ static const struct family lag = {"claimd_expiry_lag_seconds", FAMILY_GAUGE, "se
                                   "How long the end of a claim, a delay or a life has "
                                   "been due without its memory being "
                                   "looked after. What clients see is never late."};
+
+/* What is there in all of them. */
+static void
+write_sums(struct exposition *x, const struct store_figures *f)
+{
+    exposition_single(x, &queues, f->queues);
+    exposition_single(x, &subscriptions, f->subscriptions);
+    exposition_single(x, &backlog, f->feed_bytes);
+    exposition_single(x, &garbage, f->garbage);
+    exposition_family(x, &lag);
+    exposition_decimal(x, NULL, 0, (uint64_t)f->lag_ms, 3);
+}
 
 static const struct family ready = {"claimd_ready", FAMILY_GAUGE, NULL,
                                     "1 while requests may be sent here; 0 while the "
@@ -352,10 +384,7 @@ handle_metrics(struct context *ctx)
     exposition_begin(&x, &ctx->res->body, format);
     write_ready(&x, ctx);
     write_queues(&x, &shown);
-    exposition_single(&x, &queues, figures.queues);
-    exposition_single(&x, &garbage, figures.garbage);
-    exposition_family(&x, &lag);
-    exposition_decimal(&x, NULL, 0, (uint64_t)figures.lag_ms, 3);
+    write_sums(&x, &figures);
     write_done(&x, &figures);
     write_quotas(&x, ctx->quotas);
     metrics_write(ctx->metrics, &x);

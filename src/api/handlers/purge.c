@@ -2,7 +2,7 @@
 #include "claimd/json/fault.h"
 #include "claimd/json/scan.h"
 
-/* What a purge removes. There are no subscriptions yet: they are asked for in vain. */
+/* What a purge removes. */
 struct purge {
     bool messages, subscriptions;
 };
@@ -85,6 +85,14 @@ read_purge(struct context *ctx, struct purge *out)
     return read_types(ctx, &types, out);
 }
 
+static enum store_purge
+what(const struct purge *purge)
+{
+    if (purge->messages && purge->subscriptions)
+        return STORE_PURGE_BOTH;
+    return purge->messages ? STORE_PURGE_MESSAGES : STORE_PURGE_SUBSCRIPTIONS;
+}
+
 /* POST .../queues/{queue}/purge */
 enum status
 handle_queue_purge(struct context *ctx)
@@ -92,7 +100,7 @@ handle_queue_purge(struct context *ctx)
     struct purge purge;
     enum status st = read_purge(ctx, &purge);
 
-    if (st == ST_OK && purge.messages)
-        st = store_queue_purge(ctx->store, &ctx->visit, &ctx->queue);
+    if (st == ST_OK && (purge.messages || purge.subscriptions))
+        st = store_queue_purge(ctx->store, &ctx->visit, &ctx->queue, what(&purge));
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

@@ -40,6 +40,13 @@ is_filter(struct bytes name)
     return true;
 }
 
+/* Topics are not counted. */
+static bool
+is_topic_filter(struct bytes name)
+{
+    return is_filter(name) || bytes_equal_str(name, "with_count");
+}
+
 /* In the first slice a listing begins where the client wants, then where it stood. */
 static struct bytes
 where_to_go_on(const struct context *ctx)
@@ -66,6 +73,8 @@ read_listing(struct context *ctx, struct listing *out)
     if (st != ST_OK || !ctx->version->queue_filters)
         return st;
     out->name = query_get(q, "name");
+    if (ctx->queue.kind == STORE_TOPIC)
+        return filters_make(q, is_topic_filter, ctx->req->arena, &out->filters);
     st = filters_make(q, is_filter, ctx->req->arena, &out->filters);
     if (st != ST_OK)
         return st;
@@ -96,7 +105,7 @@ write_queue(struct context *ctx, const struct listing *l,
     buf_bytes(out, queue->name); /* names have nothing to escape */
     buf_str(out, "\",\"href\":\"");
     buf_bytes(out, ctx->base);
-    buf_str(out, "/queues/");
+    buf_str(out, ctx->queue.kind == STORE_TOPIC ? "/topics/" : "/queues/");
     buf_bytes(out, queue->name);
     buf_byte(out, '"');
     if (l->detailed) {
@@ -166,6 +175,7 @@ static enum status
 write_queues(struct context *ctx, struct listing *l)
 {
     struct store_page page = {.project = ctx->queue.project,
+                              .kind = ctx->queue.kind,
                               .limit = is_picky(l) ? ASK : l->limit,
                               .with_metadata = l->detailed || l->filters.wanted > 0};
     bool more;
@@ -204,7 +214,8 @@ write_next_page(struct context *ctx, const struct listing *l)
 {
     const struct query *q = &ctx->query;
     bool filters = ctx->version->queue_filters;
-    struct bytes path = arena_printf(ctx->req->arena, "%s/queues", ctx->base.data);
+    struct bytes path =
+        arena_printf(ctx->req->arena, "%s/%ss", ctx->base.data, context_noun(ctx));
     struct next_page next;
 
     if (!bytes_present(path))
@@ -214,7 +225,8 @@ write_next_page(struct context *ctx, const struct listing *l)
         next_page_number(&next, "limit", l->limit);
     if (bytes_present(query_get(q, "detailed")))
         next_page_bool(&next, "detailed", l->detailed);
-    if (filters && bytes_present(query_get(q, "with_count")))
+    if (filters && ctx->queue.kind == STORE_QUEUE &&
+        bytes_present(query_get(q, "with_count")))
         next_page_bool(&next, "with_count", l->with_count);
     if (bytes_present(l->name))
         next_page_text(&next, bytes_str("name"), l->name);
@@ -225,7 +237,7 @@ write_next_page(struct context *ctx, const struct listing *l)
     return ST_OK;
 }
 
-/* GET .../queues */
+/* GET .../queues, .../topics */
 enum status
 handle_queue_list(struct context *ctx)
 {
@@ -235,7 +247,7 @@ handle_queue_list(struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    buf_str(out, "{\"queues\":[");
+    buf_printf(out, "{\"%ss\":[", context_noun(ctx));
     st = write_queues(ctx, &l);
     if (st != ST_OK)
         return st;

@@ -1,5 +1,6 @@
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
+#include "api/opening.h"
 #include "api/wire/metadata.h"
 #include "api/wire/patch.h"
 #include "claimd/base/clock.h"
@@ -21,7 +22,8 @@ read_metadata(struct context *ctx, struct store_metadata *out)
         return st;
     reason_init(&why);
     st = metadata_decode(req->body, ctx->limits, req->arena, out, &why);
-    return st == ST_OK ? ST_OK : context_explain(ctx, st, &why);
+    return st == ST_OK ? opening_allow(ctx, &out->settings)
+                       : context_explain(ctx, st, &why);
 }
 
 /* PUT .../queues/{queue} */
@@ -56,7 +58,7 @@ enum status
 queue_write_metadata(struct context *ctx, const struct store_metadata *metadata)
 {
     if (ctx->version->metadata_defaults)
-        return metadata_show(metadata, ctx->limits, &ctx->res->body);
+        return metadata_show(metadata, ctx->queue.kind, ctx->limits, &ctx->res->body);
     metadata_plain(metadata, &ctx->res->body);
     return ST_OK;
 }
@@ -95,9 +97,11 @@ patch_once(struct context *ctx, const struct patch *patch, struct reason *why)
     if (st == ST_OK)
         st = patch_apply(patch, &found.queues[0].metadata, ctx->limits, ctx->req->arena,
                          &changed, why);
+    if (st == ST_OK && !found.queues[0].metadata.settings.encrypt)
+        st = opening_allow(ctx, &changed.settings);
     if (st == ST_OK) {
         ctx->res->body.len = 0;
-        st = metadata_show(&changed, ctx->limits, &ctx->res->body);
+        st = metadata_show(&changed, ctx->queue.kind, ctx->limits, &ctx->res->body);
     }
     if (st == ST_OK)
         st = ctx->res->body.failed
@@ -145,8 +149,8 @@ write_end(struct context *ctx, const char *name, const struct store_end *end)
     char created[CLOCK_TEXT_CAP];
 
     clock_text(end->created_ms, created);
-    buf_printf(out, ",\"%s\":{\"age\":%lld,\"created\":\"%s\",\"href\":\"%s/queues/",
-               name, (long long)end->age_s, created, ctx->base.data);
+    buf_printf(out, ",\"%s\":{\"age\":%lld,\"created\":\"%s\",\"href\":\"%s/%ss/", name,
+               (long long)end->age_s, created, ctx->base.data, context_noun(ctx));
     buf_bytes(out, ctx->queue.name);
     buf_printf(out, "/messages/%s\"}", end->id.text);
 }

@@ -1,4 +1,5 @@
 #include "api/handlers/handlers.h"
+#include "api/opening.h"
 #include "api/wire/metadata.h"
 #include "claimd/json/fault.h"
 #include "claimd/json/scan.h"
@@ -62,7 +63,8 @@ read_metadata(struct context *ctx, struct store_metadata *out)
         return st;
     reason_init(&why);
     st = metadata_decode(req->body, ctx->limits, req->arena, out, &why);
-    return st == ST_OK ? ST_OK : context_explain(ctx, st, &why);
+    return st == ST_OK ? opening_allow(ctx, &out->settings)
+                       : context_explain(ctx, st, &why);
 }
 
 /* Whatever stands there is replaced; a change in between is as if it had come before. */
@@ -76,9 +78,9 @@ replace_metadata(struct context *ctx, struct store_metadata *metadata)
         struct store_queues found = STORE_QUEUES_INIT;
 
         st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
-        if (st == ST_OK && found.queues[0].metadata.settings.transient &&
-            !metadata->settings.transient)
-            st = metadata_keep_transient(metadata, ctx->req->arena);
+        if (st == ST_OK)
+            st = metadata_keep(metadata, &found.queues[0].metadata.settings,
+                               ctx->req->arena);
         if (st == ST_OK)
             st = store_queue_update(ctx->store, &ctx->visit, &ctx->queue,
                                     found.queues[0].version, metadata);

@@ -10,13 +10,13 @@
 
 #include "api/context.h"
 
-/* Takes up to limit messages; heeds out->room, see struct store_batch. */
+/* Takes up to limit messages; heeds out->room and out->opened, see struct store_batch. */
 typedef enum status
 take_fn(struct context *ctx, const void *terms, size_t limit, struct store_batch *out);
 
 /*
  * Calls `take` until what it takes fits the memory reserved in res->body for documents of
- * this form and what stands around them. After ST_OK writing them cannot fail.
+ * this form and what stands around them, and is open. After ST_OK writing them cannot fail.
  * ST_NO_MEMORY, and whatever else `take` returns: nothing was taken.
  */
 enum status

@@ -33,7 +33,9 @@ struct component {
     "'href':{'type':'string'},'ttl':{'type':'integer','minimum':1},"                     \
     "'age':{'type':'integer','minimum':0},'body':{'description':'any JSON, as it was "   \
     "posted'}"
-#define SECONDS "'type':['integer','null']"
+#define SECONDS  "'type':['integer','null']"
+#define MEMBER   "'path':{'type':'string','examples':['/metadata/color']}"
+#define COUNT_OF "{'type':'integer','minimum':0,'description':"
 
 static const struct component components[] = {
     /* Required, and not. */
@@ -55,6 +57,8 @@ static const struct component components[] = {
      NULL},
     {BYTES_LIT("parameters/Queue"),
      "{'name':'queue','in':'path','required':true,'schema':<schemas/QueueName>}", NULL},
+    {BYTES_LIT("parameters/Topic"),
+     "{'name':'topic','in':'path','required':true,'schema':<schemas/QueueName>}", NULL},
     {BYTES_LIT("parameters/Id"), "{'name':'id','in':'path','required':true," TEXT "}",
      NULL},
     {BYTES_LIT("parameters/Several"),
@@ -69,6 +73,8 @@ static const struct component components[] = {
      LIMIT("$default_messages_page", "$max_messages_per_page"), NULL},
     {BYTES_LIT("parameters/ClaimLimit"),
      LIMIT("$default_claim_page", "$max_messages_per_claim_or_pop"), NULL},
+    {BYTES_LIT("parameters/SubscriptionsLimit"),
+     LIMIT("$default_subscriptions_page", "$max_subscriptions_per_page"), NULL},
     {BYTES_LIT("parameters/Ids"), IDS("false"), NULL},
     {BYTES_LIT("parameters/IdsRequired"), IDS("true"), NULL},
 
@@ -153,9 +159,34 @@ static const struct component components[] = {
      "'_dead_letter_queue':{'type':['string','null'],'pattern':'^[A-Za-z0-9_.-]{0,64}$'},"
      "'_dead_letter_queue_messages_ttl':{" SECONDS ",'minimum':$min_message_ttl,"
      "'maximum':$max_message_ttl},"
-     "'_enable_encrypt_messages':{'enum':[false,null]},"
+     "'_enable_encrypt_messages':{'type':['boolean','null'],"
+     "'description':'true only where the server has a key to encrypt with'},"
      "'_persistence':{'enum':['memory',null]},"
-     "'_retry_policy':{'type':['object','null'],'properties':{"
+     "'_retry_policy':<schemas/RetryPolicy>},'additionalProperties':true}",
+     NULL},
+    {BYTES_LIT("schemas/Patch"),
+     "{'type':'array','items':{'oneOf':["
+     "{'type':'object','required':['op','path','value'],'properties':{"
+     "'op':{'enum':['add','replace']}," MEMBER ",'value':{}}},"
+     "{'type':'object','required':['op','path'],'properties':{"
+     "'op':{'const':'remove'}," MEMBER "}}]}}",
+     NULL},
+    {BYTES_LIT("schemas/Stats"),
+     "{'type':'object','required':['messages'],'properties':{'"
+     "messages':{'type':'object',"
+     "'required':['claimed','free','total'],'properties':{"
+     "'claimed':{'type':'integer','minimum':0},'free':{'type':'"
+     "integer','minimum':0},"
+     "'total':{'type':'integer','minimum':0},"
+     "'oldest':<schemas/End>,'newest':<schemas/End>}}}}",
+     NULL},
+    {BYTES_LIT("schemas/Purge"),
+     "{'type':'object','required':['resource_types'],'properties':{"
+     "'resource_types':{'type':'array','items':{'type':'string',"
+     "'enum':['messages','subscriptions']}}}}",
+     NULL},
+    {BYTES_LIT("schemas/RetryPolicy"),
+     "{'type':['object','null'],'properties':{"
      "'retries_with_no_delay':{'type':['integer','null']},"
      "'minimum_delay_retries':{'type':['integer','null']},"
      "'maximum_delay_retries':{'type':['integer','null']},"
@@ -163,7 +194,38 @@ static const struct component components[] = {
      "'description':'larger than minimum_delay by 10 at least'},"
      "'retry_backoff_function':{'enum':['linear','arithmetic','geometric','exponential',"
      "null]},'ignore_subscription_override':{'type':['boolean','null']}},"
-     "'additionalProperties':true}},'additionalProperties':true}",
+     "'additionalProperties':true}",
+     NULL},
+    {BYTES_LIT("schemas/Subscriber"),
+     "{'type':'string','maxLength':60000,'pattern':'^[A-Za-z]+:[^ ]+$','description':'a "
+     "URI; of which types, subscriber_types says','examples':['http://example.org/hook',"
+     "'https://user:word@example.org','mailto:ann@example.org?subject=news']}",
+     NULL},
+    {BYTES_LIT("schemas/DeliveryOptions"),
+     "{'type':'object','description':'at most 60000 bytes, kept as they are',"
+     "'properties':{'_retry_policy':<schemas/RetryPolicy>},'additionalProperties':true}",
+     NULL},
+    {BYTES_LIT("schemas/Subscription"),
+     "{'type':'object','required':['id','source','subscriber','ttl','age','options',"
+     "'confirmed'],'properties':{'id':{'type':'string'},'source':<schemas/QueueName>,"
+     "'subscriber':{'type':'string'},'ttl':{'type':'integer','minimum':60},"
+     "'age':{'type':'integer','minimum':0},"
+     "'options':{'type':'object','additionalProperties':true},"
+     "'confirmed':{'type':'boolean'}}}",
+     NULL},
+    {BYTES_LIT("schemas/Progress"),
+     "{'type':'object','required':['id','confirmed','ttl','age','delivered','given_up',"
+     "'fallen_out','behind','failures','failed','delivering','next_try'],'properties':{"
+     "'id':{'type':'string'},'confirmed':{'type':'boolean'},"
+     "'ttl':{'type':'integer','minimum':60},'age':{'type':'integer','minimum':0},"
+     "'delivered':" COUNT_OF "'messages'},'given_up':" COUNT_OF
+     "'after all tries'},'fallen_out':" COUNT_OF
+     "'lost before they were delivered'},'behind':" COUNT_OF
+     "'still to be delivered'},'failures':" COUNT_OF
+     "'tries that failed since the server was started'},'failed':" COUNT_OF
+     "'those of them for what comes next'},'delivering':{'type':'boolean'},"
+     "'next_try':{'type':['string','null'],'format':'date-time','description':'null: at "
+     "once, or when something is posted'}}}",
      NULL},
     {BYTES_LIT("schemas/Links"),
      "{'type':'array','maxItems':1,'items':{'type':'object','required':['rel','href'],"

@@ -91,6 +91,12 @@ names_of_headers(struct document *d, const struct place *p, bool *begun)
                                       : "<parameters/ProjectOptional>");
 }
 
+static bool
+is_of_topic(const struct route *row)
+{
+    return strstr(row->pattern, "{topic}") != NULL;
+}
+
 static void
 parameters(struct document *d, const struct place *p)
 {
@@ -100,6 +106,8 @@ parameters(struct document *d, const struct place *p)
     names_of_headers(d, p, &begun);
     if (strstr(p->row->pattern, "{queue}") != NULL)
         parameter(d, &begun, "<parameters/Queue>");
+    if (is_of_topic(p->row))
+        parameter(d, &begun, "<parameters/Topic>");
     if (strstr(p->row->pattern, "{id}") != NULL)
         parameter(d, &begun, "<parameters/Id>");
     parameter(d, &begun, p->operation->parameters);
@@ -196,6 +204,8 @@ is_rationed(const struct document *d, const struct place *p, enum action action)
 
     switch ((int)action) {
     case ACTION_QUEUES_CREATE:
+    case ACTION_TOPICS_CREATE:
+    case ACTION_SUBSCRIPTION_CREATE:
         return most->queues > 0;
     case ACTION_MESSAGES_CREATE:
         return most->messages > 0 || most->bytes > 0 ||
@@ -348,6 +358,8 @@ operation_id(struct document *d, const struct place *p)
 {
     buf_printf(d->out, "\"operationId\":\"%s%s", p->operation->name,
                p->row->method == METHOD_HEAD ? "Briefly" : "");
+    if (is_of_topic(p->row) && strcmp(p->operation->tag, "topics") != 0)
+        buf_str(d->out, "OfTopic"); /* what it shares with queues */
     if (p->version->home != 0 && p->version != &version_v2)
         version_word(d, p->version->name);
     buf_str(d->out, "\",");
@@ -457,7 +469,9 @@ static const char tags[] =
     "'tags':[{'name':'service','description':'The server itself'},"
     "{'name':'queues','description':'Names with metadata'},"
     "{'name':'messages','description':'Post, list, get, delete, pop'},"
-    "{'name':'claims','description':'Leases of messages'}";
+    "{'name':'claims','description':'Leases of messages'},"
+    "{'name':'subscriptions','description':'Who is told of each message posted'},"
+    "{'name':'topics','description':'Queues for subscribers, without claims'}";
 
 static const char stub_tag[] =
     ",{'name':'identity','description':'Keystone logins, for development and CI'}";

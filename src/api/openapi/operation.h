@@ -44,8 +44,8 @@ extern const struct operation operation_versions, operation_live, operation_read
 extern const struct operation operation_queue_list, operation_queue_list_v1_1,
     operation_queue_list_v1, operation_queue_show, operation_queue_create,
     operation_queue_update, operation_queue_delete, operation_queue_stats,
-    operation_queue_purge, operation_queue_exists, operation_queue_create_v1,
-    operation_metadata_show, operation_metadata_replace;
+    operation_queue_purge, operation_queue_share, operation_queue_exists,
+    operation_queue_create_v1, operation_metadata_show, operation_metadata_replace;
 
 /* operations_messages.c */
 extern const struct operation operation_message_list, operation_message_list_v1_1,
@@ -58,6 +58,17 @@ extern const struct operation operation_message_list, operation_message_list_v1_
 extern const struct operation operation_claim_create, operation_claim_create_v1,
     operation_claim_several, operation_claim_show, operation_claim_show_v1,
     operation_claim_renew, operation_claim_renew_v1, operation_claim_release;
+
+/* operations_topics.c: what topics do not share with queues */
+extern const struct operation operation_topic_list, operation_topic_show,
+    operation_topic_create, operation_topic_update, operation_topic_delete,
+    operation_topic_stats, operation_topic_purge;
+
+/* operations_subscriptions.c */
+extern const struct operation operation_subscription_list, operation_subscription_create,
+    operation_subscription_show, operation_subscription_update,
+    operation_subscription_delete, operation_subscription_confirm,
+    operation_progress_list, operation_progress_show;
 
 /* operations_identity.c */
 extern const struct operation operation_login, operation_token_show,

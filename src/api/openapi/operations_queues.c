@@ -96,19 +96,13 @@ const struct operation operation_queue_create_v1 = {
                  .headers = LOCATION}},
 };
 
-#define MEMBER "'path':{'type':'string','examples':['/metadata/color']}"
-
 const struct operation operation_queue_update = {
     .name = "updateQueue",
     .tag = TAG,
     .summary = "Change the metadata, all or nothing",
     .body_media = "application/openstack-messaging-v2.0-json-patch",
     .body_required = true,
-    .body = "{'type':'array','items':{'oneOf':["
-            "{'type':'object','required':['op','path','value'],'properties':{"
-            "'op':{'enum':['add','replace']}," MEMBER ",'value':{}}},"
-            "{'type':'object','required':['op','path'],'properties':{"
-            "'op':{'const':'remove'}," MEMBER "}}]}}",
+    .body = "<schemas/Patch>",
     .answers = {{.code = 200, .what = "The metadata", .schema = "<schemas/Metadata>"}},
     .refuses = {409, 415},
 };
@@ -124,25 +118,37 @@ const struct operation operation_queue_stats = {
     .name = "showQueueStats",
     .tag = TAG,
     .summary = "Count the messages",
-    .answers = {{.code = 200,
-                 .what = "Live messages",
-                 .schema = "{'type':'object','required':['messages'],'properties':{'"
-                           "messages':{'type':'object',"
-                           "'required':['claimed','free','total'],'properties':{"
-                           "'claimed':{'type':'integer','minimum':0},'free':{'type':'"
-                           "integer','minimum':0},"
-                           "'total':{'type':'integer','minimum':0},"
-                           "'oldest':<schemas/End>,'newest':<schemas/End>}}}}"}},
+    .answers = {{.code = 200, .what = "Live messages", .schema = "<schemas/Stats>"}},
 };
 
 const struct operation operation_queue_purge = {
     .name = "purgeQueue",
     .tag = TAG,
-    .summary = "Remove all messages",
-    .body = "{'type':'object','required':['resource_types'],'properties':{"
-            "'resource_types':{'type':'array','items':{'type':'string',"
-            "'enum':['messages','subscriptions']}}}}",
+    .summary = "Remove all messages and subscriptions, or either",
+    .body = "<schemas/Purge>",
     .answers = {{.code = 204, .what = "Empty"}},
+};
+
+const struct operation operation_queue_share = {
+    .name = "shareQueue",
+    .tag = TAG,
+    .summary = "Sign a grant for those who have no credentials",
+    .body_required = true,
+    .body = "{'type':'object','additionalProperties':false,'properties':{"
+            "'paths':{'type':['array','null'],'items':{'type':'string',"
+            "'enum':['messages','claims','subscriptions']}},"
+            "'methods':{'type':['array','null'],'maxItems':32,'items':{'type':'string',"
+            "'pattern':'^[A-Za-z0-9_-]{1,32}$','examples':['GET','POST']}},"
+            "'expires':{'type':['string','null'],'description':'ISO 8601, in the future',"
+            "'examples':['2099-01-31T12:00:00','2099-01-31']}}}",
+    .answers = {{.code = 200,
+                 .what = "The grant: its members are sent as URL-... headers",
+                 .schema = "{'type':'object','required':['paths','methods','project',"
+                           "'expires','signature'],'properties':{"
+                           "'paths':{'type':'array','items':{'type':'string'}},"
+                           "'methods':{'type':'array','items':{'type':'string'}},"
+                           "'project':{'type':'string'},'expires':{'type':'string'},"
+                           "'signature':{'type':'string','pattern':'^[0-9a-f]{64}$'}}}"}},
 };
 
 /* ------------------------------------------------------------------ version 1 */

@@ -16,6 +16,7 @@ static const struct {
 } numbers[] = {
     LIMIT(max_queues_per_page),
     LIMIT(max_messages_per_page),
+    LIMIT(max_subscriptions_per_page),
     LIMIT(max_queue_metadata),
     LIMIT(max_messages_per_claim_or_pop),
     LIMIT(default_message_ttl),
@@ -30,6 +31,7 @@ static const struct {
     LIMIT(default_claim_grace),
     LIMIT(min_claim_grace),
     LIMIT(max_claim_grace),
+    LIMIT(default_subscription_ttl),
     LIMIT(max_wait),
     LIMIT(min_length_client_id),
     LIMIT(max_length_client_id),
@@ -45,6 +47,8 @@ find_number(struct bytes name, const struct api_limits *l)
         return limits_page(l, l->max_queues_per_page);
     if (bytes_equal_str(name, "default_messages_page"))
         return limits_page(l, l->max_messages_per_page);
+    if (bytes_equal_str(name, "default_subscriptions_page"))
+        return limits_page(l, l->max_subscriptions_per_page);
     if (bytes_equal_str(name, "default_claim_page"))
         return limits_page(l, l->max_messages_per_claim_or_pop);
     while (i < count && !bytes_equal_str(name, numbers[i].name))

@@ -29,6 +29,9 @@ enum reserved {
 
 #define RESERVED_SHOWN (RESERVED_ENCRYPT + 1)
 
+/* Of these a topic has the first. */
+#define RESERVED_SHOWN_TOPIC (RESERVED_DELAY + 1)
+
 static const char *const reserved_names[RESERVED_COUNT] = {
 #define RESERVED_NAME(name, text) text,
     RESERVED_LIST(RESERVED_NAME)
@@ -128,10 +131,8 @@ check_member(enum reserved which, const json_t *value, const struct api_limits *
                            "%s must be a text, the name of a queue: up to %d characters "
                            "out of A-Z a-z 0-9 _ - .",
                            reserved_names[which], CALLER_QUEUE_NAME_MAX);
-    /* Encryption does not exist yet: clear text is not kept under that promise. */
-    if (which == RESERVED_ENCRYPT && !json_is_false(value))
-        return reason_give(why, ST_BAD_VALUE,
-                           "%s must be false: this server does not encrypt",
+    if (which == RESERVED_ENCRYPT && !json_is_boolean(value))
+        return reason_give(why, ST_BAD_VALUE, "%s must be true or false",
                            reserved_names[which]);
     if (which == RESERVED_PERSISTENCE && !is_memory(value))
         return reason_give(why, ST_BAD_VALUE, "%s must be \"memory\", or be left out",
@@ -177,6 +178,7 @@ extract_settings(const json_t *document, struct arena *arena, struct store_setti
     out->max_claim_count = setting(document, RESERVED_CLAIM_COUNT);
     out->dead_letter_ttl_s = setting(document, RESERVED_DEAD_LETTER_TTL);
     out->transient = member(document, RESERVED_PERSISTENCE) != NULL;
+    out->encrypt = json_is_true(member(document, RESERVED_ENCRYPT));
     if (json_string_length(dead_letter) == 0)
         return ST_OK;
     out->dead_letter = arena_copy(
@@ -255,15 +257,30 @@ metadata_decode(struct bytes body, const struct api_limits *limits, struct arena
     return st;
 }
 
-enum status
-metadata_keep_transient(struct store_metadata *metadata, struct arena *arena)
+static enum status
+set_member(json_t *document, enum reserved which, json_t *value)
 {
-    json_t *document = NULL;
-    enum status st = metadata_tree(metadata, &document);
+    return json_object_set_new(document, reserved_names[which], value) == 0
+               ? ST_OK
+               : ST_NO_MEMORY;
+}
 
-    if (st == ST_OK && json_object_set_new(document, reserved_names[RESERVED_PERSISTENCE],
-                                           json_string("memory")) != 0)
-        st = ST_NO_MEMORY;
+enum status
+metadata_keep(struct store_metadata *metadata, const struct store_settings *old,
+              struct arena *arena)
+{
+    bool transient = old->transient && !metadata->settings.transient;
+    bool encrypt = old->encrypt && !metadata->settings.encrypt;
+    json_t *document = NULL;
+    enum status st;
+
+    if (!transient && !encrypt)
+        return ST_OK;
+    st = metadata_tree(metadata, &document);
+    if (st == ST_OK && transient)
+        st = set_member(document, RESERVED_PERSISTENCE, json_string("memory"));
+    if (st == ST_OK && encrypt)
+        st = set_member(document, RESERVED_ENCRYPT, json_true());
     if (st == ST_OK)
         st = metadata_store(document, arena, metadata);
     json_decref(document);
@@ -303,13 +320,13 @@ write_name(struct buf *out, bool *first, struct bytes inside)
     *first = false;
 }
 
-/* Which of the members that show a default this is; RESERVED_SHOWN: none. */
+/* Which of the members that show a default this is; `shown`: none of them. */
 static enum reserved
-find_shown(const struct json_scan_name *name)
+find_shown(const struct json_scan_name *name, enum reserved shown)
 {
     enum reserved which = 0;
 
-    while (which < RESERVED_SHOWN && !json_scan_name_is(name, reserved_names[which]))
+    while (which < shown && !json_scan_name_is(name, reserved_names[which]))
         which++;
     return which;
 }
@@ -327,9 +344,11 @@ is_unset(const struct json_scan_value *value)
 }
 
 enum status
-metadata_show(const struct store_metadata *metadata, const struct api_limits *limits,
-              struct buf *out)
+metadata_show(const struct store_metadata *metadata, enum store_kind kind,
+              const struct api_limits *limits, struct buf *out)
 {
+    const enum reserved shown =
+        kind == STORE_TOPIC ? RESERVED_SHOWN_TOPIC : RESERVED_SHOWN;
     bool seen[RESERVED_SHOWN + 1] = {false}, first = true;
     struct json_scan scan;
     struct json_scan_name name;
@@ -339,17 +358,17 @@ metadata_show(const struct store_metadata *metadata, const struct api_limits *li
     json_scan_begin(&scan, metadata->json);
     if (json_scan_enter(&scan, SCAN_OBJECT)) {
         while (json_scan_member(&scan, &name) && json_scan_value(&scan, &value)) {
-            enum reserved which = find_shown(&name);
+            enum reserved which = find_shown(&name, shown);
 
             seen[which] = true;
             write_name(out, &first, name.text);
-            if (which < RESERVED_SHOWN && is_unset(&value))
+            if (which < shown && is_unset(&value))
                 write_default(out, which, limits);
             else
                 buf_bytes(out, value.text);
         }
     }
-    for (enum reserved i = 0; i < RESERVED_SHOWN; i++) {
+    for (enum reserved i = 0; i < shown; i++) {
         if (seen[i])
             continue;
         write_name(out, &first, bytes_str(reserved_names[i]));

@@ -30,13 +30,14 @@ metadata_decode(struct bytes body, const struct api_limits *limits, struct arena
 
 /*
  * PUT in v1, whose documents have no reserved members: whether a queue is transient was said
- * when it was made, and stays. ST_NO_MEMORY.
+ * when it was made, and stays; nor does one stop encrypting by that. ST_NO_MEMORY.
  */
-enum status metadata_keep_transient(struct store_metadata *metadata, struct arena *arena);
+enum status metadata_keep(struct store_metadata *metadata,
+                          const struct store_settings *old, struct arena *arena);
 
-/* GET: the document with the defaults of reserved members that are unset. ST_NO_MEMORY.
- */
-enum status metadata_show(const struct store_metadata *metadata,
+/* GET: the document with the defaults of reserved members that are unset, of a topic those that
+ * mean something to one. ST_NO_MEMORY. */
+enum status metadata_show(const struct store_metadata *metadata, enum store_kind kind,
                           const struct api_limits *limits, struct buf *out);
 
 /* The document as it was given, {} if there is none (v1.1 and v1 show it like that). */

@@ -1,13 +1,16 @@
 #include "api/wire/retry_policy.h"
 
+#include "claimd/store/retry_policy.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Seconds by which the delays must at least differ. */
-#define DELAY_SPAN_MIN 10
+#define DEFAULT(name, value) name##_default = value,
+#define INTEGER(name, value) #name,
+#define BACKOFF(name)        #name,
 
-static const int64_t minimum_delay_default = 5, maximum_delay_default = 30;
+enum { RETRY_INTEGERS(DEFAULT) };
 
 /* A member that is null counts as left out. */
 static const json_t *
@@ -28,9 +31,7 @@ refuse(struct reason *why, const char *name, const char *what)
 static enum status
 check_integers(const json_t *policy, struct reason *why)
 {
-    static const char *const names[] = {"retries_with_no_delay", "minimum_delay_retries",
-                                        "minimum_delay", "maximum_delay",
-                                        "maximum_delay_retries"};
+    static const char *const names[] = {RETRY_INTEGERS(INTEGER)};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const json_t *value = member(policy, names[i]);
@@ -44,8 +45,7 @@ check_integers(const json_t *policy, struct reason *why)
 static enum status
 check_function(const json_t *policy, struct reason *why)
 {
-    static const char *const known[] = {"linear", "arithmetic", "geometric",
-                                        "exponential"};
+    static const char *const known[] = {RETRY_BACKOFFS(BACKOFF)};
     const json_t *value = member(policy, "retry_backoff_function");
 
     if (value == NULL)
@@ -82,13 +82,13 @@ check_delays(const json_t *policy, struct reason *why)
     int64_t most = delay(policy, "maximum_delay", maximum_delay_default);
 
     /* Without a sign the difference of any two fits. */
-    if (most >= least && (uint64_t)most - (uint64_t)least >= DELAY_SPAN_MIN)
+    if (most >= least && (uint64_t)most - (uint64_t)least >= RETRY_DELAY_SPAN_LEAST)
         return ST_OK;
     return reason_give(
         why, ST_BAD_VALUE,
         "_retry_policy.maximum_delay must be at least minimum_delay and %d "
         "seconds",
-        DELAY_SPAN_MIN);
+        RETRY_DELAY_SPAN_LEAST);
 }
 
 enum status

@@ -355,7 +355,7 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     commit_all(&w);
     sim_disk_set_room(w.disk, SIM_NO_LIMIT);
     ck_assert_status(delete_free(&w.f, 1), ST_OK);
-    (void)store_queue_purge(w.f.store, &visit, &w.f.queue);
+    (void)store_queue_purge(w.f.store, &visit, &w.f.queue, STORE_PURGE_MESSAGES);
     commit_all(&w);
     ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &one, &id), ST_OK);
     commit_all(&w);
@@ -497,7 +497,8 @@ START_TEST(what_is_taken_in_at_once_fits_on_a_full_disk)
     }
     ck_assert_status(st, ST_FULL);
     ck_assert_int_ge(taken, 10);
-    ck_assert_status(store_queue_purge(w.f.store, &visit, &w.f.queue), ST_OK);
+    ck_assert_status(
+        store_queue_purge(w.f.store, &visit, &w.f.queue, STORE_PURGE_MESSAGES), ST_OK);
     commit_all(&w);
     ck_assert_uint_eq(w.failures, 0);
     close_world(&w);

@@ -15,7 +15,8 @@ struct sample {
     struct store_metadata metadata;
     struct store_changed_message messages[MOST];
     struct store_checksum sums[MOST];
-    char texts[4][TEXT], bodies[MOST][TEXT];
+    struct store_changed_subscription subscription;
+    char texts[6][TEXT], bodies[MOST][TEXT];
     size_t bytes; /* in texts and bodies */
 };
 
@@ -26,18 +27,25 @@ struct image {
 };
 
 static const enum store_change_kind logged[] = {
-    STORE_CHANGE_QUEUE, STORE_CHANGE_META,        STORE_CHANGE_QUEUE_GONE,
-    STORE_CHANGE_PURGE, STORE_CHANGE_POST,        STORE_CHANGE_DELETE,
-    STORE_CHANGE_CLAIM, STORE_CHANGE_RENEW,       STORE_CHANGE_RELEASE,
-    STORE_CHANGE_MOVE,  STORE_CHANGE_IMAGE_QUEUE, STORE_CHANGE_IMAGE_CLAIM,
-    STORE_CHANGE_IMAGE,
+    STORE_CHANGE_QUEUE,        STORE_CHANGE_META,         STORE_CHANGE_QUEUE_GONE,
+    STORE_CHANGE_PURGE,        STORE_CHANGE_POST,         STORE_CHANGE_DELETE,
+    STORE_CHANGE_CLAIM,        STORE_CHANGE_RENEW,        STORE_CHANGE_RELEASE,
+    STORE_CHANGE_MOVE,         STORE_CHANGE_IMAGE_QUEUE,  STORE_CHANGE_IMAGE_CLAIM,
+    STORE_CHANGE_IMAGE,        STORE_CHANGE_SUBSCRIPTION, STORE_CHANGE_SUBSCRIPTION_GONE,
+    STORE_CHANGE_UNSUBSCRIBED, STORE_CHANGE_CURSOR,       STORE_CHANGE_IMAGE_SUBSCRIPTION,
+    STORE_CHANGE_IMAGE_FEED,
 };
 
 enum { LOGGED = sizeof(logged) / sizeof(logged[0]) };
 
 static const char *const type_names[LOGGED] = {
-    "QUEUE", "META",    "QUEUE_GONE", "PURGE",       "POST",        "DELETE", "CLAIM",
-    "RENEW", "RELEASE", "MOVE",       "IMAGE_QUEUE", "IMAGE_CLAIM", "IMAGE"};
+    "QUEUE",        "META",         "QUEUE_GONE",
+    "PURGE",        "POST",         "DELETE",
+    "CLAIM",        "RENEW",        "RELEASE",
+    "MOVE",         "IMAGE_QUEUE",  "IMAGE_CLAIM",
+    "IMAGE",        "SUBSCRIPTION", "SUBSCRIPTION_GONE",
+    "UNSUBSCRIBED", "CURSOR",       "IMAGE_SUBSCRIPTION",
+    "IMAGE_FEED"};
 
 /* ---------------------------------------------------------------------- samples */
 
@@ -94,10 +102,41 @@ some_metadata(struct random *r, struct sample *s)
                                    .message_ttl_s = (int64_t)random_next(r),
                                    .message_delay_s = (int64_t)random_next(r),
                                    .max_claim_count = (int64_t)random_next(r),
-                                   .dead_letter_ttl_s = (int64_t)random_next(r)};
+                                   .dead_letter_ttl_s = (int64_t)random_next(r),
+                                   .encrypt = random_chance(r, 50)};
     if (random_chance(r, 50))
         set->dead_letter = some_text(r, s, s->texts[0]);
     s->metadata.json = some_text(r, s, s->texts[1]);
+}
+
+static void
+some_subscription(struct random *r, struct sample *s)
+{
+    s->subscription = (struct store_changed_subscription){
+        .number = random_next(r),
+        .subscriber = some_text(r, s, s->texts[4]),
+        .options = some_text(r, s, s->texts[5]),
+        .started_ms = (int64_t)random_next(r),
+        .ttl_s = (int64_t)random_next(r),
+        .confirmed = random_chance(r, 50),
+        .attached = random_chance(r, 50),
+        .after = random_next(r),
+        .pending = (uint32_t)random_below(r, 4),
+        .delivered = random_next(r),
+        .given_up = random_next(r),
+        .fallen_out = random_next(r),
+    };
+    memset(s->subscription.id.text, 'c', random_below(r, STORE_ID_CAP));
+}
+
+/* Kinds that have no messages. */
+static bool
+is_without_messages(enum store_change_kind kind)
+{
+    return kind <= STORE_CHANGE_PURGE || kind == STORE_CHANGE_IMAGE_QUEUE ||
+           kind == STORE_CHANGE_SUBSCRIPTION || kind == STORE_CHANGE_SUBSCRIPTION_GONE ||
+           kind == STORE_CHANGE_UNSUBSCRIBED || kind == STORE_CHANGE_CURSOR ||
+           kind == STORE_CHANGE_IMAGE_SUBSCRIPTION;
 }
 
 /* Fills in all fields, whatever the kind has of them. */
@@ -126,10 +165,11 @@ some_change(struct random *r, struct sample *s, enum store_change_kind kind)
     };
     change->queue.project = some_text(r, s, s->texts[2]);
     change->queue.name = some_text(r, s, s->texts[3]);
+    change->queue.kind = random_chance(r, 50) ? STORE_TOPIC : STORE_QUEUE;
     memset(change->claim_id.text, 'b', random_below(r, STORE_ID_CAP));
-    change->count = kind <= STORE_CHANGE_PURGE || kind == STORE_CHANGE_IMAGE_QUEUE
-                        ? 0
-                        : random_below(r, MOST + 1);
+    some_subscription(r, s);
+    change->subscription = &s->subscription;
+    change->count = is_without_messages(kind) ? 0 : random_below(r, MOST + 1);
     for (size_t i = 0; i < change->count; i++)
         some_message(r, s, i);
 }
@@ -185,6 +225,7 @@ same_metadata(const struct store_metadata *a, const struct store_metadata *b)
                      bytes_present(b->settings.dead_letter));
     ck_assert(bytes_equal(a->settings.dead_letter, b->settings.dead_letter));
     ck_assert_int_eq(a->settings.transient, b->settings.transient);
+    ck_assert_int_eq(a->settings.encrypt, b->settings.encrypt);
 }
 
 static void
@@ -218,6 +259,30 @@ same_queue(const struct store_change *a, const struct store_change *b)
     same_metadata(a->metadata, b->metadata);
 }
 
+/* GONE has the number only, CURSOR no texts and times. */
+static void
+same_subscription(enum store_change_kind kind, const struct store_changed_subscription *a,
+                  const struct store_changed_subscription *b)
+{
+    ck_assert_uint_eq(a->number, b->number);
+    if (kind == STORE_CHANGE_SUBSCRIPTION_GONE)
+        return;
+    ck_assert_int_eq(a->confirmed, b->confirmed);
+    ck_assert_int_eq(a->attached, b->attached);
+    ck_assert_uint_eq(a->after, b->after);
+    ck_assert_uint_eq(a->pending, b->pending);
+    ck_assert_uint_eq(a->delivered, b->delivered);
+    ck_assert_uint_eq(a->given_up, b->given_up);
+    ck_assert_uint_eq(a->fallen_out, b->fallen_out);
+    if (kind == STORE_CHANGE_CURSOR)
+        return;
+    ck_assert_str_eq(a->id.text, b->id.text);
+    ck_assert(bytes_equal(a->subscriber, b->subscriber));
+    ck_assert(bytes_equal(a->options, b->options));
+    ck_assert_int_eq(a->started_ms, b->started_ms);
+    ck_assert_int_eq(a->ttl_s, b->ttl_s);
+}
+
 /* What the kind has besides messages. */
 static void
 same_fixed(const struct store_change *a, const struct store_change *b)
@@ -238,6 +303,10 @@ same_fixed(const struct store_change *a, const struct store_change *b)
     if (a->kind == STORE_CHANGE_CLAIM || a->kind == STORE_CHANGE_RENEW ||
         a->kind == STORE_CHANGE_RELEASE || a->kind == STORE_CHANGE_IMAGE_CLAIM)
         same_claim(a, b);
+    if (a->kind == STORE_CHANGE_SUBSCRIPTION || a->kind == STORE_CHANGE_CURSOR ||
+        a->kind == STORE_CHANGE_SUBSCRIPTION_GONE ||
+        a->kind == STORE_CHANGE_IMAGE_SUBSCRIPTION)
+        same_subscription(a->kind, a->subscription, b->subscription);
     if (a->kind == STORE_CHANGE_MOVE)
         ck_assert_uint_eq(a->target_tag, b->target_tag);
 }
@@ -426,12 +495,17 @@ START_TEST(what_time_does_is_not_logged)
 }
 END_TEST
 
-START_TEST(of_a_transient_queue_only_itself_is_logged)
+START_TEST(of_a_transient_queue_only_itself_and_its_subscriptions_are_logged)
 {
     for (size_t i = 0; i < LOGGED; i++) {
-        bool about_queue =
-            logged[i] == STORE_CHANGE_QUEUE || logged[i] == STORE_CHANGE_META ||
-            logged[i] == STORE_CHANGE_QUEUE_GONE || logged[i] == STORE_CHANGE_IMAGE_QUEUE;
+        bool about_queue = logged[i] == STORE_CHANGE_QUEUE ||
+                           logged[i] == STORE_CHANGE_META ||
+                           logged[i] == STORE_CHANGE_QUEUE_GONE ||
+                           logged[i] == STORE_CHANGE_IMAGE_QUEUE ||
+                           logged[i] == STORE_CHANGE_SUBSCRIPTION ||
+                           logged[i] == STORE_CHANGE_SUBSCRIPTION_GONE ||
+                           logged[i] == STORE_CHANGE_UNSUBSCRIBED ||
+                           logged[i] == STORE_CHANGE_IMAGE_SUBSCRIPTION;
 
         if (logged[i] == STORE_CHANGE_MOVE)
             continue;
@@ -535,7 +609,9 @@ START_TEST(types_that_are_not_known_are_refused)
     struct image image = small_post();
 
     for (unsigned type = 0; type <= UINT16_MAX; type++) {
-        if (type >= RECORD_QUEUE && type <= RECORD_MARK)
+        if ((type >= RECORD_QUEUE && type <= RECORD_MARK) ||
+            (type >= RECORD_SUBSCRIPTION && type <= RECORD_IMAGE_FEED &&
+             type != RECORD_RESET && type != RECORD_EXTENSION))
             continue;
         image.bytes[4] = (uint8_t)type;
         image.bytes[5] = (uint8_t)(type >> 8);
@@ -591,6 +667,25 @@ START_TEST(what_a_move_does_not_use_yet_is_zero)
 }
 END_TEST
 
+START_TEST(kinds_that_are_not_known_are_refused)
+{
+    enum { KIND = RECORD_HEAD_BYTES + 48 };
+    struct random r = {1};
+    struct image image;
+    struct sample s;
+
+    some_change(&r, &s, STORE_CHANGE_QUEUE);
+    image = write_sample(&s);
+    ck_assert_uint_eq(image.bytes[KIND], s.change.queue.kind);
+    image.bytes[KIND] = STORE_TOPIC + 1;
+    expect_refused(image.bytes, image.len);
+    image.bytes[KIND] = STORE_TOPIC;
+    image.bytes[KIND + 3] = 1;
+    expect_refused(image.bytes, image.len);
+    free(image.bytes);
+}
+END_TEST
+
 START_TEST(flags_of_a_document_that_are_not_known_are_refused)
 {
     struct random r = {1};
@@ -599,7 +694,7 @@ START_TEST(flags_of_a_document_that_are_not_known_are_refused)
 
     some_change(&r, &s, STORE_CHANGE_META);
     image = write_sample(&s);
-    for (unsigned bit = 2; bit < 16; bit++) {
+    for (unsigned bit = 3; bit < 16; bit++) {
         uint8_t *flags = image.bytes + RECORD_HEAD_BYTES + bit / 8;
 
         *flags ^= (uint8_t)(1u << bit % 8);
@@ -621,6 +716,8 @@ texts_of(const struct record *record)
 
     if (change->metadata != NULL)
         total += change->metadata->json.len + change->metadata->settings.dead_letter.len;
+    if (change->subscription != NULL)
+        total += change->subscription->subscriber.len + change->subscription->options.len;
     while (copy.change.next(&copy.change, &m))
         total += m.body.len;
     return total;

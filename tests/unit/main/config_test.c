@@ -87,6 +87,9 @@ START_TEST(the_defaults_are_those_of_the_contract)
         .max_queues_per_page = 20,
         .max_messages_per_page = 20,
         .max_messages_per_claim_or_pop = 20,
+        .max_subscriptions_per_page = 20,
+        .default_subscription_ttl = 3600,
+        .subscriber_types = 7,
         .default_page = 10,
         .max_queue_metadata = 65536,
         .max_messages_post_size = 262144,
@@ -121,6 +124,9 @@ START_TEST(the_defaults_are_those_of_the_contract)
     SAME(max_queues_per_page);
     SAME(max_messages_per_page);
     SAME(max_messages_per_claim_or_pop);
+    SAME(max_subscriptions_per_page);
+    SAME(default_subscription_ttl);
+    SAME(subscriber_types);
     SAME(default_page);
     SAME(max_queue_metadata);
     SAME(max_messages_post_size);
@@ -145,6 +151,27 @@ START_TEST(the_defaults_are_those_of_the_contract)
     SAME(enable_v1_1);
 #undef SAME
     ck_assert_str_eq(l.config.listen, "127.0.0.1:8888");
+}
+END_TEST
+
+START_TEST(a_set_is_words_joined_by_commas)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--subscriber-types=https, HTTP");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_uint_eq(l.config.limits.subscriber_types, 3);
+    begin(&l);
+    arg(&l, "--subscriber-types=mailto");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_uint_eq(l.config.limits.subscriber_types, 4);
+    begin(&l);
+    arg(&l, "--subscriber-types=http,");
+    expect_error(&l, "must be some of http|https|mailto, joined by commas");
+    begin(&l);
+    arg(&l, "--subscriber-types=http,trust+http");
+    expect_error(&l, "must be some of http|https|mailto, joined by commas");
 }
 END_TEST
 

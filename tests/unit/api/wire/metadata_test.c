@@ -39,7 +39,8 @@ static void
 shows(const char *body, const char *shown)
 {
     takes(body);
-    ck_assert_int_eq(metadata_show(&metadata, &api_limits_default, &f.out), ST_OK);
+    ck_assert_int_eq(metadata_show(&metadata, STORE_QUEUE, &api_limits_default, &f.out),
+                     ST_OK);
     expect_written(shown);
 }
 
@@ -163,10 +164,19 @@ START_TEST(reserved_integers_have_bounds)
 }
 END_TEST
 
-START_TEST(encryption_is_refused_rather_than_ignored)
+START_TEST(encryption_is_wanted_or_not)
 {
     takes("{\"_enable_encrypt_messages\":false}");
-    refuses("{\"_enable_encrypt_messages\":true}");
+    ck_assert(!metadata.settings.encrypt);
+    takes("{\"_enable_encrypt_messages\":null}");
+    ck_assert(!metadata.settings.encrypt);
+    takes("{\"_enable_encrypt_messages\":true}");
+    ck_assert(metadata.settings.encrypt);
+    shows("{\"_enable_encrypt_messages\":true}",
+          "{\"_enable_encrypt_messages\":true,\"_max_messages_post_size\":262144,"
+          "\"_default_message_ttl\":3600,\"_default_message_delay\":0,"
+          "\"_dead_letter_queue\":null,\"_dead_letter_queue_messages_ttl\":null,"
+          "\"_max_claim_count\":null}");
     refuses("{\"_enable_encrypt_messages\":\"x\"}");
     refuses("{\"_enable_encrypt_messages\":0}");
 }
@@ -238,8 +248,8 @@ START_TEST(a_refusal_names_the_member_and_the_option)
     tells("{\"_dead_letter_queue\":\"a b\"}",
           "_dead_letter_queue must be a text, the name of a queue: up to 64 characters "
           "out of A-Z a-z 0-9 _ - .");
-    tells("{\"_enable_encrypt_messages\":true}",
-          "_enable_encrypt_messages must be false: this server does not encrypt");
+    tells("{\"_enable_encrypt_messages\":1}",
+          "_enable_encrypt_messages must be true or false");
     tells("{\"_retry_policy\":[]}", "_retry_policy must be an object");
     tells("{\"_retry_policy\":{\"maximum_delay\":true}}",
           "_retry_policy.maximum_delay must be an integer");

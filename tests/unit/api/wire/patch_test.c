@@ -190,7 +190,7 @@ START_TEST(the_result_is_checked_and_only_the_result)
                            "_default_message_ttl\"}]"),
                      ST_OK);
     ck_assert_int_eq(apply("[{\"op\":\"add\",\"path\":\"/metadata/"
-                           "_enable_encrypt_messages\",\"value\":true}]"),
+                           "_enable_encrypt_messages\",\"value\":1}]"),
                      ST_BAD_BODY);
 }
 END_TEST

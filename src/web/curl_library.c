@@ -1,4 +1,4 @@
-#include "auth/curl_library.h"
+#include "claimd/web/curl_library.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -31,7 +31,15 @@ find_all(void *library, struct curl_library *l)
            find(library, "curl_easy_cleanup", &l->easy_cleanup) &&
            find(library, "curl_easy_strerror", &l->easy_strerror) &&
            find(library, "curl_slist_append", &l->slist_append) &&
-           find(library, "curl_slist_free_all", &l->slist_free_all);
+           find(library, "curl_slist_free_all", &l->slist_free_all) &&
+           find(library, "curl_multi_init", &l->multi_init) &&
+           find(library, "curl_multi_setopt", &l->multi_setopt) &&
+           find(library, "curl_multi_add_handle", &l->multi_add_handle) &&
+           find(library, "curl_multi_remove_handle", &l->multi_remove_handle) &&
+           find(library, "curl_multi_perform", &l->multi_perform) &&
+           find(library, "curl_multi_poll", &l->multi_poll) &&
+           find(library, "curl_multi_info_read", &l->multi_info_read) &&
+           find(library, "curl_multi_cleanup", &l->multi_cleanup);
 }
 
 static void *

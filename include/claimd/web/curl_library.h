@@ -5,8 +5,8 @@
  *
  *   Threads  any, once it is loaded
  */
-#ifndef AUTH_CURL_LIBRARY_H
-#define AUTH_CURL_LIBRARY_H
+#ifndef CLAIMD_WEB_CURL_LIBRARY_H
+#define CLAIMD_WEB_CURL_LIBRARY_H
 
 #include "claimd/base/status.h"
 #include "claimd/json/reason.h"
@@ -24,11 +24,20 @@ struct curl_library {
     const char *(*easy_strerror)(CURLcode code);
     struct curl_slist *(*slist_append)(struct curl_slist *list, const char *line);
     void (*slist_free_all)(struct curl_slist *list);
+    CURLM *(*multi_init)(void);
+    CURLMcode (*multi_setopt)(CURLM *multi, CURLMoption option, ...);
+    CURLMcode (*multi_add_handle)(CURLM *multi, CURL *handle);
+    CURLMcode (*multi_remove_handle)(CURLM *multi, CURL *handle);
+    CURLMcode (*multi_perform)(CURLM *multi, int *running);
+    CURLMcode (*multi_poll)(CURLM *multi, struct curl_waitfd extra[], unsigned count,
+                            int timeout_ms, int *ready);
+    CURLMsg *(*multi_info_read)(CURLM *multi, int *left);
+    CURLMcode (*multi_cleanup)(CURLM *multi);
 };
 
 /*
- * Loads it, in whichever flavour is there; it stays loaded until the process ends. To be called
- * before other threads may use a library of TLS. ST_UNAVAILABLE: *why says what is missing.
+ * Loads it, in whichever flavour is there; it stays loaded until the process ends. From one thread
+ * at a time. ST_UNAVAILABLE: *why says what is missing.
  */
 enum status curl_library_load(struct curl_library *out, struct reason *why);
 

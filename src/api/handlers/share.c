@@ -1,0 +1,282 @@
+#include "api/handlers/handlers.h"
+#include "api/wire/iso_time.h"
+#include "claimd/json/fault.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+/* DAY_MS: how long a grant is good that says nothing. */
+enum { DAY_MS = 24 * 3600 * 1000, METHOD_NAME_MAX = 32, METHODS_MAX = 32 };
+
+/* Parts of a queue, in the order of their names. */
+static const char *const parts[] = {"claims", "messages", "subscriptions"};
+
+enum { PART_MESSAGES = 1, PART_COUNT = sizeof(parts) / sizeof(parts[0]) };
+
+/* What is to be granted. */
+struct share {
+    bool shown[PART_COUNT];
+    char methods[METHODS_MAX][METHOD_NAME_MAX + 1];
+    size_t method_count;
+    int64_t ends_ms;
+};
+
+/* The members of the body; SCAN_NONE: left out. */
+struct members {
+    struct json_scan_value paths, methods, expires;
+};
+
+/* ------------------------------------------------------------------ reading */
+
+static enum status
+read_members(struct context *ctx, struct members *m)
+{
+    struct json_scan_name name;
+    struct json_scan s;
+    struct reason why;
+    bool known = true;
+
+    if (json_fault(ctx->req->body, &why))
+        return context_explain(ctx, ST_BAD_BODY, &why);
+    json_scan_begin(&s, ctx->req->body);
+    if (!json_scan_enter(&s, SCAN_OBJECT))
+        return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
+    while (json_scan_member(&s, &name)) {
+        struct json_scan_value *value = NULL;
+
+        if (json_scan_name_is(&name, "paths"))
+            value = &m->paths;
+        else if (json_scan_name_is(&name, "methods"))
+            value = &m->methods;
+        else if (json_scan_name_is(&name, "expires"))
+            value = &m->expires;
+        known = known && value != NULL;
+        (void)json_scan_value(&s, value); /* it was checked */
+    }
+    if (known)
+        return ST_OK;
+    return context_refuse(ctx, ST_BAD_VALUE,
+                          "the members are paths, methods and expires, and no others");
+}
+
+/* Takes an item of a list. */
+typedef enum status take_fn(struct context *ctx, struct bytes inside, struct share *out);
+
+static enum status
+take_path(struct context *ctx, struct bytes inside, struct share *out)
+{
+    for (size_t i = 0; i < PART_COUNT; i++)
+        if (json_string_equals(inside, bytes_str(parts[i]))) {
+            out->shown[i] = true;
+            return ST_OK;
+        }
+    return context_refuse(ctx, ST_BAD_VALUE,
+                          "paths may name messages, claims and subscriptions only");
+}
+
+/*
+ * A word, with nothing in it that parts the lists and fields of what is signed. Its escapes
+ * undone: a caller may write any letter as one.
+ */
+static enum status
+take_method(struct context *ctx, struct bytes inside, struct share *out)
+{
+    size_t len = 0;
+
+    while (inside.len > 0) {
+        uint32_t c = json_string_next(&inside);
+
+        if (c > 127 || !(isalnum((int)c) || c == '-' || c == '_') ||
+            len == METHOD_NAME_MAX || out->method_count == METHODS_MAX)
+            return context_refuse(ctx, ST_BAD_VALUE,
+                                  "methods may have %d entries, each of at most %d "
+                                  "letters, digits, hyphens and underlines",
+                                  METHODS_MAX, METHOD_NAME_MAX);
+        out->methods[out->method_count][len++] = (char)c;
+    }
+    if (len == 0)
+        return context_refuse(ctx, ST_BAD_VALUE, "methods must not have an empty entry");
+    out->methods[out->method_count++][len] = '\0';
+    return ST_OK;
+}
+
+static enum status
+read_list(struct context *ctx, const struct json_scan_value *list, const char *name,
+          take_fn *take, struct share *out)
+{
+    enum status st = ST_OK;
+    struct json_scan s;
+
+    if (list->kind == SCAN_NONE || list->kind == SCAN_NULL)
+        return ST_OK;
+    if (list->kind != SCAN_ARRAY)
+        return context_refuse(ctx, ST_BAD_VALUE, "%s must be an array", name);
+    json_scan_begin(&s, list->text);
+    (void)json_scan_enter(&s, SCAN_ARRAY);
+    while (st == ST_OK && json_scan_item(&s)) {
+        struct json_scan_value item;
+
+        (void)json_scan_value(&s, &item);
+        if (item.kind != SCAN_STRING)
+            return context_refuse(ctx, ST_BAD_VALUE, "%s must be an array of texts",
+                                  name);
+        st = take(ctx, json_scan_inside(&item), out);
+    }
+    return st;
+}
+
+/* A date has no letter that need be escaped. */
+static enum status
+read_end(struct context *ctx, const struct json_scan_value *expires, struct share *out)
+{
+    int64_t now_ms = clock_now_ms(ctx->real);
+
+    out->ends_ms = now_ms + DAY_MS;
+    if (expires->kind == SCAN_NONE || expires->kind == SCAN_NULL)
+        return ST_OK;
+    if (expires->kind != SCAN_STRING ||
+        !iso_time_read(json_scan_inside(expires), &out->ends_ms))
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "expires must be a date such as 2099-01-31T12:00:00");
+    if (out->ends_ms <= now_ms)
+        return context_refuse(ctx, ST_BAD_VALUE, "expires must be in the future");
+    return ST_OK;
+}
+
+static bool
+is_any(const bool *shown)
+{
+    for (size_t i = 0; i < PART_COUNT; i++)
+        if (shown[i])
+            return true;
+    return false;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static enum status
+read_share(struct context *ctx, struct share *out)
+{
+    struct members m = {.paths = {.kind = SCAN_NONE},
+                        .methods = {.kind = SCAN_NONE},
+                        .expires = {.kind = SCAN_NONE}};
+    enum status st =
+        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+
+    *out = (struct share){.method_count = 0};
+    if (st == ST_OK)
+        st = read_members(ctx, &m);
+    if (st == ST_OK)
+        st = read_list(ctx, &m.paths, "paths", take_path, out);
+    if (st == ST_OK)
+        st = read_list(ctx, &m.methods, "methods", take_method, out);
+    if (st == ST_OK)
+        st = read_end(ctx, &m.expires, out);
+    if (st != ST_OK)
+        return st;
+    if (!is_any(out->shown))
+        out->shown[PART_MESSAGES] = true;
+    if (out->method_count == 0)
+        (void)take_method(ctx, bytes_str("GET"), out);
+    qsort(out->methods, out->method_count, sizeof(out->methods[0]), compare);
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ answering */
+
+/* The lists as they are signed. ST_NO_MEMORY. */
+static enum status
+write_lists(struct context *ctx, const struct share *share, struct buf *paths,
+            struct buf *methods)
+{
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        if (!share->shown[i])
+            continue;
+        if (paths->len > 0)
+            buf_byte(paths, ',');
+        buf_bytes(paths, ctx->base);
+        buf_str(paths, "/queues/");
+        buf_bytes(paths, ctx->queue.name);
+        buf_byte(paths, '/');
+        buf_str(paths, parts[i]);
+    }
+    for (size_t i = 0; i < share->method_count; i++) {
+        if (i > 0)
+            buf_byte(methods, ',');
+        buf_str(methods, share->methods[i]);
+    }
+    return paths->failed || methods->failed ? ST_NO_MEMORY : ST_OK;
+}
+
+static void
+write_array(struct buf *out, const char *name, struct bytes list)
+{
+    buf_str(out, name);
+    for (char before = '['; bytes_present(list); before = ',') {
+        buf_byte(out, before);
+        json_string_write(out, bytes_cut(&list, ','));
+    }
+    buf_byte(out, ']');
+}
+
+static enum status
+answer_grant(struct context *ctx, const struct grant *grant)
+{
+    struct buf *out = &ctx->res->body;
+    char signature[SIGNATURE_DIGITS + 1];
+    enum status st = ST_NOT_FOUND;
+
+    if (ctx->signer != NULL)
+        st = signer_sign(ctx->signer, grant, ctx->req->arena, signature);
+    if (st == ST_NOT_FOUND)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "this server has no key to sign with (signing_keys)");
+    if (st != ST_OK)
+        return st;
+    write_array(out, "{\"paths\":", grant->paths);
+    write_array(out, ",\"methods\":", grant->methods);
+    buf_str(out, ",\"project\":");
+    json_string_write(out, grant->project);
+    buf_str(out, ",\"expires\":");
+    json_string_write(out, grant->expires);
+    buf_str(out, ",\"signature\":");
+    json_string_write(out, bytes_str(signature));
+    buf_byte(out, '}');
+    return answer_json(ctx, 200);
+}
+
+/* POST .../queues/{queue}/share */
+enum status
+handle_queue_share(struct context *ctx)
+{
+    struct buf paths, methods;
+    char expires[ISO_TIME_CAP];
+    struct share share;
+    enum status st = read_share(ctx, &share);
+
+    if (st != ST_OK)
+        return st;
+    /* What is signed has its fields parted by backslashes. */
+    if (memchr(ctx->queue.project.data, '\\', ctx->queue.project.len) != NULL)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "a project with a backslash in it cannot share");
+    buf_init(&paths, ctx->mem);
+    buf_init(&methods, ctx->mem);
+    iso_time_write(share.ends_ms, expires);
+    st = write_lists(ctx, &share, &paths, &methods);
+    if (st == ST_OK)
+        st = answer_grant(ctx,
+                          &(struct grant){.paths = bytes_of(paths.data, paths.len),
+                                          .methods = bytes_of(methods.data, methods.len),
+                                          .project = ctx->queue.project,
+                                          .expires = bytes_str(expires)});
+    buf_fini(&paths);
+    buf_fini(&methods);
+    return st;
+}

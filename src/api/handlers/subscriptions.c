@@ -1,0 +1,250 @@
+/* Subscriptions (docs/api.md 18). */
+#include "api/handlers/handlers.h"
+#include "api/wire/decode_subscription.h"
+#include "api/wire/next_page.h"
+#include "api/wire/subscription.h"
+
+static const char tail[] = "/subscriptions";
+
+static enum status
+refuse_unknown(struct context *ctx)
+{
+    return context_refuse(ctx, ST_NOT_FOUND, "%s %.*s has no subscription with this id",
+                          context_noun(ctx), (int)ctx->queue.name.len,
+                          ctx->queue.name.data);
+}
+
+/* ------------------------------------------------------------------ list, show */
+
+/* Writes one of them, as clients or as operators see it. */
+typedef void write_fn(struct context *ctx, const struct store_subscription *s);
+
+static void
+write_plain(struct context *ctx, const struct store_subscription *s)
+{
+    subscription_write(&ctx->res->body, ctx->queue.name, s);
+}
+
+static void
+write_progress(struct context *ctx, const struct store_subscription *s)
+{
+    subscription_write_progress(&ctx->res->body, ctx->visit.now_ms, s);
+}
+
+static enum status
+write_next_page(struct context *ctx, size_t limit, const struct store_subscriptions *page)
+{
+    const char *path = context_path(ctx, tail, BYTES_NONE);
+    struct next_page next;
+
+    if (path == NULL)
+        return ST_NO_MEMORY;
+    if (page->count == 0) {
+        next_page_none(&ctx->res->body);
+        return ST_OK;
+    }
+    next_page_begin(&next, &ctx->res->body, bytes_str(path));
+    if (bytes_present(query_get(&ctx->query, "limit")))
+        next_page_number(&next, "limit", limit);
+    next_page_text(&next, bytes_str("marker"), store_id_bytes(&page->next));
+    next_page_end(&next);
+    return ST_OK;
+}
+
+static enum status
+write_page(struct context *ctx, write_fn *write, size_t limit,
+           const struct store_subscriptions *page)
+{
+    struct buf *out = &ctx->res->body;
+    enum status st;
+
+    buf_str(out, "{\"subscriptions\":[");
+    for (size_t i = 0; i < page->count; i++) {
+        if (i > 0)
+            buf_byte(out, ',');
+        write(ctx, &page->views[i]);
+    }
+    buf_byte(out, ']');
+    st = write_next_page(ctx, limit, page);
+    buf_byte(out, '}');
+    return st == ST_OK ? answer_json(ctx, 200) : st;
+}
+
+static enum status
+list(struct context *ctx, write_fn *write)
+{
+    const struct api_limits *l = ctx->limits;
+    struct store_subscriptions page = STORE_SUBSCRIPTIONS_INIT;
+    size_t limit = (size_t)limits_page(l, l->max_subscriptions_per_page);
+    enum status st = context_read_limit(ctx, "limit", l->max_subscriptions_per_page,
+                                        "max_subscriptions_per_page", &limit);
+
+    if (st != ST_OK)
+        return st;
+    st = store_subscription_list(ctx->store, &ctx->visit, &ctx->queue,
+                                 query_get(&ctx->query, "marker"), limit, &page);
+    if (st == ST_OK)
+        st = write_page(ctx, write, limit, &page);
+    store_subscriptions_release(&page);
+    return st;
+}
+
+static enum status
+show(struct context *ctx, write_fn *write)
+{
+    struct store_subscriptions found = STORE_SUBSCRIPTIONS_INIT;
+    enum status st =
+        store_subscription_get(ctx->store, &ctx->visit, &ctx->queue, ctx->id, &found);
+
+    if (st == ST_OK)
+        write(ctx, &found.views[0]);
+    store_subscriptions_release(&found);
+    if (st == ST_NOT_FOUND)
+        return refuse_unknown(ctx);
+    return st == ST_OK ? answer_json(ctx, 200) : st;
+}
+
+/* GET .../subscriptions */
+enum status
+handle_subscription_list(struct context *ctx)
+{
+    return list(ctx, write_plain);
+}
+
+/* GET .../subscriptions/{id} */
+enum status
+handle_subscription_show(struct context *ctx)
+{
+    return show(ctx, write_plain);
+}
+
+/* GET /claimd/queues/{queue}/subscriptions */
+enum status
+handle_progress_list(struct context *ctx)
+{
+    return list(ctx, write_progress);
+}
+
+/* GET /claimd/queues/{queue}/subscriptions/{id} */
+enum status
+handle_progress_show(struct context *ctx)
+{
+    return show(ctx, write_progress);
+}
+
+/* ------------------------------------------------------------------ create */
+
+/* A subscriber that has confirmed is in the way, else it is asked again. */
+static enum status
+answer_subscribed(struct context *ctx, const struct store_subscribed *subscribed)
+{
+    struct buf *out = &ctx->res->body;
+
+    if (!subscribed->created && subscribed->confirmed)
+        return context_refuse(
+            ctx, ST_CONFLICT, "the subscriber has subscribed to %s %.*s already",
+            context_noun(ctx), (int)ctx->queue.name.len, ctx->queue.name.data);
+    buf_str(out, "{\"subscription_id\":\"");
+    buf_bytes(out, store_id_bytes(&subscribed->id));
+    buf_str(out, "\"}");
+    return answer_json(ctx, 201);
+}
+
+/* POST .../subscriptions */
+enum status
+handle_subscription_create(struct context *ctx)
+{
+    struct store_subscription_draft draft;
+    struct store_subscribed subscribed;
+    struct reason why;
+    enum status st =
+        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+
+    if (st != ST_OK)
+        return st;
+    reason_init(&why);
+    st = decode_subscription(ctx->req->body, ctx->limits, ctx->visit.now_ms,
+                             ctx->req->arena, &draft, &why);
+    if (st != ST_OK)
+        return context_explain(ctx, st, &why);
+    st = answer_location(ctx, tail, BYTES_NONE);
+    if (st == ST_OK)
+        st = store_subscription_create(ctx->store, &ctx->visit, &ctx->queue, &draft,
+                                       &subscribed);
+    return st == ST_OK ? answer_subscribed(ctx, &subscribed) : st;
+}
+
+/* ------------------------------------------------------------------ change */
+
+/* PATCH .../subscriptions/{id} */
+enum status
+handle_subscription_update(struct context *ctx)
+{
+    struct store_subscription_draft draft;
+    struct reason why;
+    const char *location;
+    enum status st =
+        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+
+    if (st != ST_OK)
+        return st;
+    reason_init(&why);
+    st = decode_subscription_change(ctx->req->body, ctx->limits, ctx->visit.now_ms,
+                                    ctx->req->arena, &draft, &why);
+    if (st != ST_OK)
+        return context_explain(ctx, st, &why);
+    location = context_path(ctx, "/subscriptions/", ctx->id);
+    if (location == NULL)
+        return ST_NO_MEMORY;
+    st = store_subscription_update(ctx->store, &ctx->visit, &ctx->queue, ctx->id, &draft);
+    if (st == ST_NOT_FOUND)
+        return refuse_unknown(ctx);
+    if (st == ST_CONFLICT)
+        return context_refuse(ctx, st, "the subscriber has another subscription here");
+    if (st != ST_OK)
+        return st;
+    answer_header(ctx, "Location", location); /* with an id that the store has made */
+    return answer_empty(ctx, 204);
+}
+
+/* DELETE .../subscriptions/{id} */
+enum status
+handle_subscription_delete(struct context *ctx)
+{
+    enum status st =
+        store_subscription_delete(ctx->store, &ctx->visit, &ctx->queue, ctx->id);
+
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
+}
+
+/* PUT .../subscriptions/{id}/confirm */
+enum status
+handle_subscription_confirm(struct context *ctx)
+{
+    const char *item = context_path(ctx, "/subscriptions/", ctx->id);
+    struct bytes location;
+    struct reason why;
+    bool confirmed;
+    enum status st =
+        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+
+    if (st != ST_OK)
+        return st;
+    reason_init(&why);
+    st = decode_confirmation(ctx->req->body, &confirmed, &why);
+    if (st != ST_OK)
+        return context_explain(ctx, st, &why);
+    if (item == NULL)
+        return ST_NO_MEMORY;
+    location = arena_printf(ctx->req->arena, "%s/confirm", item);
+    if (!bytes_present(location))
+        return ST_NO_MEMORY;
+    st = store_subscription_confirm(ctx->store, &ctx->visit, &ctx->queue, ctx->id,
+                                    confirmed);
+    if (st == ST_NOT_FOUND)
+        return refuse_unknown(ctx);
+    if (st != ST_OK)
+        return st;
+    answer_header(ctx, "Location", location.data);
+    return answer_empty(ctx, 204);
+}

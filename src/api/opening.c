@@ -1,0 +1,122 @@
+#include "api/opening.h"
+
+#include <assert.h> /* static_assert */
+
+static_assert((int)STORE_SEALED_MARK == (int)SEAL_MARK, "what one marks, both know");
+
+static struct seal_scope
+scope_of(const struct context *ctx)
+{
+    return (struct seal_scope){ctx->queue.project, (uint32_t)ctx->queue.kind};
+}
+
+static enum status
+refuse_message(struct context *ctx, enum status st, const struct store_message *message)
+{
+    if (st == ST_NO_KEY)
+        return context_refuse(ctx, st,
+                              "message %s is encrypted, and the server does not have the "
+                              "key now (encryption_keys)",
+                              message->id.text);
+    if (st == ST_DAMAGED)
+        return context_refuse(
+            ctx, st, "message %s is encrypted, and was changed where it was kept",
+            message->id.text);
+    return st;
+}
+
+static enum status
+show_one(struct context *ctx, struct store_message *message)
+{
+    const struct seal_scope scope = scope_of(ctx);
+    size_t len = seal_open_len(message->body);
+    enum status st = ST_NO_KEY;
+    char *to;
+
+    if (ctx->seal == NULL)
+        return refuse_message(ctx, st, message);
+    to = arena_alloc(ctx->req->arena, len);
+    if (to == NULL)
+        return ST_NO_MEMORY;
+    st = seal_open(ctx->seal, &scope, message->body, to);
+    if (st != ST_OK)
+        return refuse_message(ctx, st, message);
+    message->body = bytes_of(to, len);
+    return ST_OK;
+}
+
+enum status
+opening_show(struct context *ctx, struct store_batch *batch, size_t count)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < count; i++)
+        if (store_is_sealed(batch->messages[i].body))
+            st = show_one(ctx, &batch->messages[i]);
+    return st;
+}
+
+void
+opening_adopt(struct store_batch *batch, const struct store_batch *opened)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < batch->count; i++) {
+        struct store_message *m = &batch->messages[i];
+
+        if (!store_is_sealed(m->body))
+            continue;
+        while (strcmp(opened->messages[at].id.text, m->id.text) != 0)
+            at++; /* both are in the order of the queue */
+        m->body = opened->messages[at].body;
+    }
+}
+
+static enum status
+seal_draft(struct context *ctx, struct store_draft *draft)
+{
+    const struct seal_scope scope = scope_of(ctx);
+    size_t len = draft->body.len + SEAL_OVERHEAD;
+    char *to = arena_alloc(ctx->req->arena, len);
+    enum status st =
+        to == NULL ? ST_NO_MEMORY : seal_close(ctx->seal, &scope, draft->body, to);
+
+    if (st == ST_OK)
+        draft->body = bytes_of(to, len);
+    return st;
+}
+
+enum status
+opening_seal(struct context *ctx, struct store_post *post)
+{
+    struct store_draft *drafts =
+        arena_array(ctx->req->arena, post->count, sizeof(*drafts));
+    enum status st = drafts == NULL ? ST_NO_MEMORY : ST_OK;
+
+    if (st == ST_OK && ctx->seal == NULL)
+        st = ST_NO_KEY;
+    for (size_t i = 0; st == ST_OK && i < post->count; i++) {
+        drafts[i] = post->drafts[i];
+        st = seal_draft(ctx, &drafts[i]);
+    }
+    if (st == ST_NO_KEY)
+        return context_refuse(
+            ctx, st,
+            "queue %.*s keeps its messages encrypted, and the server has "
+            "no key now (encryption_keys)",
+            (int)ctx->queue.name.len, ctx->queue.name.data);
+    if (st == ST_OK)
+        post->drafts = drafts;
+    return st;
+}
+
+enum status
+opening_allow(struct context *ctx, const struct store_settings *settings)
+{
+    if (!settings->encrypt || (ctx->seal != NULL && seal_ready(ctx->seal)))
+        return ST_OK;
+    return context_refuse(
+        ctx, ST_BAD_VALUE,
+        "_enable_encrypt_messages must be false: this server has no key "
+        "to encrypt with (encryption_keys)");
+}

@@ -1,0 +1,330 @@
+#include "claimd/auth/signer.h"
+
+#include "claimd/base/base64.h"
+#include "claimd/base/invariant.h"
+#include "claimd/base/lock.h"
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DIGEST_BYTES = SIGNATURE_DIGITS / 2 };
+
+struct key {
+    size_t len;
+    char text[SIGNER_KEY_MOST];
+};
+
+struct keys {
+    size_t count;
+    struct key all[SIGNER_KEYS_MAX];
+};
+
+struct signer {
+    struct mem *mem;
+    struct lock lock; /* guards what is behind it */
+    struct keys keys;
+};
+
+/* ------------------------------------------------------------------ keys */
+
+enum status
+signer_new(struct mem *mem, struct signer **out)
+{
+    struct signer *s = mem_calloc(mem, 1, sizeof(*s));
+
+    if (s == NULL)
+        return ST_NO_MEMORY;
+    s->mem = mem;
+    lock_init(&s->lock);
+    *out = s;
+    return ST_OK;
+}
+
+void
+signer_free(struct signer *s)
+{
+    if (s == NULL)
+        return;
+    lock_fini(&s->lock);
+    explicit_bzero(&s->keys, sizeof(s->keys));
+    mem_free(s->mem, s);
+}
+
+static bool
+is_printable(struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.data[i] < ' ' || text.data[i] > '~')
+            return false;
+    return true;
+}
+
+static enum status
+read_key(struct keys *keys, struct bytes line, struct reason *why)
+{
+    struct key *key;
+
+    if (line.len == 0 || line.data[0] == '#')
+        return ST_OK;
+    if (line.len < SIGNER_KEY_LEAST || line.len > SIGNER_KEY_MOST || !is_printable(line))
+        return reason_give(why, ST_BAD_VALUE, "a key has %d to %d characters of ASCII",
+                           SIGNER_KEY_LEAST, SIGNER_KEY_MOST);
+    if (keys->count == SIGNER_KEYS_MAX)
+        return reason_give(why, ST_BAD_VALUE, "there are more than %d keys",
+                           SIGNER_KEYS_MAX);
+    key = &keys->all[keys->count++];
+    key->len = line.len;
+    memcpy(key->text, line.data, line.len);
+    return ST_OK;
+}
+
+static enum status
+read_keys(struct keys *keys, struct bytes list, size_t *bad_line, struct reason *why)
+{
+    enum status st = ST_OK;
+
+    *bad_line = 0;
+    for (size_t line = 1; st == ST_OK && bytes_present(list); line++) {
+        st = read_key(keys, bytes_trim(bytes_cut(&list, '\n')), why);
+        if (st != ST_OK)
+            *bad_line = line;
+    }
+    if (st == ST_OK && keys->count == 0)
+        return reason_give(why, ST_BAD_VALUE, "there is no key");
+    return st;
+}
+
+static void
+set_keys(struct signer *s, const struct keys *keys)
+{
+    lock_acquire(&s->lock);
+    s->keys = *keys;
+    lock_release(&s->lock);
+}
+
+static void
+copy_keys(struct signer *s, struct keys *out)
+{
+    lock_acquire(&s->lock);
+    *out = s->keys;
+    lock_release(&s->lock);
+}
+
+enum status
+signer_replace(struct signer *s, struct bytes list, size_t *bad_line, struct reason *why)
+{
+    struct keys keys = {.count = 0};
+    enum status st = read_keys(&keys, list, bad_line, why);
+
+    if (st == ST_OK)
+        set_keys(s, &keys);
+    explicit_bzero(&keys, sizeof(keys));
+    return st;
+}
+
+void
+signer_swap(struct signer *s, struct signer *with)
+{
+    struct keys mine, others;
+
+    copy_keys(s, &mine);
+    copy_keys(with, &others);
+    set_keys(s, &others);
+    set_keys(with, &mine);
+    explicit_bzero(&mine, sizeof(mine));
+    explicit_bzero(&others, sizeof(others));
+}
+
+/* ------------------------------------------------------------------ the text */
+
+static int
+compare(const void *a, const void *b)
+{
+    return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+static size_t
+count_entries(struct bytes list)
+{
+    size_t count = 0;
+
+    for (; bytes_present(list); count++)
+        (void)bytes_cut(&list, ',');
+    return count;
+}
+
+/* Writes the entries behind one another, sorted by their bytes; as long as the list was. */
+static enum status
+write_sorted(struct bytes list, struct arena *arena, char *to)
+{
+    size_t count = count_entries(list);
+    struct bytes *entries = arena_array(arena, count + 1, sizeof(*entries));
+
+    if (entries == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        entries[i] = bytes_cut(&list, ',');
+    qsort(entries, count, sizeof(*entries), compare);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            *to++ = ',';
+        memcpy(to, entries[i].data, entries[i].len);
+        to += entries[i].len;
+    }
+    return ST_OK;
+}
+
+/* As the original has it: a backslash and an n, not a line feed. */
+static const struct bytes mark = BYTES_LIT("\\n");
+
+static char *
+append(char *to, struct bytes text)
+{
+    if (text.len > 0)
+        memcpy(to, text.data, text.len);
+    return to + text.len;
+}
+
+/* What is signed; absent without memory. */
+static struct bytes
+write_text(const struct grant *g, struct arena *arena)
+{
+    size_t len =
+        g->paths.len + g->methods.len + g->project.len + g->expires.len + 3 * mark.len;
+    char *text = arena_alloc(arena, len), *to = text;
+
+    if (text == NULL || write_sorted(g->paths, arena, to) != ST_OK)
+        return BYTES_NONE;
+    to = append(to + g->paths.len, mark);
+    if (write_sorted(g->methods, arena, to) != ST_OK)
+        return BYTES_NONE;
+    to = append(to + g->methods.len, mark);
+    to = append(to, g->project);
+    to = append(to, mark);
+    (void)append(to, g->expires);
+    return bytes_of(text, len);
+}
+
+/* ------------------------------------------------------------------ signatures */
+
+static void
+sign(const struct key *key, struct bytes text, char out[SIGNATURE_DIGITS + 1])
+{
+    uint8_t digest[DIGEST_BYTES];
+    /* Fails for an unknown algorithm only. */
+    int error = gnutls_hmac_fast(GNUTLS_MAC_SHA256, key->text, key->len, text.data,
+                                 text.len, digest);
+
+    ENSURE(error == 0);
+    for (size_t i = 0; i < DIGEST_BYTES; i++)
+        hex_write(out + 2 * i, digest[i], 2);
+    out[SIGNATURE_DIGITS] = '\0';
+}
+
+enum status
+signer_sign(struct signer *s, const struct grant *grant, struct arena *arena,
+            char out[SIGNATURE_DIGITS + 1])
+{
+    struct arena_mark before = arena_mark(arena);
+    struct bytes text = write_text(grant, arena);
+    enum status st = bytes_present(text) ? ST_OK : ST_NO_MEMORY;
+    struct keys keys;
+
+    copy_keys(s, &keys);
+    if (st == ST_OK && keys.count == 0)
+        st = ST_NOT_FOUND;
+    if (st == ST_OK)
+        sign(&keys.all[0], text, out);
+    explicit_bzero(&keys, sizeof(keys));
+    arena_rewind(arena, before);
+    return st;
+}
+
+enum status
+signer_verify(struct signer *s, const struct grant *grant, struct bytes signature,
+              struct arena *arena)
+{
+    struct arena_mark before = arena_mark(arena);
+    struct bytes text = write_text(grant, arena);
+    char right[SIGNATURE_DIGITS + 1];
+    bool good = false;
+    struct keys keys;
+
+    if (!bytes_present(text)) {
+        arena_rewind(arena, before);
+        return ST_NO_MEMORY;
+    }
+    copy_keys(s, &keys);
+    for (size_t i = 0; i < keys.count; i++) {
+        sign(&keys.all[i], text, right);
+        good |= bytes_equal_secret(bytes_str(right), signature);
+    }
+    explicit_bzero(&keys, sizeof(keys));
+    explicit_bzero(right, sizeof(right));
+    arena_rewind(arena, before);
+    return good ? ST_OK : ST_NO_PATH;
+}
+
+/* ------------------------------------------------------------------ web hooks */
+
+/* Of what the pieces are when they stand behind one another. */
+static enum status
+digest_pieces(const void *key, size_t key_len, const struct bytes *pieces, size_t count,
+              uint8_t out[DIGEST_BYTES])
+{
+    gnutls_hmac_hd_t hmac;
+    enum status st = ST_OK;
+
+    if (gnutls_hmac_init(&hmac, GNUTLS_MAC_SHA256, key, key_len) != 0)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; st == ST_OK && i < count; i++)
+        if (pieces[i].len > 0 && gnutls_hmac(hmac, pieces[i].data, pieces[i].len) != 0)
+            st = ST_NO_MEMORY;
+    gnutls_hmac_deinit(hmac, out);
+    return st;
+}
+
+static enum status
+vouch_with(const struct key *key, const struct hook *hook, uint8_t out[DIGEST_BYTES])
+{
+    const struct bytes whose[] = {BYTES_LIT("claimd-webhook:"), hook->project};
+    uint8_t secret[DIGEST_BYTES];
+    char sent[32];
+    struct bytes pieces[] = {hook->id, BYTES_NONE, hook->body};
+    int len = snprintf(sent, sizeof(sent), ".%" PRId64 ".", hook->sent_s);
+    enum status st = digest_pieces(key->text, key->len, whose, 2, secret);
+
+    pieces[1] = bytes_of(sent, (size_t)len);
+    if (st == ST_OK)
+        st = digest_pieces(secret, sizeof(secret), pieces, 3, out);
+    explicit_bzero(secret, sizeof(secret));
+    return st;
+}
+
+enum status
+signer_vouch(struct signer *s, const struct hook *hook, char out[VOUCHER_CAP])
+{
+    static const struct bytes version = BYTES_LIT("v1,");
+    enum status st = ST_OK;
+    struct keys keys;
+    char *to = out;
+
+    copy_keys(s, &keys);
+    if (keys.count == 0)
+        st = ST_NOT_FOUND;
+    for (size_t i = 0; st == ST_OK && i < keys.count; i++) {
+        uint8_t digest[DIGEST_BYTES];
+
+        st = vouch_with(&keys.all[i], hook, digest);
+        if (i > 0)
+            *to++ = ' ';
+        to = append(to, version);
+        to += base64_write(to, digest, sizeof(digest));
+    }
+    *to = '\0';
+    explicit_bzero(&keys, sizeof(keys));
+    return st;
+}

@@ -1,0 +1,193 @@
+#include "engine/revive.h"
+#include "claimd/base/invariant.h"
+
+static struct subscription *
+find(const struct feed *f, const struct store_changed_subscription *told)
+{
+    return f == NULL ? NULL : seqmap_find(&f->subscriptions, told->number);
+}
+
+/* What changes as messages are delivered. */
+static void
+set_progress(struct subscription *s, const struct store_changed_subscription *told)
+{
+    s->follows = told->attached;
+    s->cursor.after = told->after;
+    s->pending = (enum pending)told->pending;
+    s->delivered = told->delivered;
+    s->given_up = told->given_up;
+    s->fallen_out = told->fallen_out;
+}
+
+static bool
+makes_sense(const struct store_changed_subscription *told, struct ident *id)
+{
+    return ident_read(store_id_bytes(&told->id), id) && told->number > 0 &&
+           ident_claim_number(*id) == told->number && told->ttl_s > 0 &&
+           told->ttl_s < INT64_MAX / 2000 &&
+           (told->pending == PENDING_NOTHING || told->pending == PENDING_CONFIRM ||
+            told->pending == PENDING_UNSUBSCRIBED);
+}
+
+/* Enters a new one. */
+static enum status
+enter(struct shard *nursery, struct feed *f, struct address *address, struct ident id)
+{
+    struct subscription *s = subscription_new(nursery->core->mem, address);
+    enum status st;
+
+    if (s == NULL)
+        return ST_NO_MEMORY;
+    s->id_high = id.high;
+    s->id_low = id.low;
+    st = subscription_reserve(nursery, f, subscription_number(s));
+    if (st == ST_OK)
+        subscription_enter(nursery, f, s);
+    else
+        subscription_free(nursery->core->mem, s);
+    return st;
+}
+
+enum status
+revive_feed(struct shard *nursery, struct feed **feed)
+{
+    if (*feed == NULL)
+        *feed = feed_new(nursery->core->mem);
+    return *feed == NULL ? ST_NO_MEMORY : ST_OK;
+}
+
+enum status
+revive_subscription(struct shard *nursery, struct feed **feed,
+                    const struct store_queue *where,
+                    const struct store_changed_subscription *told)
+{
+    struct mem *mem = nursery->core->mem;
+    struct subscription *s, *other;
+    struct address *address;
+    enum status st = ST_OK;
+    struct ident id;
+
+    if (!makes_sense(told, &id))
+        return ST_BAD_VALUE;
+    if (revive_feed(nursery, feed) != ST_OK)
+        return ST_NO_MEMORY;
+    address = address_new(mem, where, told->subscriber, told->options);
+    if (address == NULL)
+        return ST_NO_MEMORY;
+    other = subscription_of(nursery, *feed, told->subscriber);
+    s = find(*feed, told);
+    if (other != NULL && other != s)
+        subscription_remove(nursery, other); /* its end is not told if time brought it */
+    if (s != NULL)
+        subscription_move(nursery, s, address);
+    else
+        st = enter(nursery, *feed, address, id);
+    if (st != ST_OK)
+        return st;
+    s = find(*feed, told);
+    s->started_ms = told->started_ms;
+    s->ttl_s = told->ttl_s;
+    s->confirmed = told->confirmed;
+    set_progress(s, told);
+    return ST_OK;
+}
+
+void
+revive_cursor(const struct feed *f, const struct store_changed_subscription *told)
+{
+    struct subscription *s = find(f, told);
+
+    if (s != NULL && told->pending <= PENDING_UNSUBSCRIBED)
+        set_progress(s, told);
+}
+
+void
+revive_gone(struct shard *nursery, struct feed *f,
+            const struct store_changed_subscription *told)
+{
+    struct subscription *s = find(f, told);
+
+    if (s != NULL)
+        subscription_remove(nursery, s);
+}
+
+void
+revive_none(struct shard *nursery, struct feed **feed)
+{
+    struct feed *f = *feed;
+    struct subscription *s;
+    size_t budget = SIZE_MAX;
+    uint64_t number = 0;
+
+    if (f == NULL)
+        return;
+    while ((s = seqmap_next_live(&f->subscriptions, &number)) != NULL)
+        subscription_remove(nursery, s);
+    (void)feed_trim(f, nursery->core->mem, &nursery->pool, &budget);
+    feed_free(nursery->core->mem, f);
+    *feed = NULL;
+}
+
+enum status
+revive_post(struct shard *nursery, struct feed *f, struct message *m,
+            const struct store_changed_message *told)
+{
+    const struct feed_entry as = {
+        .expires_ms = told->expires_ms,
+        .ttl_s = (told->expires_ms - told->posted_ms) / 1000,
+        .delay_s = told->delayed_until_ms == 0
+                       ? 0
+                       : (told->delayed_until_ms - told->posted_ms) / 1000,
+    };
+    struct mem *mem = nursery->core->mem;
+    enum status st;
+
+    if (f == NULL)
+        return ST_OK;
+    st =
+        seqmap_pool_stock(&nursery->pool, seqmap_nodes_for(&f->entries, told->number, 1));
+    if (st == ST_OK)
+        st = feed_stock(f, mem, 1);
+    if (st != ST_OK)
+        return st;
+    feed_put(f, &nursery->pool, m, told->number, &as);
+    return feed_keep_newest(f, &nursery->pool, nursery->core->feed_bytes);
+}
+
+/* Those who followed go on where they were, if they may; others begin behind all there is. */
+static void
+settle_in(struct shard *sh, struct subscription *s, uint64_t last_seq)
+{
+    s->cursor.attached = false;
+    if (!s->confirmed && sh->core->require_confirmation) {
+        s->follows = false;
+    } else if (s->follows) {
+        s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);
+        feed_attach_at(s->feed, &s->cursor, s->cursor.after);
+    } else {
+        feed_attach(s->feed, &s->cursor, last_seq);
+    }
+    subscription_rest(sh, s);
+    subscription_arm(sh, s);
+}
+
+enum status
+revive_reserve(struct shard *sh, struct feed *f)
+{
+    return subscription_reserve(sh, f, 1); /* its wheel */
+}
+
+void
+revive_end(struct shard *sh, struct queue *q, struct feed *f)
+{
+    struct subscription *s;
+    uint64_t number = 0;
+
+    (void)seqmap_last(&f->subscriptions, &number);
+    q->last_subscription = number;
+    feed_number(f);
+    feed_open(sh, q, f);
+    for (number = 0; (s = seqmap_next_live(&f->subscriptions, &number)) != NULL; number++)
+        settle_in(sh, s, q->last_seq);
+    feed_tidy(sh, f);
+}

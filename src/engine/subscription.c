@@ -1,0 +1,496 @@
+#include "engine/subscription.h"
+#include "claimd/base/invariant.h"
+#include "engine/observe.h"
+
+/* How much of a feed is freed by who makes it unneeded. */
+enum { TIDY_SLICE = 64 };
+
+/* ------------------------------------------------------------------ addresses */
+
+static struct bytes
+copy(char **to, struct bytes text)
+{
+    char *at = *to;
+
+    if (text.len > 0)
+        memcpy(at, text.data, text.len);
+    *to += text.len;
+    return bytes_of(at, text.len);
+}
+
+struct address *
+address_new(struct mem *mem, const struct store_queue *queue, struct bytes subscriber,
+            struct bytes options)
+{
+    struct address *a = mem_alloc(mem, sizeof(*a) + queue->project.len + queue->name.len +
+                                           subscriber.len + options.len);
+    char *to;
+
+    if (a == NULL)
+        return NULL;
+    *a = (struct address){.queue = *queue};
+    atomic_init(&a->pins, 1);
+    to = a->text;
+    a->queue.project = copy(&to, queue->project);
+    a->queue.name = copy(&to, queue->name);
+    a->subscriber = copy(&to, subscriber);
+    a->options = copy(&to, options);
+    return a;
+}
+
+struct address *
+address_pin(struct address *a)
+{
+    atomic_fetch_add_explicit(&a->pins, 1, memory_order_relaxed);
+    return a;
+}
+
+void
+address_unpin(struct mem *mem, struct address *a)
+{
+    uint32_t pins = atomic_fetch_sub_explicit(&a->pins, 1, memory_order_acq_rel);
+
+    ENSURE(pins > 0);
+    if (pins == 1)
+        mem_free(mem, a);
+}
+
+/* ------------------------------------------------------------------ coming and going */
+
+struct subscription *
+subscription_new(struct mem *mem, struct address *address)
+{
+    struct subscription *s = mem_alloc(mem, sizeof(*s));
+
+    if (s == NULL) {
+        address_unpin(mem, address);
+        return NULL;
+    }
+    *s = (struct subscription){.address = address};
+    return s;
+}
+
+void
+subscription_free(struct mem *mem, struct subscription *s)
+{
+    address_unpin(mem, s->address);
+    mem_free(mem, s);
+}
+
+static uint64_t
+subscriber_hash(const struct shard *sh, struct bytes subscriber)
+{
+    return hash_mix(hash_bytes(&sh->core->key, subscriber));
+}
+
+enum status
+subscription_reserve(struct shard *sh, struct feed *f, uint64_t number)
+{
+    enum status st = hashmap_reserve(&f->subscribers, 1);
+
+    lock_assert_held(&sh->lock);
+    if (st == ST_OK && sh->subscription_wheel == NULL)
+        sh->subscription_wheel = wheel_new(sh->core->mem, sh->now_ms);
+    if (st == ST_OK && sh->subscription_wheel == NULL)
+        st = ST_NO_MEMORY;
+    if (st == ST_OK)
+        st = seqmap_pool_stock(&sh->pool, seqmap_nodes_for(&f->subscriptions, number, 1));
+    return st;
+}
+
+void
+subscription_enter(struct shard *sh, struct feed *f, struct subscription *s)
+{
+    s->feed = f;
+    seqmap_insert(&f->subscriptions, &sh->pool, subscription_number(s), s, false);
+    hashmap_insert(&f->subscribers, &s->node,
+                   subscriber_hash(sh, s->address->subscriber));
+    sh->subscriptions += f->queue != NULL;
+}
+
+void
+subscription_remove(struct shard *sh, struct subscription *s)
+{
+    struct feed *f = s->feed;
+
+    lock_assert_held(&sh->lock);
+    feed_detach(f, &s->cursor);
+    if (list_linked(&s->link))
+        list_remove(&s->link);
+    if (sh->subscription_wheel != NULL)
+        wheel_disarm(sh->subscription_wheel, &s->deadline);
+    (void)seqmap_remove(&f->subscriptions, &sh->pool, subscription_number(s));
+    hashmap_remove(&f->subscribers, &s->node);
+    sh->subscriptions -= f->queue != NULL;
+    subscription_free(sh->core->mem, s);
+    seqmap_pool_trim(&sh->pool);
+}
+
+struct subscription *
+subscription_find(const struct feed *f, struct bytes text, int64_t now_ms)
+{
+    struct subscription *s;
+    struct ident id;
+
+    if (f == NULL || !ident_read(text, &id))
+        return NULL;
+    s = seqmap_find(&f->subscriptions, ident_claim_number(id));
+    return s != NULL && ident_equal(subscription_ident(s), id) &&
+                   subscription_live(s, now_ms)
+               ? s
+               : NULL;
+}
+
+enum pending
+subscription_untold(const struct subscription *s)
+{
+    bool overtaken = s->lent_notice == PENDING_CONFIRM && s->confirmed;
+
+    return s->pending == PENDING_NOTHING && s->state == SUBSCRIPTION_LENT && !overtaken
+               ? s->lent_notice
+               : s->pending;
+}
+
+uint32_t
+subscription_failed(const struct subscription *s)
+{
+    uint64_t number;
+
+    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LENT)
+        return s->failed;
+    return feed_next(s->feed, &s->cursor, &number) != NULL && number == s->failed_at
+               ? s->failed
+               : 0;
+}
+
+static bool
+is_of(const struct hashnode *node, const void *key)
+{
+    return bytes_equal(
+        container_of(node, const struct subscription, node)->address->subscriber,
+        *(const struct bytes *)key);
+}
+
+struct subscription *
+subscription_of(const struct shard *sh, const struct feed *f, struct bytes subscriber)
+{
+    struct hashnode *node;
+
+    if (f == NULL)
+        return NULL;
+    node = hashmap_find(&f->subscribers, subscriber_hash(sh, subscriber), is_of,
+                        &subscriber);
+    return node == NULL ? NULL : container_of(node, struct subscription, node);
+}
+
+void
+subscription_move(struct shard *sh, struct subscription *s, struct address *address)
+{
+    hashmap_remove(&s->feed->subscribers, &s->node);
+    address_unpin(sh->core->mem, s->address);
+    s->address = address;
+    hashmap_insert(&s->feed->subscribers, &s->node,
+                   subscriber_hash(sh, address->subscriber));
+}
+
+/* ------------------------------------------------------------------ what it waits for */
+
+void
+subscription_arm(struct shard *sh, struct subscription *s)
+{
+    int64_t due_ms = subscription_ends_ms(s);
+
+    if (s->state == SUBSCRIPTION_WAITS && s->again_ms < due_ms)
+        due_ms = s->again_ms;
+    wheel_arm(sh->subscription_wheel, &s->deadline, due_ms);
+    shard_wake_at(sh, wheel_calm_ms(sh->subscription_wheel)); /* may be earlier */
+}
+
+/* There is somebody in the feed's list of those who are due. */
+static void
+spread(struct shard *sh, struct feed *f)
+{
+    if (f->queue == NULL)
+        return; /* it waits for its end */
+    if (!list_linked(&f->link))
+        list_add_before(&sh->news, &f->link);
+    atomic_store(&sh->has_news, true);
+    sh->tells = true;
+}
+
+void
+subscription_rest(struct shard *sh, struct subscription *s)
+{
+    struct feed *f = s->feed;
+    uint64_t number;
+
+    lock_assert_held(&sh->lock);
+    s->state = SUBSCRIPTION_RESTS;
+    if (list_linked(&s->link))
+        list_remove(&s->link);
+    if (s->pending != PENDING_NOTHING || feed_next(f, &s->cursor, &number) != NULL) {
+        list_add_before(&f->due, &s->link);
+        spread(sh, f);
+    } else if (s->cursor.attached) {
+        list_add_before(&f->idle, &s->link);
+    }
+}
+
+void
+subscription_notify(struct shard *sh, struct subscription *s, enum pending pending)
+{
+    s->pending = pending;
+    s->failed = 0;
+    if (s->state == SUBSCRIPTION_LENT)
+        return; /* it comes next */
+    subscription_rest(sh, s);
+    subscription_arm(sh, s);
+}
+
+void
+subscription_attach(struct shard *sh, struct subscription *s, uint64_t last_seq)
+{
+    bool wanted = s->confirmed || !sh->core->require_confirmation;
+
+    if (wanted == s->cursor.attached)
+        return;
+    if (wanted)
+        feed_attach(s->feed, &s->cursor, last_seq);
+    else
+        feed_detach(s->feed, &s->cursor);
+    s->failed = 0;
+    if (s->state == SUBSCRIPTION_LENT)
+        return;
+    subscription_rest(sh, s);
+    subscription_arm(sh, s);
+}
+
+/* ------------------------------------------------------------------ feeds in a shard */
+
+void
+feed_open(struct shard *sh, struct queue *q, struct feed *f)
+{
+    ENSURE(q->feed == NULL && f->queue == NULL);
+    q->feed = f;
+    f->queue = q;
+    feed_count_in(f, &sh->feed_bytes);
+    sh->subscriptions += f->subscriptions.live;
+}
+
+/* Puts all of `from` behind those in `to`. */
+static void
+splice(struct list *from, struct list *to)
+{
+    if (list_empty(from))
+        return;
+    from->next->prev = to->prev;
+    to->prev->next = from->next;
+    from->prev->next = to;
+    to->prev = from->prev;
+    list_init(from);
+}
+
+void
+feed_keep_within(struct shard *sh, struct feed *f)
+{
+    uint64_t most = sh->core->feed_bytes;
+
+    while (most != 0 && f->bytes > most && f->entries.live > 1)
+        figures_count(&sh->figures, STORE_COUNT_FALLEN_OUT,
+                      feed_drop(f, sh->core->mem, &sh->pool));
+}
+
+void
+feed_grown(struct shard *sh, struct feed *f)
+{
+    feed_keep_within(sh, f);
+    if (!list_empty(&f->idle)) {
+        splice(&f->idle, &f->due);
+        spread(sh, f);
+    }
+}
+
+static void
+leave_for_later(struct shard *sh, struct feed *f)
+{
+    if (!list_linked(&f->stale))
+        list_add_before(&sh->stale_feeds, &f->stale);
+    shard_wake_at(sh, sh->now_ms);
+}
+
+void
+feed_tidy(struct shard *sh, struct feed *f)
+{
+    size_t budget = TIDY_SLICE;
+
+    if (f->subscriptions.live == 0 && f->queue != NULL)
+        feed_bury(sh, f->queue);
+    else if (!feed_trim(f, sh->core->mem, &sh->pool, &budget))
+        leave_for_later(sh, f);
+}
+
+void
+feed_bury(struct shard *sh, struct queue *q)
+{
+    struct feed *f = q->feed;
+
+    if (f == NULL)
+        return;
+    sh->subscriptions -= f->subscriptions.live;
+    feed_count_in(f, NULL);
+    q->feed = NULL;
+    f->queue = NULL;
+    if (list_linked(&f->link))
+        list_remove(&f->link);
+    leave_for_later(sh, f);
+}
+
+/* Frees of a feed without a queue what the budget allows; true: the feed, too. */
+static bool
+free_slice(struct shard *sh, struct feed *f, size_t *budget)
+{
+    struct subscription *s;
+    uint64_t number = 0;
+
+    while ((s = seqmap_next_live(&f->subscriptions, &number)) != NULL) {
+        if (*budget == 0)
+            return false;
+        --*budget;
+        subscription_remove(sh, s);
+    }
+    if (!feed_trim(f, sh->core->mem, &sh->pool, budget))
+        return false;
+    list_remove(&f->stale);
+    feed_free(sh->core->mem, f);
+    return true;
+}
+
+bool
+feed_chores(struct shard *sh, int64_t now_ms, size_t *budget)
+{
+    (void)now_ms; /* nothing here has a time */
+    while (*budget > 0 && !list_empty(&sh->stale_feeds)) {
+        struct feed *f = container_of(sh->stale_feeds.next, struct feed, stale);
+
+        --*budget;
+        if (f->queue == NULL) {
+            if (!free_slice(sh, f, budget))
+                return false;
+        } else {
+            if (!feed_trim(f, sh->core->mem, &sh->pool, budget))
+                return false;
+            list_remove(&f->stale);
+        }
+    }
+    return list_empty(&sh->stale_feeds);
+}
+
+bool
+settle_subscriptions(struct shard *sh, int64_t now_ms, size_t *budget)
+{
+    bool whole;
+
+    if (sh->subscription_wheel == NULL)
+        return true;
+    whole = wheel_advance(sh->subscription_wheel, now_ms, *budget);
+    while (*budget > 0) {
+        struct deadline *d = wheel_drain(sh->subscription_wheel);
+        struct subscription *s;
+        struct feed *f;
+
+        if (d == NULL)
+            return whole;
+        --*budget;
+        s = container_of(d, struct subscription, deadline);
+        f = s->feed;
+        if (!subscription_live(s, now_ms)) {
+            subscription_remove(sh, s);
+            if (f->queue != NULL)
+                feed_tidy(sh, f);
+            continue;
+        }
+        if (s->state == SUBSCRIPTION_WAITS && s->again_ms <= now_ms)
+            subscription_rest(sh, s);
+        subscription_arm(sh, s);
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------ audit */
+
+/* Counts the cursors that have an entry in front, or none. */
+static size_t
+count_in_front(const struct feed *f, const struct feed_entry *entry)
+{
+    const struct subscription *s;
+    uint64_t at = 0, number;
+    size_t count = 0;
+
+    for (; (s = seqmap_next_live(&f->subscriptions, &at)) != NULL; at++)
+        count += s->cursor.attached && feed_next(f, &s->cursor, &number) == entry;
+    return count;
+}
+
+static bool
+entries_audit(const struct feed *f)
+{
+    const struct feed_entry *entry;
+    uint64_t number = 0, ordinal = 0, bytes = 0;
+
+    for (; (entry = seqmap_next_live(&f->entries, &number)) != NULL; number++) {
+        if (entry->ordinal <= ordinal || entry->waiting != count_in_front(f, entry))
+            return false;
+        ordinal = entry->ordinal;
+        bytes += sizeof(*entry) + sizeof(struct message) + entry->message->body_len;
+    }
+    return ordinal <= f->last_ordinal && bytes == f->bytes &&
+           f->at_end == count_in_front(f, NULL);
+}
+
+static size_t
+length(const struct list *head)
+{
+    size_t count = 0;
+
+    for (const struct list *at = head->next; at != head; at = at->next)
+        count++;
+    return count;
+}
+
+static bool
+subscription_audit(const struct shard *sh, const struct feed *f,
+                   const struct subscription *s, uint64_t number, size_t *linked)
+{
+    uint64_t next;
+
+    *linked += list_linked(&s->link);
+    if (s->feed != f || subscription_number(s) != number ||
+        !deadline_armed(&s->deadline) ||
+        subscription_of(sh, f, s->address->subscriber) != s ||
+        s->deadline.due_ms > subscription_ends_ms(s))
+        return false;
+    if (s->state == SUBSCRIPTION_RESTS)
+        return list_linked(&s->link) ==
+               (s->cursor.attached || s->pending != PENDING_NOTHING ||
+                feed_next(f, &s->cursor, &next) != NULL);
+    return !list_linked(&s->link);
+}
+
+bool
+feed_audit(const struct shard *sh, const struct feed *f)
+{
+    const struct subscription *s;
+    uint64_t number = 0;
+    size_t linked = 0;
+
+    if (!seqmap_audit(&f->entries) || !seqmap_audit(&f->subscriptions) ||
+        !hashmap_audit(&f->subscribers) || !entries_audit(f))
+        return false;
+    for (; (s = seqmap_next_live(&f->subscriptions, &number)) != NULL; number++)
+        if (!subscription_audit(sh, f, s, number, &linked))
+            return false;
+    if (f->queue != NULL && !list_empty(&f->due) && !list_linked(&f->link))
+        return false;
+    return f->subscriptions.live == f->subscribers.count &&
+           linked == length(&f->idle) + length(&f->due);
+}

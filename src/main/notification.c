@@ -1,0 +1,158 @@
+#include "main/notification.h"
+
+#include "claimd/base/invariant.h"
+#include "main/option.h"
+#include "main/text_file.h"
+
+#include <string.h>
+
+enum { PASSWORD_MOST = 1024 };
+
+/* Of a choice with a word for nothing. */
+static const char *
+unless(const char *text, const char *word)
+{
+    return strcmp(text, word) == 0 ? NULL : text;
+}
+
+static void
+refuse(const struct config *config, const char *name, struct complaints *complaints,
+       const char *why)
+{
+    char where[CONFIG_TEXT_CAP];
+
+    config_where(config, option_find(bytes_str(name)), where);
+    complain(complaints, "%s (%s) %s", name, where, why);
+}
+
+/* What is behind one of two schemes; NULL if neither is in front. */
+static const char *
+behind_scheme(const char *url, const char *plain, const char *secure)
+{
+    if (strncmp(url, plain, strlen(plain)) == 0)
+        return url + strlen(plain);
+    return strncmp(url, secure, strlen(secure)) == 0 ? url + strlen(secure) : NULL;
+}
+
+/* True if there is something, of bytes that stand for themselves wherever a URL stands. */
+static bool
+is_plain(const char *rest)
+{
+    for (const char *at = rest; at != NULL && *at != '\0'; at++)
+        if (*at <= ' ' || *at >= 0x7f || strchr("\"<>\\^`{|}?#@", *at) != NULL)
+            return false;
+    return rest != NULL && *rest != '\0' && rest[strlen(rest) - 1] != '/';
+}
+
+static void
+check_url(const struct config *config, const char *name, const char *url,
+          struct complaints *complaints)
+{
+    if (unless(url, "none") != NULL &&
+        !is_plain(behind_scheme(url, "http://", "https://")))
+        refuse(config, name, complaints,
+               "must be http:// or https://, a host, and perhaps a path that does not "
+               "end with a slash");
+}
+
+static void
+check_mail(const struct config *config, struct complaints *complaints)
+{
+    const char *server = unless(config->smtp_server, "none");
+
+    if (server != NULL) {
+        if (!is_plain(behind_scheme(server, "smtp://", "smtps://")))
+            refuse(config, "smtp_server", complaints,
+                   "must be smtp:// or smtps://, a host, and perhaps a port");
+        if (strchr(config->smtp_from, '@') == NULL)
+            refuse(config, "smtp_from", complaints,
+                   "must be an address, for smtp_server");
+    }
+    if ((unless(config->smtp_user, "none") == NULL) !=
+        (unless(config->smtp_password_file, "none") == NULL))
+        refuse(config, "smtp_user", complaints,
+               "and smtp_password_file are of no use without each other");
+}
+
+void
+notification_check(const struct config *config, struct complaints *complaints)
+{
+    struct reason why;
+    struct guard guard;
+
+    reason_init(&why);
+    if (guard_read(bytes_str(config->notify_allow), &guard, &why) != ST_OK)
+        refuse(config, "notify_allow", complaints, why.text);
+    check_url(config, "public_url", config->public_url, complaints);
+    check_url(config, "external_confirmation_url", config->external_confirmation_url,
+              complaints);
+    check_mail(config, complaints);
+    if (config->require_confirmation && unless(config->signing_keys, "none") == NULL)
+        refuse(config, "require_confirmation", complaints,
+               "needs signing_keys: what asks subscribers to confirm is signed");
+}
+
+enum status
+password_read(const struct config *config, struct mem *mem, char **out,
+              struct complaints *complaints)
+{
+    const struct text_file file = {.path = config->smtp_password_file,
+                                   .option = "smtp_password_file",
+                                   .most = PASSWORD_MOST,
+                                   .secret = true};
+    struct bytes text, line;
+    enum status st;
+
+    *out = NULL;
+    if (unless(file.path, "none") == NULL)
+        return ST_OK;
+    st = text_file_read(&file, mem, &text, complaints);
+    if (st != ST_OK)
+        return st;
+    line = bytes_trim(text);
+    *out = mem_calloc(mem, 1, line.len + 1);
+    if (*out != NULL && line.len > 0)
+        memcpy(*out, line.data, line.len);
+    if (text.len > 0)
+        explicit_bzero((void *)text.data, text.len);
+    mem_free(mem, (void *)text.data);
+    return *out == NULL ? ST_NO_MEMORY : ST_OK;
+}
+
+void
+password_free(struct mem *mem, char *password)
+{
+    if (password != NULL)
+        explicit_bzero(password, strlen(password));
+    mem_free(mem, password);
+}
+
+static void
+take_mail(const struct config *config, struct notify_mail *mail)
+{
+    mail->url = unless(config->smtp_server, "none");
+    mail->user = unless(config->smtp_user, "none");
+    mail->from = config->smtp_from;
+    mail->confirmation_url = unless(config->external_confirmation_url, "none");
+}
+
+enum status
+notification_open(const struct config *config, const struct notify_config *known,
+                  struct notify **out)
+{
+    struct notify_config notify = *known;
+    struct reason why;
+    /* notification_check() has seen it. */
+    enum status st = guard_read(bytes_str(config->notify_allow), &notify.guard, &why);
+
+    ENSURE(st == ST_OK);
+    notify.workers = (size_t)config->max_notifier_workers;
+    notify.timeout_ms = config->notify_timeout_ms;
+    notify.connect_ms = config->notify_timeout_ms / 2;
+    notify.ca = unless(config->notify_ca, "system");
+    notify.agent = "claimd/" CLAIMD_VERSION;
+    notify.public_url = unless(config->public_url, "none");
+    notify.subscription_ttl_s = config->limits.default_subscription_ttl;
+    take_mail(config, &notify.mail);
+    return notify_open(&notify, out);
+}

@@ -1,0 +1,186 @@
+#include "claimd/notify/guard.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+enum { MAPPED_BITS = 96 };
+
+/* An address of either family: IPv4 as a mapped one, ::ffff:0:0/96. */
+struct address {
+    unsigned char bytes[16];
+};
+
+static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+/* RFC 6052: a translator turns it into the IPv4 address at its end. */
+static const unsigned char nat64[12] = {0, 0x64, 0xff, 0x9b};
+
+/* ------------------------------------------------------------------ what is not public */
+
+struct row {
+    unsigned char bytes[4];
+    unsigned bits;
+};
+
+static const struct row refused_ipv4[] = {
+    {{0, 0, 0, 0}, 8},       /* this network */
+    {{10, 0, 0, 0}, 8},      /* private */
+    {{100, 64, 0, 0}, 10},   /* shared by customers of a provider */
+    {{127, 0, 0, 0}, 8},     /* loopback */
+    {{169, 254, 0, 0}, 16},  /* link-local; metadata of clouds */
+    {{172, 16, 0, 0}, 12},   /* private */
+    {{192, 0, 0, 0}, 24},    /* protocols */
+    {{192, 0, 2, 0}, 24},    /* documents */
+    {{192, 88, 99, 0}, 24},  /* relays of 6to4 */
+    {{192, 168, 0, 0}, 16},  /* private */
+    {{198, 18, 0, 0}, 15},   /* benchmarks */
+    {{198, 51, 100, 0}, 24}, /* documents */
+    {{203, 0, 113, 0}, 24},  /* documents */
+    {{224, 0, 0, 0}, 4},     /* multicast */
+    {{240, 0, 0, 0}, 4},     /* reserved, broadcast */
+};
+
+/* Of 2000::/3, outside of which nothing is public. */
+static const struct row refused_ipv6[] = {
+    {{0x20, 0x01, 0x00, 0x00}, 23}, /* protocols: Teredo, benchmarks, ORCHID */
+    {{0x20, 0x01, 0x0d, 0xb8}, 32}, /* documents */
+    {{0x20, 0x02, 0x00, 0x00}, 16}, /* 6to4 */
+    {{0x3f, 0xff, 0x00, 0x00}, 20}, /* documents */
+};
+
+static bool
+same_bits(const unsigned char *a, const unsigned char *b, unsigned bits)
+{
+    unsigned whole = bits / 8, rest = bits % 8;
+    unsigned mask = 0xffu << (8 - rest) & 0xff;
+
+    return memcmp(a, b, whole) == 0 && (rest == 0 || ((a[whole] ^ b[whole]) & mask) == 0);
+}
+
+static bool
+is_in(const unsigned char *bytes, const struct row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (same_bits(bytes, rows[i].bytes, rows[i].bits))
+            return true;
+    return false;
+}
+
+#define IS_IN(bytes, rows) is_in((bytes), (rows), sizeof(rows) / sizeof((rows)[0]))
+
+static bool
+is_public(const struct address *a)
+{
+    static const unsigned char global[] = {0x20};
+
+    if (same_bits(a->bytes, mapped, MAPPED_BITS))
+        return !IS_IN(a->bytes + sizeof(mapped), refused_ipv4);
+    return same_bits(a->bytes, global, 3) && !IS_IN(a->bytes, refused_ipv6);
+}
+
+/* ------------------------------------------------------------------ the list */
+
+static void
+map_ipv4(const void *four, struct address *out)
+{
+    memmove(out->bytes + sizeof(mapped), four, 4); /* it may be in there */
+    memcpy(out->bytes, mapped, sizeof(mapped));
+}
+
+/* Reads "ADDRESS" into *out and tells how many bits may be given behind it. */
+static bool
+read_address(struct bytes text, struct address *out, unsigned *bits)
+{
+    char copy[INET6_ADDRSTRLEN];
+    struct in_addr four;
+
+    if (text.len >= sizeof(copy) || memchr(text.data, '\0', text.len) != NULL)
+        return false;
+    memcpy(copy, text.data, text.len);
+    copy[text.len] = '\0';
+    *bits = 128;
+    if (inet_pton(AF_INET6, copy, out->bytes) == 1)
+        return true;
+    if (inet_pton(AF_INET, copy, &four) != 1)
+        return false;
+    map_ipv4(&four, out);
+    *bits = 32;
+    return true;
+}
+
+/* Reads "ADDRESS" or "ADDRESS/BITS". */
+static bool
+read_block(struct bytes text, struct address_block *out)
+{
+    struct bytes first = bytes_cut(&text, '/');
+    struct address a;
+    unsigned most;
+    uint64_t bits;
+
+    if (!read_address(first, &a, &most))
+        return false;
+    bits = most;
+    if (bytes_present(text) && (!bytes_to_u64(text, &bits) || bits > most))
+        return false;
+    memcpy(out->bytes, a.bytes, sizeof(out->bytes));
+    out->bits = (unsigned)bits + (128 - most);
+    return true;
+}
+
+enum status
+guard_read(struct bytes list, struct guard *out, struct reason *why)
+{
+    struct guard g = {.count = 0};
+
+    if (bytes_equal_str(list, "none"))
+        list = BYTES_NONE;
+    while (bytes_present(list)) {
+        struct bytes item = bytes_trim(bytes_cut(&list, ','));
+
+        if (g.count == GUARD_ALLOWED_MAX)
+            return reason_give(why, ST_BAD_VALUE, "has more than %d addresses",
+                               GUARD_ALLOWED_MAX);
+        if (!read_block(item, &g.allowed[g.count]))
+            return reason_give(why, ST_BAD_VALUE,
+                               "has %.*s, which is no ADDRESS and no ADDRESS/BITS",
+                               (int)item.len, item.data);
+        g.count++;
+    }
+    *out = g;
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ judging */
+
+/* The address that is meant; false if it is of no family that we know. */
+static bool
+read_socket(const struct sockaddr *from, socklen_t len, struct address *out)
+{
+    struct sockaddr_in6 six;
+    struct sockaddr_in four;
+
+    if (len >= sizeof(six) && from->sa_family == AF_INET6) {
+        memcpy(&six, from, sizeof(six));
+        memcpy(out->bytes, &six.sin6_addr, sizeof(out->bytes));
+        if (same_bits(out->bytes, nat64, MAPPED_BITS))
+            map_ipv4(out->bytes + sizeof(nat64), out);
+        return true;
+    }
+    if (len < sizeof(four) || from->sa_family != AF_INET)
+        return false;
+    memcpy(&four, from, sizeof(four));
+    map_ipv4(&four.sin_addr, out);
+    return true;
+}
+
+bool
+guard_admits(const struct guard *g, const struct sockaddr *address, socklen_t len)
+{
+    struct address a;
+
+    if (!read_socket(address, len, &a))
+        return false;
+    for (size_t i = 0; i < g->count; i++)
+        if (same_bits(a.bytes, g->allowed[i].bytes, g->allowed[i].bits))
+            return true;
+    return is_public(&a);
+}

@@ -1,0 +1,177 @@
+#include "claimd/notify/notify.h"
+
+#include "claimd/base/entropy.h"
+#include "notify/notify_private.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* A transfer that takes this part of its time is a slow one. */
+enum { SLOW_PART = 4 };
+
+/* ------------------------------------------------------------------ the bell */
+
+static void
+ring(struct store_bell *bell)
+{
+    struct notify *n = container_of(bell, struct notify, bell);
+
+    (void)eventfd_write(n->event_fd, 1); /* full: it has been rung */
+}
+
+static struct store_bell *
+take_note(struct notify *n)
+{
+    return atomic_exchange(&n->told, true) ? NULL : &n->bell;
+}
+
+static struct store_bell *
+tell_due(struct store_watcher *watcher, enum store_news news)
+{
+    (void)news;
+    return take_note(container_of(watcher, struct notify, due));
+}
+
+static struct store_bell *
+tell_durable(struct store_watcher *watcher, enum store_news news)
+{
+    (void)news;
+    return take_note(container_of(watcher, struct notify, durable));
+}
+
+/* ------------------------------------------------------------------ figures */
+
+static void
+write_figures(struct metrics_source *source, struct exposition *x)
+{
+    struct notify *n = container_of(source, struct notify, source);
+
+    figures_write(&n->figures, counter_read(&n->hosts.slow), x);
+}
+
+void
+notify_measure(struct notify *n, struct metrics *metrics)
+{
+    metrics_add(metrics, &n->source);
+}
+
+/* ------------------------------------------------------------------ life */
+
+static void *
+thread_main(void *arg)
+{
+    notify_work(arg);
+    return NULL;
+}
+
+static enum status
+start_thread(struct notify *n)
+{
+    sigset_t all, before;
+    int failed;
+
+    /* Signals are for the threads of main. */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+    failed = pthread_create(&n->thread, NULL, thread_main, n);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed == 0 ? ST_OK : ST_UNAVAILABLE;
+}
+
+/* A key that nobody knows who could choose the names of hosts. */
+static enum status
+make_key(struct hash_key *key)
+{
+    struct entropy entropy;
+    enum status st;
+
+    entropy_init_system(&entropy);
+    st = entropy_reserve(&entropy, sizeof(*key));
+    if (st == ST_OK)
+        entropy_take(&entropy, key, sizeof(*key));
+    return st;
+}
+
+/* Without what may fail. */
+static void
+init(struct notify *n, const struct notify_config *config, struct hash_key key)
+{
+    n->config = *config;
+    n->source.write = write_figures;
+    n->bell.ring = ring;
+    n->due.tell = tell_due;
+    n->durable.tell = tell_durable;
+    n->herald.log = config->log;
+    n->next_again_ms = INT64_MAX;
+    list_init(&n->unsettled);
+    hosts_init(&n->hosts, config->mem, key, config->workers,
+               config->timeout_ms / SLOW_PART);
+    courier_init(&n->courier, &n->config);
+}
+
+static void
+fini(struct notify *n)
+{
+    courier_fini(&n->courier);
+    hosts_fini(&n->hosts);
+    if (n->event_fd >= 0)
+        (void)close(n->event_fd);
+    mem_free(n->config.mem, n);
+}
+
+/* From now on it is told. */
+static enum status
+begin(struct notify *n)
+{
+    enum status st;
+
+    n->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (n->event_fd < 0)
+        return ST_UNAVAILABLE;
+    st = start_thread(n);
+    if (st != ST_OK)
+        return st;
+    store_watch(n->config.store, &n->durable);
+    store_delivery_watch(n->config.store, &n->due);
+    /* What happened in between has told nobody. */
+    if (take_note(n) != NULL)
+        ring(&n->bell);
+    return ST_OK;
+}
+
+enum status
+notify_open(const struct notify_config *config, struct notify **out)
+{
+    struct hash_key key;
+    struct notify *n;
+    enum status st = make_key(&key);
+
+    ENSURE(config->workers > 0);
+    if (st != ST_OK)
+        return st;
+    n = mem_calloc(config->mem, 1, sizeof(*n));
+    if (n == NULL)
+        return ST_NO_MEMORY;
+    init(n, config, key);
+    st = begin(n);
+    if (st != ST_OK) {
+        fini(n);
+        return st;
+    }
+    *out = n;
+    return ST_OK;
+}
+
+void
+notify_close(struct notify *n)
+{
+    if (n == NULL)
+        return;
+    store_delivery_watch(n->config.store, NULL);
+    store_unwatch(n->config.store, &n->durable);
+    atomic_store(&n->closing, true);
+    ring(&n->bell);
+    (void)pthread_join(n->thread, NULL);
+    fini(n);
+}

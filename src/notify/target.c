@@ -1,0 +1,66 @@
+#include "notify/target.h"
+
+static const struct scheme {
+    struct bytes text;
+    enum target_kind kind;
+} schemes[] = {
+    {BYTES_LIT("http://"), TARGET_WEB},
+    {BYTES_LIT("https://"), TARGET_WEB},
+    {BYTES_LIT("mailto:"), TARGET_MAIL},
+    {BYTES_LIT("trust+http://"), TARGET_TRUST},
+    {BYTES_LIT("trust+https://"), TARGET_TRUST},
+};
+
+static char
+small(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Host and port: what is between the last @ in front of the path and the path. */
+static struct bytes
+host_of(struct bytes rest)
+{
+    struct bytes host = rest;
+
+    for (size_t i = 0; i < rest.len; i++) {
+        /* A backslash counts as a slash to some who read URIs, so nothing behind it is shown. */
+        if (strchr("/?#\\", rest.data[i]) != NULL) {
+            host.len = (size_t)(rest.data + i - host.data);
+            return host;
+        }
+        if (rest.data[i] == '@')
+            host = bytes_of(rest.data + i + 1, rest.len - i - 1);
+    }
+    return host;
+}
+
+static void
+write_place(struct bytes scheme, struct bytes host, char out[TARGET_PLACE_CAP])
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < scheme.len && len < TARGET_PLACE_CAP - 1; i++)
+        out[len++] = scheme.data[i];
+    for (size_t i = 0; i < host.len && len < TARGET_PLACE_CAP - 1; i++)
+        out[len++] = small(host.data[i]);
+    out[len] = '\0';
+}
+
+void
+target_read(struct bytes uri, struct target *out)
+{
+    *out = (struct target){.kind = TARGET_OTHER, .rest = uri};
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        const struct scheme *s = &schemes[i];
+
+        if (uri.len < s->text.len ||
+            !bytes_equal_nocase(bytes_of(uri.data, s->text.len), s->text))
+            continue;
+        out->kind = s->kind;
+        out->rest = bytes_of(uri.data + s->text.len, uri.len - s->text.len);
+        write_place(s->text, s->kind == TARGET_MAIL ? bytes_str("") : host_of(out->rest),
+                    out->place);
+        return;
+    }
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+"""Queues whose messages are encrypted: keys in a file, restarts, and what lies on the disk.
+
+    encryption_test.py CLAIMD
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import Server, post, run  # noqa: E402
+
+OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
+SECRET = "Sesame, open thyself: %d"
+ENCRYPT = b'{"_enable_encrypt_messages":true}'
+
+
+class Encryption(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="claimd-encryption-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.keys = os.path.join(self.folder, "keys")
+        self.journal = os.path.join(self.folder, "journal")
+        self.write(OLD)
+
+    def write(self, *keys):
+        with open(self.keys, "w", encoding="ascii") as f:
+            os.chmod(self.keys, 0o600)
+            f.writelines(key + "\n" for key in keys)
+
+    def start(self, *options, keys=None):
+        return Server("--journal", self.journal, "--encryption-keys", keys or self.keys, *options)
+
+    def reload(self, server, event="reloaded"):
+        del server.log[:]
+        server.signal(signal.SIGHUP)
+        return server.logged(" %s " % event)
+
+    def post(self, server, queue, *numbers):
+        messages = [{"body": SECRET % number, "ttl": 3600} for number in numbers]
+        with server.connect() as client:
+            client.send(post(queue, json.dumps({"messages": messages}).encode()))
+            self.assertEqual(client.response().status, 201)
+
+    def numbers(self, server, queue="q", method="GET", parameters="echo=true"):
+        answer = server.ask(method, "/v2/queues/%s/messages?%s" % (queue, parameters))
+        self.assertEqual(answer.status, 200, answer.body)
+        return [int(message["body"].rsplit(" ", 1)[1])
+                for message in json.loads(answer.body)["messages"]]
+
+    def on_disk(self):
+        """How often the clear text stands in the journal."""
+        found = 0
+        for name in os.listdir(self.journal):
+            with open(os.path.join(self.journal, name), "rb") as f:
+                found += f.read().count(b"Sesame")
+        return found
+
+    def test_the_clear_text_is_nowhere_on_the_disk_and_comes_back(self):
+        with self.start() as server:
+            self.assertEqual(server.ask("PUT", "/v2/queues/q", ENCRYPT).status, 201)
+            self.post(server, "q", *range(10))
+            server.process.kill()
+            server.wait()
+        self.assertEqual(self.on_disk(), 0)
+        with self.start() as server:
+            self.assertEqual(self.numbers(server), list(range(10)))
+            self.post(server, "q", 10)
+            self.assertEqual(self.on_disk(), 0)
+            self.post(server, "clear", 11)
+            self.assertEqual(self.on_disk(), 1)  # it can be found
+
+    def test_a_dead_letter_is_encrypted_where_it_comes_to(self):
+        mortal = json.dumps({"_max_claim_count": 1, "_dead_letter_queue": "graves",
+                             "_persistence": "memory"}).encode()
+        with self.start() as server:
+            server.ask("PUT", "/v2/queues/graves", ENCRYPT)
+            server.ask("PUT", "/v2/queues/q", mortal)
+            self.post(server, "q", 1)
+            claim = server.ask("POST", "/v2/queues/q/claims", b"{}").headers["location"]
+            server.ask("DELETE", claim)
+            self.assertEqual(server.ask("POST", "/v2/queues/q/claims", b"{}").status, 204)
+            self.assertEqual(self.numbers(server, "graves"), [1])
+        self.assertEqual(self.on_disk(), 0)
+        with self.start() as server:
+            self.assertEqual(self.numbers(server, "graves"), [1])
+
+    def test_keys_are_changed_while_it_runs_and_the_old_one_is_taken_out_later(self):
+        with self.start() as server:
+            server.ask("PUT", "/v2/queues/q", ENCRYPT)
+            self.post(server, "q", 1)
+            self.write(NEW, OLD)
+            self.reload(server)
+            self.post(server, "q", 2)
+            self.assertEqual(self.numbers(server), [1, 2])
+            self.assertEqual(self.numbers(server, method="DELETE", parameters="pop=1"), [1])
+            self.write(NEW)
+            self.reload(server)
+            self.assertEqual(self.numbers(server), [2])
+
+    def test_a_key_that_is_missing_is_named_and_nothing_is_lost(self):
+        with self.start() as server:
+            server.ask("PUT", "/v2/queues/q", ENCRYPT)
+            self.post(server, "q", 1, 2)
+            key_id = re.search(r"key=([0-9a-f]{16})", server.logged(" encryption_key "))[1]
+        for keys in ("none", None):
+            self.write(NEW)
+            with self.start(keys=keys) as server:
+                for method, target, body in (("GET", "/messages?echo=true", None),
+                                             ("POST", "/claims", b"{}"),
+                                             ("DELETE", "/messages?pop=2", None)):
+                    answer = server.ask(method, "/v2/queues/q" + target, body)
+                    self.assertEqual(answer.status, 503)
+                    self.assertIn(b"does not have the key", answer.body)
+                self.assertIn("key=%s project=p" % key_id,
+                              server.logged(" encryption_key_missing "))
+                text = server.ask("GET", "/metrics").body.decode()
+                self.assertIn('claimd_decryption_failures_total{reason="no_key"} 3', text)
+                self.assertEqual(server.ask("POST", "/v2/queues/q/messages",
+                                            b'{"messages":[{"body":1}]}').status,
+                                 503 if keys == "none" else 201)
+        self.write(NEW, OLD)
+        with self.start() as server:
+            answer = server.ask("DELETE", "/v2/queues/q/messages?pop=3")
+            self.assertEqual([message["body"] for message in json.loads(answer.body)["messages"]],
+                             [SECRET % 1, SECRET % 2, 1])
+
+    def test_without_a_key_no_queue_is_made_to_encrypt(self):
+        with self.start(keys="none") as server:
+            answer = server.ask("PUT", "/v2/queues/q", ENCRYPT)
+            self.assertEqual(answer.status, 400)
+            self.assertIn(b"no key to encrypt with", answer.body)
+
+    def test_broken_keys_leave_those_that_are_there(self):
+        with self.start() as server:
+            server.ask("PUT", "/v2/queues/q", ENCRYPT)
+            self.post(server, "q", 1)
+            for broken, why in ((["short"], "keys:1: a key is 32 bytes"),
+                                ([NEW, NEW], "keys:2: this key is there already"),
+                                ([], "keys: there is no key")):
+                self.write(*broken)
+                self.assertIn(why, self.reload(server, "reload_failed"))
+            self.write(NEW)
+            os.chmod(self.keys, 0o644)
+            self.assertIn("may be used by anybody", self.reload(server, "reload_failed"))
+            os.unlink(self.keys)
+            self.assertIn("No such file", self.reload(server, "reload_failed"))
+            self.post(server, "q", 2)
+            self.assertEqual(self.numbers(server), [1, 2])
+
+    def test_it_does_not_start_with_keys_that_it_cannot_use(self):
+        self.write(OLD, "short")
+        ended = run("--encryption-keys", self.keys, "--listen", "127.0.0.1:0")
+        self.assertEqual(ended.returncode, 2)
+        self.assertIn("encryption_keys: %s:2: a key is 32 bytes" % self.keys, ended.stderr)
+
+    def test_the_commands_of_the_journal_need_no_key(self):
+        with self.start() as server:
+            server.ask("PUT", "/v2/queues/q", ENCRYPT)
+            self.post(server, "q", 1)
+        copy = os.path.join(self.folder, "copy")
+        self.assertEqual(run("verify", self.journal).returncode, 0)
+        self.assertEqual(run("backup", self.journal, copy).returncode, 0)
+        shown = run("log", copy)
+        self.assertEqual(shown.returncode, 0)
+        self.assertRegex(shown.stdout, r"messages=1: 1\[\d+ sealed\]")
+        self.assertNotIn("Sesame", shown.stdout)
+
+    def test_a_key_is_never_in_the_log(self):
+        with self.start("--log-level", "debug", "--access-log") as server:
+            self.write(NEW + NEW[:3] + "\x7f")
+            self.reload(server, "reload_failed")
+        self.assertFalse(any(OLD in line or NEW in line for line in server.log))
+
+
+if __name__ == "__main__":
+    unittest.main()

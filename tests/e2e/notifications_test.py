@@ -1,0 +1,217 @@
+#!/usr/bin/python3
+"""Subscribers of a real server: web hooks in the clear and over TLS, and what is not told.
+
+    notifications_test.py CLAIMD
+"""
+
+import base64
+import hashlib
+import hmac
+import http.server
+import json
+import os
+import queue
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
+
+from certificates import Workshop  # noqa: E402
+from harness import Server, eventually, request, run  # noqa: E402
+from prometheus import samples  # noqa: E402
+
+KEY = "0123456789abcdef" * 2
+PATIENCE_S = 60
+LOOPBACK = ("--notify-allow", "127.0.0.0/8")
+
+
+class Hooks:
+    """A receiver; `status` is its answer, and `got` what came: path, headers, body."""
+
+    def __init__(self, pair=None):
+        hooks = self
+        self.got, self.status = queue.Queue(), 200
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                hooks.got.put((self.path, self.headers, body))
+                self.send_response(hooks.status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # a server that ends takes no answer
+        scheme = "http"
+        if pair is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*pair)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
+                                                     do_handshake_on_connect=False)
+            scheme = "https"
+        self.url = "%s://127.0.0.1:%d" % (scheme, self.server.server_port)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def next(self):
+        return self.got.get(timeout=PATIENCE_S)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+class Notifications(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="claimd-notify-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def ask(self, server, method, path, document=None):
+        body = None if document is None else json.dumps(document).encode()
+        with server.connect() as client:
+            client.send(request(method, path, body))
+            return client.response()
+
+    def subscribe(self, server, url, **options):
+        answer = self.ask(server, "POST", "/v2/queues/q/subscriptions",
+                          {"subscriber": url, "options": options})
+        self.assertEqual(answer.status, 201, answer.body)
+        return "/v2/queues/q/subscriptions/" + json.loads(answer.body)["subscription_id"]
+
+    def post(self, server, *bodies):
+        answer = self.ask(server, "POST", "/v2/queues/q/messages",
+                          {"messages": [{"body": body} for body in bodies]})
+        self.assertEqual(answer.status, 201, answer.body)
+
+    def bodies(self, hooks, count):
+        return [json.loads(hooks.next()[2])["body"] for _ in range(count)]
+
+    def figure(self, server, name, **labels):
+        text = self.ask(server, "GET", "/metrics").body.decode()
+        return samples(text, is_open=False)[(name, *sorted(labels.items()))]
+
+    def test_messages_come_in_their_order(self):
+        with Hooks() as hooks, Server(*LOOPBACK) as server:
+            self.subscribe(server, hooks.url + "/a")
+            self.post(server, *range(10))
+            self.post(server, *range(10, 20))
+            self.assertEqual(self.bodies(hooks, 20), list(range(20)))
+
+    def test_what_came_of_them_is_counted(self):
+        with Hooks() as hooks, Server(*LOOPBACK) as server:
+            self.subscribe(server, hooks.url + "/a")
+            self.assertEqual(self.figure(server, "claimd_subscriptions"), 1)
+            self.post(server, 1, 2, 3)
+            eventually(lambda: self.figure(
+                server, "claimd_notifications_delivered_total") == 3)
+            hooks.status = 404
+            self.post(server, 4, 5)
+            eventually(lambda: self.figure(
+                server, "claimd_notifications_given_up_total") == 2)
+            self.assertEqual([self.figure(server, "claimd_notification_tries_total", result=result)
+                              for result in ("delivered", "refused", "given_up", "failed")],
+                             [3, 2, 0, 0])
+            self.assertEqual(self.figure(server, "claimd_subscription_backlog_bytes"), 0)
+
+    def test_what_was_not_told_before_a_kill_is_told_after_it(self):
+        journal = ("--journal", os.path.join(self.folder, "journal"))
+        with Hooks() as hooks:
+            hooks.status = 500
+            server = Server(*LOOPBACK, *journal)
+            self.subscribe(server, hooks.url + "/a")
+            self.post(server, *range(5))
+            hooks.next()
+            server.signal(signal.SIGKILL)
+            self.assertEqual(server.wait(), -signal.SIGKILL)
+            hooks.status = 200
+            with Server(*LOOPBACK, *journal):
+                heard = set()
+                while heard < set(range(5)):
+                    heard |= set(self.bodies(hooks, 1))
+
+    def test_loopback_is_told_nothing_unless_it_is_allowed(self):
+        with Hooks() as hooks, Server("--log-level", "debug") as server:
+            self.subscribe(server, hooks.url.replace("//", "//user:SECRET@") + "/SECRET",
+                           _retry_policy={"retries_with_no_delay": 0})
+            self.post(server, 1)
+            line = server.logged(" notification_failed ")
+            self.assertIn("notify_allow", line)
+            self.assertIn("to=%s " % hooks.url, line)
+            self.assertTrue(hooks.got.empty())
+            self.assertFalse(any("SECRET" in line for line in server.log))
+            self.assertGreater(self.figure(server, "claimd_notifications_kept_out_total"), 0)
+
+    def test_who_answers_410_is_not_subscribed_any_more(self):
+        with Hooks() as hooks, Server(*LOOPBACK) as server:
+            hooks.status = 410
+            path = self.subscribe(server, hooks.url + "/a")
+            self.post(server, 1)
+            server.logged(" subscriber_gone ")
+            while self.ask(server, "GET", path).status != 404:
+                pass  # it is said a moment before it is done
+
+    def test_a_certificate_of_nobody_we_trust_is_refused(self):
+        with Workshop() as workshop:
+            pair = workshop.signed("hooks")
+            with Hooks(pair) as hooks:
+                with Server(*LOOPBACK, "--log-level", "debug") as server:
+                    self.subscribe(server, hooks.url + "/a",
+                                   _retry_policy={"retries_with_no_delay": 0})
+                    self.post(server, 1)
+                    server.logged(" notification_failed ")
+                    self.assertTrue(hooks.got.empty())
+                with Server(*LOOPBACK, "--notify-ca", pair.certificate) as server:
+                    self.subscribe(server, hooks.url + "/a")
+                    self.post(server, 1)
+                    self.assertEqual(self.bodies(hooks, 1), [1])
+
+    def test_a_receiver_knows_the_secret_of_its_project(self):
+        """By the line of docs/api.md 20.6, without a project."""
+        keys = os.path.join(self.folder, "keys")
+        with open(keys, "w", encoding="ascii") as f:
+            os.chmod(keys, 0o600)
+            f.write(KEY + "\n")
+        secret = subprocess.run("printf claimd-webhook:p | openssl dgst -sha256 -hmac " + KEY +
+                                " -binary | base64", shell=True, check=True,
+                                capture_output=True).stdout
+        with Hooks() as hooks, Server(*LOOPBACK, "--webhook-keys", keys) as server:
+            self.subscribe(server, hooks.url + "/a")
+            self.post(server, 1)
+            _, headers, body = hooks.next()
+            text = "%s.%s." % (headers["webhook-id"], headers["webhook-timestamp"])
+            digest = hmac.new(base64.b64decode(secret), text.encode() + body, hashlib.sha256)
+            self.assertEqual(headers["webhook-signature"],
+                             "v1," + base64.b64encode(digest.digest()).decode())
+
+    def test_configurations_that_cannot_be_meant_are_refused(self):
+        for options, why in ((("--notify-allow", "localhost"), "localhost"),
+                             (("--public-url", "ftp://h"), "public_url"),
+                             (("--external-confirmation-url", "h"), "external_confirmation_url"),
+                             (("--require-confirmation",), "signing_keys"),
+                             (("--smtp-server", "h:25"), "smtp_server"),
+                             (("--smtp-server", "smtp://h"), "smtp_from"),
+                             (("--smtp-user", "u"), "smtp_password_file")):
+            ended = run(*options, "--check-config")
+            self.assertEqual(ended.returncode, 2, options)
+            self.assertIn(why, ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""Pre-signed URLs: keys in a file, and those who hold what they have signed.
+
+    share_test.py CLAIMD
+"""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import Server, request, run  # noqa: E402
+
+OLD, NEW = "0123456789abcdef" * 2, "fedcba9876543210" * 2
+SHARE = b'{"paths":["messages"],"methods":["GET","POST"],"expires":"2099-01-01"}'
+
+
+class Sharing(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="claimd-share-")
+        self.addCleanup(folder.cleanup)
+        self.keys = os.path.join(folder.name, "keys")
+        self.tokens = os.path.join(folder.name, "tokens")
+        self.write(OLD)
+
+    def write(self, *keys):
+        with open(self.keys, "w", encoding="ascii") as f:
+            os.chmod(self.keys, 0o600)
+            f.writelines(key + "\n" for key in keys)
+
+    def start(self, *options):
+        return Server("--signing-keys", self.keys, *options)
+
+    def reload(self, server, event="reloaded"):
+        del server.log[:]
+        server.signal(signal.SIGHUP)
+        return server.logged(" %s " % event)
+
+    def share(self, server, headers=()):
+        """The headers of those who hold a grant."""
+        with server.connect() as client:
+            client.send(request("POST", "/v2/queues/q/share", SHARE, headers=headers))
+            answer = client.response()
+        self.assertEqual(answer.status, 200, answer.body)
+        grant = json.loads(answer.body)
+        return ["URL-Signature: " + grant["signature"], "URL-Expires: " + grant["expires"],
+                "URL-Methods: " + ",".join(grant["methods"]),
+                "URL-Paths: " + ",".join(grant["paths"])]
+
+    def status(self, server, headers, method="GET", target="/v2/queues/q/messages", body=None):
+        with server.connect() as client:
+            client.send(request(method, target, body, headers=headers))
+            return client.response().status
+
+    def test_who_holds_a_grant_needs_no_token(self):
+        printed = run("token", "new", "boss", "--role", "admin", "--tokens", self.tokens)
+        with self.start("--auth", "tokens", "--tokens", self.tokens) as server:
+            self.assertEqual(self.status(server, []), 401)
+            held = self.share(server, ["X-Auth-Token: " + printed.stdout.strip()])
+            self.assertEqual(self.status(server, held, "POST",
+                                         body=b'{"messages":[{"body":1}]}'), 201)
+            self.assertEqual(self.status(server, held), 200)
+            for method, target in (("DELETE", "/v2/queues/q/messages?pop=1"),
+                                   ("GET", "/v2/queues/q"), ("GET", "/v2/queues/r/messages")):
+                self.assertEqual(self.status(server, held, method, target), 404)
+
+    def test_keys_change_while_it_runs(self):
+        with self.start() as server:
+            old = self.share(server)
+            self.write(NEW, OLD)
+            self.reload(server)
+            new = self.share(server)
+            self.assertNotEqual(new, old)
+            self.assertEqual((self.status(server, old), self.status(server, new)), (200, 200))
+            self.write(NEW)
+            self.reload(server)
+            self.assertEqual((self.status(server, old), self.status(server, new)), (404, 200))
+
+    def test_broken_keys_leave_those_that_are_there(self):
+        with self.start() as server:
+            held = self.share(server)
+            for broken, why in ((["short"], "keys:1: a key has 32 to 256 characters"),
+                                ([], "keys: there is no key")):
+                self.write(*broken)
+                self.assertIn(why, self.reload(server, "reload_failed"))
+            self.write(NEW)
+            os.chmod(self.keys, 0o644)
+            self.assertIn("may be used by anybody", self.reload(server, "reload_failed"))
+            os.unlink(self.keys)
+            self.assertIn("No such file", self.reload(server, "reload_failed"))
+            self.assertEqual(self.status(server, held), 200)
+
+    def test_it_does_not_start_with_keys_that_it_cannot_use(self):
+        self.write("short")
+        ended = run("--signing-keys", self.keys, "--listen", "127.0.0.1:0")
+        self.assertEqual(ended.returncode, 2)
+        self.assertIn("signing_keys: %s:1: a key has" % self.keys, ended.stderr)
+
+    def test_a_key_is_never_in_the_log(self):
+        with self.start("--log-level", "debug", "--access-log") as server:
+            self.status(server, self.share(server))
+            self.write(NEW + NEW[:3] + "\x7f")
+            self.reload(server, "reload_failed")
+        self.assertFalse(any(OLD in line or NEW in line for line in server.log))
+
+
+if __name__ == "__main__":
+    unittest.main()

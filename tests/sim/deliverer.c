@@ -1,0 +1,124 @@
+/* Deliverers take what is due, and give it back: delivered, failed, given up, or late. */
+#include "sim/history.h"
+#include "sim/judge.h"
+#include "sim/sim.h"
+
+#include <inttypes.h>
+
+static struct delivering
+delivering_now(struct sim *sim)
+{
+    return (struct delivering){.ledger = &sim->ledger,
+                               .rules = &sim->profile->rules,
+                               .now_ms = sim->server.now_ms,
+                               .verdict = &sim->verdict};
+}
+
+static void
+write_lent(struct sim *sim, const struct store_delivery *d)
+{
+    static const char *const notices[] = {"message", "asked to confirm", "unsubscribed"};
+
+    if (sim->trace == NULL)
+        return;
+    fprintf(sim->trace, "is lent: %s %.*s for %s in %.*s [%.*s], failed %" PRIu32 "\n",
+            notices[d->notice], (int)(d->body.len < 80 ? d->body.len : 80),
+            d->body.len > 0 ? d->body.data : "", d->subscription.text,
+            (int)d->queue.name.len, d->queue.name.data, (int)d->queue.project.len,
+            d->queue.project.data, d->failed);
+}
+
+/* Takes one; false: there is none, or no room for it, or a promise is broken. */
+static bool
+take(struct sim *sim, bool settled)
+{
+    struct delivering by = delivering_now(sim);
+    bool told = server_is_told(&sim->server);
+    struct store_delivery *d;
+
+    if (settled)
+        (void)server_housekeep(&sim->server);
+    told = told || server_is_told(&sim->server);
+    d = server_lend(&sim->server);
+    if (d == NULL) {
+        history_note(sim, "is lent nothing\n");
+        return sim->server.lent_count < LENT_MAX && judge_nothing_due(&by, settled) &&
+               false;
+    }
+    sim->tally.lent++;
+    sim->digest = (sim->digest ^ d->body.len) * 0x100000001b3;
+    write_lent(sim, d);
+    if (!told)
+        return verdict_break(&sim->verdict, PROMISE_NOBODY_HELD_UP,
+                             "there is something to deliver, and nobody was told");
+    return judge_lent(&by, d);
+}
+
+/* Gives one of those back. */
+static void
+give(struct sim *sim, struct random *r, size_t which, enum store_outcome outcome)
+{
+    static const char *const outcomes[] = {"delivered", "failed", "put off", "given up",
+                                           "gone"};
+    const struct store_delivery *d = &sim->server.lent[which];
+    struct store_id id = d->subscription;
+    int64_t now_ms = sim->server.now_ms;
+    int64_t again_ms = now_ms + random_of(r, 0, 1, 50, 5000, 70000);
+    struct trouble trouble = sim_trouble(sim);
+    int place = NOWHERE;
+    bool starved;
+
+    for (int i = 0; i < PLACES; i++)
+        if (bytes_equal_str(d->queue.project, place_project(i)) &&
+            bytes_equal_str(d->queue.name, place_name(i)))
+            place = i;
+    if (outcome == STORE_OUTCOME_GONE)
+        trouble.starve = 0; /* the log has to be told */
+    if (sim->trace != NULL)
+        fprintf(sim->trace, "gives back for %s: %s, again in %" PRId64 " ms\n", id.text,
+                outcomes[outcome], again_ms - now_ms);
+    starved = server_give(&sim->server, which, trouble, outcome, again_ms);
+    ledger_delivered(&sim->ledger, place, id.text, outcome, now_ms, again_ms, starved);
+}
+
+static enum store_outcome
+draw_outcome(const struct profile *p, struct random *r)
+{
+    if (!random_once_in(r, p->fails_once))
+        return STORE_OUTCOME_DELIVERED;
+    return random_chance(r, 5) ? STORE_OUTCOME_GONE
+                               : (enum store_outcome)random_of(
+                                     r, STORE_OUTCOME_FAILED, STORE_OUTCOME_FAILED,
+                                     STORE_OUTCOME_PUT_OFF, STORE_OUTCOME_GIVEN_UP);
+}
+
+void
+deliverer_act(struct sim *sim, struct actor *a, struct random *r)
+{
+    uint64_t rounds = random_of(r, 3, 10, 30);
+
+    for (; rounds > 0 && !sim_broken(sim); rounds--) {
+        struct server *s = &sim->server;
+
+        history_who(sim, a);
+        if (s->lent_count > 0 && random_chance(r, 50))
+            give(sim, r, random_below(r, s->lent_count), draw_outcome(sim->profile, r));
+        else if (!take(sim, random_chance(r, 70)) &&
+                 (s->lent_count == 0 || random_chance(r, 40)))
+            return;
+    }
+}
+
+void
+sim_deliver_all(struct sim *sim)
+{
+    struct random r = {sim->digest};
+
+    while (!sim_broken(sim)) {
+        history_who(sim, NULL);
+        if (sim->server.lent_count > 0)
+            give(sim, &r, 0, STORE_OUTCOME_DELIVERED);
+        else if (!take(sim, true))
+            return;
+    }
+}

@@ -1,0 +1,259 @@
+/* The rules for deliveries: claimd/store/subscription.h, docs/engine.md. */
+#include "sim/judge.h"
+
+/* An entry of a feed costs its body and no more than that. */
+enum { ENTRY_MOST = 512 };
+
+static struct known_queue *
+queue_at(const struct delivering *by, int place)
+{
+    return &by->ledger->queues[place];
+}
+
+/* Has so much been posted behind it that it may have fallen out of the feed? */
+static bool
+may_have_fallen(const struct delivering *by, const struct known_queue *q, size_t post)
+{
+    int64_t bytes = 0;
+
+    if (by->rules->feed_bytes == 0 || post + 1 == q->post_count)
+        return false;
+    for (size_t i = post; i < q->post_count && bytes <= by->rules->feed_bytes; i++)
+        bytes += (int64_t)q->posts[i].bytes + ENTRY_MOST;
+    return bytes > by->rules->feed_bytes;
+}
+
+/* Has so much been posted behind it that it must have? */
+static bool
+must_have_fallen(const struct delivering *by, const struct known_queue *q, size_t post)
+{
+    int64_t bytes = 0;
+
+    if (by->rules->feed_bytes == 0 || post + 1 == q->post_count)
+        return false;
+    for (size_t i = post; i < q->post_count; i++)
+        bytes += (int64_t)q->posts[i].bytes;
+    return bytes > by->rules->feed_bytes;
+}
+
+/* Must it still be there? */
+static bool
+must_come(const struct delivering *by, const struct known_queue *q, size_t post)
+{
+    return by->now_ms < q->posts[post].expires_ms && !may_have_fallen(by, q, post);
+}
+
+bool
+judging_due(const struct delivering *by, const struct known_subscription *s)
+{
+    const struct known_queue *q = queue_at(by, s->place);
+
+    if (s->lent || by->now_ms < s->again_ms)
+        return false;
+    if (s->notice != 0)
+        return true;
+    for (size_t i = s->at; s->listens && i < q->post_count; i++)
+        if (must_come(by, q, i))
+            return true;
+    return false;
+}
+
+bool
+judge_nothing_due(const struct delivering *by, bool settled)
+{
+    ledger_advance(by->ledger, by->now_ms);
+    for (int place = 0; place < PLACES; place++) {
+        const struct known_queue *q = queue_at(by, place);
+
+        for (size_t i = 0; i < q->subscription_count; i++) {
+            const struct known_subscription *s = q->subscriptions[i];
+
+            if (judging_due(by, s) && (settled || s->again_ms == 0))
+                return verdict_break(by->verdict,
+                                     s->again_ms > 0 ? PROMISE_ON_TIME
+                                                     : PROMISE_TOLD_AT_LEAST_ONCE,
+                                     "nothing is lent, but subscription %s has something "
+                                     "to get",
+                                     s->id.text);
+        }
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------------- one of them */
+
+static int
+place_of_queue(const struct store_queue *queue)
+{
+    for (int place = 0; place < PLACES; place++)
+        if (bytes_equal_str(queue->project, place_project(place)) &&
+            bytes_equal_str(queue->name, place_name(place)))
+            return place;
+    return NOWHERE;
+}
+
+static bool
+is_body(const struct known_post *post, struct bytes body, struct buf *room)
+{
+    if (post->bytes != body.len)
+        return false;
+    buf_reset(room, SIZE_MAX);
+    draft_body(room, post->number, post->len);
+    return bytes_equal(buf_view(room), body);
+}
+
+/* Which post that is, looked for from `from` on; post_count: none. */
+static size_t
+find_post(const struct known_queue *q, size_t from, struct bytes body)
+{
+    struct mem *mem = mem_new(0);
+    struct buf room;
+    size_t i = from;
+
+    buf_init(&room, mem);
+    while (i < q->post_count && !is_body(&q->posts[i], body, &room))
+        i++;
+    buf_fini(&room);
+    mem_destroy(mem);
+    return i;
+}
+
+static bool
+judge_stranger(const struct delivering *by, const struct known_queue *q,
+               const struct known_subscription *s, struct bytes body)
+{
+    size_t post = find_post(q, 0, body);
+
+    if (post == q->post_count)
+        return verdict_break(by->verdict, PROMISE_NOTHING_LOST,
+                             "subscription %s gets what nobody has posted", s->id.text);
+    if (post < s->first)
+        return verdict_break(by->verdict, PROMISE_ONLY_SUBSCRIBERS,
+                             "subscription %s gets what was posted before it listened",
+                             s->id.text);
+    return verdict_break(by->verdict,
+                         s->low < s->at ? PROMISE_TOLD_AGAIN_FEW : PROMISE_TOLD_IN_ORDER,
+                         "subscription %s gets again what it is done with", s->id.text);
+}
+
+/* It gets this post: everything before it that it has not had is lost. */
+static bool
+judge_place(const struct delivering *by, const struct known_queue *q,
+            struct known_subscription *s, size_t post)
+{
+    for (size_t i = s->at; i < post; i++)
+        if (must_come(by, q, i))
+            return verdict_break(by->verdict, PROMISE_TOLD_AT_LEAST_ONCE,
+                                 "subscription %s gets message %llu without %llu before",
+                                 s->id.text, (unsigned long long)q->posts[post].number,
+                                 (unsigned long long)q->posts[i].number);
+    if (by->now_ms >= q->posts[post].expires_ms)
+        return verdict_break(by->verdict, PROMISE_ON_TIME,
+                             "subscription %s gets message %llu, which has expired",
+                             s->id.text, (unsigned long long)q->posts[post].number);
+    if (must_have_fallen(by, q, post))
+        return verdict_break(by->verdict, PROMISE_SAYS_SO,
+                             "a feed has more than the bytes it may have");
+    if (post > s->at) {
+        s->missed += post - s->at;
+        s->failed = 0;
+    }
+    s->low = s->at = post;
+    return true;
+}
+
+/* The log knows when a delay ends, and none ends after its message. */
+static bool
+is_delay(const struct known_post *post, int64_t delay_s)
+{
+    return delay_s == post->delay_s ||
+           (post->delay_s > post->ttl_s && delay_s == post->ttl_s);
+}
+
+static bool
+judge_post(const struct delivering *by, struct known_subscription *s,
+           const struct store_delivery *d)
+{
+    const struct known_queue *q = queue_at(by, s->place);
+    size_t post;
+
+    if (!s->listens)
+        return verdict_break(by->verdict, PROMISE_ONLY_SUBSCRIBERS,
+                             "subscription %s is not confirmed, and gets a message",
+                             s->id.text);
+    if (s->notice != 0)
+        return verdict_break(by->verdict, PROMISE_TOLD_IN_ORDER,
+                             "subscription %s gets a message before it is asked",
+                             s->id.text);
+    post = find_post(q, s->low, d->body);
+    if (post == q->post_count)
+        return judge_stranger(by, q, s, d->body);
+    if (!judge_place(by, q, s, post))
+        return false;
+    if (d->ttl_s != q->posts[post].ttl_s || !is_delay(&q->posts[post], d->delay_s))
+        return verdict_break(by->verdict, PROMISE_NOTHING_LOST,
+                             "a message is told with ttl %lld and delay %lld",
+                             (long long)d->ttl_s, (long long)d->delay_s);
+    s->maybe = 0;
+    return true;
+}
+
+static bool
+judge_notice(const struct delivering *by, struct known_subscription *s, int notice)
+{
+    if (s->notice != notice && (s->notice != 0 || s->maybe != notice))
+        return verdict_break(by->verdict, PROMISE_ONLY_SUBSCRIBERS,
+                             "subscription %s is told %d, but must be told %d",
+                             s->id.text, notice, s->notice);
+    s->notice = s->maybe = 0;
+    return true;
+}
+
+static bool
+judge_address(const struct delivering *by, const struct known_subscription *s,
+              const struct store_delivery *d)
+{
+    if (!bytes_equal_str(d->subscriber, subscriber_uri(s->subscriber)) ||
+        d->expires_ms != subscription_end_ms(s))
+        return verdict_break(by->verdict, PROMISE_NOTHING_LOST,
+                             "subscription %s is lent as it was before", s->id.text);
+    if (d->failed != s->failed)
+        return verdict_break(by->verdict, PROMISE_ADDS_UP,
+                             "subscription %s is lent with %u failures, but must have %u",
+                             s->id.text, d->failed, s->failed);
+    return true;
+}
+
+bool
+judge_lent(const struct delivering *by, const struct store_delivery *d)
+{
+    int place = place_of_queue(&d->queue);
+    struct known_subscription *s;
+    bool post = d->notice == STORE_NOTICE_MESSAGE;
+
+    ledger_advance(by->ledger, by->now_ms);
+    s = place == NOWHERE ? NULL
+                         : ledger_subscription(by->ledger, place, d->subscription.text);
+    if (s == NULL)
+        return verdict_break(
+            by->verdict, PROMISE_ONLY_SUBSCRIBERS, "subscription %s is told, but %s",
+            d->subscription.text,
+            fate_text(ledger_fate(by->ledger, place, d->subscription.text)));
+    if (s->lent)
+        return verdict_break(by->verdict, PROMISE_TOLD_IN_ORDER,
+                             "subscription %s is told two things at once", s->id.text);
+    if (by->now_ms < s->again_ms)
+        return verdict_break(by->verdict, PROMISE_ON_TIME,
+                             "subscription %s is told %lld ms before its time",
+                             s->id.text, (long long)(s->again_ms - by->now_ms));
+    if (!(post ? judge_post(by, s, d) : judge_notice(by, s, 1 + (int)d->notice)) ||
+        !judge_address(by, s, d))
+        return false;
+    s->lent = true;
+    s->lent_post = post;
+    s->lent_notice = post ? 0 : 1 + (int)d->notice;
+    s->changed = false;
+    s->again_ms = 0;
+    ledger_hurry(by->ledger);
+    return true;
+}

@@ -1,0 +1,292 @@
+#include "support/feed_store.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct entry {
+    struct store_delivery delivery;
+    struct feed_news news;
+    bool lent, over;
+    int64_t due_ms;
+};
+
+struct feed {
+    struct store store; /* first: the seam's handle */
+    const struct clock *clock;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t moved;
+    struct store_watcher *due, *durable;
+    uint64_t durable_up_to;
+    bool rest_lost;
+    size_t fails;
+    enum status failure;
+    size_t count, at, lent, ever_lent;
+    struct entry entries[FEED_MOST];
+};
+
+static struct feed *
+feed_of(struct store *s)
+{
+    return (struct feed *)s;
+}
+
+static enum status
+feed_next(struct store *s, struct store_visit *visit, struct store_delivery *out)
+{
+    struct feed *f = feed_of(s);
+    enum status st = ST_NOT_FOUND;
+
+    pthread_mutex_lock(&f->lock);
+    if (f->fails > 0) {
+        f->fails--;
+        st = f->failure;
+    }
+    for (size_t i = 0; st == ST_NOT_FOUND && i < f->count; i++) {
+        struct entry *e = &f->entries[(f->at + i) % f->count];
+
+        if (e->lent || e->over || e->due_ms > visit->now_ms)
+            continue;
+        e->lent = true;
+        f->lent++;
+        f->ever_lent++;
+        f->at = (f->at + i + 1) % f->count;
+        *out = e->delivery;
+        out->store = s;
+        out->failed = e->news.failed;
+        st = ST_OK;
+    }
+    pthread_cond_broadcast(&f->moved);
+    pthread_mutex_unlock(&f->lock);
+    return st;
+}
+
+static void
+feed_done(struct store *s, struct store_visit *visit, struct store_delivery *delivery,
+          enum store_outcome outcome, int64_t again_ms)
+{
+    struct feed *f = feed_of(s);
+    struct entry *e = &f->entries[delivery->ordinal];
+
+    (void)visit;
+    pthread_mutex_lock(&f->lock);
+    if (!e->lent)
+        abort(); /* it was not */
+    e->lent = false;
+    f->lent--;
+    e->due_ms = again_ms;
+    e->over = outcome != STORE_OUTCOME_FAILED && outcome != STORE_OUTCOME_PUT_OFF;
+    e->news.failed += outcome == STORE_OUTCOME_FAILED;
+    e->news.times++;
+    e->news.outcome = outcome;
+    e->news.again_ms = again_ms;
+    pthread_cond_broadcast(&f->moved);
+    pthread_mutex_unlock(&f->lock);
+    if (!e->over && again_ms <= clock_now_ms(f->clock))
+        feed_store_tell(s);
+}
+
+static void
+feed_watch_due(struct store *s, struct store_watcher *watcher)
+{
+    struct feed *f = feed_of(s);
+
+    pthread_mutex_lock(&f->lock);
+    f->due = watcher;
+    pthread_mutex_unlock(&f->lock);
+}
+
+static enum store_fate
+feed_fate(struct store *s, uint64_t position)
+{
+    struct feed *f = feed_of(s);
+    enum store_fate fate;
+
+    pthread_mutex_lock(&f->lock);
+    fate = position <= f->durable_up_to ? STORE_DURABLE
+           : f->rest_lost               ? STORE_LOST
+                                        : STORE_PENDING;
+    pthread_mutex_unlock(&f->lock);
+    return fate;
+}
+
+static void
+feed_flush(struct store *s)
+{
+    (void)s;
+}
+
+static void
+feed_watch(struct store *s, struct store_watcher *watcher)
+{
+    struct feed *f = feed_of(s);
+
+    pthread_mutex_lock(&f->lock);
+    f->durable = watcher;
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void
+feed_unwatch(struct store *s, struct store_watcher *watcher)
+{
+    (void)watcher;
+    feed_watch(s, NULL);
+}
+
+static void
+feed_close(struct store *s)
+{
+    struct feed *f = feed_of(s);
+
+    if (f->lent > 0 || f->due != NULL || f->durable != NULL)
+        abort();
+    pthread_cond_destroy(&f->moved);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+static void
+feed_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
+{
+    struct feed *f = feed_of(s);
+
+    *next_ms = INT64_MAX;
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < f->count; i++) {
+        const struct entry *e = &f->entries[i];
+
+        if (!e->lent && !e->over && e->due_ms > now_ms && e->due_ms < *next_ms)
+            *next_ms = e->due_ms;
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
+static const struct store_ops ops = {
+    .housekeep = feed_housekeep,
+    .delivery_next = feed_next,
+    .delivery_done = feed_done,
+    .delivery_watch = feed_watch_due,
+    .fate = feed_fate,
+    .flush = feed_flush,
+    .watch = feed_watch,
+    .unwatch = feed_unwatch,
+    .close = feed_close,
+};
+
+struct store *
+feed_store_open(const struct clock *clock)
+{
+    struct feed *f = calloc(1, sizeof(*f));
+
+    if (f == NULL)
+        abort();
+    f->store.ops = &ops;
+    f->clock = clock;
+    f->durable_up_to = UINT64_MAX;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->moved, NULL);
+    return &f->store;
+}
+
+static void
+tell(struct feed *f, struct store_watcher *watcher)
+{
+    struct store_bell *bell =
+        watcher == NULL ? NULL : watcher->tell(watcher, STORE_READY);
+
+    if (bell != NULL)
+        bell->ring(bell);
+    (void)f;
+}
+
+void
+feed_store_tell(struct store *s)
+{
+    struct feed *f = feed_of(s);
+
+    pthread_mutex_lock(&f->lock);
+    tell(f, f->due);
+    pthread_mutex_unlock(&f->lock);
+}
+
+size_t
+feed_store_add(struct store *s, const struct store_delivery *delivery)
+{
+    struct feed *f = feed_of(s);
+    size_t which;
+
+    pthread_mutex_lock(&f->lock);
+    if (f->count == FEED_MOST)
+        abort();
+    which = f->count++;
+    f->entries[which] = (struct entry){.delivery = *delivery};
+    f->entries[which].delivery.ordinal = which;
+    tell(f, f->due);
+    pthread_mutex_unlock(&f->lock);
+    return which;
+}
+
+struct feed_news
+feed_store_await(struct store *s, size_t which, size_t times)
+{
+    struct feed *f = feed_of(s);
+    struct feed_news news;
+
+    pthread_mutex_lock(&f->lock);
+    while (f->entries[which].news.times < times)
+        pthread_cond_wait(&f->moved, &f->lock);
+    news = f->entries[which].news;
+    pthread_mutex_unlock(&f->lock);
+    return news;
+}
+
+struct feed_news
+feed_store_news(struct store *s, size_t which)
+{
+    return feed_store_await(s, which, 0);
+}
+
+void
+feed_store_await_lent(struct store *s, size_t count)
+{
+    struct feed *f = feed_of(s);
+
+    pthread_mutex_lock(&f->lock);
+    while (f->ever_lent < count)
+        pthread_cond_wait(&f->moved, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void
+feed_store_settle(struct store *s, uint64_t durable, bool rest_lost)
+{
+    struct feed *f = feed_of(s);
+
+    pthread_mutex_lock(&f->lock);
+    f->durable_up_to = durable;
+    f->rest_lost = rest_lost;
+    tell(f, f->durable);
+    pthread_mutex_unlock(&f->lock);
+}
+
+size_t
+feed_store_lent(struct store *s)
+{
+    struct feed *f = feed_of(s);
+    size_t lent;
+
+    pthread_mutex_lock(&f->lock);
+    lent = f->lent;
+    pthread_mutex_unlock(&f->lock);
+    return lent;
+}
+
+void
+feed_store_fail(struct store *s, size_t times, enum status st)
+{
+    struct feed *f = feed_of(s);
+
+    pthread_mutex_lock(&f->lock);
+    f->fails = times;
+    f->failure = st;
+    pthread_mutex_unlock(&f->lock);
+}

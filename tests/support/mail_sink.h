@@ -1,0 +1,22 @@
+/*
+ * mail_sink: a small server that takes mail on loopback. Recipients that begin with "no" are
+ * refused for good, those with "later" for now.
+ *
+ *   Threads  one, for one connection after the other
+ */
+#ifndef TESTS_SUPPORT_MAIL_SINK_H
+#define TESTS_SUPPORT_MAIL_SINK_H
+
+struct mail_sink; /* opaque */
+
+struct mail_sink *mail_sink_open(void);
+
+/* Nobody is connected any more. */
+void mail_sink_close(struct mail_sink *s);
+
+int mail_sink_port(const struct mail_sink *s);
+
+/* All that it was told so far; valid until it is told more. */
+const char *mail_sink_heard(struct mail_sink *s);
+
+#endif

@@ -1,0 +1,452 @@
+#include "claimd/seal/seal.h"
+#include "support/arena_fixture.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The bytes 0, 1, 2... 31; the same as base64; and another one. */
+#define KEY        "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define KEY_BASE64 "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+#define KEY_ID     "d0ad2db0fe5b40ca"
+#define OTHER      "ff0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+
+enum { ROOM = 512 };
+
+static const struct seal_scope demo = {.project = BYTES_LIT("demo"), .kind = 0};
+static const struct bytes body = BYTES_LIT("{\"pin\": \"4711\"}");
+
+static struct {
+    enum status st[8];
+    char id[SEAL_KEY_ID_DIGITS + 1];
+    size_t count;
+} told;
+
+static void
+hear(void *arg, enum status st, const char *id, struct bytes project)
+{
+    (void)arg;
+    ck_assert_uint_lt(told.count, sizeof(told.st) / sizeof(told.st[0]));
+    ck_assert(bytes_present(project));
+    told.st[told.count++] = st;
+    memcpy(told.id, id, sizeof(told.id));
+}
+
+static struct seal *
+make(const char *list, uint64_t bodies_per_salt)
+{
+    const struct seal_config config = {
+        .mem = f.mem, .bodies_per_salt = bodies_per_salt, .trouble = hear};
+    struct seal *s = NULL;
+    struct reason why;
+    size_t line;
+
+    told.count = 0;
+    ck_assert_int_eq(seal_new(&config, &s), ST_OK);
+    if (list != NULL)
+        ck_assert_int_eq(seal_replace(s, bytes_str(list), &line, &why), ST_OK);
+    return s;
+}
+
+static struct bytes
+close_body(struct seal *s, char to[ROOM])
+{
+    ck_assert_int_eq(seal_close(s, &demo, body, to), ST_OK);
+    return bytes_of(to, body.len + SEAL_OVERHEAD);
+}
+
+static void
+expect_open(struct seal *s, struct bytes sealed)
+{
+    char open[ROOM];
+
+    ck_assert_uint_eq(seal_open_len(sealed), body.len);
+    ck_assert_int_eq(seal_open(s, &demo, sealed, open), ST_OK);
+    ck_assert_mem_eq(open, body.data, body.len);
+}
+
+/* Fails so, and leaves nothing of the text. */
+static void
+expect_shut(struct seal *s, const struct seal_scope *scope, struct bytes sealed,
+            enum status st)
+{
+    static const char nothing[ROOM];
+    char open[ROOM] = {0};
+
+    ck_assert_int_eq(seal_open(s, scope, sealed, open), st);
+    ck_assert_mem_eq(open, nothing, ROOM);
+}
+
+TEST_CASE("seal", .setup = arena_fixture_open, .teardown = arena_fixture_close);
+
+START_TEST(what_was_sealed_opens_and_shows_nothing_before)
+{
+    struct seal *s = make(KEY, 0);
+    char first[ROOM], second[ROOM];
+    struct bytes a = close_body(s, first), b = close_body(s, second);
+    struct seal_figures done;
+
+    ck_assert(seal_ready(s) && seal_is_sealed(a) && !seal_is_sealed(body));
+    ck_assert(!bytes_contain(a, bytes_str("4711")));
+    ck_assert(!bytes_equal(a, b));
+    expect_open(s, a);
+    expect_open(s, b);
+    seal_measure(s, &done);
+    ck_assert_uint_eq(done.sealed, 2);
+    ck_assert_uint_eq(done.opened, 2);
+    ck_assert_uint_eq(done.no_key + done.damaged, 0);
+    ck_assert_uint_eq(done.keys, 1);
+    seal_free(s);
+}
+END_TEST
+
+/* Made by somebody else: Python's hmac, and the AESGCM of its package cryptography. */
+START_TEST(a_body_that_was_sealed_elsewhere_opens)
+{
+    static const uint8_t sealed[] = {
+        0x01, 0xd0, 0xad, 0x2d, 0xb0, 0xfe, 0x5b, 0x40, 0xca, 0xa0, 0xa1, 0xa2,
+        0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae,
+        0xaf, 0x07, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xcf, 0xf1, 0x04,
+        0xfc, 0x07, 0x6c, 0x13, 0x83, 0xba, 0x37, 0xc6, 0xc6, 0x27, 0x04, 0xb7,
+        0x61, 0x62, 0xa4, 0x74, 0x93, 0x8d, 0x7d, 0xe3, 0x69};
+    struct seal *s = make(KEY, 0);
+    char ids[SEAL_KEYS_MAX][SEAL_KEY_ID_DIGITS + 1], open[ROOM];
+
+    ck_assert_int_eq(
+        seal_open(s, &demo, bytes_of((const char *)sealed, sizeof(sealed)), open), ST_OK);
+    ck_assert_mem_eq(open, "\"secret\"", 8);
+    ck_assert_uint_eq(seal_key_ids(s, ids), 1);
+    ck_assert_str_eq(ids[0], KEY_ID);
+    seal_free(s);
+}
+END_TEST
+
+START_TEST(it_opens_in_its_project_and_kind_only)
+{
+    struct seal_scope wrong[] = {demo, demo, demo, demo};
+    struct seal *s = make(KEY, 0);
+    char room[ROOM];
+    struct bytes sealed = close_body(s, room);
+
+    wrong[0].project = bytes_str("demo2");
+    wrong[1].project = bytes_str("");
+    wrong[2].project = bytes_str("Demo");
+    wrong[3].kind = 1;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        expect_shut(s, &wrong[i], sealed, ST_DAMAGED);
+    expect_open(s, sealed);
+    seal_free(s);
+}
+END_TEST
+
+START_TEST(a_bit_that_is_changed_anywhere_is_found)
+{
+    struct seal *s = make(KEY, 0);
+    char room[ROOM], shut[ROOM] = {0};
+    struct bytes sealed = close_body(s, room);
+
+    for (size_t bit = 0; bit < sealed.len * 8; bit++) {
+        bool of_id = bit / 8 >= 1 && bit / 8 < 9;
+
+        told.count = 0;
+        room[bit / 8] = (char)(room[bit / 8] ^ (1 << bit % 8));
+        ck_assert_int_eq(seal_open(s, &demo, sealed, shut),
+                         of_id ? ST_NO_KEY : ST_DAMAGED);
+        room[bit / 8] = (char)(room[bit / 8] ^ (1 << bit % 8));
+    }
+    expect_open(s, sealed);
+    seal_free(s);
+}
+END_TEST
+
+START_TEST(what_is_cut_off_or_longer_is_no_sealed_body)
+{
+    struct seal *s = make(KEY, 0);
+    char room[ROOM];
+    struct bytes sealed = close_body(s, room);
+
+    for (size_t len = 0; len < sealed.len; len++) {
+        told.count = 0;
+        expect_shut(s, &demo, bytes_of(room, len), ST_DAMAGED);
+    }
+    room[sealed.len] = 0;
+    expect_shut(s, &demo, bytes_of(room, sealed.len + 1), ST_DAMAGED);
+    seal_free(s);
+}
+END_TEST
+
+START_TEST(an_empty_body_is_sealed_too)
+{
+    struct seal *s = make(KEY_BASE64, 0);
+    char room[ROOM], open[1] = {'x'};
+
+    ck_assert_int_eq(seal_close(s, &demo, bytes_str(""), room), ST_OK);
+    ck_assert_int_eq(seal_open(s, &demo, bytes_of(room, SEAL_OVERHEAD), open), ST_OK);
+    ck_assert_int_eq(open[0], 'x');
+    room[SEAL_OVERHEAD - 1] ^= 1;
+    ck_assert_int_eq(seal_open(s, &demo, bytes_of(room, SEAL_OVERHEAD), open),
+                     ST_DAMAGED);
+    seal_free(s);
+}
+END_TEST
+
+START_TEST(a_project_that_is_too_long_is_refused)
+{
+    static char name[SEAL_PROJECT_MAX + 1];
+    struct seal_scope scope = {.project = bytes_of(name, SEAL_PROJECT_MAX)};
+    struct seal *s = make(KEY, 0);
+    char room[ROOM], open[ROOM];
+    struct bytes sealed = bytes_of(room, body.len + SEAL_OVERHEAD);
+
+    ck_assert_int_eq(seal_close(s, &scope, body, room), ST_OK);
+    ck_assert_int_eq(seal_open(s, &scope, sealed, open), ST_OK);
+    scope.project.len++;
+    ck_assert_int_eq(seal_close(s, &scope, body, room), ST_BAD_VALUE);
+    ck_assert_int_eq(seal_open(s, &scope, sealed, open), ST_DAMAGED);
+    seal_free(s);
+}
+END_TEST
+
+TEST_CASE("keys", .setup = arena_fixture_open, .teardown = arena_fixture_close);
+
+START_TEST(of_several_keys_the_first_seals_and_each_opens)
+{
+    struct seal *old = make(KEY, 0), *both = make("# new\n" OTHER "\r\n\n " KEY " \n", 0);
+    char room[ROOM], new_room[ROOM];
+    struct bytes sealed = close_body(old, room), newer = close_body(both, new_room);
+
+    expect_open(both, sealed);
+    expect_open(both, newer);
+    expect_shut(old, &demo, newer, ST_NO_KEY);
+    seal_free(old);
+    seal_free(both);
+}
+END_TEST
+
+START_TEST(a_key_that_is_taken_out_opens_nothing_any_more)
+{
+    struct seal *s = make(KEY, 0), *next = make(OTHER, 0);
+    char room[ROOM], next_room[ROOM];
+    struct bytes sealed = close_body(s, room);
+
+    expect_open(s, sealed);
+    seal_swap(s, next);
+    expect_shut(s, &demo, sealed, ST_NO_KEY);
+    expect_open(next, sealed);
+    expect_open(s, close_body(s, next_room));
+    seal_free(s);
+    seal_free(next);
+}
+END_TEST
+
+START_TEST(a_key_that_is_missing_is_told_of_once)
+{
+    struct seal *s = make(KEY, 0), *other = make(OTHER, 0);
+    struct seal_figures done;
+    char room[ROOM];
+    struct bytes sealed = close_body(s, room);
+
+    for (int i = 0; i < 3; i++)
+        expect_shut(other, &demo, sealed, ST_NO_KEY);
+    ck_assert_uint_eq(told.count, 1);
+    ck_assert_int_eq(told.st[0], ST_NO_KEY);
+    ck_assert_str_eq(told.id, KEY_ID);
+    seal_measure(other, &done);
+    ck_assert_uint_eq(done.no_key, 3);
+    seal_free(s);
+    seal_free(other);
+}
+END_TEST
+
+START_TEST(damage_is_told_of_ever_more_seldom)
+{
+    struct seal *s = make(KEY, 0);
+    struct seal_figures done;
+    char room[ROOM];
+    struct bytes sealed = close_body(s, room);
+
+    room[sealed.len - 1] ^= 1;
+    for (int i = 0; i < 100; i++)
+        expect_shut(s, &demo, sealed, ST_DAMAGED);
+    ck_assert_uint_eq(told.count, 7); /* 1 2 4 8 16 32 64 */
+    seal_measure(s, &done);
+    ck_assert_uint_eq(done.damaged, 100);
+    seal_free(s);
+}
+END_TEST
+
+START_TEST(without_a_key_nothing_is_sealed)
+{
+    struct seal *s = make(NULL, 0);
+    char room[ROOM];
+
+    ck_assert(!seal_ready(s));
+    ck_assert_int_eq(seal_close(s, &demo, body, room), ST_NO_KEY);
+    seal_free(s);
+}
+END_TEST
+
+START_TEST(keys_that_cannot_be_taken_change_nothing)
+{
+    static const struct {
+        const char *list;
+        size_t line;
+        const char *why;
+    } rows[] = {
+        {"", 0, "there is no key"},
+        {"# nothing\n\n", 0, "there is no key"},
+        {OTHER "\nshort", 2, "a key is 32 bytes"},
+        {OTHER "0", 1, "a key is 32 bytes"},
+        {"g" KEY, 1, "a key is 32 bytes"},
+        {"zz0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", 1,
+         "a key is 32 bytes"},
+        {"*AECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", 1, "a key is 32 bytes"},
+        {"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8h", 1, "a key is 32 bytes"},
+        {KEY "\n" KEY_BASE64, 2, "this key is there already"},
+    };
+    struct seal *s = make(KEY, 0);
+    char room[ROOM];
+    struct bytes sealed = close_body(s, room);
+    struct reason why;
+    size_t line;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        reason_init(&why);
+        ck_assert_int_eq(seal_replace(s, bytes_str(rows[i].list), &line, &why),
+                         ST_BAD_VALUE);
+        ck_assert_uint_eq(line, rows[i].line);
+        ck_assert_msg(strstr(why.text, rows[i].why) != NULL, "%s", why.text);
+    }
+    expect_open(s, sealed);
+    seal_free(s);
+}
+END_TEST
+
+START_TEST(there_are_so_many_keys_at_most)
+{
+    struct seal *s = make(KEY, 0);
+    struct reason why;
+    size_t line;
+
+    for (unsigned i = 0; i < SEAL_KEYS_MAX + 1; i++) {
+        buf_str(&f.out, i == 0 ? "" : "\n");
+        buf_str(&f.out, (const char[]){(char)('a' + i % 6), (char)('0' + i), '\0'});
+        buf_str(&f.out, &KEY[2]);
+    }
+    ck_assert_int_eq(seal_replace(s, buf_view(&f.out), &line, &why), ST_BAD_VALUE);
+    ck_assert_uint_eq(line, SEAL_KEYS_MAX + 1);
+    ck_assert_ptr_nonnull(strstr(why.text, "there are more than 8 keys"));
+    seal_free(s);
+}
+END_TEST
+
+TEST_CASE("nonces", .setup = arena_fixture_open, .teardown = arena_fixture_close);
+
+enum { SALT_AT = 9, NUMBER_AT = 25, HEAD = 33 };
+
+START_TEST(a_salt_is_used_up_and_another_one_is_drawn)
+{
+    struct seal *s = make(KEY, 3);
+    char room[7][ROOM];
+
+    for (size_t i = 0; i < 7; i++)
+        expect_open(s, close_body(s, room[i]));
+    for (size_t i = 0; i < 7; i++) {
+        ck_assert_int_eq(room[i][NUMBER_AT], (char)(i % 3 + 1));
+        ck_assert_mem_eq(room[i] + SALT_AT, room[i / 3 * 3] + SALT_AT, 16);
+    }
+    ck_assert_mem_ne(room[0] + SALT_AT, room[3] + SALT_AT, 16);
+    ck_assert_mem_ne(room[3] + SALT_AT, room[6] + SALT_AT, 16);
+    seal_free(s);
+}
+END_TEST
+
+START_TEST(each_start_and_each_change_of_keys_draws_a_salt)
+{
+    struct seal *a = make(KEY, 0), *b = make(KEY, 0);
+    char room[3][ROOM];
+    struct reason why;
+    size_t line;
+
+    (void)close_body(a, room[0]);
+    (void)close_body(b, room[1]);
+    ck_assert_int_eq(seal_replace(a, bytes_str(KEY), &line, &why), ST_OK);
+    (void)close_body(a, room[2]);
+    ck_assert_mem_ne(room[0] + SALT_AT, room[1] + SALT_AT, 16);
+    ck_assert_mem_ne(room[0] + SALT_AT, room[2] + SALT_AT, 16);
+    expect_open(a, bytes_of(room[1], body.len + SEAL_OVERHEAD));
+    seal_free(a);
+    seal_free(b);
+}
+END_TEST
+
+enum { THREADS = 4, EACH = 2000 };
+
+struct writer {
+    struct seal *seal;
+    char (*heads)[HEAD];
+};
+
+static void *
+write_many(void *arg)
+{
+    const struct writer *w = arg;
+    char room[ROOM];
+
+    for (size_t i = 0; i < EACH; i++) {
+        if (seal_close(w->seal, &demo, body, room) != ST_OK)
+            return NULL;
+        memcpy(w->heads[i], room, HEAD);
+    }
+    return arg;
+}
+
+static int
+compare_heads(const void *a, const void *b)
+{
+    return memcmp(a, b, HEAD);
+}
+
+START_TEST(no_two_bodies_of_many_threads_have_the_same_nonce)
+{
+    struct seal *s = make(KEY, 1000);
+    char(*heads)[HEAD] = mem_alloc(f.mem, (size_t)THREADS * EACH * HEAD);
+    struct writer writers[THREADS];
+    pthread_t threads[THREADS];
+
+    ck_assert_ptr_nonnull(heads);
+    for (size_t i = 0; i < THREADS; i++) {
+        writers[i] = (struct writer){s, heads + i * EACH};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_many, &writers[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        void *good;
+
+        ck_assert_int_eq(pthread_join(threads[i], &good), 0);
+        ck_assert_ptr_nonnull(good);
+    }
+    qsort(heads, THREADS * EACH, HEAD, compare_heads);
+    for (size_t i = 1; i < THREADS * EACH; i++)
+        ck_assert_int_ne(memcmp(heads[i - 1], heads[i], HEAD), 0);
+    mem_free(f.mem, heads);
+    seal_free(s);
+}
+END_TEST
+
+/* More salts than are remembered: those that are forgotten are derived again. */
+START_TEST(bodies_of_many_salts_open)
+{
+    enum { SALTS = 300 };
+    struct seal *s = make(KEY, 1);
+    char(*room)[ROOM] = mem_alloc(f.mem, (size_t)SALTS * ROOM);
+
+    ck_assert_ptr_nonnull(room);
+    for (size_t i = 0; i < SALTS; i++)
+        (void)close_body(s, room[i]);
+    for (size_t round = 0; round < 2; round++)
+        for (size_t i = 0; i < SALTS; i++)
+            expect_open(s, bytes_of(room[i], body.len + SEAL_OVERHEAD));
+    mem_free(f.mem, room);
+    seal_free(s);
+}
+END_TEST
