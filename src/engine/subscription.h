@@ -29,6 +29,13 @@ struct address *address_new(struct mem *mem, const struct store_queue *queue,
 struct address *address_pin(struct address *a);
 void address_unpin(struct mem *mem, struct address *a);
 
+/* What the log has to keep of one, besides what it knows of any subscription. */
+static inline size_t
+address_bytes(const struct address *a)
+{
+    return a->subscriber.len + a->options.len;
+}
+
 enum subscription_state {
     SUBSCRIPTION_RESTS, /* idle or due, or not confirmed */
     SUBSCRIPTION_LENT,

@@ -46,8 +46,7 @@ reserve_new(struct visit *v, struct subscription *s, struct made *made)
     if (st == ST_OK && made->queue)
         st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, NULL));
     return st == ST_OK
-               ? visit_reserve(v, STORE_CHANGE_SUBSCRIPTION, 0,
-                               s->address->subscriber.len + s->address->options.len)
+               ? visit_reserve(v, STORE_CHANGE_SUBSCRIPTION, 0, address_bytes(s->address))
                : st;
 }
 
@@ -56,10 +55,10 @@ give_up(struct visit *v, struct made *made)
 {
     if (made->feed != NULL)
         feed_free(v->engine->core.mem, made->feed);
-    if (made->queue)
+    if (made->queue) {
         shard_discard(v->shard, v->queue);
-    if (made->queue)
         v->queue = NULL;
+    }
 }
 
 static void
@@ -106,8 +105,7 @@ ask_again(struct visit *v, struct subscription *s)
 
     if (s->confirmed || !v->engine->core.require_confirmation)
         return ST_OK;
-    st = visit_reserve(v, STORE_CHANGE_SUBSCRIPTION, 0,
-                       s->address->subscriber.len + s->address->options.len);
+    st = visit_reserve(v, STORE_CHANGE_SUBSCRIPTION, 0, address_bytes(s->address));
     if (st != ST_OK)
         return st;
     subscription_notify(v->shard, s, PENDING_CONFIRM);
@@ -348,8 +346,7 @@ change(struct visit *v, struct bytes id, const struct store_subscription_draft *
     other = find_live(v, fresh->subscriber);
     if (other != NULL && other != s)
         return ST_CONFLICT;
-    st = visit_reserve(v, STORE_CHANGE_SUBSCRIPTION, 0,
-                       fresh->subscriber.len + fresh->options.len);
+    st = visit_reserve(v, STORE_CHANGE_SUBSCRIPTION, 0, address_bytes(fresh));
     if (st != ST_OK)
         return st;
     moves = !bytes_equal(old->subscriber, fresh->subscriber);
@@ -411,7 +408,7 @@ engine_subscription_confirm(struct store *s, struct store_visit *outer,
     found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
     if (found != NULL)
         st = visit_reserve(&v, STORE_CHANGE_SUBSCRIPTION, 0,
-                           found->address->subscriber.len + found->address->options.len);
+                           address_bytes(found->address));
     if (st == ST_OK) {
         found->confirmed = confirmed;
         subscription_attach(v.shard, found, v.queue->last_seq);

@@ -93,7 +93,7 @@ show_subscription(struct shard *sh, struct queue *q, struct allowance *left)
         finish_queue(sh, q);
         return ST_OK;
     }
-    bytes = s->address->subscriber.len + s->address->options.len;
+    bytes = address_bytes(s->address);
     st = observe_reserve(sh, STORE_CHANGE_IMAGE_SUBSCRIPTION, 0, bytes);
     if (st != ST_OK)
         return st;

@@ -3,12 +3,14 @@
 #include "api/openapi/operation.h"
 #include "api/versions/home.h"
 
-#define V2            "/v2"
-#define QUEUE         V2 "/queues/{queue}"
-#define MESSAGES      QUEUE "/messages"
-#define CLAIMS        QUEUE "/claims"
-#define SUBSCRIPTIONS QUEUE "/subscriptions"
-#define TOPIC         V2 "/topics/{topic}"
+#define V2                  "/v2"
+#define QUEUE               V2 "/queues/{queue}"
+#define MESSAGES            QUEUE "/messages"
+#define CLAIMS              QUEUE "/claims"
+#define SUBSCRIPTIONS       QUEUE "/subscriptions"
+#define TOPIC               V2 "/topics/{topic}"
+#define TOPIC_MESSAGES      TOPIC "/messages"
+#define TOPIC_SUBSCRIPTIONS TOPIC "/subscriptions"
 
 /* The paths of workers come first. */
 static const struct route routes[] = {
@@ -59,22 +61,17 @@ static const struct route routes[] = {
      ACTION_SUBSCRIPTION_CONFIRM, 0, &operation_subscription_confirm},
     {V2 "/queues", METHOD_GET, handle_queue_list, ACTION_QUEUES_GET_ALL, 0,
      &operation_queue_list},
-    {TOPIC "/messages"
-           "/{id}",
-     METHOD_GET, handle_message_get, ACTION_MESSAGES_GET, 0, &operation_message_get},
-    {TOPIC "/messages"
-           "/{id}",
-     METHOD_DELETE, handle_message_delete, ACTION_MESSAGES_DELETE, 0,
-     &operation_message_delete},
-    {TOPIC "/messages", METHOD_GET, handle_message_list, ACTION_MESSAGES_GET_ALL, 0,
+    {TOPIC_MESSAGES "/{id}", METHOD_GET, handle_message_get, ACTION_MESSAGES_GET, 0,
+     &operation_message_get},
+    {TOPIC_MESSAGES "/{id}", METHOD_DELETE, handle_message_delete, ACTION_MESSAGES_DELETE,
+     0, &operation_message_delete},
+    {TOPIC_MESSAGES, METHOD_GET, handle_message_list, ACTION_MESSAGES_GET_ALL, 0,
      &operation_message_list},
-    {TOPIC "/messages", METHOD_POST, handle_message_post, ACTION_MESSAGES_CREATE, 0,
+    {TOPIC_MESSAGES, METHOD_POST, handle_message_post, ACTION_MESSAGES_CREATE, 0,
      &operation_message_post},
-    {TOPIC "/messages", METHOD_DELETE, handle_message_delete_many,
+    {TOPIC_MESSAGES, METHOD_DELETE, handle_message_delete_many,
      ACTION_MESSAGES_DELETE_ALL, 0, &operation_message_delete_many},
-    {TOPIC "/messages"
-           "?pop",
-     METHOD_DELETE, handle_message_pop, ACTION_MESSAGES_POP, 0,
+    {TOPIC_MESSAGES "?pop", METHOD_DELETE, handle_message_pop, ACTION_MESSAGES_POP, 0,
      &operation_message_delete_many},
     {TOPIC, METHOD_GET, handle_queue_show, ACTION_TOPICS_GET, 0, &operation_topic_show},
     {TOPIC, METHOD_PUT, handle_queue_create, ACTION_TOPICS_CREATE, 0,
@@ -87,26 +84,18 @@ static const struct route routes[] = {
      &operation_topic_stats},
     {TOPIC "/purge", METHOD_POST, handle_queue_purge, ACTION_TOPICS_PURGE, 0,
      &operation_topic_purge},
-    {TOPIC "/subscriptions", METHOD_GET, handle_subscription_list,
+    {TOPIC_SUBSCRIPTIONS, METHOD_GET, handle_subscription_list,
      ACTION_SUBSCRIPTION_GET_ALL, 0, &operation_subscription_list},
-    {TOPIC "/subscriptions", METHOD_POST, handle_subscription_create,
+    {TOPIC_SUBSCRIPTIONS, METHOD_POST, handle_subscription_create,
      ACTION_SUBSCRIPTION_CREATE, 0, &operation_subscription_create},
-    {TOPIC "/subscriptions"
-           "/{id}",
-     METHOD_GET, handle_subscription_show, ACTION_SUBSCRIPTION_GET, 0,
-     &operation_subscription_show},
-    {TOPIC "/subscriptions"
-           "/{id}",
-     METHOD_PATCH, handle_subscription_update, ACTION_SUBSCRIPTION_UPDATE, 0,
-     &operation_subscription_update},
-    {TOPIC "/subscriptions"
-           "/{id}",
-     METHOD_DELETE, handle_subscription_delete, ACTION_SUBSCRIPTION_DELETE, 0,
-     &operation_subscription_delete},
-    {TOPIC "/subscriptions"
-           "/{id}/confirm",
-     METHOD_PUT, handle_subscription_confirm, ACTION_SUBSCRIPTION_CONFIRM, 0,
-     &operation_subscription_confirm},
+    {TOPIC_SUBSCRIPTIONS "/{id}", METHOD_GET, handle_subscription_show,
+     ACTION_SUBSCRIPTION_GET, 0, &operation_subscription_show},
+    {TOPIC_SUBSCRIPTIONS "/{id}", METHOD_PATCH, handle_subscription_update,
+     ACTION_SUBSCRIPTION_UPDATE, 0, &operation_subscription_update},
+    {TOPIC_SUBSCRIPTIONS "/{id}", METHOD_DELETE, handle_subscription_delete,
+     ACTION_SUBSCRIPTION_DELETE, 0, &operation_subscription_delete},
+    {TOPIC_SUBSCRIPTIONS "/{id}/confirm", METHOD_PUT, handle_subscription_confirm,
+     ACTION_SUBSCRIPTION_CONFIRM, 0, &operation_subscription_confirm},
     {V2 "/topics", METHOD_GET, handle_queue_list, ACTION_TOPICS_GET_ALL, 0,
      &operation_topic_list},
     {V2 "/", METHOD_GET, home_show, ACTION_HOME_GET, 0, &operation_home},
