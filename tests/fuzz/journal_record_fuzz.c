@@ -20,6 +20,8 @@ texts_of(const struct record *record)
 
     if (change->metadata != NULL)
         total += change->metadata->json.len + change->metadata->settings.dead_letter.len;
+    if (change->subscription != NULL)
+        total += change->subscription->subscriber.len + change->subscription->options.len;
     while (copy.change.next(&copy.change, &m))
         total += m.body.len;
     return total;
