@@ -113,7 +113,7 @@ write_message(const struct composer *c, const struct store_delivery *d,
     }
     if (st == ST_OK)
         st = write_document(&opened, wishes, out);
-    else if (st != ST_NO_MEMORY)
+    else if (st != ST_NO_MEMORY && st != ST_DAMAGED)
         st = ST_UNAVAILABLE;
     out->failed = out->failed || body.failed;
     buf_fini(&body);

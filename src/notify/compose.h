@@ -20,7 +20,7 @@ void composer_fini(struct composer *c);
 /*
  * What a web hook is sent. ST_NOT_FOUND: a confirmation, and there is no key to sign it with;
  * ST_BAD_VALUE: its project cannot be signed; ST_TOO_LARGE: what its template makes of it;
- * ST_UNAVAILABLE: a body cannot be opened now; ST_NO_MEMORY.
+ * ST_UNAVAILABLE: a body cannot be opened now; ST_DAMAGED: nor ever; ST_NO_MEMORY.
  */
 enum status compose_hook(struct composer *c, const struct store_delivery *d,
                          const struct wishes *wishes, struct buf *out);

@@ -202,6 +202,9 @@ refuse(struct reason *why, enum status st)
         return reason_give(why, st, "its address, or the project, will not do");
     case ST_TOO_LARGE:
         return reason_give(why, ST_BAD_VALUE, "its post_data makes it too long");
+    case ST_DAMAGED:
+        return reason_give(why, ST_BAD_VALUE,
+                           "its message was changed where it was kept");
     case ST_UNAVAILABLE:
         return reason_give(why, st, "a message cannot be opened");
     default:

@@ -62,7 +62,8 @@ struct notify_config {
     int64_t subscription_ttl_s; /* how long who was unsubscribed may come back */
     /*
      * Writes the body of a message of this queue as it was posted; NULL: bodies are what they are.
-     * ST_NO_MEMORY; any other status: not now, it is put off.
+     * ST_DAMAGED: it never will be, the message is given up. ST_NO_MEMORY; any other status: not
+     * now, it is put off.
      */
     enum status (*open_body)(void *ctx, const struct store_queue *queue,
                              struct bytes body, struct buf *out);

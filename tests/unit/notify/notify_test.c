@@ -260,6 +260,26 @@ START_TEST(a_body_that_has_to_be_opened_waits_until_it_can_be)
 END_TEST
 
 static enum status
+find_damaged(void *ctx, const struct store_queue *queue, struct bytes body,
+             struct buf *out)
+{
+    (void)ctx;
+    (void)queue;
+    (void)body;
+    buf_str(out, "half of it");
+    return ST_DAMAGED;
+}
+
+START_TEST(a_body_that_never_opens_is_given_up)
+{
+    f.config.open_body = find_damaged;
+    begin();
+    expect_of("/status/200", STORE_OUTCOME_GIVEN_UP, 0);
+    ck_assert_uint_eq(hook_sink_count(f.sink, "/status/200"), 0);
+}
+END_TEST
+
+static enum status
 fail_once(void *ctx, const struct store_queue *queue, struct bytes body, struct buf *out)
 {
     size_t *left = ctx;
