@@ -25,6 +25,7 @@ struct api {
     const struct clock *real;              /* borrowed; with access */
     const struct api_condition *condition; /* borrowed */
     const struct metrics *metrics;         /* borrowed; NULL: none */
+    struct kit *kit;                       /* borrowed; NULL: none */
     struct quotas *quotas;                 /* owned */
     struct served served[VERSIONS_MAX];    /* as versions_served() has them */
     size_t count;
@@ -47,7 +48,8 @@ static enum status
 serve_enabled(struct api *api)
 {
     const struct version *served[VERSIONS_MAX];
-    size_t count = versions_served(&api->limits, api->auth != NULL, served);
+    size_t count =
+        versions_served(&api->limits, api->auth != NULL, api->kit != NULL, served);
     enum status st = serve(api, &version_root, &api->root);
 
     for (size_t i = 0; i < count && st == ST_OK; i++)
@@ -73,6 +75,7 @@ api_new(const struct api_config *config, struct api **out)
     api->real = config->real;
     api->condition = config->condition != NULL ? config->condition : &good_condition;
     api->metrics = config->metrics;
+    api->kit = config->kit;
     st = quotas_new(api->mem, &api->quotas);
     if (st == ST_OK) {
         quotas_set(api->quotas, &config->project_limits);
@@ -126,9 +129,18 @@ api_body_limit(const struct api *api)
 static const struct served *
 find_version(const struct api *api, const struct path *path)
 {
-    for (size_t i = 0; i < api->count; i++)
-        if (bytes_equal(path->segments[0], api->served[i].version->name))
-            return &api->served[i];
+    const struct served *found = NULL;
+
+    for (size_t i = 0; i < api->count; i++) {
+        const struct served *s = &api->served[i];
+
+        if (!bytes_equal(path->segments[0], s->version->name))
+            continue;
+        if (found == NULL || resource_find(&found->resources, path) == NULL)
+            found = s;
+    }
+    if (found != NULL)
+        return found;
     return resource_find(&api->root.resources, path) != NULL ? &api->root : NULL;
 }
 
@@ -288,6 +300,21 @@ locate_content(struct context *ctx)
     return st;
 }
 
+/* Who asks, for the history. */
+static void
+name_actor(struct context *ctx)
+{
+    bool is_claim =
+        ctx->resource->depth > 4 && bytes_equal_str(ctx->resource->words[3], "claims");
+
+    ctx->actor = (struct store_actor){
+        .client = ctx->req->headers[API_HEADER_CLIENT_ID],
+        .action = action_name(ctx->route->action),
+        .claim = is_claim ? ctx->id : query_get(&ctx->query, "claim_id"),
+    };
+    ctx->visit.actor = &ctx->actor;
+}
+
 /*
  * The parameters are read before the checks, because one may decide what the caller has to
  * be allowed; that there are too many is said after them, as the contract wants it.
@@ -316,6 +343,8 @@ answer(const struct api *api, struct context *ctx)
                               QUERY_PAIRS_MAX);
     if (parsed != ST_OK)
         return parsed;
+    if (ctx->kit != NULL)
+        name_actor(ctx);
     st = ctx->route->handle(ctx);
     return st == ST_OK ? locate_content(ctx) : st;
 }
@@ -336,6 +365,33 @@ subject_of(const struct context *ctx)
     return about;
 }
 
+/* With a kit: that the request was refused, or that it was told and has got something. */
+static void
+note_outcome(struct context *ctx, enum status st, bool called)
+{
+    const struct response *res = ctx->res;
+    struct history_entry e = {
+        .at_ms = ctx->visit.now_ms,
+        .event = HISTORY_REFUSED,
+        .queue = {res->about.project, res->about.queue, ctx->queue.kind},
+        .client = ctx->req->headers[API_HEADER_CLIENT_ID],
+        .action = ctx->route == NULL ? NULL : action_name(ctx->route->action),
+        .claim = res->about.claim,
+        .status = res->code,
+        .text = bytes_present(ctx->detail) ? ctx->detail : bytes_str(status_text(st))};
+
+    if (ctx->version == NULL || ctx->version->open)
+        return; /* the server itself was asked */
+    if (st == ST_OK) {
+        if (!called || res->code == 204)
+            return;
+        e.event = HISTORY_SERVED;
+        e.status = 0;
+        e.text = BYTES_NONE;
+    }
+    history_add(kit_history(ctx->kit), &e);
+}
+
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res)
 {
@@ -350,6 +406,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .real = api->real,
                           .condition = api->condition,
                           .metrics = api->metrics,
+                          .kit = api->kit,
                           .quotas = api->quotas,
                           .req = req,
                           .progress = &req->progress,
@@ -357,6 +414,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .visit = {.now_ms = req->now_ms, .flush_later = true},
                           .path = req->path,
                           .res = res};
+    const bool called = req->waiting != NULL && kit_call_take(req->waiting->call);
     enum status st;
 
     buf_reset(&res->body, SIZE_MAX);
@@ -368,6 +426,8 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     /* With this room a refusal can be written even when memory runs out on the way. */
     st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, &ctx) : ST_NO_MEMORY;
     if (st == ST_AGAIN || st == ST_WAIT || st == ST_ADMIT) {
+        if (called)
+            kit_call_served(api->kit);
         arena_rewind(req->arena, mark);
         buf_reset(&res->body, st == ST_AGAIN ? SIZE_MAX : 0);
         return st == ST_AGAIN ? API_AGAIN : st == ST_WAIT ? API_WAIT : API_ADMIT;
@@ -384,6 +444,10 @@ api_handle(const struct api *api, struct request *req, struct response *res)
         problem_challenge(res, access_challenge(api->access));
     res->status = st;
     res->about = subject_of(&ctx);
+    if (api->kit != NULL)
+        note_outcome(&ctx, st, called);
+    if (called)
+        kit_call_served(api->kit);
     ENSURE_DEBUG(response_head_size(res) <= RESPONSE_HEAD_MAX);
     res->position = ctx.visit.position;
     return res->position == 0 ? API_SEND : API_HOLD;
@@ -394,6 +458,10 @@ api_stop_waiting(const struct api *api, struct request *req)
 {
     if (req->waiting != NULL && req->waiting->place_count > 0)
         wait_done(api->store, api->mem, req->waiting);
+    if (req->waiting != NULL && req->waiting->watched != NULL) {
+        history_unwatch(req->waiting->watched, &req->waiting->watcher);
+        req->waiting->watched = NULL;
+    }
     access_proof_drop(&req->proof);
 }
 
@@ -410,6 +478,13 @@ api_refuse(const struct api *api, const struct request *req, struct response *re
     res->about = (struct response_subject){.queue = BYTES_NONE};
     problem_write(res, st, BYTES_NONE);
     res->status = st;
+}
+
+bool
+api_may_wait(const struct api *api, const struct request *req)
+{
+    return bytes_present(req->headers[API_HEADER_PREFER]) ||
+           (api->kit != NULL && bytes_equal_str(req->path, "/claimd/expect"));
 }
 
 size_t

@@ -24,6 +24,8 @@ struct context {
     const struct clock *real; /* with access or signer */
     const struct api_condition *condition;
     const struct metrics *metrics; /* NULL: there are none */
+    struct kit *kit;               /* NULL: no tests are run against it */
+    struct store_actor actor;      /* with a kit: who asks */
     struct quotas *quotas;
     bool wait_refused; /* too many of its project wait: see wait_on() */
     const struct version *version;

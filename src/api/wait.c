@@ -18,6 +18,7 @@ static enum status
 make_places(struct context *ctx, size_t queues)
 {
     struct waiting *waiting = ctx->req->waiting;
+    struct store_watcher *watcher = &waiting->watcher;
     enum status st;
 
     if (waiting->place_count > 0)
@@ -33,9 +34,17 @@ make_places(struct context *ctx, size_t queues)
         free_places(ctx->mem, waiting);
         return st;
     }
+    if (ctx->kit != NULL) {
+        waiting->call = kit_call_new(ctx->kit, ctx->queue.project, watcher);
+        if (waiting->call == NULL) {
+            wait_done(ctx->store, ctx->mem, waiting);
+            return ST_NO_MEMORY;
+        }
+        watcher = kit_call_watcher(waiting->call);
+    }
     waiting->place_count = queues;
     for (size_t i = 0; i < queues; i++)
-        waiting->places[i] = (struct store_waiter){.watcher = &waiting->watcher};
+        waiting->places[i] = (struct store_waiter){.watcher = watcher};
     return ST_OK;
 }
 
@@ -88,6 +97,8 @@ wait_done(struct store *store, struct mem *mem, struct waiting *waiting)
 {
     for (size_t i = 0; i < waiting->place_count; i++)
         store_waiter_leave(store, &waiting->places[i]);
+    kit_call_free(waiting->call); /* nobody tells it any more */
+    waiting->call = NULL;
     free_places(mem, waiting);
     quotas_wait_end(waiting->tenant);
     waiting->tenant = NULL;

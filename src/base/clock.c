@@ -14,28 +14,91 @@ read_ms(clockid_t which)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+/* A hand that runs so far ahead of the monotonic clock, and one that stands there. */
+static int64_t
+running(int64_t ahead_ms)
+{
+    return 2 * ahead_ms;
+}
+
+static int64_t
+standing(int64_t at_ms)
+{
+    return 2 * at_ms + 1;
+}
+
+static bool
+stands(int64_t hand)
+{
+    return (hand & 1) != 0;
+}
+
+static int64_t
+shown_ms(int64_t hand)
+{
+    return stands(hand) ? (hand - 1) / 2 : read_ms(CLOCK_MONOTONIC) + hand / 2;
+}
+
 void
 clock_init_system(struct clock *c)
 {
-    c->manual = false;
-    c->offset_ms = read_ms(CLOCK_REALTIME) - read_ms(CLOCK_MONOTONIC);
-    atomic_init(&c->manual_ms, 0);
+    atomic_init(&c->hand, running(read_ms(CLOCK_REALTIME) - read_ms(CLOCK_MONOTONIC)));
 }
 
 void
 clock_init_manual(struct clock *c, int64_t start_ms)
 {
-    c->manual = true;
-    c->offset_ms = 0;
-    atomic_init(&c->manual_ms, start_ms);
+    atomic_init(&c->hand, standing(start_ms));
 }
 
 int64_t
 clock_now_ms(const struct clock *c)
 {
-    if (c->manual)
-        return atomic_load(&c->manual_ms);
-    return read_ms(CLOCK_MONOTONIC) + c->offset_ms;
+    return shown_ms(atomic_load(&c->hand));
+}
+
+bool
+clock_stands(const struct clock *c)
+{
+    return stands(atomic_load(&c->hand));
+}
+
+void
+clock_stop(struct clock *c)
+{
+    int64_t hand = atomic_load(&c->hand);
+
+    while (!stands(hand) &&
+           !atomic_compare_exchange_weak(&c->hand, &hand, standing(shown_ms(hand))))
+        continue;
+}
+
+void
+clock_start(struct clock *c)
+{
+    int64_t hand = atomic_load(&c->hand);
+
+    while (stands(hand) &&
+           !atomic_compare_exchange_weak(
+               &c->hand, &hand, running(shown_ms(hand) - read_ms(CLOCK_MONOTONIC))))
+        continue;
+}
+
+void
+clock_advance(struct clock *c, int64_t by_ms)
+{
+    ENSURE(by_ms >= 0);
+    atomic_fetch_add(&c->hand, 2 * by_ms);
+}
+
+void
+clock_reach(struct clock *c, int64_t to_ms)
+{
+    int64_t hand = atomic_load(&c->hand), by_ms;
+
+    do
+        by_ms = to_ms - shown_ms(hand);
+    while (by_ms > 0 && !atomic_compare_exchange_weak(&c->hand, &hand, hand + 2 * by_ms));
 }
 
 int64_t
@@ -45,13 +108,6 @@ clock_stopwatch_ns(void)
 
     (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail, as above */
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-void
-clock_advance(struct clock *c, int64_t by_ms)
-{
-    ENSURE(c->manual && by_ms >= 0);
-    atomic_fetch_add(&c->manual_ms, by_ms);
 }
 
 void

@@ -5,6 +5,7 @@
 /* The queues of one kind of one project; it exists while it has any. */
 struct project {
     struct hashnode node;
+    struct namenode named; /* in the directory's */
     struct nameset names;
     enum store_kind kind;
     _Atomic uint64_t messages, bytes; /* of its queues: alive, not in the graveyard */
@@ -24,6 +25,8 @@ directory_init(struct directory *d, struct mem *mem, struct hash_key key)
     d->mem = mem;
     d->key = key;
     hashmap_init(&d->projects, mem);
+    nameset_init(&d->named[STORE_QUEUE]);
+    nameset_init(&d->named[STORE_TOPIC]);
 }
 
 void
@@ -76,6 +79,7 @@ make_project(struct directory *d, const struct project_key *key)
         memcpy(p->text, key->name.data, key->name.len);
     p->name = bytes_of(p->text, key->name.len);
     hashmap_insert(&d->projects, &p->node, project_hash(d, key));
+    nameset_insert(&d->named[p->kind], &p->named, p->name, hash_bytes(&d->key, p->name));
     return p;
 }
 
@@ -115,6 +119,7 @@ directory_remove(struct directory *d, struct directory_entry *entry)
     if (p->names.count == 0) {
         ENSURE(atomic_load(&p->messages) == 0 && atomic_load(&p->bytes) == 0);
         hashmap_remove(&d->projects, &p->node);
+        nameset_remove(&d->named[p->kind], &p->named);
         mem_free(d->mem, p);
     }
     lock_release(&d->lock);
@@ -171,22 +176,18 @@ copy_names(struct mem *mem, const struct namenode *first, size_t count, size_t t
     return names;
 }
 
-enum status
-directory_page(struct directory *d, const struct store_page *wanted,
-               struct directory_page *out)
+/* The page of a set, NULL: an empty one. Needs the lock. */
+static enum status
+page_of(const struct directory *d, const struct nameset *set,
+        const struct store_page *wanted, struct directory_page *out)
 {
-    const struct project_key key = {wanted->project, wanted->kind};
     struct directory_page page = {NULL, 0, 0};
     const struct namenode *first = NULL, *node;
     size_t text_bytes = 0;
-    enum status st = ST_OK;
-    struct project *p;
 
-    lock_acquire(&d->lock);
-    p = find_project(d, &key);
-    if (p != NULL) {
-        page.total = p->names.count;
-        first = wanted->limit == 0 ? NULL : nameset_after(&p->names, wanted->marker);
+    if (set != NULL) {
+        page.total = set->count;
+        first = wanted->limit == 0 ? NULL : nameset_after(set, wanted->marker);
     }
     for (node = first; node != NULL && page.count < wanted->limit;
          node = nameset_next(node)) {
@@ -196,11 +197,36 @@ directory_page(struct directory *d, const struct store_page *wanted,
     if (page.count > 0) {
         page.names = copy_names(d->mem, first, page.count, text_bytes);
         if (page.names == NULL)
-            st = ST_NO_MEMORY;
+            return ST_NO_MEMORY;
     }
+    *out = page;
+    return ST_OK;
+}
+
+enum status
+directory_page(struct directory *d, const struct store_page *wanted,
+               struct directory_page *out)
+{
+    const struct project_key key = {wanted->project, wanted->kind};
+    const struct project *p;
+    enum status st;
+
+    lock_acquire(&d->lock);
+    p = find_project(d, &key);
+    st = page_of(d, p == NULL ? NULL : &p->names, wanted, out);
     lock_release(&d->lock);
-    if (st == ST_OK)
-        *out = page;
+    return st;
+}
+
+enum status
+directory_projects(struct directory *d, const struct store_page *wanted,
+                   struct directory_page *out)
+{
+    enum status st;
+
+    lock_acquire(&d->lock);
+    st = page_of(d, &d->named[wanted->kind], wanted, out);
+    lock_release(&d->lock);
     return st;
 }
 
@@ -212,7 +238,10 @@ directory_audit(struct directory *d, const struct directory_sum *expected)
     bool sound;
 
     lock_acquire(&d->lock);
-    sound = hashmap_audit(&d->projects);
+    sound =
+        hashmap_audit(&d->projects) &&
+        d->named[STORE_QUEUE].count + d->named[STORE_TOPIC].count == d->projects.count &&
+        nameset_audit(&d->named[STORE_QUEUE]) && nameset_audit(&d->named[STORE_TOPIC]);
     while (sound && (node = hashmap_walk(&d->projects, node)) != NULL) {
         const struct project *p = container_of(node, const struct project, node);
 

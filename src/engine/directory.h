@@ -1,11 +1,12 @@
 /*
- * directory: which queues of each kind a project has, in byte order of their names, over
- * all shards; and how much they have together, within the project's limits.
+ * directory: which projects there are, and which queues of each kind each has, in byte order of
+ * their names, over all shards; and how much they have together, within the project's limits.
  *
  * A leaf in the lock order: it is entered with a shard's lock held, and takes none
  * itself.
  *
- *   Cost     add, remove O(log queues of the project); a page O(log n + its length)
+ *   Cost     add, remove O(log queues of the project), and O(log projects) for its first and last
+ *            one; a page O(log n + its length)
  *   Threads  any: one mutex of its own, held for pointer work only
  */
 #ifndef ENGINE_DIRECTORY_H
@@ -25,6 +26,7 @@ struct directory {
     struct mem *mem;
     struct hash_key key;
     struct hashmap projects; /* owned */
+    struct nameset named[2]; /* the same in order, by kind */
 };
 
 struct project;
@@ -44,7 +46,7 @@ struct directory_entry {
 struct directory_page {
     struct bytes *names; /* the texts stand in the same allocation */
     size_t count;
-    size_t total; /* queues of the project */
+    size_t total; /* queues of the project, or projects */
 };
 
 void directory_init(struct directory *d, struct mem *mem, struct hash_key key);
@@ -74,6 +76,10 @@ directory_give(const struct directory_entry *entry, uint64_t messages, uint64_t 
 /* The names of a page. ST_NO_MEMORY. */
 enum status directory_page(struct directory *d, const struct store_page *page,
                            struct directory_page *out);
+
+/* The same of the projects that have queues of the page's kind; its project means nothing. */
+enum status directory_projects(struct directory *d, const struct store_page *page,
+                               struct directory_page *out);
 
 /* What there is in all projects. */
 struct directory_sum {

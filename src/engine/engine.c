@@ -197,6 +197,7 @@ static const struct store_ops engine_ops = {
     .queue_update = engine_queue_update,
     .queue_delete = engine_queue_delete,
     .queue_list = engine_queue_list,
+    .project_list = engine_project_list,
     .queue_stats = engine_queue_stats,
     .queue_purge = engine_queue_purge,
     .message_post = engine_message_post,

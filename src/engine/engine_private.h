@@ -42,6 +42,7 @@ store_queue_get_fn engine_queue_get;
 store_queue_update_fn engine_queue_update;
 store_queue_delete_fn engine_queue_delete;
 store_queue_list_fn engine_queue_list;
+store_project_list_fn engine_project_list;
 store_queue_stats_fn engine_queue_stats;
 store_queue_purge_fn engine_queue_purge;
 store_queues_release_fn engine_queues_release;

@@ -17,6 +17,7 @@ change_of(const struct queue *q, enum store_change_kind kind, int64_t now_ms)
 
     return (struct store_change){.kind = kind,
                                  .now_ms = now_ms,
+                                 .actor = q->shard->actor,
                                  .queue = q->where,
                                  .tag = q->tag,
                                  .transient = transient,

@@ -346,12 +346,33 @@ note_positions(struct engine *e, struct store_visit *outer)
     }
 }
 
+/* The views of a page of names, which is used up. */
+static enum status
+show_page(struct store *s, const struct store_page *wanted, struct directory_page *page,
+          struct store_queues *out)
+{
+    struct mem *mem = engine_of(s)->core.mem;
+
+    *out = (struct store_queues)STORE_QUEUES_INIT;
+    out->total = page->total;
+    out->more = page->count == wanted->limit;
+    if (page->count == 0)
+        return ST_OK;
+    out->queues = copy_page(mem, page);
+    mem_free(mem, page->names);
+    if (out->queues == NULL)
+        return ST_NO_MEMORY;
+    out->store = s;
+    out->count = page->count;
+    return ST_OK;
+}
+
 enum status
 engine_queue_list(struct store *s, struct store_visit *outer,
                   const struct store_page *wanted, struct store_queues *out)
 {
     struct engine *e = engine_of(s);
-    struct store_queues queues = STORE_QUEUES_INIT;
+    struct store_queues queues;
     struct directory_page page;
     enum status st;
 
@@ -359,18 +380,30 @@ engine_queue_list(struct store *s, struct store_visit *outer,
     if (st != ST_OK)
         return st;
     note_positions(e, outer);
-    queues.total = page.total;
-    queues.more = page.count == wanted->limit;
-    if (page.count > 0) {
-        queues.queues = copy_page(e->core.mem, &page);
-        mem_free(e->core.mem, page.names);
-        if (queues.queues == NULL)
-            return ST_NO_MEMORY;
-        queues.store = s;
-        queues.count = page.count;
-        if (wanted->with_metadata)
-            add_metadata(s, outer, wanted, &queues);
-    }
+    st = show_page(s, wanted, &page, &queues);
+    if (st != ST_OK)
+        return st;
+    if (wanted->with_metadata)
+        add_metadata(s, outer, wanted, &queues);
     *out = queues;
     return ST_OK;
+}
+
+enum status
+engine_project_list(struct store *s, struct store_visit *outer,
+                    const struct store_page *wanted, struct store_queues *out)
+{
+    struct engine *e = engine_of(s);
+    struct store_queues queues;
+    struct directory_page page;
+    enum status st;
+
+    st = directory_projects(&e->core.directory, wanted, &page);
+    if (st != ST_OK)
+        return st;
+    note_positions(e, outer);
+    st = show_page(s, wanted, &page, &queues);
+    if (st == ST_OK)
+        *out = queues;
+    return st;
 }

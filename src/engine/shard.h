@@ -58,8 +58,9 @@ struct shard {
     size_t room;               /* in the log, set aside for changes under way */
     struct list swept;         /* all queues: first those that this sweep has to show */
     struct sweep sweep;
-    int64_t now_ms;          /* the latest time an operation brought */
-    _Atomic int64_t next_ms; /* when housekeeping is next useful, or earlier */
+    const struct store_actor *actor; /* of the visit that has the lock; NULL: not known */
+    int64_t now_ms;                  /* the latest time an operation brought */
+    _Atomic int64_t next_ms;         /* when housekeeping is next useful, or earlier */
 };
 
 enum status shard_init(struct shard *sh, struct core *core,

@@ -19,9 +19,11 @@ visit_enter(struct visit *v, struct store *s, struct store_visit *outer,
         v->now_ms = shard_enter(v->shard, v->now_ms);
     else
         st = settle_enter(v->shard, &v->now_ms, settle);
-    if (st == ST_OK)
-        v->queue = shard_find(v->shard, where, v->hash);
-    return st;
+    if (st != ST_OK)
+        return st;
+    v->shard->actor = outer->actor;
+    v->queue = shard_find(v->shard, where, v->hash);
+    return ST_OK;
 }
 
 void
@@ -31,6 +33,7 @@ visit_leave(struct visit *v)
 
     if (v->outer->position < position)
         v->outer->position = position;
+    v->shard->actor = NULL;
     shard_leave(v->shard);
     if (!v->outer->flush_later)
         core_flush(&v->engine->core);

@@ -119,7 +119,7 @@ count_in(struct worker *w, struct exchange *ex)
     const size_t most = w->shared->config->max_waiters;
 
     if (ex->counted || ex->waiting.end != WAITING_ON ||
-        !bytes_present(ex->request.headers[API_HEADER_PREFER]))
+        !api_may_wait(w->shared->config->api, &ex->request))
         return;
     if (atomic_fetch_add(&w->shared->waiters, 1) >= most) {
         (void)atomic_fetch_sub(&w->shared->waiters, 1);

@@ -181,6 +181,10 @@ check_owner(struct reader *r, const struct segment_head *head, bool *skip)
         return reader_fail(
             r, ST_BAD_VALUE,
             "%s was written with the clock of a test kit: it is not to be used", r->name);
+    if ((head->required & SEGMENT_TEST_KIT) == 0 && r->test_only)
+        return reader_fail(r, ST_BAD_VALUE,
+                           "%s was not written by tests: they are not to use it",
+                           r->name);
     return ST_OK;
 }
 

@@ -26,8 +26,9 @@ struct reader {
     bool settle; /* what a crash has left in memory becomes durable before it is read, and
                       a segment that was never begun goes: the journal goes on from here */
     bool live;   /* somebody writes: what stands behind the last frame is not looked at */
-    bool test_kit; /* segments that a test kit made are fine */
-    char *error;   /* of JOURNAL_ERROR_CAP bytes */
+    bool test_kit;  /* segments that a test kit made are fine */
+    bool test_only; /* no others are */
+    char *error;    /* of JOURNAL_ERROR_CAP bytes */
 
     /* A record that has this position; what is not ST_OK ends the reading. */
     enum status (*record)(void *arg, struct reader *r, struct record *record);

@@ -346,8 +346,9 @@ check_journal_bytes(const struct config *config, struct complaints *complaints)
 static void
 check_doors(const struct config *config, struct complaints *complaints)
 {
-    static const char *const parts[] = {"listen", "auth", "insecure_listen",
-                                        "identity_stub", "identity_stub_anywhere"};
+    static const char *const parts[] = {
+        "listen", "auth", "insecure_listen", "identity_stub", "identity_stub_anywhere",
+        "ci"};
     char where[CONFIG_TEXT_CAP], why[CONFIG_ERROR_CAP];
     struct listen_list list;
 
@@ -397,6 +398,18 @@ check_certificates(const struct config *config, struct complaints *complaints)
 }
 
 static void
+check_tests(const struct config *config, struct complaints *complaints)
+{
+    static const char *const parts[] = {"ci", "ci_short"};
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (!is_known(config, option_find(bytes_str(parts[i]))))
+            return;
+    if (config->ci_short && !config->ci)
+        complain(complaints, "ci_short is of no use without ci");
+}
+
+static void
 check_rest(const struct config *config, struct complaints *complaints)
 {
     check_shards(config, complaints);
@@ -405,6 +418,7 @@ check_rest(const struct config *config, struct complaints *complaints)
     check_doors(config, complaints);
     check_one_kind(config, complaints);
     check_certificates(config, complaints);
+    check_tests(config, complaints);
     admission_check(config, complaints);
     notification_check(config, complaints);
 }

@@ -8,6 +8,7 @@
 #include "claimd/api/api.h"
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
+#include "claimd/kit/kit.h"
 #include "main/admission.h"
 #include "main/daemon.h"
 #include "main/durability.h"
@@ -36,6 +37,7 @@ struct daemon {
     struct supervisor supervisor;
     struct watchdog watchdog;
     struct mem *mem;
+    struct kit *kit; /* NULL: there is none */
     struct durability durability;
     struct store *store;
     struct store_sealer sealer;

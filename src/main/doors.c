@@ -60,6 +60,18 @@ check_open(const struct config *config, const char *address, const char *where,
              address, where);
 }
 
+/* Whoever comes moves the clock, and deletes all there is. */
+static void
+check_tests(const struct config *config, const char *address, const char *where,
+            struct complaints *complaints)
+{
+    if (config->ci)
+        complain(complaints,
+                 "ci lets whoever comes do everything: it listens on the loopback or a "
+                 "Unix socket only, not on %s (%s)",
+                 address, where);
+}
+
 void
 doors_check(const struct config *config, const struct listen_list *list,
             const char *where, struct complaints *complaints)
@@ -69,6 +81,7 @@ doors_check(const struct config *config, const struct listen_list *list,
 
         if (doors_is_loopback(address))
             continue;
+        check_tests(config, address, where, complaints);
         check_stub(config, address, where, complaints);
         check_open(config, address, where, complaints);
     }

@@ -73,6 +73,13 @@ largest_change(const struct api_limits *limits)
     return post > page ? post : page;
 }
 
+/* What it stamps its frames with. */
+static const struct clock *
+journal_clock(const struct durability *d)
+{
+    return d->steered != NULL || clock_stands(d->now) ? d->now : &d->clock;
+}
+
 static enum status
 open_journal(struct durability *d, const struct config *config,
              struct complaints *complaints)
@@ -80,7 +87,8 @@ open_journal(struct durability *d, const struct config *config,
     const struct journal_config journal = {
         .disk = d->disk,
         .log = d->log,
-        .clock = d->now->manual ? d->now : &d->clock,
+        .clock = journal_clock(d),
+        .test_kit = d->steered != NULL,
         .max_bytes = (uint64_t)config->journal_max_bytes,
         .change_bytes = largest_change(&config->limits),
         .progress = tell_progress,
@@ -99,11 +107,14 @@ open_journal(struct durability *d, const struct config *config,
 enum status
 durability_open(struct durability *d, const struct config *config, struct log *log,
                 const struct supervisor *supervisor, const struct clock *clock,
-                struct complaints *complaints)
+                struct clock *steered, struct complaints *complaints)
 {
     int error;
 
-    *d = (struct durability){.log = log, .supervisor = supervisor, .now = clock};
+    *d = (struct durability){.log = log,
+                             .supervisor = supervisor,
+                             .steered = steered,
+                             .now = steered != NULL ? steered : clock};
     clock_init_system(&d->clock);
     if (!is_wanted(config))
         return ST_OK;
@@ -136,14 +147,19 @@ tell_recovery(const struct durability *d, const struct journal_recovery *r,
                   LOG_I("behind_ms", r->now_ms - wall_ms));
 }
 
-/* The store's time goes on from where the journal was. (A manual clock is moved by hand.) */
+/* The store's time goes on from where the journal was. (One that stands is moved by hand.) */
 static void
 set_clock(struct durability *d, int64_t ahead_ms)
 {
-    if (ahead_ms <= 0 || d->now->manual)
+    if (ahead_ms <= 0)
         return;
-    d->clock.offset_ms = d->now->offset_ms + ahead_ms;
-    d->now = &d->clock;
+    if (d->steered != NULL) {
+        clock_advance(d->steered, ahead_ms);
+    } else if (!clock_stands(d->now)) {
+        clock_init_system(&d->clock);
+        clock_advance(&d->clock, ahead_ms);
+        d->now = &d->clock;
+    }
 }
 
 enum status
@@ -151,8 +167,8 @@ durability_recover(struct durability *d, const struct config *config, struct sto
                    struct complaints *complaints)
 {
     int64_t wall_ms = clock_now_ms(d->now);
-    struct journal_recovery recovery = {.now_ms = wall_ms,
-                                        .accept_clock = config->accept_clock};
+    struct journal_recovery recovery = {
+        .now_ms = wall_ms, .accept_clock = config->accept_clock || d->steered != NULL};
     char error[JOURNAL_ERROR_CAP];
     enum status st;
 

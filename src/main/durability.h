@@ -24,16 +24,19 @@ struct durability {
     struct log *log;                     /* borrowed */
     const struct supervisor *supervisor; /* borrowed */
     struct clock clock;                  /* ahead of the wall clock if the journal is */
-    const struct clock *now;             /* the store's: that one, or the daemon's */
+    struct clock *steered;               /* borrowed; NULL: there is none */
+    const struct clock *now; /* the store's: that one, or one of the daemon's */
 };
 
 /*
- * ST_IO, ST_NO_MEMORY, and ST_UNAVAILABLE if another process has the directory, after a
- * complaint.
+ * The store's time is the clock's; or, if there is one, that of `steered`, which then is moved
+ * where the journal needs it. ST_IO, ST_NO_MEMORY, and ST_UNAVAILABLE if another process has the
+ * directory, after a complaint.
  */
-enum status durability_open(struct durability *d, const struct config *config,
-                            struct log *log, const struct supervisor *supervisor,
-                            const struct clock *clock, struct complaints *complaints);
+enum status
+durability_open(struct durability *d, const struct config *config, struct log *log,
+                const struct supervisor *supervisor, const struct clock *clock,
+                struct clock *steered, struct complaints *complaints);
 
 /* Of the engine that is about to be opened; NULL: none. */
 struct store_observer *durability_observer(const struct durability *d);

@@ -261,6 +261,14 @@ const struct option options[] = {
     NUMBER("keystone_timeout_ms", keystone_timeout_ms, 100, 60000, "5000",
            "without an answer within this, requests with the token are answered 503"),
 #undef GROUP
+#define GROUP "Test suites"
+    FLAG("ci", ci, "false",
+         "serve tests: they move the clock and see what happened (docs/ci.md); on a "
+         "loopback address only"),
+    FLAG(
+        "ci_short", ci_short, "false",
+        "with ci: ttl and grace may be as short as 1 second, where nothing else is said"),
+#undef GROUP
 #define GROUP "Identity stub, for development and CI"
     FLAG("identity_stub", identity_stub, "false",
          "answer Keystone logins at /identity; on a loopback address only"),

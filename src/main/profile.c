@@ -23,23 +23,34 @@ static const struct setting settings[] = {
 
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
+/* Where nobody has said anything else. */
+static void
+apply(struct config *config, const char *name, const char *value)
+{
+    const struct option *option = option_find(bytes_str(name));
+    struct config_origin *origin = &config->origins[option - options];
+    char why[CONFIG_ERROR_CAP];
+    enum status st;
+
+    if (origin->source != CONFIG_DEFAULT)
+        return;
+    st = option_set(option, config, bytes_str(value), why);
+    ENSURE_EQ(st, ST_OK); /* all that is set here is ours */
+    origin->source = CONFIG_PROFILE;
+}
+
 void
 profile_apply(struct config *config)
 {
-    char why[CONFIG_ERROR_CAP];
+    static const char *const shortest[] = {"min_message_ttl", "min_claim_ttl",
+                                           "min_claim_grace"};
 
-    for (size_t i = 0; i < SETTINGS; i++) {
-        const struct option *option = option_find(bytes_str(settings[i].option));
-        struct config_origin *origin = &config->origins[option - options];
-        enum status st;
-
-        if (config->profile != (int)settings[i].profile ||
-            origin->source != CONFIG_DEFAULT)
-            continue;
-        st = option_set(option, config, bytes_str(settings[i].value), why);
-        ENSURE_EQ(st, ST_OK); /* the table of settings is ours */
-        origin->source = CONFIG_PROFILE;
-    }
+    for (size_t i = 0; i < SETTINGS; i++)
+        if (config->profile == (int)settings[i].profile)
+            apply(config, settings[i].option, settings[i].value);
+    for (size_t i = 0; config->ci_short && i < sizeof(shortest) / sizeof(shortest[0]);
+         i++)
+        apply(config, shortest[i], "1");
 }
 
 void

@@ -12,7 +12,7 @@
 enum profile { PROFILE_ZAQAR, PROFILE_RACKSPACE };
 
 /*
- * Gives every option that was not set anywhere the value that the profile has for it; to
+ * Gives every option that was not set anywhere the value that the profile, or ci_short, has for it; to
  * be called when all sources have been read.
  */
 void profile_apply(struct config *config);

@@ -13,7 +13,7 @@ rest_ms(struct housekeeper *shared, int64_t next_ms, int64_t now_ms, int64_t rea
 {
     int64_t trim_ms = trimmer_step(&shared->trimmer, real_ms);
 
-    if (next_ms == INT64_MAX || shared->clock->manual)
+    if (next_ms == INT64_MAX || clock_stands(shared->clock))
         return trim_ms;
     return trim_ms >= 0 && trim_ms < next_ms - now_ms ? trim_ms : next_ms - now_ms;
 }

@@ -39,6 +39,13 @@ store_queue_list(struct store *s, struct store_visit *visit,
 }
 
 enum status
+store_project_list(struct store *s, struct store_visit *visit,
+                   const struct store_page *page, struct store_queues *out)
+{
+    return s->ops->project_list(s, visit, page, out);
+}
+
+enum status
 store_queue_stats(struct store *s, struct store_visit *visit,
                   const struct store_queue *queue, struct store_stats *out)
 {

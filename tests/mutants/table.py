@@ -399,9 +399,9 @@ MUTANTS = [
      "setting the wall clock moves deadlines",
      "unit/base/clock_test: setting_the_wall_clock_moves_nothing",
      [("base/clock.c",
-       "    return read_ms(CLOCK_MONOTONIC) + c->offset_ms;",
-       "    return MUTANT(CLOCK_FOLLOWS_THE_WALL) ? read_ms(CLOCK_REALTIME)\n"
-       "                                          : read_ms(CLOCK_MONOTONIC) + c->offset_ms;")]),
+       "(hand - 1) / 2 : read_ms(CLOCK_MONOTONIC) + hand / 2;",
+       "(hand - 1) / 2 : MUTANT(CLOCK_FOLLOWS_THE_WALL) ? read_ms(CLOCK_REALTIME)\n"
+       "                                          : read_ms(CLOCK_MONOTONIC) + hand / 2;")]),
     ("METADATA_CANNOT_SHRINK",
      "metadata that is too large already cannot be made smaller bit by bit",
      "unit/api/wire/patch_test: metadata_that_is_too_large_may_shrink_but_not_grow",

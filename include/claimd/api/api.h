@@ -20,6 +20,7 @@
 #include "claimd/base/buf.h"
 #include "claimd/base/clock.h"
 #include "claimd/base/status.h"
+#include "claimd/kit/kit.h"
 #include "claimd/metrics/exposition.h"
 #include "claimd/seal/seal.h"
 #include "claimd/store/store.h"
@@ -98,6 +99,8 @@ struct waiting {
     struct store_waiter one, *places; /* the rest is the API's */
     struct api_tenant *tenant;
     size_t place_count;
+    struct kit_call *call;   /* owned; with a kit, while it waits for a message */
+    struct history *watched; /* the watcher hears of its entries; NULL: it does not */
 };
 
 /* What a connection has of its project's share; zero at first. See api_leave(). */
@@ -212,6 +215,7 @@ struct api_config {
                                  let in expires */
     const struct api_condition *condition; /* borrowed likewise; NULL: always good */
     const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
+    struct kit *kit; /* borrowed likewise; NULL: no tests are run against it */
     struct api_project_limits project_limits;
 };
 
@@ -257,6 +261,9 @@ void api_stop_waiting(const struct api *api, struct request *req);
 /* Makes the response that refuses a request before it is executed. */
 void api_refuse(const struct api *api, const struct request *req, struct response *res,
                 enum status st);
+
+/* May a request of this kind wait for something? Then it is given struct waiting. */
+bool api_may_wait(const struct api *api, const struct request *req);
 
 /* The longest body any request may have; a front end need not keep more than that. */
 size_t api_body_limit(const struct api *api);

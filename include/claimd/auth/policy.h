@@ -59,7 +59,8 @@
     X(HOME_GET, "home:get", R | P | W | O | A)                                           \
     X(PING_GET, "ping:get", R | P | W | O | A)                                           \
     X(HEALTH_GET, "health:get", O | A)                                                   \
-    X(METRICS_GET, "metrics:get", O | A)
+    X(METRICS_GET, "metrics:get", O | A)                                                 \
+    X(CI_USE, "ci:use", O | A)
 
 enum action {
 #define ACTION_ENUM(name, text, roles) ACTION_##name,

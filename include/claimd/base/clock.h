@@ -2,10 +2,11 @@
  * clock: the only place that knows what time it is.
  *
  * Everything else takes `now_ms` as a parameter. Times are milliseconds since 1970 in
- * UTC. The system clock advances monotonically from the wall-clock time at its start: an
- * administrator who sets the clock neither expires nor revives anything.
+ * UTC. A clock that runs advances monotonically from the wall-clock time at its start: an
+ * administrator who sets the clock neither expires nor revives anything. One that stands
+ * shows the same time until it is moved. Neither is ever moved backwards.
  *
- *   Threads  any; a manual clock may be moved while others read it
+ *   Threads  any; a clock may be moved, stopped and started while others read it
  */
 #ifndef CLAIMD_BASE_CLOCK_H
 #define CLAIMD_BASE_CLOCK_H
@@ -15,24 +16,36 @@
 #include <stdint.h>
 
 struct clock {
-    bool manual;
-    int64_t offset_ms;         /* system: wall minus monotonic at the start */
-    _Atomic int64_t manual_ms; /* manual: the time that is shown */
+    _Atomic int64_t
+        hand; /* twice what is added to the monotonic clock; or, when it stands,
+                             twice the time that is shown, plus one */
 };
 
+/* Runs, with the wall clock. */
 void clock_init_system(struct clock *c);
+
+/* Stands. */
 void clock_init_manual(struct clock *c, int64_t start_ms);
 
 int64_t clock_now_ms(const struct clock *c);
+
+/* Does it stand? Nobody needs to wait for anything by it then: whoever moves it tells. */
+bool clock_stands(const struct clock *c);
+
+void clock_stop(struct clock *c);
+void clock_start(struct clock *c);
+
+/* Moves it, by at least nothing (asserted). */
+void clock_advance(struct clock *c, int64_t by_ms);
+
+/* Moves it to this time, unless it is later already. */
+void clock_reach(struct clock *c, int64_t to_ms);
 
 /*
  * Nanoseconds of a clock that only runs forward, for telling how long something took.
  * Never for deciding anything: what happens depends on `now_ms` alone.
  */
 int64_t clock_stopwatch_ns(void);
-
-/* Moves a manual clock; never backwards (asserted). */
-void clock_advance(struct clock *c, int64_t by_ms);
 
 /* Writes "YYYY-MM-DDTHH:MM:SSZ" and a NUL. */
 #define CLOCK_TEXT_CAP 21

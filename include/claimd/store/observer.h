@@ -92,6 +92,8 @@ struct store_changed_subscription {
 struct store_change {
     enum store_change_kind kind;
     int64_t now_ms;
+    const struct store_actor *actor; /* who has asked for it, or has found what time did;
+                                        NULL: nobody is known */
     struct store_queue queue;
     uint32_t tag;        /* of the queue's incarnation */
     bool transient;      /* the queue is not to survive a restart with what it has */

@@ -33,8 +33,17 @@
 #include "claimd/store/types.h"
 #include "claimd/store/waiter.h"
 
+/* Who asks for something; a store only passes it on to its observer (store/observer.h). */
+struct store_actor {
+    struct bytes client; /* the Client-ID; absent: none */
+    struct bytes claim;  /* id of the claim that was named; absent: none */
+    const char *action;  /* what was asked for, as a policy names it; a literal */
+};
+
 struct store_visit {
     int64_t now_ms; /* in: real or not, it is the store's time */
+    const struct store_actor
+        *actor; /* in: borrowed for the call; NULL: nobody is known */
     struct store_waiter
         *waiter;       /* in: claim_create, pop: stands in line if there is nothing */
     bool flush_later;  /* in: the caller calls store_flush() before it rests */
@@ -81,6 +90,11 @@ typedef enum status store_queue_delete_fn(struct store *s, struct store_visit *v
 typedef enum status
 store_queue_list_fn(struct store *s, struct store_visit *visit,
                     const struct store_page *page, struct store_queues *out);
+
+/* A page of the projects that have queues of page->kind, by name; page->project means nothing. */
+typedef enum status
+store_project_list_fn(struct store *s, struct store_visit *visit,
+                      const struct store_page *page, struct store_queues *out);
 
 /* ST_NOT_FOUND for an unknown queue, with zeros in *out: API v2 shows them. */
 typedef enum status
@@ -339,6 +353,7 @@ struct store_ops {
     store_queue_update_fn *queue_update;
     store_queue_delete_fn *queue_delete;
     store_queue_list_fn *queue_list;
+    store_project_list_fn *project_list;
     store_queue_stats_fn *queue_stats;
     store_queue_purge_fn *queue_purge;
     store_message_post_fn *message_post;
@@ -389,6 +404,7 @@ store_queue_get_fn store_queue_get;
 store_queue_update_fn store_queue_update;
 store_queue_delete_fn store_queue_delete;
 store_queue_list_fn store_queue_list;
+store_project_list_fn store_project_list;
 store_queue_stats_fn store_queue_stats;
 store_queue_purge_fn store_queue_purge;
 store_message_post_fn store_message_post;

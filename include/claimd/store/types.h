@@ -189,8 +189,9 @@ struct store_queues {
     const struct store *store; /* who must release it; NULL: nothing to release */
     struct store_queue_view *queues;
     size_t count;
-    uint64_t total; /* queue_list: all queues of the project */
-    bool more;      /* queue_list: there may be more behind the last one */
+    uint64_t
+        total; /* queue_list: all queues of the project; project_list: all projects */
+    bool more; /* queue_list: there may be more behind the last one */
 };
 
 #define STORE_QUEUES_INIT                                                                \

@@ -444,7 +444,8 @@ static void
 paths(struct document *d)
 {
     const struct version *served[VERSIONS_MAX];
-    size_t count = versions_served(d->limits, d->ctx->auth != NULL, served);
+    size_t count =
+        versions_served(d->limits, d->ctx->auth != NULL, d->ctx->kit != NULL, served);
 
     buf_str(d->out, "\"paths\":{");
     paths_of(d, &version_root);

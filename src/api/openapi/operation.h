@@ -70,6 +70,10 @@ extern const struct operation operation_subscription_list, operation_subscriptio
     operation_subscription_delete, operation_subscription_confirm,
     operation_progress_list, operation_progress_show;
 
+/* operations_kit.c */
+extern const struct operation operation_clock_show, operation_clock_set,
+    operation_clock_advance, operation_reset, operation_history, operation_expect;
+
 /* operations_identity.c */
 extern const struct operation operation_login, operation_token_show,
     operation_token_revoke, operation_projects, operation_catalog, operation_login_v2,

@@ -1,7 +1,7 @@
 #include "api/versions/version.h"
 
 size_t
-versions_served(const struct api_limits *limits, bool identity,
+versions_served(const struct api_limits *limits, bool identity, bool kit,
                 const struct version *out[VERSIONS_MAX])
 {
     const struct {
@@ -12,6 +12,7 @@ versions_served(const struct api_limits *limits, bool identity,
         {&version_v1_1, limits->enable_v1_1},
         {&version_v1, limits->enable_v1},
         {&version_claimd, true},
+        {&version_kit, kit},
         {&version_identity, identity},
     };
     size_t count = 0;

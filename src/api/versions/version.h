@@ -13,7 +13,8 @@
 #include "api/wire/message.h"
 
 struct version {
-    struct bytes name; /* first segment of its paths: "v2" */
+    struct bytes name; /* first segment of its paths: "v2"; of two with the same name, the
+                          second one has what the first one lacks */
     struct bytes base; /* "/v2" */
     const struct route *routes;
     bool open;     /* no Client-ID, project or token is asked for */
@@ -41,10 +42,10 @@ struct version {
     bool queues_must_exist; /* metadata and statistics of an unknown one: 404 */
 };
 
-enum { VERSIONS_MAX = 5 };
+enum { VERSIONS_MAX = 6 };
 
 /* Those that are switched on, newest first: it has the most clients. Without the root. */
-size_t versions_served(const struct api_limits *limits, bool identity,
+size_t versions_served(const struct api_limits *limits, bool identity, bool kit,
                        const struct version *out[VERSIONS_MAX]);
 
 /* The list of versions itself, "/": no headers needed. */
@@ -53,6 +54,9 @@ extern const struct version version_v1, version_v1_1, version_v2;
 
 /* What is not Zaqar's, below /claimd/. */
 extern const struct version version_claimd;
+
+/* What tests have besides, below /claimd/ too (docs/api.md 23). */
+extern const struct version version_kit;
 
 /* The identity stub (identity/identity.h). */
 extern const struct version version_identity;

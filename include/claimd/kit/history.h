@@ -1,0 +1,104 @@
+/*
+ * kit/history: what happened in a server that tests are run against, in order.
+ *
+ * An entry is made when something has happened: by the store's observer under the lock where
+ * it happens, so those of one queue are in the order of its changes; and by the API for what it
+ * has refused.
+ *
+ *   Bounds   HISTORY_MOST entries, and HISTORY_BYTES of texts: the oldest go first. An entry for
+ *            which there is no memory is missing; both are counted (`lost`)
+ *   Cost     adding O(its length); reading O(entries read)
+ *   Threads  any
+ */
+#ifndef CLAIMD_KIT_HISTORY_H
+#define CLAIMD_KIT_HISTORY_H
+
+#include "claimd/base/mem.h"
+#include "claimd/store/types.h"
+#include "claimd/store/waiter.h"
+
+enum { HISTORY_MOST = 10000, HISTORY_BYTES = 4 << 20, HISTORY_IDS = 100 };
+
+/* X(NAME, text) */
+#define HISTORY_LIST(X)                                                                  \
+    X(QUEUE_MADE, "queue_made")                                                          \
+    X(QUEUE_CHANGED, "queue_changed") /* its metadata */                                 \
+    X(QUEUE_DELETED, "queue_deleted")                                                    \
+    X(PURGED, "purged")                                                                  \
+    X(POSTED, "posted")                                                                  \
+    X(CLAIMED, "claimed")                                                                \
+    X(RENEWED, "renewed")                                                                \
+    X(RELEASED, "released")                                                              \
+    X(FINISHED, "finished") /* deleted while a claim held them */                        \
+    X(DELETED, "deleted")   /* or popped, while none did */                              \
+    X(SUBSCRIBED, "subscribed")                                                          \
+    X(UNSUBSCRIBED, "unsubscribed")                                                      \
+    X(CLAIM_ENDED, "claim_ended") /* these four are what time does */                    \
+    X(DELAY_ENDED, "delay_ended")                                                        \
+    X(EXPIRED, "message_expired")                                                        \
+    X(DEAD_LETTER, "dead_letter_moved")                                                  \
+    X(SERVED, "waiter_served")                                                           \
+    X(REFUSED, "refused")                                                                \
+    X(FAULT, "fault")                                                                    \
+    X(CLOCK, "clock_moved")                                                              \
+    X(RESET, "reset")
+
+enum history_event {
+#define HISTORY_ENUM(name, text) HISTORY_##name,
+    HISTORY_LIST(HISTORY_ENUM)
+#undef HISTORY_ENUM
+        HISTORY_EVENTS
+};
+
+const char *history_event_name(enum history_event event);
+
+/* What is not known, or does not apply, is absent, 0 or NULL. */
+struct history_entry {
+    uint64_t number; /* from 1; set by history_add() */
+    int64_t at_ms;   /* the store's time */
+    enum history_event event;
+    struct store_queue queue;  /* without a name: none */
+    struct store_queue target; /* DEAD_LETTER: where they went */
+    struct bytes client;       /* the Client-ID of who asked */
+    const char *action;        /* what was asked for, as a policy names it; a literal */
+    struct bytes claim;        /* id */
+    int64_t ends_ms;           /* CLAIMED, RENEWED: when the claim ends */
+    int status;                /* REFUSED */
+    struct bytes text;         /* REFUSED, FAULT: what it is, for people */
+    size_t count;              /* messages */
+    struct bytes ids;          /* the first HISTORY_IDS of them, joined by spaces */
+};
+
+struct history;
+
+/* Owned. ST_NO_MEMORY. */
+enum status history_new(struct mem *mem, struct history **out);
+
+/* Nobody watches any more. */
+void history_free(struct history *h);
+
+/* Adds an entry, of which all is copied, and tells who watches. */
+void history_add(struct history *h, const struct history_entry *entry);
+
+/* The number of the latest entry; 0: there was none. */
+uint64_t history_last(struct history *h);
+
+/* The number of the latest of these events; 0: there was none. */
+uint64_t
+history_last_of(struct history *h, enum history_event first, enum history_event last);
+
+/* How many entries there are no more, or never were. */
+uint64_t history_lost(struct history *h);
+
+/*
+ * Shows the entries with larger numbers, oldest first, until `show` says false. Called under
+ * the lock: it only copies.
+ */
+typedef bool history_show_fn(void *ctx, const struct history_entry *entry);
+void history_read(struct history *h, uint64_t since, history_show_fn *show, void *ctx);
+
+/* Has a watcher told (STORE_READY) of each entry, or not any more. */
+void history_watch(struct history *h, struct store_watcher *watcher);
+void history_unwatch(struct history *h, struct store_watcher *watcher);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * handlers/kit: what tests may ask besides (docs/api.md 23); there only with a kit.
+ */
+#ifndef API_HANDLERS_KIT_H
+#define API_HANDLERS_KIT_H
+
+#include "api/context.h"
+#include "claimd/json/tree.h"
+
+/* kit_clock.c */
+handler_fn handle_clock_show;
+handler_fn handle_clock_set;
+handler_fn handle_clock_advance;
+
+/* kit_history.c */
+handler_fn handle_history;
+handler_fn handle_expect;
+
+/* kit_reset.c */
+handler_fn handle_reset;
+
+/* ------------------------------------------------------------------ shared */
+
+/* The body, which must be an object; the tree is owned. Explained. */
+enum status kit_read_body(struct context *ctx, json_t **out);
+
+/*
+ * The project that a request is about: the parameter, or the header X-Project-ID; absent: none
+ * is named.
+ */
+struct bytes kit_project(const struct context *ctx);
+
+/* Entries of the history that are shown together. */
+enum { KIT_PAGE = 100, KIT_PAGE_MOST = 1000 };
+
+/* A bit for each of what time does. */
+#define KIT_EVENTS_OF_TIME                                                               \
+    (UINT32_C(1) << HISTORY_CLAIM_ENDED | UINT32_C(1) << HISTORY_DELAY_ENDED |           \
+     UINT32_C(1) << HISTORY_EXPIRED | UINT32_C(1) << HISTORY_DEAD_LETTER |               \
+     UINT32_C(1) << HISTORY_SERVED)
+
+struct kit_page {
+    struct buf *out;             /* borrowed */
+    uint32_t events;             /* a bit for each that is shown */
+    struct bytes project, queue; /* absent: of any */
+    size_t limit;
+    uint64_t since;
+    size_t count;  /* private */
+    uint64_t last; /* out: number of the last one that was shown */
+    bool more;     /* out */
+};
+
+/* Writes `[...]`, and `,"links":[...]` if there are more. */
+void kit_write_page(struct context *ctx, struct kit_page *page);
+
+#endif

@@ -1,0 +1,237 @@
+/* The clock of a server that tests are run against (docs/api.md 23.2). */
+#include "api/handlers/kit.h"
+#include "claimd/json/tree.h"
+
+#include <inttypes.h>
+
+/* What a request wants of the clock: that it stands or runs, and that it is moved. */
+struct wish {
+    enum { LEAVE, STOP, START } state;
+    enum { STAY, TO_AHEAD, BY, TO_NEXT } move;
+    int64_t ms; /* TO_AHEAD: of the wall clock; BY */
+};
+
+/* ------------------------------------------------------------------ showing */
+
+static void
+write_time(struct context *ctx)
+{
+    struct buf *out = &ctx->res->body;
+    char text[CLOCK_TEXT_CAP];
+    struct kit_time time;
+
+    kit_time(ctx->kit, &time);
+    clock_text(time.now_ms, text);
+    buf_printf(out,
+               "\"now\":\"%s\",\"now_ms\":%" PRId64 ",\"state\":\"%s\","
+               "\"ahead_ms\":%" PRId64,
+               text, time.now_ms, time.stands ? "frozen" : "running", time.ahead_ms);
+}
+
+/* GET /claimd/clock */
+enum status
+handle_clock_show(struct context *ctx)
+{
+    buf_byte(&ctx->res->body, '{');
+    write_time(ctx);
+    buf_byte(&ctx->res->body, '}');
+    return answer_json(ctx, 200);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* How far a clock that is set may be ahead of the wall clock: some 63 years. */
+enum { AHEAD_MOST_S = 2000000000 };
+
+static enum status
+read_seconds(struct context *ctx, const json_t *value, const char *name, int64_t most,
+             int64_t *out_ms)
+{
+    json_int_t seconds = json_integer_value(value);
+
+    if (!json_is_integer(value))
+        return context_refuse(ctx, ST_BAD_BODY, "%s must be a whole number", name);
+    if (seconds < 0 || seconds > most)
+        return context_refuse(ctx, ST_BAD_VALUE, "%s must be within 0 and %" PRId64, name,
+                              most);
+    *out_ms = seconds * 1000;
+    return ST_OK;
+}
+
+static enum status
+read_state(struct context *ctx, const json_t *value, struct wish *out)
+{
+    const char *text = json_is_string(value) ? json_string_value(value) : "";
+
+    if (strcmp(text, "frozen") == 0)
+        out->state = STOP;
+    else if (strcmp(text, "running") == 0)
+        out->state = START;
+    else
+        return context_refuse(ctx, ST_BAD_VALUE, "state must be frozen or running");
+    return ST_OK;
+}
+
+/* {"state": "frozen", "ahead_seconds": 60}, either or both */
+static enum status
+read_setting(struct context *ctx, const json_t *body, struct wish *out)
+{
+    const json_t *state = json_object_get(body, "state");
+    const json_t *ahead = json_object_get(body, "ahead_seconds");
+    size_t known = (size_t)(state != NULL) + (ahead != NULL);
+    enum status st = ST_OK;
+
+    if (known == 0 || json_object_size(body) != known)
+        return context_refuse(ctx, ST_BAD_BODY,
+                              "the body must have state, ahead_seconds, or both");
+    if (state != NULL)
+        st = read_state(ctx, state, out);
+    if (st != ST_OK || ahead == NULL)
+        return st;
+    out->move = TO_AHEAD;
+    return read_seconds(ctx, ahead, "ahead_seconds", AHEAD_MOST_S, &out->ms);
+}
+
+/* {"seconds": 61} or {"to": "next"} */
+static enum status
+read_step(struct context *ctx, const json_t *body, struct wish *out)
+{
+    const json_t *seconds = json_object_get(body, "seconds");
+    const json_t *to = json_object_get(body, "to");
+
+    if (json_object_size(body) != 1 || (seconds == NULL && to == NULL))
+        return context_refuse(ctx, ST_BAD_BODY,
+                              "the body must be {\"seconds\": N} or {\"to\": \"next\"}");
+    if (seconds != NULL) {
+        out->move = BY;
+        return read_seconds(ctx, seconds, "seconds", KIT_STEP_MOST_S, &out->ms);
+    }
+    out->move = TO_NEXT;
+    if (json_is_string(to) && strcmp(json_string_value(to), "next") == 0)
+        return ST_OK;
+    return context_refuse(ctx, ST_BAD_VALUE, "to must be next");
+}
+
+typedef enum status read_fn(struct context *ctx, const json_t *body, struct wish *out);
+
+static enum status
+read_wish(struct context *ctx, read_fn *read, struct wish *out)
+{
+    json_t *body;
+    enum status st = kit_read_body(ctx, &body);
+
+    *out = (struct wish){LEAVE, STAY, 0};
+    if (st != ST_OK)
+        return st;
+    st = read(ctx, body, out);
+    json_decref(body);
+    return st;
+}
+
+/* ------------------------------------------------------------------ moving */
+
+/* A move takes several calls: until when, and what the history had before, are put down. */
+static int64_t
+until_ms(const struct context *ctx)
+{
+    return (int64_t)ctx->progress->resume[0];
+}
+
+static uint64_t
+since(const struct context *ctx)
+{
+    return ctx->progress->resume[1];
+}
+
+static void
+note(const struct context *ctx, const struct wish *wish)
+{
+    static const char *const states[] = {"", "frozen", "running"};
+    struct bytes text = bytes_str(states[wish->state]);
+    struct history_entry e = {.at_ms = ctx->visit.now_ms, .event = HISTORY_CLOCK};
+
+    if (wish->move == TO_NEXT)
+        text = bytes_str("to the next");
+    else if (wish->move != STAY)
+        text = arena_printf(ctx->req->arena, "%.*s%s%s %" PRId64 " s", (int)text.len,
+                            text.data, text.len > 0 ? ", " : "",
+                            wish->move == BY ? "by" : "ahead by", wish->ms / 1000);
+    e.text = text;
+    history_add(kit_history(ctx->kit), &e);
+}
+
+static enum status
+begin(struct context *ctx, const struct wish *wish)
+{
+    struct kit_time time;
+    int64_t until;
+
+    kit_time(ctx->kit, &time);
+    if (wish->move == TO_AHEAD && wish->ms < time.ahead_ms)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the clock is %" PRId64
+                              " ms ahead of the wall clock, and never goes back",
+                              time.ahead_ms);
+    note(ctx, wish);
+    if (wish->state != LEAVE)
+        kit_stop(ctx->kit, wish->state == STOP);
+    until = time.now_ms;
+    if (wish->move == TO_AHEAD)
+        until += wish->ms - time.ahead_ms;
+    else if (wish->move == TO_NEXT)
+        until = INT64_MAX;
+    else
+        until += wish->ms;
+    ctx->progress->resume[0] = (uint64_t)until;
+    ctx->progress->resume[1] = history_last(kit_history(ctx->kit));
+    ctx->progress->begun = true;
+    return ST_OK;
+}
+
+/* What time does, of the entries behind since(). */
+static void
+write_events(struct context *ctx)
+{
+    struct kit_page page = {.out = &ctx->res->body,
+                            .events = KIT_EVENTS_OF_TIME,
+                            .limit = KIT_PAGE,
+                            .since = since(ctx)};
+
+    buf_str(page.out, ",\"events\":");
+    kit_write_page(ctx, &page);
+}
+
+/* Asked again until the clock is where it is to be. */
+static enum status
+move(struct context *ctx, read_fn *read)
+{
+    struct wish wish;
+    enum status st = read_wish(ctx, read, &wish);
+
+    if (st == ST_OK && !ctx->progress->begun)
+        st = begin(ctx, &wish);
+    if (st != ST_OK)
+        return st;
+    if (!kit_move(ctx->kit, until_ms(ctx),
+                  wish.move == TO_NEXT ? since(ctx) : UINT64_MAX))
+        return ST_AGAIN;
+    buf_byte(&ctx->res->body, '{');
+    write_time(ctx);
+    write_events(ctx);
+    buf_byte(&ctx->res->body, '}');
+    return answer_json(ctx, 200);
+}
+
+/* PUT /claimd/clock */
+enum status
+handle_clock_set(struct context *ctx)
+{
+    return move(ctx, read_setting);
+}
+
+/* POST /claimd/clock/advance */
+enum status
+handle_clock_advance(struct context *ctx)
+{
+    return move(ctx, read_step);
+}

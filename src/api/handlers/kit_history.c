@@ -1,0 +1,236 @@
+/* The history of a server that tests are run against, and what they expect of its queues
+ * (docs/api.md 23.5, 23.6). */
+#include "api/handlers/kit.h"
+#include "api/wire/history.h"
+#include "api/wire/next_page.h"
+
+#include <inttypes.h>
+
+/* ------------------------------------------------------------------ shared */
+
+enum status
+kit_read_body(struct context *ctx, json_t **out)
+{
+    struct reason why;
+    enum status st =
+        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+
+    if (st != ST_OK)
+        return st;
+    st = json_tree_read(ctx->req->body, out);
+    if (st == ST_BAD_BODY) {
+        reason_init(&why);
+        return context_explain(ctx, json_tree_refuse(ctx->req->body, &why), &why);
+    }
+    if (st == ST_OK && !json_is_object(*out)) {
+        json_decref(*out);
+        return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
+    }
+    return st;
+}
+
+struct bytes
+kit_project(const struct context *ctx)
+{
+    struct bytes named = query_get(&ctx->query, "project");
+
+    return bytes_present(named) ? named : ctx->req->headers[API_HEADER_PROJECT_ID];
+}
+
+/* ------------------------------------------------------------------ history */
+
+static bool
+show(void *arg, const struct history_entry *e)
+{
+    struct kit_page *page = arg;
+
+    if ((page->events & UINT32_C(1) << e->event) == 0 ||
+        (bytes_present(page->project) && !bytes_equal(page->project, e->queue.project)) ||
+        (bytes_present(page->queue) && !bytes_equal(page->queue, e->queue.name) &&
+         !bytes_equal(page->queue, e->target.name)))
+        return true;
+    page->more = page->count == page->limit;
+    if (page->more)
+        return false;
+    if (page->count++ > 0)
+        buf_byte(page->out, ',');
+    history_write(page->out, e);
+    page->last = e->number;
+    return true;
+}
+
+/* The names of the events in a set, as a parameter has them. */
+static struct bytes
+name_events(struct arena *arena, uint32_t events)
+{
+    struct bytes text = bytes_str("");
+
+    for (unsigned i = 0; i < HISTORY_EVENTS && bytes_present(text); i++)
+        if ((events & UINT32_C(1) << i) != 0)
+            text = arena_printf(arena, "%.*s%s%s", (int)text.len, text.data,
+                                text.len > 0 ? "," : "", history_event_name(i));
+    return text;
+}
+
+void
+kit_write_page(struct context *ctx, struct kit_page *page)
+{
+    struct next_page next;
+
+    buf_byte(page->out, '[');
+    history_read(kit_history(ctx->kit), page->since, show, page);
+    buf_byte(page->out, ']');
+    if (!page->more)
+        return;
+    next_page_begin(&next, page->out, bytes_str("/claimd/history"));
+    next_page_number(&next, "since", page->last);
+    next_page_number(&next, "limit", page->limit);
+    if (page->events != UINT32_MAX)
+        next_page_text(&next, bytes_str("event"),
+                       name_events(ctx->req->arena, page->events));
+    if (bytes_present(page->project))
+        next_page_text(&next, bytes_str("project"), page->project);
+    if (bytes_present(page->queue))
+        next_page_text(&next, bytes_str("queue"), page->queue);
+    next_page_end(&next);
+}
+
+/* A number from 0 on that may be left out. */
+static enum status
+read_count(struct context *ctx, const char *name, int64_t *out)
+{
+    enum status st = query_i64(&ctx->query, name, out);
+
+    return st == ST_OK && (*out >= 0 || *out == STORE_UNSET) ? ST_OK
+           : st == ST_NO_MEMORY
+               ? st
+               : context_refuse(ctx, ST_BAD_PARAMETER,
+                                "the parameter %s must be a number from 0 on", name);
+}
+
+/* GET /claimd/history */
+enum status
+handle_history(struct context *ctx)
+{
+    struct history *h = kit_history(ctx->kit);
+    struct kit_page page = {.out = &ctx->res->body,
+                            .events = UINT32_MAX,
+                            .project = kit_project(ctx),
+                            .queue = query_get(&ctx->query, "queue"),
+                            .limit = KIT_PAGE};
+    struct bytes events = query_get(&ctx->query, "event");
+    int64_t since = 0;
+    enum status st =
+        context_read_limit(ctx, "limit", KIT_PAGE_MOST, "always", &page.limit);
+
+    if (st == ST_OK)
+        st = read_count(ctx, "since", &since);
+    if (st != ST_OK)
+        return st;
+    if (bytes_present(events) && !history_read_events(events, &page.events))
+        return context_refuse(ctx, ST_BAD_PARAMETER,
+                              "the parameter event must name events, joined by commas");
+    page.since = since < 0 ? 0 : (uint64_t)since;
+    buf_printf(page.out,
+               "{\"last\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"history\":", history_last(h),
+               history_lost(h));
+    kit_write_page(ctx, &page);
+    buf_byte(page.out, '}');
+    return answer_json(ctx, 200);
+}
+
+/* ------------------------------------------------------------------ expecting */
+
+/* What a queue is expected to have; STORE_UNSET: any number. */
+struct expected {
+    int64_t messages, claimed, free, wait_s;
+};
+
+static enum status
+read_expected(struct context *ctx, struct expected *out)
+{
+    enum status st;
+
+    *out = (struct expected){STORE_UNSET, STORE_UNSET, STORE_UNSET, 0};
+    st = read_count(ctx, "messages", &out->messages);
+    if (st == ST_OK)
+        st = read_count(ctx, "claimed", &out->claimed);
+    if (st == ST_OK)
+        st = read_count(ctx, "free", &out->free);
+    if (st == ST_OK)
+        st = read_count(ctx, "wait", &out->wait_s);
+    if (st != ST_OK)
+        return st;
+    if (out->messages == STORE_UNSET && out->claimed == STORE_UNSET &&
+        out->free == STORE_UNSET)
+        return context_refuse(ctx, ST_BAD_PARAMETER,
+                              "the parameters messages, claimed and free say what is "
+                              "expected: at least one");
+    if (out->wait_s > ctx->limits->max_wait)
+        out->wait_s = ctx->limits->max_wait;
+    return ST_OK;
+}
+
+static bool
+is_met(int64_t expected, uint64_t found)
+{
+    return expected == STORE_UNSET || (uint64_t)expected == found;
+}
+
+/* Whoever waits is told of whatever happens; may it wait? */
+static bool
+await(struct context *ctx, const struct expected *wanted)
+{
+    struct waiting *waiting = ctx->req->waiting;
+
+    if (waiting == NULL || wanted->wait_s == 0 || waiting->end != WAITING_ON)
+        return false;
+    if (waiting->watched == NULL) {
+        waiting->watched = kit_history(ctx->kit);
+        history_watch(waiting->watched, &waiting->watcher);
+        waiting->wait_ms = wanted->wait_s * 1000;
+    }
+    return true;
+}
+
+static enum status
+answer_found(struct context *ctx, const struct store_stats *found)
+{
+    buf_printf(&ctx->res->body,
+               "{\"messages\":%" PRIu64 ",\"claimed\":%" PRIu64 ",\"free\":%" PRIu64 "}",
+               found->total, found->claimed, found->total - found->claimed);
+    return answer_json(ctx, 200);
+}
+
+/* GET /claimd/expect */
+enum status
+handle_expect(struct context *ctx)
+{
+    struct bytes project = kit_project(ctx);
+    struct expected wanted;
+    struct store_stats found;
+    enum status st = read_expected(ctx, &wanted);
+    bool waits;
+
+    if (st != ST_OK)
+        return st;
+    ctx->queue.name = query_get(&ctx->query, "queue");
+    ctx->queue.project = bytes_present(project) ? project : bytes_str("");
+    if (!bytes_present(ctx->queue.name))
+        return context_refuse(ctx, ST_BAD_PARAMETER, "the parameter queue is missing");
+    waits = await(ctx, &wanted); /* before it is looked: nothing is missed */
+    st = store_queue_stats(ctx->store, &ctx->visit, &ctx->queue, &found);
+    if (st != ST_OK && st != ST_NOT_FOUND)
+        return st;
+    if (is_met(wanted.messages, found.total) && is_met(wanted.claimed, found.claimed) &&
+        is_met(wanted.free, found.total - found.claimed))
+        return answer_found(ctx, &found);
+    if (waits)
+        return ST_WAIT;
+    return context_refuse(ctx, ST_CONFLICT,
+                          "queue %.*s%s has messages=%" PRIu64 ", claimed=%" PRIu64
+                          ", free=%" PRIu64,
+                          (int)ctx->queue.name.len, ctx->queue.name.data,
+                          st == ST_NOT_FOUND ? " (which does not exist)" : "",
+                          found.total, found.claimed, found.total - found.claimed);
+}

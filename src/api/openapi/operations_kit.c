@@ -1,0 +1,178 @@
+/* What tests have besides (docs/api.md 23). */
+#include "api/openapi/operation.h"
+
+#define TAG "tests"
+
+#define INTEGER(name, what)                                                              \
+    "{'name':'" name "','in':'query','description':'" what                               \
+    "','schema':{'type':'integer','minimum':0}}"
+#define TEXT(name, what)                                                                 \
+    "{'name':'" name "','in':'query','description':'" what "','schema':{'type':'string'" \
+    "}}"
+
+#define TIME_MEMBERS                                                                     \
+    "'now':{'type':'string'},'now_ms':{'type':'integer'},"                               \
+    "'state':{'type':'string','enum':['running','frozen']},"                             \
+    "'ahead_ms':{'type':'integer'}"
+#define ENTRIES                                                                          \
+    "{'type':'array','items':{'type':'object','required':['number','event','at',"        \
+    "'at_ms'],'properties':{'number':{'type':'integer'},'event':{'type':'string'},"      \
+    "'at':{'type':'string'},'at_ms':{'type':'integer'}},"                                \
+    "'additionalProperties':true}}"
+#define LINKS "'links':{'type':'array','items':{'type':'object'}}"
+#define MOVED                                                                            \
+    "{'type':'object','required':['now','now_ms','state','ahead_ms',"                    \
+    "'events'],'properties':{" TIME_MEMBERS ",'events':" ENTRIES "," LINKS "}}"
+
+const struct operation operation_clock_show = {
+    .name = "showClock",
+    .tag = TAG,
+    .summary = "The time by which messages and claims live",
+    .answers = {{.code = 200,
+                 .what = "The clock",
+                 .schema = "{'type':'object','required':['now','now_ms','state',"
+                           "'ahead_ms'],'properties':{" TIME_MEMBERS "}}"}},
+};
+
+const struct operation operation_clock_set = {
+    .name = "setClock",
+    .tag = TAG,
+    .summary = "Stop the clock, let it run, move it ahead of the wall clock",
+    .body = "{'type':'object','minProperties':1,'properties':{"
+            "'state':{'type':'string','enum':['running','frozen']},"
+            "'ahead_seconds':{'type':'integer','minimum':0,'maximum':2000000000}},"
+            "'additionalProperties':false}",
+    .body_required = true,
+    .answers = {{.code = 200, .what = "The clock, and what happened", .schema = MOVED}},
+};
+
+const struct operation operation_clock_advance = {
+    .name = "advanceClock",
+    .tag = TAG,
+    .summary = "Move the clock: what falls due happens, in order",
+    .body = "{'type':'object','minProperties':1,'maxProperties':1,'properties':{"
+            "'seconds':{'type':'integer','minimum':0,'maximum':31622400},"
+            "'to':{'type':'string','enum':['next']}},'additionalProperties':false}",
+    .body_required = true,
+    .answers = {{.code = 200, .what = "The clock, and what happened", .schema = MOVED}},
+};
+
+const struct operation operation_reset = {
+    .name = "reset",
+    .tag = TAG,
+    .summary = "Answer all who wait, then delete all queues and topics",
+    .parameters = TEXT("project", "only its own (or X-Project-ID)"),
+    .answers = {{.code = 204, .what = "There is nothing"}},
+};
+
+const struct operation operation_history = {
+    .name = "listHistory",
+    .tag = TAG,
+    .summary = "What happened, in order",
+    .parameters = INTEGER(
+        "since",
+        "entries behind this number") ","
+                                      "{'name':'limit','in':'query','"
+                                      "schema':{'type':'integer','"
+                                      "minimum':1,"
+                                      "'maximum':1000,'default':100}}"
+                                      "," TEXT(
+                                          "event",
+                                          "names of "
+                                          "events, "
+                                          "joined by "
+                                          "commas") "," TEXT("project",
+                                                             "only of it (or "
+                                                             "X-Project-ID)") "," TEXT("q"
+                                                                                       "u"
+                                                                                       "e"
+                                                                                       "u"
+                                                                                       "e",
+                                                                                       "o"
+                                                                                       "n"
+                                                                                       "l"
+                                                                                       "y"
+                                                                                       " "
+                                                                                       "o"
+                                                                                       "f"
+                                                                                       " "
+                                                                                       "q"
+                                                                                       "u"
+                                                                                       "e"
+                                                                                       "u"
+                                                                                       "e"
+                                                                                       "s"
+                                                                                       " "
+                                                                                       "o"
+                                                                                       "f"
+                                                                                       " "
+                                                                                       "t"
+                                                                                       "h"
+                                                                                       "i"
+                                                                                       "s"
+                                                                                       " "
+                                                                                       "n"
+                                                                                       "a"
+                                                                                       "m"
+                                                                                       "e"),
+    .answers = {{.code = 200,
+                 .what = "Entries, oldest first",
+                 .schema =
+                     "{'type':'object','required':['last','lost','history'],"
+                     "'properties':{'last':{'type':'integer'},"
+                     "'lost':{'type':'integer'},'history':" ENTRIES "," LINKS "}}"}},
+    .refuses = {400},
+};
+
+const struct operation operation_expect = {
+    .name = "expect",
+    .tag = TAG,
+    .summary = "Wait until a queue has what is expected",
+    .parameters =
+        "{'name':'queue','in':'query','required':true,"
+        "'schema':{'type':'string'}}," TEXT("project", "whose it is (or X-Project-ID)") "," INTEGER(
+            "messages",
+            "all") "," INTEGER("claimed",
+                               "held by claims") "," INTEGER("free",
+                                                             "the others") "," INTEGER("w"
+                                                                                       "a"
+                                                                                       "i"
+                                                                                       "t",
+                                                                                       "s"
+                                                                                       "e"
+                                                                                       "c"
+                                                                                       "o"
+                                                                                       "n"
+                                                                                       "d"
+                                                                                       "s"
+                                                                                       " "
+                                                                                       "a"
+                                                                                       "t"
+                                                                                       " "
+                                                                                       "m"
+                                                                                       "o"
+                                                                                       "s"
+                                                                                       "t"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "u"
+                                                                                       "p"
+                                                                                       " "
+                                                                                       "t"
+                                                                                       "o"
+                                                                                       " "
+                                                                                       "m"
+                                                                                       "a"
+                                                                                       "x"
+                                                                                       "_"
+                                                                                       "w"
+                                                                                       "a"
+                                                                                       "i"
+                                                                                       "t"),
+    .answers = {{.code = 200,
+                 .what = "It has",
+                 .schema = "{'type':'object','required':['messages','claimed','free'],"
+                           "'properties':{'messages':{'type':'integer'},"
+                           "'claimed':{'type':'integer'},'free':{'type':'integer'}}}"}},
+    .refuses = {400, 409},
+};

@@ -1,0 +1,27 @@
+/* What tests have besides, below /claimd/ (docs/api.md 23). */
+#include "api/handlers/kit.h"
+#include "api/openapi/operation.h"
+#include "api/versions/version.h"
+
+#define KIT(path, method, handle, operation)                                             \
+    {                                                                                    \
+        "/claimd/" path, METHOD_##method, handle, ACTION_CI_USE, ROUTE_GUARDED,          \
+            operation                                                                    \
+    }
+
+static const struct route routes[] = {
+    KIT("clock", GET, handle_clock_show, &operation_clock_show),
+    KIT("clock", PUT, handle_clock_set, &operation_clock_set),
+    KIT("clock/advance", POST, handle_clock_advance, &operation_clock_advance),
+    KIT("reset", POST, handle_reset, &operation_reset),
+    KIT("history", GET, handle_history, &operation_history),
+    KIT("expect", GET, handle_expect, &operation_expect),
+    ROUTE_END,
+};
+
+const struct version version_kit = {
+    .name = BYTES_LIT("claimd"),
+    .base = BYTES_LIT("/claimd"),
+    .routes = routes,
+    .open = true,
+};

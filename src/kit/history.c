@@ -1,0 +1,231 @@
+#include "claimd/kit/history.h"
+
+#include "claimd/base/invariant.h"
+#include "claimd/base/lock.h"
+
+#include <string.h>
+
+/* An entry that is kept; its texts stand behind it. */
+struct kept {
+    struct list link;
+    size_t bytes;
+    struct history_entry entry;
+    char texts[];
+};
+
+struct history {
+    struct lock lock;
+    struct mem *mem;
+    struct list all; /* oldest first */
+    size_t count, bytes;
+    uint64_t last, lost;
+    uint64_t last_of[HISTORY_EVENTS];
+    struct list watchers;
+};
+
+const char *
+history_event_name(enum history_event event)
+{
+    static const char *const names[] = {
+#define HISTORY_NAME(name, text) text,
+        HISTORY_LIST(HISTORY_NAME)
+#undef HISTORY_NAME
+    };
+
+    return names[event];
+}
+
+enum status
+history_new(struct mem *mem, struct history **out)
+{
+    struct history *h = mem_calloc(mem, 1, sizeof(*h));
+
+    if (h == NULL)
+        return ST_NO_MEMORY;
+    h->mem = mem;
+    lock_init(&h->lock);
+    list_init(&h->all);
+    list_init(&h->watchers);
+    *out = h;
+    return ST_OK;
+}
+
+static void
+drop_oldest(struct history *h)
+{
+    struct kept *k = container_of(list_pop(&h->all), struct kept, link);
+
+    h->count--;
+    h->bytes -= k->bytes;
+    h->lost++;
+    mem_free(h->mem, k);
+}
+
+void
+history_free(struct history *h)
+{
+    if (h == NULL)
+        return;
+    ENSURE(list_empty(&h->watchers));
+    while (h->count > 0)
+        drop_oldest(h);
+    lock_fini(&h->lock);
+    mem_free(h->mem, h);
+}
+
+/* The texts of an entry, to be copied. */
+enum { TEXTS = 8 };
+
+static void
+texts_of(struct history_entry *e, struct bytes *out[TEXTS])
+{
+    struct bytes *const all[TEXTS] = {
+        &e->queue.project, &e->queue.name, &e->target.project, &e->target.name,
+        &e->client,        &e->claim,      &e->text,           &e->ids};
+
+    memcpy(out, all, sizeof(all));
+}
+
+static struct kept *
+keep(struct history *h, const struct history_entry *entry)
+{
+    struct history_entry copy = *entry;
+    struct bytes *texts[TEXTS];
+    struct kept *k;
+    size_t bytes = sizeof(*k);
+    char *at;
+
+    texts_of(&copy, texts);
+    for (size_t i = 0; i < TEXTS; i++)
+        bytes += texts[i]->len;
+    k = mem_alloc(h->mem, bytes);
+    if (k == NULL)
+        return NULL;
+    at = k->texts;
+    for (size_t i = 0; i < TEXTS; i++) {
+        if (texts[i]->len > 0)
+            memcpy(at, texts[i]->data, texts[i]->len);
+        if (bytes_present(*texts[i]))
+            texts[i]->data = at;
+        at += texts[i]->len;
+    }
+    k->bytes = bytes;
+    k->entry = copy;
+    return k;
+}
+
+static void
+tell_watchers(struct history *h, struct store_bell **bells, size_t *count, size_t most)
+{
+    for (struct list *at = h->watchers.next; at != &h->watchers; at = at->next) {
+        struct store_watcher *w = container_of(at, struct store_watcher, link);
+        struct store_bell *bell = w->tell(w, STORE_READY);
+
+        if (bell == NULL)
+            continue;
+        if (*count < most)
+            bells[(*count)++] = bell;
+        else
+            bell->ring(bell);
+    }
+}
+
+void
+history_add(struct history *h, const struct history_entry *entry)
+{
+    enum { KEPT_BELLS = 16 };
+    struct store_bell *bells[KEPT_BELLS];
+    size_t count = 0;
+    struct kept *k;
+
+    lock_acquire(&h->lock);
+    k = keep(h, entry);
+    h->last++;
+    h->last_of[entry->event] = h->last;
+    if (k == NULL) {
+        h->lost++;
+    } else {
+        k->entry.number = h->last;
+        list_add_before(&h->all, &k->link);
+        h->count++;
+        h->bytes += k->bytes;
+    }
+    while (h->count > HISTORY_MOST || h->bytes > HISTORY_BYTES)
+        drop_oldest(h);
+    tell_watchers(h, bells, &count, KEPT_BELLS);
+    lock_release(&h->lock);
+    for (size_t i = 0; i < count; i++)
+        bells[i]->ring(bells[i]);
+}
+
+uint64_t
+history_last(struct history *h)
+{
+    uint64_t last;
+
+    lock_acquire(&h->lock);
+    last = h->last;
+    lock_release(&h->lock);
+    return last;
+}
+
+uint64_t
+history_last_of(struct history *h, enum history_event first, enum history_event last)
+{
+    uint64_t found = 0;
+
+    lock_acquire(&h->lock);
+    for (size_t i = first; i <= (size_t)last; i++)
+        if (found < h->last_of[i])
+            found = h->last_of[i];
+    lock_release(&h->lock);
+    return found;
+}
+
+uint64_t
+history_lost(struct history *h)
+{
+    uint64_t lost;
+
+    lock_acquire(&h->lock);
+    lost = h->lost;
+    lock_release(&h->lock);
+    return lost;
+}
+
+static struct kept *
+kept_of(struct list *link)
+{
+    return container_of(link, struct kept, link);
+}
+
+void
+history_read(struct history *h, uint64_t since, history_show_fn *show, void *ctx)
+{
+    struct list *at;
+
+    lock_acquire(&h->lock);
+    at = h->all.prev; /* who asks mostly wants the latest */
+    while (at != &h->all && kept_of(at)->entry.number > since)
+        at = at->prev;
+    for (at = at->next; at != &h->all; at = at->next)
+        if (!show(ctx, &kept_of(at)->entry))
+            break;
+    lock_release(&h->lock);
+}
+
+void
+history_watch(struct history *h, struct store_watcher *watcher)
+{
+    lock_acquire(&h->lock);
+    list_add_before(&h->watchers, &watcher->link);
+    lock_release(&h->lock);
+}
+
+void
+history_unwatch(struct history *h, struct store_watcher *watcher)
+{
+    lock_acquire(&h->lock);
+    list_remove(&watcher->link);
+    lock_release(&h->lock);
+}

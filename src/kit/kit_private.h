@@ -1,0 +1,27 @@
+/*
+ * kit_private: what a kit is made of.
+ */
+#ifndef KIT_KIT_PRIVATE_H
+#define KIT_KIT_PRIVATE_H
+
+#include "claimd/base/lock.h"
+#include "claimd/kit/kit.h"
+
+struct kit {
+    struct mem *mem; /* borrowed */
+    struct clock clock, real;
+    struct history *history; /* owned */
+    struct store_observer observer;
+    struct store_observer *log; /* borrowed; NULL: none */
+    struct store *store;        /* borrowed */
+    void (*moved)(void *ctx);
+    void *moved_ctx;
+    struct lock lock;       /* of `calls` */
+    struct list calls;      /* requests that wait */
+    _Atomic int64_t called; /* those that were told and have not asked again */
+};
+
+/* Fills in the kit's observer (witness.c). */
+void witness_init(struct kit *kit);
+
+#endif

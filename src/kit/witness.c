@@ -1,0 +1,184 @@
+/* The observer of a store that tests are run against: what it sees becomes history. */
+#include "claimd/base/buf.h"
+#include "kit/kit_private.h"
+
+static struct kit *
+kit_of(struct store_observer *observer)
+{
+    return container_of(observer, struct kit, observer);
+}
+
+/* ------------------------------------------------------------------ history */
+
+/* What a change is in the history; HISTORY_EVENTS: nothing. */
+static enum history_event
+event_of(const struct store_change *change, bool held)
+{
+    switch (change->kind) {
+    case STORE_CHANGE_QUEUE:
+        return HISTORY_QUEUE_MADE;
+    case STORE_CHANGE_META:
+        return HISTORY_QUEUE_CHANGED;
+    case STORE_CHANGE_QUEUE_GONE:
+        return HISTORY_QUEUE_DELETED;
+    case STORE_CHANGE_PURGE:
+        return HISTORY_PURGED;
+    case STORE_CHANGE_POST:
+        return HISTORY_POSTED;
+    case STORE_CHANGE_DELETE:
+        return held ? HISTORY_FINISHED : HISTORY_DELETED;
+    case STORE_CHANGE_CLAIM:
+        return HISTORY_CLAIMED;
+    case STORE_CHANGE_RENEW:
+        return HISTORY_RENEWED;
+    case STORE_CHANGE_RELEASE:
+        return HISTORY_RELEASED;
+    case STORE_CHANGE_MOVE:
+        return HISTORY_DEAD_LETTER;
+    case STORE_CHANGE_SUBSCRIPTION:
+        return HISTORY_SUBSCRIBED;
+    case STORE_CHANGE_SUBSCRIPTION_GONE:
+    case STORE_CHANGE_UNSUBSCRIBED:
+        return HISTORY_UNSUBSCRIBED;
+    case STORE_CHANGE_EXPIRED:
+        return HISTORY_EXPIRED;
+    case STORE_CHANGE_DELAY_OVER:
+        return HISTORY_DELAY_ENDED;
+    case STORE_CHANGE_CLAIM_OVER:
+        return HISTORY_CLAIM_ENDED;
+    default:
+        return HISTORY_EVENTS;
+    }
+}
+
+/* Of a change that nobody has asked for, but time has brought. */
+static bool
+is_times(enum store_change_kind kind)
+{
+    return kind == STORE_CHANGE_EXPIRED || kind == STORE_CHANGE_DELAY_OVER ||
+           kind == STORE_CHANGE_CLAIM_OVER || kind == STORE_CHANGE_MOVE;
+}
+
+/* Writes the ids of a change's messages, whose log is still to see them; held: was any? */
+static void
+write_ids(const struct store_change *change, struct buf *out, size_t *count, bool *held)
+{
+    struct store_change copy = *change;
+    struct store_changed_message m;
+
+    *count = 0;
+    *held = false;
+    while (copy.next(&copy, &m)) {
+        *held = *held || m.claim != 0;
+        if ((*count)++ >= HISTORY_IDS)
+            continue;
+        if (*count > 1)
+            buf_byte(out, ' ');
+        buf_str(out, m.id.text);
+    }
+}
+
+static void
+note(struct kit *kit, const struct store_change *change)
+{
+    const struct store_actor *actor = is_times(change->kind) ? NULL : change->actor;
+    struct history_entry e = {.at_ms = change->now_ms, .queue = change->queue};
+    struct buf ids;
+    bool held;
+
+    if (event_of(change, false) == HISTORY_EVENTS)
+        return;
+    buf_init(&ids, kit->mem);
+    write_ids(change, &ids, &e.count, &held);
+    e.event = event_of(change, held);
+    if (actor != NULL) {
+        e.client = actor->client;
+        e.action = actor->action;
+        e.claim = actor->claim;
+    }
+    if (change->claim_id.text[0] != '\0')
+        e.claim = store_id_bytes(&change->claim_id);
+    if (e.event == HISTORY_CLAIMED || e.event == HISTORY_RENEWED)
+        e.ends_ms = change->claim_ends_ms;
+    if (e.event == HISTORY_DEAD_LETTER)
+        e.target = change->target;
+    e.ids = buf_view(&ids); /* without memory: as far as it went */
+    history_add(kit->history, &e);
+    buf_fini(&ids);
+}
+
+/* ------------------------------------------------------------------ passing on */
+
+static enum status
+reserve(struct store_observer *observer, enum store_change_kind kind, size_t count,
+        size_t bytes, size_t *room)
+{
+    struct store_observer *log = kit_of(observer)->log;
+
+    return log == NULL ? ST_OK : log->reserve(log, kind, count, bytes, room);
+}
+
+static uint64_t
+commit(struct store_observer *observer, struct store_change *change, size_t *room)
+{
+    struct kit *kit = kit_of(observer);
+
+    note(kit, change);
+    return kit->log == NULL ? 0 : kit->log->commit(kit->log, change, room);
+}
+
+static void
+give_back(struct store_observer *observer, size_t room)
+{
+    struct store_observer *log = kit_of(observer)->log;
+
+    if (log != NULL)
+        log->give_back(log, room);
+}
+
+static enum store_fate
+fate(struct store_observer *observer, uint64_t position)
+{
+    struct store_observer *log = kit_of(observer)->log;
+
+    return log == NULL || log->fate == NULL ? STORE_DURABLE : log->fate(log, position);
+}
+
+static void
+flush(struct store_observer *observer)
+{
+    struct store_observer *log = kit_of(observer)->log;
+
+    if (log != NULL && log->flush != NULL)
+        log->flush(log);
+}
+
+static void
+watch(struct store_observer *observer, struct store_watcher *watcher)
+{
+    struct store_observer *log = kit_of(observer)->log;
+
+    if (log != NULL && log->watch != NULL)
+        log->watch(log, watcher);
+}
+
+static void
+unwatch(struct store_observer *observer, struct store_watcher *watcher)
+{
+    struct store_observer *log = kit_of(observer)->log;
+
+    if (log != NULL && log->unwatch != NULL)
+        log->unwatch(log, watcher);
+}
+
+void
+witness_init(struct kit *kit)
+{
+    kit->observer = (struct store_observer){.reserve = reserve,
+                                            .commit = commit,
+                                            .give_back = give_back,
+                                            .fate = fate,
+                                            .flush = flush,
+                                            .watch = watch,
+                                            .unwatch = unwatch};
+}
