@@ -136,7 +136,7 @@ find_version(const struct api *api, const struct path *path)
 
         if (!bytes_equal(path->segments[0], s->version->name))
             continue;
-        if (found == NULL || resource_find(&found->resources, path) == NULL)
+        if (found == NULL || resource_find(&s->resources, path) != NULL)
             found = s;
     }
     if (found != NULL)
@@ -312,6 +312,8 @@ name_actor(struct context *ctx)
         .action = action_name(ctx->route->action),
         .claim = is_claim ? ctx->id : query_get(&ctx->query, "claim_id"),
     };
+    if (!bytes_present(ctx->actor.claim))
+        ctx->actor.claim = query_get(&ctx->query, "claim_ids");
     ctx->visit.actor = &ctx->actor;
 }
 

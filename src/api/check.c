@@ -217,7 +217,9 @@ check_guarded(struct context *ctx)
         return st == ST_OK && ctx->access_status != ST_OK ? refuse_access(ctx) : st;
     }
     if (!requires_stub_token(ctx))
-        return ST_OK;
+        return ctx->req->method == METHOD_GET || ctx->req->method == METHOD_HEAD
+                   ? ST_OK
+                   : check_origin(ctx);
     st = check_stub_token(ctx);
     return st != ST_OK
                ? st

@@ -12,8 +12,10 @@ kit_of(struct store_observer *observer)
 
 /* What a change is in the history; HISTORY_EVENTS: nothing. */
 static enum history_event
-event_of(const struct store_change *change, bool held)
+event_of(const struct store_change *change)
 {
+    const struct store_actor *actor = change->actor;
+
     switch (change->kind) {
     case STORE_CHANGE_QUEUE:
         return HISTORY_QUEUE_MADE;
@@ -26,7 +28,8 @@ event_of(const struct store_change *change, bool held)
     case STORE_CHANGE_POST:
         return HISTORY_POSTED;
     case STORE_CHANGE_DELETE:
-        return held ? HISTORY_FINISHED : HISTORY_DELETED;
+        return actor != NULL && bytes_present(actor->claim) ? HISTORY_FINISHED
+                                                            : HISTORY_DELETED;
     case STORE_CHANGE_CLAIM:
         return HISTORY_CLAIMED;
     case STORE_CHANGE_RENEW:
@@ -59,17 +62,15 @@ is_times(enum store_change_kind kind)
            kind == STORE_CHANGE_CLAIM_OVER || kind == STORE_CHANGE_MOVE;
 }
 
-/* Writes the ids of a change's messages, whose log is still to see them; held: was any? */
+/* Writes the ids of a change's messages, which its log is still to see. */
 static void
-write_ids(const struct store_change *change, struct buf *out, size_t *count, bool *held)
+write_ids(const struct store_change *change, struct buf *out, size_t *count)
 {
     struct store_change copy = *change;
     struct store_changed_message m;
 
     *count = 0;
-    *held = false;
     while (copy.next(&copy, &m)) {
-        *held = *held || m.claim != 0;
         if ((*count)++ >= HISTORY_IDS)
             continue;
         if (*count > 1)
@@ -84,13 +85,12 @@ note(struct kit *kit, const struct store_change *change)
     const struct store_actor *actor = is_times(change->kind) ? NULL : change->actor;
     struct history_entry e = {.at_ms = change->now_ms, .queue = change->queue};
     struct buf ids;
-    bool held;
 
-    if (event_of(change, false) == HISTORY_EVENTS)
+    e.event = event_of(change);
+    if (e.event == HISTORY_EVENTS)
         return;
     buf_init(&ids, kit->mem);
-    write_ids(change, &ids, &e.count, &held);
-    e.event = event_of(change, held);
+    write_ids(change, &ids, &e.count);
     if (actor != NULL) {
         e.client = actor->client;
         e.action = actor->action;

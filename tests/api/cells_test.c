@@ -125,6 +125,11 @@ static const struct place places[] = {
     {"/livez", {OPEN, OPEN}},
     {"/readyz", {OPEN, OPEN}},
     {"/metrics", {ALL "metrics:get", ALL "metrics:get"}},
+    {"/claimd/clock", {ALL "ci:use", NO, NO, ALL "ci:use"}},
+    {"/claimd/clock/advance", {NO, NO, ALL "ci:use"}},
+    {"/claimd/reset", {NO, NO, ALL "ci:use"}},
+    {"/claimd/history", {ALL "ci:use"}},
+    {"/claimd/expect", {ALL "ci:use"}},
 };
 
 /* The same by other names: no way around. */
@@ -291,16 +296,27 @@ judge(const struct walk *w, const struct cell *c, const char *action)
 }
 
 static bool
-is_of_a_project(const char *path)
+is_of_all(const struct place *place)
 {
-    return strncmp(path, "/v", 2) == 0 || strncmp(path, "/claimd/", 8) == 0;
+    for (size_t m = 0; m < KNOWN; m++)
+        if (place->may[m] != NULL && strncmp(place->may[m], ALL, strlen(ALL)) == 0)
+            return true;
+    return false;
+}
+
+static bool
+is_of_a_project(const struct place *place)
+{
+    return (strncmp(place->path, "/v", 2) == 0 ||
+            strncmp(place->path, "/claimd/", 8) == 0) &&
+           !is_of_all(place);
 }
 
 static enum outcome
 expected(const struct walk *w, const struct cell *c)
 {
     const char *action = c->method < KNOWN ? c->place->may[c->method] : NULL;
-    bool project = is_of_a_project(c->place->path);
+    bool project = is_of_a_project(c->place);
 
     if (action == NULL ? !project : strcmp(action, OPEN) == 0) /* of nobody */
         return project && lacks_project(c) ? WHICH_PROJECT : IN;
@@ -453,7 +469,7 @@ try_cell(struct walk *w, const struct cell *c)
 static size_t
 namings_for(const struct place *place)
 {
-    return is_of_a_project(place->path) ? COUNT(namings) : 3;
+    return is_of_a_project(place) ? COUNT(namings) : 3;
 }
 
 static void
@@ -639,11 +655,12 @@ TEST_CASE("tokens and certificates");
 
 START_TEST(every_route_stands_here)
 {
-    static const struct version *const versions[] = {
-        &version_v2, &version_v1_1, &version_v1, &version_claimd, &version_root};
+    static const struct version *const versions[] = {&version_v2,  &version_v1_1,
+                                                     &version_v1,  &version_claimd,
+                                                     &version_kit, &version_root};
     size_t routes = 0, said = 0;
 
-    /* The fifth of those that may be served is the identity stub. */
+    /* The root is always served; the sixth of those that may be is the identity stub. */
     ck_assert_uint_eq(VERSIONS_MAX, COUNT(versions));
     for (size_t i = 0; i < COUNT(versions); i++)
         for (const struct route *r = versions[i]->routes; r->pattern != NULL; r++) {
@@ -859,7 +876,7 @@ LOOP_TEST(without_tokens_anybody_comes_in, COUNT(anybody))
     struct walk w = {.cells = 0};
 
     limits.admin_mode = true;
-    api_fixture_open_with(&w.f, &limits);
+    api_fixture_open_kit(&w.f, &limits);
     w.f.c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
     try_everywhere(&w, &anybody[_i]);
@@ -874,13 +891,15 @@ START_TEST(without_tokens_pages_of_other_sites_are_kept_out)
     struct api_fixture f;
 
     limits.admin_mode = true;
-    api_fixture_open_with(&f, &limits);
+    api_fixture_open_kit(&f, &limits);
     f.c.headers[API_HEADER_ORIGIN] = "http://elsewhere.example";
     for (size_t i = 0; i < COUNT(places); i++)
         for (size_t m = 0; m < METHODS; m++) {
             const char *say = m < KNOWN ? places[i].may[m] : NULL;
-            bool project = is_of_a_project(places[i].path);
-            bool open = say == NULL || strcmp(say, OPEN) == 0 || say[0] == ALL[0];
+            bool project = is_of_a_project(&places[i]);
+            bool looks = m == 0 || m == 1; /* GET and HEAD change nothing */
+            bool open =
+                say == NULL || strcmp(say, OPEN) == 0 || (say[0] == ALL[0] && looks);
 
             (void)api_call(&f.c, methods[m], places[i].path, "{}");
             ck_assert_msg((f.c.res.code == 403) == (!open || (project && say == NULL)),

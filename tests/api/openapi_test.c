@@ -10,9 +10,9 @@
 #include <ctype.h>
 #include <jansson.h>
 
-static const struct version *const versions[] = {&version_root,   &version_v2,
-                                                 &version_v1_1,   &version_v1,
-                                                 &version_claimd, &version_identity};
+static const struct version *const versions[] = {
+    &version_root,   &version_v2,       &version_v1_1, &version_v1,
+    &version_claimd, &version_identity, &version_kit};
 
 enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
@@ -146,6 +146,7 @@ START_TEST(what_is_switched_off_is_not_described)
     ck_assert_ptr_nonnull(at(tree, "components", "schemas", "MessageV1"));
     ck_assert_ptr_null(at(tree, "paths", NULL, "/identity"));
     ck_assert_ptr_null(at(tree, "paths", NULL, "/v2/health"));
+    ck_assert_ptr_null(at(tree, "paths", NULL, "/claimd/clock"));
     json_decref(tree);
     api_fixture_close(&f);
 

@@ -2,101 +2,10 @@
  * Requests that wait for a message (docs/api.md 11), with the test in the place of the front
  * end; and the numbers of claims (12).
  */
-#include "support/api_fixture.h"
+#include "support/asking.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/* A request that may wait, with memory of its own. */
-struct asking {
-    struct api_fixture *f;
-    struct request req;
-    struct response res;
-    struct waiting waiting;
-    struct arena arena;
-    int ready, gone; /* how often it was told */
-    char target[4096];
-};
-
-static struct store_bell *
-told(struct store_watcher *watcher, enum store_news news)
-{
-    struct asking *a = container_of(watcher, struct asking, waiting.watcher);
-
-    if (news == STORE_READY)
-        a->ready++;
-    else
-        a->gone++;
-    return NULL;
-}
-
-static void
-prepare(struct asking *a, struct api_fixture *f, const char *method, const char *target,
-        const char *prefer)
-{
-    struct bytes path, query;
-
-    *a = (struct asking){.f = f, .waiting.watcher.tell = told};
-    arena_init(&a->arena, f->mem);
-    buf_init(&a->res.body, f->mem);
-    (void)snprintf(a->target, sizeof(a->target), "%s", target);
-    query = bytes_str(a->target);
-    path = bytes_cut(&query, '?');
-    a->req = (struct request){.method = api_method(bytes_str(method)),
-                              .path = path,
-                              .query = query,
-                              .arena = &a->arena,
-                              .waiting = &a->waiting};
-    a->req.headers[API_HEADER_ACCEPT] = bytes_str("application/json");
-    a->req.headers[API_HEADER_CLIENT_ID] = bytes_str(API_CALL_CLIENT);
-    a->req.headers[API_HEADER_PROJECT_ID] = bytes_str(API_CALL_PROJECT);
-    if (prefer != NULL)
-        a->req.headers[API_HEADER_PREFER] = bytes_str(prefer);
-}
-
-static enum api_next
-ask(struct asking *a)
-{
-    a->req.now_ms = a->f->c.now_ms;
-    return api_handle(a->f->api, &a->req, &a->res);
-}
-
-static void
-forget(struct asking *a)
-{
-    api_stop_waiting(a->f->api, &a->req);
-    arena_fini(&a->arena);
-    buf_fini(&a->res.body);
-    ck_assert(store_audit(a->f->store));
-}
-
-static const char *
-header(const struct asking *a, const char *name)
-{
-    for (size_t i = 0; i < a->res.header_count; i++)
-        if (strcmp(a->res.headers[i].name, name) == 0)
-            return a->res.headers[i].value;
-    return NULL;
-}
-
-/* Asked once, it waits. */
-static void
-begin(struct asking *a, struct api_fixture *f, const char *method, const char *target,
-      const char *prefer)
-{
-    prepare(a, f, method, target, prefer);
-    ck_assert_int_eq(ask(a), API_WAIT);
-    ck_assert_int_eq(a->ready + a->gone, 0);
-}
-
-/* Asked again, it has its answer. */
-static void
-finish(struct asking *a, int code)
-{
-    ck_assert_int_eq(ask(a), API_SEND);
-    ck_assert_int_eq(a->res.code, code);
-    ck_assert_uint_eq(a->waiting.place_count, 0); /* it stands in no line any more */
-}
 
 #define CLAIMS "/v2/queues/q/claims"
 #define POP    "/v2/queues/q/messages?pop=2"
@@ -122,23 +31,23 @@ START_TEST(beyond_the_project_s_share_nobody_waits_but_what_is_there_is_given)
 
     api_fixture_open(&f);
     api_limit(f.api, &limits);
-    prepare(&first, &f, "POST", "/v2/queues/q/claims", "wait=20");
-    ck_assert_int_eq(ask(&first), API_WAIT);
-    prepare(&second, &f, "POST", "/v2/queues/q/claims", "wait=20");
-    ck_assert_int_eq(ask(&second), API_SEND);
+    asking_prepare(&first, &f, "POST", "/v2/queues/q/claims", "wait=20");
+    ck_assert_int_eq(asking_ask(&first), API_WAIT);
+    asking_prepare(&second, &f, "POST", "/v2/queues/q/claims", "wait=20");
+    ck_assert_int_eq(asking_ask(&second), API_SEND);
     ck_assert_int_eq(second.res.code, 429);
     ck_assert_uint_eq(second.waiting.place_count, 0);
-    prepare(&third, &f, "POST", "/v2/queues/r/claims", "wait=20");
+    asking_prepare(&third, &f, "POST", "/v2/queues/r/claims", "wait=20");
     api_post_letters(&f, "r", "a");
-    ck_assert_int_eq(ask(&third), API_SEND);
+    ck_assert_int_eq(asking_ask(&third), API_SEND);
     ck_assert_int_eq(third.res.code, 201);
-    ck_assert_int_eq(ask(&first), API_WAIT); /* it waits on, and is counted once */
-    forget(&first);
-    forget(&second);
-    prepare(&second, &f, "POST", "/v2/queues/q/claims", "wait=20");
-    ck_assert_int_eq(ask(&second), API_WAIT);
-    forget(&second);
-    forget(&third);
+    ck_assert_int_eq(asking_ask(&first), API_WAIT); /* it waits on, and is counted once */
+    asking_forget(&first);
+    asking_forget(&second);
+    asking_prepare(&second, &f, "POST", "/v2/queues/q/claims", "wait=20");
+    ck_assert_int_eq(asking_ask(&second), API_WAIT);
+    asking_forget(&second);
+    asking_forget(&third);
     api_fixture_close(&f);
 }
 END_TEST
@@ -162,7 +71,7 @@ static void
 begin_way(struct asking *a, struct api_fixture *f, const struct way *way,
           const char *prefer)
 {
-    prepare(a, f, way->method, way->target, prefer);
+    asking_prepare(a, f, way->method, way->target, prefer);
     a->req.body = bytes_str(way->body);
 }
 
@@ -173,14 +82,14 @@ LOOP_TEST(it_is_asked_again_when_there_is_a_message, WAYS)
 
     api_fixture_open(&f);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(ask(&a), API_WAIT);
+    ck_assert_int_eq(asking_ask(&a), API_WAIT);
     ck_assert_int_eq(a.waiting.wait_ms, 20000);
-    ck_assert_int_eq(ask(&a), API_WAIT); /* as often as one likes */
+    ck_assert_int_eq(asking_ask(&a), API_WAIT); /* as often as one likes */
     api_post_letters(&f, "q", "a");
     ck_assert_int_eq(a.ready, 1);
-    finish(&a, ways[_i].found);
-    ck_assert_str_eq(header(&a, "Preference-Applied"), "wait=20");
-    forget(&a);
+    asking_finish(&a, ways[_i].found);
+    ck_assert_str_eq(asking_header(&a, "Preference-Applied"), "wait=20");
+    asking_forget(&a);
     api_fixture_close(&f);
 }
 END_TEST
@@ -192,11 +101,11 @@ LOOP_TEST(when_its_time_is_over_the_answer_is_the_usual_one, WAYS)
 
     api_fixture_open(&f);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(ask(&a), API_WAIT);
+    ck_assert_int_eq(asking_ask(&a), API_WAIT);
     a.waiting.end = WAITING_OVER;
-    finish(&a, ways[_i].empty);
-    ck_assert_str_eq(header(&a, "Preference-Applied"), "wait=20");
-    forget(&a);
+    asking_finish(&a, ways[_i].empty);
+    ck_assert_str_eq(asking_header(&a, "Preference-Applied"), "wait=20");
+    asking_forget(&a);
     api_post_letters(&f, "q", "a");
     ck_assert_int_eq(a.ready, 0); /* it is told no more */
     api_fixture_close(&f);
@@ -210,11 +119,11 @@ LOOP_TEST(who_has_gone_takes_nothing, WAYS)
 
     api_fixture_open(&f);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(ask(&a), API_WAIT);
+    ck_assert_int_eq(asking_ask(&a), API_WAIT);
     api_post_letters(&f, "q", "a");
     a.waiting.end = WAITING_ABANDONED;
-    finish(&a, ways[_i].empty);
-    forget(&a);
+    asking_finish(&a, ways[_i].empty);
+    asking_forget(&a);
     ck_assert_uint_eq(claimed(&f), 0);
     ck_assert_ptr_nonnull(api_take(&f, "q", 1));
     api_fixture_close(&f);
@@ -228,11 +137,11 @@ LOOP_TEST(at_its_last_look_it_takes_what_is_there, WAYS)
 
     api_fixture_open(&f);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(ask(&a), API_WAIT);
+    ck_assert_int_eq(asking_ask(&a), API_WAIT);
     api_post_letters(&f, "q", "a");
     a.waiting.end = WAITING_OVER;
-    finish(&a, ways[_i].found);
-    forget(&a);
+    asking_finish(&a, ways[_i].found);
+    asking_forget(&a);
     api_fixture_close(&f);
 }
 END_TEST
@@ -245,12 +154,12 @@ LOOP_TEST(the_deletion_of_its_queue_ends_it, WAYS)
     api_fixture_open(&f);
     ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(ask(&a), API_WAIT);
+    ck_assert_int_eq(asking_ask(&a), API_WAIT);
     ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
     ck_assert_int_eq(a.gone, 1);
     a.waiting.end = WAITING_OVER;
-    finish(&a, ways[_i].empty);
-    forget(&a);
+    asking_finish(&a, ways[_i].empty);
+    asking_forget(&a);
     api_fixture_close(&f);
 }
 END_TEST
@@ -262,8 +171,8 @@ LOOP_TEST(it_may_end_in_the_middle, WAYS)
 
     api_fixture_open(&f);
     begin_way(&a, &f, &ways[_i], "wait=20");
-    ck_assert_int_eq(ask(&a), API_WAIT);
-    forget(&a); /* the front end has given it up */
+    ck_assert_int_eq(asking_ask(&a), API_WAIT);
+    asking_forget(&a); /* the front end has given it up */
     api_post_letters(&f, "q", "a");
     ck_assert_int_eq(a.ready, 0);
     api_fixture_close(&f);
@@ -278,9 +187,10 @@ LOOP_TEST(with_a_message_there_it_does_not_wait, WAYS)
     api_fixture_open(&f);
     api_post_letters(&f, "q", "a");
     begin_way(&a, &f, &ways[_i], "wait=20");
-    finish(&a, ways[_i].found);
-    ck_assert_str_eq(header(&a, "Preference-Applied"), "wait=20"); /* it would have */
-    forget(&a);
+    asking_finish(&a, ways[_i].found);
+    ck_assert_str_eq(asking_header(&a, "Preference-Applied"),
+                     "wait=20"); /* it would have */
+    asking_forget(&a);
     api_fixture_close(&f);
 }
 END_TEST
@@ -313,18 +223,19 @@ LOOP_TEST(how_long_it_waits_is_said, sizeof(preferences) / sizeof(preferences[0]
 
     limits.max_wait = preferences[_i].max_wait;
     api_fixture_open_with(&f, &limits);
-    prepare(&a, &f, "POST", CLAIMS, preferences[_i].prefer);
+    asking_prepare(&a, &f, "POST", CLAIMS, preferences[_i].prefer);
     if (preferences[_i].applied == NULL) {
-        finish(&a, 204);
-        ck_assert_ptr_null(header(&a, "Preference-Applied"));
+        asking_finish(&a, 204);
+        ck_assert_ptr_null(asking_header(&a, "Preference-Applied"));
     } else {
-        ck_assert_int_eq(ask(&a), API_WAIT);
+        ck_assert_int_eq(asking_ask(&a), API_WAIT);
         ck_assert_int_eq(a.waiting.wait_ms, atoi(preferences[_i].applied + 5) * 1000);
         a.waiting.end = WAITING_OVER;
-        finish(&a, 204);
-        ck_assert_str_eq(header(&a, "Preference-Applied"), preferences[_i].applied);
+        asking_finish(&a, 204);
+        ck_assert_str_eq(asking_header(&a, "Preference-Applied"),
+                         preferences[_i].applied);
     }
-    forget(&a);
+    asking_forget(&a);
     api_fixture_close(&f);
 }
 END_TEST
@@ -338,13 +249,13 @@ START_TEST(who_asks_before_it_hears_that_the_queue_has_gone_waits_no_more)
     api_fixture_open(&f);
     ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++)
-        begin(&a[i], &f, "POST", "/v2/queues/q/claims", "wait=20");
+        asking_begin(&a[i], &f, "POST", "/v2/queues/q/claims", "wait=20");
     ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
     ck_assert_int_eq(a[CROWD - 1].gone, 0);
-    ck_assert_int_eq(ask(&a[CROWD - 1]), API_SEND);
+    ck_assert_int_eq(asking_ask(&a[CROWD - 1]), API_SEND);
     ck_assert_int_eq(a[CROWD - 1].res.code, 204);
     for (int i = 0; i < CROWD; i++)
-        forget(&a[i]);
+        asking_forget(&a[i]);
     api_fixture_close(&f);
 }
 END_TEST
@@ -374,10 +285,10 @@ START_TEST(nothing_else_waits)
     for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
         struct asking a;
 
-        prepare(&a, &f, "GET", targets[i], "wait=20");
-        ck_assert_int_eq(ask(&a), API_SEND);
-        ck_assert_ptr_null(header(&a, "Preference-Applied"));
-        forget(&a);
+        asking_prepare(&a, &f, "GET", targets[i], "wait=20");
+        ck_assert_int_eq(asking_ask(&a), API_SEND);
+        ck_assert_ptr_null(asking_header(&a, "Preference-Applied"));
+        asking_forget(&a);
     }
     api_fixture_close(&f);
 }
@@ -389,13 +300,13 @@ START_TEST(mistakes_are_answered_before_anybody_waits)
     struct asking a;
 
     api_fixture_open(&f);
-    prepare(&a, &f, "POST", CLAIMS "?limit=0", "wait=20");
-    finish(&a, 400);
-    forget(&a);
-    prepare(&a, &f, "POST", CLAIMS, "wait=20");
+    asking_prepare(&a, &f, "POST", CLAIMS "?limit=0", "wait=20");
+    asking_finish(&a, 400);
+    asking_forget(&a);
+    asking_prepare(&a, &f, "POST", CLAIMS, "wait=20");
     a.req.body = bytes_str("{\"ttl\":");
-    finish(&a, 400);
-    forget(&a);
+    asking_finish(&a, 400);
+    asking_forget(&a);
     api_fixture_close(&f);
 }
 END_TEST
@@ -409,20 +320,20 @@ START_TEST(while_it_waits_hardly_any_memory_is_kept)
 
     api_fixture_open(&f);
     ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
-    begin(&a[0], &f, "POST", CLAIMS, "wait=20"); /* the line, and tables */
+    asking_begin(&a[0], &f, "POST", CLAIMS, "wait=20"); /* the line, and tables */
     before = mem_used(f.mem);
-    begin(&a[1], &f, "POST", CLAIMS, "wait=20");
+    asking_begin(&a[1], &f, "POST", CLAIMS, "wait=20");
     first = mem_used(f.mem) - before;
     for (int i = 2; i < CROWD; i++)
-        begin(&a[i], &f, "POST", CLAIMS, "wait=20");
+        asking_begin(&a[i], &f, "POST", CLAIMS, "wait=20");
     ck_assert_ptr_null(a[1].res.body.data); /* its answer has none */
     ck_assert_uint_le(mem_used(f.mem) - before, CROWD * (first + 16));
     before = mem_used(f.mem);
     for (int round = 0; round < 1000; round++) /* nor does asking in vain take any */
-        ck_assert_int_eq(ask(&a[round % CROWD]), API_WAIT);
+        ck_assert_int_eq(asking_ask(&a[round % CROWD]), API_WAIT);
     ck_assert_uint_eq(mem_used(f.mem), before);
     for (int i = 0; i < CROWD; i++)
-        forget(&a[i]);
+        asking_forget(&a[i]);
     api_fixture_close(&f);
 }
 END_TEST
@@ -490,12 +401,13 @@ START_TEST(one_named_twice_is_waited_for_once)
     struct asking a;
 
     api_fixture_open(&f);
-    begin(&a, &f, "POST", "/claimd/claims?queue=q&queue=r&queue=q&queue=r", "wait=20");
+    asking_begin(&a, &f, "POST", "/claimd/claims?queue=q&queue=r&queue=q&queue=r",
+                 "wait=20");
     ck_assert_uint_eq(a.waiting.place_count, 2);
     api_post_letters(&f, "r", "a");
     ck_assert_int_eq(a.ready, 1);
-    finish(&a, 201);
-    forget(&a);
+    asking_finish(&a, 201);
+    asking_forget(&a);
     api_fixture_close(&f);
 }
 END_TEST
@@ -506,16 +418,16 @@ START_TEST(who_was_served_in_one_line_stands_in_none)
     struct asking a, next;
 
     api_fixture_open(&f);
-    begin(&a, &f, "POST", "/claimd/claims?queue=q&queue=r&queue=s", "wait=20");
-    begin(&next, &f, "POST", CLAIMS, "wait=20");
+    asking_begin(&a, &f, "POST", "/claimd/claims?queue=q&queue=r&queue=s", "wait=20");
+    asking_begin(&next, &f, "POST", CLAIMS, "wait=20");
     api_post_letters(&f, "s", "a");
-    finish(&a, 201);
+    asking_finish(&a, 201);
     api_post_letters(&f, "q", "b");
     ck_assert_int_eq(a.ready, 1);
     ck_assert_int_eq(next.ready, 1);
-    finish(&next, 201);
-    forget(&a);
-    forget(&next);
+    asking_finish(&next, 201);
+    asking_forget(&a);
+    asking_forget(&next);
     api_fixture_close(&f);
 }
 END_TEST
@@ -538,21 +450,21 @@ sweep(const char *target, bool again)
         struct asking a;
 
         ck_assert_uint_lt(nth, 1000);
-        prepare(&a, &f, "POST", target, "wait=20");
+        asking_prepare(&a, &f, "POST", target, "wait=20");
         if (again) {
-            ck_assert_int_eq(ask(&a), API_WAIT);
+            ck_assert_int_eq(asking_ask(&a), API_WAIT);
             api_post_letters(&f, "q", "a");
             arena_fini(&a.arena); /* so that it has to allocate */
         }
         attempts = mem_attempts(f.mem);
         mem_fail_nth(f.mem, nth);
-        next = ask(&a);
+        next = asking_ask(&a);
         mem_fail_nth(f.mem, 0);
         attempts = mem_attempts(f.mem) - attempts;
         if (next == API_SEND && a.res.code == 503) {
             refused++;
             ck_assert_uint_eq(a.waiting.place_count, 0);
-            forget(&a);
+            asking_forget(&a);
             ck_assert_uint_eq(claimed(&f), 0);
             if (again)
                 ck_assert_ptr_nonnull(api_take(&f, "q", 1));
@@ -562,7 +474,7 @@ sweep(const char *target, bool again)
         ck_assert_int_eq(next, again ? API_SEND : API_WAIT);
         if (again)
             ck_assert_int_eq(a.res.code, 201);
-        forget(&a);
+        asking_forget(&a);
         ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
         if (attempts < nth)
             break; /* none of them failed */

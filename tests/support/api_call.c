@@ -39,6 +39,15 @@ check_head(const struct response *res)
     abort();
 }
 
+/* The request at the time that it is. */
+static struct request *
+at_now(const struct api_caller *c, struct request *req)
+{
+    if (c->clock != NULL)
+        req->now_ms = clock_now_ms(c->clock);
+    return req;
+}
+
 int
 api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
                struct bytes body)
@@ -63,7 +72,7 @@ api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
     arena_reset(&c->arena);
     buf_reset(&c->res.body, 0);
     c->slices = 1;
-    while (api_handle(c->api, &req, &c->res) == API_AGAIN)
+    while (api_handle(c->api, at_now(c, &req), &c->res) == API_AGAIN)
         c->slices++;
     check_head(&c->res);
     return c->res.code;

@@ -20,6 +20,7 @@
 struct api_caller {
     const struct api *api;                 /* borrowed */
     int64_t now_ms;                        /* of the next call; move it as you like */
+    const struct clock *clock;             /* what shows that instead; NULL: none */
     const char *headers[API_HEADER_COUNT]; /* sent with each call; NULL: not sent */
     bool body_too_large;                   /* pretend that the body was not kept */
     struct api_seat *seat;                 /* of the connection it comes over, or NULL */

@@ -22,6 +22,21 @@ make_mem(void)
     return mem;
 }
 
+static void
+count_move(void *ctx)
+{
+    struct api_fixture *f = ctx;
+
+    f->moves++;
+}
+
+static void
+make_kit(struct api_fixture *f)
+{
+    ck_assert_int_eq(kit_new(f->mem, &f->kit), ST_OK);
+    clock_init_manual(kit_clock(f->kit), API_FIXTURE_START_MS);
+}
+
 /* Takes what f has by now: the memory, and perhaps an auth. */
 static void
 open_api(struct api_fixture *f, const struct api_limits *limits)
@@ -46,11 +61,16 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
                                 .seal = f->seal,
                                 .real = &f->real,
                                 .condition = &f->condition,
-                                .metrics = &f->metrics};
+                                .metrics = &f->metrics,
+                                .kit = f->kit};
 
+    if (f->kit != NULL)
+        engine.observer = kit_observer(f->kit, NULL);
     f->metrics = (struct metrics){.shown_queues = API_FIXTURE_SHOWN};
     ck_assert_int_eq(engine_open(&engine, &f->store), ST_OK);
     config.store = f->store;
+    if (f->kit != NULL)
+        kit_attach(f->kit, f->store, count_move, f);
     ck_assert_int_eq(api_new(&config, &f->api), ST_OK);
     api_caller_init(&f->c, f->api, mem, API_FIXTURE_START_MS);
     arena_init(&f->kept, mem);
@@ -64,6 +84,15 @@ api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits)
 }
 
 void
+api_fixture_open_kit(struct api_fixture *f, const struct api_limits *limits)
+{
+    *f = (struct api_fixture){.mem = make_mem()};
+    make_kit(f);
+    open_api(f, limits);
+    f->c.clock = kit_clock(f->kit);
+}
+
+void
 api_fixture_open_identity(struct api_fixture *f, const char *users)
 {
     struct auth_config auth = {
@@ -71,6 +100,7 @@ api_fixture_open_identity(struct api_fixture *f, const char *users)
     size_t bad_line;
 
     *f = (struct api_fixture){.mem = make_mem()};
+    make_kit(f);
     auth.mem = f->mem;
     ck_assert_int_eq(auth_new(&auth, &f->auth, &bad_line), ST_OK);
     open_api(f, &api_limits_default);
@@ -98,6 +128,7 @@ void
 api_fixture_open_access(struct api_fixture *f)
 {
     prepare_access(f);
+    make_kit(f);
     open_with_health(f);
 }
 
@@ -154,6 +185,7 @@ api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles)
                                      .timeout_ms = 60000};
 
     prepare_access(f);
+    make_kit(f);
     fake_keystone_init(&f->fake);
     config.mem = f->mem;
     ck_assert_int_eq(keystone_new(&config, &f->keystone), ST_OK);
@@ -204,6 +236,7 @@ api_fixture_close(struct api_fixture *f)
         fake_keystone_fini(&f->fake);
     auth_free(f->auth);
     store_close(f->store);
+    kit_free(f->kit);
     mem_destroy(f->mem);
 }
 

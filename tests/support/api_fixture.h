@@ -15,7 +15,9 @@ struct api_fixture {
     struct access *access; /* NULL: headers are believed */
     struct signer *signer; /* NULL: there are no pre-signed URLs */
     struct seal *seal;     /* NULL: nothing can be encrypted */
-    struct clock real;     /* by which tokens expire: manual */
+    struct kit *kit;   /* NULL: nobody moves the clock; else its clock stands at first */
+    unsigned moves;    /* how often the kit said that it was moved */
+    struct clock real; /* by which tokens expire: manual */
     struct api_condition condition;
     struct metrics metrics;
     struct fake_keystone fake;
@@ -35,10 +37,13 @@ enum { API_FIXTURE_SHOWN = 3 };
 void api_fixture_open(struct api_fixture *f);
 void api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits);
 
-/* With the identity stub and this list of users; NULL: anybody may log in. */
+/* With the identity stub and this list of users; NULL: anybody may log in. And with a kit. */
 void api_fixture_open_identity(struct api_fixture *f, const char *users);
 
-/* With an access that lets nobody in yet. */
+/* With a kit for tests, whose clock is that of the calls. */
+void api_fixture_open_kit(struct api_fixture *f, const struct api_limits *limits);
+
+/* With an access that lets nobody in yet, and with a kit. */
 void api_fixture_open_access(struct api_fixture *f);
 
 /* The same, but with keys for pre-signed URLs: a text of lines. */

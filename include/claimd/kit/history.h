@@ -29,8 +29,8 @@ enum { HISTORY_MOST = 10000, HISTORY_BYTES = 4 << 20, HISTORY_IDS = 100 };
     X(CLAIMED, "claimed")                                                                \
     X(RENEWED, "renewed")                                                                \
     X(RELEASED, "released")                                                              \
-    X(FINISHED, "finished") /* deleted while a claim held them */                        \
-    X(DELETED, "deleted")   /* or popped, while none did */                              \
+    X(FINISHED, "finished") /* deleted with the claim that held them */                  \
+    X(DELETED, "deleted")   /* without one, or popped */                                 \
     X(SUBSCRIBED, "subscribed")                                                          \
     X(UNSUBSCRIBED, "unsubscribed")                                                      \
     X(CLAIM_ENDED, "claim_ended") /* these four are what time does */                    \

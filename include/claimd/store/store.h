@@ -36,7 +36,8 @@
 /* Who asks for something; a store only passes it on to its observer (store/observer.h). */
 struct store_actor {
     struct bytes client; /* the Client-ID; absent: none */
-    struct bytes claim;  /* id of the claim that was named; absent: none */
+    struct bytes claim;  /* id of the claim that was named, or several, joined by commas;
+                            absent: none */
     const char *action;  /* what was asked for, as a policy names it; a literal */
 };
 

@@ -45,7 +45,8 @@ show(void *arg, const struct history_entry *e)
     struct kit_page *page = arg;
 
     if ((page->events & UINT32_C(1) << e->event) == 0 ||
-        (bytes_present(page->project) && !bytes_equal(page->project, e->queue.project)) ||
+        (bytes_present(page->project) && bytes_present(e->queue.project) &&
+         !bytes_equal(page->project, e->queue.project)) ||
         (bytes_present(page->queue) && !bytes_equal(page->queue, e->queue.name) &&
          !bytes_equal(page->queue, e->target.name)))
         return true;
@@ -95,14 +96,19 @@ kit_write_page(struct context *ctx, struct kit_page *page)
     next_page_end(&next);
 }
 
-/* A number from 0 on that may be left out. */
+/* A number from 0 on; left out it stays. */
 static enum status
 read_count(struct context *ctx, const char *name, int64_t *out)
 {
-    enum status st = query_i64(&ctx->query, name, out);
+    int64_t number = 0;
+    enum status st = query_i64(&ctx->query, name, &number);
 
-    return st == ST_OK && (*out >= 0 || *out == STORE_UNSET) ? ST_OK
-           : st == ST_NO_MEMORY
+    if (st == ST_OK && number >= 0) {
+        if (bytes_present(query_get(&ctx->query, name)))
+            *out = number;
+        return ST_OK;
+    }
+    return st == ST_NO_MEMORY
                ? st
                : context_refuse(ctx, ST_BAD_PARAMETER,
                                 "the parameter %s must be a number from 0 on", name);
@@ -130,7 +136,7 @@ handle_history(struct context *ctx)
     if (bytes_present(events) && !history_read_events(events, &page.events))
         return context_refuse(ctx, ST_BAD_PARAMETER,
                               "the parameter event must name events, joined by commas");
-    page.since = since < 0 ? 0 : (uint64_t)since;
+    page.since = (uint64_t)since;
     buf_printf(page.out,
                "{\"last\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"history\":", history_last(h),
                history_lost(h));

@@ -14,7 +14,7 @@
 
 struct version {
     struct bytes name; /* first segment of its paths: "v2"; of two with the same name, the
-                          second one has what the first one lacks */
+                          second one only has whole paths */
     struct bytes base; /* "/v2" */
     const struct route *routes;
     bool open;     /* no Client-ID, project or token is asked for */

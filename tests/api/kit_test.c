@@ -1,0 +1,440 @@
+/*
+ * What tests may ask of a server besides (docs/api.md 23): clock, reset, history, expect.
+ */
+#include "support/asking.h"
+
+#include <jansson.h>
+
+#define CLAIMS "/v2/queues/q/claims"
+#define START  "2026-01-31T12:00:00Z"
+
+static struct api_fixture f;
+
+static void
+open_kit(void)
+{
+    api_fixture_open_kit(&f, &api_limits_default);
+}
+
+static void
+close_kit(void)
+{
+    api_fixture_close(&f);
+}
+
+/* The events of the last answer, joined by spaces, with the seconds since the start. */
+static const char *
+events(const char *list)
+{
+    json_t *tree = json_loads(api_answer(&f.c), 0, NULL), *item;
+    const char *all = "";
+    size_t i;
+
+    json_array_foreach(json_object_get(tree, list), i, item)
+    {
+        long long at = json_integer_value(json_object_get(item, "at_ms"));
+
+        all = api_text(&f, "%s%s%s@%lld", all, all[0] == '\0' ? "" : " ",
+                       json_string_value(json_object_get(item, "event")),
+                       (at - API_FIXTURE_START_MS) / 1000);
+    }
+    json_decref(tree);
+    return all;
+}
+
+static void
+advance(int seconds)
+{
+    ck_api(&f, "POST", "/claimd/clock/advance", api_text(&f, "{\"seconds\":%d}", seconds),
+           200, NULL);
+}
+
+static void
+advance_to_next(void)
+{
+    ck_api(&f, "POST", "/claimd/clock/advance", "{\"to\":\"next\"}", 200, NULL);
+}
+
+static void
+post(int ttl, int delay)
+{
+    ck_api(
+        &f, "POST", "/v2/queues/q/messages",
+        api_text(&f, "{\"messages\":[{\"body\":1,\"ttl\":%d,\"delay\":%d}]}", ttl, delay),
+        201, NULL);
+}
+
+TEST_CASE("clock", .setup = open_kit, .teardown = close_kit);
+
+START_TEST(without_a_kit_there_is_nothing_of_this)
+{
+    static const char *const paths[] = {"/claimd/clock", "/claimd/clock/advance",
+                                        "/claimd/reset", "/claimd/history",
+                                        "/claimd/expect?queue=q&messages=0"};
+    struct api_fixture plain;
+
+    api_fixture_open(&plain);
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        for (int post = 0; post < 2; post++)
+            ck_api(&plain, post ? "POST" : "GET", paths[i], NULL, 404, NULL);
+    api_fixture_close(&plain);
+}
+END_TEST
+
+START_TEST(the_clock_is_shown)
+{
+    ck_api(&f, "GET", "/claimd/clock", NULL, 200, NULL);
+    ck_api_body(&f, "{'now':'" START "','now_ms':1769860800000,'state':'frozen',"
+                    "'ahead_ms':'*'}");
+}
+END_TEST
+
+START_TEST(what_falls_due_happens_in_order_and_is_told)
+{
+    post(300, 5);
+    post(100, 0);
+    ck_api(&f, "POST", CLAIMS, "{\"ttl\":60,\"grace\":60}", 201, NULL);
+    advance(4);
+    ck_assert_str_eq(events("events"), "");
+    advance(3600);
+    /* The claim gave the second message 20 seconds more. */
+    ck_assert_str_eq(events("events"), "delay_ended@5 claim_ended@60 message_expired@120 "
+                                       "message_expired@300");
+    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 3604000);
+    ck_assert_uint_gt(f.moves, 0);
+}
+END_TEST
+
+START_TEST(the_next_deadline_is_one_step)
+{
+    post(300, 5);
+    post(100, 0);
+    advance_to_next();
+    ck_assert_str_eq(events("events"), "delay_ended@5");
+    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 5000);
+    advance_to_next();
+    ck_assert_str_eq(events("events"), "message_expired@100");
+    advance_to_next();
+    ck_assert_str_eq(events("events"), "message_expired@300");
+    advance_to_next(); /* there is no other */
+    ck_assert_str_eq(events("events"), "");
+    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 300000);
+}
+END_TEST
+
+START_TEST(dead_letters_are_told)
+{
+    ck_api(&f, "PUT", "/v2/queues/q",
+           "{\"_max_claim_count\":1,\"_dead_letter_queue\":\"dead\"}", 201, NULL);
+    post(3000, 0);
+    ck_assert_ptr_nonnull(api_take(&f, "q", 1));
+    advance(60);
+    ck_assert_str_eq(events("events"), "claim_ended@60");
+    ck_assert_ptr_null(api_take(&f, "q", 1));
+    ck_api(&f, "GET", "/claimd/history?event=dead_letter_moved", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(&f, "history.0.to"), "dead");
+}
+END_TEST
+
+/* It is told when the delay is over, at 5 seconds, and gets a claim of 60 seconds then. */
+START_TEST(who_waits_is_served_before_time_goes_on)
+{
+    struct asking a, step;
+
+    post(3000, 5);
+    asking_prepare(&a, &f, "POST", CLAIMS, "wait=30");
+    a.req.body = bytes_str("{\"ttl\":60,\"grace\":60}");
+    ck_assert_int_eq(asking_ask(&a), API_WAIT);
+    asking_prepare(&step, &f, "POST", "/claimd/clock/advance", NULL);
+    step.req.body = bytes_str("{\"seconds\":66}");
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(asking_ask(&step), API_AGAIN);
+    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 5000);
+    ck_assert_int_eq(a.ready, 1);
+    asking_finish(&a, 201);
+    while (asking_ask(&step) == API_AGAIN)
+        continue;
+    asking_forget(&step);
+    asking_forget(&a);
+    ck_api(&f, "GET", "/claimd/history", NULL, 200, NULL);
+    ck_assert_str_eq(events("history"),
+                     "queue_made@0 posted@0 clock_moved@0 delay_ended@5 "
+                     "claimed@5 waiter_served@5 claim_ended@65");
+}
+END_TEST
+
+START_TEST(who_hangs_up_holds_up_nothing)
+{
+    struct asking a;
+
+    post(3000, 5);
+    asking_begin(&a, &f, "POST", CLAIMS, "wait=30");
+
+    clock_advance(kit_clock(f.kit), 5000);
+    {
+        int64_t next_ms;
+
+        store_housekeep(f.store, clock_now_ms(kit_clock(f.kit)), &next_ms);
+    }
+    ck_assert_int_eq(a.ready, 1);
+    asking_forget(&a);
+    advance(1);
+}
+END_TEST
+
+START_TEST(the_clock_is_stopped_started_and_set)
+{
+    post(3600, 0);
+    ck_api(&f, "PUT", "/claimd/clock", "{\"state\":\"running\"}", 200, NULL);
+    ck_assert_str_eq(api_pick(&f, "state"), "running");
+    ck_assert(!clock_stands(kit_clock(f.kit)));
+    /* So far ahead of the wall clock that the message has expired, whatever that shows. */
+    ck_api(&f, "PUT", "/claimd/clock",
+           "{\"state\":\"frozen\",\"ahead_seconds\":2000000000}", 200, NULL);
+    ck_assert_str_eq(api_pick(&f, "state"), "frozen");
+    ck_assert_str_eq(api_pick(&f, "events.0.event"), "message_expired");
+    ck_assert(clock_stands(kit_clock(f.kit)));
+    ck_api(&f, "PUT", "/claimd/clock", "{\"ahead_seconds\":1}", 400,
+           "Invalid API request");
+}
+END_TEST
+
+START_TEST(what_no_clock_does_is_refused)
+{
+    static const struct api_row rows[] = {
+#define BODY  "Invalid request body"
+#define VALUE "Invalid API request"
+        {"POST", "/claimd/clock/advance", NULL, 400, BODY},
+        {"POST", "/claimd/clock/advance", "[]", 400, BODY},
+        {"POST", "/claimd/clock/advance", "{}", 400, BODY},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":1,\"to\":\"next\"}", 400, BODY},
+        {"POST", "/claimd/clock/advance", "{\"minutes\":1}", 400, BODY},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":1.5}", 400, BODY},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":1.0}", 400, BODY},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":\"1\"}", 400, BODY},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":true}", 400, BODY},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":null}", 400, BODY},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":-1}", 400, VALUE},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":31622401}", 400, VALUE},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":9223372036854775807}", 400,
+         VALUE},
+        {"POST", "/claimd/clock/advance", "{\"seconds\":9223372036854775808}", 400, BODY},
+        {"POST", "/claimd/clock/advance", "{\"to\":\"last\"}", 400, VALUE},
+        {"POST", "/claimd/clock/advance", "{\"to\":1}", 400, VALUE},
+        {"PUT", "/claimd/clock", "{}", 400, BODY},
+        {"PUT", "/claimd/clock", "{\"state\":\"late\"}", 400, VALUE},
+        {"PUT", "/claimd/clock", "{\"state\":\"running\",\"x\":1}", 400, BODY},
+        {"PUT", "/claimd/clock", "{\"state\":\"running\",\"ahead_seconds\":-1}", 400,
+         VALUE},
+        {"PUT", "/claimd/clock", "{\"state\":\"running\",\"ahead_seconds\":2000000001}",
+         400, VALUE},
+        {"DELETE", "/claimd/clock", NULL, 405, NULL},
+    };
+
+    ck_api_rows(&f, rows);
+    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS);
+    ck_assert(clock_stands(kit_clock(f.kit)));
+    ck_assert_uint_eq(history_last(kit_history(f.kit)), 0);
+}
+END_TEST
+
+TEST_CASE("reset", .setup = open_kit, .teardown = close_kit);
+
+static void
+make_queues(const char *project, int count)
+{
+    f.c.headers[API_HEADER_PROJECT_ID] = project;
+    for (int i = 0; i < count; i++)
+        ck_api(&f, "POST", api_text(&f, "/v2/queues/q%d/messages", i),
+               "{\"messages\":[{\"body\":1}]}", 201, NULL);
+    ck_api(&f, "PUT", "/v2/topics/t", NULL, 201, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+}
+
+static uint64_t
+count_queues(void)
+{
+    struct store_totals totals;
+
+    ck_assert_int_eq(
+        store_totals(f.store, STORE_AT(clock_now_ms(kit_clock(f.kit))), &totals), ST_OK);
+    return totals.queues;
+}
+
+START_TEST(everything_goes)
+{
+    make_queues("a", 150);
+    make_queues("b", 3);
+    ck_assert_uint_eq(count_queues(), 155);
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "POST", "/claimd/reset", NULL, 204, NULL);
+    ck_assert_uint_eq(count_queues(), 0);
+    ck_api(&f, "POST", "/claimd/reset", NULL, 204, NULL);
+    ck_api(&f, "GET", "/claimd/history?event=reset", NULL, 200, NULL);
+    ck_assert_str_eq(events("history"), "reset@0 reset@0");
+}
+END_TEST
+
+START_TEST(only_one_project_goes)
+{
+    make_queues("a", 3);
+    make_queues("b", 3);
+    ck_api(&f, "POST", "/claimd/reset?project=a", NULL, 204, NULL);
+    ck_assert_uint_eq(count_queues(), 4);
+    f.c.headers[API_HEADER_PROJECT_ID] = "b";
+    ck_api(&f, "POST", "/claimd/reset", NULL, 204, NULL);
+    ck_assert_uint_eq(count_queues(), 0);
+}
+END_TEST
+
+START_TEST(who_waits_is_answered_first)
+{
+    struct asking waiter, other, reset;
+
+    asking_begin(&waiter, &f, "POST", CLAIMS, "wait=30");
+    f.c.headers[API_HEADER_PROJECT_ID] = "b";
+    asking_prepare(&other, &f, "POST", CLAIMS, "wait=30");
+    other.req.headers[API_HEADER_PROJECT_ID] = bytes_str("b");
+    ck_assert_int_eq(asking_ask(&other), API_WAIT);
+    asking_prepare(&reset, &f, "POST", "/claimd/reset", NULL);
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(asking_ask(&reset), API_AGAIN);
+    ck_assert_int_eq(waiter.gone, 1);
+    ck_assert_int_eq(other.gone, 0); /* of another project */
+    waiter.waiting.end = WAITING_OVER;
+    asking_finish(&waiter, 204);
+    ck_assert_int_eq(asking_ask(&reset), API_SEND);
+    ck_assert_int_eq(reset.res.code, 204);
+    asking_forget(&reset);
+    asking_forget(&waiter);
+    asking_forget(&other);
+}
+END_TEST
+
+TEST_CASE("history", .setup = open_kit, .teardown = close_kit);
+
+START_TEST(all_that_a_worker_does_is_told)
+{
+    const char *claim, *id;
+
+    post(300, 0);
+    claim = api_take(&f, "q", 1);
+    id = api_text(&f, "%.24s", api_pick_id(&f, "messages.0.href"));
+    ck_api(&f, "PATCH", api_text(&f, CLAIMS "/%s", claim), "{\"ttl\":90,\"grace\":60}",
+           204, NULL);
+    ck_api(&f, "DELETE", api_text(&f, "/v2/queues/q/messages/%s", id), NULL, 403, NULL);
+    ck_api(&f, "DELETE", api_text(&f, "/v2/queues/q/messages/%s?claim_id=%s", id, claim),
+           NULL, 204, NULL);
+    post(300, 0);
+    claim = api_take(&f, "q", 1);
+    ck_api(&f, "DELETE", api_text(&f, CLAIMS "/%s", claim), NULL, 204, NULL);
+    ck_api(&f, "DELETE", "/v2/queues/q/messages?pop=1", NULL, 200, NULL);
+    ck_api(&f, "GET", "/claimd/history", NULL, 200, NULL);
+    ck_assert_str_eq(
+        events("history"),
+        "queue_made@0 posted@0 claimed@0 renewed@0 refused@0 finished@0 posted@0 "
+        "claimed@0 released@0 deleted@0");
+    ck_assert_str_eq(api_pick(&f, "history.2.client"), API_CALL_CLIENT);
+    ck_assert_str_eq(api_pick(&f, "history.2.action"), "claims:create");
+    ck_assert_str_eq(api_pick(&f, "history.2.ids.0"), id);
+    ck_assert_str_eq(api_pick(&f, "history.4.action"), "messages:delete");
+    ck_assert_str_eq(api_pick(&f, "history.5.claim"), api_pick(&f, "history.2.claim"));
+    ck_assert_str_eq(api_pick(&f, "history.9.action"), "messages:pop");
+}
+END_TEST
+
+START_TEST(it_is_shown_in_pages_and_parts)
+{
+    for (int i = 0; i < 5; i++)
+        post(300, 0);
+    ck_api(&f, "GET", "/claimd/history?since=1&limit=2", NULL, 200, NULL);
+    ck_assert_str_eq(events("history"), "posted@0 posted@0");
+    ck_assert_str_eq(api_pick(&f, "links.0.href"),
+                     "/claimd/history?since=3&limit=2&project=" API_CALL_PROJECT);
+    ck_api(&f, "GET", api_pick(&f, "links.0.href"), NULL, 200, NULL);
+    ck_assert_str_eq(events("history"), "posted@0 posted@0");
+    ck_api(&f, "GET", api_pick(&f, "links.0.href"), NULL, 200, NULL);
+    ck_api_body(&f, "{'last':6,'lost':0,'history':['*']}");
+    ck_api(&f, "GET", "/claimd/history?event=queue_made,refused", NULL, 200, NULL);
+    ck_assert_str_eq(events("history"), "queue_made@0");
+    ck_api(&f, "GET", "/claimd/history?queue=other", NULL, 200, NULL);
+    ck_assert_str_eq(events("history"), "");
+    ck_api(&f, "GET", "/claimd/history?project=other", NULL, 200, NULL);
+    ck_assert_str_eq(events("history"), "");
+}
+END_TEST
+
+START_TEST(wrong_questions_about_it_are_refused)
+{
+    static const struct api_row rows[] = {
+        {"GET", "/claimd/history?since=-1", NULL, 400, NULL},
+        {"GET", "/claimd/history?since=x", NULL, 400, NULL},
+        {"GET", "/claimd/history?limit=0", NULL, 400, NULL},
+        {"GET", "/claimd/history?limit=1001", NULL, 400, NULL},
+        {"GET", "/claimd/history?event=posted,lost", NULL, 400, NULL},
+    };
+
+    ck_api_rows(&f, rows);
+}
+END_TEST
+
+TEST_CASE("expect", .setup = open_kit, .teardown = close_kit);
+
+START_TEST(what_is_so_is_answered_at_once)
+{
+    ck_api(&f, "GET", "/claimd/expect?queue=q&messages=0&claimed=0&free=0&wait=5", NULL,
+           200, NULL);
+    post(300, 0);
+    post(300, 0);
+    ck_assert_ptr_nonnull(api_take(&f, "q", 1));
+    ck_api(&f, "GET", "/claimd/expect?queue=q&claimed=1", NULL, 200, NULL);
+    ck_api_body(&f, "{'messages':2,'claimed':1,'free':1}");
+    ck_api(&f, "GET", "/claimd/expect?queue=q&messages=2&claimed=0", NULL, 409, NULL);
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "queue q has messages=2, claimed=1, free=1");
+    ck_api(&f, "GET", "/claimd/expect?queue=none&messages=1", NULL, 409, NULL);
+    ck_assert_str_eq(
+        api_pick(&f, "description"),
+        "queue none (which does not exist) has messages=0, claimed=0, free=0");
+    ck_api(&f, "GET", "/claimd/expect?queue=q&project=other&messages=0", NULL, 200, NULL);
+}
+END_TEST
+
+START_TEST(what_is_not_yet_so_is_waited_for)
+{
+    struct asking a;
+
+    asking_begin(&a, &f, "GET", "/claimd/expect?queue=q&messages=2&wait=7", NULL);
+    ck_assert_int_eq(a.waiting.wait_ms, 7000);
+    post(300, 0);
+    ck_assert_int_gt(a.ready, 0);
+    ck_assert_int_eq(asking_ask(&a), API_WAIT);
+    post(300, 0);
+    asking_finish(&a, 200);
+    asking_forget(&a);
+
+    asking_begin(&a, &f, "GET", "/claimd/expect?queue=q&messages=0&wait=100000", NULL);
+    ck_assert_int_eq(a.waiting.wait_ms, 1000 * api_limits_default.max_wait);
+    a.waiting.end = WAITING_OVER;
+    asking_finish(&a, 409);
+    asking_forget(&a);
+
+    asking_begin(&a, &f, "GET", "/claimd/expect?queue=q&messages=0&wait=1", NULL);
+    asking_forget(&a); /* hung up */
+    post(300, 0);
+}
+END_TEST
+
+START_TEST(what_expects_nothing_is_refused)
+{
+    static const struct api_row rows[] = {
+        {"GET", "/claimd/expect?messages=0", NULL, 400, NULL},
+        {"GET", "/claimd/expect?queue=q", NULL, 400, NULL},
+        {"GET", "/claimd/expect?queue=q&messages=-2", NULL, 400, NULL},
+        {"GET", "/claimd/expect?queue=q&messages=x", NULL, 400, NULL},
+        {"GET", "/claimd/expect?queue=q&messages=0&wait=-3", NULL, 400, NULL},
+    };
+
+    ck_api_rows(&f, rows);
+}
+END_TEST
