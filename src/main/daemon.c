@@ -259,6 +259,7 @@ wake(void *ctx)
 {
     struct daemon *d = ctx;
 
+    durability_age(&d->durability);
     server_wake(d->server);
 }
 
