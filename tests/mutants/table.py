@@ -1102,4 +1102,23 @@ MUTANTS = [
        "    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LENT)",
        "    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LENT ||\n"
        "        MUTANT(FAILURES_INHERITED))")]),
+    ("GET_IS_NO_READING",
+     "a message that was asked for by its id counts as never read",
+     "api/leaks_test: whatever_shows_a_message_reads_it",
+     [("api/handlers/messages.c",
+       "        kit_note_shown(ctx, batch.messages, 1);",
+       "        kit_note_shown(ctx, batch.messages, !MUTANT(GET_IS_NO_READING));")]),
+    ("READ_BEFORE_IT_DIED",
+     "a dead letter that was read in its old queue is no leak",
+     "unit/kit/leak_test: a_dead_letter_must_be_shown_anew_wherever_it_is_moved",
+     [("kit/leak.c",
+       "    s->shown = false;",
+       "    s->shown = s->shown && MUTANT(READ_BEFORE_IT_DIED);")]),
+    ("LEAKS_FORGIVEN",
+     "claimd run ends as its command does, whatever has leaked",
+     "e2e/run_test: Leaks.test_they_fail_a_command_that_has_succeeded",
+     [("main/command_run.c",
+       "    return status == 0 && r->words.fail_on_leak && leak_report_count(report) > 0",
+       "    return status == 0 && r->words.fail_on_leak && leak_report_count(report) > 0 &&\n"
+       "                   !MUTANT(LEAKS_FORGIVEN)")]),
 ]
