@@ -130,6 +130,7 @@ static const struct place places[] = {
     {"/claimd/reset", {NO, NO, ALL "ci:use"}},
     {"/claimd/history", {ALL "ci:use"}},
     {"/claimd/expect", {ALL "ci:use"}},
+    {"/claimd/leaks", {ALL "ci:use"}},
 };
 
 /* The same by other names: no way around. */

@@ -19,6 +19,13 @@ handler_fn handle_expect;
 /* kit_reset.c */
 handler_fn handle_reset;
 
+/* kit_leaks.c */
+handler_fn handle_leaks;
+
+/* With a kit: puts down that an answer shows these messages of the request's queue. */
+void
+kit_note_shown(struct context *ctx, const struct store_message *messages, size_t count);
+
 /* ------------------------------------------------------------------ shared */
 
 /* The body, which must be an object; the tree is owned. Explained. */

@@ -16,6 +16,7 @@ static const struct route routes[] = {
     KIT("reset", POST, handle_reset, &operation_reset),
     KIT("history", GET, handle_history, &operation_history),
     KIT("expect", GET, handle_expect, &operation_expect),
+    KIT("leaks", GET, handle_leaks, &operation_leaks),
     ROUTE_END,
 };
 
