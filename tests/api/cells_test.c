@@ -131,6 +131,7 @@ static const struct place places[] = {
     {"/claimd/history", {ALL "ci:use"}},
     {"/claimd/expect", {ALL "ci:use"}},
     {"/claimd/leaks", {ALL "ci:use"}},
+    {"/claimd/faults", {ALL "ci:use", NO, NO, ALL "ci:use", NO, ALL "ci:use"}},
 };
 
 /* The same by other names: no way around. */
