@@ -130,6 +130,7 @@ static const struct place places[] = {
     {"/claimd/reset", {NO, NO, ALL "ci:use"}},
     {"/claimd/history", {ALL "ci:use"}},
     {"/claimd/expect", {ALL "ci:use"}},
+    {"/claimd/faults", {ALL "ci:use", NO, NO, ALL "ci:use", NO, ALL "ci:use"}},
     {"/claimd/leaks", {ALL "ci:use"}},
 };
 

@@ -1,6 +1,8 @@
 /* Queues of any store: making, showing, changing, listing. */
 #include "support/store_fixture.h"
 
+#include <stdio.h>
+
 /* Makes a queue of this name with this document; tells whether it is new. */
 static bool
 create(struct fixture *f, const char *name, const char *json)
@@ -295,6 +297,61 @@ START_TEST(projects_do_not_see_each_others_queues)
     use_project(&f, "p");
     ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 9, "a"), 1);
     expect_json(&f, "a", "{\"of\":\"p\"}");
+    fixture_close(&f);
+}
+END_TEST
+
+/* The projects that have queues, in pages of two, with blanks between. */
+static void
+expect_projects(struct fixture *f, const char *names)
+{
+    struct store_queues page = STORE_QUEUES_INIT;
+    struct bytes marker = BYTES_NONE;
+    char text[512] = "", last[64];
+    size_t len = 0, total = 0;
+    bool more;
+
+    do {
+        const struct store_page wanted = {.marker = marker, .limit = 2};
+
+        ck_assert_status(
+            store_project_list(f->store, STORE_AT(f->now_ms), &wanted, &page), ST_OK);
+        for (size_t i = 0; i < page.count; i++, total++)
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%.*s",
+                                    len > 0 ? " " : "", (int)page.queues[i].name.len,
+                                    page.queues[i].name.data);
+        if (page.count > 0) {
+            struct bytes name = page.queues[page.count - 1].name;
+
+            memcpy(last, name.data, name.len);
+            marker = bytes_of(last, name.len);
+        }
+        more = page.more;
+        ck_assert_uint_ge(page.total, total);
+        store_queues_release(&page);
+    } while (more);
+    ck_assert_str_eq(text, names);
+}
+
+START_TEST(projects_are_listed_while_they_have_queues)
+{
+    static const char *const projects[] = {"b", "a", "c", "aa", "b"};
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    expect_projects(&f, "");
+    for (size_t i = 0; i < 5; i++) {
+        f.queue.project = bytes_str(projects[i]);
+        create(&f, i == 4 ? "second" : "q", "{}");
+    }
+    expect_projects(&f, "a aa b c");
+    f.queue.project = bytes_str("b");
+    use(&f, "q");
+    ck_assert_status(store_queue_delete(f.store, STORE_AT(f.now_ms), &f.queue), ST_OK);
+    expect_projects(&f, "a aa b c");
+    use(&f, "second");
+    ck_assert_status(store_queue_delete(f.store, STORE_AT(f.now_ms), &f.queue), ST_OK);
+    expect_projects(&f, "a aa c");
     fixture_close(&f);
 }
 END_TEST

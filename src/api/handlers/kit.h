@@ -19,6 +19,11 @@ handler_fn handle_expect;
 /* kit_reset.c */
 handler_fn handle_reset;
 
+/* kit_faults.c */
+handler_fn handle_faults_show;
+handler_fn handle_faults_set;
+handler_fn handle_faults_delete;
+
 /* kit_leaks.c */
 handler_fn handle_leaks;
 
