@@ -23,7 +23,7 @@ struct api {
     struct access *access;   /* borrowed; NULL: headers are believed */
     struct signer *signer;
     struct seal *seal;
-    const struct clock *real;              /* borrowed; with access */
+    const struct clock *real;              /* borrowed; with access, signer or kit */
     const struct api_condition *condition; /* borrowed */
     const struct metrics *metrics;         /* borrowed; NULL: none */
     struct kit *kit;                       /* borrowed; NULL: none */

@@ -224,8 +224,8 @@ struct api_config {
     struct access *access;    /* borrowed likewise; NULL: headers are believed */
     struct signer *signer;    /* borrowed likewise; NULL: there are no pre-signed URLs */
     struct seal *seal;        /* borrowed likewise; NULL: nothing can be encrypted */
-    const struct clock *real; /* borrowed likewise, with access or signer: when what they
-                                 let in expires */
+    const struct clock *real; /* borrowed likewise, with access, signer or kit: when what
+                                 they let in expires */
     const struct api_condition *condition; /* borrowed likewise; NULL: always good */
     const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
     struct kit *kit; /* borrowed likewise; NULL: no tests are run against it */
