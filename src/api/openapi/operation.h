@@ -38,7 +38,7 @@ struct operation {
 /* operations_service.c */
 extern const struct operation operation_versions, operation_live, operation_ready,
     operation_openapi, operation_metrics, operation_home, operation_ping,
-    operation_health;
+    operation_health, operation_dump, operation_load;
 
 /* operations_queues.c */
 extern const struct operation operation_queue_list, operation_queue_list_v1_1,
@@ -72,8 +72,9 @@ extern const struct operation operation_subscription_list, operation_subscriptio
 
 /* operations_kit.c */
 extern const struct operation operation_clock_show, operation_clock_set,
-    operation_clock_advance, operation_reset, operation_history, operation_expect,
-    operation_leaks, operation_faults_show, operation_faults_set, operation_faults_delete;
+    operation_clock_advance, operation_reset, operation_state_show, operation_state_set,
+    operation_history, operation_expect, operation_leaks, operation_faults_show,
+    operation_faults_set, operation_faults_delete;
 
 /* operations_identity.c */
 extern const struct operation operation_login, operation_token_show,
