@@ -1102,6 +1102,36 @@ MUTANTS = [
        "    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LENT)",
        "    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LENT ||\n"
        "        MUTANT(FAILURES_INHERITED))")]),
+    ("LOST_CLAIM_GIVEN_BACK",
+     "a claim is given back whose answer was lost because a test wanted it",
+     "e2e/faults_test: Faults.test_a_lost_answer_has_happened",
+     [("api/fault.c",
+       "    case FAULT_HALF: /* nobody hears of the claim, and it goes on */\n"
+       "        ctx->res->claim_id = BYTES_NONE;",
+       "    case FAULT_HALF:\n"
+       "        if (!MUTANT(LOST_CLAIM_GIVEN_BACK))\n"
+       "            ctx->res->claim_id = BYTES_NONE;")]),
+    ("LOST_BEFORE_DURABLE",
+     "an answer is lost before what it would have told of is on the disk",
+     "unit/http/fault_test: what_a_fault_hides_is_durable_first",
+     [("http/answer.c",
+       "        if (fate == STORE_DURABLE)\n            break;",
+       "        if (fate == STORE_DURABLE || (MUTANT(LOST_BEFORE_DURABLE) &&\n"
+       "                                      ex->response.fault.kind == FAULT_CUT_AFTER))\n"
+       "            break;")]),
+    ("USED_UP_STRIKES_ON",
+     "a rule for what goes wrong strikes more often than it should",
+     "api/faults_test: several_rules_are_a_little_play",
+     [("kit/faults.c",
+       "(rule->times == 0 || rule->struck < rule->times)",
+       "(rule->times == 0 || rule->struck < rule->times || MUTANT(USED_UP_STRIKES_ON))")]),
+    ("WAITER_COUNTS_AGAIN",
+     "a request that waits is counted by the rules whenever it looks again",
+     "api/faults_test: a_request_that_waits_counts_once",
+     [("api/fault.c",
+       "{.found = true, .fault = fault}",
+       "{.found = !MUTANT(WAITER_COUNTS_AGAIN) || fault.kind == FAULT_CLOCK,\n"
+       "                               .fault = fault}")]),
     ("KIT_JUMPS_AHEAD",
      "the clock is moved at once to where it is to be",
      SIMULATION,

@@ -26,6 +26,11 @@ handler_fn handle_leaks;
 void
 kit_note_shown(struct context *ctx, const struct store_message *messages, size_t count);
 
+/* kit_faults.c */
+handler_fn handle_faults_show;
+handler_fn handle_faults_set;
+handler_fn handle_faults_delete;
+
 /* ------------------------------------------------------------------ shared */
 
 /* The body, which must be an object; the tree is owned. Explained. */
