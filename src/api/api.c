@@ -336,6 +336,14 @@ locate_content(struct context *ctx)
     return st;
 }
 
+/* What is asked for, as a policy names it; NULL: nothing that one could forbid. */
+static const char *
+name_action(const struct route *route)
+{
+    return route == NULL || route->action == ACTION_OPEN ? NULL
+                                                         : action_name(route->action);
+}
+
 /* Who asks, for the history. */
 static void
 name_actor(struct context *ctx)
@@ -345,7 +353,7 @@ name_actor(struct context *ctx)
 
     ctx->actor = (struct store_actor){
         .client = ctx->req->headers[API_HEADER_CLIENT_ID],
-        .action = action_name(ctx->route->action),
+        .action = name_action(ctx->route),
         .claim = is_claim ? ctx->id : query_get(&ctx->query, "claim_id"),
     };
     if (!bytes_present(ctx->actor.claim))
@@ -417,7 +425,7 @@ note_outcome(struct context *ctx, enum status st, bool called)
         .event = HISTORY_REFUSED,
         .queue = {res->about.project, res->about.queue, ctx->queue.kind},
         .client = ctx->req->headers[API_HEADER_CLIENT_ID],
-        .action = ctx->route == NULL ? NULL : action_name(ctx->route->action),
+        .action = name_action(ctx->route),
         .claim = res->about.claim,
         .status = res->code,
         .text = bytes_present(ctx->detail) ? ctx->detail : bytes_str(status_text(st))};

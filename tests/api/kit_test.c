@@ -364,6 +364,20 @@ START_TEST(it_is_shown_in_pages_and_parts)
 }
 END_TEST
 
+START_TEST(requests_that_nobody_is_forbidden_are_none_of_its_business)
+{
+    static const char *const paths[] = {"/livez", "/readyz", "/", "/openapi.json"};
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        ck_assert_int_lt(api_call(&f.c, "GET", paths[i], NULL), 400);
+    f.c.headers[API_HEADER_CLIENT_ID] = NULL;
+    ck_api(&f, "GET", "/v2/ping", NULL, 400, NULL);
+    ck_api(&f, "GET", "/claimd/history", NULL, 200, NULL);
+    ck_assert_str_eq(events("history"), "refused@0");
+    ck_assert_str_eq(api_pick(&f, "history.0.action"), "ping:get");
+}
+END_TEST
+
 START_TEST(wrong_questions_about_it_are_refused)
 {
     static const struct api_row rows[] = {

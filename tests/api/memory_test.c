@@ -56,6 +56,10 @@ static const struct step kit_steps[] = {
     {"GET", "/claimd/history?limit=1&queue=q&event=posted,claimed", NULL, 200},
     {"GET", "/claimd/expect?queue=q&messages=2", NULL, 200},
     {"GET", "/claimd/expect?queue=q&messages=3", NULL, 409},
+    {"GET", "/v2/queues/q/messages?echo=true", NULL, 200},
+    {"GET", "/claimd/leaks", NULL, 200},
+    {"GET", "/claimd/leaks?limit=1", NULL, 200},
+    {"GET", "/claimd/leaks?marker=x", NULL, 400},
     {"POST", "/claimd/reset?project=other", NULL, 204},
 };
 

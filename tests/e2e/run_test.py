@@ -255,6 +255,7 @@ if os.fork() == 0:
     print(os.getpid(), flush=True)
     os.write(done, b"x")
     time.sleep(1000)
+os.close(done)
 os.read(ready, 1)
 """
         process = subprocess.Popen(words(script=script), stdout=subprocess.PIPE, text=True,

@@ -340,7 +340,7 @@ note_some(struct context *ctx, const struct store_message *messages, size_t coun
                               .event = HISTORY_SHOWN,
                               .queue = ctx->queue,
                               .client = ctx->req->headers[API_HEADER_CLIENT_ID],
-                              .action = action_name(ctx->route->action),
+                              .action = ctx->actor.action,
                               .count = count};
     struct buf ids;
 

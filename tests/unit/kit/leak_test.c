@@ -137,7 +137,7 @@ START_TEST(a_long_history_is_read_to_its_end)
     struct leak leaks[600];
 
     for (int i = 0; i < 600; i++) {
-        char id[8];
+        char id[16];
 
         (void)snprintf(id, sizeof(id), "m%d", i);
         leaks[i] = suspect(LEAK_UNREAD, id);

@@ -5,10 +5,23 @@
 
 #include <string.h>
 
-/* The words behind "run", as far as they go; an exit status. */
 static struct run_words words;
 
-#define read_words(...) run_words_read((char *const[]){__VA_ARGS__, NULL}, &words)
+/* The words behind "run", which are kept; an exit status. */
+static int
+read_list(char *const *list, size_t count)
+{
+    static char *kept[16];
+
+    ck_assert_uint_lt(count, sizeof(kept) / sizeof(kept[0]));
+    memcpy(kept, list, count * sizeof(*list));
+    kept[count] = NULL;
+    return run_words_read(kept, &words);
+}
+
+#define read_words(...)                                                                  \
+    read_list((char *const[]){__VA_ARGS__},                                              \
+              sizeof((char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 /* The word of the server's command line that stands so far from its end, 1: the last. */
 static const char *
