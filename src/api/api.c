@@ -7,6 +7,7 @@
 #include "api/quota.h"
 #include "api/uri.h"
 #include "api/wait.h"
+#include "api/wire/decode_state.h"
 #include "claimd/base/invariant.h"
 
 /* A version that is switched on. */
@@ -116,10 +117,12 @@ api_leave(const struct api *api, struct api_seat *seat)
 }
 
 size_t
-api_body_limit(const struct api *api)
+api_body_limit(const struct api *api, struct bytes path)
 {
     const struct api_limits *l = &api->limits;
 
+    if (api->kit != NULL && bytes_equal_str(path, "/claimd/state"))
+        return STATE_BYTES_MOST;
     return (size_t)(l->max_messages_post_size > l->max_queue_metadata
                         ? l->max_messages_post_size
                         : l->max_queue_metadata);

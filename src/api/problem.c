@@ -29,6 +29,7 @@ static const struct problem problems[ST_COUNT] = {
     [ST_CLAIMED] = {403, "Unable to delete", NULL, NULL},
     [ST_NOT_CLAIMED] = {400, "Unable to delete", NULL, NULL},
     [ST_TOO_LARGE] = {400, "Invalid API request", NULL, NULL},
+    [ST_TOO_LONG] = {413, "Request entity too large", NULL, NULL},
     [ST_BEYOND_LOG] = {400, "Invalid API request", NULL, NULL},
     [ST_BAD_VALUE] = {400, "Invalid API request", NULL, NULL},
     [ST_BAD_BODY] = {400, "Invalid request body", NULL, NULL},

@@ -121,6 +121,33 @@ claim_end(struct shard *sh, struct claim *c)
 }
 
 void
+claim_replace(struct shard *sh, struct claim *c, struct claim *fresh)
+{
+    const uint64_t number = ident_claim_number(claim_ident(c));
+
+    lock_assert_held(&sh->lock);
+    *fresh = (struct claim){.due.due_ms = c->due.due_ms,
+                            .backlog = c->backlog,
+                            .made_ms = c->made_ms,
+                            .started_ms = c->started_ms,
+                            .id_low = c->id_low,
+                            .id_high = c->id_high,
+                            .count = c->count,
+                            .held = c->held};
+    for (size_t i = 0; i < c->count; i++) {
+        struct message *m = claim_held(c, i);
+
+        fresh->seqs[i] = c->seqs[i];
+        if (m != NULL)
+            m->claim = fresh;
+    }
+    wheel_disarm(sh->claim_wheel, &c->due);
+    backlog_remove_claim(c->backlog, &sh->pool, number);
+    backlog_add_claim(c->backlog, &sh->pool, number, fresh);
+    mem_free(sh->core->mem, c);
+}
+
+void
 claim_worked(struct shard *sh, const struct message *m, int64_t now_ms)
 {
     figures_span(&sh->figures, STORE_SPAN_WORKED, m->claim->made_ms, now_ms);

@@ -20,9 +20,10 @@ struct claim {
     int64_t started_ms;      /* made, or last renewed */
     uint64_t id_low;         /* of the id */
     uint32_t id_high;
-    uint32_t count;  /* of the numbers, including those it no longer holds */
-    uint32_t held;   /* messages it holds; at least 1 once it is filled */
-    bool named;      /* by the request under way: claim_name() */
+    uint32_t count; /* of the numbers, including those it no longer holds */
+    uint32_t held;  /* messages it holds; at least 1 once it is filled */
+    uint32_t shown; /* by the image under way: place in the piece, if that says so, too */
+    bool named;     /* by the request under way: claim_name() */
     uint64_t seqs[]; /* ascending */
 };
 
@@ -83,6 +84,12 @@ void claim_worked(struct shard *sh, const struct message *m, int64_t now_ms);
 
 /* Takes back that it was made from what it holds: nobody has heard of it. */
 void claim_uncount(struct claim *c);
+
+/*
+ * Puts `fresh`, which has room for more numbers, in the place of c, and frees that. It holds what
+ * c did; its end is left to be armed.
+ */
+void claim_replace(struct shard *sh, struct claim *c, struct claim *fresh);
 
 /* Ends a claim: what it holds is free at its old place. Frees it. */
 void claim_end(struct shard *sh, struct claim *c);

@@ -47,6 +47,11 @@ store_queue_stats_fn engine_queue_stats;
 store_queue_purge_fn engine_queue_purge;
 store_queues_release_fn engine_queues_release;
 
+/* image_ops.c, load_ops.c */
+store_queue_image_fn engine_queue_image;
+store_image_release_fn engine_image_release;
+store_queue_load_fn engine_queue_load;
+
 /* figures.c */
 store_figures_fn engine_figures;
 store_queue_figures_fn engine_queue_figures;

@@ -379,6 +379,28 @@ make_claim(struct replay *r, struct backlog *b, const struct store_change *chang
     return ST_OK;
 }
 
+/*
+ * A claim that was loaded in several pieces names more in the later ones: gives it room for
+ * `more` of them, if it names this one not yet.
+ */
+static enum status
+add_name(struct replay *r, struct claim **c, uint64_t number, size_t more)
+{
+    struct claim *old = *c, *fresh;
+
+    if (names(old, number))
+        return ST_OK;
+    if (old->count > 0 && old->seqs[old->count - 1] >= number)
+        return ST_BAD_VALUE;
+    fresh = claim_new(r->core->mem, old->count + more);
+    if (fresh == NULL)
+        return ST_NO_MEMORY;
+    claim_replace(&r->nursery, old, fresh);
+    fresh->seqs[fresh->count++] = number;
+    *c = fresh;
+    return ST_OK;
+}
+
 /* CLAIM, RENEW, IMAGE_CLAIM: who is listed is held, if it is there already. */
 static enum status
 put_claim(struct replay *r, struct store_change *change)
@@ -409,7 +431,11 @@ put_claim(struct replay *r, struct store_change *change)
             return ST_BAD_VALUE;
         if (made)
             c->seqs[c->count++] = told.number;
-        if (m == NULL || !names(c, told.number))
+        else
+            st = add_name(r, &c, told.number, 1);
+        if (st != ST_OK)
+            return st;
+        if (m == NULL)
             continue;
         hold(m, c);
         set_message(m, &told);

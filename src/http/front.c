@@ -130,14 +130,20 @@ keep_trace(struct exchange *ex)
     ex->traceparent = keep(ex, trace_parent(headers[API_HEADER_TRACEPARENT]));
 }
 
+static size_t
+body_limit(const struct worker *w, const struct exchange *ex)
+{
+    return api_body_limit(w->shared->config->api, ex->request.path);
+}
+
 /* The headers are complete. */
 static enum MHD_Result
 take_head(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
           const char *method, const char *version)
 {
-    size_t limit = w->shared->body_limit;
     enum refusal why;
     enum status st;
+    size_t limit;
 
     exchange_name_method(ex, bytes_str(method));
     ex->state = EXCHANGE_BODY;
@@ -153,6 +159,7 @@ take_head(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex,
         keep_trace(ex);
     if (ex->head.chunked)
         list_add_before(&w->chunked, &ex->conn->turn);
+    limit = body_limit(w, ex);
     if (ex->head.content_length <= limit)
         return MHD_YES;
     exchange_refuse_body(ex);
@@ -192,7 +199,7 @@ behind_bare_lf(const struct exchange *ex, const char *data)
 static enum MHD_Result
 take_body(struct worker *w, struct exchange *ex, const char *data, size_t len)
 {
-    size_t limit = w->shared->body_limit;
+    size_t limit = body_limit(w, ex);
 
     if (ex->head.chunked && behind_bare_lf(ex, data)) {
         refuse_past(ex, REFUSAL_CHUNKS);

@@ -172,7 +172,6 @@ server_open(const struct server_config *config, struct server **out, char *error
     s->shared.done_fd = -1;
     fit_connections(s);
     s->shared.config = &s->config;
-    s->shared.body_limit = api_body_limit(config->api);
     s->shared.housekeeper =
         (struct housekeeper){.store = config->store, .clock = config->clock};
     trimmer_init(&s->shared.housekeeper.trimmer, config->mem);

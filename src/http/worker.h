@@ -35,10 +35,9 @@ struct worker_shared {
     const struct server_config *config; /* borrowed */
     struct housekeeper housekeeper;
     struct refused refused;
-    struct clock real; /* for time-outs of connections, whatever clock the store has */
-    size_t body_limit;
-    size_t linger_slots;         /* lingering sockets of each event loop, at most */
-    bool relieved;               /* another process goes on with the listening sockets */
+    struct clock real;   /* for time-outs of connections, whatever clock the store has */
+    size_t linger_slots; /* lingering sockets of each event loop, at most */
+    bool relieved;       /* another process goes on with the listening sockets */
     _Atomic size_t waiters;      /* requests that wait for a message */
     _Atomic uint64_t log_one_in; /* server_log_requests() */
     _Atomic bool draining;       /* finish what is in flight, then end */

@@ -60,6 +60,20 @@ store_queue_purge(struct store *s, struct store_visit *visit,
 }
 
 enum status
+store_queue_image(struct store *s, struct store_visit *visit,
+                  const struct store_queue *queue, struct store_image *image)
+{
+    return s->ops->queue_image(s, visit, queue, image);
+}
+
+enum status
+store_queue_load(struct store *s, struct store_visit *visit,
+                 const struct store_queue *queue, const struct store_image *image)
+{
+    return s->ops->queue_load(s, visit, queue, image);
+}
+
+enum status
 store_message_post(struct store *s, struct store_visit *visit,
                    const struct store_queue *queue, const struct store_post *post,
                    struct store_id *ids)

@@ -128,6 +128,7 @@ static const struct place places[] = {
     {"/claimd/clock", {ALL "ci:use", NO, NO, ALL "ci:use"}},
     {"/claimd/clock/advance", {NO, NO, ALL "ci:use"}},
     {"/claimd/reset", {NO, NO, ALL "ci:use"}},
+    {"/claimd/state", {ALL "ci:use", NO, NO, ALL "ci:use"}},
     {"/claimd/history", {ALL "ci:use"}},
     {"/claimd/expect", {ALL "ci:use"}},
     {"/claimd/faults", {ALL "ci:use", NO, NO, ALL "ci:use", NO, ALL "ci:use"}},

@@ -418,7 +418,7 @@ free_request(struct request *req)
 static void
 limit_body(const struct world *w, struct request *req)
 {
-    if (req->body.len <= api_body_limit(w->api))
+    if (req->body.len <= api_body_limit(w->api, req->path))
         return;
     fuzz_free(req->body);
     req->body = BYTES_NONE;

@@ -16,6 +16,13 @@ first_set(int64_t a, int64_t b, int64_t c)
     return b != STORE_UNSET ? b : c;
 }
 
+void
+twin_message_name(const struct twin_queue *q, struct twin_message *m)
+{
+    snprintf(m->id.text, sizeof(m->id.text), "e%07" PRIx64 "%016" PRIx64,
+             q->number & 0xfffffff, m->position);
+}
+
 static struct twin_message *
 make_message(const struct twin *t, const struct twin_queue *q,
              const struct store_post *post, size_t i, int64_t now_ms)
@@ -64,8 +71,7 @@ twin_message_post(struct store *s, struct store_visit *visit,
         struct twin_message *m = make_message(t, q, post, i, now_ms);
 
         twin_append(q, m);
-        snprintf(m->id.text, sizeof(m->id.text), "m%" PRIu64 "_%" PRIu64, q->number,
-                 m->position);
+        twin_message_name(q, m);
         ids[i] = m->id;
         twin_feed(t, q, m);
     }
@@ -131,8 +137,8 @@ marker_position(const struct twin_queue *q, struct bytes marker, int64_t now_ms)
     memcpy(text, marker.data, marker.len);
     if (sscanf(text, "at_%" SCNu64, &position) == 1 && position <= q->last_position)
         return position;
-    if (sscanf(text, "m%" SCNu64 "_%" SCNu64, &number, &position) == 2 &&
-        number == q->number)
+    if (sscanf(text, "e%7" SCNx64 "%16" SCNx64, &number, &position) == 2 &&
+        number == q->number && position <= q->last_position)
         return position;
     return 0;
 }

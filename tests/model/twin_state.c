@@ -220,7 +220,8 @@ twin_add_claim(struct twin *t, struct twin_queue *q, const struct store_terms *t
     c = &q->claims[q->claim_count++];
     *c = (struct twin_claim){
         .number = ++t->claims_made, .started_ms = now_ms, .ttl_ms = terms->ttl_s * 1000};
-    snprintf(c->id.text, sizeof(c->id.text), "claim_%llu", (unsigned long long)c->number);
+    snprintf(c->id.text, sizeof(c->id.text), "f%011d%012llx", 0,
+             (unsigned long long)c->number);
     return c;
 }
 

@@ -149,6 +149,10 @@ void twin_append(struct twin_queue *q, struct twin_message *m);
 /* Takes the i-th message out of the queue; it is the caller's now. */
 struct twin_message *twin_take_out(struct twin_queue *q, size_t i);
 
+/* Gives m, which has its place, an id; the same for a subscription. Of the form of all ids. */
+void twin_message_name(const struct twin_queue *q, struct twin_message *m);
+void twin_subscription_name(struct twin *t, struct twin_subscription *s);
+
 void twin_free_message(struct twin_message *m);
 
 /* Index of the live message with this id; message_count if there is none. */
@@ -235,6 +239,11 @@ store_subscription_delete_fn twin_subscription_delete;
 store_subscriptions_release_fn twin_subscriptions_release;
 store_delivery_next_fn twin_delivery_next;
 store_delivery_done_fn twin_delivery_done;
+
+/* twin_image.c */
+store_queue_image_fn twin_queue_image;
+store_queue_load_fn twin_queue_load;
+store_image_release_fn twin_image_release;
 
 /* The operations of the seam in twin_message.c, twin_claim.c and twin_wait.c. */
 store_message_post_fn twin_message_post;

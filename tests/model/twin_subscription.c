@@ -169,13 +169,20 @@ ask(struct twin_subscription *s, enum store_notice notice)
     s->again_ms = 0;
 }
 
+void
+twin_subscription_name(struct twin *t, struct twin_subscription *s)
+{
+    snprintf(s->id.text, sizeof(s->id.text), "d%011d%012" PRIx64, 0,
+             ++t->subscriptions_made);
+}
+
 static struct twin_subscription *
 add(struct twin *t, struct twin_queue *q, const struct store_subscription_draft *draft,
     int64_t now_ms)
 {
     struct twin_subscription *s = twin_alloc(sizeof(*s));
 
-    snprintf(s->id.text, sizeof(s->id.text), "s%" PRIu64, ++t->subscriptions_made);
+    twin_subscription_name(t, s);
     s->number = ++q->last_subscription;
     set_texts(s, draft);
     s->started_ms = now_ms;

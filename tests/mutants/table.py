@@ -822,12 +822,33 @@ MUTANTS = [
      "a claim holds what the log shows after it, whether it was its own or not",
      CRASH,
      [("engine/replay.c",
-       "        if (m == NULL || !names(c, told.number))\n"
+       "        if (m == NULL)\n"
        "            continue;\n"
        "        hold(m, c);",
-       "        if (m == NULL || !names(c, told.number) || MUTANT(MEMBERS_LOST))\n"
+       "        if (m == NULL || MUTANT(MEMBERS_LOST))\n"
        "            continue;\n"
        "        hold(m, c);")]),
+    ("LOADED_CLAIM_ENDS_LATER",
+     "a claim that was loaded lasts a second longer than it did",
+     "store/image_test: deadlines_that_were_loaded_come_as_before",
+     [("engine/load_ops.c",
+       "    shard_arm_claim(sh, &c->claim->due, view->ends_ms);",
+       "    shard_arm_claim(sh, &c->claim->due,\n"
+       "                    view->ends_ms + (MUTANT(LOADED_CLAIM_ENDS_LATER) ? 1000 : 0));")]),
+    ("LOADED_CLAIM_UNTOLD",
+     "after a restart what was loaded as claimed is free",
+     "store/image_test: a_claim_that_was_loaded_finishes_renews_and_releases_with_its_id",
+     [("engine/load_ops.c",
+       "        (void)observe_claim(q, STORE_CHANGE_CLAIM, l->claims[i].claim, l->v.now_ms);",
+       "        if (!MUTANT(LOADED_CLAIM_UNTOLD))\n"
+       "            (void)observe_claim(q, STORE_CHANGE_CLAIM, l->claims[i].claim,\n"
+       "                                l->v.now_ms);")]),
+    ("STATE_IS_LOST",
+     "a state that cannot be loaded leaves nothing of the old one",
+     "api/state_test: when_memory_runs_out_the_old_state_is_there",
+     [("api/state.c",
+       "    if (!put_back(k, kept))",
+       "    if (!MUTANT(STATE_IS_LOST) && !put_back(k, kept))")]),
     ("TIME_FROM_THE_WALL",
      "a clock that was set back brings back what was over",
      CRASH,

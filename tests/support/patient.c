@@ -42,6 +42,8 @@ PATIENT(project_list,
         page, out)
 PATIENT(queue_stats, (WHERE, struct store_stats *out), q, out)
 PATIENT(queue_purge, (WHERE, enum store_purge what), q, what)
+PATIENT(queue_image, (WHERE, struct store_image *image), q, image)
+PATIENT(queue_load, (WHERE, const struct store_image *image), q, image)
 PATIENT(message_post, (WHERE, const struct store_post *post, struct store_id *ids), q,
         post, ids)
 PATIENT(message_list, (WHERE, const struct store_filter *f, struct store_batch *out), q,
@@ -175,6 +177,8 @@ static const struct store_ops patient_ops = {
     .project_list = patient_project_list,
     .queue_stats = patient_queue_stats,
     .queue_purge = patient_queue_purge,
+    .queue_image = patient_queue_image,
+    .queue_load = patient_queue_load,
     .message_post = patient_message_post,
     .message_list = patient_message_list,
     .message_get = patient_message_get,

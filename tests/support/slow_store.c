@@ -223,6 +223,8 @@ SLOW(project_list,
      page, out)
 SLOW(queue_stats, (WHERE, struct store_stats *out), q, out)
 SLOW(queue_purge, (WHERE, enum store_purge what), q, what)
+SLOW(queue_image, (WHERE, struct store_image *image), q, image)
+SLOW(queue_load, (WHERE, const struct store_image *image), q, image)
 SLOW(message_post, (WHERE, const struct store_post *post, struct store_id *ids), q, post,
      ids)
 SLOW(message_list, (WHERE, const struct store_filter *f, struct store_batch *out), q, f,
@@ -336,6 +338,8 @@ static const struct store_ops slow_ops = {
     .project_list = slow_project_list,
     .queue_stats = slow_queue_stats,
     .queue_purge = slow_queue_purge,
+    .queue_image = slow_queue_image,
+    .queue_load = slow_queue_load,
     .message_post = slow_message_post,
     .message_list = slow_message_list,
     .message_get = slow_message_get,

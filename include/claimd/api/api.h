@@ -278,7 +278,7 @@ void api_refuse(const struct api *api, const struct request *req, struct respons
 /* May a request of this kind wait for something? Then it is given struct waiting. */
 bool api_may_wait(const struct api *api, const struct request *req);
 
-/* The longest body any request may have; a front end need not keep more than that. */
-size_t api_body_limit(const struct api *api);
+/* The longest body that a request with this path may have; a front end need not keep more. */
+size_t api_body_limit(const struct api *api, struct bytes path);
 
 #endif

@@ -27,6 +27,7 @@
     X(NOT_CLAIMED, "the message is not held by this claim")                              \
     X(NO_ROOM, "the answer is larger than the room for it")                              \
     X(TOO_LARGE, "the request is larger than the queue or the server allows")            \
+    X(TOO_LONG, "the body is longer than is taken here")                                 \
     X(NOT_SEALED, "the queue takes encrypted messages only")                             \
     X(SEALED, "the messages are encrypted, and nobody has looked whether they open")     \
     X(NO_KEY, "the message is encrypted, and the server does not have the key now")      \

@@ -29,6 +29,7 @@
 #define CLAIMD_STORE_STORE_H
 
 #include "claimd/store/figures.h"
+#include "claimd/store/image.h"
 #include "claimd/store/subscription.h"
 #include "claimd/store/types.h"
 #include "claimd/store/waiter.h"
@@ -114,6 +115,25 @@ enum store_purge {
 typedef enum status
 store_queue_purge_fn(struct store *s, struct store_visit *visit,
                      const struct store_queue *queue, enum store_purge what);
+
+/*
+ * Shows a queue, piece by piece (store/image.h). ST_NOT_FOUND, of the first one; one that has
+ * gone since has no more pieces.
+ */
+typedef enum status
+store_queue_image_fn(struct store *s, struct store_visit *visit,
+                     const struct store_queue *queue, struct store_image *image);
+
+/*
+ * Loads a piece, all or nothing: makes the queue, or goes on behind what it has. Its work is
+ * O(what the piece has), under one lock. ST_BAD_VALUE: store_image_check() refuses it;
+ * ST_CONFLICT: there is such a queue, or something with one of the ids, or somebody is subscribed
+ * who would get the messages; ST_NOT_FOUND: not the first piece, and no queue; and what a post or
+ * the making of a queue may be refused for.
+ */
+typedef enum status
+store_queue_load_fn(struct store *s, struct store_visit *visit,
+                    const struct store_queue *queue, const struct store_image *image);
 
 /* ------------------------------------------------------------------ messages */
 
@@ -344,6 +364,7 @@ typedef void store_batch_release_fn(const struct store *s, struct store_batch *b
 typedef void store_queues_release_fn(const struct store *s, struct store_queues *queues);
 typedef void store_subscriptions_release_fn(const struct store *s,
                                             struct store_subscriptions *subscriptions);
+typedef void store_image_release_fn(const struct store *s, struct store_image *image);
 
 /* ------------------------------------------------------------------ calling */
 
@@ -357,6 +378,8 @@ struct store_ops {
     store_project_list_fn *project_list;
     store_queue_stats_fn *queue_stats;
     store_queue_purge_fn *queue_purge;
+    store_queue_image_fn *queue_image;
+    store_queue_load_fn *queue_load;
     store_message_post_fn *message_post;
     store_message_list_fn *message_list;
     store_message_get_fn *message_get;
@@ -393,6 +416,7 @@ struct store_ops {
     store_batch_release_fn *batch_release;
     store_queues_release_fn *queues_release;
     store_subscriptions_release_fn *subscriptions_release;
+    store_image_release_fn *image_release;
 };
 
 struct store {
@@ -408,6 +432,8 @@ store_queue_list_fn store_queue_list;
 store_project_list_fn store_project_list;
 store_queue_stats_fn store_queue_stats;
 store_queue_purge_fn store_queue_purge;
+store_queue_image_fn store_queue_image;
+store_queue_load_fn store_queue_load;
 store_message_post_fn store_message_post;
 store_message_list_fn store_message_list;
 store_message_get_fn store_message_get;
@@ -446,5 +472,6 @@ store_close_fn store_close;
 void store_batch_release(struct store_batch *batch);
 void store_queues_release(struct store_queues *queues);
 void store_subscriptions_release(struct store_subscriptions *subscriptions);
+void store_image_release(struct store_image *image); /* but `more` and `resume` stay */
 
 #endif

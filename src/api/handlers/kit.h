@@ -19,6 +19,10 @@ handler_fn handle_expect;
 /* kit_reset.c */
 handler_fn handle_reset;
 
+/* kit_state.c */
+handler_fn handle_state_show;
+handler_fn handle_state_set;
+
 /* kit_faults.c */
 handler_fn handle_faults_show;
 handler_fn handle_faults_set;

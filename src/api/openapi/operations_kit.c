@@ -65,6 +65,51 @@ const struct operation operation_reset = {
     .answers = {{.code = 204, .what = "There is nothing"}},
 };
 
+#define CLAIMS                                                                           \
+    "'claims':{'type':'array','items':{'type':'object','required':['id'],'properties':{" \
+    "'id':{'type':'string'},'ttl':{'type':'number'},'age':{'type':'number'}}}}"
+#define MESSAGES                                                                         \
+    "'messages':{'type':'array','items':{'type':'object','properties':{"                 \
+    "'id':{'type':'string'},'body':{},'sealed':{'type':'string'},"                       \
+    "'ttl':{'type':'number'},'age':{'type':'number'},'delay':{'type':'number'},"         \
+    "'claim':{'type':'string'},'claim_count':{'type':'integer'},"                        \
+    "'client':{'type':'string'},'checksum':{'type':'string'}}}}"
+#define SUBSCRIPTIONS                                                                    \
+    "'subscriptions':{'type':'array','items':{'type':'object',"                          \
+    "'required':['subscriber'],'properties':{'id':{'type':'string'},"                    \
+    "'subscriber':{'type':'string'},'options':{'type':'object'},"                        \
+    "'ttl':{'type':'integer'},'age':{'type':'number'},'confirmed':{'type':'boolean'},"   \
+    "'asked':{'type':'boolean'},'delivered':{'type':'integer'},"                         \
+    "'given_up':{'type':'integer'},'fallen_out':{'type':'integer'}}}}"
+#define QUEUE_LIST                                                                       \
+    "{'type':'array','items':{'type':'object','required':['name'],'properties':{"        \
+    "'name':{'type':'string'},'metadata':{'type':'object'}," CLAIMS "," MESSAGES         \
+    "," SUBSCRIPTIONS "}}}"
+#define STATE                                                                            \
+    "{'type':'object','required':['version'],'properties':{"                             \
+    "'version':{'type':'integer'},'now_ms':{'type':'integer'},"                          \
+    "'queues':" QUEUE_LIST ",'topics':" QUEUE_LIST ",'projects':{'type':'object',"       \
+    "'additionalProperties':{'type':'object'}}}}"
+
+const struct operation operation_state_show = {
+    .name = "showState",
+    .tag = TAG,
+    .summary = "All queues and topics with all they have, as one document",
+    .parameters = TEXT("project", "only its own (or X-Project-ID)"),
+    .answers = {{.code = 200, .what = "The document", .schema = STATE}},
+};
+
+const struct operation operation_state_set = {
+    .name = "setState",
+    .tag = TAG,
+    .summary = "Put a document in the place of all queues and topics",
+    .parameters = TEXT("project", "only of its own (or X-Project-ID)"),
+    .body = STATE,
+    .body_required = true,
+    .answers = {{.code = 204, .what = "It is there"}},
+    .refuses = {409, 413},
+};
+
 const struct operation operation_history = {
     .name = "listHistory",
     .tag = TAG,

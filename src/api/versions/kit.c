@@ -14,6 +14,8 @@ static const struct route routes[] = {
     KIT("clock", PUT, handle_clock_set, &operation_clock_set),
     KIT("clock/advance", POST, handle_clock_advance, &operation_clock_advance),
     KIT("reset", POST, handle_reset, &operation_reset),
+    KIT("state", GET, handle_state_show, &operation_state_show),
+    KIT("state", PUT, handle_state_set, &operation_state_set),
     KIT("history", GET, handle_history, &operation_history),
     KIT("expect", GET, handle_expect, &operation_expect),
     KIT("faults", GET, handle_faults_show, &operation_faults_show),

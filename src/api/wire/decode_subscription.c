@@ -255,6 +255,15 @@ read_options(const struct json_scan_value *value, struct bytes *out, struct reas
     return st;
 }
 
+enum status
+subscription_check(struct bytes subscriber, struct bytes options,
+                   const struct api_limits *limits, struct reason *why)
+{
+    enum status st = check_uri(subscriber, limits, why);
+
+    return st == ST_OK ? check_policy(options, why) : st;
+}
+
 /* ------------------------------------------------------------------ the whole */
 
 static enum status

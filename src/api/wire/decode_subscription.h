@@ -34,6 +34,11 @@ decode_subscription_change(struct bytes body, const struct api_limits *limits,
                            int64_t now_ms, struct arena *arena,
                            struct store_subscription_draft *out, struct reason *why);
 
+/* What a subscription is refused for that has its texts by other ways. ST_BAD_VALUE,
+ * ST_NO_MEMORY. */
+enum status subscription_check(struct bytes subscriber, struct bytes options,
+                               const struct api_limits *limits, struct reason *why);
+
 /* {"confirmed": true}, or false. ST_BAD_BODY, ST_BAD_VALUE likewise. */
 enum status decode_confirmation(struct bytes body, bool *out, struct reason *why);
 

@@ -257,7 +257,7 @@ START_TEST(a_chunked_body_far_too_large_is_refused_with_a_lingering_close)
     int fd;
 
     server_fixture_open(&f, 1);
-    len = api_body_limit(f.api) + FRONT_SWALLOW;
+    len = api_body_limit(f.api, BYTES_NONE) + FRONT_SWALLOW;
     body = malloc(len);
     ck_assert_ptr_nonnull(body);
     memset(body, ' ', len);

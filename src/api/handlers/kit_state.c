@@ -1,0 +1,43 @@
+/* The whole state of a project, for tests (docs/api.md 23.4). */
+#include "api/handlers/kit.h"
+#include "api/state.h"
+
+static struct state_keeper
+keeper_of(struct context *ctx)
+{
+    return (struct state_keeper){ctx->store, ctx->mem, ctx->req->arena, &ctx->visit};
+}
+
+/* GET /claimd/state */
+enum status
+handle_state_show(struct context *ctx)
+{
+    struct state_keeper k = keeper_of(ctx);
+    enum status st = state_write(&k, kit_project(ctx), &ctx->res->body);
+
+    return st == ST_OK ? answer_json(ctx, 200) : st;
+}
+
+/* PUT /claimd/state: all of it is checked before anything is changed. */
+enum status
+handle_state_set(struct context *ctx)
+{
+    struct state_keeper k = keeper_of(ctx);
+    struct bytes project = kit_project(ctx);
+    struct reason why;
+    struct state_decoder decoder = {ctx->limits, ctx->mem, ctx->req->arena,
+                                    ctx->visit.now_ms, &why};
+    struct state wanted;
+    enum status st;
+
+    reason_init(&why);
+    if (ctx->req->body_too_large || ctx->req->body.len > STATE_BYTES_MOST)
+        return context_refuse(ctx, ST_TOO_LONG, "a document may have %d bytes at most",
+                              STATE_BYTES_MOST);
+    st = decode_state(&decoder, ctx->req->body, project, &wanted);
+    if (st == ST_OK)
+        st = state_replace(&k, project, &wanted, &why);
+    if (st != ST_OK)
+        return why.text[0] == '\0' ? st : context_explain(ctx, st, &why);
+    return answer_empty(ctx, 204);
+}

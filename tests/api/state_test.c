@@ -1,0 +1,317 @@
+/* The whole state of a project as a document (docs/api.md 23.4). */
+#include "claimd/json/string.h"
+#include "support/asking.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#define CLAIMS "/v2/queues/q/claims"
+#define STATE  "/claimd/state"
+
+static struct api_fixture f;
+
+static void
+open_kit(void)
+{
+    api_fixture_open_kit(&f, &api_limits_default);
+}
+
+static void
+close_kit(void)
+{
+    api_fixture_close(&f);
+}
+
+/* A text that is kept, with ' for ". */
+static const char *
+json(const char *text)
+{
+    char *copy = strdup(text);
+    const char *kept;
+
+    for (char *at = copy; *at != '\0'; at++)
+        if (*at == '\'')
+            *at = '"';
+    kept = api_text(&f, "%s", copy);
+    free(copy);
+    return kept;
+}
+
+static const char *
+state(void)
+{
+    ck_api(&f, "GET", STATE, NULL, 200, NULL);
+    return api_text(&f, "%s", api_answer(&f.c));
+}
+
+static void
+set(const char *document)
+{
+    ck_api(&f, "PUT", STATE, json(document), 204, NULL);
+}
+
+/* It is refused for this reason, and all is as it was. */
+static void
+refuse(const char *document, const char *why)
+{
+    const char *before = state(), *body = json(document);
+
+    ck_api(&f, "PUT", STATE, body, 400, NULL);
+    ck_assert_msg(strstr(api_answer(&f.c), why) != NULL, "%s instead of %s",
+                  api_answer(&f.c), why);
+    ck_assert_str_eq(state(), before);
+}
+
+static void
+post(const char *queue, const char *messages)
+{
+    ck_api(&f, "POST", api_text(&f, "/v2/queues/%s/messages", queue), json(messages), 201,
+           NULL);
+}
+
+/* ---------------------------------------------------------------------- round */
+
+TEST_CASE("round", .setup = open_kit, .teardown = close_kit);
+
+START_TEST(nothing_is_an_empty_document)
+{
+    ck_api(&f, "GET", STATE, NULL, 200, NULL);
+    ck_api_body(&f, "{'version':1,'now_ms':1769860800000,'queues':[],'topics':[]}");
+}
+END_TEST
+
+START_TEST(what_is_shown_can_be_put_back_and_is_the_same)
+{
+    const char *before, *claim;
+
+    ck_api(&f, "PUT", "/v2/queues/q",
+           json("{'_max_claim_count':3,'_dead_letter_queue':'dead','x':[1,2]}"), 201,
+           NULL);
+    post("q", "{'messages':[{'body':{'a': 1.0},'ttl':300},{'body':'two','ttl':100,"
+              "'delay':20}]}");
+    ck_api(&f, "POST", CLAIMS, json("{'ttl':60,'grace':60}"), 201, NULL);
+    claim = api_pick_id(&f, "messages.0.href");
+    ck_assert_ptr_nonnull(claim);
+    ck_api(&f, "POST", "/v2/queues/q/subscriptions",
+           json("{'subscriber':'http://example.org/','ttl':3600}"), 201, NULL);
+    ck_api(&f, "POST", "/v2/topics/t/subscriptions",
+           json("{'subscriber':'mailto:me@example.org'}"), 201, NULL);
+    before = state();
+    set("{'version':1}");
+    ck_assert_ptr_null(strstr(state(), "example.org"));
+    ck_api(&f, "PUT", STATE, before, 204, NULL);
+    ck_assert_str_eq(state(), before);
+    ck_api(&f, "PUT", STATE, before, 204, NULL);
+    ck_assert_str_eq(state(), before);
+}
+END_TEST
+
+START_TEST(a_document_that_is_loaded_later_goes_on_where_it_was)
+{
+    const char *before;
+
+    post("q", "{'messages':[{'body':1,'ttl':300},{'body':2,'ttl':300,'delay':20}]}");
+    ck_api(&f, "POST", "/claimd/clock/advance", json("{'seconds':7}"), 200, NULL);
+    before = state();
+    ck_api(&f, "POST", "/claimd/clock/advance", json("{'seconds':1000}"), 200, NULL);
+    ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "body"));
+    ck_api(&f, "PUT", STATE, before, 204, NULL);
+    ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"age\":7"));
+    ck_api(&f, "POST", "/claimd/clock/advance", json("{'to':'next'}"), 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "delay_ended"));
+    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 1020000);
+}
+END_TEST
+
+START_TEST(a_claim_finishes_its_messages_after_it_was_put_back)
+{
+    const char *before, *href;
+
+    api_post_letters(&f, "q", "abc");
+    ck_api(&f, "POST", CLAIMS, json("{'ttl':60,'grace':60}"), 201, NULL);
+    href = api_text(&f, "%s", api_pick(&f, "messages.1.href"));
+    before = state();
+    ck_api(&f, "PUT", STATE, before, 204, NULL);
+    ck_api(&f, "DELETE", href, NULL, 204, NULL);
+}
+END_TEST
+
+START_TEST(all_projects_are_a_document_too)
+{
+    const char *all;
+
+    post("q", "{'messages':[{'body':1,'ttl':300}]}");
+    f.c.headers[API_HEADER_PROJECT_ID] = "other";
+    post("r", "{'messages':[{'body':2,'ttl':300}]}");
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    all = state();
+    ck_assert_ptr_nonnull(strstr(all, "\"projects\":{\"480924\":{\"queues\":[{"));
+    ck_api(&f, "POST", "/claimd/reset", NULL, 204, NULL);
+    ck_api(&f, "PUT", STATE, all, 204, NULL);
+    ck_assert_str_eq(state(), all);
+    f.c.headers[API_HEADER_PROJECT_ID] = "other";
+    set("{'version':1}");
+    f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+    ck_assert_ptr_nonnull(strstr(state(), "\"body\":1"));
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- by hand */
+
+TEST_CASE("hand", .setup = open_kit, .teardown = close_kit);
+
+START_TEST(a_written_document_needs_little_and_comes_in_any_order)
+{
+    set("{'queues':[{'messages':[{'body':{'n':1}},{'claim':'mine','body':2,'age':3.5,"
+        "'ttl':120},{'body':3,'delay':2}],'claims':[{'ttl':90,'age':30,'id':'mine'}],"
+        "'metadata':{'_dead_letter_queue':'late','_max_claim_count':2},'name':'q'},"
+        "{'name':'late'}],'version':1}");
+    ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"claimed\":1,\"free\":2"));
+    ck_api(&f, "POST", "/claimd/clock/advance", json("{'to':'next'}"), 200, NULL);
+    ck_api(&f, "POST", "/claimd/clock/advance", json("{'to':'next'}"), 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "claim_ended"));
+    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 60000);
+}
+END_TEST
+
+START_TEST(what_is_wrong_is_told_with_its_place_and_changes_nothing)
+{
+    static const char *const rows[][2] = {
+        {"", "a body is required"},
+        {"[]", "must be an object"},
+        {"{'queues':[]}", "version: it must be there"},
+        {"{'version':2}", "version: it is 2, and this server reads 1"},
+        {"{'version':1,'queues':[{'name':'q'}", ""},
+        {"{'version':1,'queues':{}}", "queues: it must be a list"},
+        {"{'version':1,'queuess':[]}", "a member \\\"queuess\\\" that is not known"},
+        {"{'version':1,'projects':{}}", "projects: the request is about one project"},
+        {"{'version':1,'queues':[{'name':'q'},{'name':'q'}]}",
+         "queues[1].name: it is the name of another one, too"},
+        {"{'version':1,'queues':[{'name':'q','name':'r'}]}", "two members \\\"name\\\""},
+        {"{'version':1,'topics':[{'name':'a b'}]}", "topics[0].name: it must be 1 to 64"},
+        {"{'version':1,'queues':[{'name':'q','metadata':{'_max_claim_count':'x'}}]}",
+         "queues[0].metadata: "},
+        {"{'version':1,'queues':[{'name':'r'},{'name':'q','messages':[{'body':1},"
+         "{'body':1,'claim':'c'}]}]}",
+         "queues[1].messages[1].claim: the queue has no claim \\\"c\\\""},
+        {"{'version':1,'queues':[{'name':'q','claims':[{'id':'c'}]}]}",
+         "queues[0].claims[0].id: it is a claim that holds no message"},
+        {"{'version':1,'queues':[{'name':'q','claims':[{'id':'c'},{'id':'c'}]}]}",
+         "queues[0].claims[1].id: it is the id of another claim, too"},
+        {"{'version':1,'queues':[{'name':'q','messages':[{'id':'abcdefab0000000000000001'"
+         ","
+         "'body':1},{'id':'abcdefab0000000000000001','body':2}]}]}",
+         "queues[0].messages[1].id: it is the id of another message, too"},
+        {"{'version':1,'queues':[{'name':'q','messages':[{'id':'abcdefab0000000000000001'"
+         ","
+         "'body':1}]},{'name':'r','messages':[{'id':'abcdefab0000000000000001',"
+         "'body':2}]}]}",
+         "queues[1].messages[0].id: it is the id of a message of another queue, too"},
+        {"{'version':1,'queues':[{'name':'q','messages':[{'id':'x','body':1}]}]}",
+         "queues[0].messages[0].id: it is not in the form of ids"},
+        {"{'version':1,'queues':[{'name':'q','messages':[{'body':1,'ttl':1209601}]}]}",
+         "queues[0].messages[0].ttl: it would live longer than max_message_ttl"},
+        {"{'version':1,'queues':[{'name':'q','messages':[{'body':1,'ttl':0}]}]}",
+         "queues[0].messages[0].ttl: it is out of range"},
+        {"{'version':1,'queues':[{'name':'q','messages':[{'body':1,'age':1e300}]}]}",
+         "queues[0].messages[0].age: it is out of range"},
+        {"{'version':1,'queues':[{'name':'q','messages':[{'body':1,'delay':-1}]}]}",
+         "queues[0].messages[0].delay: it is out of range"},
+        {"{'version':1,'queues':[{'name':'q','messages':[{'ttl':60}]}]}",
+         "queues[0].messages[0].body: it, or sealed, must be there"},
+        {"{'version':1,'queues':[{'name':'q','messages':[{'sealed':'zz'}]}]}",
+         "queues[0].messages[0].sealed: it must be hexadecimal"},
+        {"{'version':1,'queues':[{'name':'q','messages':[{'sealed':'7b7d'}]}]}",
+         "queues[0].messages[0].sealed: it is not an encrypted body"},
+        {"{'version':1,'queues':[{'name':'q','subscriptions':[{'subscriber':'x'}]}]}",
+         "queues[0].subscriptions[0]: subscriber must be a URI"},
+        {"{'version':1,'queues':[{'name':'q','subscriptions':[{'subscriber':"
+         "'http://a'},{'subscriber':'http://a'}]}]}",
+         "queues[0].subscriptions[1].subscriber: it has another subscription"},
+        {"{'version':1,'queues':[{'name':'a','metadata':{'_dead_letter_queue':'b',"
+         "'_max_claim_count':1}},{'name':'b','metadata':{'_dead_letter_queue':'a',"
+         "'_max_claim_count':1}}]}",
+         "queues[0].metadata._dead_letter_queue: dead letters of the queue would come "
+         "back to it"},
+    };
+
+    post("q", "{'messages':[{'body':1,'ttl':300}]}");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        refuse(rows[i][0], rows[i][1]);
+}
+END_TEST
+
+START_TEST(without_a_project_the_document_must_name_them)
+{
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    refuse("{'version':1}", "must have projects");
+    refuse("{'version':1,'projects':{'p':{'queues':[{'name':'q','messages':[{}]}]}}}",
+           "projects[\\\"p\\\"].queues[0].messages[0].body");
+    set("{'version':1,'projects':{'p':{'queues':[{'name':'q'}]}}}");
+}
+END_TEST
+
+START_TEST(a_body_that_is_too_long_is_said_to_be)
+{
+    char *body = malloc((64 << 20) + 2);
+
+    memset(body, ' ', (64 << 20) + 1);
+    body[(64 << 20) + 1] = '\0';
+    ck_api(&f, "PUT", STATE, body, 413, NULL);
+    free(body);
+    f.c.body_too_large = true;
+    ck_api(&f, "PUT", STATE, "{}", 413, NULL);
+}
+END_TEST
+
+START_TEST(a_message_that_is_larger_than_a_post_may_be_is_refused)
+{
+    struct api_limits small = api_limits_default;
+    struct api_fixture other;
+
+    small.max_messages_post_size = 8;
+    api_fixture_open_kit(&other, &small);
+    ck_api(&other, "PUT", STATE,
+           "{\"version\":1,\"queues\":[{\"name\":\"q\",\"messages\":[{\"body\":"
+           "\"1234567\"}]}]}",
+           400, NULL);
+    api_fixture_close(&other);
+}
+END_TEST
+
+START_TEST(when_memory_runs_out_the_old_state_is_there)
+{
+    const char *before, *document;
+    uint64_t nth = 1, refused = 0, attempts;
+    int code;
+
+    post("q", "{'messages':[{'body':1,'ttl':300},{'body':2,'ttl':300}]}");
+    ck_api(&f, "POST", CLAIMS, json("{'ttl':60,'grace':60}"), 201, NULL);
+    before = state();
+    document = json("{'version':1,'queues':[{'name':'a','messages':[{'body':1}]},"
+                    "{'name':'q','messages':[{'body':7,'claim':'c'}],"
+                    "'claims':[{'id':'c'}]}]}");
+    for (;; nth++) {
+        attempts = mem_attempts(f.mem);
+        mem_fail_nth(f.mem, nth);
+        code = api_call(&f.c, "PUT", STATE, document);
+        mem_fail_nth(f.mem, 0);
+        if (mem_attempts(f.mem) - attempts < nth)
+            break;
+        if (code == 204) { /* the history has done without */
+            ck_assert_ptr_nonnull(strstr(state(), "\"body\":7"));
+            ck_api(&f, "PUT", STATE, before, 204, NULL);
+            continue;
+        }
+        refused++;
+        ck_assert_int_eq(code, 503);
+        ck_assert_str_eq(state(), before);
+    }
+    ck_assert_uint_gt(refused, 20);
+    ck_assert_int_eq(code, 204);
+    ck_assert_ptr_nonnull(strstr(state(), "\"body\":7"));
+}
+END_TEST
