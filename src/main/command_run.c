@@ -310,6 +310,19 @@ signal_servers(const struct run *r, int number)
         run_server_signal(&r->servers[i], number);
 }
 
+/* From now on none should end; one that has ended already is told. */
+static int
+begin_serving(struct run *r)
+{
+    r->serving = true;
+    for (size_t i = 0; i < r->words.instances; i++)
+        if (r->servers[i].pid == 0) {
+            tell_end(&r->servers[i]);
+            return BROKEN;
+        }
+    return COMMAND_GOOD;
+}
+
 static void
 stop_servers(struct run *r)
 {
@@ -421,9 +434,10 @@ run_with_servers(struct run *r)
     struct leak_report report = {.to = stderr};
     int status = await_servers(r);
 
+    if (status == COMMAND_GOOD)
+        status = begin_serving(r);
     if (status != COMMAND_GOOD)
         return status;
-    r->serving = true;
     if (!run_command_prepare(&r->words, r->servers, r->region))
         return command_fails(BROKEN, "out of memory");
     status = run_command_start(&r->words, &r->before, &r->command);

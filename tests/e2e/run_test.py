@@ -90,7 +90,7 @@ def running(*options, **more):
         finally:
             process.kill()
             process.wait(PATIENCE_S)
-            process.stdout.close()
+            process.stdout.close()  # servers and command have died with it
 
 
 READY = "print('ready', flush=True)\n"

@@ -336,22 +336,25 @@ expect_projects(struct fixture *f, const char *names)
 START_TEST(projects_are_listed_while_they_have_queues)
 {
     static const char *const projects[] = {"b", "a", "c", "aa", "b"};
+    static const char *const left[] = {"", "aa b c", "aa b", "b", "b"};
     struct fixture f;
 
     fixture_open(&f, _i);
     expect_projects(&f, "");
     for (size_t i = 0; i < 5; i++) {
-        f.queue.project = bytes_str(projects[i]);
+        use_project(&f, projects[i]);
         create(&f, i == 4 ? "second" : "q", "{}");
     }
     expect_projects(&f, "a aa b c");
-    f.queue.project = bytes_str("b");
+    for (size_t i = 1; i < 5; i++) { /* one of b stays till last */
+        use_project(&f, projects[i]);
+        use(&f, i == 4 ? "second" : "q");
+        delete_queue(&f);
+        expect_projects(&f, left[i]);
+    }
     use(&f, "q");
-    ck_assert_status(store_queue_delete(f.store, STORE_AT(f.now_ms), &f.queue), ST_OK);
-    expect_projects(&f, "a aa b c");
-    use(&f, "second");
-    ck_assert_status(store_queue_delete(f.store, STORE_AT(f.now_ms), &f.queue), ST_OK);
-    expect_projects(&f, "a aa c");
+    delete_queue(&f);
+    expect_projects(&f, "");
     fixture_close(&f);
 }
 END_TEST

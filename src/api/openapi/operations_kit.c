@@ -222,6 +222,30 @@ const struct operation operation_expect = {
     .refuses = {400, 409},
 };
 
+#define LEAK                                                                             \
+    "{'type':'object','required':['kind','project','queue','client','at','at_ms'],"      \
+    "'properties':{'kind':{'type':'string','enum':['claim','unread','dead_letter']},"    \
+    "'project':{'type':'string'},'queue':{'type':'string'},'from':{'type':'string'},"    \
+    "'claim':{'type':'string'},'id':{'type':'string'},'messages':{'type':'integer'},"    \
+    "'client':{'type':['string','null']},'at':{'type':'string'},"                        \
+    "'at_ms':{'type':'integer'}}}"
+#define LEAKS_PARAMETERS                                                                 \
+    TEXT("project", "only of it (or X-Project-ID)")                                      \
+    ",{'name':'limit','in':'query','schema':{'type':'integer','minimum':1,"              \
+    "'maximum':1000,'default':100}}," TEXT("marker", "where the last page has ended")
+
+const struct operation operation_leaks = {
+    .name = "listLeaks",
+    .tag = TAG,
+    .summary = "What tests have forgotten: claims, messages never read, dead letters",
+    .parameters = LEAKS_PARAMETERS,
+    .answers = {{.code = 200,
+                 .what = "What was found; an empty page may have a next one",
+                 .schema = "{'type':'object','required':['leaks'],'properties':{"
+                           "'leaks':{'type':'array','items':" LEAK "}," LINKS "}}"}},
+    .refuses = {400},
+};
+
 #define COUNT(least) "{'type':'integer','minimum':" least ",'maximum':1000000000}"
 #define RULE                                                                             \
     "'match':{'type':'object','properties':{'action':{'type':'string'},"                 \
@@ -260,28 +284,4 @@ const struct operation operation_faults_delete = {
     .tag = TAG,
     .summary = "Nothing goes wrong any more",
     .answers = {{.code = 204, .what = "There are no rules"}},
-};
-
-#define LEAK                                                                             \
-    "{'type':'object','required':['kind','project','queue','client','at','at_ms'],"      \
-    "'properties':{'kind':{'type':'string','enum':['claim','unread','dead_letter']},"    \
-    "'project':{'type':'string'},'queue':{'type':'string'},'from':{'type':'string'},"    \
-    "'claim':{'type':'string'},'id':{'type':'string'},'messages':{'type':'integer'},"    \
-    "'client':{'type':['string','null']},'at':{'type':'string'},"                        \
-    "'at_ms':{'type':'integer'}}}"
-#define LEAKS_PARAMETERS                                                                 \
-    TEXT("project", "only of it (or X-Project-ID)")                                      \
-    ",{'name':'limit','in':'query','schema':{'type':'integer','minimum':1,"              \
-    "'maximum':1000,'default':100}}," TEXT("marker", "where the last page has ended")
-
-const struct operation operation_leaks = {
-    .name = "listLeaks",
-    .tag = TAG,
-    .summary = "What tests have forgotten: claims, messages never read, dead letters",
-    .parameters = LEAKS_PARAMETERS,
-    .answers = {{.code = 200,
-                 .what = "What was found; an empty page may have a next one",
-                 .schema = "{'type':'object','required':['leaks'],'properties':{"
-                           "'leaks':{'type':'array','items':" LEAK "}," LINKS "}}"}},
-    .refuses = {400},
 };

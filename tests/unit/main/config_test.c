@@ -264,6 +264,17 @@ START_TEST(what_is_unknown_is_an_error_wherever_it_stands)
 }
 END_TEST
 
+START_TEST(what_claimd_run_has_set_is_no_option)
+{
+    struct loading l;
+
+    begin(&l);
+    variable(&l, "CLAIMD_URL=http://127.0.0.1:1");
+    variable(&l, "CLAIMD_URL_2=http://127.0.0.1:2");
+    ck_assert_int_eq(load(&l), ST_OK);
+}
+END_TEST
+
 START_TEST(a_bad_value_is_an_error_that_says_where)
 {
     struct loading l;
