@@ -5,9 +5,9 @@
 #include "api/fault.h"
 #include "api/problem.h"
 #include "api/quota.h"
+#include "api/state.h"
 #include "api/uri.h"
 #include "api/wait.h"
-#include "api/wire/decode_state.h"
 #include "claimd/base/invariant.h"
 
 /* A version that is switched on. */
@@ -116,13 +116,45 @@ api_leave(const struct api *api, struct api_seat *seat)
     quotas_leave(seat);
 }
 
+/* Of lines, besides the longest message. */
+enum { LOAD_BYTES = 1 << 20 };
+
+enum status
+api_seed(const struct api *api, struct bytes document, int64_t now_ms, struct reason *why)
+{
+    struct store_visit visit = {.now_ms = now_ms};
+    struct state wanted;
+    struct arena arena;
+    enum status st;
+
+    reason_init(why);
+    arena_init(&arena, api->mem);
+    {
+        struct state_decoder decoder = {&api->limits, api->mem, &arena, now_ms, why};
+        struct state_keeper keeper = {api->store, api->mem, &arena, &visit};
+
+        st = decode_state(&decoder, document, bytes_str(API_SEED_PROJECT), true, &wanted);
+        for (size_t i = 0; st == ST_OK && i < wanted.count; i++) {
+            const struct state one = {&wanted.projects[i], 1};
+
+            st = state_replace(&keeper, wanted.projects[i].name, &one, why);
+        }
+    }
+    arena_fini(&arena);
+    if (st != ST_OK && why->text[0] == '\0')
+        (void)reason_give(why, st, "%s", status_text(st));
+    return st;
+}
+
 size_t
 api_body_limit(const struct api *api, struct bytes path)
 {
     const struct api_limits *l = &api->limits;
 
     if (api->kit != NULL && bytes_equal_str(path, "/claimd/state"))
-        return STATE_BYTES_MOST;
+        return API_SEED_MOST;
+    if (bytes_equal_str(path, "/claimd/load"))
+        return LOAD_BYTES + 2 * (size_t)l->max_messages_post_size;
     return (size_t)(l->max_messages_post_size > l->max_queue_metadata
                         ? l->max_messages_post_size
                         : l->max_queue_metadata);

@@ -4,6 +4,7 @@
 #include "claimd/base/clock.h"
 #include "claimd/engine/engine.h"
 #include "main/help.h"
+#include "main/text_file.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,8 +12,8 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-    &command_token,  &command_health,    &command_verify, &command_log,
-    &command_backup, &command_run_tests, &command_bench};
+    &command_token, &command_health, &command_verify,    &command_log,  &command_backup,
+    &command_dump,  &command_load,   &command_run_tests, &command_bench};
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
 const struct command command_bench = {
@@ -182,6 +183,25 @@ command_tell_damage(void *arg, const struct journal_damage *damage)
 }
 
 /* ------------------------------------------------------------------ stores */
+
+char *
+command_read_word(const char *option, const char *path, struct mem *mem)
+{
+    const struct text_file file = {
+        .path = path, .option = option, .most = 4096, .secret = true, .once = true};
+    struct complaints complaints = {.to = stderr};
+    struct bytes text, word;
+    char *copy;
+
+    if (text_file_read(&file, mem, &text, &complaints) != ST_OK)
+        return NULL;
+    word = bytes_trim(text);
+    copy = mem_calloc(mem, 1, word.len + 1);
+    if (copy != NULL && word.len > 0)
+        memcpy(copy, word.data, word.len);
+    mem_free(mem, (void *)text.data);
+    return copy;
+}
 
 enum status
 command_store_open(struct command_store *out)

@@ -4,6 +4,8 @@
  *     claimd verify DIR [--salvage OUT]
  *     claimd log DIR [--queue Q] [--project P] [--from POSITION]
  *     claimd backup DIR OUT
+ *     claimd dump [--url URL | --journal DIR] [--project P]
+ *     claimd load [--url URL]
  *     claimd token new|list|revoke ...
  *     claimd health [ADDRESS]
  *     claimd bench [OPTION]...       a program of its own
@@ -62,7 +64,7 @@ struct command {
 };
 
 extern const struct command command_verify, command_log, command_backup, command_token,
-    command_health, command_bench, command_run_tests,
+    command_health, command_dump, command_load, command_bench, command_run_tests,
     command_generate; /* the last is not shown */
 
 /* All of them. */
@@ -92,6 +94,9 @@ void command_tell_damage(void *arg, const struct journal_damage *damage);
 
 /* ": missing positions 4 to 7"; nothing if none is. */
 void command_tell_missing(const struct journal_damage *damage);
+
+/* The first word of a file that the option names, owned (mem_free()); NULL after a complaint. */
+char *command_read_word(const char *option, const char *path, struct mem *mem);
 
 /* A store that a journal can be replayed into, and the time. */
 struct command_store {

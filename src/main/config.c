@@ -401,13 +401,15 @@ check_certificates(const struct config *config, struct complaints *complaints)
 static void
 check_tests(const struct config *config, struct complaints *complaints)
 {
-    static const char *const parts[] = {"ci", "ci_short"};
+    static const char *const parts[] = {"ci", "ci_short", "seed"};
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (!is_known(config, option_find(bytes_str(parts[i]))))
             return;
     if (config->ci_short && !config->ci)
         complain(complaints, "ci_short is of no use without ci");
+    if (is_named(config->seed) && !config->ci)
+        complain(complaints, "seed is of no use without ci");
 }
 
 static void

@@ -89,6 +89,7 @@ struct config {
     int64_t keystone_cache_seconds, keystone_cache_tokens, keystone_timeout_ms;
     bool insecure_listen;
     bool ci, ci_short;
+    char seed[CONFIG_TEXT_CAP]; /* a path, or "none" */
     bool identity_stub, identity_stub_anywhere;
     char identity_users[CONFIG_TEXT_CAP]; /* a path, or "any" */
     char identity_region[CONFIG_TEXT_CAP];

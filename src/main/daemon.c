@@ -7,6 +7,7 @@
 #include "main/identity.h"
 #include "main/machine.h"
 #include "main/option.h"
+#include "main/text_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -118,6 +119,28 @@ open_api(struct daemon *d, const struct config *config)
                                    .project_limits = config->project_limits};
 
     return api_new(&api, &d->api);
+}
+
+/* What the store has at the start, instead of what it had. */
+static enum status
+seed(struct daemon *d, const struct config *config, struct complaints *complaints)
+{
+    const struct text_file file = {
+        .path = config->seed, .option = "seed", .most = API_SEED_MOST, .once = true};
+    struct bytes text;
+    struct reason why;
+    enum status st;
+
+    if (strcmp(config->seed, "none") == 0)
+        return ST_OK;
+    st = text_file_read(&file, d->mem, &text, complaints);
+    if (st != ST_OK)
+        return st;
+    st = api_seed(d->api, text, clock_now_ms(d->durability.now), &why);
+    mem_free(d->mem, (void *)text.data);
+    if (st != ST_OK)
+        complain(complaints, "seed %s: %s", config->seed, why.text);
+    return st;
 }
 
 static enum status
@@ -279,6 +302,8 @@ open_parts(struct daemon *d, const struct config *config, struct complaints *com
         st = open_store(d, config, complaints);
     if (st == ST_OK)
         st = open_api(d, config);
+    if (st == ST_OK)
+        st = seed(d, config, complaints);
     if (st == ST_OK)
         st = open_notify(d, config);
     if (st == ST_OK)

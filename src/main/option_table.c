@@ -268,6 +268,8 @@ const struct option options[] = {
     FLAG(
         "ci_short", ci_short, "false",
         "with ci: ttl and grace may be as short as 1 second, where nothing else is said"),
+    TEXT("seed", seed, "none",
+         "with ci: a file with what the store has at the start (docs/api.md 23.4)"),
 #undef GROUP
 #define GROUP "Identity stub, for development and CI"
     FLAG("identity_stub", identity_stub, "false",

@@ -197,9 +197,9 @@ try_route_with_certificates(struct api_fixture *f, const struct route *r)
 static void
 try_routes(struct api_fixture *f, void (*try)(struct api_fixture *, const struct route *))
 {
-    static const struct version *const versions[] = {&version_v2,  &version_v1_1,
-                                                     &version_v1,  &version_claimd,
-                                                     &version_kit, &version_root};
+    static const struct version *const versions[] = {
+        &version_v2,       &version_v1_1, &version_v1,  &version_claimd,
+        &version_operator, &version_kit,  &version_root};
     size_t routes = 0;
 
     f->c.headers[API_HEADER_CONTENT_TYPE] =

@@ -125,6 +125,8 @@ static const struct place places[] = {
     {"/livez", {OPEN, OPEN}},
     {"/readyz", {OPEN, OPEN}},
     {"/metrics", {ALL "metrics:get", ALL "metrics:get"}},
+    {"/claimd/dump", {ALL "state:dump"}},
+    {"/claimd/load", {NO, NO, ALL "state:load"}},
     {"/claimd/clock", {ALL "ci:use", NO, NO, ALL "ci:use"}},
     {"/claimd/clock/advance", {NO, NO, ALL "ci:use"}},
     {"/claimd/reset", {NO, NO, ALL "ci:use"}},
@@ -658,9 +660,9 @@ TEST_CASE("tokens and certificates");
 
 START_TEST(every_route_stands_here)
 {
-    static const struct version *const versions[] = {&version_v2,  &version_v1_1,
-                                                     &version_v1,  &version_claimd,
-                                                     &version_kit, &version_root};
+    static const struct version *const versions[] = {
+        &version_v2,       &version_v1_1, &version_v1,  &version_claimd,
+        &version_operator, &version_kit,  &version_root};
     size_t routes = 0, said = 0;
 
     /* The root is always served; the sixth of those that may be is the identity stub. */

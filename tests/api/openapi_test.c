@@ -11,8 +11,8 @@
 #include <jansson.h>
 
 static const struct version *const versions[] = {
-    &version_root,   &version_v2,       &version_v1_1, &version_v1,
-    &version_claimd, &version_identity, &version_kit};
+    &version_root,   &version_v2,       &version_v1_1,     &version_v1,
+    &version_claimd, &version_identity, &version_operator, &version_kit};
 
 enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 

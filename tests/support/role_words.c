@@ -24,7 +24,7 @@ const struct role_word role_words[ROLE_WORDS] = {
      "topics:get topics:get_all topics:stats topics:create topics:update topics:delete "
      "topics:purge "
      "home:get ping:get health:get "
-     "metrics:get ci:use "},
+     "metrics:get ci:use state:dump state:load "},
     {"admin",
      " claims:create claims:get claims:update claims:delete messages:create messages:get "
      "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
@@ -35,5 +35,5 @@ const struct role_word role_words[ROLE_WORDS] = {
      "topics:get topics:get_all topics:stats topics:create topics:update topics:delete "
      "topics:purge "
      "home:get ping:get health:get "
-     "metrics:get ci:use "},
+     "metrics:get ci:use state:dump state:load "},
 };

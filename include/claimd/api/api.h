@@ -20,6 +20,7 @@
 #include "claimd/base/buf.h"
 #include "claimd/base/clock.h"
 #include "claimd/base/status.h"
+#include "claimd/json/reason.h"
 #include "claimd/kit/kit.h"
 #include "claimd/metrics/exposition.h"
 #include "claimd/seal/seal.h"
@@ -277,6 +278,19 @@ void api_refuse(const struct api *api, const struct request *req, struct respons
 
 /* May a request of this kind wait for something? Then it is given struct waiting. */
 bool api_may_wait(const struct api *api, const struct request *req);
+
+/* The project of a document that is loaded at the start and names none. */
+#define API_SEED_PROJECT "claimd"
+
+/* Such a document may have so many bytes. */
+enum { API_SEED_MOST = 64 << 20 };
+
+/*
+ * Puts a document (docs/api.md 23.4) in the place of all that its projects have, before anybody
+ * is served. ST_BAD_BODY, ST_BAD_VALUE: it is wrong; what the store refuses; with a reason.
+ */
+enum status api_seed(const struct api *api, struct bytes document, int64_t now_ms,
+                     struct reason *why);
 
 /* The longest body that a request with this path may have; a front end need not keep more. */
 size_t api_body_limit(const struct api *api, struct bytes path);

@@ -60,7 +60,9 @@
     X(PING_GET, "ping:get", R | P | W | O | A)                                           \
     X(HEALTH_GET, "health:get", O | A)                                                   \
     X(METRICS_GET, "metrics:get", O | A)                                                 \
-    X(CI_USE, "ci:use", O | A)
+    X(CI_USE, "ci:use", O | A)                                                           \
+    X(STATE_DUMP, "state:dump", O | A)                                                   \
+    X(STATE_LOAD, "state:load", O | A)
 
 enum action {
 #define ACTION_ENUM(name, text, roles) ACTION_##name,

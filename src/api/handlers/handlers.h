@@ -75,4 +75,8 @@ const char *health_reservation(const struct context *ctx);
 /* metrics.c */
 handler_fn handle_metrics;
 
+/* dump.c */
+handler_fn handle_dump;
+handler_fn handle_load;
+
 #endif

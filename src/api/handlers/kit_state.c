@@ -31,10 +31,10 @@ handle_state_set(struct context *ctx)
     enum status st;
 
     reason_init(&why);
-    if (ctx->req->body_too_large || ctx->req->body.len > STATE_BYTES_MOST)
+    if (ctx->req->body_too_large || ctx->req->body.len > API_SEED_MOST)
         return context_refuse(ctx, ST_TOO_LONG, "a document may have %d bytes at most",
-                              STATE_BYTES_MOST);
-    st = decode_state(&decoder, ctx->req->body, project, &wanted);
+                              API_SEED_MOST);
+    st = decode_state(&decoder, ctx->req->body, project, false, &wanted);
     if (st == ST_OK)
         st = state_replace(&k, project, &wanted, &why);
     if (st != ST_OK)

@@ -38,7 +38,7 @@ struct operation {
 /* operations_service.c */
 extern const struct operation operation_versions, operation_live, operation_ready,
     operation_openapi, operation_metrics, operation_home, operation_ping,
-    operation_health;
+    operation_health, operation_dump, operation_load;
 
 /* operations_queues.c */
 extern const struct operation operation_queue_list, operation_queue_list_v1_1,

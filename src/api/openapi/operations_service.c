@@ -108,3 +108,38 @@ const struct operation operation_health = {
               "'properties':{'free':{'type':'integer'},'claimed':{'type':'integer'},"
               "'total':{'type':'integer'}}}}}"}},
 };
+
+const struct operation operation_dump = {
+    .name = "dump",
+    .tag = TAG,
+    .summary = "All queues and topics with all they have, as lines of JSON",
+    .parameters = "{'name':'marker','in':'query','description':'next of the last line of "
+                  "the page before','schema':{'type':'string'}},"
+                  "{'name':'project','in':'query','description':'only its own',"
+                  "'schema':{'type':'string'}}",
+    .needs_token = true,
+    .answers = {{.code = 200,
+                 .what = "A page of lines; the last has next, or end",
+                 .schema = "{'type':'string'}",
+                 .media = "application/jsonl"}},
+    .refuses = {400},
+};
+
+const struct operation operation_load = {
+    .name = "load",
+    .tag = TAG,
+    .summary = "Load lines of a dump",
+    .parameters = "{'name':'replace','in':'query','description':'queues that are there "
+                  "already go first','schema':{'type':'boolean','default':false}}",
+    .body = "{'type':'string'}",
+    .body_media = "application/jsonl",
+    .body_required = true,
+    .needs_token = true,
+    .answers = {{.code = 200,
+                 .what = "How many were loaded",
+                 .schema = "{'type':'object','required':['queues','messages',"
+                           "'subscriptions'],'properties':{'queues':{'type':'integer'},"
+                           "'messages':{'type':'integer'},"
+                           "'subscriptions':{'type':'integer'}}}"}},
+    .refuses = {400, 409, 413},
+};

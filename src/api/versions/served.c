@@ -12,6 +12,7 @@ versions_served(const struct api_limits *limits, bool identity, bool kit,
         {&version_v1_1, limits->enable_v1_1},
         {&version_v1, limits->enable_v1},
         {&version_claimd, true},
+        {&version_operator, true},
         {&version_kit, kit},
         {&version_identity, identity},
     };

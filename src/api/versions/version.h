@@ -42,7 +42,7 @@ struct version {
     bool queues_must_exist; /* metadata and statistics of an unknown one: 404 */
 };
 
-enum { VERSIONS_MAX = 6 };
+enum { VERSIONS_MAX = 7 };
 
 /* Those that are switched on, newest first: it has the most clients. Without the root. */
 size_t versions_served(const struct api_limits *limits, bool identity, bool kit,
@@ -54,6 +54,9 @@ extern const struct version version_v1, version_v1_1, version_v2;
 
 /* What is not Zaqar's, below /claimd/. */
 extern const struct version version_claimd;
+
+/* What operators have besides, below /claimd/ too (docs/api.md 24). */
+extern const struct version version_operator;
 
 /* What tests have besides, below /claimd/ too (docs/api.md 23). */
 extern const struct version version_kit;

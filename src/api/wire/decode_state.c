@@ -1013,7 +1013,7 @@ check_version(struct state_decoder *d, const struct member *m)
 
 enum status
 decode_state(struct state_decoder *d, struct bytes text, struct bytes project,
-             struct state *out)
+             bool may_name, struct state *out)
 {
     enum { VERSION, NOW, QUEUES, TOPICS, PROJECTS, MEMBERS };
     struct member m[MEMBERS] = {{.name = "version"},
@@ -1034,7 +1034,7 @@ decode_state(struct state_decoder *d, struct bytes text, struct bytes project,
     if (m[PROJECTS].value.kind != SCAN_NONE) {
         const struct at at = {NULL, "projects", BYTES_NONE, 0};
 
-        if (bytes_present(project))
+        if (bytes_present(project) && !may_name)
             return refuse(d, &at, "the request is about one project");
         if (m[QUEUES].value.kind != SCAN_NONE || m[TOPICS].value.kind != SCAN_NONE)
             return refuse(d, &at, "queues and topics belong into it");
@@ -1056,6 +1056,7 @@ decode_state(struct state_decoder *d, struct bytes text, struct bytes project,
 enum {
     LINE_DUMP,
     LINE_VERSION,
+    LINE_NOW,
     LINE_PROJECT,
     LINE_QUEUE,
     LINE_TOPIC,
@@ -1063,12 +1064,13 @@ enum {
     LINE_MESSAGE,
     LINE_SUBSCRIPTION,
     LINE_END,
+    LINE_NEXT,
     LINE_MEMBERS
 };
 
 static const char *const line_names[LINE_MEMBERS] = {
-    "claimd",   "version", "project",      "queue", "topic",
-    "metadata", "message", "subscription", "end"};
+    "claimd",   "version", "now_ms",       "project", "queue", "topic",
+    "metadata", "message", "subscription", "end",     "next"};
 
 static enum status
 read_address_of(struct state_decoder *d, const struct member *m, struct state_line *out)
@@ -1141,7 +1143,7 @@ decode_state_line(struct state_decoder *d, struct bytes text, struct state_line 
         return st;
     if (m[LINE_DUMP].value.kind != SCAN_NONE)
         return check_version(d, &m[LINE_VERSION]);
-    if (m[LINE_END].value.kind != SCAN_NONE) {
+    if (m[LINE_END].value.kind != SCAN_NONE || m[LINE_NEXT].value.kind != SCAN_NONE) {
         out->what = STATE_END;
         return ST_OK;
     }

@@ -15,9 +15,6 @@
 #include "claimd/json/reason.h"
 #include "claimd/store/store.h"
 
-/* A document may have so many bytes. */
-enum { STATE_BYTES_MOST = 64 << 20 };
-
 struct state_queue {
     struct store_queue where;
     struct store_image image; /* whole: first */
@@ -45,11 +42,11 @@ struct state_decoder {
 
 /*
  * Reads a document. One without `projects` is about `project`; if that is absent, it must have
- * them, and must not if it is there. ST_BAD_BODY: no JSON; ST_BAD_VALUE: anything else that is
+ * them, and must not if it is there, unless it `may_name` others. ST_BAD_BODY: no JSON; ST_BAD_VALUE: anything else that is
  * wrong; ST_NO_MEMORY.
  */
 enum status decode_state(struct state_decoder *d, struct bytes text, struct bytes project,
-                         struct state *out);
+                         bool may_name, struct state *out);
 
 /*
  * What a line of a dump has: one of them, and whose it is. A claim has its own place in

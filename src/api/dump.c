@@ -1,0 +1,242 @@
+#include "claimd/api/dump.h"
+
+#include "api/wire/metadata.h"
+#include "api/wire/state.h"
+#include "claimd/json/string.h"
+
+#include <inttypes.h>
+
+static struct bytes
+project_of(const struct dump *d)
+{
+    return bytes_of(d->project, d->project_len);
+}
+
+static struct store_queue
+where_of(const struct dump *d)
+{
+    return (struct store_queue){project_of(d), bytes_of(d->name, d->name_len),
+                                (enum store_kind)d->kind};
+}
+
+/* ------------------------------------------------------------------ going on */
+
+typedef enum status list_fn(struct store *s, struct store_visit *visit,
+                            const struct store_page *page, struct store_queues *out);
+
+/* The next name behind the marker of a page; ST_NOT_FOUND: there are no more. */
+static enum status
+next_name(struct store *s, struct store_visit *visit, list_fn *list,
+          struct store_page *page, char *text, size_t cap, size_t *len)
+{
+    struct store_queues names = STORE_QUEUES_INIT;
+    enum status st;
+
+    page->limit = 1;
+    st = list(s, visit, page, &names);
+    if (st == ST_OK && names.count == 0)
+        st = ST_NOT_FOUND;
+    if (st == ST_OK && names.queues[0].name.len > cap)
+        st = ST_INTERNAL; /* the API makes no such names */
+    if (st == ST_OK) {
+        *len = names.queues[0].name.len;
+        if (*len > 0)
+            memcpy(text, names.queues[0].name.data, *len);
+    }
+    store_queues_release(&names);
+    return st;
+}
+
+static enum status
+next_project(struct store *s, struct store_visit *visit, struct bytes only,
+             struct dump *d)
+{
+    struct store_page page = {.kind = (enum store_kind)d->kind};
+
+    if (bytes_present(only)) {
+        if (d->in_project || only.len > DUMP_PROJECT)
+            return ST_NOT_FOUND;
+        memcpy(d->project, only.data, only.len);
+        d->project_len = only.len;
+        return ST_OK;
+    }
+    if (d->in_project)
+        page.marker = project_of(d);
+    return next_name(s, visit, store_project_list, &page, d->project, DUMP_PROJECT,
+                     &d->project_len);
+}
+
+static enum status
+next_in_project(struct store *s, struct store_visit *visit, struct dump *d)
+{
+    struct store_page page = {.project = project_of(d), .kind = (enum store_kind)d->kind};
+
+    if (d->behind_queue)
+        page.marker = bytes_of(d->name, d->name_len);
+    return next_name(s, visit, store_queue_list, &page, d->name, DUMP_NAME, &d->name_len);
+}
+
+/* Finds the next queue or topic; there may be none. */
+static enum status
+next_queue(struct store *s, struct store_visit *visit, struct bytes only, struct dump *d)
+{
+    for (;;) {
+        enum status st = d->in_project ? next_in_project(s, visit, d) : ST_NOT_FOUND;
+
+        if (st == ST_OK)
+            d->behind_queue = d->in_queue = true;
+        if (st != ST_NOT_FOUND) {
+            memset(d->resume, 0, sizeof(d->resume));
+            return st;
+        }
+        d->behind_queue = false;
+        st = next_project(s, visit, only, d);
+        d->in_project = st == ST_OK;
+        if (st == ST_NOT_FOUND && d->kind++ == STORE_TOPIC) {
+            d->done = true;
+            return ST_OK;
+        }
+        if (st != ST_OK && st != ST_NOT_FOUND)
+            return st;
+    }
+}
+
+/* ------------------------------------------------------------------ lines */
+
+static void
+begin_line(const struct dump *d, struct buf *out)
+{
+    buf_str(out, "{\"project\":");
+    json_string_write(out, project_of(d));
+    buf_str(out, d->kind == STORE_TOPIC ? ",\"topic\":" : ",\"queue\":");
+    json_string_write(out, bytes_of(d->name, d->name_len));
+}
+
+static void
+write_piece(const struct dump *d, const struct store_image *image, int64_t now_ms,
+            struct buf *out)
+{
+    if (image->first) {
+        begin_line(d, out);
+        buf_str(out, ",\"metadata\":");
+        metadata_plain(&image->metadata, out);
+        buf_str(out, "}\n");
+    }
+    for (size_t i = 0; i < image->message_count; i++) {
+        begin_line(d, out);
+        buf_str(out, ",\"message\":");
+        state_write_message(out, image, i, true, now_ms);
+        buf_str(out, "}\n");
+    }
+    for (size_t i = 0; i < image->subscription_count; i++) {
+        begin_line(d, out);
+        buf_str(out, ",\"subscription\":");
+        state_write_subscription(out, &image->subscriptions[i], now_ms);
+        buf_str(out, "}\n");
+    }
+}
+
+/* Writes the next piece of the queue. */
+static enum status
+write_some(struct store *s, struct store_visit *visit, struct dump *d, struct buf *out)
+{
+    const struct store_queue where = where_of(d);
+    struct store_image image = STORE_IMAGE_INIT;
+    enum status st;
+
+    memcpy(image.resume, d->resume, sizeof(image.resume));
+    st = store_queue_image(s, visit, &where, &image);
+    if (st == ST_NOT_FOUND) {
+        d->in_queue = false; /* it has gone meanwhile */
+        return ST_OK;
+    }
+    if (st != ST_OK)
+        return st;
+    write_piece(d, &image, visit->now_ms, out);
+    d->in_queue = image.more;
+    memcpy(d->resume, image.resume, sizeof(d->resume));
+    store_image_release(&image);
+    return out->failed ? ST_NO_MEMORY : ST_OK;
+}
+
+enum status
+dump_lines(struct store *store, struct store_visit *visit, struct bytes project,
+           size_t bytes, struct dump *dump, struct buf *out)
+{
+    const size_t before = out->len;
+    enum status st = ST_OK;
+
+    if (!dump->begun)
+        buf_printf(out, "{\"claimd\":\"dump\",\"version\":%d,\"now_ms\":%" PRId64 "}\n",
+                   STATE_VERSION, visit->now_ms);
+    dump->begun = true;
+    while (st == ST_OK && !dump->done && out->len - before < bytes)
+        st = dump->in_queue ? write_some(store, visit, dump, out)
+                            : next_queue(store, visit, project, dump);
+    return st == ST_AGAIN && out->len > before ? ST_OK : st;
+}
+
+/* ------------------------------------------------------------------ markers */
+
+static void
+write_hex(struct buf *out, const char *text, size_t len)
+{
+    char digits[2];
+
+    for (size_t i = 0; i < len; i++) {
+        hex_write(digits, (unsigned char)text[i], 2);
+        buf_add(out, digits, 2);
+    }
+}
+
+/* flags.project.name.words */
+void
+dump_write_marker(const struct dump *d, struct buf *out)
+{
+    buf_printf(out, "%u.",
+               d->kind << 3 | (unsigned)d->in_project << 2 |
+                   (unsigned)d->behind_queue << 1 | (unsigned)d->in_queue);
+    write_hex(out, d->project, d->project_len);
+    buf_byte(out, '.');
+    write_hex(out, d->name, d->name_len);
+    for (size_t i = 0; i < 3; i++)
+        buf_printf(out, ".%" PRIu64, d->resume[i]);
+}
+
+static bool
+read_hex(struct bytes digits, char *out, size_t cap, size_t *len)
+{
+    *len = digits.len / 2;
+    if (digits.len % 2 != 0 || *len > cap)
+        return false;
+    for (size_t i = 0; i < *len; i++) {
+        uint64_t value;
+
+        if (!hex_read(bytes_of(digits.data + 2 * i, 2), &value))
+            return false;
+        out[i] = (char)value;
+    }
+    return true;
+}
+
+bool
+dump_read_marker(struct bytes text, struct dump *out)
+{
+    uint64_t flags;
+
+    *out = (struct dump){.begun = true};
+    if (!bytes_to_u64(bytes_cut(&text, '.'), &flags) || flags > 15 ||
+        !bytes_present(text) ||
+        !read_hex(bytes_cut(&text, '.'), out->project, DUMP_PROJECT, &out->project_len) ||
+        !bytes_present(text) ||
+        !read_hex(bytes_cut(&text, '.'), out->name, DUMP_NAME, &out->name_len))
+        return false;
+    for (size_t i = 0; i < 3; i++)
+        if (!bytes_present(text) || !bytes_to_u64(bytes_cut(&text, '.'), &out->resume[i]))
+            return false;
+    out->kind = (unsigned)flags >> 3;
+    out->in_project = (flags & 4) != 0;
+    out->behind_queue = (flags & 2) != 0;
+    out->in_queue = (flags & 1) != 0;
+    return !bytes_present(text);
+}

@@ -1,0 +1,267 @@
+/* claimd dump: all that a server, or a journal that nobody uses, has, as lines of JSON. */
+#include "claimd/api/dump.h"
+#include "claimd/engine/engine.h"
+#include "main/command.h"
+#include "main/web_client.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { URL, JOURNAL, PROJECT, TOKEN_FILE };
+
+/* Bytes of lines that are written at once from a journal. */
+enum { PAGE = 256 * 1024 };
+
+/* Writes lines; false: standard output does not take them. */
+static bool
+print(struct bytes lines, uint64_t *count)
+{
+    for (size_t i = 0; i < lines.len; i++)
+        *count += lines.data[i] == '\n';
+    return fwrite(lines.data, 1, lines.len, stdout) == lines.len;
+}
+
+/* So that whoever loads it knows that it is whole. */
+static int
+print_end(uint64_t count)
+{
+    if (printf("{\"end\":%" PRIu64 "}\n", count) < 0 || fflush(stdout) != 0)
+        return command_fails(COMMAND_FAILED, "standard output: %s", strerror(errno));
+    return COMMAND_GOOD;
+}
+
+/* ------------------------------------------------------------------ from a server */
+
+static void
+write_parameter(struct buf *out, const char *name, struct bytes value)
+{
+    buf_printf(out, "%s=", name);
+    for (size_t i = 0; i < value.len; i++)
+        buf_printf(out, "%%%02x", (unsigned char)value.data[i]);
+}
+
+/* Takes the last line off a page: {"next":"MARKER"} or {"end":true}. False: it is another. */
+static bool
+take_last_line(struct bytes *page, struct bytes *marker)
+{
+    static const char next[] = "{\"next\":\"", end[] = "{\"end\":";
+    size_t at = page->len > 0 ? page->len - 1 : 0;
+    struct bytes line;
+
+    while (at > 0 && page->data[at - 1] != '\n')
+        at--;
+    line = bytes_trim(bytes_of(page->data + at, page->len - at));
+    page->len = at;
+    *marker = BYTES_NONE;
+    if (line.len > sizeof(end) && memcmp(line.data, end, sizeof(end) - 1) == 0)
+        return true;
+    if (line.len < sizeof(next) + 2 || memcmp(line.data, next, sizeof(next) - 1) != 0)
+        return false;
+    *marker = bytes_of(line.data + sizeof(next) - 1, line.len - sizeof(next) - 1);
+    return true;
+}
+
+/* Prints a page, and leaves the target of the next one; empty: there is none. */
+static int
+print_page(const char *project, struct buf *page, struct buf *target, uint64_t *count)
+{
+    struct bytes lines = buf_view(page), marker;
+
+    if (!take_last_line(&lines, &marker))
+        return command_fails(COMMAND_FAILED, "the answer is not a dump");
+    if (!print(lines, count))
+        return command_fails(COMMAND_FAILED, "standard output: %s", strerror(errno));
+    buf_reset(target, SIZE_MAX);
+    if (!bytes_present(marker))
+        return COMMAND_GOOD;
+    buf_str(target, "/claimd/dump?");
+    write_parameter(target, "marker", marker);
+    if (project != NULL) {
+        buf_byte(target, '&');
+        write_parameter(target, "project", bytes_str(project));
+    }
+    return COMMAND_GOOD;
+}
+
+static int
+fetch(struct web_client *c, const char *project, struct buf *page, struct buf *target)
+{
+    uint64_t count = 0;
+    int status = COMMAND_GOOD, code = 0;
+
+    buf_str(target, "/claimd/dump");
+    if (project != NULL)
+        write_parameter(target, "?project", bytes_str(project));
+    while (status == COMMAND_GOOD && target->len > 0) {
+        struct reason why;
+        enum status st;
+
+        buf_byte(target, '\0');
+        if (target->failed)
+            return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
+        buf_reset(page, SIZE_MAX);
+        reason_init(&why);
+        st = web_client_ask(c, target->data, BYTES_NONE, &code, page, &why);
+        if (st != ST_OK)
+            return command_fails(COMMAND_FAILED, "%s: %s", c->url,
+                                 st == ST_UNAVAILABLE ? why.text : status_text(st));
+        if (code != 200)
+            return command_fails(COMMAND_FAILED, "%s: %d %.*s", c->url, code,
+                                 page->len > 300 ? 300 : (int)page->len,
+                                 page->len == 0 ? "" : page->data);
+        status = print_page(project, page, target, &count);
+    }
+    return status == COMMAND_GOOD ? print_end(count) : status;
+}
+
+static int
+dump_server(const struct command_words *words, const char *url, struct mem *mem)
+{
+    const char *path = words->values[TOKEN_FILE];
+    char *token = path == NULL ? NULL : command_read_word("token-file", path, mem);
+    struct buf page, target;
+    struct web_client c;
+    struct reason why;
+    int status;
+
+    if (path != NULL && token == NULL)
+        return COMMAND_FAILED;
+    buf_init(&page, mem);
+    buf_init(&target, mem);
+    if (web_client_open(&c, url, token, &why) == ST_OK) {
+        status = fetch(&c, words->values[PROJECT], &page, &target);
+        web_client_close(&c);
+    } else {
+        status = command_fails(COMMAND_FAILED, "%s", why.text);
+    }
+    buf_fini(&target);
+    buf_fini(&page);
+    mem_free(mem, token);
+    return status;
+}
+
+/* ------------------------------------------------------------------ from a journal */
+
+static int
+print_store(struct store *store, int64_t now_ms, const char *project, struct buf *out)
+{
+    struct store_visit visit = {.now_ms = now_ms};
+    struct dump dump = {.begun = false};
+    uint64_t count = 0;
+
+    while (!dump.done) {
+        enum status st =
+            dump_lines(store, &visit, project == NULL ? BYTES_NONE : bytes_str(project),
+                       PAGE, &dump, out);
+
+        if (st != ST_OK && st != ST_AGAIN)
+            return command_fails(COMMAND_FAILED, "%s", status_text(st));
+        if (!print(buf_view(out), &count))
+            return command_fails(COMMAND_FAILED, "standard output: %s", strerror(errno));
+        buf_reset(out, SIZE_MAX);
+    }
+    return print_end(count);
+}
+
+static int
+dump_replayed(struct disk *d, const char *path, const char *project)
+{
+    const struct journal_eyes eyes = {.damage = NULL};
+    struct journal_findings found = {0};
+    char error[JOURNAL_ERROR_CAP];
+    struct command_store s;
+    struct buf out;
+    int status;
+    enum status st = command_store_open(&s);
+
+    if (st != ST_OK)
+        return command_fails(COMMAND_FAILED, "%s", status_text(st));
+    found.now_ms = s.now_ms;
+    st = journal_verify(d, engine_durable(s.store), &eyes, &found, error);
+    buf_init(&out, s.mem);
+    if (st != ST_OK)
+        status = command_fails(st == ST_CONFLICT ? COMMAND_DAMAGED : COMMAND_FAILED,
+                               "%s: %s", path, error);
+    else if (found.damages > 0)
+        status = command_fails(COMMAND_DAMAGED,
+                               "%s is damaged: dump what 'claimd verify --salvage' saves",
+                               path);
+    else if (!found.replayed || found.segments == 0)
+        status = command_fails(COMMAND_FAILED, "%s: there is no journal", path);
+    else
+        status = print_store(s.store, found.now_ms, project, &out);
+    buf_fini(&out);
+    command_store_close(&s);
+    return status;
+}
+
+static int
+dump_journal(const char *path, const char *project)
+{
+    struct disk *d = command_open(path);
+    struct disk_file *lock = NULL;
+    int error, status;
+
+    if (d == NULL)
+        return COMMAND_FAILED;
+    error = journal_hold(d, &lock);
+    if (error == EWOULDBLOCK)
+        status = command_fails(COMMAND_FAILED,
+                               "%s: a process uses it; ask that (--url), or dump a copy "
+                               "('claimd backup')",
+                               path);
+    else if (error != 0)
+        status = command_fails(COMMAND_FAILED, "%s cannot be locked: %s", path,
+                               strerror(error));
+    else
+        status = dump_replayed(d, path, project);
+    disk_close(d, lock);
+    disk_shut(d);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static int
+run(const struct command_words *words)
+{
+    const char *url = words->values[URL], *journal = words->values[JOURNAL];
+    struct mem *mem;
+    int status;
+
+    if (journal != NULL && (url != NULL || words->values[TOKEN_FILE] != NULL))
+        return command_fails(
+            COMMAND_USAGE, "--journal asks no server; leave --url and --token-file out");
+    if (journal != NULL)
+        return dump_journal(journal, words->values[PROJECT]);
+    mem = mem_new(0);
+    if (mem == NULL)
+        return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
+    status = dump_server(words, url == NULL ? "http://127.0.0.1:8888" : url, mem);
+    mem_destroy(mem);
+    return status;
+}
+
+const struct command command_dump = {
+    .name = "dump",
+    .call = "dump [OPTION]...",
+    .summary = "all there is, as lines of JSON",
+    .usages = {"dump [--url URL] [--token-file FILE] [--project P]",
+               "dump --journal DIR [--project P]"},
+    .about =
+        "Writes all queues and topics with their messages, claims and subscriptions "
+        "to standard output, a line of JSON each, for `claimd load`. A server goes on "
+        "working meanwhile: each piece is as it was when it was written. A journal "
+        "must not be in use; it is not changed.",
+    .options = {{"--url", "URL",
+                 "of the server: http://HOST:PORT, https, or unix:PATH "
+                 "(http://127.0.0.1:8888)"},
+                {"--journal", "DIR", "instead of a server: a journal that nobody uses"},
+                {"--project", "P", "only what this project has"},
+                {"--token-file", "FILE",
+                 "a file with a token for all projects, of an operator or admin"}},
+    .ends = {"the last line says how many there are in front of it",
+             "it cannot be read or written to its end", "wrong arguments",
+             "the journal is damaged"},
+    .run = run};

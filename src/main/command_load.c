@@ -1,0 +1,257 @@
+/* claimd load: what claimd dump has written, into a server. */
+#include "main/command.h"
+#include "main/web_client.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { URL, TOKEN_FILE, EXISTING };
+
+/* A batch: lines of one queue, so that it is loaded as a whole or not at all. */
+enum { BATCH_BYTES = 256 * 1024, BATCH_LINES = 2000, TRIES = 60 };
+
+struct loading {
+    struct web_client *client;
+    const char *target;
+    struct buf batch, answer;
+    char *address; /* what the lines of the batch begin with; owned */
+    size_t address_len, address_cap;
+    uint64_t lines;       /* read so far */
+    uint64_t first, held; /* of the batch: its first line, how many it has */
+    uint64_t queues, messages, subscriptions;
+    bool ended;
+    uint64_t promised; /* lines in front of the end */
+};
+
+/* What a line begins with up to what it has: whose it is. 0: it is another kind of line. */
+static size_t
+address_of(const char *line)
+{
+    static const char *const members[] = {
+        ",\"metadata\":", ",\"message\":", ",\"subscription\":"};
+    size_t least = 0;
+
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        const char *found = strstr(line, members[i]);
+
+        if (found != NULL && (least == 0 || (size_t)(found - line) < least))
+            least = (size_t)(found - line);
+    }
+    return least;
+}
+
+/* ------------------------------------------------------------------ sending */
+
+static void
+wait_a_second(void)
+{
+    const struct timespec second = {.tv_sec = 1};
+
+    (void)nanosleep(&second, NULL);
+}
+
+/* {"queues":1,"messages":2,"subscriptions":3} */
+static void
+add_counts(struct loading *l)
+{
+    uint64_t queues, messages, subscriptions;
+
+    buf_byte(&l->answer, '\0');
+    if (l->answer.failed || sscanf(l->answer.data,
+                                   "{\"queues\":%" SCNu64 ",\"messages\":%" SCNu64
+                                   ",\"subscriptions\":%" SCNu64,
+                                   &queues, &messages, &subscriptions) != 3)
+        return;
+    l->queues += queues;
+    l->messages += messages;
+    l->subscriptions += subscriptions;
+}
+
+/* Sends the batch; again for a while, if the server cannot take it now. */
+static int
+send_batch(struct loading *l)
+{
+    struct reason why;
+    int code = 503;
+
+    if (l->held == 0)
+        return COMMAND_GOOD;
+    for (int i = 0; code == 503 && i < TRIES; i++) {
+        enum status st;
+
+        if (i > 0)
+            wait_a_second();
+        buf_reset(&l->answer, SIZE_MAX);
+        reason_init(&why);
+        st = web_client_ask(l->client, l->target, buf_view(&l->batch), &code, &l->answer,
+                            &why);
+        if (st != ST_OK)
+            return command_fails(COMMAND_FAILED, "%s: %s", l->client->url,
+                                 st == ST_UNAVAILABLE ? why.text : status_text(st));
+    }
+    if (code != 200)
+        return command_fails(COMMAND_FAILED, "lines %" PRIu64 " to %" PRIu64 ": %d %.*s",
+                             l->first, l->first + l->held - 1, code,
+                             l->answer.len > 600 ? 600 : (int)l->answer.len,
+                             l->answer.len == 0 ? "" : l->answer.data);
+    add_counts(l);
+    l->held = 0;
+    buf_reset(&l->batch, SIZE_MAX);
+    return COMMAND_GOOD;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static bool
+remember_address(struct loading *l, const char *line, size_t len)
+{
+    if (len > l->address_cap) {
+        char *grown = realloc(l->address, len);
+
+        if (grown == NULL)
+            return false;
+        l->address = grown;
+        l->address_cap = len;
+    }
+    if (len > 0)
+        memcpy(l->address, line, len);
+    l->address_len = len;
+    return true;
+}
+
+/* May the line join the batch? */
+static bool
+joins(const struct loading *l, const char *line, size_t address)
+{
+    return l->held > 0 && l->held < BATCH_LINES && l->batch.len < BATCH_BYTES &&
+           address > 0 && address == l->address_len &&
+           memcmp(line, l->address, address) == 0;
+}
+
+static int
+take_line(struct loading *l, const char *line, size_t len)
+{
+    size_t address = address_of(line);
+    int status = COMMAND_GOOD;
+
+    l->lines++;
+    if (l->ended)
+        return command_fails(COMMAND_FAILED,
+                             "line %" PRIu64 ": there is more behind the "
+                             "end of the dump",
+                             l->lines);
+    l->ended = address == 0 && sscanf(line, "{\"end\":%" SCNu64 "}", &l->promised) == 1;
+    if (!joins(l, line, address))
+        status = send_batch(l);
+    if (status != COMMAND_GOOD || l->ended)
+        return status;
+    if (l->held == 0)
+        l->first = l->lines;
+    l->held++;
+    buf_add(&l->batch, line, len);
+    return remember_address(l, line, address) && !l->batch.failed
+               ? COMMAND_GOOD
+               : command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
+}
+
+static int
+load(struct loading *l)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t len;
+    int status = COMMAND_GOOD;
+
+    while (status == COMMAND_GOOD && (len = getline(&line, &cap, stdin)) > 0)
+        status = take_line(l, line, (size_t)len);
+    free(line);
+    if (status == COMMAND_GOOD)
+        status = send_batch(l);
+    if (status != COMMAND_GOOD)
+        return status;
+    (void)printf("loaded: queues and topics %" PRIu64 ", messages %" PRIu64
+                 ", subscriptions %" PRIu64 "\n",
+                 l->queues, l->messages, l->subscriptions);
+    if (!l->ended)
+        return command_fails(COMMAND_FAILED,
+                             "the dump has no end: it is cut off behind line %" PRIu64,
+                             l->lines);
+    if (l->promised != l->lines - 1)
+        return command_fails(COMMAND_FAILED,
+                             "the dump had %" PRIu64 " lines, and %" PRIu64 " have come",
+                             l->promised, l->lines - 1);
+    return COMMAND_GOOD;
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static int
+load_into(const char *url, const char *token, bool replace, struct mem *mem)
+{
+    struct web_client c;
+    struct loading l = {.client = &c,
+                        .target = replace ? "/claimd/load?replace=true" : "/claimd/load"};
+    struct reason why;
+    int status;
+
+    if (web_client_open(&c, url, token, &why) != ST_OK)
+        return command_fails(COMMAND_FAILED, "%s", why.text);
+    buf_init(&l.batch, mem);
+    buf_init(&l.answer, mem);
+    status = load(&l);
+    buf_fini(&l.answer);
+    buf_fini(&l.batch);
+    free(l.address);
+    web_client_close(&c);
+    return status;
+}
+
+static int
+run(const struct command_words *words)
+{
+    const char *url = words->values[URL], *path = words->values[TOKEN_FILE];
+    const char *existing = words->values[EXISTING];
+    bool replace = existing != NULL && strcmp(existing, "replace") == 0;
+    char *token = NULL;
+    struct mem *mem;
+    int status = COMMAND_FAILED;
+
+    if (existing != NULL && !replace && strcmp(existing, "refuse") != 0)
+        return command_fails(COMMAND_USAGE, "--existing is refuse or replace, not %s",
+                             existing);
+    mem = mem_new(0);
+    if (mem == NULL)
+        return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
+    if (path != NULL)
+        token = command_read_word("token-file", path, mem);
+    if (path == NULL || token != NULL)
+        status =
+            load_into(url == NULL ? "http://127.0.0.1:8888" : url, token, replace, mem);
+    mem_free(mem, token);
+    mem_destroy(mem);
+    return status;
+}
+
+const struct command command_load = {
+    .name = "load",
+    .call = "load [OPTION]...",
+    .summary = "load what dump has written",
+    .usages = {"load [--url URL] [--token-file FILE] [--existing refuse|replace]"},
+    .about =
+        "Reads lines of `claimd dump` from standard input, and loads them into a "
+        "server, queue by queue: ages, remaining lives and claims go on from where "
+        "they were when they were dumped. It stops at the first line that is refused; "
+        "what stands before is loaded.",
+    .options = {{"--url", "URL",
+                 "of the server: http://HOST:PORT, https, or unix:PATH "
+                 "(http://127.0.0.1:8888)"},
+                {"--token-file", "FILE",
+                 "a file with a token for all projects, of an operator or admin"},
+                {"--existing", "refuse|replace",
+                 "what becomes of a queue that is there already (refuse)"}},
+    .ends = {"all of it is loaded", "it is not, or the dump is cut off",
+             "wrong arguments"},
+    .run = run};

@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+"""--seed, /claimd/state, claimd dump and claimd load, with real daemons and journals.
+
+    state_test.py CLAIMD
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import CLAIMD, PATIENCE_S, Server, environment, post, request, run  # noqa: E402
+
+GOOD, FAILED, USAGE = 0, 1, 2
+MOVING = ("age", "now_ms", "now")
+
+
+def without_moments(value):
+    """A document without what changes as time goes on."""
+    if isinstance(value, dict):
+        return {k: without_moments(v) for k, v in value.items() if k not in MOVING}
+    return [without_moments(v) for v in value] if isinstance(value, list) else value
+
+
+def lines_of(text):
+    return [without_moments(json.loads(line)) for line in text.splitlines()]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="claimd-state-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name, text=None, mode=0o600):
+        path = os.path.join(self.folder, name)
+        if text is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(path, mode)
+        return path
+
+    def url(self, server):
+        return "http://%s:%d" % (server.host, server.port)
+
+    def dump(self, *words, status=GOOD):
+        done = run("dump", *words)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout if status == GOOD else done.stderr
+
+    def load(self, text, *words, status=GOOD):
+        done = subprocess.run([CLAIMD, "load", *words], input=text, capture_output=True,
+                              text=True, env=environment(), timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout if status == GOOD else done.stderr
+
+    def fill(self, server):
+        """Two queues, of which one has a claim; the href of a claimed message."""
+        for i in range(30):
+            server.ask("POST", "/v2/queues/q/messages",
+                       body=b'{"messages":[{"body":{"n":%d},"ttl":3000}]}' % i)
+        server.ask("POST", "/v2/queues/other/messages",
+                   body=b'{"messages":[{"body":1,"ttl":3000}]}')
+        answer = server.ask("POST", "/v2/queues/q/claims?limit=3",
+                            body=b'{"ttl":3000,"grace":60}')
+        return json.loads(answer.body)["messages"][1]["href"]
+
+
+class Seeds(Case):
+    def test_a_server_begins_with_what_the_file_has(self):
+        seed = self.path("seed", json.dumps({"version": 1, "projects": {"p": {"queues": [
+            {"name": "q", "messages": [{"body": n} for n in range(3)]}]}}}))
+        with Server("--ci", "--seed", seed) as server:
+            page = json.loads(server.ask("GET", "/v2/queues/q/messages?echo=true").body)
+            self.assertEqual([m["body"] for m in page["messages"]], [0, 1, 2])
+
+    def test_one_that_names_no_project_is_for_that_of_claimd_run(self):
+        seed = self.path("seed", '{"version":1,"queues":[{"name":"q"}]}')
+        with Server("--ci", "--seed", seed) as server:
+            state = json.loads(server.ask("GET", "/claimd/state?project=claimd").body)
+            self.assertEqual([q["name"] for q in state["queues"]], ["q"])
+
+    def test_a_wrong_one_keeps_the_server_from_starting(self):
+        rows = (('{"version":1,"queues":[{"name":"q","messages":[{"body":1,"claim":"x"}]}]}',
+                 'queues[0].messages[0].claim: the queue has no claim "x"'),
+                ('{"version":1,"queues":[', "line 1"),
+                ('{"version":2}', "version: it is 2"))
+        for text, why in rows:
+            done = run("--ci", "--listen", "127.0.0.1:0", "--seed", self.path("seed", text))
+            self.assertEqual((done.returncode, done.stdout), (USAGE, ""), done.stderr)
+            self.assertIn(why, done.stderr)
+
+    def test_it_is_of_no_use_without_ci(self):
+        self.assertIn("seed is of no use without ci",
+                      run("--seed", self.path("seed", "{}")).stderr)
+
+    def test_a_journal_keeps_a_state_that_was_put(self):
+        journal = self.path("journal")
+        with Server("--ci", "--journal", journal) as server:
+            href = self.fill(server)
+            state = server.ask("GET", "/claimd/state").body
+            self.assertEqual(server.ask("PUT", "/claimd/state", body=state).status, 204)
+        with Server("--ci", "--journal", journal) as server:
+            again = server.ask("GET", "/claimd/state").body
+            self.assertEqual(without_moments(json.loads(again)),
+                             without_moments(json.loads(state)))
+            self.assertEqual(server.ask("DELETE", href).status, 204)
+
+    def test_a_document_may_be_larger_than_a_post(self):
+        body = json.dumps({"version": 1, "queues": [
+            {"name": "q", "messages": [{"body": "x" * 200000} for _ in range(10)]}]}).encode()
+        with Server("--ci") as server:
+            self.assertEqual(server.ask("PUT", "/claimd/state", body=body).status, 204)
+            self.assertGreater(len(server.ask("GET", "/claimd/state").body), 2000000)
+
+    def test_one_of_a_hundred_megabytes_is_refused(self):
+        with Server("--ci") as server, server.connect() as client:
+            client.send(request("PUT", "/claimd/state", headers=["Content-Length: 104857600"]))
+            self.assertEqual(client.response().status, 413)
+
+
+class Dumps(Case):
+    def test_a_dump_goes_from_one_store_to_another(self):
+        with Server() as server:
+            href = self.fill(server)
+            dump = self.dump("--url", self.url(server))
+        self.assertEqual(json.loads(dump.splitlines()[-1]), {"end": 34})
+        journal = self.path("journal")
+        with Server("--journal", journal) as server:
+            told = self.load(dump, "--url", self.url(server))
+            self.assertEqual(told, "loaded: queues and topics 2, messages 31, "
+                                   "subscriptions 0\n")
+            self.assertEqual(lines_of(self.dump("--url", self.url(server))), lines_of(dump))
+            self.assertIn("a process uses it",
+                          self.dump("--journal", journal, status=FAILED))
+        self.assertEqual(lines_of(self.dump("--journal", journal)), lines_of(dump))
+        self.assertEqual(len(lines_of(self.dump("--journal", journal, "--project", "none"))), 2)
+        with Server("--journal", journal) as server:
+            self.assertEqual(server.ask("DELETE", href).status, 204)
+
+    def test_what_is_there_is_replaced_only_when_that_is_asked_for(self):
+        with Server() as server:
+            url = self.url(server)
+            self.fill(server)
+            dump = self.dump("--url", url)
+            self.assertIn("there is such a queue already",
+                          self.load(dump, "--url", url, status=FAILED))
+            with server.connect() as client:
+                client.send(post("q"))
+                self.assertEqual(client.response().status, 201)
+            self.load(dump, "--url", url, "--existing", "replace")
+            self.assertEqual(lines_of(self.dump("--url", url)), lines_of(dump))
+
+    def test_one_that_is_cut_off_is_told(self):
+        with Server() as server:
+            self.fill(server)
+            lines = self.dump("--url", self.url(server)).splitlines(True)
+        with Server() as server:
+            url = self.url(server)
+            self.assertIn("cut off behind line 20",
+                          self.load("".join(lines[:20]), "--url", url, status=FAILED))
+            self.assertIn("had 34 lines, and 33 have come",
+                          self.load("".join(lines[:5] + lines[6:]), "--url", url,
+                                    "--existing", "replace", status=FAILED))
+
+    def test_a_server_with_tokens_asks_for_that_of_an_operator(self):
+        tokens = self.path("tokens", "")
+        made = {}
+        for name, role in (("me", "operator"), ("worker", "worker")):
+            done = run("token", "new", name, "--role", role, "--tokens", tokens)
+            self.assertEqual(done.returncode, GOOD, done.stderr)
+            made[name] = self.path(name, done.stdout)
+        with Server("--auth", "tokens", "--tokens", tokens) as server:
+            url = self.url(server)
+            dump = self.dump("--url", url, "--token-file", made["me"])
+            self.assertEqual(lines_of(dump), [{"claimd": "dump", "version": 1}, {"end": 1}])
+            self.load(dump, "--url", url, "--token-file", made["me"])
+            self.assertIn(": 401 ", self.dump("--url", url, status=FAILED))
+            self.assertIn(": 403 ", self.dump("--url", url, "--token-file", made["worker"],
+                                              status=FAILED))
+
+    def test_words_that_make_no_sense(self):
+        self.dump("--journal", "x", "--url", "y", status=USAGE)
+        self.load("", "--existing", "maybe", status=USAGE)
+        self.assertIn("no/such", self.dump("--journal", "/no/such", status=FAILED))
+        self.assertIn("http://127.0.0.1:1", self.dump("--url", "http://127.0.0.1:1",
+                                                      status=FAILED))
+
+
+if __name__ == "__main__":
+    unittest.main()
