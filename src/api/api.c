@@ -2,6 +2,7 @@
 
 #include "api/check.h"
 #include "api/context.h"
+#include "api/fault.h"
 #include "api/problem.h"
 #include "api/quota.h"
 #include "api/state.h"
@@ -23,7 +24,7 @@ struct api {
     struct access *access;   /* borrowed; NULL: headers are believed */
     struct signer *signer;
     struct seal *seal;
-    const struct clock *real;              /* borrowed; with access */
+    const struct clock *real;              /* borrowed; with access, signer or kit */
     const struct api_condition *condition; /* borrowed */
     const struct metrics *metrics;         /* borrowed; NULL: none */
     struct kit *kit;                       /* borrowed; NULL: none */
@@ -380,8 +381,12 @@ answer(const struct api *api, struct context *ctx)
                               QUERY_PAIRS_MAX);
     if (parsed != ST_OK)
         return parsed;
-    if (ctx->kit != NULL)
+    if (ctx->kit != NULL) {
         name_actor(ctx);
+        st = fault_before(ctx);
+        if (st != ST_OK)
+            return st;
+    }
     st = ctx->route->handle(ctx);
     return st == ST_OK ? locate_content(ctx) : st;
 }
@@ -419,6 +424,8 @@ note_outcome(struct context *ctx, enum status st, bool called)
 
     if (ctx->version == NULL || ctx->version->open)
         return; /* the server itself was asked */
+    if (res->fault.kind == FAULT_CUT_BEFORE)
+        return; /* nobody hears of a refusal */
     if (st == ST_OK) {
         if (!called || res->code == 204)
             return;
@@ -460,6 +467,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     res->route = NULL;
     res->position = 0;
     res->claim_id = BYTES_NONE;
+    res->fault.kind = FAULT_NONE;
     /* With this room a refusal can be written even when memory runs out on the way. */
     st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, &ctx) : ST_NO_MEMORY;
     if (st == ST_AGAIN || st == ST_WAIT || st == ST_ADMIT) {
@@ -470,7 +478,8 @@ api_handle(const struct api *api, struct request *req, struct response *res)
         return st == ST_AGAIN ? API_AGAIN : st == ST_WAIT ? API_WAIT : API_ADMIT;
     }
     api_stop_waiting(api, req);
-    quotas_count(api->quotas, st);
+    if (req->progress.plight.fault.kind != FAULT_STATUS)
+        quotas_count(api->quotas, st);
     if (st == ST_OK && res->body.failed)
         st = ST_NO_MEMORY;
     if (st != ST_OK && ctx.bare_errors)
@@ -481,8 +490,10 @@ api_handle(const struct api *api, struct request *req, struct response *res)
         problem_challenge(res, access_challenge(api->access));
     res->status = st;
     res->about = subject_of(&ctx);
-    if (api->kit != NULL)
+    if (api->kit != NULL) {
+        fault_after(&ctx, st);
         note_outcome(&ctx, st, called);
+    }
     if (called)
         kit_call_served(api->kit);
     ENSURE_DEBUG(response_head_size(res) <= RESPONSE_HEAD_MAX);
@@ -512,6 +523,7 @@ api_refuse(const struct api *api, const struct request *req, struct response *re
     res->route = NULL;
     res->position = 0;
     res->claim_id = BYTES_NONE;
+    res->fault.kind = FAULT_NONE;
     res->about = (struct response_subject){.queue = BYTES_NONE};
     problem_write(res, st, BYTES_NONE);
     res->status = st;

@@ -199,7 +199,7 @@ check_stub_token(struct context *ctx)
     struct bytes token = ctx->req->headers[API_HEADER_AUTH_TOKEN];
     struct auth_caller caller;
     enum status st =
-        auth_token_read(ctx->auth, ctx->visit.now_ms, token, ctx->req->arena, &caller);
+        auth_token_read(ctx->auth, context_real_ms(ctx), token, ctx->req->arena, &caller);
 
     if (st == ST_OK)
         ctx->token_project = caller.project;
@@ -279,7 +279,8 @@ check_quota(struct context *ctx)
 
     if (ctx->progress->admitted)
         return ST_OK;
-    st = quotas_admit(ctx->quotas, ctx->queue.project, ctx->visit.now_ms, ctx->req->seat);
+    st = quotas_admit(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
+                      ctx->req->seat);
     ctx->progress->admitted = st == ST_OK;
     return st;
 }

@@ -1,5 +1,6 @@
 #include "api/context.h"
 
+#include "claimd/base/clock.h"
 #include "claimd/base/invariant.h"
 
 #include <inttypes.h>
@@ -7,6 +8,12 @@
 #include <stdio.h>
 
 enum { DETAIL_MAX = 512 };
+
+int64_t
+context_real_ms(const struct context *ctx)
+{
+    return ctx->kit == NULL ? ctx->visit.now_ms : clock_now_ms(ctx->real);
+}
 
 /* ------------------------------------------------------------------ refusing */
 

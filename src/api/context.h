@@ -21,7 +21,7 @@ struct context {
     struct access *access;    /* NULL: headers are believed */
     struct signer *signer;    /* NULL: there are no pre-signed URLs */
     struct seal *seal;        /* NULL: nothing can be encrypted */
-    const struct clock *real; /* with access or signer */
+    const struct clock *real; /* with access, signer or kit */
     const struct api_condition *condition;
     const struct metrics *metrics; /* NULL: there are none */
     struct kit *kit;               /* NULL: no tests are run against it */
@@ -51,6 +51,9 @@ struct context {
     struct bytes detail; /* why the request was refused, for people; may be absent */
     bool bare_errors;    /* errors have no document */
 };
+
+/* The time that no test moves: of tokens, and of what a project may ask in a second. */
+int64_t context_real_ms(const struct context *ctx);
 
 /* ------------------------------------------------------------------ refusing */
 

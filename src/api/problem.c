@@ -133,12 +133,24 @@ problem_write(struct response *res, enum status st, struct bytes detail)
         start_over(res, p); /* not even PROBLEM_ROOM: the code and Retry-After must do */
 }
 
+static void
+change_header(struct response *res, const char *name, const char *value)
+{
+    for (size_t i = 0; i < res->header_count; i++)
+        if (strcmp(res->headers[i].name, name) == 0)
+            res->headers[i].value = value;
+}
+
 void
 problem_challenge(struct response *res, const char *scheme)
 {
-    for (size_t i = 0; i < res->header_count; i++)
-        if (strcmp(res->headers[i].name, "WWW-Authenticate") == 0)
-            res->headers[i].value = scheme;
+    change_header(res, "WWW-Authenticate", scheme);
+}
+
+void
+problem_retry(struct response *res, const char *seconds)
+{
+    change_header(res, "Retry-After", seconds);
 }
 
 void

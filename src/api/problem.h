@@ -19,6 +19,9 @@ void problem_write(struct response *res, enum status st, struct bytes detail);
 /* The same without a document, for resources whose errors have none (API v1, HEAD). */
 void problem_write_bare(struct response *res, enum status st);
 
+/* Changes when a refusal says to try again: a text of the request's arena. */
+void problem_retry(struct response *res, const char *seconds);
+
 /* {"title": ..., "description": ...}; an absent description is left out. */
 void problem_document(struct buf *out, struct bytes title, struct bytes description);
 

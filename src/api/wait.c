@@ -28,7 +28,7 @@ make_places(struct context *ctx, size_t queues)
         waiting->places = mem_calloc(ctx->mem, queues, sizeof(*waiting->places));
     if (waiting->places == NULL)
         return ST_NO_MEMORY;
-    st = quotas_wait_begin(ctx->quotas, ctx->queue.project, ctx->visit.now_ms,
+    st = quotas_wait_begin(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
                            &waiting->tenant);
     if (st != ST_OK) {
         free_places(ctx->mem, waiting);

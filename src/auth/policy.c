@@ -62,7 +62,7 @@ role_find(struct bytes name)
 const char *
 action_name(enum action action)
 {
-    return action_names[action];
+    return action == ACTION_COUNT ? NULL : action_names[action];
 }
 
 const char *

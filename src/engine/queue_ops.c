@@ -367,20 +367,31 @@ show_page(struct store *s, const struct store_page *wanted, struct directory_pag
     return ST_OK;
 }
 
+/* A page of names as `find` has them, without metadata. */
+typedef enum status
+find_fn(struct directory *d, const struct store_page *page, struct directory_page *out);
+
+static enum status
+list(struct store *s, struct store_visit *outer, const struct store_page *wanted,
+     find_fn *find, struct store_queues *out)
+{
+    struct engine *e = engine_of(s);
+    struct directory_page page;
+    enum status st = find(&e->core.directory, wanted, &page);
+
+    if (st != ST_OK)
+        return st;
+    note_positions(e, outer);
+    return show_page(s, wanted, &page, out);
+}
+
 enum status
 engine_queue_list(struct store *s, struct store_visit *outer,
                   const struct store_page *wanted, struct store_queues *out)
 {
-    struct engine *e = engine_of(s);
     struct store_queues queues;
-    struct directory_page page;
-    enum status st;
+    enum status st = list(s, outer, wanted, directory_page, &queues);
 
-    st = directory_page(&e->core.directory, wanted, &page);
-    if (st != ST_OK)
-        return st;
-    note_positions(e, outer);
-    st = show_page(s, wanted, &page, &queues);
     if (st != ST_OK)
         return st;
     if (wanted->with_metadata)
@@ -393,17 +404,10 @@ enum status
 engine_project_list(struct store *s, struct store_visit *outer,
                     const struct store_page *wanted, struct store_queues *out)
 {
-    struct engine *e = engine_of(s);
-    struct store_queues queues;
-    struct directory_page page;
-    enum status st;
+    struct store_queues projects;
+    enum status st = list(s, outer, wanted, directory_projects, &projects);
 
-    st = directory_projects(&e->core.directory, wanted, &page);
-    if (st != ST_OK)
-        return st;
-    note_positions(e, outer);
-    st = show_page(s, wanted, &page, &queues);
     if (st == ST_OK)
-        *out = queues;
+        *out = projects;
     return st;
 }

@@ -2,6 +2,7 @@
 
 #include "claimd/base/invariant.h"
 #include "http/delivery.h"
+#include "http/fault.h"
 #include "http/front.h"
 #include "http/reply.h"
 
@@ -51,6 +52,7 @@ answer_init(struct worker *w)
     list_init(&p->waiting);
     list_init(&p->slices);
     list_init(&p->commits);
+    list_init(&p->delayed);
     list_init(&p->fresh);
     p->log.tell = log_has_moved;
     p->deadlines = wheel_new(w->shared->config->mem, clock_now_ms(&w->shared->real));
@@ -75,7 +77,7 @@ answer_fini(struct worker *w)
 static bool
 is_parked(enum exchange_state state)
 {
-    return state >= EXCHANGE_SLICES && state <= EXCHANGE_COMMIT;
+    return state >= EXCHANGE_SLICES && state <= EXCHANGE_DELAYED;
 }
 
 /* The exchange's new state, or its end (ANSWERED), as far as that is for us to say. */
@@ -214,6 +216,17 @@ set_deadline(struct worker *w, struct exchange *ex)
     wheel_arm(w->parked.deadlines, &ex->due, ex->until_ms);
 }
 
+/* The answer is there, and may be known. True: it goes out now. */
+static bool
+finish(struct worker *w, struct exchange *ex)
+{
+    if (ex->response.fault.kind != FAULT_LATENCY || draining(w))
+        return true;
+    enter(w, ex, EXCHANGE_DELAYED);
+    fault_rest(w, ex, ex->response.fault.ms);
+    return false;
+}
+
 /*
  * Puts the exchange where it belongs after the API has said what is next. True: its answer
  * is there.
@@ -250,7 +263,7 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
     case API_HOLD:
         fate = store_fate(w->shared->config->store, ex->response.position);
         if (fate == STORE_DURABLE)
-            return true;
+            break;
         enter(w, ex, EXCHANGE_COMMIT);
         conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
         add_commit(w, ex); /* what has become of it meanwhile comes as news of the log, */
@@ -260,7 +273,7 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
     case API_SEND:
         break;
     }
-    return true;
+    return finish(w, ex);
 }
 
 /* A parked exchange whose answer is there: libmicrohttpd calls for it. */
@@ -308,6 +321,10 @@ answer_no_memory(struct worker *w, struct MHD_Connection *mhd)
 enum MHD_Result
 answer_ready(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex)
 {
+    if (fault_befalls(ex) && fault_cuts(ex)) {
+        conn_enter(&w->conns, ex->conn, CONN_DOOMED, w->now_ms);
+        return MHD_NO;
+    }
     /*
      * Should the answer be lost here, the connection is closed: what the request asked for
      * may have happened, and 503 would say that it has not.
@@ -481,16 +498,31 @@ answer_hung_up(struct worker *w, struct conn *c)
         ask_waiting(w, ex, WAITING_ABANDONED);
 }
 
+/* The time of what was held back, or has to wait with a message, is over. */
+static void
+let_go_on(struct worker *w, struct exchange *ex)
+{
+    if (ex->state == EXCHANGE_WAITING) {
+        ask_waiting(w, ex, WAITING_OVER);
+        return;
+    }
+    answer_unpark(w, ex);
+    if (ex->state == EXCHANGE_DELAYED)
+        make_ready(w, ex);
+    else
+        fault_resume(w, ex);
+}
+
 int64_t
 answer_expire(struct worker *w)
 {
     struct deadline *d;
 
-    if (list_empty(&w->parked.waiting))
+    if (list_empty(&w->parked.waiting) && list_empty(&w->parked.delayed))
         return INT64_MAX;
     (void)wheel_advance(w->parked.deadlines, w->now_ms, EXPIRE_BUDGET);
     while ((d = wheel_drain(w->parked.deadlines)) != NULL)
-        ask_waiting(w, container_of(d, struct exchange, due), WAITING_OVER);
+        let_go_on(w, container_of(d, struct exchange, due));
     return wheel_next_ms(w->parked.deadlines);
 }
 
@@ -510,23 +542,30 @@ answer_commits(struct worker *w)
         if (fate == STORE_PENDING)
             return;
         list_remove(&ex->commit);
-        if (fate == STORE_DURABLE)
-            make_ready(w, ex);
-        else
+        if (fate != STORE_DURABLE)
             front_end(w, ex->conn); /* nobody may be told */
+        else if (finish(w, ex))
+            make_ready(w, ex);
+    }
+}
+
+static void
+end_all(struct worker *w, struct list *parked)
+{
+    while (!list_empty(parked)) {
+        struct conn *c = conn_of_turn(parked->next);
+
+        if (!c->held)
+            return; /* in the next round */
+        let_go_on(w, c->exchange);
     }
 }
 
 void
 answer_drain(struct worker *w)
 {
-    while (!list_empty(&w->parked.waiting)) {
-        struct conn *c = conn_of_turn(w->parked.waiting.next);
-
-        if (!c->held)
-            return; /* in the next round */
-        ask_waiting(w, c->exchange, WAITING_OVER);
-    }
+    end_all(w, &w->parked.waiting);
+    end_all(w, &w->parked.delayed);
 }
 
 /* ------------------------------------------------------------------ the end */

@@ -12,13 +12,16 @@
  *     COMMIT    the log to be durable up to       the store's news; not by a hang-up. If it
  *               response.position                 never will be: closed without an answer
  *     REMOTE    a thread of the executor          mail DONE
+ *     DELAYED   its time: a test wants it         its deadline, a drain; not by a hang-up
+ *               to be late (fault.h)
  *     ADMISSION another server's word on who      mail ADMITTED, which always comes, and soon;
  *               it is (claimd/auth/keystone.h)    not by a hang-up
  *
  * When it can go on, the API is asked again, or the answer is READY: the connection is let
  * go, and libmicrohttpd calls for it.
  *
- * A claim that a client never got is given back: when its connection ends before the answer
+ * A claim that a client never got is given back, unless the API has withdrawn it for a test's
+ * sake (response.claim_id): when its connection ends before the answer
  * was handed to the kernel whole (docs/api.md 11.5).
  *
  *   Bounds   max_waiters WAITING in all workers; as many REMOTE as the executor takes
@@ -65,13 +68,13 @@ void answer_news(struct worker *w, struct conn *c, unsigned news);
 /* The client of c has hung up, or half: if it waits for a message, it does so no more. */
 void answer_hung_up(struct worker *w, struct conn *c);
 
-/* Ends the waiting whose time is over. When the next one's is; INT64_MAX: never. */
+/* Ends the waiting, or the delay, whose time is over. When the next one's is; INT64_MAX: never. */
 int64_t answer_expire(struct worker *w);
 
 /* Lets go what has become durable, if the log has got on. */
 void answer_commits(struct worker *w);
 
-/* Nobody waits any longer for a message: the server drains. */
+/* Nobody waits any longer for a message, or for an answer: the server drains. */
 void answer_drain(struct worker *w);
 
 /* Takes an exchange off whatever list it is parked in: it is not asked for again. */

@@ -28,7 +28,7 @@ enum { EXCHANGE_SPARE = 64, EXCHANGE_KEEP = 16384, EXCHANGE_METHOD_CAP = 16 };
  *     HEAD --> BODY, SWALLOW --> asked --> ANSWERED
  *                                 |  ^         ^
  *                                 v  |         |
- *      SLICES, WAITING, REMOTE, ADMISSION, COMMIT ----> READY
+ *      SLICES, WAITING, REMOTE, ADMISSION, COMMIT, DELAYED ----> READY
  */
 enum exchange_state {
     EXCHANGE_HEAD,      /* the headers are not known yet */
@@ -39,10 +39,14 @@ enum exchange_state {
     EXCHANGE_REMOTE,    /* the executor asks the API, and has it meanwhile */
     EXCHANGE_ADMISSION, /* another server is asked who sent it */
     EXCHANGE_COMMIT,    /* the answer is there, what it tells of is not durable yet */
+    EXCHANGE_DELAYED,   /* the answer is there, and held back for a test (fault.h) */
     EXCHANGE_READY,     /* the answer is there and has to be queued */
     EXCHANGE_ANSWERED,
     EXCHANGE_STATES
 };
+
+/* Of an answer that comes in pieces (fault.h): the next one is due, was given, or has to wait. */
+enum piece { PIECE_DUE, PIECE_GIVEN, PIECE_RESTS };
 
 struct exchange {
     struct exchange *next; /* in the pool */
@@ -53,7 +57,7 @@ struct exchange {
     struct request request;
     struct response response;
     struct waiting waiting;  /* lent to the request */
-    struct deadline due;     /* WAITING: in the worker's wheel */
+    struct deadline due;     /* WAITING, DELAYED, PIECE_RESTS: in the worker's wheel */
     int64_t until_ms;        /* when its waiting is over; 0: never has waited */
     unsigned news;           /* came while it was REMOTE, or in ADMISSION */
     struct list commit;      /* COMMIT: among the worker's, by position */
@@ -70,6 +74,7 @@ struct exchange {
     char id[REQUEST_ID_CAP];
     int64_t started_ns; /* of clock_stopwatch_ns(): when it could be read */
     int code;           /* of the answer; 0: none was given here */
+    enum piece piece;   /* ANSWERED */
     size_t sent;        /* bytes of the answer's body */
     bool no_memory;     /* answer 503 */
     bool closing;       /* the answer is the connection's last */

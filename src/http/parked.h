@@ -14,9 +14,10 @@
 #include <stdatomic.h>
 
 struct parked {
-    struct wheel *deadlines; /* of those WAITING; owned */
+    struct wheel *deadlines; /* of those WAITING or in `delayed`; owned */
     struct list waiting;     /* their connections, by `turn` */
     struct list slices;      /* connections in SLICES, next one first, likewise */
+    struct list delayed;     /* connections DELAYED, or that rest (fault.h), likewise */
     struct list commits;     /* exchanges in COMMIT, by position */
     struct list fresh;       /* connections to be held when libmicrohttpd has run */
     size_t remote;           /* exchanges in REMOTE, and in ADMISSION */

@@ -1,5 +1,7 @@
 #include "http/reply.h"
 
+#include "http/fault.h"
+
 #include <strings.h>
 
 /* Borrows the text; libmicrohttpd's interface is older than const. */
@@ -60,8 +62,9 @@ reply_queue(struct MHD_Connection *mhd, struct exchange *ex, bool closing)
 {
     const struct response *res = &ex->response;
     struct bytes body = bodiless(res->code) ? bytes_str("") : buf_view(&res->body);
-    struct MHD_Response *mr = borrow(body);
+    struct MHD_Response *mr;
 
+    mr = fault_befalls(ex) && fault_divides(ex) ? fault_body(ex) : borrow(body);
     if (mr == NULL)
         return MHD_NO;
     if (!add_headers(mr, res, ex->id, closing)) {

@@ -95,8 +95,8 @@ unlock_and_wake(struct journal *j, bool wake)
  * What time does is not logged, since it follows from deadlines; but somebody may have seen
  * it, so the time must not be earlier after a crash: the next seal tells it.
  */
-static uint64_t
-note_time(struct journal *j, int64_t now_ms)
+void
+journal_age(struct journal *j, int64_t now_ms)
 {
     bool first;
 
@@ -107,7 +107,6 @@ note_time(struct journal *j, int64_t now_ms)
     first = !j->aged;
     j->aged = true;
     unlock_and_wake(j, first);
-    return 0;
 }
 
 int64_t
@@ -130,8 +129,10 @@ commit(struct store_observer *observer, struct store_change *change, size_t *roo
     size_t size;
 
     if (change->kind == STORE_CHANGE_EXPIRED || change->kind == STORE_CHANGE_DELAY_OVER ||
-        change->kind == STORE_CHANGE_CLAIM_OVER)
-        return note_time(j, change->now_ms);
+        change->kind == STORE_CHANGE_CLAIM_OVER) {
+        journal_age(j, change->now_ms);
+        return 0;
+    }
     lock_acquire(&j->lock);
     size = buffer_append(j->filling, j->next_lsn, change);
     if (size > 0) {

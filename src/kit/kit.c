@@ -20,6 +20,8 @@ kit_new(struct mem *mem, struct kit **out)
     witness_init(kit);
     st = history_new(mem, &kit->history);
     if (st == ST_OK)
+        st = faults_new(mem, &kit->faults);
+    if (st == ST_OK)
         *out = kit;
     else
         kit_free(kit);
@@ -32,6 +34,7 @@ kit_free(struct kit *kit)
     if (kit == NULL)
         return;
     ENSURE(list_empty(&kit->calls));
+    faults_free(kit->faults);
     history_free(kit->history);
     lock_fini(&kit->lock);
     mem_free(kit->mem, kit);
@@ -47,6 +50,12 @@ struct history *
 kit_history(struct kit *kit)
 {
     return kit->history;
+}
+
+struct faults *
+kit_faults(struct kit *kit)
+{
+    return kit->faults;
 }
 
 struct store_observer *

@@ -11,6 +11,7 @@ struct kit {
     struct mem *mem; /* borrowed */
     struct clock clock, real;
     struct history *history; /* owned */
+    struct faults *faults;   /* owned */
     struct store_observer observer;
     struct store_observer *log; /* borrowed; NULL: none */
     struct store *store;        /* borrowed */

@@ -12,8 +12,8 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-    &command_token,  &command_health, &command_verify, &command_log,
-    &command_backup, &command_dump,   &command_load,   &command_bench};
+    &command_token, &command_health, &command_verify,    &command_log,  &command_backup,
+    &command_dump,  &command_load,   &command_run_tests, &command_bench};
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
 const struct command command_bench = {
@@ -96,7 +96,7 @@ read_words(const struct command *c, char *const *argv, struct command_words *wor
 static bool
 wants_help(char *const *argv)
 {
-    for (; *argv != NULL; argv++)
+    for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++)
         if (strcmp(*argv, "--help") == 0)
             return true;
     return false;
@@ -110,6 +110,8 @@ command_run(const struct command *command, char *const *argv)
 
     if (wants_help(argv))
         help_print_command(command, stdout);
+    else if (command->start != NULL)
+        return command->start(argv);
     else
         status = read_words(command, argv, &words);
     if (status == COMMAND_GOOD && !wants_help(argv))

@@ -9,6 +9,7 @@
  *     claimd token new|list|revoke ...
  *     claimd health [ADDRESS]
  *     claimd bench [OPTION]...       a program of its own
+ *     claimd run [OPTION]... -- CMD  servers for tests, as long as CMD runs
  */
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
@@ -16,6 +17,7 @@
 #include "claimd/journal/inspect.h"
 #include "claimd/store/store.h"
 #include "main/complaints.h"
+#include "main/fact.h"
 
 /* What a command returns: exit statuses. */
 enum {
@@ -34,9 +36,9 @@ struct command_words {
     const char *values[COMMAND_OPTIONS];
 };
 
-/* Each has a value. */
 struct command_option {
-    const char *name, *value, *what; /* "--from", "POSITION"; name NULL: no more */
+    const char *name, *value, *what; /* "--from", "POSITION", or NULL: it has no value;
+                                        name NULL: no more */
 };
 
 /* How a command is called, and what help and manual tell of it (fact.h says how). */
@@ -47,7 +49,8 @@ struct command {
     const char *about;                 /* paragraphs, with an empty line in between */
     struct command_option options[COMMAND_OPTIONS];
     const char
-        *ends[COMMAND_STATUSES]; /* what an exit status means; NULL: there is none */
+        *ends[COMMAND_STATUSES];   /* what an exit status means; NULL: there is none */
+    const struct fact *other_ends; /* and others; NULL: none */
 
     const char *program; /* NULL, or the one that is started with the arguments instead */
     size_t places;       /* that may be there */
@@ -56,10 +59,12 @@ struct command {
     const char
         *verbs; /* of which the first place is one, "new list"; NULL: it is a path */
     int (*run)(const struct command_words *words);
+    int (*start)(char *const *argv); /* instead of `run`: reads its words itself, among
+                                        them options of the server */
 };
 
 extern const struct command command_verify, command_log, command_backup, command_token,
-    command_health, command_dump, command_load, command_bench,
+    command_health, command_dump, command_load, command_bench, command_run_tests,
     command_generate; /* the last is not shown */
 
 /* All of them. */

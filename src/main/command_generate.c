@@ -87,10 +87,20 @@ put_bash_values(void)
     (void)fputs("    --role) _claimd_words '", stdout);
     put_roles();
     (void)fputs("'; return ;;\n", stdout);
-    put_bash_case(takes_file, "--config | --salvage");
+    put_bash_case(takes_file, "--config | --salvage | --log");
     (void)fputs("        _claimd_files; return ;;\n", stdout);
-    put_bash_case(takes_other, "--projects | --expires | --queue | --project | --from");
+    put_bash_case(takes_other, "--projects | --expires | --queue | --project | --from | "
+                               "--instances");
     (void)fputs("        return ;;\n    esac\n", stdout);
+}
+
+static void
+put_bash_options(void)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        (void)putchar(' ');
+        put_name(options[i].name);
+    }
 }
 
 static void
@@ -108,15 +118,14 @@ put_bash_commands(void)
                      c->verbs == NULL ? "" : c->verbs);
         for (size_t k = 0; k < COMMAND_OPTIONS && c->options[k].name != NULL; k++)
             (void)printf(" %s", c->options[k].name);
+        if (c->start != NULL)
+            put_bash_options();
         (void)fputs(" --help'", stdout);
         (void)fputs(c->verbs == NULL ? "; _claimd_files ;;\n" : " ;;\n", stdout);
     }
     (void)fputs("    *)\n        _claimd_words '", stdout);
     (void)fputs("--config --print-config --check-config --version --help", stdout);
-    for (size_t i = 0; i < option_count; i++) {
-        (void)putchar(' ');
-        put_name(options[i].name);
-    }
+    put_bash_options();
     (void)fputs("'\n        ((COMP_CWORD > 1)) || _claimd_words '", stdout);
     for (size_t i = 0; i < command_count; i++)
         (void)printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
@@ -193,6 +202,10 @@ put_zsh_command(const struct command *c)
     if (c->verbs != NULL)
         (void)printf(" '1:what:(%s)'", c->verbs);
     for (size_t k = 0; k < COMMAND_OPTIONS && c->options[k].name != NULL; k++) {
+        if (c->options[k].value == NULL) {
+            (void)printf(" %s", c->options[k].name);
+            continue;
+        }
         (void)printf(" '%s:value:", c->options[k].name);
         if (strcmp(c->options[k].name, "--role") == 0) {
             (void)putchar('(');
@@ -202,7 +215,8 @@ put_zsh_command(const struct command *c)
             (void)fputs("_files'", stdout);
         }
     }
-    (void)printf(" --help%s ;;\n", c->verbs == NULL ? " '*:file:_files'" : "");
+    (void)printf(" --help%s%s ;;\n", c->start == NULL ? "" : " $options",
+                 c->verbs == NULL ? " '*:file:_files'" : "");
 }
 
 static const char zsh_head[] =

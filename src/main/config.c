@@ -55,14 +55,15 @@ set_defaults(struct config *config, struct complaints *complaints)
 /* ------------------------------------------------------------------ environment */
 
 /*
- * Kubernetes and Docker describe a service called "claimd" in variables of their own,
- * which are none of our options.
+ * Kubernetes and Docker describe a service called "claimd" in variables of their own, and
+ * `claimd run` its servers, which are none of our options.
  */
 static bool
 is_foreign(const char *name)
 {
     return strncmp(name, "service_", 8) == 0 || strcmp(name, "port") == 0 ||
-           strncmp(name, "port_", 5) == 0;
+           strncmp(name, "port_", 5) == 0 || strcmp(name, "url") == 0 ||
+           strncmp(name, "url_", 4) == 0;
 }
 
 /* The file that the environment names, NULL if it names none. */

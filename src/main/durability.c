@@ -188,6 +188,13 @@ durability_recover(struct durability *d, const struct config *config, struct sto
     return st;
 }
 
+void
+durability_age(struct durability *d)
+{
+    if (d->journal != NULL)
+        journal_age(d->journal, clock_now_ms(d->now));
+}
+
 static void
 write_journal(struct metrics_source *source, struct exposition *x)
 {

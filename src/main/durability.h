@@ -48,6 +48,9 @@ struct store_observer *durability_observer(const struct durability *d);
 enum status durability_recover(struct durability *d, const struct config *config,
                                struct store *store, struct complaints *complaints);
 
+/* The clock was moved. Any thread. */
+void durability_age(struct durability *d);
+
 /* Adds the journal's figures, if there is one. */
 void durability_measure(struct durability *d, struct metrics *metrics);
 

@@ -56,7 +56,8 @@ const struct fact fact_variables[] = {
                    "One that is no option "
                    "is an error, but for those that Kubernetes and Docker set for a "
                    "service called claimd "
-                   "(CLAIMD_SERVICE_..., CLAIMD_PORT...)"},
+                   "(CLAIMD_SERVICE_..., CLAIMD_PORT...), and those that `claimd run` "
+                   "sets (CLAIMD_URL...)"},
     {"CLAIMD_LISTEN", "also where `claimd health` asks"},
     {"NOTIFY_SOCKET", "who is told how claimd is doing"},
     {"JOURNAL_STREAM",

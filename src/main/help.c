@@ -140,6 +140,10 @@ print_statuses(const struct command *c, FILE *to)
             (void)fprintf(to, "  %d  ", i);
             print_filled(c->ends[i], 5, 5, to);
         }
+    for (const struct fact *f = c->other_ends; f != NULL && f->name != NULL; f++) {
+        (void)fprintf(to, "  %s  ", f->name);
+        print_filled(f->what, strlen(f->name) + 4, 5, to);
+    }
 }
 
 void
@@ -152,8 +156,9 @@ help_print_command(const struct command *c, FILE *to)
     print_filled(c->about, 0, 0, to);
     (void)fputc('\n', to);
     for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++) {
-        (void)fprintf(to, "  %s %s\n%*s", c->options[i].name, c->options[i].value, INDENT,
-                      "");
+        (void)fprintf(to, "  %s%s%s\n%*s", c->options[i].name,
+                      c->options[i].value == NULL ? "" : " ",
+                      c->options[i].value == NULL ? "" : c->options[i].value, INDENT, "");
         print_filled(c->options[i].what, INDENT, INDENT, to);
     }
     print_entry("--help", "print this, and exit", to);

@@ -133,6 +133,8 @@ static const struct place places[] = {
     {"/claimd/state", {ALL "ci:use", NO, NO, ALL "ci:use"}},
     {"/claimd/history", {ALL "ci:use"}},
     {"/claimd/expect", {ALL "ci:use"}},
+    {"/claimd/leaks", {ALL "ci:use"}},
+    {"/claimd/faults", {ALL "ci:use", NO, NO, ALL "ci:use", NO, ALL "ci:use"}},
 };
 
 /* The same by other names: no way around. */
@@ -966,7 +968,7 @@ LOOP_TEST(wrong_tokens_of_the_stub_let_nobody_in, 2)
     open_stub(&w, _i == 0 ? "ann:secret\n" : NULL);
     shown[1].token = api_text(&w.f, "%sx", log_in(&w, OWN));
     shown[2].token = log_in(&w, OWN);
-    w.f.c.now_ms += 3600000; /* it has ended */
+    clock_advance(&w.f.real, 3600000); /* it has ended */
     expect_patches(&w);
     for (size_t i = 0; i < COUNT(shown); i++)
         try_everywhere(&w, &shown[i]);

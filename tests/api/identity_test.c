@@ -275,7 +275,7 @@ START_TEST(a_token_got_for_a_token_ends_with_it)
 
     open_stub(&f, NULL);
     token = become_ann(&f, "blue");
-    f.c.now_ms += 1800000;
+    clock_advance(&f.real, 1800000);
     exchange(&f, token, "green", 201);
     ck_assert_str_eq(api_pick(&f, "token.issued_at"), "2026-01-31T12:30:00Z");
     ck_assert_str_eq(api_pick(&f, "token.expires_at"), "2026-01-31T13:00:00Z");
@@ -284,10 +284,24 @@ START_TEST(a_token_got_for_a_token_ends_with_it)
            200, NULL);
     ck_assert_str_eq(api_pick(&f, "access.token.expires"), "2026-01-31T13:00:00Z");
     f.c.headers[TOKEN] = api_text(&f, "%s", api_pick(&f, "access.token.id"));
-    f.c.now_ms += 1799999;
+    clock_advance(&f.real, 1799999);
     ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    f.c.now_ms += 1;
+    clock_advance(&f.real, 1);
     ck_api(&f, "GET", "/v2/queues", NULL, 401, UN);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_token_outlives_what_tests_do_to_their_clock)
+{
+    struct api_fixture f;
+
+    open_stub(&f, NULL);
+    (void)become_ann(&f, "blue");
+    f.c.now_ms += INT64_C(366) * 24 * 3600 * 1000;
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    (void)become_ann(&f, "blue");
+    ck_assert_str_eq(api_pick(&f, "token.expires_at"), "2026-01-31T13:00:00Z");
     api_fixture_close(&f);
 }
 END_TEST
@@ -359,9 +373,9 @@ START_TEST(a_token_ends)
 
     open_stub(&f, NULL);
     (void)become_ann(&f, "blue");
-    f.c.now_ms += 3599999;
+    clock_advance(&f.real, 3599999);
     ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    f.c.now_ms += 1;
+    clock_advance(&f.real, 1);
     ck_api(&f, "GET", "/v2/queues", NULL, 401, UN);
     api_fixture_close(&f);
 }

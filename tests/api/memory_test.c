@@ -43,6 +43,26 @@ static const struct step {
     {"GET", "/openapi.json", NULL, 200},
 };
 
+/* Of a server for tests. A clock that was moved stays so, whether the answer has memory or not. */
+static const struct step kit_steps[] = {
+    {"POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1},{\"body\":[2]}]}",
+     201},
+    {"POST", "/v2/queues/q/claims?limit=1", "{\"ttl\":60}", 201},
+    {"POST", "/v2/queues/q/claims?limit=0", NULL, 400},
+    {"GET", "/claimd/clock", NULL, 200},
+    {"PUT", "/claimd/clock", "{\"state\":\"frozen\"}", 200},
+    {"POST", "/claimd/clock/advance", "{\"seconds\":0}", 200},
+    {"POST", "/claimd/clock/advance", "{\"to\":\"last\"}", 400},
+    {"GET", "/claimd/history?limit=1&queue=q&event=posted,claimed", NULL, 200},
+    {"GET", "/claimd/expect?queue=q&messages=2", NULL, 200},
+    {"GET", "/claimd/expect?queue=q&messages=3", NULL, 409},
+    {"POST", "/claimd/reset?project=other", NULL, 204},
+    {"GET", "/claimd/state", NULL, 200},
+    {"GET", "/claimd/dump", NULL, 200},
+    {"POST", "/claimd/load", "{\"project\":\"other\",\"queue\":\"q\",\"message\":{}}",
+     400},
+};
+
 /* The identity stub's; one that needs a token has it from the login before. */
 #define AUTH_V3                                                                          \
     "{\"auth\":{\"identity\":{\"methods\":[\"password\"],\"password\":{\"user\":{"       \
@@ -139,6 +159,17 @@ sweep_all(bool all_that_follow)
         sweep(&f, &steps[i], all_that_follow);
     api_fixture_close(&f);
 }
+
+LOOP_TEST(tests_without_memory_are_refused, 2)
+{
+    struct api_fixture f;
+
+    api_fixture_open_kit(&f, &api_limits_default);
+    for (size_t i = 0; i < sizeof(kit_steps) / sizeof(kit_steps[0]); i++)
+        sweep(&f, &kit_steps[i], _i > 0);
+    api_fixture_close(&f);
+}
+END_TEST
 
 START_TEST(a_login_without_memory_is_refused)
 {

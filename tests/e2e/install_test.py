@@ -86,7 +86,7 @@ class Install(unittest.TestCase):
         commands = set(re.findall(r"^ +claimd ([a-z]+) ", help_, re.M)) | {"token", "health"}
         self.assertEqual(set(options + sorted(commands)), set(self.complete("")))
         for command in commands - {"bench"}:
-            of_command = re.findall(r"^  (--[a-z]+)", self.run_program(claimd, command, "--help"),
+            of_command = re.findall(r"^  (--[a-z-]+)", self.run_program(claimd, command, "--help"),
                                     re.M)
             with self.subTest(command=command):
                 self.assertEqual(set(of_command) - set(self.complete(command, "-")), set())

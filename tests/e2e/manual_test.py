@@ -101,7 +101,7 @@ class Pages(unittest.TestCase):
     def test_every_command_is_there_as_its_help_has_it(self):
         found = sections(page("claimd.1"))
         self.assertGreaterEqual(set(commands()),
-                                {"token", "health", "verify", "log", "backup", "bench"})
+                                {"token", "health", "verify", "log", "backup", "run", "bench"})
         for name in commands():
             self.assertRegex(found["SYNOPSIS"], r"(?m)^ +claimd %s\b" % name)
             self.assertRegex(found["COMMANDS"], r"(?m)^ +claimd %s$" % name)

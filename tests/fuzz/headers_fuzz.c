@@ -1,13 +1,15 @@
 /*
  * Headers and names that say who asks for what.
  *
- * Input: sections Accept, Client-ID, X-Project-ID, queue name, Content-Type.
+ * Input: sections Accept, Client-ID, X-Project-ID, queue name, Content-Type, Claimd-Fault.
  */
 #include "fuzz/fuzz.h"
 
 #include "api/caller.h"
+#include "api/wire/fault.h"
+#include "claimd/kit/kit.h"
 
-enum { ACCEPT, CLIENT_ID, PROJECT, QUEUE, CONTENT_TYPE, SECTIONS };
+enum { ACCEPT, CLIENT_ID, PROJECT, QUEUE, CONTENT_TYPE, FAULT, SECTIONS };
 
 /* The same UUID in capitals without hyphens is the same client. */
 static void
@@ -73,6 +75,29 @@ check_accept(struct bytes accept, struct arena *arena)
         fuzz_check(caller_accept(more) == ST_OK, "refused: %s", more.data);
 }
 
+/* What is read of a fault is all of it: its words say the same. */
+static void
+check_fault(struct bytes text)
+{
+    char words[FAULT_TEXT_CAP], again[FAULT_TEXT_CAP];
+    struct fault fault, same;
+    struct reason why;
+
+    reason_init(&why);
+    if (fault_read(text, &fault, &why) != ST_OK) {
+        fuzz_check(why.text[0] != '\0', "refused without a reason");
+        return;
+    }
+    fault_text(&fault, words);
+    fuzz_check(fault_read(bytes_str(words), &same, &why) == ST_OK, "%s", words);
+    fault_text(&same, again);
+    fuzz_check(strcmp(words, again) == 0, "%s, then %s", words, again);
+    fuzz_check(fault.ms >= 0 && fault.ms <= 600000 && fault.bytes >= 0 &&
+                   fault.bytes <= 65536 && fault.seconds >= 0 &&
+                   fault.seconds <= KIT_STEP_MOST_S,
+               "out of range: %s", words);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -88,6 +113,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_names(copies[PROJECT], copies[QUEUE]);
     (void)caller_content_type(copies[CONTENT_TYPE], true);
     (void)caller_patch_type(copies[CONTENT_TYPE]);
+    check_fault(copies[FAULT]);
     fuzz_memory_close(&m);
     for (size_t i = 0; i < SECTIONS; i++)
         fuzz_free(copies[i]);

@@ -126,6 +126,48 @@ twin_queue_list(struct store *s, struct store_visit *visit, const struct store_p
     return ST_OK;
 }
 
+/* A queue of the first project behind the marker; NULL: there is none. */
+static const struct twin_queue *
+project_after(const struct twin *t, struct bytes marker)
+{
+    const struct twin_queue *least = NULL;
+
+    for (size_t i = 0; i < t->queue_count; i++) {
+        const struct twin_queue *q = t->queues[i];
+        struct bytes project = bytes_of(q->project, q->project_len);
+
+        if (bytes_present(marker) && bytes_compare(project, marker) <= 0)
+            continue;
+        if (least == NULL ||
+            bytes_compare(project, bytes_of(least->project, least->project_len)) < 0)
+            least = q;
+    }
+    return least;
+}
+
+static enum status
+twin_project_list(struct store *s, struct store_visit *visit,
+                  const struct store_page *page, struct store_queues *out)
+{
+    const struct twin *t = twin_of(s);
+    struct bytes marker = page->marker, all = BYTES_NONE;
+    const struct twin_queue *q;
+
+    (void)visit; /* queues do not expire */
+    *out = open_queues(s, page->limit);
+    while (out->count < page->limit && (q = project_after(t, marker)) != NULL) {
+        marker = bytes_of(q->project, q->project_len);
+        out->queues[out->count++] =
+            (struct store_queue_view){.name = bytes_of(twin_copy(marker), marker.len)};
+    }
+    out->more = out->count == page->limit;
+    while ((q = project_after(t, all)) != NULL) {
+        out->total++;
+        all = bytes_of(q->project, q->project_len);
+    }
+    return ST_OK;
+}
+
 static void
 show_end(const struct twin_message *m, int64_t now_ms, struct store_end *out)
 {
@@ -401,6 +443,7 @@ static const struct store_ops twin_ops = {
     .queue_update = twin_queue_update,
     .queue_delete = twin_queue_delete,
     .queue_list = twin_queue_list,
+    .project_list = twin_project_list,
     .queue_stats = twin_queue_stats,
     .queue_purge = twin_queue_purge,
     .queue_image = twin_queue_image,

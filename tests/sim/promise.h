@@ -30,6 +30,7 @@
     X(NOBODY_HELD_UP, "nobody held up")                                                  \
     X(ADDS_UP, "it adds up")                                                             \
     X(SAYS_SO, "says so")                                                                \
+    X(STEP_BY_STEP, "step by step")                                                      \
     X(CONTRACT, "an answer the API does not allow")                                      \
     X(SOUND, "the store's own audit")
 

@@ -6,13 +6,6 @@ enum { AUDIT_EVERY = 64, MINUTE_MS = 60000, DAY_MS = 24 * 60 * MINUTE_MS };
 
 /* ---------------------------------------------------------------------- the clock */
 
-static void
-wait_ms(struct sim *sim, int64_t ms)
-{
-    sim->server.now_ms += ms;
-    history_wait(sim, ms);
-}
-
 /* Chooses one deadline of many. */
 struct choice {
     struct random *r;
@@ -48,7 +41,7 @@ wait_for_deadline(struct sim *sim, struct random *r)
             choose(&c, sim->server.parked[i].until_ms);
     ms = c.due_ms + random_between(r, -1, 1) - c.now_ms;
     if (c.seen > 0 && ms > 0)
-        wait_ms(sim, ms);
+        sim_pass(sim, r, ms);
 }
 
 static bool
@@ -63,14 +56,15 @@ pass_time(struct sim *sim, struct random *r)
     const struct profile *p = sim->profile;
 
     if (comes_up(r, p->day_wait_once))
-        wait_ms(sim, random_between(r, 1, INT64_C(15) * DAY_MS));
+        sim_pass(sim, r, random_between(r, 1, INT64_C(15) * DAY_MS));
     else if (comes_up(r, p->long_wait_once))
-        wait_ms(sim, random_between(r, 1, INT64_C(120) * MINUTE_MS));
+        sim_pass(sim, r, random_between(r, 1, INT64_C(120) * MINUTE_MS));
     else if (comes_up(r, p->deadline_once))
         wait_for_deadline(sim, r);
     else if (comes_up(r, p->wait_once))
-        wait_ms(sim, random_chance(r, 50) ? random_between(r, 1, 50)
-                                          : random_between(r, 1, 5000));
+        sim_pass(sim, r,
+                 random_chance(r, 50) ? random_between(r, 1, 50)
+                                      : random_between(r, 1, 5000));
 }
 
 /* ---------------------------------------------------------------------- steps */
@@ -156,12 +150,13 @@ finish(struct sim *sim)
     /* Tables and the last answer keep a little, the pool of each shard its nodes. */
     size_t kept = (size_t)512 * 1024 + sim->profile->shards * 64 * 1024;
     size_t before = mem_used(sim->server.mem);
+    struct random r = {sim->profile->seed};
 
     sim->lucky = true;
     sim_drain(sim);
     sim_deliver_all(sim);
     inspect_all(sim);
-    wait_ms(sim, INT64_C(15) * DAY_MS);
+    sim_pass(sim, &r, INT64_C(15) * DAY_MS);
     inspect_all(sim);
     delete_all(sim);
     if (sim_broken(sim))

@@ -14,6 +14,7 @@ open_journal(struct server *s, const struct profile *p)
 {
     struct journal_config config = {.disk = sim_disk_open(s->disk),
                                     .segment_bytes = SEGMENT_BYTES,
+                                    .test_kit = s->kit != NULL,
                                     .seeded = true,
                                     .seed = p->seed + s->starts};
     char error[JOURNAL_ERROR_CAP];
@@ -40,6 +41,23 @@ commit(struct server *s)
 }
 
 static void
+count_move(void *ctx)
+{
+    struct server *s = ctx;
+
+    s->moved++;
+}
+
+/* It stands when there is a journal, too: what is recovered never is later than now. */
+static void
+open_kit(struct server *s)
+{
+    if (kit_new(s->own, &s->kit) != ST_OK)
+        abort();
+    clock_init_manual(kit_clock(s->kit), s->now_ms);
+}
+
+static void
 open_store(struct server *s, const struct profile *p)
 {
     struct engine_config config = {
@@ -58,8 +76,12 @@ open_store(struct server *s, const struct profile *p)
         open_journal(s, p);
     if (s->journal != NULL)
         config.observer = journal_observer(s->journal);
+    if (s->kit != NULL)
+        config.observer = kit_observer(s->kit, config.observer);
     if (engine_open(&config, &s->store) != ST_OK)
         abort();
+    if (s->kit != NULL)
+        kit_attach(s->kit, s->store, count_move, s);
     if (s->journal != NULL)
         recover(s);
     s->starts++;
@@ -68,8 +90,11 @@ open_store(struct server *s, const struct profile *p)
 static void
 open_api(struct server *s, const struct profile *p)
 {
-    struct api_config config = {
-        .limits = api_limits_default, .store = s->store, .mem = s->mem};
+    struct api_config config = {.limits = api_limits_default,
+                                .store = s->store,
+                                .mem = s->mem,
+                                .kit = s->kit,
+                                .real = &s->real};
 
     config.limits.message_delete_with_claim_id = p->rules.strict_delete;
     config.limits.max_claim_ttl = p->claim_ttl_max;
@@ -95,6 +120,8 @@ tell_deliverer(struct store_watcher *watcher, enum store_news news)
 static void
 open_all(struct server *s, const struct profile *p)
 {
+    if (p->kit)
+        open_kit(s);
     open_store(s, p);
     open_api(s, p);
     s->delivery_told = true;
@@ -112,6 +139,7 @@ server_begin(struct server *s, const struct profile *p)
                          .own = mem_new(0),
                          .now_ms = SERVER_START_MS,
                          .bell.ring = ring};
+    clock_init_manual(&s->real, SERVER_START_MS);
     if (s->mem == NULL || s->own == NULL)
         abort();
     buf_init(&s->target, s->own);
@@ -176,6 +204,8 @@ close_all(struct server *s)
     journal_close(s->journal);
     s->journal = NULL;
     store_close(s->store);
+    kit_free(s->kit);
+    s->kit = NULL;
     return mem_used(s->mem) == 0;
 }
 
@@ -420,6 +450,63 @@ server_has(struct server *s, int place, struct store_id id)
     s->peeper.now_ms = s->now_ms;
     s->peeper.headers[API_HEADER_PROJECT_ID] = place_project(place);
     return api_call(&s->peeper, "GET", target, NULL) == 200;
+}
+
+/* ---------------------------------------------------------------------- time */
+
+void
+server_pass(struct server *s, int64_t ms)
+{
+    s->now_ms += ms;
+    if (s->kit != NULL)
+        clock_advance(kit_clock(s->kit), ms);
+}
+
+void
+server_advance_begin(struct server *s, int64_t seconds)
+{
+    api_caller_init(&s->mover, s->api, s->own, s->now_ms);
+    buf_reset(&s->body, SIZE_MAX);
+    buf_printf(&s->body, "{\"seconds\":%lld}", (long long)seconds);
+    s->move = (struct request){.method = METHOD_POST,
+                               .path = bytes_str("/claimd/clock/advance"),
+                               .body = buf_view(&s->body),
+                               .arena = &s->mover.arena};
+    s->move.headers[API_HEADER_ACCEPT] = bytes_str("application/json");
+}
+
+bool
+server_advance(struct server *s)
+{
+    enum api_next next;
+
+    s->move.now_ms = s->now_ms;
+    next = api_handle(s->api, &s->move, &s->mover.res);
+    s->now_ms = clock_now_ms(kit_clock(s->kit));
+    return next != API_AGAIN;
+}
+
+int
+server_advance_end(struct server *s)
+{
+    int code = s->mover.res.code;
+
+    api_caller_fini(&s->mover);
+    return code;
+}
+
+bool
+server_calls(const struct server *s)
+{
+    return !kit_is_quiet(s->kit);
+}
+
+void
+server_let_go(struct server *s)
+{
+    for (int i = 0; i < WAITERS_MAX; i++)
+        if (s->parked[i].used)
+            server_end(s, i);
 }
 
 int64_t

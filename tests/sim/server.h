@@ -46,7 +46,12 @@ struct server {
     const struct profile *profile; /* borrowed */
     struct mem *mem;
     struct store *store;
-    struct sim_disk *disk; /* NULL: it has no journal */
+    struct clock real; /* stands: nothing here lives by it */
+    struct kit *kit;   /* in the memory of the simulation; NULL: time goes on by itself */
+    struct api_caller mover; /* who asks the kit */
+    struct request move;     /* that is under way */
+    uint64_t moved;          /* so often it said so */
+    struct sim_disk *disk;   /* NULL: it has no journal */
     struct journal
         *journal; /* what an answer tells of is durable when the answer is read */
     uint64_t starts;
@@ -127,6 +132,21 @@ bool server_give(struct server *s, size_t which, struct trouble trouble,
 
 /* True if the message can be read at this place. The last answer stays as it is. */
 bool server_has(struct server *s, int place, struct store_id id);
+
+/* So much time goes on, in one step. */
+void server_pass(struct server *s, int64_t ms);
+
+/*
+ * The kit moves the clock: begin, then as often as it says false, then end, which returns the
+ * code of the answer. In between somebody may have to ask again, at s->now_ms: server_calls().
+ */
+void server_advance_begin(struct server *s, int64_t seconds);
+bool server_advance(struct server *s);
+int server_advance_end(struct server *s);
+bool server_calls(const struct server *s);
+
+/* A promise is broken: nobody asks any more. */
+void server_let_go(struct server *s);
 
 /* Housekeeping until nothing is left to do now; returns when there will be again. */
 int64_t server_housekeep(struct server *s);

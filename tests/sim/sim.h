@@ -62,6 +62,9 @@ void sim_round(struct sim *sim, struct random *r, bool whole);
 /* The waiting of everybody is over. */
 void sim_drain(struct sim *sim);
 
+/* So much time goes on. */
+void sim_pass(struct sim *sim, struct random *r, int64_t ms);
+
 /* Everything that is due is delivered, and nothing is lent any more. */
 void sim_deliver_all(struct sim *sim);
 

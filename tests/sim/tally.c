@@ -27,6 +27,7 @@ tally_add(struct tally *to, const struct tally *from)
     to->requests += from->requests;
     to->restarts += from->restarts;
     to->lent += from->lent;
+    to->moves += from->moves;
     for (int i = 0; i < OP_COUNT; i++) {
         to->done[i] += from->done[i];
         to->empty[i] += from->empty[i];

@@ -1,6 +1,8 @@
 /* Queues of any store: making, showing, changing, listing. */
 #include "support/store_fixture.h"
 
+#include <stdio.h>
+
 /* Makes a queue of this name with this document; tells whether it is new. */
 static bool
 create(struct fixture *f, const char *name, const char *json)
@@ -295,6 +297,64 @@ START_TEST(projects_do_not_see_each_others_queues)
     use_project(&f, "p");
     ck_assert_uint_eq(expect_page(&f, BYTES_NONE, 9, "a"), 1);
     expect_json(&f, "a", "{\"of\":\"p\"}");
+    fixture_close(&f);
+}
+END_TEST
+
+/* The projects that have queues, in pages of two, with blanks between. */
+static void
+expect_projects(struct fixture *f, const char *names)
+{
+    struct store_queues page = STORE_QUEUES_INIT;
+    struct bytes marker = BYTES_NONE;
+    char text[512] = "", last[64];
+    size_t len = 0, total = 0;
+    bool more;
+
+    do {
+        const struct store_page wanted = {.marker = marker, .limit = 2};
+
+        ck_assert_status(
+            store_project_list(f->store, STORE_AT(f->now_ms), &wanted, &page), ST_OK);
+        for (size_t i = 0; i < page.count; i++, total++)
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%.*s",
+                                    len > 0 ? " " : "", (int)page.queues[i].name.len,
+                                    page.queues[i].name.data);
+        if (page.count > 0) {
+            struct bytes name = page.queues[page.count - 1].name;
+
+            memcpy(last, name.data, name.len);
+            marker = bytes_of(last, name.len);
+        }
+        more = page.more;
+        ck_assert_uint_ge(page.total, total);
+        store_queues_release(&page);
+    } while (more);
+    ck_assert_str_eq(text, names);
+}
+
+START_TEST(projects_are_listed_while_they_have_queues)
+{
+    static const char *const projects[] = {"b", "a", "c", "aa", "b"};
+    static const char *const left[] = {"", "aa b c", "aa b", "b", "b"};
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    expect_projects(&f, "");
+    for (size_t i = 0; i < 5; i++) {
+        use_project(&f, projects[i]);
+        create(&f, i == 4 ? "second" : "q", "{}");
+    }
+    expect_projects(&f, "a aa b c");
+    for (size_t i = 1; i < 5; i++) { /* one of b stays till last */
+        use_project(&f, projects[i]);
+        use(&f, i == 4 ? "second" : "q");
+        delete_queue(&f);
+        expect_projects(&f, left[i]);
+    }
+    use(&f, "q");
+    delete_queue(&f);
+    expect_projects(&f, "");
     fixture_close(&f);
 }
 END_TEST

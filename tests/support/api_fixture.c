@@ -35,6 +35,7 @@ make_kit(struct api_fixture *f)
 {
     ck_assert_int_eq(kit_new(f->mem, &f->kit), ST_OK);
     clock_init_manual(kit_clock(f->kit), API_FIXTURE_START_MS);
+    clock_init_manual(&f->real, API_FIXTURE_START_MS);
 }
 
 /* Takes what f has by now: the memory, and perhaps an auth. */

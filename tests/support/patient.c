@@ -36,6 +36,10 @@ PATIENT(queue_list,
         (struct store * s, struct store_visit *visit, const struct store_page *page,
          struct store_queues *out),
         page, out)
+PATIENT(project_list,
+        (struct store * s, struct store_visit *visit, const struct store_page *page,
+         struct store_queues *out),
+        page, out)
 PATIENT(queue_stats, (WHERE, struct store_stats *out), q, out)
 PATIENT(queue_purge, (WHERE, enum store_purge what), q, what)
 PATIENT(queue_image, (WHERE, struct store_image *image), q, image)
@@ -170,6 +174,7 @@ static const struct store_ops patient_ops = {
     .queue_update = patient_queue_update,
     .queue_delete = patient_queue_delete,
     .queue_list = patient_queue_list,
+    .project_list = patient_project_list,
     .queue_stats = patient_queue_stats,
     .queue_purge = patient_queue_purge,
     .queue_image = patient_queue_image,

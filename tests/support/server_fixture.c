@@ -43,6 +43,19 @@ open_store(struct server_fixture *f, const struct server_fixture_options *option
 }
 
 static void
+ignore_move(void *ctx)
+{
+    (void)ctx;
+}
+
+static void
+open_kit(struct server_fixture *f, struct engine_config *engine)
+{
+    ck_assert_int_eq(kit_new(f->mem, &f->kit), ST_OK);
+    engine->observer = kit_observer(f->kit, NULL);
+}
+
+static void
 open_keystone(struct server_fixture *f, const struct server_fixture_options *options)
 {
     const struct executor_config asking = {.mem = f->mem,
@@ -95,8 +108,14 @@ server_fixture_open_with(struct server_fixture *f,
     f->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = &f->clock};
     engine.mem = f->mem;
     engine.now_ms = clock_now_ms(&f->clock);
+    f->kit = NULL;
+    if (options->kit)
+        open_kit(f, &engine);
     open_store(f, options, &engine);
+    if (options->kit)
+        kit_attach(f->kit, f->store, ignore_move, NULL);
     open_keystone(f, options);
+    api.kit = f->kit;
     api.access = f->access;
     api.real = &f->clock;
     api.store = f->store;
@@ -105,7 +124,7 @@ server_fixture_open_with(struct server_fixture *f,
     config.api = f->api;
     config.store = f->store;
     config.mem = f->mem;
-    config.clock = &f->clock;
+    config.clock = f->kit == NULL ? &f->clock : kit_clock(f->kit);
     config.log = &f->log;
     ck_assert_msg(listen_read(f->listen, &f->list, error, sizeof(error)), "%s", error);
     config.listen = &f->list;
@@ -139,6 +158,7 @@ free_all(struct server_fixture *f)
     fake_keystone_fini(&f->fake);
     ck_assert(store_audit(f->store));
     store_close(f->store);
+    kit_free(f->kit);
     mem_destroy(f->mem); /* asserts that nothing is left */
     ck_assert_int_eq(rmdir(f->folder), 0);
 }

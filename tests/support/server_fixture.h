@@ -22,6 +22,7 @@ struct server_fixture {
     struct mem *mem;
     struct clock clock;
     struct log log;
+    struct kit *kit; /* NULL: there is none */
     struct store *store;
     struct executor *executor; /* NULL: there is none */
     struct fake_keystone fake; /* with keystone_threads, as what follows */
@@ -41,6 +42,7 @@ void server_fixture_open(struct server_fixture *f, size_t workers);
 struct server_fixture_options {
     size_t workers;
     size_t max_connections, max_waiters;
+    bool kit;             /* with one, whose clock is the store's */
     bool slow;            /* a store of this kind (slow_store.h) instead of an engine */
     unsigned slow_kinds;  /* of enum slow_store_kind */
     size_t threads, line; /* of an executor */

@@ -217,6 +217,10 @@ SLOW(queue_list,
      (struct store * s, struct store_visit *visit, const struct store_page *page,
       struct store_queues *out),
      page, out)
+SLOW(project_list,
+     (struct store * s, struct store_visit *visit, const struct store_page *page,
+      struct store_queues *out),
+     page, out)
 SLOW(queue_stats, (WHERE, struct store_stats *out), q, out)
 SLOW(queue_purge, (WHERE, enum store_purge what), q, what)
 SLOW(queue_image, (WHERE, struct store_image *image), q, image)
@@ -331,6 +335,7 @@ static const struct store_ops slow_ops = {
     .queue_update = slow_queue_update,
     .queue_delete = slow_queue_delete,
     .queue_list = slow_queue_list,
+    .project_list = slow_project_list,
     .queue_stats = slow_queue_stats,
     .queue_purge = slow_queue_purge,
     .queue_image = slow_queue_image,

@@ -59,7 +59,8 @@ enum method {
     X(HOST, "Host")                                                                      \
     X(ORIGIN, "Origin")                                                                  \
     X(REQUEST_ID, "X-Request-ID") /* of others; the front end's, as is the next */       \
-    X(TRACEPARENT, "traceparent")
+    X(TRACEPARENT, "traceparent")                                                        \
+    X(FAULT, "Claimd-Fault") /* with a kit */
 
 enum api_header {
 #define API_HEADER_ENUM(name, text) API_HEADER_##name,
@@ -71,6 +72,14 @@ enum api_header {
 /* Longest name kept between slices. */
 #define PROGRESS_NAME_MAX 64
 
+/* What befalls a request, in tests (docs/api.md 23.7). */
+struct plight {
+    bool found; /* it is known */
+    bool moved; /* FAULT_CLOCK: the clock is there */
+    struct fault fault;
+    int64_t until_ms; /* FAULT_CLOCK: where the clock is to be; 0: it was not moved yet */
+};
+
 /* How far a request has come that is answered in slices; the API's own. */
 struct progress {
     bool begun;
@@ -78,6 +87,7 @@ struct progress {
     uint64_t resume[2];           /* of struct store_batch */
     char name[PROGRESS_NAME_MAX]; /* of the queue looked at last */
     size_t name_len;
+    struct plight plight; /* with a kit */
 };
 
 /* Does a request that waits for a message go on with that? */
@@ -185,6 +195,9 @@ struct response {
     struct bytes
         claim_id; /* of the claim that was made, to be given back if nobody hears of
                               it; absent: none */
+    /* The front end's to bring about: LATENCY, SLOW, HALF, or CUT_BEFORE or CUT_AFTER, which
+     * are the same to it. */
+    struct fault fault;
 };
 
 /* What the headers take on the wire: at most RESPONSE_HEAD_MAX. */
@@ -212,8 +225,8 @@ struct api_config {
     struct access *access;    /* borrowed likewise; NULL: headers are believed */
     struct signer *signer;    /* borrowed likewise; NULL: there are no pre-signed URLs */
     struct seal *seal;        /* borrowed likewise; NULL: nothing can be encrypted */
-    const struct clock *real; /* borrowed likewise, with access or signer: when what they
-                                 let in expires */
+    const struct clock *real; /* borrowed likewise, with access, signer or kit: when what
+                                 they let in expires */
     const struct api_condition *condition; /* borrowed likewise; NULL: always good */
     const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
     struct kit *kit; /* borrowed likewise; NULL: no tests are run against it */

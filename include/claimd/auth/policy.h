@@ -102,7 +102,7 @@ policy_allows(const struct policy *p, enum role role, enum action action)
 enum action action_find(struct bytes name);
 enum role role_find(struct bytes name);
 
-/* Literals. */
+/* Literals; NULL for ACTION_COUNT. */
 const char *action_name(enum action action);
 const char *role_name(enum role role);
 

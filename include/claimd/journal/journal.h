@@ -110,6 +110,9 @@ bool journal_step(struct journal *j);
  */
 void journal_seal(struct journal *j);
 
+/* The store's clock was moved to this time, which the next seal tells: in a second or so. Any thread. */
+void journal_age(struct journal *j, int64_t now_ms);
+
 /* Has the journal swept as soon as it commits, whatever its size. Any thread. */
 void journal_sweep(struct journal *j);
 

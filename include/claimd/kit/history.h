@@ -3,7 +3,7 @@
  *
  * An entry is made when something has happened: by the store's observer under the lock where
  * it happens, so those of one queue are in the order of its changes; and by the API for what it
- * has refused.
+ * has refused or shown.
  *
  *   Bounds   HISTORY_MOST entries, and HISTORY_BYTES of texts: the oldest go first. An entry for
  *            which there is no memory is missing; both are counted (`lost`)
@@ -26,6 +26,7 @@ enum { HISTORY_MOST = 10000, HISTORY_BYTES = 4 << 20, HISTORY_IDS = 100 };
     X(QUEUE_DELETED, "queue_deleted")                                                    \
     X(PURGED, "purged")                                                                  \
     X(POSTED, "posted")                                                                  \
+    X(SHOWN, "shown") /* by a listing, or because they were named */                     \
     X(CLAIMED, "claimed")                                                                \
     X(RENEWED, "renewed")                                                                \
     X(RELEASED, "released")                                                              \

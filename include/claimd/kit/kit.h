@@ -1,6 +1,6 @@
 /*
  * kit: what a server has besides when tests are run against it (docs/ci.md): a clock that they
- * move, and a history of what happened.
+ * move, a history of what happened, and rules for what is to go wrong.
  *
  * It stands beside the store: it observes its changes, passes them on to the log if there is
  * one, and moves the clock by which the store lives. Without `ci` there is no kit, and nothing
@@ -12,6 +12,7 @@
 #define CLAIMD_KIT_KIT_H
 
 #include "claimd/base/clock.h"
+#include "claimd/kit/faults.h"
 #include "claimd/kit/history.h"
 #include "claimd/store/observer.h"
 
@@ -27,6 +28,7 @@ void kit_free(struct kit *kit);
 struct clock *kit_clock(struct kit *kit);
 
 struct history *kit_history(struct kit *kit);
+struct faults *kit_faults(struct kit *kit);
 
 /* The observer for the store; log: to whom it passes everything on, NULL: nobody. */
 struct store_observer *kit_observer(struct kit *kit, struct store_observer *log);

@@ -23,6 +23,18 @@ handler_fn handle_reset;
 handler_fn handle_state_show;
 handler_fn handle_state_set;
 
+/* kit_leaks.c */
+handler_fn handle_leaks;
+
+/* With a kit: puts down that an answer shows these messages of the request's queue. */
+void
+kit_note_shown(struct context *ctx, const struct store_message *messages, size_t count);
+
+/* kit_faults.c */
+handler_fn handle_faults_show;
+handler_fn handle_faults_set;
+handler_fn handle_faults_delete;
+
 /* ------------------------------------------------------------------ shared */
 
 /* The body, which must be an object; the tree is owned. Explained. */

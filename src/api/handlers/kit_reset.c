@@ -61,8 +61,8 @@ note(const struct context *ctx, struct bytes project)
 }
 
 /*
- * POST /claimd/reset: who waits is answered, then the queues go. What is made meanwhile may go,
- * too, or stay.
+ * POST /claimd/reset: who waits is answered, then the queues go, and with those of all projects
+ * the faults. What is made meanwhile may go, too, or stay.
  */
 enum status
 handle_reset(struct context *ctx)
@@ -81,6 +81,8 @@ handle_reset(struct context *ctx)
         return st;
     if (more)
         return ST_AGAIN;
+    if (!bytes_present(project)) /* which cannot fail */
+        (void)faults_replace(kit_faults(ctx->kit), NULL, 0);
     note(ctx, project);
     return answer_empty(ctx, 204);
 }

@@ -77,7 +77,7 @@ login_identify(struct context *ctx, const struct login *login, struct auth_calle
                                     "the document names neither user and password nor a "
                                     "token");
     }
-    st = auth_token_read(ctx->auth, ctx->visit.now_ms, login->token, ctx->req->arena,
+    st = auth_token_read(ctx->auth, context_real_ms(ctx), login->token, ctx->req->arena,
                          &earlier);
     if (st != ST_OK)
         return st;
@@ -103,7 +103,7 @@ login_admit(struct context *ctx, const struct login *login, struct auth_caller *
     if (st == ST_OK)
         st = caller_project(caller->project, false);
     if (st == ST_OK)
-        st = auth_token_write(ctx->auth, ctx->visit.now_ms, caller, ctx->req->arena,
+        st = auth_token_write(ctx->auth, context_real_ms(ctx), caller, ctx->req->arena,
                               token);
     return st;
 }
@@ -130,7 +130,7 @@ access_token(const struct context *ctx, const struct auth_caller *caller,
 {
     char issued[CLOCK_TEXT_CAP], expires[CLOCK_TEXT_CAP];
 
-    clock_text(ctx->visit.now_ms, issued);
+    clock_text(context_real_ms(ctx), issued);
     clock_text(caller->expires_ms, expires);
     return json_pack("{s:s, s:s, s:s, s:{s:s%, s:s%, s:b}}", "id", token.data,
                      "issued_at", issued, "expires", expires, "tenant", "id",

@@ -6,7 +6,7 @@
 enum status
 identity_caller(struct context *ctx, enum api_header header, struct auth_caller *out)
 {
-    return auth_token_read(ctx->auth, ctx->visit.now_ms, ctx->req->headers[header],
+    return auth_token_read(ctx->auth, context_real_ms(ctx), ctx->req->headers[header],
                            ctx->req->arena, out);
 }
 
@@ -35,7 +35,7 @@ identity_describe(struct context *ctx, const struct auth_caller *caller, json_t 
 
     if (st != ST_OK)
         return st;
-    clock_text(ctx->visit.now_ms, issued);
+    clock_text(context_real_ms(ctx), issued);
     clock_text(caller->expires_ms, expires);
     *out = json_pack("{s:{s:[s], s:o, s:o, s:b, s:s, s:s, s:[{s:s, s:s}], s:[], s:o}}",
                      "token", "methods", "password", "user", named(caller->user),

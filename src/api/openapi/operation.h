@@ -73,7 +73,8 @@ extern const struct operation operation_subscription_list, operation_subscriptio
 /* operations_kit.c */
 extern const struct operation operation_clock_show, operation_clock_set,
     operation_clock_advance, operation_reset, operation_state_show, operation_state_set,
-    operation_history, operation_expect;
+    operation_history, operation_expect, operation_leaks, operation_faults_show,
+    operation_faults_set, operation_faults_delete;
 
 /* operations_identity.c */
 extern const struct operation operation_login, operation_token_show,

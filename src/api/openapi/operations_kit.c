@@ -221,3 +221,67 @@ const struct operation operation_expect = {
                            "'claimed':{'type':'integer'},'free':{'type':'integer'}}}"}},
     .refuses = {400, 409},
 };
+
+#define LEAK                                                                             \
+    "{'type':'object','required':['kind','project','queue','client','at','at_ms'],"      \
+    "'properties':{'kind':{'type':'string','enum':['claim','unread','dead_letter']},"    \
+    "'project':{'type':'string'},'queue':{'type':'string'},'from':{'type':'string'},"    \
+    "'claim':{'type':'string'},'id':{'type':'string'},'messages':{'type':'integer'},"    \
+    "'client':{'type':['string','null']},'at':{'type':'string'},"                        \
+    "'at_ms':{'type':'integer'}}}"
+#define LEAKS_PARAMETERS                                                                 \
+    TEXT("project", "only of it (or X-Project-ID)")                                      \
+    ",{'name':'limit','in':'query','schema':{'type':'integer','minimum':1,"              \
+    "'maximum':1000,'default':100}}," TEXT("marker", "where the last page has ended")
+
+const struct operation operation_leaks = {
+    .name = "listLeaks",
+    .tag = TAG,
+    .summary = "What tests have forgotten: claims, messages never read, dead letters",
+    .parameters = LEAKS_PARAMETERS,
+    .answers = {{.code = 200,
+                 .what = "What was found; an empty page may have a next one",
+                 .schema = "{'type':'object','required':['leaks'],'properties':{"
+                           "'leaks':{'type':'array','items':" LEAK "}," LINKS "}}"}},
+    .refuses = {400},
+};
+
+#define COUNT(least) "{'type':'integer','minimum':" least ",'maximum':1000000000}"
+#define RULE                                                                             \
+    "'match':{'type':'object','properties':{'action':{'type':'string'},"                 \
+    "'method':{'type':'string'},'queue':{'type':'string'},"                              \
+    "'project':{'type':'string'},'client':{'type':'string'}},"                           \
+    "'additionalProperties':false},'every':" COUNT("1") ",'skip':" COUNT(                \
+        "0") ","                                                                         \
+             "'times':" COUNT("0") ",'fault':{'type':'string'}"
+#define RULES(required, members)                                                         \
+    "{'type':'object','required':['faults'],'properties':{'faults':{'type':'array',"     \
+    "'maxItems':100,'items':{'type':'object','required':[" required                      \
+    "],'properties':{" members "},'additionalProperties':false}}},"                      \
+    "'additionalProperties':false}"
+#define RULES_SHOWN                                                                      \
+    RULES("'match','every','skip','times','fault','matched','struck'",                   \
+          RULE ",'matched':{'type':'integer'},'struck':{'type':'integer'}")
+
+const struct operation operation_faults_show = {
+    .name = "listFaults",
+    .tag = TAG,
+    .summary = "The rules for what goes wrong, and how often they have struck",
+    .answers = {{.code = 200, .what = "The rules", .schema = RULES_SHOWN}},
+};
+
+const struct operation operation_faults_set = {
+    .name = "setFaults",
+    .tag = TAG,
+    .summary = "Rules for what goes wrong, instead of those there are",
+    .body = RULES("'fault'", RULE),
+    .body_required = true,
+    .answers = {{.code = 204, .what = "They are in force"}},
+};
+
+const struct operation operation_faults_delete = {
+    .name = "deleteFaults",
+    .tag = TAG,
+    .summary = "Nothing goes wrong any more",
+    .answers = {{.code = 204, .what = "There are no rules"}},
+};

@@ -18,6 +18,10 @@ static const struct route routes[] = {
     KIT("state", PUT, handle_state_set, &operation_state_set),
     KIT("history", GET, handle_history, &operation_history),
     KIT("expect", GET, handle_expect, &operation_expect),
+    KIT("leaks", GET, handle_leaks, &operation_leaks),
+    KIT("faults", GET, handle_faults_show, &operation_faults_show),
+    KIT("faults", PUT, handle_faults_set, &operation_faults_set),
+    KIT("faults", DELETE, handle_faults_delete, &operation_faults_delete),
     ROUTE_END,
 };
 

@@ -169,7 +169,10 @@ static void
 command_options(const struct command *c)
 {
     for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++) {
-        roff_option("", c->options[i].name, " ", c->options[i].value, "");
+        const char *value = c->options[i].value;
+
+        roff_option("", c->options[i].name, value == NULL ? "" : " ",
+                    value == NULL ? "" : value, "");
         roff_text(c->options[i].what);
         (void)fputs(".\n", stdout);
     }
@@ -184,6 +187,8 @@ ends(const struct command *c)
         if (c->ends[i] != NULL)
             roff_entry(status, c->ends[i]);
     }
+    for (const struct fact *f = c->other_ends; f != NULL && f->name != NULL; f++)
+        roff_entry(f->name, f->what);
 }
 
 static void

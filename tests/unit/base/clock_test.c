@@ -59,6 +59,27 @@ START_TEST(the_system_clock_shows_milliseconds_since_1970_and_never_goes_back)
 }
 END_TEST
 
+START_TEST(a_clock_that_was_stopped_shows_what_it_is_moved_to)
+{
+    struct clock c;
+    int64_t at_ms;
+
+    clock_init_system(&c);
+    ck_assert(!clock_stands(&c));
+    clock_stop(&c);
+    clock_stop(&c); /* it stands */
+    ck_assert(clock_stands(&c));
+    at_ms = clock_now_ms(&c);
+    clock_advance(&c, 60000);
+    clock_reach(&c, at_ms + 61000);
+    clock_reach(&c, at_ms); /* it never goes back */
+    ck_assert_int_eq(clock_now_ms(&c), at_ms + 61000);
+    clock_start(&c);
+    clock_start(&c);
+    ck_assert(!clock_stands(&c));
+}
+END_TEST
+
 START_TEST(setting_the_wall_clock_moves_nothing)
 {
     struct clock c;
@@ -74,6 +95,16 @@ START_TEST(setting_the_wall_clock_moves_nothing)
     faked.monotonic_ms += 250;
     ck_assert_int_eq(clock_now_ms(&c), 1700000000373);
     ck_assert_int_eq(clock_stopwatch_ns(), INT64_C(5250) * 1000000);
+    clock_advance(&c, 7); /* it is moved while it runs, and goes on from where it stood */
+    clock_reach(&c, 1700000000400);
+    ck_assert_int_eq(clock_now_ms(&c), 1700000000400);
+    clock_stop(&c);
+    faked.monotonic_ms += 5000;
+    clock_advance(&c, 60000);
+    clock_start(&c);
+    ck_assert_int_eq(clock_now_ms(&c), 1700000060400);
+    faked.monotonic_ms += 10;
+    ck_assert_int_eq(clock_now_ms(&c), 1700000060410);
     faked.set = false;
 }
 END_TEST

@@ -264,6 +264,17 @@ START_TEST(what_is_unknown_is_an_error_wherever_it_stands)
 }
 END_TEST
 
+START_TEST(what_claimd_run_has_set_is_no_option)
+{
+    struct loading l;
+
+    begin(&l);
+    variable(&l, "CLAIMD_URL=http://127.0.0.1:1");
+    variable(&l, "CLAIMD_URL_2=http://127.0.0.1:2");
+    ck_assert_int_eq(load(&l), ST_OK);
+}
+END_TEST
+
 START_TEST(a_bad_value_is_an_error_that_says_where)
 {
     struct loading l;
@@ -517,6 +528,43 @@ START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
         arg(&l, "--identity-stub-anywhere");
         ck_assert_int_eq(load(&l), ST_OK);
     }
+}
+END_TEST
+
+START_TEST(tests_are_served_on_the_loopback_only)
+{
+    static const char *const far[] = {"--listen=0.0.0.0:0", "--listen=queues.example:1",
+                                      "--listen=unix:/x, metrics:[::]:2"};
+    struct loading l;
+
+    for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
+        begin(&l);
+        arg(&l, far[i]);
+        arg(&l, "--ci");
+        arg(&l, "--insecure-listen");
+        expect_error(&l, "ci lets whoever comes do everything");
+    }
+    begin(&l);
+    arg(&l, "--listen=unix:/x, [::1]:80");
+    arg(&l, "--ci");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert(l.config.ci);
+}
+END_TEST
+
+START_TEST(tests_may_have_short_times)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--ci-short");
+    expect_error(&l, "ci_short is of no use without ci");
+    arg(&l, "--ci");
+    arg(&l, "--min-claim-ttl=30");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_int_eq(l.config.limits.min_message_ttl, 1);
+    ck_assert_int_eq(l.config.limits.min_claim_ttl, 30);
+    ck_assert_int_eq(l.config.limits.min_claim_grace, 1);
 }
 END_TEST
 

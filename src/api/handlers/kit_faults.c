@@ -1,0 +1,249 @@
+/* What tests want to go wrong (docs/api.md 23.7). */
+#include "api/handlers/kit.h"
+#include "api/wire/fault.h"
+#include "claimd/json/string.h"
+
+#include <inttypes.h>
+
+/* Counts of a rule are at most so large. */
+enum { COUNT_MOST = 1000000000 };
+
+/* ------------------------------------------------------------------ showing */
+
+static void
+member(struct buf *out, const char *name, struct bytes value, bool *first)
+{
+    if (!bytes_present(value))
+        return;
+    buf_printf(out, "%s\"%s\":", *first ? "" : ",", name);
+    json_string_write(out, value);
+    *first = false;
+}
+
+static void
+write_match(struct buf *out, const struct fault_match *m)
+{
+    bool first = true;
+
+    buf_str(out, "\"match\":{");
+    member(out, "action", m->action, &first);
+    member(out, "method", m->method, &first);
+    member(out, "queue", m->queue, &first);
+    member(out, "project", m->project, &first);
+    member(out, "client", m->client, &first);
+    buf_byte(out, '}');
+}
+
+static void
+write_rule(void *arg, const struct fault_rule *rule)
+{
+    struct buf *out = arg;
+    char text[FAULT_TEXT_CAP];
+
+    fault_text(&rule->fault, text);
+    buf_str(out, out->data[out->len - 1] == '[' ? "{" : ",{");
+    write_match(out, &rule->match);
+    buf_printf(out,
+               ",\"skip\":%" PRIu64 ",\"every\":%" PRIu64 ",\"times\":%" PRIu64
+               ",\"fault\":\"%s\",\"matched\":%" PRIu64 ",\"struck\":%" PRIu64 "}",
+               rule->skip, rule->every, rule->times, text, rule->matched, rule->struck);
+}
+
+/* GET /claimd/faults */
+enum status
+handle_faults_show(struct context *ctx)
+{
+    struct buf *out = &ctx->res->body;
+
+    buf_str(out, "{\"faults\":["); /* there is room: PROBLEM_ROOM */
+    faults_read(kit_faults(ctx->kit), write_rule, out);
+    buf_str(out, "]}");
+    return answer_json(ctx, 200);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* Where a rule is wrong. */
+struct place {
+    struct context *ctx;
+    size_t at;
+};
+
+static enum status
+refuse(const struct place *place, const char *name, const char *what)
+{
+    return context_refuse(place->ctx, ST_BAD_VALUE, "faults[%zu].%s: %s", place->at, name,
+                          what);
+}
+
+static struct bytes
+text_of(const json_t *value)
+{
+    return bytes_of(json_string_value(value), json_string_length(value));
+}
+
+/* Is what a member of a match says possible? NULL: yes. */
+static const char *
+judge(const char *name, struct bytes value)
+{
+    enum action action;
+
+    if (strcmp(name, "method") == 0)
+        return api_method(value) == METHOD_OTHER ? "there is no such method" : NULL;
+    if (strcmp(name, "action") != 0)
+        return value.len == 0 && strcmp(name, "project") != 0 ? "it must not be empty"
+                                                              : NULL;
+    action = action_find(value);
+    if (action == ACTION_CI_USE)
+        return "what is asked of the server itself has no faults";
+    return action == ACTION_COUNT ? "there is no such action" : NULL;
+}
+
+static struct bytes *
+match_member(struct fault_match *m, const char *name)
+{
+    return strcmp(name, "action") == 0    ? &m->action
+           : strcmp(name, "method") == 0  ? &m->method
+           : strcmp(name, "queue") == 0   ? &m->queue
+           : strcmp(name, "project") == 0 ? &m->project
+           : strcmp(name, "client") == 0  ? &m->client
+                                          : NULL;
+}
+
+/* The texts stay the tree's. */
+static enum status
+read_match(const struct place *place, json_t *object, struct fault_match *out)
+{
+    const char *name, *why;
+    json_t *value;
+
+    if (!json_is_object(object))
+        return refuse(place, "match", "it must be an object");
+    json_object_foreach(object, name, value)
+    {
+        struct bytes *slot = match_member(out, name);
+
+        if (slot == NULL)
+            return refuse(place, "match",
+                          "its members are action, method, queue, project and client");
+        if (!json_is_string(value))
+            return refuse(place, name, "it must be a text");
+        *slot = text_of(value);
+        why = judge(name, *slot);
+        if (why != NULL)
+            return refuse(place, name, why);
+    }
+    return ST_OK;
+}
+
+static enum status
+read_count(const struct place *place, const char *name, const json_t *value,
+           int64_t least, uint64_t *out)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < least ||
+        json_integer_value(value) > COUNT_MOST)
+        return refuse(place, name,
+                      least == 0 ? "it must be a whole number within 0 and 1000000000"
+                                 : "it must be a whole number within 1 and 1000000000");
+    *out = (uint64_t)json_integer_value(value);
+    return ST_OK;
+}
+
+static enum status
+read_fault(const struct place *place, const json_t *value, struct fault *out)
+{
+    struct reason why;
+
+    reason_init(&why);
+    if (!json_is_string(value))
+        return refuse(place, "fault", "it must be a text");
+    if (fault_read(text_of(value), out, &why) != ST_OK)
+        return refuse(place, "fault", why.text);
+    return ST_OK;
+}
+
+static enum status
+read_member(const struct place *place, const char *name, json_t *value,
+            struct fault_rule *out)
+{
+    if (strcmp(name, "match") == 0)
+        return read_match(place, value, &out->match);
+    if (strcmp(name, "every") == 0)
+        return read_count(place, name, value, 1, &out->every);
+    if (strcmp(name, "skip") == 0)
+        return read_count(place, name, value, 0, &out->skip);
+    if (strcmp(name, "times") == 0)
+        return read_count(place, name, value, 0, &out->times);
+    if (strcmp(name, "fault") == 0)
+        return read_fault(place, value, &out->fault);
+    return context_refuse(place->ctx, ST_BAD_BODY,
+                          "faults[%zu]: its members are match, every, skip, times and "
+                          "fault",
+                          place->at);
+}
+
+static enum status
+read_rule(const struct place *place, json_t *object, struct fault_rule *out)
+{
+    enum status st = ST_OK;
+    const char *name;
+    json_t *value;
+
+    *out = (struct fault_rule){.every = 1};
+    if (!json_is_object(object))
+        return context_refuse(place->ctx, ST_BAD_BODY, "faults[%zu] must be an object",
+                              place->at);
+    json_object_foreach(object, name, value)
+    {
+        st = read_member(place, name, value, out);
+        if (st != ST_OK)
+            return st;
+    }
+    if (out->fault.kind == FAULT_NONE)
+        return refuse(place, "fault", "it is missing");
+    return ST_OK;
+}
+
+static enum status
+take_rules(struct context *ctx, const json_t *list)
+{
+    const size_t count = json_array_size(list);
+    struct fault_rule *rules =
+        arena_array(ctx->req->arena, count > 0 ? count : 1, sizeof(*rules));
+    enum status st = rules == NULL ? ST_NO_MEMORY : ST_OK;
+
+    for (size_t i = 0; i < count && st == ST_OK; i++)
+        st = read_rule(&(const struct place){ctx, i}, json_array_get(list, i), &rules[i]);
+    return st == ST_OK ? faults_replace(kit_faults(ctx->kit), rules, count) : st;
+}
+
+/* PUT /claimd/faults */
+enum status
+handle_faults_set(struct context *ctx)
+{
+    const json_t *list;
+    json_t *body;
+    enum status st = kit_read_body(ctx, &body);
+
+    if (st != ST_OK)
+        return st;
+    list = json_object_get(body, "faults");
+    if (!json_is_array(list) || json_object_size(body) != 1)
+        st = context_refuse(ctx, ST_BAD_BODY, "the body must be {\"faults\": [...]}");
+    else if (json_array_size(list) > FAULT_RULES_MOST)
+        st = context_refuse(ctx, ST_BAD_VALUE, "faults: there may be %d rules at most",
+                            FAULT_RULES_MOST);
+    else
+        st = take_rules(ctx, list);
+    json_decref(body);
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
+}
+
+/* DELETE /claimd/faults */
+enum status
+handle_faults_delete(struct context *ctx)
+{
+    enum status st = faults_replace(kit_faults(ctx->kit), NULL, 0);
+
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
+}

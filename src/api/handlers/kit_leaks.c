@@ -1,0 +1,363 @@
+/* What tests have forgotten (docs/api.md 23.8), and what they have looked at. */
+#include "api/handlers/kit.h"
+#include "api/wire/next_page.h"
+#include "claimd/json/string.h"
+#include "claimd/kit/leak.h"
+
+/* Messages, and listings of some, that one answer looks at; messages of a listing. */
+enum { LOOK_MOST = 10000, LOOK_SLICE = 64 };
+
+/* Where a page is, and what it has found. */
+struct scan {
+    struct context *ctx;
+    struct bytes only;     /* the project; absent: all */
+    struct store_queue at; /* absent name: in front of the first of its project */
+    struct store_id behind;
+    struct leak *found;
+    size_t count, limit, looked;
+    struct store_id claim; /* the latest that was looked at */
+    bool ended;            /* there is nothing more */
+};
+
+/* ------------------------------------------------------------------ suspects */
+
+static struct leak *
+suspect(struct scan *s, enum leak_kind kind, struct store_id id, int64_t age_s)
+{
+    struct leak *leak = &s->found[s->count++];
+
+    *leak = (struct leak){.kind = kind,
+                          .queue = s->at,
+                          .id = id,
+                          .at_ms = s->ctx->visit.now_ms - age_s * 1000};
+    return leak;
+}
+
+/* A claim is found where its oldest message is, and so once. */
+static enum status
+look_at_claim(struct scan *s, const struct store_message *m)
+{
+    struct store_batch held = STORE_BATCH_INIT;
+    struct bytes id = store_id_bytes(&m->claim_id);
+    enum status st;
+
+    if (bytes_equal(id, store_id_bytes(&s->claim)))
+        return ST_OK;
+    s->claim = m->claim_id;
+    st = store_claim_get(s->ctx->store, &s->ctx->visit, &s->at, id, &held);
+    if (st == ST_OK && held.count > 0 &&
+        bytes_equal(store_id_bytes(&held.messages[0].id), store_id_bytes(&m->id)))
+        suspect(s, LEAK_CLAIM, m->claim_id, held.claim_age_s)->messages = held.count;
+    store_batch_release(&held);
+    return st == ST_NOT_FOUND ? ST_OK : st; /* it has ended meanwhile */
+}
+
+static enum status
+look_at(struct scan *s, const struct store_message *m)
+{
+    if (m->claim_id.text[0] != '\0')
+        return look_at_claim(s, m);
+    if (m->claim_count == 0)
+        (void)suspect(s, LEAK_UNREAD, m->id, m->age_s);
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ the way through */
+
+static bool
+is_full(const struct scan *s)
+{
+    return s->count == s->limit || s->looked >= LOOK_MOST;
+}
+
+/* Only the first listing of a page goes on where the store has left it. */
+static void
+resume(const struct scan *s, struct store_batch *batch)
+{
+    const struct progress *p = s->ctx->progress;
+
+    if (s->looked == 0 && bytes_equal(s->at.name, bytes_of(p->name, p->name_len)))
+        memcpy(batch->resume, p->resume, sizeof(batch->resume));
+}
+
+/* Its slice is over: whatever was found is a page, else the request is asked again. */
+static enum status
+go_on_later(struct scan *s, const struct store_batch *batch)
+{
+    struct progress *p = s->ctx->progress;
+
+    if (s->looked > 0) {
+        s->looked = LOOK_MOST;
+        return ST_OK;
+    }
+    if (s->at.name.len > sizeof(p->name))
+        return ST_AGAIN;
+    memcpy(p->name, s->at.name.data, s->at.name.len);
+    p->name_len = s->at.name.len;
+    memcpy(p->resume, batch->resume, sizeof(p->resume));
+    return ST_AGAIN;
+}
+
+/* Looks at some messages of the queue; *end: there are no more. */
+static enum status
+look_at_some(struct scan *s, bool *end)
+{
+    const size_t room = s->limit - s->count;
+    const struct store_filter filter = {.marker = store_id_bytes(&s->behind),
+                                        .limit = room < LOOK_SLICE ? room : LOOK_SLICE,
+                                        .include_claimed = true,
+                                        .include_delayed = true};
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st;
+
+    resume(s, &batch);
+    st = store_message_list(s->ctx->store, &s->ctx->visit, &s->at, &filter, &batch);
+    if (st == ST_AGAIN)
+        return go_on_later(s, &batch);
+    for (size_t i = 0; i < batch.count && st == ST_OK; i++)
+        st = look_at(s, &batch.messages[i]);
+    s->looked += batch.count + 1;
+    *end = batch.count == 0;
+    if (batch.count > 0)
+        s->behind = batch.next;
+    store_batch_release(&batch);
+    return st;
+}
+
+static enum status
+look_through_queue(struct scan *s)
+{
+    enum status st = ST_OK;
+    bool end = false;
+
+    while (st == ST_OK && !end && !is_full(s))
+        st = look_at_some(s, &end);
+    return st;
+}
+
+/* The name behind another one, of a queue or (without one) a project; absent: there is none. */
+static enum status
+name_behind(struct scan *s, const struct store_page *page, bool of_projects,
+            struct bytes *out)
+{
+    struct context *ctx = s->ctx;
+    struct store_queues next = STORE_QUEUES_INIT;
+    enum status st = (of_projects ? store_project_list : store_queue_list)(
+        ctx->store, &ctx->visit, page, &next);
+
+    *out = BYTES_NONE;
+    if (st == ST_OK && next.count > 0) {
+        *out = arena_copy(ctx->req->arena, next.queues[0].name);
+        st = bytes_present(*out) ? ST_OK : ST_NO_MEMORY;
+    }
+    store_queues_release(&next);
+    return st;
+}
+
+static enum status
+go_to_next_project(struct scan *s)
+{
+    const struct store_page page = {.marker = s->at.project, .limit = 1};
+    enum status st = ST_OK;
+
+    s->at.name = BYTES_NONE;
+    if (bytes_present(s->only))
+        s->at.project = bytes_present(s->at.project) ? BYTES_NONE : s->only;
+    else
+        st = name_behind(s, &page, true, &s->at.project);
+    s->ended = !bytes_present(s->at.project);
+    return st;
+}
+
+static enum status
+go_to_next_queue(struct scan *s)
+{
+    enum status st = ST_OK;
+
+    s->behind = (struct store_id){""};
+    if (!bytes_present(s->at.project))
+        st = go_to_next_project(s);
+    while (st == ST_OK && !s->ended) {
+        const struct store_page page = {
+            .project = s->at.project, .marker = s->at.name, .limit = 1};
+
+        st = name_behind(s, &page, false, &s->at.name);
+        if (st != ST_OK || bytes_present(s->at.name))
+            break;
+        st = go_to_next_project(s);
+    }
+    return st;
+}
+
+static enum status
+look_through(struct scan *s)
+{
+    enum status st = ST_OK;
+
+    if (bytes_present(s->at.name))
+        st = look_through_queue(s);
+    while (st == ST_OK && !s->ended && !is_full(s)) {
+        st = go_to_next_queue(s);
+        if (st == ST_OK && !s->ended)
+            st = look_through_queue(s);
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------------ the answer */
+
+static void
+write_text(struct buf *out, const char *name, struct bytes value)
+{
+    buf_printf(out, ",\"%s\":", name);
+    if (bytes_present(value))
+        json_string_write(out, value);
+    else
+        buf_str(out, "null");
+}
+
+static void
+write_leak(struct buf *out, const struct leak *leak)
+{
+    char at[CLOCK_TEXT_CAP];
+
+    clock_text(leak->at_ms, at);
+    buf_printf(out, "{\"kind\":\"%s\"", leak_kind_name(leak->kind));
+    write_text(out, "project", leak->queue.project);
+    write_text(out, "queue", leak->queue.name);
+    if (leak->kind == LEAK_DEAD_LETTER)
+        write_text(out, "from", leak->from);
+    write_text(out, leak->kind == LEAK_CLAIM ? "claim" : "id", store_id_bytes(&leak->id));
+    if (leak->kind == LEAK_CLAIM) {
+        buf_str(out, ",\"messages\":");
+        buf_u64(out, leak->messages);
+    }
+    write_text(out, "client", leak->client);
+    buf_printf(out, ",\"at\":\"%s\",\"at_ms\":", at);
+    buf_i64(out, leak->at_ms);
+    buf_byte(out, '}');
+}
+
+/* "jobs/52a9.../project": the names of queues and ids have no slash. */
+static enum status
+write_next_page(const struct scan *s)
+{
+    struct context *ctx = s->ctx;
+    struct bytes marker = arena_printf(
+        ctx->req->arena, "%.*s/%s/%.*s", (int)s->at.name.len, s->at.name.data,
+        s->behind.text, (int)s->at.project.len, s->at.project.data);
+    struct next_page next;
+
+    if (!bytes_present(marker))
+        return ST_NO_MEMORY;
+    next_page_begin(&next, &ctx->res->body, bytes_str("/claimd/leaks"));
+    if (bytes_present(s->only))
+        next_page_text(&next, bytes_str("project"), s->only);
+    next_page_number(&next, "limit", s->limit);
+    next_page_text(&next, bytes_str("marker"), marker);
+    next_page_end(&next);
+    return ST_OK;
+}
+
+static enum status
+answer_found(const struct scan *s)
+{
+    struct buf *out = &s->ctx->res->body;
+    enum status st = ST_OK;
+    bool first = true;
+
+    buf_str(out, "{\"leaks\":[");
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->found[i].kind == LEAK_NONE)
+            continue;
+        if (!first)
+            buf_byte(out, ',');
+        write_leak(out, &s->found[i]);
+        first = false;
+    }
+    buf_byte(out, ']');
+    if (!s->ended)
+        st = write_next_page(s);
+    buf_byte(out, '}');
+    return st == ST_OK ? answer_json(s->ctx, 200) : st;
+}
+
+static enum status
+refuse_marker(struct context *ctx)
+{
+    return context_refuse(ctx, ST_BAD_PARAMETER,
+                          "the parameter marker must be one of a link to a next page");
+}
+
+static enum status
+read_marker(struct scan *s)
+{
+    struct bytes rest = query_get(&s->ctx->query, "marker"), id;
+
+    if (!bytes_present(rest))
+        return ST_OK;
+    if (memchr(rest.data, '/', rest.len) == NULL)
+        return refuse_marker(s->ctx);
+    s->at.name = bytes_cut(&rest, '/');
+    if (s->at.name.len == 0 || memchr(rest.data, '/', rest.len) == NULL)
+        return refuse_marker(s->ctx);
+    id = bytes_cut(&rest, '/');
+    if (id.len >= sizeof(s->behind.text))
+        return refuse_marker(s->ctx);
+    memcpy(s->behind.text, id.data, id.len);
+    s->at.project = bytes_present(rest) ? rest : bytes_str("");
+    return bytes_present(s->only) && !bytes_equal(s->only, s->at.project)
+               ? refuse_marker(s->ctx)
+               : ST_OK;
+}
+
+/* GET /claimd/leaks */
+enum status
+handle_leaks(struct context *ctx)
+{
+    struct scan s = {.ctx = ctx, .only = kit_project(ctx), .limit = KIT_PAGE};
+    enum status st = context_read_limit(ctx, "limit", KIT_PAGE_MOST, "always", &s.limit);
+
+    if (st == ST_OK)
+        st = read_marker(&s);
+    if (st != ST_OK)
+        return st;
+    s.found = arena_array(ctx->req->arena, s.limit, sizeof(*s.found));
+    if (s.found == NULL)
+        return ST_NO_MEMORY;
+    st = look_through(&s);
+    if (st == ST_OK)
+        st = leak_look_up(kit_history(ctx->kit), ctx->req->arena, s.found, s.count);
+    return st == ST_OK ? answer_found(&s) : st;
+}
+
+/* ------------------------------------------------------------------ what was looked at */
+
+static void
+note_some(struct context *ctx, const struct store_message *messages, size_t count)
+{
+    struct history_entry e = {.at_ms = ctx->visit.now_ms,
+                              .event = HISTORY_SHOWN,
+                              .queue = ctx->queue,
+                              .client = ctx->req->headers[API_HEADER_CLIENT_ID],
+                              .action = action_name(ctx->route->action),
+                              .count = count};
+    struct buf ids;
+
+    buf_init(&ids, ctx->mem);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buf_byte(&ids, ' ');
+        buf_bytes(&ids, store_id_bytes(&messages[i].id));
+    }
+    e.ids = buf_view(&ids); /* without memory: as far as it went */
+    history_add(kit_history(ctx->kit), &e);
+    buf_fini(&ids);
+}
+
+void
+kit_note_shown(struct context *ctx, const struct store_message *messages, size_t count)
+{
+    for (size_t i = 0; ctx->kit != NULL && i < count; i += HISTORY_IDS)
+        note_some(ctx, messages + i, count - i < HISTORY_IDS ? count - i : HISTORY_IDS);
+}

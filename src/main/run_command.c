@@ -1,0 +1,145 @@
+#include "main/run_command.h"
+
+#include "claimd/base/entropy.h"
+#include "main/command.h"
+#include "main/run_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* ------------------------------------------------------------------ environment */
+
+/* Takes out every variable whose name begins so. */
+static void
+forget(const char *prefix)
+{
+    const size_t len = strlen(prefix);
+    size_t at = 0;
+
+    while (environ != NULL && environ[at] != NULL) {
+        const char *end = strchr(environ[at], '=');
+        char name[256];
+
+        if (strncmp(environ[at], prefix, len) != 0 || end == NULL ||
+            (size_t)(end - environ[at]) >= sizeof(name)) {
+            at++;
+            continue;
+        }
+        (void)snprintf(name, sizeof(name), "%.*s", (int)(end - environ[at]), environ[at]);
+        (void)unsetenv(name);
+    }
+}
+
+static bool
+set_urls(const struct run_words *words, const struct run_server *servers)
+{
+    char name[32], url[96];
+    bool good = true;
+
+    for (size_t i = words->instances; i > 0; i--) {
+        (void)snprintf(url, sizeof(url), "http://%s", servers[i - 1].address);
+        (void)snprintf(name, sizeof(name), "CLAIMD_URL_%zu", i);
+        good = good && (!words->numbered || setenv(name, url, 1) == 0);
+    }
+    return good && setenv("CLAIMD_URL", url, 1) == 0; /* of the first */
+}
+
+/*
+ * For python-zaqarclient, openstacksdk and gophercloud. The last wants OS_DOMAIN_ID, which the
+ * others take for the two in front of it.
+ */
+static bool
+set_openstack(const struct run_server *server, const char *region)
+{
+    char auth_url[96], client[37];
+    const char *const variables[][2] = {
+        {"OS_AUTH_URL", auth_url},           {"OS_IDENTITY_API_VERSION", "3"},
+        {"OS_USERNAME", "claimd"},           {"OS_PASSWORD", "claimd"},
+        {"OS_PROJECT_NAME", "claimd"},       {"OS_USER_DOMAIN_ID", "default"},
+        {"OS_PROJECT_DOMAIN_ID", "default"}, {"OS_DOMAIN_ID", "default"},
+        {"OS_REGION_NAME", region},          {"OS_MESSAGE_CLIENT_ID", client}};
+
+    (void)snprintf(auth_url, sizeof(auth_url), "http://%s/identity", server->address);
+    uid_text(client);
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+        if (setenv(variables[i][0], variables[i][1], 1) != 0)
+            return false;
+    return true;
+}
+
+bool
+run_command_prepare(const struct run_words *words, const struct run_server *servers,
+                    const char *region)
+{
+    forget("OS_");
+    forget("CLAIMD_URL");
+    return set_urls(words, servers) && set_openstack(&servers[0], region);
+}
+
+/* ------------------------------------------------------------------ start and end */
+
+static void __attribute__((noreturn))
+be_command(char *const *words, pid_t parent, const sigset_t *blocked, int told)
+{
+    int error;
+
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(RUN_CANNOT);
+    (void)sigprocmask(SIG_SETMASK, blocked, NULL);
+    (void)execvp(words[0], words);
+    error = errno;
+    (void)!write(told, &error, sizeof(error)); /* else it looks as if it had ended so */
+    _exit(error == ENOENT ? RUN_NO_SUCH : RUN_CANNOT);
+}
+
+/* Why it could not be run; 0: it runs. */
+static int
+listen_for_error(int end)
+{
+    int error = 0;
+    ssize_t n;
+
+    do
+        n = read(end, &error, sizeof(error));
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof(error) ? error : 0;
+}
+
+int
+run_command_start(const struct run_words *words, const sigset_t *blocked, pid_t *pid)
+{
+    const pid_t parent = getpid();
+    const char *name = words->command[0];
+    int ends[2], error;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return command_fails(RUN_CANNOT, "%s cannot be run: %s", name, strerror(errno));
+    *pid = fork();
+    if (*pid == 0)
+        be_command(words->command, parent, blocked, ends[1]);
+    error = *pid < 0 ? errno : 0;
+    (void)close(ends[1]);
+    if (error == 0)
+        error = listen_for_error(ends[0]);
+    (void)close(ends[0]);
+    if (error == 0)
+        return 0;
+    if (*pid > 0)
+        (void)waitpid(*pid, NULL, 0);
+    *pid = 0;
+    return command_fails(error == ENOENT ? RUN_NO_SUCH : RUN_CANNOT,
+                         "%s cannot be run: %s", name, strerror(error));
+}
+
+int
+run_command_exit(int status)
+{
+    return WIFSIGNALED(status) ? RUN_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
+}

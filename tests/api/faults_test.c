@@ -1,0 +1,462 @@
+/* What tests may have go wrong (docs/api.md 23.7), as far as the API brings it about. */
+#include "support/asking.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+#define FAULTS   "/claimd/faults"
+#define STATS    "/v2/queues/q/stats"
+#define MESSAGES "/v2/queues/q/messages"
+#define CLAIMS   "/v2/queues/q/claims"
+#define BODY     "{\"messages\":[{\"body\":1,\"ttl\":300}]}"
+
+static struct api_fixture f;
+
+static void
+open_kit(void)
+{
+    api_fixture_open_kit(&f, &api_limits_default);
+}
+
+static void
+close_kit(void)
+{
+    api_fixture_close(&f);
+}
+
+/* The next requests come with this header; NULL: without. */
+static void
+say(const char *fault)
+{
+    f.c.headers[API_HEADER_FAULT] = fault;
+}
+
+/* One request with this header. */
+static int
+ask(const char *fault, const char *method, const char *target, const char *body)
+{
+    int code;
+
+    say(fault);
+    code = api_call(&f.c, method, target, body);
+    say(NULL);
+    return code;
+}
+
+/* Rules in JSON, with ' for ". */
+static void
+set(const char *rules)
+{
+    char *text = (char *)(uintptr_t)api_text(&f, "{'faults':[%s]}", rules);
+
+    for (char *at = text; *at != '\0'; at++)
+        if (*at == '\'')
+            *at = '"';
+    ck_api(&f, "PUT", FAULTS, text, 204, NULL);
+}
+
+static void
+expect_total(int total, int claimed)
+{
+    ck_api(&f, "GET", STATS, NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), api_text(&f, "\"total\":%d", total)));
+    ck_assert_ptr_nonnull(
+        strstr(api_answer(&f.c), api_text(&f, "\"claimed\":%d", claimed)));
+}
+
+/* The texts of all entries of this event, joined by commas. */
+static const char *
+texts(const char *event)
+{
+    const char *all = "";
+    json_t *tree, *item;
+    size_t i;
+
+    ck_api(&f, "GET", api_text(&f, "/claimd/history?event=%s", event), NULL, 200, NULL);
+    tree = json_loads(api_answer(&f.c), 0, NULL);
+    json_array_foreach(json_object_get(tree, "history"), i, item) all =
+        api_text(&f, "%s%s%s", all, i == 0 ? "" : ", ",
+                 json_string_value(json_object_get(item, "text")));
+    json_decref(tree);
+    return all;
+}
+
+TEST_CASE("faults", .setup = open_kit, .teardown = close_kit);
+
+START_TEST(without_a_kit_there_are_none)
+{
+    struct api_fixture plain;
+
+    api_fixture_open(&plain);
+    ck_api(&plain, "GET", FAULTS, NULL, 404, NULL);
+    ck_api(&plain, "PUT", FAULTS, "{\"faults\":[]}", 404, NULL);
+    ck_api(&plain, "DELETE", FAULTS, NULL, 404, NULL);
+    plain.c.headers[API_HEADER_FAULT] = "status=503";
+    ck_api(&plain, "GET", STATS, NULL, 200, NULL);
+    plain.c.headers[API_HEADER_FAULT] = "nonsense";
+    ck_api(&plain, "GET", STATS, NULL, 200, NULL);
+    ck_assert_int_eq(plain.c.res.fault.kind, FAULT_NONE);
+    api_fixture_close(&plain);
+}
+END_TEST
+
+START_TEST(a_refusal_is_like_the_servers_and_nothing_has_happened)
+{
+    ck_assert_int_eq(ask("status=503", "POST", MESSAGES, BODY), 503);
+    ck_api_header(&f, "Retry-After", "1");
+    ck_api_body(&f, "{'title':'Service temporarily unavailable',"
+                    "'description':'this is a fault that a test has asked for'}");
+    ck_assert_int_eq(ask("status=503; retry_after=7", "POST", MESSAGES, BODY), 503);
+    ck_api_header(&f, "Retry-After", "7");
+    ck_assert_int_eq(ask("status=429; retry_after=0", "POST", MESSAGES, BODY), 429);
+    ck_api_header(&f, "Retry-After", "0");
+    ck_assert_int_eq(f.c.res.fault.kind, FAULT_NONE); /* it is an answer like others */
+    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
+    ck_api_body(&f, "{'queues':[],'links':'*'}");
+    ck_assert_str_eq(texts("fault"), "status=503, status=503; retry_after=7, "
+                                     "status=429; retry_after=0");
+}
+END_TEST
+
+START_TEST(a_refusal_without_a_document_says_when_too)
+{
+    ck_assert_int_eq(ask("status=503; retry_after=9", "HEAD", "/v1/queues/q", NULL), 503);
+    ck_api_header(&f, "Retry-After", "9");
+}
+END_TEST
+
+START_TEST(what_was_cut_before_has_not_happened)
+{
+    (void)ask("cut=before", "POST", MESSAGES, BODY);
+    ck_assert_int_eq(f.c.res.fault.kind, FAULT_CUT_BEFORE);
+    expect_total(0, 0);
+    ck_assert_str_eq(texts("fault"), "cut=before");
+    ck_assert_str_eq(texts("refused,posted"), ""); /* nobody hears of a refusal */
+}
+END_TEST
+
+START_TEST(what_was_cut_after_has_happened_and_a_claim_goes_on)
+{
+    static const char *const lost[] = {"cut=after", "half"};
+
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(ask(lost[i], "POST", MESSAGES, BODY), 201);
+        ck_assert_int_eq(f.c.res.fault.kind, i == 0 ? FAULT_CUT_AFTER : FAULT_HALF);
+        expect_total(i + 1, i);
+        ck_assert_int_eq(ask(lost[i], "POST", CLAIMS "?limit=1", NULL), 201);
+        ck_assert(!bytes_present(f.c.res.claim_id)); /* the front end leaves it */
+        expect_total(i + 1, i + 1);
+    }
+}
+END_TEST
+
+START_TEST(an_answer_that_is_late_or_slow_says_so)
+{
+    api_post_letters(&f, "q", "ab");
+    ck_assert_int_eq(ask("latency; ms=250", "POST", CLAIMS "?limit=1", NULL), 201);
+    ck_assert_int_eq(f.c.res.fault.kind, FAULT_LATENCY);
+    ck_assert_int_eq(f.c.res.fault.ms, 250);
+    ck_assert(bytes_present(f.c.res.claim_id)); /* who does not wait gives it back */
+    ck_assert_int_eq(ask("slow; bytes=3; every_ms=4", "POST", CLAIMS, NULL), 201);
+    ck_assert_int_eq(f.c.res.fault.kind, FAULT_SLOW);
+    ck_assert_int_eq(f.c.res.fault.bytes, 3);
+    ck_assert_int_eq(f.c.res.fault.ms, 4);
+    ck_assert(bytes_present(f.c.res.claim_id));
+    ck_api(&f, "GET", STATS, NULL, 200, NULL);
+    ck_assert_int_eq(f.c.res.fault.kind, FAULT_NONE);
+    ck_assert_int_eq(ask("latency; ms=1", "GET", CLAIMS "/none", NULL), 404);
+    ck_assert_int_eq(f.c.res.fault.kind, FAULT_LATENCY); /* refusals too */
+}
+END_TEST
+
+START_TEST(a_claim_ends_early)
+{
+    const char *claim;
+
+    api_post_letters(&f, "q", "a");
+    ck_assert_int_eq(ask("end_claim", "POST", CLAIMS, NULL), 201);
+    ck_assert(!bytes_present(f.c.res.claim_id));
+    claim = api_text(&f, "%s", api_answer_header(&f.c, "Location"));
+    expect_total(1, 0);
+    ck_api(&f, "PATCH", claim, "{\"ttl\":60,\"grace\":60}", 404, NULL);
+    ck_assert_ptr_nonnull(api_take(&f, "q", 1)); /* another worker has it */
+    ck_assert_int_eq(ask("end_claim", "POST", CLAIMS, NULL), 204); /* there is none */
+    ck_assert_str_eq(texts("fault"), "end_claim, end_claim");
+}
+END_TEST
+
+START_TEST(a_claim_from_several_queues_ends_early_too)
+{
+    api_post_letters(&f, "q", "a");
+    ck_assert_int_eq(ask("end_claim", "POST", "/claimd/claims?queue=none&queue=q", NULL),
+                     201);
+    expect_total(1, 0);
+}
+END_TEST
+
+START_TEST(the_clock_jumps_before_a_request)
+{
+    const char *claim;
+
+    api_post_letters(&f, "q", "ab");
+    claim = api_take(&f, "q", 1);
+    ck_assert_int_eq(
+        ask("clock; seconds=61", "GET", api_text(&f, CLAIMS "/%s", claim), NULL), 404);
+    ck_assert_uint_gt(f.c.slices, 1);
+    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 61000);
+    ck_assert_uint_gt(f.moves, 0);
+    expect_total(2, 0);
+    ck_assert_int_eq(ask("clock; seconds=3600", "POST", CLAIMS, NULL), 204);
+    ck_assert_str_eq(texts("fault"), "clock; seconds=61, clock; seconds=3600");
+    ck_api(&f, "GET", "/claimd/history?event=claim_ended,message_expired", NULL, 200,
+           NULL);
+    ck_assert_str_eq(api_pick(&f, "history.0.event"), "claim_ended");
+    ck_assert_str_eq(api_pick(&f, "history.2.event"), "message_expired");
+}
+END_TEST
+
+START_TEST(a_jump_of_the_clock_counts_once)
+{
+    set("{'fault':'clock; seconds=5'}");
+    api_post_letters(&f, "q", "a");
+    ck_assert_uint_gt(f.c.slices, 1);
+    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 5000);
+    ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
+    ck_api_body(&f, "{'faults':[{'match':{},'every':1,'skip':0,'times':0,"
+                    "'fault':'clock; seconds=5','matched':1,'struck':1}]}");
+}
+END_TEST
+
+START_TEST(a_request_that_waits_counts_once)
+{
+    struct asking a;
+
+    set("{'match':{'action':'claims:create'},'fault':'latency; ms=5'}");
+    asking_begin(&a, &f, "POST", CLAIMS, "wait=10");
+    api_post_letters(&f, "q", "a");
+    asking_finish(&a, 201);
+    ck_assert_int_eq(a.res.fault.kind, FAULT_LATENCY);
+    asking_forget(&a);
+    ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
+    ck_api_body(&f, "{'faults':[{'match':{'action':'claims:create'},'every':1,'skip':0,"
+                    "'times':0,'fault':'latency; ms=5','matched':1,'struck':1}]}");
+}
+END_TEST
+
+START_TEST(rules_are_for_routes_queues_projects_and_clients)
+{
+    static const struct {
+        const char *match;
+        int get_q, get_r, post_q;
+    } rows[] = {
+        {"{}", 503, 503, 503},
+        {"{'action':'queues:stats'}", 503, 503, 201},
+        {"{'method':'POST'}", 200, 200, 503},
+        {"{'queue':'q'}", 503, 200, 503},
+        {"{'queue':'q','method':'GET'}", 503, 200, 201},
+        {"{'project':'" API_CALL_PROJECT "'}", 503, 503, 503},
+        {"{'project':'other'}", 200, 200, 201},
+        {"{'client':'3381AF92-2b9e-11e3-b191-71861300734c'}", 503, 503, 503},
+        {"{'client':'someone'}", 200, 200, 201},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        set(api_text(&f, "{'match':%s,'fault':'status=503'}", rows[i].match));
+        ck_api(&f, "GET", STATS, NULL, rows[i].get_q, NULL);
+        ck_api(&f, "GET", "/v2/queues/r/stats", NULL, rows[i].get_r, NULL);
+        ck_api(&f, "POST", MESSAGES, BODY, rows[i].post_q, NULL);
+    }
+    ck_api(&f, "DELETE", FAULTS, NULL, 204, NULL);
+    ck_api(&f, "POST", MESSAGES, BODY, 201, NULL);
+}
+END_TEST
+
+START_TEST(several_rules_are_a_little_play)
+{
+    set("{'match':{'queue':'q'},'times':1,'fault':'status=503; retry_after=3'},"
+        "{'match':{'queue':'q'},'skip':1,'every':2,'times':1,'fault':'status=429'}");
+    ck_api(&f, "GET", STATS, NULL, 503, NULL);
+    ck_api(&f, "GET", STATS, NULL, 200, NULL);
+    ck_api(&f, "GET", STATS, NULL, 200, NULL);
+    ck_api(&f, "GET", STATS, NULL, 429, NULL);
+    ck_api(&f, "GET", STATS, NULL, 200, NULL);
+    ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
+    ck_api_body(&f, "{'faults':[{'match':{'queue':'q'},'every':1,'skip':0,'times':1,"
+                    "'fault':'status=503; retry_after=3','matched':1,'struck':1},"
+                    "{'match':{'queue':'q'},'every':2,'skip':1,'times':1,"
+                    "'fault':'status=429','matched':3,'struck':1}]}");
+    ck_assert_str_eq(texts("fault"), "status=503; retry_after=3, status=429");
+}
+END_TEST
+
+START_TEST(a_requests_own_header_comes_before_the_rules)
+{
+    set("{'fault':'status=503'}");
+    ck_assert_int_eq(ask("status=429", "GET", STATS, NULL), 429);
+    ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"matched\":0,\"struck\":0"));
+}
+END_TEST
+
+START_TEST(the_server_itself_has_no_faults)
+{
+    set("{'fault':'status=503'},{'fault':'cut=before'}");
+    ck_api(&f, "GET", "/livez", NULL, 204, NULL);
+    ck_api(&f, "GET", "/", NULL, 300, NULL);
+    ck_api(&f, "GET", "/claimd/history", NULL, 200, NULL);
+    ck_api(&f, "GET", STATS, NULL, 503, NULL);
+    ck_assert_int_eq(ask("status=503", "GET", FAULTS, NULL), 400);
+    ck_assert_int_eq(ask("half", "DELETE", FAULTS, NULL), 400);
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "the header Claimd-Fault: what is asked of the server itself has no "
+                     "faults");
+    ck_api(&f, "GET", STATS, NULL, 503, NULL); /* the rules are still there */
+}
+END_TEST
+
+START_TEST(a_header_that_is_no_fault_is_refused)
+{
+    ck_assert_int_eq(ask("latency", "POST", MESSAGES, BODY), 400);
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "the header Claimd-Fault: latency needs ms=N");
+    ck_assert_int_eq(ask("", "POST", MESSAGES, BODY), 400);
+    ck_assert_int_eq(ask("half,half", "POST", MESSAGES, BODY), 400);
+    expect_total(0, 0);
+    ck_assert_str_eq(texts("fault"), "");
+}
+END_TEST
+
+START_TEST(what_is_no_list_of_rules_changes_nothing)
+{
+#define RULE(members)  "{\"faults\":[{\"fault\":\"half\"},{" members "}]}"
+#define MATCH(members) RULE("\"fault\":\"half\",\"match\":" members)
+    static const struct {
+        const char *body, *why;
+    } rows[] = {
+        {"", "the body is empty"},
+        {"[]", NULL},
+        {"{}", "the body must be {\"faults\": [...]}"},
+        {"{\"faults\":{}}", NULL},
+        {"{\"faults\":[],\"more\":1}", NULL},
+        {"{\"faults\":[1]}", "faults[0] must be an object"},
+        {RULE(""), "faults[1].fault: it is missing"},
+        {RULE("\"fault\":1"), "faults[1].fault: it must be a text"},
+        {RULE("\"fault\":\"cut=never\""), NULL},
+        {RULE("\"fault\":\"slow; bytes=1\""), "faults[1].fault: slow needs every_ms=N"},
+        {RULE("\"fault\":\"half\",\"often\":1"),
+         "faults[1]: its members are match, every, skip, times and fault"},
+        {RULE("\"fault\":\"half\",\"every\":0"),
+         "faults[1].every: it must be a whole number within 1 and 1000000000"},
+        {RULE("\"fault\":\"half\",\"every\":1.5"), NULL},
+        {RULE("\"fault\":\"half\",\"every\":\"2\""), NULL},
+        {RULE("\"fault\":\"half\",\"skip\":-1"),
+         "faults[1].skip: it must be a whole number within 0 and 1000000000"},
+        {RULE("\"fault\":\"half\",\"times\":1000000001"), NULL},
+        {RULE("\"fault\":\"half\",\"times\":1e30"), NULL},
+        {MATCH("[]"), "faults[1].match: it must be an object"},
+        {MATCH("{\"route\":\"x\"}"),
+         "faults[1].match: its members are action, method, queue, project and client"},
+        {MATCH("{\"queue\":1}"), "faults[1].queue: it must be a text"},
+        {MATCH("{\"queue\":\"\"}"), "faults[1].queue: it must not be empty"},
+        {MATCH("{\"method\":\"post\"}"), "faults[1].method: there is no such method"},
+        {MATCH("{\"action\":\"claims\"}"), "faults[1].action: there is no such action"},
+        {MATCH("{\"action\":\"ci:use\"}"),
+         "faults[1].action: what is asked of the server itself has no faults"},
+    };
+
+    set("{'match':{'queue':'q'},'fault':'status=503'}");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        ck_api(&f, "PUT", FAULTS, rows[i].body, 400, NULL);
+        if (rows[i].why != NULL && i > 0)
+            ck_assert_str_eq(api_pick(&f, "description"), rows[i].why);
+        ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
+        ck_api_body(&f, "{'faults':[{'match':{'queue':'q'},'every':1,'skip':0,'times':0,"
+                        "'fault':'status=503','matched':0,'struck':0}]}");
+    }
+}
+END_TEST
+
+/* So many rules. */
+static const char *
+many(int count)
+{
+    static char text[8192];
+    size_t len = (size_t)snprintf(text, sizeof(text), "{\"faults\":[");
+
+    for (int i = 0; i < count; i++)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s{\"fault\":\"half\"}",
+                                i == 0 ? "" : ",");
+    (void)snprintf(text + len, sizeof(text) - len, "]}");
+    return text;
+}
+
+START_TEST(there_are_at_most_a_hundred_rules)
+{
+    ck_api(&f, "PUT", FAULTS, many(FAULT_RULES_MOST), 204, NULL);
+    ck_api(&f, "PUT", FAULTS, many(FAULT_RULES_MOST + 1), 400, NULL);
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "faults: there may be 100 rules at most");
+    ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(&f, "faults.99.fault"), "half");
+    ck_api(&f, "PUT", FAULTS, many(0), 204, NULL);
+    ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
+    ck_api_body(&f, "{'faults':[]}");
+}
+END_TEST
+
+START_TEST(a_reset_of_everything_takes_the_rules_too)
+{
+    set("{'fault':'status=503'}");
+    ck_api(&f, "POST", "/claimd/reset?project=p", NULL, 204, NULL);
+    ck_api(&f, "GET", STATS, NULL, 503, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "POST", "/claimd/reset", NULL, 204, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+    ck_api(&f, "GET", STATS, NULL, 200, NULL);
+}
+END_TEST
+
+/* Fails the 1st, 2nd, ... allocation of a request until it succeeds without; it has memory of its
+ * own each time. */
+static int
+sweep(const char *fault, const char *method, const char *target, const char *body,
+      int wanted)
+{
+    int code = 0;
+
+    for (uint64_t nth = 1; code != wanted; nth++) {
+        ck_assert_uint_lt(nth, 1000);
+        arena_fini(&f.c.arena);
+        buf_fini(&f.c.res.body);
+        mem_fail_nth(f.mem, nth);
+        code = ask(fault, method, target, body);
+        mem_fail_nth(f.mem, 0);
+        ck_assert(store_audit(f.store));
+        ck_assert(code == wanted || code == 503);
+    }
+    return code;
+}
+
+START_TEST(rules_without_memory_stay_as_they_were)
+{
+    set("{'match':{'queue':'none'},'fault':'status=503'}");
+    (void)sweep(NULL, "PUT", FAULTS, "{\"faults\":[{\"fault\":\"status=429\"}]}", 204);
+    ck_api(&f, "GET", STATS, NULL, 429, NULL);
+    (void)sweep(NULL, "GET", FAULTS, NULL, 200);
+    (void)sweep(NULL, "DELETE", FAULTS, NULL, 204);
+    ck_api(&f, "GET", STATS, NULL, 200, NULL);
+}
+END_TEST
+
+START_TEST(faults_without_memory_do_no_harm)
+{
+    (void)sweep("status=429; retry_after=5", "POST", MESSAGES, BODY, 429);
+    expect_total(0, 0);
+    (void)sweep("cut=after", "POST", MESSAGES, BODY, 201);
+    expect_total(1, 0);
+    (void)sweep("end_claim", "POST", CLAIMS, NULL, 201);
+    expect_total(1, 0);
+    (void)sweep("clock; seconds=1000", "POST", CLAIMS, NULL, 204);
+    expect_total(0, 0);
+}
+END_TEST

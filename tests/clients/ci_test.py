@@ -1,0 +1,196 @@
+#!/usr/bin/python3
+"""docs/ci.md: its recipes run as they are printed, and its fixture finds the bugs of a worker.
+
+    ci_test.py CLAIMD
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from client_case import CLAIMD, HERE, environment
+from daemon import PATIENCE_S
+import walk
+
+GO_CACHE = os.path.join(os.path.dirname(os.path.realpath(CLAIMD)), "go-cache")
+# The first line of a file has its name.
+NAMED = re.compile(r"(?:#|//|<\?php //) (\S+\.[a-z]+)$", re.M)
+
+
+# What Debian 12 has, but not everybody wants to install.
+HAVE = {"phpunit": shutil.which("phpunit"), "bats": shutil.which("bats"),
+        "pytest": importlib.util.find_spec("pytest"), "xdist": importlib.util.find_spec("xdist")}
+
+
+def needs(what):
+    return unittest.skipUnless(HAVE[what], what + " is not installed (scripts/packages install "
+                               "clients)")
+
+
+def page():
+    with open(os.path.join(HERE, "..", "..", "docs", "ci.md"), encoding="utf-8") as f:
+        return f.read()
+
+
+def section(title):
+    """A recipe: the text below its heading, up to the next one outside of code."""
+    head, found, rest = page().partition("\n### %s\n" % title)
+    assert found, "there is no section %s" % title
+    return re.match(r"(?:```.*?^```$|(?!^#).)*", rest, re.M | re.S)[0]
+
+
+def files(text):
+    """{name: content} of the files that a text prints."""
+    found = {}
+    for content in re.findall(r"^```\w+\n(.*?)^```", text, re.M | re.S):
+        name = NAMED.match(content)
+        if name:
+            found[name[1]] = content
+    return found
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = scratch.name
+        # As a user would call it; beside other programs, not in front of them.
+        os.symlink(os.path.realpath(CLAIMD), os.path.join(self.scratch, "claimd"))
+        env = environment(PATH=os.environ["PATH"] + os.pathsep + self.scratch,
+                          PYTHONDONTWRITEBYTECODE="1", GO111MODULE="off",
+                          GOPATH="/usr/share/gocode", GOFLAGS="", GOCACHE=GO_CACHE,
+                          CGO_ENABLED="0", HOME=self.scratch)
+        self.env = {k: v for k, v in env.items() if not k.startswith("CLAIMD_")}
+
+    def write(self, contents):
+        for name, content in contents.items():
+            path = os.path.join(self.scratch, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(content)
+
+    def run_bash(self, lines):
+        return subprocess.run(["bash", "-c", lines], env=self.env, cwd=self.scratch,
+                              capture_output=True, text=True, timeout=10 * PATIENCE_S,
+                              check=False)
+
+
+class Walk(Case):
+    def test_every_line_in_a_shell_with_a_server(self):
+        lines = "".join(block for block in walk.blocks(page().partition("\n## Recipes\n")[0], "bash"))
+        self.write({"walk.sh": walk.WRAPPER + lines})
+        run = self.run_bash("claimd run -- bash walk.sh")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
+
+
+class Recipes(Case):
+    def assert_works(self, lines, said):
+        run = self.run_bash("set -eu\n" + lines)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertRegex(run.stdout, "(?m)" + said, run.stderr)
+
+    def assert_recipe(self, title, said):
+        """A section's files, then its lines: they succeed, and say this."""
+        text = section(title)
+        self.write(files(text))
+        lines, = walk.blocks(text, "bash")
+        self.assert_works(lines, said)
+
+    @needs("pytest")
+    def test_pytest(self):
+        self.assert_recipe("pytest", "^2 passed|=+ 2 passed")
+
+    def test_go(self):
+        self.assert_recipe("Go", "^ok ")
+
+    @needs("phpunit")
+    def test_phpunit(self):
+        self.assert_recipe("PHPUnit", r"^OK \(1 test")
+
+    @needs("bats")
+    def test_bats(self):
+        self.assert_recipe("bats", "^ok 2 ")
+
+    @needs("xdist")
+    def test_pytest_in_parallel(self):
+        self.write(files(section("pytest")))
+        self.assert_works(walk.blocks(section("Parallel suites"), "bash")[0], "=+ 2 passed")
+
+    @needs("bats")
+    def test_others_in_parallel(self):
+        self.write(files(section("bats")))
+        self.assert_works(walk.blocks(section("Parallel suites"), "bash")[1],
+                          "^ok 2 (?:.|\n)*^ok 2 ")
+
+
+@needs("pytest")
+class Worker(Case):
+    """The suite of ci/worker.py, and three bugs that are planted there."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("worker.py", "test_worker.py"):
+            shutil.copy(os.path.join(HERE, "ci", name), self.scratch)
+        self.write({"conftest.py": files(section("pytest"))["conftest.py"]})
+
+    def plant(self, right, wrong):
+        path = os.path.join(self.scratch, "worker.py")
+        with open(path, encoding="utf-8") as f:
+            code = f.read()
+        self.assertEqual(code.count(right), 1)
+        self.write({"worker.py": code.replace(right, wrong)})
+
+    def run_suite(self, *selected):
+        return self.run_bash("claimd run --fail-on-leak -- %s -m pytest -q -rf %s" % (
+            sys.executable, " ".join(selected)))
+
+    def failed(self, run):
+        return set(re.findall(r"^FAILED test_worker\.py::(\w+)", run.stdout, re.M))
+
+    def test_it_passes_within_seconds(self):
+        began = time.monotonic()
+        run = self.run_suite()
+        took = time.monotonic() - began
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        print("the suite of the worker: %s; %.2f s with its server"
+              % (run.stdout.strip().split("\n")[-1], took), file=sys.stderr)
+
+    def test_a_worker_that_deletes_without_its_claim_is_found(self):
+        self.plant("insist(message.delete)",
+                   "insist(lambda: self.queue.delete_messages(message.id))")
+        run = self.run_suite()
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        self.assertIn("test_a_late_worker_takes_back_what_it_did", self.failed(run))
+
+    def test_a_worker_that_forgets_to_renew_is_found(self):
+        self.plant("insist(lambda: claim.update(ttl=TTL, grace=GRACE))", "pass")
+        run = self.run_suite()
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        self.assertIn("test_a_long_job_is_renewed", self.failed(run))
+
+    def test_a_worker_that_forgets_to_release_is_found(self):
+        self.plant("insist(claim.delete)", "pass")
+        run = self.run_suite()
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        self.assertIn("test_a_job_that_failed_is_there_at_once_in_its_old_place",
+                      self.failed(run))
+
+    def test_what_no_test_looks_for_leaks(self):
+        stops = "test_a_worker_that_is_to_stop_finishes_the_job_in_hand"
+        self.assertEqual(self.run_suite("-k", stops).returncode, 0)
+        self.plant("insist(claim.delete)", "pass")
+        run = self.run_suite("-k", stops)
+        self.assertIn("1 passed", run.stdout)
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, r"leaked: claim .* of 2 messages .*%s" % stops)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+"""Answers that go wrong because a test wants them to (docs/api.md 23.7), over a real socket.
+
+    faults_test.py CLAIMD [--tls]
+"""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import RESTLESS, Server, becomes_idle, eventually, request  # noqa: E402
+
+MESSAGES, CLAIMS, STATS = ("/v2/queues/q/" + name for name in ("messages", "claims", "stats"))
+THREE = b'{"messages":[{"body":1,"ttl":3600},{"body":2,"ttl":3600},{"body":3,"ttl":3600}]}'
+LONG = 600000  # ms: nobody waits that long
+
+
+class Faults(unittest.TestCase):
+    def start(self, *options):
+        return Server("--ci", *options)
+
+    def begin(self, server, fault, method, target, body=None):
+        """A client that has asked for this, with that fault."""
+        client = server.connect()
+        self.addCleanup(client.close)
+        client.send(request(method, target, body, headers=["Claimd-Fault: " + fault]))
+        return client
+
+    def everything(self, server, *args):
+        """All that comes of it until the connection is closed."""
+        return self.begin(server, *args).rest()
+
+    def counts(self, server):
+        now = json.loads(server.ask("GET", STATS).body)["messages"]
+        return now["total"], now["claimed"]
+
+    def set(self, server, *rules):
+        answer = server.ask("PUT", "/claimd/faults", json.dumps({"faults": rules}).encode())
+        self.assertEqual(answer.status, 204, answer.body)
+
+    def rules(self, server):
+        return json.loads(server.ask("GET", "/claimd/faults").body)["faults"]
+
+    def test_a_lost_answer_has_happened(self):
+        with self.start() as server:
+            self.assertEqual(self.everything(server, "cut=before", "POST", MESSAGES, THREE), b"")
+            self.assertEqual(self.counts(server), (0, 0))
+            self.assertEqual(self.everything(server, "cut=after", "POST", MESSAGES, THREE), b"")
+            self.assertEqual(self.counts(server), (3, 0))
+            self.assertEqual(
+                self.everything(server, "cut=after", "POST", CLAIMS + "?limit=1", b"{}"), b"")
+            for _ in range(20):  # nobody gives it back
+                self.assertEqual(self.counts(server), (3, 1))
+
+    def test_half_an_answer_is_half(self):
+        with self.start() as server:
+            server.ask("POST", MESSAGES, THREE)
+            said = self.everything(server, "half", "POST", CLAIMS + "?limit=2", b"{}")
+            head, body = said.split(b"\r\n\r\n", 1)
+            length = next(line for line in head.split(b"\r\n") if line.startswith(b"Content-Le"))
+            self.assertEqual(len(body), int(length.split()[1]) // 2)
+            self.assertEqual(self.counts(server), (3, 2))
+
+    def test_late_and_slow_answers_come_whole(self):
+        with self.start() as server:
+            server.ask("POST", MESSAGES, THREE)
+            wanted = server.ask("GET", "/v2/").body
+            for fault in ("latency; ms=60", "slow; bytes=200; every_ms=5",
+                          "slow; bytes=100; every_ms=1"):
+                began = time.monotonic()
+                client = self.begin(server, fault, "GET", "/v2/")
+                answer = client.response()
+                self.assertEqual((answer.status, answer.body), (200, wanted), fault)
+                self.assertGreater(time.monotonic() - began, 0.06, fault)
+                client.send(request("GET", STATS))  # and the connection goes on
+                self.assertEqual(client.response().status, 200)
+
+    def test_waiting_costs_no_processor_time_and_others_are_served(self):
+        with self.start("--workers", "1") as server:
+            for fault in ("latency; ms=%d" % LONG, "slow; bytes=1; every_ms=%d" % LONG):
+                for _ in range(10):
+                    self.begin(server, fault, "GET", "/v2/")
+            self.assertTrue(RESTLESS or becomes_idle(server))
+            self.assertEqual(server.ask("GET", STATS).status, 200)
+
+    def test_a_drain_waits_for_no_fault(self):
+        with self.start() as server:
+            server.ask("POST", MESSAGES, THREE)
+            late = self.begin(server, "latency; ms=%d" % LONG, "GET", STATS)
+            slow = self.begin(server, "slow; bytes=1; every_ms=%d" % LONG, "GET", STATS)
+            eventually(lambda: len(self.entries(server)) == 2)
+            server.signal(signal.SIGTERM)
+            self.assertEqual(late.response().status, 200)
+            self.assertEqual(slow.response().status, 200)
+            self.assertEqual(server.wait(), 0)
+            self.assertIn("requests_cut_off=0", server.logged(" stopped "))
+
+    def entries(self, server):
+        page = server.ask("GET", "/claimd/history?event=fault")
+        return [entry["text"] for entry in json.loads(page.body)["history"]]
+
+    def test_a_late_claim_that_cannot_be_sent_is_given_back(self):
+        with self.start() as server:
+            server.ask("POST", MESSAGES, THREE)
+            client = self.begin(server, "latency; ms=300", "POST", CLAIMS, b"{}")
+            eventually(lambda: self.counts(server) == (3, 3))
+            client.reset()
+            eventually(lambda: self.counts(server) == (3, 0))
+
+    def test_a_rule_counts_whoever_comes(self):
+        with self.start("--workers", "2") as server:
+            self.set(server, {"match": {"action": "queues:stats"}, "every": 3,
+                              "fault": "status=503; retry_after=2"})
+            seen = []
+
+            def work():
+                with server.connect() as client:
+                    for _ in range(75):
+                        client.send(request("GET", STATS))
+                        answer = client.response()
+                        seen.append((answer.status, answer.headers.get("retry-after")))
+            workers = [threading.Thread(target=work) for _ in range(4)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+            self.assertEqual(seen.count((503, "2")), 100)
+            self.assertEqual(seen.count((200, None)), 200)
+            rule = self.rules(server)[0]
+            self.assertEqual((rule["matched"], rule["struck"]), (300, 100))
+            self.assertEqual(server.ask("DELETE", "/claimd/faults").status, 204)
+            self.assertEqual(server.ask("GET", STATS).status, 200)
+
+    def test_the_clock_jumps_with_a_request(self):
+        with self.start() as server:
+            server.ask("POST", MESSAGES, THREE)
+            server.ask("POST", CLAIMS, b'{"ttl":60,"grace":60}')
+            client = self.begin(server, "clock; seconds=61", "POST", CLAIMS, b"{}")
+            answer = client.response()
+            self.assertEqual(answer.status, 201)
+            self.assertEqual(len(json.loads(answer.body)["messages"]), 3)
+
+    def test_what_is_hidden_is_durable_first(self):
+        with tempfile.TemporaryDirectory(prefix="claimd-faults-") as folder:
+            with self.start("--journal", folder) as server:
+                self.everything(server, "cut=after", "POST", MESSAGES, THREE)
+                self.everything(server, "half", "POST", CLAIMS + "?limit=1", b"{}")
+                late = self.begin(server, "latency; ms=60", "POST", CLAIMS + "?limit=1", b"{}")
+                self.assertEqual(late.response().status, 201)
+                server.signal(signal.SIGKILL)
+                self.assertEqual(server.wait(), -signal.SIGKILL)
+            with self.start("--journal", folder) as server:
+                self.assertEqual(self.counts(server), (3, 2))
+
+    def test_without_ci_the_header_means_nothing(self):
+        with Server() as server:
+            for fault in ("cut=before", "nonsense"):
+                client = self.begin(server, fault, "GET", STATS)
+                self.assertEqual(client.response().status, 200)
+            self.assertEqual(server.ask("GET", "/claimd/faults").status, 404)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,153 @@
+#!/usr/bin/python3
+"""What a real server has for tests (docs/api.md 23): its clock, its history, and a new beginning.
+
+    kit_test.py CLAIMD
+"""
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import Server, eventually, post, request, run  # noqa: E402
+
+CLAIMS = "/v2/queues/q/claims"
+MINUTE = b'{"ttl":60,"grace":60}'
+
+
+class Kit(unittest.TestCase):
+    def call(self, server, method, target, body=None, headers=(), status=200):
+        answer = server.ask(method, target, body, headers=headers)
+        self.assertEqual(answer.status, status, answer.body)
+        return json.loads(answer.body) if answer.body else None
+
+    def freeze(self, server):
+        self.call(server, "PUT", "/claimd/clock", b'{"state":"frozen"}')
+
+    def advance(self, server, seconds):
+        return self.call(server, "POST", "/claimd/clock/advance",
+                         json.dumps({"seconds": seconds}).encode())
+
+    def events(self, page, name="events"):
+        return [entry["event"] for entry in page[name]]
+
+    def waiting(self, server, target=CLAIMS):
+        """A client that waits for a message."""
+        client = server.connect()
+        self.addCleanup(client.close)
+        client.send(request("POST", target, MINUTE, headers=["Prefer: wait=40"]))
+        eventually(lambda: b'phase="parked"} 1' in server.ask("GET", "/metrics").body)
+        return client
+
+    def test_a_claim_ends_when_the_clock_says_so(self):
+        with Server("--ci") as server:
+            self.call(server, "POST", "/v2/queues/q/messages",
+                      b'{"messages":[{"body":1,"ttl":3600}]}', status=201)
+            self.call(server, "POST", CLAIMS, MINUTE, status=201)
+            self.call(server, "POST", CLAIMS, MINUTE, status=204)
+            self.assertEqual(self.events(self.advance(server, 61)), ["claim_ended"])
+            self.call(server, "POST", CLAIMS, MINUTE, status=201)
+            server.logged(" ci ")
+
+    def test_who_waits_is_served_within_the_step(self):
+        with Server("--ci", "--workers", "2") as server:
+            self.freeze(server)
+            self.call(server, "POST", "/v2/queues/q/messages",
+                      b'{"messages":[{"body":1,"ttl":3600,"delay":5}]}', status=201)
+            client = self.waiting(server)
+            happened = self.events(self.advance(server, 66))
+            self.assertEqual(happened, ["delay_ended", "waiter_served", "claim_ended"])
+            self.assertEqual(client.response().status, 201)
+
+    def test_a_reset_answers_who_waits_and_leaves_nothing(self):
+        with Server("--ci") as server:
+            client = self.waiting(server)
+            server.ask("POST", "/v2/queues/other/messages", b'{"messages":[{"body":1}]}')
+            self.call(server, "POST", "/claimd/reset", status=204)
+            self.assertEqual(client.response().status, 204)
+            self.assertEqual(self.call(server, "GET", "/v2/queues")["queues"], [])
+
+    def test_two_resets_at_once_under_load(self):
+        with Server("--ci") as server:
+            ends = threading.Event()
+            seen = set()
+
+            def work(number):
+                with server.connect() as client:
+                    while not ends.is_set():
+                        client.send(post("q%d" % number))
+                        seen.add(client.response().status)
+            workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+            for worker in workers:
+                worker.start()
+            resets = [threading.Thread(target=lambda: [self.call(server, "POST", "/claimd/reset",
+                                                                 status=204)
+                                                       for _ in range(50)]) for _ in range(2)]
+            for reset in resets:
+                reset.start()
+            for reset in resets:
+                reset.join()
+            ends.set()
+            for worker in workers:
+                worker.join()
+            self.assertEqual(seen, {201})
+            self.call(server, "POST", "/claimd/reset", status=204)
+            self.assertEqual(self.call(server, "GET", "/v2/queues")["queues"], [])
+
+    def test_what_is_expected_is_waited_for(self):
+        with Server("--ci") as server:
+            with server.connect() as client:
+                client.send(request("GET", "/claimd/expect?queue=q&messages=1&wait=40"))
+                server.ask("POST", "/v2/queues/q/messages", b'{"messages":[{"body":1}]}')
+                self.assertEqual(client.response().status, 200)
+            answer = self.call(server, "GET", "/claimd/expect?queue=q&messages=0", status=409)
+            self.assertIn("messages=1", answer["description"])
+
+    def test_time_goes_on_after_it_stood(self):
+        with Server("--ci") as server:
+            self.freeze(server)
+            first = self.call(server, "GET", "/claimd/clock")
+            self.assertEqual(first["now_ms"], self.call(server, "GET", "/claimd/clock")["now_ms"])
+            self.call(server, "POST", "/v2/queues/q/messages",
+                      b'{"messages":[{"body":1,"ttl":3600,"delay":1}]}', status=201)
+            client = self.waiting(server)
+            self.call(server, "PUT", "/claimd/clock", b'{"state":"running"}')
+            self.assertEqual(client.response().status, 201)  # nobody else wakes it
+
+    def test_without_it_there_is_nothing(self):
+        with Server() as server:
+            for method, path in (("GET", "clock"), ("POST", "reset"), ("GET", "history")):
+                self.assertEqual(server.ask(method, "/claimd/" + path).status, 404)
+        self.assertEqual(run("--ci", "--listen", "0.0.0.0:0").returncode, 2)
+
+    def test_a_journal_is_of_tests_or_not(self):
+        with tempfile.TemporaryDirectory(prefix="claimd-kit-") as folder:
+            ours, others = os.path.join(folder, "ours"), os.path.join(folder, "others")
+            os.mkdir(ours), os.mkdir(others)
+            with Server("--ci", "--journal", ours) as server:
+                self.freeze(server)
+                self.call(server, "POST", "/v2/queues/q/messages",
+                          b'{"messages":[{"body":1,"ttl":3600}]}', status=201)
+                self.call(server, "POST", CLAIMS, MINUTE, status=201)
+                self.advance(server, 50)
+            with Server("--ci", "--journal", ours) as server:
+                self.assertGreaterEqual(self.call(server, "GET", "/claimd/clock")["ahead_ms"],
+                                        40000)
+                self.assertEqual(self.call(server, "GET", CLAIMS.replace("claims", "stats"))
+                                 ["messages"]["claimed"], 1)
+                self.assertEqual(self.events(self.advance(server, 10)), ["claim_ended"])
+            with Server("--journal", others) as server:
+                server.ask("PUT", "/v2/queues/q")
+            for options, path, words in ((["--ci"], others, "not written by tests"),
+                                         ([], ours, "test kit")):
+                ended = run(*options, "--listen", "127.0.0.1:0", "--journal", path)
+                self.assertEqual(ended.returncode, 3)
+                self.assertIn(words, ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

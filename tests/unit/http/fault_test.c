@@ -1,0 +1,432 @@
+/* Answers that go wrong because a test wants them to: what a client sees on the wire. */
+#include "support/client_fixture.h"
+#include "support/slow_store.h"
+
+#define WITH(fault)       HEAD "Claimd-Fault: " fault "\r\n"
+#define STATS_WITH(fault) "GET /v2/queues/q/stats HTTP/1.1\r\n" WITH(fault) "\r\n"
+#define POST_WITH(fault)                                                                 \
+    "POST /v2/queues/q/messages HTTP/1.1\r\n" WITH(                                      \
+        fault) "Content-Length: 25\r\n\r\n{\"messages\":[{\"body\":1}]}"
+#define CLAIM_WITH(fault)                                                                \
+    "POST /v2/queues/q/claims?limit=1 HTTP/1.1\r\n" WITH(                                \
+        fault) "Content-Length: 0\r\n\r\n"
+
+static void
+open_with(struct server_fixture *f, unsigned slow_kinds, size_t threads)
+{
+    const struct server_fixture_options options = {.workers = 1,
+                                                   .max_waiters = 10,
+                                                   .kit = true,
+                                                   .slow = slow_kinds != 0,
+                                                   .slow_kinds = slow_kinds,
+                                                   .threads = threads,
+                                                   .line = 10};
+
+    server_fixture_open_with(f, &options);
+}
+
+static void
+open_server(struct server_fixture *f)
+{
+    open_with(f, 0, 0);
+}
+
+static void
+expect_stats(const struct server_fixture *f, uint64_t total, uint64_t claimed)
+{
+    struct store_stats now = stats_of(f);
+
+    ck_assert_uint_eq(now.total, total);
+    ck_assert_uint_eq(now.claimed, claimed);
+}
+
+/* All that comes until the connection is closed. */
+static size_t
+read_all(int fd, char *out, size_t room)
+{
+    size_t len = 0;
+    ssize_t n;
+
+    while ((n = recv(fd, out + len, room - 1 - len, 0)) > 0)
+        len += (size_t)n;
+    ck_assert_int_eq(n, 0); /* its end, and no reset */
+    out[len] = '\0';
+    (void)close(fd);
+    return len;
+}
+
+/* What has come by now. */
+static size_t
+read_now(const struct server_fixture *f, int fd, char *out, size_t room)
+{
+    ssize_t n;
+
+    server_fixture_settle(f);
+    n = recv(fd, out, room - 1, MSG_DONTWAIT);
+    ck_assert(n > 0 || (n < 0 && errno == EAGAIN));
+    out[n < 0 ? 0 : n] = '\0';
+    return n < 0 ? 0 : (size_t)n;
+}
+
+TEST_CASE("faults");
+
+START_TEST(what_is_cut_before_has_not_happened_and_after_has)
+{
+    struct server_fixture f;
+
+    open_server(&f);
+    expect_closed(begin(&f, POST_WITH("cut=before")));
+    expect_stats(&f, 0, 0);
+    expect_closed(begin(&f, POST_WITH("cut=after")));
+    expect_stats(&f, 1, 0);
+    expect_closed(
+        begin(&f, STATS_WITH("cut=after") HOME)); /* nor is what stands behind */
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_claim_whose_answer_is_lost_stays)
+{
+    struct server_fixture f;
+    char text[4096];
+
+    open_server(&f);
+    ask_once(&f, POST("q"), 201);
+    ask_once(&f, POST("q"), 201);
+    expect_closed(begin(&f, CLAIM_WITH("cut=after")));
+    server_fixture_settle(&f);
+    expect_stats(&f, 2, 1);
+    (void)read_all(begin(&f, CLAIM_WITH("half")), text, sizeof(text));
+    server_fixture_settle(&f);
+    expect_stats(&f, 2, 2);
+    pass_s(&f, 400); /* and is over when its time is */
+    expect_stats(&f, 2, 0);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(half_of_an_answer_is_its_head_and_half_of_its_body)
+{
+    struct server_fixture f;
+    char text[4096];
+    const char *body;
+    size_t wanted;
+
+    open_server(&f);
+    ask_once(&f, POST("q"), 201);
+    (void)read_all(begin(&f, STATS_WITH("half") HOME), text, sizeof(text));
+    ck_assert_int_eq(strncmp(text, "HTTP/1.1 200 OK\r\n", 17), 0);
+    wanted = (size_t)atoi(strstr(text, "Content-Length: ") + 16);
+    body = strstr(text, "\r\n\r\n") + 4;
+    ck_assert_uint_gt(wanted, 100);
+    ck_assert_uint_eq(strlen(body), wanted / 2);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(an_answer_without_a_body_has_no_half)
+{
+    struct server_fixture f;
+
+    open_server(&f);
+    expect_closed(begin(&f, CLAIM_WITH("half"))); /* 204 */
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_late_answer_comes_when_its_time_is_there)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_server(&f);
+    fd = begin(&f, POST_WITH("latency; ms=5000") HOME);
+    expect_silence(&f, fd);
+    expect_stats(&f, 1, 0);
+    pass_s(&f, 5);
+    expect_silence(&f, fd);
+    pass_s(&f, 1);
+    expect_code(fd, 201);
+    expect_code(fd, 200); /* what stands behind it comes behind it */
+    say(fd, HOME);
+    end(fd, 200);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_time_limits_do_not_count_while_an_answer_is_late_or_slow)
+{
+    struct server_fixture f;
+    char text[4096];
+    int late, slow;
+
+    open_server(&f);
+    late = begin(&f, STATS_WITH("latency; ms=600000"));
+    slow = begin(&f, STATS_WITH("slow; bytes=65536; every_ms=600000"));
+    server_fixture_settle(&f);
+    pass_s(&f, 599);
+    expect_silence(&f, late);
+    pass_s(&f, 2);
+    end(late, 200);
+    end(slow, 200); /* it was one piece */
+    slow = begin(&f, STATS_WITH("slow; bytes=1; every_ms=600000"));
+    ck_assert_uint_gt(read_now(&f, slow, text, sizeof(text)), 0);
+    pass_s(&f, 601);
+    ck_assert_uint_eq(read_now(&f, slow, text, sizeof(text)), 1);
+    (void)close(slow);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_slow_answer_comes_in_pieces)
+{
+    struct server_fixture f;
+    char text[4096], whole[4096] = "";
+    int fd;
+
+    open_server(&f);
+    fd = begin(&f, HOME);
+    strcpy(whole, hear(fd).body);
+    (void)close(fd);
+    fd = begin(&f, "GET /v2/ HTTP/1.1\r\n" WITH("slow; bytes=100; every_ms=5000") "\r\n");
+    ck_assert_uint_gt(read_now(&f, fd, text, sizeof(text)), 100);
+    for (size_t at = strlen(strstr(text, "\r\n\r\n") + 4); at < strlen(whole);) {
+        size_t left = strlen(whole) - at, n;
+
+        ck_assert_uint_eq(at % 100, 0);
+        pass_s(&f, 5);
+        ck_assert_uint_eq(read_now(&f, fd, text, sizeof(text)), 0);
+        pass_s(&f, 1);
+        n = read_now(&f, fd, text, sizeof(text));
+        ck_assert_uint_eq(n, left < 100 ? left : 100);
+        ck_assert_mem_eq(text, whole + at, n);
+        at += n;
+    }
+    say(fd, HOME); /* the connection goes on */
+    end(fd, 200);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(an_answer_without_a_body_is_not_slow)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_server(&f);
+    fd = begin(&f, CLAIM_WITH("slow; bytes=1; every_ms=600000"));
+    expect_code(fd, 204);
+    say(fd, "HEAD /v2/queues/q HTTP/1.1\r\n" WITH("slow; bytes=1; every_ms=1") "\r\n");
+    ck_assert_int_gt(recv(fd, (char[1]){0}, 1, 0), 0);
+    (void)close(fd);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_ends_its_sending_is_answered_all_the_same)
+{
+    static const char *const asked[] = {STATS_WITH("latency; ms=5000"),
+                                        STATS_WITH("slow; bytes=65536; every_ms=5000"),
+                                        STATS_WITH("slow; bytes=50; every_ms=5000")};
+    struct server_fixture f;
+    char text[4096];
+
+    open_server(&f);
+    ask_once(&f, POST("q"), 201);
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+        int fd = begin(&f, asked[i]);
+        const char *body;
+
+        ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+        for (int k = 0; k < 10; k++)
+            pass_s(&f, 6);
+        (void)read_all(fd, text, sizeof(text));
+        body = strstr(text, "\r\n\r\n");
+        ck_assert_ptr_nonnull(body);
+        ck_assert_uint_eq(strlen(body + 4),
+                          (size_t)atoi(strstr(text, "Content-Length: ") + 16));
+    }
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_claim_is_given_back_when_nobody_waits_for_its_late_answer)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_server(&f);
+    ask_once(&f, POST("q"), 201);
+    fd = begin(&f, CLAIM_WITH("latency; ms=5000"));
+    expect_silence(&f, fd);
+    expect_stats(&f, 1, 1);
+    (void)close(fd);
+    pass_s(&f, 6);
+    server_fixture_settle(&f);
+    expect_stats(&f, 1, 0);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_drain_waits_for_no_fault)
+{
+    struct server_fixture f;
+    struct answer a;
+    pthread_t thread;
+    int late, slow;
+
+    open_server(&f);
+    ask_once(&f, POST("q"), 201);
+    late = begin(&f, STATS_WITH("latency; ms=600000"));
+    slow = begin(&f, STATS_WITH("slow; bytes=1; every_ms=600000"));
+    server_fixture_settle(&f);
+    server_fixture_stop(&f);
+    ck_assert_int_eq(pthread_create(&thread, NULL, drain, &f), 0);
+    expect_code(late, 200);
+    a = hear(slow);
+    ck_assert_int_eq(a.code, 200);
+    ck_assert_uint_gt(strlen(a.body), 100);
+    expect_closed(late);
+    expect_closed(slow);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+END_TEST
+
+START_TEST(a_server_that_is_cut_short_leaves_nothing_behind)
+{
+    struct server_fixture f;
+    int fds[3];
+
+    open_server(&f);
+    ask_once(&f, POST("q"), 201);
+    fds[0] = begin(&f, CLAIM_WITH("latency; ms=600000"));
+    fds[1] = begin(&f, STATS_WITH("slow; bytes=1; every_ms=600000"));
+    fds[2] = begin(&f, STATS_WITH("slow; bytes=1; every_ms=600000"));
+    server_fixture_settle(&f);
+    (void)close(fds[2]);
+    server_fixture_cut(&f);
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+}
+END_TEST
+
+START_TEST(crowds_that_come_and_go_leave_nothing_behind)
+{
+    static const char *const asked[] = {STATS_WITH("latency; ms=3000"),
+                                        STATS_WITH("slow; bytes=1; every_ms=3000"),
+                                        STATS_WITH("half"), STATS_WITH("cut=after"),
+                                        POST_WITH("slow; bytes=9; every_ms=1")};
+    enum { CROWD = 50, KINDS = sizeof(asked) / sizeof(asked[0]) };
+    struct server_fixture f;
+    int fds[CROWD];
+
+    open_server(&f);
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < CROWD; i++)
+            fds[i] = begin(&f, asked[i % KINDS]);
+        server_fixture_settle(&f);
+        for (int i = 0; i < CROWD; i++)
+            if (i % 2 == round % 2)
+                (void)close(fds[i]);
+        pass_s(&f, 4);
+        for (int i = 0; i < CROWD; i++)
+            if (i % 2 != round % 2)
+                (void)close(fds[i]);
+        pass_s(&f, 4);
+        pass_s(&f, 4);
+    }
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(without_memory_for_it_there_is_no_answer_but_503)
+{
+    struct server_fixture f;
+    bool whole = false;
+
+    open_server(&f);
+    for (uint64_t nth = 1; !whole; nth++) {
+        int fd = begin(&f, "GET /v2/queues/q/stats HTTP/1.1\r\n" WITH(
+                               "slow; bytes=1000; every_ms=1"));
+        struct answer a;
+
+        server_fixture_settle(&f);
+        mem_fail_nth(f.mem, nth);
+        say(fd, "\r\n");
+        a = hear(fd);
+        mem_fail_nth(f.mem, 0);
+        whole = a.code == 200;
+        ck_assert(a.code == 200 || a.code == 503 || a.code == 0);
+        (void)close(fd);
+        ck_assert_uint_lt(nth, 200);
+    }
+    server_fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- a log */
+
+TEST_CASE("faults and a log");
+
+START_TEST(what_a_fault_hides_is_durable_first)
+{
+    static const char *const asked[] = {POST_WITH("cut=after"), POST_WITH("half"),
+                                        POST_WITH("latency; ms=5000")};
+    struct server_fixture f;
+    char text[4096];
+
+    open_with(&f, SLOW_STORE_LOGS, 0);
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+        int fd = begin(&f, asked[i]);
+
+        expect_silence(&f, fd); /* not even closed */
+        pass_s(&f, 10);         /* and the delay has not begun */
+        expect_silence(&f, fd);
+        slow_store_make_durable(f.store, slow_store_position(f.store));
+        if (i == 2)
+            expect_silence(&f, fd);
+        pass_s(&f, 6);
+        (void)shutdown(fd, SHUT_WR);
+        ck_assert_uint_eq(read_all(fd, text, sizeof(text)) == 0, i == 0);
+    }
+    ck_assert_uint_eq(stats_of(&f).total, 3);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(nobody_hears_late_of_what_was_lost)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_with(&f, SLOW_STORE_LOGS, 0);
+    fd = begin(&f, POST_WITH("latency; ms=5000"));
+    expect_silence(&f, fd);
+    slow_store_lose(f.store);
+    expect_closed(fd);
+    server_fixture_cut(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- a store that blocks */
+
+TEST_CASE("faults and a store that blocks");
+
+START_TEST(faults_go_with_a_store_that_blocks)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_with(&f, SLOW_STORE_BLOCKS, 2);
+    ask_once(&f, POST("q"), 201);
+    expect_closed(begin(&f, CLAIM_WITH("cut=after")));
+    ck_assert_uint_eq(stats_of(&f).claimed, 1);
+    fd = begin(&f, STATS_WITH("latency; ms=0005"));
+    pass_s(&f, 1);
+    for (int i = 0; i < 1000 && recv(fd, (char[1]){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+         i++)
+        pass_s(&f, 1); /* the executor takes its time */
+    end(fd, 200);
+    server_fixture_close(&f);
+}
+END_TEST

@@ -1,0 +1,213 @@
+/* The rules for what is to go wrong, without a server. */
+#include "claimd/kit/faults.h"
+#include "support/check_main.h"
+
+#include <string.h>
+
+static struct mem *mem;
+static struct faults *faults;
+
+static void
+open_faults(void)
+{
+    mem = mem_new(0);
+    ck_assert_ptr_nonnull(mem);
+    ck_assert_int_eq(faults_new(mem, &faults), ST_OK);
+}
+
+static void
+close_faults(void)
+{
+    faults_free(faults);
+    mem_destroy(mem);
+}
+
+/* A request by its action, queue and client. */
+static struct fault_match
+request(const char *action, const char *queue, const char *client)
+{
+    return (struct fault_match){.action = bytes_str(action),
+                                .method = bytes_str("POST"),
+                                .queue = bytes_str(queue),
+                                .project = bytes_str("p"),
+                                .client = bytes_str(client)};
+}
+
+static bool
+strikes(const char *action, const char *queue, const char *client, enum fault_kind kind)
+{
+    const struct fault_match r = request(action, queue, client);
+    struct fault fault = {.kind = FAULT_NONE};
+    bool struck = faults_strike(faults, &r, &fault);
+
+    ck_assert_int_eq(fault.kind, struck ? kind : FAULT_NONE);
+    return struck;
+}
+
+/* Which of so many requests the only rule befalls, as 0s and 1s. */
+static const char *
+pattern(int count)
+{
+    static char text[64];
+
+    for (int i = 0; i < count; i++)
+        text[i] = strikes("a", "q", "c", FAULT_HALF) ? '1' : '0';
+    text[count] = '\0';
+    return text;
+}
+
+static void
+set(struct fault_rule rule)
+{
+    if (rule.fault.kind == FAULT_NONE)
+        rule.fault.kind = FAULT_HALF;
+    if (rule.every == 0)
+        rule.every = 1;
+    ck_assert_int_eq(faults_replace(faults, &rule, 1), ST_OK);
+}
+
+static uint64_t seen[2 * 8];
+static size_t seen_count;
+
+static void
+see(void *ctx, const struct fault_rule *rule)
+{
+    (void)ctx;
+    seen[2 * seen_count] = rule->matched;
+    seen[2 * seen_count + 1] = rule->struck;
+    seen_count++;
+}
+
+static void
+expect_counts(size_t count, const uint64_t *counts)
+{
+    seen_count = 0;
+    faults_read(faults, see, NULL);
+    ck_assert_uint_eq(seen_count, count);
+    for (size_t i = 0; i < 2 * count; i++)
+        ck_assert_uint_eq(seen[i], counts[i]);
+}
+
+TEST_CASE("rules", .setup = open_faults, .teardown = close_faults);
+
+START_TEST(without_rules_nothing_goes_wrong)
+{
+    ck_assert(!strikes("claims:create", "q", "c", FAULT_NONE));
+    expect_counts(0, NULL);
+}
+END_TEST
+
+START_TEST(a_rule_without_a_match_is_for_every_request)
+{
+    set((struct fault_rule){.every = 1});
+    ck_assert_str_eq(pattern(5), "11111");
+}
+END_TEST
+
+START_TEST(a_rule_is_for_what_it_names)
+{
+    static const struct {
+        struct fault_match match;
+        bool fits;
+    } rows[] = {
+        {{.action = BYTES_LIT("claims:create")}, true},
+        {{.action = BYTES_LIT("claims:creat")}, false},
+        {{.method = BYTES_LIT("POST")}, true},
+        {{.method = BYTES_LIT("GET")}, false},
+        {{.queue = BYTES_LIT("jobs")}, true},
+        {{.queue = BYTES_LIT("Jobs")}, false},
+        {{.project = BYTES_LIT("p")}, true},
+        {{.project = BYTES_LIT("")}, false},
+        {{.client = BYTES_LIT("abc")}, true}, /* a UUID may be written so or so */
+        {{.client = BYTES_LIT("abcd")}, false},
+        {{.action = BYTES_LIT("claims:create"), .queue = BYTES_LIT("jobs")}, true},
+        {{.action = BYTES_LIT("claims:create"), .queue = BYTES_LIT("other")}, false},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        set((struct fault_rule){.match = rows[i].match});
+        ck_assert_msg(strikes("claims:create", "jobs", "ABC", FAULT_HALF) == rows[i].fits,
+                      "row %zu", i);
+        expect_counts(1, (const uint64_t[]){rows[i].fits, rows[i].fits});
+    }
+}
+END_TEST
+
+START_TEST(what_a_request_lacks_matches_no_rule_for_it)
+{
+    set((struct fault_rule){.match.queue = BYTES_LIT("q")});
+    ck_assert(!strikes("queues:get_all", NULL, "c", FAULT_HALF));
+    set((struct fault_rule){.match.action = BYTES_LIT("queues:get")});
+    ck_assert(!strikes(NULL, "q", NULL, FAULT_HALF));
+}
+END_TEST
+
+START_TEST(it_strikes_every_nth_behind_the_first_ones_and_so_often)
+{
+    set((struct fault_rule){.every = 3});
+    ck_assert_str_eq(pattern(8), "00100100");
+    set((struct fault_rule){.skip = 2});
+    ck_assert_str_eq(pattern(6), "001111");
+    set((struct fault_rule){.times = 2});
+    ck_assert_str_eq(pattern(6), "110000");
+    set((struct fault_rule){.every = 2, .skip = 3, .times = 2});
+    ck_assert_str_eq(pattern(10), "0000101000");
+    expect_counts(1, (const uint64_t[]){7, 2}); /* used up, it matches no more */
+}
+END_TEST
+
+START_TEST(the_first_that_matches_counts_until_it_is_used_up)
+{
+    const struct fault_rule rules[] = {
+        {.match.queue = BYTES_LIT("other"), .every = 1, .fault.kind = FAULT_SLOW},
+        {.every = 2, .times = 1, .fault.kind = FAULT_HALF},
+        {.every = 1, .fault.kind = FAULT_CUT_AFTER},
+    };
+
+    ck_assert_int_eq(faults_replace(faults, rules, 3), ST_OK);
+    ck_assert(!strikes("a", "q", "c", FAULT_NONE)); /* the second rule's, and not yet */
+    ck_assert(strikes("a", "q", "c", FAULT_HALF));
+    ck_assert(strikes("a", "q", "c", FAULT_CUT_AFTER));
+    ck_assert(strikes("a", "other", "c", FAULT_SLOW));
+    expect_counts(3, (const uint64_t[]){1, 1, 2, 1, 1, 1});
+}
+END_TEST
+
+START_TEST(another_list_begins_to_count_anew)
+{
+    set((struct fault_rule){.times = 2});
+    ck_assert_str_eq(pattern(3), "110");
+    set((struct fault_rule){.times = 2});
+    expect_counts(1, (const uint64_t[]){0, 0});
+    ck_assert_str_eq(pattern(3), "110");
+    ck_assert_int_eq(faults_replace(faults, NULL, 0), ST_OK);
+    ck_assert_str_eq(pattern(3), "000");
+    expect_counts(0, NULL);
+}
+END_TEST
+
+START_TEST(a_list_is_copied)
+{
+    char name[] = "jobs";
+    struct fault_rule rule = {
+        .match.queue = bytes_str(name), .every = 1, .fault.kind = FAULT_HALF};
+
+    ck_assert_int_eq(faults_replace(faults, &rule, 1), ST_OK);
+    memset(name, 'x', sizeof(name) - 1);
+    ck_assert(strikes("a", "jobs", "c", FAULT_HALF));
+}
+END_TEST
+
+START_TEST(without_memory_the_list_stays)
+{
+    const struct fault_rule rule = {.every = 1, .fault.kind = FAULT_SLOW};
+
+    set((struct fault_rule){.every = 1});
+    mem_fail_nth(mem, 1);
+    ck_assert_int_eq(faults_replace(faults, &rule, 1), ST_NO_MEMORY);
+    mem_fail_nth(mem, 0);
+    ck_assert_str_eq(pattern(2), "11"); /* still half an answer */
+    ck_assert_int_eq(faults_replace(faults, &rule, 1), ST_OK);
+    ck_assert(strikes("a", "q", "c", FAULT_SLOW));
+}
+END_TEST

@@ -1,0 +1,193 @@
+#include "claimd/kit/history.h"
+
+#include "support/check_main.h"
+
+static struct mem *mem;
+static struct history *h;
+
+static void
+open_history(void)
+{
+    mem = mem_new(0);
+    ck_assert_ptr_nonnull(mem);
+    ck_assert_int_eq(history_new(mem, &h), ST_OK);
+}
+
+static void
+close_history(void)
+{
+    history_free(h);
+    mem_destroy(mem);
+}
+
+static void
+add(enum history_event event, int64_t at_ms)
+{
+    const struct history_entry e = {.event = event, .at_ms = at_ms};
+
+    history_add(h, &e);
+}
+
+/* What was shown: how many, and the numbers at both ends. */
+struct seen {
+    size_t count, most;
+    uint64_t first, last;
+    struct history_entry entry; /* the last one */
+};
+
+static bool
+see(void *ctx, const struct history_entry *e)
+{
+    struct seen *s = ctx;
+
+    if (s->count == s->most)
+        return false;
+    if (s->count++ == 0)
+        s->first = e->number;
+    s->last = e->number;
+    s->entry = *e;
+    return true;
+}
+
+static struct seen
+look(uint64_t since, size_t most)
+{
+    struct seen s = {.most = most};
+
+    history_read(h, since, see, &s);
+    return s;
+}
+
+TEST_CASE("history", .setup = open_history, .teardown = close_history);
+
+START_TEST(entries_are_kept_in_order_with_their_texts)
+{
+    char name[] = "jobs", client[] = "c";
+    struct history_entry e = {.event = HISTORY_CLAIMED,
+                              .queue = {BYTES_LIT("p"), bytes_str(name), STORE_TOPIC},
+                              .client = bytes_str(client),
+                              .claim = BYTES_LIT(""),
+                              .ids = BYTES_LIT("a b"),
+                              .count = 2};
+    struct seen s;
+
+    add(HISTORY_POSTED, 1);
+    history_add(h, &e);
+    name[0] = client[0] = 'x'; /* they were copied */
+    s = look(0, 10);
+    ck_assert_uint_eq(s.count, 2);
+    ck_assert_uint_eq(s.first, 1);
+    ck_assert_uint_eq(s.last, 2);
+    ck_assert(bytes_equal_str(s.entry.queue.name, "jobs"));
+    ck_assert(bytes_equal_str(s.entry.queue.project, "p"));
+    ck_assert_int_eq(s.entry.queue.kind, STORE_TOPIC);
+    ck_assert(bytes_equal_str(s.entry.client, "c"));
+    ck_assert(bytes_equal_str(s.entry.ids, "a b"));
+    ck_assert(!bytes_present(s.entry.text));
+    ck_assert(bytes_present(s.entry.claim)); /* though it is empty */
+    ck_assert_uint_eq(look(1, 10).count, 1);
+    ck_assert_uint_eq(look(2, 10).count, 0);
+    ck_assert_uint_eq(look(99, 10).count, 0);
+    ck_assert_uint_eq(look(0, 1).last, 1);
+}
+END_TEST
+
+START_TEST(the_oldest_go_and_are_counted)
+{
+    for (int i = 0; i < HISTORY_MOST + 3; i++)
+        add(HISTORY_POSTED, i);
+    ck_assert_uint_eq(history_last(h), HISTORY_MOST + 3);
+    ck_assert_uint_eq(history_lost(h), 3);
+    ck_assert_uint_eq(look(0, SIZE_MAX).count, HISTORY_MOST);
+    ck_assert_uint_eq(look(0, SIZE_MAX).first, 4);
+}
+END_TEST
+
+START_TEST(long_texts_leave_room_for_fewer)
+{
+    static char text[HISTORY_BYTES / 8];
+    struct history_entry e = {.event = HISTORY_REFUSED, .text = {text, sizeof(text)}};
+
+    memset(text, 'x', sizeof(text));
+    for (int i = 0; i < 20; i++)
+        history_add(h, &e);
+    ck_assert_uint_eq(look(0, SIZE_MAX).count, 7); /* beside what each takes besides */
+}
+END_TEST
+
+START_TEST(without_memory_an_entry_is_missing)
+{
+    mem_fail_nth(mem, 1);
+    add(HISTORY_POSTED, 1);
+    mem_fail_nth(mem, 0);
+    add(HISTORY_CLAIMED, 2);
+    ck_assert_uint_eq(history_last(h), 2);
+    ck_assert_uint_eq(history_lost(h), 1);
+    ck_assert_uint_eq(look(0, 10).first, 2);
+    ck_assert_uint_eq(history_last_of(h, HISTORY_POSTED, HISTORY_POSTED), 1);
+}
+END_TEST
+
+START_TEST(the_latest_of_a_kind_is_known)
+{
+    ck_assert_uint_eq(history_last_of(h, HISTORY_CLAIM_ENDED, HISTORY_DEAD_LETTER), 0);
+    add(HISTORY_EXPIRED, 1);
+    add(HISTORY_CLAIM_ENDED, 2);
+    add(HISTORY_POSTED, 3);
+    ck_assert_uint_eq(history_last_of(h, HISTORY_CLAIM_ENDED, HISTORY_DEAD_LETTER), 2);
+    ck_assert_uint_eq(history_last_of(h, HISTORY_EXPIRED, HISTORY_EXPIRED), 1);
+}
+END_TEST
+
+/* Who watches, with a bell. */
+struct witness {
+    struct store_watcher watcher;
+    struct store_bell bell;
+    int told, rung;
+};
+
+static struct store_bell *
+tell(struct store_watcher *watcher, enum store_news news)
+{
+    struct witness *w = container_of(watcher, struct witness, watcher);
+
+    ck_assert_int_eq(news, STORE_READY);
+    w->told++;
+    return &w->bell;
+}
+
+static void
+ring(struct store_bell *bell)
+{
+    container_of(bell, struct witness, bell)->rung++;
+}
+
+START_TEST(who_watches_is_told_and_rung)
+{
+    struct witness all[20];
+
+    for (size_t i = 0; i < 20; i++) {
+        all[i] = (struct witness){.watcher.tell = tell, .bell.ring = ring};
+        history_watch(h, &all[i].watcher);
+    }
+    add(HISTORY_POSTED, 1);
+    history_unwatch(h, &all[3].watcher);
+    add(HISTORY_POSTED, 2);
+    for (size_t i = 0; i < 20; i++) {
+        ck_assert_int_eq(all[i].told, i == 3 ? 1 : 2);
+        ck_assert_int_eq(all[i].rung, all[i].told);
+        if (i != 3)
+            history_unwatch(h, &all[i].watcher);
+    }
+}
+END_TEST
+
+START_TEST(each_event_has_a_name_of_its_own)
+{
+    for (int i = 0; i < HISTORY_EVENTS; i++)
+        for (int j = 0; j < i; j++)
+            ck_assert_str_ne(history_event_name((enum history_event)i),
+                             history_event_name((enum history_event)j));
+    ck_assert_int_le(HISTORY_EVENTS, 32); /* a set of them is a word */
+}
+END_TEST
