@@ -57,6 +57,10 @@ static const struct step kit_steps[] = {
     {"GET", "/claimd/expect?queue=q&messages=2", NULL, 200},
     {"GET", "/claimd/expect?queue=q&messages=3", NULL, 409},
     {"POST", "/claimd/reset?project=other", NULL, 204},
+    {"GET", "/claimd/state", NULL, 200},
+    {"GET", "/claimd/dump", NULL, 200},
+    {"POST", "/claimd/load", "{\"project\":\"other\",\"queue\":\"q\",\"message\":{}}",
+     400},
 };
 
 /* The identity stub's; one that needs a token has it from the login before. */

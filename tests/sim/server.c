@@ -90,8 +90,11 @@ open_store(struct server *s, const struct profile *p)
 static void
 open_api(struct server *s, const struct profile *p)
 {
-    struct api_config config = {
-        .limits = api_limits_default, .store = s->store, .mem = s->mem, .kit = s->kit};
+    struct api_config config = {.limits = api_limits_default,
+                                .store = s->store,
+                                .mem = s->mem,
+                                .kit = s->kit,
+                                .real = &s->real};
 
     config.limits.message_delete_with_claim_id = p->rules.strict_delete;
     config.limits.max_claim_ttl = p->claim_ttl_max;
@@ -136,6 +139,7 @@ server_begin(struct server *s, const struct profile *p)
                          .own = mem_new(0),
                          .now_ms = SERVER_START_MS,
                          .bell.ring = ring};
+    clock_init_manual(&s->real, SERVER_START_MS);
     if (s->mem == NULL || s->own == NULL)
         abort();
     buf_init(&s->target, s->own);

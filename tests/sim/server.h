@@ -46,7 +46,8 @@ struct server {
     const struct profile *profile; /* borrowed */
     struct mem *mem;
     struct store *store;
-    struct kit *kit; /* in the memory of the simulation; NULL: time goes on by itself */
+    struct clock real; /* stands: nothing here lives by it */
+    struct kit *kit;   /* in the memory of the simulation; NULL: time goes on by itself */
     struct api_caller mover; /* who asks the kit */
     struct request move;     /* that is under way */
     uint64_t moved;          /* so often it said so */
