@@ -439,6 +439,40 @@ exchange(struct state_keeper *k, const struct state *wanted, const struct album 
     return st;
 }
 
+/* What a piece takes when it is loaded, roughly. */
+static size_t
+piece_bytes(const struct store_image *image)
+{
+    size_t total = image->metadata.json.len;
+
+    for (size_t i = 0; i < image->message_count; i++)
+        total += sizeof(struct store_image_message) + image->messages[i].body.len;
+    for (size_t i = 0; i < image->subscription_count; i++)
+        total += 2 * sizeof(struct store_image_subscription) +
+                 image->subscriptions[i].subscriber.len +
+                 image->subscriptions[i].options.len;
+    return total;
+}
+
+/*
+ * Is there memory for the new state, and then for the old one once more? Its bodies are pinned
+ * until all is over.
+ */
+static bool
+has_room(const struct state_keeper *k, const struct state *wanted,
+         const struct album *kept)
+{
+    size_t total = 0;
+
+    for (size_t p = 0; p < wanted->count; p++)
+        for (size_t i = 0; i < wanted->projects[p].count; i++)
+            total += piece_bytes(&wanted->projects[p].queues[i].image);
+    for (; kept != NULL; kept = kept->next)
+        for (size_t i = 0; i < kept->count; i++)
+            total += piece_bytes(&kept->pieces[i]);
+    return mem_admits(k->mem, total);
+}
+
 enum status
 state_replace(struct state_keeper *k, struct bytes project, const struct state *wanted,
               struct reason *why)
@@ -446,6 +480,8 @@ state_replace(struct state_keeper *k, struct bytes project, const struct state *
     struct album *kept = NULL;
     enum status st = keep_all(k, project, &kept);
 
+    if (st == ST_OK && !has_room(k, wanted, kept))
+        st = ST_OVER_BUDGET;
     if (st == ST_OK)
         st = exchange(k, wanted, kept, why);
     for (struct album *a = kept; a != NULL; a = a->next)

@@ -61,6 +61,10 @@ static const struct step kit_steps[] = {
     {"GET", "/claimd/leaks?limit=1", NULL, 200},
     {"GET", "/claimd/leaks?marker=x", NULL, 400},
     {"POST", "/claimd/reset?project=other", NULL, 204},
+    {"GET", "/claimd/state", NULL, 200},
+    {"GET", "/claimd/dump", NULL, 200},
+    {"POST", "/claimd/load", "{\"project\":\"other\",\"queue\":\"q\",\"message\":{}}",
+     400},
 };
 
 /* The identity stub's; one that needs a token has it from the login before. */

@@ -14,6 +14,8 @@ import tempfile
 import time
 import unittest
 
+import yaml
+
 from client_case import CLAIMD, HERE, environment
 from daemon import PATIENCE_S
 import walk
@@ -88,6 +90,25 @@ class Walk(Case):
         run = self.run_bash("claimd run -- bash walk.sh")
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
+
+
+class Words(unittest.TestCase):
+    def test_every_option_that_is_named_exists(self):
+        known = "".join(subprocess.run([CLAIMD, *command, "--help"], capture_output=True,
+                                       text=True, timeout=PATIENCE_S, check=True).stdout
+                        for command in ((), ("run",)))
+        named = set(re.findall(r"(?<!\S)--[a-z][a-z-]+", " ".join(
+            re.findall(r"claimd run (.*?)--(?= |$)", page(), re.M))))
+        named |= set(re.findall(r"`(--(?:ci|instances|log|fail|profile|journal)[a-z-]*)", page()))
+        self.assertGreater(len(named), 4)
+        for option in named:
+            self.assertRegex(known, r"(?m)^ +%s\b" % option)
+
+    def test_the_workflow_is_well_formed(self):
+        workflow, = walk.blocks(page(), "yaml")
+        steps = yaml.safe_load(workflow)["jobs"]["test"]["steps"]
+        self.assertIn("claimd run --fail-on-leak --log claimd.log -- pytest",
+                      "".join(step.get("run", "") for step in steps))
 
 
 class Recipes(Case):

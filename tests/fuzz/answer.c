@@ -3,7 +3,7 @@
 #include "claimd/base/hash.h"
 #include "fuzz/fuzz.h"
 
-static const int codes[] = {200, 201, 204, 300, 400, 401, 403, 404, 405, 406, 409, 415};
+static const int codes[] = {200, 201, 204, 300, 400, 401, 403, 404, 405, 406, 409, 413, 415};
 
 static bool
 known_code(int code)
@@ -40,7 +40,9 @@ check_code(const struct response *res, unsigned trouble)
 static bool
 is_text(const struct response *res)
 {
-    return res->code == 200 && res->route != NULL && strcmp(res->route, "/metrics") == 0;
+    return res->code == 200 && res->route != NULL &&
+           (strcmp(res->route, "/metrics") == 0 ||
+            strcmp(res->route, "/claimd/dump") == 0);
 }
 
 void

@@ -16,7 +16,7 @@ enum trouble {
 /*
  * The code is one of the contract's, 503 only where memory is short or another server asked, and
  * 429 only where there are limits; headers are single lines that end with a NUL; a body is JSON and says so, but for
- * /metrics.
+ * /metrics and dumps.
  */
 void answer_check(const struct response *res, unsigned trouble);
 

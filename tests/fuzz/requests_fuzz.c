@@ -476,6 +476,14 @@ check_stranger(const struct world *w, const struct request *req)
                w->res.code);
 }
 
+/* Lines are loaded queue by queue; a state that is put back has nothing to be delivered. */
+static bool
+is_done_in_pieces(const struct response *res)
+{
+    return res->route != NULL && (strcmp(res->route, "/claimd/load") == 0 ||
+                                  strcmp(res->route, "/claimd/state") == 0);
+}
+
 /* Asks, and checks the answer. */
 static void
 handle(struct world *w, struct request *req)
@@ -505,7 +513,8 @@ handle(struct world *w, struct request *req)
     after = state_of(w->store, w->now_ms, project);
     /* A claim that is refused may have moved dead letters out of its way before; and a clock may
      * have been moved before there was no memory to tell. */
-    if (w->res.code >= 400 && !before.dead_letters && w->now_ms == began_ms)
+    if (w->res.code >= 400 && !before.dead_letters && w->now_ms == began_ms &&
+        !is_done_in_pieces(&w->res))
         fuzz_check(before.digest == after.digest, "refused with %d, but changed",
                    w->res.code);
 }

@@ -828,21 +828,29 @@ MUTANTS = [
        "        if (m == NULL || MUTANT(MEMBERS_LOST))\n"
        "            continue;\n"
        "        hold(m, c);")]),
-    ("LOADED_CLAIM_ENDS_LATER",
-     "a claim that was loaded lasts a second longer than it did",
-     "store/image_test: deadlines_that_were_loaded_come_as_before",
+    ("CLAIM_IN_PIECES_LOST",
+     "of a claim that was loaded in several pieces a restart knows the first",
+     "store/image_test: a_queue_of_many_pieces_is_whole_and_so_is_a_claim_that_spans_them",
+     [("engine/replay.c",
+       "        else\n"
+       "            st = add_name(r, &c, told.number, 1);",
+       "        else if (MUTANT(CLAIM_IN_PIECES_LOST) && !names(c, told.number))\n"
+       "            continue;\n"
+       "        else\n"
+       "            st = add_name(r, &c, told.number, 1);")]),
+    ("LOADED_IN_CLEAR",
+     "a queue that encrypts takes bodies in clear text when they are loaded",
+     "store/image_test: an_encrypting_queue_takes_sealed_bodies_only",
      [("engine/load_ops.c",
-       "    shard_arm_claim(sh, &c->claim->due, view->ends_ms);",
-       "    shard_arm_claim(sh, &c->claim->due,\n"
-       "                    view->ends_ms + (MUTANT(LOADED_CLAIM_ENDS_LATER) ? 1000 : 0));")]),
-    ("LOADED_CLAIM_UNTOLD",
-     "after a restart what was loaded as claimed is free",
-     "store/image_test: a_claim_that_was_loaded_finishes_renews_and_releases_with_its_id",
+       "        if (queue_settings(q)->encrypt && !store_is_sealed(message_body(m)))",
+       "        if (queue_settings(q)->encrypt && !MUTANT(LOADED_IN_CLEAR) &&\n"
+       "            !store_is_sealed(message_body(m)))")]),
+    ("QUESTION_IS_LOST",
+     "a subscriber who was to be asked is not, once the subscription was loaded",
+     "store/image_test: who_was_asked_and_has_not_said_is_asked_again",
      [("engine/load_ops.c",
-       "        (void)observe_claim(q, STORE_CHANGE_CLAIM, l->claims[i].claim, l->v.now_ms);",
-       "        if (!MUTANT(LOADED_CLAIM_UNTOLD))\n"
-       "            (void)observe_claim(q, STORE_CHANGE_CLAIM, l->claims[i].claim,\n"
-       "                                l->v.now_ms);")]),
+       "    if (view->asked && sh->core->require_confirmation)",
+       "    if (view->asked && sh->core->require_confirmation && !MUTANT(QUESTION_IS_LOST))")]),
     ("STATE_IS_LOST",
      "a state that cannot be loaded leaves nothing of the old one",
      "api/state_test: when_memory_runs_out_the_old_state_is_there",
