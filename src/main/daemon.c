@@ -140,7 +140,7 @@ seed(struct daemon *d, const struct config *config, struct complaints *complaint
     mem_free(d->mem, (void *)text.data);
     if (st != ST_OK)
         complain(complaints, "seed %s: %s", config->seed, why.text);
-    return st;
+    return st == ST_BAD_BODY ? ST_BAD_VALUE : st; /* the file is wrong, in either case */
 }
 
 static enum status

@@ -3,7 +3,8 @@
 #include "claimd/base/hash.h"
 #include "fuzz/fuzz.h"
 
-static const int codes[] = {200, 201, 204, 300, 400, 401, 403, 404, 405, 406, 409, 413, 415};
+static const int codes[] = {200, 201, 204, 300, 400, 401, 403,
+                            404, 405, 406, 409, 413, 415};
 
 static bool
 known_code(int code)
