@@ -488,3 +488,11 @@ state_replace(struct state_keeper *k, struct bytes project, const struct state *
         album_release(a);
     return st;
 }
+
+enum status
+state_refusal(enum status st)
+{
+    return st == ST_PROJECT_QUEUES || st == ST_PROJECT_MESSAGES || st == ST_PROJECT_BYTES
+               ? ST_CONFLICT
+               : st;
+}

@@ -29,4 +29,8 @@ enum status state_write(struct state_keeper *k, struct bytes project, struct buf
 enum status state_replace(struct state_keeper *k, struct bytes project,
                           const struct state *wanted, struct reason *why);
 
+/* What the store refuses a load for, as it is told: a limit of a project is no 429 here, since
+ * asking again later is of no use. */
+enum status state_refusal(enum status st);
+
 #endif

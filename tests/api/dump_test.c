@@ -143,6 +143,8 @@ START_TEST(a_line_that_is_wrong_loads_nothing)
         {"x", "line 2: "},
         {"{\"project\":\"p\"}", "line 2: queue: it must be 1 to 64"},
         {"{\"queue\":\"q\"}", "line 2: project: it is missing"},
+        {"{\"project\":\"p\",\"queue\":\"q\",\"topic\":\"t\"}",
+         "both a queue and a topic"},
         {"{\"claimd\":\"dump\",\"version\":7}", "line 2: version: it is 7"},
         {"{\"project\":\"p\",\"queue\":\"q\",\"message\":{}}", "line 2: message.body: "},
         {"{\"project\":\"p\",\"queue\":\"q\",\"message\":{\"body\":1,\"claim\":{\"id\":"

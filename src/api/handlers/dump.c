@@ -1,7 +1,7 @@
 /* Dumps: all that the store has, as lines of JSON, out and in (docs/api.md 24). */
 #include "claimd/api/dump.h"
 #include "api/handlers/handlers.h"
-#include "api/wire/decode_state.h"
+#include "api/state.h"
 
 #include <inttypes.h>
 
@@ -165,7 +165,7 @@ refuse_piece(struct loading *l, enum status st, size_t first, size_t last)
                               : "it has some of this already";
     if (st == ST_NOT_FOUND)
         what = "there is no such queue, and no line before that makes it";
-    return context_refuse(l->ctx, st == ST_NOT_FOUND ? ST_CONFLICT : st,
+    return context_refuse(l->ctx, st == ST_NOT_FOUND ? ST_CONFLICT : state_refusal(st),
                           "lines %zu to %zu, of %s \"%.*s\": %s; what stands before is "
                           "loaded",
                           first, last, l->where.kind == STORE_TOPIC ? "topic" : "queue",
@@ -222,6 +222,8 @@ handle_load(struct context *ctx)
 
     if (ctx->req->body_too_large)
         return context_refuse(ctx, ST_TOO_LONG, "send fewer lines at a time");
+    if (ctx->req->body.len == 0)
+        return context_refuse(ctx, ST_BAD_BODY, "a body is required");
     if (st == ST_OK)
         st = make_room(&l);
     if (st == ST_OK)

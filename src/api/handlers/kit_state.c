@@ -38,6 +38,6 @@ handle_state_set(struct context *ctx)
     if (st == ST_OK)
         st = state_replace(&k, project, &wanted, &why);
     if (st != ST_OK)
-        return why.text[0] == '\0' ? st : context_explain(ctx, st, &why);
+        return why.text[0] == '\0' ? st : context_explain(ctx, state_refusal(st), &why);
     return answer_empty(ctx, 204);
 }

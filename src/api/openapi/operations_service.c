@@ -114,7 +114,7 @@ const struct operation operation_dump = {
     .tag = TAG,
     .summary = "All queues and topics with all they have, as lines of JSON",
     .parameters = "{'name':'marker','in':'query','description':'next of the last line of "
-                  "the page before','schema':{'type':'string'}},"
+                  "the page before','schema':{'type':'string','examples':['0...0.0.0']}},"
                   "{'name':'project','in':'query','description':'only its own',"
                   "'schema':{'type':'string'}}",
     .needs_token = true,
@@ -131,7 +131,14 @@ const struct operation operation_load = {
     .summary = "Load lines of a dump",
     .parameters = "{'name':'replace','in':'query','description':'queues that are there "
                   "already go first','schema':{'type':'boolean','default':false}}",
-    .body = "{'type':'string'}",
+    .body =
+        "{'type':'object','description':'a line; there may be any number of them. "
+        "Those of a topic have topic instead of queue','required':['project','queue'],"
+        "'properties':{'project':{'type':'string'},'queue':{'type':'string',"
+        "'pattern':'^[A-Za-z0-9_.-]{1,64}$'},'metadata':{'type':'object'},"
+        "'message':{'type':'object','required':['body'],'properties':{'body':{}}},"
+        "'subscription':{'type':'object','required':['subscriber'],'properties':{"
+        "'subscriber':{'type':'string','examples':['http://example.org/hook']}}}}}",
     .body_media = "application/jsonl",
     .body_required = true,
     .needs_token = true,

@@ -1082,6 +1082,8 @@ read_address_of(struct state_decoder *d, const struct member *m, struct state_li
 
     if (st != ST_OK)
         return st;
+    if (m[LINE_TOPIC].value.kind != SCAN_NONE && m[LINE_QUEUE].value.kind != SCAN_NONE)
+        return refuse(d, NULL, "it has both a queue and a topic");
     if (!bytes_present(out->where.project) || out->where.project.len > CALLER_PROJECT_MAX)
         return refuse(d, &at, "it is missing, or too long");
     out->where.kind = name == &m[LINE_TOPIC] ? STORE_TOPIC : STORE_QUEUE;
