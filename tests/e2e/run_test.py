@@ -321,9 +321,11 @@ while True:
             self.assertEqual(process.wait(PATIENCE_S), 0, process.told())
 
     def test_signals_to_the_whole_group_leave_the_server(self):
-        with running(script="import signal\nsignal.signal(2, lambda *_: print(ask('GET', "
-                     "'/v2/queues')['queues'], flush=True))\n" + READY
-                     + "while True: signal.pause()", start_new_session=True) as process:
+        script = ("import signal, time\ngot = []\nsignal.signal(2, lambda *_: got.append(1))\n"
+                  + READY + "while not got:\n    time.sleep(0.01)\n"
+                  "print(ask('GET', '/v2/queues')['queues'], flush=True)\n"
+                  "while True: signal.pause()")
+        with running(script=script, start_new_session=True) as process:
             os.killpg(process.pid, signal.SIGINT)  # which the command gets once or twice
             self.assertEqual(process.stdout.readline(), "[]\n")
 
