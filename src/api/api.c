@@ -170,10 +170,12 @@ find_version(const struct api *api, const struct path *path)
     for (size_t i = 0; i < api->count; i++) {
         const struct served *s = &api->served[i];
 
-        if (!bytes_equal(path->segments[0], s->version->name))
-            continue;
-        if (found == NULL || resource_find(&s->resources, path) != NULL)
-            found = s;
+        if (bytes_equal(path->segments[0], s->version->name)) {
+            if (found == NULL || resource_find(&s->resources, path) != NULL)
+                found = s;
+        } else if (found != NULL) {
+            break; /* those of one name stand behind one another */
+        }
     }
     if (found != NULL)
         return found;
