@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
@@ -115,6 +116,18 @@ class Environment(unittest.TestCase):
         self.assertEqual({name for name in found if name.startswith("CLAIMD_")},
                          {"CLAIMD_URL", "CLAIMD_MAX_WAIT"})
         self.assertEqual(found["MINE"], "1")
+
+    def test_no_proxy_stands_between_the_command_and_its_server(self):
+        for before, after in (({}, ("127.0.0.1", "127.0.0.1")),
+                              ({"no_proxy": ""}, ("127.0.0.1", "127.0.0.1")),
+                              ({"NO_PROXY": "a,b"}, ("a,b,127.0.0.1", "a,b,127.0.0.1")),
+                              ({"no_proxy": "c", "NO_PROXY": "a"},
+                               ("c,127.0.0.1", "a,127.0.0.1"))):
+            with unittest.mock.patch.dict(os.environ):
+                for name in ("no_proxy", "NO_PROXY"):
+                    os.environ.pop(name, None)
+                found = self.variables(**before)
+            self.assertEqual((found["no_proxy"], found["NO_PROXY"]), after, before)
 
     def test_several_servers_are_numbered(self):
         found = self.variables("--instances", "3")

@@ -1246,7 +1246,7 @@ MUTANTS = [
     ("LEAKS_FORGIVEN",
      "claimd run ends as its command does, whatever has leaked",
      "e2e/run_test: Leaks.test_they_fail_a_command_that_has_succeeded",
-     [("main/command_run.c",
+     [("main/run/command_run.c",
        "    return status == 0 && r->words.fail_on_leak && leak_report_count(report) > 0",
        "    return status == 0 && r->words.fail_on_leak && leak_report_count(report) > 0 &&\n"
        "                   !MUTANT(LEAKS_FORGIVEN)")]),

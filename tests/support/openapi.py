@@ -109,7 +109,9 @@ class Document:
     def good(self, schema):
         """Values that fit, the least of them first."""
         schema = self.resolved(schema)
-        if "oneOf" in schema:
+        if "examples" in schema:
+            yield from schema["examples"]
+        elif "oneOf" in schema:
             for one in schema["oneOf"]:
                 yield from self.good(one)
         elif "enum" in schema or "const" in schema:
@@ -126,17 +128,12 @@ class Document:
         yield from (False, True)
 
     def _good_integer(self, schema):
-        if "examples" in schema:
-            yield from schema["examples"]
-            return
         yield schema.get("minimum", 1)
         yield schema.get("maximum", schema.get("minimum", 1) + 1)
 
     def _good_string(self, schema):
         if schema.get("format") == "uuid":
             yield CLIENT
-        elif "examples" in schema:
-            yield from schema["examples"]
         else:
             least = max(schema.get("minLength", 1), 1)
             yield "q" * least
@@ -181,6 +178,11 @@ class Document:
             yield schema["minimum"] - 1
         if "maximum" in schema:
             yield schema["maximum"] + 1
+
+    def _bad_number(self, schema):
+        yield from ("x", True, [1])
+        if "minimum" in schema:
+            yield schema["minimum"] - 1
 
     def _bad_string(self, schema):
         yield from (1, {"x": 1})

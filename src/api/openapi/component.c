@@ -37,6 +37,33 @@ struct component {
 #define MEMBER   "'path':{'type':'string','examples':['/metadata/color']}"
 #define COUNT_OF "{'type':'integer','minimum':0,'description':"
 
+/* Of the document of a state (docs/api.md 23.4). */
+#define KEPT_ID  "'id':{'type':'string','pattern':'^[a-f][0-9a-f]{23}$'}"
+#define LIFE     "'ttl':{'type':'number','minimum':0.001},'age':{'type':'number','minimum':0}"
+#define COUNT_UP "{'type':'integer','minimum':0}"
+#define STATE_CLAIMS                                                                     \
+    "'claims':{'type':'array','items':{'type':'object','required':['id'],'properties':{" \
+    "'id':{'type':'string','minLength':1}," LIFE "},'additionalProperties':false}}"
+#define STATE_MESSAGE(body)                                                              \
+    "{'type':'object','required':['" body "'],'properties':{" KEPT_ID ",'body':{},"      \
+    "'sealed':{'type':'string','pattern':'^01([0-9a-f]{2})*$','examples':['01']}," LIFE  \
+    ",'delay':{'type':'number','minimum':0},'claim':{'type':'string'},"                  \
+    "'claim_count':{'type':'integer','minimum':0},"                                      \
+    "'client':{'type':'string','pattern':'^[0-9a-f]{16}$'},"                             \
+    "'checksum':{'type':'string','pattern':'^MD5:[0-9a-f]{32}$'}},"                      \
+    "'additionalProperties':false}"
+#define STATE_MESSAGES                                                                   \
+    "'messages':{'type':'array','items':{'oneOf':[" STATE_MESSAGE(                       \
+        "body") "," STATE_MESSAGE("sealed") "]}}"
+#define STATE_SUBSCRIPTIONS                                                              \
+    "'subscriptions':{'type':'array','items':{'type':'object',"                          \
+    "'required':['subscriber'],'properties':{" KEPT_ID ",'subscriber':"                  \
+    "{'type':'string','examples':['http://127.0.0.1:9000/']},"                           \
+    "'options':{'type':'object'},'ttl':{'type':'integer','minimum':0},"                  \
+    "'age':{'type':'number','minimum':0},'confirmed':{'type':'boolean'},"                \
+    "'asked':{'type':'boolean'},'delivered':" COUNT_UP ",'given_up':" COUNT_UP           \
+    ",'fallen_out':" COUNT_UP "},'additionalProperties':false}}"
+
 static const struct component components[] = {
     /* Required, and not. */
     {BYTES_LIT("parameters/Client"),
@@ -226,6 +253,22 @@ static const struct component components[] = {
      "'those of them for what comes next'},'delivering':{'type':'boolean'},"
      "'next_try':{'type':['string','null'],'format':'date-time','description':'null: at "
      "once, or when something is posted'}}}",
+     NULL},
+    {BYTES_LIT("schemas/StateQueues"),
+     "{'type':'array','items':{'type':'object','required':['name'],'properties':{"
+     "'name':<schemas/QueueName>,'metadata':{'type':'object'}," STATE_CLAIMS
+     "," STATE_MESSAGES "," STATE_SUBSCRIPTIONS "},'additionalProperties':false}}",
+     NULL},
+    {BYTES_LIT("schemas/State"),
+     "{'type':'object','required':['version'],'properties':{"
+     "'version':{'type':'integer','enum':[1]},'now_ms':{'type':'integer','minimum':0},"
+     "'queues':<schemas/StateQueues>,'topics':<schemas/StateQueues>,"
+     "'projects':{'type':'object','additionalProperties':{'type':'object'}}},"
+     "'additionalProperties':false,"
+     "'examples':[{'version':1,'queues':[{'name':'q','metadata':{'color':'red'},"
+     "'claims':[{'id':'theirs','ttl':60,'age':50.5}],'messages':[{'body':{'job':1},"
+     "'claim':'theirs'},{'body':2,'delay':5,'claim_count':2}]}],'topics':[{'name':'t',"
+     "'subscriptions':[{'subscriber':'http://127.0.0.1:9000/','confirmed':true}]}]}]}",
      NULL},
     {BYTES_LIT("schemas/Links"),
      "{'type':'array','maxItems':1,'items':{'type':'object','required':['rel','href'],"

@@ -3,12 +3,17 @@
 
 #define TAG "tests"
 
-#define INTEGER(name, what)                                                              \
-    "{'name':'" name "','in':'query','description':'" what                               \
-    "','schema':{'type':'integer','minimum':0}}"
-#define TEXT(name, what)                                                                 \
-    "{'name':'" name "','in':'query','description':'" what "','schema':{'type':'string'" \
-    "}}"
+#define PROJECT                                                                          \
+    "{'name':'project','in':'query','description':'whose (or X-Project-ID)',"            \
+    "'schema':{'type':'string','maxLength':256}}"
+#define LIMIT                                                                            \
+    "{'name':'limit','in':'query','schema':{'type':'integer','minimum':1,"               \
+    "'maximum':1000,'default':100}}"
+#define EVENT                                                                            \
+    "{'type':'string','enum':['queue_made','queue_changed','queue_deleted','purged',"    \
+    "'posted','shown','claimed','renewed','released','finished','deleted',"              \
+    "'subscribed','unsubscribed','claim_ended','delay_ended','message_expired',"         \
+    "'dead_letter_moved','waiter_served','refused','fault','clock_moved','reset']}"
 
 #define TIME_MEMBERS                                                                     \
     "'now':{'type':'string'},'now_ms':{'type':'integer'},"                               \
@@ -16,8 +21,8 @@
     "'ahead_ms':{'type':'integer'}"
 #define ENTRIES                                                                          \
     "{'type':'array','items':{'type':'object','required':['number','event','at',"        \
-    "'at_ms'],'properties':{'number':{'type':'integer'},'event':{'type':'string'},"      \
-    "'at':{'type':'string'},'at_ms':{'type':'integer'}},"                                \
+    "'at_ms'],'properties':{'number':{'type':'integer'},'event':" EVENT                  \
+    ",'at':{'type':'string'},'at_ms':{'type':'integer'}},"                               \
     "'additionalProperties':true}}"
 #define LINKS "'links':{'type':'array','items':{'type':'object'}}"
 #define MOVED                                                                            \
@@ -61,105 +66,42 @@ const struct operation operation_reset = {
     .name = "reset",
     .tag = TAG,
     .summary = "Answer all who wait, then delete all queues and topics",
-    .parameters = TEXT("project", "only its own (or X-Project-ID)"),
+    .parameters = PROJECT,
     .answers = {{.code = 204, .what = "There is nothing"}},
 };
-
-#define CLAIMS                                                                           \
-    "'claims':{'type':'array','items':{'type':'object','required':['id'],'properties':{" \
-    "'id':{'type':'string'},'ttl':{'type':'number'},'age':{'type':'number'}}}}"
-#define MESSAGES                                                                         \
-    "'messages':{'type':'array','items':{'type':'object','properties':{"                 \
-    "'id':{'type':'string'},'body':{},'sealed':{'type':'string'},"                       \
-    "'ttl':{'type':'number'},'age':{'type':'number'},'delay':{'type':'number'},"         \
-    "'claim':{'type':'string'},'claim_count':{'type':'integer'},"                        \
-    "'client':{'type':'string'},'checksum':{'type':'string'}}}}"
-#define SUBSCRIPTIONS                                                                    \
-    "'subscriptions':{'type':'array','items':{'type':'object',"                          \
-    "'required':['subscriber'],'properties':{'id':{'type':'string'},"                    \
-    "'subscriber':{'type':'string'},'options':{'type':'object'},"                        \
-    "'ttl':{'type':'integer'},'age':{'type':'number'},'confirmed':{'type':'boolean'},"   \
-    "'asked':{'type':'boolean'},'delivered':{'type':'integer'},"                         \
-    "'given_up':{'type':'integer'},'fallen_out':{'type':'integer'}}}}"
-#define QUEUE_LIST                                                                       \
-    "{'type':'array','items':{'type':'object','required':['name'],'properties':{"        \
-    "'name':{'type':'string'},'metadata':{'type':'object'}," CLAIMS "," MESSAGES         \
-    "," SUBSCRIPTIONS "}}}"
-#define STATE                                                                            \
-    "{'type':'object','required':['version'],'properties':{"                             \
-    "'version':{'type':'integer'},'now_ms':{'type':'integer'},"                          \
-    "'queues':" QUEUE_LIST ",'topics':" QUEUE_LIST ",'projects':{'type':'object',"       \
-    "'additionalProperties':{'type':'object'}}}}"
 
 const struct operation operation_state_show = {
     .name = "showState",
     .tag = TAG,
     .summary = "All queues and topics with all they have, as one document",
-    .parameters = TEXT("project", "only its own (or X-Project-ID)"),
-    .answers = {{.code = 200, .what = "The document", .schema = STATE}},
+    .parameters = PROJECT,
+    .answers = {{.code = 200, .what = "The document", .schema = "<schemas/State>"}},
 };
 
 const struct operation operation_state_set = {
     .name = "setState",
     .tag = TAG,
     .summary = "Put a document in the place of all queues and topics",
-    .parameters = TEXT("project", "only of its own (or X-Project-ID)"),
-    .body = STATE,
+    .parameters = PROJECT,
+    .body = "<schemas/State>",
     .body_required = true,
     .answers = {{.code = 204, .what = "It is there"}},
     .refuses = {409, 413},
 };
 
+#define HISTORY_PARAMETERS                                                               \
+    "{'name':'since','in':'query','description':'entries behind this number',"           \
+    "'schema':{'type':'integer','minimum':0}}," LIMIT ","                                \
+    "{'name':'event','in':'query','description':'only these','style':'form',"            \
+    "'explode':false,'schema':{'type':'array','items':" EVENT "}}," PROJECT ","          \
+    "{'name':'queue','in':'query','description':'only of queues of this name',"          \
+    "'schema':{'type':'string'}}"
+
 const struct operation operation_history = {
     .name = "listHistory",
     .tag = TAG,
     .summary = "What happened, in order",
-    .parameters = INTEGER(
-        "since",
-        "entries behind this number") ","
-                                      "{'name':'limit','in':'query','"
-                                      "schema':{'type':'integer','"
-                                      "minimum':1,"
-                                      "'maximum':1000,'default':100}}"
-                                      "," TEXT(
-                                          "event",
-                                          "names of "
-                                          "events, "
-                                          "joined by "
-                                          "commas") "," TEXT("project",
-                                                             "only of it (or "
-                                                             "X-Project-ID)") "," TEXT("q"
-                                                                                       "u"
-                                                                                       "e"
-                                                                                       "u"
-                                                                                       "e",
-                                                                                       "o"
-                                                                                       "n"
-                                                                                       "l"
-                                                                                       "y"
-                                                                                       " "
-                                                                                       "o"
-                                                                                       "f"
-                                                                                       " "
-                                                                                       "q"
-                                                                                       "u"
-                                                                                       "e"
-                                                                                       "u"
-                                                                                       "e"
-                                                                                       "s"
-                                                                                       " "
-                                                                                       "o"
-                                                                                       "f"
-                                                                                       " "
-                                                                                       "t"
-                                                                                       "h"
-                                                                                       "i"
-                                                                                       "s"
-                                                                                       " "
-                                                                                       "n"
-                                                                                       "a"
-                                                                                       "m"
-                                                                                       "e"),
+    .parameters = HISTORY_PARAMETERS,
     .answers = {{.code = 200,
                  .what = "Entries, oldest first",
                  .schema =
@@ -169,51 +111,21 @@ const struct operation operation_history = {
     .refuses = {400},
 };
 
+#define HOW_MANY "'schema':{'type':'integer','minimum':0}}"
+#define EXPECT_PARAMETERS                                                                \
+    "{'name':'queue','in':'query','required':true,'schema':{'type':'string'}}," PROJECT  \
+    ",{'name':'messages','in':'query','description':'all that there are'," HOW_MANY      \
+    ",{'name':'claimed','in':'query','description':'held by claims'," HOW_MANY           \
+    ",{'name':'free','in':'query','description':'the others'," HOW_MANY                  \
+    ",{'name':'wait','in':'query','description':'so many seconds at most, up to "        \
+    "max_wait'," HOW_MANY
+
 const struct operation operation_expect = {
     .name = "expect",
     .tag = TAG,
-    .summary = "Wait until a queue has what is expected",
-    .parameters =
-        "{'name':'queue','in':'query','required':true,"
-        "'schema':{'type':'string'}}," TEXT("project", "whose it is (or X-Project-ID)") "," INTEGER(
-            "messages",
-            "all") "," INTEGER("claimed",
-                               "held by claims") "," INTEGER("free",
-                                                             "the others") "," INTEGER("w"
-                                                                                       "a"
-                                                                                       "i"
-                                                                                       "t",
-                                                                                       "s"
-                                                                                       "e"
-                                                                                       "c"
-                                                                                       "o"
-                                                                                       "n"
-                                                                                       "d"
-                                                                                       "s"
-                                                                                       " "
-                                                                                       "a"
-                                                                                       "t"
-                                                                                       " "
-                                                                                       "m"
-                                                                                       "o"
-                                                                                       "s"
-                                                                                       "t"
-                                                                                       ","
-                                                                                       " "
-                                                                                       "u"
-                                                                                       "p"
-                                                                                       " "
-                                                                                       "t"
-                                                                                       "o"
-                                                                                       " "
-                                                                                       "m"
-                                                                                       "a"
-                                                                                       "x"
-                                                                                       "_"
-                                                                                       "w"
-                                                                                       "a"
-                                                                                       "i"
-                                                                                       "t"),
+    .summary = "Wait until a queue has what is expected: messages, claimed, free, "
+               "at least one of them",
+    .parameters = EXPECT_PARAMETERS,
     .answers = {{.code = 200,
                  .what = "It has",
                  .schema = "{'type':'object','required':['messages','claimed','free'],"
@@ -230,9 +142,10 @@ const struct operation operation_expect = {
     "'client':{'type':['string','null']},'at':{'type':'string'},"                        \
     "'at_ms':{'type':'integer'}}}"
 #define LEAKS_PARAMETERS                                                                 \
-    TEXT("project", "only of it (or X-Project-ID)")                                      \
-    ",{'name':'limit','in':'query','schema':{'type':'integer','minimum':1,"              \
-    "'maximum':1000,'default':100}}," TEXT("marker", "where the last page has ended")
+    PROJECT "," LIMIT ","                                                                \
+            "{'name':'marker','in':'query','description':'out of the link of the page "  \
+            "before',"                                                                   \
+            "'schema':{'type':'string','examples':['jobs/d4b2c1a0000000000000002a/p']}}"
 
 const struct operation operation_leaks = {
     .name = "listLeaks",
@@ -246,14 +159,19 @@ const struct operation operation_leaks = {
     .refuses = {400},
 };
 
-#define COUNT(least) "{'type':'integer','minimum':" least ",'maximum':1000000000}"
-#define RULE                                                                             \
-    "'match':{'type':'object','properties':{'action':{'type':'string'},"                 \
-    "'method':{'type':'string'},'queue':{'type':'string'},"                              \
+#define COUNT(name, least)                                                               \
+    "'" name "':{'type':'integer','minimum':" least ",'maximum':1000000000}"
+#define MATCH                                                                            \
+    "'match':{'type':'object','properties':{"                                            \
+    "'action':{'type':'string','examples':['messages:delete']},"                         \
+    "'method':{'type':'string','examples':['DELETE']},'queue':{'type':'string'},"        \
     "'project':{'type':'string'},'client':{'type':'string'}},"                           \
-    "'additionalProperties':false},'every':" COUNT("1") ",'skip':" COUNT(                \
-        "0") ","                                                                         \
-             "'times':" COUNT("0") ",'fault':{'type':'string'}"
+    "'additionalProperties':false}"
+#define FAULT                                                                            \
+    "'fault':{'type':'string',"                                                          \
+    "'examples':['cut=after','latency; ms=200','status=503; retry_after=2']}"
+#define TIMES COUNT("every", "1") "," COUNT("skip", "0") "," COUNT("times", "0")
+#define RULE  MATCH "," TIMES "," FAULT
 #define RULES(required, members)                                                         \
     "{'type':'object','required':['faults'],'properties':{'faults':{'type':'array',"     \
     "'maxItems':100,'items':{'type':'object','required':[" required                      \

@@ -1,4 +1,4 @@
-#include "main/leak_report.h"
+#include "main/run/leak_report.h"
 
 #include "support/check_main.h"
 

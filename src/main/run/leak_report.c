@@ -1,4 +1,4 @@
-#include "main/leak_report.h"
+#include "main/run/leak_report.h"
 
 #include "claimd/json/tree.h"
 #include "main/complaints.h"

@@ -1,8 +1,8 @@
-#include "main/run_words.h"
+#include "main/run/run_words.h"
 
 #include "claimd/base/bytes.h"
 #include "main/command.h"
-#include "main/run_server.h"
+#include "main/run/run_server.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-#include "main/run_command.h"
+#include "main/run/run_command.h"
 
 #include "claimd/base/entropy.h"
 #include "main/command.h"
-#include "main/run_server.h"
+#include "main/run/run_server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,13 +74,47 @@ set_openstack(const struct run_server *server, const char *region)
     return true;
 }
 
+/* What is in a list of hosts, or else in the other, and ours; NULL: no memory. */
+static char *
+with_loopback(const char *name, const char *other)
+{
+    const char *hosts = getenv(name);
+    char *grown;
+
+    if (hosts == NULL)
+        hosts = getenv(other);
+    if (hosts == NULL)
+        hosts = "";
+    return asprintf(&grown, "%s%s127.0.0.1", hosts, hosts[0] == '\0' ? "" : ",") < 0
+               ? NULL
+               : grown;
+}
+
+/*
+ * The servers are on this machine: no proxy is asked for them. Some programs look for the one
+ * name first, some for the other.
+ */
+static bool
+set_no_proxy(void)
+{
+    char *lower = with_loopback("no_proxy", "NO_PROXY");
+    char *upper = with_loopback("NO_PROXY", "no_proxy");
+    bool good = lower != NULL && upper != NULL && setenv("no_proxy", lower, 1) == 0 &&
+                setenv("NO_PROXY", upper, 1) == 0;
+
+    free(lower);
+    free(upper);
+    return good;
+}
+
 bool
 run_command_prepare(const struct run_words *words, const struct run_server *servers,
                     const char *region)
 {
     forget("OS_");
     forget("CLAIMD_URL");
-    return set_urls(words, servers) && set_openstack(&servers[0], region);
+    return set_urls(words, servers) && set_openstack(&servers[0], region) &&
+           set_no_proxy();
 }
 
 /* ------------------------------------------------------------------ start and end */

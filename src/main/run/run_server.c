@@ -1,4 +1,4 @@
-#include "main/run_server.h"
+#include "main/run/run_server.h"
 
 #include <errno.h>
 #include <fcntl.h>

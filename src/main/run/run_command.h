@@ -4,7 +4,7 @@
 #ifndef MAIN_RUN_COMMAND_H
 #define MAIN_RUN_COMMAND_H
 
-#include "main/run_words.h"
+#include "main/run/run_words.h"
 
 #include <signal.h>
 #include <sys/types.h>

@@ -1,0 +1,254 @@
+/*
+ * claimd run: servers for tests, as long as a command runs.
+ */
+#include "claimd/base/clock.h"
+#include "main/ask.h"
+#include "main/command.h"
+#include "main/daemon.h"
+#include "main/run/leak_report.h"
+#include "main/run/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { ASKING_S = 10 }; /* for all leaks of a server */
+
+/* ------------------------------------------------------------------ leaks */
+
+static bool
+ask_page(const struct run_server *s, const char *target, int64_t until_ns,
+         struct buf *page)
+{
+    int fd = ask_dial(s->address, until_ns), status;
+
+    if (fd < 0)
+        return false;
+    status = ask_get(fd, target, until_ns, page);
+    (void)close(fd);
+    return status == 200 && !page->failed;
+}
+
+static bool
+report_leaks_of(const struct run_server *s, struct leak_report *report, struct buf *page)
+{
+    const int64_t until_ns = clock_stopwatch_ns() + ASKING_S * RUN_SECOND_NS;
+    char next[LEAK_REPORT_NEXT_CAP] = "/claimd/leaks?limit=1000";
+
+    while (next[0] != '\0')
+        if (!ask_page(s, next, until_ns, page) ||
+            !leak_report_page(report, buf_view(page), next))
+            return false;
+    return true;
+}
+
+static void
+report_leaks(struct run *r, struct leak_report *report)
+{
+    struct mem *mem = mem_new(0);
+    char of[48] = "";
+    struct buf page;
+
+    r->unasked = mem == NULL;
+    if (mem == NULL)
+        return;
+    buf_init(&page, mem);
+    report->of = of;
+    for (size_t i = 0; i < r->words.instances; i++) {
+        if (r->words.numbered)
+            (void)snprintf(of, sizeof(of), " (instance %zu)", i + 1);
+        if (r->servers[i].pid == 0 || report_leaks_of(&r->servers[i], report, &page))
+            continue;
+        r->unasked = true;
+        (void)command_fails(0, "the server at %s did not tell what has leaked",
+                            r->servers[i].address);
+    }
+    buf_fini(&page);
+    mem_destroy(mem);
+    leak_report_sum_up(report);
+}
+
+/* ------------------------------------------------------------------ the command */
+
+static void
+await_command(struct run *r)
+{
+    struct pollfd fds[2];
+
+    while (r->command > 0) {
+        run_rest(r, fds, 0, r->kill_at_ns);
+        if (r->command == 0 || r->kill_at_ns == 0 || run_left_ms(r->kill_at_ns) > 0)
+            continue;
+        (void)kill(r->command, SIGKILL);
+        r->kill_at_ns = 0;
+    }
+}
+
+/* What to end with, once CMD has. */
+static int
+judge(const struct run *r, const struct leak_report *report)
+{
+    const int status = run_command_exit(r->command_status);
+
+    if (r->broken || (r->unasked && r->words.fail_on_leak))
+        return RUN_BROKEN;
+    return status == 0 && r->words.fail_on_leak && leak_report_count(report) > 0
+               ? COMMAND_FAILED
+               : status;
+}
+
+static int
+run_with_servers(struct run *r)
+{
+    struct leak_report report = {.to = stderr};
+    int status = run_servers_await(r);
+
+    if (status == COMMAND_GOOD)
+        status = run_servers_begin(r);
+    if (status != COMMAND_GOOD)
+        return status;
+    if (!run_command_prepare(&r->words, r->servers, r->region))
+        return command_fails(RUN_BROKEN, "out of memory");
+    status = run_command_start(&r->words, &r->before, &r->command);
+    if (status != 0)
+        return status;
+    await_command(r);
+    if (r->orphaned)
+        return RUN_SIGNALLED + SIGTERM;
+    report_leaks(r, &report);
+    return judge(r, &report);
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+/* What the servers would complain about, and what is not theirs to choose. */
+static int
+check_options(struct run *r)
+{
+    struct complaints complaints = {.to = stderr};
+    enum config_action action;
+    struct config config;
+    const char *const ready = RUN_SERVER_READY;
+    enum status st = config_load((int)r->words.server_count, r->words.server, environ,
+                                 &config, &action, &complaints);
+
+    if (st == ST_OK)
+        st = daemon_check(&config, &complaints);
+    if (st != ST_OK)
+        return COMMAND_USAGE;
+    if (action != ACTION_SERVE)
+        return command_fails(COMMAND_USAGE, "run only serves");
+    if (strcmp(config.listen, RUN_SERVER_LISTEN) != 0 || config.ready_fd != atoi(ready) ||
+        !config.ci)
+        return command_fails(COMMAND_USAGE,
+                             "run decides about --listen, --ready-fd and --ci itself");
+    if (r->words.instances > 1 && strcmp(config.journal, "none") != 0)
+        return command_fails(COMMAND_USAGE, "one --journal is not for several instances");
+    memcpy(r->region, config.identity_region, sizeof(r->region));
+    return COMMAND_GOOD;
+}
+
+static int
+open_log(struct run *r)
+{
+    if (r->words.log == NULL)
+        return COMMAND_GOOD;
+    r->log = open(r->words.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    return r->log >= 0 ? COMMAND_GOOD
+                       : command_fails(COMMAND_USAGE, "%s cannot be opened: %s",
+                                       r->words.log, strerror(errno));
+}
+
+/* Descriptors of ours must not take the places of standard input, output and error. */
+static void
+fill_standard_places(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static int
+run_all(struct run *r)
+{
+    int status = check_options(r);
+
+    if (status == COMMAND_GOOD)
+        status = open_log(r);
+    if (status != COMMAND_GOOD)
+        return status;
+    if (!run_take_signals(r))
+        return command_fails(RUN_BROKEN, "cannot take signals: %s", strerror(errno));
+    run_watch_parent(r);
+    status = run_servers_start(r);
+    if (status == COMMAND_GOOD)
+        status = run_with_servers(r);
+    run_servers_stop(r);
+    return status;
+}
+
+static int
+start(char *const *argv)
+{
+    struct run r = {.log = -1, .signals = -1, .parent_end = -1};
+    int status;
+
+    fill_standard_places();
+    status = run_words_read(argv, &r.words);
+    if (status != COMMAND_GOOD)
+        return status;
+    r.servers = calloc(r.words.instances, sizeof(*r.servers));
+    status = r.servers == NULL ? command_fails(RUN_BROKEN, "out of memory") : run_all(&r);
+    free(r.servers);
+    run_words_free(&r.words);
+    return status;
+}
+
+static const struct fact other_ends[] = {
+    {"70",
+     "a server did not start, or ended while `CMD` ran; with --fail-on-leak also: it "
+     "did not tell what has leaked"},
+    {"126, 127", "`CMD` cannot be run, is not there"},
+    {"128+N", "`CMD` was killed by the signal with the number N, or `claimd run` by one "
+              "while there was no `CMD`"},
+    {"others", "that of `CMD`"},
+    {NULL, NULL},
+};
+
+const struct command command_run_tests = {
+    .name = "run",
+    .call = "run [OPTION]... -- CMD",
+    .summary = "servers for tests, while CMD runs",
+    .usages = {"run [OPTION]... -- CMD [ARGUMENT]..."},
+    .about =
+        "Starts a server with `ci` and `identity_stub` on a free port of 127.0.0.1, and "
+        "with any other options of the server, then CMD, which finds it in `CLAIMD_URL`, "
+        "and for clients of OpenStack in `OS_AUTH_URL`, `OS_USERNAME`, `OS_PASSWORD`, "
+        "`OS_PROJECT_NAME`, `OS_REGION_NAME` and their like; what else begins with `OS_` "
+        "is taken out of its environment, and 127.0.0.1 put into `no_proxy`. Signals are "
+        "passed on to CMD. When it has ended, "
+        "what it has left behind is told on standard error: claims neither finished nor "
+        "released, messages never read, dead letters that nobody has looked at.\n\n"
+        "The servers end with CMD, and whatever kills `claimd run`, so do CMD and the "
+        "servers. It also ends when its parent does. What CMD has started in the "
+        "background is not waited for.",
+    .options = {{"--instances", "N",
+                 "so many servers, for suites that run in parallel: "
+                 "`CLAIMD_URL_1` and so on"},
+                {"--fail-on-leak", NULL,
+                 "end with 1 if CMD succeeded but something has leaked"},
+                {"--log", "FILE",
+                 "append what the servers log to it; without it only "
+                 "their warnings go to standard error"}},
+    .ends = {"CMD succeeded", "with --fail-on-leak: CMD succeeded, something has leaked",
+             "wrong arguments or options"},
+    .other_ends = other_ends,
+    .start = start};
