@@ -39,6 +39,7 @@ store_queue_get_fn redis_queue_get;
 store_queue_update_fn redis_queue_update;
 store_queue_delete_fn redis_queue_delete;
 store_queue_list_fn redis_queue_list;
+store_project_list_fn redis_project_list;
 store_queue_stats_fn redis_queue_stats;
 store_queue_purge_fn redis_queue_purge;
 store_queues_release_fn redis_queues_release;

@@ -176,46 +176,33 @@ redis_queue_get(struct store *store, struct store_visit *visit,
 
 /* ---------------------------------------------------------------------- listing */
 
-/* The members of a sorted set of names behind a marker, and how many it has. */
-static enum status
-read_names(struct redis_store *s, const struct store_page *page, size_t count,
-           redisReply **names, uint64_t *total)
+/* "(NAME", and what stands behind each member of that name, for ZRANGEBYLEX. */
+static struct bytes
+write_from(struct buf *out, struct bytes marker, struct bytes behind)
 {
-    char limit[DECIMAL_CAP];
-    struct bytes list[7] = {BYTES_LIT("ZRANGEBYLEX"),
-                            BYTES_NONE,
-                            BYTES_LIT("-"),
-                            BYTES_LIT("+"),
-                            BYTES_LIT("LIMIT"),
-                            BYTES_LIT("0"),
-                            {limit, decimal_write(limit, count)}};
-    struct bytes card[2] = {BYTES_LIT("ZCARD"), BYTES_NONE};
-    struct cluster_client *client = cluster_take(&s->cluster);
+    if (!bytes_present(marker))
+        return BYTES_NONE;
+    buf_byte(out, '(');
+    buf_bytes(out, marker);
+    buf_bytes(out, behind);
+    return buf_view(out);
+}
+
+/* The names of a project's queues behind a marker, and how many it has. */
+static enum status
+read_names(struct redis_store *s, const struct store_page *page, redisReply **names,
+           uint64_t *total)
+{
+    enum status st = ST_NO_MEMORY;
     struct buf key, from;
-    redisReply *answer = NULL;
-    struct reason why;
-    enum status st;
+    struct bytes begin;
 
     buf_init(&key, s->config.mem);
     buf_init(&from, s->config.mem);
     key_of_names(&key, page->project, page->kind);
-    if (bytes_present(page->marker)) {
-        buf_byte(&from, '(');
-        buf_bytes(&from, page->marker);
-        buf_add(&from, "\0\xff", 2);
-        list[2] = buf_view(&from);
-    }
-    list[1] = card[1] = buf_view(&key);
-    st = client == NULL || key.failed || from.failed ? ST_NO_MEMORY : ST_OK;
-    if (st == ST_OK)
-        st = cluster_say(client, slot_of(buf_view(&key)), card, 2, &answer, &why);
-    if (st == ST_OK)
-        *total = (uint64_t)answer->integer;
-    redis_answer_free(s, answer);
-    if (st == ST_OK)
-        st = cluster_say(client, slot_of(buf_view(&key)), list, 7, names, &why);
-    if (client != NULL)
-        cluster_give(client);
+    begin = write_from(&from, page->marker, bytes_of("\0\xff", 2));
+    if (!key.failed && !from.failed)
+        st = names_page(s, buf_view(&key), begin, page->limit, names, total);
     buf_fini(&from);
     buf_fini(&key);
     return st;
@@ -248,7 +235,7 @@ redis_queue_list(struct store *store, struct store_visit *visit,
 
     if (st != ST_OK)
         return st;
-    st = read_names(s, page, page->limit, &names, &out->total);
+    st = read_names(s, page, &names, &out->total);
     for (size_t i = 0; st == ST_OK && i < names->elements; i++)
         st = add_named(s, visit, page,
                        bytes_of(names->element[i]->str, (size_t)names->element[i]->len),
@@ -258,6 +245,99 @@ redis_queue_list(struct store *store, struct store_visit *visit,
     else
         store_queues_release(out);
     redis_answer_free(s, names);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- projects */
+
+static enum status
+has_queues(struct redis_store *s, struct bytes project, enum store_kind kind, bool *has)
+{
+    enum status st = ST_NO_MEMORY;
+    uint64_t count = 0;
+    struct buf key;
+
+    buf_init(&key, s->config.mem);
+    key_of_names(&key, project, kind);
+    if (!key.failed)
+        st = names_page(s, buf_view(&key), BYTES_NONE, 0, NULL, &count);
+    *has = count > 0;
+    buf_fini(&key);
+    return st;
+}
+
+/* Adds those of a page of the list that have queues, as far as there is room. */
+static enum status
+add_projects(struct redis_store *s, const struct store_page *page,
+             const redisReply *names, struct store_queues *out)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < names->elements; i++) {
+        struct bytes name =
+            bytes_of(names->element[i]->str, (size_t)names->element[i]->len);
+        bool has = false;
+
+        st = has_queues(s, name, page->kind, &has);
+        if (st != ST_OK || !has)
+            continue;
+        st = fill_view(s, &out->queues[out->count], name, NULL);
+        out->count += st == ST_OK;
+    }
+    return st;
+}
+
+/* Goes on with the list until there are enough that have queues. */
+static enum status
+read_projects(struct redis_store *s, const struct store_page *page, struct buf *key,
+              struct buf *from, struct store_queues *out)
+{
+    struct bytes begin = write_from(from, page->marker, bytes_str(""));
+    enum status st = ST_OK;
+
+    out->more = true;
+    while (st == ST_OK && out->more && (out->count < page->limit || page->limit == 0)) {
+        const size_t room = page->limit - out->count;
+        redisReply *names = NULL;
+
+        if (key->failed || from->failed)
+            return ST_NO_MEMORY;
+        st = names_page(s, buf_view(key), begin, room, &names, &out->total);
+        if (st != ST_OK)
+            return st;
+        st = add_projects(s, page, names, out);
+        out->more = names->elements == room && room > 0;
+        if (out->more) {
+            const redisReply *last = names->element[names->elements - 1];
+
+            buf_reset(from, SIZE_MAX);
+            begin =
+                write_from(from, bytes_of(last->str, (size_t)last->len), bytes_str(""));
+        }
+        redis_answer_free(s, names);
+    }
+    return st;
+}
+
+enum status
+redis_project_list(struct store *store, struct store_visit *visit,
+                   const struct store_page *page, struct store_queues *out)
+{
+    struct redis_store *s = redis_of(store);
+    enum status st = open_queues(s, page->limit, out);
+    struct buf key, from;
+
+    (void)visit; /* queues do not expire */
+    if (st != ST_OK)
+        return st;
+    buf_init(&key, s->config.mem);
+    buf_init(&from, s->config.mem);
+    key_of_projects(&key, page->kind);
+    st = read_projects(s, page, &key, &from, out);
+    if (st != ST_OK)
+        store_queues_release(out);
+    buf_fini(&from);
+    buf_fini(&key);
     return st;
 }
 

@@ -113,6 +113,7 @@ static const struct store_ops ops = {
     .queue_update = redis_queue_update,
     .queue_delete = redis_queue_delete,
     .queue_list = redis_queue_list,
+    .project_list = redis_project_list,
     .queue_stats = redis_queue_stats,
     .queue_purge = redis_queue_purge,
     .queues_release = redis_queues_release,

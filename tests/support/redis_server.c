@@ -21,8 +21,7 @@ socket_path(const struct redis_server *s, char *out, size_t size)
     snprintf(out, size, "%s/socket", s->folder);
 }
 
-static void __attribute__((noreturn))
-be_server(const struct redis_server *s)
+static void __attribute__((noreturn)) be_server(const struct redis_server *s)
 {
     char path[sizeof(s->folder) + 16];
 

@@ -6,5 +6,5 @@ if not w then return { NOT_FOUND } end
 local version = call('HGET', Q, 'v')
 if version ~= ARGV[2] then return { CHANGED } end
 set_metadata(ARGV[3], 4)
-call('HSET', Q, 'v', math.max(tonumber(version) + 1, w.now))
+call('HSET', Q, 'v', string.format('%.0f', tonumber(version) + 1))
 return { OK }
