@@ -8,8 +8,7 @@
 enum {
     REDIRECTIONS = 8,   /* of one request, before it counts as not answered now */
     PAUSE_LEAST_MS = 5, /* before a node is asked again, twice as long each time */
-    PAUSE_MOST_MS = 200,
-    REFRESH_MS = 50 /* the map is not asked for more often */
+    PAUSE_MOST_MS = 200
 };
 
 static const int64_t MS_NS = 1000000;
@@ -112,7 +111,7 @@ cluster_refresh(struct cluster_client *client, struct reason *why)
     enum status st = ST_UNAVAILABLE;
     size_t known;
 
-    if (now_ns - atomic_load(&c->refreshed_ns) < REFRESH_MS * MS_NS)
+    if (now_ns - atomic_load(&c->refreshed_ns) < c->config.refresh_ms * MS_NS)
         return ST_OK;
     atomic_store(&c->refreshed_ns, now_ns);
     atomic_fetch_add(&c->figures.refreshes, 1);
@@ -211,26 +210,39 @@ read_error(struct attempt *a, const char *error, const struct link_address *aske
 }
 
 static enum status
-send(struct attempt *a, struct link *l)
+send_script(const struct attempt *a, struct link *l)
+{
+    const struct cluster_request *r = a->request;
+    const struct bytes call[2] = {BYTES_LIT("EVALSHA"), r->sha};
+    const struct bytes pieces[2] = {r->preamble, r->text};
+
+    return a->whole ? link_add_eval(l, pieces, r->words) : link_add(l, call, 2, r->words);
+}
+
+static enum status
+send_wait(const struct cluster_config *config, struct link *l)
+{
+    char replicas[DECIMAL_CAP], limit[DECIMAL_CAP];
+    const struct bytes words[3] = {
+        BYTES_LIT("WAIT"),
+        {replicas, decimal_write(replicas, config->replicas)},
+        {limit, decimal_write(limit, (uint64_t)config->confirm_ms)}};
+
+    return link_add(l, words, 3, NULL);
+}
+
+static enum status
+send(const struct attempt *a, struct link *l)
 {
     static const struct bytes asking[] = {BYTES_LIT("ASKING")};
-    const struct cluster_request *r = a->request;
     const struct cluster_config *config = &a->client->cluster->config;
-    const struct bytes call[2] = {bytes_str(a->whole ? "EVAL" : "EVALSHA"),
-                                  a->whole ? r->body : r->sha};
-    char replicas[16], limit[24];
-    const struct bytes wait[3] = {BYTES_LIT("WAIT"), {replicas, 0}, {limit, 0}};
-    struct bytes words[3] = {wait[0], wait[1], wait[2]};
     enum status st = a->asking ? link_add(l, asking, 1, NULL) : ST_OK;
 
     if (st == ST_OK)
-        st = link_add(l, call, 2, r->words);
-    if (st != ST_OK || !r->changes || config->replicas == 0)
-        return st;
-    words[1].len = (size_t)snprintf(replicas, sizeof(replicas), "%u", config->replicas);
-    words[2].len =
-        (size_t)snprintf(limit, sizeof(limit), "%lld", (long long)config->confirm_ms);
-    return link_add(l, words, 3, NULL);
+        st = send_script(a, l);
+    return st == ST_OK && a->request->changes && config->replicas > 0
+               ? send_wait(config, l)
+               : st;
 }
 
 /* The answers to all that was sent; false: there is one missing. */

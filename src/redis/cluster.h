@@ -27,6 +27,7 @@ struct cluster_config {
     unsigned replicas;   /* that confirm each change; 0: none do */
     int64_t confirm_ms;  /* until they must have */
     int64_t patience_ms; /* for nodes that cannot answer now */
+    int64_t refresh_ms;  /* the map is not asked for more often */
 };
 
 /* What has been done so far. */
@@ -54,7 +55,8 @@ struct cluster_client {
 /* A script, and what it is called by (script.h). */
 struct cluster_request {
     uint16_t slot;
-    struct bytes sha, body;      /* of the script */
+    struct bytes sha;            /* of the script, */
+    struct bytes preamble, text; /* which is these, one behind the other */
     const struct command *words; /* behind them: number of keys, keys, arguments */
     bool changes;                /* it is to be confirmed */
     bool repeatable;             /* it may be sent again though it may have been done */

@@ -104,23 +104,51 @@ append(struct link *l, const char *data, size_t len)
     return l->library->append(l->context, data, len) == REDIS_OK;
 }
 
+static bool
+append_head(struct link *l, char mark, size_t number)
+{
+    char head[32];
+    int len = snprintf(head, sizeof(head), "%c%zu\r\n", mark, number);
+
+    return append(l, head, (size_t)len);
+}
+
+static bool
+append_word(struct link *l, struct bytes word)
+{
+    return append_head(l, '$', word.len) && append(l, word.data, word.len) &&
+           append(l, "\r\n", 2);
+}
+
+static bool
+append_rest(struct link *l, const struct command *rest)
+{
+    return !rest->words.failed && append(l, rest->words.data, rest->words.len);
+}
+
 enum status
 link_add(struct link *l, const struct bytes *words, size_t count,
          const struct command *rest)
 {
-    char head[64];
-    bool good = rest == NULL || !rest->words.failed;
+    bool good = append_head(l, '*', count + (rest == NULL ? 0 : rest->count));
 
-    good = good && append(l, head,
-                          (size_t)snprintf(head, sizeof(head), "*%zu\r\n",
-                                           count + (rest == NULL ? 0 : rest->count)));
     for (size_t i = 0; good && i < count; i++)
-        good = append(l, head,
-                      (size_t)snprintf(head, sizeof(head), "$%zu\r\n", words[i].len)) &&
-               append(l, words[i].data, words[i].len) && append(l, "\r\n", 2);
+        good = append_word(l, words[i]);
     if (good && rest != NULL)
-        good = append(l, rest->words.data, rest->words.len);
+        good = append_rest(l, rest);
     return good ? ST_OK : ST_NO_MEMORY;
+}
+
+enum status
+link_add_eval(struct link *l, const struct bytes pieces[2], const struct command *rest)
+{
+    return append_head(l, '*', 2 + rest->count) && append_word(l, bytes_str("EVAL")) &&
+                   append_head(l, '$', pieces[0].len + pieces[1].len) &&
+                   append(l, pieces[0].data, pieces[0].len) &&
+                   append(l, pieces[1].data, pieces[1].len) && append(l, "\r\n", 2) &&
+                   append_rest(l, rest)
+               ? ST_OK
+               : ST_NO_MEMORY;
 }
 
 redisReply *

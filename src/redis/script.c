@@ -1,18 +1,6 @@
 #include "redis/script.h"
 
-#include "redis_scripts.h" /* made by scripts/lua.cmake */
-
-static const char *const names[SCRIPTS] = {
-#define SCRIPT_NAME(name) #name,
-    SCRIPT_LIST(SCRIPT_NAME)
-#undef SCRIPT_NAME
-};
-
-const char *
-script_name(enum script script)
-{
-    return names[script];
-}
+#include <redis_scripts.h> /* made by scripts/lua.cmake */
 
 struct bytes
 script_text(enum script script)
@@ -24,4 +12,12 @@ script_text(enum script script)
     };
 
     return texts[script];
+}
+
+struct bytes
+script_preamble(enum script script)
+{
+    return script == SCRIPT_names_add || script == SCRIPT_names_remove
+               ? bytes_str("")
+               : bytes_of(redis_script_preamble, sizeof(redis_script_preamble));
 }

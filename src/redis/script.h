@@ -1,6 +1,6 @@
 /*
- * script: the Lua scripts of src/redis/scripts, one for each operation, as they are built in: each
- * with the preamble in front of it.
+ * script: the Lua scripts of src/redis/scripts, one for each operation, as they are built in. Those
+ * about a queue go over the wire with the preamble in front of them.
  */
 #ifndef REDIS_SCRIPT_H
 #define REDIS_SCRIPT_H
@@ -53,7 +53,10 @@ enum script_answer {
     ANSWERS
 };
 
-const char *script_name(enum script script);
+/* Without the preamble. */
 struct bytes script_text(enum script script);
+
+/* The preamble; empty for a script that has none. */
+struct bytes script_preamble(enum script script);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { CONNECT_MS = 1000 };
+enum { CONNECT_MS = 1000, REFRESH_MS = 50 };
 
 enum status
 redis_digits(struct redis_store *s, char *out, size_t count)
@@ -141,27 +141,43 @@ static const struct store_ops ops = {
     .close = redis_close,
 };
 
-/* Has Redis keep the scripts, and takes what it calls them. */
+/* Has Redis keep a script, and takes what it calls it. */
+static enum status
+load_script(struct redis_store *s, struct cluster_client *client, enum script script,
+            struct buf *text, struct reason *why)
+{
+    struct bytes words[] = {BYTES_LIT("SCRIPT"), BYTES_LIT("LOAD"), BYTES_NONE};
+    redisReply *answer = NULL;
+    enum status st;
+
+    buf_reset(text, SIZE_MAX);
+    buf_bytes(text, script_preamble(script));
+    buf_bytes(text, script_text(script));
+    if (text->failed)
+        return ST_NO_MEMORY;
+    words[2] = buf_view(text);
+    st = cluster_say(client, 0, words, 3, &answer, why);
+    if (st != ST_OK)
+        return st;
+    if (answer->type == REDIS_REPLY_STRING && answer->len == SHA_DIGITS)
+        memcpy(s->shas[script], answer->str, SHA_DIGITS);
+    else
+        st = reason_give(why, ST_UNAVAILABLE, "it does not take scripts");
+    redis_answer_free(s, answer);
+    return st;
+}
+
 static enum status
 load_scripts(struct redis_store *s, struct reason *why)
 {
     struct cluster_client *client = cluster_take(&s->cluster);
     enum status st = client == NULL ? ST_NO_MEMORY : ST_OK;
+    struct buf text;
 
-    for (size_t i = 0; st == ST_OK && i < SCRIPTS; i++) {
-        const struct bytes words[] = {BYTES_LIT("SCRIPT"), BYTES_LIT("LOAD"),
-                                      script_text((enum script)i)};
-        redisReply *answer = NULL;
-
-        st = cluster_say(client, 0, words, 3, &answer, why);
-        if (st != ST_OK)
-            break;
-        if (answer->type == REDIS_REPLY_STRING && answer->len == SHA_DIGITS)
-            memcpy(s->shas[i], answer->str, SHA_DIGITS);
-        else
-            st = reason_give(why, ST_UNAVAILABLE, "it does not take scripts");
-        redis_answer_free(s, answer);
-    }
+    buf_init(&text, s->config.mem);
+    for (int i = 0; st == ST_OK && i < SCRIPTS; i++)
+        st = load_script(s, client, (enum script)i, &text, why);
+    buf_fini(&text);
     if (client != NULL)
         cluster_give(client);
     return st;
@@ -181,7 +197,8 @@ connect(struct redis_store *s, struct reason *why)
         .seed_count = url->host_count,
         .replicas = url->replicas < 0 ? 0 : (unsigned)url->replicas,
         .confirm_ms = url->confirm_ms,
-        .patience_ms = url->patience_ms};
+        .patience_ms = url->patience_ms,
+        .refresh_ms = REFRESH_MS};
     enum status st;
 
     memcpy(config.seeds, url->hosts, sizeof(config.seeds));

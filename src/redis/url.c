@@ -45,7 +45,7 @@ unescape(struct bytes text, char out[URL_WORD_CAP])
 static enum status
 read_login(struct bytes *rest, struct url *out, struct reason *why)
 {
-    const char *at = memrchr(rest->data, '@', rest->len);
+    const char *at = rest->len == 0 ? NULL : memrchr(rest->data, '@', rest->len);
     struct bytes login;
     const char *colon;
 
@@ -75,13 +75,18 @@ read_number(struct bytes text, int64_t least, int64_t most, int64_t *out)
 static bool
 read_host(struct bytes text, struct link_address *out)
 {
-    const char *colon = memrchr(text.data, ':', text.len);
+    const char *colon =
+        text.len == 0 ? NULL : memrchr(text.data, ':', text.len); /* [::1]:6379 */
     int64_t port = PORT;
     size_t len = colon == NULL ? text.len : (size_t)(colon - text.data);
 
     if (colon != NULL &&
         !read_number(bytes_of(colon + 1, text.len - len - 1), 1, UINT16_MAX, &port))
         return false;
+    if (len > 2 && text.data[0] == '[' && text.data[len - 1] == ']') {
+        text.data++;
+        len -= 2;
+    }
     if (len == 0 || len >= LINK_HOST_CAP)
         return false;
     memcpy(out->host, text.data, len);
