@@ -68,7 +68,6 @@ call_run(struct call *c, enum script script, enum call_kind kind)
     if (c->client == NULL || c->words.words.failed)
         return ST_NO_MEMORY;
     c->request.sha = bytes_of(c->store->shas[script], SHA_DIGITS);
-    c->request.preamble = script_preamble(script);
     c->request.text = script_text(script);
     c->request.words = &c->words;
     c->request.changes = kind == CALL_CHANGES;

@@ -213,10 +213,10 @@ static enum status
 send_script(const struct attempt *a, struct link *l)
 {
     const struct cluster_request *r = a->request;
-    const struct bytes call[2] = {BYTES_LIT("EVALSHA"), r->sha};
-    const struct bytes pieces[2] = {r->preamble, r->text};
+    const struct bytes words[2] = {bytes_str(a->whole ? "EVAL" : "EVALSHA"),
+                                   a->whole ? r->text : r->sha};
 
-    return a->whole ? link_add_eval(l, pieces, r->words) : link_add(l, call, 2, r->words);
+    return link_add(l, words, 2, r->words);
 }
 
 static enum status

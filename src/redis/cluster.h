@@ -55,8 +55,7 @@ struct cluster_client {
 /* A script, and what it is called by (script.h). */
 struct cluster_request {
     uint16_t slot;
-    struct bytes sha;            /* of the script, */
-    struct bytes preamble, text; /* which is these, one behind the other */
+    struct bytes sha, text;      /* of the script */
     const struct command *words; /* behind them: number of keys, keys, arguments */
     bool changes;                /* it is to be confirmed */
     bool repeatable;             /* it may be sent again though it may have been done */

@@ -120,12 +120,6 @@ append_word(struct link *l, struct bytes word)
            append(l, "\r\n", 2);
 }
 
-static bool
-append_rest(struct link *l, const struct command *rest)
-{
-    return !rest->words.failed && append(l, rest->words.data, rest->words.len);
-}
-
 enum status
 link_add(struct link *l, const struct bytes *words, size_t count,
          const struct command *rest)
@@ -135,20 +129,8 @@ link_add(struct link *l, const struct bytes *words, size_t count,
     for (size_t i = 0; good && i < count; i++)
         good = append_word(l, words[i]);
     if (good && rest != NULL)
-        good = append_rest(l, rest);
+        good = !rest->words.failed && append(l, rest->words.data, rest->words.len);
     return good ? ST_OK : ST_NO_MEMORY;
-}
-
-enum status
-link_add_eval(struct link *l, const struct bytes pieces[2], const struct command *rest)
-{
-    return append_head(l, '*', 2 + rest->count) && append_word(l, bytes_str("EVAL")) &&
-                   append_head(l, '$', pieces[0].len + pieces[1].len) &&
-                   append(l, pieces[0].data, pieces[0].len) &&
-                   append(l, pieces[1].data, pieces[1].len) && append(l, "\r\n", 2) &&
-                   append_rest(l, rest)
-               ? ST_OK
-               : ST_NO_MEMORY;
 }
 
 redisReply *

@@ -62,10 +62,6 @@ bool link_is_fresh(const struct link *l);
 enum status link_add(struct link *l, const struct bytes *words, size_t count,
                      const struct command *rest);
 
-/* The same for one whose second word is in two pieces. */
-enum status
-link_add_eval(struct link *l, const struct bytes pieces[2], const struct command *rest);
-
 /* The next answer, owned: link_free(). NULL: it has failed, with a reason. */
 redisReply *link_answer(struct link *l, struct reason *why);
 void link_free(const struct link *l, redisReply *reply);

@@ -13,11 +13,3 @@ script_text(enum script script)
 
     return texts[script];
 }
-
-struct bytes
-script_preamble(enum script script)
-{
-    return script == SCRIPT_names_add || script == SCRIPT_names_remove
-               ? bytes_str("")
-               : bytes_of(redis_script_preamble, sizeof(redis_script_preamble));
-}

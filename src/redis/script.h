@@ -1,6 +1,6 @@
 /*
- * script: the Lua scripts of src/redis/scripts, one for each operation, as they are built in. Those
- * about a queue go over the wire with the preamble in front of them.
+ * script: the Lua scripts of src/redis/scripts, one for each operation, as they are built in: each
+ * behind what it needs of src/redis/scripts/lib.
  */
 #ifndef REDIS_SCRIPT_H
 #define REDIS_SCRIPT_H
@@ -37,7 +37,7 @@ enum script {
         SCRIPTS
 };
 
-/* What the preamble calls them; the statuses of answers. */
+/* The statuses of answers, as lib/queue.lua has them. */
 enum script_answer {
     ANSWER_OK,
     ANSWER_AGAIN,
@@ -53,10 +53,6 @@ enum script_answer {
     ANSWERS
 };
 
-/* Without the preamble. */
 struct bytes script_text(enum script script);
-
-/* The preamble; empty for a script that has none. */
-struct bytes script_preamble(enum script script);
 
 #endif

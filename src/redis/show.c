@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* The head of a message, as the preamble packs it: little-endian, no gaps. */
+/* The head of a message, as the scripts pack it: little-endian, no gaps. */
 enum {
     POSTED_AT = 0,
     EXPIRES_AT = 8,

@@ -144,19 +144,13 @@ static const struct store_ops ops = {
 /* Has Redis keep a script, and takes what it calls it. */
 static enum status
 load_script(struct redis_store *s, struct cluster_client *client, enum script script,
-            struct buf *text, struct reason *why)
+            struct reason *why)
 {
-    struct bytes words[] = {BYTES_LIT("SCRIPT"), BYTES_LIT("LOAD"), BYTES_NONE};
+    const struct bytes words[] = {BYTES_LIT("SCRIPT"), BYTES_LIT("LOAD"),
+                                  script_text(script)};
     redisReply *answer = NULL;
-    enum status st;
+    enum status st = cluster_say(client, 0, words, 3, &answer, why);
 
-    buf_reset(text, SIZE_MAX);
-    buf_bytes(text, script_preamble(script));
-    buf_bytes(text, script_text(script));
-    if (text->failed)
-        return ST_NO_MEMORY;
-    words[2] = buf_view(text);
-    st = cluster_say(client, 0, words, 3, &answer, why);
     if (st != ST_OK)
         return st;
     if (answer->type == REDIS_REPLY_STRING && answer->len == SHA_DIGITS)
@@ -172,12 +166,9 @@ load_scripts(struct redis_store *s, struct reason *why)
 {
     struct cluster_client *client = cluster_take(&s->cluster);
     enum status st = client == NULL ? ST_NO_MEMORY : ST_OK;
-    struct buf text;
 
-    buf_init(&text, s->config.mem);
     for (int i = 0; st == ST_OK && i < SCRIPTS; i++)
-        st = load_script(s, client, (enum script)i, &text, why);
-    buf_fini(&text);
+        st = load_script(s, client, (enum script)i, why);
     if (client != NULL)
         cluster_give(client);
     return st;

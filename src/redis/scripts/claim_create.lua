@@ -1,3 +1,5 @@
+-- Needs: queue changes claims messages settle settings take letters
+--
 -- Claims the oldest messages that are free, and takes dead letters out of its way.
 --   ARGV    secret of a new claim, ttl and life of what it holds (ms), how many, room for bodies
 --           (0: any), ids that are opened ('-': as they are) ...

@@ -1,3 +1,5 @@
+-- Needs: queue changes claims messages settle find_claim show
+--
 -- A claim, and what it still holds, oldest first.
 --   ARGV    id
 --   returns OK, now, tag, number, base, started, ends, [number, head, body, claim id] ...

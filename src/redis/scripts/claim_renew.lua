@@ -1,3 +1,5 @@
+-- Needs: queue changes claims messages settle find_claim
+--
 -- Starts a claim anew.
 --   ARGV    id, ttl, life of what it holds (ms)
 --   returns OK, number, base

@@ -1,3 +1,5 @@
+-- Needs: queue
+--
 -- Dead letters have arrived.
 --   ARGV    ids ...
 --   cost    O(ids)

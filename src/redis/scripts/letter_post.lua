@@ -1,3 +1,5 @@
+-- Needs: queue create settings
+--
 -- A dead letter arrives, once: whoever brings it again finds it there.
 --   ARGV    tag of a new queue, id, posted, expires, client, checksum ('': none), body
 --   returns OK, 1 if the queue is new, its tag | NOT_SEALED: the queue takes sealed bodies only

@@ -1,3 +1,5 @@
+-- Needs: queue changes claims messages settle find find_claim
+--
 -- Deletes one message, with its claim or without.
 --   ARGV    id, id of the claim ('': none is named)
 --   cost    O(log n)

@@ -1,3 +1,5 @@
+-- Needs: queue changes claims messages settle find marker show
+--
 -- A page of messages, oldest first.
 --   ARGV    marker (an id or a number; '': none), number to go on behind instead (0: none), how many,
 --           include held, include delayed, hide the client ('': nobody)

@@ -1,3 +1,5 @@
+-- Needs: queue changes claims messages settle take
+--
 -- Removes and returns the oldest messages that are free.
 --   ARGV    how many, room for bodies (0: any), ids that are opened ('-': as they are) ...
 --   returns OK, now, tag, [number, head, body] ... | NO_ROOM, how much they have | SEALED, as OK

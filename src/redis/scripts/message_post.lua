@@ -1,3 +1,5 @@
+-- Needs: queue create settings changes
+--
 -- Stores all messages, in order.
 --   ARGV    tag of a new queue ('': it is not made), client, bytes of the request, the server's ttl
 --           and delay, then for each message: ttl, delay (-1: not given), body, checksum ('': none)
@@ -20,7 +22,8 @@ local ttl = set[2] >= 0 and set[2] or tonumber(ARGV[5])
 local delay = set[3] >= 0 and set[3] or tonumber(ARGV[6])
 local ch, client, now, first = changes(), ARGV[3], w.now, w.last + 1
 for i = 7, #ARGV, 4 do
-    local n, own_ttl, own_delay = w.last + 1, tonumber(ARGV[i]), tonumber(ARGV[i + 1])
+    local number, own_ttl, own_delay = w.last + 1, tonumber(ARGV[i]), tonumber(ARGV[i + 1])
+    local n = tostring(number)
     local body, sum = ARGV[i + 2], ARGV[i + 3]
     local expires = now + 1000 * (own_ttl >= 0 and own_ttl or ttl)
     local wait = own_delay >= 0 and own_delay or delay
@@ -29,13 +32,13 @@ for i = 7, #ARGV, 4 do
     put(ch.hset, 'b' .. n, body)
     if ready > 0 then
         w.delayed = w.delayed + 1
-        put(ch.zadd, n + HELD, n)
+        put(ch.zadd, number + HELD, n)
         put(ch.tadd, ready, n)
     else
         put(ch.zadd, n, n)
         put(ch.tadd, expires, n)
     end
-    w.last = n
+    w.last = number
     w.bytes = w.bytes + #body
 end
 commit(ch)

@@ -1,3 +1,5 @@
+-- Needs: queue create
+--
 -- Makes a queue if there is none of this name.
 --   ARGV    tag of a new one, json, settings ...
 --   returns OK, 1 if it is new, its tag

@@ -1,3 +1,5 @@
+-- Needs: queue
+--
 -- The queue stands in the list of its project.
 --   ARGV    tag
 --   cost    O(1)

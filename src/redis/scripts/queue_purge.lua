@@ -1,3 +1,5 @@
+-- Needs: queue create
+--
 -- Removes all messages and claims.
 --   cost    O(1): Redis frees in the background
 local w = enter()

@@ -1,3 +1,5 @@
+-- Needs: queue changes claims messages settle
+--
 -- How many messages there are, the oldest and the newest.
 --   returns OK, now, tag, held, total, [number, head] of both ends
 --   cost    O(log n), and a slice of what is due

@@ -1,3 +1,5 @@
+-- Needs: queue create
+--
 -- Replaces the metadata of a queue if they are still those that were read.
 --   ARGV    version that was read, json, settings ...
 --   cost    O(metadata)

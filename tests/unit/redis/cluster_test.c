@@ -73,8 +73,7 @@ ask_for(bool changes, long long *number)
     struct cluster_client *client = cluster_take(&cluster);
     struct cluster_request request = {.slot = 42,
                                       .sha = bytes_str("sha"),
-                                      .preamble = bytes_str("pre"),
-                                      .text = bytes_str("amble"),
+                                      .text = bytes_str("script"),
                                       .changes = changes,
                                       .repeatable = !changes};
     struct command words;
@@ -142,7 +141,7 @@ START_TEST(a_node_without_the_script_gets_it)
 {
     static const struct fake_answer first[] = {
         {"EVALSHA", "-NOSCRIPT No matching script\r\n"},
-        {"EVAL preamble 0", ":7\r\n"},
+        {"EVAL script 0", ":7\r\n"},
         {NULL, NULL}};
 
     fake_redis_play(&nodes[0], first);
