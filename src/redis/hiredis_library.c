@@ -1,29 +1,19 @@
 #include "redis/hiredis_library.h"
 
+#include "claimd/base/library.h"
+
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <string.h>
-
-/* Puts the address of a function where it is kept. */
-static bool
-find(void *library, const char *name, void *place)
-{
-    void *address = dlsym(library, name);
-
-    memcpy(place, &address, sizeof(address));
-    return address != NULL;
-}
 
 static bool
 find_all(void *library, struct hiredis_library *l)
 {
-    return find(library, "redisConnectWithTimeout", &l->connect) &&
-           find(library, "redisConnectUnixWithTimeout", &l->connect_unix) &&
-           find(library, "redisSetTimeout", &l->set_timeout) &&
-           find(library, "redisAppendFormattedCommand", &l->append) &&
-           find(library, "redisGetReply", &l->get_reply) &&
-           find(library, "redisFree", &l->free) &&
-           find(library, "freeReplyObject", &l->free_reply);
+    return library_find(library, "redisConnectWithTimeout", &l->connect) &&
+           library_find(library, "redisConnectUnixWithTimeout", &l->connect_unix) &&
+           library_find(library, "redisSetTimeout", &l->set_timeout) &&
+           library_find(library, "redisAppendFormattedCommand", &l->append) &&
+           library_find(library, "redisGetReply", &l->get_reply) &&
+           library_find(library, "redisFree", &l->free) &&
+           library_find(library, "freeReplyObject", &l->free_reply);
 }
 
 enum status
