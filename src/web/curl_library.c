@@ -1,45 +1,35 @@
 #include "claimd/web/curl_library.h"
 
+#include "claimd/base/library.h"
+
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <string.h>
 
 /* The flavours are the same to us. That with GnuTLS comes first: it is there already. */
 static const char *const names[] = {"libcurl-gnutls.so.4", "libcurl.so.4"};
 
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
-/* Puts the address of a function where it is kept. */
-static bool
-find(void *library, const char *name, void *place)
-{
-    void *address = dlsym(library, name);
-
-    memcpy(place, &address, sizeof(address));
-    return address != NULL;
-}
-
 static bool
 find_all(void *library, struct curl_library *l)
 {
-    return find(library, "curl_global_init", &l->global_init) &&
-           find(library, "curl_easy_init", &l->easy_init) &&
-           find(library, "curl_easy_setopt", &l->easy_setopt) &&
-           find(library, "curl_easy_perform", &l->easy_perform) &&
-           find(library, "curl_easy_getinfo", &l->easy_getinfo) &&
-           find(library, "curl_easy_reset", &l->easy_reset) &&
-           find(library, "curl_easy_cleanup", &l->easy_cleanup) &&
-           find(library, "curl_easy_strerror", &l->easy_strerror) &&
-           find(library, "curl_slist_append", &l->slist_append) &&
-           find(library, "curl_slist_free_all", &l->slist_free_all) &&
-           find(library, "curl_multi_init", &l->multi_init) &&
-           find(library, "curl_multi_setopt", &l->multi_setopt) &&
-           find(library, "curl_multi_add_handle", &l->multi_add_handle) &&
-           find(library, "curl_multi_remove_handle", &l->multi_remove_handle) &&
-           find(library, "curl_multi_perform", &l->multi_perform) &&
-           find(library, "curl_multi_poll", &l->multi_poll) &&
-           find(library, "curl_multi_info_read", &l->multi_info_read) &&
-           find(library, "curl_multi_cleanup", &l->multi_cleanup);
+    return library_find(library, "curl_global_init", &l->global_init) &&
+           library_find(library, "curl_easy_init", &l->easy_init) &&
+           library_find(library, "curl_easy_setopt", &l->easy_setopt) &&
+           library_find(library, "curl_easy_perform", &l->easy_perform) &&
+           library_find(library, "curl_easy_getinfo", &l->easy_getinfo) &&
+           library_find(library, "curl_easy_reset", &l->easy_reset) &&
+           library_find(library, "curl_easy_cleanup", &l->easy_cleanup) &&
+           library_find(library, "curl_easy_strerror", &l->easy_strerror) &&
+           library_find(library, "curl_slist_append", &l->slist_append) &&
+           library_find(library, "curl_slist_free_all", &l->slist_free_all) &&
+           library_find(library, "curl_multi_init", &l->multi_init) &&
+           library_find(library, "curl_multi_setopt", &l->multi_setopt) &&
+           library_find(library, "curl_multi_add_handle", &l->multi_add_handle) &&
+           library_find(library, "curl_multi_remove_handle", &l->multi_remove_handle) &&
+           library_find(library, "curl_multi_perform", &l->multi_perform) &&
+           library_find(library, "curl_multi_poll", &l->multi_poll) &&
+           library_find(library, "curl_multi_info_read", &l->multi_info_read) &&
+           library_find(library, "curl_multi_cleanup", &l->multi_cleanup);
 }
 
 static void *

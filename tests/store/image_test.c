@@ -2,7 +2,7 @@
 #include "support/dead_letters.h"
 #include "support/subscriptions.h"
 
-STORE_CASE("image");
+MEMORY_CASE("image");
 
 enum { PIECES = 16 };
 
@@ -355,7 +355,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------- written by hand */
 
-STORE_CASE("loading");
+MEMORY_CASE("loading");
 
 START_TEST(ids_that_are_left_out_are_made)
 {

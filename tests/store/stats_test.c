@@ -40,37 +40,6 @@ START_TEST(claimed_and_free_messages_are_counted_apart)
 }
 END_TEST
 
-START_TEST(totals_count_all_queues_of_all_projects)
-{
-    struct store_totals totals;
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post(&f, 5);
-    take(&f, 2);
-    post_with(&f, 60, 30);
-    use(&f, "r");
-    post(&f, 3);
-    use_project(&f, "another");
-    post(&f, 2);
-    take(&f, 1);
-    ck_assert_status(store_totals(f.store, STORE_AT(f.now_ms), &totals), ST_OK);
-    ck_assert_uint_eq(totals.queues, 3);
-    ck_assert_uint_eq(totals.messages, 11);
-    ck_assert_uint_eq(totals.claimed, 3);
-    purge(&f);
-    wait_s(&f, 60); /* the delayed message is gone */
-    ck_assert_status(store_totals(f.store, STORE_AT(f.now_ms), &totals), ST_OK);
-    ck_assert_uint_eq(totals.queues, 3);
-    ck_assert_uint_eq(totals.messages, 8);
-    ck_assert_uint_eq(totals.claimed, 2);
-    wait_s(&f, 300); /* the claims have ended */
-    ck_assert_status(store_totals(f.store, STORE_AT(f.now_ms), &totals), ST_OK);
-    ck_assert_uint_eq(totals.claimed, 0);
-    fixture_close(&f);
-}
-END_TEST
-
 START_TEST(oldest_and_newest_go_by_the_order_of_the_queue)
 {
     struct store_stats now;
@@ -150,6 +119,39 @@ START_TEST(the_end_of_a_claim_changes_the_counts_at_once)
     expect_stats(&f, 2, 1);
     wait_ms(&f, 1);
     expect_stats(&f, 0, 3);
+    fixture_close(&f);
+}
+END_TEST
+
+MEMORY_CASE("totals");
+
+START_TEST(totals_count_all_queues_of_all_projects)
+{
+    struct store_totals totals;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 5);
+    take(&f, 2);
+    post_with(&f, 60, 30);
+    use(&f, "r");
+    post(&f, 3);
+    use_project(&f, "another");
+    post(&f, 2);
+    take(&f, 1);
+    ck_assert_status(store_totals(f.store, STORE_AT(f.now_ms), &totals), ST_OK);
+    ck_assert_uint_eq(totals.queues, 3);
+    ck_assert_uint_eq(totals.messages, 11);
+    ck_assert_uint_eq(totals.claimed, 3);
+    purge(&f);
+    wait_s(&f, 60); /* the delayed message is gone */
+    ck_assert_status(store_totals(f.store, STORE_AT(f.now_ms), &totals), ST_OK);
+    ck_assert_uint_eq(totals.queues, 3);
+    ck_assert_uint_eq(totals.messages, 8);
+    ck_assert_uint_eq(totals.claimed, 2);
+    wait_s(&f, 300); /* the claims have ended */
+    ck_assert_status(store_totals(f.store, STORE_AT(f.now_ms), &totals), ST_OK);
+    ck_assert_uint_eq(totals.claimed, 0);
     fixture_close(&f);
 }
 END_TEST

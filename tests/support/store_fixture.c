@@ -1,10 +1,13 @@
 #include "support/store_fixture.h"
 
+#include "claimd/redis/redis.h"
 #include "model/twin.h"
 #include "support/patient.h"
+#include "support/redis_server.h"
 #include "support/restarts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { TRIED_WORDS = 32 };
 
@@ -63,6 +66,30 @@ open_alone(struct fixture *f, int kind, bool confirming)
 }
 
 static void
+open_redis(struct fixture *f)
+{
+    struct engine_config config;
+    struct redis_config redis;
+    struct reason why;
+
+    f->redis = calloc(1, sizeof(*f->redis));
+    ck_assert_ptr_nonnull(f->redis);
+    redis_server_start(f->redis);
+    f->mem = mem_new(0);
+    ck_assert_ptr_nonnull(f->mem);
+    config = fixture_config(f->mem);
+    redis = (struct redis_config){.mem = f->mem,
+                                  .url = f->redis->url,
+                                  .message_ttl_s = config.message_ttl_s,
+                                  .message_delay_s = config.message_delay_s,
+                                  .max_message_ttl_s = config.max_message_ttl_s,
+                                  .sealer = config.sealer,
+                                  .test_clock = true};
+    ck_assert_msg(redis_open(&redis, &f->store, &why) == ST_OK, "%s", why.text);
+    f->store = patient_open(f->store);
+}
+
+static void
 open_fixture(struct fixture *f, int kind, bool confirming)
 {
     *f = (struct fixture){.now_ms = START_MS, .client = 1, .projects = {"p"}};
@@ -70,6 +97,8 @@ open_fixture(struct fixture *f, int kind, bool confirming)
     if (kind == FIXTURE_JOURNALLED) {
         f->restarts = restarts_open(f->now_ms, confirming);
         take_journalled(f);
+    } else if (kind == FIXTURE_REDIS) {
+        open_redis(f);
     } else {
         open_alone(f, kind, confirming);
     }
@@ -152,6 +181,9 @@ fixture_close(struct fixture *f)
     store_close(f->store);
     ck_assert_uint_eq(mem_used(f->mem), 0);
     mem_destroy(f->mem);
+    if (f->redis != NULL)
+        redis_server_stop(f->redis);
+    free(f->redis);
 }
 
 /* ---------------------------------------------------------------------- where, when */

@@ -33,10 +33,12 @@ enum fixture_kind {
     FIXTURE_TWIN,       /* the naive one, tests/model/twin.h */
     FIXTURE_ENGINE,     /* without a log */
     FIXTURE_JOURNALLED, /* the engine with a journal on a simulated disk */
+    FIXTURE_REDIS,      /* src/redis, on a redis-server of its own */
     FIXTURE_KINDS
 };
 
 struct restarts;
+struct redis_server;
 
 struct fixture {
     struct mem *mem;
@@ -50,6 +52,7 @@ struct fixture {
     struct store_batch seen;                    /* the last messages shown */
     struct store_subscriptions subscriptions;   /* the last ones seen */
     struct restarts *restarts;                  /* owned; NULL: it has no journal */
+    struct redis_server *redis;                 /* owned; NULL: it is not on one */
     unsigned words;                             /* said so far */
 };
 
@@ -74,8 +77,11 @@ void fixture_close(struct fixture *f);
 /* Begins a case whose tests run over every implementation. */
 #define STORE_CASE(name) TEST_CASE(name, .times = FIXTURE_KINDS)
 
+/* Likewise over those in memory: what the store on Redis does not have yet. */
+#define MEMORY_CASE(name) TEST_CASE(name, .times = FIXTURE_REDIS)
+
 /* Likewise over those that are an engine: FIXTURE_ENGINE + _i. */
-#define ENGINE_CASE(name) TEST_CASE(name, .times = FIXTURE_KINDS - FIXTURE_ENGINE)
+#define ENGINE_CASE(name) TEST_CASE(name, .times = FIXTURE_REDIS - FIXTURE_ENGINE)
 
 /* ------------------------------------------------------------------ where and when */
 

@@ -15,6 +15,7 @@
     X(NO_MEMORY, "the server is out of memory; try again later")                         \
     X(OVER_BUDGET, "the memory budget is used up; try again when messages are deleted")  \
     X(UNAVAILABLE, "the store cannot do this now; try again later")                      \
+    X(UNCONFIRMED, "it may have been done or not: the store did not confirm it in time") \
     X(FULL, "the disk is full; try again when messages are deleted")                     \
     X(IO, "a file or socket operation failed")                                           \
     /* The store. */                                                                     \

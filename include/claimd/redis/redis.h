@@ -1,0 +1,35 @@
+/*
+ * redis: a store on Redis Cluster, or on one Redis (docs/adr/0015-redis.md).
+ *
+ * Any number of processes may use the same cluster: all that there is, is there. Operations wait
+ * for the network (store.blocks), and for the confirmations of replicas.
+ *
+ *   Statuses  besides those of the seam, from whatever changes something: ST_UNCONFIRMED: it may
+ *             have been done
+ *   Memory    answers, and a connection to each primary for each operation under way
+ */
+#ifndef CLAIMD_REDIS_REDIS_H
+#define CLAIMD_REDIS_REDIS_H
+
+#include "claimd/base/mem.h"
+#include "claimd/json/reason.h"
+#include "claimd/store/sealer.h"
+#include "claimd/store/store.h"
+
+struct redis_config {
+    struct mem *mem; /* borrowed for the store's life */
+    const char
+        *url; /* redis://[user:password@]host:port[,host:port...][?replicas=1...] */
+    int64_t message_ttl_s, message_delay_s, max_message_ttl_s; /* as in engine_config */
+    const struct store_sealer *sealer;                         /* likewise */
+    bool test_clock; /* the visits' time is the store's, not that of Redis */
+};
+
+/*
+ * Connects, and looks whether it is a Redis that keeps what it is given. ST_NO_MEMORY;
+ * ST_UNAVAILABLE with a reason. The store is owned: store_close().
+ */
+enum status
+redis_open(const struct redis_config *config, struct store **out, struct reason *why);
+
+#endif

@@ -1,0 +1,140 @@
+#include "redis/call.h"
+
+#include "redis/key.h"
+
+#include <stdlib.h>
+
+static void
+begin(struct call *c, struct redis_store *s, struct bytes key)
+{
+    c->store = s;
+    c->client = cluster_take(&s->cluster);
+    c->request = (struct cluster_request){.slot = slot_of(key)};
+    reason_init(&c->why);
+    command_init(&c->words, s->config.mem);
+}
+
+void
+call_begin(struct call *c, struct redis_store *s, const struct store_visit *visit,
+           const struct store_queue *where)
+{
+    static const char parts[] = {'q', 'z', 'm', 't', 'x', 'f'};
+    struct buf key;
+
+    buf_init(&key, s->config.mem);
+    key_of_queue(&key, where);
+    begin(c, s, buf_view(&key));
+    command_number(&c->words, sizeof(parts));
+    for (size_t i = 0; i < sizeof(parts); i++) {
+        buf_byte(&key, parts[i]);
+        command_word(&c->words, buf_view(&key));
+        if (!key.failed)
+            key.len--;
+    }
+    c->words.words.failed = c->words.words.failed || key.failed;
+    if (s->config.test_clock)
+        command_number(&c->words, visit->now_ms);
+    else
+        command_text(&c->words, "");
+    buf_fini(&key);
+}
+
+void
+call_begin_key(struct call *c, struct redis_store *s, struct bytes key)
+{
+    begin(c, s, key);
+    command_number(&c->words, 1);
+    command_word(&c->words, key);
+}
+
+/* What the script said first. */
+static enum status
+status_of(const struct call *c)
+{
+    static const enum status statuses[ANSWERS] = {
+        ST_OK,      ST_AGAIN,     ST_NOT_FOUND,  ST_CHANGED, ST_CLAIMED, ST_NOT_CLAIMED,
+        ST_NO_ROOM, ST_TOO_LARGE, ST_NOT_SEALED, ST_SEALED,  ST_CONFLICT};
+    int64_t answer = call_integer(c, 0);
+
+    return call_has(c, 0) && answer >= 0 && answer < ANSWERS ? statuses[answer]
+                                                             : ST_UNAVAILABLE;
+}
+
+enum status
+call_run(struct call *c, enum script script, enum call_kind kind)
+{
+    enum status st;
+
+    if (c->client == NULL || c->words.words.failed)
+        return ST_NO_MEMORY;
+    c->request.sha = bytes_of(c->store->shas[script], SHA_DIGITS);
+    c->request.text = script_text(script);
+    c->request.words = &c->words;
+    c->request.changes = kind == CALL_CHANGES;
+    c->request.repeatable = kind == CALL_LOOKS;
+    st = cluster_ask(c->client, &c->request, &c->why);
+    return st == ST_OK ? status_of(c) : st;
+}
+
+void
+call_end(struct call *c)
+{
+    cluster_request_end(&c->store->cluster, &c->request);
+    if (c->client != NULL)
+        cluster_give(c->client);
+    command_fini(&c->words);
+}
+
+/* ------------------------------------------------------------------ the answer */
+
+size_t
+call_count(const struct call *c)
+{
+    const redisReply *answer = c->request.answer;
+
+    return answer != NULL && answer->type == REDIS_REPLY_ARRAY ? answer->elements : 0;
+}
+
+bool
+call_has(const struct call *c, size_t i)
+{
+    return i < call_count(c);
+}
+
+struct bytes
+call_item(const struct call *c, size_t i)
+{
+    const redisReply *item = call_has(c, i) ? c->request.answer->element[i] : NULL;
+
+    return item != NULL && item->type == REDIS_REPLY_STRING
+               ? bytes_of(item->str, (size_t)item->len)
+               : BYTES_NONE;
+}
+
+int64_t
+call_integer(const struct call *c, size_t i)
+{
+    const redisReply *item = call_has(c, i) ? c->request.answer->element[i] : NULL;
+
+    if (item == NULL)
+        return 0;
+    if (item->type == REDIS_REPLY_STRING)
+        return strtoll(item->str, NULL, 10);
+    return item->type == REDIS_REPLY_INTEGER ? item->integer : 0;
+}
+
+redisReply *
+call_take_answer(struct call *c)
+{
+    redisReply *answer = c->request.answer;
+
+    c->request.answer = NULL;
+    return answer;
+}
+
+void
+redis_answer_free(struct redis_store *s, redisReply *answer)
+{
+    if (answer != NULL)
+        s->library.free_reply(answer);
+}

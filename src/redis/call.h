@@ -1,0 +1,75 @@
+/*
+ * call: one call of a script about a queue, from its words to its answer.
+ *
+ *     call_begin(&c, s, visit, where);
+ *     call_text(&c, ...);
+ *     st = call_run(&c, SCRIPT_message_get, CALL_LOOKS);
+ *     if (st == ST_OK)
+ *         ... call_item(&c, 1) ...
+ *     call_end(&c);
+ */
+#ifndef REDIS_CALL_H
+#define REDIS_CALL_H
+
+#include "redis/private.h"
+
+enum call_kind {
+    CALL_LOOKS,  /* is sent again if it may be lost */
+    CALL_CHANGES /* is confirmed; ST_UNCONFIRMED if it may be lost */
+};
+
+struct call {
+    struct redis_store *store;
+    struct cluster_client *client; /* NULL: no memory for one */
+    struct command words;
+    struct cluster_request request;
+    struct reason why;
+};
+
+/* Begins with the keys of a queue, and the time. */
+void call_begin(struct call *c, struct redis_store *s, const struct store_visit *visit,
+                const struct store_queue *where);
+
+/* Begins with one key, which is written already, and no time. */
+void call_begin_key(struct call *c, struct redis_store *s, struct bytes key);
+
+static inline void
+call_word(struct call *c, struct bytes word)
+{
+    command_word(&c->words, word.data == NULL ? bytes_str("") : word);
+}
+
+static inline void
+call_text(struct call *c, const char *word)
+{
+    command_text(&c->words, word);
+}
+
+static inline void
+call_number(struct call *c, int64_t number)
+{
+    command_number(&c->words, number);
+}
+
+/*
+ * Runs it. The script's own status, or ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET,
+ * ST_UNCONFIRMED; there is an answer if call_has(c, 0).
+ */
+enum status call_run(struct call *c, enum script script, enum call_kind kind);
+
+void call_end(struct call *c);
+
+/* Does the answer have an i-th word? */
+bool call_has(const struct call *c, size_t i);
+size_t call_count(const struct call *c);
+
+/* A word of the answer: a text (absent if it is none), a whole number (0). Texts are valid until the
+ * end. */
+struct bytes call_item(const struct call *c, size_t i);
+int64_t call_integer(const struct call *c, size_t i);
+
+/* Takes the answer away from the call: to be given to redis_answer_free(). */
+redisReply *call_take_answer(struct call *c);
+void redis_answer_free(struct redis_store *s, redisReply *answer);
+
+#endif

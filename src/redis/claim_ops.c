@@ -1,0 +1,184 @@
+/* The store's operations on claims. */
+#include "redis/letter.h"
+#include "redis/show.h"
+
+/* Words of the answers of claim_create and claim_get. */
+enum { NOW = 1, TAG, NUMBER, BASE, CREATED_MESSAGES, STARTED = 5, ENDS, GOT_MESSAGES };
+
+enum { BASE_SHIFT = 12 };
+
+/* How long what a claim holds lives on, at least. */
+static int64_t
+life_ms(const struct redis_store *s, const struct store_terms *terms)
+{
+    int64_t life_s = terms->ttl_s + terms->grace_s;
+
+    return 1000 *
+           (life_s > s->config.max_message_ttl_s ? s->config.max_message_ttl_s : life_s);
+}
+
+static uint64_t
+fencing_number(const struct call *c)
+{
+    return ((uint64_t)call_integer(c, BASE) << BASE_SHIFT) +
+           (uint64_t)call_integer(c, NUMBER);
+}
+
+static void
+add_opened(struct call *c, const struct store_batch *opened)
+{
+    if (opened == NULL)
+        call_text(c, "-");
+    for (size_t i = 0; opened != NULL && i < opened->count; i++)
+        call_text(c, opened->messages[i].id.text);
+}
+
+/* Shows what was taken, or would have been. */
+static enum status
+show_taken(struct call *c, struct bytes secret, enum status st,
+           const struct store_visit *visit, const struct store_queue *where,
+           struct store_batch *out)
+{
+    const int64_t now_ms = call_integer(c, NOW);
+    const uint64_t number = (uint64_t)call_integer(c, NUMBER);
+    const uint64_t fencing = fencing_number(c);
+    char tag[TAG_DIGITS + 1] = "";
+    size_t end = CREATED_MESSAGES;
+    enum status shown;
+
+    if (call_item(c, TAG).len == TAG_DIGITS)
+        memcpy(tag, call_item(c, TAG).data, TAG_DIGITS);
+    while (call_has(c, end) && call_integer(c, end) > 0)
+        end += 4;
+    (void)letters_drive(c, end + 1, visit, where); /* else somebody else does */
+    if (st == ST_NO_ROOM) {
+        out->room = (size_t)number;
+        return st;
+    }
+    if (st == ST_AGAIN)
+        return st;
+    shown = show_messages(c, CREATED_MESSAGES, now_ms, bytes_str(tag), out, NULL);
+    if (shown != ST_OK || st != ST_OK || number == 0)
+        return shown != ST_OK ? shown : st;
+    show_claim_id(secret, number, &out->claim_id);
+    out->claim_number = fencing;
+    for (size_t i = 0; i < out->count; i++)
+        out->messages[i].claim_id = out->claim_id;
+    return ST_OK;
+}
+
+/* It was made, but that is not confirmed: nobody gets it. */
+static void
+give_up(struct call *c, struct bytes secret, const struct store_visit *visit,
+        const struct store_queue *where)
+{
+    struct store_visit again = {.now_ms = visit->now_ms};
+    struct store_id id;
+
+    if (!call_has(c, NUMBER) || call_integer(c, NUMBER) == 0)
+        return;
+    show_claim_id(secret, (uint64_t)call_integer(c, NUMBER), &id);
+    (void)redis_claim_give_back(&c->store->store, &again, where, store_id_bytes(&id),
+                                true);
+}
+
+enum status
+redis_claim_create(struct store *store, struct store_visit *visit,
+                   const struct store_queue *where, const struct store_terms *terms,
+                   size_t limit, struct store_batch *out)
+{
+    struct redis_store *s = redis_of(store);
+    char digits[SECRET_DIGITS];
+    const struct bytes secret = bytes_of(digits, sizeof(digits));
+    struct call c;
+    enum status st = redis_digits(s, digits, sizeof(digits));
+
+    if (st != ST_OK)
+        return st;
+    call_begin(&c, s, visit, where);
+    call_word(&c, secret);
+    call_number(&c, terms->ttl_s * 1000);
+    call_number(&c, life_ms(s, terms));
+    call_number(&c, (int64_t)limit);
+    call_number(&c, (int64_t)out->room);
+    add_opened(&c, out->opened);
+    st = call_run(&c, SCRIPT_claim_create, CALL_CHANGES);
+    if (st == ST_UNCONFIRMED)
+        give_up(&c, secret, visit, where);
+    else if (call_has(&c, BASE))
+        st = show_taken(&c, secret, st, visit, where, out);
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_claim_get(struct store *store, struct store_visit *visit,
+                const struct store_queue *where, struct bytes claim_id,
+                struct store_batch *out)
+{
+    struct call c;
+    enum status st;
+
+    call_begin(&c, redis_of(store), visit, where);
+    call_word(&c, claim_id);
+    st = call_run(&c, SCRIPT_claim_get, CALL_LOOKS);
+    if (st == ST_OK) {
+        const int64_t now_ms = call_integer(&c, NOW), started = call_integer(&c, STARTED);
+        const int64_t ends = call_integer(&c, ENDS);
+        const uint64_t number = fencing_number(&c);
+
+        st = show_messages(&c, GOT_MESSAGES, now_ms, call_item(&c, TAG), out, NULL);
+        memcpy(out->claim_id.text, claim_id.data, claim_id.len);
+        out->claim_id.text[claim_id.len] = '\0';
+        out->claim_number = number;
+        out->claim_ttl_s = (ends - started) / 1000;
+        out->claim_age_s = (now_ms - started) / 1000;
+    }
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_claim_renew(struct store *store, struct store_visit *visit,
+                  const struct store_queue *where, struct bytes claim_id,
+                  const struct store_terms *terms, uint64_t *number)
+{
+    enum { RENEWED_NUMBER = 1, RENEWED_BASE };
+    struct redis_store *s = redis_of(store);
+    struct call c;
+    enum status st;
+
+    call_begin(&c, s, visit, where);
+    call_word(&c, claim_id);
+    call_number(&c, terms->ttl_s * 1000);
+    call_number(&c, life_ms(s, terms));
+    st = call_run(&c, SCRIPT_claim_renew, CALL_CHANGES);
+    if (st == ST_OK)
+        *number = ((uint64_t)call_integer(&c, RENEWED_BASE) << BASE_SHIFT) +
+                  (uint64_t)call_integer(&c, RENEWED_NUMBER);
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_claim_give_back(struct store *store, struct store_visit *visit,
+                      const struct store_queue *where, struct bytes claim_id,
+                      bool uncount)
+{
+    struct call c;
+    enum status st;
+
+    call_begin(&c, redis_of(store), visit, where);
+    call_word(&c, claim_id);
+    call_number(&c, uncount);
+    st = call_run(&c, SCRIPT_claim_release, CALL_CHANGES);
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_claim_release(struct store *store, struct store_visit *visit,
+                    const struct store_queue *where, struct bytes claim_id)
+{
+    return redis_claim_give_back(store, visit, where, claim_id, false);
+}

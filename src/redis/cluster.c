@@ -1,0 +1,439 @@
+#include "redis/cluster.h"
+
+#include "claimd/base/clock.h"
+
+#include <poll.h>
+#include <stdio.h>
+
+enum {
+    REDIRECTIONS = 8,   /* of one request, before it counts as not answered now */
+    PAUSE_LEAST_MS = 5, /* before a node is asked again, twice as long each time */
+    PAUSE_MOST_MS = 200
+};
+
+static const int64_t MS_NS = 1000000;
+
+/* ------------------------------------------------------------------ clients */
+
+struct cluster_client *
+cluster_take(struct cluster *c)
+{
+    struct cluster_client *client = NULL;
+
+    lock_acquire(&c->lock);
+    if (!list_empty(&c->idle))
+        client = container_of(list_pop(&c->idle), struct cluster_client, link);
+    lock_release(&c->lock);
+    if (client == NULL)
+        client = mem_calloc(c->config.mem, 1, sizeof(*client));
+    if (client != NULL)
+        client->cluster = c;
+    return client;
+}
+
+void
+cluster_give(struct cluster_client *client)
+{
+    struct cluster *c = client->cluster;
+
+    lock_acquire(&c->lock);
+    list_add_before(c->idle.next, &client->link);
+    lock_release(&c->lock);
+}
+
+static void
+hang_up(struct cluster_client *client)
+{
+    for (size_t i = 0; i < MAP_NODES; i++)
+        link_close(&client->links[i]);
+}
+
+/* ------------------------------------------------------------------ connections */
+
+/* The link to a node, opened if need be; NULL: it cannot be, with a reason. */
+static struct link *
+link_to(struct cluster_client *client, uint16_t node, struct reason *why)
+{
+    struct cluster *c = client->cluster;
+    struct link *l = &client->links[node];
+    struct link_address address;
+
+    if (client->era != map_era(&c->map)) {
+        hang_up(client);
+        client->era = map_era(&c->map);
+    }
+    if (link_is_open(l) && link_is_fresh(l))
+        return l;
+    link_close(l);
+    address = map_address(&c->map, node);
+    if (link_open(l, &c->config.link, &address, why) != ST_OK)
+        return NULL;
+    atomic_fetch_add(&c->figures.connections, 1);
+    return l;
+}
+
+/* ------------------------------------------------------------------ the map */
+
+static enum status
+ask_for_map(struct cluster_client *client, uint16_t node, struct reason *why)
+{
+    static const struct bytes words[] = {BYTES_LIT("CLUSTER"), BYTES_LIT("SLOTS")};
+    struct cluster *c = client->cluster;
+    struct link *l = link_to(client, node, why);
+    const struct link_address asked = map_address(&c->map, node);
+    redisReply *answer;
+    enum status st;
+
+    if (l == NULL)
+        return ST_UNAVAILABLE;
+    st = link_say(l, words, 2, &answer, why);
+    if (st == ST_OK) {
+        st = map_read(&c->map, answer, &asked);
+        if (st != ST_OK)
+            (void)reason_give(why, st, "%s:%u does not know the slots of its cluster",
+                              asked.host, asked.port);
+        link_free(l, answer);
+    } else if (strstr(why->text, "cluster support disabled") != NULL) {
+        map_be_single(&c->map, &asked);
+        st = ST_OK;
+    } else {
+        link_close(l);
+    }
+    return st;
+}
+
+/* First those that we know, then those that we were told of. */
+enum status
+cluster_refresh(struct cluster_client *client, struct reason *why)
+{
+    struct cluster *c = client->cluster;
+    const int64_t now_ns = clock_stopwatch_ns();
+    enum status st = ST_UNAVAILABLE;
+    size_t known;
+
+    if (now_ns - atomic_load(&c->refreshed_ns) < c->config.refresh_ms * MS_NS)
+        return ST_OK;
+    atomic_store(&c->refreshed_ns, now_ns);
+    atomic_fetch_add(&c->figures.refreshes, 1);
+    lock_acquire(&c->map.lock);
+    known = c->map.count;
+    lock_release(&c->map.lock);
+    for (size_t i = 0; st != ST_OK && i < known; i++)
+        st = ask_for_map(client, (uint16_t)i, why);
+    for (size_t i = 0; st != ST_OK && i < c->config.seed_count; i++)
+        st = ask_for_map(client, map_node(&c->map, &c->config.seeds[i]), why);
+    return st;
+}
+
+/* ------------------------------------------------------------------ one attempt */
+
+/* What has become of it. */
+enum outcome {
+    DONE,
+    OVER,  /* it has a status of its own */
+    MOVED, /* ask again, now */
+    LATER, /* ask again when some time has passed */
+    LOST   /* it may have been done */
+};
+
+struct attempt {
+    struct cluster_client *client;
+    struct cluster_request *request;
+    struct link_address elsewhere; /* ASK */
+    bool asking;                   /* at `elsewhere`, which does not own the slot yet */
+    bool whole;                    /* with the text of the script */
+    enum status status;
+    struct reason *why;
+};
+
+static bool
+begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* "MOVED 3999 127.0.0.1:6381" */
+static bool
+read_redirection(const char *text, const struct link_address *asked, uint16_t *slot,
+                 struct link_address *to)
+{
+    unsigned number;
+    int at = 0;
+
+    if (sscanf(text, "%*s %u %n", &number, &at) != 1 || at == 0 || number >= SLOT_COUNT)
+        return false;
+    *slot = (uint16_t)number;
+    return map_read_address(text + at, asked, to);
+}
+
+/* Not now, but perhaps soon. */
+static bool
+is_passing(const char *error)
+{
+    static const char *const passing[] = {"TRYAGAIN",   "CLUSTERDOWN", "LOADING",
+                                          "MASTERDOWN", "READONLY",    "BUSY",
+                                          "NOREPLICAS", "UNBLOCKED"};
+
+    for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
+        if (begins(error, passing[i]))
+            return true;
+    return false;
+}
+
+static enum outcome
+read_error(struct attempt *a, const char *error, const struct link_address *asked)
+{
+    struct cluster *c = a->client->cluster;
+    struct link_address to;
+    uint16_t slot;
+
+    (void)reason_give(a->why, ST_UNAVAILABLE, "%s", error);
+    if (begins(error, "NOSCRIPT")) {
+        a->whole = true;
+        return MOVED;
+    }
+    if (begins(error, "MOVED ") && read_redirection(error, asked, &slot, &to)) {
+        atomic_fetch_add(&c->figures.redirections, 1);
+        map_move(&c->map, slot, &to);
+        return MOVED;
+    }
+    if (begins(error, "ASK ") && read_redirection(error, asked, &slot, &to)) {
+        atomic_fetch_add(&c->figures.redirections, 1);
+        a->elsewhere = to;
+        a->asking = true;
+        return MOVED;
+    }
+    if (is_passing(error))
+        return LATER;
+    a->status = begins(error, "OOM") ? ST_OVER_BUDGET : ST_UNAVAILABLE;
+    return OVER;
+}
+
+static enum status
+send_script(const struct attempt *a, struct link *l)
+{
+    const struct cluster_request *r = a->request;
+    const struct bytes words[2] = {bytes_str(a->whole ? "EVAL" : "EVALSHA"),
+                                   a->whole ? r->text : r->sha};
+
+    return link_add(l, words, 2, r->words);
+}
+
+static enum status
+send_wait(const struct cluster_config *config, struct link *l)
+{
+    char replicas[DECIMAL_CAP], limit[DECIMAL_CAP];
+    const struct bytes words[3] = {
+        BYTES_LIT("WAIT"),
+        {replicas, decimal_write(replicas, config->replicas)},
+        {limit, decimal_write(limit, (uint64_t)config->confirm_ms)}};
+
+    return link_add(l, words, 3, NULL);
+}
+
+static enum status
+send(const struct attempt *a, struct link *l)
+{
+    static const struct bytes asking[] = {BYTES_LIT("ASKING")};
+    const struct cluster_config *config = &a->client->cluster->config;
+    enum status st = a->asking ? link_add(l, asking, 1, NULL) : ST_OK;
+
+    if (st == ST_OK)
+        st = send_script(a, l);
+    return st == ST_OK && a->request->changes && config->replicas > 0
+               ? send_wait(config, l)
+               : st;
+}
+
+/* The answers to all that was sent; false: there is one missing. */
+static bool
+receive(struct attempt *a, struct link *l, redisReply **answer, long long *confirmed)
+{
+    const struct cluster_request *r = a->request;
+    const bool waits = r->changes && a->client->cluster->config.replicas > 0;
+    redisReply *other;
+
+    *answer = NULL;
+    *confirmed = -1;
+    if (a->asking) {
+        other = link_answer(l, a->why);
+        if (other == NULL)
+            return false;
+        link_free(l, other);
+    }
+    *answer = link_answer(l, a->why);
+    if (*answer == NULL || !waits)
+        return *answer != NULL;
+    other = link_answer(l, a->why);
+    if (other != NULL && other->type == REDIS_REPLY_INTEGER)
+        *confirmed = other->integer;
+    link_free(l, other);
+    return other != NULL;
+}
+
+/* It was done; is that confirmed? */
+static enum outcome
+confirm(struct attempt *a, bool answered, long long confirmed)
+{
+    struct cluster *c = a->client->cluster;
+    const unsigned wanted = a->request->changes ? c->config.replicas : 0;
+
+    a->status = ST_OK;
+    if (wanted == 0 || confirmed >= (long long)wanted)
+        return DONE;
+    atomic_fetch_add(&c->figures.unconfirmed, 1);
+    if (answered)
+        (void)reason_give(a->why, ST_UNAVAILABLE, "%lld of %u replicas have confirmed it",
+                          confirmed < 0 ? 0 : confirmed, wanted);
+    a->status = ST_UNCONFIRMED;
+    return OVER;
+}
+
+static enum outcome
+try_at(struct attempt *a, uint16_t node)
+{
+    struct cluster *c = a->client->cluster;
+    const struct link_address asked = map_address(&c->map, node);
+    struct link *l = link_to(a->client, node, a->why);
+    enum outcome outcome;
+    long long confirmed;
+    redisReply *answer;
+    bool all;
+
+    if (l == NULL)
+        return LATER;
+    if (send(a, l) != ST_OK) {
+        link_close(l);
+        a->status = ST_NO_MEMORY;
+        return OVER;
+    }
+    all = receive(a, l, &answer, &confirmed);
+    if (!all)
+        link_close(l);
+    if (answer == NULL)
+        return LOST;
+    if (answer->type == REDIS_REPLY_ERROR) {
+        a->asking = false;
+        outcome = read_error(a, answer->str, &asked);
+        c->config.link.library->free_reply(answer);
+        return outcome;
+    }
+    a->request->answer = answer;
+    return confirm(a, all, confirmed);
+}
+
+static enum outcome
+attempt(struct attempt *a)
+{
+    struct map *map = &a->client->cluster->map;
+    uint16_t node =
+        a->asking ? map_node(map, &a->elsewhere) : map_find(map, a->request->slot);
+
+    if (node == MAP_NOWHERE) {
+        (void)reason_give(a->why, ST_UNAVAILABLE, "nobody has slot %u", a->request->slot);
+        return LATER;
+    }
+    return try_at(a, node);
+}
+
+/* ------------------------------------------------------------------ asking */
+
+/* Until somebody may have become able to answer. */
+static void
+pause_for(int64_t *ms)
+{
+    (void)poll(NULL, 0, (int)*ms);
+    *ms = *ms * 2 > PAUSE_MOST_MS ? PAUSE_MOST_MS : *ms * 2;
+}
+
+enum status
+cluster_ask(struct cluster_client *client, struct cluster_request *request,
+            struct reason *why)
+{
+    struct cluster *c = client->cluster;
+    const int64_t until_ns = clock_stopwatch_ns() + c->config.patience_ms * MS_NS;
+    struct attempt a = {.client = client, .request = request, .why = why};
+    int64_t pause_ms = PAUSE_LEAST_MS;
+    struct reason unused;
+
+    request->answer = NULL;
+    atomic_fetch_add(&c->figures.requests, 1);
+    for (int moved = 0;;) {
+        enum outcome outcome = attempt(&a);
+
+        if (outcome == DONE || outcome == OVER)
+            return a.status;
+        if (outcome == LOST && !request->repeatable) {
+            atomic_fetch_add(&c->figures.unconfirmed, 1);
+            return ST_UNCONFIRMED;
+        }
+        if (outcome == MOVED && ++moved <= REDIRECTIONS)
+            continue;
+        if (clock_stopwatch_ns() >= until_ns)
+            return ST_UNAVAILABLE;
+        moved = 0;
+        atomic_fetch_add(&c->figures.retries, 1);
+        pause_for(&pause_ms);
+        (void)cluster_refresh(client, &unused);
+    }
+}
+
+void
+cluster_request_end(struct cluster *c, struct cluster_request *request)
+{
+    if (request->answer != NULL)
+        c->config.link.library->free_reply(request->answer);
+    request->answer = NULL;
+}
+
+enum status
+cluster_say(struct cluster_client *client, uint16_t slot, const struct bytes *words,
+            size_t count, redisReply **out, struct reason *why)
+{
+    uint16_t node = map_find(&client->cluster->map, slot);
+    struct link *l = node == MAP_NOWHERE ? NULL : link_to(client, node, why);
+    enum status st = l == NULL ? ST_UNAVAILABLE : link_say(l, words, count, out, why);
+
+    if (l != NULL && st != ST_OK && l->context->err != 0)
+        link_close(l);
+    return st;
+}
+
+/* ------------------------------------------------------------------ life */
+
+enum status
+cluster_open(struct cluster *c, const struct cluster_config *config, struct reason *why)
+{
+    struct cluster_client *client;
+    enum status st;
+
+    *c = (struct cluster){.config = *config};
+    atomic_store(&c->refreshed_ns, INT64_MIN / 2);
+    lock_init(&c->lock);
+    list_init(&c->idle);
+    map_init(&c->map);
+    client = cluster_take(c);
+    if (client == NULL) {
+        cluster_close(c);
+        return ST_NO_MEMORY;
+    }
+    st = cluster_refresh(client, why);
+    cluster_give(client);
+    if (st != ST_OK)
+        cluster_close(c);
+    return st;
+}
+
+void
+cluster_close(struct cluster *c)
+{
+    while (!list_empty(&c->idle)) {
+        struct cluster_client *client =
+            container_of(list_pop(&c->idle), struct cluster_client, link);
+
+        hang_up(client);
+        mem_free(c->config.mem, client);
+    }
+    map_fini(&c->map);
+    lock_fini(&c->lock);
+}

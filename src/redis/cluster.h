@@ -1,0 +1,90 @@
+/*
+ * cluster: asking the right node of a Redis Cluster, and getting an answer that lasts.
+ *
+ * A request is one script about keys of one slot. It is sent to the slot's primary, and with it
+ * WAIT, if it changes something: then its answer is given when so many replicas have confirmed it.
+ * Redirections (MOVED, ASK) are followed; nodes that cannot answer now (TRYAGAIN, CLUSTERDOWN,
+ * LOADING, a primary that has failed) are asked again until the patience is over.
+ *
+ *   Outcome   ST_OK: done and confirmed. ST_UNCONFIRMED: perhaps done; there may be an answer.
+ *             ST_UNAVAILABLE: not done. ST_OVER_BUDGET: Redis has no memory for it; not done
+ *   Threads   a cluster any; a client one at a time
+ *   Blocking  asking, for patience_ms + answer_ms at most
+ */
+#ifndef REDIS_CLUSTER_H
+#define REDIS_CLUSTER_H
+
+#include "claimd/ds/list.h"
+#include "redis/map.h"
+
+enum { CLUSTER_SEEDS = 16 };
+
+struct cluster_config {
+    struct mem *mem; /* borrowed */
+    struct link_config link;
+    struct link_address seeds[CLUSTER_SEEDS];
+    size_t seed_count;
+    unsigned replicas;   /* that confirm each change; 0: none do */
+    int64_t confirm_ms;  /* until they must have */
+    int64_t patience_ms; /* for nodes that cannot answer now */
+    int64_t refresh_ms;  /* the map is not asked for more often */
+};
+
+/* What has been done so far. */
+struct cluster_figures {
+    _Atomic uint64_t requests, redirections, retries, refreshes, unconfirmed, connections;
+};
+
+struct cluster {
+    struct cluster_config config;
+    struct map map;
+    struct cluster_figures figures;
+    struct lock lock;
+    struct list idle;             /* clients that nobody uses */
+    _Atomic int64_t refreshed_ns; /* clock_stopwatch_ns() */
+};
+
+/* One user's connections, opened as they are needed. */
+struct cluster_client {
+    struct list link;
+    struct cluster *cluster;
+    unsigned era;
+    struct link links[MAP_NODES];
+};
+
+/* A script, and what it is called by (script.h). */
+struct cluster_request {
+    uint16_t slot;
+    struct bytes sha, text;      /* of the script */
+    const struct command *words; /* behind them: number of keys, keys, arguments */
+    bool changes;                /* it is to be confirmed */
+    bool repeatable;             /* it may be sent again though it may have been done */
+    redisReply *answer;          /* out, owned: cluster_request_end() */
+};
+
+/*
+ * Finds out where the slots are. ST_UNAVAILABLE with a reason: nobody answers, or a name or password
+ * is wrong.
+ */
+enum status
+cluster_open(struct cluster *c, const struct cluster_config *config, struct reason *why);
+void cluster_close(struct cluster *c);
+
+/* A client for some requests, which comes back. NULL: no memory. */
+struct cluster_client *cluster_take(struct cluster *c);
+void cluster_give(struct cluster_client *client);
+
+/* Asks. The reason says more about what is not ST_OK. */
+enum status cluster_ask(struct cluster_client *client, struct cluster_request *request,
+                        struct reason *why);
+void cluster_request_end(struct cluster *c, struct cluster_request *request);
+
+/* Says something to the primary of a slot that has nothing to do with keys. As link_say(). */
+enum status
+cluster_say(struct cluster_client *client, uint16_t slot, const struct bytes *words,
+            size_t count, redisReply **out, struct reason *why);
+
+/* Asks anybody where the slots are. */
+enum status cluster_refresh(struct cluster_client *client, struct reason *why);
+
+#endif

@@ -1,0 +1,31 @@
+#include "redis/hiredis_library.h"
+
+#include "claimd/base/library.h"
+
+#include <dlfcn.h>
+
+static bool
+find_all(void *library, struct hiredis_library *l)
+{
+    return library_find(library, "redisConnectWithTimeout", &l->connect) &&
+           library_find(library, "redisConnectUnixWithTimeout", &l->connect_unix) &&
+           library_find(library, "redisSetTimeout", &l->set_timeout) &&
+           library_find(library, "redisAppendFormattedCommand", &l->append) &&
+           library_find(library, "redisGetReply", &l->get_reply) &&
+           library_find(library, "redisFree", &l->free) &&
+           library_find(library, "freeReplyObject", &l->free_reply);
+}
+
+enum status
+hiredis_library_load(struct hiredis_library *out, struct reason *why)
+{
+    void *library = dlopen("libhiredis.so.0.14", RTLD_NOW | RTLD_LOCAL);
+
+    if (library == NULL)
+        return reason_give(why, ST_UNAVAILABLE,
+                           "needs hiredis 0.14 (Debian: libhiredis0.14): %s", dlerror());
+    if (!find_all(library, out))
+        return reason_give(why, ST_UNAVAILABLE, "hiredis lacks a function: %s",
+                           dlerror());
+    return ST_OK;
+}

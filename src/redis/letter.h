@@ -1,0 +1,23 @@
+/*
+ * letter: dead letters on their way from one queue to another, which may be in another slot.
+ *
+ * A script takes a letter out of its queue and into that queue's key X, in one step; it arrives in
+ * the other queue, where it is known by its id, so that it arrives once; then it is taken out of X.
+ * Whoever comes upon one that was left in X drives it on. It is in one queue, or on its way; never in
+ * two, never lost.
+ */
+#ifndef REDIS_LETTER_H
+#define REDIS_LETTER_H
+
+#include "redis/call.h"
+
+/*
+ * Drives on the letters of an answer: from its `from`-th word on, two words each (id, letter), for
+ * this queue. Letters that cannot arrive now stay on their way: its status is for those who wait for
+ * them only.
+ */
+enum status
+letters_drive(const struct call *c, size_t from, const struct store_visit *visit,
+              const struct store_queue *where);
+
+#endif

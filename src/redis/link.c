@@ -1,0 +1,155 @@
+#include "redis/link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+static struct timeval
+interval(int64_t ms)
+{
+    return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+}
+
+static redisContext *
+dial(const struct link_config *config, const struct link_address *to)
+{
+    const struct timeval limit = interval(config->connect_ms);
+
+    return to->port == 0 ? config->library->connect_unix(to->host, limit)
+                         : config->library->connect(to->host, to->port, limit);
+}
+
+enum status
+link_say(struct link *l, const struct bytes *words, size_t count, redisReply **out,
+         struct reason *why)
+{
+    enum status st = link_add(l, words, count, NULL);
+
+    if (st != ST_OK)
+        return st;
+    *out = link_answer(l, why);
+    if (*out == NULL)
+        return ST_UNAVAILABLE;
+    if ((*out)->type != REDIS_REPLY_ERROR)
+        return ST_OK;
+    st = reason_give(why, ST_UNAVAILABLE, "%s", (*out)->str);
+    link_free(l, *out);
+    *out = NULL;
+    return st;
+}
+
+static enum status
+log_in(struct link *l, const struct link_config *config, struct reason *why)
+{
+    struct bytes words[3] = {BYTES_LIT("AUTH")};
+    redisReply *answer = NULL;
+    size_t count = 1;
+    enum status st;
+
+    if (config->password[0] == '\0')
+        return ST_OK;
+    if (config->user[0] != '\0')
+        words[count++] = bytes_str(config->user);
+    words[count++] = bytes_str(config->password);
+    st = link_say(l, words, count, &answer, why);
+    link_free(l, answer);
+    return st;
+}
+
+enum status
+link_open(struct link *l, const struct link_config *config, const struct link_address *to,
+          struct reason *why)
+{
+    enum status st;
+
+    *l = (struct link){config->library, dial(config, to)};
+    if (l->context == NULL)
+        return ST_NO_MEMORY;
+    if (l->context->err != 0)
+        st = reason_give(why, ST_UNAVAILABLE, "%s", l->context->errstr);
+    else if (config->library->set_timeout(l->context, interval(config->answer_ms)) !=
+             REDIS_OK)
+        st = reason_give(why, ST_UNAVAILABLE, "%s", l->context->errstr);
+    else
+        st = log_in(l, config, why);
+    if (st != ST_OK)
+        link_close(l);
+    return st;
+}
+
+void
+link_close(struct link *l)
+{
+    if (l->context != NULL)
+        l->library->free(l->context);
+    l->context = NULL;
+}
+
+bool
+link_is_fresh(const struct link *l)
+{
+    char byte;
+    ssize_t n;
+
+    if (l->context == NULL || l->context->err != 0)
+        return false;
+    n = recv(l->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+}
+
+static bool
+append(struct link *l, const char *data, size_t len)
+{
+    return l->library->append(l->context, data, len) == REDIS_OK;
+}
+
+static bool
+append_head(struct link *l, char mark, size_t number)
+{
+    char head[32];
+    int len = snprintf(head, sizeof(head), "%c%zu\r\n", mark, number);
+
+    return append(l, head, (size_t)len);
+}
+
+static bool
+append_word(struct link *l, struct bytes word)
+{
+    return append_head(l, '$', word.len) && append(l, word.data, word.len) &&
+           append(l, "\r\n", 2);
+}
+
+enum status
+link_add(struct link *l, const struct bytes *words, size_t count,
+         const struct command *rest)
+{
+    bool good = append_head(l, '*', count + (rest == NULL ? 0 : rest->count));
+
+    for (size_t i = 0; good && i < count; i++)
+        good = append_word(l, words[i]);
+    if (good && rest != NULL)
+        good = !rest->words.failed && append(l, rest->words.data, rest->words.len);
+    return good ? ST_OK : ST_NO_MEMORY;
+}
+
+redisReply *
+link_answer(struct link *l, struct reason *why)
+{
+    void *answer = NULL;
+
+    if (l->library->get_reply(l->context, &answer) == REDIS_OK && answer != NULL)
+        return answer;
+    (void)reason_give(why, ST_UNAVAILABLE, "%s",
+                      l->context->err == REDIS_ERR_IO && errno == EAGAIN
+                          ? "it does not answer"
+                          : l->context->errstr);
+    return NULL;
+}
+
+void
+link_free(const struct link *l, redisReply *reply)
+{
+    if (reply != NULL)
+        l->library->free_reply(reply);
+}

@@ -1,0 +1,226 @@
+#include "redis/map.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void
+map_init(struct map *m)
+{
+    *m = (struct map){.count = 0};
+    lock_init(&m->lock);
+    memset(m->slots, 0xff, sizeof(m->slots));
+}
+
+void
+map_fini(struct map *m)
+{
+    lock_fini(&m->lock);
+}
+
+static void
+forget_all(struct map *m)
+{
+    m->count = 0;
+    m->era++;
+    memset(m->slots, 0xff, sizeof(m->slots));
+}
+
+static uint16_t
+enter(struct map *m, const struct link_address *address)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (link_address_equal(&m->nodes[i], address))
+            return (uint16_t)i;
+    if (m->count == MAP_NODES)
+        forget_all(m);
+    m->nodes[m->count] = *address;
+    return (uint16_t)m->count++;
+}
+
+uint16_t
+map_node(struct map *m, const struct link_address *address)
+{
+    uint16_t node;
+
+    lock_acquire(&m->lock);
+    node = enter(m, address);
+    lock_release(&m->lock);
+    return node;
+}
+
+struct link_address
+map_address(struct map *m, uint16_t node)
+{
+    struct link_address address;
+
+    lock_acquire(&m->lock);
+    address = m->nodes[node];
+    lock_release(&m->lock);
+    return address;
+}
+
+unsigned
+map_era(struct map *m)
+{
+    unsigned era;
+
+    lock_acquire(&m->lock);
+    era = m->era;
+    lock_release(&m->lock);
+    return era;
+}
+
+uint16_t
+map_find(struct map *m, uint16_t slot)
+{
+    uint16_t node;
+
+    lock_acquire(&m->lock);
+    node = m->slots[slot];
+    lock_release(&m->lock);
+    return node;
+}
+
+void
+map_move(struct map *m, uint16_t slot, const struct link_address *to)
+{
+    lock_acquire(&m->lock);
+    m->slots[slot] = enter(m, to);
+    lock_release(&m->lock);
+}
+
+void
+map_be_single(struct map *m, const struct link_address *node)
+{
+    uint16_t place;
+
+    lock_acquire(&m->lock);
+    place = enter(m, node);
+    for (size_t i = 0; i < SLOT_COUNT; i++)
+        m->slots[i] = place;
+    m->single = true;
+    lock_release(&m->lock);
+}
+
+/* ------------------------------------------------------------------ CLUSTER SLOTS */
+
+static const redisReply *
+item(const redisReply *list, size_t i, int type)
+{
+    return list->type == REDIS_REPLY_ARRAY && i < list->elements &&
+                   list->element[i]->type == type
+               ? list->element[i]
+               : NULL;
+}
+
+/* [host, port, ...] */
+static bool
+read_node(const redisReply *node, const struct link_address *asked,
+          struct link_address *out)
+{
+    const redisReply *host = item(node, 0, REDIS_REPLY_STRING);
+    const redisReply *port = item(node, 1, REDIS_REPLY_INTEGER);
+    const char *name = host == NULL || host->len == 0 ? asked->host : host->str;
+
+    if (port == NULL || port->integer <= 0 || port->integer > UINT16_MAX ||
+        strlen(name) >= LINK_HOST_CAP)
+        return false;
+    *out = (struct link_address){.port = (uint16_t)port->integer};
+    memcpy(out->host, name, strlen(name) + 1);
+    return true;
+}
+
+/* [first, last, primary, replica ...] */
+static bool
+read_range(const redisReply *range, const struct link_address *asked, long long *first,
+           long long *last, struct link_address *primary)
+{
+    const redisReply *from = item(range, 0, REDIS_REPLY_INTEGER);
+    const redisReply *to = item(range, 1, REDIS_REPLY_INTEGER);
+    const redisReply *node = item(range, 2, REDIS_REPLY_ARRAY);
+
+    if (from == NULL || to == NULL || node == NULL || from->integer < 0 ||
+        to->integer >= SLOT_COUNT || from->integer > to->integer)
+        return false;
+    *first = from->integer;
+    *last = to->integer;
+    return read_node(node, asked, primary);
+}
+
+static bool
+is_good(const redisReply *slots, const struct link_address *asked)
+{
+    struct link_address primary;
+    long long first, last;
+
+    if (slots->type != REDIS_REPLY_ARRAY || slots->elements == 0)
+        return false;
+    for (size_t i = 0; i < slots->elements; i++)
+        if (slots->element[i]->type != REDIS_REPLY_ARRAY ||
+            !read_range(slots->element[i], asked, &first, &last, &primary))
+            return false;
+    return true;
+}
+
+enum status
+map_read(struct map *m, const redisReply *slots, const struct link_address *asked)
+{
+    if (!is_good(slots, asked))
+        return ST_UNAVAILABLE;
+    lock_acquire(&m->lock);
+    if (m->count > MAP_NODES / 2) /* not in between */
+        forget_all(m);
+    memset(m->slots, 0xff, sizeof(m->slots));
+    for (size_t i = 0; i < slots->elements; i++) {
+        const redisReply *range = slots->element[i];
+        struct link_address primary;
+        long long first, last;
+        uint16_t node;
+
+        if (!read_range(range, asked, &first, &last, &primary))
+            continue; /* it is good */
+        node = enter(m, &primary);
+        for (long long slot = first; slot <= last; slot++) {
+            m->slots[slot] = node;
+            m->replicas[slot] = (uint16_t)(range->elements - 3);
+        }
+    }
+    m->single = false;
+    lock_release(&m->lock);
+    return ST_OK;
+}
+
+void
+map_worst(struct map *m, size_t *replicas, size_t *without_owner)
+{
+    *replicas = SIZE_MAX;
+    *without_owner = 0;
+    lock_acquire(&m->lock);
+    for (size_t i = 0; i < SLOT_COUNT; i++) {
+        *without_owner += m->slots[i] == MAP_NOWHERE;
+        if (m->slots[i] != MAP_NOWHERE && m->replicas[i] < *replicas)
+            *replicas = m->replicas[i];
+    }
+    lock_release(&m->lock);
+}
+
+bool
+map_read_address(const char *text, const struct link_address *asked,
+                 struct link_address *out)
+{
+    const char *colon = strrchr(text, ':');
+    size_t len = colon == NULL ? 0 : (size_t)(colon - text);
+    char *end;
+    long port;
+
+    if (colon == NULL || len >= LINK_HOST_CAP)
+        return false;
+    port = strtol(colon + 1, &end, 10);
+    if (end == colon + 1 || *end != '\0' || port <= 0 || port > UINT16_MAX)
+        return false;
+    *out = *asked;
+    out->port = (uint16_t)port;
+    if (len > 0)
+        (void)snprintf(out->host, sizeof(out->host), "%.*s", (int)len, text);
+    return true;
+}

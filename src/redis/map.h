@@ -1,0 +1,62 @@
+/*
+ * map: which node has which slot, as far as we know; shared by all threads.
+ *
+ * Nodes are known by their place in the map, which does not change while the map lives; when it is
+ * full of nodes that have gone it forgets all of them, and `era` changes.
+ *
+ *   Threads  any
+ *   Memory   64 KB, and 264 bytes a node
+ */
+#ifndef REDIS_MAP_H
+#define REDIS_MAP_H
+
+#include "claimd/base/lock.h"
+#include "redis/link.h"
+#include "redis/slot.h"
+
+enum { MAP_NODES = 1024, MAP_NOWHERE = 0xffff };
+
+struct map {
+    struct lock lock;
+    struct link_address nodes[MAP_NODES];
+    size_t count;
+    uint16_t slots[SLOT_COUNT];    /* place of the primary; MAP_NOWHERE: nobody has it */
+    uint16_t replicas[SLOT_COUNT]; /* how many the primary has */
+    unsigned era;
+    bool single; /* one Redis without slots: it has all of them */
+};
+
+void map_init(struct map *m);
+void map_fini(struct map *m);
+
+/* The place of a node, entered if need be. */
+uint16_t map_node(struct map *m, const struct link_address *address);
+
+struct link_address map_address(struct map *m, uint16_t node);
+
+unsigned map_era(struct map *m);
+
+/* Who has a slot; MAP_NOWHERE: nobody, as far as we know. */
+uint16_t map_find(struct map *m, uint16_t slot);
+
+/* A slot has moved there. */
+void map_move(struct map *m, uint16_t slot, const struct link_address *to);
+
+/* All slots are there. */
+void map_be_single(struct map *m, const struct link_address *node);
+
+/*
+ * Takes over what CLUSTER SLOTS has answered; nodes without a host of their own are at `asked`.
+ * ST_UNAVAILABLE: it is not what it should be; the map is as it was.
+ */
+enum status
+map_read(struct map *m, const redisReply *slots, const struct link_address *asked);
+
+/* How many replicas the worst of the slots has, and how many slots nobody has. O(slots). */
+void map_worst(struct map *m, size_t *replicas, size_t *without_owner);
+
+/* Reads "host:port", as MOVED and ASK have it; a host that is empty is that of `asked`. */
+bool map_read_address(const char *text, const struct link_address *asked,
+                      struct link_address *out);
+
+#endif

@@ -1,0 +1,179 @@
+/* The store's operations on messages. */
+#include "redis/names.h"
+#include "redis/show.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---------------------------------------------------------------------- post */
+
+static void
+add_messages(struct call *c, const struct store_post *post)
+{
+    for (size_t i = 0; i < post->count; i++) {
+        const struct store_draft *draft = &post->drafts[i];
+
+        call_number(c, draft->ttl_s);
+        call_number(c, draft->delay_s);
+        call_word(c, draft->body);
+        call_word(c, post->checksums == NULL
+                         ? bytes_str("")
+                         : bytes_of((const char *)post->checksums[i].digest,
+                                    sizeof(post->checksums[i].digest)));
+    }
+}
+
+enum status
+redis_message_post(struct store *store, struct store_visit *visit,
+                   const struct store_queue *where, const struct store_post *post,
+                   struct store_id *ids)
+{
+    enum { TAG = 1, FIRST, MADE };
+    struct redis_store *s = redis_of(store);
+    char tag[TAG_DIGITS], client[sizeof(post->client)];
+    struct call c;
+    enum status st = redis_digits(s, tag, sizeof(tag));
+
+    if (st != ST_OK)
+        return st;
+    memcpy(client, &post->client, sizeof(client));
+    call_begin(&c, s, visit, where);
+    call_word(&c, bytes_of(tag, post->create_queue ? sizeof(tag) : 0));
+    call_word(&c, bytes_of(client, sizeof(client)));
+    call_number(&c, (int64_t)post->request_bytes);
+    call_number(&c, s->config.message_ttl_s);
+    call_number(&c, s->config.message_delay_s);
+    add_messages(&c, post);
+    st = call_run(&c, SCRIPT_message_post, CALL_CHANGES);
+    for (size_t i = 0; st == ST_OK && i < post->count; i++)
+        show_id(call_item(&c, TAG), (uint64_t)call_integer(&c, FIRST) + i, BYTES_NONE,
+                &ids[i]);
+    if (st == ST_OK && call_integer(&c, MADE) != 0)
+        st = names_enter(s, visit, where, call_item(&c, TAG));
+    call_end(&c);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- show */
+
+enum { NOW = 1, SHOWN_TAG, LAST, LISTED, GOT = 3 };
+
+static struct bytes
+client_of(const struct store_filter *filter, char out[sizeof(filter->client)])
+{
+    memcpy(out, &filter->client, sizeof(filter->client));
+    return bytes_of(out, filter->hide_client ? sizeof(filter->client) : 0);
+}
+
+enum status
+redis_message_list(struct store *store, struct store_visit *visit,
+                   const struct store_queue *where, const struct store_filter *filter,
+                   struct store_batch *out)
+{
+    char client[sizeof(filter->client)];
+    uint64_t last;
+    struct call c;
+    enum status st;
+
+    call_begin(&c, redis_of(store), visit, where);
+    call_word(&c, filter->marker);
+    call_number(&c, (int64_t)out->resume[0]);
+    call_number(&c, (int64_t)filter->limit);
+    call_number(&c, filter->include_claimed);
+    call_number(&c, filter->include_delayed);
+    call_word(&c, client_of(filter, client));
+    st = call_run(&c, SCRIPT_message_list, CALL_LOOKS);
+    last = (uint64_t)call_integer(&c, LAST);
+    if (st == ST_AGAIN)
+        out->resume[0] = last;
+    if (st == ST_OK)
+        st = show_messages(&c, LISTED, call_integer(&c, NOW), call_item(&c, SHOWN_TAG),
+                           out, NULL);
+    if (st == ST_OK && out->count > 0)
+        (void)snprintf(out->next.text, sizeof(out->next.text), "%" PRIu64, last);
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_message_get(struct store *store, struct store_visit *visit,
+                  const struct store_queue *where, const struct bytes *ids, size_t count,
+                  struct store_batch *out)
+{
+    struct call c;
+    enum status st;
+
+    call_begin(&c, redis_of(store), visit, where);
+    for (size_t i = 0; i < count; i++)
+        call_word(&c, ids[i]);
+    st = call_run(&c, SCRIPT_message_get, CALL_LOOKS);
+    if (st == ST_OK)
+        st = show_messages(&c, GOT, call_integer(&c, NOW), call_item(&c, SHOWN_TAG), out,
+                           NULL);
+    call_end(&c);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- remove */
+
+enum status
+redis_message_delete(struct store *store, struct store_visit *visit,
+                     const struct store_queue *where, struct bytes id,
+                     struct bytes claim_id)
+{
+    struct call c;
+    enum status st;
+
+    call_begin(&c, redis_of(store), visit, where);
+    call_word(&c, id);
+    call_word(&c,
+              bytes_present(claim_id) && claim_id.len == 0 ? bytes_str("-") : claim_id);
+    st = call_run(&c, SCRIPT_message_delete, CALL_CHANGES);
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_message_delete_many(struct store *store, struct store_visit *visit,
+                          const struct store_queue *where, const struct bytes *ids,
+                          size_t count, const struct bytes *claim_ids, size_t claim_count)
+{
+    struct call c;
+    enum status st;
+
+    call_begin(&c, redis_of(store), visit, where);
+    call_number(&c, claim_ids == NULL ? -1 : (int64_t)claim_count);
+    for (size_t i = 0; claim_ids != NULL && i < claim_count; i++)
+        call_word(&c, claim_ids[i]);
+    for (size_t i = 0; i < count; i++)
+        call_word(&c, ids[i]);
+    st = call_run(&c, SCRIPT_message_delete_many, CALL_CHANGES);
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_message_pop(struct store *store, struct store_visit *visit,
+                  const struct store_queue *where, size_t limit, struct store_batch *out)
+{
+    struct call c;
+    enum status st, shown;
+
+    call_begin(&c, redis_of(store), visit, where);
+    call_number(&c, (int64_t)limit);
+    call_number(&c, (int64_t)out->room);
+    if (out->opened == NULL)
+        call_text(&c, "-");
+    for (size_t i = 0; out->opened != NULL && i < out->opened->count; i++)
+        call_text(&c, out->opened->messages[i].id.text);
+    st = call_run(&c, SCRIPT_message_pop, CALL_CHANGES);
+    if (st == ST_NO_ROOM)
+        out->room = (size_t)call_integer(&c, 1);
+    if (st == ST_OK || st == ST_SEALED) {
+        shown = show_messages(&c, GOT, call_integer(&c, NOW), call_item(&c, SHOWN_TAG),
+                              out, NULL);
+        st = shown == ST_OK ? st : shown;
+    }
+    call_end(&c);
+    return st;
+}

@@ -1,0 +1,34 @@
+/*
+ * names: which queues a project has. Queue and list are in different slots, so they change one after
+ * the other:
+ *
+ *     make     the queue, marked as not listed; the name, with the queue's tag; the mark goes
+ *     delete   the queue; the name, if its tag is still that of the queue
+ *
+ * The list of projects keeps those that have none any more.
+ *
+ * A name whose queue is gone may stay in the list if a process dies in between; it has no effect on
+ * another queue of the same name, which has another tag.
+ */
+#ifndef REDIS_NAMES_H
+#define REDIS_NAMES_H
+
+#include "redis/call.h"
+
+/* A queue was made. */
+enum status names_enter(struct redis_store *s, const struct store_visit *visit,
+                        const struct store_queue *where, struct bytes tag);
+
+/* A queue was deleted. */
+enum status
+names_leave(struct redis_store *s, const struct store_queue *where, struct bytes tag);
+
+/*
+ * A page of a list: `count` members (names NULL: none) from `from` on, which is written as ZRANGEBYLEX
+ * has it (absent: from the first one), and how many there are in all. *names is owned:
+ * redis_answer_free().
+ */
+enum status names_page(struct redis_store *s, struct bytes key, struct bytes from,
+                       size_t count, redisReply **names, uint64_t *total);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * private: the store on Redis, as its operations see it.
+ */
+#ifndef REDIS_PRIVATE_H
+#define REDIS_PRIVATE_H
+
+#include "claimd/base/entropy.h"
+#include "claimd/redis/redis.h"
+#include "redis/cluster.h"
+#include "redis/script.h"
+#include "redis/url.h"
+
+enum { SHA_DIGITS = 40 };
+
+struct redis_store {
+    struct store store;
+    struct redis_config config; /* borrowed, but for `url` */
+    struct url url;
+    struct hiredis_library library;
+    struct cluster cluster;
+    char shas[SCRIPTS][SHA_DIGITS]; /* as Redis has named the scripts */
+    struct lock lock;               /* of the entropy */
+    struct entropy entropy;
+};
+
+static inline struct redis_store *
+redis_of(struct store *s)
+{
+    return container_of(s, struct redis_store, store);
+}
+
+/* Eight hexadecimal digits, the first a letter: the tag of a new queue. Likewise twelve: what a claim
+ * is known by. ST_UNAVAILABLE: no entropy. */
+enum { TAG_DIGITS = 8, SECRET_DIGITS = 12 };
+enum status redis_digits(struct redis_store *s, char *out, size_t count);
+
+store_queue_create_fn redis_queue_create;
+store_queue_get_fn redis_queue_get;
+store_queue_update_fn redis_queue_update;
+store_queue_delete_fn redis_queue_delete;
+store_queue_list_fn redis_queue_list;
+store_project_list_fn redis_project_list;
+store_queue_stats_fn redis_queue_stats;
+store_queue_purge_fn redis_queue_purge;
+store_queues_release_fn redis_queues_release;
+store_message_post_fn redis_message_post;
+store_message_list_fn redis_message_list;
+store_message_get_fn redis_message_get;
+store_message_delete_fn redis_message_delete;
+store_message_delete_many_fn redis_message_delete_many;
+store_message_pop_fn redis_message_pop;
+store_claim_create_fn redis_claim_create;
+store_claim_get_fn redis_claim_get;
+store_claim_renew_fn redis_claim_renew;
+store_claim_release_fn redis_claim_release;
+store_claim_give_back_fn redis_claim_give_back;
+store_batch_release_fn redis_batch_release;
+
+#endif

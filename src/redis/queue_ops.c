@@ -1,0 +1,416 @@
+/* The store's operations on queues. */
+#include "redis/key.h"
+#include "redis/letter.h"
+#include "redis/names.h"
+#include "redis/show.h"
+
+/* ---------------------------------------------------------------------- metadata */
+
+static void
+add_metadata(struct call *c, const struct store_metadata *metadata)
+{
+    const struct store_settings unset = STORE_SETTINGS_INIT;
+    const struct store_settings *set = metadata == NULL ? &unset : &metadata->settings;
+
+    call_word(c, metadata == NULL ? BYTES_NONE : metadata->json);
+    call_number(c, set->max_post_bytes);
+    call_number(c, set->message_ttl_s);
+    call_number(c, set->message_delay_s);
+    call_number(c, set->max_claim_count);
+    call_number(c, set->dead_letter_ttl_s);
+    call_word(c, set->dead_letter);
+    call_number(c, set->transient);
+    call_number(c, set->encrypt);
+}
+
+enum status
+redis_queue_create(struct store *store, struct store_visit *visit,
+                   const struct store_queue *where, const struct store_metadata *metadata,
+                   bool *created)
+{
+    enum { NEW = 1, ITS_TAG };
+    struct redis_store *s = redis_of(store);
+    char tag[TAG_DIGITS];
+    struct call c;
+    enum status st = redis_digits(s, tag, sizeof(tag));
+
+    if (st != ST_OK)
+        return st;
+    call_begin(&c, s, visit, where);
+    call_word(&c, bytes_of(tag, sizeof(tag)));
+    add_metadata(&c, metadata);
+    st = call_run(&c, SCRIPT_queue_create, CALL_CHANGES);
+    if (st == ST_OK) {
+        *created = call_integer(&c, NEW) != 0;
+        if (*created)
+            st = names_enter(s, visit, where, call_item(&c, ITS_TAG));
+    }
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_queue_update(struct store *store, struct store_visit *visit,
+                   const struct store_queue *where, uint64_t version,
+                   const struct store_metadata *metadata)
+{
+    struct call c;
+    enum status st;
+
+    call_begin(&c, redis_of(store), visit, where);
+    call_number(&c, (int64_t)version);
+    add_metadata(&c, metadata);
+    st = call_run(&c, SCRIPT_queue_update, CALL_CHANGES);
+    call_end(&c);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- views */
+
+/* What views of ours hold: a text for each, and the answers. */
+struct shown_queues {
+    size_t count;
+    struct store_queue_view views[];
+};
+
+/* A view's own text: name, metadata, dead letter queue, one behind the other. */
+static enum status
+fill_view(struct redis_store *s, struct store_queue_view *view, struct bytes name,
+          const struct call *c)
+{
+    enum {
+        VERSION = 1,
+        JSON,
+        POST,
+        TTL,
+        DELAY,
+        CLAIMS,
+        LETTER_TTL,
+        LETTERS,
+        TRANSIENT,
+        ENCRYPT
+    };
+    const struct bytes json = c == NULL ? BYTES_NONE : call_item(c, JSON);
+    const struct bytes letters = c == NULL ? BYTES_NONE : call_item(c, LETTERS);
+    char *text = mem_alloc(s->config.mem, name.len + json.len + letters.len + 1);
+    struct store_settings *set = &view->metadata.settings;
+
+    if (text == NULL)
+        return ST_NO_MEMORY;
+    *view = (struct store_queue_view){.name = bytes_of(text, name.len), .pin = text};
+    *set = (struct store_settings)STORE_SETTINGS_INIT;
+    memcpy(text, name.data, name.len);
+    if (c == NULL)
+        return ST_OK;
+    if (json.len > 0)
+        memcpy(text + name.len, json.data, json.len);
+    view->metadata.json = bytes_of(text + name.len, json.len);
+    view->version = (uint64_t)call_integer(c, VERSION);
+    set->max_post_bytes = call_integer(c, POST);
+    set->message_ttl_s = call_integer(c, TTL);
+    set->message_delay_s = call_integer(c, DELAY);
+    set->max_claim_count = call_integer(c, CLAIMS);
+    set->dead_letter_ttl_s = call_integer(c, LETTER_TTL);
+    set->transient = call_integer(c, TRANSIENT) != 0;
+    set->encrypt = call_integer(c, ENCRYPT) != 0;
+    if (letters.len > 0) {
+        memcpy(text + name.len + json.len, letters.data, letters.len);
+        set->dead_letter = bytes_of(text + name.len + json.len, letters.len);
+    }
+    return ST_OK;
+}
+
+static enum status
+open_queues(struct redis_store *s, size_t room, struct store_queues *out)
+{
+    struct shown_queues *shown = mem_calloc(
+        s->config.mem, 1, sizeof(*shown) + (room + 1) * sizeof(struct store_queue_view));
+
+    if (shown == NULL)
+        return ST_NO_MEMORY;
+    *out = (struct store_queues){.store = &s->store, .queues = shown->views};
+    return ST_OK;
+}
+
+void
+redis_queues_release(const struct store *store, struct store_queues *queues)
+{
+    struct redis_store *s = redis_of((struct store *)(uintptr_t)store);
+
+    for (size_t i = 0; i < queues->count; i++)
+        mem_free(s->config.mem, queues->queues[i].pin);
+    mem_free(s->config.mem, container_of(queues->queues, struct shown_queues, views[0]));
+}
+
+/* Adds a queue with its metadata. ST_NOT_FOUND. */
+static enum status
+add_queue(struct redis_store *s, struct store_visit *visit,
+          const struct store_queue *where, struct store_queues *out)
+{
+    struct call c;
+    enum status st;
+
+    call_begin(&c, s, visit, where);
+    st = call_run(&c, SCRIPT_queue_get, CALL_LOOKS);
+    if (st == ST_OK)
+        st = fill_view(s, &out->queues[out->count], where->name, &c);
+    out->count += st == ST_OK;
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_queue_get(struct store *store, struct store_visit *visit,
+                const struct store_queue *where, struct store_queues *out)
+{
+    struct redis_store *s = redis_of(store);
+    enum status st = open_queues(s, 1, out);
+
+    if (st == ST_OK) {
+        st = add_queue(s, visit, where, out);
+        if (st != ST_OK)
+            store_queues_release(out);
+    }
+    return st;
+}
+
+/* ---------------------------------------------------------------------- listing */
+
+/* "(NAME", and what stands behind each member of that name, for ZRANGEBYLEX. */
+static struct bytes
+write_from(struct buf *out, struct bytes marker, struct bytes behind)
+{
+    if (!bytes_present(marker))
+        return BYTES_NONE;
+    buf_byte(out, '(');
+    buf_bytes(out, marker);
+    buf_bytes(out, behind);
+    return buf_view(out);
+}
+
+/* The names of a project's queues behind a marker, and how many it has. */
+static enum status
+read_names(struct redis_store *s, const struct store_page *page, redisReply **names,
+           uint64_t *total)
+{
+    enum status st = ST_NO_MEMORY;
+    struct buf key, from;
+    struct bytes begin;
+
+    buf_init(&key, s->config.mem);
+    buf_init(&from, s->config.mem);
+    key_of_names(&key, page->project, page->kind);
+    begin = write_from(&from, page->marker, bytes_of("\0\xff", 2));
+    if (!key.failed && !from.failed)
+        st = names_page(s, buf_view(&key), begin, page->limit, names, total);
+    buf_fini(&from);
+    buf_fini(&key);
+    return st;
+}
+
+static enum status
+add_named(struct redis_store *s, struct store_visit *visit, const struct store_page *page,
+          struct bytes member, struct store_queues *out)
+{
+    const struct store_queue where = {
+        .project = page->project, .name = bytes_cut(&member, '\0'), .kind = page->kind};
+    enum status st;
+
+    if (page->with_metadata) {
+        st = add_queue(s, visit, &where, out);
+        return st == ST_NOT_FOUND ? ST_OK : st;
+    }
+    st = fill_view(s, &out->queues[out->count], where.name, NULL);
+    out->count += st == ST_OK;
+    return st;
+}
+
+enum status
+redis_queue_list(struct store *store, struct store_visit *visit,
+                 const struct store_page *page, struct store_queues *out)
+{
+    struct redis_store *s = redis_of(store);
+    enum status st = open_queues(s, page->limit, out);
+    redisReply *names = NULL;
+
+    if (st != ST_OK)
+        return st;
+    st = read_names(s, page, &names, &out->total);
+    for (size_t i = 0; st == ST_OK && i < names->elements; i++)
+        st = add_named(s, visit, page,
+                       bytes_of(names->element[i]->str, (size_t)names->element[i]->len),
+                       out);
+    if (st == ST_OK)
+        out->more = names->elements == page->limit;
+    else
+        store_queues_release(out);
+    redis_answer_free(s, names);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- projects */
+
+static enum status
+has_queues(struct redis_store *s, struct bytes project, enum store_kind kind, bool *has)
+{
+    enum status st = ST_NO_MEMORY;
+    uint64_t count = 0;
+    struct buf key;
+
+    buf_init(&key, s->config.mem);
+    key_of_names(&key, project, kind);
+    if (!key.failed)
+        st = names_page(s, buf_view(&key), BYTES_NONE, 0, NULL, &count);
+    *has = count > 0;
+    buf_fini(&key);
+    return st;
+}
+
+/* Adds those of a page of the list that have queues, as far as there is room. */
+static enum status
+add_projects(struct redis_store *s, const struct store_page *page,
+             const redisReply *names, struct store_queues *out)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < names->elements; i++) {
+        struct bytes name =
+            bytes_of(names->element[i]->str, (size_t)names->element[i]->len);
+        bool has = false;
+
+        st = has_queues(s, name, page->kind, &has);
+        if (st != ST_OK || !has)
+            continue;
+        st = fill_view(s, &out->queues[out->count], name, NULL);
+        out->count += st == ST_OK;
+    }
+    return st;
+}
+
+/* Goes on with the list until there are enough that have queues. */
+static enum status
+read_projects(struct redis_store *s, const struct store_page *page, struct buf *key,
+              struct buf *from, struct store_queues *out)
+{
+    struct bytes begin = write_from(from, page->marker, bytes_str(""));
+    enum status st = ST_OK;
+
+    out->more = true;
+    while (st == ST_OK && out->more && (out->count < page->limit || page->limit == 0)) {
+        const size_t room = page->limit - out->count;
+        redisReply *names = NULL;
+
+        if (key->failed || from->failed)
+            return ST_NO_MEMORY;
+        st = names_page(s, buf_view(key), begin, room, &names, &out->total);
+        if (st != ST_OK)
+            return st;
+        st = add_projects(s, page, names, out);
+        out->more = names->elements == room && room > 0;
+        if (out->more) {
+            const redisReply *last = names->element[names->elements - 1];
+
+            buf_reset(from, SIZE_MAX);
+            begin =
+                write_from(from, bytes_of(last->str, (size_t)last->len), bytes_str(""));
+        }
+        redis_answer_free(s, names);
+    }
+    return st;
+}
+
+enum status
+redis_project_list(struct store *store, struct store_visit *visit,
+                   const struct store_page *page, struct store_queues *out)
+{
+    struct redis_store *s = redis_of(store);
+    enum status st = open_queues(s, page->limit, out);
+    struct buf key, from;
+
+    (void)visit; /* queues do not expire */
+    if (st != ST_OK)
+        return st;
+    buf_init(&key, s->config.mem);
+    buf_init(&from, s->config.mem);
+    key_of_projects(&key, page->kind);
+    st = read_projects(s, page, &key, &from, out);
+    if (st != ST_OK)
+        store_queues_release(out);
+    buf_fini(&from);
+    buf_fini(&key);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- statistics */
+
+enum status
+redis_queue_stats(struct store *store, struct store_visit *visit,
+                  const struct store_queue *where, struct store_stats *out)
+{
+    enum { NOW = 1, TAG, HELD, TOTAL, OLD, OLD_HEAD, NEW, NEW_HEAD };
+    struct call c;
+    enum status st;
+
+    *out = (struct store_stats){0};
+    call_begin(&c, redis_of(store), visit, where);
+    st = call_run(&c, SCRIPT_queue_stats, CALL_LOOKS);
+    if (st == ST_OK && call_integer(&c, TOTAL) > 0) {
+        const int64_t now_ms = call_integer(&c, NOW);
+
+        out->claimed = (uint64_t)call_integer(&c, HELD);
+        out->total = (uint64_t)call_integer(&c, TOTAL);
+        for (int i = 0; i < 2; i++) {
+            struct store_end *end = i == 0 ? &out->oldest : &out->newest;
+            const size_t at = i == 0 ? OLD : NEW;
+
+            show_id(call_item(&c, TAG), (uint64_t)call_integer(&c, at),
+                    call_item(&c, at + 1), &end->id);
+            end->created_ms = show_posted_ms(call_item(&c, at + 1));
+            end->age_s = (now_ms - end->created_ms) / 1000;
+        }
+    }
+    call_end(&c);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- removal */
+
+enum status
+redis_queue_delete(struct store *store, struct store_visit *visit,
+                   const struct store_queue *where)
+{
+    enum { TAG = 1, LETTERS, ROUNDS = 16 };
+    struct redis_store *s = redis_of(store);
+    enum status st = ST_AGAIN;
+
+    for (int round = 0; st == ST_AGAIN && round < ROUNDS; round++) {
+        struct call c;
+
+        call_begin(&c, s, visit, where);
+        st = call_run(&c, SCRIPT_queue_delete, CALL_CHANGES);
+        if (st == ST_AGAIN) {
+            enum status driven = letters_drive(&c, LETTERS, visit, where);
+
+            st = driven == ST_OK ? ST_AGAIN : driven;
+        } else if (st == ST_OK && call_has(&c, TAG)) {
+            st = names_leave(s, where, call_item(&c, TAG));
+        }
+        call_end(&c);
+    }
+    return st == ST_AGAIN ? ST_UNAVAILABLE : st;
+}
+
+enum status
+redis_queue_purge(struct store *store, struct store_visit *visit,
+                  const struct store_queue *where, enum store_purge what)
+{
+    struct call c;
+    enum status st;
+
+    if (what == STORE_PURGE_SUBSCRIPTIONS)
+        return ST_OK;
+    call_begin(&c, redis_of(store), visit, where);
+    st = call_run(&c, SCRIPT_queue_purge, CALL_CHANGES);
+    call_end(&c);
+    return st;
+}

@@ -1,0 +1,58 @@
+/*
+ * script: the Lua scripts of src/redis/scripts, one for each operation, as they are built in: each
+ * behind what it needs of src/redis/scripts/lib.
+ */
+#ifndef REDIS_SCRIPT_H
+#define REDIS_SCRIPT_H
+
+#include "claimd/base/bytes.h"
+
+#define SCRIPT_LIST(X)                                                                   \
+    X(queue_create)                                                                      \
+    X(queue_get)                                                                         \
+    X(queue_update)                                                                      \
+    X(queue_delete)                                                                      \
+    X(queue_purge)                                                                       \
+    X(queue_stats)                                                                       \
+    X(queue_listed)                                                                      \
+    X(names_add)                                                                         \
+    X(names_remove)                                                                      \
+    X(message_post)                                                                      \
+    X(message_list)                                                                      \
+    X(message_get)                                                                       \
+    X(message_delete)                                                                    \
+    X(message_delete_many)                                                               \
+    X(message_pop)                                                                       \
+    X(claim_create)                                                                      \
+    X(claim_get)                                                                         \
+    X(claim_renew)                                                                       \
+    X(claim_release)                                                                     \
+    X(letter_post)                                                                       \
+    X(letter_done)
+
+enum script {
+#define SCRIPT_ENUM(name) SCRIPT_##name,
+    SCRIPT_LIST(SCRIPT_ENUM)
+#undef SCRIPT_ENUM
+        SCRIPTS
+};
+
+/* The statuses of answers, as lib/queue.lua has them. */
+enum script_answer {
+    ANSWER_OK,
+    ANSWER_AGAIN,
+    ANSWER_NOT_FOUND,
+    ANSWER_CHANGED,
+    ANSWER_CLAIMED,
+    ANSWER_NOT_CLAIMED,
+    ANSWER_NO_ROOM,
+    ANSWER_TOO_LARGE,
+    ANSWER_NOT_SEALED,
+    ANSWER_SEALED,
+    ANSWER_CONFLICT,
+    ANSWERS
+};
+
+struct bytes script_text(enum script script);
+
+#endif

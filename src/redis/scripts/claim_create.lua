@@ -1,0 +1,61 @@
+-- Needs: queue changes claims messages settle settings take letters
+--
+-- Claims the oldest messages that are free, and takes dead letters out of its way.
+--   ARGV    secret of a new claim, ttl and life of what it holds (ms), how many, room for bodies
+--           (0: any), ids that are opened ('-': as they are) ...
+--   returns OK | NO_ROOM | SEALED | AGAIN, now, tag, number of the claim (0: none), base of numbers,
+--           [number, head, body, ''] ..., '', [id, letter] ...; NO_ROOM: the number is how much they have
+--   cost    O(messages · log n), 64 dead letters at most
+local w = enter()
+if not w then return { OK, 0, '', 0, 0 } end
+if not settle(w) then return { AGAIN, 0, '', 0, 0 } end
+local set, limit, letters = settings(w), tonumber(ARGV[5]), {}
+local taken = choose(w, limit)
+if set[4] >= 0 and set[6] ~= '' then
+    while move_letters(w, set, taken, letters) > 0 do
+        if #letters >= 128 then
+            leave(w)
+            return { AGAIN, w.now, w.tag, 0, 0, '', unpack(letters) }
+        end
+        taken = choose(w, limit)
+    end
+    if #letters > 0 then leave(w) end
+end
+
+local function answer(status, number)
+    local out = { status, w.now, w.tag, number, w.base }
+    if status ~= NO_ROOM then
+        for i, n in ipairs(taken.numbers) do
+            local at = #out
+            out[at + 1], out[at + 2], out[at + 3], out[at + 4] = n, taken.heads[i], taken.bodies[i], ''
+        end
+    end
+    out[#out + 1] = ''
+    for _, word in ipairs(letters) do out[#out + 1] = word end
+    return out
+end
+
+local refusal = refused(w, taken, tonumber(ARGV[6]), 7)
+if refusal then return answer(refusal[1], refusal[1] == NO_ROOM and refusal[2] or 0) end
+if #taken.numbers == 0 then return answer(OK, 0) end
+local ch, number = changes(), w.last_claim + 1
+local ends, lives = w.now + tonumber(ARGV[3]), w.now + tonumber(ARGV[4])
+local numbers = {}
+for i, n in ipairs(taken.numbers) do
+    local h = head_of(taken.heads[i])
+    h.claim, h.count = number, h.count + 1
+    put(ch.zadd, n + HELD, n)
+    if h.expires < lives then
+        h.expires = lives
+        put(ch.tadd, lives, n)
+    end
+    taken.heads[i] = text_of(h)
+    put(ch.hset, n, taken.heads[i])
+    numbers[i] = pack('<d', n)
+end
+put(ch.hset, 'c' .. number, pack(CLAIM, w.now, ends, #numbers, ARGV[2]) .. table.concat(numbers))
+put(ch.tadd, ends, 'c' .. number)
+w.last_claim, w.held, w.claims = number, w.held + #numbers, w.claims + 1
+commit(ch)
+leave(w)
+return answer(OK, number)

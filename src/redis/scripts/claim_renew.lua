@@ -1,0 +1,27 @@
+-- Needs: queue changes claims messages settle find_claim
+--
+-- Starts a claim anew.
+--   ARGV    id, ttl, life of what it holds (ms)
+--   returns OK, number, base
+--   cost    O(messages of the claim · log n)
+local w = enter()
+if not w then return { NOT_FOUND } end
+if not settle(w) then return { AGAIN } end
+local ch = changes()
+local c = find_claim(ch, ARGV[2])
+if not c then return { NOT_FOUND } end
+local lives = w.now + tonumber(ARGV[4])
+for _, n in ipairs(numbers_of(c)) do
+    local text = call('HGET', M, n)
+    local h = text and head_of(text)
+    if h and h.claim == c.number and h.expires < lives then
+        h.expires = lives
+        put(ch.hset, n, text_of(h))
+        put(ch.tadd, lives, n)
+    end
+end
+c.started, c.ends, c.changed = w.now, w.now + tonumber(ARGV[3]), true
+put(ch.tadd, c.ends, 'c' .. c.number)
+commit(ch)
+leave(w)
+return { OK, c.number, w.base }

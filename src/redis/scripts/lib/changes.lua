@@ -1,0 +1,32 @@
+-- changes: what is going to be changed, in one call for each key.
+
+-- What is going to be changed in Z, M and T, in one call each.
+local function changes()
+    return { hset = {}, hdel = {}, zadd = {}, zrem = {}, tadd = {}, trem = {}, claims = {} }
+end
+
+local function all_of(command, key, words)
+    for from = 1, #words, 4000 do
+        call(command, key, unpack(words, from, math.min(from + 3999, #words)))
+    end
+end
+
+local function put(list, a, b)
+    local n = #list
+    list[n + 1], list[n + 2] = a, b
+end
+
+local function commit(ch)
+    for _, c in pairs(ch.claims) do
+        if c.changed then
+            put(ch.hset, 'c' .. c.number, pack(CLAIM, c.started, c.ends, c.left, c.secret) .. c.numbers)
+        end
+    end
+    all_of('HSET', M, ch.hset)
+    all_of('HDEL', M, ch.hdel)
+    all_of('ZADD', Z, ch.zadd)
+    all_of('ZREM', Z, ch.zrem)
+    all_of('ZADD', T, ch.tadd)
+    all_of('ZREM', T, ch.trem)
+end
+

@@ -1,0 +1,43 @@
+-- claims: what holds messages. After changes.
+
+-- A claim, as it is being changed; nil: it is over.
+local function claim_of(ch, number)
+    local c = ch.claims[number]
+    if c == nil then
+        local record = call('HGET', M, 'c' .. number)
+        if not record then return nil end
+        local at
+        c = { number = number }
+        c.started, c.ends, c.left, c.secret, at = unpack_struct(CLAIM, record)
+        c.numbers = sub(record, at)
+        ch.claims[number] = c
+    end
+    return c.left > 0 and c or nil
+end
+
+-- Nothing more is held by it.
+local function end_claim(w, ch, c)
+    c.left, c.changed = 0, nil
+    w.claims = w.claims - 1
+    put(ch.hdel, 'c' .. c.number)
+    put(ch.trem, 'c' .. c.number)
+end
+
+-- It holds one message less.
+local function lose(w, ch, number)
+    local c = claim_of(ch, number)
+    if c then
+        c.left, c.changed = c.left - 1, true
+        if c.left == 0 then end_claim(w, ch, c) end
+    end
+end
+
+-- The numbers that a claim was made with.
+local function numbers_of(c)
+    local numbers = {}
+    for at = 1, #c.numbers, 8 do
+        numbers[#numbers + 1] = unpack_struct('<d', c.numbers, at)
+    end
+    return numbers
+end
+

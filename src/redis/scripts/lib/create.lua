@@ -1,0 +1,33 @@
+-- create: a queue that was not there.
+
+-- No messages, no claims.
+local function empty()
+    call('HSET', M, '', '')
+    call('ZADD', Z, 0, '')
+    call('ZADD', T, '+inf', '')
+end
+
+-- Makes the queue, without metadata, not in the list of its project yet ('u'). What was left of an
+-- earlier one of this name (KEYS[6]) says behind which number its claims begin.
+local function create(tag)
+    local now = time_now()
+    local base = tonumber(call('GET', KEYS[6]) or 0)
+    local w = { tag = tag, settings = '', now = now, seen = now, base = now > base and now or base,
+        last = 0, last_claim = 0, held = 0, delayed = 0, bytes = 0, claims = 0, letters = 0,
+        outgoing = 0 }
+    call('HSET', Q, 'tag', tag, 'v', string.format('%.0f', tonumber(tag, 16) * 1048576), 'j', '', 's', '', 'u', 1)
+    call('HSET', X, '', '')
+    empty()
+    leave(w)
+    return w
+end
+
+-- Writes json and settings, which stand in ARGV from `from` on.
+local function set_metadata(json, from)
+    local set = {}
+    for i = 1, 8 do
+        set[i] = i == 6 and ARGV[from + 5] or tonumber(ARGV[from + i - 1])
+    end
+    call('HSET', Q, 'j', json, 's', cmsgpack.pack(set))
+end
+

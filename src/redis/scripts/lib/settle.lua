@@ -1,0 +1,47 @@
+-- settle: what is due happens. After messages.
+
+-- Gives back all that a claim holds; `less` is taken off the counts.
+local function release(w, ch, c, less)
+    local numbers = numbers_of(c)
+    local heads = call('HMGET', M, unpack(numbers))
+    for i, n in ipairs(numbers) do
+        local h = heads[i] and head_of(heads[i])
+        if h and h.claim == c.number then
+            h.claim = 0
+            h.count = h.count - less
+            put(ch.hset, n, text_of(h))
+            put(ch.zadd, n, n)
+            w.held = w.held - 1
+        end
+    end
+    end_claim(w, ch, c)
+end
+
+-- Makes happen what is due, the earliest first. False: there may be more; the caller leaves, and
+-- answers AGAIN.
+local function settle(w)
+    local due = call('ZRANGEBYSCORE', T, '-inf', w.now, 'LIMIT', 0, SLICE)
+    if #due == 0 then return true end
+    for _, what in ipairs(due) do
+        local ch = changes()
+        if byte(what) == 99 then -- 'c'
+            release(w, ch, claim_of(ch, tonumber(sub(what, 2))), 0)
+        else
+            local n = tonumber(what)
+            local h = head_of(call('HGET', M, what))
+            if h.expires <= w.now then
+                remove(w, ch, n, h, call('HSTRLEN', M, 'b' .. what))
+            else
+                h.ready = 0
+                w.delayed = w.delayed - 1
+                put(ch.hset, n, text_of(h))
+                put(ch.zadd, n, n)
+                put(ch.tadd, h.expires, n)
+            end
+        end
+        commit(ch)
+    end
+    leave(w)
+    return #due < SLICE
+end
+

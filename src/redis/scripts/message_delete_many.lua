@@ -1,0 +1,31 @@
+-- Needs: queue changes claims messages settle find find_claim
+--
+-- Deletes those of the messages that are there; if claims are named, all must be held by one of them.
+--   ARGV    how many claims (-1: none are named), their ids ..., ids of messages ...
+--   returns OK, how many were there
+--   cost    O(ids · log n)
+local w = enter()
+if not w then return { OK } end
+if not settle(w) then return { AGAIN } end
+local claims, ch = tonumber(ARGV[2]), changes()
+local named, numbers, heads = {}, {}, {}
+for i = 3, 2 + math.max(claims, 0) do
+    local c = find_claim(ch, ARGV[i])
+    if c then named[c.number] = true end
+end
+for i = 3 + math.max(claims, 0), #ARGV do
+    local n, text = find(w, ARGV[i])
+    if n and not heads[n] then
+        local h = head_of(text)
+        if claims >= 0 and not named[h.claim] then return { CLAIMED } end
+        numbers[#numbers + 1], heads[n] = n, h
+    end
+end
+for _, n in ipairs(numbers) do
+    remove(w, ch, n, heads[n], call('HSTRLEN', M, 'b' .. n))
+end
+if #numbers > 0 then
+    commit(ch)
+    leave(w)
+end
+return { OK, #numbers }

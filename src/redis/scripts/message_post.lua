@@ -1,0 +1,46 @@
+-- Needs: queue create settings changes
+--
+-- Stores all messages, in order.
+--   ARGV    tag of a new queue ('': it is not made), client, bytes of the request, the server's ttl
+--           and delay, then for each message: ttl, delay (-1: not given), body, checksum ('': none)
+--   returns OK, tag, number of the first, 1 if the queue is new
+--   cost    O(messages)
+local w = enter()
+local made = 0
+if not w then
+    if ARGV[2] == '' then return { NOT_FOUND } end
+    w, made = create(ARGV[2]), 1
+end
+local set = settings(w)
+if set[1] >= 0 and tonumber(ARGV[4]) > set[1] then return { TOO_LARGE } end
+if set[8] == 1 then
+    for i = 9, #ARGV, 4 do
+        if byte(ARGV[i]) ~= 1 then return { NOT_SEALED } end
+    end
+end
+local ttl = set[2] >= 0 and set[2] or tonumber(ARGV[5])
+local delay = set[3] >= 0 and set[3] or tonumber(ARGV[6])
+local ch, client, now, first = changes(), ARGV[3], w.now, w.last + 1
+for i = 7, #ARGV, 4 do
+    local number, own_ttl, own_delay = w.last + 1, tonumber(ARGV[i]), tonumber(ARGV[i + 1])
+    local n = tostring(number)
+    local body, sum = ARGV[i + 2], ARGV[i + 3]
+    local expires = now + 1000 * (own_ttl >= 0 and own_ttl or ttl)
+    local wait = own_delay >= 0 and own_delay or delay
+    local ready = wait > 0 and math.min(now + 1000 * wait, expires) or 0
+    put(ch.hset, n, pack(HEAD, now, expires, ready, 0, 0, sum == '' and 0 or SUM, client) .. sum)
+    put(ch.hset, 'b' .. n, body)
+    if ready > 0 then
+        w.delayed = w.delayed + 1
+        put(ch.zadd, number + HELD, n)
+        put(ch.tadd, ready, n)
+    else
+        put(ch.zadd, n, n)
+        put(ch.tadd, expires, n)
+    end
+    w.last = number
+    w.bytes = w.bytes + #body
+end
+commit(ch)
+leave(w)
+return { OK, w.tag, first, made }

@@ -1,0 +1,11 @@
+-- Needs: queue create
+--
+-- Makes a queue if there is none of this name.
+--   ARGV    tag of a new one, json, settings ...
+--   returns OK, 1 if it is new, its tag
+--   cost    O(metadata)
+local w = enter()
+if w then return { OK, 0, w.tag } end
+w = create(ARGV[2])
+set_metadata(ARGV[3], 4)
+return { OK, 1, w.tag }

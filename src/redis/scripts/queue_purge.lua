@@ -1,0 +1,11 @@
+-- Needs: queue create
+--
+-- Removes all messages and claims.
+--   cost    O(1): Redis frees in the background
+local w = enter()
+if not w then return { OK } end
+call('UNLINK', Z, M, T)
+empty()
+w.held, w.delayed, w.bytes, w.claims, w.letters = 0, 0, 0, 0, 0
+leave(w)
+return { OK }

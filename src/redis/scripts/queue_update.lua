@@ -1,0 +1,12 @@
+-- Needs: queue create
+--
+-- Replaces the metadata of a queue if they are still those that were read.
+--   ARGV    version that was read, json, settings ...
+--   cost    O(metadata)
+local w = enter()
+if not w then return { NOT_FOUND } end
+local version = call('HGET', Q, 'v')
+if version ~= ARGV[2] then return { CHANGED } end
+set_metadata(ARGV[3], 4)
+call('HSET', Q, 'v', string.format('%.0f', tonumber(version) + 1))
+return { OK }

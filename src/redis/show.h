@@ -1,0 +1,28 @@
+/*
+ * show: views of messages out of the answers of scripts.
+ *
+ * A batch keeps the answer it shows.
+ */
+#ifndef REDIS_SHOW_H
+#define REDIS_SHOW_H
+
+#include "redis/call.h"
+
+/*
+ * Shows the messages of an answer: from its `from`-th word on there are four words each (number,
+ * head, body, claim), up to the end, or to an empty one in the place of a number. *end is where that
+ * was. The batch takes the answer over. ST_NO_MEMORY.
+ */
+enum status show_messages(struct call *c, size_t from, int64_t now_ms, struct bytes tag,
+                          struct store_batch *out, size_t *end);
+
+/* Writes the id of a message: its own, or the one that it came with. */
+void show_id(struct bytes tag, uint64_t number, struct bytes head, struct store_id *out);
+
+/* Of a message: when it was posted. */
+int64_t show_posted_ms(struct bytes head);
+
+/* The id of a claim: what it is known by, and its number. */
+void show_claim_id(struct bytes secret, uint64_t number, struct store_id *out);
+
+#endif

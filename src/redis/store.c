@@ -1,0 +1,228 @@
+/* Opening and closing the store on Redis. */
+#include "redis/call.h"
+
+#include <stdio.h>
+
+enum { CONNECT_MS = 1000, REFRESH_MS = 50 };
+
+enum status
+redis_digits(struct redis_store *s, char *out, size_t count)
+{
+    uint8_t raw[SECRET_DIGITS];
+    enum status st;
+
+    lock_acquire(&s->lock);
+    st = entropy_reserve(&s->entropy, count);
+    if (st == ST_OK)
+        entropy_take(&s->entropy, raw, count);
+    lock_release(&s->lock);
+    if (st != ST_OK)
+        return st;
+    out[0] = (char)('a' + raw[0] % 6);
+    for (size_t i = 1; i < count; i++)
+        out[i] = "0123456789abcdef"[raw[i] % 16];
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ nothing to do */
+
+static enum status
+redis_ping(struct store *store, struct store_visit *visit)
+{
+    static const struct bytes words[] = {BYTES_LIT("PING")};
+    struct redis_store *s = redis_of(store);
+    struct cluster_client *client = cluster_take(&s->cluster);
+    redisReply *answer = NULL;
+    struct reason why;
+    enum status st;
+
+    (void)visit;
+    if (client == NULL)
+        return ST_NO_MEMORY;
+    st = cluster_say(client, 0, words, 1, &answer, &why);
+    redis_answer_free(s, answer);
+    cluster_give(client);
+    return st;
+}
+
+/* Waiters do not stand in line here: who finds nothing asks again. */
+static void
+redis_waiter_leave(struct store *s, struct store_waiter *waiter)
+{
+    (void)s, (void)waiter;
+}
+
+/* What is answered is confirmed. */
+static enum store_fate
+redis_fate(struct store *s, uint64_t position)
+{
+    (void)s, (void)position;
+    return STORE_DURABLE;
+}
+
+static void
+redis_flush(struct store *s)
+{
+    (void)s;
+}
+
+static void
+redis_no_watch(struct store *s, struct store_watcher *watcher)
+{
+    (void)s, (void)watcher;
+}
+
+/* Nobody settles in an idle Redis. */
+static void
+redis_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
+{
+    (void)s, (void)now_ms;
+    *next_ms = INT64_MAX;
+}
+
+static int64_t
+redis_next_ms(struct store *s)
+{
+    (void)s;
+    return INT64_MAX;
+}
+
+static bool
+redis_audit(struct store *s)
+{
+    (void)s;
+    return true;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static void
+redis_close(struct store *store)
+{
+    struct redis_store *s = redis_of(store);
+    struct mem *mem = s->config.mem;
+
+    cluster_close(&s->cluster);
+    lock_fini(&s->lock);
+    mem_free(mem, s);
+}
+
+static const struct store_ops ops = {
+    .queue_create = redis_queue_create,
+    .queue_get = redis_queue_get,
+    .queue_update = redis_queue_update,
+    .queue_delete = redis_queue_delete,
+    .queue_list = redis_queue_list,
+    .project_list = redis_project_list,
+    .queue_stats = redis_queue_stats,
+    .queue_purge = redis_queue_purge,
+    .queues_release = redis_queues_release,
+    .message_post = redis_message_post,
+    .message_list = redis_message_list,
+    .message_get = redis_message_get,
+    .message_delete = redis_message_delete,
+    .message_delete_many = redis_message_delete_many,
+    .message_pop = redis_message_pop,
+    .batch_release = redis_batch_release,
+    .claim_create = redis_claim_create,
+    .claim_get = redis_claim_get,
+    .claim_renew = redis_claim_renew,
+    .claim_release = redis_claim_release,
+    .claim_give_back = redis_claim_give_back,
+    .waiter_leave = redis_waiter_leave,
+    .fate = redis_fate,
+    .flush = redis_flush,
+    .watch = redis_no_watch,
+    .unwatch = redis_no_watch,
+    .ping = redis_ping,
+    .housekeep = redis_housekeep,
+    .next_ms = redis_next_ms,
+    .audit = redis_audit,
+    .close = redis_close,
+};
+
+/* Has Redis keep a script, and takes what it calls it. */
+static enum status
+load_script(struct redis_store *s, struct cluster_client *client, enum script script,
+            struct reason *why)
+{
+    const struct bytes words[] = {BYTES_LIT("SCRIPT"), BYTES_LIT("LOAD"),
+                                  script_text(script)};
+    redisReply *answer = NULL;
+    enum status st = cluster_say(client, 0, words, 3, &answer, why);
+
+    if (st != ST_OK)
+        return st;
+    if (answer->type == REDIS_REPLY_STRING && answer->len == SHA_DIGITS)
+        memcpy(s->shas[script], answer->str, SHA_DIGITS);
+    else
+        st = reason_give(why, ST_UNAVAILABLE, "it does not take scripts");
+    redis_answer_free(s, answer);
+    return st;
+}
+
+static enum status
+load_scripts(struct redis_store *s, struct reason *why)
+{
+    struct cluster_client *client = cluster_take(&s->cluster);
+    enum status st = client == NULL ? ST_NO_MEMORY : ST_OK;
+
+    for (int i = 0; st == ST_OK && i < SCRIPTS; i++)
+        st = load_script(s, client, (enum script)i, why);
+    if (client != NULL)
+        cluster_give(client);
+    return st;
+}
+
+static enum status
+connect(struct redis_store *s, struct reason *why)
+{
+    const struct url *url = &s->url;
+    struct cluster_config config = {
+        .mem = s->config.mem,
+        .link = {.library = &s->library,
+                 .user = url->user,
+                 .password = url->password,
+                 .connect_ms = CONNECT_MS,
+                 .answer_ms = url->confirm_ms + url->patience_ms + CONNECT_MS},
+        .seed_count = url->host_count,
+        .replicas = url->replicas < 0 ? 0 : (unsigned)url->replicas,
+        .confirm_ms = url->confirm_ms,
+        .patience_ms = url->patience_ms,
+        .refresh_ms = REFRESH_MS};
+    enum status st;
+
+    memcpy(config.seeds, url->hosts, sizeof(config.seeds));
+    st = cluster_open(&s->cluster, &config, why);
+    if (st != ST_OK)
+        return st;
+    st = load_scripts(s, why);
+    if (st != ST_OK)
+        cluster_close(&s->cluster);
+    return st;
+}
+
+enum status
+redis_open(const struct redis_config *config, struct store **out, struct reason *why)
+{
+    struct redis_store *s = mem_calloc(config->mem, 1, sizeof(*s));
+    enum status st = s == NULL ? ST_NO_MEMORY : ST_OK;
+
+    if (st == ST_OK) {
+        s->store = (struct store){.ops = &ops, .blocks = true};
+        s->config = *config;
+        lock_init(&s->lock);
+        entropy_init_system(&s->entropy);
+        st = url_read(config->url, &s->url, why);
+    }
+    if (st == ST_OK)
+        st = hiredis_library_load(&s->library, why);
+    if (st == ST_OK)
+        st = connect(s, why);
+    if (st != ST_OK) {
+        mem_free(config->mem, s);
+        return st;
+    }
+    *out = &s->store;
+    return ST_OK;
+}

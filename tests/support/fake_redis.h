@@ -1,0 +1,40 @@
+/*
+ * fake_redis: a node that answers as a test says, on a free port of the loopback, in a thread of its
+ * own. It notes what it is asked.
+ */
+#ifndef TESTS_SUPPORT_FAKE_REDIS_H
+#define TESTS_SUPPORT_FAKE_REDIS_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+enum { FAKE_LINES = 64, FAKE_LINE_CAP = 160 };
+
+/* What comes next, if it begins so; the answer as it goes over the wire, NULL: it hangs up. */
+struct fake_answer {
+    const char *command; /* words with blanks between: "EVALSHA" */
+    const char *answer;
+};
+
+struct fake_redis {
+    int listener;
+    uint16_t port;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    const struct fake_answer *script; /* the next one; its end has no command */
+    char asked[FAKE_LINES][FAKE_LINE_CAP];
+    int asked_count;
+};
+
+/* Starts it. What is not as the script says is answered with an error that says so. */
+void fake_redis_start(struct fake_redis *f);
+
+/* From now on it follows this script, and has been asked nothing. */
+void fake_redis_play(struct fake_redis *f, const struct fake_answer *script);
+
+/* All of the script has been asked; ends the test if not. */
+void fake_redis_done(struct fake_redis *f);
+
+void fake_redis_stop(struct fake_redis *f);
+
+#endif

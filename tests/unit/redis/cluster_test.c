@@ -1,0 +1,305 @@
+#include "redis/cluster.h"
+
+#include "support/check_main.h"
+#include "support/fake_redis.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+
+/* Two nodes; the first has all slots. */
+static struct fake_redis nodes[2];
+static struct hiredis_library library;
+static struct cluster cluster;
+static struct mem *mem;
+static char slots[128], moved[64], ask[64];
+
+static const struct fake_answer map_of_one[] = {{"CLUSTER SLOTS", slots}, {NULL, NULL}};
+
+static void
+open_nodes(unsigned replicas)
+{
+    struct cluster_config config = {.seed_count = 1,
+                                    .replicas = replicas,
+                                    .confirm_ms = 100,
+                                    .patience_ms = 60000,
+                                    .link = {.library = &library,
+                                             .user = "",
+                                             .password = "",
+                                             .connect_ms = 5000,
+                                             .answer_ms = 5000}};
+    struct reason why;
+
+    ck_assert_int_eq(hiredis_library_load(&library, &why), ST_OK);
+    mem = mem_new(0);
+    for (int i = 0; i < 2; i++)
+        fake_redis_start(&nodes[i]);
+    config.mem = mem;
+    config.seeds[0].port = nodes[0].port;
+    snprintf(config.seeds[0].host, sizeof(config.seeds[0].host), "127.0.0.1");
+    snprintf(slots, sizeof(slots),
+             "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:%u\r\n",
+             nodes[0].port);
+    snprintf(moved, sizeof(moved), "-MOVED 42 127.0.0.1:%u\r\n", nodes[1].port);
+    snprintf(ask, sizeof(ask), "-ASK 42 127.0.0.1:%u\r\n", nodes[1].port);
+    fake_redis_play(&nodes[0], map_of_one);
+    ck_assert_msg(cluster_open(&cluster, &config, &why) == ST_OK, "%s", why.text);
+}
+
+static void
+open_without_replicas(void)
+{
+    open_nodes(0);
+}
+
+static void
+open_with_replica(void)
+{
+    open_nodes(1);
+}
+
+static void
+close_nodes(void)
+{
+    cluster_close(&cluster);
+    for (int i = 0; i < 2; i++)
+        fake_redis_stop(&nodes[i]);
+    mem_destroy(mem);
+}
+
+/* Asks about slot 42; *number is what was answered, 0 if nothing was. */
+static enum status
+ask_for(bool changes, long long *number)
+{
+    struct cluster_client *client = cluster_take(&cluster);
+    struct cluster_request request = {.slot = 42,
+                                      .sha = bytes_str("sha"),
+                                      .text = bytes_str("script"),
+                                      .changes = changes,
+                                      .repeatable = !changes};
+    struct command words;
+    struct reason why;
+    enum status st;
+
+    command_init(&words, mem);
+    command_number(&words, 0);
+    request.words = &words;
+    st = cluster_ask(client, &request, &why);
+    *number = request.answer == NULL ? 0 : request.answer->integer;
+    cluster_request_end(&cluster, &request);
+    command_fini(&words);
+    cluster_give(client);
+    return st;
+}
+
+static void
+expect(bool changes, enum status status, long long number)
+{
+    long long answered;
+    enum status st = ask_for(changes, &answered);
+
+    ck_assert_msg(st == status, "%s instead of %s", status_name(st), status_name(status));
+    ck_assert_int_eq(answered, number);
+    for (int i = 0; i < 2; i++)
+        fake_redis_done(&nodes[i]);
+}
+
+TEST_CASE("redirections", .setup = open_without_replicas, .teardown = close_nodes);
+
+START_TEST(a_slot_that_has_moved_is_asked_for_there_from_then_on)
+{
+    static const struct fake_answer first[] = {{"EVALSHA sha 0", moved}, {NULL, NULL}};
+    static const struct fake_answer second[] = {
+        {"EVALSHA sha 0", ":7\r\n"}, {"EVALSHA sha 0", ":8\r\n"}, {NULL, NULL}};
+    long long number;
+
+    fake_redis_play(&nodes[0], first);
+    fake_redis_play(&nodes[1], second);
+    ck_assert_int_eq(ask_for(true, &number), ST_OK);
+    ck_assert_int_eq(number, 7);
+    expect(true, ST_OK, 8);
+    ck_assert_uint_eq(atomic_load(&cluster.figures.redirections), 1);
+}
+END_TEST
+
+START_TEST(a_slot_that_is_moving_is_asked_for_once_at_the_other_node)
+{
+    static const struct fake_answer first[] = {
+        {"EVALSHA", ask}, {"EVALSHA", ":8\r\n"}, {NULL, NULL}};
+    static const struct fake_answer second[] = {
+        {"ASKING", "+OK\r\n"}, {"EVALSHA", ":7\r\n"}, {NULL, NULL}};
+    long long number;
+
+    fake_redis_play(&nodes[0], first);
+    fake_redis_play(&nodes[1], second);
+    ck_assert_int_eq(ask_for(true, &number), ST_OK);
+    ck_assert_int_eq(number, 7);
+    expect(true, ST_OK, 8);
+}
+END_TEST
+
+START_TEST(a_node_without_the_script_gets_it)
+{
+    static const struct fake_answer first[] = {
+        {"EVALSHA", "-NOSCRIPT No matching script\r\n"},
+        {"EVAL script 0", ":7\r\n"},
+        {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], first);
+    expect(true, ST_OK, 7);
+}
+END_TEST
+
+START_TEST(two_nodes_that_send_to_each_other_are_no_loop_for_ever)
+{
+    static struct fake_answer here[64], there[64];
+    static char back[64];
+    long long number;
+
+    snprintf(back, sizeof(back), "-MOVED 42 127.0.0.1:%u\r\n", nodes[0].port);
+    cluster.config.patience_ms = 10;
+    for (int i = 0; i < 63; i++) {
+        here[i] = (struct fake_answer){"", moved}; /* whatever it is asked */
+        there[i] = (struct fake_answer){"", back};
+    }
+    fake_redis_play(&nodes[0], here);
+    fake_redis_play(&nodes[1], there);
+    ck_assert_int_eq(ask_for(true, &number), ST_UNAVAILABLE);
+}
+END_TEST
+
+TEST_CASE("bad days", .setup = open_without_replicas, .teardown = close_nodes);
+
+static const char *const passing[] = {
+    "-TRYAGAIN Multiple keys request during rehashing of slot\r\n",
+    "-CLUSTERDOWN The cluster is down\r\n",
+    "-LOADING Redis is loading the dataset in memory\r\n",
+    "-READONLY You can't write against a read only replica.\r\n",
+    "-MASTERDOWN Link with MASTER is down\r\n",
+    "-BUSY Redis is busy running a script\r\n",
+    "-NOREPLICAS Not enough good replicas to write.\r\n",
+};
+
+LOOP_TEST(what_passes_is_waited_for, sizeof(passing) / sizeof(passing[0]))
+{
+    const struct fake_answer script[] = {{"EVALSHA", passing[_i]},
+                                         {"CLUSTER SLOTS", slots},
+                                         {"EVALSHA", ":7\r\n"},
+                                         {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], script);
+    expect(true, ST_OK, 7);
+}
+END_TEST
+
+START_TEST(patience_ends)
+{
+    static struct fake_answer script[64];
+    long long number;
+
+    cluster.config.patience_ms = 10;
+    for (int i = 0; i < 63; i++)
+        script[i] = (struct fake_answer){"", "-CLUSTERDOWN Hash slot not served\r\n"};
+    fake_redis_play(&nodes[0], script);
+    ck_assert_int_eq(ask_for(true, &number), ST_UNAVAILABLE);
+}
+END_TEST
+
+START_TEST(a_redis_without_memory_refuses)
+{
+    static const struct fake_answer script[] = {
+        {"EVALSHA", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"},
+        {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], script);
+    expect(true, ST_OVER_BUDGET, 0);
+}
+END_TEST
+
+START_TEST(an_error_of_the_script_is_no_answer)
+{
+    static const struct fake_answer script[] = {
+        {"EVALSHA", "-ERR user_script:1: oops\r\n"}, {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], script);
+    expect(true, ST_UNAVAILABLE, 0);
+}
+END_TEST
+
+START_TEST(a_change_whose_answer_is_lost_may_have_happened)
+{
+    static const struct fake_answer script[] = {{"EVALSHA", NULL}, {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], script);
+    expect(true, ST_UNCONFIRMED, 0);
+    ck_assert_uint_eq(atomic_load(&cluster.figures.unconfirmed), 1);
+}
+END_TEST
+
+START_TEST(a_look_whose_answer_is_lost_is_taken_again)
+{
+    static const struct fake_answer script[] = {
+        {"EVALSHA", NULL}, {"CLUSTER SLOTS", slots}, {"EVALSHA", ":7\r\n"}, {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], script);
+    expect(false, ST_OK, 7);
+}
+END_TEST
+
+START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
+{
+    static const struct fake_answer script[] = {
+        {"EVALSHA", ":7\r\n"}, {"EVALSHA", ":8\r\n"}, {NULL, NULL}};
+    struct cluster_client *client;
+    long long number;
+
+    fake_redis_play(&nodes[0], script);
+    ck_assert_int_eq(ask_for(true, &number), ST_OK);
+    client = cluster_take(&cluster);
+    for (size_t i = 0; i < 1; i++) /* as the other side would */
+        (void)shutdown(client->links[i].context->fd, SHUT_RDWR);
+    cluster_give(client);
+    expect(true, ST_OK, 8);
+}
+END_TEST
+
+TEST_CASE("confirmations", .setup = open_with_replica, .teardown = close_nodes);
+
+START_TEST(a_change_is_confirmed_by_the_replicas)
+{
+    static const struct fake_answer script[] = {
+        {"EVALSHA", ":7\r\n"}, {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], script);
+    expect(true, ST_OK, 7);
+}
+END_TEST
+
+START_TEST(a_change_that_is_not_confirmed_has_an_answer_all_the_same)
+{
+    static const struct fake_answer script[] = {
+        {"EVALSHA", ":7\r\n"}, {"WAIT 1 100", ":0\r\n"}, {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], script);
+    expect(true, ST_UNCONFIRMED, 7);
+}
+END_TEST
+
+START_TEST(a_look_needs_no_confirmation)
+{
+    static const struct fake_answer script[] = {{"EVALSHA", ":7\r\n"}, {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], script);
+    expect(false, ST_OK, 7);
+}
+END_TEST
+
+START_TEST(what_was_refused_is_not_waited_for_again)
+{
+    static const struct fake_answer script[] = {
+        {"EVALSHA", "-TRYAGAIN\r\n"}, {"WAIT 1 100", ":0\r\n"}, {"CLUSTER SLOTS", slots},
+        {"EVALSHA", ":7\r\n"},        {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], script);
+    expect(true, ST_OK, 7);
+}
+END_TEST
