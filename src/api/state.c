@@ -366,7 +366,24 @@ delete_kept(struct state_keeper *k, const struct album *kept)
     return st;
 }
 
-/* What is there already was not deleted. */
+/* Others may make a queue again as often as that while it is loaded. */
+enum { TRIES = 64 };
+
+/* Loads the first piece of a queue, in the place of one that others have made meanwhile. */
+static enum status
+load_over(struct state_keeper *k, const struct store_queue *where,
+          const struct store_image *image)
+{
+    enum status st = store_queue_load(k->store, k->visit, where, image);
+
+    for (int i = 0; st == ST_CONFLICT && i < TRIES; i++) {
+        st = store_queue_delete(k->store, k->visit, where);
+        if (st == ST_OK)
+            st = store_queue_load(k->store, k->visit, where, image);
+    }
+    return st;
+}
+
 static bool
 put_back(struct state_keeper *k, const struct album *kept)
 {
@@ -374,17 +391,16 @@ put_back(struct state_keeper *k, const struct album *kept)
 
     for (; kept != NULL; kept = kept->next)
         for (size_t i = 0; i < kept->count; i++) {
-            enum status st =
-                store_queue_load(k->store, k->visit, &kept->where, &kept->pieces[i]);
+            enum status st = i == 0 ? load_over(k, &kept->where, &kept->pieces[i])
+                                    : store_queue_load(k->store, k->visit, &kept->where,
+                                                       &kept->pieces[i]);
 
-            if (st == ST_CONFLICT && i == 0)
-                break;
             whole = whole && st == ST_OK;
         }
     return whole;
 }
 
-/* Loads all; *count becomes how many were. */
+/* Loads all; *at becomes the one that could not be. */
 static enum status
 load_all(struct state_keeper *k, const struct state *wanted,
          const struct state_queue **at)
@@ -394,7 +410,7 @@ load_all(struct state_keeper *k, const struct state *wanted,
             enum status st;
 
             *at = &wanted->projects[p].queues[i];
-            st = store_queue_load(k->store, k->visit, &(*at)->where, &(*at)->image);
+            st = load_over(k, &(*at)->where, &(*at)->image);
             if (st != ST_OK)
                 return st;
         }

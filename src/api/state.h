@@ -24,7 +24,8 @@ enum status state_write(struct state_keeper *k, struct bytes project, struct buf
 /*
  * Deletes all that the project, or (absent) any project, has, and loads the state instead. If
  * that cannot be loaded the old one is put back, and `why` tells of what it was. ST_NO_MEMORY,
- * and what the store refuses a load for.
+ * and what the store refuses a load for. Others may use the queues meanwhile, but not replace them:
+ * what they do goes with what is replaced.
  */
 enum status state_replace(struct state_keeper *k, struct bytes project,
                           const struct state *wanted, struct reason *why);

@@ -199,6 +199,17 @@ kept_of(struct list *link)
     return container_of(link, struct kept, link);
 }
 
+uint64_t
+history_gone(struct history *h, uint64_t since)
+{
+    uint64_t first;
+
+    lock_acquire(&h->lock);
+    first = list_empty(&h->all) ? h->last + 1 : kept_of(h->all.next)->entry.number;
+    lock_release(&h->lock);
+    return first > since + 1 ? first - since - 1 : 0;
+}
+
 void
 history_read(struct history *h, uint64_t since, history_show_fn *show, void *ctx)
 {

@@ -74,6 +74,20 @@ kit_attach(struct kit *kit, struct store *store, void (*moved)(void *ctx), void 
     kit->moved_ctx = ctx;
 }
 
+/* ------------------------------------------------------------------ states */
+
+bool
+kit_begin_exchange(struct kit *kit)
+{
+    return !atomic_exchange(&kit->exchanging, true);
+}
+
+void
+kit_end_exchange(struct kit *kit)
+{
+    atomic_store(&kit->exchanging, false);
+}
+
 /* ------------------------------------------------------------------ time */
 
 void

@@ -17,9 +17,10 @@ struct kit {
     struct store *store;        /* borrowed */
     void (*moved)(void *ctx);
     void *moved_ctx;
-    struct lock lock;       /* of `calls` */
-    struct list calls;      /* requests that wait */
-    _Atomic int64_t called; /* those that were told and have not asked again */
+    struct lock lock;        /* of `calls` */
+    struct list calls;       /* requests that wait */
+    _Atomic int64_t called;  /* those that were told and have not asked again */
+    _Atomic bool exchanging; /* somebody puts a whole state in the place of another */
 };
 
 /* Fills in the kit's observer (witness.c). */

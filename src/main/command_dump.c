@@ -5,8 +5,10 @@
 #include "main/web_client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { URL, JOURNAL, PROJECT, TOKEN_FILE };
 
@@ -143,6 +145,13 @@ dump_server(const struct command_words *words, const char *url, struct mem *mem)
 
 /* ------------------------------------------------------------------ from a journal */
 
+/* A journal of a clock that is ahead (ci) is dumped at the time that it has come to. */
+static int64_t
+time_of(const struct journal_findings *found)
+{
+    return found->now_ms < found->last_ms ? found->last_ms : found->now_ms;
+}
+
 static int
 print_store(struct store *store, int64_t now_ms, const char *project, struct buf *out)
 {
@@ -190,7 +199,7 @@ dump_replayed(struct disk *d, const char *path, const char *project)
     else if (!found.replayed || found.segments == 0)
         status = command_fails(COMMAND_FAILED, "%s: there is no journal", path);
     else
-        status = print_store(s.store, found.now_ms, project, &out);
+        status = print_store(s.store, time_of(&found), project, &out);
     buf_fini(&out);
     command_store_close(&s);
     return status;
@@ -230,6 +239,8 @@ run(const struct command_words *words)
     struct mem *mem;
     int status;
 
+    if (fcntl(STDOUT_FILENO, F_GETFD) < 0) /* what is opened next would take its place */
+        return command_fails(COMMAND_FAILED, "standard output is closed");
     if (journal != NULL && (url != NULL || words->values[TOKEN_FILE] != NULL))
         return command_fails(
             COMMAND_USAGE, "--journal asks no server; leave --url and --token-file out");

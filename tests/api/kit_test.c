@@ -343,6 +343,18 @@ START_TEST(all_that_a_worker_does_is_told)
 }
 END_TEST
 
+START_TEST(a_move_says_how_much_of_what_it_did_is_forgotten)
+{
+    for (int i = 0; i < HISTORY_MOST + 5; i++)
+        post(60, 0);
+    advance(59);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"lost\":0,"));
+    advance(1);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"lost\":5,"));
+    ck_assert_str_eq(api_pick(&f, "events.99.event"), "message_expired");
+}
+END_TEST
+
 START_TEST(it_is_shown_in_pages_and_parts)
 {
     for (int i = 0; i < 5; i++)

@@ -79,8 +79,9 @@ def running(*options, **more):
     """A `claimd run` whose command has said "ready"; ended by force, if it is there still."""
     given = {name: more.pop(name) for name in ("script", "command") if name in more}
     with tempfile.TemporaryFile("w+") as told:
-        process = subprocess.Popen(words(*options, **given), stdout=subprocess.PIPE, stderr=told,
-                                   text=True, env=environment(), **more)
+        process = subprocess.Popen(words(*options, **given), stdout=subprocess.PIPE,
+                                   stderr=more.pop("stderr", told), text=True,
+                                   env=environment(), **more)
         process.told = lambda: (told.seek(0), told.read())[1]
         try:
             line = process.stdout.readline()
@@ -296,6 +297,67 @@ os.read(ready, 1)
                                        env=environment(), stderr=subprocess.DEVNULL)
             process.send_signal(number)  # wherever it is by now
             self.assertIn(process.wait(PATIENCE_S), (128 + number, -number))
+
+
+class Reports(unittest.TestCase):
+    """What ends it while it reports: nobody has to wait for that."""
+
+    def await_report(self, process):
+        """The command has ended, and somebody else of the family has begun."""
+        eventually(lambda: is_gone(process.family[-1]) and
+                   set(children(process.pid)) - set(process.family))
+        process.family = children(process.pid)
+
+    def assert_ended(self, process, number):
+        process.send_signal(number)
+        self.assertEqual(process.wait(PATIENCE_S), 128 + number)
+        for pid in process.family:
+            eventually(lambda pid=pid: is_gone(pid))
+
+    def test_it_can_be_ended_while_nobody_reads_what_it_says(self):
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, reading)
+        self.addCleanup(os.close, writing)
+        os.set_blocking(writing, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writing, bytes(4096))
+        os.set_blocking(writing, True)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with running(command=("/usr/bin/python3", "-c", PRELUDE + "post()\n" + READY +
+                                  "sys.stdin.read()"), stdin=subprocess.PIPE,
+                         stderr=writing) as process:
+                process.stdin.close()
+                self.await_report(process)
+                self.assert_ended(process, number)
+
+    def test_it_can_be_ended_while_a_server_does_not_answer(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with running("--fail-on-leak", script=READY + "sys.stdin.read()",
+                         stdin=subprocess.PIPE) as process:
+                os.kill(process.family[0], signal.SIGSTOP)
+                process.stdin.close()
+                self.await_report(process)
+                self.assert_ended(process, number)
+
+    def test_it_dies_with_its_parent_while_a_server_does_not_answer(self):
+        parent = subprocess.Popen(
+            ("/usr/bin/python3", "-c", "import subprocess, sys, time\n"
+             "p = subprocess.Popen(sys.argv[1:])\nprint(p.pid, flush=True)\n"
+             "time.sleep(1000)", *words(script="sys.stdin.read()")),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            env=environment())
+        own = int(parent.stdout.readline())
+        eventually(lambda: len(children(own)) == 2)
+        server, command = children(own)
+        os.kill(server, signal.SIGSTOP)
+        parent.stdin.close()
+        eventually(lambda: is_gone(command))
+        parent.kill()
+        parent.wait()
+        parent.stdout.close()
+        for pid in (own, server):
+            eventually(lambda pid=pid: is_gone(pid))
 
 
 class Signals(unittest.TestCase):

@@ -4,6 +4,7 @@
     state_test.py CLAIMD
 """
 
+import concurrent.futures
 import json
 import os
 import shutil
@@ -123,6 +124,47 @@ class Seeds(Case):
             self.assertEqual(client.response().status, 413)
 
 
+class Together(Case):
+    """What several ask for at once."""
+
+    @staticmethod
+    def document(name, body, queues=40):
+        return json.dumps({"version": 1, "queues": [
+            {"name": name % i, "messages": 3 * [{"body": body}]} for i in range(queues)]}).encode()
+
+    @staticmethod
+    def bodies(server):
+        state = json.loads(server.ask("GET", "/claimd/state?project=p").body)
+        return [[m["body"] for m in q["messages"]] for q in state["queues"]]
+
+    def test_one_state_stands_in_the_end(self):
+        with Server("--ci") as server:
+            for names in (("a%d", "b%d"), ("q%d", "q%d")):
+                documents = [self.document(name, n) for n, name in enumerate(names)]
+                for _ in range(10):
+                    with concurrent.futures.ThreadPoolExecutor() as pool:
+                        answers = list(pool.map(lambda text: server.ask(
+                            "PUT", "/claimd/state?project=p", body=text), 2 * documents))
+                    self.assertEqual([answer.status for answer in answers], 4 * [204])
+                    found = self.bodies(server)
+                    self.assertIn(found, [40 * [3 * [n]] for n in (0, 1)])
+
+    def test_posts_meanwhile_refuse_nothing(self):
+        with Server("--ci") as server:
+            for n in range(20):
+                with concurrent.futures.ThreadPoolExecutor() as pool:
+                    put = pool.submit(server.ask, "PUT", "/claimd/state?project=p",
+                                      body=self.document("q%d", n))
+                    for i in range(39, -1, -1):
+                        answer = server.ask("POST", "/v2/queues/q%d/messages" % i,
+                                            body=b'{"messages":[{"body":"posted","ttl":300}]}')
+                        self.assertEqual(answer.status, 201)
+                    self.assertEqual(put.result().status, 204)
+                for bodies in self.bodies(server):
+                    self.assertEqual(bodies[:3], 3 * [n])
+                    self.assertIn(bodies[3:], ([], ["posted"]))
+
+
 class Dumps(Case):
     def test_a_dump_goes_from_one_store_to_another(self):
         with Server() as server:
@@ -182,6 +224,27 @@ class Dumps(Case):
             self.assertIn(": 401 ", self.dump("--url", url, status=FAILED))
             self.assertIn(": 403 ", self.dump("--url", url, "--token-file", made["worker"],
                                               status=FAILED))
+
+    def test_a_journal_whose_clock_is_ahead_is_dumped_at_its_time(self):
+        journal = self.path("journal")
+        with Server("--ci", "--journal", journal) as server:
+            answer = server.ask("PUT", "/claimd/clock", body=b'{"ahead_seconds":1000000}')
+            self.assertEqual(answer.status, 200)
+            self.fill(server)
+        dumped = self.dump("--journal", journal)
+        message = next(json.loads(line)["message"] for line in dumped.splitlines()
+                       if "message" in line)
+        self.assertTrue(0 <= message["age"] < PATIENCE_S, message)
+        with Server() as server:
+            self.load(dumped, "--url", self.url(server))
+
+    def test_standard_output_may_not_be_closed(self):
+        with Server() as server:
+            done = subprocess.run(("/bin/sh", "-c", '"$0" dump --url "$1" >&-', CLAIMD,
+                                   self.url(server)), stderr=subprocess.PIPE, text=True,
+                                  env=environment(), timeout=PATIENCE_S, check=False)
+        self.assertEqual((done.returncode, done.stderr),
+                         (FAILED, "claimd: standard output is closed\n"))
 
     def test_words_that_make_no_sense(self):
         self.dump("--journal", "x", "--url", "y", status=USAGE)

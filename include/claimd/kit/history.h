@@ -91,6 +91,9 @@ history_last_of(struct history *h, enum history_event first, enum history_event 
 /* How many entries there are no more, or never were. */
 uint64_t history_lost(struct history *h);
 
+/* How many of the entries behind this number there are no more, at the beginning. */
+uint64_t history_gone(struct history *h, uint64_t since);
+
 /*
  * Shows the entries with larger numbers, oldest first, until `show` says false. Called under
  * the lock: it only copies.

@@ -59,6 +59,12 @@ void kit_stop(struct kit *kit, bool stop);
  */
 bool kit_move(struct kit *kit, int64_t until_ms, uint64_t since);
 
+/* ------------------------------------------------------------------ states */
+
+/* One whole state is put in the place of another at a time. False: somebody is at it. */
+bool kit_begin_exchange(struct kit *kit);
+void kit_end_exchange(struct kit *kit);
+
 /* ------------------------------------------------------------------ waiters */
 
 /*

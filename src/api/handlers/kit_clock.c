@@ -197,7 +197,8 @@ write_events(struct context *ctx)
                             .limit = KIT_PAGE,
                             .since = since(ctx)};
 
-    buf_str(page.out, ",\"events\":");
+    buf_printf(page.out, ",\"lost\":%" PRIu64 ",\"events\":",
+               history_gone(kit_history(ctx->kit), page.since));
     kit_write_page(ctx, &page);
 }
 

@@ -18,9 +18,9 @@ handle_state_show(struct context *ctx)
     return st == ST_OK ? answer_json(ctx, 200) : st;
 }
 
-/* PUT /claimd/state: all of it is checked before anything is changed. */
-enum status
-handle_state_set(struct context *ctx)
+/* All of it is checked before anything is changed. */
+static enum status
+replace(struct context *ctx)
 {
     struct state_keeper k = keeper_of(ctx);
     struct bytes project = kit_project(ctx);
@@ -31,13 +31,26 @@ handle_state_set(struct context *ctx)
     enum status st;
 
     reason_init(&why);
-    if (ctx->req->body_too_large || ctx->req->body.len > API_SEED_MOST)
-        return context_refuse(ctx, ST_TOO_LONG, "a document may have %d bytes at most",
-                              API_SEED_MOST);
     st = decode_state(&decoder, ctx->req->body, project, false, &wanted);
     if (st == ST_OK)
         st = state_replace(&k, project, &wanted, &why);
     if (st != ST_OK)
         return why.text[0] == '\0' ? st : context_explain(ctx, state_refusal(st), &why);
     return answer_empty(ctx, 204);
+}
+
+/* PUT /claimd/state: one after the other. */
+enum status
+handle_state_set(struct context *ctx)
+{
+    enum status st;
+
+    if (ctx->req->body_too_large || ctx->req->body.len > API_SEED_MOST)
+        return context_refuse(ctx, ST_TOO_LONG, "a document may have %d bytes at most",
+                              API_SEED_MOST);
+    if (!kit_begin_exchange(ctx->kit))
+        return ST_AGAIN;
+    st = replace(ctx);
+    kit_end_exchange(ctx->kit);
+    return st;
 }

@@ -26,8 +26,9 @@
     "'additionalProperties':true}}"
 #define LINKS "'links':{'type':'array','items':{'type':'object'}}"
 #define MOVED                                                                            \
-    "{'type':'object','required':['now','now_ms','state','ahead_ms',"                    \
-    "'events'],'properties':{" TIME_MEMBERS ",'events':" ENTRIES "," LINKS "}}"
+    "{'type':'object','required':['now','now_ms','state','ahead_ms','lost',"             \
+    "'events'],'properties':{" TIME_MEMBERS ",'lost':{'type':'integer'},"                \
+    "'events':" ENTRIES "," LINKS "}}"
 
 const struct operation operation_clock_show = {
     .name = "showClock",

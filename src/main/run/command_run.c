@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -88,24 +89,59 @@ await_command(struct run *r)
     }
 }
 
-/* What to end with, once CMD has. */
-static int
-judge(const struct run *r, const struct leak_report *report)
+static void __attribute__((noreturn)) be_report(struct run *r, pid_t parent)
 {
-    const int status = run_command_exit(r->command_status);
+    struct leak_report report = {.to = stderr};
 
-    if (r->broken || (r->unasked && r->words.fail_on_leak))
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(RUN_BROKEN);
+    (void)signal(SIGPIPE, SIG_IGN); /* what leaked is to be counted all the same */
+    (void)sigprocmask(SIG_SETMASK, &r->before, NULL);
+    report_leaks(r, &report);
+    (void)fflush(stderr);
+    _exit(r->unasked                       ? RUN_BROKEN
+          : leak_report_count(&report) > 0 ? COMMAND_FAILED
+                                           : COMMAND_GOOD);
+}
+
+/*
+ * Says what has leaked, in a process of its own, for which signals are as for CMD: servers may be
+ * slow to tell, and whoever reads it slow to read. Its status: COMMAND_FAILED, something has;
+ * RUN_BROKEN, not all have told.
+ */
+static int
+report(struct run *r)
+{
+    const pid_t parent = getpid();
+    pid_t pid = fork();
+
+    if (pid == 0)
+        be_report(r, parent);
+    if (pid < 0) {
+        (void)command_fails(0, "cannot ask what has leaked: %s", strerror(errno));
         return RUN_BROKEN;
-    return status == 0 && r->words.fail_on_leak && leak_report_count(report) > 0
-               ? COMMAND_FAILED
-               : status;
+    }
+    r->command = pid;
+    await_command(r);
+    return run_command_exit(r->command_status);
+}
+
+/* What to end with, once CMD has, and what has leaked is told. */
+static int
+judge(const struct run *r, int status, int told)
+{
+    if (told > RUN_SIGNALLED)
+        return told;
+    if (r->broken || (told == RUN_BROKEN && r->words.fail_on_leak))
+        return RUN_BROKEN;
+    return status == 0 && r->words.fail_on_leak && told == COMMAND_FAILED ? COMMAND_FAILED
+                                                                          : status;
 }
 
 static int
 run_with_servers(struct run *r)
 {
-    struct leak_report report = {.to = stderr};
-    int status = run_servers_await(r);
+    int status = run_servers_await(r), told;
 
     if (status == COMMAND_GOOD)
         status = run_servers_begin(r);
@@ -119,8 +155,9 @@ run_with_servers(struct run *r)
     await_command(r);
     if (r->orphaned)
         return RUN_SIGNALLED + SIGTERM;
-    report_leaks(r, &report);
-    return judge(r, &report);
+    status = run_command_exit(r->command_status);
+    told = report(r);
+    return r->orphaned ? RUN_SIGNALLED + SIGTERM : judge(r, status, told);
 }
 
 /* ------------------------------------------------------------------ the whole */
@@ -191,8 +228,9 @@ run_all(struct run *r)
     status = run_servers_start(r);
     if (status == COMMAND_GOOD)
         status = run_with_servers(r);
-    run_servers_stop(r);
-    return status;
+    r->stopped_by = 0;
+    run_servers_stop(r, r->orphaned || status > RUN_SIGNALLED);
+    return r->stopped_by != 0 ? RUN_SIGNALLED + r->stopped_by : status;
 }
 
 static int

@@ -27,18 +27,19 @@ struct run {
     struct run_words words;
     struct run_server *servers; /* owned */
     char region[CONFIG_TEXT_CAP];
-    int log;              /* -1: none */
-    sigset_t before;      /* what was blocked before we came */
-    int signals;          /* signalfd; -1 */
-    pid_t parent;         /* 0: it is none that we can see */
-    int parent_end;       /* readable when it has died; -1: not known */
-    pid_t command;        /* 0: it does not run */
-    int command_status;   /* of waitpid() */
-    int stopped_by;       /* a signal, while there is no CMD that it could go to */
-    int64_t kill_at_ns;   /* CMD; 0: never */
-    bool serving;         /* no server should end now */
-    bool orphaned;        /* our parent has died */
-    bool broken, unasked; /* a server has ended; did not tell its leaks */
+    int log;            /* -1: none */
+    sigset_t before;    /* what was blocked before we came */
+    int signals;        /* signalfd; -1 */
+    pid_t parent;       /* 0: it is none that we can see */
+    int parent_end;     /* readable when it has died; -1: not known */
+    pid_t command;      /* CMD, then who reports; 0: it does not run */
+    int command_status; /* of waitpid() */
+    int stopped_by;     /* a signal, while there is no CMD that it could go to */
+    int64_t kill_at_ns; /* CMD; 0: never */
+    bool serving;       /* no server should end now */
+    bool orphaned;      /* our parent has died */
+    bool broken;        /* a server has ended */
+    bool unasked;       /* of who reports: one did not tell its leaks */
 };
 
 /* ------------------------------------------------------------------ watch.c */
@@ -75,7 +76,8 @@ int run_servers_await(struct run *r);
 /* From now on none should end; one that has ended already is told. */
 int run_servers_begin(struct run *r);
 
-/* They end, if need be by SIGKILL. */
-void run_servers_stop(struct run *r);
+/* They end, if need be by SIGKILL: when their time is over, of which there is less if somebody wants
+ * us to end, or another signal comes. */
+void run_servers_stop(struct run *r, bool hurried);
 
 #endif

@@ -8,7 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STOPPING_S = 10 }; /* for the ends of all servers */
+enum {
+    STOPPING_S = 10, /* for the ends of all servers, unless a signal comes */
+    HURRIED_S = 2    /* likewise */
+};
 
 /* The end of one that should have begun; its own words say why, where it writes them. */
 static int
@@ -93,15 +96,16 @@ run_servers_begin(struct run *r)
 }
 
 void
-run_servers_stop(struct run *r)
+run_servers_stop(struct run *r, bool hurried)
 {
-    const int64_t until_ns = clock_stopwatch_ns() + STOPPING_S * RUN_SECOND_NS;
+    const int64_t until_ns =
+        clock_stopwatch_ns() + (hurried ? HURRIED_S : STOPPING_S) * RUN_SECOND_NS;
     struct pollfd fds[2];
 
     r->serving = false;
     signal_servers(r, SIGTERM);
     run_reap(r);
-    while (any_runs(r) && run_left_ms(until_ns) > 0)
+    while (any_runs(r) && r->stopped_by == 0 && run_left_ms(until_ns) > 0)
         run_rest(r, fds, 0, until_ns);
     signal_servers(r, SIGKILL);
     for (size_t i = 0; i < r->words.instances; i++) {
