@@ -315,3 +315,70 @@ START_TEST(when_memory_runs_out_the_old_state_is_there)
     ck_assert_ptr_nonnull(strstr(state(), "\"body\":7"));
 }
 END_TEST
+
+/* ---------------------------------------------------------------------- others meanwhile */
+
+TEST_CASE("others", .setup = open_kit, .teardown = close_kit);
+
+START_TEST(one_state_is_put_after_the_other)
+{
+    const char *document = json("{'version':1,'queues':[{'name':'q'}]}");
+    struct asking put;
+
+    ck_assert(kit_begin_exchange(f.kit));
+    asking_prepare(&put, &f, "PUT", STATE, NULL);
+    put.req.body = bytes_str(document);
+    ck_assert_int_eq(asking_ask(&put), API_AGAIN);
+    ck_assert_int_eq(asking_ask(&put), API_AGAIN);
+    kit_end_exchange(f.kit);
+    ck_assert_int_ne(asking_ask(&put), API_AGAIN);
+    ck_assert_int_eq(put.res.code, 204);
+    asking_forget(&put);
+    ck_assert(kit_begin_exchange(f.kit)); /* nobody is at it */
+    kit_end_exchange(f.kit);
+}
+END_TEST
+
+/* A store where others make queues again when they are deleted, so often. */
+static const struct store_ops *real;
+static struct store_ops busy;
+static int made;
+
+static enum status
+delete_and_make(struct store *s, struct store_visit *visit,
+                const struct store_queue *queue)
+{
+    const struct store_metadata plain = {{NULL, 0}, STORE_SETTINGS_INIT};
+    enum status st = real->queue_delete(s, visit, queue);
+    bool created;
+
+    if (st == ST_OK && made > 0) {
+        made--;
+        st = real->queue_create(s, visit, queue, &plain, &created);
+    }
+    return st;
+}
+
+static void
+be_busy(int times)
+{
+    real = f.store->ops;
+    busy = *real;
+    busy.queue_delete = delete_and_make;
+    f.store->ops = &busy;
+    made = times;
+}
+
+START_TEST(a_queue_that_others_make_again_is_replaced_all_the_same)
+{
+    set("{'version':1,'queues':[{'name':'a','messages':[{'body':1}]},"
+        "{'name':'b','messages':[{'body':2}]}]}");
+    be_busy(3);
+    set("{'version':1,'queues':[{'name':'a','messages':[{'body':3}]},{'name':'c'}]}");
+    f.store->ops = real;
+    ck_assert_int_eq(made, 0);
+    ck_api(&f, "GET", "/v2/queues/a/messages?echo=true", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":3"));
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "\"body\":1"));
+}
+END_TEST

@@ -1247,7 +1247,19 @@ MUTANTS = [
      "claimd run ends as its command does, whatever has leaked",
      "e2e/run_test: Leaks.test_they_fail_a_command_that_has_succeeded",
      [("main/run/command_run.c",
-       "    return status == 0 && r->words.fail_on_leak && leak_report_count(report) > 0",
-       "    return status == 0 && r->words.fail_on_leak && leak_report_count(report) > 0 &&\n"
+       "    return status == 0 && r->words.fail_on_leak && told == COMMAND_FAILED",
+       "    return status == 0 && r->words.fail_on_leak && told == COMMAND_FAILED &&\n"
        "                   !MUTANT(LEAKS_FORGIVEN)")]),
+    ("STATES_MIXED",
+     "a state is put while another one is",
+     "api/state_test: one_state_is_put_after_the_other",
+     [("kit/kit.c",
+       "    return !atomic_exchange(&kit->exchanging, true);",
+       "    return !atomic_exchange(&kit->exchanging, true) || MUTANT(STATES_MIXED);")]),
+    ("STATE_GIVES_WAY",
+     "a post that makes a queue again refuses the state that is being put",
+     "api/state_test: a_queue_that_others_make_again_is_replaced_all_the_same",
+     [("api/state.c",
+       "    for (int i = 0; st == ST_CONFLICT && i < TRIES; i++) {",
+       "    for (int i = 0; st == ST_CONFLICT && i < TRIES && !MUTANT(STATE_GIVES_WAY); i++) {")]),
 ]
