@@ -9,7 +9,7 @@
 
 #include "claimd/base/lock.h"
 #include "engine/figures.h"
-#include "engine/line.h"
+#include "claimd/store/line.h"
 #include "engine/queue.h"
 
 /* How far the sweep of a shard has come (sweep.c). */
