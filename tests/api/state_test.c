@@ -106,6 +106,22 @@ START_TEST(what_is_shown_can_be_put_back_and_is_the_same)
 }
 END_TEST
 
+START_TEST(how_often_a_message_was_claimed_is_kept_whoever_holds_it)
+{
+    const char *before;
+
+    set("{'version':1,'queues':[{'name':'q','claims':[{'id':'c'}],'messages':["
+        "{'body':1,'claim':'c','claim_count':0},{'body':2,'claim':'c'},"
+        "{'body':3,'claim_count':1},{'body':4}]}]}");
+    before = state();
+    ck_assert_ptr_nonnull(strstr(before, "\"claim_count\":0,\"body\":1}"));
+    ck_assert_ptr_nonnull(strstr(before, "\"claim_count\":1,\"body\":3}"));
+    ck_assert_ptr_null(strstr(before, "\"claim_count\":1,\"body\":2}"));
+    ck_api(&f, "PUT", STATE, before, 204, NULL);
+    ck_assert_str_eq(state(), before);
+}
+END_TEST
+
 START_TEST(a_document_that_is_loaded_later_goes_on_where_it_was)
 {
     const char *before;

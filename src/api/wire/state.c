@@ -89,7 +89,8 @@ state_write_message(struct buf *out, const struct store_image *image, size_t i,
         write_seconds(out, "delay", m->delayed_until_ms - now_ms);
     if (m->claim > 0)
         write_held(out, &image->claims[m->claim - 1], whole_claim, now_ms);
-    write_count(out, "claim_count", m->claim_count);
+    if (m->claim_count != (m->claim > 0)) /* what is meant if it is left out */
+        buf_printf(out, ",\"claim_count\":%" PRIu32, m->claim_count);
     if (m->client != 0)
         buf_printf(out, ",\"client\":\"%016" PRIx64 "\"", m->client);
     if (m->checksum != NULL) {
