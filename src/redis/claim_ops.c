@@ -90,6 +90,7 @@ redis_claim_create(struct store *store, struct store_visit *visit,
     struct redis_store *s = redis_of(store);
     char digits[SECRET_DIGITS];
     const struct bytes secret = bytes_of(digits, sizeof(digits));
+    size_t front;
     struct call c;
     enum status st = redis_digits(s, digits, sizeof(digits));
 
@@ -99,8 +100,9 @@ redis_claim_create(struct store *store, struct store_visit *visit,
     call_word(&c, secret);
     call_number(&c, terms->ttl_s * 1000);
     call_number(&c, life_ms(s, terms));
+    front = waiting_front(s, visit, where, &limit);
     call_number(&c, (int64_t)limit);
-    call_number(&c, (int64_t)waiting_front(s, visit, where));
+    call_number(&c, (int64_t)front);
     call_number(&c, (int64_t)out->room);
     add_opened(&c, out->opened);
     st = call_run(&c, SCRIPT_claim_create, CALL_CHANGES);

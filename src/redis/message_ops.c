@@ -158,12 +158,14 @@ redis_message_pop(struct store *store, struct store_visit *visit,
                   const struct store_queue *where, size_t limit, struct store_batch *out)
 {
     struct redis_store *s = redis_of(store);
+    size_t front;
     struct call c;
     enum status st, shown;
 
     call_begin(&c, s, visit, where);
+    front = waiting_front(s, visit, where, &limit);
     call_number(&c, (int64_t)limit);
-    call_number(&c, (int64_t)waiting_front(s, visit, where));
+    call_number(&c, (int64_t)front);
     call_number(&c, (int64_t)out->room);
     if (out->opened == NULL)
         call_text(&c, "-");

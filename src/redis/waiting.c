@@ -98,6 +98,7 @@ look(struct redis_store *s, int64_t now_ms, const struct store_queue *where)
     line = find_line(w, where);
     if (line != NULL) {
         line->look_ms = due_ms == 0 ? INT64_MAX : due_ms;
+        line->ready = ready;
         line_call(line, ready, &bells);
     }
     lock_release(&w->lock);
@@ -129,10 +130,10 @@ waiting_stir(struct redis_store *s, const struct store_visit *visit,
 
 size_t
 waiting_front(struct redis_store *s, const struct store_visit *visit,
-              const struct store_queue *where)
+              const struct store_queue *where, size_t *limit)
 {
+    enum { ENOUGH = STORE_CALLED + 1 }; /* messages that were for each in front */
     struct waiting *w = &s->waiting;
-    const size_t enough = STORE_CALLED + 1; /* more is not told from it */
     const struct line *line;
     size_t front = 0;
 
@@ -141,9 +142,11 @@ waiting_front(struct redis_store *s, const struct store_visit *visit,
     lock_acquire(&w->lock);
     line = find_line(w, where);
     if (line != NULL)
-        front = enough - line_share(line, visit->waiter, enough);
+        front = ENOUGH - line_share(line, visit->waiter, ENOUGH);
     lock_release(&w->lock);
-    return front > STORE_CALLED ? STORE_CALLED : front;
+    if (front == ENOUGH)
+        *limit = 0;
+    return front;
 }
 
 enum status
@@ -196,21 +199,26 @@ waiting_served(struct redis_store *s, const struct store_visit *visit,
     waiting_stir(s, visit, where);
 }
 
-/* The rest of the line is looked after by the next housekeeping. */
+/* Whoever stands behind it is called by what was heard last: perhaps for nothing. */
 void
 redis_waiter_leave(struct store *store, struct store_waiter *waiter)
 {
     struct waiting *w = &redis_of(store)->waiting;
+    struct bells bells = {.count = 0};
     struct line *line;
 
     if (waiter->home == NULL)
         return;
     lock_acquire(&w->lock);
     line = waiter->line;
-    if (line != NULL && line->count > 1)
-        line->look_ms = INT64_MIN;
-    leave(w, waiter);
+    if (line != NULL && line->count > 1) {
+        line_leave(line, waiter);
+        line_call(line, line->ready, &bells);
+    } else {
+        leave(w, waiter);
+    }
     lock_release(&w->lock);
+    bells_ring(&bells);
 }
 
 void

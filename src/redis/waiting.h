@@ -32,9 +32,10 @@ void waiting_init(struct waiting *w, struct mem *mem, const struct hash_key *key
 /* Nobody is in line. */
 void waiting_fini(struct waiting *w);
 
-/* How many stand in front of the waiter of a visit, STORE_CALLED at most; 0: it does not wait. */
+/* How many stand in front of the waiter of a visit; 0: it does not wait. With STORE_CALLED or more of
+ * them it gets nothing: *limit becomes 0. */
 size_t waiting_front(struct redis_store *s, const struct store_visit *visit,
-                     const struct store_queue *where);
+                     const struct store_queue *where, size_t *limit);
 
 /*
  * An operation with a waiter has found nothing: it stands in line from now on (visit->waits), and

@@ -29,7 +29,8 @@ struct line {
     struct list waiters;
     size_t count;
     struct queue *queue;      /* the engine's; NULL: there is none of this address */
-    int64_t look_ms;          /* of a store that asks somebody else: when to do so */
+    int64_t look_ms;          /* of a store that asks somebody else: when to do so, */
+    size_t ready;             /* and what it heard the last time: messages ready */
     bool ended;               /* its queue was deleted: all are about to be told */
     struct store_queue where; /* points behind this structure */
     char text[];
