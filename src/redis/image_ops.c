@@ -1,5 +1,5 @@
 /* Images of queues, and loading them (store/image.h). */
-#include "redis/head.h"
+#include "redis/message_head.h"
 #include "redis/metadata.h"
 #include "redis/names.h"
 #include "redis/show.h"
@@ -53,9 +53,9 @@ static void
 show_message(const struct call *c, size_t at, struct store_image *image)
 {
     struct store_image_message *out = &image->messages[image->message_count++];
-    struct head head;
+    struct message_head head;
 
-    (void)head_read(call_item(c, at + HEAD), &head);
+    (void)message_head_read(call_item(c, at + HEAD), &head);
     *out = (struct store_image_message){.body = call_item(c, at + BODY),
                                         .checksum = head.checksum,
                                         .client = head.client,

@@ -1,6 +1,6 @@
 #include "redis/show.h"
 
-#include "redis/head.h"
+#include "redis/message_head.h"
 
 #include <stdio.h>
 
@@ -13,18 +13,18 @@ struct shown {
 int64_t
 show_posted_ms(struct bytes text)
 {
-    struct head head;
+    struct message_head head;
 
-    (void)head_read(text, &head);
+    (void)message_head_read(text, &head);
     return head.posted_ms;
 }
 
 void
 show_id(struct bytes tag, uint64_t number, struct bytes text, struct store_id *out)
 {
-    struct head head;
+    struct message_head head;
 
-    (void)head_read(text, &head);
+    (void)message_head_read(text, &head);
     if (bytes_present(head.id))
         (void)snprintf(out->text, sizeof(out->text), "%.*s", (int)head.id.len,
                        head.id.data);
@@ -45,13 +45,13 @@ show(const struct call *c, size_t at, int64_t now_ms, struct bytes tag,
      struct store_message *out)
 {
     const struct bytes text = call_item(c, at + 1), claim = call_item(c, at + 3);
-    struct head head;
+    struct message_head head;
 
     *out = (struct store_message){.body = call_item(c, at + 2)};
     show_id(tag, (uint64_t)call_integer(c, at), text, &out->id);
     if (claim.len < sizeof(out->claim_id.text) && bytes_present(claim))
         memcpy(out->claim_id.text, claim.data, claim.len);
-    (void)head_read(text, &head);
+    (void)message_head_read(text, &head);
     out->checksum = head.checksum;
     out->ttl_s = (head.expires_ms - head.posted_ms) / 1000;
     out->age_s = (now_ms - head.posted_ms) / 1000;

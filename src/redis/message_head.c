@@ -1,4 +1,4 @@
-#include "redis/head.h"
+#include "redis/message_head.h"
 
 enum {
     POSTED_AT = 0,
@@ -23,12 +23,12 @@ read_ms(struct bytes text, size_t at)
 }
 
 bool
-head_read(struct bytes text, struct head *out)
+message_head_read(struct bytes text, struct message_head *out)
 {
     size_t size = HEAD_SIZE;
     unsigned flags;
 
-    *out = (struct head){.posted_ms = 0};
+    *out = (struct message_head){.posted_ms = 0};
     if (text.len < HEAD_SIZE)
         return false;
     flags = (unsigned char)text.data[FLAGS_AT];

@@ -1,13 +1,13 @@
 /*
- * head: what the scripts keep of a message besides its body, as they pack it (scripts/lib/queue.lua):
+ * message_head: what the scripts keep of a message besides its body, as they pack it (scripts/lib/queue.lua):
  * little-endian, no gaps.
  */
-#ifndef REDIS_HEAD_H
-#define REDIS_HEAD_H
+#ifndef REDIS_MESSAGE_HEAD_H
+#define REDIS_MESSAGE_HEAD_H
 
 #include "claimd/store/types.h"
 
-struct head {
+struct message_head {
     int64_t posted_ms, expires_ms;
     int64_t ready_ms; /* when its delay is over; 0: it has none, or it is over */
     uint32_t claim_count;
@@ -17,6 +17,6 @@ struct head {
 };
 
 /* False: it is none. */
-bool head_read(struct bytes text, struct head *out);
+bool message_head_read(struct bytes text, struct message_head *out);
 
 #endif
