@@ -8,8 +8,8 @@
 #define ENGINE_SHARD_H
 
 #include "claimd/base/lock.h"
+#include "claimd/store/line.h"
 #include "engine/figures.h"
-#include "engine/line.h"
 #include "engine/queue.h"
 
 /* How far the sweep of a shard has come (sweep.c). */

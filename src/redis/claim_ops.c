@@ -90,6 +90,7 @@ redis_claim_create(struct store *store, struct store_visit *visit,
     struct redis_store *s = redis_of(store);
     char digits[SECRET_DIGITS];
     const struct bytes secret = bytes_of(digits, sizeof(digits));
+    size_t front;
     struct call c;
     enum status st = redis_digits(s, digits, sizeof(digits));
 
@@ -99,7 +100,9 @@ redis_claim_create(struct store *store, struct store_visit *visit,
     call_word(&c, secret);
     call_number(&c, terms->ttl_s * 1000);
     call_number(&c, life_ms(s, terms));
+    front = waiting_front(s, visit, where, &limit);
     call_number(&c, (int64_t)limit);
+    call_number(&c, (int64_t)front);
     call_number(&c, (int64_t)out->room);
     add_opened(&c, out->opened);
     st = call_run(&c, SCRIPT_claim_create, CALL_CHANGES);
@@ -108,7 +111,12 @@ redis_claim_create(struct store *store, struct store_visit *visit,
     else if (call_has(&c, BASE))
         st = show_taken(&c, secret, st, visit, where, out);
     call_end(&c);
-    return st;
+    if (st != ST_OK)
+        return st;
+    if (out->count == 0)
+        return waiting_found_nothing(s, visit, where);
+    waiting_served(s, visit, where);
+    return ST_OK;
 }
 
 enum status
@@ -173,6 +181,7 @@ redis_claim_give_back(struct store *store, struct store_visit *visit,
     call_number(&c, uncount);
     st = call_run(&c, SCRIPT_claim_release, CALL_CHANGES);
     call_end(&c);
+    waiting_stir(redis_of(store), visit, where);
     return st;
 }
 

@@ -86,7 +86,10 @@ post(struct redis_store *s, const struct store_visit *visit,
     const struct store_queue to = {from->project, l->name, from->kind};
     enum status st = post_body(s, visit, &to, l, l->body);
 
-    return st == ST_NOT_SEALED ? post_sealed(s, visit, &to, l) : st;
+    if (st == ST_NOT_SEALED)
+        st = post_sealed(s, visit, &to, l);
+    waiting_stir(s, visit, &to);
+    return st;
 }
 
 enum status

@@ -51,6 +51,7 @@ redis_message_post(struct store *store, struct store_visit *visit,
     if (st == ST_OK && call_integer(&c, MADE) != 0)
         st = names_enter(s, visit, where, call_item(&c, TAG));
     call_end(&c);
+    waiting_stir(s, visit, where);
     return st;
 }
 
@@ -156,11 +157,15 @@ enum status
 redis_message_pop(struct store *store, struct store_visit *visit,
                   const struct store_queue *where, size_t limit, struct store_batch *out)
 {
+    struct redis_store *s = redis_of(store);
+    size_t front;
     struct call c;
     enum status st, shown;
 
-    call_begin(&c, redis_of(store), visit, where);
+    call_begin(&c, s, visit, where);
+    front = waiting_front(s, visit, where, &limit);
     call_number(&c, (int64_t)limit);
+    call_number(&c, (int64_t)front);
     call_number(&c, (int64_t)out->room);
     if (out->opened == NULL)
         call_text(&c, "-");
@@ -175,5 +180,10 @@ redis_message_pop(struct store *store, struct store_visit *visit,
         st = shown == ST_OK ? st : shown;
     }
     call_end(&c);
-    return st;
+    if (st != ST_OK)
+        return st;
+    if (out->count == 0)
+        return waiting_found_nothing(s, visit, where);
+    waiting_served(s, visit, where);
+    return ST_OK;
 }

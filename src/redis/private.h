@@ -9,6 +9,7 @@
 #include "redis/cluster.h"
 #include "redis/script.h"
 #include "redis/url.h"
+#include "redis/waiting.h"
 
 enum { SHA_DIGITS = 40 };
 
@@ -21,6 +22,7 @@ struct redis_store {
     char shas[SCRIPTS][SHA_DIGITS]; /* as Redis has named the scripts */
     struct lock lock;               /* of the entropy */
     struct entropy entropy;
+    struct waiting waiting;
 };
 
 static inline struct redis_store *
@@ -43,6 +45,9 @@ store_project_list_fn redis_project_list;
 store_queue_stats_fn redis_queue_stats;
 store_queue_purge_fn redis_queue_purge;
 store_queues_release_fn redis_queues_release;
+store_queue_image_fn redis_queue_image;
+store_queue_load_fn redis_queue_load;
+store_image_release_fn redis_image_release;
 store_message_post_fn redis_message_post;
 store_message_list_fn redis_message_list;
 store_message_get_fn redis_message_get;
@@ -55,5 +60,6 @@ store_claim_renew_fn redis_claim_renew;
 store_claim_release_fn redis_claim_release;
 store_claim_give_back_fn redis_claim_give_back;
 store_batch_release_fn redis_batch_release;
+store_waiter_leave_fn redis_waiter_leave;
 
 #endif

@@ -1,27 +1,9 @@
 /* The store's operations on queues. */
 #include "redis/key.h"
 #include "redis/letter.h"
+#include "redis/metadata.h"
 #include "redis/names.h"
 #include "redis/show.h"
-
-/* ---------------------------------------------------------------------- metadata */
-
-static void
-add_metadata(struct call *c, const struct store_metadata *metadata)
-{
-    const struct store_settings unset = STORE_SETTINGS_INIT;
-    const struct store_settings *set = metadata == NULL ? &unset : &metadata->settings;
-
-    call_word(c, metadata == NULL ? BYTES_NONE : metadata->json);
-    call_number(c, set->max_post_bytes);
-    call_number(c, set->message_ttl_s);
-    call_number(c, set->message_delay_s);
-    call_number(c, set->max_claim_count);
-    call_number(c, set->dead_letter_ttl_s);
-    call_word(c, set->dead_letter);
-    call_number(c, set->transient);
-    call_number(c, set->encrypt);
-}
 
 enum status
 redis_queue_create(struct store *store, struct store_visit *visit,
@@ -38,7 +20,7 @@ redis_queue_create(struct store *store, struct store_visit *visit,
         return st;
     call_begin(&c, s, visit, where);
     call_word(&c, bytes_of(tag, sizeof(tag)));
-    add_metadata(&c, metadata);
+    metadata_add(&c, metadata);
     st = call_run(&c, SCRIPT_queue_create, CALL_CHANGES);
     if (st == ST_OK) {
         *created = call_integer(&c, NEW) != 0;
@@ -59,7 +41,7 @@ redis_queue_update(struct store *store, struct store_visit *visit,
 
     call_begin(&c, redis_of(store), visit, where);
     call_number(&c, (int64_t)version);
-    add_metadata(&c, metadata);
+    metadata_add(&c, metadata);
     st = call_run(&c, SCRIPT_queue_update, CALL_CHANGES);
     call_end(&c);
     return st;
@@ -67,56 +49,46 @@ redis_queue_update(struct store *store, struct store_visit *visit,
 
 /* ---------------------------------------------------------------------- views */
 
-/* What views of ours hold: a text for each, and the answers. */
+/* The views of a page; each has a text of its own. */
 struct shown_queues {
-    size_t count;
+    size_t room;
     struct store_queue_view views[];
 };
 
-/* A view's own text: name, metadata, dead letter queue, one behind the other. */
+static struct bytes
+copy(char **to, struct bytes text)
+{
+    char *at = *to;
+
+    if (text.len > 0)
+        memcpy(at, text.data, text.len);
+    *to += text.len;
+    return bytes_of(at, text.len);
+}
+
+/* A view with a text of its own: name, metadata, dead letter queue, one behind the other. */
 static enum status
 fill_view(struct redis_store *s, struct store_queue_view *view, struct bytes name,
           const struct call *c)
 {
-    enum {
-        VERSION = 1,
-        JSON,
-        POST,
-        TTL,
-        DELAY,
-        CLAIMS,
-        LETTER_TTL,
-        LETTERS,
-        TRANSIENT,
-        ENCRYPT
-    };
-    const struct bytes json = c == NULL ? BYTES_NONE : call_item(c, JSON);
-    const struct bytes letters = c == NULL ? BYTES_NONE : call_item(c, LETTERS);
-    char *text = mem_alloc(s->config.mem, name.len + json.len + letters.len + 1);
-    struct store_settings *set = &view->metadata.settings;
+    enum { VERSION = 1, METADATA };
+    struct store_metadata found = {.settings = STORE_SETTINGS_INIT};
+    char *text;
 
+    if (c != NULL)
+        metadata_read(c, METADATA, &found);
+    text = mem_alloc(s->config.mem,
+                     name.len + found.json.len + found.settings.dead_letter.len + 1);
     if (text == NULL)
         return ST_NO_MEMORY;
-    *view = (struct store_queue_view){.name = bytes_of(text, name.len), .pin = text};
-    *set = (struct store_settings)STORE_SETTINGS_INIT;
-    memcpy(text, name.data, name.len);
+    *view = (struct store_queue_view){.pin = text, .metadata = found};
+    view->name = copy(&text, name);
     if (c == NULL)
         return ST_OK;
-    if (json.len > 0)
-        memcpy(text + name.len, json.data, json.len);
-    view->metadata.json = bytes_of(text + name.len, json.len);
     view->version = (uint64_t)call_integer(c, VERSION);
-    set->max_post_bytes = call_integer(c, POST);
-    set->message_ttl_s = call_integer(c, TTL);
-    set->message_delay_s = call_integer(c, DELAY);
-    set->max_claim_count = call_integer(c, CLAIMS);
-    set->dead_letter_ttl_s = call_integer(c, LETTER_TTL);
-    set->transient = call_integer(c, TRANSIENT) != 0;
-    set->encrypt = call_integer(c, ENCRYPT) != 0;
-    if (letters.len > 0) {
-        memcpy(text + name.len + json.len, letters.data, letters.len);
-        set->dead_letter = bytes_of(text + name.len + json.len, letters.len);
-    }
+    view->metadata.json = copy(&text, found.json);
+    if (bytes_present(found.settings.dead_letter))
+        view->metadata.settings.dead_letter = copy(&text, found.settings.dead_letter);
     return ST_OK;
 }
 
@@ -394,6 +366,7 @@ redis_queue_delete(struct store *store, struct store_visit *visit,
             st = driven == ST_OK ? ST_AGAIN : driven;
         } else if (st == ST_OK && call_has(&c, TAG)) {
             st = names_leave(s, where, call_item(&c, TAG));
+            waiting_dismiss(s, where);
         }
         call_end(&c);
     }

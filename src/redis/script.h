@@ -15,6 +15,9 @@
     X(queue_purge)                                                                       \
     X(queue_stats)                                                                       \
     X(queue_listed)                                                                      \
+    X(queue_ready)                                                                       \
+    X(queue_image)                                                                       \
+    X(queue_load)                                                                        \
     X(names_add)                                                                         \
     X(names_remove)                                                                      \
     X(message_post)                                                                      \

@@ -1,19 +1,8 @@
 #include "redis/show.h"
 
+#include "redis/message_head.h"
+
 #include <stdio.h>
-
-/* The head of a message, as the scripts pack it: little-endian, no gaps. */
-enum {
-    POSTED_AT = 0,
-    EXPIRES_AT = 8,
-    CLAIM_AT = 24,
-    COUNT_AT = 32,
-    FLAGS_AT = 36,
-    HEAD_SIZE = 45,
-    ID_SIZE = 24
-};
-
-enum { FLAG_SUM = 1, FLAG_FOREIGN = 2 };
 
 /* What a batch of ours holds. */
 struct shown {
@@ -21,40 +10,27 @@ struct shown {
     struct store_message messages[];
 };
 
-static int64_t
-read_ms(struct bytes head, size_t at)
-{
-    double value;
-
-    memcpy(&value, head.data + at, sizeof(value)); /* both are little-endian */
-    return (int64_t)value;
-}
-
-static uint32_t
-read_count(struct bytes head)
-{
-    uint32_t value;
-
-    memcpy(&value, head.data + COUNT_AT, sizeof(value));
-    return value;
-}
-
 int64_t
-show_posted_ms(struct bytes head)
+show_posted_ms(struct bytes text)
 {
-    return head.len >= HEAD_SIZE ? read_ms(head, POSTED_AT) : 0;
+    struct message_head head;
+
+    (void)message_head_read(text, &head);
+    return head.posted_ms;
 }
 
 void
-show_id(struct bytes tag, uint64_t number, struct bytes head, struct store_id *out)
+show_id(struct bytes tag, uint64_t number, struct bytes text, struct store_id *out)
 {
-    if (head.len >= HEAD_SIZE + ID_SIZE && (head.data[FLAGS_AT] & FLAG_FOREIGN) != 0) {
-        memcpy(out->text, head.data + head.len - ID_SIZE, ID_SIZE);
-        out->text[ID_SIZE] = '\0';
-        return;
-    }
-    (void)snprintf(out->text, sizeof(out->text), "%.*s%016llx", (int)tag.len,
-                   tag.len == 0 ? "" : tag.data, (unsigned long long)number);
+    struct message_head head;
+
+    (void)message_head_read(text, &head);
+    if (bytes_present(head.id))
+        (void)snprintf(out->text, sizeof(out->text), "%.*s", (int)head.id.len,
+                       head.id.data);
+    else
+        (void)snprintf(out->text, sizeof(out->text), "%.*s%016llx", (int)tag.len,
+                       tag.len == 0 ? "" : tag.data, (unsigned long long)number);
 }
 
 void
@@ -68,20 +44,18 @@ static void
 show(const struct call *c, size_t at, int64_t now_ms, struct bytes tag,
      struct store_message *out)
 {
-    const struct bytes head = call_item(c, at + 1), claim = call_item(c, at + 3);
-    int64_t posted_ms = show_posted_ms(head);
+    const struct bytes text = call_item(c, at + 1), claim = call_item(c, at + 3);
+    struct message_head head;
 
     *out = (struct store_message){.body = call_item(c, at + 2)};
-    show_id(tag, (uint64_t)call_integer(c, at), head, &out->id);
+    show_id(tag, (uint64_t)call_integer(c, at), text, &out->id);
     if (claim.len < sizeof(out->claim_id.text) && bytes_present(claim))
         memcpy(out->claim_id.text, claim.data, claim.len);
-    if (head.len < HEAD_SIZE)
-        return;
-    if ((head.data[FLAGS_AT] & FLAG_SUM) != 0)
-        out->checksum = (const struct store_checksum *)(head.data + HEAD_SIZE);
-    out->ttl_s = (read_ms(head, EXPIRES_AT) - posted_ms) / 1000;
-    out->age_s = (now_ms - posted_ms) / 1000;
-    out->claim_count = read_count(head);
+    (void)message_head_read(text, &head);
+    out->checksum = head.checksum;
+    out->ttl_s = (head.expires_ms - head.posted_ms) / 1000;
+    out->age_s = (now_ms - head.posted_ms) / 1000;
+    out->claim_count = head.claim_count;
 }
 
 enum status

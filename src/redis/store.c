@@ -45,13 +45,6 @@ redis_ping(struct store *store, struct store_visit *visit)
     return st;
 }
 
-/* Waiters do not stand in line here: who finds nothing asks again. */
-static void
-redis_waiter_leave(struct store *s, struct store_waiter *waiter)
-{
-    (void)s, (void)waiter;
-}
-
 /* What is answered is confirmed. */
 static enum store_fate
 redis_fate(struct store *s, uint64_t position)
@@ -72,19 +65,19 @@ redis_no_watch(struct store *s, struct store_watcher *watcher)
     (void)s, (void)watcher;
 }
 
-/* Nobody settles in an idle Redis. */
+/* ------------------------------------------------------------------ housekeeping */
+
+/* Nobody settles in an idle Redis; who waits is looked after. */
 static void
-redis_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
+redis_housekeep(struct store *store, int64_t now_ms, int64_t *next_ms)
 {
-    (void)s, (void)now_ms;
-    *next_ms = INT64_MAX;
+    *next_ms = waiting_housekeep(redis_of(store), now_ms);
 }
 
 static int64_t
-redis_next_ms(struct store *s)
+redis_next_ms(struct store *store)
 {
-    (void)s;
-    return INT64_MAX;
+    return waiting_next_ms(redis_of(store));
 }
 
 static bool
@@ -103,6 +96,7 @@ redis_close(struct store *store)
     struct mem *mem = s->config.mem;
 
     cluster_close(&s->cluster);
+    waiting_fini(&s->waiting);
     lock_fini(&s->lock);
     mem_free(mem, s);
 }
@@ -117,6 +111,9 @@ static const struct store_ops ops = {
     .queue_stats = redis_queue_stats,
     .queue_purge = redis_queue_purge,
     .queues_release = redis_queues_release,
+    .queue_image = redis_queue_image,
+    .queue_load = redis_queue_load,
+    .image_release = redis_image_release,
     .message_post = redis_message_post,
     .message_list = redis_message_list,
     .message_get = redis_message_get,
@@ -202,6 +199,20 @@ connect(struct redis_store *s, struct reason *why)
     return st;
 }
 
+static enum status
+begin_waiting(struct redis_store *s)
+{
+    struct hash_key key;
+    enum status st = entropy_reserve(&s->entropy, sizeof(key));
+
+    if (st == ST_OK)
+        entropy_take(&s->entropy, &key, sizeof(key));
+    else
+        key = (struct hash_key){0, 0};
+    waiting_init(&s->waiting, s->config.mem, &key);
+    return st;
+}
+
 enum status
 redis_open(const struct redis_config *config, struct store **out, struct reason *why)
 {
@@ -213,8 +224,10 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
         s->config = *config;
         lock_init(&s->lock);
         entropy_init_system(&s->entropy);
-        st = url_read(config->url, &s->url, why);
+        st = begin_waiting(s);
     }
+    if (st == ST_OK)
+        st = url_read(config->url, &s->url, why);
     if (st == ST_OK)
         st = hiredis_library_load(&s->library, why);
     if (st == ST_OK)

@@ -283,7 +283,7 @@ MUTANTS = [
     ("DISMISSED_UNTOLD",
      "who waits for a queue that is deleted is sent away without a word",
      SIMULATION,
-     [("engine/line.c",
+     [("store/line.c",
        "    bells_keep(bells, w->watcher->tell(w->watcher, STORE_GONE));",
        "    if (!MUTANT(DISMISSED_UNTOLD))\n"
        "        bells_keep(bells, w->watcher->tell(w->watcher, STORE_GONE));")]),
@@ -297,7 +297,7 @@ MUTANTS = [
     ("NEWCOMER_GOES_FIRST",
      "who has just come goes past those who wait",
      SIMULATION,
-     [("engine/line.c",
+     [("store/line.c",
        "    if (w->line != line)\n        return line->count",
        "    if (w->line != line && MUTANT(NEWCOMER_GOES_FIRST))\n"
        "        return 0;\n"
@@ -305,14 +305,14 @@ MUTANTS = [
     ("LINE_WITHOUT_ORDER",
      "of those who wait anybody takes what there is",
      SIMULATION,
-     [("engine/line.c",
+     [("store/line.c",
        "    size_t n = in_front(line, w);\n",
        "    size_t n = w->line == line && MUTANT(LINE_WITHOUT_ORDER) ? 0\n"
        "                                                             : in_front(line, w);\n")]),
     ("IN_VAIN_TO_THE_END",
      "who was called in vain waits on at the end of the line",
      SIMULATION,
-     [("engine/line.c",
+     [("store/line.c",
        "    w->called = false;\n    if (w->line == line)\n",
        "    w->called = false;\n"
        "    if (w->line == line && MUTANT(IN_VAIN_TO_THE_END)) {\n"

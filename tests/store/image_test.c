@@ -2,7 +2,7 @@
 #include "support/dead_letters.h"
 #include "support/subscriptions.h"
 
-MEMORY_CASE("image");
+STORE_CASE("image");
 
 enum { PIECES = 16 };
 
@@ -291,6 +291,8 @@ START_TEST(a_queue_of_many_pieces_is_whole_and_so_is_a_claim_that_spans_them)
 }
 END_TEST
 
+MEMORY_CASE("subscriptions in images");
+
 START_TEST(subscriptions_are_shown_and_loaded_behind_all_that_is_there)
 {
     struct store_delivery lent;
@@ -341,6 +343,8 @@ START_TEST(who_was_asked_and_has_not_said_is_asked_again)
 }
 END_TEST
 
+STORE_CASE("no image");
+
 START_TEST(a_queue_that_is_not_there_has_no_image)
 {
     struct store_image image = STORE_IMAGE_INIT;
@@ -355,7 +359,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------- written by hand */
 
-MEMORY_CASE("loading");
+STORE_CASE("loading");
 
 START_TEST(ids_that_are_left_out_are_made)
 {
@@ -437,6 +441,8 @@ START_TEST(what_is_there_already_is_a_conflict_and_nothing_changes)
 }
 END_TEST
 
+MEMORY_CASE("subscribed");
+
 START_TEST(messages_do_not_come_to_who_is_subscribed)
 {
     struct fixture f;
@@ -453,6 +459,8 @@ START_TEST(messages_do_not_come_to_who_is_subscribed)
     fixture_close(&f);
 }
 END_TEST
+
+STORE_CASE("refusals");
 
 START_TEST(an_encrypting_queue_takes_sealed_bodies_only)
 {

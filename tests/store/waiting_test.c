@@ -133,7 +133,7 @@ give_back(struct fixture *f, struct store_id claim, bool uncount)
 
 /* ---------------------------------------------------------------------- what calls */
 
-MEMORY_CASE("what calls");
+STORE_CASE("what calls");
 
 /* One waits for queue "q"; whatever `act` does calls it, and it gets `number`. */
 static void
@@ -344,7 +344,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------- the order */
 
-MEMORY_CASE("the order");
+STORE_CASE("the order");
 
 START_TEST(first_come_first_served_whoever_asks_first)
 {
@@ -643,7 +643,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------- the end */
 
-MEMORY_CASE("the end of waiting");
+STORE_CASE("the end of waiting");
 
 START_TEST(a_deletion_ends_it_and_says_so)
 {
@@ -762,7 +762,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------- refusals */
 
-MEMORY_CASE("refusals");
+STORE_CASE("refusals");
 
 START_TEST(who_has_no_room_keeps_its_place)
 {
@@ -1025,7 +1025,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------- given back */
 
-MEMORY_CASE("given back");
+STORE_CASE("given back");
 
 START_TEST(what_is_given_back_stands_at_its_old_place)
 {
@@ -1116,7 +1116,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------- numbers */
 
-MEMORY_CASE("claim numbers");
+STORE_CASE("claim numbers");
 
 START_TEST(the_number_of_a_claim_is_larger_than_all_before_it)
 {

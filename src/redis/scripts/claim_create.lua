@@ -1,23 +1,23 @@
 -- Needs: queue changes claims messages settle settings take letters
 --
 -- Claims the oldest messages that are free, and takes dead letters out of its way.
---   ARGV    secret of a new claim, ttl and life of what it holds (ms), how many, room for bodies
---           (0: any), ids that are opened ('-': as they are) ...
+--   ARGV    secret of a new claim, ttl and life of what it holds (ms), how many, how many wait in front,
+--           room for bodies (0: any), ids that are opened ('-': as they are) ...
 --   returns OK | NO_ROOM | SEALED | AGAIN, now, tag, number of the claim (0: none), base of numbers,
 --           [number, head, body, ''] ..., '', [id, letter] ...; NO_ROOM: the number is how much they have
 --   cost    O(messages · log n), 64 dead letters at most
 local w = enter()
 if not w then return { OK, 0, '', 0, 0 } end
 if not settle(w) then return { AGAIN, 0, '', 0, 0 } end
-local set, limit, letters = settings(w), tonumber(ARGV[5]), {}
-local taken = choose(w, limit)
+local set, limit, front, letters = settings(w), tonumber(ARGV[5]), tonumber(ARGV[6]), {}
+local taken = choose(w, limit, front)
 if set[4] >= 0 and set[6] ~= '' then
     while move_letters(w, set, taken, letters) > 0 do
         if #letters >= 128 then
             leave(w)
             return { AGAIN, w.now, w.tag, 0, 0, '', unpack(letters) }
         end
-        taken = choose(w, limit)
+        taken = choose(w, limit, front)
     end
     if #letters > 0 then leave(w) end
 end
@@ -35,7 +35,7 @@ local function answer(status, number)
     return out
 end
 
-local refusal = refused(w, taken, tonumber(ARGV[6]), 7)
+local refusal = refused(w, taken, tonumber(ARGV[7]), 8)
 if refusal then return answer(refusal[1], refusal[1] == NO_ROOM and refusal[2] or 0) end
 if #taken.numbers == 0 then return answer(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
@@ -56,6 +56,6 @@ end
 put(ch.hset, 'c' .. number, pack(CLAIM, w.now, ends, #numbers, ARGV[2]) .. table.concat(numbers))
 put(ch.tadd, ends, 'c' .. number)
 w.last_claim, w.held, w.claims = number, w.held + #numbers, w.claims + 1
-commit(ch)
+commit(w, ch)
 leave(w)
 return answer(OK, number)

@@ -12,6 +12,6 @@ local c = find_claim(ch, ARGV[2])
 if not c then return { OK, 0 } end
 local left = c.left
 release(w, ch, c, tonumber(ARGV[3]))
-commit(ch)
+commit(w, ch)
 leave(w)
 return { OK, left }

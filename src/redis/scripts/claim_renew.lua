@@ -22,6 +22,6 @@ for _, n in ipairs(numbers_of(c)) do
 end
 c.started, c.ends, c.changed = w.now, w.now + tonumber(ARGV[3]), true
 put(ch.tadd, c.ends, 'c' .. c.number)
-commit(ch)
+commit(w, ch)
 leave(w)
 return { OK, c.number, w.base }

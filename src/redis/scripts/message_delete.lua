@@ -6,17 +6,27 @@
 local w = enter()
 if not w then return { OK } end
 if not settle(w) then return { AGAIN } end
-local n, text = find(w, ARGV[2])
+local ch, named = changes(), #ARGV[3] == 24 and tonumber(sub(ARGV[3], 13), 16)
+local n, text
+if named and sub(ARGV[2], 1, 8) == w.tag then -- both at once
+    n = tonumber(sub(ARGV[2], 9), 16)
+    local found = call('HMGET', M, n or 0, 'c' .. named)
+    keep_claim(ch, named, found[2])
+    text = found[1]
+end
+if not text or head_of(text).flags >= FOREIGN then
+    n, text = find(w, ARGV[2])
+end
 if not n then return { OK, 0 } end
-local h, ch = head_of(text), changes()
+local h = head_of(text)
 if ARGV[3] == '' then
     if h.claim > 0 then return { CLAIMED } end
 else
-    local named = find_claim(ch, ARGV[3])
-    if not named or h.claim == 0 then return { NOT_CLAIMED } end
-    if named.number ~= h.claim then return { CLAIMED } end
+    local claim = find_claim(ch, ARGV[3])
+    if not claim or h.claim == 0 then return { NOT_CLAIMED } end
+    if claim.number ~= h.claim then return { CLAIMED } end
 end
-remove(w, ch, n, h, call('HSTRLEN', M, 'b' .. n))
-commit(ch)
+remove(w, ch, n, h)
+commit(w, ch)
 leave(w)
 return { OK, 1 }

@@ -22,10 +22,10 @@ for i = 3 + math.max(claims, 0), #ARGV do
     end
 end
 for _, n in ipairs(numbers) do
-    remove(w, ch, n, heads[n], call('HSTRLEN', M, 'b' .. n))
+    remove(w, ch, n, heads[n])
 end
 if #numbers > 0 then
-    commit(ch)
+    commit(w, ch)
     leave(w)
 end
 return { OK, #numbers }

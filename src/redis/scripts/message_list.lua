@@ -1,4 +1,4 @@
--- Needs: queue changes claims messages settle find marker show
+-- Needs: queue changes claims messages settle find marker show pages
 --
 -- A page of messages, oldest first.
 --   ARGV    marker (an id or a number; '': none), number to go on behind instead (0: none), how many,
@@ -16,25 +16,9 @@ local with_held, with_delayed, hidden = ARGV[5] == '1', ARGV[6] == '1', ARGV[7]
 local out, found, looked = { OK, w.now, w.tag, at }, 0, 0
 local done = false
 
--- The next numbers behind one, of those whose scores begin there.
-local function some(base, to, count)
-    return call('ZRANGEBYSCORE', Z, '(' .. string.format('%.0f', base + at), to, 'LIMIT', 0, count)
-end
-
 while found < limit and looked < 1024 and not done do
-    local count = math.min(limit - found, 1024 - looked)
-    local free = some(0, '(' .. HELD_TEXT, count)
-    local other = (with_held or with_delayed) and some(HELD, '+inf', count) or {}
-    local numbers, i, k = {}, 1, 1
-    while #numbers < count and (free[i] or other[k]) do
-        local a, b = tonumber(free[i]), tonumber(other[k])
-        if a and (not b or a < b) then
-            numbers[#numbers + 1], i = a, i + 1
-        else
-            numbers[#numbers + 1], k = b, k + 1
-        end
-    end
-    done = #numbers < count
+    local numbers
+    numbers, done = numbers_behind(at, with_held or with_delayed, math.min(limit - found, 1024 - looked))
     if #numbers == 0 then break end
     local heads = call('HMGET', M, unpack(numbers))
     for place, n in ipairs(numbers) do

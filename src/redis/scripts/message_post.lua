@@ -28,7 +28,7 @@ for i = 7, #ARGV, 4 do
     local expires = now + 1000 * (own_ttl >= 0 and own_ttl or ttl)
     local wait = own_delay >= 0 and own_delay or delay
     local ready = wait > 0 and math.min(now + 1000 * wait, expires) or 0
-    put(ch.hset, n, pack(HEAD, now, expires, ready, 0, 0, sum == '' and 0 or SUM, client) .. sum)
+    put(ch.hset, n, pack(HEAD, now, expires, ready, 0, 0, #body, sum == '' and 0 or SUM, client) .. sum)
     put(ch.hset, 'b' .. n, body)
     if ready > 0 then
         w.delayed = w.delayed + 1
@@ -41,6 +41,6 @@ for i = 7, #ARGV, 4 do
     w.last = number
     w.bytes = w.bytes + #body
 end
-commit(ch)
+commit(w, ch)
 leave(w)
 return { OK, w.tag, first, made }

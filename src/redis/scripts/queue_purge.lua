@@ -6,6 +6,6 @@ local w = enter()
 if not w then return { OK } end
 call('UNLINK', Z, M, T)
 empty()
-w.held, w.delayed, w.bytes, w.claims, w.letters = 0, 0, 0, 0, 0
+w.due, w.held, w.delayed, w.bytes, w.claims, w.letters = math.huge, 0, 0, 0, 0, 0
 leave(w)
 return { OK }

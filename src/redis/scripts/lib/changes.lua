@@ -16,11 +16,14 @@ local function put(list, a, b)
     list[n + 1], list[n + 2] = a, b
 end
 
-local function commit(ch)
+local function commit(w, ch)
     for _, c in pairs(ch.claims) do
         if c.changed then
             put(ch.hset, 'c' .. c.number, pack(CLAIM, c.started, c.ends, c.left, c.secret) .. c.numbers)
         end
+    end
+    for i = 1, #ch.tadd, 2 do
+        if ch.tadd[i] < w.due then w.due = ch.tadd[i] end
     end
     all_of('HSET', M, ch.hset)
     all_of('HDEL', M, ch.hdel)

@@ -1,18 +1,19 @@
 -- claims: what holds messages. After changes.
 
+-- A claim out of what M has of it; nil: nothing.
+local function keep_claim(ch, number, record)
+    if not record then return nil end
+    local c, at = { number = number }
+    c.started, c.ends, c.left, c.secret, at = unpack_struct(CLAIM, record)
+    c.numbers = sub(record, at)
+    ch.claims[number] = c
+    return c
+end
+
 -- A claim, as it is being changed; nil: it is over.
 local function claim_of(ch, number)
-    local c = ch.claims[number]
-    if c == nil then
-        local record = call('HGET', M, 'c' .. number)
-        if not record then return nil end
-        local at
-        c = { number = number }
-        c.started, c.ends, c.left, c.secret, at = unpack_struct(CLAIM, record)
-        c.numbers = sub(record, at)
-        ch.claims[number] = c
-    end
-    return c.left > 0 and c or nil
+    local c = ch.claims[number] or keep_claim(ch, number, call('HGET', M, 'c' .. number))
+    return c and c.left > 0 and c or nil
 end
 
 -- Nothing more is held by it.

@@ -13,7 +13,7 @@ local function create(tag)
     local now = time_now()
     local base = tonumber(call('GET', KEYS[6]) or 0)
     local w = { tag = tag, settings = '', now = now, seen = now, base = now > base and now or base,
-        last = 0, last_claim = 0, held = 0, delayed = 0, bytes = 0, claims = 0, letters = 0,
+        last = 0, last_claim = 0, due = math.huge, held = 0, delayed = 0, bytes = 0, claims = 0, letters = 0,
         outgoing = 0 }
     call('HSET', Q, 'tag', tag, 'v', string.format('%.0f', tonumber(tag, 16) * 1048576), 'j', '', 's', '', 'u', 1)
     call('HSET', X, '', '')

@@ -14,14 +14,14 @@ local function move_letters(w, set, taken, letters)
             local sum = h.flags % 2 == SUM and sub(h.rest, 1, 16) or ''
             local letter = pack('<ddc8BB', h.posted, h.expires, h.client, #set[6], #sum) .. set[6] .. sum ..
                 taken.bodies[i]
-            remove(w, ch, n, h, #taken.bodies[i])
+            remove(w, ch, n, h)
             call('HSET', X, id, letter)
             put(letters, id, letter)
             moved = moved + 1
         end
     end
     w.outgoing = w.outgoing + moved
-    commit(ch)
+    commit(w, ch)
     return moved
 end
 

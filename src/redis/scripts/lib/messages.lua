@@ -4,17 +4,18 @@
 local function head_of(text)
     local h = {}
     local at
-    h.posted, h.expires, h.ready, h.claim, h.count, h.flags, h.client, at = unpack_struct(HEAD, text)
+    h.posted, h.expires, h.ready, h.claim, h.count, h.size, h.flags, h.client, at =
+        unpack_struct(HEAD, text)
     h.rest = sub(text, at)
     return h
 end
 
 local function text_of(h)
-    return pack(HEAD, h.posted, h.expires, h.ready, h.claim, h.count, h.flags, h.client) .. h.rest
+    return pack(HEAD, h.posted, h.expires, h.ready, h.claim, h.count, h.size, h.flags, h.client) .. h.rest
 end
 
 -- Takes a message out of the queue.
-local function remove(w, ch, n, h, bytes)
+local function remove(w, ch, n, h)
     put(ch.hdel, n, 'b' .. n)
     if h.flags >= FOREIGN then
         put(ch.hdel, 'f' .. sub(h.rest, -24))
@@ -22,7 +23,7 @@ local function remove(w, ch, n, h, bytes)
     end
     put(ch.zrem, n)
     put(ch.trem, n)
-    w.bytes = w.bytes - bytes
+    w.bytes = w.bytes - h.size
     if h.claim > 0 then
         w.held = w.held - 1
         lose(w, ch, h.claim)

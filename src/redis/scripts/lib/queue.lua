@@ -24,8 +24,9 @@ local OK, AGAIN, NOT_FOUND, CHANGED, CLAIMED, NOT_CLAIMED, NO_ROOM, TOO_LARGE, N
 
 local HELD, HELD_TEXT = 4503599627370496, '4503599627370496' -- 2^52
 local SLICE = 16              -- deadlines that one call settles
-local WORK = '<dddddddddd'
-local HEAD = '<ddddI4Bc8'     -- posted, expires, ready at (0: it is), claim (0: none), count, flags, client
+local WORK = '<ddddddddddd'
+local HEAD = '<ddddI4I4Bc8'   -- posted, expires, ready at (0: it is), claim (0: none), count, bytes of the
+                              -- body, flags, client
 local CLAIM = '<ddI4c12'      -- started, ends, how many it holds, secret; then their numbers
 local SUM, FOREIGN = 1, 2     -- flags: 16 bytes of checksum, 24 of an id stand behind the head
 
@@ -36,19 +37,19 @@ local function time_now()
 end
 
 -- The queue, nil if there is none; with what `work` counts. `base`: claim numbers begin behind it,
--- times 4096.
+-- times 4096; `due`: no deadline is earlier.
 local function enter()
     local q = call('HMGET', Q, 'w', 's', 'tag')
     if not q[1] then return nil end
     local w = { tag = q[3], settings = q[2], now = time_now() }
-    w.last, w.last_claim, w.seen, w.base, w.held, w.delayed, w.bytes, w.claims, w.letters, w.outgoing =
-        unpack_struct(WORK, q[1])
+    w.last, w.last_claim, w.seen, w.base, w.due, w.held, w.delayed, w.bytes, w.claims, w.letters,
+        w.outgoing = unpack_struct(WORK, q[1])
     if w.now < w.seen then w.now = w.seen else w.seen = w.now end
     return w
 end
 
 local function leave(w)
-    call('HSET', Q, 'w', pack(WORK, w.last, w.last_claim, w.seen, w.base, w.held, w.delayed, w.bytes,
-        w.claims, w.letters, w.outgoing))
+    call('HSET', Q, 'w', pack(WORK, w.last, w.last_claim, w.seen, w.base, w.due, w.held, w.delayed,
+        w.bytes, w.claims, w.letters, w.outgoing))
 end
 

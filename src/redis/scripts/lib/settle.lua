@@ -20,8 +20,8 @@ end
 -- Makes happen what is due, the earliest first. False: there may be more; the caller leaves, and
 -- answers AGAIN.
 local function settle(w)
+    if w.now < w.due then return true end
     local due = call('ZRANGEBYSCORE', T, '-inf', w.now, 'LIMIT', 0, SLICE)
-    if #due == 0 then return true end
     for _, what in ipairs(due) do
         local ch = changes()
         if byte(what) == 99 then -- 'c'
@@ -30,7 +30,7 @@ local function settle(w)
             local n = tonumber(what)
             local h = head_of(call('HGET', M, what))
             if h.expires <= w.now then
-                remove(w, ch, n, h, call('HSTRLEN', M, 'b' .. what))
+                remove(w, ch, n, h)
             else
                 h.ready = 0
                 w.delayed = w.delayed - 1
@@ -39,8 +39,9 @@ local function settle(w)
                 put(ch.tadd, h.expires, n)
             end
         end
-        commit(ch)
+        commit(w, ch)
     end
+    w.due = tonumber(call('ZRANGE', T, 0, 0, 'WITHSCORES')[2])
     leave(w)
     return #due < SLICE
 end

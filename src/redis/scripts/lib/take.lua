@@ -4,10 +4,13 @@ local function id_of(w, n, h)
     return h.flags >= FOREIGN and sub(h.rest, -24) or w.tag .. string.format('%016x', n)
 end
 
--- The oldest messages that are free.
-local function choose(w, limit)
-    local taken = { numbers = call('ZRANGEBYSCORE', Z, '(0', '(' .. HELD_TEXT, 'LIMIT', 0, limit),
+-- The oldest messages that are free, but as many fewer as are for those who wait in front.
+local function choose(w, limit, front)
+    local taken = { numbers = call('ZRANGEBYSCORE', Z, '(0', '(' .. HELD_TEXT, 'LIMIT', 0, limit + front),
         heads = {}, bodies = {} }
+    for i = #taken.numbers, math.max(1, math.min(#taken.numbers - front, limit) + 1), -1 do
+        taken.numbers[i] = nil
+    end
     if #taken.numbers > 0 then
         local words = {}
         for i, n in ipairs(taken.numbers) do

@@ -1,4 +1,4 @@
-#include "engine/line.h"
+#include "claimd/store/line.h"
 #include "claimd/base/invariant.h"
 
 #include <string.h>

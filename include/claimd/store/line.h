@@ -1,8 +1,8 @@
 /*
- * line: who waits for messages of one queue, longest first (store/waiter.h).
+ * line: who waits for messages of one queue, longest first (store/waiter.h); for stores.
  *
- * A line exists while anybody is in it, whether its queue does or not. Changes that may
- * mean that somebody has to be called put it on its shard's list of stirred lines; the
+ * A line exists while anybody is in it, whether its queue does or not. In the engine, changes that
+ * may mean that somebody has to be called put it on its shard's list of stirred lines; the
  * shard calls when its lock is about to be let go (shard_leave), so it does so once for
  * all that an operation did.
  *
@@ -10,25 +10,27 @@
  * min(ready messages, STORE_CALLED) all are called.
  *
  *   Cost     enter, leave O(1); share and call O(STORE_CALLED)
- *   Threads  the shard's lock
+ *   Threads  the lock of whoever has it: the engine's shard
  */
-#ifndef ENGINE_LINE_H
-#define ENGINE_LINE_H
+#ifndef CLAIMD_STORE_LINE_H
+#define CLAIMD_STORE_LINE_H
 
 #include "claimd/base/mem.h"
 #include "claimd/ds/hashmap.h"
 #include "claimd/store/types.h"
 #include "claimd/store/waiter.h"
 
-struct queue;
+struct queue; /* the engine's */
 
 struct line {
-    struct hashnode node; /* in the shard's lines; hash of the address */
-    struct list link;     /* in the shard's stirred, or its ended lines */
-    struct list *stirred; /* the shard's, borrowed */
+    struct hashnode node; /* in the lines of whoever has it; hash of the address */
+    struct list link;     /* the engine's: in the shard's stirred, or its ended lines */
+    struct list *stirred; /* likewise: the shard's, borrowed */
     struct list waiters;
     size_t count;
-    struct queue *queue;      /* NULL: there is none of this address */
+    struct queue *queue;      /* the engine's; NULL: there is none of this address */
+    int64_t look_ms;          /* of a store that asks somebody else: when to do so, */
+    size_t ready;             /* and what it heard the last time: messages ready */
     bool ended;               /* its queue was deleted: all are about to be told */
     struct store_queue where; /* points behind this structure */
     char text[];

@@ -1,0 +1,92 @@
+-- Needs: queue create settings changes claims messages find
+--
+-- Loads a piece of a queue, all or nothing: makes the queue, or goes on behind what it has.
+--   ARGV    tag of the new queue ('': it must be there), json, settings ..., how many claims, then for
+--           each: id ('': it gets one), what it is known by, started, ends; then for each message:
+--           id ('': likewise), place of its claim (0: free), body, checksum ('': none), client, posted,
+--           expires, delayed until (0: it is not), count
+--   returns OK, tag | AGAIN: another tag must be tried
+--   cost    O(messages · log n)
+local w = enter()
+local tag, encrypts = ARGV[2], ARGV[11] == '1'
+if tag ~= '' then
+    if w then return { CONFLICT } end
+else
+    if not w then return { NOT_FOUND } end
+    encrypts = settings(w)[8] == 1
+end
+
+local claim_count, claims, last = tonumber(ARGV[12]), {}, w and w.last_claim or 0
+local from = 13 + 4 * claim_count
+for i = from, #ARGV, 9 do
+    local id = ARGV[i]
+    if encrypts and byte(ARGV[i + 2]) ~= 1 then return { NOT_SEALED } end
+    if id ~= '' and sub(id, 1, 8) == (w and w.tag or tag) then return { w and CONFLICT or AGAIN } end
+    if id ~= '' and w and find(w, id) then return { CONFLICT } end
+end
+
+local ch = changes()
+for i = 1, claim_count do
+    local at = 13 + 4 * (i - 1)
+    local id = ARGV[at]
+    local c = { secret = id == '' and ARGV[at + 1] or sub(id, 1, 12), started = tonumber(ARGV[at + 2]),
+        ends = tonumber(ARGV[at + 3]), left = 0, numbers = {} }
+    if id ~= '' then
+        c.number = tonumber(sub(id, 13), 16)
+        last = math.max(last, c.number)
+        local old = w and claim_of(ch, c.number)
+        if old then
+            if old.secret ~= c.secret then return { CONFLICT } end
+            c.numbers, c.left, c.goes_on = { old.numbers }, old.left, true
+        end
+    end
+    claims[i] = c
+end
+for _, c in ipairs(claims) do
+    if not c.number then
+        last = last + 1
+        c.number = last
+    end
+end
+
+if not w then
+    w = create(tag)
+    set_metadata(ARGV[3], 4)
+end
+for i = from, #ARGV, 9 do
+    local id, body, sum = ARGV[i], ARGV[i + 2], ARGV[i + 3]
+    local c = claims[tonumber(ARGV[i + 1])]
+    local expires, ready, number = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), w.last + 1
+    local n = tostring(number)
+    local flags = (sum == '' and 0 or SUM) + (id == '' and 0 or FOREIGN)
+    put(ch.hset, n, pack(HEAD, tonumber(ARGV[i + 5]), expires, ready, c and c.number or 0,
+        tonumber(ARGV[i + 8]), #body, flags, ARGV[i + 4]) .. sum .. id)
+    put(ch.hset, 'b' .. n, body)
+    if id ~= '' then
+        put(ch.hset, 'f' .. id, n)
+        w.letters = w.letters + 1
+    end
+    if c then
+        w.held, c.left = w.held + 1, c.left + 1
+        c.numbers[#c.numbers + 1] = pack('<d', number)
+        put(ch.zadd, number + HELD, n)
+        put(ch.tadd, expires, n)
+    elseif ready > 0 then
+        w.delayed = w.delayed + 1
+        put(ch.zadd, number + HELD, n)
+        put(ch.tadd, ready, n)
+    else
+        put(ch.zadd, n, n)
+        put(ch.tadd, expires, n)
+    end
+    w.last, w.bytes = number, w.bytes + #body
+end
+for _, c in ipairs(claims) do
+    put(ch.hset, 'c' .. c.number, pack(CLAIM, c.started, c.ends, c.left, c.secret) .. table.concat(c.numbers))
+    put(ch.tadd, c.ends, 'c' .. c.number)
+    if not c.goes_on then w.claims = w.claims + 1 end
+end
+w.last_claim = last
+commit(w, ch)
+leave(w)
+return { OK, w.tag }

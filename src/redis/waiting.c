@@ -1,0 +1,342 @@
+#include "redis/waiting.h"
+
+#include "claimd/base/invariant.h"
+#include "redis/call.h"
+
+enum {
+    LOOKS = 16,          /* lines that are looked after by one housekeeping */
+    TOLD = 256,          /* who are told of a deletion before others have the lock */
+    LOOK_AGAIN_MS = 1000 /* when Redis could not be asked */
+};
+
+/* ------------------------------------------------------------------ lines */
+
+static bool
+is_line_of(const struct hashnode *node, const void *key)
+{
+    return store_queue_equal(&container_of(node, const struct line, node)->where, key);
+}
+
+static uint64_t
+hash_of(const struct waiting *w, const struct store_queue *where)
+{
+    return hash_bytes(&w->key, where->project) ^
+           hash_mix(hash_bytes(&w->key, where->name) + (uint64_t)where->kind);
+}
+
+static struct line *
+find_line(struct waiting *w, const struct store_queue *where)
+{
+    struct hashnode *node = hashmap_find(&w->lines, hash_of(w, where), is_line_of, where);
+
+    return node == NULL ? NULL : container_of(node, struct line, node);
+}
+
+static struct line *
+make_line(struct waiting *w, const struct store_queue *where)
+{
+    struct line *line;
+
+    if (hashmap_reserve(&w->lines, 1) != ST_OK)
+        return NULL;
+    line = line_new(w->lines.mem, where, &w->stirred);
+    if (line == NULL)
+        return NULL;
+    line->look_ms = INT64_MAX;
+    hashmap_insert(&w->lines, &line->node, hash_of(w, where));
+    atomic_fetch_add(&w->count, 1);
+    return line;
+}
+
+static void
+free_if_empty(struct waiting *w, struct line *line)
+{
+    if (line->count > 0)
+        return;
+    hashmap_remove(&w->lines, &line->node);
+    mem_free(w->lines.mem, line);
+    atomic_fetch_sub(&w->count, 1);
+}
+
+/* ------------------------------------------------------------------ looking */
+
+/* How many messages are ready, and when to look again. */
+static enum status
+ask(struct redis_store *s, int64_t now_ms, const struct store_queue *where, size_t *ready,
+    int64_t *due_ms)
+{
+    enum { READY = 1, DUE };
+    const struct store_visit visit = {.now_ms = now_ms};
+    enum status st;
+
+    do {
+        struct call c;
+
+        call_begin(&c, s, &visit, where);
+        st = call_run(&c, SCRIPT_queue_ready, CALL_LOOKS);
+        *ready = (size_t)call_integer(&c, READY);
+        *due_ms = call_integer(&c, DUE);
+        call_end(&c);
+    } while (st == ST_AGAIN);
+    return st;
+}
+
+static void
+look(struct redis_store *s, int64_t now_ms, const struct store_queue *where)
+{
+    struct waiting *w = &s->waiting;
+    struct bells bells = {.count = 0};
+    int64_t due_ms = 0;
+    size_t ready = 0;
+    struct line *line;
+
+    if (ask(s, now_ms, where, &ready, &due_ms) != ST_OK) {
+        ready = 0;
+        due_ms = now_ms + LOOK_AGAIN_MS;
+    }
+    lock_acquire(&w->lock);
+    line = find_line(w, where);
+    if (line != NULL) {
+        line->look_ms = due_ms == 0 ? INT64_MAX : due_ms;
+        line->ready = ready;
+        line_call(line, ready, &bells);
+    }
+    lock_release(&w->lock);
+    bells_ring(&bells);
+}
+
+static bool
+somebody_waits(struct waiting *w, const struct store_queue *where)
+{
+    bool waits;
+
+    if (atomic_load(&w->count) == 0)
+        return false;
+    lock_acquire(&w->lock);
+    waits = find_line(w, where) != NULL;
+    lock_release(&w->lock);
+    return waits;
+}
+
+void
+waiting_stir(struct redis_store *s, const struct store_visit *visit,
+             const struct store_queue *where)
+{
+    if (somebody_waits(&s->waiting, where))
+        look(s, visit->now_ms, where);
+}
+
+/* ------------------------------------------------------------------ standing in line */
+
+size_t
+waiting_front(struct redis_store *s, const struct store_visit *visit,
+              const struct store_queue *where, size_t *limit)
+{
+    enum { ENOUGH = STORE_CALLED + 1 }; /* messages that were for each in front */
+    struct waiting *w = &s->waiting;
+    const struct line *line;
+    size_t front = 0;
+
+    if (visit->waiter == NULL || atomic_load(&w->count) == 0)
+        return 0;
+    lock_acquire(&w->lock);
+    line = find_line(w, where);
+    if (line != NULL)
+        front = ENOUGH - line_share(line, visit->waiter, ENOUGH);
+    lock_release(&w->lock);
+    if (front == ENOUGH)
+        *limit = 0;
+    return front;
+}
+
+enum status
+waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
+                      const struct store_queue *where)
+{
+    struct waiting *w = &s->waiting;
+    struct line *line;
+
+    if (visit->waiter == NULL)
+        return ST_OK;
+    lock_acquire(&w->lock);
+    line = find_line(w, where);
+    if (line == NULL)
+        line = make_line(w, where);
+    if (line != NULL) {
+        visit->waiter->home = w;
+        line_enter(line, visit->waiter);
+        visit->waits = true;
+    }
+    lock_release(&w->lock);
+    if (line == NULL)
+        return ST_NO_MEMORY;
+    look(s, visit->now_ms, where); /* what has come before it stood there called nobody */
+    return ST_OK;
+}
+
+static void
+leave(struct waiting *w, struct store_waiter *waiter)
+{
+    struct line *line = waiter->line;
+
+    if (line == NULL)
+        return;
+    line_leave(line, waiter);
+    free_if_empty(w, line);
+}
+
+void
+waiting_served(struct redis_store *s, const struct store_visit *visit,
+               const struct store_queue *where)
+{
+    struct waiting *w = &s->waiting;
+
+    if (visit->waiter != NULL && visit->waiter->home != NULL) {
+        lock_acquire(&w->lock);
+        leave(w, visit->waiter);
+        lock_release(&w->lock);
+    }
+    waiting_stir(s, visit, where);
+}
+
+/* Whoever stands behind it is called by what was heard last: perhaps for nothing. */
+void
+redis_waiter_leave(struct store *store, struct store_waiter *waiter)
+{
+    struct waiting *w = &redis_of(store)->waiting;
+    struct bells bells = {.count = 0};
+    struct line *line;
+
+    if (waiter->home == NULL)
+        return;
+    lock_acquire(&w->lock);
+    line = waiter->line;
+    if (line != NULL && line->count > 1) {
+        line_leave(line, waiter);
+        line_call(line, line->ready, &bells);
+    } else {
+        leave(w, waiter);
+    }
+    lock_release(&w->lock);
+    bells_ring(&bells);
+}
+
+void
+waiting_dismiss(struct redis_store *s, const struct store_queue *where)
+{
+    struct waiting *w = &s->waiting;
+    struct bells bells = {.count = 0};
+    struct line *line;
+    bool more = atomic_load(&w->count) > 0;
+
+    while (more) {
+        lock_acquire(&w->lock);
+        line = find_line(w, where);
+        for (int i = 0; line != NULL && line->count > 0 && i < TOLD; i++)
+            line_dismiss(line, &bells);
+        more = line != NULL && line->count > 0;
+        if (line != NULL)
+            free_if_empty(w, line);
+        lock_release(&w->lock);
+        bells_ring(&bells);
+    }
+}
+
+/* ------------------------------------------------------------------ housekeeping */
+
+/* A line whose time has come, and the time of the first of the others; NULL: there is none. */
+static struct line *
+due_line(const struct waiting *w, int64_t now_ms, int64_t *next_ms)
+{
+    struct hashnode *node = NULL;
+
+    *next_ms = INT64_MAX;
+    while ((node = hashmap_walk(&w->lines, node)) != NULL) {
+        struct line *line = container_of(node, struct line, node);
+
+        if (line->look_ms <= now_ms)
+            return line;
+        if (line->look_ms < *next_ms)
+            *next_ms = line->look_ms;
+    }
+    return NULL;
+}
+
+/* Copies the address of a line whose time has come; false: there is none. */
+static bool
+take_due(struct waiting *w, int64_t now_ms, struct buf *text, struct store_queue *where,
+         int64_t *next_ms)
+{
+    struct line *line;
+    size_t project;
+
+    buf_reset(text, SIZE_MAX);
+    lock_acquire(&w->lock);
+    line = due_line(w, now_ms, next_ms);
+    if (line != NULL) {
+        line->look_ms = INT64_MAX;
+        *where = line->where;
+        buf_bytes(text, line->where.project);
+        buf_bytes(text, line->where.name);
+        if (text->failed)
+            line->look_ms = now_ms + LOOK_AGAIN_MS;
+    }
+    lock_release(&w->lock);
+    if (line == NULL || text->failed)
+        return false;
+    project = where->project.len;
+    where->project = bytes_of(buf_view(text).data, project);
+    where->name = bytes_of(buf_view(text).data + project, where->name.len);
+    return true;
+}
+
+int64_t
+waiting_housekeep(struct redis_store *s, int64_t now_ms)
+{
+    struct waiting *w = &s->waiting;
+    int64_t next_ms = INT64_MAX;
+    struct store_queue where;
+    struct buf text;
+
+    if (atomic_load(&w->count) == 0)
+        return INT64_MAX;
+    buf_init(&text, s->config.mem);
+    for (int i = 0; i < LOOKS && take_due(w, now_ms, &text, &where, &next_ms); i++)
+        look(s, now_ms, &where);
+    buf_fini(&text);
+    return waiting_next_ms(s);
+}
+
+int64_t
+waiting_next_ms(struct redis_store *s)
+{
+    struct waiting *w = &s->waiting;
+    int64_t next_ms;
+
+    if (atomic_load(&w->count) == 0)
+        return INT64_MAX;
+    lock_acquire(&w->lock);
+    if (due_line(w, INT64_MIN, &next_ms) != NULL)
+        next_ms = INT64_MIN;
+    lock_release(&w->lock);
+    return next_ms;
+}
+
+/* ------------------------------------------------------------------ life */
+
+void
+waiting_init(struct waiting *w, struct mem *mem, const struct hash_key *key)
+{
+    *w = (struct waiting){.key = *key};
+    lock_init(&w->lock);
+    list_init(&w->stirred);
+    hashmap_init(&w->lines, mem);
+}
+
+void
+waiting_fini(struct waiting *w)
+{
+    ENSURE(w->lines.count == 0);
+    hashmap_fini(&w->lines);
+    lock_fini(&w->lock);
+}
