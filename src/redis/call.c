@@ -47,6 +47,15 @@ call_begin_key(struct call *c, struct redis_store *s, struct bytes key)
     command_word(&c->words, key);
 }
 
+void
+call_opened(struct call *c, const struct store_batch *opened)
+{
+    if (opened == NULL)
+        call_text(c, "-");
+    for (size_t i = 0; opened != NULL && i < opened->count; i++)
+        call_text(c, opened->messages[i].id.text);
+}
+
 /* What the script said first. */
 static enum status
 status_of(const struct call *c)

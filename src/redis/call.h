@@ -51,6 +51,9 @@ call_number(struct call *c, int64_t number)
     command_number(&c->words, number);
 }
 
+/* The ids of what a batch says is opened (struct store_batch), as scripts that take messages want it. */
+void call_opened(struct call *c, const struct store_batch *opened);
+
 /*
  * Runs it. The script's own status, or ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET,
  * ST_UNCONFIRMED; there is an answer if call_has(c, 0).

@@ -24,15 +24,6 @@ fencing_number(const struct call *c)
            (uint64_t)call_integer(c, NUMBER);
 }
 
-static void
-add_opened(struct call *c, const struct store_batch *opened)
-{
-    if (opened == NULL)
-        call_text(c, "-");
-    for (size_t i = 0; opened != NULL && i < opened->count; i++)
-        call_text(c, opened->messages[i].id.text);
-}
-
 /* Shows what was taken, or would have been. */
 static enum status
 show_taken(struct call *c, struct bytes secret, enum status st,
@@ -104,7 +95,7 @@ redis_claim_create(struct store *store, struct store_visit *visit,
     call_number(&c, (int64_t)limit);
     call_number(&c, (int64_t)front);
     call_number(&c, (int64_t)out->room);
-    add_opened(&c, out->opened);
+    call_opened(&c, out->opened);
     st = call_run(&c, SCRIPT_claim_create, CALL_CHANGES);
     if (st == ST_UNCONFIRMED)
         give_up(&c, secret, visit, where);

@@ -3,8 +3,8 @@
  *
  * A script takes a letter out of its queue and into that queue's key X, in one step; it arrives in
  * the other queue, where it is known by its id, so that it arrives once; then it is taken out of X.
- * Whoever comes upon one that was left in X drives it on. It is in one queue, or on its way; never in
- * two, never lost.
+ * It is in one queue, or on its way; never in two, never lost. One that is left in X by a process that
+ * dies is driven on by the deletion of its queue, and by nobody else yet.
  */
 #ifndef REDIS_LETTER_H
 #define REDIS_LETTER_H

@@ -167,10 +167,7 @@ redis_message_pop(struct store *store, struct store_visit *visit,
     call_number(&c, (int64_t)limit);
     call_number(&c, (int64_t)front);
     call_number(&c, (int64_t)out->room);
-    if (out->opened == NULL)
-        call_text(&c, "-");
-    for (size_t i = 0; out->opened != NULL && i < out->opened->count; i++)
-        call_text(&c, out->opened->messages[i].id.text);
+    call_opened(&c, out->opened);
     st = call_run(&c, SCRIPT_message_pop, CALL_CHANGES);
     if (st == ST_NO_ROOM)
         out->room = (size_t)call_integer(&c, 1);
