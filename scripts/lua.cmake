@@ -1,21 +1,27 @@
 # Makes a header of the Lua scripts in SOURCE, each as an array of characters, behind those files of
-# SOURCE/lib that its first line names. Called by the build:
+# SOURCE/lib that its first line names, and what Redis calls it: its SHA1. Called by the build:
 # cmake -DSOURCE=DIR -DOUT=FILE -P lua.cmake
 file(GLOB scripts ${SOURCE}/*.lua)
 set(text "/* Made of src/redis/scripts. */\n")
 foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
     set(bytes "")
+    set(whole "")
     file(STRINGS ${script} first LIMIT_COUNT 1)
     if(first MATCHES "^-- Needs: (.*)")
         string(REPLACE " " ";" parts "${CMAKE_MATCH_1}")
         foreach(part ${parts})
             file(READ ${SOURCE}/lib/${part}.lua more HEX)
             string(APPEND bytes "${more}")
+            file(READ ${SOURCE}/lib/${part}.lua more)
+            string(APPEND whole "${more}")
         endforeach()
     endif()
     file(READ ${script} more HEX)
     string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}${more}")
     string(APPEND text "static const char redis_script_${name}[] = {${bytes}};\n")
+    file(READ ${script} more)
+    string(SHA1 sha "${whole}${more}")
+    string(APPEND text "static const char redis_sha_${name}[] = \"${sha}\";\n")
 endforeach()
 file(WRITE ${OUT} "${text}")

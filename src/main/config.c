@@ -2,6 +2,7 @@
 
 #include "main/activation.h"
 #include "main/admission.h"
+#include "main/backing.h"
 #include "main/config_file.h"
 #include "main/doors.h"
 #include "main/notification.h"
@@ -418,6 +419,7 @@ check_rest(const struct config *config, struct complaints *complaints)
     check_shards(config, complaints);
     check_post_size(config, complaints);
     check_journal_bytes(config, complaints);
+    backing_check(config, complaints);
     check_doors(config, complaints);
     check_one_kind(config, complaints);
     check_certificates(config, complaints);

@@ -93,7 +93,10 @@ struct config {
     bool identity_stub, identity_stub_anywhere;
     char identity_users[CONFIG_TEXT_CAP]; /* a path, or "any" */
     char identity_region[CONFIG_TEXT_CAP];
-    int64_t ready_fd;              /* -1: none */
+    int64_t ready_fd;                          /* -1: none */
+    char store[CONFIG_TEXT_CAP];               /* "memory", or a URL */
+    char store_password_file[CONFIG_TEXT_CAP]; /* a path, or "none" */
+    int64_t store_threads;
     char journal[CONFIG_TEXT_CAP]; /* a directory, or "none" */
     int64_t journal_max_bytes;     /* 0: what the disk has room for */
     bool accept_clock;

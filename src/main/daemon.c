@@ -7,6 +7,7 @@
 #include "main/identity.h"
 #include "main/machine.h"
 #include "main/option.h"
+#include "main/password.h"
 #include "main/text_file.h"
 
 #include <inttypes.h>
@@ -75,7 +76,7 @@ daemon_stored_limits(const struct config *config)
 }
 
 static enum status
-open_store(struct daemon *d, const struct config *config, struct complaints *complaints)
+open_engine(struct daemon *d, const struct config *config, struct complaints *complaints)
 {
     const struct engine_config engine = {
         .mem = d->mem,
@@ -95,11 +96,19 @@ open_store(struct daemon *d, const struct config *config, struct complaints *com
     };
     enum status st;
 
-    d->sealer = sealing_sealer(d->named.seal);
     st = engine_open(&engine, &d->store);
-
     return st == ST_OK ? durability_recover(&d->durability, config, d->store, complaints)
                        : st;
+}
+
+static enum status
+open_store(struct daemon *d, const struct config *config, struct complaints *complaints)
+{
+    d->sealer = sealing_sealer(d->named.seal);
+    return backing_wanted(config)
+               ? backing_open(&d->backing, config, d->mem, &d->sealer, d->durability.now,
+                              &d->log, &d->store, complaints)
+               : open_engine(d, config, complaints);
 }
 
 static enum status
@@ -184,6 +193,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .max_header_bytes = (size_t)config->max_header_size,
         .max_headers = (size_t)config->max_headers,
         .max_waiters = (size_t)config->max_waiters,
+        .executor = d->backing.executor,
         .idle_seconds = config->idle_seconds,
         .request_seconds = config->request_seconds,
         .access_log_one_in = daemon_logged_requests(config),
@@ -232,7 +242,8 @@ named_open(struct named *n, const struct config *config, struct mem *mem,
                                    complaints));
     st = first_of(st, signing_open("webhook_keys", config->webhook_keys, mem,
                                    &n->webhooks, complaints));
-    st = first_of(st, password_read(config, mem, &n->smtp_password, complaints));
+    st = first_of(st, password_read("smtp_password_file", config->smtp_password_file, mem,
+                                    &n->smtp_password, complaints));
     st = first_of(st, sealing_open(config, mem, log, &n->seal, complaints));
     return first_of(st, identity_open(config, mem, &n->auth, complaints));
 }
@@ -466,7 +477,8 @@ daemon_serve(struct daemon *d)
                           "draining, for %" PRId64 " s at most", drain_ms / 1000);
     log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", drain_ms));
     cut = server_drain(d->server, drain_ms);
-    if (durability_observer(&d->durability) == NULL && d->kit == NULL)
+    if (durability_observer(&d->durability) == NULL && d->kit == NULL &&
+        d->backing.store == NULL)
         log_lost(d);
     log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",
               LOG_I("requests_cut_off", cut));
@@ -495,6 +507,8 @@ daemon_close(struct daemon *d)
 {
     if (d == NULL)
         return;
+    backing_close(&d->backing,
+                  d->mem); /* its threads know the server; nobody asks any more */
     server_free(d->server);
     api_free(d->api);
     notify_close(d->notify);

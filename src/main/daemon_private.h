@@ -10,6 +10,7 @@
 #include "claimd/http/server.h"
 #include "claimd/kit/kit.h"
 #include "main/admission.h"
+#include "main/backing.h"
 #include "main/daemon.h"
 #include "main/durability.h"
 #include "main/notification.h"
@@ -39,6 +40,7 @@ struct daemon {
     struct mem *mem;
     struct kit *kit; /* NULL: there is none */
     struct durability durability;
+    struct backing backing;
     struct store *store;
     struct store_sealer sealer;
     struct config config; /* the live options belong to the thread of the signals */

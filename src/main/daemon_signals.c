@@ -53,7 +53,8 @@ put_in_force(struct daemon *d)
     atomic_store_explicit(&d->log.level, (enum log_level)d->config.log_level,
                           memory_order_relaxed);
     server_log_requests(d->server, daemon_logged_requests(&d->config));
-    engine_limit(d->store, &stored);
+    if (d->backing.store == NULL)
+        engine_limit(d->store, &stored);
     api_limit(d->api, &d->config.project_limits);
     atomic_store(&d->drain_ms, d->config.drain_seconds * 1000);
 }

@@ -2,11 +2,8 @@
 
 #include "claimd/base/invariant.h"
 #include "main/option.h"
-#include "main/text_file.h"
 
 #include <string.h>
-
-enum { PASSWORD_MOST = 1024 };
 
 /* Of a choice with a word for nothing. */
 static const char *
@@ -90,41 +87,6 @@ notification_check(const struct config *config, struct complaints *complaints)
     if (config->require_confirmation && unless(config->signing_keys, "none") == NULL)
         refuse(config, "require_confirmation", complaints,
                "needs signing_keys: what asks subscribers to confirm is signed");
-}
-
-enum status
-password_read(const struct config *config, struct mem *mem, char **out,
-              struct complaints *complaints)
-{
-    const struct text_file file = {.path = config->smtp_password_file,
-                                   .option = "smtp_password_file",
-                                   .most = PASSWORD_MOST,
-                                   .secret = true};
-    struct bytes text, line;
-    enum status st;
-
-    *out = NULL;
-    if (unless(file.path, "none") == NULL)
-        return ST_OK;
-    st = text_file_read(&file, mem, &text, complaints);
-    if (st != ST_OK)
-        return st;
-    line = bytes_trim(text);
-    *out = mem_calloc(mem, 1, line.len + 1);
-    if (*out != NULL && line.len > 0)
-        memcpy(*out, line.data, line.len);
-    if (text.len > 0)
-        explicit_bzero((void *)text.data, text.len);
-    mem_free(mem, (void *)text.data);
-    return *out == NULL ? ST_NO_MEMORY : ST_OK;
-}
-
-void
-password_free(struct mem *mem, char *password)
-{
-    if (password != NULL)
-        explicit_bzero(password, strlen(password));
-    mem_free(mem, password);
 }
 
 static void

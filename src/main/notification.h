@@ -11,14 +11,6 @@
 void notification_check(const struct config *config, struct complaints *complaints);
 
 /*
- * Reads the password of the server of mail from its file, owned: password_free() it; *out is NULL
- * if none is named. ST_BAD_VALUE after a complaint; ST_NO_MEMORY.
- */
-enum status password_read(const struct config *config, struct mem *mem, char **out,
-                          struct complaints *complaints);
-void password_free(struct mem *mem, char *password);
-
-/*
  * Opens it with what only the daemon knows, and what the configuration says. The configuration is
  * borrowed for its life. As notify_open().
  */

@@ -79,6 +79,15 @@ const struct option options[] = {
     NUMBER("ready_fd", ready_fd, -1, 65535, "-1",
            "descriptor that gets the line with the address when ready; -1: none"),
 #undef GROUP
+#define GROUP "Store"
+    TEXT("store", store, "memory",
+         "memory, or redis://HOST:PORT,...?replicas=N: a Redis Cluster, which several "
+         "servers may share (docs/scale-out.md)"),
+    TEXT("store_password_file", store_password_file, "none",
+         "file with the password of Redis, which others cannot read"),
+    NUMBER("store_threads", store_threads, 1, 256, "32",
+           "requests that ask Redis at a time, each over a connection of its own"),
+#undef GROUP
 #define GROUP "Journal"
     TEXT("journal", journal, "none",
          "directory of the journal, with which nothing is lost; none: a restart begins "

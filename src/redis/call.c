@@ -4,38 +4,78 @@
 
 #include <stdlib.h>
 
+/* Keys of a queue; the last two exist where somebody is, or was, subscribed. */
+static const char parts[] = {'q', 'z', 'm', 't', 'x', 'f', 's', 'u'};
+enum { PLAIN_PARTS = 6, ALL_PARTS = 8 };
+
 static void
 begin(struct call *c, struct redis_store *s, struct bytes key)
 {
     c->store = s;
     c->client = cluster_take(&s->cluster);
     c->request = (struct cluster_request){.slot = slot_of(key)};
+    c->where = NULL;
+    c->arguments = 0;
     reason_init(&c->why);
     command_init(&c->words, s->config.mem);
+}
+
+/* Adds so many keys of the queue; `key` has what they begin with. */
+static void
+add_keys(struct command *words, struct buf *key, size_t count)
+{
+    command_number(words, (int64_t)count);
+    for (size_t i = 0; i < count; i++) {
+        buf_byte(key, parts[i]);
+        command_word(words, buf_view(key));
+        if (!key->failed)
+            key->len--;
+    }
+    words->words.failed = words->words.failed || key->failed;
+}
+
+void
+call_time(struct call *c, const struct store_visit *visit)
+{
+    if (c->store->config.test_clock)
+        command_number(&c->words, visit->now_ms);
+    else
+        command_text(&c->words, "");
 }
 
 void
 call_begin(struct call *c, struct redis_store *s, const struct store_visit *visit,
            const struct store_queue *where)
 {
-    static const char parts[] = {'q', 'z', 'm', 't', 'x', 'f'};
     struct buf key;
 
     buf_init(&key, s->config.mem);
     key_of_queue(&key, where);
     begin(c, s, buf_view(&key));
-    command_number(&c->words, sizeof(parts));
-    for (size_t i = 0; i < sizeof(parts); i++) {
-        buf_byte(&key, parts[i]);
-        command_word(&c->words, buf_view(&key));
-        if (!key.failed)
-            key.len--;
-    }
-    c->words.words.failed = c->words.words.failed || key.failed;
-    if (s->config.test_clock)
-        command_number(&c->words, visit->now_ms);
-    else
-        command_text(&c->words, "");
+    c->where = where;
+    add_keys(&c->words, &key, PLAIN_PARTS);
+    c->arguments = c->words.words.len;
+    call_time(c, visit);
+    buf_fini(&key);
+}
+
+/* The same words behind all keys of the queue. */
+static void
+add_feed(struct call *c)
+{
+    struct command words;
+    struct buf key;
+
+    buf_init(&key, c->store->config.mem);
+    command_init(&words, c->store->config.mem);
+    key_of_queue(&key, c->where);
+    add_keys(&words, &key, ALL_PARTS);
+    buf_bytes(&words.words, bytes_of(c->words.words.data + c->arguments,
+                                     c->words.words.len - c->arguments));
+    words.count = c->words.count + ALL_PARTS - PLAIN_PARTS;
+    command_fini(&c->words);
+    c->words = words;
+    c->where = NULL; /* once is enough */
     buf_fini(&key);
 }
 
@@ -60,28 +100,40 @@ call_opened(struct call *c, const struct store_batch *opened)
 static enum status
 status_of(const struct call *c)
 {
-    static const enum status statuses[ANSWERS] = {
+    static const enum status statuses[ANSWER_FEED] = {
         ST_OK,      ST_AGAIN,     ST_NOT_FOUND,  ST_CHANGED, ST_CLAIMED, ST_NOT_CLAIMED,
         ST_NO_ROOM, ST_TOO_LARGE, ST_NOT_SEALED, ST_SEALED,  ST_CONFLICT};
     int64_t answer = call_integer(c, 0);
 
-    return call_has(c, 0) && answer >= 0 && answer < ANSWERS ? statuses[answer]
-                                                             : ST_UNAVAILABLE;
+    return call_has(c, 0) && answer >= 0 && answer < ANSWER_FEED ? statuses[answer]
+                                                                 : ST_UNAVAILABLE;
+}
+
+/* It needs the keys that it has not got; only said where nothing has happened. */
+static bool
+wants_feed(const struct call *c)
+{
+    return c->where != NULL && call_has(c, 0) && call_integer(c, 0) == ANSWER_FEED;
 }
 
 enum status
 call_run(struct call *c, enum script script, enum call_kind kind)
 {
-    enum status st;
+    enum status st = ST_NO_MEMORY;
 
-    if (c->client == NULL || c->words.words.failed)
-        return ST_NO_MEMORY;
-    c->request.sha = bytes_of(c->store->shas[script], SHA_DIGITS);
+    c->request.sha = script_sha(script);
     c->request.text = script_text(script);
     c->request.words = &c->words;
     c->request.changes = kind == CALL_CHANGES;
     c->request.repeatable = kind == CALL_LOOKS;
-    st = cluster_ask(c->client, &c->request, &c->why);
+    while (c->client != NULL && !c->words.words.failed) {
+        st = cluster_ask(c->client, &c->request, &c->why);
+        if (!wants_feed(c))
+            break;
+        cluster_request_end(&c->store->cluster, &c->request);
+        add_feed(c);
+        st = ST_NO_MEMORY;
+    }
     return st == ST_OK ? status_of(c) : st;
 }
 

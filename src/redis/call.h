@@ -14,14 +14,17 @@
 #include "redis/private.h"
 
 enum call_kind {
-    CALL_LOOKS,  /* is sent again if it may be lost */
-    CALL_CHANGES /* is confirmed; ST_UNCONFIRMED if it may be lost */
+    CALL_LOOKS,   /* is sent again if it may be lost */
+    CALL_CHANGES, /* is confirmed; ST_UNCONFIRMED if it may be lost */
+    CALL_NOTES    /* what does no harm if it is lost: neither of them */
 };
 
 struct call {
     struct redis_store *store;
     struct cluster_client *client; /* NULL: no memory for one */
     struct command words;
+    const struct store_queue *where; /* borrowed; NULL: it is not about a queue */
+    size_t arguments;                /* where they begin in the words */
     struct cluster_request request;
     struct reason why;
 };
@@ -30,8 +33,9 @@ struct call {
 void call_begin(struct call *c, struct redis_store *s, const struct store_visit *visit,
                 const struct store_queue *where);
 
-/* Begins with one key, which is written already, and no time. */
+/* Begins with one key, which is written already, and no time; call_time() adds it. */
 void call_begin_key(struct call *c, struct redis_store *s, struct bytes key);
+void call_time(struct call *c, const struct store_visit *visit);
 
 static inline void
 call_word(struct call *c, struct bytes word)
@@ -55,7 +59,7 @@ call_number(struct call *c, int64_t number)
 void call_opened(struct call *c, const struct store_batch *opened);
 
 /*
- * Runs it. The script's own status, or ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET,
+ * Runs it, once more with the keys of the queue's subscriptions if it needs them. The script's own status, or ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET,
  * ST_UNCONFIRMED; there is an answer if call_has(c, 0).
  */
 enum status call_run(struct call *c, enum script script, enum call_kind kind);

@@ -106,6 +106,9 @@ redis_claim_create(struct store *store, struct store_visit *visit,
         return st;
     if (out->count == 0)
         return waiting_found_nothing(s, visit, where);
+    done_count(&s->done, STORE_COUNT_CLAIMS, 1);
+    done_count(&s->done, STORE_COUNT_CLAIMED, out->count);
+    show_waited(s, out);
     waiting_served(s, visit, where);
     return ST_OK;
 }
@@ -155,7 +158,28 @@ redis_claim_renew(struct store *store, struct store_visit *visit,
     if (st == ST_OK)
         *number = ((uint64_t)call_integer(&c, RENEWED_BASE) << BASE_SHIFT) +
                   (uint64_t)call_integer(&c, RENEWED_NUMBER);
+    if (st == ST_OK)
+        done_count(&s->done, STORE_COUNT_RENEWALS, 1);
     call_end(&c);
+    return st;
+}
+
+static enum status
+end_claim(struct redis_store *s, struct store_visit *visit,
+          const struct store_queue *where, struct bytes claim_id, bool uncount,
+          enum store_counter reason)
+{
+    struct call c;
+    enum status st;
+
+    call_begin(&c, s, visit, where);
+    call_word(&c, claim_id);
+    call_number(&c, uncount);
+    st = call_run(&c, SCRIPT_claim_release, CALL_CHANGES);
+    if (st == ST_OK)
+        done_count(&s->done, reason, (uint64_t)call_integer(&c, 1));
+    call_end(&c);
+    waiting_stir(s, visit, where);
     return st;
 }
 
@@ -164,21 +188,14 @@ redis_claim_give_back(struct store *store, struct store_visit *visit,
                       const struct store_queue *where, struct bytes claim_id,
                       bool uncount)
 {
-    struct call c;
-    enum status st;
-
-    call_begin(&c, redis_of(store), visit, where);
-    call_word(&c, claim_id);
-    call_number(&c, uncount);
-    st = call_run(&c, SCRIPT_claim_release, CALL_CHANGES);
-    call_end(&c);
-    waiting_stir(redis_of(store), visit, where);
-    return st;
+    return end_claim(redis_of(store), visit, where, claim_id, uncount,
+                     STORE_COUNT_BACK_GONE);
 }
 
 enum status
 redis_claim_release(struct store *store, struct store_visit *visit,
                     const struct store_queue *where, struct bytes claim_id)
 {
-    return redis_claim_give_back(store, visit, where, claim_id, false);
+    return end_claim(redis_of(store), visit, where, claim_id, false,
+                     STORE_COUNT_BACK_RELEASED);
 }

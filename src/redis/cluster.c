@@ -386,17 +386,31 @@ cluster_request_end(struct cluster *c, struct cluster_request *request)
     request->answer = NULL;
 }
 
-enum status
-cluster_say(struct cluster_client *client, uint16_t slot, const struct bytes *words,
-            size_t count, redisReply **out, struct reason *why)
+static enum status
+say_at(struct cluster_client *client, uint16_t node, const struct bytes *words,
+       size_t count, redisReply **out, struct reason *why)
 {
-    uint16_t node = map_find(&client->cluster->map, slot);
     struct link *l = node == MAP_NOWHERE ? NULL : link_to(client, node, why);
     enum status st = l == NULL ? ST_UNAVAILABLE : link_say(l, words, count, out, why);
 
     if (l != NULL && st != ST_OK && l->context->err != 0)
         link_close(l);
     return st;
+}
+
+enum status
+cluster_say(struct cluster_client *client, uint16_t slot, const struct bytes *words,
+            size_t count, redisReply **out, struct reason *why)
+{
+    return say_at(client, map_find(&client->cluster->map, slot), words, count, out, why);
+}
+
+enum status
+cluster_say_to(struct cluster_client *client, const struct link_address *node,
+               const struct bytes *words, size_t count, redisReply **out,
+               struct reason *why)
+{
+    return say_at(client, map_node(&client->cluster->map, node), words, count, out, why);
 }
 
 /* ------------------------------------------------------------------ life */

@@ -84,6 +84,11 @@ enum status
 cluster_say(struct cluster_client *client, uint16_t slot, const struct bytes *words,
             size_t count, redisReply **out, struct reason *why);
 
+/* The same to a node. */
+enum status cluster_say_to(struct cluster_client *client, const struct link_address *node,
+                           const struct bytes *words, size_t count, redisReply **out,
+                           struct reason *why);
+
 /* Asks anybody where the slots are. */
 enum status cluster_refresh(struct cluster_client *client, struct reason *why);
 

@@ -11,6 +11,9 @@ find_all(void *library, struct hiredis_library *l)
            library_find(library, "redisConnectUnixWithTimeout", &l->connect_unix) &&
            library_find(library, "redisSetTimeout", &l->set_timeout) &&
            library_find(library, "redisAppendFormattedCommand", &l->append) &&
+           library_find(library, "redisBufferWrite", &l->write) &&
+           library_find(library, "redisBufferRead", &l->read) &&
+           library_find(library, "redisGetReplyFromReader", &l->get_parsed) &&
            library_find(library, "redisGetReply", &l->get_reply) &&
            library_find(library, "redisFree", &l->free) &&
            library_find(library, "freeReplyObject", &l->free_reply);

@@ -14,6 +14,9 @@ struct hiredis_library {
     redisContext *(*connect_unix)(const char *path, const struct timeval limit);
     int (*set_timeout)(redisContext *c, const struct timeval limit);
     int (*append)(redisContext *c, const char *command, size_t len);
+    int (*write)(redisContext *c, int *done);
+    int (*read)(redisContext *c);
+    int (*get_parsed)(redisContext *c, void **reply);
     int (*get_reply)(redisContext *c, void **reply);
     void (*free)(redisContext *c);
     void (*free_reply)(void *reply);

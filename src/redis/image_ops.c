@@ -3,6 +3,7 @@
 #include "redis/metadata.h"
 #include "redis/names.h"
 #include "redis/show.h"
+#include "redis/show_subscription.h"
 
 /* ---------------------------------------------------------------------- showing */
 
@@ -94,36 +95,112 @@ show_piece(struct call *c, struct store_image *image)
     return ST_OK;
 }
 
-/* resume: the number to go on behind, and the tag of the queue that was begun with. */
-enum status
-redis_queue_image(struct store *store, struct store_visit *visit,
-                  const struct store_queue *where, struct store_image *image)
+/* What was shown of the queue before: its tag, and behind which of its messages, or subscriptions, to
+ * go on. */
+enum { AT, SHOWN_TAG, STAGE, MESSAGES_STAGE = 0, SUBSCRIPTIONS_STAGE };
+
+static enum status
+image_messages(struct store *store, struct store_visit *visit,
+               const struct store_queue *where, struct store_image *image)
 {
-    const bool first = image->resume[1] == 0;
+    const bool first = image->resume[SHOWN_TAG] == 0;
     char tag[TAG_DIGITS + 1] = "";
     struct store_image out = {.first = first};
     struct call c;
     enum status st;
 
     if (!first)
-        hex_write_eight(tag, (uint32_t)image->resume[1]);
+        hex_write_eight(tag, (uint32_t)image->resume[SHOWN_TAG]);
     call_begin(&c, redis_of(store), visit, where);
-    call_number(&c, (int64_t)image->resume[0]);
+    call_number(&c, (int64_t)image->resume[AT]);
     call_text(&c, tag);
     st = call_run(&c, SCRIPT_queue_image, CALL_LOOKS);
     if (st == ST_OK) {
         uint64_t number = 0;
 
         (void)hex_read(call_item(&c, TAG), &number);
-        out.resume[0] = (uint64_t)call_integer(&c, NEXT);
-        out.resume[1] = number;
-        out.more = out.resume[0] != 0;
+        out.resume[AT] = (uint64_t)call_integer(&c, NEXT);
+        out.resume[SHOWN_TAG] = number;
+        out.resume[STAGE] = out.resume[AT] != 0 ? MESSAGES_STAGE : SUBSCRIPTIONS_STAGE;
+        out.more = true;
         st = show_piece(&c, &out);
     }
     if (st == ST_OK)
         *image = out;
     call_end(&c);
     return st;
+}
+
+static void
+show_subscription(const struct call *c, size_t at, struct store_image_subscription *out)
+{
+    *out = (struct store_image_subscription){
+        .subscriber = call_item(c, at + SHOWN_SUBSCRIBER),
+        .options = call_item(c, at + SHOWN_OPTIONS),
+        .started_ms = call_integer(c, at + SHOWN_STARTED),
+        .ttl_s = call_integer(c, at + SHOWN_TTL),
+        .confirmed = call_integer(c, at + SHOWN_CONFIRMED) != 0,
+        .asked = call_integer(c, at + SHOWN_ASKED) != 0,
+        .delivered = (uint64_t)call_integer(c, at + SHOWN_DELIVERED),
+        .given_up = (uint64_t)call_integer(c, at + SHOWN_GIVEN_UP),
+        .fallen_out = (uint64_t)(call_integer(c, at + SHOWN_FALLEN_OUT) +
+                                 call_integer(c, at + SHOWN_MISSED))};
+    show_subscription_id(call_item(c, at + SHOWN_ID), &out->id);
+}
+
+static enum status
+image_subscriptions(struct store *store, struct store_visit *visit,
+                    const struct store_queue *where, struct store_image *image)
+{
+    enum { PAGE = 128 };
+    struct redis_store *s = redis_of(store);
+    struct store_image out = {.first = false};
+    struct shown_piece *piece;
+    char tag[TAG_DIGITS + 1] = "";
+    size_t count;
+    struct call c;
+    enum status st;
+
+    hex_write_eight(tag, (uint32_t)image->resume[SHOWN_TAG]);
+    call_begin(&c, s, visit, where);
+    call_number(&c, (int64_t)image->resume[AT]);
+    call_number(&c, PAGE);
+    call_text(&c, tag);
+    st = call_run(&c, SCRIPT_subscription_list, CALL_LOOKS);
+    count = show_subscription_count(&c);
+    piece =
+        st != ST_OK
+            ? NULL
+            : mem_alloc(s->config.mem,
+                        sizeof(*piece) + count * sizeof(struct store_image_subscription));
+    if (st == ST_OK && piece == NULL)
+        st = ST_NO_MEMORY;
+    if (st == ST_OK) {
+        out.store = store;
+        out.pin = piece;
+        out.subscriptions = (struct store_image_subscription *)piece->messages;
+        out.subscription_count = count;
+        for (size_t i = 0; i < count; i++)
+            show_subscription(&c, SHOWN_FIRST + i * SHOWN_WORDS, &out.subscriptions[i]);
+        memcpy(out.resume, image->resume, sizeof(out.resume));
+        if (count > 0)
+            out.resume[AT] =
+                (uint64_t)call_integer(&c, SHOWN_FIRST + (count - 1) * SHOWN_WORDS);
+        out.more = count == PAGE;
+        piece->answer = call_take_answer(&c);
+        *image = out;
+    }
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_queue_image(struct store *store, struct store_visit *visit,
+                  const struct store_queue *where, struct store_image *image)
+{
+    return image->resume[STAGE] == MESSAGES_STAGE
+               ? image_messages(store, visit, where, image)
+               : image_subscriptions(store, visit, where, image);
 }
 
 void
@@ -156,6 +233,33 @@ add_claims(struct call *c, const struct store_image *image)
         call_word(c, bytes_of(secret, sizeof(secret)));
         call_number(c, claim->started_ms);
         call_number(c, claim->ends_ms);
+    }
+    return st;
+}
+
+static enum status
+add_subscriptions(struct call *c, const struct store_image *image)
+{
+    char secret[SECRET_DIGITS];
+    enum status st = ST_OK;
+
+    call_number(c, c->store->config.require_confirmation);
+    call_number(c, (int64_t)image->subscription_count);
+    for (size_t i = 0; st == ST_OK && i < image->subscription_count; i++) {
+        const struct store_image_subscription *one = &image->subscriptions[i];
+
+        st = redis_digits(c->store, secret, sizeof(secret));
+        call_text(c, one->id.text);
+        call_word(c, bytes_of(secret, sizeof(secret)));
+        call_word(c, one->subscriber);
+        call_word(c, one->options);
+        call_number(c, one->started_ms);
+        call_number(c, one->ttl_s);
+        call_number(c, one->confirmed);
+        call_number(c, one->asked);
+        call_number(c, (int64_t)one->delivered);
+        call_number(c, (int64_t)one->given_up);
+        call_number(c, (int64_t)one->fallen_out);
     }
     return st;
 }
@@ -193,6 +297,8 @@ load(struct redis_store *s, struct store_visit *visit, const struct store_queue 
     call_word(&c, bytes_of(tag, image->first ? sizeof(tag) : 0));
     metadata_add(&c, image->first ? &image->metadata : NULL);
     st = add_claims(&c, image);
+    if (st == ST_OK)
+        st = add_subscriptions(&c, image);
     for (size_t i = 0; i < image->message_count; i++)
         add_message(&c, &image->messages[i]);
     if (st == ST_OK)
@@ -200,6 +306,8 @@ load(struct redis_store *s, struct store_visit *visit, const struct store_queue 
     if (st == ST_OK && image->first)
         st = names_enter(s, visit, where, call_item(&c, 1));
     call_end(&c);
+    if (st == ST_OK && image->subscription_count > 0)
+        delivery_is_due(s, visit, where, 0);
     return st;
 }
 
@@ -215,9 +323,7 @@ redis_queue_load(struct store *store, struct store_visit *visit,
         return st;
     if (image->message_count > LOAD_MOST)
         return ST_TOO_LARGE;
-    if (image->subscription_count > 0)
-        return ST_UNAVAILABLE; /* there are none here */
-    st = ST_AGAIN;             /* a message has the tag that the queue was to get */
+    st = ST_AGAIN; /* a message has the tag that the queue was to get */
     for (int i = 0; st == ST_AGAIN && i < LOAD_TRIES; i++)
         st = load(s, visit, where, image);
     waiting_stir(s, visit, where);

@@ -44,3 +44,9 @@ key_of_projects(struct buf *out, enum store_kind kind)
     buf_str(out, KEY_PREFIX "projects");
     buf_str(out, suffix(kind));
 }
+
+void
+key_of_due(struct buf *out, unsigned part)
+{
+    buf_printf(out, KEY_PREFIX "due:%u", part);
+}

@@ -3,25 +3,35 @@
 #include "redis/names.h"
 
 /* A letter as the script packs it. */
-enum { EXPIRES_AT = 8, CLIENT_AT = 16, NAME_LEN_AT = 24, SUM_LEN_AT = 25, TEXTS_AT = 26 };
+enum {
+    EXPIRES_AT = 8,
+    CLIENT_AT = 16,
+    NAME_LEN_AT = 24,
+    SUM_LEN_AT = 25,
+    ID_AT = 26,
+    ID_LEN = 24,
+    TEXTS_AT = ID_AT + ID_LEN
+};
 
 struct letter {
-    struct bytes id, client, name, sum, body;
+    struct bytes trip, id, client, name, sum, body;
     double posted_ms, expires_ms;
 };
 
 static bool
-read_letter(struct bytes id, struct bytes text, struct letter *out)
+read_letter(struct bytes trip, struct bytes text, struct letter *out)
 {
     size_t name_len, sum_len;
 
-    if (!bytes_present(id) || text.len < TEXTS_AT)
+    if (!bytes_present(trip) || text.len < TEXTS_AT)
         return false;
     name_len = (uint8_t)text.data[NAME_LEN_AT];
     sum_len = (uint8_t)text.data[SUM_LEN_AT];
     if (text.len < TEXTS_AT + name_len + sum_len)
         return false;
-    *out = (struct letter){.id = id, .client = bytes_of(text.data + CLIENT_AT, 8)};
+    *out = (struct letter){.trip = trip,
+                           .id = bytes_of(text.data + ID_AT, ID_LEN),
+                           .client = bytes_of(text.data + CLIENT_AT, 8)};
     memcpy(&out->posted_ms, text.data, sizeof(double));
     memcpy(&out->expires_ms, text.data + EXPIRES_AT, sizeof(double));
     out->name = bytes_of(text.data + TEXTS_AT, name_len);
@@ -43,6 +53,7 @@ post_body(struct redis_store *s, const struct store_visit *visit,
         return st;
     call_begin(&c, s, visit, to);
     call_word(&c, bytes_of(tag, sizeof(tag)));
+    call_word(&c, l->trip);
     call_word(&c, l->id);
     call_number(&c, (int64_t)l->posted_ms);
     call_number(&c, (int64_t)l->expires_ms);
@@ -92,6 +103,38 @@ post(struct redis_store *s, const struct store_visit *visit,
     return st;
 }
 
+/* So many letters have arrived, and nobody brings them again. If that cannot be said, it goes without
+ * saying in a week. */
+static void
+forget(const struct call *c, size_t from, size_t count, const struct store_visit *visit,
+       const struct store_queue *where)
+{
+    struct letter l;
+    size_t at = from;
+
+    while (count > 0 && call_has(c, at + 1)) {
+        struct store_queue to = {.project = where->project, .kind = where->kind};
+        struct call told;
+
+        if (!read_letter(call_item(c, at), call_item(c, at + 1), &l)) {
+            at += 2;
+            continue;
+        }
+        to.name = l.name;
+        call_begin(&told, c->store, visit, &to);
+        for (; count > 0 && call_has(c, at + 1); at += 2) {
+            if (!read_letter(call_item(c, at), call_item(c, at + 1), &l))
+                continue;
+            if (!bytes_equal(l.name, to.name))
+                break;
+            call_word(&told, l.trip);
+            count--;
+        }
+        (void)call_run(&told, SCRIPT_letter_forget, CALL_NOTES);
+        call_end(&told);
+    }
+}
+
 enum status
 letters_drive(const struct call *c, size_t from, const struct store_visit *visit,
               const struct store_queue *where)
@@ -112,12 +155,15 @@ letters_drive(const struct call *c, size_t from, const struct store_visit *visit
         st = post(s, visit, where, &l);
         if (st != ST_OK)
             break;
-        call_word(&done, l.id);
+        call_word(&done, l.trip);
+        done_count(&s->done, STORE_COUNT_DEAD_LETTERS, 1);
         arrived++;
     }
     if (arrived > 0) {
         enum status told = call_run(&done, SCRIPT_letter_done, CALL_CHANGES);
 
+        if (told == ST_OK)
+            forget(c, from, arrived, visit, where);
         st = st == ST_OK ? told : st;
     }
     call_end(&done);

@@ -2,9 +2,10 @@
  * letter: dead letters on their way from one queue to another, which may be in another slot.
  *
  * A script takes a letter out of its queue and into that queue's key X, in one step; it arrives in
- * the other queue, where it is known by its id, so that it arrives once; then it is taken out of X.
- * It is in one queue, or on its way; never in two, never lost. One that is left in X by a process that
- * dies is driven on by the deletion of its queue, and by nobody else yet.
+ * the other queue, which remembers the trip, so that it arrives once; then it is taken out of X, and
+ * then the trip is forgotten. It is in one queue, or on its way; never in two, never lost. One that is
+ * left in X by a process that dies is driven on by the next claim of its queue some seconds later, or by
+ * the queue's deletion.
  */
 #ifndef REDIS_LETTER_H
 #define REDIS_LETTER_H

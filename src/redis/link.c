@@ -153,3 +153,28 @@ link_free(const struct link *l, redisReply *reply)
     if (reply != NULL)
         l->library->free_reply(reply);
 }
+
+bool
+link_flush(struct link *l)
+{
+    int done = 0;
+
+    while (done == 0)
+        if (l->library->write(l->context, &done) != REDIS_OK)
+            return false;
+    return true;
+}
+
+bool
+link_fill(struct link *l)
+{
+    return l->library->read(l->context) == REDIS_OK;
+}
+
+redisReply *
+link_parsed(struct link *l)
+{
+    void *reply = NULL;
+
+    return l->library->get_parsed(l->context, &reply) == REDIS_OK ? reply : NULL;
+}

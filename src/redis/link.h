@@ -66,6 +66,14 @@ enum status link_add(struct link *l, const struct bytes *words, size_t count,
 redisReply *link_answer(struct link *l, struct reason *why);
 void link_free(const struct link *l, redisReply *reply);
 
+/*
+ * For one that only listens: sends what was added; reads what has come, once something has; what was
+ * read whole, owned: NULL: nothing (more). False: it has failed.
+ */
+bool link_flush(struct link *l);
+bool link_fill(struct link *l);
+redisReply *link_parsed(struct link *l);
+
 /* One command and its answer, owned. ST_UNAVAILABLE with a reason, also if the answer is an error:
  * *out is NULL then. */
 enum status link_say(struct link *l, const struct bytes *words, size_t count,

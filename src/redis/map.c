@@ -81,6 +81,18 @@ map_find(struct map *m, uint16_t slot)
     return node;
 }
 
+uint16_t
+map_owner(struct map *m, uint16_t *at)
+{
+    uint16_t node = MAP_NOWHERE;
+
+    lock_acquire(&m->lock);
+    while (*at < SLOT_COUNT && (node == MAP_NOWHERE || m->slots[*at] == node))
+        node = m->slots[(*at)++];
+    lock_release(&m->lock);
+    return node;
+}
+
 void
 map_move(struct map *m, uint16_t slot, const struct link_address *to)
 {

@@ -39,6 +39,10 @@ unsigned map_era(struct map *m);
 /* Who has a slot; MAP_NOWHERE: nobody, as far as we know. */
 uint16_t map_find(struct map *m, uint16_t slot);
 
+/* The next node that has slots, from slot *at on (0 at first), which moves behind those in a row;
+ * MAP_NOWHERE: there are no more. One that has several rows comes several times. O(slots) for all. */
+uint16_t map_owner(struct map *m, uint16_t *at);
+
 /* A slot has moved there. */
 void map_move(struct map *m, uint16_t slot, const struct link_address *to);
 

@@ -1,4 +1,5 @@
 /* The store's operations on messages. */
+#include "redis/delivery.h"
 #include "redis/names.h"
 #include "redis/show.h"
 
@@ -28,7 +29,7 @@ redis_message_post(struct store *store, struct store_visit *visit,
                    const struct store_queue *where, const struct store_post *post,
                    struct store_id *ids)
 {
-    enum { TAG = 1, FIRST, MADE };
+    enum { TAG = 1, FIRST, UNLISTED, TELLS };
     struct redis_store *s = redis_of(store);
     char tag[TAG_DIGITS], client[sizeof(post->client)];
     struct call c;
@@ -43,12 +44,17 @@ redis_message_post(struct store *store, struct store_visit *visit,
     call_number(&c, (int64_t)post->request_bytes);
     call_number(&c, s->config.message_ttl_s);
     call_number(&c, s->config.message_delay_s);
+    call_number(&c, (int64_t)s->config.feed_bytes);
     add_messages(&c, post);
     st = call_run(&c, SCRIPT_message_post, CALL_CHANGES);
     for (size_t i = 0; st == ST_OK && i < post->count; i++)
         show_id(call_item(&c, TAG), (uint64_t)call_integer(&c, FIRST) + i, BYTES_NONE,
                 &ids[i]);
-    if (st == ST_OK && call_integer(&c, MADE) != 0)
+    if (st == ST_OK)
+        done_count(&s->done, STORE_COUNT_POSTED, post->count);
+    if (st == ST_OK && call_integer(&c, TELLS) != 0)
+        delivery_is_due(s, visit, where, 0);
+    if (st == ST_OK && call_integer(&c, UNLISTED) != 0)
         st = names_enter(s, visit, where, call_item(&c, TAG));
     call_end(&c);
     waiting_stir(s, visit, where);
@@ -117,6 +123,24 @@ redis_message_get(struct store *store, struct store_visit *visit,
 
 /* ---------------------------------------------------------------------- remove */
 
+/* So many were deleted: of those that were claimed, how long ago, and how often they were. */
+static void
+count_deleted(const struct call *c, enum status st, bool with_claim)
+{
+    enum { COUNT = 1, SPANS };
+    struct done *done = &c->store->done;
+
+    if (with_claim && (st == ST_CLAIMED || st == ST_NOT_CLAIMED))
+        done_count(done, STORE_COUNT_LATE_DELETES, 1);
+    if (st != ST_OK || call_integer(c, COUNT) == 0)
+        return;
+    done_count(done, STORE_COUNT_DELETED, (uint64_t)call_integer(c, COUNT));
+    for (size_t i = SPANS; call_has(c, i + 1); i += 2) {
+        done_span(done, STORE_SPAN_WORKED, call_integer(c, i));
+        done_span(done, STORE_SPAN_ATTEMPTS, call_integer(c, i + 1));
+    }
+}
+
 enum status
 redis_message_delete(struct store *store, struct store_visit *visit,
                      const struct store_queue *where, struct bytes id,
@@ -130,6 +154,7 @@ redis_message_delete(struct store *store, struct store_visit *visit,
     call_word(&c,
               bytes_present(claim_id) && claim_id.len == 0 ? bytes_str("-") : claim_id);
     st = call_run(&c, SCRIPT_message_delete, CALL_CHANGES);
+    count_deleted(&c, st, bytes_present(claim_id));
     call_end(&c);
     return st;
 }
@@ -149,6 +174,7 @@ redis_message_delete_many(struct store *store, struct store_visit *visit,
     for (size_t i = 0; i < count; i++)
         call_word(&c, ids[i]);
     st = call_run(&c, SCRIPT_message_delete_many, CALL_CHANGES);
+    count_deleted(&c, st, claim_ids != NULL);
     call_end(&c);
     return st;
 }
@@ -181,6 +207,8 @@ redis_message_pop(struct store *store, struct store_visit *visit,
         return st;
     if (out->count == 0)
         return waiting_found_nothing(s, visit, where);
+    done_count(&s->done, STORE_COUNT_POPPED, out->count);
+    show_waited(s, out);
     waiting_served(s, visit, where);
     return ST_OK;
 }

@@ -62,15 +62,20 @@ names_enter(struct redis_store *s, const struct store_visit *visit,
     struct call c;
     enum status st = change_names(s, where, tag, SCRIPT_names_add, &count);
 
+    bool there;
+
     if (st == ST_OK && count == 1)
         st = enter_project(s, where);
     if (st != ST_OK)
-        return st;
+        return ST_UNCONFIRMED;
     call_begin(&c, s, visit, where);
     call_word(&c, tag);
     st = call_run(&c, SCRIPT_queue_listed, CALL_CHANGES);
+    there = call_integer(&c, 1) != 0;
     call_end(&c);
-    return st;
+    if (st != ST_OK)
+        return ST_UNCONFIRMED;
+    return there ? ST_OK : names_leave(s, where, tag);
 }
 
 enum status

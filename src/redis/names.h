@@ -2,7 +2,8 @@
  * names: which queues a project has. Queue and list are in different slots, so they change one after
  * the other:
  *
- *     make     the queue, marked as not listed; the name, with the queue's tag; the mark goes
+ *     make     the queue, marked as not listed; the name, with the queue's tag; the mark goes, or, if
+ *              the queue has gone meanwhile, the name
  *     delete   the queue; the name, if its tag is still that of the queue
  *
  * The list of projects keeps those that have none any more.
@@ -15,7 +16,8 @@
 
 #include "redis/call.h"
 
-/* A queue was made. */
+/* A queue was made, and is not listed yet. ST_UNCONFIRMED: it may be there, but not in the list: whatever
+ * comes to it next enters it. */
 enum status names_enter(struct redis_store *s, const struct store_visit *visit,
                         const struct store_queue *where, struct bytes tag);
 

@@ -4,14 +4,17 @@
 #ifndef REDIS_PRIVATE_H
 #define REDIS_PRIVATE_H
 
+#include "claimd/base/clock.h"
 #include "claimd/base/entropy.h"
 #include "claimd/redis/redis.h"
+#include "redis/census.h"
 #include "redis/cluster.h"
+#include "redis/delivery.h"
+#include "redis/done.h"
+#include "redis/keeper.h"
 #include "redis/script.h"
 #include "redis/url.h"
 #include "redis/waiting.h"
-
-enum { SHA_DIGITS = 40 };
 
 struct redis_store {
     struct store store;
@@ -19,16 +22,26 @@ struct redis_store {
     struct url url;
     struct hiredis_library library;
     struct cluster cluster;
-    char shas[SCRIPTS][SHA_DIGITS]; /* as Redis has named the scripts */
-    struct lock lock;               /* of the entropy */
+    struct lock lock; /* of the entropy */
     struct entropy entropy;
     struct waiting waiting;
+    struct delivery delivery;
+    struct census census;
+    struct done done;
+    struct keeper *keeper; /* owned; NULL: there is none (tests) */
 };
 
 static inline struct redis_store *
 redis_of(struct store *s)
 {
     return container_of(s, struct redis_store, store);
+}
+
+/* What is measured here with: real time (ms of the stopwatch), but for tests: the visit's. */
+static inline int64_t
+redis_clock_ms(const struct redis_store *s, int64_t visit_ms)
+{
+    return s->config.test_clock ? visit_ms : clock_stopwatch_ns() / 1000000;
 }
 
 /* Eight hexadecimal digits, the first a letter: the tag of a new queue. Likewise twelve: what a claim
@@ -59,6 +72,20 @@ store_claim_get_fn redis_claim_get;
 store_claim_renew_fn redis_claim_renew;
 store_claim_release_fn redis_claim_release;
 store_claim_give_back_fn redis_claim_give_back;
+store_subscription_create_fn redis_subscription_create;
+store_subscription_get_fn redis_subscription_get;
+store_subscription_list_fn redis_subscription_list;
+store_subscription_update_fn redis_subscription_update;
+store_subscription_delete_fn redis_subscription_delete;
+store_subscription_confirm_fn redis_subscription_confirm;
+store_subscriptions_release_fn redis_subscriptions_release;
+store_delivery_next_fn redis_delivery_next;
+store_delivery_done_fn redis_delivery_done;
+store_delivery_watch_fn redis_delivery_watch;
+store_totals_fn redis_totals;
+store_figures_fn redis_figures;
+store_queue_figures_fn redis_queue_figures;
+store_audit_fn redis_audit;
 store_batch_release_fn redis_batch_release;
 store_waiter_leave_fn redis_waiter_leave;
 

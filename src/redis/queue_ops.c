@@ -10,7 +10,7 @@ redis_queue_create(struct store *store, struct store_visit *visit,
                    const struct store_queue *where, const struct store_metadata *metadata,
                    bool *created)
 {
-    enum { NEW = 1, ITS_TAG };
+    enum { NEW = 1, ITS_TAG, UNLISTED };
     struct redis_store *s = redis_of(store);
     char tag[TAG_DIGITS];
     struct call c;
@@ -24,7 +24,8 @@ redis_queue_create(struct store *store, struct store_visit *visit,
     st = call_run(&c, SCRIPT_queue_create, CALL_CHANGES);
     if (st == ST_OK) {
         *created = call_integer(&c, NEW) != 0;
-        if (*created)
+        done_count(&s->done, STORE_COUNT_QUEUES_MADE, *created);
+        if (call_integer(&c, UNLISTED) != 0)
             st = names_enter(s, visit, where, call_item(&c, ITS_TAG));
     }
     call_end(&c);
@@ -188,9 +189,14 @@ add_named(struct redis_store *s, struct store_visit *visit, const struct store_p
         .project = page->project, .name = bytes_cut(&member, '\0'), .kind = page->kind};
     enum status st;
 
+    if (out->count > 0 && bytes_equal(out->queues[out->count - 1].name, where.name))
+        return ST_OK; /* its predecessor was not taken off */
     if (page->with_metadata) {
         st = add_queue(s, visit, &where, out);
-        return st == ST_NOT_FOUND ? ST_OK : st;
+        if (st != ST_NOT_FOUND)
+            return st;
+        (void)names_leave(s, &where, member); /* nobody did */
+        return ST_OK;
     }
     st = fill_view(s, &out->queues[out->count], where.name, NULL);
     out->count += st == ST_OK;
@@ -366,6 +372,7 @@ redis_queue_delete(struct store *store, struct store_visit *visit,
             st = driven == ST_OK ? ST_AGAIN : driven;
         } else if (st == ST_OK && call_has(&c, TAG)) {
             st = names_leave(s, where, call_item(&c, TAG));
+            done_count(&s->done, STORE_COUNT_QUEUES_GONE, 1);
             waiting_dismiss(s, where);
         }
         call_end(&c);
@@ -380,9 +387,8 @@ redis_queue_purge(struct store *store, struct store_visit *visit,
     struct call c;
     enum status st;
 
-    if (what == STORE_PURGE_SUBSCRIPTIONS)
-        return ST_OK;
     call_begin(&c, redis_of(store), visit, where);
+    call_number(&c, (int64_t)what);
     st = call_run(&c, SCRIPT_queue_purge, CALL_CHANGES);
     call_end(&c);
     return st;

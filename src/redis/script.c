@@ -13,3 +13,15 @@ script_text(enum script script)
 
     return texts[script];
 }
+
+struct bytes
+script_sha(enum script script)
+{
+    static const char *const shas[SCRIPTS] = {
+#define SCRIPT_SHA(name) redis_sha_##name,
+        SCRIPT_LIST(SCRIPT_SHA)
+#undef SCRIPT_SHA
+    };
+
+    return bytes_str(shas[script]);
+}

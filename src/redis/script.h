@@ -15,6 +15,8 @@
     X(queue_purge)                                                                       \
     X(queue_stats)                                                                       \
     X(queue_listed)                                                                      \
+    X(queue_figures)                                                                     \
+    X(queue_audit)                                                                       \
     X(queue_ready)                                                                       \
     X(queue_image)                                                                       \
     X(queue_load)                                                                        \
@@ -31,7 +33,20 @@
     X(claim_renew)                                                                       \
     X(claim_release)                                                                     \
     X(letter_post)                                                                       \
-    X(letter_done)
+    X(letter_forget)                                                                     \
+    X(letter_done)                                                                       \
+    X(subscription_create)                                                               \
+    X(subscription_get)                                                                  \
+    X(subscription_list)                                                                 \
+    X(subscription_update)                                                               \
+    X(subscription_confirm)                                                              \
+    X(subscription_delete)                                                               \
+    X(delivery_lend)                                                                     \
+    X(delivery_done)                                                                     \
+    X(delivery_keep)                                                                     \
+    X(due_enter)                                                                         \
+    X(due_take)                                                                          \
+    X(due_set)
 
 enum script {
 #define SCRIPT_ENUM(name) SCRIPT_##name,
@@ -53,9 +68,11 @@ enum script_answer {
     ANSWER_NOT_SEALED,
     ANSWER_SEALED,
     ANSWER_CONFLICT,
-    ANSWERS
+    ANSWER_FEED /* it needs S and U: lib/queue.lua */
 };
 
+/* The script, and what Redis calls it: the SHA1 of the text, in hexadecimal digits. */
 struct bytes script_text(enum script script);
+struct bytes script_sha(enum script script);
 
 #endif

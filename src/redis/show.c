@@ -7,6 +7,7 @@
 /* What a batch of ours holds. */
 struct shown {
     redisReply *answer;
+    int64_t now_ms;
     struct store_message messages[];
 };
 
@@ -56,6 +57,7 @@ show(const struct call *c, size_t at, int64_t now_ms, struct bytes tag,
     out->ttl_s = (head.expires_ms - head.posted_ms) / 1000;
     out->age_s = (now_ms - head.posted_ms) / 1000;
     out->claim_count = head.claim_count;
+    out->pin = (void *)(uintptr_t)head.posted_ms;
 }
 
 enum status
@@ -81,11 +83,23 @@ show_messages(struct call *c, size_t from, int64_t now_ms, struct bytes tag,
         return ST_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
         show(c, from + 4 * i, now_ms, tag, &shown->messages[i]);
+    shown->now_ms = now_ms;
     shown->answer = call_take_answer(c);
     out->store = &c->store->store;
     out->messages = shown->messages;
     out->count = count;
     return ST_OK;
+}
+
+void
+show_waited(struct redis_store *s, const struct store_batch *taken)
+{
+    const struct shown *shown = container_of(taken->messages, struct shown, messages[0]);
+
+    for (size_t i = 0; i < taken->count; i++)
+        if (taken->messages[i].claim_count <= 1)
+            done_span(&s->done, STORE_SPAN_WAITED,
+                      shown->now_ms - (int64_t)(uintptr_t)taken->messages[i].pin);
 }
 
 void

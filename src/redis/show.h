@@ -16,6 +16,9 @@
 enum status show_messages(struct call *c, size_t from, int64_t now_ms, struct bytes tag,
                           struct store_batch *out, size_t *end);
 
+/* Counts how long messages have waited that were taken just now, for the first time. */
+void show_waited(struct redis_store *s, const struct store_batch *taken);
+
 /* Writes the id of a message: its own, or the one that it came with. */
 void show_id(struct bytes tag, uint64_t number, struct bytes head, struct store_id *out);
 

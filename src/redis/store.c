@@ -1,5 +1,6 @@
 /* Opening and closing the store on Redis. */
 #include "redis/call.h"
+#include "redis/fitness.h"
 
 #include <stdio.h>
 
@@ -29,20 +30,10 @@ redis_digits(struct redis_store *s, char *out, size_t count)
 static enum status
 redis_ping(struct store *store, struct store_visit *visit)
 {
-    static const struct bytes words[] = {BYTES_LIT("PING")};
-    struct redis_store *s = redis_of(store);
-    struct cluster_client *client = cluster_take(&s->cluster);
-    redisReply *answer = NULL;
     struct reason why;
-    enum status st;
 
     (void)visit;
-    if (client == NULL)
-        return ST_NO_MEMORY;
-    st = cluster_say(client, 0, words, 1, &answer, &why);
-    redis_answer_free(s, answer);
-    cluster_give(client);
-    return st;
+    return fitness_now(redis_of(store), &why);
 }
 
 /* What is answered is confirmed. */
@@ -67,24 +58,21 @@ redis_no_watch(struct store *s, struct store_watcher *watcher)
 
 /* ------------------------------------------------------------------ housekeeping */
 
-/* Nobody settles in an idle Redis; who waits is looked after. */
+/* Nobody settles in an idle Redis; who waits is looked after: by the keeper, if there is one. */
 static void
 redis_housekeep(struct store *store, int64_t now_ms, int64_t *next_ms)
 {
-    *next_ms = waiting_housekeep(redis_of(store), now_ms);
+    struct redis_store *s = redis_of(store);
+
+    *next_ms = s->keeper == NULL ? waiting_housekeep(s, now_ms) : INT64_MAX;
 }
 
 static int64_t
 redis_next_ms(struct store *store)
 {
-    return waiting_next_ms(redis_of(store));
-}
+    struct redis_store *s = redis_of(store);
 
-static bool
-redis_audit(struct store *s)
-{
-    (void)s;
-    return true;
+    return s->keeper == NULL ? waiting_next_ms(s) : INT64_MAX;
 }
 
 /* ------------------------------------------------------------------ life */
@@ -95,8 +83,12 @@ redis_close(struct store *store)
     struct redis_store *s = redis_of(store);
     struct mem *mem = s->config.mem;
 
+    keeper_end(s->keeper);
     cluster_close(&s->cluster);
     waiting_fini(&s->waiting);
+    delivery_fini(s);
+    census_fini(s);
+    done_fini(&s->done);
     lock_fini(&s->lock);
     mem_free(mem, s);
 }
@@ -126,50 +118,30 @@ static const struct store_ops ops = {
     .claim_renew = redis_claim_renew,
     .claim_release = redis_claim_release,
     .claim_give_back = redis_claim_give_back,
+    .subscription_create = redis_subscription_create,
+    .subscription_get = redis_subscription_get,
+    .subscription_list = redis_subscription_list,
+    .subscription_update = redis_subscription_update,
+    .subscription_delete = redis_subscription_delete,
+    .subscription_confirm = redis_subscription_confirm,
+    .subscriptions_release = redis_subscriptions_release,
+    .delivery_next = redis_delivery_next,
+    .delivery_done = redis_delivery_done,
+    .delivery_watch = redis_delivery_watch,
     .waiter_leave = redis_waiter_leave,
     .fate = redis_fate,
     .flush = redis_flush,
     .watch = redis_no_watch,
     .unwatch = redis_no_watch,
     .ping = redis_ping,
+    .totals = redis_totals,
+    .figures = redis_figures,
+    .queue_figures = redis_queue_figures,
     .housekeep = redis_housekeep,
     .next_ms = redis_next_ms,
     .audit = redis_audit,
     .close = redis_close,
 };
-
-/* Has Redis keep a script, and takes what it calls it. */
-static enum status
-load_script(struct redis_store *s, struct cluster_client *client, enum script script,
-            struct reason *why)
-{
-    const struct bytes words[] = {BYTES_LIT("SCRIPT"), BYTES_LIT("LOAD"),
-                                  script_text(script)};
-    redisReply *answer = NULL;
-    enum status st = cluster_say(client, 0, words, 3, &answer, why);
-
-    if (st != ST_OK)
-        return st;
-    if (answer->type == REDIS_REPLY_STRING && answer->len == SHA_DIGITS)
-        memcpy(s->shas[script], answer->str, SHA_DIGITS);
-    else
-        st = reason_give(why, ST_UNAVAILABLE, "it does not take scripts");
-    redis_answer_free(s, answer);
-    return st;
-}
-
-static enum status
-load_scripts(struct redis_store *s, struct reason *why)
-{
-    struct cluster_client *client = cluster_take(&s->cluster);
-    enum status st = client == NULL ? ST_NO_MEMORY : ST_OK;
-
-    for (int i = 0; st == ST_OK && i < SCRIPTS; i++)
-        st = load_script(s, client, (enum script)i, why);
-    if (client != NULL)
-        cluster_give(client);
-    return st;
-}
 
 static enum status
 connect(struct redis_store *s, struct reason *why)
@@ -179,11 +151,11 @@ connect(struct redis_store *s, struct reason *why)
         .mem = s->config.mem,
         .link = {.library = &s->library,
                  .user = url->user,
-                 .password = url->password,
+                 .password =
+                     s->config.password != NULL ? s->config.password : url->password,
                  .connect_ms = CONNECT_MS,
                  .answer_ms = url->confirm_ms + url->patience_ms + CONNECT_MS},
         .seed_count = url->host_count,
-        .replicas = url->replicas < 0 ? 0 : (unsigned)url->replicas,
         .confirm_ms = url->confirm_ms,
         .patience_ms = url->patience_ms,
         .refresh_ms = REFRESH_MS};
@@ -193,7 +165,10 @@ connect(struct redis_store *s, struct reason *why)
     st = cluster_open(&s->cluster, &config, why);
     if (st != ST_OK)
         return st;
-    st = load_scripts(s, why);
+    s->cluster.config.replicas = url->replicas >= 0      ? (unsigned)url->replicas
+                                 : s->cluster.map.single ? 0
+                                                         : 1;
+    st = fitness_check(s, why);
     if (st != ST_OK)
         cluster_close(&s->cluster);
     return st;
@@ -214,6 +189,14 @@ begin_waiting(struct redis_store *s)
 }
 
 enum status
+redis_check_url(const char *text, struct reason *why)
+{
+    struct url url;
+
+    return url_read(text, &url, why);
+}
+
+enum status
 redis_open(const struct redis_config *config, struct store **out, struct reason *why)
 {
     struct redis_store *s = mem_calloc(config->mem, 1, sizeof(*s));
@@ -223,6 +206,9 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
         s->store = (struct store){.ops = &ops, .blocks = true};
         s->config = *config;
         lock_init(&s->lock);
+        delivery_init(&s->delivery);
+        census_init(&s->census);
+        done_init(&s->done);
         entropy_init_system(&s->entropy);
         st = begin_waiting(s);
     }
@@ -232,6 +218,11 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
         st = hiredis_library_load(&s->library, why);
     if (st == ST_OK)
         st = connect(s, why);
+    if (st == ST_OK && !config->test_clock) {
+        st = keeper_start(s);
+        if (st != ST_OK)
+            cluster_close(&s->cluster);
+    }
     if (st != ST_OK) {
         mem_free(config->mem, s);
         return st;

@@ -13,7 +13,7 @@ enum {
 static enum status
 refuse(struct reason *why, const char *what)
 {
-    return reason_give(why, ST_BAD_VALUE, "store: %s", what);
+    return reason_give(why, ST_BAD_VALUE, "%s", what);
 }
 
 /* %40 is @. */
@@ -133,12 +133,17 @@ read_parameter(struct bytes one, struct url *out, struct reason *why)
         good = read_number(one, 1, MS_MOST, &out->confirm_ms);
     else if (bytes_equal_str(name, "patience_ms"))
         good = read_number(one, 0, MS_MOST, &out->patience_ms);
+    else if (bytes_equal_str(name, "restarts"))
+        good = out->restarts_held = bytes_equal_str(one, "held");
+    else if (bytes_equal_str(name, "unsafe"))
+        good = out->unsafe = bytes_equal_str(one, "1");
     else
-        return refuse(why, "its parameters are replicas, confirm_ms and patience_ms");
+        return refuse(why, "its parameters are replicas, confirm_ms, patience_ms, "
+                           "restarts and unsafe");
     return good ? ST_OK
                 : refuse(why,
                          "replicas is 0 to 16, confirm_ms 1 to 600000, patience_ms 0 to "
-                         "600000");
+                         "600000, restarts=held, unsafe=1");
 }
 
 enum status
@@ -156,7 +161,7 @@ url_read(const char *text, struct url *out, struct reason *why)
                       "rediss:// needs TLS, which Debian's hiredis does not have; use "
                       "a tunnel (stunnel) and redis:// or redis+unix://");
     if (!is_local && strncmp(text, tcp, sizeof(tcp) - 1) != 0)
-        return refuse(why, "it is memory, or begins with redis:// or redis+unix://");
+        return refuse(why, "must be memory, or begin with redis:// or redis+unix://");
     rest = bytes_cut(&parameters, '?');
     rest.data += (is_local ? sizeof(local) : sizeof(tcp)) - 1;
     rest.len -= (is_local ? sizeof(local) : sizeof(tcp)) - 1;

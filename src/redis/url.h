@@ -1,7 +1,7 @@
 /*
  * url: where the Redis is, and how it is to be used: what follows --store.
  *
- *     redis://[[user]:password@]host[:port][,host[:port]...][?replicas=1&confirm_ms=1000&patience_ms=2000]
+ *     redis://[[user]:password@]host[:port][,host[:port]...][?replicas=1&...]
  *     redis+unix://[[user]:password@]/path/of/socket[?...]
  */
 #ifndef REDIS_URL_H
@@ -18,6 +18,9 @@ struct url {
     int64_t replicas;    /* -1: not said */
     int64_t confirm_ms;  /* until they must have confirmed */
     int64_t patience_ms; /* with nodes that cannot answer now */
+    bool
+        restarts_held; /* restarts=held: no node comes back before another has taken over */
+    bool unsafe;       /* unsafe=1: what is not fit (fitness.h) is used all the same */
 };
 
 /* ST_BAD_VALUE with a reason, which does not show the password. */

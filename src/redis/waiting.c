@@ -4,10 +4,19 @@
 #include "redis/call.h"
 
 enum {
-    LOOKS = 16,          /* lines that are looked after by one housekeeping */
-    TOLD = 256,          /* who are told of a deletion before others have the lock */
-    LOOK_AGAIN_MS = 1000 /* when Redis could not be asked */
+    LOOKS = 16,           /* lines that are looked after by one housekeeping */
+    TOLD = 256,           /* who are told of a deletion before others have the lock */
+    LOOK_AGAIN_MS = 1000, /* when Redis could not be asked */
+    UNHEARD_MS = 2000,    /* and a ms a line: what was not heard waits so long at most */
+    WATCH_MS = 60000,     /* scripts publish for so long after somebody has looked */
+    MOVES = 256           /* of the wheel, while others want the lock */
 };
+
+static int64_t
+clock_ms(const struct redis_store *s, const struct store_visit *visit)
+{
+    return redis_clock_ms(s, visit->now_ms);
+}
 
 /* ------------------------------------------------------------------ lines */
 
@@ -33,16 +42,19 @@ find_line(struct waiting *w, const struct store_queue *where)
 }
 
 static struct line *
-make_line(struct waiting *w, const struct store_queue *where)
+make_line(struct waiting *w, const struct store_queue *where, int64_t now_ms)
 {
     struct line *line;
 
-    if (hashmap_reserve(&w->lines, 1) != ST_OK)
+    if (w->wheel == NULL)
+        w->wheel = wheel_new(w->lines.mem, now_ms);
+    if (w->wheel == NULL || hashmap_reserve(&w->lines, 1) != ST_OK)
         return NULL;
     line = line_new(w->lines.mem, where, &w->stirred);
     if (line == NULL)
         return NULL;
-    line->look_ms = INT64_MAX;
+    if (w->kept)
+        line_stir(line);
     hashmap_insert(&w->lines, &line->node, hash_of(w, where));
     atomic_fetch_add(&w->count, 1);
     return line;
@@ -54,55 +66,77 @@ free_if_empty(struct waiting *w, struct line *line)
     if (line->count > 0)
         return;
     hashmap_remove(&w->lines, &line->node);
+    wheel_disarm(w->wheel, &line->look);
+    if (list_linked(&line->link))
+        list_remove(&line->link);
     mem_free(w->lines.mem, line);
     atomic_fetch_sub(&w->count, 1);
 }
 
 /* ------------------------------------------------------------------ looking */
 
-/* How many messages are ready, and when to look again. */
+/* How many messages are ready, and in how many ms that may change by itself (-1: never). */
 static enum status
-ask(struct redis_store *s, int64_t now_ms, const struct store_queue *where, size_t *ready,
-    int64_t *due_ms)
+ask(struct redis_store *s, const struct store_visit *visit,
+    const struct store_queue *where, size_t *ready, int64_t *wait_ms)
 {
-    enum { READY = 1, DUE };
-    const struct store_visit visit = {.now_ms = now_ms};
+    enum { READY = 1, NOW, DUE };
     enum status st;
 
     do {
         struct call c;
 
-        call_begin(&c, s, &visit, where);
-        st = call_run(&c, SCRIPT_queue_ready, CALL_LOOKS);
+        call_begin(&c, s, visit, where);
+        call_number(&c, s->waiting.kept ? WATCH_MS : 0);
+        st = call_run(&c, SCRIPT_queue_ready, CALL_NOTES);
         *ready = (size_t)call_integer(&c, READY);
-        *due_ms = call_integer(&c, DUE);
+        *wait_ms = call_integer(&c, DUE) == 0
+                       ? -1
+                       : call_integer(&c, DUE) - call_integer(&c, NOW);
         call_end(&c);
     } while (st == ST_AGAIN);
     return st;
 }
 
+/* Has the line looked after in so many ms (-1: when nothing was heard for long). */
 static void
-look(struct redis_store *s, int64_t now_ms, const struct store_queue *where)
+look_in(struct waiting *w, struct line *line, int64_t now_ms, int64_t wait_ms)
+{
+    const int64_t unheard_ms = UNHEARD_MS + (int64_t)atomic_load(&w->count);
+
+    if (w->kept && (wait_ms < 0 || wait_ms > unheard_ms))
+        wait_ms = unheard_ms;
+    if (wait_ms < 0)
+        wheel_disarm(w->wheel, &line->look);
+    else
+        wheel_arm(w->wheel, &line->look, now_ms + wait_ms);
+}
+
+static void
+look(struct redis_store *s, const struct store_visit *visit,
+     const struct store_queue *where)
 {
     struct waiting *w = &s->waiting;
     struct bells bells = {.count = 0};
-    int64_t due_ms = 0;
+    int64_t wait_ms = -1;
     size_t ready = 0;
     struct line *line;
 
-    if (ask(s, now_ms, where, &ready, &due_ms) != ST_OK) {
+    if (ask(s, visit, where, &ready, &wait_ms) != ST_OK) {
         ready = 0;
-        due_ms = now_ms + LOOK_AGAIN_MS;
+        wait_ms = LOOK_AGAIN_MS;
     }
     lock_acquire(&w->lock);
     line = find_line(w, where);
     if (line != NULL) {
-        line->look_ms = due_ms == 0 ? INT64_MAX : due_ms;
+        look_in(w, line, clock_ms(s, visit), wait_ms);
         line->ready = ready;
         line_call(line, ready, &bells);
     }
     lock_release(&w->lock);
     bells_ring(&bells);
+    if (w->kept)
+        w->wake(w->arg); /* a time may have come earlier */
 }
 
 static bool
@@ -123,7 +157,7 @@ waiting_stir(struct redis_store *s, const struct store_visit *visit,
              const struct store_queue *where)
 {
     if (somebody_waits(&s->waiting, where))
-        look(s, visit->now_ms, where);
+        look(s, visit, where);
 }
 
 /* ------------------------------------------------------------------ standing in line */
@@ -161,7 +195,7 @@ waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
     lock_acquire(&w->lock);
     line = find_line(w, where);
     if (line == NULL)
-        line = make_line(w, where);
+        line = make_line(w, where, clock_ms(s, visit));
     if (line != NULL) {
         visit->waiter->home = w;
         line_enter(line, visit->waiter);
@@ -170,7 +204,7 @@ waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
     lock_release(&w->lock);
     if (line == NULL)
         return ST_NO_MEMORY;
-    look(s, visit->now_ms, where); /* what has come before it stood there called nobody */
+    look(s, visit, where); /* what has come before it stood there called nobody */
     return ST_OK;
 }
 
@@ -244,45 +278,32 @@ waiting_dismiss(struct redis_store *s, const struct store_queue *where)
 
 /* ------------------------------------------------------------------ housekeeping */
 
-/* A line whose time has come, and the time of the first of the others; NULL: there is none. */
+/* A line whose time has come, whose look is disarmed; NULL: there is none. */
 static struct line *
-due_line(const struct waiting *w, int64_t now_ms, int64_t *next_ms)
+due_line(struct waiting *w, int64_t now_ms)
 {
-    struct hashnode *node = NULL;
+    struct deadline *due;
 
-    *next_ms = INT64_MAX;
-    while ((node = hashmap_walk(&w->lines, node)) != NULL) {
-        struct line *line = container_of(node, struct line, node);
-
-        if (line->look_ms <= now_ms)
-            return line;
-        if (line->look_ms < *next_ms)
-            *next_ms = line->look_ms;
-    }
-    return NULL;
+    if (w->wheel == NULL)
+        return NULL;
+    (void)wheel_advance(w->wheel, now_ms, MOVES);
+    due = wheel_drain(w->wheel);
+    return due == NULL ? NULL : container_of(due, struct line, look);
 }
 
-/* Copies the address of a line whose time has come; false: there is none. */
+/* Copies the address of a line; NULL, and where there is no memory: false. */
 static bool
-take_due(struct waiting *w, int64_t now_ms, struct buf *text, struct store_queue *where,
-         int64_t *next_ms)
+copy_address(const struct line *line, struct buf *text, struct store_queue *where)
 {
-    struct line *line;
     size_t project;
 
+    if (line == NULL)
+        return false;
     buf_reset(text, SIZE_MAX);
-    lock_acquire(&w->lock);
-    line = due_line(w, now_ms, next_ms);
-    if (line != NULL) {
-        line->look_ms = INT64_MAX;
-        *where = line->where;
-        buf_bytes(text, line->where.project);
-        buf_bytes(text, line->where.name);
-        if (text->failed)
-            line->look_ms = now_ms + LOOK_AGAIN_MS;
-    }
-    lock_release(&w->lock);
-    if (line == NULL || text->failed)
+    *where = line->where;
+    buf_bytes(text, line->where.project);
+    buf_bytes(text, line->where.name);
+    if (text->failed)
         return false;
     project = where->project.len;
     where->project = bytes_of(buf_view(text).data, project);
@@ -290,36 +311,119 @@ take_due(struct waiting *w, int64_t now_ms, struct buf *text, struct store_queue
     return true;
 }
 
+static bool
+take_due(struct waiting *w, int64_t now_ms, struct buf *text, struct store_queue *where)
+{
+    struct line *line;
+    bool good;
+
+    lock_acquire(&w->lock);
+    line = due_line(w, now_ms);
+    good = copy_address(line, text, where);
+    if (line != NULL && !good)
+        wheel_arm(w->wheel, &line->look, now_ms + LOOK_AGAIN_MS);
+    lock_release(&w->lock);
+    return good;
+}
+
 int64_t
 waiting_housekeep(struct redis_store *s, int64_t now_ms)
 {
+    const struct store_visit visit = {.now_ms = now_ms};
     struct waiting *w = &s->waiting;
-    int64_t next_ms = INT64_MAX;
     struct store_queue where;
     struct buf text;
 
-    if (atomic_load(&w->count) == 0)
-        return INT64_MAX;
     buf_init(&text, s->config.mem);
-    for (int i = 0; i < LOOKS && take_due(w, now_ms, &text, &where, &next_ms); i++)
-        look(s, now_ms, &where);
+    for (int i = 0; i < LOOKS && take_due(w, now_ms, &text, &where); i++)
+        look(s, &visit, &where);
     buf_fini(&text);
     return waiting_next_ms(s);
+}
+
+static int64_t
+next_look(const struct waiting *w)
+{
+    return w->wheel == NULL ? INT64_MAX : wheel_next_ms(w->wheel);
 }
 
 int64_t
 waiting_next_ms(struct redis_store *s)
 {
     struct waiting *w = &s->waiting;
-    int64_t next_ms;
+    int64_t ms;
 
     if (atomic_load(&w->count) == 0)
         return INT64_MAX;
     lock_acquire(&w->lock);
-    if (due_line(w, INT64_MIN, &next_ms) != NULL)
-        next_ms = INT64_MIN;
+    ms = next_look(w);
     lock_release(&w->lock);
-    return next_ms;
+    return ms;
+}
+
+/* ------------------------------------------------------------------ the keeper's */
+
+void
+waiting_keep(struct redis_store *s, void (*wake)(void *arg), void *arg)
+{
+    struct waiting *w = &s->waiting;
+
+    w->wake = wake;
+    w->arg = arg;
+    w->kept = true;
+}
+
+bool
+waiting_take_fresh(struct redis_store *s, struct buf *text, struct store_queue *where)
+{
+    struct waiting *w = &s->waiting;
+    struct list *link;
+    bool taken;
+
+    lock_acquire(&w->lock);
+    link = list_pop(&w->stirred);
+    taken =
+        link != NULL && copy_address(container_of(link, struct line, link), text, where);
+    lock_release(&w->lock);
+    return taken;
+}
+
+int64_t
+waiting_call_due(struct redis_store *s, int64_t now_ms)
+{
+    struct waiting *w = &s->waiting;
+    struct bells bells = {.count = 0};
+    struct line *line;
+    int64_t ms;
+
+    lock_acquire(&w->lock);
+    for (int i = 0; i < TOLD && (line = due_line(w, now_ms)) != NULL; i++) {
+        line_call(line, 1, &bells);
+        look_in(w, line, now_ms, -1);
+    }
+    ms = next_look(w);
+    lock_release(&w->lock);
+    bells_ring(&bells);
+    return ms;
+}
+
+void
+waiting_heard(struct redis_store *s, const struct store_queue *where, bool gone)
+{
+    struct waiting *w = &s->waiting;
+    struct bells bells = {.count = 0};
+    struct line *line;
+
+    if (gone) {
+        waiting_dismiss(s, where);
+        return;
+    }
+    lock_acquire(&w->lock);
+    line = find_line(w, where);
+    if (line != NULL)
+        line_call(line, 1, &bells);
+    lock_release(&w->lock);
+    bells_ring(&bells);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -337,6 +441,7 @@ void
 waiting_fini(struct waiting *w)
 {
     ENSURE(w->lines.count == 0);
+    wheel_free(w->wheel);
     hashmap_fini(&w->lines);
     lock_fini(&w->lock);
 }

@@ -3,7 +3,9 @@
  *
  * Each process has lines of its own (store/line.h), so first come, first served holds among those who
  * ask it. Whatever it does to a queue that somebody waits for makes it look how many messages are
- * ready there, and call so many; and so does the queue's next deadline, when housekeeping comes to it.
+ * ready there, and call so many. What others do it hears (ear.h), and calls the first in line, who looks
+ * and so calls more; so it does when the queue's next deadline has come, and now and then anyhow, since
+ * something may not have been heard.
  *
  *   Threads   any; one lock, which nobody holds while Redis is asked
  *   Cost      nothing while nobody waits; else a script more for what changes such a queue
@@ -11,6 +13,7 @@
 #ifndef REDIS_WAITING_H
 #define REDIS_WAITING_H
 
+#include "claimd/base/buf.h"
 #include "claimd/base/hash.h"
 #include "claimd/base/lock.h"
 #include "claimd/ds/hashmap.h"
@@ -22,7 +25,11 @@ struct store_visit;
 struct waiting {
     struct lock lock;
     struct hashmap lines;
-    struct list stirred; /* not used here: a line is looked after at once */
+    struct list stirred;     /* lines that the keeper has not heard of yet */
+    struct wheel *wheel;     /* when to look after a line; NULL: there was none yet */
+    bool kept;               /* there is a keeper: see waiting_keep() */
+    void (*wake)(void *arg); /* the keeper */
+    void *arg;
     struct hash_key key;
     _Atomic size_t count; /* of lines */
 };
@@ -55,8 +62,23 @@ void waiting_stir(struct redis_store *s, const struct store_visit *visit,
 /* The queue was deleted: tells all who wait for it. */
 void waiting_dismiss(struct redis_store *s, const struct store_queue *where);
 
-/* Looks after some of those lines whose time has come; the next time, INT64_MAX: never. */
+/* For tests, where no keeper is: looks after some of those lines whose time has come; the next time,
+ * INT64_MAX: never. */
 int64_t waiting_housekeep(struct redis_store *s, int64_t now_ms);
 int64_t waiting_next_ms(struct redis_store *s);
+
+/*
+ * The keeper's, in ms of the stopwatch. From waiting_keep() on it is woken when a line comes to be; it
+ * takes each that it has not heard of (false: there is none), into `text`, which the address points to.
+ */
+void waiting_keep(struct redis_store *s, void (*wake)(void *arg), void *arg);
+bool
+waiting_take_fresh(struct redis_store *s, struct buf *text, struct store_queue *where);
+
+/* Calls the first in each line whose time has come, some of them; the next time. */
+int64_t waiting_call_due(struct redis_store *s, int64_t now_ms);
+
+/* Something has happened to the queue; gone: it was deleted. */
+void waiting_heard(struct redis_store *s, const struct store_queue *where, bool gone);
 
 #endif

@@ -2,7 +2,7 @@
 #include "support/store_fixture.h"
 #include "support/subscriptions.h"
 
-MEMORY_CASE("delivery");
+STORE_CASE("delivery");
 
 START_TEST(a_subscriber_gets_what_is_posted_from_then_on_in_order)
 {
@@ -256,7 +256,7 @@ START_TEST(where_it_need_not_be_confirmed_nobody_is_asked)
 }
 END_TEST
 
-MEMORY_CASE("confirmed deliveries");
+STORE_CASE("confirmed deliveries");
 
 START_TEST(nothing_is_delivered_before_it_is_confirmed)
 {

@@ -48,7 +48,7 @@ count_shown(struct fixture *f)
 
 /* ------------------------------------------------------------------ what is there */
 
-MEMORY_CASE("population");
+STORE_CASE("population");
 
 START_TEST(messages_are_told_by_their_state)
 {

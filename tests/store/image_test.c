@@ -291,7 +291,7 @@ START_TEST(a_queue_of_many_pieces_is_whole_and_so_is_a_claim_that_spans_them)
 }
 END_TEST
 
-MEMORY_CASE("subscriptions in images");
+STORE_CASE("subscriptions in images");
 
 START_TEST(subscriptions_are_shown_and_loaded_behind_all_that_is_there)
 {
@@ -441,7 +441,7 @@ START_TEST(what_is_there_already_is_a_conflict_and_nothing_changes)
 }
 END_TEST
 
-MEMORY_CASE("subscribed");
+STORE_CASE("subscribed");
 
 START_TEST(messages_do_not_come_to_who_is_subscribed)
 {

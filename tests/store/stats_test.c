@@ -123,7 +123,7 @@ START_TEST(the_end_of_a_claim_changes_the_counts_at_once)
 }
 END_TEST
 
-MEMORY_CASE("totals");
+STORE_CASE("totals");
 
 START_TEST(totals_count_all_queues_of_all_projects)
 {

@@ -2,7 +2,7 @@
 #include "support/store_fixture.h"
 #include "support/subscriptions.h"
 
-MEMORY_CASE("subscriptions");
+STORE_CASE("subscriptions");
 
 START_TEST(a_subscription_makes_its_queue_and_shows_what_was_asked_for)
 {

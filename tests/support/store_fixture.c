@@ -66,7 +66,7 @@ open_alone(struct fixture *f, int kind, bool confirming)
 }
 
 static void
-open_redis(struct fixture *f)
+open_redis(struct fixture *f, bool confirming)
 {
     struct engine_config config;
     struct redis_config redis;
@@ -84,6 +84,8 @@ open_redis(struct fixture *f)
                                   .message_delay_s = config.message_delay_s,
                                   .max_message_ttl_s = config.max_message_ttl_s,
                                   .sealer = config.sealer,
+                                  .shown_queues = config.shown_queues,
+                                  .require_confirmation = confirming,
                                   .test_clock = true};
     ck_assert_msg(redis_open(&redis, &f->store, &why) == ST_OK, "%s", why.text);
     f->store = patient_open(f->store);
@@ -98,7 +100,7 @@ open_fixture(struct fixture *f, int kind, bool confirming)
         f->restarts = restarts_open(f->now_ms, confirming);
         take_journalled(f);
     } else if (kind == FIXTURE_REDIS) {
-        open_redis(f);
+        open_redis(f, confirming);
     } else {
         open_alone(f, kind, confirming);
     }

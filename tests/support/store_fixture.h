@@ -77,9 +77,6 @@ void fixture_close(struct fixture *f);
 /* Begins a case whose tests run over every implementation. */
 #define STORE_CASE(name) TEST_CASE(name, .times = FIXTURE_KINDS)
 
-/* Likewise over those in memory: what the store on Redis does not have yet. */
-#define MEMORY_CASE(name) TEST_CASE(name, .times = FIXTURE_REDIS)
-
 /* Likewise over those that are an engine: FIXTURE_ENGINE + _i. */
 #define ENGINE_CASE(name) TEST_CASE(name, .times = FIXTURE_REDIS - FIXTURE_ENGINE)
 

@@ -22,8 +22,18 @@ struct redis_config {
         *url; /* redis://[user:password@]host:port[,host:port...][?replicas=1...] */
     int64_t message_ttl_s, message_delay_s, max_message_ttl_s; /* as in engine_config */
     const struct store_sealer *sealer;                         /* likewise */
-    bool test_clock; /* the visits' time is the store's, not that of Redis */
+    uint64_t feed_bytes;                                       /* likewise */
+    bool require_confirmation;                                 /* likewise */
+    size_t shown_queues;                                       /* likewise */
+    const char *password; /* instead of that in the URL; NULL: that one */
+    bool test_clock;      /* the visits' time is the store's, not that of Redis */
+    /* Told in a sentence of what may be meant, but loses something; NULL: nobody is. */
+    void (*warn)(void *arg, const char *text);
+    void *warn_arg;
 };
+
+/* Is this a URL that redis_open() would take? ST_BAD_VALUE with a reason. */
+enum status redis_check_url(const char *url, struct reason *why);
 
 /*
  * Connects, and looks whether it is a Redis that keeps what it is given. ST_NO_MEMORY;

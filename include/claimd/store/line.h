@@ -17,6 +17,7 @@
 
 #include "claimd/base/mem.h"
 #include "claimd/ds/hashmap.h"
+#include "claimd/ds/wheel.h"
 #include "claimd/store/types.h"
 #include "claimd/store/waiter.h"
 
@@ -29,7 +30,7 @@ struct line {
     struct list waiters;
     size_t count;
     struct queue *queue;      /* the engine's; NULL: there is none of this address */
-    int64_t look_ms;          /* of a store that asks somebody else: when to do so, */
+    struct deadline look;     /* of a store that asks somebody else: when to do so, */
     size_t ready;             /* and what it heard the last time: messages ready */
     bool ended;               /* its queue was deleted: all are about to be told */
     struct store_queue where; /* points behind this structure */

@@ -4,12 +4,13 @@
 --   ARGV    secret of a new claim, ttl and life of what it holds (ms), how many, how many wait in front,
 --           room for bodies (0: any), ids that are opened ('-': as they are) ...
 --   returns OK | NO_ROOM | SEALED | AGAIN, now, tag, number of the claim (0: none), base of numbers,
---           [number, head, body, ''] ..., '', [id, letter] ...; NO_ROOM: the number is how much they have
+--           [number, head, body, ''] ..., '', [trip, letter] ...; NO_ROOM: the number is how much they have
 --   cost    O(messages · log n), 64 dead letters at most
 local w = enter()
 if not w then return { OK, 0, '', 0, 0 } end
 if not settle(w) then return { AGAIN, 0, '', 0, 0 } end
 local set, limit, front, letters = settings(w), tonumber(ARGV[5]), tonumber(ARGV[6]), {}
+old_letters(w, letters)
 local taken = choose(w, limit, front)
 if set[4] >= 0 and set[6] ~= '' then
     while move_letters(w, set, taken, letters) > 0 do

@@ -2,6 +2,7 @@
 --
 -- Deletes one message, with its claim or without.
 --   ARGV    id, id of the claim ('': none is named)
+--   returns OK, how many were there, ms since it was claimed, how often it was
 --   cost    O(log n)
 local w = enter()
 if not w then return { OK } end
@@ -18,15 +19,16 @@ if not text or head_of(text).flags >= FOREIGN then
     n, text = find(w, ARGV[2])
 end
 if not n then return { OK, 0 } end
-local h = head_of(text)
+local h, out = head_of(text), { OK, 1 }
 if ARGV[3] == '' then
     if h.claim > 0 then return { CLAIMED } end
 else
     local claim = find_claim(ch, ARGV[3])
     if not claim or h.claim == 0 then return { NOT_CLAIMED } end
     if claim.number ~= h.claim then return { CLAIMED } end
+    out[3], out[4] = w.now - claim.started, h.count
 end
 remove(w, ch, n, h)
 commit(w, ch)
 leave(w)
-return { OK, 1 }
+return out

@@ -2,7 +2,7 @@
 --
 -- Deletes those of the messages that are there; if claims are named, all must be held by one of them.
 --   ARGV    how many claims (-1: none are named), their ids ..., ids of messages ...
---   returns OK, how many were there
+--   returns OK, how many were there; of each that was claimed, ms since then and how often it was
 --   cost    O(ids · log n)
 local w = enter()
 if not w then return { OK } end
@@ -21,11 +21,18 @@ for i = 3 + math.max(claims, 0), #ARGV do
         numbers[#numbers + 1], heads[n] = n, h
     end
 end
+local out = { OK, #numbers }
 for _, n in ipairs(numbers) do
-    remove(w, ch, n, heads[n])
+    local h = heads[n]
+    local claim = h.claim > 0 and claim_of(ch, h.claim)
+    if claim then
+        out[#out + 1] = w.now - claim.started
+        out[#out + 1] = h.count
+    end
+    remove(w, ch, n, h)
 end
 if #numbers > 0 then
     commit(w, ch)
     leave(w)
 end
-return { OK, #numbers }
+return out

@@ -1,27 +1,32 @@
--- Needs: queue create settings changes
+-- Needs: queue create settings changes feed
 --
 -- Stores all messages, in order.
 --   ARGV    tag of a new queue ('': it is not made), client, bytes of the request, the server's ttl
---           and delay, then for each message: ttl, delay (-1: not given), body, checksum ('': none)
---   returns OK, tag, number of the first, 1 if the queue is new
+--           and delay, most bytes of a feed (0: any number), then for each message: ttl, delay (-1: not
+--           given), body, checksum ('': none)
+--   returns OK, tag, number of the first, 1 if the queue is not listed yet, 1 if somebody was not told of anything
+--           before and has to be now
 --   cost    O(messages)
 local w = enter()
-local made = 0
 if not w then
     if ARGV[2] == '' then return { NOT_FOUND } end
-    w, made = create(ARGV[2]), 1
+    w = create(ARGV[2])
 end
 local set = settings(w)
 if set[1] >= 0 and tonumber(ARGV[4]) > set[1] then return { TOO_LARGE } end
 if set[8] == 1 then
-    for i = 9, #ARGV, 4 do
+    for i = 10, #ARGV, 4 do
         if byte(ARGV[i]) ~= 1 then return { NOT_SEALED } end
     end
 end
+local listened = w.listeners > 0
+if listened and not S then return { FEED } end
 local ttl = set[2] >= 0 and set[2] or tonumber(ARGV[5])
 local delay = set[3] >= 0 and set[3] or tonumber(ARGV[6])
 local ch, client, now, first = changes(), ARGV[3], w.now, w.last + 1
-for i = 7, #ARGV, 4 do
+local f, tells = listened and feed_of(w), 0
+if f and #range(IDLE, IDLE + f.last + 1, 'LIMIT', 0, 1) > 0 then tells = 1 end
+for i = 8, #ARGV, 4 do
     local number, own_ttl, own_delay = w.last + 1, tonumber(ARGV[i]), tonumber(ARGV[i + 1])
     local n = tostring(number)
     local body, sum = ARGV[i + 2], ARGV[i + 3]
@@ -35,12 +40,14 @@ for i = 7, #ARGV, 4 do
         put(ch.zadd, number + HELD, n)
         put(ch.tadd, ready, n)
     else
+        w.stirred = true
         put(ch.zadd, n, n)
         put(ch.tadd, expires, n)
     end
     w.last = number
     w.bytes = w.bytes + #body
+    if f then append(f, expires, (expires - now) / 1000, math.max(wait, 0), body, tonumber(ARGV[7])) end
 end
 commit(w, ch)
-leave(w)
-return { OK, w.tag, first, made }
+if f then leave_feed(w, f) else leave(w) end
+return { OK, w.tag, first, w.unlisted, tells }

@@ -2,7 +2,10 @@
 --
 -- The queue stands in the list of its project.
 --   ARGV    tag
+--   returns OK, 1 if it is there
 --   cost    O(1)
 local w = enter()
-if w and w.tag == ARGV[2] then call('HDEL', Q, 'u') end
-return { OK }
+if not w or w.tag ~= ARGV[2] then return { OK, 0 } end
+w.unlisted, w.seldom = 0, true
+leave(w)
+return { OK, 1 }

@@ -1,8 +1,11 @@
--- Needs: queue create settings changes claims messages find
+-- Needs: queue create settings changes claims messages find feed subscriptions
 --
 -- Loads a piece of a queue, all or nothing: makes the queue, or goes on behind what it has.
 --   ARGV    tag of the new queue ('': it must be there), json, settings ..., how many claims, then for
---           each: id ('': it gets one), what it is known by, started, ends; then for each message:
+--           each: id ('': it gets one), what it is known by, started, ends; 1: subscriptions must be
+--           confirmed, how many, then for each: id ('': likewise), what it is known by, subscriber,
+--           options, started, ttl (s), 1: confirmed, 1: it was asked, delivered, given up, fallen out;
+--           then for each message:
 --           id ('': likewise), place of its claim (0: free), body, checksum ('': none), client, posted,
 --           expires, delayed until (0: it is not), count
 --   returns OK, tag | AGAIN: another tag must be tried
@@ -17,7 +20,17 @@ else
 end
 
 local claim_count, claims, last = tonumber(ARGV[12]), {}, w and w.last_claim or 0
-local from = 13 + 4 * claim_count
+local subscribers = 13 + 4 * claim_count -- where that stands
+local subscriber_count = tonumber(ARGV[subscribers + 1])
+local from = subscribers + 2 + 11 * subscriber_count
+if not S and (subscriber_count > 0 or w and w.feed == 1) then return { FEED } end
+if w and w.feed == 1 then
+    if #ARGV >= from and #range(1, CURSORS, 'LIMIT', 0, 1) > 0 then return { CONFLICT } end
+    for i = subscribers + 2, from - 1, 11 do
+        if subscription_of(w, ARGV[i + 2]) then return { CONFLICT } end
+        if ARGV[i] ~= '' and subscription(w, tonumber(sub(ARGV[i], 13), 16)) then return { CONFLICT } end
+    end
+end
 for i = from, #ARGV, 9 do
     local id = ARGV[i]
     if encrypts and byte(ARGV[i + 2]) ~= 1 then return { NOT_SEALED } end
@@ -64,7 +77,7 @@ for i = from, #ARGV, 9 do
     put(ch.hset, 'b' .. n, body)
     if id ~= '' then
         put(ch.hset, 'f' .. id, n)
-        w.letters = w.letters + 1
+        w.letters, w.seldom = w.letters + 1, true
     end
     if c then
         w.held, c.left = w.held + 1, c.left + 1
@@ -76,6 +89,7 @@ for i = from, #ARGV, 9 do
         put(ch.zadd, number + HELD, n)
         put(ch.tadd, ready, n)
     else
+        w.stirred = true
         put(ch.zadd, n, n)
         put(ch.tadd, expires, n)
     end
@@ -88,5 +102,27 @@ for _, c in ipairs(claims) do
 end
 w.last_claim = last
 commit(w, ch)
-leave(w)
+if subscriber_count > 0 then
+    local f, required = feed_of(w) or feed_make(w), ARGV[subscribers] == '1'
+    for i = subscribers + 2, from - 1, 11 do
+        if ARGV[i] ~= '' then f.subscribed = math.max(f.subscribed, tonumber(sub(ARGV[i], 13), 16)) end
+    end
+    for i = subscribers + 2, from - 1, 11 do
+        local id, n = ARGV[i], nil
+        if id ~= '' then
+            n = tonumber(sub(id, 13), 16)
+        else
+            f.subscribed = f.subscribed + 1
+            n = f.subscribed
+        end
+        subscribe(w, f, n, new_subscription(f, { secret = id == '' and ARGV[i + 1] or sub(id, 1, 12),
+            subscriber = ARGV[i + 2], options = ARGV[i + 3], started = tonumber(ARGV[i + 4]),
+            ttl = tonumber(ARGV[i + 5]), confirmed = tonumber(ARGV[i + 6]),
+            pending = ARGV[i + 7] == '1' and CONFIRM + 1 or 0, delivered = tonumber(ARGV[i + 8]),
+            given_up = tonumber(ARGV[i + 9]), fallen = tonumber(ARGV[i + 10]) }), required)
+    end
+    leave_feed(w, f)
+else
+    leave(w)
+end
 return { OK, w.tag }

@@ -1,9 +1,15 @@
 -- Needs: queue changes claims messages settle
 --
 -- How many messages are ready, and when that may change by itself.
---   returns OK, how many, ms (0: never)
+--   ARGV    how long somebody listens from now on (ms; 0: nobody does)
+--   returns OK, how many, now, ms (0: never)
 --   cost    O(log n), and a slice of what is due
 local w = enter()
-if not w then return { OK, 0, 0 } end
-if not settle(w) then return { AGAIN, 0, 0 } end
-return { OK, call('ZCOUNT', Z, '(0', '(' .. HELD_TEXT), w.due < math.huge and w.due or 0 }
+if not w then return { OK, 0, 0, 0 } end
+if not settle(w) then return { AGAIN, 0, 0, 0 } end
+local listens = tonumber(ARGV[2])
+if w.watched < w.now + listens / 2 then
+    w.watched, w.seldom = w.now + listens, true
+    leave(w)
+end
+return { OK, call('ZCOUNT', Z, '(0', '(' .. HELD_TEXT), w.now, w.due < math.huge and w.due or 0 }

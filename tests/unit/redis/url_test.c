@@ -43,6 +43,9 @@ START_TEST(several_hosts_a_login_and_parameters)
     ck_assert_int_eq(url.replicas, 2);
     ck_assert_int_eq(url.confirm_ms, 5);
     ck_assert_int_eq(url.patience_ms, 0);
+    ck_assert(!url.restarts_held && !url.unsafe);
+    url = read_good("redis://a?restarts=held&unsafe=1");
+    ck_assert(url.restarts_held && url.unsafe);
 }
 END_TEST
 
@@ -61,8 +64,8 @@ END_TEST
 static const struct {
     const char *text, *says;
 } bad[] = {
-    {"http://a", "begins with redis://"},
-    {"", "begins with redis://"},
+    {"http://a", "begin with redis://"},
+    {"", "begin with redis://"},
     {"rediss://a", "needs TLS"},
     {"redis://", "a host is"},
     {"redis://a,", "a host is"},
@@ -76,6 +79,8 @@ static const struct {
     {"redis://a?replicas=17", "replicas is 0 to 16"},
     {"redis://a?replicas=", "replicas is 0 to 16"},
     {"redis://a?confirm_ms=0", "confirm_ms 1 to"},
+    {"redis://a?restarts=1", "restarts=held"},
+    {"redis://a?unsafe=yes", "unsafe=1"},
     {"redis+unix://socket", "path of a socket"},
     {"redis://a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a", "16 hosts"},
 };

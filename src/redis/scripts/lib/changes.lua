@@ -23,7 +23,7 @@ local function commit(w, ch)
         end
     end
     for i = 1, #ch.tadd, 2 do
-        if ch.tadd[i] < w.due then w.due = ch.tadd[i] end
+        if ch.tadd[i] < w.due then w.due, w.stirred = ch.tadd[i], true end
     end
     all_of('HSET', M, ch.hset)
     all_of('HDEL', M, ch.hdel)

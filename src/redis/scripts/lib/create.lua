@@ -7,18 +7,21 @@ local function empty()
     call('ZADD', T, '+inf', '')
 end
 
--- Makes the queue, without metadata, not in the list of its project yet ('u'). What was left of an
--- earlier one of this name (KEYS[6]) says behind which number its claims begin.
+-- Makes the queue, without metadata, not in the list of its project yet. What was left of an
+-- earlier one of this name (KEYS[6]) says behind which number its claims begin. Those who waited for it
+-- are told in any case: they could not say so.
 local function create(tag)
     local now = time_now()
     local base = tonumber(call('GET', KEYS[6]) or 0)
     local w = { tag = tag, settings = '', now = now, seen = now, base = now > base and now or base,
         last = 0, last_claim = 0, due = math.huge, held = 0, delayed = 0, bytes = 0, claims = 0, letters = 0,
-        outgoing = 0 }
-    call('HSET', Q, 'tag', tag, 'v', string.format('%.0f', tonumber(tag, 16) * 1048576), 'j', '', 's', '', 'u', 1)
+        outgoing = 0, sent = 0, feed = 0, listeners = 0, subscribers = 0, feed_bytes = 0, watched = 0,
+        unlisted = 1, seldom = true }
+    call('HSET', Q, 'tag', tag, 'v', string.format('%.0f', tonumber(tag, 16) * 1048576), 'j', '', 's', '')
     call('HSET', X, '', '')
     empty()
     leave(w)
+    say('')
     return w
 end
 

@@ -19,7 +19,7 @@ local function remove(w, ch, n, h)
     put(ch.hdel, n, 'b' .. n)
     if h.flags >= FOREIGN then
         put(ch.hdel, 'f' .. sub(h.rest, -24))
-        w.letters = w.letters - 1
+        w.letters, w.seldom = w.letters - 1, true
     end
     put(ch.zrem, n)
     put(ch.trem, n)

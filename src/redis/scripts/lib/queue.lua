@@ -4,27 +4,32 @@
 -- Keys, which exist as long as the queue does (a slot that is being moved is answered TRYAGAIN only
 -- while a queue's keys are in two places):
 --
---   Q  hash        tag, v(ersion), j(son), s(ettings), w(ork: numbers, packed)
+--   Q  hash        tag, v(ersion), j(son), s(ettings), w, r: numbers, packed
 --   Z  sorted set  number of each message; score: the number if it is free, + 2^52 if it is held or
 --                  delayed. So claiming is "the first below 2^52", giving back is "set the score"
 --   M  hash        NUMBER -> head, bNUMBER -> body, cNUMBER -> claim, fID -> number of a message that
---                  came with its id from another queue
---   T  sorted set  deadlines in ms: NUMBER (end of a delay, else of its life), cNUMBER (end of a claim)
---   X  hash        id -> a dead letter on its way to another queue
+--                  came with its id from another queue, dTRIP -> '' a dead letter has arrived, and may
+--                  be brought once more
+--   T  sorted set  deadlines in ms: NUMBER (end of a delay, else of its life), cNUMBER (end of a claim),
+--                  dTRIP (nobody brings it any more)
+--   X  hash        TRIP -> a dead letter on its way to another queue; TRIP is what its id would be here:
+--                  it may go this way several times
+--   S, U           lib/feed.lua; they exist from the first subscription on. A script that needs them
+--                  and was called without answers FEED, and is called with them
 --
 -- ARGV[1] is the time for tests, else empty: then it is Redis' time, or the last one seen here if
 -- that is later. A script answers {status, ...}; what is refused has changed nothing.
 
-local Q, Z, M, T, X = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local Q, Z, M, T, X, S, U = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[7], KEYS[8]
 local call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 local floor, tonumber, sub, byte = math.floor, tonumber, string.sub, string.byte
 
 local OK, AGAIN, NOT_FOUND, CHANGED, CLAIMED, NOT_CLAIMED, NO_ROOM, TOO_LARGE, NOT_SEALED, SEALED,
-    CONFLICT = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+    CONFLICT, FEED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 
 local HELD, HELD_TEXT = 4503599627370496, '4503599627370496' -- 2^52
 local SLICE = 16              -- deadlines that one call settles
-local WORK = '<ddddddddddd'
+local WORK, SELDOM = '<ddddddddd', '<ddddddddd'
 local HEAD = '<ddddI4I4Bc8'   -- posted, expires, ready at (0: it is), claim (0: none), count, bytes of the
                               -- body, flags, client
 local CLAIM = '<ddI4c12'      -- started, ends, how many it holds, secret; then their numbers
@@ -36,20 +41,44 @@ local function time_now()
     return t[1] * 1000 + floor(t[2] / 1000)
 end
 
--- The queue, nil if there is none; with what `work` counts. `base`: claim numbers begin behind it,
--- times 4096; `due`: no deadline is earlier.
+-- The queue, nil if there is none; with what is known of it. Numbers that change with nearly every
+-- operation are in one field, with `w`, and the others in another: whoever changes them says so (`seldom`).
+--
+--   base                 claim numbers begin behind it, times 4096
+--   seen, due            the last time seen; no deadline is earlier
+--   letters, outgoing    messages that came as dead letters; dead letters on their way
+--   sent                 when such were sent the last time
+--   feed, listeners      1 if it has S and U; who gets what is posted
+--   subscribers, feed_bytes
+--   watched              until then somebody listens whether messages have become free
+--   unlisted             1 until it stands in the list of its project
 local function enter()
-    local q = call('HMGET', Q, 'w', 's', 'tag')
+    local q = call('HMGET', Q, 'w', 'r', 's', 'tag')
     if not q[1] then return nil end
-    local w = { tag = q[3], settings = q[2], now = time_now() }
-    w.last, w.last_claim, w.seen, w.base, w.due, w.held, w.delayed, w.bytes, w.claims, w.letters,
-        w.outgoing = unpack_struct(WORK, q[1])
+    local w = { tag = q[4], settings = q[3], now = time_now() }
+    w.last, w.last_claim, w.seen, w.base, w.due, w.held, w.delayed, w.bytes, w.claims = unpack_struct(WORK, q[1])
+    w.letters, w.outgoing, w.sent, w.feed, w.listeners, w.subscribers, w.feed_bytes, w.watched, w.unlisted =
+        unpack_struct(SELDOM, q[2])
     if w.now < w.seen then w.now = w.seen else w.seen = w.now end
     return w
 end
 
+-- Says something to those who listen: '': there may be messages; 'gone': the queue was deleted.
+local function say(what)
+    call('SPUBLISH', sub(Q, 1, -2) .. 'w', what)
+end
+
+-- Keeps what has changed. stirred: messages have become free, or will do so earlier than those who
+-- listen know.
 local function leave(w)
-    call('HSET', Q, 'w', pack(WORK, w.last, w.last_claim, w.seen, w.base, w.due, w.held, w.delayed,
-        w.bytes, w.claims, w.letters, w.outgoing))
+    local work = pack(WORK, w.last, w.last_claim, w.seen, w.base, w.due, w.held, w.delayed, w.bytes, w.claims)
+    if w.seldom then
+        call('HSET', Q, 'w', work, 'r', pack(SELDOM, w.letters, w.outgoing, w.sent, w.feed, w.listeners,
+            w.subscribers, w.feed_bytes, w.watched, w.unlisted))
+    else
+        call('HSET', Q, 'w', work)
+    end
+    if w.stirred and w.watched > w.now then say('') end
+    w.stirred, w.seldom = nil, nil
 end
 

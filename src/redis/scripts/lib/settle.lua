@@ -3,6 +3,7 @@
 -- Gives back all that a claim holds; `less` is taken off the counts.
 local function release(w, ch, c, less)
     local numbers = numbers_of(c)
+    w.stirred = true
     local heads = call('HMGET', M, unpack(numbers))
     for i, n in ipairs(numbers) do
         local h = heads[i] and head_of(heads[i])
@@ -26,13 +27,16 @@ local function settle(w)
         local ch = changes()
         if byte(what) == 99 then -- 'c'
             release(w, ch, claim_of(ch, tonumber(sub(what, 2))), 0)
+        elseif byte(what) == 100 then -- 'd'
+            put(ch.hdel, what)
+            put(ch.trem, what)
         else
             local n = tonumber(what)
             local h = head_of(call('HGET', M, what))
             if h.expires <= w.now then
                 remove(w, ch, n, h)
             else
-                h.ready = 0
+                h.ready, w.stirred = 0, true
                 w.delayed = w.delayed - 1
                 put(ch.hset, n, text_of(h))
                 put(ch.zadd, n, n)

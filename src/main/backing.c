@@ -1,0 +1,128 @@
+#include "main/backing.h"
+
+#include "claimd/redis/redis.h"
+#include "main/option.h"
+#include "main/password.h"
+
+#include <string.h>
+
+bool
+backing_wanted(const struct config *config)
+{
+    return strcmp(config->store, "memory") != 0;
+}
+
+static void
+refuse(const struct config *config, const char *name, struct complaints *complaints,
+       const char *why)
+{
+    char where[CONFIG_TEXT_CAP];
+
+    config_where(config, option_find(bytes_str(name)), where);
+    complain(complaints, "%s (%s) %s", name, where, why);
+}
+
+void
+backing_check(const struct config *config, struct complaints *complaints)
+{
+    const struct api_project_limits *limits = &config->project_limits;
+    struct reason why;
+
+    if (!backing_wanted(config)) {
+        if (strcmp(config->store_password_file, "none") != 0)
+            refuse(config, "store_password_file", complaints,
+                   "is of no use with a store in memory");
+        return;
+    }
+    reason_init(&why);
+    if (redis_check_url(config->store, &why) != ST_OK)
+        refuse(config, "store", complaints, why.text);
+    if (strcmp(config->journal, "none") != 0)
+        refuse(config, "journal", complaints,
+               "is for a store in memory: Redis keeps what it has itself");
+    if (config->ci)
+        refuse(config, "ci", complaints, "serves tests with a store in memory only");
+    if (limits->queues != 0 || limits->messages != 0 || limits->bytes != 0)
+        complain(complaints,
+                 "project_max_queues, project_max_messages and project_max_bytes are "
+                 "kept by a store in memory only: several servers share a Redis");
+}
+
+static void
+warn(void *arg, const char *text)
+{
+    const struct backing *b = arg;
+
+    log_event(b->log, LOG_WARN, "store", LOG_S("warning", text));
+}
+
+static enum status
+open_store(struct backing *b, const struct config *config, struct mem *mem,
+           const struct store_sealer *sealer, const struct clock *clock,
+           struct store **out, struct complaints *complaints)
+{
+    const struct redis_config redis = {
+        .mem = mem,
+        .url = config->store,
+        .password = b->password,
+        .message_ttl_s = config->limits.default_message_ttl,
+        .message_delay_s = config->limits.default_message_delay,
+        .max_message_ttl_s = config->limits.max_message_ttl,
+        .feed_bytes = (uint64_t)config->subscription_backlog,
+        .require_confirmation = config->require_confirmation,
+        .shown_queues = (size_t)config->metrics_queues,
+        .sealer = sealer,
+        .test_clock = clock_stands(clock),
+        .warn = warn,
+        .warn_arg = b,
+    };
+    struct reason why;
+    enum status st;
+
+    reason_init(&why);
+    st = redis_open(&redis, out, &why);
+    if (st == ST_UNAVAILABLE || st == ST_BAD_VALUE)
+        complain(complaints, "store: %s", why.text);
+    return st;
+}
+
+static enum status
+open_threads(struct backing *b, const struct config *config, struct mem *mem,
+             struct complaints *complaints)
+{
+    const struct executor_config executor = {.mem = mem,
+                                             .threads = (size_t)config->store_threads,
+                                             .line = (size_t)config->max_connections};
+    enum status st = executor_open(&executor, &b->executor);
+
+    if (st == ST_UNAVAILABLE)
+        complain(complaints, "cannot start: no threads for the store");
+    return st;
+}
+
+enum status
+backing_open(struct backing *b, const struct config *config, struct mem *mem,
+             const struct store_sealer *sealer, const struct clock *clock,
+             const struct log *log, struct store **out, struct complaints *complaints)
+{
+    enum status st;
+
+    *b = (struct backing){.log = log};
+    st = password_read("store_password_file", config->store_password_file, mem,
+                       &b->password, complaints);
+    if (st == ST_OK)
+        st = open_store(b, config, mem, sealer, clock, out, complaints);
+    if (st != ST_OK)
+        return st;
+    b->store = *out;
+    return open_threads(b, config, mem, complaints);
+}
+
+void
+backing_close(struct backing *b, struct mem *mem)
+{
+    executor_close(b->executor);
+    password_free(mem, b->password);
+    b->executor = NULL;
+    b->password = NULL;
+}

@@ -1,0 +1,46 @@
+/*
+ * backing: what keeps the messages where that is not the engine: a store on Redis, and the threads
+ * that ask it (docs/scale-out.md).
+ */
+#ifndef MAIN_BACKING_H
+#define MAIN_BACKING_H
+
+#include "claimd/base/clock.h"
+#include "claimd/base/executor.h"
+#include "claimd/base/log.h"
+#include "claimd/metrics/exposition.h"
+#include "claimd/store/sealer.h"
+#include "claimd/store/store.h"
+#include "main/config.h"
+
+struct backing {
+    struct metrics_source source; /* of metrics */
+    struct store *store;          /* borrowed: the daemon's; NULL: there is none */
+    struct executor *executor;    /* owned, likewise */
+    const struct log *log;        /* borrowed */
+    char *password;               /* owned; NULL: there is none */
+};
+
+/* Is the store another one than the engine? */
+bool backing_wanted(const struct config *config);
+
+/* Complains about what cannot be meant. */
+void backing_check(const struct config *config, struct complaints *complaints);
+
+/*
+ * Connects, and starts the threads; the store is the caller's. The configuration and the others are
+ * borrowed for its life. A clock that stands is the store's time. ST_UNAVAILABLE, ST_BAD_VALUE after
+ * a complaint; ST_NO_MEMORY.
+ */
+enum status
+backing_open(struct backing *b, const struct config *config, struct mem *mem,
+             const struct store_sealer *sealer, const struct clock *clock,
+             const struct log *log, struct store **out, struct complaints *complaints);
+
+/* Adds its figures, if there is one. */
+void backing_measure(struct backing *b, struct metrics *metrics);
+
+/* Ends the threads; the store is closed behind it. */
+void backing_close(struct backing *b, struct mem *mem);
+
+#endif

@@ -1,0 +1,358 @@
+#include "redis/census.h"
+
+#include "redis/call.h"
+#include "redis/key.h"
+#include "redis/names.h"
+
+enum {
+    PAGE = 256,
+    FRESH_MS = 1000,
+    PROJECTS_MOST = 1024, /* whose queues are counted */
+    TOTALS_MOST = 4096    /* queues that are asked one by one, for a sum */
+};
+
+static struct bytes
+text_of(const redisReply *names, size_t i)
+{
+    return bytes_of(names->element[i]->str, (size_t)names->element[i]->len);
+}
+
+/* ---------------------------------------------------------------------- walking */
+
+struct walk {
+    struct redis_store *store;
+    struct store_visit *visit;
+    size_t left; /* queues */
+    census_fn *tell;
+    void *arg;
+    enum store_kind kind;
+    uint64_t queues; /* counted, also those that are not told of */
+};
+
+/* Goes on with a list behind its last name; `each` is told of every name. */
+static enum status
+walk_list(struct walk *w, struct bytes key,
+          enum status (*each)(struct walk *w, struct bytes project, struct bytes member),
+          struct bytes project, size_t most)
+{
+    enum status st = ST_OK;
+    bool more = true;
+    struct buf from;
+
+    buf_init(&from, w->store->config.mem);
+    while (st == ST_OK && more && w->left > 0 && most > 0) {
+        redisReply *names = NULL;
+        uint64_t total;
+
+        if (from.failed) {
+            st = ST_NO_MEMORY;
+            break;
+        }
+        st = names_page(w->store, key, from.len == 0 ? BYTES_NONE : buf_view(&from), PAGE,
+                        &names, &total);
+        for (size_t i = 0; st == ST_OK && i < names->elements && w->left > 0 && most > 0;
+             i++, most--)
+            st = each(w, project, text_of(names, i));
+        more = st == ST_OK && names->elements == PAGE;
+        if (more) {
+            buf_reset(&from, SIZE_MAX);
+            buf_byte(&from, '(');
+            buf_bytes(&from, text_of(names, PAGE - 1));
+        }
+        redis_answer_free(w->store, names);
+    }
+    buf_fini(&from);
+    return st;
+}
+
+static enum status
+each_queue(struct walk *w, struct bytes project, struct bytes member)
+{
+    const struct store_queue where = {
+        .project = project, .name = bytes_cut(&member, '\0'), .kind = w->kind};
+
+    w->left--;
+    return w->tell(w->arg, w->store, w->visit, &where);
+}
+
+static enum status
+each_project(struct walk *w, struct bytes unused, struct bytes project)
+{
+    enum status st = ST_NO_MEMORY;
+    struct buf key;
+
+    (void)unused;
+    buf_init(&key, w->store->config.mem);
+    key_of_names(&key, project, w->kind);
+    if (!key.failed)
+        st = walk_list(w, buf_view(&key), each_queue, project, SIZE_MAX);
+    buf_fini(&key);
+    return st;
+}
+
+static enum status
+count_queues(struct walk *w, struct bytes unused, struct bytes project)
+{
+    enum status st = ST_NO_MEMORY;
+    uint64_t count = 0;
+    struct buf key;
+
+    (void)unused;
+    buf_init(&key, w->store->config.mem);
+    key_of_names(&key, project, w->kind);
+    if (!key.failed)
+        st = names_page(w->store, buf_view(&key), BYTES_NONE, 0, NULL, &count);
+    w->queues += count;
+    buf_fini(&key);
+    return st;
+}
+
+/* All projects of both kinds. */
+static enum status
+walk_projects(struct walk *w,
+              enum status (*each)(struct walk *w, struct bytes project,
+                                  struct bytes member),
+              size_t most)
+{
+    enum status st = ST_OK;
+
+    for (int kind = STORE_QUEUE; st == ST_OK && kind <= STORE_TOPIC; kind++) {
+        struct buf key;
+
+        w->kind = (enum store_kind)kind;
+        buf_init(&key, w->store->config.mem);
+        key_of_projects(&key, w->kind);
+        st = key.failed ? ST_NO_MEMORY
+                        : walk_list(w, buf_view(&key), each, BYTES_NONE, most);
+        buf_fini(&key);
+    }
+    return st;
+}
+
+enum status
+census_walk(struct redis_store *s, struct store_visit *visit, size_t most,
+            census_fn *tell, void *arg)
+{
+    struct walk w = {.store = s, .visit = visit, .left = most, .tell = tell, .arg = arg};
+
+    return walk_projects(&w, each_project, SIZE_MAX);
+}
+
+static enum status
+count_all(struct redis_store *s, struct store_visit *visit, uint64_t *queues)
+{
+    struct walk w = {.store = s, .visit = visit, .left = SIZE_MAX};
+    enum status st = walk_projects(&w, count_queues, PROJECTS_MOST);
+
+    *queues = w.queues;
+    return st;
+}
+
+/* ---------------------------------------------------------------------- one queue */
+
+/* Words of the answer of queue_figures. */
+enum {
+    NOW = 1,
+    READY,
+    HELD,
+    DELAYED,
+    LETTERS,
+    CLAIMS,
+    BYTES,
+    OLDEST,
+    SUBSCRIBED,
+    FEED_BYTES
+};
+
+static void
+copy_text(char *to, size_t *len, struct bytes from)
+{
+    if (from.len > 0)
+        memcpy(to, from.data, from.len);
+    to[from.len] = '\0';
+    *len = from.len;
+}
+
+/* Adds a queue to those that are shown. */
+static enum status
+add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
+          const struct store_queue *where)
+{
+    struct census *census = arg;
+    struct store_queue_figures *out = &census->shown[census->count];
+    struct store_population *here = &out->here, *all = &census->all;
+    struct call c;
+    enum status st;
+
+    if (where->project.len > STORE_FIGURES_PROJECT ||
+        where->name.len > STORE_FIGURES_NAME)
+        return ST_OK;
+    call_begin(&c, s, visit, where);
+    st = call_run(&c, SCRIPT_queue_figures, CALL_LOOKS);
+    if (st == ST_OK) {
+        *out = (struct store_queue_figures){.kind = where->kind};
+        copy_text(out->project, &out->project_len, where->project);
+        copy_text(out->name, &out->name_len, where->name);
+        *here =
+            (struct store_population){.claimable = (uint64_t)call_integer(&c, READY),
+                                      .claimed = (uint64_t)call_integer(&c, HELD),
+                                      .delayed = (uint64_t)call_integer(&c, DELAYED),
+                                      .dead_letters = (uint64_t)call_integer(&c, LETTERS),
+                                      .claims = (uint64_t)call_integer(&c, CLAIMS),
+                                      .bytes = (uint64_t)call_integer(&c, BYTES)};
+        out->has_oldest = call_integer(&c, OLDEST) > 0;
+        if (out->has_oldest)
+            out->age_ms = call_integer(&c, NOW) - call_integer(&c, OLDEST);
+        all->claimable += here->claimable;
+        all->claimed += here->claimed;
+        all->delayed += here->delayed;
+        all->dead_letters += here->dead_letters;
+        all->claims += here->claims;
+        all->bytes += here->bytes;
+        census->subscriptions += (uint64_t)call_integer(&c, SUBSCRIBED);
+        census->feed_bytes += (uint64_t)call_integer(&c, FEED_BYTES);
+        census->count++;
+    }
+    call_end(&c);
+    return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+/* ---------------------------------------------------------------------- figures */
+
+/* What cannot be asked for is not shown. */
+static void
+take(struct redis_store *s, struct store_visit *visit)
+{
+    struct census *c = &s->census;
+    const int64_t now_ms = redis_clock_ms(s, visit->now_ms);
+
+    if (c->taken && !s->config.test_clock && now_ms - c->taken_ms < FRESH_MS)
+        return;
+    c->taken = true;
+    c->taken_ms = now_ms;
+    c->count = 0;
+    c->all = (struct store_population){0};
+    c->subscriptions = c->feed_bytes = c->queues = 0;
+    if (c->shown == NULL)
+        c->shown =
+            mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*c->shown));
+    if (c->shown == NULL || count_all(s, visit, &c->queues) != ST_OK)
+        return;
+    (void)census_walk(s, visit, s->config.shown_queues, add_queue, c);
+}
+
+enum status
+redis_figures(struct store *store, struct store_visit *visit, struct store_figures *out)
+{
+    struct redis_store *s = redis_of(store);
+    struct census *c = &s->census;
+
+    *out = (struct store_figures){.queues = 0};
+    lock_acquire(&c->lock);
+    take(s, visit);
+    out->all = c->all;
+    out->queues = c->queues;
+    out->subscriptions = c->subscriptions;
+    out->feed_bytes = c->feed_bytes;
+    lock_release(&c->lock);
+    done_read(&s->done, out);
+    return ST_OK;
+}
+
+enum status
+redis_queue_figures(struct store *store, struct store_visit *visit, size_t *at,
+                    struct store_queue_figures *out)
+{
+    struct redis_store *s = redis_of(store);
+    struct census *c = &s->census;
+    enum status st = ST_NOT_FOUND;
+
+    lock_acquire(&c->lock);
+    if (*at == 0)
+        take(s, visit);
+    if (*at < c->count) {
+        *out = c->shown[(*at)++];
+        st = ST_OK;
+    }
+    lock_release(&c->lock);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- totals */
+
+static enum status
+add_total(void *arg, struct redis_store *s, struct store_visit *visit,
+          const struct store_queue *where)
+{
+    struct store_totals *out = arg;
+    struct store_stats stats;
+    enum status st = redis_queue_stats(&s->store, visit, where, &stats);
+
+    if (st == ST_OK) {
+        out->messages += stats.total;
+        out->claimed += stats.claimed;
+    }
+    return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+enum status
+redis_totals(struct store *store, struct store_visit *visit, struct store_totals *out)
+{
+    struct redis_store *s = redis_of(store);
+    enum status st;
+
+    *out = (struct store_totals){0};
+    st = count_all(s, visit, &out->queues);
+    return st == ST_OK ? census_walk(s, visit, TOTALS_MOST, add_total, out) : st;
+}
+
+/* ---------------------------------------------------------------------- audit */
+
+static enum status
+audit_queue(void *arg, struct redis_store *s, struct store_visit *visit,
+            const struct store_queue *where)
+{
+    struct reason *why = arg;
+    struct call c;
+    enum status st;
+
+    call_begin(&c, s, visit, where);
+    st = call_run(&c, SCRIPT_queue_audit, CALL_LOOKS);
+    if (st == ST_OK && bytes_present(call_item(&c, 1)))
+        st = reason_give(why, ST_CONFLICT, "%.*s: %.*s", (int)where->name.len,
+                         where->name.data, (int)call_item(&c, 1).len,
+                         call_item(&c, 1).data);
+    call_end(&c);
+    return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+bool
+redis_audit(struct store *store)
+{
+    struct redis_store *s = redis_of(store);
+    struct store_visit visit = {.now_ms = 0}; /* no time passes for it */
+    struct reason why;
+
+    reason_init(&why);
+    if (census_walk(s, &visit, SIZE_MAX, audit_queue, &why) == ST_OK)
+        return true;
+    if (s->config.warn != NULL)
+        s->config.warn(s->config.warn_arg, why.text);
+    return false;
+}
+
+/* ---------------------------------------------------------------------- life */
+
+void
+census_init(struct census *c)
+{
+    *c = (struct census){.taken = false};
+    lock_init(&c->lock);
+}
+
+void
+census_fini(struct redis_store *s)
+{
+    mem_free(s->config.mem, s->census.shown);
+    lock_fini(&s->census.lock);
+}

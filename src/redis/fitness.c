@@ -1,0 +1,333 @@
+#include "redis/fitness.h"
+
+#include "redis/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { VERSION_LEAST = 7 };
+
+struct examination {
+    struct redis_store *store;
+    struct cluster_client *client;
+    struct link_address node; /* that is looked at */
+    bool lenient;
+    struct reason *why;
+};
+
+/* It would lose something. ST_OK: that is meant. */
+static enum status
+object(const struct examination *e, const char *what, const char *advice)
+{
+    const struct redis_config *config = &e->store->config;
+    char text[REASON_CAP + LINK_HOST_CAP];
+
+    (void)snprintf(text, sizeof(text), "%s:%u: %s; %s", e->node.host, e->node.port, what,
+                   advice);
+    if (!e->lenient)
+        return reason_give(e->why, ST_UNAVAILABLE, "%s (unsafe=1 starts all the same)",
+                           text);
+    if (config->warn != NULL)
+        config->warn(config->warn_arg, text);
+    return ST_OK;
+}
+
+/* ---------------------------------------------------------------------- one node */
+
+/* The text behind "NAME:" in what INFO says; absent: it does not say. */
+static struct bytes
+info_field(const redisReply *info, const char *name)
+{
+    const size_t len = strlen(name);
+    struct bytes rest = bytes_of(info->str, (size_t)info->len);
+
+    while (bytes_present(rest)) {
+        struct bytes line = bytes_trim(bytes_cut(&rest, '\n'));
+
+        if (line.len > len && memcmp(line.data, name, len) == 0 && line.data[len] == ':')
+            return bytes_of(line.data + len + 1, line.len - len - 1);
+    }
+    return BYTES_NONE;
+}
+
+static int64_t
+info_number(const redisReply *info, const char *name)
+{
+    struct bytes text = info_field(info, name);
+    int64_t number = 0;
+
+    if (bytes_present(text))
+        (void)bytes_to_i64(bytes_cut(&text, '.'), &number);
+    return number;
+}
+
+static enum status
+check_role(const struct examination *e, const redisReply *info)
+{
+    const struct url *url = &e->store->url;
+
+    if (info_number(info, "redis_version") < VERSION_LEAST)
+        return reason_give(e->why, ST_UNAVAILABLE,
+                           "%s:%u is older than Redis 7.0, which is needed", e->node.host,
+                           e->node.port);
+    if (e->store->cluster.map.single &&
+        bytes_equal_str(info_field(info, "role"), "slave"))
+        return reason_give(e->why, ST_UNAVAILABLE, "%s:%u is a replica: name its primary",
+                           e->node.host, e->node.port);
+    if (e->store->cluster.map.single &&
+        info_number(info, "connected_slaves") < url->replicas)
+        return object(e, "it has fewer replicas than the URL says",
+                      "no change would be confirmed");
+    return ST_OK;
+}
+
+static enum status
+check_memory(const struct examination *e, const redisReply *info)
+{
+    if (info_number(info, "maxmemory") == 0 ||
+        bytes_equal_str(info_field(info, "maxmemory_policy"), "noeviction"))
+        return ST_OK;
+    return reason_give(e->why, ST_UNAVAILABLE,
+                       "%s:%u throws keys away when its memory is full, which would lose "
+                       "messages; set maxmemory-policy noeviction there",
+                       e->node.host, e->node.port);
+}
+
+/* The value of one parameter; absent: it may not be asked for. */
+static struct bytes
+parameter(const redisReply *answer)
+{
+    if (answer == NULL || answer->type != REDIS_REPLY_ARRAY || answer->elements != 2 ||
+        answer->element[1]->type != REDIS_REPLY_STRING)
+        return BYTES_NONE;
+    return bytes_of(answer->element[1]->str, (size_t)answer->element[1]->len);
+}
+
+static redisReply *
+ask_parameter(const struct examination *e, const char *name)
+{
+    const struct bytes words[] = {BYTES_LIT("CONFIG"), BYTES_LIT("GET"), bytes_str(name)};
+    redisReply *answer = NULL;
+    struct reason unused;
+
+    (void)cluster_say_to(e->client, &e->node, words, 3, &answer, &unused);
+    return answer;
+}
+
+static enum status
+check_sync(const struct examination *e)
+{
+    redisReply *answer = ask_parameter(e, "appendfsync");
+    struct bytes value = parameter(answer);
+    enum status st = ST_OK;
+
+    if (!bytes_present(value))
+        st = object(e, "it does not say how often it syncs its file (CONFIG GET)",
+                    "see to it that appendfsync is always, or say restarts=held");
+    else if (!bytes_equal_str(value, "always"))
+        st = object(e,
+                    "appendfsync is not always: when it comes back after a loss of "
+                    "power, what it has confirmed may be gone from it and its replicas",
+                    "set it, or hold restarts back until a replica has taken over and "
+                    "say restarts=held");
+    redis_answer_free(e->store, answer);
+    return st;
+}
+
+static enum status
+check_validity(const struct examination *e)
+{
+    redisReply *answer = ask_parameter(e, "cluster-replica-validity-factor");
+    struct bytes value = parameter(answer);
+    enum status st = ST_OK;
+
+    if (bytes_present(value) && bytes_equal_str(value, "0"))
+        st = object(e,
+                    "cluster-replica-validity-factor is 0: a replica that was away for "
+                    "long could take over",
+                    "set it to 1 or more");
+    redis_answer_free(e->store, answer);
+    return st;
+}
+
+static enum status
+check_file(const struct examination *e, const redisReply *info)
+{
+    if (info_number(info, "aof_enabled") == 0)
+        return object(e, "it has no append-only file: a restart begins empty",
+                      "set appendonly yes and appendfsync always");
+    return e->store->url.restarts_held ? ST_OK : check_sync(e);
+}
+
+static enum status
+check_node(const struct examination *e)
+{
+    static const struct bytes words[] = {BYTES_LIT("INFO")};
+    redisReply *info = NULL;
+    enum status st = cluster_say_to(e->client, &e->node, words, 1, &info, e->why);
+
+    if (st == ST_OK && info->type != REDIS_REPLY_STRING)
+        st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u says nothing of itself (INFO)",
+                         e->node.host, e->node.port);
+    if (st == ST_OK)
+        st = check_role(e, info);
+    if (st == ST_OK)
+        st = check_memory(e, info);
+    if (st == ST_OK)
+        st = check_file(e, info);
+    if (st == ST_OK && !e->store->cluster.map.single)
+        st = check_validity(e);
+    redis_answer_free(e->store, info);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- shards */
+
+/* What stands behind a word in a list of words and values; NULL: it is not there. */
+static const redisReply *
+value_of(const redisReply *list, const char *word)
+{
+    if (list->type != REDIS_REPLY_ARRAY)
+        return NULL;
+    for (size_t i = 0; i + 1 < list->elements; i += 2)
+        if (list->element[i]->type == REDIS_REPLY_STRING &&
+            strcmp(list->element[i]->str, word) == 0)
+            return list->element[i + 1];
+    return NULL;
+}
+
+/* How many replicas a shard has, whether they are there or not. */
+static size_t
+count_replicas(const redisReply *nodes)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < nodes->elements; i++) {
+        const redisReply *role = value_of(nodes->element[i], "role");
+
+        count += role != NULL && role->type == REDIS_REPLY_STRING &&
+                 strcmp(role->str, "replica") == 0;
+    }
+    return count;
+}
+
+static enum status
+check_shard(const struct examination *e, const redisReply *shard)
+{
+    const redisReply *slots = value_of(shard, "slots"), *nodes = value_of(shard, "nodes");
+    const size_t wanted = e->store->cluster.config.replicas;
+    char what[128];
+    size_t count;
+
+    if (slots == NULL || nodes == NULL || slots->type != REDIS_REPLY_ARRAY ||
+        nodes->type != REDIS_REPLY_ARRAY)
+        return reason_give(e->why, ST_UNAVAILABLE,
+                           "%s:%u does not tell of its shards (CLUSTER SHARDS)",
+                           e->node.host, e->node.port);
+    count = count_replicas(nodes);
+    if (slots->elements == 0 || count == wanted)
+        return ST_OK;
+    (void)snprintf(what, sizeof(what),
+                   "the cluster has a primary with %zu replicas, and the URL says %zu",
+                   count, wanted);
+    return object(e, what,
+                  count < wanted
+                      ? "no change there would be confirmed: give it another one"
+                      : "one that has not confirmed could take over: say "
+                        "replicas as it is, the same for all");
+}
+
+static enum status
+check_shards(struct examination *e)
+{
+    static const struct bytes words[] = {BYTES_LIT("CLUSTER"), BYTES_LIT("SHARDS")};
+    redisReply *shards = NULL;
+    enum status st = cluster_say_to(e->client, &e->node, words, 2, &shards, e->why);
+
+    for (size_t i = 0; st == ST_OK && i < shards->elements; i++)
+        st = check_shard(e, shards->element[i]);
+    redis_answer_free(e->store, shards);
+    if (st == ST_OK && e->store->cluster.config.replicas == 0)
+        st = object(e, "without replicas nothing survives the loss of a node",
+                    "say replicas=1 or more");
+    return st;
+}
+
+/* ---------------------------------------------------------------------- all */
+
+/* Looks at each node that has slots. */
+static enum status
+check_all(struct examination *e, enum status (*check)(const struct examination *e))
+{
+    struct map *map = &e->store->cluster.map;
+    enum status st = ST_OK;
+    uint16_t node;
+
+    for (uint16_t at = 0; st == ST_OK && (node = map_owner(map, &at)) != MAP_NOWHERE;) {
+        e->node = map_address(map, node);
+        st = check(e);
+    }
+    return st;
+}
+
+enum status
+fitness_check(struct redis_store *s, struct reason *why)
+{
+    struct examination e = {.store = s,
+                            .client = cluster_take(&s->cluster),
+                            .lenient = s->url.unsafe || s->cluster.map.single,
+                            .why = why};
+    enum status st;
+
+    if (e.client == NULL)
+        return ST_NO_MEMORY;
+    st = check_all(&e, check_node);
+    if (st == ST_OK && !s->cluster.map.single)
+        st = check_shards(&e);
+    if (st == ST_OK && s->cluster.map.single && s->url.replicas <= 0)
+        st = object(&e, "one Redis without replicas: its machine is lost with all it has",
+                    "for production use a cluster");
+    cluster_give(e.client);
+    return st;
+}
+
+static enum status
+check_ping(const struct examination *e)
+{
+    static const struct bytes ping[] = {BYTES_LIT("PING")};
+    static const struct bytes info[] = {BYTES_LIT("CLUSTER"), BYTES_LIT("INFO")};
+    redisReply *answer = NULL;
+    enum status st;
+
+    if (e->store->cluster.map.single)
+        st = cluster_say_to(e->client, &e->node, ping, 1, &answer, e->why);
+    else
+        st = cluster_say_to(e->client, &e->node, info, 2, &answer, e->why);
+    if (st == ST_OK && answer->type == REDIS_REPLY_STRING &&
+        !bytes_equal_str(info_field(answer, "cluster_state"), "ok"))
+        st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u: the cluster is down",
+                         e->node.host, e->node.port);
+    redis_answer_free(e->store, answer);
+    return st;
+}
+
+enum status
+fitness_now(struct redis_store *s, struct reason *why)
+{
+    struct examination e = {.store = s, .client = cluster_take(&s->cluster), .why = why};
+    size_t replicas, without_owner;
+    struct reason unused;
+    enum status st;
+
+    if (e.client == NULL)
+        return ST_NO_MEMORY;
+    st = check_all(&e, check_ping);
+    map_worst(&s->cluster.map, &replicas, &without_owner);
+    if (st == ST_OK && without_owner > 0)
+        st = reason_give(why, ST_UNAVAILABLE, "nobody has %zu of the slots",
+                         without_owner);
+    if (st != ST_OK) /* perhaps somebody else has taken over */
+        (void)cluster_refresh(e.client, &unused);
+    cluster_give(e.client);
+    return st;
+}

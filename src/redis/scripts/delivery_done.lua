@@ -1,0 +1,52 @@
+-- Needs: queue feed subscriptions
+--
+-- What has become of what was lent (enum store_outcome).
+--   ARGV    id, token, version, notice, ordinal, outcome, ms until it is lent again
+--   returns OK, when there is more to do (ms; lib/feed.lua)
+--   cost    O(log subscriptions)
+local DELIVERED, FAILED, PUT_OFF, GIVEN_UP, GONE = 0, 1, 2, 3, 4
+local w = enter()
+if not w or w.feed == 0 then return { OK, -1 } end
+if not S then return { FEED } end
+local f = feed_of(w)
+local n, s = find_subscription(w, ARGV[2])
+if not n or s.state ~= LENT or s.token ~= tonumber(ARGV[3]) then return { OK, feed_when(w, f) } end
+local notice, ordinal, outcome, wait = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+
+-- A try was not the last one.
+local function put_off()
+    local same, other = s.version == tonumber(ARGV[4]), s.pending > 0
+    local overtaken = notice == CONFIRM and s.confirmed == 1
+    if outcome == FAILED then
+        s.failures = s.failures + 1
+        s.failed = same and not other and not overtaken and s.failed + 1 or 0
+        s.failed_at = notice == DELIVER and ordinal or 0
+    end
+    if notice ~= DELIVER and not other and not overtaken then s.pending = notice + 1 end
+    if wait <= 0 or not same or other then
+        rest(w, f, n, s)
+    else
+        s.state, s.again = WAITS, w.now + wait
+        due_at(n, s.again)
+    end
+end
+
+-- It was delivered, or never will be.
+local function finish()
+    s.failed = 0
+    if notice == DELIVER then
+        pass(n, s, ordinal)
+        local which = outcome == DELIVERED and 'delivered' or 'given_up'
+        s[which] = s[which] + 1
+    end
+    rest(w, f, n, s)
+end
+
+if outcome == GONE then
+    remove_subscription(w, n, s)
+else
+    if outcome == FAILED or outcome == PUT_OFF then put_off() else finish() end
+    keep(n, s)
+end
+leave_feed(w, f)
+return { OK, feed_when(w, f) }

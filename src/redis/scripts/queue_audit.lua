@@ -1,0 +1,64 @@
+-- Needs: queue changes claims messages
+--
+-- Looks whether all that is known of the queue agrees. For tests.
+--   returns OK, and what does not agree, if anything
+--   cost    O(everything)
+local w = enter()
+if not w then return { NOT_FOUND } end
+local ch, seen = changes(), { held = 0, delayed = 0, bytes = 0, letters = 0, messages = 0, trips = 0 }
+local of_claim, least = {}, math.huge
+
+local function differs(what, a, b)
+    if tostring(a) ~= tostring(b) then
+        error({ what .. ': ' .. tostring(a) .. ' and ' .. tostring(b) })
+    end
+end
+
+local function look()
+    for i, what in ipairs(call('ZRANGE', T, 0, -1, 'WITHSCORES')) do
+        if i % 2 == 0 then least = math.min(least, tonumber(what)) end
+        if i % 2 == 1 and byte(what) == 100 then seen.trips = seen.trips + 1 end
+    end
+    local numbers = call('ZRANGE', Z, 0, -1, 'WITHSCORES')
+    for i = 1, #numbers, 2 do
+        local n = numbers[i]
+        if n ~= '' then
+            local m = call('HMGET', M, n, 'b' .. n)
+            local h = head_of(m[1])
+            seen.messages, seen.bytes = seen.messages + 1, seen.bytes + #m[2]
+            differs('size of ' .. n, h.size, #m[2])
+            differs('number ' .. n .. ' is later', tonumber(n) <= w.last, true)
+            local apart = h.claim > 0 or h.ready > 0
+            differs('place of ' .. n, tonumber(numbers[i + 1]), tonumber(n) + (apart and HELD or 0))
+            differs('deadline of ' .. n, tonumber(call('ZSCORE', T, n)),
+                h.claim == 0 and h.ready > 0 and h.ready or h.expires)
+            if h.claim > 0 then
+                seen.held = seen.held + 1
+                of_claim[h.claim] = (of_claim[h.claim] or 0) + 1
+            elseif h.ready > 0 then
+                seen.delayed = seen.delayed + 1
+            end
+            if h.flags >= FOREIGN then
+                seen.letters = seen.letters + 1
+                differs('id of ' .. n, call('HGET', M, 'f' .. sub(h.rest, -24)), n)
+            end
+        end
+    end
+    local claims = 0
+    for number, held in pairs(of_claim) do
+        local c = claim_of(ch, number)
+        differs('claim ' .. number, c and c.left, held)
+        differs('end of claim ' .. number, tonumber(call('ZSCORE', T, 'c' .. number)), c.ends)
+        claims = claims + 1
+    end
+    differs('claims', w.claims, claims)
+    for _, what in ipairs({ 'held', 'delayed', 'bytes', 'letters' }) do differs(what, w[what], seen[what]) end
+    differs('letters on their way', w.outgoing, call('HLEN', X) - 1)
+    differs('fields', call('HLEN', M), 1 + 2 * seen.messages + seen.letters + claims + seen.trips)
+    differs('deadlines', call('ZCARD', T), 1 + seen.messages + claims + seen.trips)
+    differs('nothing is due before it should be', w.due <= least, true)
+end
+
+local good, why = pcall(look)
+if good then return { OK } end
+return { OK, type(why) == 'table' and why[1] or tostring(why) }
