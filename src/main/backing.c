@@ -118,6 +118,93 @@ backing_open(struct backing *b, const struct config *config, struct mem *mem,
     return open_threads(b, config, mem, complaints);
 }
 
+static void
+write_counts(const struct redis_figures *f, struct exposition *x)
+{
+    static const struct family requests = {"claimd_redis_requests", FAMILY_COUNTER, NULL,
+                                           "Scripts that Redis was asked to run."};
+    static const struct family redirections = {
+        "claimd_redis_redirections", FAMILY_COUNTER, NULL,
+        "Requests that were sent to another node: a slot has moved, or is moving."};
+    static const struct family retries = {
+        "claimd_redis_retries", FAMILY_COUNTER, NULL,
+        "Requests that were sent once more: a node could not answer then."};
+    static const struct family unconfirmed = {
+        "claimd_redis_unconfirmed", FAMILY_COUNTER, NULL,
+        "Changes whose answer was lost, or that not all replicas have confirmed."};
+    static const struct family connections = {"claimd_redis_connections_opened",
+                                              FAMILY_COUNTER, NULL,
+                                              "Connections that were opened."};
+    static const struct family refreshes = {
+        "claimd_redis_map_refreshes", FAMILY_COUNTER, NULL,
+        "Times that the cluster was asked where the slots are."};
+
+    exposition_single(x, &requests, f->requests);
+    exposition_single(x, &redirections, f->redirections);
+    exposition_single(x, &retries, f->retries);
+    exposition_single(x, &unconfirmed, f->unconfirmed);
+    exposition_single(x, &connections, f->connections);
+    exposition_single(x, &refreshes, f->refreshes);
+}
+
+static void
+write_state(const struct redis_figures *f, struct exposition *x)
+{
+    static const struct family primaries = {"claimd_redis_primaries", FAMILY_GAUGE, NULL,
+                                            "Nodes that have slots."};
+    static const struct family replicas = {
+        "claimd_redis_replicas_least", FAMILY_GAUGE, NULL,
+        "Replicas of the primary that has the fewest, as far as they are well."};
+    static const struct family nowhere = {"claimd_redis_slots_without_owner",
+                                          FAMILY_GAUGE, NULL,
+                                          "Slots that no node has: queues there are "
+                                          "answered 503."};
+    static const struct family age = {"claimd_redis_map_age_seconds", FAMILY_GAUGE,
+                                      "seconds",
+                                      "Since a node has said where the slots are."};
+    static const struct family outbox = {
+        "claimd_redis_outbox_age_seconds", FAMILY_GAUGE, "seconds",
+        "How long dead letters have been on their way, in the queues that are shown."};
+
+    exposition_single(x, &primaries, f->primaries);
+    exposition_single(x, &replicas, f->replicas_least);
+    exposition_single(x, &nowhere, f->slots_without_owner);
+    exposition_family(x, &age);
+    exposition_decimal(x, NULL, 0, (uint64_t)f->map_age_ms, 3);
+    exposition_family(x, &outbox);
+    exposition_decimal(x, NULL, 0, (uint64_t)f->outbox_age_ms, 3);
+}
+
+static void
+write_redis(struct metrics_source *source, struct exposition *x)
+{
+    static const struct family answers = {"claimd_redis_answer_seconds", FAMILY_HISTOGRAM,
+                                          "seconds",
+                                          "From a request to the answer of its script."};
+    static const struct family confirmations = {
+        "claimd_redis_confirmation_seconds", FAMILY_HISTOGRAM, "seconds",
+        "From the answer of a script until the replicas have confirmed what it changed."};
+    struct backing *b = container_of(source, struct backing, source);
+    struct redis_figures f;
+
+    redis_measure(b->store, &f);
+    write_counts(&f, x);
+    write_state(&f, x);
+    exposition_family(x, &answers);
+    exposition_buckets(x, NULL, 0, &f.answers, &redis_times, 6);
+    exposition_family(x, &confirmations);
+    exposition_buckets(x, NULL, 0, &f.confirmations, &redis_times, 6);
+}
+
+void
+backing_measure(struct backing *b, struct metrics *metrics)
+{
+    if (b->store == NULL)
+        return;
+    b->source.write = write_redis;
+    metrics_add(metrics, &b->source);
+}
+
 void
 backing_close(struct backing *b, struct mem *mem)
 {

@@ -282,6 +282,7 @@ gather(struct daemon *d, const struct config *config)
     d->metrics.shown_queues = (size_t)config->metrics_queues;
     server_measure(d->server, &d->metrics);
     durability_measure(&d->durability, &d->metrics);
+    backing_measure(&d->backing, &d->metrics);
     notify_measure(d->notify, &d->metrics);
     metrics_add(&d->metrics, &d->vitals.source);
     sealing_measure(&d->sealing, d->named.seal, &d->metrics);

@@ -161,7 +161,8 @@ enum {
     BYTES,
     OLDEST,
     SUBSCRIBED,
-    FEED_BYTES
+    FEED_BYTES,
+    OUTBOX
 };
 
 static void
@@ -211,6 +212,8 @@ add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
         all->bytes += here->bytes;
         census->subscriptions += (uint64_t)call_integer(&c, SUBSCRIBED);
         census->feed_bytes += (uint64_t)call_integer(&c, FEED_BYTES);
+        if (call_integer(&c, OUTBOX) > census->outbox_ms)
+            census->outbox_ms = call_integer(&c, OUTBOX);
         census->count++;
     }
     call_end(&c);
@@ -233,6 +236,7 @@ take(struct redis_store *s, struct store_visit *visit)
     c->count = 0;
     c->all = (struct store_population){0};
     c->subscriptions = c->feed_bytes = c->queues = 0;
+    c->outbox_ms = 0;
     if (c->shown == NULL)
         c->shown =
             mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*c->shown));

@@ -20,6 +20,8 @@ struct census {
     bool taken;
     uint64_t queues; /* of the first projects */
     uint64_t subscriptions, feed_bytes;
+    int64_t
+        outbox_ms; /* of the dead letters that are on their way for the longest time */
     struct store_population all;       /* of those that are shown */
     struct store_queue_figures *shown; /* owned */
     size_t count;

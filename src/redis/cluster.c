@@ -13,6 +13,8 @@ enum {
 
 static const int64_t MS_NS = 1000000;
 
+static const struct bucket_bounds bounds = CLUSTER_BOUNDS;
+
 /* ------------------------------------------------------------------ clients */
 
 struct cluster_client *
@@ -89,12 +91,15 @@ ask_for_map(struct cluster_client *client, uint16_t node, struct reason *why)
     st = link_say(l, words, 2, &answer, why);
     if (st == ST_OK) {
         st = map_read(&c->map, answer, &asked);
+        if (st == ST_OK)
+            atomic_store(&c->known_ns, clock_stopwatch_ns());
         if (st != ST_OK)
             (void)reason_give(why, st, "%s:%u does not know the slots of its cluster",
                               asked.host, asked.port);
         link_free(l, answer);
     } else if (strstr(why->text, "cluster support disabled") != NULL) {
         map_be_single(&c->map, &asked);
+        atomic_store(&c->known_ns, clock_stopwatch_ns());
         st = ST_OK;
     } else {
         link_close(l);
@@ -245,12 +250,22 @@ send(const struct attempt *a, struct link *l)
                : st;
 }
 
+static void
+note_time(struct cluster *c, struct buckets *times, int64_t since_ns)
+{
+    lock_acquire(&c->lock);
+    buckets_add(times, &bounds, (uint64_t)(clock_stopwatch_ns() - since_ns) / 1000);
+    lock_release(&c->lock);
+}
+
 /* The answers to all that was sent; false: there is one missing. */
 static bool
 receive(struct attempt *a, struct link *l, redisReply **answer, long long *confirmed)
 {
     const struct cluster_request *r = a->request;
-    const bool waits = r->changes && a->client->cluster->config.replicas > 0;
+    struct cluster *c = a->client->cluster;
+    const bool waits = r->changes && c->config.replicas > 0;
+    int64_t since_ns = clock_stopwatch_ns();
     redisReply *other;
 
     *answer = NULL;
@@ -262,11 +277,16 @@ receive(struct attempt *a, struct link *l, redisReply **answer, long long *confi
         link_free(l, other);
     }
     *answer = link_answer(l, a->why);
-    if (*answer == NULL || !waits)
-        return *answer != NULL;
+    if (*answer == NULL)
+        return false;
+    note_time(c, &c->figures.answers, since_ns);
+    if (!waits)
+        return true;
+    since_ns = clock_stopwatch_ns();
     other = link_answer(l, a->why);
     if (other != NULL && other->type == REDIS_REPLY_INTEGER)
         *confirmed = other->integer;
+    note_time(c, &c->figures.confirmations, since_ns);
     link_free(l, other);
     return other != NULL;
 }

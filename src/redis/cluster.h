@@ -14,6 +14,7 @@
 #ifndef REDIS_CLUSTER_H
 #define REDIS_CLUSTER_H
 
+#include "claimd/base/counter.h"
 #include "claimd/ds/list.h"
 #include "redis/map.h"
 
@@ -30,18 +31,32 @@ struct cluster_config {
     int64_t refresh_ms;  /* the map is not asked for more often */
 };
 
+/* Bounds of the times, in us. */
+#define CLUSTER_BOUNDS                                                                   \
+    {                                                                                    \
+        14,                                                                              \
+        {                                                                                \
+            50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 500000,    \
+                1000000, 5000000                                                         \
+        }                                                                                \
+    }
+
 /* What has been done so far. */
 struct cluster_figures {
     _Atomic uint64_t requests, redirections, retries, refreshes, unconfirmed, connections;
+    struct buckets answers; /* us from the request to the script's answer */
+    struct buckets
+        confirmations; /* and from there until enough replicas have confirmed it */
 };
 
 struct cluster {
     struct cluster_config config;
     struct map map;
     struct cluster_figures figures;
-    struct lock lock;
+    struct lock lock;             /* of what follows, and of the times in the figures */
     struct list idle;             /* clients that nobody uses */
-    _Atomic int64_t refreshed_ns; /* clock_stopwatch_ns() */
+    _Atomic int64_t refreshed_ns; /* the map was asked for; clock_stopwatch_ns() */
+    _Atomic int64_t known_ns;     /* and answered */
 };
 
 /* One user's connections, opened as they are needed. */
@@ -89,7 +104,7 @@ enum status cluster_say_to(struct cluster_client *client, const struct link_addr
                            const struct bytes *words, size_t count, redisReply **out,
                            struct reason *why);
 
-/* Asks anybody where the slots are. */
+/* Asks anybody where the slots are, if that was not done a moment ago. */
 enum status cluster_refresh(struct cluster_client *client, struct reason *why);
 
 #endif

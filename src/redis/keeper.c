@@ -8,11 +8,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { REST_MOST_MS = 10000 };
+enum {
+    REST_MOST_MS = 10000,
+    MAP_MS = 30000 /* the map is looked at so often, though nobody was sent elsewhere */
+};
 
 struct keeper {
     struct redis_store *store; /* borrowed */
     struct ear ear;
+    int64_t mapped_ms; /* when the map was looked at */
     _Atomic bool closing;
     int event_fd;
     pthread_t thread;
@@ -64,6 +68,23 @@ sooner(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int64_t
+look_at_map(struct keeper *k, int64_t now)
+{
+    struct cluster *c = &k->store->cluster;
+    struct cluster_client *client;
+    struct reason unused;
+
+    if (c->map.single)
+        return INT64_MAX;
+    if (now - k->mapped_ms >= MAP_MS && (client = cluster_take(c)) != NULL) {
+        (void)cluster_refresh(client, &unused);
+        cluster_give(client);
+        k->mapped_ms = now;
+    }
+    return k->mapped_ms + MAP_MS;
+}
+
 /* Does what there is to do; when there is more. */
 static int64_t
 go_round(struct keeper *k)
@@ -74,6 +95,7 @@ go_round(struct keeper *k)
     take_fresh(k, now);
     next = waiting_call_due(k->store, now);
     next = sooner(next, delivery_keep(k->store));
+    next = sooner(next, look_at_map(k, now));
     return sooner(next, ear_tend(&k->ear, now));
 }
 
@@ -139,6 +161,7 @@ keeper_start(struct redis_store *s)
     if (k == NULL)
         return ST_NO_MEMORY;
     k->store = s;
+    k->mapped_ms = now_ms();
     ear_init(&k->ear, &s->cluster, &s->waiting.key);
     k->ear.heard = heard;
     k->ear.arg = k;

@@ -93,6 +93,25 @@ map_owner(struct map *m, uint16_t *at)
     return node;
 }
 
+size_t
+map_primaries(struct map *m)
+{
+    bool seen[MAP_NODES] = {false};
+    size_t count = 0;
+
+    lock_acquire(&m->lock);
+    for (size_t i = 0; i < SLOT_COUNT; i++) {
+        uint16_t node = m->slots[i];
+
+        if (node == MAP_NOWHERE || seen[node])
+            continue;
+        seen[node] = true;
+        count++;
+    }
+    lock_release(&m->lock);
+    return count;
+}
+
 void
 map_move(struct map *m, uint16_t slot, const struct link_address *to)
 {

@@ -43,6 +43,9 @@ uint16_t map_find(struct map *m, uint16_t slot);
  * MAP_NOWHERE: there are no more. One that has several rows comes several times. O(slots) for all. */
 uint16_t map_owner(struct map *m, uint16_t *at);
 
+/* How many nodes have slots. */
+size_t map_primaries(struct map *m);
+
 /* A slot has moved there. */
 void map_move(struct map *m, uint16_t slot, const struct link_address *to);
 

@@ -75,7 +75,10 @@ names_enter(struct redis_store *s, const struct store_visit *visit,
     call_end(&c);
     if (st != ST_OK)
         return ST_UNCONFIRMED;
-    return there ? ST_OK : names_leave(s, where, tag);
+    if (!there)
+        return names_leave(s, where, tag);
+    done_count(&s->done, STORE_COUNT_QUEUES_MADE, 1);
+    return ST_OK;
 }
 
 enum status

@@ -24,7 +24,6 @@ redis_queue_create(struct store *store, struct store_visit *visit,
     st = call_run(&c, SCRIPT_queue_create, CALL_CHANGES);
     if (st == ST_OK) {
         *created = call_integer(&c, NEW) != 0;
-        done_count(&s->done, STORE_COUNT_QUEUES_MADE, *created);
         if (call_integer(&c, UNLISTED) != 0)
             st = names_enter(s, visit, where, call_item(&c, ITS_TAG));
     }

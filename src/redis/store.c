@@ -75,6 +75,37 @@ redis_next_ms(struct store *store)
     return s->keeper == NULL ? waiting_next_ms(s) : INT64_MAX;
 }
 
+/* ------------------------------------------------------------------ figures */
+
+const struct bucket_bounds redis_times = CLUSTER_BOUNDS;
+
+void
+redis_measure(struct store *store, struct redis_figures *out)
+{
+    struct redis_store *s = redis_of(store);
+    struct cluster *c = &s->cluster;
+    struct cluster_figures *f = &c->figures;
+    size_t replicas, without_owner;
+
+    *out = (struct redis_figures){
+        .requests = atomic_load(&f->requests),
+        .redirections = atomic_load(&f->redirections),
+        .retries = atomic_load(&f->retries),
+        .refreshes = atomic_load(&f->refreshes),
+        .unconfirmed = atomic_load(&f->unconfirmed),
+        .connections = atomic_load(&f->connections),
+        .map_age_ms = (clock_stopwatch_ns() - atomic_load(&c->known_ns)) / 1000000};
+    buckets_merge(&out->answers, &f->answers);
+    buckets_merge(&out->confirmations, &f->confirmations);
+    map_worst(&c->map, &replicas, &without_owner);
+    out->replicas_least = replicas == SIZE_MAX ? 0 : replicas;
+    out->slots_without_owner = without_owner;
+    out->primaries = map_primaries(&c->map);
+    lock_acquire(&s->census.lock);
+    out->outbox_age_ms = s->census.outbox_ms;
+    lock_release(&s->census.lock);
+}
+
 /* ------------------------------------------------------------------ life */
 
 static void

@@ -11,6 +11,7 @@
 #ifndef CLAIMD_REDIS_REDIS_H
 #define CLAIMD_REDIS_REDIS_H
 
+#include "claimd/base/counter.h"
 #include "claimd/base/mem.h"
 #include "claimd/json/reason.h"
 #include "claimd/store/sealer.h"
@@ -31,6 +32,19 @@ struct redis_config {
     void (*warn)(void *arg, const char *text);
     void *warn_arg;
 };
+
+/* What it has asked Redis, and what that knows of itself; the times are in us. */
+struct redis_figures {
+    uint64_t requests, redirections, retries, refreshes, unconfirmed, connections;
+    struct buckets answers, confirmations;
+    uint64_t primaries, replicas_least, slots_without_owner;
+    int64_t map_age_ms;
+    int64_t
+        outbox_age_ms; /* of dead letters on their way, in the queues that are shown */
+};
+extern const struct bucket_bounds redis_times;
+
+void redis_measure(struct store *s, struct redis_figures *out);
 
 /* Is this a URL that redis_open() would take? ST_BAD_VALUE with a reason. */
 enum status redis_check_url(const char *url, struct reason *why);

@@ -15,7 +15,7 @@ local function create(tag)
     local base = tonumber(call('GET', KEYS[6]) or 0)
     local w = { tag = tag, settings = '', now = now, seen = now, base = now > base and now or base,
         last = 0, last_claim = 0, due = math.huge, held = 0, delayed = 0, bytes = 0, claims = 0, letters = 0,
-        outgoing = 0, sent = 0, feed = 0, listeners = 0, subscribers = 0, feed_bytes = 0, watched = 0,
+        outgoing = 0, sent = 0, since = 0, feed = 0, listeners = 0, subscribers = 0, feed_bytes = 0, watched = 0,
         unlisted = 1, seldom = true }
     call('HSET', Q, 'tag', tag, 'v', string.format('%.0f', tonumber(tag, 16) * 1048576), 'j', '', 's', '')
     call('HSET', X, '', '')

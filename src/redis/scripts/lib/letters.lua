@@ -20,6 +20,7 @@ local function move_letters(w, set, taken, letters)
             moved = moved + 1
         end
     end
+    if w.outgoing == 0 then w.since = w.now end
     w.outgoing, w.sent, w.seldom = w.outgoing + moved, w.now, true
     commit(w, ch)
     return moved

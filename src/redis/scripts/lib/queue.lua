@@ -29,7 +29,7 @@ local OK, AGAIN, NOT_FOUND, CHANGED, CLAIMED, NOT_CLAIMED, NO_ROOM, TOO_LARGE, N
 
 local HELD, HELD_TEXT = 4503599627370496, '4503599627370496' -- 2^52
 local SLICE = 16              -- deadlines that one call settles
-local WORK, SELDOM = '<ddddddddd', '<ddddddddd'
+local WORK, SELDOM = '<ddddddddd', '<dddddddddd'
 local HEAD = '<ddddI4I4Bc8'   -- posted, expires, ready at (0: it is), claim (0: none), count, bytes of the
                               -- body, flags, client
 local CLAIM = '<ddI4c12'      -- started, ends, how many it holds, secret; then their numbers
@@ -47,7 +47,7 @@ end
 --   base                 claim numbers begin behind it, times 4096
 --   seen, due            the last time seen; no deadline is earlier
 --   letters, outgoing    messages that came as dead letters; dead letters on their way
---   sent                 when such were sent the last time
+--   sent, since          when such were sent the last time; since when there are any
 --   feed, listeners      1 if it has S and U; who gets what is posted
 --   subscribers, feed_bytes
 --   watched              until then somebody listens whether messages have become free
@@ -57,8 +57,8 @@ local function enter()
     if not q[1] then return nil end
     local w = { tag = q[4], settings = q[3], now = time_now() }
     w.last, w.last_claim, w.seen, w.base, w.due, w.held, w.delayed, w.bytes, w.claims = unpack_struct(WORK, q[1])
-    w.letters, w.outgoing, w.sent, w.feed, w.listeners, w.subscribers, w.feed_bytes, w.watched, w.unlisted =
-        unpack_struct(SELDOM, q[2])
+    w.letters, w.outgoing, w.sent, w.since, w.feed, w.listeners, w.subscribers, w.feed_bytes, w.watched,
+        w.unlisted = unpack_struct(SELDOM, q[2])
     if w.now < w.seen then w.now = w.seen else w.seen = w.now end
     return w
 end
@@ -73,8 +73,8 @@ end
 local function leave(w)
     local work = pack(WORK, w.last, w.last_claim, w.seen, w.base, w.due, w.held, w.delayed, w.bytes, w.claims)
     if w.seldom then
-        call('HSET', Q, 'w', work, 'r', pack(SELDOM, w.letters, w.outgoing, w.sent, w.feed, w.listeners,
-            w.subscribers, w.feed_bytes, w.watched, w.unlisted))
+        call('HSET', Q, 'w', work, 'r', pack(SELDOM, w.letters, w.outgoing, w.sent, w.since, w.feed,
+            w.listeners, w.subscribers, w.feed_bytes, w.watched, w.unlisted))
     else
         call('HSET', Q, 'w', work)
     end
