@@ -183,7 +183,8 @@ class Node:
         """Starts it, with the data it has; with `wait`, it listens when this returns."""
         with open(os.path.join(self.folder, "output"), "ab") as output:
             self.process = subprocess.Popen(self._command(), stdin=subprocess.DEVNULL,
-                                            stdout=output, stderr=output, cwd=self.folder)
+                                            stdout=output, stderr=output, cwd=self.folder,
+                                            start_new_session=True)  # Ctrl-C is not for it
         self.stalled = False
         if wait:
             eventually(self._has_begun, "%r listens" % self)
