@@ -147,7 +147,7 @@ class Words(RedisCase):
             self.assertIn("is good", ended.stdout)
         ended = self.tried("--print-config", "--store", "redis://" + address)
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
-        self.assertIn("\nstore = redis://%s\n" % address, ended.stdout)
+        self.assertIn("\nstore = redis://%s " % address, ended.stdout)
         path = self.file("claimd.conf", ended.stdout)
         ended = self.tried("--config", path, "--check-config")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
