@@ -3,7 +3,7 @@
 
     redis_kill.py CLAIMD SECONDS [OPTION...]
 
-    --faults A,B,...   these, in turn, instead of all of them in an order from the seed
+    --faults A,B,...   these, in turn, once at least, instead of all in an order from the seed
     --replicas N       of each primary (1); claimd insists on all of them
     --seed N           for the dice
     --short            claims are short, so that the end comes soon
@@ -196,9 +196,12 @@ class Trial:
         self.starts += 1
         log = os.path.join(self.folder, "claimd-%d" % self.starts)
         with open(log, "w", encoding="utf-8") as stderr:
-            return Daemon("setpriv", "--pdeathsig", "KILL", self.program, "--store",
-                          self.store, *OPTIONS, listen="127.0.0.1:%d" % port, stderr=stderr,
-                          env=environment())
+            try:
+                return Daemon("setpriv", "--pdeathsig", "KILL", self.program, "--store",
+                              self.store, *OPTIONS, listen="127.0.0.1:%d" % port,
+                              stderr=stderr, env=environment())
+            except RuntimeError as error:
+                raise RuntimeError("%s: %s" % (error, tail(log))) from error
 
     def now(self):
         return time.monotonic() - self.load.begun
@@ -230,11 +233,11 @@ class Trial:
                 front.start()
 
     def run(self, seconds, names):
-        """Faults, at least each of those that are named once if there is the time."""
+        """Faults for so long; those that are named once at least."""
         self.load.start()
         time.sleep(REST_S)
-        turn = []
-        while self.now() < seconds:
+        turn = list(names or [])
+        while turn or self.now() < seconds:
             if not turn:
                 turn = list(names or self.faults.names())
                 if not names:

@@ -25,6 +25,7 @@ PATIENCE_S = 30  # nothing here waits longer than this
 ANSWER_S = 5     # for an answer of a node
 STEP_S = 0.02
 SLOTS = 16384
+SEEDS = 6        # nodes that a URL names; they know the others
 BUS = 10000      # the port of a node's bus is so much higher
 LEAST_PORT, MOST_PORT = 11000, 21999  # that one and the bus' are below those for clients
 
@@ -466,7 +467,7 @@ class Cluster:
 
     def url(self, **parameters):
         """For --store: url(replicas=1)."""
-        return ("redis://" + ",".join(node.address() for node in self.nodes[:16])
+        return ("redis://" + ",".join(node.address() for node in self.nodes[:SEEDS])
                 + question(parameters))
 
     def stop(self):
