@@ -7,6 +7,7 @@ Needs redis-server.
 """
 
 import os
+import signal
 import socket
 import sys
 import threading
@@ -14,7 +15,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from on_redis import (SECRET, SECRET_IN_URL, SLOW_TO_LOAD, RedisCase, fill,  # noqa: E402
+from harness import Server  # noqa: E402
+from on_redis import (SECRET, SECRET_IN_URL, SLOW_TO_LOAD, Api, RedisCase, fill,  # noqa: E402
                       is_loading)
 from redis_nodes import Cluster, eventually, free_port  # noqa: E402
 
@@ -122,6 +124,18 @@ class Words(RedisCase):
         for url in ("redis://" + hosts, "redis://u:%s@h" % ("%C3%BC" * 100)):
             ended = self.tried("--check-config", "--store", url)
             self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+    def test_an_url_that_is_changed_while_it_serves(self):
+        """Logged, but not what it was or is."""
+        node = self.node()
+        path = self.file("claimd.conf", "store = %s\nlisten = 127.0.0.1:0\n" % node.url())
+        with Server("--config", path, listen=None) as server:
+            self.file("claimd.conf", "store = redis://u:%s@h\nlisten = 127.0.0.1:0\n"
+                      % SECRET_IN_URL)
+            server.signal(signal.SIGHUP)
+            self.assertIn("store", server.logged("restart_needed"))
+            self.assertNotIn(SECRET_IN_URL, "".join(server.log))
+            self.assert_well(Api(server))
 
     def test_options_that_contradict_each_other(self):
         url = "redis://u:%s@h" % SECRET_IN_URL
@@ -278,6 +292,11 @@ class Alone(RedisCase):
         eventually(lambda: not is_loading(node), "it has loaded")
         self.assert_well(self.serve(node.url()))
 
+    def test_names_and_addresses_of_hosts(self):
+        node = self.node(bind="127.0.0.1 -::1")
+        for host in ("localhost", "127.1", "[::1]" if socket.has_ipv6 else "127.0.0.1"):
+            self.assert_well(self.serve("redis://%s:%d" % (host, node.port)))
+
     def test_a_unix_socket(self):
         node = self.node(socket=True)
         api = self.serve(node.url())
@@ -312,6 +331,21 @@ class Shards(RedisCase):
         self.assert_well(self.serve(self.cluster.url(replicas=1)))
         for node in self.cluster.nodes:  # any will do, a replica too
             self.assert_well(self.serve(node.url(replicas=1)))
+
+    def test_nodes_that_are_told_of_by_name_or_without_a_host(self):
+        asked = self.cluster.nodes[0]
+        for node in self.cluster.nodes:
+            self.set(node, "cluster-announce-hostname", "localhost")
+        for kind, told in (("hostname", "localhost"), ("unknown-endpoint", None)):
+            for node in self.cluster.nodes:
+                self.set(node, "cluster-preferred-endpoint-type", kind)
+            eventually(lambda told=told: all(part[2][0] == told for part in
+                                             asked.say("CLUSTER", "SLOTS")), "all know it")
+            if told is None:  # then all have the host that was asked, or none
+                self.assertEqual({node.host for node in self.cluster.nodes}, {asked.host})
+            api = self.serve(asked.url())
+            for i in range(20):
+                self.assert_well(api, "queue-%d" % i)
 
     def test_more_replicas_are_asked_for(self):
         api = self.assert_objection("1 replica", "says 2", replicas=2)

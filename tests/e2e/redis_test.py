@@ -105,6 +105,24 @@ class Away(RedisCase):
         waiting.join()
         self.assertEqual(got[0][1][0]["body"], "late")
 
+    def test_it_hangs_and_clients_lose_patience(self):
+        node = self.node()
+        api = self.serve(node.url(**HANGING), "--store-threads", "4")
+        api.post("q", "first")
+        node.stall()
+        self.addCleanup(node.go_on)
+        for i in range(30):
+            with api.server.connect() as client:
+                client.send(request("POST", "/v2/queues/q/claims", b"{}")
+                            if i % 2 else request("GET", "/v2/queues/q/messages"))
+                if i % 3:
+                    client.reset()
+        time.sleep(0.5)
+        node.go_on()
+        self.becomes_well(api)
+        # What was claimed for those who have left is there again.
+        self.eventually(lambda: api.claim("q") is not None, "it is claimed again", 5)
+
     def test_it_hangs_while_claimd_is_to_end(self):
         node = self.node()
         api = self.serve(node.url(**HANGING), "--drain-seconds", "2")
@@ -163,6 +181,18 @@ class Away(RedisCase):
         node.say("FLUSHALL")
         self.assertEqual(api.bodies("q"), [])
         self.assert_well(api, "q")
+
+    def test_it_takes_no_changes(self):
+        node = self.node()
+        api = self.serve(node.url(**QUICK))
+        api.post("q", 1)
+        node.say("CONFIG", "SET", "min-replicas-to-write", 1)
+        self.assert_unavailable(api.try_post("q", 2))
+        self.assert_unavailable(api.answer("POST", "q/claims", {}))
+        self.assertEqual(api.bodies("q"), [1])
+        node.say("CONFIG", "SET", "min-replicas-to-write", 0)
+        self.becomes_well(api)
+        self.assertEqual(api.bodies("q"), [1])
 
     def test_it_becomes_a_replica(self):
         node = self.node()
@@ -317,6 +347,16 @@ class Meddling(RedisCase):
         self.api.post("new", 2)
         self.api.ask("PUT", "new", {}, status=204)
         self.assertEqual(self.api.names(), ["new", "old"])
+
+    def test_the_list_of_queues_cannot_be_changed_for_a_while(self):
+        """A queue that is gone does not stay in it."""
+        self.api.post("q", 1)
+        self.redis.say("RENAME", "claimd:1:{p}:n", "claimd:1:{p}:kept")
+        self.redis.say("SET", "claimd:1:{p}:n", "x")
+        self.assert_unavailable(self.api.answer("DELETE", "q"))
+        self.redis.say("RENAME", "claimd:1:{p}:kept", "claimd:1:{p}:n")
+        self.api.ask("DELETE", "q", status=204)
+        self.assertEqual(self.api.names(), [])
 
 
 class Full(RedisCase):
@@ -492,16 +532,15 @@ class Odd(RedisCase):
         api = self.serve(self.node(appendonly="no").url(), "--max-messages-post-size", "1M",
                          "--max-messages-per-claim-or-pop", "100",
                          "--max-messages-per-page", "100")
-        large = "y" * (256 << 10)
-        for i in range(100):
-            api.post("large", [i, large])
+        bodies = [[i, "y" * (256 << 10) if i % 4 == 0 else ""] for i in range(100)]
+        for body in bodies:
+            api.post("large", body)
         place, messages = api.claim("large", 100)
-        self.assertEqual([message["body"] for message in messages],
-                         [[i, large] for i in range(100)])
+        self.assertEqual([message["body"] for message in messages], bodies)
         self.assertEqual(len(api.ask("GET", place)["messages"]), 100)
         api.ask("PATCH", place, {"ttl": 100, "grace": 60}, status=204)
         api.ask("DELETE", place, status=204)
-        self.assertEqual(api.bodies("large", 100), [[i, large] for i in range(100)])
+        self.assertEqual(api.bodies("large", 100), bodies)
         popped = api.ask("DELETE", "large/messages?pop=100")["messages"]
         self.assertEqual(len(popped), 100)
         api.post("many", *range(5000))
