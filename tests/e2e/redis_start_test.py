@@ -65,7 +65,8 @@ class Somewhere(RedisCase):
         self.against(lambda other: other.sendall(b"*2\r\n*-1\r\n:5\r\n"))
         self.against(lambda other: other.sendall(b"*0\r\n"))
         self.against(lambda other: other.sendall(b"$3\r\nabc\r\n"))
-        self.against(lambda other: other.sendall(b"*1\r\n*3\r\n:0\r\n:99999\r\n*2\r\n$1\r\na\r\n:1\r\n"))
+        self.against(lambda other: other.sendall(
+            b"*1\r\n*3\r\n:0\r\n:99999\r\n*2\r\n$1\r\na\r\n:1\r\n"))
         self.against(lambda other: other.sendall(b"-ERR whatever\r\n"))
 
     def test_somebody_says_nothing(self):
@@ -296,6 +297,9 @@ class Alone(RedisCase):
         node = self.node(bind="127.0.0.1 -::1")
         for host in ("localhost", "127.1", "[::1]" if socket.has_ipv6 else "127.0.0.1"):
             self.assert_well(self.serve("redis://%s:%d" % (host, node.port)))
+
+    def test_a_cluster_that_is_not_made_yet(self):
+        self.refused(self.node(cluster_enabled="yes").url(), "slots")
 
     def test_a_unix_socket(self):
         node = self.node(socket=True)

@@ -553,6 +553,20 @@ class Odd(RedisCase):
         self.assertEqual(found, list(range(5000)))
         self.assertIsNone(api.claim("many", 100))
 
+    def test_the_largest_claims_and_pops(self):
+        """As many messages as the options can be told to allow."""
+        api = self.serve(self.node(appendonly="no").url(), "--max-messages-post-size", "1M",
+                         "--max-messages-per-claim-or-pop", "10000")
+        api.post("q", *range(10000))
+        place, messages = api.claim("q", 10000)
+        self.assertEqual([message["body"] for message in messages], list(range(10000)))
+        self.assertEqual(len(api.ask("GET", place)["messages"]), 10000)
+        api.ask("PATCH", place, {"ttl": 100, "grace": 60}, status=204)
+        api.ask("DELETE", place, status=204)
+        api.claim("q", 10000, ttl=1)
+        self.eventually(lambda: len(api.ask("DELETE", "q/messages?pop=10000")["messages"])
+                        == 10000, "they are free again", 5)
+
     def test_many_queues(self):
         """In pages, while others make and delete some."""
         node = self.node(appendonly="no")
@@ -728,6 +742,38 @@ class Shards(RedisCase):
         self.becomes_well(api)
         self.becomes_well(late)
         self.assert_well(api, lost)
+
+    def dead_letter(self, api, source, target):
+        """A message is claimed in vain as often as it may be; it is free again."""
+        api.ask("PUT", source, {"_max_claim_count": 1, "_dead_letter_queue": target},
+                status=201)
+        api.post(source, "dead")
+        api.ask("DELETE", api.claim(source)[0], status=204)
+
+    def test_a_dead_letter_goes_elsewhere(self):
+        api = self.serve(self.url)
+        source, target, _ = self.queues()
+        self.dead_letter(api, source, target)
+        self.assertIsNone(api.claim(source))
+        self.assertEqual(api.bodies(target), ["dead"])
+        self.assertEqual(api.bodies(source), [])
+
+    def test_a_dead_letter_goes_elsewhere_and_nobody_is_there(self):
+        """It is on its way until somebody is."""
+        api = self.serve(self.url)
+        source, target, _ = self.queues()
+        self.dead_letter(api, source, target)
+        self.cluster.nodes[1].kill()
+        answer = api.answer("POST", source + "/claims", {})
+        self.assertIn(answer.status, (204, 503))
+        self.cluster.nodes[1].start()
+        self.cluster.wait_whole()
+        self.becomes_well(api)
+
+        def has_arrived():
+            api.claim(source)
+            return api.bodies(target) == ["dead"]
+        self.eventually(has_arrived, "the letter has arrived", 5)
 
     def test_slots_are_moved(self):
         """Those of a queue and of the list of queues; what comes first finds them."""
