@@ -1,6 +1,7 @@
 """The judge of redis_kill.py: what producers and workers were answered, against the promises.
 
-    lost      acknowledged, never (perhaps) deleted, and not there in the end
+    lost      acknowledged, never (perhaps) deleted, and not there in the end; of those of a
+              queue that is popped, more than pops without an answer may have taken
     back      handed out, or there, after its deletion was acknowledged
     twice     handed out to two who had it at the same time by their own account
     undone    handed out or there, although its post was refused (so: not done)
@@ -15,6 +16,8 @@ A request whose outcome is unknown may have been done or not; the judge is conte
 """
 
 from collections import defaultdict
+
+from redis_load import POPPED
 
 LATE_S = 0.05     # a claim may end so much earlier than asked for: clocks are rounded
 EFFECT_S = 12     # an unanswered claim has happened within this, or never
@@ -31,6 +34,7 @@ class Judge:
         self.held = defaultdict(list)      # body: Held, in the order of the answers
         self.asked = defaultdict(list)     # body: deletions
         self.lost_claims = defaultdict(list)  # queue: claims with unknown outcome
+        self.popped = 0                    # so many may be gone with pops without an answer
         self.batches = [post for producer in producers for post in producer.posts]
         for post in self.batches:
             for body in post.bodies:
@@ -42,6 +46,7 @@ class Judge:
                 self.asked[asked.body].append(asked)
             for asked in worker.lost_claims:
                 self.lost_claims[asked.queue].append(asked)
+            self.popped += sum(pop.limit for pop in worker.lost_pops)
         for helds in self.held.values():
             helds.sort(key=lambda one: one.done)
 
@@ -75,7 +80,11 @@ class Judge:
         if post.outcome == "ok" and not is_there and not any(
                 one.outcome in ("ok", "unknown") and one.sent < self.listed_at
                 for one in asked):
-            self._wrong("lost", body, "it is not there; handed out %d times" % len(held))
+            if post.queue == POPPED and self.popped > 0:
+                self.popped -= 1
+            else:
+                self._wrong("lost", body,
+                            "it is not there; handed out %d times" % len(held))
         for one in asked:
             if one.outcome == "ok":
                 if is_there and one.done < self.listed_at:
@@ -91,7 +100,7 @@ class Judge:
         """There must be an order in which the first had ended when the second began."""
         if other.done < one.ends - LATE_S and one.done < other.ends - LATE_S:
             self._wrong("twice", body, "at the same time")
-        if one.queue == other.queue and one.done < other.sent and one.number >= other.number:
+        if one.queue == other.queue != POPPED and one.done < other.sent and one.number >= other.number:
             self._wrong("numbers", body, "%d, then %d" % (one.number, other.number))
 
     def _judge_ids(self):
@@ -123,7 +132,7 @@ class Judge:
         for body, post in self.posts.items():
             # A redelivery in another queue (a dead letter) is no first delivery.
             first = [one for one in self.held.get(body, []) if one.queue == post.queue]
-            if post.outcome == "ok" and first:
+            if post.outcome == "ok" and first and post.queue != POPPED:
                 first = min(first, key=lambda one: one.number)
                 series[post.queue, body[0]].append((body[1], first))
         for (queue, _), firsts in series.items():

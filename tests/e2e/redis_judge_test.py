@@ -5,7 +5,7 @@ import unittest
 from types import SimpleNamespace
 
 from redis_judge import Judge
-from redis_load import Asked, Held, Post
+from redis_load import POPPED, Asked, Held, LostPop, Post
 
 END = 1000.0  # when all that is there was listed
 
@@ -35,6 +35,7 @@ class JudgeTest(unittest.TestCase):
             return [one for one in events if isinstance(one, kind)]
         producer = SimpleNamespace(posts=of(Post))
         worker = SimpleNamespace(held=of(Held),
+                                 lost_pops=of(LostPop),
                                  asked=[one for one in of(Asked) if one.body is not None],
                                  lost_claims=[one for one in of(Asked) if one.body is None])
         there = {"q": [((1, number), "id%d" % number) for number in there]}
@@ -112,6 +113,13 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.found(lost_claim(2), *events), [])
         self.assertEqual(self.found(lost_claim(4), *events), ["order"])
         self.assertEqual(self.found(lost_claim(-10, ttl=1), *events), ["order"])
+
+    def test_a_popped_message_may_be_gone_with_the_answer(self):
+        events = [post([1, 2, 3], 0, queue=POPPED)]
+        self.assertEqual(self.found(*events), ["lost"] * 3)
+        self.assertEqual(self.found(*events, LostPop(1, 2, 2)), ["lost"])
+        self.assertEqual(self.found(*events, LostPop(1, 2, 4)), [])
+        self.assertEqual(self.found(post(1, 0), LostPop(1, 2, 2)), ["lost"])
 
     def test_a_message_has_one_id(self):
         self.assertEqual(self.found(post(1, 0), held(1, 1), held(1, 20, name="other"),

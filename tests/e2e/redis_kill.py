@@ -29,7 +29,7 @@ sys.path.insert(0, HERE)
 
 from daemon import Daemon, environment  # noqa: E402
 from redis_judge import Judge  # noqa: E402
-from redis_load import OPTIONS, PROJECT, Front, Load, Reader, Worker, tail  # noqa: E402
+from redis_load import OPTIONS, POPPED, PROJECT, Front, Load, Reader, Worker, tail  # noqa: E402
 from redis_nodes import SLOTS, Cluster, eventually, slot_of  # noqa: E402
 
 PRIMARIES, FRONTS, QUEUES_EACH = 3, 2, 2
@@ -85,6 +85,38 @@ class Faults:
         primary, _, queues = self._victim()
         primary.restart()
         return queues, repr(primary)
+
+    def restart_primary_then_kill(self):
+        """It goes for good while its replica perhaps takes all over anew."""
+        primary, _, queues = self._victim()
+        primary.restart()
+        self._some_time(NODE_TIMEOUT_S)
+        primary.kill()
+        heir = self.cluster.wait_new_primary(primary)
+        primary.start()
+        return queues, "%r, replaced by %r" % (primary, heir)
+
+    def kill_everything(self):
+        """As if the power had gone."""
+        for node in self.cluster.nodes:
+            node.process.kill()
+        self._some_time()
+        nodes = list(self.cluster.nodes)
+        self.dice.shuffle(nodes)
+        for node in nodes:
+            node.restart(wait=False)
+            self._some_time(0.2)
+        return self.queues, "%d nodes" % len(nodes)
+
+    def hand_over(self):
+        """An operator has a replica take over, in one of the three ways there are."""
+        primary, replicas, queues = self._victim()
+        heir = self.dice.choice(replicas)
+        how = self.dice.choice(((), ("FORCE",), ("TAKEOVER",)))
+        heir.say("CLUSTER", "FAILOVER", *how)
+        slot = slot_of(hash_tag(queues[0]))
+        eventually(lambda: self.cluster.owner(slot) is heir, "the replica takes over")
+        return queues, "%r to %r %s" % (primary, heir, " ".join(how))
 
     def stall_primary(self):
         primary, _, queues = self._victim()
@@ -181,7 +213,7 @@ class Trial:
         self.program, self.cluster, self.folder = program, cluster, folder
         self.store, self.starts = store, 0
         self.dice = random.Random(seed)
-        self.queues = spread_queues()
+        self.queues = spread_queues() + [POPPED]
         self.timeline, self.troubles = [], []
         self.fronts = []
         for i in range(FRONTS):
@@ -269,13 +301,14 @@ class Trial:
         load = self.load
         posts = Counter(post.outcome for p in load.producers for post in p.posts)
         asked = [one for w in load.workers for one in w.asked]
-        deletions = Counter(one.outcome for one in asked)
+        deletions = Counter(one.outcome for one in asked if one.queue != POPPED)
+        pops = [one for w in load.workers for one in w.lost_pops]
         print("posts: %d acknowledged (%d messages), %d unknown, %d refused" % (
             posts["ok"], sum(len(post.bodies) for p in load.producers for post in p.posts
                              if post.outcome == "ok"), posts["unknown"], posts["refused"]))
-        print("delivered: %d, to %d messages; claims unknown: %d" % (
+        print("delivered: %d times, %d messages; unknown: %d claims, %d pops" % (
             sum(len(one) for one in judge.held.values()), len(judge.held),
-            sum(len(one) for one in judge.lost_claims.values())))
+            sum(len(one) for one in judge.lost_claims.values()), len(pops)))
         print("deletions: %d acknowledged, %d unknown, %d refused" % (
             deletions["ok"], deletions["unknown"], deletions["refused"]))
         print("in the end: %d messages; order: %d excused by claims without an answer" % (

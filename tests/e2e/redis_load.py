@@ -12,6 +12,7 @@ Times are those of time.monotonic(), in seconds: `sent` before a request, `done`
 
 import http.client
 import json
+import math
 import os
 import random
 import socket
@@ -22,6 +23,8 @@ from dataclasses import dataclass, field
 PROJECT = "p"
 PATIENCE_S = 20   # for an answer; claimd gives up long before
 PAUSE_S = 0.02    # after a refusal
+CROSSING = 0.1    # so many deletions go to another claimd than the claim
+POPPED = "popped" # the queue of which workers pop, without claims
 LIMIT = 8         # messages of a claim, at most
 OPTIONS = ("--min-claim-ttl", "1", "--min-claim-grace", "0", "--max-messages-per-page", "1000",
            "--log-level", "warn")
@@ -69,6 +72,15 @@ class Asked:
     why: str = ""
 
 
+@dataclass
+class LostPop:
+    """A pop that was not answered: it may have taken so many messages."""
+
+    sent: float
+    done: float
+    limit: int
+
+
 class Front:
     """A claimd: where it is, and what becomes of it."""
 
@@ -97,33 +109,38 @@ class Client(threading.Thread):
         super().__init__(daemon=True)
         self.load, self.number, self.front = load, number, front
         self.dice = random.Random("%d/%d" % (load.seed, number))
-        self.connection = None
+        self.connections = {}
         self.surprises = []
 
     def hang_up(self):
-        if self.connection is not None:
-            self.connection.close()
-        self.connection = None
+        for connection in self.connections.values():
+            connection.close()
+        self.connections = {}
 
-    def ask(self, method, target, body=None, headers=None):
-        """(outcome, status, headers, document)"""
-        if self.connection is None:
-            connection = http.client.HTTPConnection("127.0.0.1", self.front.port,
+    def connection(self, front):
+        if front not in self.connections:
+            connection = http.client.HTTPConnection("127.0.0.1", front.port,
                                                     timeout=PATIENCE_S)
-            try:
-                connection.connect()
-            except OSError as error:
-                return "refused", 0, {}, str(error)
+            connection.connect()
             connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.connection = connection
+            self.connections[front] = connection
+        return self.connections[front]
+
+    def ask(self, method, target, body=None, headers=None, front=None):
+        """(outcome, status, headers, document)"""
+        front = front or self.front
         try:
-            self.connection.request(method, "/v2/queues/" + target,
-                                    None if body is None else json.dumps(body),
-                                    dict(HEADERS, **(headers or {})))
-            answer = self.connection.getresponse()
+            connection = self.connection(front)
+        except OSError as error:
+            return "refused", 0, {}, str(error)
+        try:
+            connection.request(method, "/v2/queues/" + target,
+                               None if body is None else json.dumps(body),
+                               dict(HEADERS, **(headers or {})))
+            answer = connection.getresponse()
             data = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            self.hang_up()
+            self.connections.pop(front).close()
             return "unknown", 0, {}, repr(error)
         document = json.loads(data) if data else None
         return self.outcome(method, target, answer.status, document), answer.status, \
@@ -178,11 +195,33 @@ class Producer(Client):
 class Worker(Client):
     def __init__(self, load, number, front):
         super().__init__(load, number, front)
-        self.held, self.asked, self.lost_claims = [], [], []
+        self.held, self.asked, self.lost_claims, self.lost_pops = [], [], [], []
         self.count = 0
 
     def step(self):
-        return self.claim(self.dice.choice(self.load.queues))
+        queue = self.dice.choice(self.load.queues)
+        return self.pop(queue) if queue == POPPED else self.claim(queue)
+
+    def pop(self, queue):
+        """Takes messages out at once; with an answer that does not come they may be gone."""
+        limit = self.dice.randint(1, LIMIT)
+        sent = time.monotonic()
+        outcome, _, _, document = self.ask("DELETE", "%s/messages?pop=%d" % (queue, limit))
+        done = time.monotonic()
+        self.load.acknowledged(self.front, queue, outcome, None)
+        if outcome == "unknown":
+            self.lost_pops.append(LostPop(sent, done, limit))
+        if outcome != "ok":
+            return outcome
+        for message in document["messages"]:
+            body = tuple(message["body"][:2])
+            self.held.append(Held(queue, body, message["id"], 0, 0, sent, done, math.inf,
+                                  self.front.name))
+            self.asked.append(Asked(queue, body, sent, done, outcome, self.front.name))
+        self.count += len(document["messages"])
+        if not document["messages"]:
+            time.sleep(PAUSE_S)
+        return "ok"
 
     def claim(self, queue, finish=0.85):
         """Claims, and finishes, releases, renews or forgets what it got."""
@@ -246,12 +285,15 @@ class Worker(Client):
             self.tell(held.href, [held])
 
     def tell(self, target, mine):
+        front = self.front
+        if self.dice.random() < CROSSING:
+            front = self.dice.choice(self.load.fronts)
         sent = time.monotonic()
-        outcome, _, _, document = self.ask("DELETE", target)
+        outcome, _, _, document = self.ask("DELETE", target, front=front)
         done = time.monotonic()
         for held in mine:
             self.asked.append(Asked(held.queue, held.body, sent, done, outcome,
-                                    self.front.name, why=str(document or "")))
+                                    front.name, why=str(document or "")))
         self.load.acknowledged(self.front, mine[0].queue, outcome, done)
         if outcome == "ok":
             self.count += len(mine)
