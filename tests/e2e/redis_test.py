@@ -7,6 +7,7 @@ itself. And that what is large, odd or shared is as right there as in memory.
 Needs redis-server.
 """
 
+import contextlib
 import json
 import os
 import sys
@@ -93,8 +94,9 @@ class Away(RedisCase):
         """Whoever looks after them must not be who answers the others."""
         node = self.node()
         api = self.serve(node.url(**HANGING), "--workers", "1")
-        got = []
-        waiting = threading.Thread(target=lambda: got.append(api.claim("q", headers=WAIT)))
+        answers = []
+        waiting = threading.Thread(target=lambda: answers.append(api.answer(
+            "POST", "q/claims", {"ttl": 1, "grace": 60}, headers=WAIT)))
         waiting.start()
         time.sleep(0.3)
         api.post("q", "late", delay=1)
@@ -103,7 +105,11 @@ class Away(RedisCase):
         self.assert_alive(api, seconds=3)
         node.go_on()
         waiting.join()
-        self.assertEqual(got[0][1][0]["body"], "late")
+        if answers[0].status == 201:
+            self.assertEqual(json.loads(answers[0].body)["messages"][0]["body"], "late")
+        else:  # it was asking just then
+            self.assert_unavailable(answers[0])
+        self.eventually(lambda: api.claim("q") is not None, "it is claimed again", 5)
 
     def test_it_hangs_and_clients_lose_patience(self):
         node = self.node()
@@ -113,14 +119,14 @@ class Away(RedisCase):
         self.addCleanup(node.go_on)
         for i in range(30):
             with api.server.connect() as client:
-                client.send(request("POST", "/v2/queues/q/claims", b"{}")
+                client.send(request("POST", "/v2/queues/q/claims", b'{"ttl":1}')
                             if i % 2 else request("GET", "/v2/queues/q/messages"))
                 if i % 3:
                     client.reset()
         time.sleep(0.5)
         node.go_on()
         self.becomes_well(api)
-        # What was claimed for those who have left is there again.
+        # What was claimed for those who have left is there again, when the claim ends.
         self.eventually(lambda: api.claim("q") is not None, "it is claimed again", 5)
 
     def test_it_hangs_while_claimd_is_to_end(self):
@@ -712,36 +718,47 @@ class Shards(RedisCase):
     def test_projects_with_strange_names(self):
         Odd.assert_projects_do_not_mix(self, self.serve(self.url))
 
+    @contextlib.contextmanager
+    def without_owner(self, queue, owner):
+        """The slot of a queue is nobody's meanwhile."""
+        slot = owner.say("CLUSTER", "KEYSLOT", "{p/%s}" % queue)
+        for node in self.cluster.nodes:
+            node.say("CLUSTER", "DELSLOTS", slot)
+        try:
+            yield
+        finally:
+            owner.say("CLUSTER", "ADDSLOTS", slot)
+            self.cluster.wait_whole()
+
     def test_a_slot_that_nobody_has(self):
         api = self.serve(self.url)
         names = self.queues()
         for name in names:
             api.post(name, "kept")
-        lost = names[1]
-        slot = self.cluster.nodes[1].say("CLUSTER", "KEYSLOT", "{p/%s}" % lost)
-        keys = self.cluster.nodes[1].say("CLUSTER", "COUNTKEYSINSLOT", slot)
-        self.assertGreater(keys, 0)
-        for node in self.cluster.nodes:
-            node.say("CLUSTER", "DELSLOTS", slot)
-        try:
-            self.eventually(lambda: api.health() == 503, "/readyz is 503", 5)
-            for answer in (api.try_post(lost, 1), api.answer("GET", lost + "/stats"),
-                           api.answer("POST", lost + "/claims", {})):
+        with self.without_owner(names[1], self.cluster.nodes[1]):
+            for answer in (api.try_post(names[1], 1), api.answer("GET", names[1] + "/stats"),
+                           api.answer("POST", names[1] + "/claims", {})):
                 self.assert_unavailable(answer)
             for name in (names[0], names[2]):
                 api.post(name, "well")
                 self.assertEqual(api.bodies(name), ["kept", "well"])
+            self.assertEqual(api.health(), 503)
             self.assert_alive(api)
-            late = self.serve(self.url)  # one that starts meanwhile is no better
+            late = self.serve(self.url)  # one that starts meanwhile knows no more
             late.post(names[0], "late")
+            self.assert_unavailable(late.try_post(names[1], 1))
             self.assertEqual(late.health(), 503)
-        finally:
-            # What nobody has is deleted there, as a node does that finds keys of others.
-            self.cluster.nodes[1].say("CLUSTER", "ADDSLOTS", slot)
-            self.cluster.wait_whole()
         self.becomes_well(api)
         self.becomes_well(late)
-        self.assert_well(api, lost)
+        self.assertEqual(api.bodies(names[1]), ["kept"])
+
+    def test_readiness_tells_of_a_slot_that_nobody_has(self):
+        """Although nobody has asked for what is there."""
+        api = self.serve(self.url)
+        self.assert_well(api)
+        with self.without_owner(self.queues()[1], self.cluster.nodes[1]):
+            self.eventually(lambda: api.health() == 503, "/readyz is 503", 5)
+        self.becomes_well(api)
 
     def dead_letter(self, api, source, target):
         """A message is claimed in vain as often as it may be; it is free again."""
@@ -773,7 +790,7 @@ class Shards(RedisCase):
         def has_arrived():
             api.claim(source)
             return api.bodies(target) == ["dead"]
-        self.eventually(has_arrived, "the letter has arrived", 5)
+        self.eventually(has_arrived, "the letter has arrived", 15)
 
     def test_slots_are_moved(self):
         """Those of a queue and of the list of queues; what comes first finds them."""
