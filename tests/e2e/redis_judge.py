@@ -7,6 +7,7 @@
     undone    handed out or there, although its post was refused (so: not done)
     half      of a post whose outcome is unknown a part was there
     double    one message with two ids, or listed more than once
+    often     handed out more often than its queue allows
     order     handed out first after one that the same producer has posted later
     numbers   a later claim of a message has no larger number
     stuck     there in the end, and nobody could claim it
@@ -17,7 +18,7 @@ A request whose outcome is unknown may have been done or not; the judge is conte
 
 from collections import defaultdict
 
-from redis_load import POPPED
+from redis_load import LIMITED, MOST_CLAIMS, POPPED
 
 LATE_S = 0.05     # a claim may end so much earlier than asked for: clocks are rounded
 EFFECT_S = 12     # an unanswered claim has happened within this, or never
@@ -92,6 +93,8 @@ class Judge:
                 for after in held:
                     if after.sent > one.done:
                         self._wrong("back", body, "it was handed out after its deletion")
+        if sum(one.queue == LIMITED for one in held) > MOST_CLAIMS:
+            self._wrong("often", body, "%d times" % len(held))
         for i, one in enumerate(held):
             for other in held[i + 1:]:
                 self._judge_pair(body, one, other)
@@ -100,7 +103,9 @@ class Judge:
         """There must be an order in which the first had ended when the second began."""
         if other.done < one.ends - LATE_S and one.done < other.ends - LATE_S:
             self._wrong("twice", body, "at the same time")
-        if one.queue == other.queue != POPPED and one.done < other.sent and one.number >= other.number:
+        if one.queue != other.queue or one.queue == POPPED:
+            return
+        if one.done < other.sent and one.number >= other.number:
             self._wrong("numbers", body, "%d, then %d" % (one.number, other.number))
 
     def _judge_ids(self):

@@ -5,7 +5,7 @@ import unittest
 from types import SimpleNamespace
 
 from redis_judge import Judge
-from redis_load import POPPED, Asked, Held, LostPop, Post
+from redis_load import DEAD, LIMITED, POPPED, Asked, Held, LostPop, Post
 
 END = 1000.0  # when all that is there was listed
 
@@ -15,8 +15,8 @@ def post(number, at, outcome="ok", queue="q"):
     return Post(queue, [(1, one) for one in numbers], at, at + 0.1, outcome, "claimd0")
 
 
-def held(number, at, ttl=10, claim=None, place=0, wait=0.1, name=None):
-    return Held("q", (1, number), name or "id%d" % number,
+def held(number, at, ttl=10, claim=None, place=0, wait=0.1, name=None, queue="q"):
+    return Held(queue, (1, number), name or "id%d" % number,
                 int(at * 100) if claim is None else claim, place, at, at + wait, at + ttl,
                 "claimd0")
 
@@ -120,6 +120,14 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.found(*events, LostPop(1, 2, 2)), ["lost"])
         self.assertEqual(self.found(*events, LostPop(1, 2, 4)), [])
         self.assertEqual(self.found(post(1, 0), LostPop(1, 2, 2)), ["lost"])
+
+    def test_a_dead_letter_is_handed_out_elsewhere(self):
+        tries = [post(1, 0, queue=LIMITED)] + [held(1, 20 * i, queue=LIMITED) for i in (1, 2)]
+        self.assertEqual(self.found(*tries, held(1, 60, queue=DEAD, claim=1), deleted(1, 61)),
+                         [])
+        self.assertEqual(self.found(*tries, held(1, 45, queue=DEAD), deleted(1, 61)), ["twice"])
+        self.assertEqual(self.found(*tries, held(1, 60, queue=LIMITED), deleted(1, 61)),
+                         ["often"])
 
     def test_a_message_has_one_id(self):
         self.assertEqual(self.found(post(1, 0), held(1, 1), held(1, 20, name="other"),

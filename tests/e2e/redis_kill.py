@@ -7,6 +7,8 @@
     --replicas N       of each primary (1); claimd insists on all of them
     --seed N           for the dice
     --short            claims are short, so that the end comes soon
+    --no-letters       without a queue from which messages go to another one when they were
+                       claimed too often
     --lossy            shows that the judge sees losses: 2 replicas, of which 1 must confirm
 
 Producers and workers (redis_load.py) use two claimd in front of three primaries, each client
@@ -29,13 +31,15 @@ sys.path.insert(0, HERE)
 
 from daemon import Daemon, environment  # noqa: E402
 from redis_judge import Judge  # noqa: E402
-from redis_load import OPTIONS, POPPED, PROJECT, Front, Load, Reader, Worker, tail  # noqa: E402
+from redis_load import (DEAD, LIMITED, MOST_CLAIMS, OPTIONS, POPPED, PROJECT,  # noqa: E402
+                        Front, Load, Reader, Worker, tail)
 from redis_nodes import SLOTS, Cluster, eventually, slot_of  # noqa: E402
 
 PRIMARIES, FRONTS, QUEUES_EACH = 3, 2, 2
 NODE_TIMEOUT_S = 1.5
 REST_S = 1.5  # between two faults
-SHOWN = 8     # violations
+SHOWN = 4     # violations of a kind
+LETTERS_S = 15  # that those that are under way have in the end
 
 
 def hash_tag(queue):
@@ -209,19 +213,21 @@ class Faults:
 
 
 class Trial:
-    def __init__(self, program, cluster, folder, seed, store, **load):
+    def __init__(self, program, cluster, folder, seed, store, letters=False, **load):
         self.program, self.cluster, self.folder = program, cluster, folder
         self.store, self.starts = store, 0
         self.dice = random.Random(seed)
-        self.queues = spread_queues() + [POPPED]
+        self.queues = spread_queues() + [POPPED] + ([LIMITED] if letters else [])
         self.timeline, self.troubles = [], []
         self.fronts = []
         for i in range(FRONTS):
             self.fronts.append(Front("claimd%d" % i, self.start_claimd))
         self.load = Load(self.fronts, self.queues, seed, **load)
         self.reader = Reader(self.load, self.fronts[0])
-        for queue in self.queues:
-            self.reader.insist("PUT", queue, {})
+        for queue in self.load.worked:
+            self.reader.insist("PUT", queue, {"_max_claim_count": MOST_CLAIMS,
+                                              "_dead_letter_queue": DEAD}
+                               if queue == LIMITED else {})
         self.faults = Faults(cluster, self.fronts, self.queues, self.dice)
 
     def start_claimd(self, port):
@@ -269,7 +275,7 @@ class Trial:
         self.load.start()
         time.sleep(REST_S)
         turn = list(names or [])
-        while turn or self.now() < seconds:
+        while (names and turn) or self.now() < seconds:
             if not turn:
                 turn = list(names or self.faults.names())
                 if not names:
@@ -280,15 +286,37 @@ class Trial:
     def finish(self):
         """Looks at what is left, takes it out, and judges; the judge."""
         self.cluster.wait_whole()
-        load, drainer = self.load, Worker(self.load, 999, self.fronts[0])
+        load = self.load
+        bringer, drainer = (Worker(load, number, self.fronts[0]) for number in (998, 999))
+        self.bring_letters(bringer)
         listed_at = time.monotonic()
-        there = {queue: self.reader.listed(queue) for queue in self.queues}
-        left = self.reader.drain(drainer, self.queues, max(load.ttls) + 20)
-        judge = Judge(load.producers, load.workers + [drainer], there, listed_at, load.begun)
+        there = {queue: self.reader.listed(queue) for queue in load.worked}
+        left = self.reader.drain(drainer, load.worked, max(load.ttls) + 20)
+        judge = Judge(load.producers, load.workers + [bringer, drainer], there, listed_at,
+                      load.begun)
         judge.judge({held.body for held in drainer.held}, left)
-        for client in load.clients() + [drainer, self.reader]:
+        for client in load.clients() + [bringer, drainer, self.reader]:
             self.troubles += client.surprises
         return judge
+
+    def under_way(self):
+        """Messages that have left one queue and have not arrived in the other."""
+        key = "claimd:1:%s:x" % hash_tag(LIMITED)
+        fields = self.cluster.primary_of(key).say("HKEYS", key)
+        return [field for field in fields if field != ""]
+
+    def bring_letters(self, worker):
+        """Claims until no letter is under way any more: that is what drives them on."""
+        if LIMITED not in self.queues:
+            return
+        deadline = time.monotonic() + LETTERS_S
+        while time.monotonic() < deadline:
+            worker.claim(LIMITED, finish=1)
+            if not self.under_way():
+                return
+            time.sleep(0.1)
+        self.troubles.append("%d dead letters do not arrive: %r..."
+                             % (len(self.under_way()), self.under_way()[:3]))
 
     def stop(self):
         for front in self.fronts:
@@ -330,7 +358,7 @@ def kill_trial(args, folder):
     with Cluster(PRIMARIES, args.replicas,
                  cluster_node_timeout=int(NODE_TIMEOUT_S * 1000)) as cluster:
         trial = Trial(args.program, cluster, folder, args.seed,
-                      cluster.url(replicas=args.replicas), ttls=ttls)
+                      cluster.url(replicas=args.replicas), not args.no_letters, ttls=ttls)
         try:
             trial.run(args.seconds, args.faults.split(",") if args.faults else None)
             judge = trial.finish()
@@ -391,6 +419,7 @@ def main():
     parser.add_argument("--replicas", type=int, default=1)
     parser.add_argument("--seed", type=int, default=time.time_ns() & 0xFFFFFF)
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--no-letters", action="store_true")
     parser.add_argument("--lossy", action="store_true")
     args = parser.parse_args()
     print("seed %d" % args.seed, flush=True)

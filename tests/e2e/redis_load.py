@@ -25,6 +25,8 @@ PATIENCE_S = 20   # for an answer; claimd gives up long before
 PAUSE_S = 0.02    # after a refusal
 CROSSING = 0.1    # so many deletions go to another claimd than the claim
 POPPED = "popped" # the queue of which workers pop, without claims
+LIMITED, DEAD = "limited", "dead"  # from the one, claimed too often, messages go to the other
+MOST_CLAIMS = 2
 LIMIT = 8         # messages of a claim, at most
 OPTIONS = ("--min-claim-ttl", "1", "--min-claim-grace", "0", "--max-messages-per-page", "1000",
            "--log-level", "warn")
@@ -199,8 +201,10 @@ class Worker(Client):
         self.count = 0
 
     def step(self):
-        queue = self.dice.choice(self.load.queues)
-        return self.pop(queue) if queue == POPPED else self.claim(queue)
+        queue = self.dice.choice(self.load.worked)
+        if queue == POPPED:
+            return self.pop(queue)
+        return self.claim(queue, 0.4 if queue == LIMITED else 0.85)
 
     def pop(self, queue):
         """Takes messages out at once; with an answer that does not come they may be gone."""
@@ -252,7 +256,7 @@ class Worker(Client):
             if self.dice.random() < 0.1:
                 self.renew(location, mine)
             self.delete(mine)
-        elif what < finish + 0.1 and finish < 1:
+        elif what < (1 + finish) / 2:
             self.release(location, mine)
         return "ok"
 
@@ -306,6 +310,7 @@ class Load:
                  filler=0, most=3000):
         self.fronts, self.queues, self.seed, self.ttls, self.most = \
             fronts, queues, seed, ttls, most
+        self.worked = queues + [DEAD] if LIMITED in queues else queues
         self.filler = "x" * filler
         self.over, self.begun = threading.Event(), time.monotonic()
         self.good = []      # (when, claimd, queue) of each change that was acknowledged
