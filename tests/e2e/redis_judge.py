@@ -1,0 +1,180 @@
+"""The judge of redis_kill.py: what producers and workers were answered, against the promises.
+
+    lost      acknowledged, never (perhaps) deleted, and not there in the end; of those of a
+              queue that is popped, more than pops without an answer may have taken
+    back      handed out, or there, after its deletion was acknowledged
+    twice     handed out to two who had it at the same time by their own account
+    undone    handed out or there, although its post was refused (so: not done)
+    half      of a post whose outcome is unknown a part was there
+    double    one message with two ids, or listed more than once
+    often     handed out more often than its queue allows
+    order     handed out first after one that the same producer has posted later
+    numbers   a later claim of a message has no larger number
+    stuck     there in the end, and nobody could claim it
+    listed    there in the end, and then not claimed, or the other way round
+
+A request whose outcome is unknown may have been done or not; the judge is content with either.
+"""
+
+from collections import defaultdict
+
+from redis_load import LIMITED, MOST_CLAIMS, POPPED
+
+LATE_S = 0.05     # a claim may end so much earlier than asked for: clocks are rounded
+EFFECT_S = 12     # an unanswered claim has happened within this, or never
+
+
+class Judge:
+    """Collects what all have written down; judge() then says what is wrong."""
+
+    def __init__(self, producers, workers, there, listed_at, begun=0.0):
+        """there: queue -> (body, id) of all that was there in the end, at listed_at."""
+        self.there, self.listed_at, self.begun = there, listed_at, begun
+        self.violations, self.excused = [], 0
+        self.posts = {}                    # body: Post
+        self.held = defaultdict(list)      # body: Held, in the order of the answers
+        self.asked = defaultdict(list)     # body: deletions
+        self.lost_claims = defaultdict(list)  # queue: claims with unknown outcome
+        self.popped = 0                    # so many may be gone with pops without an answer
+        self.batches = [post for producer in producers for post in producer.posts]
+        for post in self.batches:
+            for body in post.bodies:
+                self.posts[body] = post
+        for worker in workers:
+            for held in worker.held:
+                self.held[held.body].append(held)
+            for asked in worker.asked:
+                self.asked[asked.body].append(asked)
+            for asked in worker.lost_claims:
+                self.lost_claims[asked.queue].append(asked)
+            self.popped += sum(pop.limit for pop in worker.lost_pops)
+        for helds in self.held.values():
+            helds.sort(key=lambda one: one.done)
+
+    def _wrong(self, what, body, text):
+        self.violations.append((what, body, text))
+
+    def judge(self, drained=None, left=None):
+        """drained: bodies that were claimed after all was listed."""
+        self.alive = {body for listed in self.there.values() for body, _ in listed}
+        for body, post in self.posts.items():
+            self._judge_message(body, post)
+        for body in set(self.held) | self.alive:
+            if body not in self.posts:
+                self._wrong("undone", body, "nobody has posted it")
+        self._judge_ids()
+        self._judge_halves()
+        self._judge_order()
+        for queue, count in (left or {}).items():
+            self._wrong("stuck", None, "%d messages of %s cannot be claimed" % (count, queue))
+        if drained is not None:
+            for body in self.alive ^ drained:
+                self._wrong("listed", body, "listed: %s, claimed then: %s"
+                            % (body in self.alive, body in drained))
+        return self.violations
+
+    def _judge_message(self, body, post):
+        held, asked = self.held.get(body, []), self.asked.get(body, [])
+        is_there = body in self.alive
+        if post.outcome == "refused" and (held or is_there):
+            self._wrong("undone", body, "its post was refused")
+        if post.outcome == "ok" and not is_there and not any(
+                one.outcome in ("ok", "unknown") and one.sent < self.listed_at
+                for one in asked):
+            if post.queue == POPPED and self.popped > 0:
+                self.popped -= 1
+            else:
+                self._wrong("lost", body,
+                            "it is not there; handed out %d times" % len(held))
+        for one in asked:
+            if one.outcome == "ok":
+                if is_there and one.done < self.listed_at:
+                    self._wrong("back", body, "it is there after its deletion")
+                for after in held:
+                    if after.sent > one.done:
+                        self._wrong("back", body, "it was handed out after its deletion")
+        if sum(one.queue == LIMITED for one in held) > MOST_CLAIMS:
+            self._wrong("often", body, "%d times" % len(held))
+        for i, one in enumerate(held):
+            for other in held[i + 1:]:
+                self._judge_pair(body, one, other)
+
+    def _judge_pair(self, body, one, other):
+        """There must be an order in which the first had ended when the second began."""
+        if other.done < one.ends - LATE_S and one.done < other.ends - LATE_S:
+            self._wrong("twice", body, "at the same time")
+        if one.queue != other.queue or one.queue == POPPED:
+            return
+        if one.done < other.sent and one.number >= other.number:
+            self._wrong("numbers", body, "%d, then %d" % (one.number, other.number))
+
+    def _judge_ids(self):
+        ids = defaultdict(set)
+        for body, helds in self.held.items():
+            ids[body] |= {one.id for one in helds}
+        seen = set()
+        for listed in self.there.values():
+            for body, one in listed:
+                ids[body].add(one)
+                if body in seen:
+                    self._wrong("double", body, "listed more than once")
+                seen.add(body)
+        for body, names in ids.items():
+            if len(names) > 1:
+                self._wrong("double", body, "it has the ids %s" % sorted(names))
+
+    def _judge_halves(self):
+        for post in self.batches:
+            if post.outcome == "unknown":
+                seen = [body in self.alive or body in self.held for body in post.bodies]
+                if any(seen) and not all(seen):
+                    self._wrong("half", post.bodies[seen.index(False)],
+                                "of %r there were %r" % (post.bodies, seen))
+
+    def _judge_order(self):
+        """In each queue, of each producer, by the numbers of the claims."""
+        series = defaultdict(list)
+        for body, post in self.posts.items():
+            # A redelivery in another queue (a dead letter) is no first delivery.
+            first = [one for one in self.held.get(body, []) if one.queue == post.queue]
+            if post.outcome == "ok" and first and post.queue != POPPED:
+                first = min(first, key=lambda one: one.number)
+                series[post.queue, body[0]].append((body[1], first))
+        for (queue, _), firsts in series.items():
+            firsts.sort(key=lambda pair: pair[0])
+            latest = None
+            for _, one in firsts:
+                if latest is not None and (one.number, one.at) < (latest.number, latest.at):
+                    self._judge_early(queue, one, latest)
+                else:
+                    latest = one
+
+    def _judge_early(self, queue, early, late):
+        """`late` was posted before `early`, and handed out after it: it must have been held."""
+        if any(one.sent < early.done and late.sent < one.sent + EFFECT_S + one.ttl
+               for one in self.lost_claims[queue]):
+            self.excused += 1
+        else:
+            self._wrong("order", late.body, "%r was handed out before it" % (early.body,))
+
+    # ------------------------------------------------------------------ evidence
+
+    def history(self, body):
+        """All that is known of a message, in the order of time."""
+        def at(when):
+            return "%8.3f" % (when - self.begun)
+        lines = []
+        post = self.posts.get(body)
+        if post is not None:
+            lines.append((post.sent, "%s-%s posted to %s by %s: %s" % (
+                at(post.sent), at(post.done), post.queue, post.where, post.outcome)))
+        for one in self.held.get(body, []):
+            lines.append((one.sent, "%s-%s claimed in %s by %s, held until %s, claim %d, "
+                          "place %d, id %s %s" % (
+                              at(one.sent), at(one.done), one.queue, one.where, at(one.ends),
+                              one.number, one.at, one.id, "; ".join(one.notes))))
+        for one in self.asked.get(body, []):
+            lines.append((one.sent, "%s-%s deleted by %s: %s %s" % (
+                at(one.sent), at(one.done), one.where, one.outcome, one.why)))
+        lines.sort()
+        return "\n".join("      " + line for _, line in lines)

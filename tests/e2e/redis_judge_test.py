@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+"""The judge of redis_kill.py finds what it is there to find (and nothing else)."""
+
+import unittest
+from types import SimpleNamespace
+
+from redis_judge import Judge
+from redis_load import DEAD, LIMITED, POPPED, Asked, Held, LostPop, Post
+
+END = 1000.0  # when all that is there was listed
+
+
+def post(number, at, outcome="ok", queue="q"):
+    numbers = number if isinstance(number, list) else [number]
+    return Post(queue, [(1, one) for one in numbers], at, at + 0.1, outcome, "claimd0")
+
+
+def held(number, at, ttl=10, claim=None, place=0, wait=0.1, name=None, queue="q"):
+    return Held(queue, (1, number), name or "id%d" % number,
+                int(at * 100) if claim is None else claim, place, at, at + wait, at + ttl,
+                "claimd0")
+
+
+def deleted(number, at, outcome="ok"):
+    return Asked("q", (1, number), at, at + 0.1, outcome, "claimd0")
+
+
+def lost_claim(at, ttl=10):
+    return Asked("q", None, at, at + 1, "unknown", "claimd0", ttl)
+
+
+class JudgeTest(unittest.TestCase):
+    def found(self, *events, there=(), **more):
+        def of(kind):
+            return [one for one in events if isinstance(one, kind)]
+        producer = SimpleNamespace(posts=of(Post))
+        worker = SimpleNamespace(held=of(Held),
+                                 lost_pops=of(LostPop),
+                                 asked=[one for one in of(Asked) if one.body is not None],
+                                 lost_claims=[one for one in of(Asked) if one.body is None])
+        there = {"q": [((1, number), "id%d" % number) for number in there]}
+        judge = Judge([producer], [worker], there, END)
+        judge.judge(**more)
+        return sorted(what for what, _, _ in judge.violations)
+
+    def test_what_is_posted_claimed_and_deleted_is_well(self):
+        self.assertEqual(self.found(post(1, 0), held(1, 1), deleted(1, 2)), [])
+
+    def test_what_is_still_there_is_not_lost(self):
+        self.assertEqual(self.found(post(1, 0), there=[1]), [])
+
+    def test_what_is_gone_is_lost(self):
+        self.assertEqual(self.found(post(1, 0)), ["lost"])
+        self.assertEqual(self.found(post(1, 0), held(1, 1)), ["lost"])
+        self.assertEqual(self.found(post(1, 0), held(1, 1), deleted(1, 2, "refused")), ["lost"])
+
+    def test_what_may_be_deleted_may_be_gone_or_not(self):
+        gone = post(1, 0), held(1, 1), deleted(1, 2, "unknown")
+        self.assertEqual(self.found(*gone), [])
+        self.assertEqual(self.found(*gone, there=[1]), [])
+
+    def test_an_unknown_post_may_be_there_or_not(self):
+        self.assertEqual(self.found(post(1, 0, "unknown")), [])
+        self.assertEqual(self.found(post(1, 0, "unknown"), there=[1]), [])
+
+    def test_an_unknown_post_is_not_there_by_half(self):
+        self.assertEqual(self.found(post([1, 2], 0, "unknown"), there=[2]), ["half"])
+
+    def test_what_was_refused_is_not_there(self):
+        self.assertEqual(self.found(post(1, 0, "refused")), [])
+        self.assertEqual(self.found(post(1, 0, "refused"), there=[1]), ["undone"])
+        self.assertEqual(self.found(post(1, 0, "refused"), held(1, 1), deleted(1, 2)),
+                         ["undone"])
+
+    def test_what_nobody_has_posted_is_seen(self):
+        self.assertEqual(self.found(held(1, 1), deleted(1, 2)), ["undone"])
+
+    def test_a_deleted_message_does_not_come_back(self):
+        self.assertEqual(self.found(post(1, 0), held(1, 1), deleted(1, 2), held(1, 20),
+                                    deleted(1, 21)), ["back"])
+        self.assertEqual(self.found(post(1, 0), held(1, 1), deleted(1, 2), there=[1]), ["back"])
+
+    def test_two_holders_at_a_time_are_seen(self):
+        self.assertEqual(self.found(post(1, 0), held(1, 1), held(1, 5), deleted(1, 6)),
+                         ["twice"])
+
+    def test_one_holder_after_the_other_is_well(self):
+        self.assertEqual(self.found(post(1, 0), held(1, 1), held(1, 11), deleted(1, 12)), [])
+
+    def test_an_answer_that_came_late_is_no_second_holder(self):
+        # The first claim was over before the second one began, but was answered after it.
+        self.assertEqual(self.found(post(1, 0), held(1, 1, ttl=2, wait=5, claim=1),
+                                    held(1, 4, claim=2), deleted(1, 6)), [])
+
+    def test_claims_are_numbered_in_their_order(self):
+        self.assertEqual(self.found(post(1, 0), held(1, 1, claim=7), held(1, 20, claim=6),
+                                    deleted(1, 21)), ["numbers"])
+
+    def test_what_was_posted_first_is_handed_out_first(self):
+        self.assertEqual(self.found(post(1, 0), post(2, 1), held(2, 3), held(1, 4),
+                                    deleted(2, 5), deleted(1, 5)), ["order"])
+        self.assertEqual(self.found(post(1, 0), post(2, 1), held(2, 3, place=0, claim=1),
+                                    held(1, 3, place=1, claim=1), deleted(2, 5), deleted(1, 5)),
+                         ["order"])
+
+    def test_a_redelivery_has_no_order(self):
+        self.assertEqual(self.found(post(1, 0), post(2, 1), held(1, 2, ttl=1), held(2, 3),
+                                    held(1, 4), deleted(2, 5), deleted(1, 5)), [])
+
+    def test_who_may_have_been_held_may_come_later(self):
+        events = post(1, 0), post(2, 1), held(2, 3), held(1, 14), deleted(2, 5), deleted(1, 15)
+        self.assertEqual(self.found(*events), ["order"])
+        self.assertEqual(self.found(lost_claim(2), *events), [])
+        self.assertEqual(self.found(lost_claim(4), *events), ["order"])
+        self.assertEqual(self.found(lost_claim(-10, ttl=1), *events), ["order"])
+
+    def test_a_popped_message_may_be_gone_with_the_answer(self):
+        events = [post([1, 2, 3], 0, queue=POPPED)]
+        self.assertEqual(self.found(*events), ["lost"] * 3)
+        self.assertEqual(self.found(*events, LostPop(1, 2, 2)), ["lost"])
+        self.assertEqual(self.found(*events, LostPop(1, 2, 4)), [])
+        self.assertEqual(self.found(post(1, 0), LostPop(1, 2, 2)), ["lost"])
+
+    def test_a_dead_letter_is_handed_out_elsewhere(self):
+        tries = [post(1, 0, queue=LIMITED)] + [held(1, 20 * i, queue=LIMITED) for i in (1, 2)]
+        self.assertEqual(self.found(*tries, held(1, 60, queue=DEAD, claim=1), deleted(1, 61)),
+                         [])
+        self.assertEqual(self.found(*tries, held(1, 45, queue=DEAD), deleted(1, 61)), ["twice"])
+        self.assertEqual(self.found(*tries, held(1, 60, queue=LIMITED), deleted(1, 61)),
+                         ["often"])
+
+    def test_a_message_has_one_id(self):
+        self.assertEqual(self.found(post(1, 0), held(1, 1), held(1, 20, name="other"),
+                                    deleted(1, 21)), ["double"])
+
+    def test_what_is_there_can_be_claimed(self):
+        self.assertEqual(self.found(post(1, 0), there=[1], drained={(1, 1)}), [])
+        self.assertEqual(self.found(post(1, 0), there=[1], drained=set(), left={"q": 1}),
+                         ["listed", "stuck"])
+
+
+if __name__ == "__main__":
+    unittest.main()

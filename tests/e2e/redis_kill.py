@@ -1,0 +1,432 @@
+#!/usr/bin/python3
+"""A Redis Cluster loses nodes under load: nothing that was acknowledged is lost, or done twice.
+
+    redis_kill.py CLAIMD SECONDS [OPTION...]
+
+    --faults A,B,...   these, in turn, once at least, instead of all in an order from the seed
+    --replicas N       of each primary (1); claimd insists on all of them
+    --seed N           for the dice
+    --short            claims are short, so that the end comes soon
+    --no-letters       without a queue from which messages go to another one when they were
+                       claimed too often
+    --lossy            shows that the judge sees losses: 2 replicas, of which 1 must confirm
+
+Producers and workers (redis_load.py) use two claimd in front of three primaries, each client
+one of them, while one fault after the other is injected; before the next the cluster is whole
+again. In the end all is listed and taken out, and redis_judge.py compares what was answered.
+Status 1 if it finds anything; with --lossy, if it does not.
+"""
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+sys.path.insert(0, HERE)
+
+from daemon import Daemon, environment  # noqa: E402
+from redis_judge import Judge  # noqa: E402
+from redis_load import (DEAD, LIMITED, MOST_CLAIMS, OPTIONS, POPPED, PROJECT,  # noqa: E402
+                        Front, Load, Reader, Worker, tail)
+from redis_nodes import SLOTS, Cluster, eventually, slot_of  # noqa: E402
+
+PRIMARIES, FRONTS, QUEUES_EACH = 3, 2, 2
+NODE_TIMEOUT_S = 1.5
+REST_S = 1.5  # between two faults
+SHOWN = 4     # violations of a kind
+LETTERS_S = 15  # that those that are under way have in the end
+
+
+def hash_tag(queue):
+    return "{%s/%s}" % (PROJECT, queue)
+
+
+def spread_queues():
+    """Names of queues, as many in each shard as in the others."""
+    found, i = [[] for _ in range(PRIMARIES)], 0
+    while any(len(shard) < QUEUES_EACH for shard in found):
+        name = "q%d" % i
+        shard = found[slot_of(hash_tag(name)) * PRIMARIES // SLOTS]
+        if len(shard) < QUEUES_EACH:
+            shard.append(name)
+        i += 1
+    return [name for shard in found for name in shard]
+
+
+class Faults:
+    """What can happen. Each method returns the queues that it is about, and what it was."""
+
+    def __init__(self, cluster, fronts, queues, dice):
+        self.cluster, self.fronts, self.queues, self.dice = cluster, fronts, queues, dice
+
+    def _victim(self):
+        """A queue, its primary, its replicas, and all queues that are there too."""
+        queue = self.dice.choice(self.queues)
+        primary = self.cluster.primary_of(hash_tag(queue))
+        view = self.cluster.view(primary)
+        beside = [one for one in self.queues
+                  if self.cluster.owner(slot_of(hash_tag(one)), view) is primary]
+        return primary, self.cluster.replicas_of(primary), beside
+
+    def _some_time(self, most=2.0):
+        time.sleep(self.dice.random() * most)
+
+    def kill_primary(self):
+        primary, _, queues = self._victim()
+        primary.kill()
+        heir = self.cluster.wait_new_primary(primary)
+        self._some_time()
+        primary.start()
+        return queues, "%r, replaced by %r" % (primary, heir)
+
+    def restart_primary(self):
+        """It is there again before anybody has noticed."""
+        primary, _, queues = self._victim()
+        primary.restart()
+        return queues, repr(primary)
+
+    def restart_primary_then_kill(self):
+        """It goes for good while its replica perhaps takes all over anew."""
+        primary, _, queues = self._victim()
+        primary.restart()
+        self._some_time(NODE_TIMEOUT_S)
+        primary.kill()
+        heir = self.cluster.wait_new_primary(primary)
+        primary.start()
+        return queues, "%r, replaced by %r" % (primary, heir)
+
+    def kill_everything(self):
+        """As if the power had gone."""
+        for node in self.cluster.nodes:
+            node.process.kill()
+        self._some_time()
+        nodes = list(self.cluster.nodes)
+        self.dice.shuffle(nodes)
+        for node in nodes:
+            node.restart(wait=False)
+            self._some_time(0.2)
+        return self.queues, "%d nodes" % len(nodes)
+
+    def hand_over(self):
+        """An operator has a replica take over, in one of the three ways there are."""
+        primary, replicas, queues = self._victim()
+        heir = self.dice.choice(replicas)
+        how = self.dice.choice(((), ("FORCE",), ("TAKEOVER",)))
+        heir.say("CLUSTER", "FAILOVER", *how)
+        slot = slot_of(hash_tag(queues[0]))
+        eventually(lambda: self.cluster.owner(slot) is heir, "the replica takes over")
+        return queues, "%r to %r %s" % (primary, heir, " ".join(how))
+
+    def stall_primary(self):
+        primary, _, queues = self._victim()
+        primary.stall()
+        heir = self.cluster.wait_new_primary(primary)
+        self._some_time()
+        primary.go_on()
+        return queues, "%r, replaced by %r" % (primary, heir)
+
+    def stall_primary_shortly(self):
+        """Not for long enough to be replaced, or just about."""
+        primary, _, queues = self._victim()
+        primary.stall()
+        time.sleep(NODE_TIMEOUT_S * (0.2 + self.dice.random()))
+        primary.go_on()
+        return queues, repr(primary)
+
+    def kill_replica(self):
+        _, replicas, queues = self._victim()
+        replica = self.dice.choice(replicas)
+        replica.kill()
+        self._some_time(3)
+        replica.start()
+        return queues, repr(replica)
+
+    def stall_replica(self):
+        _, replicas, queues = self._victim()
+        replica = self.dice.choice(replicas)
+        replica.stall()
+        self._some_time(3 * NODE_TIMEOUT_S)
+        replica.go_on()
+        return queues, repr(replica)
+
+    def _both(self, first, second, queues):
+        """Kills two of a shard, and starts them in either order."""
+        first.kill()
+        self._some_time(4 * NODE_TIMEOUT_S)
+        second.kill()
+        self._some_time()
+        order = self.dice.choice(((first, second), (second, first)))
+        order[0].start()
+        self._some_time(2 * NODE_TIMEOUT_S)
+        order[1].start()
+        return queues, "%r, %r; back: %r, %r" % (first, second, *order)
+
+    def kill_replica_then_primary(self):
+        primary, replicas, queues = self._victim()
+        return self._both(self.dice.choice(replicas), primary, queues)
+
+    def kill_primary_then_replica(self):
+        primary, replicas, queues = self._victim()
+        return self._both(primary, self.dice.choice(replicas), queues)
+
+    def stall_replica_kill_primary(self):
+        """The one that knows less is the one that is left."""
+        primary, replicas, queues = self._victim()
+        stalled = self.dice.choice(replicas)
+        stalled.stall()
+        self._some_time(2 * NODE_TIMEOUT_S)
+        primary.kill()
+        for other in replicas:
+            if other is not stalled:
+                other.kill()
+        stalled.go_on()
+        self._some_time(4 * NODE_TIMEOUT_S)
+        primary.start()
+        for other in replicas:
+            if other is not stalled:
+                other.start()
+        return queues, "%r stalled, %r killed" % (stalled, primary)
+
+    def kill_claimd(self):
+        front = self.dice.choice(self.fronts)
+        front.kill()
+        self._some_time(0.5)
+        front.start()
+        return None, front.name
+
+    def move_slot(self):
+        queue = self.dice.choice(self.queues)
+        source = self.cluster.primary_of(hash_tag(queue))
+        target = self.dice.choice([one for one in self.cluster.primaries()
+                                   if one is not source])
+        keys = self.cluster.move_slot(slot_of(hash_tag(queue)), target,
+                                      pause=self.dice.choice((0.0, 0.05, 0.5)))
+        return [queue], "%s with %d keys, %r to %r" % (queue, keys, source, target)
+
+    def names(self):
+        return [name for name in dir(Faults) if not name.startswith("_") and name != "names"]
+
+
+class Trial:
+    def __init__(self, program, cluster, folder, seed, store, letters=False, **load):
+        self.program, self.cluster, self.folder = program, cluster, folder
+        self.store, self.starts = store, 0
+        self.dice = random.Random(seed)
+        self.queues = spread_queues() + [POPPED] + ([LIMITED] if letters else [])
+        self.timeline, self.troubles = [], []
+        self.fronts = []
+        for i in range(FRONTS):
+            self.fronts.append(Front("claimd%d" % i, self.start_claimd))
+        self.load = Load(self.fronts, self.queues, seed, **load)
+        self.reader = Reader(self.load, self.fronts[0])
+        for queue in self.load.worked:
+            self.reader.insist("PUT", queue, {"_max_claim_count": MOST_CLAIMS,
+                                              "_dead_letter_queue": DEAD}
+                               if queue == LIMITED else {})
+        self.faults = Faults(cluster, self.fronts, self.queues, self.dice)
+
+    def start_claimd(self, port):
+        self.starts += 1
+        log = os.path.join(self.folder, "claimd-%d" % self.starts)
+        with open(log, "w", encoding="utf-8") as stderr:
+            try:
+                return Daemon("setpriv", "--pdeathsig", "KILL", self.program, "--store",
+                              self.store, *OPTIONS, listen="127.0.0.1:%d" % port,
+                              stderr=stderr, env=environment())
+            except RuntimeError as error:
+                raise RuntimeError("%s: %s" % (error, tail(log))) from error
+
+    def now(self):
+        return time.monotonic() - self.load.begun
+
+    def tell(self, text):
+        line = "%7.1f s  %s" % (self.now(), text)
+        self.timeline.append(line)
+        print(line, flush=True)
+
+    def inject(self, name):
+        """One fault, and the time until all is well again."""
+        begun = time.monotonic()
+        queues, what = getattr(self.faults, name)()
+        healed = time.monotonic()
+        self.cluster.wait_whole()
+        whole = time.monotonic()
+        time.sleep(REST_S)
+        until = time.monotonic()
+        load = self.load
+        self.tell("%s: %s; over after %.1f s, whole after %.1f s; longest outage %.1f s, "
+                  "%d unknown, %d refused" % (
+                      name, what, healed - begun, whole - begun,
+                      load.longest_gap(begun, until, queues=queues),
+                      load.count("unknown", begun, until),
+                      load.count("refused", begun, until)))
+        for front in self.fronts:
+            if front.has_ended():
+                self.troubles.append("%s has ended by itself" % front.name)
+                front.start()
+
+    def run(self, seconds, names):
+        """Faults for so long; those that are named once at least."""
+        self.load.start()
+        time.sleep(REST_S)
+        turn = list(names or [])
+        while (names and turn) or self.now() < seconds:
+            if not turn:
+                turn = list(names or self.faults.names())
+                if not names:
+                    self.dice.shuffle(turn)
+            self.inject(turn.pop(0))
+        self.load.stop()
+
+    def finish(self):
+        """Looks at what is left, takes it out, and judges; the judge."""
+        self.cluster.wait_whole()
+        load = self.load
+        bringer, drainer = (Worker(load, number, self.fronts[0]) for number in (998, 999))
+        self.bring_letters(bringer)
+        listed_at = time.monotonic()
+        there = {queue: self.reader.listed(queue) for queue in load.worked}
+        left = self.reader.drain(drainer, load.worked, max(load.ttls) + 20)
+        judge = Judge(load.producers, load.workers + [bringer, drainer], there, listed_at,
+                      load.begun)
+        judge.judge({held.body for held in drainer.held}, left)
+        for client in load.clients() + [bringer, drainer, self.reader]:
+            self.troubles += client.surprises
+        return judge
+
+    def under_way(self):
+        """Messages that have left one queue and have not arrived in the other."""
+        key = "claimd:1:%s:x" % hash_tag(LIMITED)
+        fields = self.cluster.primary_of(key).say("HKEYS", key)
+        return [field for field in fields if field != ""]
+
+    def bring_letters(self, worker):
+        """Claims until no letter is under way any more: that is what drives them on."""
+        if LIMITED not in self.queues:
+            return
+        deadline = time.monotonic() + LETTERS_S
+        while time.monotonic() < deadline:
+            worker.claim(LIMITED, finish=1)
+            if not self.under_way():
+                return
+            time.sleep(0.1)
+        self.troubles.append("%d dead letters do not arrive: %r..."
+                             % (len(self.under_way()), self.under_way()[:3]))
+
+    def stop(self):
+        for front in self.fronts:
+            if not front.has_ended():
+                status = front.daemon.stop()
+                if status != 0:
+                    self.troubles.append("%s ended with status %d" % (front.name, status))
+
+    def report(self, judge):
+        load = self.load
+        posts = Counter(post.outcome for p in load.producers for post in p.posts)
+        asked = [one for w in load.workers for one in w.asked]
+        deletions = Counter(one.outcome for one in asked if one.queue != POPPED)
+        pops = [one for w in load.workers for one in w.lost_pops]
+        print("posts: %d acknowledged (%d messages), %d unknown, %d refused" % (
+            posts["ok"], sum(len(post.bodies) for p in load.producers for post in p.posts
+                             if post.outcome == "ok"), posts["unknown"], posts["refused"]))
+        print("delivered: %d times, %d messages; unknown: %d claims, %d pops" % (
+            sum(len(one) for one in judge.held.values()), len(judge.held),
+            sum(len(one) for one in judge.lost_claims.values()), len(pops)))
+        print("deletions: %d acknowledged, %d unknown, %d refused" % (
+            deletions["ok"], deletions["unknown"], deletions["refused"]))
+        print("in the end: %d messages; order: %d excused by claims without an answer" % (
+            len(judge.alive), judge.excused))
+        kinds = Counter(what for what, _, _ in judge.violations)
+        shown = Counter()
+        for what, body, text in judge.violations:
+            shown[what] += 1
+            if shown[what] <= SHOWN:
+                print("%s: %r: %s\n%s" % (what, body, text, judge.history(body)))
+        for trouble, count in Counter(self.troubles).most_common(20):
+            print("trouble: %d times %s" % (count, trouble))
+        print("violations: %s" % (dict(kinds) or "none"), flush=True)
+        return bool(kinds or self.troubles)
+
+
+def kill_trial(args, folder):
+    ttls = (1, 2, 5) if args.short else (2, 2, 5, 20, 60)
+    with Cluster(PRIMARIES, args.replicas,
+                 cluster_node_timeout=int(NODE_TIMEOUT_S * 1000)) as cluster:
+        trial = Trial(args.program, cluster, folder, args.seed,
+                      cluster.url(replicas=args.replicas), not args.no_letters, ttls=ttls)
+        try:
+            trial.run(args.seconds, args.faults.split(",") if args.faults else None)
+            judge = trial.finish()
+        except BaseException:
+            for i in range(trial.starts):
+                print(tail(os.path.join(folder, "claimd-%d" % (i + 1))))
+            raise
+        finally:
+            trial.stop()
+        return trial.report(judge)
+
+
+def lossy_trial(args, folder):
+    """The replica that is left has not heard of what the other one has confirmed."""
+    with Cluster(PRIMARIES, 2, cluster_node_timeout=int(NODE_TIMEOUT_S * 1000),
+                 repl_timeout=3, repl_ping_replica_period=1) as cluster:
+        trial = Trial(args.program, cluster, folder, args.seed,
+                      cluster.url(replicas=1, unsafe=1), ttls=(1, 2))
+        try:
+            queue = trial.queues[0]
+            primary = cluster.primary_of(hash_tag(queue))
+            stalled, other = cluster.replicas_of(primary)
+            trial.load.start()
+            time.sleep(REST_S)
+            trial.tell("%r is stalled" % stalled)
+            stalled.stall()
+            # Until its primary gives it up: what is on its way to it would arrive later.
+            eventually(lambda: int(primary.info("replication")["connected_slaves"]) == 1,
+                       "the stalled replica is given up")
+            trial.tell("%r is given up" % stalled)
+            time.sleep(1)
+            primary.kill()
+            other.kill()
+            stalled.go_on()
+            trial.tell("%r and %r are killed" % (primary, other))
+            cluster.wait_new_primary(primary)
+            trial.tell("%r is the primary" % stalled)
+            primary.start()
+            other.start()
+            cluster.wait_whole()
+            trial.tell("all is whole")
+            time.sleep(REST_S)
+            trial.load.stop()
+            judge = trial.finish()
+        finally:
+            trial.stop()
+        trial.report(judge)
+        lost = sum(what == "lost" for what, _, _ in judge.violations)
+        print("%d acknowledged messages were lost; that had to be seen" % lost)
+        return lost == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("--faults")
+    parser.add_argument("--replicas", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=time.time_ns() & 0xFFFFFF)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--no-letters", action="store_true")
+    parser.add_argument("--lossy", action="store_true")
+    args = parser.parse_args()
+    print("seed %d" % args.seed, flush=True)
+    with tempfile.TemporaryDirectory(prefix="claimd-redis-kill-") as folder:
+        trial = lossy_trial if args.lossy else kill_trial
+        return 1 if trial(args, folder) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

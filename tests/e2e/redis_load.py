@@ -1,0 +1,404 @@
+"""Producers and workers of redis_kill.py: they ask, and write down what they were answered.
+
+Each request ends as one of four:
+
+    ok        it was done: the answer says so
+    refused   it was not done: 503 (but not "Outcome unknown"), 400, 403, or no connection
+    unknown   it may have been done: 503 "Outcome unknown", a broken connection, no answer
+    surprise  none of these: an error of its own
+
+Times are those of time.monotonic(), in seconds: `sent` before a request, `done` after it.
+"""
+
+import http.client
+import json
+import math
+import os
+import random
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+
+PROJECT = "p"
+PATIENCE_S = 20   # for an answer; claimd gives up long before
+PAUSE_S = 0.02    # after a refusal
+CROSSING = 0.1    # so many deletions go to another claimd than the claim
+POPPED = "popped" # the queue of which workers pop, without claims
+LIMITED, DEAD = "limited", "dead"  # from the one, claimed too often, messages go to the other
+MOST_CLAIMS = 2
+LIMIT = 8         # messages of a claim, at most
+OPTIONS = ("--min-claim-ttl", "1", "--min-claim-grace", "0", "--max-messages-per-page", "1000",
+           "--log-level", "warn")
+HEADERS = {"Client-ID": "5ca1ab1e-0000-4000-8000-000000000000",
+           "Content-Type": "application/json", "X-Project-ID": PROJECT}
+
+
+@dataclass
+class Post:
+    queue: str
+    bodies: list  # (producer, number) ...
+    sent: float
+    done: float
+    outcome: str
+    where: str
+
+
+@dataclass
+class Held:
+    """A message of a claim that was answered."""
+
+    queue: str
+    body: tuple
+    id: str
+    number: int  # of the claim
+    at: int      # the place of the message in it
+    sent: float
+    done: float
+    ends: float  # until then the worker has it, by its own account
+    where: str
+    notes: list = field(default_factory=list)
+
+
+@dataclass
+class Asked:
+    """A deletion of a message, or a claim that was not answered (body: None)."""
+
+    queue: str
+    body: tuple
+    sent: float
+    done: float
+    outcome: str
+    where: str
+    ttl: float = 0
+    why: str = ""
+
+
+@dataclass
+class LostPop:
+    """A pop that was not answered: it may have taken so many messages."""
+
+    sent: float
+    done: float
+    limit: int
+
+
+class Front:
+    """A claimd: where it is, and what becomes of it."""
+
+    def __init__(self, name, start):
+        self.name, self._start = name, start
+        self.daemon = None
+        self.port = None
+        self.start()
+
+    def start(self):
+        self.daemon = self._start(self.port or 0)
+        self.port = self.daemon.port
+
+    def kill(self):
+        self.daemon.process.kill()
+        self.daemon.wait()
+
+    def has_ended(self):
+        return self.daemon.process.poll() is not None
+
+
+class Client(threading.Thread):
+    """Asks one claimd as long as the load lasts."""
+
+    def __init__(self, load, number, front):
+        super().__init__(daemon=True)
+        self.load, self.number, self.front = load, number, front
+        self.dice = random.Random("%d/%d" % (load.seed, number))
+        self.connections = {}
+        self.surprises = []
+
+    def hang_up(self):
+        for connection in self.connections.values():
+            connection.close()
+        self.connections = {}
+
+    def connection(self, front):
+        if front not in self.connections:
+            connection = http.client.HTTPConnection("127.0.0.1", front.port,
+                                                    timeout=PATIENCE_S)
+            connection.connect()
+            connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.connections[front] = connection
+        return self.connections[front]
+
+    def ask(self, method, target, body=None, headers=None, front=None):
+        """(outcome, status, headers, document)"""
+        front = front or self.front
+        try:
+            connection = self.connection(front)
+        except OSError as error:
+            return "refused", 0, {}, str(error)
+        try:
+            connection.request(method, "/v2/queues/" + target,
+                               None if body is None else json.dumps(body),
+                               dict(HEADERS, **(headers or {})))
+            answer = connection.getresponse()
+            data = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.connections.pop(front).close()
+            return "unknown", 0, {}, repr(error)
+        document = json.loads(data) if data else None
+        return self.outcome(method, target, answer.status, document), answer.status, \
+            answer.headers, document
+
+    def outcome(self, method, target, status, document):
+        if status < 300:
+            return "ok"
+        if status == 503:
+            return "unknown" if document["title"] == "Outcome unknown" else "refused"
+        if status in (400, 403) and method != "POST":
+            return "refused"
+        self.surprises.append("%s %s: %d %r" % (method, target, status, document))
+        return "surprise"
+
+    def run(self):
+        try:
+            while not self.load.over.is_set():
+                outcome = self.step()
+                if outcome != "ok":
+                    self.load.over.wait(PAUSE_S)
+        except Exception as error:  # noqa: B902: whatever it was, the trial has failed
+            self.surprises.append("%s has failed: %r" % (self.name, error))
+            raise
+        finally:
+            self.hang_up()
+
+
+class Producer(Client):
+    def __init__(self, load, number, front):
+        super().__init__(load, number, front)
+        self.posts, self.next = [], 0
+
+    def step(self):
+        if self.load.backlog() > self.load.most:
+            time.sleep(PAUSE_S)
+            return "ok"
+        queue = self.dice.choice(self.load.queues)
+        bodies = [(self.number, self.next + i) for i in range(self.dice.randint(1, 6))]
+        self.next += len(bodies)
+        filler = self.load.filler
+        body = {"messages": [{"body": [*one, filler] if filler else one, "ttl": 3600}
+                             for one in bodies]}
+        sent = time.monotonic()
+        outcome, _, _, _ = self.ask("POST", queue + "/messages", body)
+        done = time.monotonic()
+        self.posts.append(Post(queue, bodies, sent, done, outcome, self.front.name))
+        self.load.acknowledged(self.front, queue, outcome, done)
+        return outcome
+
+
+class Worker(Client):
+    def __init__(self, load, number, front):
+        super().__init__(load, number, front)
+        self.held, self.asked, self.lost_claims, self.lost_pops = [], [], [], []
+        self.count = 0
+
+    def step(self):
+        queue = self.dice.choice(self.load.worked)
+        if queue == POPPED:
+            return self.pop(queue)
+        return self.claim(queue, 0.4 if queue == LIMITED else 0.85)
+
+    def pop(self, queue):
+        """Takes messages out at once; with an answer that does not come they may be gone."""
+        limit = self.dice.randint(1, LIMIT)
+        sent = time.monotonic()
+        outcome, _, _, document = self.ask("DELETE", "%s/messages?pop=%d" % (queue, limit))
+        done = time.monotonic()
+        self.load.acknowledged(self.front, queue, outcome, None)
+        if outcome == "unknown":
+            self.lost_pops.append(LostPop(sent, done, limit))
+        if outcome != "ok":
+            return outcome
+        for message in document["messages"]:
+            body = tuple(message["body"][:2])
+            self.held.append(Held(queue, body, message["id"], 0, 0, sent, done, math.inf,
+                                  self.front.name))
+            self.asked.append(Asked(queue, body, sent, done, outcome, self.front.name))
+        self.count += len(document["messages"])
+        if not document["messages"]:
+            time.sleep(PAUSE_S)
+        return "ok"
+
+    def claim(self, queue, finish=0.85):
+        """Claims, and finishes, releases, renews or forgets what it got."""
+        ttl, limit = self.dice.choice(self.load.ttls), self.dice.randint(1, LIMIT)
+        headers = {"Prefer": "wait=1"} if self.dice.random() < 0.2 else None
+        sent = time.monotonic()
+        outcome, status, headers, document = self.ask(
+            "POST", "%s/claims?limit=%d" % (queue, limit), {"ttl": ttl, "grace": 60}, headers)
+        done = time.monotonic()
+        if outcome == "unknown":
+            self.lost_claims.append(Asked(queue, None, sent, done, outcome, self.front.name,
+                                          ttl, str(document)))
+        self.load.acknowledged(self.front, queue, outcome, done if status == 201 else None)
+        if status != 201:
+            if status == 204:
+                time.sleep(PAUSE_S)
+            return outcome
+        mine = []
+        for at, message in enumerate(document["messages"]):
+            mine.append(Held(queue, tuple(message["body"][:2]), message["id"],
+                             int(headers["Claim-Number"]), at, sent, done, sent + ttl,
+                             self.front.name))
+            mine[-1].href = message["href"].split("/queues/")[1]
+        self.held += mine
+        location = headers["Location"].split("/queues/")[1]
+        what = self.dice.random()
+        if what < finish:
+            if self.dice.random() < 0.1:
+                self.renew(location, mine)
+            self.delete(mine)
+        elif what < (1 + finish) / 2:
+            self.release(location, mine)
+        return "ok"
+
+    def renew(self, location, mine):
+        ttl = self.dice.choice(self.load.ttls)
+        sent = time.monotonic()
+        outcome = self.ask("PATCH", location, {"ttl": ttl, "grace": 60})[0]
+        for held in mine:
+            held.notes.append("renewed for %g s at %.3f: %s"
+                              % (ttl, sent - self.load.begun, outcome))
+            if outcome == "ok":
+                held.ends = sent + ttl
+            elif outcome == "unknown":
+                held.ends = min(held.ends, sent + ttl)
+
+    def release(self, location, mine):
+        sent = time.monotonic()
+        outcome = self.ask("DELETE", location)[0]
+        for held in mine:
+            held.notes.append("released at %.3f: %s" % (sent - self.load.begun, outcome))
+            if outcome != "refused":
+                held.ends = min(held.ends, sent)
+
+    def delete(self, mine):
+        """One by one, or all at once."""
+        if len(mine) > 1 and self.dice.random() < 0.2:
+            target = "%s/messages?ids=%s" % (mine[0].queue, ",".join(one.id for one in mine))
+            return self.tell(target, mine)
+        for held in mine:
+            self.tell(held.href, [held])
+
+    def tell(self, target, mine):
+        front = self.front
+        if self.dice.random() < CROSSING:
+            front = self.dice.choice(self.load.fronts)
+        sent = time.monotonic()
+        outcome, _, _, document = self.ask("DELETE", target, front=front)
+        done = time.monotonic()
+        for held in mine:
+            self.asked.append(Asked(held.queue, held.body, sent, done, outcome,
+                                    front.name, why=str(document or "")))
+        self.load.acknowledged(self.front, mine[0].queue, outcome, done)
+        if outcome == "ok":
+            self.count += len(mine)
+
+
+class Load:
+    """All clients, and when what was acknowledged."""
+
+    def __init__(self, fronts, queues, seed, producers=8, workers=8, ttls=(2, 2, 5, 60),
+                 filler=0, most=3000):
+        self.fronts, self.queues, self.seed, self.ttls, self.most = \
+            fronts, queues, seed, ttls, most
+        self.worked = queues + [DEAD] if LIMITED in queues else queues
+        self.filler = "x" * filler
+        self.over, self.begun = threading.Event(), time.monotonic()
+        self.good = []      # (when, claimd, queue) of each change that was acknowledged
+        self.outcomes = []  # (when, outcome) of those that were not
+        self.producers = [Producer(self, 1 + i, fronts[i % len(fronts)])
+                          for i in range(producers)]
+        self.workers = [Worker(self, 101 + i, fronts[i % len(fronts)])
+                        for i in range(workers)]
+
+    def clients(self):
+        return self.producers + self.workers
+
+    def acknowledged(self, front, queue, outcome, when):
+        if outcome != "ok":
+            self.outcomes.append((time.monotonic(), outcome))
+        elif when is not None:
+            self.good.append((when, front.name, queue))
+
+    def backlog(self):
+        return sum(p.next for p in self.producers) - sum(w.count for w in self.workers)
+
+    def start(self):
+        for client in self.clients():
+            client.start()
+
+    def stop(self):
+        self.over.set()
+        for client in self.clients():
+            client.join()
+
+    def longest_gap(self, since, until, front=None, queues=None):
+        """The longest time in which nothing was acknowledged there."""
+        times = sorted(when for when, name, queue in list(self.good)
+                       if since <= when <= until and (front is None or name == front)
+                       and (queues is None or queue in queues))
+        times = [since] + times + [until]
+        return max(after - before for before, after in zip(times, times[1:]))
+
+    def count(self, outcome, since, until):
+        return sum(since <= when <= until and what == outcome
+                   for when, what in list(self.outcomes))
+
+
+class Reader(Client):
+    """Looks at what is there in the end, and takes it out."""
+
+    def __init__(self, load, front):
+        super().__init__(load, 0, front)
+
+    def insist(self, method, target, body=None):
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            outcome, status, headers, document = self.ask(method, target, body)
+            if outcome == "ok":
+                return status, headers, document
+            if time.monotonic() > deadline:
+                raise RuntimeError("%s %s: %d %r" % (method, target, status, document))
+            time.sleep(PAUSE_S)
+
+    def listed(self, queue):
+        """(body, id) of all messages of a queue."""
+        found = []
+        target = "%s/messages?echo=true&include_claimed=true&limit=1000" % queue
+        while True:
+            document = self.insist("GET", target)[2]
+            page = document["messages"]
+            found += [(tuple(message["body"][:2]), message["id"]) for message in page]
+            if not page:
+                return found
+            target = document["links"][0]["href"].split("/queues/")[1]
+
+    def total(self, queue):
+        return self.insist("GET", queue + "/stats")[2]["messages"]["total"]
+
+    def drain(self, worker, queues, patience):
+        """Has a worker claim and delete all; the queues that are not empty then."""
+        deadline, left = time.monotonic() + patience, list(queues)
+        while left and time.monotonic() < deadline:
+            for queue in list(left):
+                before = len(worker.held)
+                worker.claim(queue, finish=1)
+                if len(worker.held) == before and self.total(queue) == 0:
+                    left.remove(queue)
+        return {queue: self.total(queue) for queue in left}
+
+
+def tail(path, count=5):
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return "".join(f.readlines()[-count:])

@@ -1,0 +1,858 @@
+#!/usr/bin/python3
+"""claimd on a Redis that has troubles: what it answers meanwhile, and that it recovers by
+itself. And that what is large, odd or shared is as right there as in memory.
+
+    redis_test.py CLAIMD
+
+Needs redis-server.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import PATIENCE_S, Server, request  # noqa: E402
+from on_redis import (QUICK, SLOW_TO_LOAD, Api, RedisCase, ask_everything,  # noqa: E402
+                      at_once, fill, is_loading, target_of)
+from redis_nodes import Cluster, RedisError, eventually, free_port  # noqa: E402
+
+WAIT = ("Prefer: wait=20",)
+HANGING = {"confirm_ms": 300, "patience_ms": 200}  # and a second more: then it is given up
+
+
+class Away(RedisCase):
+    """The only Redis is not there, or says nothing."""
+
+    def assert_all_is_refused(self, api):
+        for answer in ask_everything(api):
+            self.assert_unavailable(answer)
+        self.assertEqual(api.health(), 503)
+        self.assert_alive(api)
+
+    def test_it_is_killed_and_comes_back(self):
+        node = self.node()
+        api = self.serve(node.url(**QUICK))
+        api.post("q", "kept")
+        place, _ = api.claim("q")
+        for _ in range(2):
+            node.kill()
+            self.assert_all_is_refused(api)
+            node.start()
+            self.assertLess(self.becomes_well(api), 2)
+        self.assertEqual(api.bodies("q"), ["kept"])
+        api.ask("DELETE", place, status=204)
+        self.assertEqual(api.names(), ["q", "well"])
+
+    def test_a_short_absence_is_not_noticed(self):
+        """Whoever asks meanwhile waits: patience_ms."""
+        node = self.node()
+        api = self.serve(node.url(patience_ms=10000))
+        api.post("q", 1)
+        node.kill()
+        answers = []
+        asking = threading.Thread(target=lambda: answers.extend(at_once(
+            [lambda: api.answer("GET", "q/stats"), lambda: api.try_post("q", 2),
+             lambda: api.try_post("r", 3)])))
+        asking.start()
+        time.sleep(1)
+        self.assertEqual(answers, [])
+        node.start()
+        asking.join()
+        self.assertEqual([answer.status for answer in answers], [200, 201, 201])
+        self.assertEqual(api.bodies("q"), [1, 2])
+
+    def test_it_hangs_and_goes_on(self):
+        """More requests hang than there are threads for them."""
+        node = self.node()
+        api = self.serve(node.url(**HANGING), "--store-threads", "4")
+        api.post("q", "first")
+        posts = [lambda i=i: api.try_post("q", i) for i in range(12)]
+        node.stall()
+        self.addCleanup(node.go_on)
+        asking = threading.Thread(target=lambda: answers.extend(at_once(posts)))
+        answers = []
+        asking.start()
+        self.assert_alive(api, seconds=2)
+        asking.join()
+        for answer in answers:
+            self.assert_unavailable(answer)
+        self.assertEqual(api.health(), 503)
+        node.go_on()
+        self.becomes_well(api)
+        # Those whose outcome was unknown are there or not, but not twice.
+        bodies = api.bodies("q")
+        self.assertEqual(bodies[0], "first")
+        self.assertEqual(len(bodies), len(set(bodies)))
+
+    def test_it_hangs_while_others_wait_for_a_message(self):
+        """Whoever looks after them must not be who answers the others."""
+        node = self.node()
+        api = self.serve(node.url(**HANGING), "--workers", "1")
+        answers = []
+        waiting = threading.Thread(target=lambda: answers.append(api.answer(
+            "POST", "q/claims", {"ttl": 1, "grace": 60}, headers=WAIT)))
+        waiting.start()
+        time.sleep(0.3)
+        api.post("q", "late", delay=1)
+        node.stall()
+        self.addCleanup(node.go_on)
+        self.assert_alive(api, seconds=3)
+        node.go_on()
+        waiting.join()
+        if answers[0].status == 201:
+            self.assertEqual(json.loads(answers[0].body)["messages"][0]["body"], "late")
+        else:  # it was asking just then
+            self.assert_unavailable(answers[0])
+        self.eventually(lambda: api.claim("q") is not None, "it is claimed again", 5)
+
+    def test_it_hangs_and_clients_lose_patience(self):
+        node = self.node()
+        api = self.serve(node.url(**HANGING), "--store-threads", "4")
+        api.post("q", "first")
+        node.stall()
+        self.addCleanup(node.go_on)
+        for i in range(30):
+            with api.server.connect() as client:
+                client.send(request("POST", "/v2/queues/q/claims", b'{"ttl":1}')
+                            if i % 2 else request("GET", "/v2/queues/q/messages"))
+                if i % 3:
+                    client.reset()
+        time.sleep(0.5)
+        node.go_on()
+        self.becomes_well(api)
+        # What was claimed for those who have left is there again, when the claim ends.
+        self.eventually(lambda: api.claim("q") is not None, "it is claimed again", 5)
+
+    def test_it_hangs_while_claimd_is_to_end(self):
+        node = self.node()
+        api = self.serve(node.url(**HANGING), "--drain-seconds", "2")
+        api.post("q", 1)
+        node.stall()
+        self.addCleanup(node.go_on)
+        asking = threading.Thread(target=ask_everything, args=(api,))
+        asking.start()
+        time.sleep(0.2)
+        begun = time.monotonic()
+        api.server.signal()
+        asking.join()
+        self.assertEqual(api.server.wait(), 0)
+        self.assertLess(time.monotonic() - begun, 6)
+
+    def test_who_waits_goes_on_waiting_when_it_is_back(self):
+        node = self.node()
+        api = self.serve(node.url(**QUICK))
+        api.post("r", 1)
+        got = []
+        waiting = threading.Thread(target=lambda: got.append(api.claim("q", headers=WAIT)))
+        waiting.start()
+        time.sleep(0.3)
+        node.restart()
+        self.assertEqual(api.health(), 204)
+        api.post("q", "late")
+        waiting.join(10)
+        self.assertFalse(waiting.is_alive(), "nobody has told who waits")
+        self.assertEqual(got[0][1][0]["body"], "late")
+
+    def test_it_loads_what_it_has(self):
+        node = self.node(**SLOW_TO_LOAD)
+        api = self.serve(node.url(**QUICK))
+        api.post("q", "kept")
+        fill(node)
+        node.restart(wait=False)
+        eventually(lambda: is_loading(node), "it loads")
+        self.assert_all_is_refused(api)
+        self.assertTrue(is_loading(node), "it has loaded already")
+        self.becomes_well(api)
+        self.assertEqual(api.bodies("q"), ["kept"])
+
+    def test_it_comes_back_empty(self):
+        """Somebody has thrown all away: what was there is gone, and it works."""
+        node = self.node(appendonly="no")
+        api = self.serve(node.url(**QUICK))
+        api.post("q", 1)
+        place, messages = api.claim("q")
+        node.restart()
+        self.becomes_well(api)
+        api.ask("GET", place, status=404)
+        api.ask("DELETE", target_of(messages[0]["href"]), status=204)
+        api.ask("DELETE", place, status=204)
+        self.assertEqual(api.names(), ["well"])
+        api.post("q", 2)
+        node.say("FLUSHALL")
+        self.assertEqual(api.bodies("q"), [])
+        self.assert_well(api, "q")
+
+    def test_it_takes_no_changes(self):
+        node = self.node()
+        api = self.serve(node.url(**QUICK))
+        api.post("q", 1)
+        node.say("CONFIG", "SET", "min-replicas-to-write", 1)
+        self.assert_unavailable(api.try_post("q", 2))
+        self.assert_unavailable(api.answer("POST", "q/claims", {}))
+        self.assertEqual(api.bodies("q"), [1])
+        node.say("CONFIG", "SET", "min-replicas-to-write", 0)
+        self.becomes_well(api)
+        self.assertEqual(api.bodies("q"), [1])
+
+    def test_it_becomes_a_replica(self):
+        node = self.node()
+        api = self.serve(node.url(**QUICK))
+        api.post("q", 1)
+        node.say("REPLICAOF", "127.0.0.1", free_port())
+        self.assert_unavailable(api.try_post("q", 2))
+        self.assert_unavailable(api.answer("POST", "q/claims", {}))
+        self.assert_alive(api)
+        self.assertEqual(api.health(), 503, "nothing can be changed")
+        node.say("REPLICAOF", "NO", "ONE")
+        self.becomes_well(api)
+        self.assertEqual(api.bodies("q"), [1])
+
+
+class Meddling(RedisCase):
+    """Somebody else does this and that at the Redis that serves."""
+
+    def setUp(self):
+        super().setUp()
+        self.redis = self.node(lua_time_limit=100)
+        self.api = self.serve(self.redis.url(**QUICK))
+
+    def test_a_script_that_does_not_end(self):
+        self.api.post("q", "kept")
+        with self.redis.connect() as other:
+            other.send("EVAL", "while true do end", 0)
+            eventually(self.is_busy, "it is busy")
+            for answer in ask_everything(self.api):
+                self.assert_unavailable(answer)
+            self.assertEqual(self.api.health(), 503)
+            self.assert_alive(self.api)
+            self.redis.say("SCRIPT", "KILL")
+            self.assertRaises(RedisError, other.receive)
+        self.becomes_well(self.api)
+        self.assertEqual(self.api.bodies("q"), ["kept"])
+
+    def is_busy(self):
+        try:
+            self.redis.say("PING")
+        except RedisError as error:
+            return str(error).startswith("BUSY")
+        return False
+
+    def meanwhile(self, meddle, seconds=1.0):
+        """Posts and claims while somebody meddles; how many posts had which status."""
+        over, statuses, posted = threading.Event(), {}, []
+
+        def produce(i):
+            number = 0
+            while not over.is_set():
+                number += 1
+                answer = self.api.try_post("q", [i, number])
+                statuses[answer.status] = statuses.get(answer.status, 0) + 1
+                if answer.status == 201:
+                    posted.append([i, number])
+                else:
+                    self.assert_unavailable(answer)
+
+        def all_of_them():
+            over.wait(seconds)
+            over.set()
+
+        def meddler():
+            while not over.is_set():
+                meddle()
+                time.sleep(0.02)
+
+        at_once([lambda: produce(0), lambda: produce(1), lambda: produce(2), all_of_them,
+                 meddler])
+        self.becomes_well(self.api)
+        found = []
+        while True:
+            page = self.api.ask("DELETE", "q/messages?pop=20")["messages"]
+            if not page:
+                break
+            found += [tuple(message["body"]) for message in page]
+        self.assertEqual(len(found), len(set(found)), "some were posted twice")
+        self.assertLessEqual({tuple(body) for body in posted}, set(found))
+        return statuses
+
+    def test_scripts_are_forgotten_again_and_again(self):
+        statuses = self.meanwhile(lambda: self.redis.say("SCRIPT", "FLUSH"))
+        self.assertEqual(set(statuses), {201})
+
+    def test_figures_are_reset_again_and_again(self):
+        statuses = self.meanwhile(lambda: self.redis.say("CONFIG", "RESETSTAT"))
+        self.assertEqual(set(statuses), {201})
+
+    def test_connections_are_killed_again_and_again(self):
+        """What was under way then has an outcome that is not known."""
+        statuses = self.meanwhile(lambda: self.redis.say("CLIENT", "KILL", "TYPE", "normal"))
+        self.assertLessEqual(set(statuses), {201, 503})
+        self.assertGreater(statuses[201], 10)
+
+    def test_idle_connections_are_killed(self):
+        """Nothing is under way: nobody notices."""
+        self.api.post("q", 1)
+        for number in range(2, 10):
+            self.redis.say("CLIENT", "KILL", "TYPE", "normal")
+            self.api.post("q", number)
+        self.assertEqual(self.api.bodies("q"), list(range(1, 10)))
+
+    def test_all_pause(self):
+        self.api.post("q", 1)
+        self.redis.say("CLIENT", "PAUSE", 1000)
+        begun = time.monotonic()
+        self.assert_alive(self.api, 0.5)
+        answer = self.api.try_post("q", 2)
+        self.assertIn(answer.status, (201, 503))
+        self.assertLess(time.monotonic() - begun, 5)
+        self.becomes_well(self.api)
+
+    def test_a_key_of_ours_is_something_else(self):
+        """That queue cannot be used; the others can."""
+        self.api.post("before", 1)
+        self.redis.say("SET", "claimd:1:{p/q}:q", "x")
+        for answer in ask_everything(self.api)[1:]:
+            if answer.status not in (200, 201):  # of what is not about that queue
+                self.assert_unavailable(answer)
+        self.assert_unavailable(self.api.try_post("q", 1))
+        self.assert_unavailable(self.api.answer("POST", "q/claims", {}))
+        self.assert_unavailable(self.api.answer("GET", "q/stats"))
+        self.assert_unavailable(self.api.answer("PUT", "q", {}))
+        self.assert_unavailable(self.api.answer("DELETE", "q"))
+        self.assertEqual(self.redis.say("GET", "claimd:1:{p/q}:q"), "x")
+        self.assert_well(self.api)
+        self.assertEqual(self.api.bodies("before"), [1])
+        self.assertIn("before", self.api.names())
+        self.redis.say("DEL", "claimd:1:{p/q}:q")
+        self.assert_well(self.api, "q")
+
+    def test_the_queue_in_a_listing_is_something_else(self):
+        self.api.post("broken", 1)
+        self.api.post("whole", 1)
+        self.redis.say("DEL", "claimd:1:{p/broken}:q")
+        self.redis.say("SET", "claimd:1:{p/broken}:q", "x")
+        self.assertIn("whole", self.api.names())
+        detailed = self.api.answer("GET", "?detailed=true")
+        if detailed.status != 503:
+            self.assertIn(b'"whole"', detailed.body)
+
+    def test_the_list_of_queues_is_something_else(self):
+        """A queue that could not be entered there is entered later."""
+        self.api.post("old", 1)
+        self.redis.say("RENAME", "claimd:1:{p}:n", "claimd:1:{p}:kept")
+        self.redis.say("SET", "claimd:1:{p}:n", "x")
+        self.assert_unavailable(self.api.answer("GET", ""))
+        self.assert_unavailable(self.api.try_post("new", 1))
+        self.api.post("old", 2)
+        self.redis.say("RENAME", "claimd:1:{p}:kept", "claimd:1:{p}:n")
+        self.api.post("new", 2)
+        self.api.ask("PUT", "new", {}, status=204)
+        self.assertEqual(self.api.names(), ["new", "old"])
+
+    def test_the_list_of_queues_cannot_be_changed_for_a_while(self):
+        """A queue that is gone does not stay in it."""
+        self.api.post("q", 1)
+        self.redis.say("RENAME", "claimd:1:{p}:n", "claimd:1:{p}:kept")
+        self.redis.say("SET", "claimd:1:{p}:n", "x")
+        self.assert_unavailable(self.api.answer("DELETE", "q"))
+        self.redis.say("RENAME", "claimd:1:{p}:kept", "claimd:1:{p}:n")
+        self.api.ask("DELETE", "q", status=204)
+        self.assertEqual(self.api.names(), [])
+
+
+class Full(RedisCase):
+    """maxmemory is used up, and nothing is thrown away."""
+
+    def setUp(self):
+        super().setUp()
+        self.redis = self.node(maxmemory_policy="noeviction")
+        self.api = self.serve(self.redis.url(**QUICK))
+        self.api.post("q", *range(10))
+        self.place, self.messages = self.api.claim("q", 4)
+
+    def fill(self):
+        self.redis.say("CONFIG", "SET", "maxmemory", 1)
+
+    def test_posts_are_refused_and_it_recovers(self):
+        self.fill()
+        for answer in (self.api.try_post("q", 1), self.api.answer("PUT", "r", {}),
+                       self.api.try_post("s", 1)):
+            self.assert_unavailable(answer)
+            self.assertEqual(answer.headers["retry-after"], "5", answer)  # over budget
+        self.redis.say("CONFIG", "SET", "maxmemory", 0)
+        self.becomes_well(self.api)
+        self.assertEqual(self.api.bodies("q"), list(range(10)))
+        self.assertEqual(self.api.names(), ["q", "well"])
+
+    def test_what_is_there_is_shown(self):
+        self.fill()
+        self.assertEqual(self.api.bodies("q"), list(range(10)))
+        self.assertEqual(self.api.names(), ["q"])
+        self.api.ask("GET", "q")
+        self.api.ask("GET", self.place)
+        self.assertEqual(self.api.ask("GET", "q/stats")["messages"]["claimed"], 4)
+        self.api.ask("GET", target_of(self.messages[0]["href"]))
+
+    def test_a_free_message_is_deleted(self):
+        page = self.api.ask("GET", "q/messages?echo=true")
+        self.fill()
+        free = target_of(page["messages"][0]["href"])
+        self.api.ask("DELETE", free, status=204)
+        self.assertEqual(self.api.bodies("q"), [0, 1, 2, 3, 5, 6, 7, 8, 9])
+
+    def test_claimed_messages_are_deleted(self):
+        self.fill()
+        for message in self.messages:
+            self.api.ask("DELETE", target_of(message["href"]), status=204)
+        self.assertEqual(self.api.bodies("q"), list(range(4, 10)))
+
+    def test_several_messages_are_deleted(self):
+        ids = [message["href"].rsplit("/", 1)[1].split("?")[0] for message in self.messages]
+        self.fill()
+        self.api.ask("DELETE", "q/messages?ids=" + ",".join(ids[:2]), status=204)
+        self.assertEqual(self.api.bodies("q"), [0, 1] + list(range(4, 10)))
+
+    def test_messages_are_popped(self):
+        self.fill()
+        popped = self.api.ask("DELETE", "q/messages?pop=3")["messages"]
+        self.assertEqual([message["body"] for message in popped], [4, 5, 6])
+
+    def test_a_claim_is_made(self):
+        self.fill()
+        _, messages = self.api.claim("q", 2)
+        self.assertEqual([message["body"] for message in messages], [4, 5])
+
+    def test_a_claim_is_renewed_and_released(self):
+        self.fill()
+        self.api.ask("PATCH", self.place, {"ttl": 100, "grace": 60}, status=204)
+        self.api.ask("DELETE", self.place, status=204)
+        self.assertEqual(self.api.ask("GET", "q/stats")["messages"]["claimed"], 0)
+
+    def test_a_claim_ends_by_itself(self):
+        self.api.claim("q", 2, ttl=1)
+        self.fill()
+        time.sleep(1.2)
+        self.assertEqual(self.api.ask("GET", "q/stats")["messages"]["claimed"], 4)
+        self.assertEqual(self.api.bodies("q"), list(range(10)))
+
+    def test_messages_expire(self):
+        self.api.post("q", "short", ttl=1)
+        self.fill()
+        time.sleep(1.2)
+        self.assertEqual(self.api.bodies("q"), list(range(10)))
+
+    def test_a_queue_is_purged(self):
+        self.fill()
+        self.api.ask("POST", "q/purge", status=204)
+        self.assertEqual(self.api.bodies("q"), [])
+
+    def test_a_queue_is_deleted(self):
+        self.fill()
+        self.api.ask("DELETE", "q", status=204)
+        self.assertEqual(self.api.names(), [])
+
+
+PROJECTS = (b"{a}", b"{", b"}", b"}{", b"a{b}c", b"{}", b"{}a", b"a/b", b"a//b", b"/", b"a%2Fb",
+            b"%", b"%7Ba%7D", b"a%00b", b"a b", b"a\tb", b"\xc3\xa9", b"\xff\xfe", b"a:q", b"a",
+            b"a\x7f", b"projects", b"x" * 256, b"claimd:1:{a/q}:q", b"*", b"a\\{b", b"'\"")
+
+
+class Odd(RedisCase):
+    """What is large, and what has strange names."""
+
+    def assert_projects_do_not_mix(self, api):
+        projects = [api.of(project) for project in PROJECTS]
+        for i, one in enumerate(projects):
+            one.post("q", [i, 0], [i, 1])
+            one.post("only-%d" % i, i)
+        for i, one in enumerate(projects):
+            self.assertEqual(one.bodies("q"), [[i, 0], [i, 1]], PROJECTS[i])
+            self.assertEqual(one.names(), sorted(["q", "only-%d" % i]), PROJECTS[i])
+        for i, one in enumerate(projects[::2]):
+            one.ask("DELETE", "q", status=204)
+        for i, one in enumerate(projects):
+            self.assertEqual(one.bodies("q"), [] if i % 2 == 0 else [[i, 0], [i, 1]])
+            self.assertEqual(one.bodies("only-%d" % i), [i])
+
+    def test_projects_with_strange_names(self):
+        node = self.node(appendonly="no")
+        api = self.serve(node.url())
+        self.assert_projects_do_not_mix(api)
+        keys = node.say("KEYS", "*")
+        self.assertEqual([key for key in keys if not key.startswith("claimd:1:")], [])
+        for project, name in ((b"a/b", "c"), (b"a", "b"), (b"a%2Fb", "c")):
+            api.of(project).ask("PUT", name, {}, status=201)
+        self.assertIn("c", api.of(b"a/b").names())
+        self.assertNotIn("c", api.of(b"a").names())
+
+    def test_projects_in_the_path(self):
+        api = self.serve(self.node(appendonly="no").url())
+        for name, project in (("%7Ba%7D", b"{a}"), ("%C3%A9", b"\xc3\xa9"), ("%25", b"%"),
+                              ("a%252Fb", b"a%2Fb"), ("a%20b", b"a b")):
+            answer = api.server.ask("PUT", "/v2/%s/queues/q%d" % (name, len(project)), b"{}")
+            self.assertEqual(answer.status, 201, name)
+            self.assertIn("q%d" % len(project), api.of(project).names(), name)
+        for name in ("a%00b", "a%00", "%00"):  # which no header can say
+            answer = api.server.ask("POST", "/v2/%s/queues/nul/messages" % name,
+                                    b'{"messages":[{"body":"%s"}]}' % name.encode())
+            self.assertEqual(answer.status, 201, answer)
+        for name in ("a%00b", "a%00", "%00"):
+            page = api.server.ask("GET", "/v2/%s/queues" % name)
+            self.assertEqual([queue["name"] for queue in json.loads(page.body)["queues"]],
+                             ["nul"])
+            page = api.server.ask("GET", "/v2/%s/queues/nul/messages?echo=true" % name)
+            self.assertEqual([message["body"] for message in json.loads(page.body)["messages"]],
+                             [name])
+        self.assertEqual(api.of(b"a").names() + api.of(b"a%00b").names(), [])
+
+    def test_queues_with_strange_names(self):
+        node = self.node(appendonly="no")
+        api = self.serve(node.url())
+        for name in ("%7Bq%7D", "q%7D", "a%00", "%C3%A9", "a%20b", "%25", "a:q", "x" * 65):
+            for answer in (api.answer("PUT", name, {}), api.try_post(name, 1),
+                           api.answer("POST", name + "/claims", {})):
+                self.assertEqual(answer.status, 400, name)
+        self.assertEqual(node.say("DBSIZE"), 0)
+        names = sorted(["-", "_", ".", "..", "a.b", "A", "a", "0", "x" * 64])
+        for name in names:
+            api.post(name.replace(".", "%2E"), name)
+        self.assertEqual(api.names(3), names)
+        for name in names:
+            self.assertEqual(api.bodies(name.replace(".", "%2E")), [name])
+
+    def test_bodies_with_strange_characters(self):
+        api = self.serve(self.node(appendonly="no").url())
+        bodies = ["", "\0", "a\r\n$5\r\n", "\u2028é\U0001f600", {"a": [None, True, 1e300, "{}"]},
+                  [], {}, "x" * 70000, None, "return redis.call('FLUSHALL')"]
+        api.post("q", *bodies)
+        self.assertEqual(api.bodies("q"), bodies)
+        _, messages = api.claim("q", 20)
+        self.assertEqual([message["body"] for message in messages], bodies)
+
+    def test_large_messages_and_large_claims(self):
+        api = self.serve(self.node(appendonly="no").url(), "--max-messages-post-size", "1M",
+                         "--max-messages-per-claim-or-pop", "100",
+                         "--max-messages-per-page", "100")
+        bodies = [[i, "y" * (256 << 10) if i % 4 == 0 else ""] for i in range(100)]
+        for body in bodies:
+            api.post("large", body)
+        place, messages = api.claim("large", 100)
+        self.assertEqual([message["body"] for message in messages], bodies)
+        self.assertEqual(len(api.ask("GET", place)["messages"]), 100)
+        api.ask("PATCH", place, {"ttl": 100, "grace": 60}, status=204)
+        api.ask("DELETE", place, status=204)
+        self.assertEqual(api.bodies("large", 100), bodies)
+        popped = api.ask("DELETE", "large/messages?pop=100")["messages"]
+        self.assertEqual(len(popped), 100)
+        api.post("many", *range(5000))
+        found = []
+        for _ in range(50):
+            place, messages = api.claim("many", 100)
+            found += [message["body"] for message in messages]
+            ids = [message["href"].rsplit("/", 1)[1].split("?")[0] for message in messages]
+            api.ask("DELETE", "many/messages?ids=" + ",".join(ids), status=204)
+        self.assertEqual(found, list(range(5000)))
+        self.assertIsNone(api.claim("many", 100))
+
+    def test_the_largest_claims_and_pops(self):
+        """As many messages as the options can be told to allow."""
+        api = self.serve(self.node(appendonly="no").url(), "--max-messages-post-size", "1M",
+                         "--max-messages-per-claim-or-pop", "10000")
+        api.post("q", *range(10000))
+        place, messages = api.claim("q", 10000)
+        self.assertEqual([message["body"] for message in messages], list(range(10000)))
+        self.assertEqual(len(api.ask("GET", place)["messages"]), 10000)
+        api.ask("PATCH", place, {"ttl": 100, "grace": 60}, status=204)
+        api.ask("DELETE", place, status=204)
+        api.claim("q", 10000, ttl=1)
+        self.eventually(lambda: len(api.ask("DELETE", "q/messages?pop=10000")["messages"])
+                        == 10000, "they are free again", 5)
+
+    def test_many_queues(self):
+        """In pages, while others make and delete some."""
+        node = self.node(appendonly="no")
+        api = self.serve(node.url(), "--max-queues-per-page", "100")
+        names = ["queue-%04d" % i for i in range(1000)]
+        with api.server.connect() as client:
+            for first in range(0, 1000, 50):
+                client.send(b"".join(request("PUT", "/v2/queues/" + name, b"{}")
+                                     for name in names[first:first + 50]))
+                for _ in range(50):
+                    self.assertEqual(client.response().status, 201)
+        for limit in (100, 7):
+            self.assertEqual(api.names(limit), names)
+        page = api.ask("GET", "?limit=100&marker=queue-0500&with_count=true&detailed=true")
+        self.assertEqual(page["count"], 1000)
+        self.assertEqual([queue["name"] for queue in page["queues"]], names[501:601])
+        page = api.ask("GET", "?name=77&limit=100&detailed=true")
+        self.assertEqual([queue["name"] for queue in page["queues"]],
+                         [name for name in names[:500] if "77" in name])  # one slice
+        for name in names[::100]:
+            api.ask("DELETE", name, status=204)
+        self.assertEqual(api.names(100), [name for name in names if name not in names[::100]])
+
+
+class Two(RedisCase):
+    """Two claimd share a Redis."""
+
+    def setUp(self):
+        super().setUp()
+        self.redis = self.node()
+        self.one, self.other = self.serve(self.redis.url()), self.serve(self.redis.url())
+
+    def test_what_is_made_at_one_is_there_at_the_other(self):
+        self.one.ask("PUT", "q", {"color": "red"}, status=201)
+        self.other.ask("PUT", "q", {}, status=204)
+        self.assertEqual(self.other.ask("GET", "q")["color"], "red")
+        self.other.ask("PATCH", "q", [{"op": "replace", "path": "/metadata/color",
+                                       "value": "blue"}], headers=(
+            "Content-Type: application/openstack-messaging-v2.0-json-patch",))
+        self.assertEqual(self.one.ask("GET", "q")["color"], "blue")
+        ids = self.one.post("q", "a", "b") + self.other.post("q", "c")
+        for api in (self.one, self.other):
+            self.assertEqual(api.bodies("q"), ["a", "b", "c"])
+            self.assertEqual(api.names(), ["q"])
+            self.assertEqual(api.ask("GET", "q/messages/" + ids[2])["body"], "c")
+        self.other.ask("DELETE", "q", status=204)
+        self.assertEqual(self.one.names(), [])
+        self.one.ask("GET", "q/messages/" + ids[0], status=404)
+
+    def test_a_subscription_made_at_one_is_there_at_the_other(self):
+        made = self.one.ask("POST", "q/subscriptions", {"subscriber": "http://127.0.0.1:1/"},
+                            status=201)
+        page = self.other.ask("GET", "q/subscriptions")
+        self.assertEqual([one["id"] for one in page["subscriptions"]],
+                         [made["subscription_id"]])
+        self.other.ask("DELETE", "q/subscriptions/" + made["subscription_id"], status=204)
+        self.assertEqual(self.one.ask("GET", "q/subscriptions")["subscriptions"], [])
+
+    def test_a_claim_of_one_goes_on_at_the_other(self):
+        self.one.post("q", *range(4))
+        place, messages = self.one.claim("q", 2)
+        _, others = self.other.claim("q", 20)
+        self.assertEqual([m["body"] for m in messages + others], [0, 1, 2, 3])
+        self.assertIsNone(self.one.claim("q"))
+        self.assertEqual(len(self.other.ask("GET", place)["messages"]), 2)
+        self.other.ask("PATCH", place, {"ttl": 500, "grace": 60}, status=204)
+        self.assertEqual(self.one.ask("GET", place)["ttl"], 500)
+        plain = target_of(messages[0]["href"]).split("?")[0]
+        self.other.ask("DELETE", plain, status=403)
+        self.other.ask("DELETE", target_of(messages[0]["href"]), status=204)
+        self.other.ask("DELETE", place, status=204)
+        self.one.ask("GET", place, status=404)
+        _, messages = self.one.claim("q", 20)
+        self.assertEqual([message["body"] for message in messages], [1])
+
+    def test_both_at_once(self):
+        """What is posted at both is claimed at both, once."""
+        found, lock = [], threading.Lock()
+
+        def produce(api, who):
+            for i in range(60):
+                api.post("q", [who, i])
+
+        def consume(api):
+            while len(found) < 120 and time.monotonic() < until:
+                claim = api.claim("q", 5)
+                for message in claim[1] if claim else ():
+                    api.ask("DELETE", target_of(message["href"]), status=204)
+                    with lock:
+                        found.append(tuple(message["body"]))
+
+        until = time.monotonic() + PATIENCE_S
+        at_once([lambda: produce(self.one, 1), lambda: produce(self.other, 2),
+                 lambda: consume(self.one), lambda: consume(self.other)])
+        self.assertEqual(sorted(found), [(who, i) for who in (1, 2) for i in range(60)])
+
+    def test_a_post_at_one_wakes_who_waits_at_the_other(self):
+        got = []
+        waiting = threading.Thread(
+            target=lambda: got.append(self.one.claim("q", headers=WAIT)))
+        waiting.start()
+        time.sleep(0.3)
+        self.other.post("q", "news")
+        begun = time.monotonic()
+        waiting.join()
+        self.assertEqual(got[0] and got[0][1][0]["body"], "news")
+        self.assertLess(time.monotonic() - begun, 5)
+
+    def test_one_ends_and_the_other_goes_on(self):
+        self.one.post("q", 1)
+        place, _ = self.one.claim("q")
+        self.one.server.process.kill()
+        self.one.server.wait()
+        self.assert_well(self.other)
+        self.other.ask("DELETE", place, status=204)
+        self.assertEqual(self.other.claim("q")[1][0]["body"], 1)
+
+
+class Shards(RedisCase):
+    """A cluster of three primaries; of replicas journeys are made of others (redis_kill)."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(primaries=3, replicas_each=0)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.url = cls.cluster.url(replicas=0, unsafe=1, **QUICK)
+
+    def setUp(self):
+        super().setUp()
+        for node in self.cluster.nodes:
+            node.say("FLUSHALL")
+
+    def queues(self):
+        """The name of a queue of project p at each of the primaries, in their order."""
+        found = {}
+        for i in range(1000):
+            owner = self.cluster.primary_of("{p/q%d}" % i)
+            found.setdefault(self.cluster.nodes.index(owner), "q%d" % i)
+            if len(found) == 3:
+                return [found[i] for i in range(3)]
+        return self.fail("not all have slots")
+
+    def test_projects_with_strange_names(self):
+        Odd.assert_projects_do_not_mix(self, self.serve(self.url))
+
+    @contextlib.contextmanager
+    def without_owner(self, queue, owner):
+        """The slot of a queue is nobody's meanwhile."""
+        slot = owner.say("CLUSTER", "KEYSLOT", "{p/%s}" % queue)
+        for node in self.cluster.nodes:
+            node.say("CLUSTER", "DELSLOTS", slot)
+        try:
+            yield
+        finally:
+            owner.say("CLUSTER", "ADDSLOTS", slot)
+            self.cluster.wait_whole()
+
+    def test_a_slot_that_nobody_has(self):
+        api = self.serve(self.url)
+        names = self.queues()
+        for name in names:
+            api.post(name, "kept")
+        with self.without_owner(names[1], self.cluster.nodes[1]):
+            for answer in (api.try_post(names[1], 1), api.answer("GET", names[1] + "/stats"),
+                           api.answer("POST", names[1] + "/claims", {})):
+                self.assert_unavailable(answer)
+            for name in (names[0], names[2]):
+                api.post(name, "well")
+                self.assertEqual(api.bodies(name), ["kept", "well"])
+            self.assertEqual(api.health(), 503)
+            self.assert_alive(api)
+            late = self.serve(self.url)  # one that starts meanwhile knows no more
+            late.post(names[0], "late")
+            self.assert_unavailable(late.try_post(names[1], 1))
+            self.assertEqual(late.health(), 503)
+        self.becomes_well(api)
+        self.becomes_well(late)
+        self.assertEqual(api.bodies(names[1]), ["kept"])
+
+    def test_readiness_tells_of_a_slot_that_nobody_has(self):
+        """Although nobody has asked for what is there."""
+        api = self.serve(self.url)
+        self.assert_well(api)
+        with self.without_owner(self.queues()[1], self.cluster.nodes[1]):
+            self.eventually(lambda: api.health() == 503, "/readyz is 503", 5)
+        self.becomes_well(api)
+
+    def dead_letter(self, api, source, target):
+        """A message is claimed in vain as often as it may be; it is free again."""
+        api.ask("PUT", source, {"_max_claim_count": 1, "_dead_letter_queue": target},
+                status=201)
+        api.post(source, "dead")
+        api.ask("DELETE", api.claim(source)[0], status=204)
+
+    def test_a_dead_letter_goes_elsewhere(self):
+        api = self.serve(self.url)
+        source, target, _ = self.queues()
+        self.dead_letter(api, source, target)
+        self.assertIsNone(api.claim(source))
+        self.assertEqual(api.bodies(target), ["dead"])
+        self.assertEqual(api.bodies(source), [])
+
+    def test_a_dead_letter_goes_elsewhere_and_nobody_is_there(self):
+        """It is on its way until somebody is."""
+        api = self.serve(self.url)
+        source, target, _ = self.queues()
+        self.dead_letter(api, source, target)
+        self.cluster.nodes[1].kill()
+        answer = api.answer("POST", source + "/claims", {})
+        self.assertIn(answer.status, (204, 503))
+        self.cluster.nodes[1].start()
+        self.cluster.wait_whole()
+        self.becomes_well(api)
+
+        def has_arrived():
+            api.claim(source)
+            return api.bodies(target) == ["dead"]
+        self.eventually(has_arrived, "the letter has arrived", 15)
+
+    def test_slots_are_moved(self):
+        """Those of a queue and of the list of queues; what comes first finds them."""
+        api = self.serve(self.url)
+        name = self.queues()[0]
+        api.post(name, "kept")
+        for key in ("{p}", "{p/%s}" % name):
+            slot = self.cluster.nodes[0].say("CLUSTER", "KEYSLOT", key)
+            old = self.cluster.primary_of(slot)
+            new = next(node for node in self.cluster.nodes if node is not old)
+            moved = self.cluster.move_slot(slot, new)
+            self.assertGreater(moved, 0, key)
+        self.assertEqual(api.names(), [name])
+        self.assertEqual(api.bodies(name), ["kept"])
+        self.assertEqual(api.health(), 204)
+
+    def test_the_list_is_asked_for_first_after_it_was_moved(self):
+        api = self.serve(self.url)
+        api.post("q", 1)
+        slot = self.cluster.nodes[0].say("CLUSTER", "KEYSLOT", "{p}")
+        old = self.cluster.primary_of(slot)
+        new = next(node for node in self.cluster.nodes if node is not old)
+        self.cluster.move_slot(slot, new)
+        for _ in range(3):
+            api.ask("GET", "")
+
+    def test_a_primary_is_away_and_comes_back(self):
+        api = self.serve(self.url)
+        names = self.queues()
+        for name in names:
+            api.post(name, "kept")
+        self.cluster.nodes[2].kill()
+        self.assert_unavailable(api.try_post(names[2], 1))
+        self.assertEqual(api.health(), 503)
+        self.assert_alive(api)
+        api.post(names[0], "well")
+        self.cluster.nodes[2].start()
+        self.cluster.wait_whole()
+        self.becomes_well(api)
+        for name in names:
+            self.assertEqual(api.bodies(name)[0], "kept")
+
+    def test_a_primary_hangs_and_goes_on(self):
+        """Whoever asks for what others have is answered, as soon as a thread is free."""
+        api = self.serve(self.cluster.url(replicas=0, unsafe=1, **HANGING))
+        names = self.queues()
+        api.post(names[0], "kept")
+        self.cluster.nodes[2].stall()
+        try:
+            asking = threading.Thread(target=lambda: answers.append(api.try_post(names[2], 1)))
+            answers = []
+            asking.start()
+            self.assert_alive(api, 0.5)
+            self.assertEqual(api.bodies(names[0]), ["kept"])
+            asking.join()
+            self.assert_unavailable(answers[0])
+            self.assertEqual(api.health(), 503)
+        finally:
+            self.cluster.nodes[2].go_on()
+        self.cluster.wait_whole()
+        self.becomes_well(api)
+
+
+if __name__ == "__main__":
+    unittest.main()
