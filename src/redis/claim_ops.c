@@ -24,9 +24,9 @@ fencing_number(const struct call *c)
            (uint64_t)call_integer(c, NUMBER);
 }
 
-/* Shows what was taken, or would have been. */
+/* Shows what was taken, or would have been, in the room that there is for it. */
 static enum status
-show_taken(struct call *c, struct bytes secret, enum status st,
+show_taken(struct call *c, struct shown *room, struct bytes secret, enum status st,
            const struct store_visit *visit, const struct store_queue *where,
            struct store_batch *out)
 {
@@ -35,22 +35,21 @@ show_taken(struct call *c, struct bytes secret, enum status st,
     const uint64_t fencing = fencing_number(c);
     char tag[TAG_DIGITS + 1] = "";
     size_t end = CREATED_MESSAGES;
-    enum status shown;
 
     if (call_item(c, TAG).len == TAG_DIGITS)
         memcpy(tag, call_item(c, TAG).data, TAG_DIGITS);
     while (call_has(c, end) && call_integer(c, end) > 0)
         end += 4;
     (void)letters_drive(c, end + 1, visit, where); /* else somebody else does */
-    if (st == ST_NO_ROOM) {
+    if (st == ST_NO_ROOM)
         out->room = (size_t)number;
+    if (st != ST_OK && st != ST_SEALED) {
+        show_free(c->store, room);
         return st;
     }
-    if (st == ST_AGAIN)
+    show_in(room, c, CREATED_MESSAGES, now_ms, bytes_str(tag), out);
+    if (st != ST_OK || number == 0)
         return st;
-    shown = show_messages(c, CREATED_MESSAGES, now_ms, bytes_str(tag), out, NULL);
-    if (shown != ST_OK || st != ST_OK || number == 0)
-        return shown != ST_OK ? shown : st;
     show_claim_id(secret, number, &out->claim_id);
     out->claim_number = fencing;
     for (size_t i = 0; i < out->count; i++)
@@ -73,20 +72,21 @@ give_up(struct call *c, struct bytes secret, const struct store_visit *visit,
                                 true);
 }
 
-enum status
-redis_claim_create(struct store *store, struct store_visit *visit,
-                   const struct store_queue *where, const struct store_terms *terms,
-                   size_t limit, struct store_batch *out)
+static enum status
+run_create(struct redis_store *s, const struct store_visit *visit,
+           const struct store_queue *where, const struct store_terms *terms, size_t limit,
+           struct shown *room, struct store_batch *out)
 {
-    struct redis_store *s = redis_of(store);
     char digits[SECRET_DIGITS];
     const struct bytes secret = bytes_of(digits, sizeof(digits));
     size_t front;
     struct call c;
     enum status st = redis_digits(s, digits, sizeof(digits));
 
-    if (st != ST_OK)
+    if (st != ST_OK) {
+        show_free(s, room);
         return st;
+    }
     call_begin(&c, s, visit, where);
     call_word(&c, secret);
     call_number(&c, terms->ttl_s * 1000);
@@ -95,13 +95,29 @@ redis_claim_create(struct store *store, struct store_visit *visit,
     call_number(&c, (int64_t)limit);
     call_number(&c, (int64_t)front);
     call_number(&c, (int64_t)out->room);
+    call_word(&c, where->name);
     call_opened(&c, out->opened);
     st = call_run(&c, SCRIPT_claim_create, CALL_CHANGES);
     if (st == ST_UNCONFIRMED)
         give_up(&c, secret, visit, where);
-    else if (call_has(&c, BASE))
-        st = show_taken(&c, secret, st, visit, where, out);
+    if (st != ST_UNCONFIRMED && call_has(&c, BASE))
+        st = show_taken(&c, room, secret, st, visit, where, out);
+    else
+        show_free(s, room);
     call_end(&c);
+    return st;
+}
+
+enum status
+redis_claim_create(struct store *store, struct store_visit *visit,
+                   const struct store_queue *where, const struct store_terms *terms,
+                   size_t limit, struct store_batch *out)
+{
+    struct redis_store *s = redis_of(store);
+    struct shown *room = show_room(s, limit);
+    enum status st = room == NULL ? ST_NO_MEMORY
+                                  : run_create(s, visit, where, terms, limit, room, out);
+
     if (st != ST_OK)
         return st;
     if (out->count == 0)
@@ -161,6 +177,7 @@ redis_claim_renew(struct store *store, struct store_visit *visit,
     if (st == ST_OK)
         done_count(&s->done, STORE_COUNT_RENEWALS, 1);
     call_end(&c);
+    waiting_stir(s, visit, where); /* it may end earlier now */
     return st;
 }
 

@@ -14,6 +14,8 @@ enum {
     AGAIN_MS = 60000        /* and a queue, in which nothing is due */
 };
 
+static const int64_t UNKEPT_MS = INT64_C(100000000000); /* three years */
+
 /* Words of the answer of delivery_lend, and of each that it lends. */
 enum { NOW = 1, WHEN, DOCUMENT, LENT };
 enum {
@@ -46,6 +48,13 @@ static int64_t
 clock_ms(const struct redis_store *s, const struct store_visit *visit)
 {
     return redis_clock_ms(s, visit->now_ms);
+}
+
+/* Without a keeper nobody renews leases: they last. */
+static int64_t
+lease_ms(const struct redis_store *s)
+{
+    return s->keeper == NULL ? UNKEPT_MS : LEASE_MS;
 }
 
 /* ---------------------------------------------------------------------- which queues */
@@ -237,8 +246,8 @@ lend(struct redis_store *s, const struct store_visit *visit,
     enum status st;
 
     call_begin(&c, s, visit, where);
-    call_number(&c, LEND_MOST);
-    call_number(&c, LEASE_MS);
+    call_number(&c, s->keeper == NULL ? 1 : LEND_MOST);
+    call_number(&c, lease_ms(s));
     st = call_run(&c, SCRIPT_delivery_lend, CALL_NOTES);
     if (st == ST_OK) {
         const int64_t now_ms = call_integer(&c, NOW);
@@ -279,7 +288,7 @@ look_into(struct redis_store *s, const struct store_visit *visit, unsigned part)
     enum status st;
 
     begin(&c, s, visit, part);
-    call_number(&c, LEASE_MS);
+    call_number(&c, lease_ms(s));
     st = call_run(&c, SCRIPT_due_take, CALL_NOTES);
     if (st == ST_OK && call_integer(&c, NEXT) > 0 &&
         call_integer(&c, NEXT) - call_integer(&c, TAKEN_NOW) < wait_ms)
@@ -465,7 +474,7 @@ keep_lease(struct redis_store *s, int64_t now_ms)
         call_begin(&c, s, &visit, &view.queue);
         call_text(&c, view.subscription.text);
         call_number(&c, token);
-        call_number(&c, LEASE_MS);
+        call_number(&c, lease_ms(s));
         (void)call_run(&c, SCRIPT_delivery_keep, CALL_NOTES);
         call_end(&c);
     }

@@ -184,10 +184,13 @@ redis_message_pop(struct store *store, struct store_visit *visit,
                   const struct store_queue *where, size_t limit, struct store_batch *out)
 {
     struct redis_store *s = redis_of(store);
+    struct shown *room = show_room(s, limit);
     size_t front;
     struct call c;
-    enum status st, shown;
+    enum status st;
 
+    if (room == NULL)
+        return ST_NO_MEMORY;
     call_begin(&c, s, visit, where);
     front = waiting_front(s, visit, where, &limit);
     call_number(&c, (int64_t)limit);
@@ -197,11 +200,10 @@ redis_message_pop(struct store *store, struct store_visit *visit,
     st = call_run(&c, SCRIPT_message_pop, CALL_CHANGES);
     if (st == ST_NO_ROOM)
         out->room = (size_t)call_integer(&c, 1);
-    if (st == ST_OK || st == ST_SEALED) {
-        shown = show_messages(&c, GOT, call_integer(&c, NOW), call_item(&c, SHOWN_TAG),
-                              out, NULL);
-        st = shown == ST_OK ? st : shown;
-    }
+    if (st == ST_OK || st == ST_SEALED)
+        show_in(room, &c, GOT, call_integer(&c, NOW), call_item(&c, SHOWN_TAG), out);
+    else
+        show_free(s, room);
     call_end(&c);
     if (st != ST_OK)
         return st;

@@ -60,34 +60,70 @@ show(const struct call *c, size_t at, int64_t now_ms, struct bytes tag,
     out->pin = (void *)(uintptr_t)head.posted_ms;
 }
 
+/* How many messages there are, from that word on; *end is behind them. */
+static size_t
+count_messages(const struct call *c, size_t from, size_t *end)
+{
+    size_t count = 0;
+
+    for (*end = from; call_has(c, *end + 3) && call_integer(c, *end) > 0; *end += 4)
+        count++;
+    return count;
+}
+
+struct shown *
+show_room(struct redis_store *s, size_t count)
+{
+    return mem_alloc(s->config.mem,
+                     sizeof(struct shown) + count * sizeof(struct store_message));
+}
+
+void
+show_free(struct redis_store *s, struct shown *room)
+{
+    mem_free(s->config.mem, room);
+}
+
+void
+show_in(struct shown *room, struct call *c, size_t from, int64_t now_ms, struct bytes tag,
+        struct store_batch *out)
+{
+    size_t end;
+    const size_t count = count_messages(c, from, &end);
+
+    out->count = 0;
+    out->room = 0;
+    out->opened = NULL;
+    if (count == 0) {
+        show_free(c->store, room);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        show(c, from + 4 * i, now_ms, tag, &room->messages[i]);
+    room->now_ms = now_ms;
+    room->answer = call_take_answer(c);
+    out->store = &c->store->store;
+    out->messages = room->messages;
+    out->count = count;
+}
+
 enum status
 show_messages(struct call *c, size_t from, int64_t now_ms, struct bytes tag,
               struct store_batch *out, size_t *end)
 {
-    const size_t words = call_count(c);
-    struct shown *shown;
-    size_t count = 0, at = from;
+    struct shown *room;
+    size_t behind;
+    const size_t count = count_messages(c, from, &behind);
 
-    while (at + 3 < words && (call_integer(c, at) > 0)) {
-        count++;
-        at += 4;
-    }
     if (end != NULL)
-        *end = at;
+        *end = behind;
     out->count = 0;
     if (count == 0)
         return ST_OK;
-    shown = mem_alloc(c->store->config.mem,
-                      sizeof(*shown) + count * sizeof(struct store_message));
-    if (shown == NULL)
+    room = show_room(c->store, count);
+    if (room == NULL)
         return ST_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        show(c, from + 4 * i, now_ms, tag, &shown->messages[i]);
-    shown->now_ms = now_ms;
-    shown->answer = call_take_answer(c);
-    out->store = &c->store->store;
-    out->messages = shown->messages;
-    out->count = count;
+    show_in(room, c, from, now_ms, tag, out);
     return ST_OK;
 }
 

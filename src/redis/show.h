@@ -16,6 +16,18 @@
 enum status show_messages(struct call *c, size_t from, int64_t now_ms, struct bytes tag,
                           struct store_batch *out, size_t *end);
 
+/*
+ * Room for the views of so many messages, for operations that must not take what they cannot show;
+ * owned: show_in() uses it up, else show_free(). NULL: no memory.
+ */
+struct shown;
+struct shown *show_room(struct redis_store *s, size_t count);
+void show_free(struct redis_store *s, struct shown *room);
+
+/* As show_messages(), in that room; cannot fail. */
+void show_in(struct shown *room, struct call *c, size_t from, int64_t now_ms,
+             struct bytes tag, struct store_batch *out);
+
 /* Counts how long messages have waited that were taken just now, for the first time. */
 void show_waited(struct redis_store *s, const struct store_batch *taken);
 

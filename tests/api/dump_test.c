@@ -194,6 +194,8 @@ START_TEST(when_memory_runs_out_a_piece_is_loaded_or_not)
     uint64_t attempts, nth = 1;
     int code;
 
+    if (api_fixture_on_redis())
+        return; /* there a piece may be loaded though its answer has no memory: "Outcome unknown" */
     for (;; nth++) {
         attempts = mem_attempts(f.mem);
         mem_fail_nth(f.mem, nth);

@@ -246,6 +246,8 @@ START_TEST(who_asks_before_it_hears_that_the_queue_has_gone_waits_no_more)
     static struct asking a[CROWD];
     struct api_fixture f;
 
+    if (api_fixture_on_redis())
+        return; /* there the deletion tells all of them */
     api_fixture_open(&f);
     ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++)

@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 """The API is what the transcripts say.
 
-    contract_test.py TESTD [PART-OF-A-FILE-NAME...]
+    contract_test.py TESTD [--redis] [PART-OF-A-FILE-NAME...]
 
 Every transcript below transcripts/ is replayed against a testd (the daemon with a manual
 clock, so that lifetimes pass in no time) with the options it requires. What is not built
 yet is listed in pending.json with its reason, and said so in the output; everything else
 must match. A pending file that has begun to match, and an entry that names nothing, are
 failures: the list can only be true.
+
+With --redis the messages are kept by a redis-server, a new one for each kind of server; its
+time is the server's then.
 """
 
 import contextlib
@@ -24,6 +27,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "support"))
 import patterns  # noqa: E402
 import replay  # noqa: E402
 from daemon import Daemon  # noqa: E402
+from redis_nodes import Node  # noqa: E402
 
 # What a transcript may require -> the options of a server that has it.
 OPTIONS = {
@@ -77,6 +81,15 @@ def key_file(text):
         yield f.name
 
 
+@contextlib.contextmanager
+def store_options(on_redis):
+    if not on_redis:
+        yield []
+        return
+    with Node(socket=True) as node:
+        yield ["--store", node.url()]
+
+
 TOKEN = "word"  # of the only caller that a server with a policy has
 
 
@@ -128,6 +141,8 @@ def run_file(name, document, entry, server, tally):
 
 def main():
     program, parts = sys.argv[1], sys.argv[2:]
+    on_redis = "--redis" in parts
+    parts = [part for part in parts if part != "--redis"]
     groups = load_all(parts)
     pending, wrong = load_pending(groups)
     tally = Tally()
@@ -139,8 +154,9 @@ def main():
             continue
         with key_file(patterns.KEY) as signing, key_file(2 * patterns.KEY) as encryption, \
                 policy_files(requirement) as (files, headers), \
-                Daemon(program, *OPTIONS[requirement], *files, "--signing-keys", signing,
-                       "--encryption-keys", encryption) as server:
+                store_options(on_redis) as store, \
+                Daemon(program, *OPTIONS[requirement], *files, *store, "--signing-keys",
+                       signing, "--encryption-keys", encryption) as server:
             for name, document in documents.items():
                 document["headers"] = {**document.get("headers", {}), **headers}
                 run_file(name, document, pending.get(name), server, tally)

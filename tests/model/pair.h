@@ -9,6 +9,8 @@
 #include "claimd/engine/engine.h"
 #include "model/idmap.h"
 
+struct redis_server;
+
 #define PAIR_TRACE 40 /* how many operations a failure shows */
 
 enum { PAIR_WAITERS = 48, PAIR_FENCES = 256, PAIR_LENT = 8 };
@@ -37,6 +39,7 @@ struct pair_lent {
 struct pair {
     struct mem *mem; /* the engine's */
     struct store *twin, *engine;
+    struct redis_server *redis; /* owned; NULL: it is an engine indeed */
     int64_t now_ms;
     struct idmap ids; /* left: the twin's, right: the engine's */
     struct pair_waiter waiters[PAIR_WAITERS];

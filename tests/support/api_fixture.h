@@ -1,5 +1,8 @@
 /*
  * api_fixture: an API over a fresh store with a manual clock, and what tests say to it.
+ *
+ * With CLAIMD_TEST_STORE=redis in the environment that is one on a redis-server of its own, but with a
+ * kit for tests.
  */
 #ifndef TESTS_SUPPORT_API_FIXTURE_H
 #define TESTS_SUPPORT_API_FIXTURE_H
@@ -8,13 +11,16 @@
 #include "support/check_main.h"
 #include "support/fake_keystone.h"
 
+struct redis_server;
+
 struct api_fixture {
     struct mem *mem;
     struct store *store;
-    struct auth *auth;     /* NULL: no identity stub */
-    struct access *access; /* NULL: headers are believed */
-    struct signer *signer; /* NULL: there are no pre-signed URLs */
-    struct seal *seal;     /* NULL: nothing can be encrypted */
+    struct auth *auth;          /* NULL: no identity stub */
+    struct access *access;      /* NULL: headers are believed */
+    struct signer *signer;      /* NULL: there are no pre-signed URLs */
+    struct seal *seal;          /* NULL: nothing can be encrypted */
+    struct redis_server *redis; /* owned; NULL: the store is an engine */
     struct kit *kit;   /* NULL: nobody moves the clock; else its clock stands at first */
     unsigned moves;    /* how often the kit said that it was moved */
     struct clock real; /* by which tokens expire: manual */
@@ -32,6 +38,9 @@ struct api_fixture {
 
 /* So many queues are shown one by one. */
 enum { API_FIXTURE_SHOWN = 3 };
+
+/* False where the store is an engine: not all that one promises of memory and slices holds elsewhere. */
+bool api_fixture_on_redis(void);
 
 /* With the default limits, or others. */
 void api_fixture_open(struct api_fixture *f);

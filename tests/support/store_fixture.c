@@ -65,12 +65,32 @@ open_alone(struct fixture *f, int kind, bool confirming)
     f->store = patient_open(f->store);
 }
 
+enum status
+fixture_redis(const struct engine_config *config, const char *url, struct store **out)
+{
+    const struct redis_config redis = {.mem = config->mem,
+                                       .url = url,
+                                       .message_ttl_s = config->message_ttl_s,
+                                       .message_delay_s = config->message_delay_s,
+                                       .max_message_ttl_s = config->max_message_ttl_s,
+                                       .feed_bytes = config->feed_bytes,
+                                       .require_confirmation =
+                                           config->require_confirmation,
+                                       .shown_queues = config->shown_queues,
+                                       .sealer = config->sealer,
+                                       .test_clock = true};
+    struct reason why;
+    enum status st = redis_open(&redis, out, &why);
+
+    if (st != ST_OK)
+        printf("%s\n", why.text);
+    return st;
+}
+
 static void
 open_redis(struct fixture *f, bool confirming)
 {
     struct engine_config config;
-    struct redis_config redis;
-    struct reason why;
 
     f->redis = calloc(1, sizeof(*f->redis));
     ck_assert_ptr_nonnull(f->redis);
@@ -78,16 +98,8 @@ open_redis(struct fixture *f, bool confirming)
     f->mem = mem_new(0);
     ck_assert_ptr_nonnull(f->mem);
     config = fixture_config(f->mem);
-    redis = (struct redis_config){.mem = f->mem,
-                                  .url = f->redis->url,
-                                  .message_ttl_s = config.message_ttl_s,
-                                  .message_delay_s = config.message_delay_s,
-                                  .max_message_ttl_s = config.max_message_ttl_s,
-                                  .sealer = config.sealer,
-                                  .shown_queues = config.shown_queues,
-                                  .require_confirmation = confirming,
-                                  .test_clock = true};
-    ck_assert_msg(redis_open(&redis, &f->store, &why) == ST_OK, "%s", why.text);
+    config.require_confirmation = confirming;
+    ck_assert_status(fixture_redis(&config, f->redis->url, &f->store), ST_OK);
     f->store = patient_open(f->store);
 }
 

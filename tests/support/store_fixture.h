@@ -62,6 +62,10 @@ struct fixture {
  */
 struct engine_config fixture_config(struct mem *mem);
 
+/* Opens a store on the Redis that is there, as an engine of this configuration. As redis_open(). */
+enum status
+fixture_redis(const struct engine_config *config, const char *url, struct store **out);
+
 /* Opens one (enum fixture_kind), with queue "q" of project "p" not made yet. */
 void fixture_open(struct fixture *f, int kind);
 

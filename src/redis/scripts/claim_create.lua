@@ -2,7 +2,7 @@
 --
 -- Claims the oldest messages that are free, and takes dead letters out of its way.
 --   ARGV    secret of a new claim, ttl and life of what it holds (ms), how many, how many wait in front,
---           room for bodies (0: any), ids that are opened ('-': as they are) ...
+--           room for bodies (0: any), the queue's name, ids that are opened ('-': as they are) ...
 --   returns OK | NO_ROOM | SEALED | AGAIN, now, tag, number of the claim (0: none), base of numbers,
 --           [number, head, body, ''] ..., '', [trip, letter] ...; NO_ROOM: the number is how much they have
 --   cost    O(messages · log n), 64 dead letters at most
@@ -13,14 +13,16 @@ local set, limit, front, letters = settings(w), tonumber(ARGV[5]), tonumber(ARGV
 old_letters(w, letters)
 local taken = choose(w, limit, front)
 if set[4] >= 0 and set[6] ~= '' then
-    while move_letters(w, set, taken, letters) > 0 do
-        if #letters >= 128 then
+    local slices, stirred = 0, false
+    while move_letters(w, set, taken, letters, ARGV[8]) > 0 do
+        slices, stirred = slices + 1, true
+        if #letters >= 128 or slices == 8 then
             leave(w)
             return { AGAIN, w.now, w.tag, 0, 0, '', unpack(letters) }
         end
         taken = choose(w, limit, front)
     end
-    if #letters > 0 then leave(w) end
+    if stirred then leave(w) end
 end
 
 local function answer(status, number)
@@ -36,7 +38,7 @@ local function answer(status, number)
     return out
 end
 
-local refusal = refused(w, taken, tonumber(ARGV[7]), 8)
+local refusal = refused(w, taken, tonumber(ARGV[7]), 9)
 if refusal then return answer(refusal[1], refusal[1] == NO_ROOM and refusal[2] or 0) end
 if #taken.numbers == 0 then return answer(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
