@@ -9,6 +9,7 @@
     --short            claims are short, so that the end comes soon
     --no-letters       without a queue from which messages go to another one when they were
                        claimed too often
+    --partitions       nodes are cut off, too, if there are network namespaces (apart.py)
     --lossy            shows that the judge sees losses: 2 replicas, of which 1 must confirm
 
 Producers and workers (redis_load.py) use two claimd in front of three primaries, each client
@@ -29,6 +30,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 sys.path.insert(0, HERE)
 
+import apart  # noqa: E402
 from daemon import Daemon, environment  # noqa: E402
 from redis_judge import Judge  # noqa: E402
 from redis_load import (DEAD, LIMITED, MOST_CLAIMS, OPTIONS, POPPED, PROJECT,  # noqa: E402
@@ -61,8 +63,9 @@ def spread_queues():
 class Faults:
     """What can happen. Each method returns the queues that it is about, and what it was."""
 
-    def __init__(self, cluster, fronts, queues, dice):
+    def __init__(self, cluster, fronts, queues, dice, network=None):
         self.cluster, self.fronts, self.queues, self.dice = cluster, fronts, queues, dice
+        self.network = network
 
     def _victim(self):
         """A queue, its primary, its replicas, and all queues that are there too."""
@@ -208,12 +211,77 @@ class Faults:
                                       pause=self.dice.choice((0.0, 0.05, 0.5)))
         return [queue], "%s with %d keys, %r to %r" % (queue, keys, source, target)
 
+    def cut_primary(self):
+        primary, _, queues = self._victim()
+        self.network.cut(primary)
+        heir = eventually(lambda: self._other_owner(primary, queues[0]), "it is replaced")
+        self._some_time()
+        self.network.heal(primary)
+        return queues, "%r, replaced by %r" % (primary, heir)
+
+    def cut_primary_shortly(self):
+        primary, _, queues = self._victim()
+        self.network.cut(primary)
+        time.sleep(NODE_TIMEOUT_S * (0.2 + 2 * self.dice.random()))
+        self.network.heal(primary)
+        return queues, repr(primary)
+
+    def cut_replica(self):
+        _, replicas, queues = self._victim()
+        replica = self.dice.choice(replicas)
+        self.network.cut(replica)
+        self._some_time(3 * NODE_TIMEOUT_S)
+        self.network.heal(replica)
+        return queues, repr(replica)
+
+    def cut_primary_from_nodes(self):
+        """claimd goes on with it until it learns better."""
+        primary, _, queues = self._victim()
+        self.network.cut_from_nodes(primary)
+        heir = eventually(lambda: self._other_owner(primary, queues[0]), "it is replaced")
+        self._some_time()
+        self.network.heal(primary)
+        return queues, "%r, replaced by %r" % (primary, heir)
+
+    def cut_stalled_primary(self):
+        """It wakes up as a primary that has been replaced, and only claimd can reach it."""
+        primary, _, queues = self._victim()
+        self.network.cut_from_nodes(primary)
+        primary.stall()
+        heir = eventually(lambda: self._other_owner(primary, queues[0]), "it is replaced")
+        primary.go_on()
+        self._some_time()
+        self.network.heal(primary)
+        return queues, "%r, replaced by %r" % (primary, heir)
+
+    def cut_pair_from_nodes(self):
+        """A primary and a replica of it confirm what they are told, alone."""
+        primary, replicas, queues = self._victim()
+        pair = primary, self.dice.choice(replicas)
+        self.network.cut_from_nodes(*pair)
+        self._some_time(4 * NODE_TIMEOUT_S)
+        self.network.heal(*pair)
+        return queues, "%r, %r" % pair
+
+    def _other_owner(self, primary, queue):
+        """Who has the slot of the queue, in the eyes of any but `primary`; None: nobody else."""
+        slot = slot_of(hash_tag(queue))
+        for node in self.cluster.up():
+            if node is primary:
+                continue
+            owner = self.cluster.owner(slot, self.cluster.view(node))
+            if owner not in (None, primary):
+                return owner
+        return None
+
     def names(self):
-        return [name for name in dir(Faults) if not name.startswith("_") and name != "names"]
+        return [name for name in dir(Faults) if not name.startswith("_") and name != "names"
+                and (self.network or not name.startswith("cut_"))]
 
 
 class Trial:
-    def __init__(self, program, cluster, folder, seed, store, letters=False, **load):
+    def __init__(self, program, cluster, folder, seed, store, letters=False, network=None,
+                 **load):
         self.program, self.cluster, self.folder = program, cluster, folder
         self.store, self.starts = store, 0
         self.dice = random.Random(seed)
@@ -228,7 +296,7 @@ class Trial:
             self.reader.insist("PUT", queue, {"_max_claim_count": MOST_CLAIMS,
                                               "_dead_letter_queue": DEAD}
                                if queue == LIMITED else {})
-        self.faults = Faults(cluster, self.fronts, self.queues, self.dice)
+        self.faults = Faults(cluster, self.fronts, self.queues, self.dice, network)
 
     def start_claimd(self, port):
         self.starts += 1
@@ -355,10 +423,12 @@ class Trial:
 
 def kill_trial(args, folder):
     ttls = (1, 2, 5) if args.short else (2, 2, 5, 20, 60)
-    with Cluster(PRIMARIES, args.replicas,
+    network = apart.Network(PRIMARIES * (1 + args.replicas)) if args.partitions else None
+    with Cluster(PRIMARIES, args.replicas, network and network.places,
                  cluster_node_timeout=int(NODE_TIMEOUT_S * 1000)) as cluster:
         trial = Trial(args.program, cluster, folder, args.seed,
-                      cluster.url(replicas=args.replicas), not args.no_letters, ttls=ttls)
+                      cluster.url(replicas=args.replicas), not args.no_letters, network,
+                      ttls=ttls)
         try:
             trial.run(args.seconds, args.faults.split(",") if args.faults else None)
             judge = trial.finish()
@@ -420,8 +490,10 @@ def main():
     parser.add_argument("--seed", type=int, default=time.time_ns() & 0xFFFFFF)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--no-letters", action="store_true")
+    parser.add_argument("--partitions", action="store_true")
     parser.add_argument("--lossy", action="store_true")
     args = parser.parse_args()
+    args.partitions = args.partitions and apart.enter()
     print("seed %d" % args.seed, flush=True)
     with tempfile.TemporaryDirectory(prefix="claimd-redis-kill-") as folder:
         trial = lossy_trial if args.lossy else kill_trial
