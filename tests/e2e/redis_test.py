@@ -669,17 +669,28 @@ class Two(RedisCase):
                  lambda: consume(self.one), lambda: consume(self.other)])
         self.assertEqual(sorted(found), [(who, i) for who in (1, 2) for i in range(60)])
 
-    def test_a_post_at_one_wakes_who_waits_at_the_other(self):
+    def assert_woken(self, meddle=None):
+        """Who waits at one is told of a post at the other, whatever was done meanwhile."""
         got = []
         waiting = threading.Thread(
             target=lambda: got.append(self.one.claim("q", headers=WAIT)))
         waiting.start()
         time.sleep(0.3)
+        if meddle:
+            meddle()
         self.other.post("q", "news")
         begun = time.monotonic()
         waiting.join()
         self.assertEqual(got[0] and got[0][1][0]["body"], "news")
         self.assertLess(time.monotonic() - begun, 5)
+
+    def test_a_post_at_one_wakes_who_waits_at_the_other(self):
+        self.assert_woken()
+
+    def test_it_does_so_when_it_could_not_listen_for_a_while(self):
+        self.assert_woken()
+        self.assert_woken(lambda: self.redis.say("CLIENT", "KILL", "TYPE", "pubsub"))
+        self.assert_woken(self.redis.restart)
 
     def test_one_ends_and_the_other_goes_on(self):
         self.one.post("q", 1)
@@ -852,6 +863,24 @@ class Shards(RedisCase):
             self.cluster.nodes[2].go_on()
         self.cluster.wait_whole()
         self.becomes_well(api)
+
+
+class Replaced(RedisCase):
+    """A cluster whose primary is replaced while it hangs: nobody says that it has moved."""
+
+    def test_who_hangs_is_asked_no_more(self):
+        with Cluster(primaries=3, replicas_each=1) as cluster:
+            api = self.serve(cluster.nodes[0].url(replicas=0, unsafe=1, **HANGING))
+            api.post("q", "kept")
+            primary = cluster.primary_of("{p/q}")
+            primary.stall()
+            cluster.wait_new_primary(primary)
+            self.eventually(lambda: api.answer("GET", "q/stats").status == 200,
+                            "the new one is asked", 6)
+            self.assertEqual(api.bodies("q"), ["kept"])
+            self.eventually(lambda: api.health() == 204, "/readyz is 204", 6)
+            self.assert_well(api)
+            self.end(api.server)
 
 
 if __name__ == "__main__":
