@@ -127,7 +127,10 @@ class Judge:
         for post in self.batches:
             if post.outcome == "unknown":
                 seen = [body in self.alive or body in self.held for body in post.bodies]
-                if any(seen) and not all(seen):
+                missing = seen.count(False)
+                if any(seen) and post.queue == POPPED and self.popped >= missing:
+                    self.popped -= missing
+                elif any(seen) and missing > 0:
                     self._wrong("half", post.bodies[seen.index(False)],
                                 "of %r there were %r" % (post.bodies, seen))
 

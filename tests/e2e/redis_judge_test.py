@@ -120,6 +120,9 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.found(*events, LostPop(1, 2, 2)), ["lost"])
         self.assertEqual(self.found(*events, LostPop(1, 2, 4)), [])
         self.assertEqual(self.found(post(1, 0), LostPop(1, 2, 2)), ["lost"])
+        half = post([1, 2], 0, "unknown", POPPED)
+        self.assertEqual(self.found(half, there=[2]), ["half"])
+        self.assertEqual(self.found(half, LostPop(1, 2, 1), there=[2]), [])
 
     def test_a_dead_letter_is_handed_out_elsewhere(self):
         tries = [post(1, 0, queue=LIMITED)] + [held(1, 20 * i, queue=LIMITED) for i in (1, 2)]
