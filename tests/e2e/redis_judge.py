@@ -56,7 +56,9 @@ class Judge:
 
     def judge(self, drained=None, left=None):
         """drained: bodies that were claimed after all was listed."""
-        self.alive = {body for listed in self.there.values() for body, _ in listed}
+        self.where = {body: queue for queue, listed in self.there.items()
+                      for body, _ in listed}
+        self.alive = set(self.where)
         for body, post in self.posts.items():
             self._judge_message(body, post)
         for body in set(self.held) | self.alive:
@@ -88,16 +90,28 @@ class Judge:
                             "it is not there; handed out %d times" % len(held))
         for one in asked:
             if one.outcome == "ok":
-                if is_there and one.done < self.listed_at:
+                if (is_there and one.done < self.listed_at and
+                        self._is_final(one, held, self.where[body])):
                     self._wrong("back", body, "it is there after its deletion")
                 for after in held:
-                    if after.sent > one.done:
+                    if after.sent > one.done and self._is_final(one, held, after.queue):
                         self._wrong("back", body, "it was handed out after its deletion")
         if sum(one.queue == LIMITED for one in held) > MOST_CLAIMS:
             self._wrong("often", body, "%d times" % len(held))
         for i, one in enumerate(held):
             for other in held[i + 1:]:
                 self._judge_pair(body, one, other)
+
+    @staticmethod
+    def _is_final(deletion, held, queue):
+        """Whether a message can be in `queue` no more after an acknowledged deletion.
+
+        204 also says that it was not in the queue of the deletion: once its claim is over, it
+        may have become a dead letter.
+        """
+        return queue == deletion.queue or any(
+            one.queue == deletion.queue and one.sent <= deletion.sent and
+            deletion.done < one.ends for one in held)
 
     def _judge_pair(self, body, one, other):
         """There must be an order in which the first had ended when the second began."""
