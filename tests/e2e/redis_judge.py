@@ -158,15 +158,14 @@ class Judge:
                 first = min(first, key=lambda one: one.number)
                 series[post.queue, body[0]].append((body[1], first))
         for (queue, _), firsts in series.items():
-            firsts.sort(key=lambda pair: pair[0])
-            latest = None
-            for _, one in firsts:
-                if latest is not None and (one.number, one.at) < (latest.number, latest.at):
-                    self._judge_early(queue, one, latest)
+            earliest = None  # of those that were posted later
+            for _, one in sorted(firsts, key=lambda pair: pair[0], reverse=True):
+                if earliest is None or (one.number, one.at) < (earliest.number, earliest.at):
+                    earliest = one
                 else:
-                    latest = one
+                    self._judge_late(queue, one, earliest)
 
-    def _judge_early(self, queue, early, late):
+    def _judge_late(self, queue, late, early):
         """`late` was posted before `early`, and handed out after it: it must have been held."""
         if any(one.sent < early.done and late.sent < one.sent + EFFECT_S + one.ttl
                for one in self.lost_claims[queue]):
