@@ -11,7 +11,8 @@
     order     handed out first after one that the same producer has posted later
     numbers   a later claim of a message has no larger number
     stuck     there in the end, and nobody could claim it
-    listed    there in the end, and then not claimed, or the other way round
+    late      not there in the end, and claimed all the same: a letter that was under way
+    listed    there in the end, and then not claimed
 
 A request whose outcome is unknown may have been done or not; the judge is content with either.
 """
@@ -59,6 +60,12 @@ class Judge:
         self.where = {body: queue for queue, listed in self.there.items()
                       for body, _ in listed}
         self.alive = set(self.where)
+        if drained is not None:
+            for body in drained - self.alive:
+                self._wrong("late", body, "it was not listed")
+            for body in self.alive - drained:
+                self._wrong("listed", body, "it was not claimed then")
+        self.late = (drained or set()) - self.alive
         for body, post in self.posts.items():
             self._judge_message(body, post)
         for body in set(self.held) | self.alive:
@@ -69,10 +76,6 @@ class Judge:
         self._judge_order()
         for queue, count in (left or {}).items():
             self._wrong("stuck", None, "%d messages of %s cannot be claimed" % (count, queue))
-        if drained is not None:
-            for body in self.alive ^ drained:
-                self._wrong("listed", body, "listed: %s, claimed then: %s"
-                            % (body in self.alive, body in drained))
         return self.violations
 
     def _judge_message(self, body, post):
@@ -80,7 +83,7 @@ class Judge:
         is_there = body in self.alive
         if post.outcome == "refused" and (held or is_there):
             self._wrong("undone", body, "its post was refused")
-        if post.outcome == "ok" and not is_there and not any(
+        if post.outcome == "ok" and not is_there and body not in self.late and not any(
                 one.outcome in ("ok", "unknown") and one.sent < self.listed_at
                 for one in asked):
             if post.queue == POPPED and self.popped > 0:

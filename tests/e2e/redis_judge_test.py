@@ -138,6 +138,10 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.found(post(1, 0), held(1, 1), held(1, 20, name="other"),
                                     deleted(1, 21)), ["double"])
 
+    def test_what_was_under_way_too_long_is_late_and_not_lost(self):
+        self.assertEqual(self.found(post(1, 0), held(1, END + 1), deleted(1, END + 2),
+                                    drained={(1, 1)}), ["late"])
+
     def test_what_is_there_can_be_claimed(self):
         self.assertEqual(self.found(post(1, 0), there=[1], drained={(1, 1)}), [])
         self.assertEqual(self.found(post(1, 0), there=[1], drained=set(), left={"q": 1}),
