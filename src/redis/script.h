@@ -20,6 +20,7 @@
     X(queue_ready)                                                                       \
     X(queue_image)                                                                       \
     X(queue_load)                                                                        \
+    X(names_page)                                                                        \
     X(names_add)                                                                         \
     X(names_remove)                                                                      \
     X(message_post)                                                                      \

@@ -1,4 +1,5 @@
 -- Needs: queue create settings
+-- Flags: allow-oom
 --
 -- A dead letter arrives, once: whoever brings it again finds that it did, until letter_forget.
 --   ARGV    tag of a new queue, trip, id, posted, expires, client, checksum ('': none), body

@@ -1,4 +1,5 @@
 -- Needs: queue
+-- Flags: allow-oom
 --
 -- Removes a queue with all it has. Dead letters that are on their way must have arrived first.
 --   returns OK, tag if there was one | AGAIN, '', letters ...

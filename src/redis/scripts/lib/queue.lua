@@ -63,9 +63,10 @@ local function enter()
     return w
 end
 
--- Says something to those who listen: '': there may be messages; 'gone': the queue was deleted.
+-- Says something to those who listen: '': there may be messages; 'gone': the queue was deleted. Not all
+-- may use channels: then they look now and then.
 local function say(what)
-    call('SPUBLISH', sub(Q, 1, -2) .. 'w', what)
+    redis.pcall('SPUBLISH', sub(Q, 1, -2) .. 'w', what)
 end
 
 -- Keeps what has changed. stirred: messages have become free, or will do so earlier than those who
