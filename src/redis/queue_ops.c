@@ -359,7 +359,7 @@ redis_queue_delete(struct store *store, struct store_visit *visit,
     for (int round = 0; st == ST_AGAIN && round < ROUNDS; round++) {
         struct call c;
 
-        call_begin(&c, s, visit, where);
+        call_begin_all(&c, s, visit, where);
         st = call_run(&c, SCRIPT_queue_delete, CALL_CHANGES);
         if (st == ST_AGAIN) {
             enum status driven = letters_drive(&c, LETTERS, visit, where);

@@ -69,7 +69,8 @@ enum script_answer {
     ANSWER_NOT_SEALED,
     ANSWER_SEALED,
     ANSWER_CONFLICT,
-    ANSWER_FEED /* it needs S and U: lib/queue.lua */
+    ANSWER_FEED, /* it needs S and U, */
+    ANSWER_FENCE /* or F: lib/queue.lua */
 };
 
 /* The script, and what Redis calls it: the SHA1 of the text, in hexadecimal digits. */

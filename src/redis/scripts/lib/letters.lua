@@ -52,16 +52,16 @@ local function move_letters(w, set, taken, letters, own)
     commit(w, ch)
     bury_here(w, buried)
     if moved > 0 then
-        if w.outgoing == 0 then w.since = w.now end
-        w.outgoing, w.sent, w.seldom = w.outgoing + moved, w.now, true
+        if w.outgoing == 0 then w.since, w.sent = w.now, w.now end
+        w.outgoing, w.seldom = w.outgoing + moved, true
     end
     return moved + #buried
 end
 
--- Those that are on their way for so long that whoever sent them must have gone, some of them.
+-- Those that are on their way for so long that whoever sent them may have gone, some of them.
 local function old_letters(w, letters)
     if w.outgoing == 0 or w.now < w.sent + 5000 then return end
     w.sent, w.seldom = w.now, true
     leave(w)
-    for _, word in ipairs(call('HSCAN', X, 0, 'COUNT', 64)[2]) do letters[#letters + 1] = word end
+    for _, word in ipairs(some_letters()) do letters[#letters + 1] = word end
 end
