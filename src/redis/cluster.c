@@ -115,6 +115,11 @@ ask_for_map(struct cluster_client *client, uint16_t node, struct reason *why)
         atomic_store(&c->known_ns, clock_stopwatch_ns());
         st = ST_OK;
     } else {
+        char name[LINK_NAME_CAP];
+        const struct reason what = *why;
+
+        link_name(&asked, name);
+        st = reason_give(why, st, "%s: %.100s", name, what.text);
         link_close(l);
     }
     return st;
@@ -441,6 +446,8 @@ say_at(struct cluster_client *client, uint16_t node, const struct bytes *words,
     struct link *l = node == MAP_NOWHERE ? NULL : link_to(client, node, why);
     enum status st = l == NULL ? ST_UNAVAILABLE : link_say(l, words, count, out, why);
 
+    if (st == ST_OK)
+        atomic_store(&client->cluster->hung_ns[node], 0);
     if (l != NULL && st != ST_OK && l->context->err != 0)
         link_close(l);
     return st;

@@ -242,6 +242,19 @@ read_node(const struct examination *e, const redisReply *node, struct link_addre
     return true;
 }
 
+static bool
+is_there(const struct examination *e)
+{
+    static const struct bytes words[] = {BYTES_LIT("PING")};
+    redisReply *answer = NULL;
+    struct reason unused;
+    const enum status st =
+        cluster_say_to(e->client, &e->node, words, 1, &answer, &unused);
+
+    redis_answer_free(e->store, answer);
+    return st == ST_OK;
+}
+
 /* Replicas become primaries: what is said of those holds for them. Who is away is not asked. */
 static enum status
 check_replicas(const struct examination *e, const redisReply *nodes)
@@ -253,8 +266,8 @@ check_replicas(const struct examination *e, const redisReply *nodes)
         struct examination other = *e;
 
         if (bytes_equal_str(text_of(value_of(node, "role")), "replica") &&
-            bytes_equal_str(text_of(value_of(node, "health")), "online") &&
-            read_node(e, node, &other.node))
+            !bytes_equal_str(text_of(value_of(node, "health")), "fail") &&
+            read_node(e, node, &other.node) && is_there(&other))
             st = check_node(&other);
     }
     return st;
@@ -362,25 +375,46 @@ fitness_check(struct redis_store *s, struct reason *why)
     return st == ST_OK ? check_rights(s, why) : st;
 }
 
-static enum status
-check_ping(const struct examination *e)
+/* One answer; an error is none. */
+static redisReply *
+say(const struct examination *e, const struct bytes *words, size_t count, enum status *st)
 {
-    static const struct bytes role[] = {BYTES_LIT("ROLE")};
-    static const struct bytes info[] = {BYTES_LIT("CLUSTER"), BYTES_LIT("INFO")};
     redisReply *answer = NULL;
+
+    *st = cluster_say_to(e->client, &e->node, words, count, &answer, e->why);
+    return answer;
+}
+
+static enum status
+check_single(const struct examination *e)
+{
+    static const struct bytes ping[] = {BYTES_LIT("PING")};
+    static const struct bytes info[] = {BYTES_LIT("INFO"), BYTES_LIT("replication")};
     enum status st;
 
-    if (e->store->cluster.map.single)
-        st = cluster_say_to(e->client, &e->node, role, 1, &answer, e->why);
-    else
-        st = cluster_say_to(e->client, &e->node, info, 2, &answer, e->why);
+    redis_answer_free(e->store, say(e, ping, 1, &st));
+    if (st == ST_OK) {
+        redisReply *answer = say(e, info, 2, &st);
+
+        if (st == ST_OK && answer->type == REDIS_REPLY_STRING &&
+            bytes_equal_str(info_field(answer, "role"), "slave"))
+            st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u has become a replica",
+                             e->node.host, e->node.port);
+        redis_answer_free(e->store, answer);
+    }
+    return st;
+}
+
+static enum status
+check_member(const struct examination *e)
+{
+    static const struct bytes info[] = {BYTES_LIT("CLUSTER"), BYTES_LIT("INFO")};
+    enum status st;
+    redisReply *answer = say(e, info, 2, &st);
+
     if (st == ST_OK && answer->type == REDIS_REPLY_STRING &&
         !bytes_equal_str(info_field(answer, "cluster_state"), "ok"))
         st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u: the cluster is down",
-                         e->node.host, e->node.port);
-    if (st == ST_OK && answer->type == REDIS_REPLY_ARRAY && answer->elements > 0 &&
-        !bytes_equal_str(text_of(answer->element[0]), "master"))
-        st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u has become a replica",
                          e->node.host, e->node.port);
     redis_answer_free(e->store, answer);
     return st;
@@ -398,7 +432,7 @@ fitness_now(struct redis_store *s, struct reason *why)
         return ST_NO_MEMORY;
     if (clock_stopwatch_ns() - atomic_load(&s->cluster.known_ns) > FRESH_NS)
         (void)cluster_refresh(e.client, &unused);
-    st = check_all(&e, check_ping);
+    st = check_all(&e, s->cluster.map.single ? check_single : check_member);
     map_worst(&s->cluster.map, &replicas, &without_owner);
     if (st == ST_OK && without_owner > 0)
         st = reason_give(why, ST_UNAVAILABLE, "nobody has %zu of the slots",

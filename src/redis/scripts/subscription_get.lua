@@ -1,5 +1,4 @@
 -- Needs: queue feed subscriptions
--- Flags: allow-oom
 --
 -- One subscription.
 --   ARGV    id

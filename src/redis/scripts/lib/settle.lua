@@ -23,6 +23,7 @@ end
 local function settle(w)
     if w.now < w.due then return true end
     local due = call('ZRANGEBYSCORE', T, '-inf', w.now, 'LIMIT', 0, SLICE)
+    if #due > 0 then call('ZREM', T, unpack(due)) end -- first: a Redis without memory lets who removes go on
     for _, what in ipairs(due) do
         local ch = changes()
         if byte(what) == 99 then -- 'c'
