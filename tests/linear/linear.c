@@ -2,8 +2,9 @@
  * linear: records histories of a server at HOST PORT and checks that each could have
  * happened one request at a time.
  *
- *     linear HOST PORT SEED ROUNDS [KILLS]
+ *     linear HOST PORT[,PORT] SEED ROUNDS [KILLS]
  *
+ * With two ports there are two servers that share their store, and half of the workers use each.
  * Half of the rounds have few workers with many requests each, half many with few. The
  * seed repeats the workers' choices but not the scheduling, so a failure is shown whole.
  *
@@ -20,6 +21,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Workers; when there are kills each of them leaves as many requests to be placed by trial. */
 enum { FEW = 4, MANY_MORTAL = 8, MANY = 16 };
@@ -180,11 +182,14 @@ main(int argc, char **argv)
     uint64_t rounds;
 
     if (argc != 5 && argc != 6) {
-        (void)fputs("usage: linear HOST PORT SEED ROUNDS [KILLS]\n", stderr);
+        (void)fputs("usage: linear HOST PORT[,PORT] SEED ROUNDS [KILLS]\n", stderr);
         return 2;
     }
     recording.host = argv[1];
-    recording.port = argv[2];
+    recording.ports[0] = strtok(argv[2], ",");
+    recording.ports[1] = strtok(NULL, ",");
+    if (recording.ports[1] == NULL)
+        recording.ports[1] = recording.ports[0];
     recording.seed = strtoull(argv[3], NULL, 0);
     rounds = strtoull(argv[4], NULL, 0);
     recording.kills = argc == 6 ? (unsigned)strtoul(argv[5], NULL, 0) : 0;

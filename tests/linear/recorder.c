@@ -527,7 +527,7 @@ start_worker(struct worker *w)
                               : is_killer(w)                    ? killer_thread
                                                                 : feeder_thread;
 
-    client_open(&w->client, w->recording->host, w->recording->port);
+    client_open(&w->client, w->recording->host, w->recording->ports[w->number % 2]);
     w->client.outlives = w->recording->kills > 0;
     if (pthread_create(&w->thread, NULL, thread, w) != 0)
         abort(); /* a test without threads ends */
@@ -561,7 +561,7 @@ make_queues(const struct recording *recording, const struct board *boards)
 
     if (c == NULL)
         abort();
-    client_open(c, recording->host, recording->port);
+    client_open(c, recording->host, recording->ports[0]);
     for (unsigned i = 0; i < RECORDER_QUEUES; i++) {
         (void)snprintf(target, sizeof(target), "/v2/queues/%s", boards[i].name);
         client_ask(c, "PUT", target, NULL, &a);

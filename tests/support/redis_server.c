@@ -47,8 +47,8 @@ dial(const struct redis_server *s)
     return -1;
 }
 
-static void
-say(const struct redis_server *s, const char *command, const char *expected)
+void
+redis_server_say(const struct redis_server *s, const char *command, const char *expected)
 {
     char answer[64] = "";
     int fd = dial(s);
@@ -86,7 +86,7 @@ redis_server_start(struct redis_server *s)
 void
 redis_server_flush(const struct redis_server *s)
 {
-    say(s, "FLUSHALL\r\n", "+OK\r\n");
+    redis_server_say(s, "FLUSHALL\r\n", "+OK\r\n");
 }
 
 void

@@ -16,6 +16,10 @@ struct redis_server {
 /* Starts one, empty, and waits until it answers; a test where that fails ends. */
 void redis_server_start(struct redis_server *s);
 
+/* Says a command, a line with its end, to which it answers so. */
+void redis_server_say(const struct redis_server *s, const char *command,
+                      const char *expected);
+
 /* Empties it. */
 void redis_server_flush(const struct redis_server *s);
 

@@ -16,7 +16,7 @@ if set[4] >= 0 and set[6] ~= '' then
     local slices, stirred = 0, false
     while move_letters(w, set, taken, letters, ARGV[8]) > 0 do
         slices, stirred = slices + 1, true
-        if #letters >= 128 or slices == 8 then
+        if #letters >= 128 or slices == 16 then
             leave(w)
             return { AGAIN, w.now, w.tag, 0, 0, '', unpack(letters) }
         end

@@ -15,7 +15,8 @@ local function bury_here(w, buried)
     commit(w, ch)
 end
 
--- Takes those that were claimed too often out of the queue; how many. What they are goes into X and
+-- Takes the first of those that were claimed too often out of the queue, as many as there are in a row;
+-- how many. Without them there may be less for who asks: it chooses anew. What they are goes into X and
 -- into `letters`: they are on their way, but those that stay here (`own`: the name of the queue).
 local function move_letters(w, set, taken, letters, own)
     local ch, moved, buried = changes(), 0, {}
@@ -37,6 +38,8 @@ local function move_letters(w, set, taken, letters, own)
                 put(letters, trip, letter)
                 moved = moved + 1
             end
+        elseif moved + #buried > 0 then
+            break
         end
     end
     commit(w, ch)
