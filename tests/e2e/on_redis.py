@@ -30,10 +30,16 @@ SAFE = {"appendonly": "yes", "appendfsync": "always"}  # a node that keeps what 
 SECRET = "Tür:z/u@50%?&#"  # a password in which everything means something in a URL
 SECRET_IN_URL = "T%C3%BCr%3az%2fu%4050%25%3F%26%23"
 QUICK = {"patience_ms": 200}  # a request gives up soon
+HANGING = {"confirm_ms": 300, "patience_ms": 200}  # and a second more, with who says nothing
 # A node that needs seconds to load what fill() has put into it.
 SLOW_TO_LOAD = {"key_load_delay": 1000, "loading_process_events_interval_bytes": 1024}
 START_S = 10  # a claimd that is not going to serve has ended by then
+WAIT = ("Prefer: wait=20",)
 ALIVE_S = 1   # /livez answers within this, whatever Redis does
+# Projects: all that a header can say.
+PROJECTS = (b"{a}", b"{", b"}", b"}{", b"a{b}c", b"{}", b"{}a", b"a/b", b"a//b", b"/", b"a%2Fb",
+            b"%", b"%7Ba%7D", b"a%00b", b"a b", b"a\tb", b"\xc3\xa9", b"\xff\xfe", b"a:q", b"a",
+            b"a\x7f", b"projects", b"x" * 256, b"claimd:1:{a/q}:q", b"*", b"a\\{b", b"'\"")
 
 
 class Api:
@@ -227,6 +233,20 @@ class RedisCase(unittest.TestCase):
         api.ask("DELETE", target_of(messages[0]["href"]), status=204)
         api.ask("DELETE", place, status=204)
         self.assertEqual(api.health(), 204)
+
+    def assert_projects_do_not_mix(self, api):
+        projects = [api.of(project) for project in PROJECTS]
+        for i, one in enumerate(projects):
+            one.post("q", [i, 0], [i, 1])
+            one.post("only-%d" % i, i)
+        for i, one in enumerate(projects):
+            self.assertEqual(one.bodies("q"), [[i, 0], [i, 1]], PROJECTS[i])
+            self.assertEqual(one.names(), sorted(["q", "only-%d" % i]), PROJECTS[i])
+        for i, one in enumerate(projects[::2]):
+            one.ask("DELETE", "q", status=204)
+        for i, one in enumerate(projects):
+            self.assertEqual(one.bodies("q"), [] if i % 2 == 0 else [[i, 0], [i, 1]])
+            self.assertEqual(one.bodies("only-%d" % i), [i])
 
     def becomes_well(self, api, patience=20):
         """Waits until it is ready again, and is well then."""

@@ -11,7 +11,8 @@
     order     handed out first after one that the same producer has posted later
     numbers   a later claim of a message has no larger number
     stuck     there in the end, and nobody could claim it
-    listed    there in the end, and then not claimed, or the other way round
+    late      not there in the end, and claimed all the same: a letter that was under way
+    listed    there in the end, and then not claimed
 
 A request whose outcome is unknown may have been done or not; the judge is content with either.
 """
@@ -56,7 +57,15 @@ class Judge:
 
     def judge(self, drained=None, left=None):
         """drained: bodies that were claimed after all was listed."""
-        self.alive = {body for listed in self.there.values() for body, _ in listed}
+        self.where = {body: queue for queue, listed in self.there.items()
+                      for body, _ in listed}
+        self.alive = set(self.where)
+        if drained is not None:
+            for body in drained - self.alive:
+                self._wrong("late", body, "it was not listed")
+            for body in self.alive - drained:
+                self._wrong("listed", body, "it was not claimed then")
+        self.late = (drained or set()) - self.alive
         for body, post in self.posts.items():
             self._judge_message(body, post)
         for body in set(self.held) | self.alive:
@@ -67,10 +76,6 @@ class Judge:
         self._judge_order()
         for queue, count in (left or {}).items():
             self._wrong("stuck", None, "%d messages of %s cannot be claimed" % (count, queue))
-        if drained is not None:
-            for body in self.alive ^ drained:
-                self._wrong("listed", body, "listed: %s, claimed then: %s"
-                            % (body in self.alive, body in drained))
         return self.violations
 
     def _judge_message(self, body, post):
@@ -78,7 +83,7 @@ class Judge:
         is_there = body in self.alive
         if post.outcome == "refused" and (held or is_there):
             self._wrong("undone", body, "its post was refused")
-        if post.outcome == "ok" and not is_there and not any(
+        if post.outcome == "ok" and not is_there and body not in self.late and not any(
                 one.outcome in ("ok", "unknown") and one.sent < self.listed_at
                 for one in asked):
             if post.queue == POPPED and self.popped > 0:
@@ -88,16 +93,28 @@ class Judge:
                             "it is not there; handed out %d times" % len(held))
         for one in asked:
             if one.outcome == "ok":
-                if is_there and one.done < self.listed_at:
+                if (is_there and one.done < self.listed_at and
+                        self._is_final(one, held, self.where[body])):
                     self._wrong("back", body, "it is there after its deletion")
                 for after in held:
-                    if after.sent > one.done:
+                    if after.sent > one.done and self._is_final(one, held, after.queue):
                         self._wrong("back", body, "it was handed out after its deletion")
         if sum(one.queue == LIMITED for one in held) > MOST_CLAIMS:
             self._wrong("often", body, "%d times" % len(held))
         for i, one in enumerate(held):
             for other in held[i + 1:]:
                 self._judge_pair(body, one, other)
+
+    @staticmethod
+    def _is_final(deletion, held, queue):
+        """Whether a message can be in `queue` no more after an acknowledged deletion.
+
+        204 also says that it was not in the queue of the deletion: once its claim is over, it
+        may have become a dead letter.
+        """
+        return queue == deletion.queue or any(
+            one.queue == deletion.queue and one.sent <= deletion.sent and
+            deletion.done < one.ends for one in held)
 
     def _judge_pair(self, body, one, other):
         """There must be an order in which the first had ended when the second began."""
@@ -127,7 +144,10 @@ class Judge:
         for post in self.batches:
             if post.outcome == "unknown":
                 seen = [body in self.alive or body in self.held for body in post.bodies]
-                if any(seen) and not all(seen):
+                missing = seen.count(False)
+                if any(seen) and post.queue == POPPED and self.popped >= missing:
+                    self.popped -= missing
+                elif any(seen) and missing > 0:
                     self._wrong("half", post.bodies[seen.index(False)],
                                 "of %r there were %r" % (post.bodies, seen))
 
@@ -141,15 +161,14 @@ class Judge:
                 first = min(first, key=lambda one: one.number)
                 series[post.queue, body[0]].append((body[1], first))
         for (queue, _), firsts in series.items():
-            firsts.sort(key=lambda pair: pair[0])
-            latest = None
-            for _, one in firsts:
-                if latest is not None and (one.number, one.at) < (latest.number, latest.at):
-                    self._judge_early(queue, one, latest)
+            earliest = None  # of those that were posted later
+            for _, one in sorted(firsts, key=lambda pair: pair[0], reverse=True):
+                if earliest is None or (one.number, one.at) < (earliest.number, earliest.at):
+                    earliest = one
                 else:
-                    latest = one
+                    self._judge_late(queue, one, earliest)
 
-    def _judge_early(self, queue, early, late):
+    def _judge_late(self, queue, late, early):
         """`late` was posted before `early`, and handed out after it: it must have been held."""
         if any(one.sent < early.done and late.sent < one.sent + EFFECT_S + one.ttl
                for one in self.lost_claims[queue]):

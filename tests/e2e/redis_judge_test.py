@@ -21,8 +21,8 @@ def held(number, at, ttl=10, claim=None, place=0, wait=0.1, name=None, queue="q"
                 "claimd0")
 
 
-def deleted(number, at, outcome="ok"):
-    return Asked("q", (1, number), at, at + 0.1, outcome, "claimd0")
+def deleted(number, at, outcome="ok", queue="q"):
+    return Asked(queue, (1, number), at, at + 0.1, outcome, "claimd0")
 
 
 def lost_claim(at, ttl=10):
@@ -120,18 +120,27 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.found(*events, LostPop(1, 2, 2)), ["lost"])
         self.assertEqual(self.found(*events, LostPop(1, 2, 4)), [])
         self.assertEqual(self.found(post(1, 0), LostPop(1, 2, 2)), ["lost"])
+        half = post([1, 2], 0, "unknown", POPPED)
+        self.assertEqual(self.found(half, there=[2]), ["half"])
+        self.assertEqual(self.found(half, LostPop(1, 2, 1), there=[2]), [])
 
     def test_a_dead_letter_is_handed_out_elsewhere(self):
         tries = [post(1, 0, queue=LIMITED)] + [held(1, 20 * i, queue=LIMITED) for i in (1, 2)]
-        self.assertEqual(self.found(*tries, held(1, 60, queue=DEAD, claim=1), deleted(1, 61)),
-                         [])
-        self.assertEqual(self.found(*tries, held(1, 45, queue=DEAD), deleted(1, 61)), ["twice"])
-        self.assertEqual(self.found(*tries, held(1, 60, queue=LIMITED), deleted(1, 61)),
-                         ["often"])
+        last = [held(1, 60, queue=DEAD, claim=1), deleted(1, 61, queue=DEAD)]
+        self.assertEqual(self.found(*tries, *last), [])
+        self.assertEqual(self.found(*tries, held(1, 45, queue=DEAD), last[1]), ["twice"])
+        self.assertEqual(self.found(*tries, held(1, 60, queue=LIMITED), last[1]), ["often"])
+        # It was deleted while it was held; or it was not there any more.
+        self.assertEqual(self.found(*tries, deleted(1, 45, queue=LIMITED), *last), ["back"])
+        self.assertEqual(self.found(*tries, deleted(1, 55, queue=LIMITED), *last), [])
 
     def test_a_message_has_one_id(self):
         self.assertEqual(self.found(post(1, 0), held(1, 1), held(1, 20, name="other"),
                                     deleted(1, 21)), ["double"])
+
+    def test_what_was_under_way_too_long_is_late_and_not_lost(self):
+        self.assertEqual(self.found(post(1, 0), held(1, END + 1), deleted(1, END + 2),
+                                    drained={(1, 1)}), ["late"])
 
     def test_what_is_there_can_be_claimed(self):
         self.assertEqual(self.found(post(1, 0), there=[1], drained={(1, 1)}), [])

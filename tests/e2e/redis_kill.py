@@ -409,6 +409,9 @@ class Trial:
             deletions["ok"], deletions["unknown"], deletions["refused"]))
         print("in the end: %d messages; order: %d excused by claims without an answer" % (
             len(judge.alive), judge.excused))
+        reasons = sum((client.reasons for client in load.clients()), Counter())
+        for reason, count in reasons.most_common():
+            print("    %6d times %s" % (count, reason))
         kinds = Counter(what for what, _, _ in judge.violations)
         shown = Counter()
         for what, body, text in judge.violations:

@@ -18,6 +18,7 @@ import random
 import socket
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 PROJECT = "p"
@@ -112,7 +113,7 @@ class Client(threading.Thread):
         self.load, self.number, self.front = load, number, front
         self.dice = random.Random("%d/%d" % (load.seed, number))
         self.connections = {}
-        self.surprises = []
+        self.surprises, self.reasons = [], Counter()
 
     def hang_up(self):
         for connection in self.connections.values():
@@ -134,6 +135,7 @@ class Client(threading.Thread):
         try:
             connection = self.connection(front)
         except OSError as error:
+            self.reasons[str(error)] += 1
             return "refused", 0, {}, str(error)
         try:
             connection.request(method, "/v2/queues/" + target,
@@ -143,6 +145,7 @@ class Client(threading.Thread):
             data = answer.read()
         except (OSError, http.client.HTTPException) as error:
             self.connections.pop(front).close()
+            self.reasons[type(error).__name__] += 1
             return "unknown", 0, {}, repr(error)
         document = json.loads(data) if data else None
         return self.outcome(method, target, answer.status, document), answer.status, \
@@ -151,6 +154,7 @@ class Client(threading.Thread):
     def outcome(self, method, target, status, document):
         if status < 300:
             return "ok"
+        self.reasons["%d %s" % (status, document and document["description"])] += 1
         if status == 503:
             return "unknown" if document["title"] == "Outcome unknown" else "refused"
         if status in (400, 403) and method != "POST":
@@ -227,10 +231,10 @@ class Worker(Client):
             time.sleep(PAUSE_S)
         return "ok"
 
-    def claim(self, queue, finish=0.85):
+    def claim(self, queue, finish=0.85, wait=0.2):
         """Claims, and finishes, releases, renews or forgets what it got."""
         ttl, limit = self.dice.choice(self.load.ttls), self.dice.randint(1, LIMIT)
-        headers = {"Prefer": "wait=1"} if self.dice.random() < 0.2 else None
+        headers = {"Prefer": "wait=1"} if self.dice.random() < wait else None
         sent = time.monotonic()
         outcome, status, headers, document = self.ask(
             "POST", "%s/claims?limit=%d" % (queue, limit), {"ttl": ttl, "grace": 60}, headers)
@@ -387,14 +391,15 @@ class Reader(Client):
 
     def drain(self, worker, queues, patience):
         """Has a worker claim and delete all; the queues that are not empty then."""
-        deadline, left = time.monotonic() + patience, list(queues)
-        while left and time.monotonic() < deadline:
-            for queue in list(left):
-                before = len(worker.held)
-                worker.claim(queue, finish=1)
-                if len(worker.held) == before and self.total(queue) == 0:
-                    left.remove(queue)
-        return {queue: self.total(queue) for queue in left}
+        deadline = time.monotonic() + patience
+        while True:
+            # All of them again: a dead letter comes from one to another.
+            left = {queue: self.total(queue) for queue in queues}
+            left = {queue: total for queue, total in left.items() if total > 0}
+            if not left or time.monotonic() > deadline:
+                return left
+            for queue in left:
+                worker.claim(queue, finish=1, wait=0)
 
 
 def tail(path, count=5):

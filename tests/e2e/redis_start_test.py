@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
@@ -232,6 +233,24 @@ class Login(RedisCase):
         self.say("ACL", "SETUSER", "deaf", "on", ">" + SECRET, "~*", "+@all", "-info")
         self.refused("redis://deaf:%s@%s" % (SECRET_IN_URL, self.address), "info",
                      secret=SECRET)
+
+    def test_a_user_who_may_use_no_channels(self):
+        """As it is with a new user of whom nothing is said about channels."""
+        self.say("ACL", "SETUSER", "app", "on", ">" + SECRET, "resetchannels", "~claimd:*",
+                 "+@all")
+        url = "redis://app:%s@%s" % (SECRET_IN_URL, self.address)
+        try:
+            api = self.serve(url)
+        except RuntimeError:
+            self.refused(url, "channel", secret=SECRET)
+            return
+        waiting = threading.Thread(target=api.answer, args=(
+            "POST", "q/claims", {}, ("Prefer: wait=2",)))
+        waiting.start()
+        time.sleep(0.3)
+        answer = api.try_post("q", "once")
+        waiting.join()
+        self.assertEqual((answer.status, api.bodies("q")), (201, ["once"]))
 
     def test_the_password_is_changed_while_it_serves(self):
         api = self.serve("redis://:%s@%s?patience_ms=200" % (SECRET_IN_URL, self.address))

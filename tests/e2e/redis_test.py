@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""claimd on a Redis that has troubles: what it answers meanwhile, and that it recovers by
+"""claimd on one Redis that has troubles: what it answers meanwhile, and that it recovers by
 itself. And that what is large, odd or shared is as right there as in memory.
 
     redis_test.py CLAIMD
@@ -7,7 +7,6 @@ itself. And that what is large, odd or shared is as right there as in memory.
 Needs redis-server.
 """
 
-import contextlib
 import json
 import os
 import sys
@@ -17,13 +16,10 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import PATIENCE_S, Server, request  # noqa: E402
-from on_redis import (QUICK, SLOW_TO_LOAD, Api, RedisCase, ask_everything,  # noqa: E402
-                      at_once, fill, is_loading, target_of)
-from redis_nodes import Cluster, RedisError, eventually, free_port  # noqa: E402
-
-WAIT = ("Prefer: wait=20",)
-HANGING = {"confirm_ms": 300, "patience_ms": 200}  # and a second more: then it is given up
+from harness import PATIENCE_S, request  # noqa: E402
+from on_redis import (HANGING, QUICK, SLOW_TO_LOAD, WAIT, RedisCase,  # noqa: E402
+                      ask_everything, at_once, fill, is_loading, target_of)
+from redis_nodes import RedisError, eventually, free_port  # noqa: E402
 
 
 class Away(RedisCase):
@@ -457,27 +453,8 @@ class Full(RedisCase):
         self.assertEqual(self.api.names(), [])
 
 
-PROJECTS = (b"{a}", b"{", b"}", b"}{", b"a{b}c", b"{}", b"{}a", b"a/b", b"a//b", b"/", b"a%2Fb",
-            b"%", b"%7Ba%7D", b"a%00b", b"a b", b"a\tb", b"\xc3\xa9", b"\xff\xfe", b"a:q", b"a",
-            b"a\x7f", b"projects", b"x" * 256, b"claimd:1:{a/q}:q", b"*", b"a\\{b", b"'\"")
-
-
 class Odd(RedisCase):
     """What is large, and what has strange names."""
-
-    def assert_projects_do_not_mix(self, api):
-        projects = [api.of(project) for project in PROJECTS]
-        for i, one in enumerate(projects):
-            one.post("q", [i, 0], [i, 1])
-            one.post("only-%d" % i, i)
-        for i, one in enumerate(projects):
-            self.assertEqual(one.bodies("q"), [[i, 0], [i, 1]], PROJECTS[i])
-            self.assertEqual(one.names(), sorted(["q", "only-%d" % i]), PROJECTS[i])
-        for i, one in enumerate(projects[::2]):
-            one.ask("DELETE", "q", status=204)
-        for i, one in enumerate(projects):
-            self.assertEqual(one.bodies("q"), [] if i % 2 == 0 else [[i, 0], [i, 1]])
-            self.assertEqual(one.bodies("only-%d" % i), [i])
 
     def test_projects_with_strange_names(self):
         node = self.node(appendonly="no")
@@ -669,17 +646,28 @@ class Two(RedisCase):
                  lambda: consume(self.one), lambda: consume(self.other)])
         self.assertEqual(sorted(found), [(who, i) for who in (1, 2) for i in range(60)])
 
-    def test_a_post_at_one_wakes_who_waits_at_the_other(self):
+    def assert_woken(self, meddle=None):
+        """Who waits at one is told of a post at the other, whatever was done meanwhile."""
         got = []
         waiting = threading.Thread(
             target=lambda: got.append(self.one.claim("q", headers=WAIT)))
         waiting.start()
         time.sleep(0.3)
+        if meddle:
+            meddle()
         self.other.post("q", "news")
         begun = time.monotonic()
         waiting.join()
         self.assertEqual(got[0] and got[0][1][0]["body"], "news")
         self.assertLess(time.monotonic() - begun, 5)
+
+    def test_a_post_at_one_wakes_who_waits_at_the_other(self):
+        self.assert_woken()
+
+    def test_it_does_so_when_it_could_not_listen_for_a_while(self):
+        self.assert_woken()
+        self.assert_woken(lambda: self.redis.say("CLIENT", "KILL", "TYPE", "pubsub"))
+        self.assert_woken(self.redis.restart)
 
     def test_one_ends_and_the_other_goes_on(self):
         self.one.post("q", 1)
@@ -689,169 +677,6 @@ class Two(RedisCase):
         self.assert_well(self.other)
         self.other.ask("DELETE", place, status=204)
         self.assertEqual(self.other.claim("q")[1][0]["body"], 1)
-
-
-class Shards(RedisCase):
-    """A cluster of three primaries; of replicas journeys are made of others (redis_kill)."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = Cluster(primaries=3, replicas_each=0)
-        cls.addClassCleanup(cls.cluster.stop)
-        cls.url = cls.cluster.url(replicas=0, unsafe=1, **QUICK)
-
-    def setUp(self):
-        super().setUp()
-        for node in self.cluster.nodes:
-            node.say("FLUSHALL")
-
-    def queues(self):
-        """The name of a queue of project p at each of the primaries, in their order."""
-        found = {}
-        for i in range(1000):
-            owner = self.cluster.primary_of("{p/q%d}" % i)
-            found.setdefault(self.cluster.nodes.index(owner), "q%d" % i)
-            if len(found) == 3:
-                return [found[i] for i in range(3)]
-        return self.fail("not all have slots")
-
-    def test_projects_with_strange_names(self):
-        Odd.assert_projects_do_not_mix(self, self.serve(self.url))
-
-    @contextlib.contextmanager
-    def without_owner(self, queue, owner):
-        """The slot of a queue is nobody's meanwhile."""
-        slot = owner.say("CLUSTER", "KEYSLOT", "{p/%s}" % queue)
-        for node in self.cluster.nodes:
-            node.say("CLUSTER", "DELSLOTS", slot)
-        try:
-            yield
-        finally:
-            owner.say("CLUSTER", "ADDSLOTS", slot)
-            self.cluster.wait_whole()
-
-    def test_a_slot_that_nobody_has(self):
-        api = self.serve(self.url)
-        names = self.queues()
-        for name in names:
-            api.post(name, "kept")
-        with self.without_owner(names[1], self.cluster.nodes[1]):
-            for answer in (api.try_post(names[1], 1), api.answer("GET", names[1] + "/stats"),
-                           api.answer("POST", names[1] + "/claims", {})):
-                self.assert_unavailable(answer)
-            for name in (names[0], names[2]):
-                api.post(name, "well")
-                self.assertEqual(api.bodies(name), ["kept", "well"])
-            self.assertEqual(api.health(), 503)
-            self.assert_alive(api)
-            late = self.serve(self.url)  # one that starts meanwhile knows no more
-            late.post(names[0], "late")
-            self.assert_unavailable(late.try_post(names[1], 1))
-            self.assertEqual(late.health(), 503)
-        self.becomes_well(api)
-        self.becomes_well(late)
-        self.assertEqual(api.bodies(names[1]), ["kept"])
-
-    def test_readiness_tells_of_a_slot_that_nobody_has(self):
-        """Although nobody has asked for what is there."""
-        api = self.serve(self.url)
-        self.assert_well(api)
-        with self.without_owner(self.queues()[1], self.cluster.nodes[1]):
-            self.eventually(lambda: api.health() == 503, "/readyz is 503", 5)
-        self.becomes_well(api)
-
-    def dead_letter(self, api, source, target):
-        """A message is claimed in vain as often as it may be; it is free again."""
-        api.ask("PUT", source, {"_max_claim_count": 1, "_dead_letter_queue": target},
-                status=201)
-        api.post(source, "dead")
-        api.ask("DELETE", api.claim(source)[0], status=204)
-
-    def test_a_dead_letter_goes_elsewhere(self):
-        api = self.serve(self.url)
-        source, target, _ = self.queues()
-        self.dead_letter(api, source, target)
-        self.assertIsNone(api.claim(source))
-        self.assertEqual(api.bodies(target), ["dead"])
-        self.assertEqual(api.bodies(source), [])
-
-    def test_a_dead_letter_goes_elsewhere_and_nobody_is_there(self):
-        """It is on its way until somebody is."""
-        api = self.serve(self.url)
-        source, target, _ = self.queues()
-        self.dead_letter(api, source, target)
-        self.cluster.nodes[1].kill()
-        answer = api.answer("POST", source + "/claims", {})
-        self.assertIn(answer.status, (204, 503))
-        self.cluster.nodes[1].start()
-        self.cluster.wait_whole()
-        self.becomes_well(api)
-
-        def has_arrived():
-            api.claim(source)
-            return api.bodies(target) == ["dead"]
-        self.eventually(has_arrived, "the letter has arrived", 15)
-
-    def test_slots_are_moved(self):
-        """Those of a queue and of the list of queues; what comes first finds them."""
-        api = self.serve(self.url)
-        name = self.queues()[0]
-        api.post(name, "kept")
-        for key in ("{p}", "{p/%s}" % name):
-            slot = self.cluster.nodes[0].say("CLUSTER", "KEYSLOT", key)
-            old = self.cluster.primary_of(slot)
-            new = next(node for node in self.cluster.nodes if node is not old)
-            moved = self.cluster.move_slot(slot, new)
-            self.assertGreater(moved, 0, key)
-        self.assertEqual(api.names(), [name])
-        self.assertEqual(api.bodies(name), ["kept"])
-        self.assertEqual(api.health(), 204)
-
-    def test_the_list_is_asked_for_first_after_it_was_moved(self):
-        api = self.serve(self.url)
-        api.post("q", 1)
-        slot = self.cluster.nodes[0].say("CLUSTER", "KEYSLOT", "{p}")
-        old = self.cluster.primary_of(slot)
-        new = next(node for node in self.cluster.nodes if node is not old)
-        self.cluster.move_slot(slot, new)
-        for _ in range(3):
-            api.ask("GET", "")
-
-    def test_a_primary_is_away_and_comes_back(self):
-        api = self.serve(self.url)
-        names = self.queues()
-        for name in names:
-            api.post(name, "kept")
-        self.cluster.nodes[2].kill()
-        self.assert_unavailable(api.try_post(names[2], 1))
-        self.assertEqual(api.health(), 503)
-        self.assert_alive(api)
-        api.post(names[0], "well")
-        self.cluster.nodes[2].start()
-        self.cluster.wait_whole()
-        self.becomes_well(api)
-        for name in names:
-            self.assertEqual(api.bodies(name)[0], "kept")
-
-    def test_a_primary_hangs_and_goes_on(self):
-        """Whoever asks for what others have is answered, as soon as a thread is free."""
-        api = self.serve(self.cluster.url(replicas=0, unsafe=1, **HANGING))
-        names = self.queues()
-        api.post(names[0], "kept")
-        self.cluster.nodes[2].stall()
-        try:
-            asking = threading.Thread(target=lambda: answers.append(api.try_post(names[2], 1)))
-            answers = []
-            asking.start()
-            self.assert_alive(api, 0.5)
-            self.assertEqual(api.bodies(names[0]), ["kept"])
-            asking.join()
-            self.assert_unavailable(answers[0])
-            self.assertEqual(api.health(), 503)
-        finally:
-            self.cluster.nodes[2].go_on()
-        self.cluster.wait_whole()
-        self.becomes_well(api)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+"""claimd on a Redis Cluster that changes, or parts of which have troubles. (What becomes of
+messages when nodes die under load: redis_kill.py.)
+
+    redis_cluster_test.py CLAIMD
+
+Needs redis-server.
+"""
+
+import contextlib
+import os
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from on_redis import HANGING, QUICK, RedisCase  # noqa: E402
+from redis_nodes import Cluster  # noqa: E402
+
+
+class Shards(RedisCase):
+    """A cluster of three primaries without replicas."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(primaries=3, replicas_each=0)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.url = cls.cluster.url(replicas=0, unsafe=1, **QUICK)
+
+    def setUp(self):
+        super().setUp()
+        for node in self.cluster.nodes:
+            node.say("FLUSHALL")
+
+    def queues(self):
+        """The name of a queue of project p at each of the primaries, in their order."""
+        found = {}
+        for i in range(1000):
+            owner = self.cluster.primary_of("{p/q%d}" % i)
+            found.setdefault(self.cluster.nodes.index(owner), "q%d" % i)
+            if len(found) == 3:
+                return [found[i] for i in range(3)]
+        return self.fail("not all have slots")
+
+    def test_projects_with_strange_names(self):
+        self.assert_projects_do_not_mix(self.serve(self.url))
+
+    @contextlib.contextmanager
+    def without_owner(self, queue, owner):
+        """The slot of a queue is nobody's meanwhile."""
+        slot = owner.say("CLUSTER", "KEYSLOT", "{p/%s}" % queue)
+        for node in self.cluster.nodes:
+            node.say("CLUSTER", "DELSLOTS", slot)
+        try:
+            yield
+        finally:
+            owner.say("CLUSTER", "ADDSLOTS", slot)
+            self.cluster.wait_whole()
+
+    def test_a_slot_that_nobody_has(self):
+        api = self.serve(self.url)
+        names = self.queues()
+        for name in names:
+            api.post(name, "kept")
+        with self.without_owner(names[1], self.cluster.nodes[1]):
+            for answer in (api.try_post(names[1], 1), api.answer("GET", names[1] + "/stats"),
+                           api.answer("POST", names[1] + "/claims", {})):
+                self.assert_unavailable(answer)
+            for name in (names[0], names[2]):
+                api.post(name, "well")
+                self.assertEqual(api.bodies(name), ["kept", "well"])
+            self.assertEqual(api.health(), 503)
+            self.assert_alive(api)
+            late = self.serve(self.url)  # one that starts meanwhile knows no more
+            late.post(names[0], "late")
+            self.assert_unavailable(late.try_post(names[1], 1))
+            self.assertEqual(late.health(), 503)
+        self.becomes_well(api)
+        self.becomes_well(late)
+        self.assertEqual(api.bodies(names[1]), ["kept"])
+
+    def test_readiness_tells_of_a_slot_that_nobody_has(self):
+        """Although nobody has asked for what is there."""
+        api = self.serve(self.url)
+        self.assert_well(api)
+        with self.without_owner(self.queues()[1], self.cluster.nodes[1]):
+            self.eventually(lambda: api.health() == 503, "/readyz is 503", 5)
+        self.becomes_well(api)
+
+    def dead_letter(self, api, source, target):
+        """A message is claimed in vain as often as it may be; it is free again."""
+        api.ask("PUT", source, {"_max_claim_count": 1, "_dead_letter_queue": target},
+                status=201)
+        api.post(source, "dead")
+        api.ask("DELETE", api.claim(source)[0], status=204)
+
+    def test_a_dead_letter_goes_elsewhere(self):
+        api = self.serve(self.url)
+        source, target, _ = self.queues()
+        self.dead_letter(api, source, target)
+        self.assertIsNone(api.claim(source))
+        self.assertEqual(api.bodies(target), ["dead"])
+        self.assertEqual(api.bodies(source), [])
+
+    def test_a_dead_letter_goes_elsewhere_and_nobody_is_there(self):
+        """It is on its way until somebody is."""
+        api = self.serve(self.url)
+        source, target, _ = self.queues()
+        self.dead_letter(api, source, target)
+        self.cluster.nodes[1].kill()
+        answer = api.answer("POST", source + "/claims", {})
+        self.assertIn(answer.status, (204, 503))
+        self.cluster.nodes[1].start()
+        self.cluster.wait_whole()
+        self.becomes_well(api)
+
+        def has_arrived():
+            api.claim(source)
+            return api.bodies(target) == ["dead"]
+        self.eventually(has_arrived, "the letter has arrived", 15)
+
+    def test_slots_are_moved(self):
+        """Those of a queue and of the list of queues; what comes first finds them."""
+        api = self.serve(self.url)
+        name = self.queues()[0]
+        api.post(name, "kept")
+        for key in ("{p}", "{p/%s}" % name):
+            slot = self.cluster.nodes[0].say("CLUSTER", "KEYSLOT", key)
+            old = self.cluster.primary_of(slot)
+            new = next(node for node in self.cluster.nodes if node is not old)
+            moved = self.cluster.move_slot(slot, new)
+            self.assertGreater(moved, 0, key)
+        self.assertEqual(api.names(), [name])
+        self.assertEqual(api.bodies(name), ["kept"])
+        self.assertEqual(api.health(), 204)
+
+    def test_the_list_is_asked_for_first_after_it_was_moved(self):
+        api = self.serve(self.url)
+        api.post("q", 1)
+        slot = self.cluster.nodes[0].say("CLUSTER", "KEYSLOT", "{p}")
+        old = self.cluster.primary_of(slot)
+        new = next(node for node in self.cluster.nodes if node is not old)
+        self.cluster.move_slot(slot, new)
+        for _ in range(3):
+            api.ask("GET", "")
+
+    def test_a_primary_is_away_and_comes_back(self):
+        api = self.serve(self.url)
+        names = self.queues()
+        for name in names:
+            api.post(name, "kept")
+        self.cluster.nodes[2].kill()
+        self.assert_unavailable(api.try_post(names[2], 1))
+        self.assertEqual(api.health(), 503)
+        self.assert_alive(api)
+        api.post(names[0], "well")
+        self.cluster.nodes[2].start()
+        self.cluster.wait_whole()
+        self.becomes_well(api)
+        for name in names:
+            self.assertEqual(api.bodies(name)[0], "kept")
+
+    def test_a_primary_hangs_and_goes_on(self):
+        """Whoever asks for what others have is answered, as soon as a thread is free."""
+        api = self.serve(self.cluster.url(replicas=0, unsafe=1, **HANGING))
+        names = self.queues()
+        api.post(names[0], "kept")
+        self.cluster.nodes[2].stall()
+        try:
+            asking = threading.Thread(target=lambda: answers.append(api.try_post(names[2], 1)))
+            answers = []
+            asking.start()
+            self.assert_alive(api, 0.5)
+            self.assertEqual(api.bodies(names[0]), ["kept"])
+            asking.join()
+            self.assert_unavailable(answers[0])
+            self.assertEqual(api.health(), 503)
+        finally:
+            self.cluster.nodes[2].go_on()
+        self.cluster.wait_whole()
+        self.becomes_well(api)
+
+
+class Replaced(RedisCase):
+    """A cluster whose primary is replaced while it hangs: nobody says that it has moved."""
+
+    def test_who_hangs_is_asked_no_more(self):
+        with Cluster(primaries=3, replicas_each=1) as cluster:
+            api = self.serve(cluster.nodes[0].url(replicas=0, unsafe=1, **HANGING))
+            api.post("q", "kept")
+            primary = cluster.primary_of("{p/q}")
+            primary.stall()
+            cluster.wait_new_primary(primary)
+            self.eventually(lambda: api.answer("GET", "q/stats").status == 200,
+                            "the new one is asked", 6)
+            self.assertEqual(api.bodies("q"), ["kept"])
+            self.eventually(lambda: api.health() == 204, "/readyz is 204", 6)
+            self.assert_well(api)
+            self.end(api.server)
+
+
+if __name__ == "__main__":
+    unittest.main()
