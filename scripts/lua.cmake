@@ -1,5 +1,5 @@
 # Makes a header of the Lua scripts in SOURCE, each as an array of characters, behind those files of
-# SOURCE/lib that its first line names, and what Redis calls it: its SHA1. Called by the build:
+# SOURCE/lib that its first line names and the flags that a line "-- Flags: ..." has, and what Redis calls it: its SHA1. Called by the build:
 # cmake -DSOURCE=DIR -DOUT=FILE -P lua.cmake
 file(GLOB scripts ${SOURCE}/*.lua)
 set(text "/* Made of src/redis/scripts. */\n")
@@ -7,6 +7,11 @@ foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
     set(bytes "")
     set(whole "")
+    file(STRINGS ${script} flags REGEX "^-- Flags: " LIMIT_COUNT 1)
+    if(flags)
+        string(REPLACE "-- Flags: " "#!lua flags=" whole "${flags}\n")
+        string(HEX "${whole}" bytes)
+    endif()
     file(STRINGS ${script} first LIMIT_COUNT 1)
     if(first MATCHES "^-- Needs: (.*)")
         string(REPLACE " " ";" parts "${CMAKE_MATCH_1}")

@@ -446,6 +446,12 @@ note_outcome(struct context *ctx, enum status st, bool called)
     history_add(kit_history(ctx->kit), &e);
 }
 
+bool
+api_needs_store(const struct request *req)
+{
+    return !bytes_equal_str(req->path, "/livez");
+}
+
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res)
 {

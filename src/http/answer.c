@@ -366,7 +366,7 @@ answer_request(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex
     ex->closing = closing;
     ex->request.proof.tell = admitted;
     count_in(w, ex);
-    if (w->shared->config->store->blocks) {
+    if (w->shared->config->store->blocks && api_needs_store(&ex->request)) {
         if (go_remote(w, ex)) {
             conn_enter(&w->conns, ex->conn, CONN_PARKED, w->now_ms);
             return park(w, ex);

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-/* Keys of a queue; the last two exist where somebody is, or was, subscribed. */
-static const char parts[] = {'q', 'z', 'm', 't', 'x', 'f', 's', 'u'};
-enum { PLAIN_PARTS = 6, ALL_PARTS = 8 };
+/* Keys of a queue: those that it always has, those of its subscriptions, and that of a predecessor. */
+static const char parts[] = {'q', 'z', 'm', 't', 'x', 's', 'u', 'f'};
+enum { PLAIN_PARTS = 5, FEED_PARTS = 7, ALL_PARTS = 8 };
 
 static void
 begin(struct call *c, struct redis_store *s, struct bytes key)
@@ -15,7 +15,7 @@ begin(struct call *c, struct redis_store *s, struct bytes key)
     c->client = cluster_take(&s->cluster);
     c->request = (struct cluster_request){.slot = slot_of(key)};
     c->where = NULL;
-    c->arguments = 0;
+    c->arguments = c->parts = 0;
     reason_init(&c->why);
     command_init(&c->words, s->config.mem);
 }
@@ -43,9 +43,9 @@ call_time(struct call *c, const struct store_visit *visit)
         command_text(&c->words, "");
 }
 
-void
-call_begin(struct call *c, struct redis_store *s, const struct store_visit *visit,
-           const struct store_queue *where)
+static void
+begin_queue(struct call *c, struct redis_store *s, const struct store_visit *visit,
+            const struct store_queue *where, size_t count)
 {
     struct buf key;
 
@@ -53,15 +53,30 @@ call_begin(struct call *c, struct redis_store *s, const struct store_visit *visi
     key_of_queue(&key, where);
     begin(c, s, buf_view(&key));
     c->where = where;
-    add_keys(&c->words, &key, PLAIN_PARTS);
+    c->parts = count;
+    add_keys(&c->words, &key, count);
     c->arguments = c->words.words.len;
     call_time(c, visit);
     buf_fini(&key);
 }
 
-/* The same words behind all keys of the queue. */
+void
+call_begin(struct call *c, struct redis_store *s, const struct store_visit *visit,
+           const struct store_queue *where)
+{
+    begin_queue(c, s, visit, where, PLAIN_PARTS);
+}
+
+void
+call_begin_all(struct call *c, struct redis_store *s, const struct store_visit *visit,
+               const struct store_queue *where)
+{
+    begin_queue(c, s, visit, where, ALL_PARTS);
+}
+
+/* The same words behind more keys of the queue. */
 static void
-add_feed(struct call *c)
+add_parts(struct call *c, size_t count)
 {
     struct command words;
     struct buf key;
@@ -69,13 +84,14 @@ add_feed(struct call *c)
     buf_init(&key, c->store->config.mem);
     command_init(&words, c->store->config.mem);
     key_of_queue(&key, c->where);
-    add_keys(&words, &key, ALL_PARTS);
+    add_keys(&words, &key, count);
     buf_bytes(&words.words, bytes_of(c->words.words.data + c->arguments,
                                      c->words.words.len - c->arguments));
-    words.count = c->words.count + ALL_PARTS - PLAIN_PARTS;
+    c->arguments = words.words.len - (c->words.words.len - c->arguments);
+    words.count = c->words.count + count - c->parts;
     command_fini(&c->words);
     c->words = words;
-    c->where = NULL; /* once is enough */
+    c->parts = count;
     buf_fini(&key);
 }
 
@@ -109,17 +125,23 @@ status_of(const struct call *c)
                                                                  : ST_UNAVAILABLE;
 }
 
-/* It needs the keys that it has not got; only said where nothing has happened. */
-static bool
-wants_feed(const struct call *c)
+/* How many keys it needs that has not got them; only said where nothing has happened. 0: none. */
+static size_t
+wanted_parts(const struct call *c)
 {
-    return c->where != NULL && call_has(c, 0) && call_integer(c, 0) == ANSWER_FEED;
+    const int64_t answer = call_has(c, 0) ? call_integer(c, 0) : ANSWER_OK;
+    const size_t wanted = answer == ANSWER_FEED    ? FEED_PARTS
+                          : answer == ANSWER_FENCE ? ALL_PARTS
+                                                   : 0;
+
+    return wanted > c->parts ? wanted : 0;
 }
 
 enum status
 call_run(struct call *c, enum script script, enum call_kind kind)
 {
     enum status st = ST_NO_MEMORY;
+    size_t wanted;
 
     c->request.sha = script_sha(script);
     c->request.text = script_text(script);
@@ -128,10 +150,11 @@ call_run(struct call *c, enum script script, enum call_kind kind)
     c->request.repeatable = kind == CALL_LOOKS;
     while (c->client != NULL && !c->words.words.failed) {
         st = cluster_ask(c->client, &c->request, &c->why);
-        if (!wants_feed(c))
+        wanted = wanted_parts(c);
+        if (wanted == 0)
             break;
         cluster_request_end(&c->store->cluster, &c->request);
-        add_feed(c);
+        add_parts(c, wanted);
         st = ST_NO_MEMORY;
     }
     return st == ST_OK ? status_of(c) : st;

@@ -24,7 +24,8 @@ struct call {
     struct cluster_client *client; /* NULL: no memory for one */
     struct command words;
     const struct store_queue *where; /* borrowed; NULL: it is not about a queue */
-    size_t arguments;                /* where they begin in the words */
+    size_t arguments;                /* where they begin in the words, */
+    size_t parts;                    /* and how many keys of the queue stand in front */
     struct cluster_request request;
     struct reason why;
 };
@@ -32,6 +33,10 @@ struct call {
 /* Begins with the keys of a queue, and the time. */
 void call_begin(struct call *c, struct redis_store *s, const struct store_visit *visit,
                 const struct store_queue *where);
+
+/* The same with all keys that it may have: while its slot is being moved that may be refused. */
+void call_begin_all(struct call *c, struct redis_store *s,
+                    const struct store_visit *visit, const struct store_queue *where);
 
 /* Begins with one key, which is written already, and no time; call_time() adds it. */
 void call_begin_key(struct call *c, struct redis_store *s, struct bytes key);
@@ -59,7 +64,7 @@ call_number(struct call *c, int64_t number)
 void call_opened(struct call *c, const struct store_batch *opened);
 
 /*
- * Runs it, once more with the keys of the queue's subscriptions if it needs them. The script's own status, or ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET,
+ * Runs it, once more with more keys of the queue if it needs them. The script's own status, or ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET,
  * ST_UNCONFIRMED; there is an answer if call_has(c, 0).
  */
 enum status call_run(struct call *c, enum script script, enum call_kind kind);

@@ -11,12 +11,6 @@ enum {
     TOTALS_MOST = 4096    /* queues that are asked one by one, for a sum */
 };
 
-static struct bytes
-text_of(const redisReply *names, size_t i)
-{
-    return bytes_of(names->element[i]->str, (size_t)names->element[i]->len);
-}
-
 /* ---------------------------------------------------------------------- walking */
 
 struct walk {
@@ -41,25 +35,24 @@ walk_list(struct walk *w, struct bytes key,
 
     buf_init(&from, w->store->config.mem);
     while (st == ST_OK && more && w->left > 0 && most > 0) {
-        redisReply *names = NULL;
-        uint64_t total;
+        struct names names = {.store = w->store};
 
         if (from.failed) {
             st = ST_NO_MEMORY;
             break;
         }
         st = names_page(w->store, key, from.len == 0 ? BYTES_NONE : buf_view(&from), PAGE,
-                        &names, &total);
-        for (size_t i = 0; st == ST_OK && i < names->elements && w->left > 0 && most > 0;
+                        &names);
+        for (size_t i = 0; st == ST_OK && i < names.count && w->left > 0 && most > 0;
              i++, most--)
-            st = each(w, project, text_of(names, i));
-        more = st == ST_OK && names->elements == PAGE;
+            st = each(w, project, names_at(&names, i));
+        more = st == ST_OK && names.count == PAGE;
         if (more) {
             buf_reset(&from, SIZE_MAX);
             buf_byte(&from, '(');
-            buf_bytes(&from, text_of(names, PAGE - 1));
+            buf_bytes(&from, names_at(&names, PAGE - 1));
         }
-        redis_answer_free(w->store, names);
+        names_release(&names);
     }
     buf_fini(&from);
     return st;
@@ -94,15 +87,16 @@ static enum status
 count_queues(struct walk *w, struct bytes unused, struct bytes project)
 {
     enum status st = ST_NO_MEMORY;
-    uint64_t count = 0;
+    struct names names = {.store = w->store};
     struct buf key;
 
     (void)unused;
     buf_init(&key, w->store->config.mem);
     key_of_names(&key, project, w->kind);
     if (!key.failed)
-        st = names_page(w->store, buf_view(&key), BYTES_NONE, 0, NULL, &count);
-    w->queues += count;
+        st = names_page(w->store, buf_view(&key), BYTES_NONE, 0, &names);
+    w->queues += names.total;
+    names_release(&names);
     buf_fini(&key);
     return st;
 }

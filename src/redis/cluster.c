@@ -8,7 +8,9 @@
 enum {
     REDIRECTIONS = 8,   /* of one request, before it counts as not answered now */
     PAUSE_LEAST_MS = 5, /* before a node is asked again, twice as long each time */
-    PAUSE_MOST_MS = 200
+    PAUSE_MOST_MS = 200,
+    LEFT_ALONE_MS = 1000, /* who has not answered */
+    MAP_ANSWER_MS = 500   /* nodes have so long to say where the slots are */
 };
 
 static const int64_t MS_NS = 1000000;
@@ -76,6 +78,15 @@ link_to(struct cluster_client *client, uint16_t node, struct reason *why)
 
 /* ------------------------------------------------------------------ the map */
 
+/* Has it not answered a moment ago? */
+static bool
+is_hung(const struct cluster *c, uint16_t node)
+{
+    const int64_t hung_ns = atomic_load(&c->hung_ns[node]);
+
+    return hung_ns != 0 && clock_stopwatch_ns() - hung_ns < LEFT_ALONE_MS * MS_NS;
+}
+
 static enum status
 ask_for_map(struct cluster_client *client, uint16_t node, struct reason *why)
 {
@@ -88,7 +99,9 @@ ask_for_map(struct cluster_client *client, uint16_t node, struct reason *why)
 
     if (l == NULL)
         return ST_UNAVAILABLE;
+    link_limit(l, MAP_ANSWER_MS);
     st = link_say(l, words, 2, &answer, why);
+    link_limit(l, c->config.link.answer_ms);
     if (st == ST_OK) {
         st = map_read(&c->map, answer, &asked);
         if (st == ST_OK)
@@ -123,8 +136,10 @@ cluster_refresh(struct cluster_client *client, struct reason *why)
     lock_acquire(&c->map.lock);
     known = c->map.count;
     lock_release(&c->map.lock);
-    for (size_t i = 0; st != ST_OK && i < known; i++)
-        st = ask_for_map(client, (uint16_t)i, why);
+    for (int hung = 0; hung < 2; hung++) /* those who have not answered come last */
+        for (size_t i = 0; st != ST_OK && i < known; i++)
+            if (is_hung(c, (uint16_t)i) == (hung == 1))
+                st = ask_for_map(client, (uint16_t)i, why);
     for (size_t i = 0; st != ST_OK && i < c->config.seed_count; i++)
         st = ask_for_map(client, map_node(&c->map, &c->config.seeds[i]), why);
     return st;
@@ -322,12 +337,18 @@ try_at(struct attempt *a, uint16_t node)
 
     if (l == NULL)
         return LATER;
+    if (is_hung(c, node)) {
+        a->status = reason_give(a->why, ST_UNAVAILABLE, "%s:%u does not answer",
+                                asked.host, asked.port);
+        return OVER;
+    }
     if (send(a, l) != ST_OK) {
         link_close(l);
         a->status = ST_NO_MEMORY;
         return OVER;
     }
     all = receive(a, l, &answer, &confirmed);
+    atomic_store(&c->hung_ns[node], l->timed_out ? clock_stopwatch_ns() : 0);
     if (!all)
         link_close(l);
     if (answer == NULL)
@@ -358,12 +379,17 @@ attempt(struct attempt *a)
 
 /* ------------------------------------------------------------------ asking */
 
-/* Until somebody may have become able to answer. */
-static void
-pause_for(int64_t *ms)
+/* Until somebody may have become able to answer. False: too many wait for that. */
+static bool
+pause_for(struct cluster *c, int64_t *ms)
 {
-    (void)poll(NULL, 0, (int)*ms);
+    const bool may = atomic_fetch_add(&c->patient, 1) < c->config.patient_most;
+
+    if (may)
+        (void)poll(NULL, 0, (int)*ms);
+    atomic_fetch_sub(&c->patient, 1);
     *ms = *ms * 2 > PAUSE_MOST_MS ? PAUSE_MOST_MS : *ms * 2;
+    return may;
 }
 
 enum status
@@ -383,17 +409,19 @@ cluster_ask(struct cluster_client *client, struct cluster_request *request,
 
         if (outcome == DONE || outcome == OVER)
             return a.status;
-        if (outcome == LOST && !request->repeatable) {
-            atomic_fetch_add(&c->figures.unconfirmed, 1);
-            return ST_UNCONFIRMED;
-        }
         if (outcome == MOVED && ++moved <= REDIRECTIONS)
             continue;
-        if (clock_stopwatch_ns() >= until_ns)
+        if (outcome == LOST && !request->repeatable) {
+            atomic_fetch_add(&c->figures.unconfirmed, 1);
+            (void)cluster_refresh(client, &unused); /* perhaps another has taken over */
+            return ST_UNCONFIRMED;
+        }
+        if (clock_stopwatch_ns() >= until_ns || !pause_for(c, &pause_ms)) {
+            (void)cluster_refresh(client, &unused);
             return ST_UNAVAILABLE;
+        }
         moved = 0;
         atomic_fetch_add(&c->figures.retries, 1);
-        pause_for(&pause_ms);
         (void)cluster_refresh(client, &unused);
     }
 }

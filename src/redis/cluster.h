@@ -4,7 +4,9 @@
  * A request is one script about keys of one slot. It is sent to the slot's primary, and with it
  * WAIT, if it changes something: then its answer is given when so many replicas have confirmed it.
  * Redirections (MOVED, ASK) are followed; nodes that cannot answer now (TRYAGAIN, CLUSTERDOWN,
- * LOADING, a primary that has failed) are asked again until the patience is over.
+ * LOADING, a primary that has failed) are asked again until the patience is over. A node that has not
+ * answered at all is left alone for a moment: whoever needs it is told so at once, and does not keep a
+ * thread from those who need others.
  *
  *   Outcome   ST_OK: done and confirmed. ST_UNCONFIRMED: perhaps done; there may be an answer.
  *             ST_UNAVAILABLE: not done. ST_OVER_BUDGET: Redis has no memory for it; not done
@@ -25,10 +27,11 @@ struct cluster_config {
     struct link_config link;
     struct link_address seeds[CLUSTER_SEEDS];
     size_t seed_count;
-    unsigned replicas;   /* that confirm each change; 0: none do */
-    int64_t confirm_ms;  /* until they must have */
-    int64_t patience_ms; /* for nodes that cannot answer now */
-    int64_t refresh_ms;  /* the map is not asked for more often */
+    unsigned replicas;     /* that confirm each change; 0: none do */
+    int64_t confirm_ms;    /* until they must have */
+    int64_t patience_ms;   /* for nodes that cannot answer now */
+    unsigned patient_most; /* who may have that at a time: the others are told at once */
+    int64_t refresh_ms;    /* the map is not asked for more often */
 };
 
 /* Bounds of the times, in us. */
@@ -57,6 +60,9 @@ struct cluster {
     struct list idle;             /* clients that nobody uses */
     _Atomic int64_t refreshed_ns; /* the map was asked for; clock_stopwatch_ns() */
     _Atomic int64_t known_ns;     /* and answered */
+    _Atomic unsigned patient;     /* who waits for a node to become able */
+    _Atomic int64_t
+        hung_ns[MAP_NODES]; /* a node has not answered until then; 0: it has */
 };
 
 /* One user's connections, opened as they are needed. */

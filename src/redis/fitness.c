@@ -7,6 +7,8 @@
 
 enum { VERSION_LEAST = 7 };
 
+static const int64_t FRESH_NS = 1000000000; /* a map is believed so long */
+
 struct examination {
     struct redis_store *store;
     struct cluster_client *client;
@@ -20,10 +22,10 @@ static enum status
 object(const struct examination *e, const char *what, const char *advice)
 {
     const struct redis_config *config = &e->store->config;
-    char text[REASON_CAP + LINK_HOST_CAP];
+    char text[REASON_CAP + LINK_NAME_CAP], name[LINK_NAME_CAP];
 
-    (void)snprintf(text, sizeof(text), "%s:%u: %s; %s", e->node.host, e->node.port, what,
-                   advice);
+    link_name(&e->node, name);
+    (void)snprintf(text, sizeof(text), "%s: %s; %s", name, what, advice);
     if (!e->lenient)
         return reason_give(e->why, ST_UNAVAILABLE, "%s (unsafe=1 starts all the same)",
                            text);
@@ -76,8 +78,10 @@ check_role(const struct examination *e, const redisReply *info)
                            e->node.host, e->node.port);
     if (e->store->cluster.map.single &&
         info_number(info, "connected_slaves") < url->replicas)
-        return object(e, "it has fewer replicas than the URL says",
-                      "no change would be confirmed");
+        return reason_give(e->why, ST_UNAVAILABLE,
+                           "%s:%u has fewer replicas than the URL says: no change would "
+                           "be confirmed",
+                           e->node.host, e->node.port);
     return ST_OK;
 }
 
@@ -211,6 +215,51 @@ count_replicas(const redisReply *nodes)
     return count;
 }
 
+static struct bytes
+text_of(const redisReply *value)
+{
+    return value != NULL && value->type == REDIS_REPLY_STRING
+               ? bytes_of(value->str, (size_t)value->len)
+               : BYTES_NONE;
+}
+
+/* Where a node is; one without a host is where we asked. False: it does not say. */
+static bool
+read_node(const struct examination *e, const redisReply *node, struct link_address *out)
+{
+    const redisReply *port = value_of(node, "port");
+    struct bytes host = text_of(value_of(node, "endpoint"));
+
+    if (port == NULL || port->type != REDIS_REPLY_INTEGER || port->integer <= 0 ||
+        port->integer > UINT16_MAX || host.len >= LINK_HOST_CAP)
+        return false;
+    *out = e->node;
+    out->port = (uint16_t)port->integer;
+    if (host.len > 0) {
+        memcpy(out->host, host.data, host.len);
+        out->host[host.len] = '\0';
+    }
+    return true;
+}
+
+/* Replicas become primaries: what is said of those holds for them. Who is away is not asked. */
+static enum status
+check_replicas(const struct examination *e, const redisReply *nodes)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < nodes->elements; i++) {
+        const redisReply *node = nodes->element[i];
+        struct examination other = *e;
+
+        if (bytes_equal_str(text_of(value_of(node, "role")), "replica") &&
+            bytes_equal_str(text_of(value_of(node, "health")), "online") &&
+            read_node(e, node, &other.node))
+            st = check_node(&other);
+    }
+    return st;
+}
+
 static enum status
 check_shard(const struct examination *e, const redisReply *shard)
 {
@@ -224,9 +273,11 @@ check_shard(const struct examination *e, const redisReply *shard)
         return reason_give(e->why, ST_UNAVAILABLE,
                            "%s:%u does not tell of its shards (CLUSTER SHARDS)",
                            e->node.host, e->node.port);
-    count = count_replicas(nodes);
-    if (slots->elements == 0 || count == wanted)
+    if (slots->elements == 0)
         return ST_OK;
+    count = count_replicas(nodes);
+    if (count == wanted)
+        return check_replicas(e, nodes);
     (void)snprintf(what, sizeof(what),
                    "the cluster has a primary with %zu replicas, and the URL says %zu",
                    count, wanted);
@@ -270,6 +321,26 @@ check_all(struct examination *e, enum status (*check)(const struct examination *
     return st;
 }
 
+/* May we run scripts about our keys? */
+static enum status
+check_rights(struct redis_store *s, struct reason *why)
+{
+    static const struct store_queue nobody = {.project = BYTES_LIT(""),
+                                              .name = BYTES_LIT("")};
+    const struct store_visit visit = {.now_ms = 0};
+    struct call c;
+    enum status st;
+
+    call_begin(&c, s, &visit, &nobody);
+    st = call_run(&c, SCRIPT_queue_get, CALL_LOOKS);
+    if (st == ST_OK || st == ST_NOT_FOUND)
+        st = ST_OK;
+    else
+        st = reason_give(why, st, "it runs no scripts for us: %.200s", c.why.text);
+    call_end(&c);
+    return st;
+}
+
 enum status
 fitness_check(struct redis_store *s, struct reason *why)
 {
@@ -288,24 +359,28 @@ fitness_check(struct redis_store *s, struct reason *why)
         st = object(&e, "one Redis without replicas: its machine is lost with all it has",
                     "for production use a cluster");
     cluster_give(e.client);
-    return st;
+    return st == ST_OK ? check_rights(s, why) : st;
 }
 
 static enum status
 check_ping(const struct examination *e)
 {
-    static const struct bytes ping[] = {BYTES_LIT("PING")};
+    static const struct bytes role[] = {BYTES_LIT("ROLE")};
     static const struct bytes info[] = {BYTES_LIT("CLUSTER"), BYTES_LIT("INFO")};
     redisReply *answer = NULL;
     enum status st;
 
     if (e->store->cluster.map.single)
-        st = cluster_say_to(e->client, &e->node, ping, 1, &answer, e->why);
+        st = cluster_say_to(e->client, &e->node, role, 1, &answer, e->why);
     else
         st = cluster_say_to(e->client, &e->node, info, 2, &answer, e->why);
     if (st == ST_OK && answer->type == REDIS_REPLY_STRING &&
         !bytes_equal_str(info_field(answer, "cluster_state"), "ok"))
         st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u: the cluster is down",
+                         e->node.host, e->node.port);
+    if (st == ST_OK && answer->type == REDIS_REPLY_ARRAY && answer->elements > 0 &&
+        !bytes_equal_str(text_of(answer->element[0]), "master"))
+        st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u has become a replica",
                          e->node.host, e->node.port);
     redis_answer_free(e->store, answer);
     return st;
@@ -321,6 +396,8 @@ fitness_now(struct redis_store *s, struct reason *why)
 
     if (e.client == NULL)
         return ST_NO_MEMORY;
+    if (clock_stopwatch_ns() - atomic_load(&s->cluster.known_ns) > FRESH_NS)
+        (void)cluster_refresh(e.client, &unused);
     st = check_all(&e, check_ping);
     map_worst(&s->cluster.map, &replicas, &without_owner);
     if (st == ST_OK && without_owner > 0)

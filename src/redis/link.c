@@ -5,6 +5,15 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+void
+link_name(const struct link_address *address, char out[LINK_NAME_CAP])
+{
+    if (address->port == 0)
+        (void)snprintf(out, LINK_NAME_CAP, "%s", address->host);
+    else
+        (void)snprintf(out, LINK_NAME_CAP, "%s:%u", address->host, address->port);
+}
+
 static struct timeval
 interval(int64_t ms)
 {
@@ -61,21 +70,33 @@ enum status
 link_open(struct link *l, const struct link_config *config, const struct link_address *to,
           struct reason *why)
 {
+    struct reason what;
+    char name[LINK_NAME_CAP];
     enum status st;
 
-    *l = (struct link){config->library, dial(config, to)};
+    reason_init(&what);
+    *l = (struct link){.library = config->library, .context = dial(config, to)};
     if (l->context == NULL)
         return ST_NO_MEMORY;
     if (l->context->err != 0)
-        st = reason_give(why, ST_UNAVAILABLE, "%s", l->context->errstr);
+        st = reason_give(&what, ST_UNAVAILABLE, "%s", l->context->errstr);
     else if (config->library->set_timeout(l->context, interval(config->answer_ms)) !=
              REDIS_OK)
-        st = reason_give(why, ST_UNAVAILABLE, "%s", l->context->errstr);
+        st = reason_give(&what, ST_UNAVAILABLE, "%s", l->context->errstr);
     else
-        st = log_in(l, config, why);
-    if (st != ST_OK)
-        link_close(l);
-    return st;
+        st = log_in(l, config, &what);
+    if (st == ST_OK)
+        return ST_OK;
+    link_close(l);
+    link_name(to, name);
+    return reason_give(why, st, "%s: %.100s", name, what.text);
+}
+
+void
+link_limit(struct link *l, int64_t answer_ms)
+{
+    (void)l->library->set_timeout(l->context,
+                                  interval(answer_ms)); /* or it stays as it was */
 }
 
 void
@@ -140,10 +161,9 @@ link_answer(struct link *l, struct reason *why)
 
     if (l->library->get_reply(l->context, &answer) == REDIS_OK && answer != NULL)
         return answer;
+    l->timed_out = l->context->err == REDIS_ERR_IO && errno == EAGAIN;
     (void)reason_give(why, ST_UNAVAILABLE, "%s",
-                      l->context->err == REDIS_ERR_IO && errno == EAGAIN
-                          ? "it does not answer"
-                          : l->context->errstr);
+                      l->timed_out ? "it does not answer" : l->context->errstr);
     return NULL;
 }
 

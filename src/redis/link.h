@@ -28,6 +28,10 @@ link_address_equal(const struct link_address *a, const struct link_address *b)
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
+/* "host:port", or the path of a socket. */
+enum { LINK_NAME_CAP = LINK_HOST_CAP + 8 };
+void link_name(const struct link_address *address, char out[LINK_NAME_CAP]);
+
 struct link_config {
     const struct hiredis_library *library;
     const char *user, *password; /* "": none */
@@ -38,11 +42,15 @@ struct link_config {
 struct link {
     const struct hiredis_library *library;
     redisContext *context;
+    bool timed_out; /* it has failed because nothing came */
 };
 
 /* Connects and logs in. ST_UNAVAILABLE with a reason. */
 enum status link_open(struct link *l, const struct link_config *config,
                       const struct link_address *to, struct reason *why);
+
+/* From now on it waits so long for pieces of answers. */
+void link_limit(struct link *l, int64_t answer_ms);
 
 /* Fine if it is not open. */
 void link_close(struct link *l);

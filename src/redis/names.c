@@ -91,31 +91,84 @@ names_leave(struct redis_store *s, const struct store_queue *where, struct bytes
 
 enum status
 names_page(struct redis_store *s, struct bytes key, struct bytes from, size_t count,
-           redisReply **names, uint64_t *total)
+           struct names *out)
 {
-    char limit[DECIMAL_CAP];
-    const struct bytes card[] = {BYTES_LIT("ZCARD"), key};
-    const struct bytes list[] = {BYTES_LIT("ZRANGEBYLEX"),
-                                 key,
-                                 bytes_present(from) ? from : bytes_str("-"),
-                                 BYTES_LIT("+"),
-                                 BYTES_LIT("LIMIT"),
-                                 BYTES_LIT("0"),
-                                 {limit, decimal_write(limit, count)}};
-    struct cluster_client *client = cluster_take(&s->cluster);
-    redisReply *answer = NULL;
-    struct reason why;
+    enum { TOTAL = 1 };
+    struct call c;
     enum status st;
 
-    if (client == NULL)
-        return ST_NO_MEMORY;
-    st = cluster_say(client, slot_of(key), card, 2, &answer, &why);
-    if (st == ST_OK)
-        *total = (uint64_t)answer->integer;
-    redis_answer_free(s, answer);
-    if (st == ST_OK && names != NULL)
-        st = cluster_say(client, slot_of(key), list, sizeof(list) / sizeof(list[0]),
-                         names, &why);
-    cluster_give(client);
+    *out = (struct names){.store = s};
+    call_begin_key(&c, s, key);
+    call_word(&c, bytes_present(from) ? from : bytes_str("-"));
+    call_number(&c, (int64_t)count);
+    st = call_run(&c, SCRIPT_names_page, CALL_LOOKS);
+    if (st == ST_OK) {
+        out->total = (uint64_t)call_integer(&c, TOTAL);
+        out->count = call_count(&c) - TOTAL - 1;
+        out->answer = call_take_answer(&c);
+    }
+    call_end(&c);
+    return st;
+}
+
+struct bytes
+names_at(const struct names *names, size_t i)
+{
+    const redisReply *name = names->answer->element[i + 2];
+
+    return bytes_of(name->str, (size_t)name->len);
+}
+
+void
+names_release(struct names *names)
+{
+    redis_answer_free(names->store, names->answer);
+    *names = (struct names){.store = names->store};
+}
+
+/* Takes a name off, if the queue that it was entered for has gone. */
+static enum status
+tidy_one(struct redis_store *s, const struct store_visit *visit,
+         const struct store_queue *where, struct bytes tag)
+{
+    bool there;
+    struct call c;
+    enum status st;
+
+    call_begin(&c, s, visit, where);
+    call_word(&c, tag);
+    st = call_run(&c, SCRIPT_queue_listed, CALL_CHANGES);
+    there = call_integer(&c, 1) != 0;
+    call_end(&c);
+    return st != ST_OK || there ? st : names_leave(s, where, tag);
+}
+
+enum status
+names_tidy(struct redis_store *s, const struct store_visit *visit,
+           const struct store_queue *where)
+{
+    enum { MOST = 16 };
+    enum status st = ST_NO_MEMORY;
+    struct names names = {.store = s};
+    struct buf key, from;
+
+    buf_init(&key, s->config.mem);
+    buf_init(&from, s->config.mem);
+    key_of_names(&key, where->project, where->kind);
+    buf_byte(&from, '[');
+    buf_bytes(&from, where->name);
+    buf_byte(&from, '\0');
+    if (!key.failed && !from.failed)
+        st = names_page(s, buf_view(&key), buf_view(&from), MOST, &names);
+    for (size_t i = 0; st == ST_OK && i < names.count; i++) {
+        struct bytes tag = names_at(&names, i), name = bytes_cut(&tag, '\0');
+
+        if (!bytes_equal(name, where->name))
+            break;
+        st = tidy_one(s, visit, where, tag);
+    }
+    names_release(&names);
+    buf_fini(&from);
+    buf_fini(&key);
     return st;
 }

@@ -25,12 +25,23 @@ enum status names_enter(struct redis_store *s, const struct store_visit *visit,
 enum status
 names_leave(struct redis_store *s, const struct store_queue *where, struct bytes tag);
 
-/*
- * A page of a list: `count` members (names NULL: none) from `from` on, which is written as ZRANGEBYLEX
- * has it (absent: from the first one), and how many there are in all. *names is owned:
- * redis_answer_free().
- */
+/* Takes off what was left of queues of this name that have gone. */
+enum status names_tidy(struct redis_store *s, const struct store_visit *visit,
+                       const struct store_queue *where);
+
+/* Some names of a list, and how many it has. */
+struct names {
+    struct redis_store *store;
+    redisReply *answer; /* owned: names_release() */
+    size_t count;
+    uint64_t total;
+};
+
+/* A page: `count` names at most (0: none) from `from` on, which is written as ZRANGEBYLEX has it (absent:
+ * from the first one). */
 enum status names_page(struct redis_store *s, struct bytes key, struct bytes from,
-                       size_t count, redisReply **names, uint64_t *total);
+                       size_t count, struct names *out);
+struct bytes names_at(const struct names *names, size_t i);
+void names_release(struct names *names);
 
 #endif

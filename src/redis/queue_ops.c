@@ -162,8 +162,7 @@ write_from(struct buf *out, struct bytes marker, struct bytes behind)
 
 /* The names of a project's queues behind a marker, and how many it has. */
 static enum status
-read_names(struct redis_store *s, const struct store_page *page, redisReply **names,
-           uint64_t *total)
+read_names(struct redis_store *s, const struct store_page *page, struct names *names)
 {
     enum status st = ST_NO_MEMORY;
     struct buf key, from;
@@ -174,7 +173,7 @@ read_names(struct redis_store *s, const struct store_page *page, redisReply **na
     key_of_names(&key, page->project, page->kind);
     begin = write_from(&from, page->marker, bytes_of("\0\xff", 2));
     if (!key.failed && !from.failed)
-        st = names_page(s, buf_view(&key), begin, page->limit, names, total);
+        st = names_page(s, buf_view(&key), begin, page->limit, names);
     buf_fini(&from);
     buf_fini(&key);
     return st;
@@ -208,20 +207,20 @@ redis_queue_list(struct store *store, struct store_visit *visit,
 {
     struct redis_store *s = redis_of(store);
     enum status st = open_queues(s, page->limit, out);
-    redisReply *names = NULL;
+    struct names names = {.store = s};
 
     if (st != ST_OK)
         return st;
-    st = read_names(s, page, &names, &out->total);
-    for (size_t i = 0; st == ST_OK && i < names->elements; i++)
-        st = add_named(s, visit, page,
-                       bytes_of(names->element[i]->str, (size_t)names->element[i]->len),
-                       out);
-    if (st == ST_OK)
-        out->more = names->elements == page->limit;
-    else
+    st = read_names(s, page, &names);
+    for (size_t i = 0; st == ST_OK && i < names.count; i++)
+        st = add_named(s, visit, page, names_at(&names, i), out);
+    if (st == ST_OK) {
+        out->total = names.total;
+        out->more = names.count == page->limit;
+    } else {
         store_queues_release(out);
-    redis_answer_free(s, names);
+    }
+    names_release(&names);
     return st;
 }
 
@@ -231,14 +230,15 @@ static enum status
 has_queues(struct redis_store *s, struct bytes project, enum store_kind kind, bool *has)
 {
     enum status st = ST_NO_MEMORY;
-    uint64_t count = 0;
+    struct names names = {.store = s};
     struct buf key;
 
     buf_init(&key, s->config.mem);
     key_of_names(&key, project, kind);
     if (!key.failed)
-        st = names_page(s, buf_view(&key), BYTES_NONE, 0, NULL, &count);
-    *has = count > 0;
+        st = names_page(s, buf_view(&key), BYTES_NONE, 0, &names);
+    *has = names.total > 0;
+    names_release(&names);
     buf_fini(&key);
     return st;
 }
@@ -246,19 +246,17 @@ has_queues(struct redis_store *s, struct bytes project, enum store_kind kind, bo
 /* Adds those of a page of the list that have queues, as far as there is room. */
 static enum status
 add_projects(struct redis_store *s, const struct store_page *page,
-             const redisReply *names, struct store_queues *out)
+             const struct names *names, struct store_queues *out)
 {
     enum status st = ST_OK;
 
-    for (size_t i = 0; st == ST_OK && i < names->elements; i++) {
-        struct bytes name =
-            bytes_of(names->element[i]->str, (size_t)names->element[i]->len);
+    for (size_t i = 0; st == ST_OK && i < names->count; i++) {
         bool has = false;
 
-        st = has_queues(s, name, page->kind, &has);
+        st = has_queues(s, names_at(names, i), page->kind, &has);
         if (st != ST_OK || !has)
             continue;
-        st = fill_view(s, &out->queues[out->count], name, NULL);
+        st = fill_view(s, &out->queues[out->count], names_at(names, i), NULL);
         out->count += st == ST_OK;
     }
     return st;
@@ -275,23 +273,21 @@ read_projects(struct redis_store *s, const struct store_page *page, struct buf *
     out->more = true;
     while (st == ST_OK && out->more && (out->count < page->limit || page->limit == 0)) {
         const size_t room = page->limit - out->count;
-        redisReply *names = NULL;
+        struct names names;
 
         if (key->failed || from->failed)
             return ST_NO_MEMORY;
-        st = names_page(s, buf_view(key), begin, room, &names, &out->total);
+        st = names_page(s, buf_view(key), begin, room, &names);
         if (st != ST_OK)
             return st;
-        st = add_projects(s, page, names, out);
-        out->more = names->elements == room && room > 0;
+        out->total = names.total;
+        st = add_projects(s, page, &names, out);
+        out->more = names.count == room && room > 0;
         if (out->more) {
-            const redisReply *last = names->element[names->elements - 1];
-
             buf_reset(from, SIZE_MAX);
-            begin =
-                write_from(from, bytes_of(last->str, (size_t)last->len), bytes_str(""));
+            begin = write_from(from, names_at(&names, room - 1), bytes_str(""));
         }
-        redis_answer_free(s, names);
+        names_release(&names);
     }
     return st;
 }
@@ -363,7 +359,7 @@ redis_queue_delete(struct store *store, struct store_visit *visit,
     for (int round = 0; st == ST_AGAIN && round < ROUNDS; round++) {
         struct call c;
 
-        call_begin(&c, s, visit, where);
+        call_begin_all(&c, s, visit, where);
         st = call_run(&c, SCRIPT_queue_delete, CALL_CHANGES);
         if (st == ST_AGAIN) {
             enum status driven = letters_drive(&c, LETTERS, visit, where);
@@ -373,6 +369,8 @@ redis_queue_delete(struct store *store, struct store_visit *visit,
             st = names_leave(s, where, call_item(&c, TAG));
             done_count(&s->done, STORE_COUNT_QUEUES_GONE, 1);
             waiting_dismiss(s, where);
+        } else if (st == ST_OK) {
+            st = names_tidy(s, visit, where); /* perhaps it could not be taken off */
         }
         call_end(&c);
     }

@@ -20,6 +20,7 @@
     X(queue_ready)                                                                       \
     X(queue_image)                                                                       \
     X(queue_load)                                                                        \
+    X(names_page)                                                                        \
     X(names_add)                                                                         \
     X(names_remove)                                                                      \
     X(message_post)                                                                      \
@@ -68,7 +69,8 @@ enum script_answer {
     ANSWER_NOT_SEALED,
     ANSWER_SEALED,
     ANSWER_CONFLICT,
-    ANSWER_FEED /* it needs S and U: lib/queue.lua */
+    ANSWER_FEED, /* it needs S and U, */
+    ANSWER_FENCE /* or F: lib/queue.lua */
 };
 
 /* The script, and what Redis calls it: the SHA1 of the text, in hexadecimal digits. */

@@ -189,6 +189,7 @@ connect(struct redis_store *s, struct reason *why)
         .seed_count = url->host_count,
         .confirm_ms = url->confirm_ms,
         .patience_ms = url->patience_ms,
+        .patient_most = s->config.threads < 4 ? 1 : (unsigned)s->config.threads / 4,
         .refresh_ms = REFRESH_MS};
     enum status st;
 

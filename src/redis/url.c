@@ -1,5 +1,6 @@
 #include "redis/url.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 enum {
@@ -31,8 +32,9 @@ unescape(struct bytes text, char out[URL_WORD_CAP])
             out[len++] = text.data[i];
             continue;
         }
-        if (i + 2 >= text.len || sscanf(text.data + i + 1, "%2x", &code) != 1 ||
-            code == 0)
+        if (i + 2 >= text.len || !isxdigit((unsigned char)text.data[i + 1]) ||
+            !isxdigit((unsigned char)text.data[i + 2]) ||
+            sscanf(text.data + i + 1, "%2x", &code) != 1 || code == 0)
             return false;
         out[len++] = (char)code;
         i += 2;
@@ -87,7 +89,7 @@ read_host(struct bytes text, struct link_address *out)
         text.data++;
         len -= 2;
     }
-    if (len == 0 || len >= LINK_HOST_CAP)
+    if (len == 0 || len >= LINK_HOST_CAP || memchr(text.data, '/', len) != NULL)
         return false;
     memcpy(out->host, text.data, len);
     out->host[len] = '\0';

@@ -23,9 +23,10 @@
 
 struct recording {
     const char *host;
-    const char *ports[2]; /* of the server, or of two that share their store: each has half of the workers */
-    uint64_t seed;           /* of the workers' choices; the scheduling is not ours */
-    uint64_t round;          /* part of the queues' names: every round has fresh ones */
+    const char *ports
+        [2]; /* of the server, or of two that share their store: each has half of the workers */
+    uint64_t seed;  /* of the workers' choices; the scheduling is not ours */
+    uint64_t round; /* part of the queues' names: every round has fresh ones */
     unsigned workers;
     unsigned operations; /* of each worker: a multiple of `window` */
     unsigned window;     /* of these in a row before it waits for the others */

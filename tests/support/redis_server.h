@@ -17,8 +17,8 @@ struct redis_server {
 void redis_server_start(struct redis_server *s);
 
 /* Says a command, a line with its end, to which it answers so. */
-void redis_server_say(const struct redis_server *s, const char *command,
-                      const char *expected);
+void
+redis_server_say(const struct redis_server *s, const char *command, const char *expected);
 
 /* Empties it. */
 void redis_server_flush(const struct redis_server *s);

@@ -257,6 +257,9 @@ enum api_next {
                   until then */
 };
 
+/* May the request wait for the store? Not when it asks whether the process lives. */
+bool api_needs_store(const struct request *req);
+
 /*
  * Answers one request, or does a slice of the work. The response that comes in the end is
  * always complete; when even that needs more memory than there is, it is a prepared 503.

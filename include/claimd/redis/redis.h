@@ -26,6 +26,7 @@ struct redis_config {
     uint64_t feed_bytes;                                       /* likewise */
     bool require_confirmation;                                 /* likewise */
     size_t shown_queues;                                       /* likewise */
+    size_t threads;       /* that ask it at a time; 0: one */
     const char *password; /* instead of that in the URL; NULL: that one */
     bool test_clock;      /* the visits' time is the store's, not that of Redis */
     /* Told in a sentence of what may be meant, but loses something; NULL: nobody is. */

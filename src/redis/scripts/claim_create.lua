@@ -1,4 +1,5 @@
 -- Needs: queue changes claims messages settle settings take letters
+-- Flags: allow-oom
 --
 -- Claims the oldest messages that are free, and takes dead letters out of its way.
 --   ARGV    secret of a new claim, ttl and life of what it holds (ms), how many, how many wait in front,

@@ -1,4 +1,5 @@
 -- Needs: queue changes claims messages settle find_claim show
+-- Flags: allow-oom
 --
 -- A claim, and what it still holds, oldest first.
 --   ARGV    id

@@ -1,4 +1,5 @@
 -- Needs: queue changes claims messages settle find_claim
+-- Flags: allow-oom
 --
 -- Ends a claim; what it still holds is free at its old place.
 --   ARGV    id, 1: it does not count as an attempt

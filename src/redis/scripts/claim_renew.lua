@@ -1,4 +1,5 @@
 -- Needs: queue changes claims messages settle find_claim
+-- Flags: allow-oom
 --
 -- Starts a claim anew.
 --   ARGV    id, ttl, life of what it holds (ms)

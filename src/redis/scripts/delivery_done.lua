@@ -1,4 +1,5 @@
 -- Needs: queue feed subscriptions
+-- Flags: allow-oom
 --
 -- What has become of what was lent (enum store_outcome).
 --   ARGV    id, token, version, notice, ordinal, outcome, ms until it is lent again

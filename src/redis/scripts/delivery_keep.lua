@@ -1,4 +1,5 @@
 -- Needs: queue feed subscriptions
+-- Flags: allow-oom
 --
 -- What was lent is still at work.
 --   ARGV    id, token, the lease (ms)

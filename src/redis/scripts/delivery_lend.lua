@@ -1,4 +1,5 @@
 -- Needs: queue feed subscriptions
+-- Flags: allow-oom
 --
 -- Lends what is due for delivery, to whoever says within the time of the lease what has become of it.
 --   ARGV    how many, the lease (ms)

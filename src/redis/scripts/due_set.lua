@@ -1,4 +1,5 @@
 -- Needs: queue
+-- Flags: allow-oom
 --
 -- Whoever took a queue has looked. What was entered meanwhile counts.
 --   KEYS    as due_enter

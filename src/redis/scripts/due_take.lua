@@ -1,4 +1,5 @@
 -- Needs: queue
+-- Flags: allow-oom
 --
 -- The queue that has had something to deliver for the longest time, for whoever comes first: it has the
 -- time of a lease to look.

@@ -1,4 +1,5 @@
 -- Needs: queue
+-- Flags: allow-oom
 --
 -- Dead letters have arrived.
 --   ARGV    trips ...

@@ -1,4 +1,5 @@
 -- Needs: queue
+-- Flags: allow-oom
 --
 -- Nobody brings these dead letters any more: the queue that they came from knows that they have arrived.
 --   ARGV    trips ...

@@ -1,4 +1,5 @@
 -- Needs: queue create settings
+-- Flags: allow-oom
 --
 -- A dead letter arrives, once: whoever brings it again finds that it did, until letter_forget.
 --   ARGV    tag of a new queue, trip, id, posted, expires, client, checksum ('': none), body
@@ -7,6 +8,7 @@
 local w = enter()
 if w and call('HEXISTS', M, 'd' .. ARGV[3]) == 1 then return { OK, w.unlisted, w.tag } end
 if w and settings(w)[8] == 1 and byte(ARGV[9]) ~= 1 then return { NOT_SEALED } end
+if not w and not F then return { FENCE } end
 w = w or create(ARGV[2])
 local n, expires, forget = w.last + 1, tonumber(ARGV[6]), w.now + 604800000
 local flags = FOREIGN + (ARGV[8] == '' and 0 or SUM)

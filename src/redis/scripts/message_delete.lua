@@ -1,4 +1,5 @@
 -- Needs: queue changes claims messages settle find find_claim
+-- Flags: allow-oom
 --
 -- Deletes one message, with its claim or without.
 --   ARGV    id, id of the claim ('': none is named)

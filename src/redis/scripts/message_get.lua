@@ -1,4 +1,5 @@
 -- Needs: queue changes claims messages settle find show
+-- Flags: allow-oom
 --
 -- The messages with these ids.
 --   ARGV    ids ...

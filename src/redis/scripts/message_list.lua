@@ -1,4 +1,5 @@
 -- Needs: queue changes claims messages settle find marker show pages
+-- Flags: allow-oom
 --
 -- A page of messages, oldest first.
 --   ARGV    marker (an id or a number; '': none), number to go on behind instead (0: none), how many,

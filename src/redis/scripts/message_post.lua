@@ -10,6 +10,7 @@
 local w = enter()
 if not w then
     if ARGV[2] == '' then return { NOT_FOUND } end
+    if not F then return { FENCE } end
     w = create(ARGV[2])
 end
 local set = settings(w)

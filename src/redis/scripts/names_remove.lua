@@ -1,3 +1,5 @@
+-- Flags: allow-oom
+--
 -- A queue is gone.
 --   KEYS    the names of the project's queues
 --   ARGV    name, NUL, tag

@@ -6,6 +6,7 @@
 --   cost    O(metadata)
 local w = enter()
 if w then return { OK, 0, w.tag, w.unlisted } end
+if not F then return { FENCE } end
 w = create(ARGV[2])
 set_metadata(ARGV[3], 4)
 return { OK, 1, w.tag, w.unlisted }

@@ -1,4 +1,5 @@
 -- Needs: queue changes claims messages settle
+-- Flags: allow-oom
 --
 -- What is there in the queue, and when the oldest message that can be claimed was posted.
 --   returns OK, now, ready, held, delayed, dead letters, claims, bytes, ms (0: there is none), who is

@@ -1,4 +1,5 @@
 -- Needs: queue changes claims messages settle settings pages
+-- Flags: allow-oom
 --
 -- A piece of a queue, as it is now: its metadata, and messages, each with the claim that holds it.
 --   ARGV    number to go on behind, tag of the queue that the first piece has shown ('': this is it)

@@ -1,4 +1,5 @@
 -- Needs: queue
+-- Flags: allow-oom
 --
 -- The queue stands in the list of its project.
 --   ARGV    tag

@@ -63,6 +63,7 @@ for _, c in ipairs(claims) do
 end
 
 if not w then
+    if not F then return { FENCE } end
     w = create(tag)
     set_metadata(ARGV[3], 4)
 end

@@ -1,4 +1,5 @@
 -- Needs: queue create feed
+-- Flags: allow-oom
 --
 -- Removes all messages and claims, or all subscriptions, or both.
 --   ARGV    1: messages, 2: subscriptions, 3: both

@@ -1,4 +1,5 @@
 -- Needs: queue changes claims messages settle
+-- Flags: allow-oom
 --
 -- How many messages there are, the oldest and the newest.
 --   returns OK, now, tag, held, total, [number, head] of both ends

@@ -1,4 +1,5 @@
 -- Needs: queue feed subscriptions
+-- Flags: allow-oom
 --
 -- Confirms a subscription, or takes that back and has its subscriber told.
 --   ARGV    id, 1: it must be confirmed to get messages, 1: it is confirmed

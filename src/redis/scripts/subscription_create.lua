@@ -6,7 +6,9 @@
 --   returns OK, tag, 1 if the queue is not listed yet, id, 1 if the subscription is new, 1 if it is confirmed
 --   cost    O(log subscriptions)
 if not S then return { FEED } end
-local w = enter() or create(ARGV[2])
+local w = enter()
+if not w and not F then return { FENCE } end
+w = w or create(ARGV[2])
 local required = ARGV[3] == '1'
 local f = feed_of(w) or feed_make(w)
 end_some(w)

@@ -1,4 +1,5 @@
 -- Needs: queue feed subscriptions
+-- Flags: allow-oom
 --
 -- Ends a subscription.
 --   ARGV    id

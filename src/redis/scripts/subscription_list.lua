@@ -1,4 +1,5 @@
 -- Needs: queue feed subscriptions
+-- Flags: allow-oom
 --
 -- Subscriptions in the order of creation.
 --   ARGV    marker (an id or a number; '': none), how many, tag of the queue ('': whichever it is)

@@ -22,6 +22,7 @@ open_nodes(unsigned replicas)
                                     .replicas = replicas,
                                     .confirm_ms = 100,
                                     .patience_ms = 60000,
+                                    .patient_most = 8,
                                     .link = {.library = &library,
                                              .user = "",
                                              .password = "",

@@ -11,6 +11,17 @@ local function all_of(command, key, words)
     end
 end
 
+-- What a hash has of these fields, however many.
+local function fields_of(key, fields)
+    if #fields <= 1000 then return call('HMGET', key, unpack(fields)) end
+    local found = {}
+    for from = 1, #fields, 1000 do
+        local some = call('HMGET', key, unpack(fields, from, math.min(from + 999, #fields)))
+        for i = 1, math.min(1000, #fields - from + 1) do found[from + i - 1] = some[i] end
+    end
+    return found
+end
+
 local function put(list, a, b)
     local n = #list
     list[n + 1], list[n + 2] = a, b

@@ -8,11 +8,11 @@ local function empty()
 end
 
 -- Makes the queue, without metadata, not in the list of its project yet. What was left of an
--- earlier one of this name (KEYS[6]) says behind which number its claims begin. Those who waited for it
+-- earlier one of this name (F) says behind which number its claims begin. Those who waited for it
 -- are told in any case: they could not say so.
 local function create(tag)
     local now = time_now()
-    local base = tonumber(call('GET', KEYS[6]) or 0)
+    local base = tonumber(call('GET', F) or 0)
     local w = { tag = tag, settings = '', now = now, seen = now, base = now > base and now or base,
         last = 0, last_claim = 0, due = math.huge, held = 0, delayed = 0, bytes = 0, claims = 0, letters = 0,
         outgoing = 0, sent = 0, since = 0, feed = 0, listeners = 0, subscribers = 0, feed_bytes = 0, watched = 0,

@@ -15,46 +15,53 @@ local function bury_here(w, buried)
     commit(w, ch)
 end
 
--- Takes the first of those that were claimed too often out of the queue, as many as there are in a row;
--- how many. Without them there may be less for who asks: it chooses anew. What they are goes into X and
--- into `letters`: they are on their way, but those that stay here (`own`: the name of the queue).
-local function move_letters(w, set, taken, letters, own)
-    local ch, moved, buried = changes(), 0, {}
+-- The number of the first of those messages that was claimed too often; nil: none was.
+local function first_dead(set, taken)
     for i, n in ipairs(taken.numbers) do
-        local h = head_of(taken.heads[i])
-        if h.count >= set[4] and #letters < 128 then
-            if set[5] >= 0 then
-                h.posted, h.expires = w.now, w.now + 1000 * set[5]
-            end
-            local sum, id = h.flags % 2 == SUM and sub(h.rest, 1, 16) or '', id_of(w, n, h)
-            remove(w, ch, n, h)
-            if set[6] == own then
-                buried[#buried + 1] = { head = h, id = id, sum = sum, body = taken.bodies[i] }
-            else
-                local trip = w.tag .. string.format('%016x', n)
-                local letter = pack('<ddc8BB', h.posted, h.expires, h.client, #set[6], #sum) .. id .. set[6] ..
-                    sum .. taken.bodies[i]
-                call('HSET', X, trip, letter)
-                put(letters, trip, letter)
-                moved = moved + 1
-            end
-        elseif moved + #buried > 0 then
-            break
+        if head_of(taken.heads[i]).count >= set[4] then return n end
+    end
+end
+
+-- Takes the first of those that were claimed too often out of the queue, and all that stand in a row
+-- behind it, 64 at most; how many. Without them there may be less for who asks: it chooses anew. What
+-- they are goes into X and into `letters`: they are on their way, but those that stay here (`own`: the
+-- name of the queue).
+local function move_letters(w, set, taken, letters, own)
+    local first, ch, moved, buried = first_dead(set, taken), changes(), 0, {}
+    if not first then return 0 end
+    for _, text in ipairs(call('ZRANGEBYSCORE', Z, first, '(' .. HELD_TEXT, 'LIMIT', 0, 64)) do
+        local n = tonumber(text)
+        local m = call('HMGET', M, text, 'b' .. text)
+        local h = head_of(m[1])
+        if h.count < set[4] then break end
+        if set[5] >= 0 then
+            h.posted, h.expires = w.now, w.now + 1000 * set[5]
+        end
+        local sum, id = h.flags % 2 == SUM and sub(h.rest, 1, 16) or '', id_of(w, n, h)
+        remove(w, ch, n, h)
+        if set[6] == own then
+            buried[#buried + 1] = { head = h, id = id, sum = sum, body = m[2] }
+        else
+            local trip = w.tag .. string.format('%016x', n)
+            local letter = pack('<ddc8BB', h.posted, h.expires, h.client, #set[6], #sum) .. id .. set[6] .. sum .. m[2]
+            call('HSET', X, trip, letter)
+            put(letters, trip, letter)
+            moved = moved + 1
         end
     end
     commit(w, ch)
     bury_here(w, buried)
     if moved > 0 then
-        if w.outgoing == 0 then w.since = w.now end
-        w.outgoing, w.sent, w.seldom = w.outgoing + moved, w.now, true
+        if w.outgoing == 0 then w.since, w.sent = w.now, w.now end
+        w.outgoing, w.seldom = w.outgoing + moved, true
     end
     return moved + #buried
 end
 
--- Those that are on their way for so long that whoever sent them must have gone, some of them.
+-- Those that are on their way for so long that whoever sent them may have gone, some of them.
 local function old_letters(w, letters)
     if w.outgoing == 0 or w.now < w.sent + 5000 then return end
     w.sent, w.seldom = w.now, true
     leave(w)
-    for _, word in ipairs(call('HSCAN', X, 0, 'COUNT', 64)[2]) do letters[#letters + 1] = word end
+    for _, word in ipairs(some_letters()) do letters[#letters + 1] = word end
 end

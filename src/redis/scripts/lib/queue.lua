@@ -16,16 +16,19 @@
 --                  it may go this way several times
 --   S, U           lib/feed.lua; they exist from the first subscription on. A script that needs them
 --                  and was called without answers FEED, and is called with them
+--   F  string      of a queue that was deleted: behind which number its successor's claims begin. Who
+--                  makes a queue needs it, and answers FENCE likewise; it need not exist, so queues
+--                  are not made and not deleted while their slot is being moved
 --
 -- ARGV[1] is the time for tests, else empty: then it is Redis' time, or the last one seen here if
 -- that is later. A script answers {status, ...}; what is refused has changed nothing.
 
-local Q, Z, M, T, X, S, U = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[7], KEYS[8]
+local Q, Z, M, T, X, S, U, F = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 local floor, tonumber, sub, byte = math.floor, tonumber, string.sub, string.byte
 
 local OK, AGAIN, NOT_FOUND, CHANGED, CLAIMED, NOT_CLAIMED, NO_ROOM, TOO_LARGE, NOT_SEALED, SEALED,
-    CONFLICT, FEED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    CONFLICT, FEED, FENCE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 
 local HELD, HELD_TEXT = 4503599627370496, '4503599627370496' -- 2^52
 local SLICE = 16              -- deadlines that one call settles
@@ -47,7 +50,7 @@ end
 --   base                 claim numbers begin behind it, times 4096
 --   seen, due            the last time seen; no deadline is earlier
 --   letters, outgoing    messages that came as dead letters; dead letters on their way
---   sent, since          when such were sent the last time; since when there are any
+--   sent, since          when such were sent, or sent again, the last time; since when there are any
 --   feed, listeners      1 if it has S and U; who gets what is posted
 --   subscribers, feed_bytes
 --   watched              until then somebody listens whether messages have become free
@@ -63,9 +66,15 @@ local function enter()
     return w
 end
 
--- Says something to those who listen: '': there may be messages; 'gone': the queue was deleted.
+-- Some of the letters on their way, with their trips.
+local function some_letters()
+    return call('HRANDFIELD', X, 64, 'WITHVALUES')
+end
+
+-- Says something to those who listen: '': there may be messages; 'gone': the queue was deleted. Not all
+-- may use channels: then they look now and then.
 local function say(what)
-    call('SPUBLISH', sub(Q, 1, -2) .. 'w', what)
+    redis.pcall('SPUBLISH', sub(Q, 1, -2) .. 'w', what)
 end
 
 -- Keeps what has changed. stirred: messages have become free, or will do so earlier than those who

@@ -4,7 +4,7 @@
 local function release(w, ch, c, less)
     local numbers = numbers_of(c)
     w.stirred = true
-    local heads = call('HMGET', M, unpack(numbers))
+    local heads = fields_of(M, numbers)
     for i, n in ipairs(numbers) do
         local h = heads[i] and head_of(heads[i])
         if h and h.claim == c.number then

@@ -17,7 +17,7 @@ local function choose(w, limit, front)
             taken.numbers[i] = tonumber(n)
             words[2 * i - 1], words[2 * i] = n, 'b' .. n
         end
-        local found = call('HMGET', M, unpack(words))
+        local found = fields_of(M, words)
         for i = 1, #taken.numbers do
             taken.heads[i], taken.bodies[i] = found[2 * i - 1], found[2 * i]
         end
