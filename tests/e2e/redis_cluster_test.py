@@ -135,6 +135,33 @@ class Shards(RedisCase):
         self.assertEqual(api.bodies(name), ["kept"])
         self.assertEqual(api.health(), 204)
 
+    def test_a_queue_is_served_while_its_slot_is_moved(self):
+        """All its keys are here, or all of them there; also those of a queue that has had a name
+        before, and those of one that somebody is subscribed to."""
+        api = self.serve(self.url)
+        for name in ("new", "again", "told"):
+            with self.subTest(queue=name):
+                if name == "again":
+                    api.post(name, "old")
+                    api.ask("DELETE", name, status=204)
+                if name == "told":
+                    api.ask("POST", name + "/subscriptions", {"subscriber": "http://127.0.0.1:1/"},
+                            status=201)
+                api.post(name, "before")
+                slot = self.cluster.nodes[0].say("CLUSTER", "KEYSLOT", "{p/%s}" % name)
+                old = self.cluster.primary_of(slot)
+                new = next(node for node in self.cluster.nodes if node is not old)
+                new.say("CLUSTER", "SETSLOT", slot, "IMPORTING", old.id)
+                old.say("CLUSTER", "SETSLOT", slot, "MIGRATING", new.id)
+                api.post(name, "here")
+                old.say("MIGRATE", new.host, new.port, "", 0, 5000, "KEYS",
+                        *old.say("CLUSTER", "GETKEYSINSLOT", slot, 100))
+                api.post(name, "there")
+                self.assertEqual(api.bodies(name), ["before", "here", "there"])
+                for node in (new, old, *(n for n in self.cluster.nodes if n not in (old, new))):
+                    node.say("CLUSTER", "SETSLOT", slot, "NODE", new.id)
+                self.assertEqual(len(api.claim(name, 5)[1]), 3)
+
     def test_the_list_is_asked_for_first_after_it_was_moved(self):
         api = self.serve(self.url)
         api.post("q", 1)

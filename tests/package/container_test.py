@@ -106,6 +106,17 @@ class Container(unittest.TestCase):
         self.assertTrue({"libcurl3-gnutls", "libcurl4"} & self.installed())
         self.assertIn("ca-certificates", self.installed())  # for an https one
 
+    def test_it_has_what_it_takes_to_ask_a_redis(self):
+        with open(CLAIMD, "rb") as f:
+            names = set(re.findall(rb"libhiredis\.so[.\d]*", f.read()))
+        self.assertEqual(names, {b"libhiredis.so.0.14"})
+        self.assertIn("libhiredis0.14", self.installed())
+        told = self.claimd(CLAIMD_AUTH="none", CLAIMD_INSECURE_LISTEN="true",
+                           CLAIMD_LISTEN="127.0.0.1:0", CLAIMD_JOURNAL="none",
+                           CLAIMD_STORE="redis://127.0.0.1:1")
+        self.assertEqual(told.returncode, 1)
+        self.assertIn("claimd: store: ", told.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

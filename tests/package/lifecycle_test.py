@@ -209,6 +209,8 @@ class Lifecycle(unittest.TestCase):
         self.check_installed()
         self.step("what a Keystone takes")
         self.check_recommended()
+        self.step("what a store on Redis takes")
+        self.check_suggested()
         unshare(CLONE_NEWNET)
         raise_loopback()
         self.step("started as the unit does")
@@ -256,6 +258,17 @@ class Lifecycle(unittest.TestCase):
         for packages in inside("dpkg-query", "-W", "-f", "${Recommends}", "claimd").split(", "):
             inside("apt-get", "-q", "install", "-y", "--no-install-recommends",
                    packages.split(" | ")[0])
+
+    def check_suggested(self):
+        """hiredis likewise, with a store on Redis."""
+        redis = ("--store", "redis://127.0.0.1:1", "--journal", "none", "--listen", "127.0.0.1:0")
+        inside("claimd", *redis, "--check-config")  # it loads nothing, and asks nobody
+        told = inside("claimd", *redis, status=1)
+        self.assertIn("needs hiredis 0.14 (Debian: libhiredis0.14)", told)
+        suggested = inside("dpkg-query", "-W", "-f", "${Suggests}", "claimd").split(", ")
+        self.assertIn("libhiredis0.14", suggested)
+        inside("apt-get", "-q", "install", "-y", "--no-install-recommends", "libhiredis0.14")
+        self.assertIn("Connection refused", inside("claimd", *redis, status=1))
 
     def post(self, job, token=None):
         body = json.dumps({"messages": [{"body": {"job": job}, "ttl": 3600}]})
