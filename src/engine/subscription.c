@@ -7,17 +7,6 @@ enum { TIDY_SLICE = 64 };
 
 /* ------------------------------------------------------------------ addresses */
 
-static struct bytes
-copy(char **to, struct bytes text)
-{
-    char *at = *to;
-
-    if (text.len > 0)
-        memcpy(at, text.data, text.len);
-    *to += text.len;
-    return bytes_of(at, text.len);
-}
-
 struct address *
 address_new(struct mem *mem, const struct store_queue *queue, struct bytes subscriber,
             struct bytes options)
@@ -31,10 +20,10 @@ address_new(struct mem *mem, const struct store_queue *queue, struct bytes subsc
     *a = (struct address){.queue = *queue};
     atomic_init(&a->pins, 1);
     to = a->text;
-    a->queue.project = copy(&to, queue->project);
-    a->queue.name = copy(&to, queue->name);
-    a->subscriber = copy(&to, subscriber);
-    a->options = copy(&to, options);
+    a->queue.project = bytes_lay(&to, queue->project);
+    a->queue.name = bytes_lay(&to, queue->name);
+    a->subscriber = bytes_lay(&to, subscriber);
+    a->options = bytes_lay(&to, options);
     return a;
 }
 

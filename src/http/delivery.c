@@ -49,17 +49,6 @@ give_back_remotely(struct executor_job *job)
     mem_free(r->shared->config->mem, r);
 }
 
-static struct bytes
-copy(char **at, struct bytes text)
-{
-    struct bytes copied = bytes_of(*at, text.len);
-
-    if (text.len > 0)
-        memcpy(*at, text.data, text.len);
-    *at += text.len;
-    return copied;
-}
-
 void
 delivery_give_back(const struct worker_shared *shared, struct exchange *ex, bool unseen)
 {
@@ -82,9 +71,9 @@ delivery_give_back(const struct worker_shared *shared, struct exchange *ex, bool
                             .shared = shared,
                             .queue = *queue,
                             .unseen = unseen};
-    r->queue.project = copy(&at, queue->project);
-    r->queue.name = copy(&at, queue->name);
-    r->claim_id = copy(&at, claim_id);
+    r->queue.project = bytes_lay(&at, queue->project);
+    r->queue.name = bytes_lay(&at, queue->name);
+    r->claim_id = bytes_lay(&at, claim_id);
     if (executor_submit(config->executor, &r->job) != ST_OK)
         mem_free(config->mem, r);
 }

@@ -12,16 +12,6 @@ backing_wanted(const struct config *config)
     return strcmp(config->store, "memory") != 0;
 }
 
-static void
-refuse(const struct config *config, const char *name, struct complaints *complaints,
-       const char *why)
-{
-    char where[CONFIG_TEXT_CAP];
-
-    config_where(config, option_find(bytes_str(name)), where);
-    complain(complaints, "%s (%s) %s", name, where, why);
-}
-
 void
 backing_check(const struct config *config, struct complaints *complaints)
 {
@@ -30,18 +20,19 @@ backing_check(const struct config *config, struct complaints *complaints)
 
     if (!backing_wanted(config)) {
         if (strcmp(config->store_password_file, "none") != 0)
-            refuse(config, "store_password_file", complaints,
-                   "is of no use with a store in memory");
+            config_refuse(config, "store_password_file", complaints,
+                          "is of no use with a store in memory");
         return;
     }
     reason_init(&why);
     if (redis_check_url(config->store, &why) != ST_OK)
-        refuse(config, "store", complaints, why.text);
+        config_refuse(config, "store", complaints, why.text);
     if (strcmp(config->journal, "none") != 0)
-        refuse(config, "journal", complaints,
-               "is for a store in memory: Redis keeps what it has itself");
+        config_refuse(config, "journal", complaints,
+                      "is for a store in memory: Redis keeps what it has itself");
     if (config->ci)
-        refuse(config, "ci", complaints, "serves tests with a store in memory only");
+        config_refuse(config, "ci", complaints,
+                      "serves tests with a store in memory only");
     if (limits->queues != 0 || limits->messages != 0 || limits->bytes != 0)
         complain(complaints,
                  "project_max_queues, project_max_messages and project_max_bytes are "

@@ -494,6 +494,16 @@ config_reload(const struct config *now, struct config *out, struct complaints *c
 }
 
 void
+config_refuse(const struct config *config, const char *name,
+              struct complaints *complaints, const char *why)
+{
+    char where[CONFIG_TEXT_CAP];
+
+    config_where(config, option_find(bytes_str(name)), where);
+    complain(complaints, "%s (%s) %s", name, where, why);
+}
+
+void
 config_print(const struct config *config, FILE *to)
 {
     static const char *const remarks[] = {"", "  ; from the profile", "  ; from the file",

@@ -140,6 +140,10 @@ struct option;
 void config_where(const struct config *config, const struct option *option,
                   char out[CONFIG_TEXT_CAP]);
 
+/* Complains about an option's value, and says where that comes from: "NAME (the file, line 3) WHY". */
+void config_refuse(const struct config *config, const char *name,
+                   struct complaints *complaints, const char *why);
+
 /* Prints all values as a file that config_load() would read. */
 void config_print(const struct config *config, FILE *to);
 

@@ -12,16 +12,6 @@ unless(const char *text, const char *word)
     return strcmp(text, word) == 0 ? NULL : text;
 }
 
-static void
-refuse(const struct config *config, const char *name, struct complaints *complaints,
-       const char *why)
-{
-    char where[CONFIG_TEXT_CAP];
-
-    config_where(config, option_find(bytes_str(name)), where);
-    complain(complaints, "%s (%s) %s", name, where, why);
-}
-
 /* What is behind one of two schemes; NULL if neither is in front. */
 static const char *
 behind_scheme(const char *url, const char *plain, const char *secure)
@@ -47,9 +37,10 @@ check_url(const struct config *config, const char *name, const char *url,
 {
     if (unless(url, "none") != NULL &&
         !is_plain(behind_scheme(url, "http://", "https://")))
-        refuse(config, name, complaints,
-               "must be http:// or https://, a host, and perhaps a path that does not "
-               "end with a slash");
+        config_refuse(
+            config, name, complaints,
+            "must be http:// or https://, a host, and perhaps a path that does not "
+            "end with a slash");
 }
 
 static void
@@ -59,16 +50,16 @@ check_mail(const struct config *config, struct complaints *complaints)
 
     if (server != NULL) {
         if (!is_plain(behind_scheme(server, "smtp://", "smtps://")))
-            refuse(config, "smtp_server", complaints,
-                   "must be smtp:// or smtps://, a host, and perhaps a port");
+            config_refuse(config, "smtp_server", complaints,
+                          "must be smtp:// or smtps://, a host, and perhaps a port");
         if (strchr(config->smtp_from, '@') == NULL)
-            refuse(config, "smtp_from", complaints,
-                   "must be an address, for smtp_server");
+            config_refuse(config, "smtp_from", complaints,
+                          "must be an address, for smtp_server");
     }
     if ((unless(config->smtp_user, "none") == NULL) !=
         (unless(config->smtp_password_file, "none") == NULL))
-        refuse(config, "smtp_user", complaints,
-               "and smtp_password_file are of no use without each other");
+        config_refuse(config, "smtp_user", complaints,
+                      "and smtp_password_file are of no use without each other");
 }
 
 void
@@ -79,14 +70,14 @@ notification_check(const struct config *config, struct complaints *complaints)
 
     reason_init(&why);
     if (guard_read(bytes_str(config->notify_allow), &guard, &why) != ST_OK)
-        refuse(config, "notify_allow", complaints, why.text);
+        config_refuse(config, "notify_allow", complaints, why.text);
     check_url(config, "public_url", config->public_url, complaints);
     check_url(config, "external_confirmation_url", config->external_confirmation_url,
               complaints);
     check_mail(config, complaints);
     if (config->require_confirmation && unless(config->signing_keys, "none") == NULL)
-        refuse(config, "require_confirmation", complaints,
-               "needs signing_keys: what asks subscribers to confirm is signed");
+        config_refuse(config, "require_confirmation", complaints,
+                      "needs signing_keys: what asks subscribers to confirm is signed");
 }
 
 static void

@@ -137,6 +137,21 @@ wanted_parts(const struct call *c)
     return wanted > c->parts ? wanted : 0;
 }
 
+/* Says why Redis could not do something, once a second at most. */
+static void
+tell(struct call *c)
+{
+    static const int64_t EVERY_NS = 1000000000;
+    struct redis_store *s = c->store;
+    const int64_t now_ns = clock_stopwatch_ns();
+    int64_t told_ns = atomic_load(&s->told_ns);
+
+    if (s->config.warn != NULL && c->why.text[0] != '\0' &&
+        (told_ns == 0 || now_ns - told_ns >= EVERY_NS) &&
+        atomic_compare_exchange_strong(&s->told_ns, &told_ns, now_ns))
+        s->config.warn(s->config.warn_arg, c->why.text);
+}
+
 enum status
 call_run(struct call *c, enum script script, enum call_kind kind)
 {
@@ -157,6 +172,8 @@ call_run(struct call *c, enum script script, enum call_kind kind)
         add_parts(c, wanted);
         st = ST_NO_MEMORY;
     }
+    if (st == ST_UNAVAILABLE || st == ST_UNCONFIRMED)
+        tell(c);
     return st == ST_OK ? status_of(c) : st;
 }
 

@@ -162,17 +162,6 @@ delivery_is_due(struct redis_store *s, const struct store_visit *visit,
 
 /* ---------------------------------------------------------------------- lending */
 
-static struct bytes
-copy(char **to, struct bytes text)
-{
-    char *at = *to;
-
-    if (text.len > 0)
-        memcpy(at, text.data, text.len);
-    *to += text.len;
-    return bytes_of(at, text.len);
-}
-
 static struct lent *
 new_lent(const struct call *c, size_t at, const struct store_visit *visit,
          const struct store_queue *where)
@@ -199,13 +188,13 @@ new_lent(const struct call *c, size_t at, const struct store_visit *visit,
     view->store = &s->store;
     view->notice = (enum store_notice)call_integer(c, at + NOTICE);
     view->queue = (struct store_queue){.kind = where->kind};
-    view->queue.project = copy(&to, where->project);
-    view->queue.name = copy(&to, where->name);
-    view->metadata = copy(&to, document);
-    view->subscriber = copy(&to, subscriber);
-    view->options = copy(&to, options);
+    view->queue.project = bytes_lay(&to, where->project);
+    view->queue.name = bytes_lay(&to, where->name);
+    view->metadata = bytes_lay(&to, document);
+    view->subscriber = bytes_lay(&to, subscriber);
+    view->options = bytes_lay(&to, options);
     if (view->notice == STORE_NOTICE_MESSAGE)
-        view->body = copy(&to, body);
+        view->body = bytes_lay(&to, body);
     if (call_item(c, at + ID).len < STORE_ID_CAP)
         memcpy(view->subscription.text, call_item(c, at + ID).data,
                call_item(c, at + ID).len);

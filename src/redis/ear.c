@@ -40,17 +40,6 @@ find_channel(const struct ear *e, struct bytes name)
     return node == NULL ? NULL : container_of(node, struct channel, node);
 }
 
-static struct bytes
-copy(char **to, struct bytes text)
-{
-    char *at = *to;
-
-    if (text.len > 0)
-        memcpy(at, text.data, text.len);
-    *to += text.len;
-    return bytes_of(at, text.len);
-}
-
 static enum status
 add_channel(struct ear *e, struct bytes name, const struct store_queue *where,
             int64_t now_ms)
@@ -65,10 +54,10 @@ add_channel(struct ear *e, struct bytes name, const struct store_queue *where,
     if (c == NULL)
         return ST_NO_MEMORY;
     to = c->text;
-    c->name = copy(&to, name);
+    c->name = bytes_lay(&to, name);
     c->where = *where;
-    c->where.project = copy(&to, where->project);
-    c->where.name = copy(&to, where->name);
+    c->where.project = bytes_lay(&to, where->project);
+    c->where.name = bytes_lay(&to, where->name);
     c->slot = slot_of(name);
     c->wanted_ms = now_ms;
     hashmap_insert(&e->channels, &c->node, hash_mix(hash_bytes(&e->key, c->name)));

@@ -22,6 +22,8 @@ struct redis_store {
     struct url url;
     struct hiredis_library library;
     struct cluster cluster;
+    _Atomic int64_t
+        told_ns;      /* when it was said why Redis could not do something; 0: never */
     struct lock lock; /* of the entropy */
     struct entropy entropy;
     struct waiting waiting;

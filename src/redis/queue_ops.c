@@ -55,17 +55,6 @@ struct shown_queues {
     struct store_queue_view views[];
 };
 
-static struct bytes
-copy(char **to, struct bytes text)
-{
-    char *at = *to;
-
-    if (text.len > 0)
-        memcpy(at, text.data, text.len);
-    *to += text.len;
-    return bytes_of(at, text.len);
-}
-
 /* A view with a text of its own: name, metadata, dead letter queue, one behind the other. */
 static enum status
 fill_view(struct redis_store *s, struct store_queue_view *view, struct bytes name,
@@ -82,13 +71,14 @@ fill_view(struct redis_store *s, struct store_queue_view *view, struct bytes nam
     if (text == NULL)
         return ST_NO_MEMORY;
     *view = (struct store_queue_view){.pin = text, .metadata = found};
-    view->name = copy(&text, name);
+    view->name = bytes_lay(&text, name);
     if (c == NULL)
         return ST_OK;
     view->version = (uint64_t)call_integer(c, VERSION);
-    view->metadata.json = copy(&text, found.json);
+    view->metadata.json = bytes_lay(&text, found.json);
     if (bytes_present(found.settings.dead_letter))
-        view->metadata.settings.dead_letter = copy(&text, found.settings.dead_letter);
+        view->metadata.settings.dead_letter =
+            bytes_lay(&text, found.settings.dead_letter);
     return ST_OK;
 }
 

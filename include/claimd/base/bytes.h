@@ -94,6 +94,18 @@ struct bytes bytes_trim(struct bytes b);
  */
 struct bytes bytes_cut(struct bytes *rest, char mark);
 
+/* Copies a text to *to, where there is room, and moves that behind it. */
+static inline struct bytes
+bytes_lay(char **to, struct bytes text)
+{
+    char *at = *to;
+
+    if (text.len > 0)
+        memcpy(at, text.data, text.len);
+    *to += text.len;
+    return bytes_of(at, text.len);
+}
+
 /*
  * Parses an optional sign and decimal digits, nothing else. Returns false and leaves
  * *out alone if the text is no such number or does not fit.

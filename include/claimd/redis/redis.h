@@ -29,7 +29,8 @@ struct redis_config {
     size_t threads;       /* that ask it at a time; 0: one */
     const char *password; /* instead of that in the URL; NULL: that one */
     bool test_clock;      /* the visits' time is the store's, not that of Redis */
-    /* Told in a sentence of what may be meant, but loses something; NULL: nobody is. */
+    /* Told in a sentence of what may be meant, but loses something, and, now and then, of why Redis could
+     * not do what it was asked; NULL: nobody is. */
     void (*warn)(void *arg, const char *text);
     void *warn_arg;
 };
