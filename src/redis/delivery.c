@@ -136,6 +136,7 @@ hurry(struct redis_store *s, unsigned part)
 
     lock_acquire(&d->lock);
     d->look_ms[part] = INT64_MIN;
+    d->hurried[part] = true;
     if (d->watcher != NULL)
         bell = d->watcher->tell(d->watcher, STORE_READY);
     lock_release(&d->lock);
@@ -276,6 +277,9 @@ look_into(struct redis_store *s, const struct store_visit *visit, unsigned part)
     int64_t wait_ms = LOOK_MS, when_ms = 0;
     enum status st;
 
+    lock_acquire(&d->lock);
+    d->hurried[part] = false;
+    lock_release(&d->lock);
     begin(&c, s, visit, part);
     call_number(&c, lease_ms(s));
     st = call_run(&c, SCRIPT_due_take, CALL_NOTES);
@@ -292,7 +296,8 @@ look_into(struct redis_store *s, const struct store_visit *visit, unsigned part)
     }
     call_end(&c);
     lock_acquire(&d->lock);
-    d->look_ms[part] = clock_ms(s, visit) + wait_ms;
+    if (!d->hurried[part])
+        d->look_ms[part] = clock_ms(s, visit) + wait_ms;
     lock_release(&d->lock);
     return st;
 }

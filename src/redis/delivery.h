@@ -31,7 +31,8 @@ struct delivery {
     struct store_watcher *watcher; /* borrowed; NULL: nobody wants to know */
     struct list lent;  /* all that has not come back, the one kept last behind */
     struct list ready; /* of these: what nobody has been given yet */
-    int64_t look_ms[DELIVERY_PARTS]; /* when to look into a list, delivery_now_ms() */
+    int64_t look_ms[DELIVERY_PARTS]; /* when to look into a list; redis_clock_ms() */
+    bool hurried[DELIVERY_PARTS]; /* something was entered since somebody began to look */
 };
 
 void delivery_init(struct delivery *d);
