@@ -64,7 +64,7 @@ names_enter(struct redis_store *s, const struct store_visit *visit,
 
     bool there;
 
-    if (st == ST_OK && count == 1)
+    if (st == ST_OK) /* also if it has others: whoever made those may have died here */
         st = enter_project(s, where);
     if (st != ST_OK)
         return ST_UNCONFIRMED;
