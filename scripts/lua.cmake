@@ -1,30 +1,45 @@
-# Makes a header of the Lua scripts in SOURCE, each as an array of characters, behind those files of
-# SOURCE/lib that its first line names and the flags that a line "-- Flags: ..." has, and what Redis calls it: its SHA1. Called by the build:
+# Makes a header of the Lua scripts in SOURCE, and of what they share in SOURCE/lib, as arrays of
+# characters; of each script the pieces that it consists of: the flags that a line "-- Flags: ..."
+# has, those files of SOURCE/lib that its first line names, itself; and what Redis calls that: its
+# SHA1. Called by the build:
 # cmake -DSOURCE=DIR -DOUT=FILE -P lua.cmake
-file(GLOB scripts ${SOURCE}/*.lua)
 set(text "/* Made of src/redis/scripts. */\n")
+
+function(add_array name file)
+    file(READ ${file} bytes HEX)
+    string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
+    set(text "${text}static const char ${name}[] = {${bytes}};\n" PARENT_SCOPE)
+endfunction()
+
+file(GLOB libs ${SOURCE}/lib/*.lua)
+foreach(lib ${libs})
+    get_filename_component(name ${lib} NAME_WE)
+    add_array(redis_lib_${name} ${lib})
+endforeach()
+
+file(GLOB scripts ${SOURCE}/*.lua)
 foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
-    set(bytes "")
     set(whole "")
+    set(pieces "")
     file(STRINGS ${script} flags REGEX "^-- Flags: " LIMIT_COUNT 1)
     if(flags)
         string(REPLACE "-- Flags: " "#!lua flags=" whole "${flags}\n")
-        string(HEX "${whole}" bytes)
+        string(STRIP "${whole}" flags)
+        string(APPEND pieces "BYTES_LIT(\"${flags}\\n\"), ")
     endif()
     file(STRINGS ${script} first LIMIT_COUNT 1)
     if(first MATCHES "^-- Needs: (.*)")
         string(REPLACE " " ";" parts "${CMAKE_MATCH_1}")
         foreach(part ${parts})
-            file(READ ${SOURCE}/lib/${part}.lua more HEX)
-            string(APPEND bytes "${more}")
             file(READ ${SOURCE}/lib/${part}.lua more)
             string(APPEND whole "${more}")
+            string(APPEND pieces "{redis_lib_${part}, sizeof(redis_lib_${part})}, ")
         endforeach()
     endif()
-    file(READ ${script} more HEX)
-    string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}${more}")
-    string(APPEND text "static const char redis_script_${name}[] = {${bytes}};\n")
+    add_array(redis_script_${name} ${script})
+    string(APPEND pieces "{redis_script_${name}, sizeof(redis_script_${name})}")
+    string(APPEND text "static const struct bytes redis_pieces_${name}[] = {${pieces}};\n")
     file(READ ${script} more)
     string(SHA1 sha "${whole}${more}")
     string(APPEND text "static const char redis_sha_${name}[] = \"${sha}\";\n")

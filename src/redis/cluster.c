@@ -234,14 +234,32 @@ read_error(struct attempt *a, const char *error, const struct link_address *aske
     return OVER;
 }
 
+/* The script itself, for a node that does not know it. */
+static enum status
+send_whole(const struct attempt *a, struct link *l)
+{
+    const struct cluster_request *r = a->request;
+    enum status st = ST_NO_MEMORY;
+    struct buf text;
+
+    buf_init(&text, a->client->cluster->config.mem);
+    for (size_t i = 0; i < r->text.count; i++)
+        buf_bytes(&text, r->text.pieces[i]);
+    if (!text.failed) {
+        const struct bytes words[2] = {BYTES_LIT("EVAL"), buf_view(&text)};
+
+        st = link_add(l, words, 2, r->words);
+    }
+    buf_fini(&text);
+    return st;
+}
+
 static enum status
 send_script(const struct attempt *a, struct link *l)
 {
-    const struct cluster_request *r = a->request;
-    const struct bytes words[2] = {bytes_str(a->whole ? "EVAL" : "EVALSHA"),
-                                   a->whole ? r->text : r->sha};
+    const struct bytes words[2] = {BYTES_LIT("EVALSHA"), a->request->sha};
 
-    return link_add(l, words, 2, r->words);
+    return a->whole ? send_whole(a, l) : link_add(l, words, 2, a->request->words);
 }
 
 static enum status

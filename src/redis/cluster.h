@@ -19,6 +19,7 @@
 #include "claimd/base/counter.h"
 #include "claimd/ds/list.h"
 #include "redis/map.h"
+#include "redis/script.h"
 
 enum { CLUSTER_SEEDS = 16 };
 
@@ -76,7 +77,8 @@ struct cluster_client {
 /* A script, and what it is called by (script.h). */
 struct cluster_request {
     uint16_t slot;
-    struct bytes sha, text;      /* of the script */
+    struct bytes sha;            /* of the script, */
+    struct script_text text;     /* and itself */
     const struct command *words; /* behind them: number of keys, keys, arguments */
     bool changes;                /* it is to be confirmed */
     bool repeatable;             /* it may be sent again though it may have been done */

@@ -2,11 +2,12 @@
 
 #include <redis_scripts.h> /* made by scripts/lua.cmake */
 
-struct bytes
+struct script_text
 script_text(enum script script)
 {
-    static const struct bytes texts[SCRIPTS] = {
-#define SCRIPT_TEXT(name) {redis_script_##name, sizeof(redis_script_##name)},
+    static const struct script_text texts[SCRIPTS] = {
+#define SCRIPT_TEXT(name)                                                                \
+    {redis_pieces_##name, sizeof(redis_pieces_##name) / sizeof(redis_pieces_##name[0])},
         SCRIPT_LIST(SCRIPT_TEXT)
 #undef SCRIPT_TEXT
     };

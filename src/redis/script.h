@@ -73,8 +73,14 @@ enum script_answer {
     ANSWER_FENCE /* or F: lib/queue.lua */
 };
 
+/* A text in pieces, one behind the other: scripts share most of theirs. */
+struct script_text {
+    const struct bytes *pieces;
+    size_t count;
+};
+
 /* The script, and what Redis calls it: the SHA1 of the text, in hexadecimal digits. */
-struct bytes script_text(enum script script);
+struct script_text script_text(enum script script);
 struct bytes script_sha(enum script script);
 
 #endif

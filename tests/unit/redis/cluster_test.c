@@ -71,10 +71,11 @@ close_nodes(void)
 static enum status
 ask_for(bool changes, long long *number)
 {
+    static const struct bytes text[] = {BYTES_LIT("scr"), BYTES_LIT("ipt")};
     struct cluster_client *client = cluster_take(&cluster);
     struct cluster_request request = {.slot = 42,
                                       .sha = bytes_str("sha"),
-                                      .text = bytes_str("script"),
+                                      .text = {text, 2},
                                       .changes = changes,
                                       .repeatable = !changes};
     struct command words;
