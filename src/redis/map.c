@@ -129,7 +129,7 @@ map_be_single(struct map *m, const struct link_address *node)
     place = enter(m, node);
     for (size_t i = 0; i < SLOT_COUNT; i++)
         m->slots[i] = place;
-    m->single = true;
+    atomic_store(&m->single, true);
     lock_release(&m->lock);
 }
 
@@ -216,7 +216,7 @@ map_read(struct map *m, const redisReply *slots, const struct link_address *aske
             m->replicas[slot] = (uint16_t)(range->elements - 3);
         }
     }
-    m->single = false;
+    atomic_store(&m->single, false);
     lock_release(&m->lock);
     return ST_OK;
 }

@@ -23,7 +23,8 @@ struct map {
     uint16_t slots[SLOT_COUNT];    /* place of the primary; MAP_NOWHERE: nobody has it */
     uint16_t replicas[SLOT_COUNT]; /* how many the primary has */
     unsigned era;
-    bool single; /* one Redis without slots: it has all of them */
+    _Atomic bool
+        single; /* one Redis without slots: it has all of them; without the lock, too */
 };
 
 void map_init(struct map *m);
