@@ -86,18 +86,11 @@ each_project(struct walk *w, struct bytes unused, struct bytes project)
 static enum status
 count_queues(struct walk *w, struct bytes unused, struct bytes project)
 {
-    enum status st = ST_NO_MEMORY;
-    struct names names = {.store = w->store};
-    struct buf key;
+    uint64_t count;
+    enum status st = names_count(w->store, project, w->kind, &count);
 
     (void)unused;
-    buf_init(&key, w->store->config.mem);
-    key_of_names(&key, project, w->kind);
-    if (!key.failed)
-        st = names_page(w->store, buf_view(&key), BYTES_NONE, 0, &names);
-    w->queues += names.total;
-    names_release(&names);
-    buf_fini(&key);
+    w->queues += count;
     return st;
 }
 

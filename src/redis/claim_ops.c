@@ -145,7 +145,7 @@ redis_claim_get(struct store *store, struct store_visit *visit,
         const int64_t ends = call_integer(&c, ENDS);
         const uint64_t number = fencing_number(&c);
 
-        st = show_messages(&c, GOT_MESSAGES, now_ms, call_item(&c, TAG), out, NULL);
+        st = show_messages(&c, GOT_MESSAGES, now_ms, call_item(&c, TAG), out);
         memcpy(out->claim_id.text, claim_id.data, claim_id.len);
         out->claim_id.text[claim_id.len] = '\0';
         out->claim_number = number;

@@ -472,13 +472,6 @@ say_at(struct cluster_client *client, uint16_t node, const struct bytes *words,
 }
 
 enum status
-cluster_say(struct cluster_client *client, uint16_t slot, const struct bytes *words,
-            size_t count, redisReply **out, struct reason *why)
-{
-    return say_at(client, map_find(&client->cluster->map, slot), words, count, out, why);
-}
-
-enum status
 cluster_say_to(struct cluster_client *client, const struct link_address *node,
                const struct bytes *words, size_t count, redisReply **out,
                struct reason *why)

@@ -102,12 +102,7 @@ enum status cluster_ask(struct cluster_client *client, struct cluster_request *r
                         struct reason *why);
 void cluster_request_end(struct cluster *c, struct cluster_request *request);
 
-/* Says something to the primary of a slot that has nothing to do with keys. As link_say(). */
-enum status
-cluster_say(struct cluster_client *client, uint16_t slot, const struct bytes *words,
-            size_t count, redisReply **out, struct reason *why);
-
-/* The same to a node. */
+/* Says something to a node that has nothing to do with keys. As link_say(). */
 enum status cluster_say_to(struct cluster_client *client, const struct link_address *node,
                            const struct bytes *words, size_t count, redisReply **out,
                            struct reason *why);

@@ -95,7 +95,7 @@ redis_message_list(struct store *store, struct store_visit *visit,
         out->resume[0] = last;
     if (st == ST_OK)
         st = show_messages(&c, LISTED, call_integer(&c, NOW), call_item(&c, SHOWN_TAG),
-                           out, NULL);
+                           out);
     if (st == ST_OK && out->count > 0)
         (void)snprintf(out->next.text, sizeof(out->next.text), "%" PRIu64, last);
     call_end(&c);
@@ -115,8 +115,7 @@ redis_message_get(struct store *store, struct store_visit *visit,
         call_word(&c, ids[i]);
     st = call_run(&c, SCRIPT_message_get, CALL_LOOKS);
     if (st == ST_OK)
-        st = show_messages(&c, GOT, call_integer(&c, NOW), call_item(&c, SHOWN_TAG), out,
-                           NULL);
+        st = show_messages(&c, GOT, call_integer(&c, NOW), call_item(&c, SHOWN_TAG), out);
     call_end(&c);
     return st;
 }

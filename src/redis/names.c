@@ -2,10 +2,9 @@
 
 #include "redis/key.h"
 
-/* One change of one list; *count: how many there are then. */
+/* One change of one list. */
 static enum status
-change(struct redis_store *s, struct bytes key, struct bytes member, enum script script,
-       uint64_t *count)
+change(struct redis_store *s, struct bytes key, struct bytes member, enum script script)
 {
     struct call c;
     enum status st;
@@ -13,14 +12,13 @@ change(struct redis_store *s, struct bytes key, struct bytes member, enum script
     call_begin_key(&c, s, key);
     call_word(&c, member);
     st = call_run(&c, script, CALL_CHANGES);
-    *count = (uint64_t)call_integer(&c, 1);
     call_end(&c);
     return st;
 }
 
 static enum status
 change_names(struct redis_store *s, const struct store_queue *where, struct bytes tag,
-             enum script script, uint64_t *count)
+             enum script script)
 {
     struct buf key, member;
     enum status st = ST_NO_MEMORY;
@@ -32,7 +30,7 @@ change_names(struct redis_store *s, const struct store_queue *where, struct byte
     buf_byte(&member, '\0');
     buf_bytes(&member, tag);
     if (!key.failed && !member.failed)
-        st = change(s, buf_view(&key), buf_view(&member), script, count);
+        st = change(s, buf_view(&key), buf_view(&member), script);
     buf_fini(&member);
     buf_fini(&key);
     return st;
@@ -43,13 +41,12 @@ static enum status
 enter_project(struct redis_store *s, const struct store_queue *where)
 {
     struct buf key;
-    uint64_t count;
     enum status st = ST_NO_MEMORY;
 
     buf_init(&key, s->config.mem);
     key_of_projects(&key, where->kind);
     if (!key.failed)
-        st = change(s, buf_view(&key), where->project, SCRIPT_names_add, &count);
+        st = change(s, buf_view(&key), where->project, SCRIPT_names_add);
     buf_fini(&key);
     return st;
 }
@@ -58,11 +55,9 @@ enum status
 names_enter(struct redis_store *s, const struct store_visit *visit,
             const struct store_queue *where, struct bytes tag)
 {
-    uint64_t count;
     struct call c;
-    enum status st = change_names(s, where, tag, SCRIPT_names_add, &count);
-
     bool there;
+    enum status st = change_names(s, where, tag, SCRIPT_names_add);
 
     if (st == ST_OK) /* also if it has others: whoever made those may have died here */
         st = enter_project(s, where);
@@ -84,9 +79,7 @@ names_enter(struct redis_store *s, const struct store_visit *visit,
 enum status
 names_leave(struct redis_store *s, const struct store_queue *where, struct bytes tag)
 {
-    uint64_t count;
-
-    return change_names(s, where, tag, SCRIPT_names_remove, &count);
+    return change_names(s, where, tag, SCRIPT_names_remove);
 }
 
 enum status
@@ -108,6 +101,24 @@ names_page(struct redis_store *s, struct bytes key, struct bytes from, size_t co
         out->answer = call_take_answer(&c);
     }
     call_end(&c);
+    return st;
+}
+
+enum status
+names_count(struct redis_store *s, struct bytes project, enum store_kind kind,
+            uint64_t *count)
+{
+    enum status st = ST_NO_MEMORY;
+    struct names names = {.store = s};
+    struct buf key;
+
+    buf_init(&key, s->config.mem);
+    key_of_names(&key, project, kind);
+    if (!key.failed)
+        st = names_page(s, buf_view(&key), BYTES_NONE, 0, &names);
+    *count = names.total;
+    names_release(&names);
+    buf_fini(&key);
     return st;
 }
 

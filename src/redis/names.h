@@ -41,6 +41,11 @@ struct names {
  * from the first one). */
 enum status names_page(struct redis_store *s, struct bytes key, struct bytes from,
                        size_t count, struct names *out);
+/* How many queues of this kind a project has. */
+enum status names_count(struct redis_store *s, struct bytes project, enum store_kind kind,
+                        uint64_t *count);
+
+/* The i-th name of a page. */
 struct bytes names_at(const struct names *names, size_t i);
 void names_release(struct names *names);
 

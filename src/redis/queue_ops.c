@@ -216,23 +216,6 @@ redis_queue_list(struct store *store, struct store_visit *visit,
 
 /* ---------------------------------------------------------------------- projects */
 
-static enum status
-has_queues(struct redis_store *s, struct bytes project, enum store_kind kind, bool *has)
-{
-    enum status st = ST_NO_MEMORY;
-    struct names names = {.store = s};
-    struct buf key;
-
-    buf_init(&key, s->config.mem);
-    key_of_names(&key, project, kind);
-    if (!key.failed)
-        st = names_page(s, buf_view(&key), BYTES_NONE, 0, &names);
-    *has = names.total > 0;
-    names_release(&names);
-    buf_fini(&key);
-    return st;
-}
-
 /* Adds those of a page of the list that have queues, as far as there is room. */
 static enum status
 add_projects(struct redis_store *s, const struct store_page *page,
@@ -241,10 +224,10 @@ add_projects(struct redis_store *s, const struct store_page *page,
     enum status st = ST_OK;
 
     for (size_t i = 0; st == ST_OK && i < names->count; i++) {
-        bool has = false;
+        uint64_t count;
 
-        st = has_queues(s, names_at(names, i), page->kind, &has);
-        if (st != ST_OK || !has)
+        st = names_count(s, names_at(names, i), page->kind, &count);
+        if (st != ST_OK || count == 0)
             continue;
         st = fill_view(s, &out->queues[out->count], names_at(names, i), NULL);
         out->count += st == ST_OK;

@@ -60,13 +60,13 @@ show(const struct call *c, size_t at, int64_t now_ms, struct bytes tag,
     out->pin = (void *)(uintptr_t)head.posted_ms;
 }
 
-/* How many messages there are, from that word on; *end is behind them. */
+/* How many messages there are, from that word on. */
 static size_t
-count_messages(const struct call *c, size_t from, size_t *end)
+count_messages(const struct call *c, size_t from)
 {
     size_t count = 0;
 
-    for (*end = from; call_has(c, *end + 3) && call_integer(c, *end) > 0; *end += 4)
+    while (call_has(c, from + 4 * count + 3) && call_integer(c, from + 4 * count) > 0)
         count++;
     return count;
 }
@@ -88,8 +88,7 @@ void
 show_in(struct shown *room, struct call *c, size_t from, int64_t now_ms, struct bytes tag,
         struct store_batch *out)
 {
-    size_t end;
-    const size_t count = count_messages(c, from, &end);
+    const size_t count = count_messages(c, from);
 
     out->count = 0;
     out->room = 0;
@@ -109,14 +108,11 @@ show_in(struct shown *room, struct call *c, size_t from, int64_t now_ms, struct 
 
 enum status
 show_messages(struct call *c, size_t from, int64_t now_ms, struct bytes tag,
-              struct store_batch *out, size_t *end)
+              struct store_batch *out)
 {
     struct shown *room;
-    size_t behind;
-    const size_t count = count_messages(c, from, &behind);
+    const size_t count = count_messages(c, from);
 
-    if (end != NULL)
-        *end = behind;
     out->count = 0;
     if (count == 0)
         return ST_OK;

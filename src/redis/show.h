@@ -10,11 +10,11 @@
 
 /*
  * Shows the messages of an answer: from its `from`-th word on there are four words each (number,
- * head, body, claim), up to the end, or to an empty one in the place of a number. *end is where that
- * was. The batch takes the answer over. ST_NO_MEMORY.
+ * head, body, claim), up to the end, or to an empty one in the place of a number. The batch takes the
+ * answer over. ST_NO_MEMORY.
  */
 enum status show_messages(struct call *c, size_t from, int64_t now_ms, struct bytes tag,
-                          struct store_batch *out, size_t *end);
+                          struct store_batch *out);
 
 /*
  * Room for the views of so many messages, for operations that must not take what they cannot show;

@@ -1,7 +1,7 @@
 -- A queue is one of its project.
 --   KEYS    the names of the project's queues
 --   ARGV    name, NUL, tag
---   returns 0 (OK), how many there are
+--   returns 0 (OK)
 --   cost    O(log queues)
 redis.call('ZADD', KEYS[1], 0, ARGV[1])
-return { 0, redis.call('ZCARD', KEYS[1]) }
+return { 0 }

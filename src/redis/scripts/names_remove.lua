@@ -3,7 +3,7 @@
 -- A queue is gone.
 --   KEYS    the names of the project's queues
 --   ARGV    name, NUL, tag
---   returns 0 (OK), how many are left
+--   returns 0 (OK)
 --   cost    O(log queues)
 redis.call('ZREM', KEYS[1], ARGV[1])
-return { 0, redis.call('ZCARD', KEYS[1]) }
+return { 0 }
