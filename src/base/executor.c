@@ -3,7 +3,9 @@
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 
 /* Those who wait, oldest first. */
@@ -14,15 +16,26 @@ struct line {
 
 enum { GO_FIRST, OTHERS, LINES };
 
+/* A thread. One that has nothing to do is given its next job by whoever brings it, and woken when the
+ * lock has been let go: it needs no look into the lines, nor the lock. */
+struct worker {
+    struct executor *executor;
+    pthread_t thread;
+    struct worker *next; /* of those that have nothing to do */
+    sem_t given;
+    struct executor_job *job; /* NULL: there will be none */
+};
+
 struct executor {
     struct mem *mem;
-    struct lock lock; /* guards what follows up to `threads` */
-    pthread_cond_t work;
+    struct lock lock; /* guards what follows up to `closing` */
     struct line lines[LINES];
-    size_t room; /* in each */
+    struct worker
+        *idle; /* the last one that was at work first; then the lines are empty */
     bool closing;
-    size_t thread_count; /* started */
-    pthread_t threads[];
+    size_t room;         /* in each line */
+    size_t worker_count; /* started */
+    struct worker workers[];
 };
 
 /* The oldest job of those that go first, or of the others; NULL: there is none. */
@@ -43,30 +56,39 @@ find(struct executor *e)
 
 /* Waits for a job; NULL: there will be none. */
 static struct executor_job *
-take(struct executor *e)
+take(struct worker *w)
 {
+    struct executor *e = w->executor;
     struct executor_job *job;
+    bool waits;
 
     lock_acquire(&e->lock);
-    while ((job = find(e)) == NULL && !e->closing)
-        lock_wait(&e->lock, &e->work);
+    job = find(e);
+    waits = job == NULL && !e->closing;
+    if (waits) {
+        w->next = e->idle;
+        e->idle = w;
+    }
     lock_release(&e->lock);
-    return job;
+    if (!waits)
+        return job;
+    while (sem_wait(&w->given) != 0)
+        ENSURE(errno == EINTR);
+    return w->job;
 }
 
 static void *
 thread_main(void *arg)
 {
-    struct executor *e = arg;
     struct executor_job *job;
 
-    while ((job = take(e)) != NULL)
+    while ((job = take(arg)) != NULL)
         job->run(job);
     return NULL;
 }
 
 static enum status
-start_threads(struct executor *e, size_t count)
+start_workers(struct executor *e, size_t count)
 {
     sigset_t all, before;
     int failed = 0;
@@ -74,10 +96,16 @@ start_threads(struct executor *e, size_t count)
     /* Signals are for the threads of main. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    while (failed == 0 && e->thread_count < count) {
-        failed = pthread_create(&e->threads[e->thread_count], NULL, thread_main, e);
+    while (failed == 0 && e->worker_count < count) {
+        struct worker *w = &e->workers[e->worker_count];
+
+        w->executor = e;
+        (void)sem_init(&w->given, 0, 0); /* 0 is no value to fail with */
+        failed = pthread_create(&w->thread, NULL, thread_main, w);
         if (failed == 0)
-            e->thread_count++;
+            e->worker_count++;
+        else
+            (void)sem_destroy(&w->given);
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0 ? ST_OK : ST_UNAVAILABLE;
@@ -90,7 +118,7 @@ executor_open(const struct executor_config *config, struct executor **out)
     enum status st;
 
     ENSURE(config->threads > 0);
-    e = mem_calloc(config->mem, 1, sizeof(*e) + config->threads * sizeof(pthread_t));
+    e = mem_calloc(config->mem, 1, sizeof(*e) + config->threads * sizeof(struct worker));
     if (e == NULL)
         return ST_NO_MEMORY;
     e->mem = config->mem;
@@ -98,8 +126,7 @@ executor_open(const struct executor_config *config, struct executor **out)
     for (size_t i = 0; i < LINES; i++)
         e->lines[i].last = &e->lines[i].first;
     lock_init(&e->lock);
-    (void)pthread_cond_init(&e->work, NULL); /* a plain one needs no resource */
-    st = start_threads(e, config->threads);
+    st = start_workers(e, config->threads);
     if (st != ST_OK) {
         executor_close(e);
         return st;
@@ -108,23 +135,35 @@ executor_open(const struct executor_config *config, struct executor **out)
     return ST_OK;
 }
 
+static void
+give(struct worker *w, struct executor_job *job)
+{
+    w->job = job;
+    (void)sem_post(&w->given);
+}
+
 static enum status
 submit(struct executor *e, struct line *l, struct executor_job *job)
 {
     enum status st = ST_OK;
+    struct worker *idle;
 
     lock_acquire(&e->lock);
     ENSURE(!e->closing);
-    if (l->waiting == e->room) {
+    idle = e->idle;
+    if (idle != NULL) {
+        e->idle = idle->next;
+    } else if (l->waiting == e->room) {
         st = ST_UNAVAILABLE;
     } else {
         job->next = NULL;
         *l->last = job;
         l->last = &job->next;
         l->waiting++;
-        (void)pthread_cond_signal(&e->work);
     }
     lock_release(&e->lock);
+    if (idle != NULL)
+        give(idle, job);
     return st;
 }
 
@@ -143,15 +182,25 @@ executor_submit_first(struct executor *e, struct executor_job *job)
 void
 executor_close(struct executor *e)
 {
+    struct worker *idle;
+
     if (e == NULL)
         return;
     lock_acquire(&e->lock);
     e->closing = true;
-    (void)pthread_cond_broadcast(&e->work);
+    idle = e->idle;
+    e->idle = NULL;
     lock_release(&e->lock);
-    for (size_t i = 0; i < e->thread_count; i++)
-        (void)pthread_join(e->threads[i], NULL);
-    (void)pthread_cond_destroy(&e->work);
+    while (idle != NULL) {
+        struct worker *next = idle->next;
+
+        give(idle, NULL);
+        idle = next;
+    }
+    for (size_t i = 0; i < e->worker_count; i++) {
+        (void)pthread_join(e->workers[i].thread, NULL);
+        (void)sem_destroy(&e->workers[i].given);
+    }
     lock_fini(&e->lock);
     mem_free(e->mem, e);
 }
