@@ -1,47 +1,53 @@
-# Makes a header of the Lua scripts in SOURCE, and of what they share in SOURCE/lib, as arrays of
-# characters; of each script the pieces that it consists of: the flags that a line "-- Flags: ..."
-# has, those files of SOURCE/lib that its first line names, itself; and what Redis calls that: its
-# SHA1. Called by the build:
+# Makes a header of the Lua scripts in SOURCE and of what they share in SOURCE/lib: the text of a library
+# of Redis (FUNCTION LOAD) that has each script as a function, and what these are called. Both names
+# have the SHA1 of the text in them, so that each version of claimd calls its own. Redis refuses a script
+# whose head says that memory grows when it is full, and one that changes nothing is run also by a Redis
+# that takes no changes. Called by the build:
 # cmake -DSOURCE=DIR -DOUT=FILE -P lua.cmake
-set(text "/* Made of src/redis/scripts. */\n")
 
-function(add_array name file)
-    file(READ ${file} bytes HEX)
-    string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
-    set(text "${text}static const char ${name}[] = {${bytes}};\n" PARENT_SCOPE)
-endfunction()
+# Each behind what it uses.
+set(libs queue changes create settings claims messages settle find find_claim marker pages show take
+    letters feed subscriptions)
 
-file(GLOB libs ${SOURCE}/lib/*.lua)
+set(library "")
 foreach(lib ${libs})
-    get_filename_component(name ${lib} NAME_WE)
-    add_array(redis_lib_${name} ${lib})
+    file(READ ${SOURCE}/lib/${lib}.lua text)
+    string(APPEND library "${text}")
 endforeach()
+file(GLOB found RELATIVE ${SOURCE}/lib ${SOURCE}/lib/*.lua)
+list(LENGTH libs expected)
+list(LENGTH found there)
+if(NOT expected EQUAL there)
+    message(FATAL_ERROR "scripts/lua.cmake does not have all of ${SOURCE}/lib in its order")
+endif()
 
 file(GLOB scripts ${SOURCE}/*.lua)
+set(names "")
 foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
-    set(whole "")
-    set(pieces "")
-    file(STRINGS ${script} flags REGEX "^-- Flags: " LIMIT_COUNT 1)
-    if(flags)
-        string(REPLACE "-- Flags: " "#!lua flags=" whole "${flags}\n")
-        string(STRIP "${whole}" flags)
-        string(APPEND pieces "BYTES_LIT(\"${flags}\\n\"), ")
+    file(READ ${script} text)
+    set(flags "'allow-oom'")
+    if(text MATCHES "\n--   memory  grows\n")
+        set(flags "")
+    elseif(text MATCHES "\n--   changes nothing\n")
+        set(flags "'no-writes'")
     endif()
-    file(STRINGS ${script} first LIMIT_COUNT 1)
-    if(first MATCHES "^-- Needs: (.*)")
-        string(REPLACE " " ";" parts "${CMAKE_MATCH_1}")
-        foreach(part ${parts})
-            file(READ ${SOURCE}/lib/${part}.lua more)
-            string(APPEND whole "${more}")
-            string(APPEND pieces "{redis_lib_${part}, sizeof(redis_lib_${part})}, ")
-        endforeach()
-    endif()
-    add_array(redis_script_${name} ${script})
-    string(APPEND pieces "{redis_script_${name}, sizeof(redis_script_${name})}")
-    string(APPEND text "static const struct bytes redis_pieces_${name}[] = {${pieces}};\n")
-    file(READ ${script} more)
-    string(SHA1 sha "${whole}${more}")
-    string(APPEND text "static const char redis_sha_${name}[] = \"${sha}\";\n")
+    string(APPEND library "\nredis.register_function({ function_name = 'claimd_@_${name}', "
+                          "flags = { ${flags} }, callback = function(keys, arguments)\n"
+                          "begin(keys, arguments)\n${text}end })\n")
+    list(APPEND names ${name})
+endforeach()
+
+string(REGEX REPLACE "\n *--[^\n]*" "" library "\n${library}") # each Redis keeps a copy: without remarks,
+string(REGEX REPLACE "\n+" "\n" library "${library}")           # and empty lines
+string(SHA1 sha "${library}")
+string(SUBSTRING ${sha} 0 16 sha)
+string(REPLACE "claimd_@" "claimd_${sha}" library "#!lua name=claimd_@${library}")
+file(WRITE ${OUT}.lua "${library}")
+file(READ ${OUT}.lua bytes HEX)
+string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
+set(text "/* Made of src/redis/scripts. */\nstatic const char redis_library[] = {${bytes}};\n")
+foreach(name ${names})
+    string(APPEND text "static const char redis_function_${name}[] = \"claimd_${sha}_${name}\";\n")
 endforeach()
 file(WRITE ${OUT} "${text}")

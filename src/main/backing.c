@@ -115,6 +115,9 @@ write_counts(const struct redis_figures *f, struct exposition *x)
 {
     static const struct family requests = {"claimd_redis_requests", FAMILY_COUNTER, NULL,
                                            "Scripts that Redis was asked to run."};
+    static const struct family pipelines = {
+        "claimd_redis_pipelines", FAMILY_COUNTER, NULL,
+        "Pipelines that they went in: those that came at the same time share one."};
     static const struct family redirections = {
         "claimd_redis_redirections", FAMILY_COUNTER, NULL,
         "Requests that were sent to another node: a slot has moved, or is moving."};
@@ -132,6 +135,7 @@ write_counts(const struct redis_figures *f, struct exposition *x)
         "Times that the cluster was asked where the slots are."};
 
     exposition_single(x, &requests, f->requests);
+    exposition_single(x, &pipelines, f->pipelines);
     exposition_single(x, &redirections, f->redirections);
     exposition_single(x, &retries, f->retries);
     exposition_single(x, &unconfirmed, f->unconfirmed);

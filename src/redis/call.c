@@ -152,24 +152,49 @@ tell(struct call *c)
         s->config.warn(s->config.warn_arg, c->why.text);
 }
 
+static bool
+is_due(const struct call *c)
+{
+    return call_has(c, 0) && call_integer(c, 0) == ANSWER_SETTLE;
+}
+
+/* Makes some of what is due happen. */
+static enum status
+settle(struct call *c)
+{
+    struct cluster_request settling = c->request;
+    enum status st;
+
+    settling.function = script_function(SCRIPT_queue_settle);
+    st = cluster_ask(c->client, &settling, &c->why);
+    cluster_request_end(&c->store->cluster, &settling);
+    return st;
+}
+
 enum status
 call_run(struct call *c, enum script script, enum call_kind kind)
 {
     enum status st = ST_NO_MEMORY;
     size_t wanted;
+    bool due;
 
-    c->request.sha = script_sha(script);
-    c->request.text = script_text(script);
+    c->request.function = script_function(script);
     c->request.words = &c->words;
     c->request.changes = kind == CALL_CHANGES;
     c->request.repeatable = kind == CALL_LOOKS;
     while (c->client != NULL && !c->words.words.failed) {
         st = cluster_ask(c->client, &c->request, &c->why);
+        due = is_due(c);
         wanted = wanted_parts(c);
-        if (wanted == 0)
+        if (!due && wanted == 0)
             break;
         cluster_request_end(&c->store->cluster, &c->request);
-        add_parts(c, wanted);
+        if (due)
+            st = settle(c);
+        else
+            add_parts(c, wanted);
+        if (due && st != ST_OK)
+            break;
         st = ST_NO_MEMORY;
     }
     if (st == ST_UNAVAILABLE || st == ST_UNCONFIRMED)

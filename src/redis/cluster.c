@@ -150,10 +150,25 @@ cluster_refresh(struct cluster_client *client, struct reason *why)
     return st;
 }
 
+static enum status
+say_at(struct cluster_client *client, uint16_t node, const struct bytes *words,
+       size_t count, redisReply **out, struct reason *why)
+{
+    struct link *l = node == MAP_NOWHERE ? NULL : link_to(client, node, why);
+    enum status st = l == NULL ? ST_UNAVAILABLE : link_say(l, words, count, out, why);
+
+    if (st == ST_OK)
+        atomic_store(&client->cluster->hung_ns[node], 0);
+    if (l != NULL && st != ST_OK && l->context->err != 0)
+        link_close(l);
+    return st;
+}
+
 /* ------------------------------------------------------------------ one attempt */
 
 /* What has become of it. */
 enum outcome {
+    ANSWERED, /* there is an answer, of whatever kind */
     DONE,
     OVER,  /* it has a status of its own */
     MOVED, /* ask again, now */
@@ -162,14 +177,167 @@ enum outcome {
 };
 
 struct attempt {
+    struct rider rider;
     struct cluster_client *client;
     struct cluster_request *request;
     struct link_address elsewhere; /* ASK */
     bool asking;                   /* at `elsewhere`, which does not own the slot yet */
-    bool whole;                    /* with the text of the script */
+    int64_t since_ns;
+    enum outcome outcome; /* and what belongs to it: */
     enum status status;
+    redisReply *answer;  /* owned */
+    bool whole;          /* no answer of its convoy is missing */
+    long long confirmed; /* by so many replicas; -1: that is not known */
+    int64_t answered_ns, confirmed_ns;
     struct reason *why;
 };
+
+static struct attempt *
+attempt_of(struct list *link)
+{
+    return container_of(container_of(link, struct rider, link), struct attempt, rider);
+}
+
+#define EACH(a, riders)                                                                  \
+    for (struct list *link_ = (riders)->next;                                            \
+         link_ != (riders) && ((a) = attempt_of(link_)) != NULL; link_ = link_->next)
+
+/* The same becomes of all of them. */
+static void
+end_all(struct list *riders, enum outcome outcome, enum status status,
+        const struct reason *why)
+{
+    struct attempt *a;
+
+    EACH(a, riders)
+    {
+        a->outcome = outcome;
+        a->status = status;
+        *a->why = *why;
+    }
+}
+
+static enum status
+send_wait(const struct cluster_config *config, struct link *l)
+{
+    char replicas[DECIMAL_CAP], limit[DECIMAL_CAP];
+    const struct bytes words[3] = {
+        BYTES_LIT("WAIT"),
+        {replicas, decimal_write(replicas, config->replicas)},
+        {limit, decimal_write(limit, (uint64_t)config->confirm_ms)}};
+
+    return link_add(l, words, 3, NULL);
+}
+
+static enum status
+send_one(const struct attempt *a, struct link *l)
+{
+    static const struct bytes asking[] = {BYTES_LIT("ASKING")};
+    const struct bytes words[2] = {BYTES_LIT("FCALL"), a->request->function};
+    enum status st = a->asking ? link_add(l, asking, 1, NULL) : ST_OK;
+
+    return st == ST_OK ? link_add(l, words, 2, a->request->words) : st;
+}
+
+/* *waits: something is to be confirmed. */
+static enum status
+send_all(const struct cluster_config *config, struct list *riders, struct link *l,
+         bool *waits)
+{
+    enum status st = ST_OK;
+    struct attempt *a;
+
+    *waits = false;
+    EACH(a, riders)
+    {
+        if (st == ST_OK)
+            st = send_one(a, l);
+        *waits = *waits || (a->request->changes && config->replicas > 0);
+    }
+    return st == ST_OK && *waits ? send_wait(config, l) : st;
+}
+
+/* False: its answer is missing. */
+static bool
+receive_one(struct attempt *a, struct link *l, struct reason *why)
+{
+    redisReply *other = a->asking ? link_answer(l, why) : NULL;
+
+    if (a->asking && other == NULL)
+        return false;
+    link_free(l, other);
+    a->answer = link_answer(l, why);
+    a->answered_ns = clock_stopwatch_ns();
+    return a->answer != NULL;
+}
+
+/* The answers to all that was sent; false: there is one missing. */
+static bool
+receive_all(struct list *riders, struct link *l, bool waits)
+{
+    long long confirmed = -1;
+    struct attempt *a;
+    struct reason why;
+    bool whole = true;
+    int64_t now_ns;
+
+    reason_init(&why);
+    EACH(a, riders)
+    whole = whole && receive_one(a, l, &why);
+    if (whole && waits) {
+        redisReply *other = link_answer(l, &why);
+
+        whole = other != NULL;
+        if (whole && other->type == REDIS_REPLY_INTEGER)
+            confirmed = other->integer;
+        link_free(l, other);
+    }
+    now_ns = clock_stopwatch_ns();
+    EACH(a, riders)
+    {
+        a->outcome = a->answer != NULL ? ANSWERED : LOST;
+        a->whole = whole;
+        a->confirmed = confirmed;
+        a->confirmed_ns = now_ns;
+        if (!whole)
+            *a->why = why;
+    }
+    return whole;
+}
+
+/* Asks a node for all of them. */
+static void
+travel(struct cluster_client *client, uint16_t node, struct list *riders)
+{
+    struct cluster *c = client->cluster;
+    struct reason why;
+    struct link *l;
+    bool waits;
+
+    reason_init(&why);
+    l = link_to(client, node, &why);
+    if (l == NULL) {
+        end_all(riders, LATER, ST_UNAVAILABLE, &why);
+    } else if (is_hung(c, node)) {
+        const struct link_address asked = map_address(&c->map, node);
+
+        (void)reason_give(&why, ST_UNAVAILABLE, "%s:%u does not answer", asked.host,
+                          asked.port);
+        end_all(riders, OVER, ST_UNAVAILABLE, &why);
+    } else if (send_all(&c->config, riders, l, &waits) != ST_OK) {
+        link_close(l);
+        end_all(riders, OVER, ST_NO_MEMORY, &why);
+    } else {
+        const bool whole = receive_all(riders, l, waits);
+
+        atomic_fetch_add(&c->figures.pipelines, 1);
+        atomic_store(&c->hung_ns[node], l->timed_out ? clock_stopwatch_ns() : 0);
+        if (!whole)
+            link_close(l);
+    }
+}
+
+/* ------------------------------------------------------------------ what was answered */
 
 static bool
 begins(const char *text, const char *with)
@@ -206,184 +374,120 @@ is_passing(const char *error)
 }
 
 static enum outcome
-read_error(struct attempt *a, const char *error, const struct link_address *asked)
+read_refusal(struct attempt *a, const char *error)
 {
-    struct cluster *c = a->client->cluster;
-    struct link_address to;
-    uint16_t slot;
-
-    (void)reason_give(a->why, ST_UNAVAILABLE, "%s", error);
-    if (begins(error, "NOSCRIPT")) {
-        a->whole = true;
-        return MOVED;
-    }
-    if (begins(error, "MOVED ") && read_redirection(error, asked, &slot, &to)) {
-        atomic_fetch_add(&c->figures.redirections, 1);
-        map_move(&c->map, slot, &to);
-        return MOVED;
-    }
-    if (begins(error, "ASK ") && read_redirection(error, asked, &slot, &to)) {
-        atomic_fetch_add(&c->figures.redirections, 1);
-        a->elsewhere = to;
-        a->asking = true;
-        return MOVED;
-    }
     if (is_passing(error))
         return LATER;
     a->status = begins(error, "OOM") ? ST_OVER_BUDGET : ST_UNAVAILABLE;
     return OVER;
 }
 
-/* The script itself, for a node that does not know it. */
-static enum status
-send_whole(const struct attempt *a, struct link *l)
+/* Gives a node the library, which it does not have, or was given meanwhile. */
+static enum outcome
+give_library(struct attempt *a, uint16_t node)
 {
-    const struct cluster_request *r = a->request;
-    enum status st = ST_NO_MEMORY;
-    struct buf text;
+    struct cluster *c = a->client->cluster;
+    const struct bytes words[3] = {BYTES_LIT("FUNCTION"), BYTES_LIT("LOAD"),
+                                   c->config.library};
+    redisReply *answer = NULL;
+    const enum status st = say_at(a->client, node, words, 3, &answer, a->why);
 
-    buf_init(&text, a->client->cluster->config.mem);
-    for (size_t i = 0; i < r->text.count; i++)
-        buf_bytes(&text, r->text.pieces[i]);
-    if (!text.failed) {
-        const struct bytes words[2] = {BYTES_LIT("EVAL"), buf_view(&text)};
+    link_free(&a->client->links[node], answer);
+    if (st == ST_OK || strstr(a->why->text, "already exists") != NULL)
+        return MOVED;
+    return a->client->links[node].context == NULL ? LATER : read_refusal(a, a->why->text);
+}
 
-        st = link_add(l, words, 2, r->words);
+static enum outcome
+read_error(struct attempt *a, const char *error, uint16_t node)
+{
+    struct cluster *c = a->client->cluster;
+    const struct link_address asked = map_address(&c->map, node);
+    struct link_address to;
+    uint16_t slot;
+
+    (void)reason_give(a->why, ST_UNAVAILABLE, "%s", error);
+    if (begins(error, "ERR Function not found"))
+        return give_library(a, node);
+    if (begins(error, "MOVED ") && read_redirection(error, &asked, &slot, &to)) {
+        atomic_fetch_add(&c->figures.redirections, 1);
+        map_move(&c->map, slot, &to);
+        return MOVED;
     }
-    buf_fini(&text);
-    return st;
-}
-
-static enum status
-send_script(const struct attempt *a, struct link *l)
-{
-    const struct bytes words[2] = {BYTES_LIT("EVALSHA"), a->request->sha};
-
-    return a->whole ? send_whole(a, l) : link_add(l, words, 2, a->request->words);
-}
-
-static enum status
-send_wait(const struct cluster_config *config, struct link *l)
-{
-    char replicas[DECIMAL_CAP], limit[DECIMAL_CAP];
-    const struct bytes words[3] = {
-        BYTES_LIT("WAIT"),
-        {replicas, decimal_write(replicas, config->replicas)},
-        {limit, decimal_write(limit, (uint64_t)config->confirm_ms)}};
-
-    return link_add(l, words, 3, NULL);
-}
-
-static enum status
-send(const struct attempt *a, struct link *l)
-{
-    static const struct bytes asking[] = {BYTES_LIT("ASKING")};
-    const struct cluster_config *config = &a->client->cluster->config;
-    enum status st = a->asking ? link_add(l, asking, 1, NULL) : ST_OK;
-
-    if (st == ST_OK)
-        st = send_script(a, l);
-    return st == ST_OK && a->request->changes && config->replicas > 0
-               ? send_wait(config, l)
-               : st;
+    if (begins(error, "ASK ") && read_redirection(error, &asked, &slot, &to)) {
+        atomic_fetch_add(&c->figures.redirections, 1);
+        a->elsewhere = to;
+        a->asking = true;
+        return MOVED;
+    }
+    return read_refusal(a, error);
 }
 
 static void
-note_time(struct cluster *c, struct buckets *times, int64_t since_ns)
+note_times(struct cluster *c, const struct attempt *a)
 {
     lock_acquire(&c->lock);
-    buckets_add(times, &bounds, (uint64_t)(clock_stopwatch_ns() - since_ns) / 1000);
+    buckets_add(&c->figures.answers, &bounds,
+                (uint64_t)(a->answered_ns - a->since_ns) / 1000);
+    if (a->request->changes && c->config.replicas > 0)
+        buckets_add(&c->figures.confirmations, &bounds,
+                    (uint64_t)(a->confirmed_ns - a->answered_ns) / 1000);
     lock_release(&c->lock);
-}
-
-/* The answers to all that was sent; false: there is one missing. */
-static bool
-receive(struct attempt *a, struct link *l, redisReply **answer, long long *confirmed)
-{
-    const struct cluster_request *r = a->request;
-    struct cluster *c = a->client->cluster;
-    const bool waits = r->changes && c->config.replicas > 0;
-    int64_t since_ns = clock_stopwatch_ns();
-    redisReply *other;
-
-    *answer = NULL;
-    *confirmed = -1;
-    if (a->asking) {
-        other = link_answer(l, a->why);
-        if (other == NULL)
-            return false;
-        link_free(l, other);
-    }
-    *answer = link_answer(l, a->why);
-    if (*answer == NULL)
-        return false;
-    note_time(c, &c->figures.answers, since_ns);
-    if (!waits)
-        return true;
-    since_ns = clock_stopwatch_ns();
-    other = link_answer(l, a->why);
-    if (other != NULL && other->type == REDIS_REPLY_INTEGER)
-        *confirmed = other->integer;
-    note_time(c, &c->figures.confirmations, since_ns);
-    link_free(l, other);
-    return other != NULL;
 }
 
 /* It was done; is that confirmed? */
 static enum outcome
-confirm(struct attempt *a, bool answered, long long confirmed)
+confirm(struct attempt *a)
 {
     struct cluster *c = a->client->cluster;
     const unsigned wanted = a->request->changes ? c->config.replicas : 0;
 
     a->status = ST_OK;
-    if (wanted == 0 || confirmed >= (long long)wanted)
+    if (wanted == 0 || a->confirmed >= (long long)wanted)
         return DONE;
     atomic_fetch_add(&c->figures.unconfirmed, 1);
-    if (answered)
+    if (a->whole)
         (void)reason_give(a->why, ST_UNAVAILABLE, "%lld of %u replicas have confirmed it",
-                          confirmed < 0 ? 0 : confirmed, wanted);
+                          a->confirmed < 0 ? 0 : a->confirmed, wanted);
     a->status = ST_UNCONFIRMED;
     return OVER;
 }
 
 static enum outcome
+read_answer(struct attempt *a, uint16_t node)
+{
+    redisReply *answer = a->answer;
+    enum outcome outcome;
+
+    note_times(a->client->cluster, a);
+    a->answer = NULL;
+    if (answer->type != REDIS_REPLY_ERROR) {
+        a->request->answer = answer;
+        return confirm(a);
+    }
+    a->asking = false;
+    outcome = read_error(a, answer->str, node);
+    a->client->cluster->config.link.library->free_reply(answer);
+    return outcome;
+}
+
+static enum outcome
 try_at(struct attempt *a, uint16_t node)
 {
-    struct cluster *c = a->client->cluster;
-    const struct link_address asked = map_address(&c->map, node);
-    struct link *l = link_to(a->client, node, a->why);
-    enum outcome outcome;
-    long long confirmed;
-    redisReply *answer;
-    bool all;
+    struct convoy *convoy = &a->client->cluster->convoys[node];
+    struct list riders;
 
-    if (l == NULL)
-        return LATER;
-    if (is_hung(c, node)) {
-        a->status = reason_give(a->why, ST_UNAVAILABLE, "%s:%u does not answer",
-                                asked.host, asked.port);
-        return OVER;
+    a->since_ns = clock_stopwatch_ns();
+    a->rider.bytes = a->request->words->words.len;
+    if (a->asking) { /* that is said of one request only */
+        list_init(&riders);
+        list_add_before(&riders, &a->rider.link);
+        travel(a->client, node, &riders);
+    } else if (convoy_join(convoy, &a->rider, &riders)) {
+        travel(a->client, node, &riders);
+        convoy_arrive(convoy, &a->rider, &riders);
     }
-    if (send(a, l) != ST_OK) {
-        link_close(l);
-        a->status = ST_NO_MEMORY;
-        return OVER;
-    }
-    all = receive(a, l, &answer, &confirmed);
-    atomic_store(&c->hung_ns[node], l->timed_out ? clock_stopwatch_ns() : 0);
-    if (!all)
-        link_close(l);
-    if (answer == NULL)
-        return LOST;
-    if (answer->type == REDIS_REPLY_ERROR) {
-        a->asking = false;
-        outcome = read_error(a, answer->str, &asked);
-        c->config.link.library->free_reply(answer);
-        return outcome;
-    }
-    a->request->answer = answer;
-    return confirm(a, all, confirmed);
+    return a->outcome == ANSWERED ? read_answer(a, node) : a->outcome;
 }
 
 static enum outcome
@@ -457,20 +561,6 @@ cluster_request_end(struct cluster *c, struct cluster_request *request)
     request->answer = NULL;
 }
 
-static enum status
-say_at(struct cluster_client *client, uint16_t node, const struct bytes *words,
-       size_t count, redisReply **out, struct reason *why)
-{
-    struct link *l = node == MAP_NOWHERE ? NULL : link_to(client, node, why);
-    enum status st = l == NULL ? ST_UNAVAILABLE : link_say(l, words, count, out, why);
-
-    if (st == ST_OK)
-        atomic_store(&client->cluster->hung_ns[node], 0);
-    if (l != NULL && st != ST_OK && l->context->err != 0)
-        link_close(l);
-    return st;
-}
-
 enum status
 cluster_say_to(struct cluster_client *client, const struct link_address *node,
                const struct bytes *words, size_t count, redisReply **out,
@@ -492,6 +582,8 @@ cluster_open(struct cluster *c, const struct cluster_config *config, struct reas
     lock_init(&c->lock);
     list_init(&c->idle);
     map_init(&c->map);
+    for (size_t i = 0; i < MAP_NODES; i++)
+        convoy_init(&c->convoys[i]);
     client = cluster_take(c);
     if (client == NULL) {
         cluster_close(c);
@@ -514,6 +606,8 @@ cluster_close(struct cluster *c)
         hang_up(client);
         mem_free(c->config.mem, client);
     }
+    for (size_t i = 0; i < MAP_NODES; i++)
+        convoy_fini(&c->convoys[i]);
     map_fini(&c->map);
     lock_fini(&c->lock);
 }

@@ -1,8 +1,9 @@
 /*
  * cluster: asking the right node of a Redis Cluster, and getting an answer that lasts.
  *
- * A request is one script about keys of one slot. It is sent to the slot's primary, and with it
- * WAIT, if it changes something: then its answer is given when so many replicas have confirmed it.
+ * A request is one script about keys of one slot. It is sent to the slot's primary, together with
+ * what others ask there at that time (convoy.h), and with WAIT, if it changes something: then its answer
+ * is given when so many replicas have confirmed it.
  * Redirections (MOVED, ASK) are followed; nodes that cannot answer now (TRYAGAIN, CLUSTERDOWN,
  * LOADING, a primary that has failed) are asked again until the patience is over. A node that has not
  * answered at all is left alone for a moment: whoever needs it is told so at once, and does not keep a
@@ -11,13 +12,14 @@
  *   Outcome   ST_OK: done and confirmed. ST_UNCONFIRMED: perhaps done; there may be an answer.
  *             ST_UNAVAILABLE: not done. ST_OVER_BUDGET: Redis has no memory for it; not done
  *   Threads   a cluster any; a client one at a time
- *   Blocking  asking, for patience_ms + answer_ms at most
+ *   Blocking  asking, for patience_ms + 2 answer_ms at most
  */
 #ifndef REDIS_CLUSTER_H
 #define REDIS_CLUSTER_H
 
 #include "claimd/base/counter.h"
 #include "claimd/ds/list.h"
+#include "redis/convoy.h"
 #include "redis/map.h"
 #include "redis/script.h"
 
@@ -26,6 +28,7 @@ enum { CLUSTER_SEEDS = 16 };
 struct cluster_config {
     struct mem *mem; /* borrowed */
     struct link_config link;
+    struct bytes library; /* of functions; a node that does not have it gets it */
     struct link_address seeds[CLUSTER_SEEDS];
     size_t seed_count;
     unsigned replicas;     /* that confirm each change; 0: none do */
@@ -47,7 +50,8 @@ struct cluster_config {
 
 /* What has been done so far. */
 struct cluster_figures {
-    _Atomic uint64_t requests, redirections, retries, refreshes, unconfirmed, connections;
+    _Atomic uint64_t requests, pipelines, redirections, retries, refreshes, unconfirmed,
+        connections;
     struct buckets answers; /* us from the request to the script's answer */
     struct buckets
         confirmations; /* and from there until enough replicas have confirmed it */
@@ -64,9 +68,10 @@ struct cluster {
     _Atomic unsigned patient;     /* who waits for a node to become able */
     _Atomic int64_t
         hung_ns[MAP_NODES]; /* a node has not answered until then; 0: it has */
+    struct convoy convoys[MAP_NODES];
 };
 
-/* One user's connections, opened as they are needed. */
+/* One thread's connections, opened as they are needed. */
 struct cluster_client {
     struct list link;
     struct cluster *cluster;
@@ -74,11 +79,10 @@ struct cluster_client {
     struct link links[MAP_NODES];
 };
 
-/* A script, and what it is called by (script.h). */
+/* What is asked for. */
 struct cluster_request {
     uint16_t slot;
-    struct bytes sha;            /* of the script, */
-    struct script_text text;     /* and itself */
+    struct bytes function;       /* of the library (script.h) */
     const struct command *words; /* behind them: number of keys, keys, arguments */
     bool changes;                /* it is to be confirmed */
     bool repeatable;             /* it may be sent again though it may have been done */

@@ -334,6 +334,25 @@ check_all(struct examination *e, enum status (*check)(const struct examination *
     return st;
 }
 
+/* A primary gets the library of functions now, while somebody looks, rather than at its first request. */
+static enum status
+check_library(const struct examination *e)
+{
+    const struct bytes words[] = {BYTES_LIT("FUNCTION"), BYTES_LIT("LOAD"),
+                                  script_library()};
+    redisReply *answer = NULL;
+    struct reason what;
+    enum status st;
+
+    reason_init(&what);
+    st = cluster_say_to(e->client, &e->node, words, 3, &answer, &what);
+    redis_answer_free(e->store, answer);
+    if (st == ST_OK || strstr(what.text, "already exists") != NULL)
+        return ST_OK;
+    return reason_give(e->why, st, "%s:%u does not take our functions: %.200s",
+                       e->node.host, e->node.port, what.text);
+}
+
 /* May we run scripts about our keys? */
 static enum status
 check_rights(struct redis_store *s, struct reason *why)
@@ -371,6 +390,8 @@ fitness_check(struct redis_store *s, struct reason *why)
     if (st == ST_OK && s->cluster.map.single && s->url.replicas <= 0)
         st = object(&e, "one Redis without replicas: its machine is lost with all it has",
                     "for production use a cluster");
+    if (st == ST_OK)
+        st = check_all(&e, check_library);
     cluster_give(e.client);
     return st == ST_OK ? check_rights(s, why) : st;
 }

@@ -2,27 +2,20 @@
 
 #include <redis_scripts.h> /* made by scripts/lua.cmake */
 
-struct script_text
-script_text(enum script script)
+struct bytes
+script_library(void)
 {
-    static const struct script_text texts[SCRIPTS] = {
-#define SCRIPT_TEXT(name)                                                                \
-    {redis_pieces_##name, sizeof(redis_pieces_##name) / sizeof(redis_pieces_##name[0])},
-        SCRIPT_LIST(SCRIPT_TEXT)
-#undef SCRIPT_TEXT
-    };
-
-    return texts[script];
+    return bytes_of(redis_library, sizeof(redis_library));
 }
 
 struct bytes
-script_sha(enum script script)
+script_function(enum script script)
 {
-    static const char *const shas[SCRIPTS] = {
-#define SCRIPT_SHA(name) redis_sha_##name,
-        SCRIPT_LIST(SCRIPT_SHA)
-#undef SCRIPT_SHA
+    static const char *const names[SCRIPTS] = {
+#define SCRIPT_NAME(name) redis_function_##name,
+        SCRIPT_LIST(SCRIPT_NAME)
+#undef SCRIPT_NAME
     };
 
-    return bytes_str(shas[script]);
+    return bytes_str(names[script]);
 }

@@ -1,6 +1,6 @@
 /*
- * script: the Lua scripts of src/redis/scripts, one for each operation, as they are built in: each
- * behind what it needs of src/redis/scripts/lib.
+ * script: the Lua scripts of src/redis/scripts, one for each operation, as they are built in: functions
+ * of one library (redis.io/docs/interact/programmability/functions-intro).
  */
 #ifndef REDIS_SCRIPT_H
 #define REDIS_SCRIPT_H
@@ -17,6 +17,7 @@
     X(queue_listed)                                                                      \
     X(queue_figures)                                                                     \
     X(queue_audit)                                                                       \
+    X(queue_settle)                                                                      \
     X(queue_ready)                                                                       \
     X(queue_image)                                                                       \
     X(queue_load)                                                                        \
@@ -69,18 +70,15 @@ enum script_answer {
     ANSWER_NOT_SEALED,
     ANSWER_SEALED,
     ANSWER_CONFLICT,
-    ANSWER_FEED, /* it needs S and U, */
-    ANSWER_FENCE /* or F: lib/queue.lua */
+    ANSWER_FEED,  /* it needs S and U, */
+    ANSWER_FENCE, /* or F: lib/queue.lua */
+    ANSWER_SETTLE /* something must happen first that it may not do: queue_settle */
 };
 
-/* A text in pieces, one behind the other: scripts share most of theirs. */
-struct script_text {
-    const struct bytes *pieces;
-    size_t count;
-};
+/* The library, for FUNCTION LOAD. Its name and those of its functions say which version it is. */
+struct bytes script_library(void);
 
-/* The script, and what Redis calls it: the SHA1 of the text, in hexadecimal digits. */
-struct script_text script_text(enum script script);
-struct bytes script_sha(enum script script);
+/* What FCALL calls the script. */
+struct bytes script_function(enum script script);
 
 #endif

@@ -89,6 +89,7 @@ redis_measure(struct store *store, struct redis_figures *out)
 
     *out = (struct redis_figures){
         .requests = atomic_load(&f->requests),
+        .pipelines = atomic_load(&f->pipelines),
         .redirections = atomic_load(&f->redirections),
         .retries = atomic_load(&f->retries),
         .refreshes = atomic_load(&f->refreshes),
@@ -186,6 +187,7 @@ connect(struct redis_store *s, struct reason *why)
                      s->config.password != NULL ? s->config.password : url->password,
                  .connect_ms = CONNECT_MS,
                  .answer_ms = url->confirm_ms + url->patience_ms + CONNECT_MS},
+        .library = script_library(),
         .seed_count = url->host_count,
         .confirm_ms = url->confirm_ms,
         .patience_ms = url->patience_ms,

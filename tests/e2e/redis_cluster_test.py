@@ -217,6 +217,7 @@ class Replaced(RedisCase):
             api = self.serve(cluster.nodes[0].url(replicas=0, unsafe=1, **HANGING))
             api.post("q", "kept")
             primary = cluster.primary_of("{p/q}")
+            cluster.wait_in_step(primary)
             primary.stall()
             cluster.wait_new_primary(primary)
             self.eventually(lambda: api.answer("GET", "q/stats").status == 200,

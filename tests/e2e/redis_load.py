@@ -267,7 +267,10 @@ class Worker(Client):
     def renew(self, location, mine):
         ttl = self.dice.choice(self.load.ttls)
         sent = time.monotonic()
-        outcome = self.ask("PATCH", location, {"ttl": ttl, "grace": 60})[0]
+        outcome, status = self.ask("PATCH", location, {"ttl": ttl, "grace": 60})[:2]
+        if status == 404 and time.monotonic() > min(held.ends for held in mine):
+            self.surprises.pop()  # it took so long that the claim has ended
+            outcome = "refused"
         for held in mine:
             held.notes.append("renewed for %g s at %.3f: %s"
                               % (ttl, sent - self.load.begun, outcome))

@@ -25,6 +25,8 @@ PAGE = os.path.join(HERE, "..", "..", "docs", "security.md")
 SCRIPTS = os.path.join(HERE, "..", "..", "src", "redis", "scripts")
 WAIT = ("Prefer: wait=20",)
 SECRET_BODY = "a body that nobody should find"
+SPY = """#!lua name=spy
+redis.register_function('spy', function() return redis.call('GET', 'other') end)"""
 
 
 def rights():
@@ -117,16 +119,18 @@ class Rights(RedisCase):
         self.assertEqual(used - told - words, set())
         self.assertGreater(len(used - words), 15)
         self.assertEqual(told - used, {
-            "EVAL", "EVALSHA", "WAIT", "ASKING", "PING", "INFO", "CONFIG|GET",
+            "FCALL", "FUNCTION|LOAD", "WAIT", "ASKING", "PING", "INFO", "CONFIG|GET",
             "CLUSTER|SLOTS", "CLUSTER|SHARDS", "CLUSTER|INFO", "SSUBSCRIBE", "SUNSUBSCRIBE"})
 
     def test_it_may_nothing_else(self):
         with self.redis.connect() as speaker:
             speaker.say("AUTH", "claimd", SECRET)
+            speaker.say("FUNCTION", "LOAD", SPY)
             for words in (("GET", "other"), ("HGET", "claimd:2:x", "y"), ("KEYS", "*"),
                           ("FLUSHALL",), ("CONFIG", "SET", "appendonly", "no"), ("SHUTDOWN",),
                           ("REPLICAOF", "127.0.0.1", "1"), ("MONITOR",), ("ACL", "LIST"),
                           ("EVAL", "return redis.call('GET', 'other')", 0),
+                          ("FUNCTION", "FLUSH"), ("FCALL", "spy", 0),
                           ("SSUBSCRIBE", "other")):
                 with self.subTest(words=words), \
                         self.assertRaisesRegex(RedisError, "NOPERM|can.t (access|run)"):

@@ -277,8 +277,8 @@ class Meddling(RedisCase):
         self.assertLessEqual({tuple(body) for body in posted}, set(found))
         return statuses
 
-    def test_scripts_are_forgotten_again_and_again(self):
-        statuses = self.meanwhile(lambda: self.redis.say("SCRIPT", "FLUSH"))
+    def test_functions_are_forgotten_again_and_again(self):
+        statuses = self.meanwhile(lambda: self.redis.say("FUNCTION", "FLUSH"))
         self.assertEqual(set(statuses), {201})
 
     def test_figures_are_reset_again_and_again(self):

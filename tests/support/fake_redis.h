@@ -12,7 +12,7 @@ enum { FAKE_LINES = 64, FAKE_LINE_CAP = 160 };
 
 /* What comes next, if it begins so; the answer as it goes over the wire, NULL: it hangs up. */
 struct fake_answer {
-    const char *command; /* words with blanks between: "EVALSHA" */
+    const char *command; /* words with blanks between: "FCALL" */
     const char *answer;
 };
 

@@ -426,6 +426,14 @@ class Cluster:
         except AssertionError as error:
             raise AssertionError("%s: %s" % (error, reason[0])) from None
 
+    def wait_in_step(self, primary, patience=PATIENCE_S):
+        """Waits until the replicas of a primary have all that it has."""
+        def in_step():
+            has = int(primary.info("replication")["master_repl_offset"])
+            return all(int(one.info("replication")["slave_repl_offset"]) >= has
+                       for one in self.replicas_of(primary))
+        eventually(in_step, "the replicas of %r are in step" % primary, patience)
+
     def wait_new_primary(self, old, patience=PATIENCE_S):
         """Waits until somebody else has the slots of `old`, which he had; who."""
         slot = next((entry.ranges[0][0] for entry in self.view()

@@ -37,7 +37,8 @@ struct redis_config {
 
 /* What it has asked Redis, and what that knows of itself; the times are in us. */
 struct redis_figures {
-    uint64_t requests, redirections, retries, refreshes, unconfirmed, connections;
+    uint64_t requests, pipelines, redirections, retries, refreshes, unconfirmed,
+        connections;
     struct buckets answers, confirmations;
     uint64_t primaries, replicas_least, slots_without_owner;
     int64_t map_age_ms;

@@ -1,6 +1,3 @@
--- Needs: queue changes claims messages settle settings take letters
--- Flags: allow-oom
---
 -- Claims the oldest messages that are free, and takes dead letters out of its way.
 --   ARGV    secret of a new claim, ttl and life of what it holds (ms), how many, how many wait in front,
 --           room for bodies (0: any), the queue's name, ids that are opened ('-': as they are) ...

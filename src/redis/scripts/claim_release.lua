@@ -1,6 +1,3 @@
--- Needs: queue changes claims messages settle find_claim
--- Flags: allow-oom
---
 -- Ends a claim; what it still holds is free at its old place.
 --   ARGV    id, 1: it does not count as an attempt
 --   returns OK, how many messages are free again

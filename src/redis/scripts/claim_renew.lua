@@ -1,6 +1,3 @@
--- Needs: queue changes claims messages settle find_claim
--- Flags: allow-oom
---
 -- Starts a claim anew.
 --   ARGV    id, ttl, life of what it holds (ms)
 --   returns OK, number, base

@@ -1,6 +1,3 @@
--- Needs: queue feed subscriptions
--- Flags: allow-oom
---
 -- What has become of what was lent (enum store_outcome).
 --   ARGV    id, token, version, notice, ordinal, outcome, ms until it is lent again
 --   returns OK, when there is more to do (ms; lib/feed.lua)

@@ -1,6 +1,3 @@
--- Needs: queue feed subscriptions
--- Flags: allow-oom
---
 -- What was lent is still at work.
 --   ARGV    id, token, the lease (ms)
 --   cost    O(log subscriptions)

@@ -1,6 +1,3 @@
--- Needs: queue feed subscriptions
--- Flags: allow-oom
---
 -- Lends what is due for delivery, to whoever says within the time of the lease what has become of it.
 --   ARGV    how many, the lease (ms)
 --   returns OK, now, when there is more to do (ms; lib/feed.lua), the queue's document, then of each:

@@ -1,6 +1,3 @@
--- Needs: queue
--- Flags: allow-oom
---
 -- A queue has something to deliver at this time, or earlier.
 --   KEYS    queues that somebody is subscribed to, by the time when to look
 --   ARGV    time, the queue, ms (0: now)

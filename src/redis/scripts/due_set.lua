@@ -1,6 +1,3 @@
--- Needs: queue
--- Flags: allow-oom
---
 -- Whoever took a queue has looked. What was entered meanwhile counts.
 --   KEYS    as due_enter
 --   ARGV    time, the queue, the end of the lease, ms (-1: nobody is subscribed any more)

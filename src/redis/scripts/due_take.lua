@@ -1,6 +1,3 @@
--- Needs: queue
--- Flags: allow-oom
---
 -- The queue that has had something to deliver for the longest time, for whoever comes first: it has the
 -- time of a lease to look.
 --   KEYS    as due_enter

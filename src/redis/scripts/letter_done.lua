@@ -1,6 +1,3 @@
--- Needs: queue
--- Flags: allow-oom
---
 -- Dead letters have arrived.
 --   ARGV    trips ...
 --   cost    O(trips)

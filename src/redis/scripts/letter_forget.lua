@@ -1,6 +1,3 @@
--- Needs: queue
--- Flags: allow-oom
---
 -- Nobody brings these dead letters any more: the queue that they came from knows that they have arrived.
 --   ARGV    trips ...
 --   cost    O(trips)

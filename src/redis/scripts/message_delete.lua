@@ -1,6 +1,3 @@
--- Needs: queue changes claims messages settle find find_claim
--- Flags: allow-oom
---
 -- Deletes one message, with its claim or without.
 --   ARGV    id, id of the claim ('': none is named)
 --   returns OK, how many were there, ms since it was claimed, how often it was

@@ -1,6 +1,3 @@
--- Needs: queue changes claims messages settle find find_claim
--- Flags: allow-oom
---
 -- Deletes those of the messages that are there; if claims are named, all must be held by one of them.
 --   ARGV    how many claims (-1: none are named), their ids ..., ids of messages ...
 --   returns OK, how many were there; of each that was claimed, ms since then and how often it was

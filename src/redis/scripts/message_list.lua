@@ -1,13 +1,12 @@
--- Needs: queue changes claims messages settle find marker show pages
---
 -- A page of messages, oldest first.
 --   ARGV    marker (an id or a number; '': none), number to go on behind instead (0: none), how many,
 --           include held, include delayed, hide the client ('': nobody)
 --   returns OK | AGAIN, now, tag, number of the last one looked at, [number, head, body] ...
 --   cost    O(messages looked at, 1024 at most)
+--   changes nothing
 local w = enter()
 if not w then return { OK, 0, '', 0 } end
-if not settle(w) then return { AGAIN, 0, '', ARGV[3] } end
+if is_due(w) then return { SETTLE } end
 local at, limit = tonumber(ARGV[3]), tonumber(ARGV[4])
 if at == 0 and ARGV[2] ~= '' then
     at = find_marker(w, ARGV[2])

@@ -1,6 +1,3 @@
--- Needs: queue changes claims messages settle take
--- Flags: allow-oom
---
 -- Removes and returns the oldest messages that are free.
 --   ARGV    how many, how many wait in front, room for bodies (0: any), ids that are opened ('-': as they
 --           are) ...

@@ -1,5 +1,3 @@
--- Needs: queue create settings changes feed
---
 -- Stores all messages, in order.
 --   ARGV    tag of a new queue ('': it is not made), client, bytes of the request, the server's ttl
 --           and delay, most bytes of a feed (0: any number), then for each message: ttl, delay (-1: not
@@ -7,6 +5,7 @@
 --   returns OK, tag, number of the first, 1 if the queue is not listed yet, 1 if somebody was not told of anything
 --           before and has to be now
 --   cost    O(messages)
+--   memory  grows
 local w = enter()
 if not w then
     if ARGV[2] == '' then return { NOT_FOUND } end

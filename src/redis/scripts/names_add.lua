@@ -3,5 +3,6 @@
 --   ARGV    name, NUL, tag
 --   returns 0 (OK)
 --   cost    O(log queues)
-redis.call('ZADD', KEYS[1], 0, ARGV[1])
+--   memory  grows
+call('ZADD', KEYS[1], 0, ARGV[1])
 return { 0 }

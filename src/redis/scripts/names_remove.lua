@@ -1,9 +1,7 @@
--- Flags: allow-oom
---
 -- A queue is gone.
 --   KEYS    the names of the project's queues
 --   ARGV    name, NUL, tag
 --   returns 0 (OK)
 --   cost    O(log queues)
-redis.call('ZREM', KEYS[1], ARGV[1])
+call('ZREM', KEYS[1], ARGV[1])
 return { 0 }

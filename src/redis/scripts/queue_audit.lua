@@ -1,8 +1,7 @@
--- Needs: queue changes claims messages
---
 -- Looks whether all that is known of the queue agrees. For tests.
 --   returns OK, and what does not agree, if anything
 --   cost    O(everything)
+--   changes nothing
 local w = enter()
 if not w then return { NOT_FOUND } end
 local ch, seen = changes(), { held = 0, delayed = 0, bytes = 0, letters = 0, messages = 0, trips = 0 }

@@ -1,6 +1,3 @@
--- Needs: queue
--- Flags: allow-oom
---
 -- Removes a queue with all it has. Dead letters that are on their way must have arrived first.
 --   returns OK, tag if there was one | AGAIN, '', letters ...
 --   cost    O(1): Redis frees in the background

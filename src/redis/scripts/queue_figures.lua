@@ -1,5 +1,3 @@
--- Needs: queue changes claims messages settle
---
 -- What is there in the queue, and when the oldest message that can be claimed was posted.
 --   returns OK, now, ready, held, delayed, dead letters, claims, bytes, ms (0: there is none), who is
 --           subscribed, bytes of the feed, ms since there are dead letters on their way

@@ -1,8 +1,7 @@
--- Needs: queue settings
---
 -- The metadata of a queue.
 --   returns OK, version, json, settings ...
 --   cost    O(metadata)
+--   changes nothing
 local w = enter()
 if not w then return { NOT_FOUND } end
 local q = call('HMGET', Q, 'v', 'j')

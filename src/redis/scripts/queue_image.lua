@@ -1,16 +1,15 @@
--- Needs: queue changes claims messages settle settings pages
---
 -- A piece of a queue, as it is now: its metadata, and messages, each with the claim that holds it.
 --   ARGV    number to go on behind, tag of the queue that the first piece has shown ('': this is it)
 --   returns OK, now, tag, number to go on behind (0: there are no more), json, settings ...,
 --           [number, head, body, claim] ...; claim: '', or started and ends, packed, and its id
 --   cost    O(256 messages)
+--   changes nothing
 local w = enter()
 if not w or ARGV[3] ~= '' and ARGV[3] ~= w.tag then
     if ARGV[3] == '' then return { NOT_FOUND } end
     return { OK, 0, ARGV[3], 0 }
 end
-if not settle(w) then return { AGAIN } end
+if is_due(w) then return { SETTLE } end
 local numbers, done = numbers_behind(tonumber(ARGV[2]), true, 256)
 local out, bytes, last = { OK, w.now, w.tag, 0, call('HGET', Q, 'j') }, 0, 0
 for _, value in ipairs(settings(w)) do out[#out + 1] = tostring(value) end

@@ -1,6 +1,3 @@
--- Needs: queue
--- Flags: allow-oom
---
 -- The queue stands in the list of its project.
 --   ARGV    tag
 --   returns OK, 1 if it is there

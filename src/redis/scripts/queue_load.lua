@@ -1,5 +1,3 @@
--- Needs: queue create settings changes claims messages find feed subscriptions
---
 -- Loads a piece of a queue, all or nothing: makes the queue, or goes on behind what it has.
 --   ARGV    tag of the new queue ('': it must be there), json, settings ..., how many claims, then for
 --           each: id ('': it gets one), what it is known by, started, ends; 1: subscriptions must be
@@ -10,6 +8,7 @@
 --           expires, delayed until (0: it is not), count
 --   returns OK, tag | AGAIN: another tag must be tried
 --   cost    O(messages · log n)
+--   memory  grows
 local w = enter()
 local tag, encrypts = ARGV[2], ARGV[11] == '1'
 if tag ~= '' then

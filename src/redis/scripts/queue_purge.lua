@@ -1,6 +1,3 @@
--- Needs: queue create feed
--- Flags: allow-oom
---
 -- Removes all messages and claims, or all subscriptions, or both.
 --   ARGV    1: messages, 2: subscriptions, 3: both
 --   cost    O(1): Redis frees in the background

@@ -1,6 +1,3 @@
--- Needs: queue changes claims messages settle
--- Flags: allow-oom
---
 -- How many messages are ready, and when that may change by itself.
 --   ARGV    how long somebody listens from now on (ms; 0: nobody does)
 --   returns OK, how many, now, ms (0: never)

@@ -1,11 +1,10 @@
--- Needs: queue changes claims messages settle
---
 -- How many messages there are, the oldest and the newest.
 --   returns OK, now, tag, held, total, [number, head] of both ends
 --   cost    O(log n), and a slice of what is due
+--   changes nothing
 local w = enter()
 if not w then return { NOT_FOUND } end
-if not settle(w) then return { AGAIN } end
+if is_due(w) then return { SETTLE } end
 local total = call('ZCARD', Z) - 1
 if total == 0 then return { OK, w.now, w.tag, 0, 0 } end
 

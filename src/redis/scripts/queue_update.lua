@@ -1,8 +1,7 @@
--- Needs: queue create
---
 -- Replaces the metadata of a queue if they are still those that were read.
 --   ARGV    version that was read, json, settings ...
 --   cost    O(metadata)
+--   memory  grows
 local w = enter()
 if not w then return { NOT_FOUND } end
 local version = call('HGET', Q, 'v')

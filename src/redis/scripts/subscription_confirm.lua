@@ -1,6 +1,3 @@
--- Needs: queue feed subscriptions
--- Flags: allow-oom
---
 -- Confirms a subscription, or takes that back and has its subscriber told.
 --   ARGV    id, 1: it must be confirmed to get messages, 1: it is confirmed
 --   returns OK, when something is to be delivered (ms; lib/feed.lua)

@@ -1,10 +1,9 @@
--- Needs: queue create feed subscriptions
---
 -- Subscribes somebody; one that is not confirmed is asked again, where that is required.
 --   ARGV    tag of a new queue, 1: it must be confirmed, what a new one is known by, subscriber, options,
 --           ttl (s)
 --   returns OK, tag, 1 if the queue is not listed yet, id, 1 if the subscription is new, 1 if it is confirmed
 --   cost    O(log subscriptions)
+--   memory  grows
 if not S then return { FEED } end
 local w = enter()
 if not w and not F then return { FENCE } end

@@ -1,6 +1,3 @@
--- Needs: queue feed subscriptions
--- Flags: allow-oom
---
 -- Ends a subscription.
 --   ARGV    id
 --   cost    O(log subscriptions)

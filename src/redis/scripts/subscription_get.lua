@@ -1,9 +1,8 @@
--- Needs: queue feed subscriptions
---
 -- One subscription.
 --   ARGV    id
 --   returns OK, now, what lib/subscriptions.lua shows
 --   cost    O(1)
+--   changes nothing
 local w = enter()
 if not w or w.feed == 0 then return { NOT_FOUND } end
 if not S then return { FEED } end

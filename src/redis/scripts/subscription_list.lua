@@ -1,9 +1,8 @@
--- Needs: queue feed subscriptions
---
 -- Subscriptions in the order of creation.
 --   ARGV    marker (an id or a number; '': none), how many, tag of the queue ('': whichever it is)
 --   returns OK, now, what lib/subscriptions.lua shows, of each
 --   cost    O(log subscriptions + those looked at)
+--   changes nothing
 local w = enter()
 if not w or w.feed == 0 or ARGV[4] ~= '' and ARGV[4] ~= w.tag then return { OK, 0 } end
 if not S then return { FEED } end

@@ -1,10 +1,9 @@
--- Needs: queue feed subscriptions
---
 -- Changes a subscription.
 --   ARGV    id, 1: a subscriber must confirm, 1: the subscriber changes, subscriber, 1: the options change,
 --           options, ttl (s; -1: stays)
 --   returns OK, when something is to be delivered (ms; lib/feed.lua)
 --   cost    O(log subscriptions)
+--   memory  grows
 local w = enter()
 if not w or w.feed == 0 then return { NOT_FOUND } end
 if not S then return { FEED } end

@@ -18,7 +18,8 @@ static const struct fake_answer map_of_one[] = {{"CLUSTER SLOTS", slots}, {NULL,
 static void
 open_nodes(unsigned replicas)
 {
-    struct cluster_config config = {.seed_count = 1,
+    struct cluster_config config = {.library = BYTES_LIT("library"),
+                                    .seed_count = 1,
                                     .replicas = replicas,
                                     .confirm_ms = 100,
                                     .patience_ms = 60000,
@@ -71,11 +72,9 @@ close_nodes(void)
 static enum status
 ask_for(bool changes, long long *number)
 {
-    static const struct bytes text[] = {BYTES_LIT("scr"), BYTES_LIT("ipt")};
     struct cluster_client *client = cluster_take(&cluster);
     struct cluster_request request = {.slot = 42,
-                                      .sha = bytes_str("sha"),
-                                      .text = {text, 2},
+                                      .function = BYTES_LIT("script"),
                                       .changes = changes,
                                       .repeatable = !changes};
     struct command words;
@@ -109,9 +108,9 @@ TEST_CASE("redirections", .setup = open_without_replicas, .teardown = close_node
 
 START_TEST(a_slot_that_has_moved_is_asked_for_there_from_then_on)
 {
-    static const struct fake_answer first[] = {{"EVALSHA sha 0", moved}, {NULL, NULL}};
+    static const struct fake_answer first[] = {{"FCALL script 0", moved}, {NULL, NULL}};
     static const struct fake_answer second[] = {
-        {"EVALSHA sha 0", ":7\r\n"}, {"EVALSHA sha 0", ":8\r\n"}, {NULL, NULL}};
+        {"FCALL script 0", ":7\r\n"}, {"FCALL script 0", ":8\r\n"}, {NULL, NULL}};
     long long number;
 
     fake_redis_play(&nodes[0], first);
@@ -126,9 +125,9 @@ END_TEST
 START_TEST(a_slot_that_is_moving_is_asked_for_once_at_the_other_node)
 {
     static const struct fake_answer first[] = {
-        {"EVALSHA", ask}, {"EVALSHA", ":8\r\n"}, {NULL, NULL}};
+        {"FCALL", ask}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
     static const struct fake_answer second[] = {
-        {"ASKING", "+OK\r\n"}, {"EVALSHA", ":7\r\n"}, {NULL, NULL}};
+        {"ASKING", "+OK\r\n"}, {"FCALL", ":7\r\n"}, {NULL, NULL}};
     long long number;
 
     fake_redis_play(&nodes[0], first);
@@ -139,12 +138,57 @@ START_TEST(a_slot_that_is_moving_is_asked_for_once_at_the_other_node)
 }
 END_TEST
 
-START_TEST(a_node_without_the_script_gets_it)
+START_TEST(a_node_without_the_library_gets_it)
 {
     static const struct fake_answer first[] = {
-        {"EVALSHA", "-NOSCRIPT No matching script\r\n"},
-        {"EVAL script 0", ":7\r\n"},
+        {"FCALL", "-ERR Function not found\r\n"},
+        {"FUNCTION LOAD library", "$6\r\nscript\r\n"},
+        {"FCALL script 0", ":7\r\n"},
         {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], first);
+    expect(true, ST_OK, 7);
+}
+END_TEST
+
+START_TEST(a_node_that_got_the_library_meanwhile_is_asked_again)
+{
+    static const struct fake_answer first[] = {
+        {"FCALL", "-ERR Function not found\r\n"},
+        {"FUNCTION LOAD library", "-ERR Library 'script' already exists\r\n"},
+        {"FCALL script 0", ":7\r\n"},
+        {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], first);
+    expect(true, ST_OK, 7);
+}
+END_TEST
+
+START_TEST(a_node_that_takes_no_library_is_an_answer)
+{
+    static const struct fake_answer full[] = {
+        {"FCALL", "-ERR Function not found\r\n"},
+        {"FUNCTION", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"},
+        {NULL, NULL}};
+    static const struct fake_answer forbidden[] = {
+        {"FCALL", "-ERR Function not found\r\n"},
+        {"FUNCTION", "-NOPERM this user has no permissions to run this command\r\n"},
+        {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], full);
+    expect(true, ST_OVER_BUDGET, 0);
+    fake_redis_play(&nodes[0], forbidden);
+    expect(true, ST_UNAVAILABLE, 0);
+}
+END_TEST
+
+START_TEST(a_node_that_hangs_up_at_the_library_is_asked_again)
+{
+    static const struct fake_answer first[] = {{"FCALL", "-ERR Function not found\r\n"},
+                                               {"FUNCTION", NULL},
+                                               {"CLUSTER SLOTS", slots},
+                                               {"FCALL", ":7\r\n"},
+                                               {NULL, NULL}};
 
     fake_redis_play(&nodes[0], first);
     expect(true, ST_OK, 7);
@@ -183,9 +227,9 @@ static const char *const passing[] = {
 
 LOOP_TEST(what_passes_is_waited_for, sizeof(passing) / sizeof(passing[0]))
 {
-    const struct fake_answer script[] = {{"EVALSHA", passing[_i]},
+    const struct fake_answer script[] = {{"FCALL", passing[_i]},
                                          {"CLUSTER SLOTS", slots},
-                                         {"EVALSHA", ":7\r\n"},
+                                         {"FCALL", ":7\r\n"},
                                          {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
@@ -209,7 +253,7 @@ END_TEST
 START_TEST(a_redis_without_memory_refuses)
 {
     static const struct fake_answer script[] = {
-        {"EVALSHA", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"},
+        {"FCALL", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"},
         {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
@@ -219,8 +263,8 @@ END_TEST
 
 START_TEST(an_error_of_the_script_is_no_answer)
 {
-    static const struct fake_answer script[] = {
-        {"EVALSHA", "-ERR user_script:1: oops\r\n"}, {NULL, NULL}};
+    static const struct fake_answer script[] = {{"FCALL", "-ERR user_script:1: oops\r\n"},
+                                                {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_UNAVAILABLE, 0);
@@ -229,7 +273,7 @@ END_TEST
 
 START_TEST(a_change_whose_answer_is_lost_may_have_happened)
 {
-    static const struct fake_answer script[] = {{"EVALSHA", NULL}, {NULL, NULL}};
+    static const struct fake_answer script[] = {{"FCALL", NULL}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_UNCONFIRMED, 0);
@@ -240,7 +284,7 @@ END_TEST
 START_TEST(a_look_whose_answer_is_lost_is_taken_again)
 {
     static const struct fake_answer script[] = {
-        {"EVALSHA", NULL}, {"CLUSTER SLOTS", slots}, {"EVALSHA", ":7\r\n"}, {NULL, NULL}};
+        {"FCALL", NULL}, {"CLUSTER SLOTS", slots}, {"FCALL", ":7\r\n"}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(false, ST_OK, 7);
@@ -250,7 +294,7 @@ END_TEST
 START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
 {
     static const struct fake_answer script[] = {
-        {"EVALSHA", ":7\r\n"}, {"EVALSHA", ":8\r\n"}, {NULL, NULL}};
+        {"FCALL", ":7\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
     struct cluster_client *client;
     long long number;
 
@@ -269,7 +313,7 @@ TEST_CASE("confirmations", .setup = open_with_replica, .teardown = close_nodes);
 START_TEST(a_change_is_confirmed_by_the_replicas)
 {
     static const struct fake_answer script[] = {
-        {"EVALSHA", ":7\r\n"}, {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
+        {"FCALL", ":7\r\n"}, {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_OK, 7);
@@ -279,7 +323,7 @@ END_TEST
 START_TEST(a_change_that_is_not_confirmed_has_an_answer_all_the_same)
 {
     static const struct fake_answer script[] = {
-        {"EVALSHA", ":7\r\n"}, {"WAIT 1 100", ":0\r\n"}, {NULL, NULL}};
+        {"FCALL", ":7\r\n"}, {"WAIT 1 100", ":0\r\n"}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_UNCONFIRMED, 7);
@@ -288,7 +332,7 @@ END_TEST
 
 START_TEST(a_look_needs_no_confirmation)
 {
-    static const struct fake_answer script[] = {{"EVALSHA", ":7\r\n"}, {NULL, NULL}};
+    static const struct fake_answer script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(false, ST_OK, 7);
@@ -298,10 +342,133 @@ END_TEST
 START_TEST(what_was_refused_is_not_waited_for_again)
 {
     static const struct fake_answer script[] = {
-        {"EVALSHA", "-TRYAGAIN\r\n"}, {"WAIT 1 100", ":0\r\n"}, {"CLUSTER SLOTS", slots},
-        {"EVALSHA", ":7\r\n"},        {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
+        {"FCALL", "-TRYAGAIN\r\n"}, {"WAIT 1 100", ":0\r\n"}, {"CLUSTER SLOTS", slots},
+        {"FCALL", ":7\r\n"},        {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_OK, 7);
+}
+END_TEST
+
+TEST_CASE("together", .setup = open_with_replica, .teardown = close_nodes);
+
+/* Somebody who asks, in a thread of its own. */
+struct asker {
+    pthread_t thread;
+    enum status status;
+    long long number;
+};
+
+static void *
+ask_there(void *arg)
+{
+    struct asker *a = arg;
+
+    a->status = ask_for(true, &a->number);
+    return NULL;
+}
+
+static size_t
+count_waiting(struct convoy *c)
+{
+    size_t count = 0;
+
+    lock_acquire(&c->lock);
+    for (struct list *l = c->waiting.next; l != &c->waiting; l = l->next)
+        count++;
+    lock_release(&c->lock);
+    return count;
+}
+
+/* Two ask while a convoy of somebody else is under way, the second behind the first. */
+static void
+ask_twice(struct asker askers[2], const struct fake_answer *script)
+{
+    struct convoy *convoy = &cluster.convoys[0];
+    struct rider other = {.bytes = 0};
+    struct list riders;
+
+    fake_redis_play(&nodes[0], script);
+    ck_assert(convoy_join(convoy, &other, &riders));
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(pthread_create(&askers[i].thread, NULL, ask_there, &askers[i]),
+                         0);
+        while (count_waiting(convoy) < i + 1)
+            (void)sched_yield();
+    }
+    convoy_arrive(convoy, &other, &riders);
+    for (int i = 0; i < 2; i++)
+        (void)pthread_join(askers[i].thread, NULL);
+    fake_redis_done(&nodes[0]);
+}
+
+START_TEST(those_who_ask_at_the_same_time_are_confirmed_together)
+{
+    static const struct fake_answer script[] = {
+        {"FCALL", ":7\r\n"}, {"FCALL", ":8\r\n"}, {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
+    struct asker askers[2];
+
+    ask_twice(askers, script);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(askers[i].status, ST_OK);
+        ck_assert_int_eq(askers[i].number, 7 + i);
+    }
+    ck_assert_uint_eq(atomic_load(&cluster.figures.requests), 2);
+    ck_assert_uint_eq(atomic_load(&cluster.figures.pipelines), 1);
+}
+END_TEST
+
+START_TEST(each_has_an_answer_of_its_own)
+{
+    static const struct fake_answer script[] = {{"FCALL", "-ERR oops\r\n"},
+                                                {"FCALL", ":8\r\n"},
+                                                {"WAIT 1 100", ":1\r\n"},
+                                                {NULL, NULL}};
+    struct asker askers[2];
+
+    ask_twice(askers, script);
+    ck_assert_int_eq(askers[0].status, ST_UNAVAILABLE);
+    ck_assert_int_eq(askers[1].status, ST_OK);
+    ck_assert_int_eq(askers[1].number, 8);
+}
+END_TEST
+
+START_TEST(what_is_lost_with_others_may_have_happened)
+{
+    static const struct fake_answer script[] = {
+        {"FCALL", ":7\r\n"}, {"FCALL", NULL}, {NULL, NULL}};
+    struct asker askers[2];
+
+    ask_twice(askers, script);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(askers[i].status, ST_UNCONFIRMED);
+    ck_assert_int_eq(askers[0].number, 7); /* it has its answer */
+    ck_assert_int_eq(askers[1].number, 0);
+}
+END_TEST
+
+START_TEST(more_than_a_convoy_takes_goes_with_the_next_one)
+{
+    struct rider riders[CONVOY_RIDERS + 1], leader = {.bytes = CONVOY_BYTES};
+    struct convoy *convoy = &cluster.convoys[0];
+    struct list with;
+
+    ck_assert(convoy_join(convoy, &leader, &with));
+    convoy->under_way = 0; /* as if it had not come yet: now it gathers */
+    lock_acquire(&convoy->lock);
+    for (int i = 0; i <= CONVOY_RIDERS; i++) {
+        riders[i] = (struct rider){.bytes = 1};
+        list_add_before(&convoy->waiting, &riders[i].link);
+    }
+    lock_release(&convoy->lock);
+    ck_assert(convoy_join(convoy, &leader, &with));
+    ck_assert_ptr_eq(with.next, &leader.link); /* what it has is enough */
+    ck_assert_ptr_eq(with.next->next, &with);
+    ck_assert_uint_eq(count_waiting(convoy), CONVOY_RIDERS + 1);
+    convoy->under_way = 0;
+    leader.bytes = 0;
+    ck_assert(convoy_join(convoy, &leader, &with));
+    ck_assert_uint_eq(count_waiting(convoy), 2);
+    ck_assert_ptr_eq(convoy->waiting.next, &riders[CONVOY_RIDERS - 1].link);
 }
 END_TEST

@@ -1,5 +1,7 @@
--- queue: what all scripts about a queue begin with. In front of a script the build puts those files of
--- this folder that its first line names, in that order; few, since each call makes their functions anew.
+-- queue: what all scripts about a queue begin with. The build makes one library of Redis of the files of
+-- this folder and the scripts (scripts/lua.cmake): each script is a function of it, and so what stands
+-- here is made once, not at each call. What is kept in a local here stays from call to call: only what
+-- begin() sets is.
 --
 -- Keys, which exist as long as the queue does (a slot that is being moved is answered TRYAGAIN only
 -- while a queue's keys are in two places):
@@ -23,12 +25,20 @@
 -- ARGV[1] is the time for tests, else empty: then it is Redis' time, or the last one seen here if
 -- that is later. A script answers {status, ...}; what is refused has changed nothing.
 
-local Q, Z, M, T, X, S, U, F = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
-local floor, tonumber, sub, byte = math.floor, tonumber, string.sub, string.byte
+local KEYS, ARGV, Q, Z, M, T, X, S, U, F
+local call, pack, unpack_struct, floor, sub, byte
+
+-- Each call begins with it. While a library is loaded there is nothing of what Redis and Lua bring along.
+local function begin(keys, arguments)
+    KEYS, ARGV = keys, arguments
+    Q, Z, M, T, X, S, U, F = unpack(keys, 1, 8)
+    if call then return end
+    call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
+    floor, sub, byte = math.floor, string.sub, string.byte
+end
 
 local OK, AGAIN, NOT_FOUND, CHANGED, CLAIMED, NOT_CLAIMED, NO_ROOM, TOO_LARGE, NOT_SEALED, SEALED,
-    CONFLICT, FEED, FENCE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+    CONFLICT, FEED, FENCE, SETTLE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
 
 local HELD, HELD_TEXT = 4503599627370496, '4503599627370496' -- 2^52
 local SLICE = 16              -- deadlines that one call settles
@@ -64,6 +74,12 @@ local function enter()
         w.unlisted = unpack_struct(SELDOM, q[2])
     if w.now < w.seen then w.now = w.seen else w.seen = w.now end
     return w
+end
+
+-- Is something due? A script that changes nothing answers SETTLE then, and is called again behind
+-- queue_settle.
+local function is_due(w)
+    return w.now >= w.due
 end
 
 -- Some of the letters on their way, with their trips.

@@ -21,7 +21,7 @@ end
 -- Makes happen what is due, the earliest first. False: there may be more; the caller leaves, and
 -- answers AGAIN.
 local function settle(w)
-    if w.now < w.due then return true end
+    if not is_due(w) then return true end
     local due = call('ZRANGEBYSCORE', T, '-inf', w.now, 'LIMIT', 0, SLICE)
     if #due > 0 then call('ZREM', T, unpack(due)) end -- first: a Redis without memory lets who removes go on
     for _, what in ipairs(due) do

@@ -1,0 +1,6 @@
+-- What is due happens, a slice of it.
+--   returns OK
+--   cost    O(log n)
+local w = enter()
+if w then settle(w) end
+return { OK }
