@@ -26,7 +26,7 @@ end
 local function answer(status, number)
     local out = { status, w.now, w.tag, number, w.base }
     if status ~= NO_ROOM then
-        for i, n in ipairs(taken.numbers) do
+        for i, n in ipairs(taken.names) do
             local at = #out
             out[at + 1], out[at + 2], out[at + 3], out[at + 4] = n, taken.heads[i], taken.bodies[i], ''
         end
@@ -38,24 +38,25 @@ end
 
 local refusal = refused(w, taken, tonumber(ARGV[7]), 9)
 if refusal then return answer(refusal[1], refusal[1] == NO_ROOM and refusal[2] or 0) end
-if #taken.numbers == 0 then return answer(OK, 0) end
+if #taken.names == 0 then return answer(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
 local ends, lives = w.now + tonumber(ARGV[3]), w.now + tonumber(ARGV[4])
 local numbers = {}
-for i, n in ipairs(taken.numbers) do
-    local h = head_of(taken.heads[i])
+for i, n in ipairs(taken.names) do
+    local h, place = head_of(taken.heads[i]), tonumber(n)
     h.claim, h.count = number, h.count + 1
-    put(ch.zadd, n + HELD, n)
+    put(ch, 'zadd', digits(place + HELD), n)
     if h.expires < lives then
         h.expires = lives
-        put(ch.tadd, lives, n)
+        falls_due(ch, lives, n)
     end
-    taken.heads[i] = text_of(h)
-    put(ch.hset, n, taken.heads[i])
-    numbers[i] = pack('<d', n)
+    local head = text_of(h)
+    taken.heads[i], numbers[i] = head, pack('<d', place)
+    put(ch, 'hset', n, head)
 end
-put(ch.hset, 'c' .. number, pack(CLAIM, w.now, ends, #numbers, ARGV[2]) .. table.concat(numbers))
-put(ch.tadd, ends, 'c' .. number)
+local name = 'c' .. digits(number)
+put(ch, 'hset', name, pack(CLAIM, w.now, ends, #numbers, ARGV[2]) .. table.concat(numbers))
+falls_due(ch, ends, name)
 w.last_claim, w.held, w.claims = number, w.held + #numbers, w.claims + 1
 commit(w, ch)
 leave(w)

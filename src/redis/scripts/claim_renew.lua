@@ -9,17 +9,18 @@ local ch = changes()
 local c = find_claim(ch, ARGV[2])
 if not c then return { NOT_FOUND } end
 local lives = w.now + tonumber(ARGV[4])
-for _, n in ipairs(numbers_of(c)) do
+for _, number in ipairs(numbers_of(c)) do
+    local n = digits(number)
     local text = call('HGET', M, n)
     local h = text and head_of(text)
     if h and h.claim == c.number and h.expires < lives then
         h.expires = lives
-        put(ch.hset, n, text_of(h))
-        put(ch.tadd, lives, n)
+        put(ch, 'hset', n, text_of(h))
+        falls_due(ch, lives, n)
     end
 end
 c.started, c.ends, c.changed = w.now, w.now + tonumber(ARGV[3]), true
-put(ch.tadd, c.ends, 'c' .. c.number)
+falls_due(ch, c.ends, c.name)
 commit(w, ch)
 leave(w)
 return { OK, c.number, w.base }

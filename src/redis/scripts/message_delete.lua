@@ -7,13 +7,13 @@ if not w then return { OK } end
 if not settle(w) then return { AGAIN } end
 local ch, named = changes(), #ARGV[3] == 24 and tonumber(sub(ARGV[3], 13), 16)
 local n, text
-if named and sub(ARGV[2], 1, 8) == w.tag then -- both at once
-    n = tonumber(sub(ARGV[2], 9), 16)
-    local found = call('HMGET', M, n or 0, 'c' .. named)
+n = named and number_of(w, ARGV[2])
+if n then -- both at once
+    local found = call('HMGET', M, n, 'c' .. digits(named))
     keep_claim(ch, named, found[2])
     text = found[1]
 end
-if not text or head_of(text).flags >= FOREIGN then
+if not text or is_foreign(text) then
     n, text = find(w, ARGV[2])
 end
 if not n then return { OK, 0 } end

@@ -6,14 +6,17 @@ local w = enter()
 if not w then return { OK } end
 if not settle(w) then return { AGAIN } end
 local claims, ch = tonumber(ARGV[2]), changes()
-local named, numbers, heads = {}, {}, {}
+local named, numbers, heads, ids = {}, {}, {}, {}
 for i = 3, 2 + math.max(claims, 0) do
     local c = find_claim(ch, ARGV[i])
     if c then named[c.number] = true end
 end
 for i = 3 + math.max(claims, 0), #ARGV do
-    local n, text = find(w, ARGV[i])
-    if n and not heads[n] then
+    ids[#ids + 1] = ARGV[i]
+end
+for _, message in ipairs(find_all(w, ids)) do
+    local n, text = message[1], message[2]
+    if not heads[n] then
         local h = head_of(text)
         if claims >= 0 and not named[h.claim] then return { CLAIMED } end
         numbers[#numbers + 1], heads[n] = n, h

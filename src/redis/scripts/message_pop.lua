@@ -10,12 +10,12 @@ local taken = choose(w, tonumber(ARGV[2]), tonumber(ARGV[3]))
 local refusal = refused(w, taken, tonumber(ARGV[4]), 5)
 if refusal then return refusal end
 local out, ch = { OK, w.now, w.tag }, changes()
-for i, n in ipairs(taken.numbers) do
+for i, n in ipairs(taken.names) do
     local at = #out
     out[at + 1], out[at + 2], out[at + 3], out[at + 4] = n, taken.heads[i], taken.bodies[i], ''
     remove(w, ch, n, head_of(taken.heads[i]))
 end
-if #taken.numbers > 0 then
+if #taken.names > 0 then
     commit(w, ch)
     leave(w)
 end

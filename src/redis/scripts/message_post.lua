@@ -27,25 +27,13 @@ local ch, client, now, first = changes(), ARGV[3], w.now, w.last + 1
 local f, tells = listened and feed_of(w), 0
 if f and #range(IDLE, IDLE + f.last + 1, 'LIMIT', 0, 1) > 0 then tells = 1 end
 for i = 8, #ARGV, 4 do
-    local number, own_ttl, own_delay = w.last + 1, tonumber(ARGV[i]), tonumber(ARGV[i + 1])
-    local n = tostring(number)
+    local own_ttl, own_delay = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
     local body, sum = ARGV[i + 2], ARGV[i + 3]
     local expires = now + 1000 * (own_ttl >= 0 and own_ttl or ttl)
     local wait = own_delay >= 0 and own_delay or delay
     local ready = wait > 0 and math.min(now + 1000 * wait, expires) or 0
-    put(ch.hset, n, pack(HEAD, now, expires, ready, 0, 0, #body, sum == '' and 0 or SUM, client) .. sum)
-    put(ch.hset, 'b' .. n, body)
-    if ready > 0 then
-        w.delayed = w.delayed + 1
-        put(ch.zadd, number + HELD, n)
-        put(ch.tadd, ready, n)
-    else
-        w.stirred = true
-        put(ch.zadd, n, n)
-        put(ch.tadd, expires, n)
-    end
-    w.last = number
-    w.bytes = w.bytes + #body
+    place(w, ch, { posted = now, expires = expires, ready = ready, claim = 0, count = 0, size = #body,
+        flags = sum == '' and 0 or SUM, client = client, rest = sum }, body)
     if f then append(f, expires, (expires - now) / 1000, math.max(wait, 0), body, tonumber(ARGV[7])) end
 end
 commit(w, ch)

@@ -5,7 +5,7 @@
 local w = enter()
 if not w then return { NOT_FOUND } end
 settle(w)
-local oldest = call('ZRANGEBYSCORE', Z, '(0', '(' .. HELD_TEXT, 'LIMIT', 0, 1)[1]
+local oldest = call('ZRANGEBYSCORE', Z, '(0', BELOW_HELD, 'LIMIT', 0, 1)[1]
 local total = call('ZCARD', Z) - 1
 return { OK, w.now, total - w.held - w.delayed, w.held, w.delayed, w.letters, w.claims, w.bytes,
     oldest and head_of(call('HGET', M, oldest)).posted or 0, w.subscribers, w.feed_bytes,

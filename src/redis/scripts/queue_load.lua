@@ -69,35 +69,18 @@ end
 for i = from, #ARGV, 9 do
     local id, body, sum = ARGV[i], ARGV[i + 2], ARGV[i + 3]
     local c = claims[tonumber(ARGV[i + 1])]
-    local expires, ready, number = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), w.last + 1
-    local n = tostring(number)
-    local flags = (sum == '' and 0 or SUM) + (id == '' and 0 or FOREIGN)
-    put(ch.hset, n, pack(HEAD, tonumber(ARGV[i + 5]), expires, ready, c and c.number or 0,
-        tonumber(ARGV[i + 8]), #body, flags, ARGV[i + 4]) .. sum .. id)
-    put(ch.hset, 'b' .. n, body)
-    if id ~= '' then
-        put(ch.hset, 'f' .. id, n)
-        w.letters, w.seldom = w.letters + 1, true
-    end
+    local n = place(w, ch, { posted = tonumber(ARGV[i + 5]), expires = tonumber(ARGV[i + 6]),
+        ready = tonumber(ARGV[i + 7]), claim = c and c.number or 0, count = tonumber(ARGV[i + 8]), size = #body,
+        flags = (sum == '' and 0 or SUM) + (id == '' and 0 or FOREIGN), client = ARGV[i + 4], rest = sum .. id }, body)
     if c then
-        w.held, c.left = w.held + 1, c.left + 1
-        c.numbers[#c.numbers + 1] = pack('<d', number)
-        put(ch.zadd, number + HELD, n)
-        put(ch.tadd, expires, n)
-    elseif ready > 0 then
-        w.delayed = w.delayed + 1
-        put(ch.zadd, number + HELD, n)
-        put(ch.tadd, ready, n)
-    else
-        w.stirred = true
-        put(ch.zadd, n, n)
-        put(ch.tadd, expires, n)
+        c.left = c.left + 1
+        c.numbers[#c.numbers + 1] = pack('<d', tonumber(n))
     end
-    w.last, w.bytes = number, w.bytes + #body
 end
 for _, c in ipairs(claims) do
-    put(ch.hset, 'c' .. c.number, pack(CLAIM, c.started, c.ends, c.left, c.secret) .. table.concat(c.numbers))
-    put(ch.tadd, c.ends, 'c' .. c.number)
+    local name = 'c' .. digits(c.number)
+    put(ch, 'hset', name, pack(CLAIM, c.started, c.ends, c.left, c.secret) .. table.concat(c.numbers))
+    falls_due(ch, c.ends, name)
     if not c.goes_on then w.claims = w.claims + 1 end
 end
 w.last_claim = last

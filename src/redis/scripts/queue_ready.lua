@@ -10,4 +10,4 @@ if w.watched < w.now + listens / 2 then
     w.watched, w.seldom = w.now + listens, true
     leave(w)
 end
-return { OK, call('ZCOUNT', Z, '(0', '(' .. HELD_TEXT), w.now, w.due < math.huge and w.due or 0 }
+return { OK, call('ZCOUNT', Z, '(0', BELOW_HELD), w.now, w.due < math.huge and w.due or 0 }

@@ -18,9 +18,9 @@ local function with_head(n)
     return n, call('HGET', M, n)
 end
 
-local free, other = first('ZRANGEBYSCORE', '(0', '(' .. HELD_TEXT), first('ZRANGEBYSCORE', HELD_TEXT, '+inf')
+local free, other = first('ZRANGEBYSCORE', '(0', BELOW_HELD), first('ZRANGEBYSCORE', HELD_TEXT, '+inf')
 local oldest = not other and free or not free and other or math.min(free, other)
-free, other = first('ZREVRANGEBYSCORE', '(' .. HELD_TEXT, '(0'), first('ZREVRANGEBYSCORE', '+inf', HELD_TEXT)
+free, other = first('ZREVRANGEBYSCORE', BELOW_HELD, '(0'), first('ZREVRANGEBYSCORE', '+inf', HELD_TEXT)
 local newest = not other and free or not free and other or math.max(free, other)
 local old_n, old_head = with_head(oldest)
 local new_n, new_head = with_head(newest)

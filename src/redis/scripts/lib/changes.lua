@@ -1,11 +1,34 @@
 -- changes: what is going to be changed, in one call for each key.
 
--- What is going to be changed in Z, M and T, in one call each.
+-- Lists of words for Z, M and T, made as they are needed; the earliest of new deadlines; claims by their
+-- numbers (lib/claims.lua).
 local function changes()
-    return { hset = {}, hdel = {}, zadd = {}, zrem = {}, tadd = {}, trem = {}, claims = {} }
+    return { due = math.huge }
+end
+
+-- Words are texts: a number that is left to Redis costs more than all else that is done with it.
+local function digits(number)
+    return format('%d', number)
+end
+
+local function put(ch, list, a, b)
+    local words = ch[list]
+    if not words then
+        ch[list] = { a, b }
+        return
+    end
+    local n = #words
+    words[n + 1] = a
+    if b then words[n + 2] = b end
+end
+
+local function falls_due(ch, ms, member)
+    if ms < ch.due then ch.due = ms end
+    put(ch, 'tadd', digits(ms), member)
 end
 
 local function all_of(command, key, words)
+    if not words then return end
     for from = 1, #words, 4000 do
         call(command, key, unpack(words, from, math.min(from + 3999, #words)))
     end
@@ -22,20 +45,13 @@ local function fields_of(key, fields)
     return found
 end
 
-local function put(list, a, b)
-    local n = #list
-    list[n + 1], list[n + 2] = a, b
-end
-
 local function commit(w, ch)
-    for _, c in pairs(ch.claims) do
+    for _, c in pairs(ch.claims or {}) do
         if c.changed then
-            put(ch.hset, 'c' .. c.number, pack(CLAIM, c.started, c.ends, c.left, c.secret) .. c.numbers)
+            put(ch, 'hset', c.name, pack(CLAIM, c.started, c.ends, c.left, c.secret) .. c.numbers)
         end
     end
-    for i = 1, #ch.tadd, 2 do
-        if ch.tadd[i] < w.due then w.due, w.stirred = ch.tadd[i], true end
-    end
+    if ch.due < w.due then w.due, w.stirred = ch.due, true end
     all_of('HSET', M, ch.hset)
     all_of('HDEL', M, ch.hdel)
     all_of('ZADD', Z, ch.zadd)

@@ -3,16 +3,17 @@
 -- A claim out of what M has of it; nil: nothing.
 local function keep_claim(ch, number, record)
     if not record then return nil end
-    local c, at = { number = number }
-    c.started, c.ends, c.left, c.secret, at = unpack_struct(CLAIM, record)
-    c.numbers = sub(record, at)
+    local started, ends, left, secret, at = unpack_struct(CLAIM, record)
+    local c = { number = number, name = 'c' .. digits(number), started = started, ends = ends, left = left,
+        secret = secret, numbers = sub(record, at) }
+    ch.claims = ch.claims or {}
     ch.claims[number] = c
     return c
 end
 
 -- A claim, as it is being changed; nil: it is over.
 local function claim_of(ch, number)
-    local c = ch.claims[number] or keep_claim(ch, number, call('HGET', M, 'c' .. number))
+    local c = ch.claims and ch.claims[number] or keep_claim(ch, number, call('HGET', M, 'c' .. digits(number)))
     return c and c.left > 0 and c or nil
 end
 
@@ -20,8 +21,8 @@ end
 local function end_claim(w, ch, c)
     c.left, c.changed = 0, nil
     w.claims = w.claims - 1
-    put(ch.hdel, 'c' .. c.number)
-    put(ch.trem, 'c' .. c.number)
+    put(ch, 'hdel', c.name)
+    put(ch, 'trem', c.name)
 end
 
 -- It holds one message less.

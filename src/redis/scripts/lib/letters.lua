@@ -4,20 +4,16 @@
 local function bury_here(w, buried)
     local ch = changes()
     for _, m in ipairs(buried) do
-        local h, n = m.head, w.last + 1
-        put(ch.hset, n, pack(HEAD, h.posted, h.expires, 0, 0, 0, #m.body, FOREIGN + h.flags % 2, h.client) .. m.sum .. m.id)
-        put(ch.hset, 'b' .. n, m.body)
-        put(ch.hset, 'f' .. m.id, n)
-        put(ch.zadd, n, n)
-        put(ch.tadd, h.expires, n)
-        w.last, w.bytes, w.letters, w.seldom = n, w.bytes + #m.body, w.letters + 1, true
+        local h = m.head
+        h.ready, h.claim, h.count, h.flags, h.rest = 0, 0, 0, FOREIGN + h.flags % 2, m.sum .. m.id
+        place(w, ch, h, m.body)
     end
     commit(w, ch)
 end
 
 -- The number of the first of those messages that was claimed too often; nil: none was.
 local function first_dead(set, taken)
-    for i, n in ipairs(taken.numbers) do
+    for i, n in ipairs(taken.names) do
         if head_of(taken.heads[i]).count >= set[4] then return n end
     end
 end
@@ -29,7 +25,7 @@ end
 local function move_letters(w, set, taken, letters, own)
     local first, ch, moved, buried = first_dead(set, taken), changes(), 0, {}
     if not first then return 0 end
-    for _, text in ipairs(call('ZRANGEBYSCORE', Z, first, '(' .. HELD_TEXT, 'LIMIT', 0, 64)) do
+    for _, text in ipairs(call('ZRANGEBYSCORE', Z, first, BELOW_HELD, 'LIMIT', 0, 64)) do
         local n = tonumber(text)
         local m = call('HMGET', M, text, 'b' .. text)
         local h = head_of(m[1])
@@ -38,14 +34,15 @@ local function move_letters(w, set, taken, letters, own)
             h.posted, h.expires = w.now, w.now + 1000 * set[5]
         end
         local sum, id = h.flags % 2 == SUM and sub(h.rest, 1, 16) or '', id_of(w, n, h)
-        remove(w, ch, n, h)
+        remove(w, ch, text, h)
         if set[6] == own then
             buried[#buried + 1] = { head = h, id = id, sum = sum, body = m[2] }
         else
             local trip = w.tag .. string.format('%016x', n)
             local letter = pack('<ddc8BB', h.posted, h.expires, h.client, #set[6], #sum) .. id .. set[6] .. sum .. m[2]
             call('HSET', X, trip, letter)
-            put(letters, trip, letter)
+            letters[#letters + 1] = trip
+            letters[#letters + 1] = letter
             moved = moved + 1
         end
     end

@@ -4,7 +4,7 @@
 local function find_marker(w, text)
     local n
     if #text == 24 then
-        n = find(w, text) or sub(text, 1, 8) == w.tag and tonumber(sub(text, 9), 16)
+        n = tonumber(find(w, text) or number_of(w, text))
     elseif #text < 17 and string.match(text, '^%d+$') then
         n = tonumber(text)
     end

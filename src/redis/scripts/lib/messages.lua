@@ -2,27 +2,47 @@
 
 -- A head in words, and back.
 local function head_of(text)
-    local h = {}
-    local at
-    h.posted, h.expires, h.ready, h.claim, h.count, h.size, h.flags, h.client, at =
-        unpack_struct(HEAD, text)
-    h.rest = sub(text, at)
-    return h
+    local posted, expires, ready, claim, count, size, flags, client, at = unpack_struct(HEAD, text)
+    return { posted = posted, expires = expires, ready = ready, claim = claim, count = count, size = size,
+        flags = flags, client = client, rest = sub(text, at) }
 end
 
 local function text_of(h)
     return pack(HEAD, h.posted, h.expires, h.ready, h.claim, h.count, h.size, h.flags, h.client) .. h.rest
 end
 
--- Takes a message out of the queue.
-local function remove(w, ch, n, h)
-    put(ch.hdel, n, 'b' .. n)
+-- Puts a message at the end of the queue; its number, as a text.
+local function place(w, ch, h, body)
+    local number = w.last + 1
+    local n = digits(number)
+    w.last, w.bytes = number, w.bytes + #body
+    put(ch, 'hset', n, text_of(h))
+    put(ch, 'hset', 'b' .. n, body)
     if h.flags >= FOREIGN then
-        put(ch.hdel, 'f' .. sub(h.rest, -24))
+        put(ch, 'hset', 'f' .. sub(h.rest, -24), n)
+        w.letters, w.seldom = w.letters + 1, true
+    end
+    if h.claim > 0 then
+        w.held = w.held + 1
+    elseif h.ready > 0 then
+        w.delayed = w.delayed + 1
+    else
+        w.stirred = true
+    end
+    put(ch, 'zadd', (h.claim > 0 or h.ready > 0) and digits(number + HELD) or n, n)
+    falls_due(ch, h.claim == 0 and h.ready > 0 and h.ready or h.expires, n)
+    return n
+end
+
+-- Takes a message out of the queue; `n`: its number, as a text.
+local function remove(w, ch, n, h)
+    put(ch, 'hdel', n, 'b' .. n)
+    if h.flags >= FOREIGN then
+        put(ch, 'hdel', 'f' .. sub(h.rest, -24))
         w.letters, w.seldom = w.letters - 1, true
     end
-    put(ch.zrem, n)
-    put(ch.trem, n)
+    put(ch, 'zrem', n)
+    put(ch, 'trem', n)
     w.bytes = w.bytes - h.size
     if h.claim > 0 then
         w.held = w.held - 1

@@ -7,7 +7,7 @@ local function numbers_behind(at, others, count)
         return call('ZRANGEBYSCORE', Z, '(' .. string.format('%.0f', base + at), to, 'LIMIT', 0, count)
     end
 
-    local free, other = some(0, '(' .. HELD_TEXT), others and some(HELD, '+inf') or {}
+    local free, other = some(0, BELOW_HELD), others and some(HELD, '+inf') or {}
     local numbers, i, k = {}, 1, 1
     while #numbers < count and (free[i] or other[k]) do
         local a, b = tonumber(free[i]), tonumber(other[k])

@@ -26,7 +26,7 @@
 -- that is later. A script answers {status, ...}; what is refused has changed nothing.
 
 local KEYS, ARGV, Q, Z, M, T, X, S, U, F
-local call, pack, unpack_struct, floor, sub, byte
+local call, pack, unpack_struct, floor, sub, byte, format
 
 -- Each call begins with it. While a library is loaded there is nothing of what Redis and Lua bring along.
 local function begin(keys, arguments)
@@ -34,13 +34,14 @@ local function begin(keys, arguments)
     Q, Z, M, T, X, S, U, F = unpack(keys, 1, 8)
     if call then return end
     call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
-    floor, sub, byte = math.floor, string.sub, string.byte
+    floor, sub, byte, format = math.floor, string.sub, string.byte, string.format
 end
 
 local OK, AGAIN, NOT_FOUND, CHANGED, CLAIMED, NOT_CLAIMED, NO_ROOM, TOO_LARGE, NOT_SEALED, SEALED,
     CONFLICT, FEED, FENCE, SETTLE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
 
 local HELD, HELD_TEXT = 4503599627370496, '4503599627370496' -- 2^52
+local BELOW_HELD = '(' .. HELD_TEXT
 local SLICE = 16              -- deadlines that one call settles
 local WORK, SELDOM = '<ddddddddd', '<dddddddddd'
 local HEAD = '<ddddI4I4Bc8'   -- posted, expires, ready at (0: it is), claim (0: none), count, bytes of the
@@ -68,12 +69,15 @@ end
 local function enter()
     local q = call('HMGET', Q, 'w', 'r', 's', 'tag')
     if not q[1] then return nil end
-    local w = { tag = q[4], settings = q[3], now = time_now() }
-    w.last, w.last_claim, w.seen, w.base, w.due, w.held, w.delayed, w.bytes, w.claims = unpack_struct(WORK, q[1])
-    w.letters, w.outgoing, w.sent, w.since, w.feed, w.listeners, w.subscribers, w.feed_bytes, w.watched,
-        w.unlisted = unpack_struct(SELDOM, q[2])
-    if w.now < w.seen then w.now = w.seen else w.seen = w.now end
-    return w
+    local last, last_claim, seen, base, due, held, delayed, bytes, claims = unpack_struct(WORK, q[1])
+    local letters, outgoing, sent, since, feed, listeners, subscribers, feed_bytes, watched, unlisted =
+        unpack_struct(SELDOM, q[2])
+    local now = time_now()
+    if now < seen then now = seen end
+    return { tag = q[4], settings = q[3], now = now, last = last, last_claim = last_claim, seen = now, base = base,
+        due = due, held = held, delayed = delayed, bytes = bytes, claims = claims, letters = letters,
+        outgoing = outgoing, sent = sent, since = since, feed = feed, listeners = listeners,
+        subscribers = subscribers, feed_bytes = feed_bytes, watched = watched, unlisted = unlisted }
 end
 
 -- Is something due? A script that changes nothing answers SETTLE then, and is called again behind

@@ -5,13 +5,14 @@ local function release(w, ch, c, less)
     local numbers = numbers_of(c)
     w.stirred = true
     local heads = fields_of(M, numbers)
-    for i, n in ipairs(numbers) do
+    for i, number in ipairs(numbers) do
         local h = heads[i] and head_of(heads[i])
         if h and h.claim == c.number then
             h.claim = 0
             h.count = h.count - less
-            put(ch.hset, n, text_of(h))
-            put(ch.zadd, n, n)
+            local n = digits(number)
+            put(ch, 'hset', n, text_of(h))
+            put(ch, 'zadd', n, n)
             w.held = w.held - 1
         end
     end
@@ -29,19 +30,18 @@ local function settle(w)
         if byte(what) == 99 then -- 'c'
             release(w, ch, claim_of(ch, tonumber(sub(what, 2))), 0)
         elseif byte(what) == 100 then -- 'd'
-            put(ch.hdel, what)
-            put(ch.trem, what)
+            put(ch, 'hdel', what)
+            put(ch, 'trem', what)
         else
-            local n = tonumber(what)
             local h = head_of(call('HGET', M, what))
             if h.expires <= w.now then
-                remove(w, ch, n, h)
+                remove(w, ch, what, h)
             else
                 h.ready, w.stirred = 0, true
                 w.delayed = w.delayed - 1
-                put(ch.hset, n, text_of(h))
-                put(ch.zadd, n, n)
-                put(ch.tadd, h.expires, n)
+                put(ch, 'hset', what, text_of(h))
+                put(ch, 'zadd', what, what)
+                falls_due(ch, h.expires, what)
             end
         end
         commit(w, ch)

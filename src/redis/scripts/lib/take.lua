@@ -4,21 +4,20 @@ local function id_of(w, n, h)
     return h.flags >= FOREIGN and sub(h.rest, -24) or w.tag .. string.format('%016x', n)
 end
 
--- The oldest messages that are free, but as many fewer as are for those who wait in front.
+-- The oldest messages that are free (names: their numbers, as texts), but as many fewer as are for those who wait in front.
 local function choose(w, limit, front)
-    local taken = { numbers = call('ZRANGEBYSCORE', Z, '(0', '(' .. HELD_TEXT, 'LIMIT', 0, limit + front),
-        heads = {}, bodies = {} }
-    for i = #taken.numbers, math.max(1, math.min(#taken.numbers - front, limit) + 1), -1 do
-        taken.numbers[i] = nil
+    local names = call('ZRANGEBYSCORE', Z, '(0', BELOW_HELD, 'LIMIT', '0', digits(limit + front))
+    local taken = { names = names, heads = {}, bodies = {} }
+    for i = #names, math.max(1, math.min(#names - front, limit) + 1), -1 do
+        names[i] = nil
     end
-    if #taken.numbers > 0 then
+    if #names > 0 then
         local words = {}
-        for i, n in ipairs(taken.numbers) do
-            taken.numbers[i] = tonumber(n)
+        for i, n in ipairs(names) do
             words[2 * i - 1], words[2 * i] = n, 'b' .. n
         end
         local found = fields_of(M, words)
-        for i = 1, #taken.numbers do
+        for i = 1, #names do
             taken.heads[i], taken.bodies[i] = found[2 * i - 1], found[2 * i]
         end
     end
@@ -34,9 +33,9 @@ local function refused(w, taken, room, from)
     local opened = {}
     for i = from, #ARGV do opened[ARGV[i]] = true end
     for i, body in ipairs(taken.bodies) do
-        if byte(body) == 1 and not opened[id_of(w, taken.numbers[i], head_of(taken.heads[i]))] then
+        if byte(body) == 1 and not opened[id_of(w, tonumber(taken.names[i]), head_of(taken.heads[i]))] then
             local out = { SEALED, w.now, w.tag }
-            for k, n in ipairs(taken.numbers) do
+            for k, n in ipairs(taken.names) do
                 local at = #out
                 out[at + 1], out[at + 2], out[at + 3], out[at + 4] = n, taken.heads[k], taken.bodies[k], ''
             end
