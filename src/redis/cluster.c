@@ -474,7 +474,8 @@ read_answer(struct attempt *a, uint16_t node)
 static enum outcome
 try_at(struct attempt *a, uint16_t node)
 {
-    struct convoy *convoy = &a->client->cluster->convoys[node];
+    struct cluster *c = a->client->cluster;
+    struct convoy *convoy = &c->convoys[node];
     struct list riders;
 
     a->since_ns = clock_stopwatch_ns();
@@ -483,7 +484,7 @@ try_at(struct attempt *a, uint16_t node)
         list_init(&riders);
         list_add_before(&riders, &a->rider.link);
         travel(a->client, node, &riders);
-    } else if (convoy_join(convoy, &a->rider, &riders)) {
+    } else if (convoy_join(convoy, &a->rider, c->config.replicas > 0, &riders)) {
         travel(a->client, node, &riders);
         convoy_arrive(convoy, &a->rider, &riders);
     }

@@ -1,6 +1,7 @@
 #include "redis/convoy.h"
 
 #include <errno.h>
+#include <sched.h>
 
 void
 convoy_init(struct convoy *c)
@@ -50,7 +51,7 @@ gather(struct convoy *c, struct rider *mine, struct list *riders)
 }
 
 bool
-convoy_join(struct convoy *c, struct rider *mine, struct list *riders)
+convoy_join(struct convoy *c, struct rider *mine, bool lingers, struct list *riders)
 {
     bool leads;
 
@@ -68,9 +69,12 @@ convoy_join(struct convoy *c, struct rider *mine, struct list *riders)
         leads = mine->leads;
     }
     (void)sem_destroy(&mine->turn);
-    if (leads)
-        gather(c, mine, riders);
-    return leads;
+    if (!leads)
+        return false;
+    if (lingers)
+        (void)sched_yield();
+    gather(c, mine, riders);
+    return true;
 }
 
 void

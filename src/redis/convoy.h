@@ -2,7 +2,7 @@
  * convoy: requests for one node that are there at the same time travel together, in one pipeline
  * with one WAIT behind it (group commit; Hendler et al., Flat Combining, SPAA 2010).
  *
- *     if (convoy_join(c, &mine, &riders)) {
+ *     if (convoy_join(c, &mine, lingers, &riders)) {
  *         ... ask for all of `riders` ...
  *         convoy_arrive(c, &mine, &riders);
  *     }
@@ -46,9 +46,12 @@ struct rider {
 void convoy_init(struct convoy *c);
 void convoy_fini(struct convoy *c);
 
-/* True: the caller leads, and *riders are those that travel, its own one first. False: somebody has
- * asked for it. */
-bool convoy_join(struct convoy *c, struct rider *mine, struct list *riders);
+/*
+ * True: the caller leads, and *riders are those that travel, its own one first. False: somebody has
+ * asked for it. lingers: before it starts it lets other threads run that can, which may come along:
+ * for pipelines that cost others much (WAIT).
+ */
+bool convoy_join(struct convoy *c, struct rider *mine, bool lingers, struct list *riders);
 
 /* All but the leader's own may go; the next convoy starts. */
 void convoy_arrive(struct convoy *c, const struct rider *mine, struct list *riders);

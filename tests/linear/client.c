@@ -178,6 +178,10 @@ client_ask(struct client *c, const char *method, const char *target, const char 
     if (answer == NULL)
         return;
     out->code = atoi(c->text + sizeof("HTTP/1.1"));
+    if (out->code == 503 && c->outlives)
+        out->code = 0;
+    if (out->code == 0)
+        return;
     location = header(c, answer, "Location");
     if (location != NULL)
         (void)snprintf(out->location, sizeof(out->location), "%.*s",

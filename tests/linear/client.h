@@ -27,7 +27,8 @@ struct client {
 };
 
 struct answer {
-    int code;                  /* 0: the connection broke before all of it came */
+    int code; /* 0: the connection broke before all of it came, or it was 503 when the server,
+               * or what it keeps all in, is killed now and then: it may have happened */
     int64_t call_ns, reply_ns; /* before the first byte went, after the last came */
     json_t *document;          /* owned; NULL: no body */
     char location[256];        /* empty: none */

@@ -12,57 +12,17 @@ server dies in each.
 
 import os
 import pathlib
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-from daemon import Daemon  # noqa: E402
-
-REFUSED = "cannot be put in order"
+from mortal import REFUSED, Mortal, check  # noqa: E402
 
 
-class Mortal:
-    """A server that is killed and comes back where it was."""
-
-    def __init__(self, claimd, *options):
-        self.claimd, self.options = claimd, options
-        self.server = Daemon(claimd, *options)
-        self.host, self.port = self.server.host, self.server.port
-
-    def kill(self):
-        self.server.signal(signal.SIGKILL)
-        self.server.wait()
-
-    def restart(self):
-        self.kill()
-        self.server = Daemon(self.claimd, *self.options,
-                             listen="%s:%d" % (self.host, self.port))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        self.server.__exit__(kind, error, trace)
-
-
-def check(linear, server, seed, rounds, kills):
-    """Exit status and output of LINEAR, whose wishes are granted."""
-    command = [linear, server.host, str(server.port), seed, rounds, kills]
-    output = []
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as process:
-        for line in process.stdout:
-            if line != "kill\n":
-                output.append(line)
-                continue
-            server.restart()
-            process.stdin.write("up\n")
-            process.stdin.flush()
-    return process.returncode, "".join(output)
+def check_one(linear, server, *words):
+    return check([linear, server.host, str(server.port), *words], server.restart)
 
 
 def main(claimd, linear, *seeds):
@@ -75,12 +35,12 @@ def main(claimd, linear, *seeds):
             journal = ("--journal", os.path.join(folder, "journal"))
             with Mortal(claimd, *journal, *options) as server:
                 for seed in seeds:
-                    status, output = check(linear, server, seed, rounds, kills)
+                    status, output = check_one(linear, server, seed, rounds, kills)
                     print(output, end="")
                     if status != 0:
                         sys.exit("refused with a journal: status %d" % status)
         with Mortal(claimd, *options) as server:
-            status, output = check(linear, server, "1", "1", "1")
+            status, output = check_one(linear, server, "1", "1", "1")
         if status == 0 or REFUSED not in output:
             sys.exit("not refused without a journal: %s" % output)
 

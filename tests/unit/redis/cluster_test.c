@@ -389,7 +389,7 @@ ask_twice(struct asker askers[2], const struct fake_answer *script)
     struct list riders;
 
     fake_redis_play(&nodes[0], script);
-    ck_assert(convoy_join(convoy, &other, &riders));
+    ck_assert(convoy_join(convoy, &other, false, &riders));
     for (size_t i = 0; i < 2; i++) {
         ck_assert_int_eq(pthread_create(&askers[i].thread, NULL, ask_there, &askers[i]),
                          0);
@@ -453,7 +453,7 @@ START_TEST(more_than_a_convoy_takes_goes_with_the_next_one)
     struct convoy *convoy = &cluster.convoys[0];
     struct list with;
 
-    ck_assert(convoy_join(convoy, &leader, &with));
+    ck_assert(convoy_join(convoy, &leader, false, &with));
     convoy->under_way = 0; /* as if it had not come yet: now it gathers */
     lock_acquire(&convoy->lock);
     for (int i = 0; i <= CONVOY_RIDERS; i++) {
@@ -461,13 +461,13 @@ START_TEST(more_than_a_convoy_takes_goes_with_the_next_one)
         list_add_before(&convoy->waiting, &riders[i].link);
     }
     lock_release(&convoy->lock);
-    ck_assert(convoy_join(convoy, &leader, &with));
+    ck_assert(convoy_join(convoy, &leader, false, &with));
     ck_assert_ptr_eq(with.next, &leader.link); /* what it has is enough */
     ck_assert_ptr_eq(with.next->next, &with);
     ck_assert_uint_eq(count_waiting(convoy), CONVOY_RIDERS + 1);
     convoy->under_way = 0;
     leader.bytes = 0;
-    ck_assert(convoy_join(convoy, &leader, &with));
+    ck_assert(convoy_join(convoy, &leader, false, &with));
     ck_assert_uint_eq(count_waiting(convoy), 2);
     ck_assert_ptr_eq(convoy->waiting.next, &riders[CONVOY_RIDERS - 1].link);
 }
