@@ -26,6 +26,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from harness import (CLAIMD, HERE, SANITIZED, Server, eventually, processor_s,  # noqa: E402
                      request)
 from prometheus import Prometheus, families, promtool, samples  # noqa: E402
+from redis_nodes import Node  # noqa: E402
 from waiting import answered, messages, prefer  # noqa: E402
 
 import yaml  # noqa: E402
@@ -499,7 +500,10 @@ class Documents(unittest.TestCase):
     def families(self):
         """Names of all samples there can be."""
         text, _ = all_there_is()
-        return {sample.name for family in families(text).values() for sample in family.samples}
+        with Node(socket=True) as node, Server("--store", node.url()) as server:
+            known = [families(text), families(metrics(server))]
+        return {sample.name for some in known for family in some.values()
+                for sample in family.samples}
 
     def test_rules_are_right_and_each_was_seen_firing_and_quiet(self):
         status, said = promtool("check", "rules", RULES)
