@@ -1,6 +1,7 @@
 #include "redis/cluster.h"
 
 #include "claimd/base/clock.h"
+#include "claimd/redis/redis.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -15,7 +16,10 @@ enum {
 
 static const int64_t MS_NS = 1000000;
 
-static const struct bucket_bounds bounds = CLUSTER_BOUNDS;
+const struct bucket_bounds redis_times = {14,
+                                          {50, 100, 200, 500, 1000, 2000, 5000, 10000,
+                                           20000, 50000, 100000, 500000, 1000000,
+                                           5000000}};
 
 /* ------------------------------------------------------------------ clients */
 
@@ -427,10 +431,10 @@ static void
 note_times(struct cluster *c, const struct attempt *a)
 {
     lock_acquire(&c->lock);
-    buckets_add(&c->figures.answers, &bounds,
+    buckets_add(&c->figures.answers, &redis_times,
                 (uint64_t)(a->answered_ns - a->since_ns) / 1000);
     if (a->request->changes && c->config.replicas > 0)
-        buckets_add(&c->figures.confirmations, &bounds,
+        buckets_add(&c->figures.confirmations, &redis_times,
                     (uint64_t)(a->confirmed_ns - a->answered_ns) / 1000);
     lock_release(&c->lock);
 }

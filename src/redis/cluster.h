@@ -38,21 +38,11 @@ struct cluster_config {
     int64_t refresh_ms;    /* the map is not asked for more often */
 };
 
-/* Bounds of the times, in us. */
-#define CLUSTER_BOUNDS                                                                   \
-    {                                                                                    \
-        14,                                                                              \
-        {                                                                                \
-            50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 500000,    \
-                1000000, 5000000                                                         \
-        }                                                                                \
-    }
-
 /* What has been done so far. */
 struct cluster_figures {
     _Atomic uint64_t requests, pipelines, redirections, retries, refreshes, unconfirmed,
         connections;
-    struct buckets answers; /* us from the request to the script's answer */
+    struct buckets answers; /* (redis_times) us from the request to the script's answer */
     struct buckets
         confirmations; /* and from there until enough replicas have confirmed it */
 };

@@ -77,8 +77,6 @@ redis_next_ms(struct store *store)
 
 /* ------------------------------------------------------------------ figures */
 
-const struct bucket_bounds redis_times = CLUSTER_BOUNDS;
-
 void
 redis_measure(struct store *store, struct redis_figures *out)
 {

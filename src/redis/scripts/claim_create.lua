@@ -43,15 +43,15 @@ local ch, number = changes(), w.last_claim + 1
 local ends, lives = w.now + tonumber(ARGV[3]), w.now + tonumber(ARGV[4])
 local numbers = {}
 for i, n in ipairs(taken.names) do
-    local h, place = head_of(taken.heads[i]), tonumber(n)
-    h.claim, h.count = number, h.count + 1
-    put(ch, 'zadd', digits(place + HELD), n)
-    if h.expires < lives then
-        h.expires = lives
+    local old, at = taken.heads[i], tonumber(n)
+    local posted, expires, ready, _, count, size, flags, client, rest = unpack_struct(HEAD, old)
+    put(ch, 'zadd', digits(at + HELD), n)
+    if expires < lives then
+        expires = lives
         falls_due(ch, lives, n)
     end
-    local head = text_of(h)
-    taken.heads[i], numbers[i] = head, pack('<d', place)
+    local head = pack(HEAD, posted, expires, ready, number, count + 1, size, flags, client) .. sub(old, rest)
+    taken.heads[i], numbers[i] = head, pack('<d', at)
     put(ch, 'hset', n, head)
 end
 local name = 'c' .. digits(number)

@@ -7,10 +7,9 @@ if w and call('HEXISTS', M, 'd' .. ARGV[3]) == 1 then return { OK, w.unlisted, w
 if w and settings(w)[8] == 1 and byte(ARGV[9]) ~= 1 then return { NOT_SEALED } end
 if not w and not F then return { FENCE } end
 w = w or create(ARGV[2])
-local ch, trip = changes(), 'd' .. ARGV[3]
-place(w, ch, { posted = tonumber(ARGV[5]), expires = tonumber(ARGV[6]), ready = 0, claim = 0, count = 0,
-    size = #ARGV[9], flags = FOREIGN + (ARGV[8] == '' and 0 or SUM), client = ARGV[7], rest = ARGV[8] .. ARGV[4] },
-    ARGV[9])
+local ch, trip, id, expires, sum, body = changes(), 'd' .. ARGV[3], ARGV[4], tonumber(ARGV[6]), ARGV[8], ARGV[9]
+local flags = FOREIGN + (sum == '' and 0 or SUM)
+place(w, ch, body, pack(HEAD, tonumber(ARGV[5]), expires, 0, 0, 0, #body, flags, ARGV[7]) .. sum .. id, expires, 0, 0, id)
 put(ch, 'hset', trip, '')
 falls_due(ch, w.now + 604800000, trip)
 commit(w, ch)

@@ -6,7 +6,7 @@ local w = enter()
 if not w then return { OK } end
 if not settle(w) then return { AGAIN } end
 local claims, ch = tonumber(ARGV[2]), changes()
-local named, numbers, heads, ids = {}, {}, {}, {}
+local named, ids, found, heads = {}, {}, {}, {}
 for i = 3, 2 + math.max(claims, 0) do
     local c = find_claim(ch, ARGV[i])
     if c then named[c.number] = true end
@@ -14,16 +14,16 @@ end
 for i = 3 + math.max(claims, 0), #ARGV do
     ids[#ids + 1] = ARGV[i]
 end
-for _, message in ipairs(find_all(w, ids)) do
-    local n, text = message[1], message[2]
-    if not heads[n] then
-        local h = head_of(text)
+local numbers, texts = find_all(w, ids)
+for i, n in ipairs(numbers) do
+    if n and not heads[n] then
+        local h = head_of(texts[i])
         if claims >= 0 and not named[h.claim] then return { CLAIMED } end
-        numbers[#numbers + 1], heads[n] = n, h
+        found[#found + 1], heads[n] = n, h
     end
 end
-local out = { OK, #numbers }
-for _, n in ipairs(numbers) do
+local out = { OK, #found }
+for _, n in ipairs(found) do
     local h = heads[n]
     local claim = h.claim > 0 and claim_of(ch, h.claim)
     if claim then
@@ -32,7 +32,7 @@ for _, n in ipairs(numbers) do
     end
     remove(w, ch, n, h)
 end
-if #numbers > 0 then
+if #found > 0 then
     commit(w, ch)
     leave(w)
 end

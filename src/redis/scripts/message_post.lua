@@ -32,8 +32,8 @@ for i = 8, #ARGV, 4 do
     local expires = now + 1000 * (own_ttl >= 0 and own_ttl or ttl)
     local wait = own_delay >= 0 and own_delay or delay
     local ready = wait > 0 and math.min(now + 1000 * wait, expires) or 0
-    place(w, ch, { posted = now, expires = expires, ready = ready, claim = 0, count = 0, size = #body,
-        flags = sum == '' and 0 or SUM, client = client, rest = sum }, body)
+    local head = pack(HEAD, now, expires, ready, 0, 0, #body, sum == '' and 0 or SUM, client) .. sum
+    place(w, ch, body, head, expires, ready, 0)
     if f then append(f, expires, (expires - now) / 1000, math.max(wait, 0), body, tonumber(ARGV[7])) end
 end
 commit(w, ch)

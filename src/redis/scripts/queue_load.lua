@@ -69,9 +69,10 @@ end
 for i = from, #ARGV, 9 do
     local id, body, sum = ARGV[i], ARGV[i + 2], ARGV[i + 3]
     local c = claims[tonumber(ARGV[i + 1])]
-    local n = place(w, ch, { posted = tonumber(ARGV[i + 5]), expires = tonumber(ARGV[i + 6]),
-        ready = tonumber(ARGV[i + 7]), claim = c and c.number or 0, count = tonumber(ARGV[i + 8]), size = #body,
-        flags = (sum == '' and 0 or SUM) + (id == '' and 0 or FOREIGN), client = ARGV[i + 4], rest = sum .. id }, body)
+    local expires, ready, claim = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), c and c.number or 0
+    local flags = (sum == '' and 0 or SUM) + (id == '' and 0 or FOREIGN)
+    local head = pack(HEAD, tonumber(ARGV[i + 5]), expires, ready, claim, tonumber(ARGV[i + 8]), #body, flags, ARGV[i + 4])
+    local n = place(w, ch, body, head .. sum .. id, expires, ready, claim, id ~= '' and id or nil)
     if c then
         c.left = c.left + 1
         c.numbers[#c.numbers + 1] = pack('<d', tonumber(n))

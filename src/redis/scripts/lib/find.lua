@@ -8,7 +8,7 @@ end
 
 -- One that came with its id has no other.
 local function is_foreign(text)
-    return head_of(text).flags >= FOREIGN
+    return select(7, unpack_struct(HEAD, text)) >= FOREIGN
 end
 
 -- The number of a message, as a text, and its head, by its id; nil: there is none.
@@ -21,16 +21,17 @@ local function find(w, id)
     return nil
 end
 
--- Number and head of each of those that are there.
+-- The same of many: their numbers, and their heads; false: there is none.
 local function find_all(w, ids)
-    local numbers, found = {}, {}
+    local numbers = {}
     for i, id in ipairs(ids) do numbers[i] = number_of(w, id) or '0' end
     local heads = fields_of(M, numbers)
     for i, id in ipairs(ids) do
-        local n, text = numbers[i], heads[i]
-        if not text or is_foreign(text) then n, text = find(w, id) end
-        if n then found[#found + 1] = { n, text } end
+        if not heads[i] or is_foreign(heads[i]) then
+            local n, text = find(w, id)
+            numbers[i], heads[i] = n or false, text or false
+        end
     end
-    return found
+    return numbers, heads
 end
 

@@ -6,7 +6,7 @@ local function bury_here(w, buried)
     for _, m in ipairs(buried) do
         local h = m.head
         h.ready, h.claim, h.count, h.flags, h.rest = 0, 0, 0, FOREIGN + h.flags % 2, m.sum .. m.id
-        place(w, ch, h, m.body)
+        place(w, ch, m.body, text_of(h), h.expires, 0, 0, m.id)
     end
     commit(w, ch)
 end

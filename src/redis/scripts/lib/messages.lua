@@ -11,26 +11,31 @@ local function text_of(h)
     return pack(HEAD, h.posted, h.expires, h.ready, h.claim, h.count, h.size, h.flags, h.client) .. h.rest
 end
 
--- Puts a message at the end of the queue; its number, as a text.
-local function place(w, ch, h, body)
+-- Puts a message at the end of the queue; its number, as a text. The head is a text, and says expires,
+-- ready and claim, too. `id`: it came with it; nil: with none.
+local function place(w, ch, body, head, expires, ready, claim, id)
     local number = w.last + 1
     local n = digits(number)
     w.last, w.bytes = number, w.bytes + #body
-    put(ch, 'hset', n, text_of(h))
+    put(ch, 'hset', n, head)
     put(ch, 'hset', 'b' .. n, body)
-    if h.flags >= FOREIGN then
-        put(ch, 'hset', 'f' .. sub(h.rest, -24), n)
+    if id then
+        put(ch, 'hset', 'f' .. id, n)
         w.letters, w.seldom = w.letters + 1, true
     end
-    if h.claim > 0 then
+    if claim > 0 then
         w.held = w.held + 1
-    elseif h.ready > 0 then
+        put(ch, 'zadd', digits(number + HELD), n)
+        falls_due(ch, expires, n)
+    elseif ready > 0 then
         w.delayed = w.delayed + 1
+        put(ch, 'zadd', digits(number + HELD), n)
+        falls_due(ch, ready, n)
     else
         w.stirred = true
+        put(ch, 'zadd', n, n)
+        falls_due(ch, expires, n)
     end
-    put(ch, 'zadd', (h.claim > 0 or h.ready > 0) and digits(number + HELD) or n, n)
-    falls_due(ch, h.claim == 0 and h.ready > 0 and h.ready or h.expires, n)
     return n
 end
 
