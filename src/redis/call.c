@@ -152,13 +152,7 @@ tell(struct call *c)
         s->config.warn(s->config.warn_arg, c->why.text);
 }
 
-static bool
-is_due(const struct call *c)
-{
-    return call_has(c, 0) && call_integer(c, 0) == ANSWER_SETTLE;
-}
-
-/* Makes some of what is due happen. */
+/* Makes some of what is due happen, which a script that changes nothing may not do. ST_AGAIN if it did. */
 static enum status
 settle(struct call *c)
 {
@@ -168,7 +162,7 @@ settle(struct call *c)
     settling.function = script_function(SCRIPT_queue_settle);
     st = cluster_ask(c->client, &settling, &c->why);
     cluster_request_end(&c->store->cluster, &settling);
-    return st;
+    return st == ST_OK ? ST_AGAIN : st;
 }
 
 enum status
@@ -176,7 +170,6 @@ call_run(struct call *c, enum script script, enum call_kind kind)
 {
     enum status st = ST_NO_MEMORY;
     size_t wanted;
-    bool due;
 
     c->request.function = script_function(script);
     c->request.words = &c->words;
@@ -184,19 +177,15 @@ call_run(struct call *c, enum script script, enum call_kind kind)
     c->request.repeatable = kind == CALL_LOOKS;
     while (c->client != NULL && !c->words.words.failed) {
         st = cluster_ask(c->client, &c->request, &c->why);
-        due = is_due(c);
         wanted = wanted_parts(c);
-        if (!due && wanted == 0)
+        if (wanted == 0)
             break;
         cluster_request_end(&c->store->cluster, &c->request);
-        if (due)
-            st = settle(c);
-        else
-            add_parts(c, wanted);
-        if (due && st != ST_OK)
-            break;
+        add_parts(c, wanted);
         st = ST_NO_MEMORY;
     }
+    if (st == ST_OK && call_integer(c, 0) == ANSWER_SETTLE)
+        st = settle(c);
     if (st == ST_UNAVAILABLE || st == ST_UNCONFIRMED)
         tell(c);
     return st == ST_OK ? status_of(c) : st;

@@ -168,6 +168,20 @@ say_at(struct cluster_client *client, uint16_t node, const struct bytes *words,
     return st;
 }
 
+/* Gives a node the library. Somebody else may have done so meanwhile. */
+static enum status
+load_at(struct cluster_client *client, uint16_t node, struct reason *why)
+{
+    const struct bytes words[3] = {BYTES_LIT("FUNCTION"), BYTES_LIT("LOAD"),
+                                   client->cluster->config.library};
+    redisReply *answer = NULL;
+    const enum status st = say_at(client, node, words, 3, &answer, why);
+
+    if (answer != NULL)
+        client->cluster->config.link.library->free_reply(answer);
+    return st != ST_OK && strstr(why->text, "already exists") != NULL ? ST_OK : st;
+}
+
 /* ------------------------------------------------------------------ one attempt */
 
 /* What has become of it. */
@@ -213,8 +227,7 @@ end_all(struct list *riders, enum outcome outcome, enum status status,
 {
     struct attempt *a;
 
-    EACH(a, riders)
-    {
+    EACH (a, riders) {
         a->outcome = outcome;
         a->status = status;
         *a->why = *why;
@@ -252,8 +265,7 @@ send_all(const struct cluster_config *config, struct list *riders, struct link *
     struct attempt *a;
 
     *waits = false;
-    EACH(a, riders)
-    {
+    EACH (a, riders) {
         if (st == ST_OK)
             st = send_one(a, l);
         *waits = *waits || (a->request->changes && config->replicas > 0);
@@ -286,8 +298,8 @@ receive_all(struct list *riders, struct link *l, bool waits)
     int64_t now_ns;
 
     reason_init(&why);
-    EACH(a, riders)
-    whole = whole && receive_one(a, l, &why);
+    EACH (a, riders)
+        whole = whole && receive_one(a, l, &why);
     if (whole && waits) {
         redisReply *other = link_answer(l, &why);
 
@@ -297,8 +309,7 @@ receive_all(struct list *riders, struct link *l, bool waits)
         link_free(l, other);
     }
     now_ns = clock_stopwatch_ns();
-    EACH(a, riders)
-    {
+    EACH (a, riders) {
         a->outcome = a->answer != NULL ? ANSWERED : LOST;
         a->whole = whole;
         a->confirmed = confirmed;
@@ -386,20 +397,12 @@ read_refusal(struct attempt *a, const char *error)
     return OVER;
 }
 
-/* Gives a node the library, which it does not have, or was given meanwhile. */
 static enum outcome
 give_library(struct attempt *a, uint16_t node)
 {
-    struct cluster *c = a->client->cluster;
-    const struct bytes words[3] = {BYTES_LIT("FUNCTION"), BYTES_LIT("LOAD"),
-                                   c->config.library};
-    redisReply *answer = NULL;
-    const enum status st = say_at(a->client, node, words, 3, &answer, a->why);
-
-    link_free(&a->client->links[node], answer);
-    if (st == ST_OK || strstr(a->why->text, "already exists") != NULL)
+    if (load_at(a->client, node, a->why) == ST_OK)
         return MOVED;
-    return a->client->links[node].context == NULL ? LATER : read_refusal(a, a->why->text);
+    return link_is_open(&a->client->links[node]) ? read_refusal(a, a->why->text) : LATER;
 }
 
 static enum outcome
@@ -572,6 +575,13 @@ cluster_say_to(struct cluster_client *client, const struct link_address *node,
                struct reason *why)
 {
     return say_at(client, map_node(&client->cluster->map, node), words, count, out, why);
+}
+
+enum status
+cluster_load(struct cluster_client *client, const struct link_address *node,
+             struct reason *why)
+{
+    return load_at(client, map_node(&client->cluster->map, node), why);
 }
 
 /* ------------------------------------------------------------------ life */

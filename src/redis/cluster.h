@@ -101,6 +101,10 @@ enum status cluster_say_to(struct cluster_client *client, const struct link_addr
                            const struct bytes *words, size_t count, redisReply **out,
                            struct reason *why);
 
+/* Gives a node the library; fine if it has it. As cluster_say_to(). */
+enum status cluster_load(struct cluster_client *client, const struct link_address *node,
+                         struct reason *why);
+
 /* Asks anybody where the slots are, if that was not done a moment ago. */
 enum status cluster_refresh(struct cluster_client *client, struct reason *why);
 

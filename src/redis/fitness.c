@@ -338,16 +338,12 @@ check_all(struct examination *e, enum status (*check)(const struct examination *
 static enum status
 check_library(const struct examination *e)
 {
-    const struct bytes words[] = {BYTES_LIT("FUNCTION"), BYTES_LIT("LOAD"),
-                                  script_library()};
-    redisReply *answer = NULL;
     struct reason what;
     enum status st;
 
     reason_init(&what);
-    st = cluster_say_to(e->client, &e->node, words, 3, &answer, &what);
-    redis_answer_free(e->store, answer);
-    if (st == ST_OK || strstr(what.text, "already exists") != NULL)
+    st = cluster_load(e->client, &e->node, &what);
+    if (st == ST_OK)
         return ST_OK;
     return reason_give(e->why, st, "%s:%u does not take our functions: %.200s",
                        e->node.host, e->node.port, what.text);

@@ -72,7 +72,7 @@ enum script_answer {
     ANSWER_CONFLICT,
     ANSWER_FEED,  /* it needs S and U, */
     ANSWER_FENCE, /* or F: lib/queue.lua */
-    ANSWER_SETTLE /* something must happen first that it may not do: queue_settle */
+    ANSWER_SETTLE /* as ANSWER_AGAIN, and queue_settle must be called before */
 };
 
 /* The library, for FUNCTION LOAD. Its name and those of its functions say which version it is. */

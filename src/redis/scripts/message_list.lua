@@ -6,7 +6,7 @@
 --   changes nothing
 local w = enter()
 if not w then return { OK, 0, '', 0 } end
-if is_due(w) then return { SETTLE } end
+if is_due(w) then return { SETTLE, 0, '', ARGV[3] } end
 local at, limit = tonumber(ARGV[3]), tonumber(ARGV[4])
 if at == 0 and ARGV[2] ~= '' then
     at = find_marker(w, ARGV[2])
