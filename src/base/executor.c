@@ -2,11 +2,11 @@
 
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
+#include "claimd/base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 
 /* Those who wait, oldest first. */
 struct line {
@@ -90,25 +90,20 @@ thread_main(void *arg)
 static enum status
 start_workers(struct executor *e, size_t count)
 {
-    sigset_t all, before;
-    int failed = 0;
+    enum status st = ST_OK;
 
-    /* Signals are for the threads of main. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    while (failed == 0 && e->worker_count < count) {
+    while (st == ST_OK && e->worker_count < count) {
         struct worker *w = &e->workers[e->worker_count];
 
         w->executor = e;
         (void)sem_init(&w->given, 0, 0); /* 0 is no value to fail with */
-        failed = pthread_create(&w->thread, NULL, thread_main, w);
-        if (failed == 0)
+        st = thread_start(&w->thread, thread_main, w);
+        if (st == ST_OK)
             e->worker_count++;
         else
             (void)sem_destroy(&w->given);
     }
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed == 0 ? ST_OK : ST_UNAVAILABLE;
+    return st;
 }
 
 enum status

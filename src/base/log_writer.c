@@ -2,12 +2,12 @@
 
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
+#include "claimd/base/thread.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -286,20 +286,6 @@ write_lines(void *arg)
 
 /* ------------------------------------------------------------------ start and end */
 
-static int
-start_thread(struct log_writer *w)
-{
-    sigset_t all, before;
-    int failed;
-
-    /* Signals are for the threads of main; a broken pipe is an error like others. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    failed = pthread_create(&w->thread, NULL, write_lines, w);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
-}
-
 enum status
 log_writer_start(struct log *log)
 {
@@ -316,8 +302,8 @@ log_writer_start(struct log *log)
     w->done_fd = eventfd(0, EFD_CLOEXEC);
     if (w->wake_fd < 0 || w->done_fd < 0)
         goto fail;
-    st = ST_UNAVAILABLE;
-    if (start_thread(w) != 0)
+    st = thread_start(&w->thread, write_lines, w);
+    if (st != ST_OK)
         goto fail;
     log->writer = w;
     return ST_OK;

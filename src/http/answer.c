@@ -1,6 +1,7 @@
 #include "http/answer.h"
 
 #include "claimd/base/invariant.h"
+#include "http/ask.h"
 #include "http/delivery.h"
 #include "http/fault.h"
 #include "http/front.h"
@@ -54,6 +55,7 @@ answer_init(struct worker *w)
     list_init(&p->commits);
     list_init(&p->delayed);
     list_init(&p->fresh);
+    ask_init(w);
     p->log.tell = log_has_moved;
     p->deadlines = wheel_new(w->shared->config->mem, clock_now_ms(&w->shared->real));
     if (p->deadlines == NULL)
@@ -68,6 +70,7 @@ answer_fini(struct worker *w)
     if (w->parked.deadlines == NULL)
         return;
     store_unwatch(w->shared->config->store, &w->parked.log);
+    ask_fini(w);
     wheel_free(w->parked.deadlines);
     w->parked.deadlines = NULL;
 }
@@ -140,50 +143,6 @@ count_out(struct worker *w, struct exchange *ex)
     ex->counted = false;
 }
 
-/* ------------------------------------------------------------------ asking */
-
-/* In the worker, or in a thread of the executor. */
-static enum api_next
-ask_api(const struct worker_shared *shared, struct exchange *ex)
-{
-    const char *outer = invariant_context(ex->id);
-    enum api_next next;
-
-    ex->request.now_ms = clock_now_ms(shared->config->clock);
-    ex->request.body = buf_view(&ex->body);
-    next = api_handle(shared->config->api, &ex->request, &ex->response);
-    (void)invariant_context(outer);
-    return next;
-}
-
-static void
-ask_remotely(struct executor_job *job)
-{
-    struct exchange *ex = container_of(job, struct exchange, job);
-    struct mailbox *m = ex->conn->mailbox;
-
-    ex->next_step = ask_api(ex->shared, ex);
-    if (mailbox_post(m, &ex->conn->mail, MAIL_DONE)) /* ex is the worker's again */
-        mailbox_wake(m);
-}
-
-/* Hands the exchange to the executor. False: it has too much to do. */
-static bool
-go_remote(struct worker *w, struct exchange *ex)
-{
-    const enum exchange_state before = ex->state;
-
-    ex->job.run = ask_remotely;
-    ex->shared = w->shared;
-    enter(w, ex, EXCHANGE_REMOTE);
-    w->parked.remote++;
-    if (executor_submit(w->shared->config->executor, &ex->job) == ST_OK)
-        return true;
-    enter(w, ex, before);
-    w->parked.remote--;
-    return false;
-}
-
 /* ------------------------------------------------------------------ parking */
 
 void
@@ -227,6 +186,24 @@ finish(struct worker *w, struct exchange *ex)
     return false;
 }
 
+/* Somebody else has the exchange until there is mail from there. Nothing is to be sent. */
+static bool
+is_away(struct worker *w, struct exchange *ex)
+{
+    enter(w, ex, EXCHANGE_REMOTE);
+    w->parked.remote++;
+    conn_enter(&w->conns, ex->conn, CONN_PARKED, w->now_ms);
+    return false;
+}
+
+/* There is no thread for it. */
+static void
+refuse(struct worker *w, struct exchange *ex)
+{
+    api_refuse(w->shared->config->api, &ex->request, &ex->response, ST_UNAVAILABLE);
+    count_out(w, ex);
+}
+
 /*
  * Puts the exchange where it belongs after the API has said what is next. True: its answer
  * is there.
@@ -243,8 +220,12 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
         count_out(w, ex);
     switch (next) {
     case API_AGAIN:
-        if (remote)
-            return !go_remote(w, ex);
+        if (remote) { /* others come first who wait for this one */
+            if (ask_in_thread(w, ex))
+                return is_away(w, ex);
+            refuse(w, ex);
+            break;
+        }
         enter(w, ex, EXCHANGE_SLICES);
         conn_enter(&w->conns, c, CONN_ANSWERING, w->now_ms);
         list_add_before(&w->parked.slices, &c->turn);
@@ -288,21 +269,31 @@ make_ready(struct worker *w, struct exchange *ex)
         worker_let_go(w, c);
 }
 
-/* Asks the API again for a parked exchange. True: it has its answer. */
+/* Asks the API, at once or where it may wait. True: the exchange has its answer. */
 static bool
+ask(struct worker *w, struct exchange *ex)
+{
+    if (!w->shared->config->store->blocks || !api_needs_store(&ex->request))
+        return settle(w, ex, ask_here(w->shared, ex));
+    answer_unpark(w, ex);
+    switch (ask_away(w, ex)) {
+    case ASK_AWAY:
+        return is_away(w, ex);
+    case ASK_BACK:
+        return settle(w, ex, ex->next_step);
+    case ASK_STUCK:
+        break;
+    }
+    refuse(w, ex);
+    return true;
+}
+
+/* Asks the API again for a parked exchange. */
+static void
 ask_again(struct worker *w, struct exchange *ex)
 {
-    if (w->shared->config->store->blocks) {
-        answer_unpark(w, ex);
-        if (go_remote(w, ex))
-            return false;
-        api_refuse(w->shared->config->api, &ex->request, &ex->response, ST_UNAVAILABLE);
-        count_out(w, ex);
-    } else if (!settle(w, ex, ask_api(w->shared, ex))) {
-        return false;
-    }
-    make_ready(w, ex);
-    return true;
+    if (ask(w, ex))
+        make_ready(w, ex);
 }
 
 /* ------------------------------------------------------------------ answering */
@@ -366,17 +357,7 @@ answer_request(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex
     ex->closing = closing;
     ex->request.proof.tell = admitted;
     count_in(w, ex);
-    if (w->shared->config->store->blocks && api_needs_store(&ex->request)) {
-        if (go_remote(w, ex)) {
-            conn_enter(&w->conns, ex->conn, CONN_PARKED, w->now_ms);
-            return park(w, ex);
-        }
-        api_refuse(w->shared->config->api, &ex->request, &ex->response, ST_UNAVAILABLE);
-        count_out(w, ex);
-    } else if (!settle(w, ex, ask_api(w->shared, ex))) {
-        return park(w, ex);
-    }
-    return answer_ready(w, mhd, ex);
+    return ask(w, ex) ? answer_ready(w, mhd, ex) : park(w, ex);
 }
 
 void
@@ -395,7 +376,7 @@ static bool
 slice(struct worker *w, struct conn *c)
 {
     struct exchange *ex = c->exchange;
-    enum api_next next = ask_api(w->shared, ex);
+    enum api_next next = ask_here(w->shared, ex);
 
     if (next == API_AGAIN)
         return false;
@@ -442,7 +423,7 @@ ask_waiting(struct worker *w, struct exchange *ex, enum waiting_end end)
     if (has_hung_up(ex->conn))
         end = WAITING_ABANDONED;
     ex->waiting.end = end;
-    (void)ask_again(w, ex);
+    ask_again(w, ex);
 }
 
 /* News for somebody who waits, perhaps none. */
@@ -456,6 +437,17 @@ wake(struct worker *w, struct exchange *ex, unsigned news)
         ask_waiting(w, ex, WAITING_ON);
 }
 
+/* It has been asked elsewhere, or its fiber may go on. */
+static void
+come_back(struct worker *w, struct exchange *ex)
+{
+    w->parked.remote--;
+    if (ask_go_on(w, ex) == ASK_AWAY)
+        (void)is_away(w, ex);
+    else if (settle(w, ex, ex->next_step))
+        make_ready(w, ex);
+}
+
 /* It may be known now who sent it: then the API goes on with it. The other news. */
 static unsigned
 admit(struct worker *w, struct exchange *ex, unsigned news)
@@ -464,7 +456,7 @@ admit(struct worker *w, struct exchange *ex, unsigned news)
     if ((news & MAIL_ADMITTED) == 0)
         return news;
     w->parked.remote--;
-    (void)ask_again(w, ex);
+    ask_again(w, ex);
     return news & ~(unsigned)MAIL_ADMITTED;
 }
 
@@ -474,10 +466,8 @@ answer_news(struct worker *w, struct conn *c, unsigned news)
     struct exchange *ex = c->exchange;
 
     if ((news & MAIL_DONE) != 0) {
-        w->parked.remote--;
         ENSURE(ex != NULL && ex->state == EXCHANGE_REMOTE);
-        if (settle(w, ex, ex->next_step))
-            make_ready(w, ex);
+        come_back(w, ex);
     }
     if (ex != NULL && ex->state == EXCHANGE_ADMISSION)
         news = admit(w, ex, news | ex->news);

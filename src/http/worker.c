@@ -1,6 +1,7 @@
 #include "http/worker.h"
 
 #include "claimd/base/invariant.h"
+#include "claimd/base/thread.h"
 #include "http/answer.h"
 #include "http/front.h"
 #include "http/refusal.h"
@@ -9,7 +10,6 @@
 #include "http/stuck.h"
 
 #include <limits.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -381,16 +381,10 @@ thread_main(void *arg)
 enum status
 worker_start(struct worker *w)
 {
-    sigset_t all, before;
-    int failed;
+    const enum status st = thread_start(&w->thread, thread_main, w);
 
-    /* Signals are for the threads of main. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    failed = pthread_create(&w->thread, NULL, thread_main, w);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    w->started = failed == 0;
-    return failed == 0 ? ST_OK : ST_UNAVAILABLE;
+    w->started = st == ST_OK;
+    return st;
 }
 
 void

@@ -1,7 +1,8 @@
 #include "journal/journal_private.h"
 
+#include "claimd/base/thread.h"
+
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,15 +167,10 @@ thread_main(void *arg)
 enum status
 journal_start(struct journal *j)
 {
-    sigset_t all, before;
-    int failed;
+    const enum status st = thread_start(&j->thread, thread_main, j);
 
-    (void)sigfillset(&all); /* signals are for the threads of main */
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    failed = pthread_create(&j->thread, NULL, thread_main, j);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    j->started = failed == 0;
-    return failed == 0 ? ST_OK : ST_UNAVAILABLE;
+    j->started = st == ST_OK;
+    return st;
 }
 
 const struct bucket_bounds journal_sync_bounds = {14,

@@ -85,8 +85,9 @@ const struct option options[] = {
          "servers may share (docs/scale-out.md)"),
     TEXT("store_password_file", store_password_file, "none",
          "file with the password of Redis, which others cannot read"),
-    NUMBER("store_threads", store_threads, 1, 256, "32",
-           "requests that ask Redis at a time, each over a connection of its own"),
+    NUMBER(
+        "store_threads", store_threads, 1, 256, "32",
+        "threads for what takes its time with Redis: connecting, waiting out a failover"),
 #undef GROUP
 #define GROUP "Journal"
     TEXT("journal", journal, "none",

@@ -1,9 +1,9 @@
 #include "claimd/notify/notify.h"
 
 #include "claimd/base/entropy.h"
+#include "claimd/base/thread.h"
 #include "notify/notify_private.h"
 
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -65,20 +65,6 @@ thread_main(void *arg)
     return NULL;
 }
 
-static enum status
-start_thread(struct notify *n)
-{
-    sigset_t all, before;
-    int failed;
-
-    /* Signals are for the threads of main. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    failed = pthread_create(&n->thread, NULL, thread_main, n);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed == 0 ? ST_OK : ST_UNAVAILABLE;
-}
-
 /* A key that nobody knows who could choose the names of hosts. */
 static enum status
 make_key(struct hash_key *key)
@@ -129,7 +115,7 @@ begin(struct notify *n)
     n->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (n->event_fd < 0)
         return ST_UNAVAILABLE;
-    st = start_thread(n);
+    st = thread_start(&n->thread, thread_main, n);
     if (st != ST_OK)
         return st;
     store_watch(n->config.store, &n->durable);

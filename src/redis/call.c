@@ -12,7 +12,6 @@ static void
 begin(struct call *c, struct redis_store *s, struct bytes key)
 {
     c->store = s;
-    c->client = cluster_take(&s->cluster);
     c->request = (struct cluster_request){.slot = slot_of(key)};
     c->where = NULL;
     c->arguments = c->parts = 0;
@@ -160,7 +159,7 @@ settle(struct call *c)
     enum status st;
 
     settling.function = script_function(SCRIPT_queue_settle);
-    st = cluster_ask(c->client, &settling, &c->why);
+    st = cluster_ask(&c->store->cluster, &settling, &c->why);
     cluster_request_end(&c->store->cluster, &settling);
     return st == ST_OK ? ST_AGAIN : st;
 }
@@ -175,8 +174,8 @@ call_run(struct call *c, enum script script, enum call_kind kind)
     c->request.words = &c->words;
     c->request.changes = kind == CALL_CHANGES;
     c->request.repeatable = kind == CALL_LOOKS;
-    while (c->client != NULL && !c->words.words.failed) {
-        st = cluster_ask(c->client, &c->request, &c->why);
+    while (!c->words.words.failed) {
+        st = cluster_ask(&c->store->cluster, &c->request, &c->why);
         wanted = wanted_parts(c);
         if (wanted == 0)
             break;
@@ -195,8 +194,6 @@ void
 call_end(struct call *c)
 {
     cluster_request_end(&c->store->cluster, &c->request);
-    if (c->client != NULL)
-        cluster_give(c->client);
     command_fini(&c->words);
 }
 

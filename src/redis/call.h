@@ -21,7 +21,6 @@ enum call_kind {
 
 struct call {
     struct redis_store *store;
-    struct cluster_client *client; /* NULL: no memory for one */
     struct command words;
     const struct store_queue *where; /* borrowed; NULL: it is not about a queue */
     size_t arguments;                /* where they begin in the words, */

@@ -166,9 +166,9 @@ static enum status
 add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
           const struct store_queue *where)
 {
-    struct census *census = arg;
-    struct store_queue_figures *out = &census->shown[census->count];
-    struct store_population *here = &out->here, *all = &census->all;
+    struct tally *tally = arg;
+    struct store_queue_figures *out = &tally->shown[tally->count];
+    struct store_population *here = &out->here, *all = &tally->all;
     struct call c;
     enum status st;
 
@@ -197,11 +197,11 @@ add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
         all->dead_letters += here->dead_letters;
         all->claims += here->claims;
         all->bytes += here->bytes;
-        census->subscriptions += (uint64_t)call_integer(&c, SUBSCRIBED);
-        census->feed_bytes += (uint64_t)call_integer(&c, FEED_BYTES);
-        if (call_integer(&c, OUTBOX) > census->outbox_ms)
-            census->outbox_ms = call_integer(&c, OUTBOX);
-        census->count++;
+        tally->subscriptions += (uint64_t)call_integer(&c, SUBSCRIBED);
+        tally->feed_bytes += (uint64_t)call_integer(&c, FEED_BYTES);
+        if (call_integer(&c, OUTBOX) > tally->outbox_ms)
+            tally->outbox_ms = call_integer(&c, OUTBOX);
+        tally->count++;
     }
     call_end(&c);
     return st == ST_NOT_FOUND ? ST_OK : st;
@@ -211,25 +211,54 @@ add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
 
 /* What cannot be asked for is not shown. */
 static void
-take(struct redis_store *s, struct store_visit *visit)
+count(struct redis_store *s, struct store_visit *visit, struct tally *t)
 {
-    struct census *c = &s->census;
-    const int64_t now_ms = redis_clock_ms(s, visit->now_ms);
+    struct store_queue_figures *shown = t->shown;
 
-    if (c->taken && !s->config.test_clock && now_ms - c->taken_ms < FRESH_MS)
-        return;
-    c->taken = true;
-    c->taken_ms = now_ms;
-    c->count = 0;
-    c->all = (struct store_population){0};
-    c->subscriptions = c->feed_bytes = c->queues = 0;
-    c->outbox_ms = 0;
-    if (c->shown == NULL)
-        c->shown =
-            mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*c->shown));
-    if (c->shown == NULL || count_all(s, visit, &c->queues) != ST_OK)
-        return;
-    (void)census_walk(s, visit, s->config.shown_queues, add_queue, c);
+    if (shown == NULL)
+        shown = mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*shown));
+    *t = (struct tally){.shown = shown};
+    if (shown != NULL && count_all(s, visit, &t->queues) == ST_OK)
+        (void)census_walk(s, visit, s->config.shown_queues, add_queue, t);
+}
+
+/* One who wants to know, and holds no lock that others need. */
+struct census_visit {
+    struct redis_store *store;
+    struct store_visit *visit;
+};
+
+static void
+take(void *arg)
+{
+    const struct census_visit *v = arg;
+    struct redis_store *s = v->store;
+    struct census *c = &s->census;
+    const int64_t now_ms = redis_clock_ms(s, v->visit->now_ms);
+
+    lock_acquire(&c->counting);
+    if (!c->taken || s->config.test_clock || now_ms - c->taken_ms >= FRESH_MS) {
+        struct tally last;
+
+        c->taken = true;
+        c->taken_ms = now_ms;
+        count(s, v->visit, &c->next);
+        lock_acquire(&c->lock);
+        last = c->last;
+        c->last = c->next;
+        lock_release(&c->lock);
+        c->next = last;
+    }
+    lock_release(&c->counting);
+}
+
+/* If nobody is free to count, what was counted last has to do. */
+static void
+look(struct redis_store *s, struct store_visit *visit)
+{
+    struct census_visit v = {s, visit};
+
+    (void)fiber_detour(take, &v);
 }
 
 enum status
@@ -239,12 +268,12 @@ redis_figures(struct store *store, struct store_visit *visit, struct store_figur
     struct census *c = &s->census;
 
     *out = (struct store_figures){.queues = 0};
+    look(s, visit);
     lock_acquire(&c->lock);
-    take(s, visit);
-    out->all = c->all;
-    out->queues = c->queues;
-    out->subscriptions = c->subscriptions;
-    out->feed_bytes = c->feed_bytes;
+    out->all = c->last.all;
+    out->queues = c->last.queues;
+    out->subscriptions = c->last.subscriptions;
+    out->feed_bytes = c->last.feed_bytes;
     lock_release(&c->lock);
     done_read(&s->done, out);
     return ST_OK;
@@ -258,15 +287,26 @@ redis_queue_figures(struct store *store, struct store_visit *visit, size_t *at,
     struct census *c = &s->census;
     enum status st = ST_NOT_FOUND;
 
-    lock_acquire(&c->lock);
     if (*at == 0)
-        take(s, visit);
-    if (*at < c->count) {
-        *out = c->shown[(*at)++];
+        look(s, visit);
+    lock_acquire(&c->lock);
+    if (*at < c->last.count) {
+        *out = c->last.shown[(*at)++];
         st = ST_OK;
     }
     lock_release(&c->lock);
     return st;
+}
+
+int64_t
+census_outbox_ms(struct census *c)
+{
+    int64_t outbox_ms;
+
+    lock_acquire(&c->lock);
+    outbox_ms = c->last.outbox_ms;
+    lock_release(&c->lock);
+    return outbox_ms;
 }
 
 /* ---------------------------------------------------------------------- totals */
@@ -338,12 +378,15 @@ void
 census_init(struct census *c)
 {
     *c = (struct census){.taken = false};
+    lock_init(&c->counting);
     lock_init(&c->lock);
 }
 
 void
 census_fini(struct redis_store *s)
 {
-    mem_free(s->config.mem, s->census.shown);
+    mem_free(s->config.mem, s->census.next.shown);
+    mem_free(s->config.mem, s->census.last.shown);
     lock_fini(&s->census.lock);
+    lock_fini(&s->census.counting);
 }

@@ -3,7 +3,7 @@
  * ones in the order of projects and names. Redis has no sum of them; they are asked one after the other,
  * for whoever wants to know, but not more often than once a second.
  *
- *   Threads  any; one asks, the others wait for what it finds
+ *   Threads  any; one asks, the others wait for what it finds (fibers in a detour)
  *   Cost     a script for each queue, and two commands for each project
  */
 #ifndef REDIS_CENSUS_H
@@ -14,10 +14,8 @@
 
 struct redis_store;
 
-struct census {
-    struct lock lock; /* held while Redis is asked: only for those who want the same */
-    int64_t taken_ms; /* redis_clock_ms() */
-    bool taken;
+/* What was counted. */
+struct tally {
     uint64_t queues; /* of the first projects */
     uint64_t subscriptions, feed_bytes;
     int64_t
@@ -27,8 +25,21 @@ struct census {
     size_t count;
 };
 
+struct census {
+    struct lock
+        counting; /* held while Redis is asked: only for those who want the same; of: */
+    struct tally next;
+    int64_t taken_ms; /* redis_clock_ms() */
+    bool taken;
+    struct lock lock; /* of: */
+    struct tally last;
+};
+
 void census_init(struct census *c);
 void census_fini(struct redis_store *s);
+
+/* Of the dead letters that are on their way, for how long those of the longest time. */
+int64_t census_outbox_ms(struct census *c);
 
 /* Is told of each queue; what is not ST_OK ends the walk. */
 typedef enum status census_fn(void *arg, struct redis_store *s, struct store_visit *visit,

@@ -10,8 +10,7 @@ enum {
     REDIRECTIONS = 8,   /* of one request, before it counts as not answered now */
     PAUSE_LEAST_MS = 5, /* before a node is asked again, twice as long each time */
     PAUSE_MOST_MS = 200,
-    LEFT_ALONE_MS = 1000, /* who has not answered */
-    MAP_ANSWER_MS = 500   /* nodes have so long to say where the slots are */
+    MAP_ANSWER_MS = 500 /* nodes have so long to say where the slots are */
 };
 
 static const int64_t MS_NS = 1000000;
@@ -82,15 +81,6 @@ link_to(struct cluster_client *client, uint16_t node, struct reason *why)
 
 /* ------------------------------------------------------------------ the map */
 
-/* Has it not answered a moment ago? */
-static bool
-is_hung(const struct cluster *c, uint16_t node)
-{
-    const int64_t hung_ns = atomic_load(&c->hung_ns[node]);
-
-    return hung_ns != 0 && clock_stopwatch_ns() - hung_ns < LEFT_ALONE_MS * MS_NS;
-}
-
 static enum status
 ask_for_map(struct cluster_client *client, uint16_t node, struct reason *why)
 {
@@ -147,7 +137,7 @@ cluster_refresh(struct cluster_client *client, struct reason *why)
     lock_release(&c->map.lock);
     for (int hung = 0; hung < 2; hung++) /* those who have not answered come last */
         for (size_t i = 0; st != ST_OK && i < known; i++)
-            if (is_hung(c, (uint16_t)i) == (hung == 1))
+            if (wire_is_hung(&c->wire, (uint16_t)i) == (hung == 1))
                 st = ask_for_map(client, (uint16_t)i, why);
     for (size_t i = 0; st != ST_OK && i < c->config.seed_count; i++)
         st = ask_for_map(client, map_node(&c->map, &c->config.seeds[i]), why);
@@ -162,7 +152,7 @@ say_at(struct cluster_client *client, uint16_t node, const struct bytes *words,
     enum status st = l == NULL ? ST_UNAVAILABLE : link_say(l, words, count, out, why);
 
     if (st == ST_OK)
-        atomic_store(&client->cluster->hung_ns[node], 0);
+        wire_heard(&client->cluster->wire, node);
     if (l != NULL && st != ST_OK && l->context->err != 0)
         link_close(l);
     return st;
@@ -186,7 +176,6 @@ load_at(struct cluster_client *client, uint16_t node, struct reason *why)
 
 /* What has become of it. */
 enum outcome {
-    ANSWERED, /* there is an answer, of whatever kind */
     DONE,
     OVER,  /* it has a status of its own */
     MOVED, /* ask again, now */
@@ -195,161 +184,53 @@ enum outcome {
 };
 
 struct attempt {
-    struct rider rider;
-    struct cluster_client *client;
+    struct ride ride;
+    struct cluster *cluster;
     struct cluster_request *request;
+    uint16_t node;
+    unsigned era;                  /* in which the node has that place */
     struct link_address elsewhere; /* ASK */
     bool asking;                   /* at `elsewhere`, which does not own the slot yet */
     int64_t since_ns;
-    enum outcome outcome; /* and what belongs to it: */
-    enum status status;
-    redisReply *answer;  /* owned */
-    bool whole;          /* no answer of its convoy is missing */
-    long long confirmed; /* by so many replicas; -1: that is not known */
-    int64_t answered_ns, confirmed_ns;
+    enum status status; /* OVER, DONE */
     struct reason *why;
+    int64_t pause_ms; /* the next one */
 };
 
-static struct attempt *
-attempt_of(struct list *link)
-{
-    return container_of(container_of(link, struct rider, link), struct attempt, rider);
-}
+/* ------------------------------------------------------------------ detours */
 
-#define EACH(a, riders)                                                                  \
-    for (struct list *link_ = (riders)->next;                                            \
-         link_ != (riders) && ((a) = attempt_of(link_)) != NULL; link_ = link_->next)
+/* What an attempt does with a client's connections, in a thread that may block. */
+typedef enum outcome detour_fn(struct attempt *a, struct cluster_client *client);
 
-/* The same becomes of all of them. */
+struct detour {
+    struct attempt *attempt;
+    detour_fn *what;
+    enum outcome outcome;
+};
+
 static void
-end_all(struct list *riders, enum outcome outcome, enum status status,
-        const struct reason *why)
+make_detour(void *arg)
 {
-    struct attempt *a;
+    struct detour *d = arg;
+    struct cluster_client *client = cluster_take(d->attempt->cluster);
 
-    EACH (a, riders) {
-        a->outcome = outcome;
-        a->status = status;
-        *a->why = *why;
-    }
+    d->outcome = OVER;
+    d->attempt->status = ST_NO_MEMORY;
+    if (client == NULL)
+        return;
+    d->outcome = d->what(d->attempt, client);
+    cluster_give(client);
 }
 
-static enum status
-send_wait(const struct cluster_config *config, struct link *l)
+static enum outcome
+detour(struct attempt *a, detour_fn *what)
 {
-    char replicas[DECIMAL_CAP], limit[DECIMAL_CAP];
-    const struct bytes words[3] = {
-        BYTES_LIT("WAIT"),
-        {replicas, decimal_write(replicas, config->replicas)},
-        {limit, decimal_write(limit, (uint64_t)config->confirm_ms)}};
+    struct detour d = {.attempt = a, .what = what};
 
-    return link_add(l, words, 3, NULL);
-}
-
-static enum status
-send_one(const struct attempt *a, struct link *l)
-{
-    static const struct bytes asking[] = {BYTES_LIT("ASKING")};
-    const struct bytes words[2] = {BYTES_LIT("FCALL"), a->request->function};
-    enum status st = a->asking ? link_add(l, asking, 1, NULL) : ST_OK;
-
-    return st == ST_OK ? link_add(l, words, 2, a->request->words) : st;
-}
-
-/* *waits: something is to be confirmed. */
-static enum status
-send_all(const struct cluster_config *config, struct list *riders, struct link *l,
-         bool *waits)
-{
-    enum status st = ST_OK;
-    struct attempt *a;
-
-    *waits = false;
-    EACH (a, riders) {
-        if (st == ST_OK)
-            st = send_one(a, l);
-        *waits = *waits || (a->request->changes && config->replicas > 0);
-    }
-    return st == ST_OK && *waits ? send_wait(config, l) : st;
-}
-
-/* False: its answer is missing. */
-static bool
-receive_one(struct attempt *a, struct link *l, struct reason *why)
-{
-    redisReply *other = a->asking ? link_answer(l, why) : NULL;
-
-    if (a->asking && other == NULL)
-        return false;
-    link_free(l, other);
-    a->answer = link_answer(l, why);
-    a->answered_ns = clock_stopwatch_ns();
-    return a->answer != NULL;
-}
-
-/* The answers to all that was sent; false: there is one missing. */
-static bool
-receive_all(struct list *riders, struct link *l, bool waits)
-{
-    long long confirmed = -1;
-    struct attempt *a;
-    struct reason why;
-    bool whole = true;
-    int64_t now_ns;
-
-    reason_init(&why);
-    EACH (a, riders)
-        whole = whole && receive_one(a, l, &why);
-    if (whole && waits) {
-        redisReply *other = link_answer(l, &why);
-
-        whole = other != NULL;
-        if (whole && other->type == REDIS_REPLY_INTEGER)
-            confirmed = other->integer;
-        link_free(l, other);
-    }
-    now_ns = clock_stopwatch_ns();
-    EACH (a, riders) {
-        a->outcome = a->answer != NULL ? ANSWERED : LOST;
-        a->whole = whole;
-        a->confirmed = confirmed;
-        a->confirmed_ns = now_ns;
-        if (!whole)
-            *a->why = why;
-    }
-    return whole;
-}
-
-/* Asks a node for all of them. */
-static void
-travel(struct cluster_client *client, uint16_t node, struct list *riders)
-{
-    struct cluster *c = client->cluster;
-    struct reason why;
-    struct link *l;
-    bool waits;
-
-    reason_init(&why);
-    l = link_to(client, node, &why);
-    if (l == NULL) {
-        end_all(riders, LATER, ST_UNAVAILABLE, &why);
-    } else if (is_hung(c, node)) {
-        const struct link_address asked = map_address(&c->map, node);
-
-        (void)reason_give(&why, ST_UNAVAILABLE, "%s:%u does not answer", asked.host,
-                          asked.port);
-        end_all(riders, OVER, ST_UNAVAILABLE, &why);
-    } else if (send_all(&c->config, riders, l, &waits) != ST_OK) {
-        link_close(l);
-        end_all(riders, OVER, ST_NO_MEMORY, &why);
-    } else {
-        const bool whole = receive_all(riders, l, waits);
-
-        atomic_fetch_add(&c->figures.pipelines, 1);
-        atomic_store(&c->hung_ns[node], l->timed_out ? clock_stopwatch_ns() : 0);
-        if (!whole)
-            link_close(l);
-    }
+    if (fiber_detour(make_detour, &d))
+        return d.outcome;
+    a->status = reason_give(a->why, ST_UNAVAILABLE, "no thread is free to wait for it");
+    return OVER;
 }
 
 /* ------------------------------------------------------------------ what was answered */
@@ -397,25 +278,26 @@ read_refusal(struct attempt *a, const char *error)
     return OVER;
 }
 
+/* In a thread that may block. */
 static enum outcome
-give_library(struct attempt *a, uint16_t node)
+give_library(struct attempt *a, struct cluster_client *client)
 {
-    if (load_at(a->client, node, a->why) == ST_OK)
+    if (load_at(client, a->node, a->why) == ST_OK)
         return MOVED;
-    return link_is_open(&a->client->links[node]) ? read_refusal(a, a->why->text) : LATER;
+    return link_is_open(&client->links[a->node]) ? read_refusal(a, a->why->text) : LATER;
 }
 
 static enum outcome
-read_error(struct attempt *a, const char *error, uint16_t node)
+read_error(struct attempt *a, const char *error)
 {
-    struct cluster *c = a->client->cluster;
-    const struct link_address asked = map_address(&c->map, node);
+    struct cluster *c = a->cluster;
+    const struct link_address asked = map_address(&c->map, a->node);
     struct link_address to;
     uint16_t slot;
 
     (void)reason_give(a->why, ST_UNAVAILABLE, "%s", error);
     if (begins(error, "ERR Function not found"))
-        return give_library(a, node);
+        return detour(a, give_library);
     if (begins(error, "MOVED ") && read_redirection(error, &asked, &slot, &to)) {
         atomic_fetch_add(&c->figures.redirections, 1);
         map_move(&c->map, slot, &to);
@@ -433,12 +315,14 @@ read_error(struct attempt *a, const char *error, uint16_t node)
 static void
 note_times(struct cluster *c, const struct attempt *a)
 {
+    const struct ride *ride = &a->ride;
+
     lock_acquire(&c->lock);
     buckets_add(&c->figures.answers, &redis_times,
-                (uint64_t)(a->answered_ns - a->since_ns) / 1000);
-    if (a->request->changes && c->config.replicas > 0)
+                (uint64_t)(ride->answered_ns - a->since_ns) / 1000);
+    if (ride->replicas > 0)
         buckets_add(&c->figures.confirmations, &redis_times,
-                    (uint64_t)(a->confirmed_ns - a->answered_ns) / 1000);
+                    (uint64_t)(ride->confirmed_ns - ride->answered_ns) / 1000);
     lock_release(&c->lock);
 }
 
@@ -446,96 +330,142 @@ note_times(struct cluster *c, const struct attempt *a)
 static enum outcome
 confirm(struct attempt *a)
 {
-    struct cluster *c = a->client->cluster;
-    const unsigned wanted = a->request->changes ? c->config.replicas : 0;
+    struct cluster *c = a->cluster;
+    const struct ride *ride = &a->ride;
 
     a->status = ST_OK;
-    if (wanted == 0 || a->confirmed >= (long long)wanted)
+    if (ride->confirmed >= (long long)ride->replicas || ride->replicas == 0)
         return DONE;
     atomic_fetch_add(&c->figures.unconfirmed, 1);
-    if (a->whole)
+    if (ride->whole)
         (void)reason_give(a->why, ST_UNAVAILABLE, "%lld of %u replicas have confirmed it",
-                          a->confirmed < 0 ? 0 : a->confirmed, wanted);
+                          ride->confirmed < 0 ? 0 : ride->confirmed, ride->replicas);
     a->status = ST_UNCONFIRMED;
     return OVER;
 }
 
 static enum outcome
-read_answer(struct attempt *a, uint16_t node)
+read_answer(struct attempt *a)
 {
-    redisReply *answer = a->answer;
+    redisReply *answer = a->ride.answer;
     enum outcome outcome;
 
-    note_times(a->client->cluster, a);
-    a->answer = NULL;
+    note_times(a->cluster, a);
     if (answer->type != REDIS_REPLY_ERROR) {
         a->request->answer = answer;
         return confirm(a);
     }
     a->asking = false;
-    outcome = read_error(a, answer->str, node);
-    a->client->cluster->config.link.library->free_reply(answer);
+    outcome = read_error(a, answer->str);
+    a->cluster->config.link.library->free_reply(answer);
     return outcome;
 }
 
+/* In a thread that may block: opens the connection that the wire lacks. */
 static enum outcome
-try_at(struct attempt *a, uint16_t node)
+give_link(struct attempt *a, struct cluster_client *client)
 {
-    struct cluster *c = a->client->cluster;
-    struct convoy *convoy = &c->convoys[node];
-    struct list riders;
+    struct cluster *c = client->cluster;
+    const struct link_address address = map_address(&c->map, a->node);
+    struct link l;
 
-    a->since_ns = clock_stopwatch_ns();
-    a->rider.bytes = a->request->words->words.len;
-    if (a->asking) { /* that is said of one request only */
-        list_init(&riders);
-        list_add_before(&riders, &a->rider.link);
-        travel(a->client, node, &riders);
-    } else if (convoy_join(convoy, &a->rider, c->config.replicas > 0, &riders)) {
-        travel(a->client, node, &riders);
-        convoy_arrive(convoy, &a->rider, &riders);
-    }
-    return a->outcome == ANSWERED ? read_answer(a, node) : a->outcome;
+    if (a->era != map_era(&c->map))
+        return MOVED; /* it has another place */
+    if (link_open(&l, &c->config.link, &address, a->why) != ST_OK)
+        return LATER;
+    atomic_fetch_add(&c->figures.connections, 1);
+    if (wire_link(&c->wire, a->node, a->era, &l) == ST_OK)
+        return MOVED;
+    a->status = ST_NO_MEMORY;
+    return OVER;
+}
+
+/* It is not asked. */
+static enum outcome
+leave_alone(struct attempt *a)
+{
+    const struct link_address asked = map_address(&a->cluster->map, a->node);
+
+    a->status = reason_give(a->why, ST_UNAVAILABLE, "%s:%u does not answer", asked.host,
+                            asked.port);
+    return OVER;
 }
 
 static enum outcome
 attempt(struct attempt *a)
 {
-    struct map *map = &a->client->cluster->map;
-    uint16_t node =
-        a->asking ? map_node(map, &a->elsewhere) : map_find(map, a->request->slot);
+    struct cluster *c = a->cluster;
 
-    if (node == MAP_NOWHERE) {
+    a->era = map_era(&c->map);
+    a->node = a->asking ? map_node(&c->map, &a->elsewhere)
+                        : map_find(&c->map, a->request->slot);
+    if (a->node == MAP_NOWHERE) {
         (void)reason_give(a->why, ST_UNAVAILABLE, "nobody has slot %u", a->request->slot);
         return LATER;
     }
-    return try_at(a, node);
+    if (wire_is_hung(&c->wire, a->node))
+        return leave_alone(a);
+    a->since_ns = clock_stopwatch_ns();
+    a->ride = (struct ride){.function = a->request->function,
+                            .words = a->request->words,
+                            .asking = a->asking,
+                            .replicas = a->request->changes ? c->config.replicas : 0};
+    wire_ask(&c->wire, a->node, a->era, &a->ride);
+    if (!a->ride.whole)
+        *a->why = a->ride.why;
+    switch (a->ride.end) {
+    case RIDE_ANSWERED:
+        return read_answer(a);
+    case RIDE_LOST:
+        return LOST;
+    case RIDE_UNLINKED:
+        return detour(a, give_link);
+    case RIDE_HUNG:
+        return leave_alone(a);
+    case RIDE_NO_MEMORY:
+        break;
+    }
+    a->status = ST_NO_MEMORY;
+    return OVER;
 }
 
 /* ------------------------------------------------------------------ asking */
 
-/* Until somebody may have become able to answer. False: too many wait for that. */
-static bool
-pause_for(struct cluster *c, int64_t *ms)
+/* Another node may have taken over. */
+static enum outcome
+look_around(struct attempt *a, struct cluster_client *client)
 {
+    struct reason unused;
+
+    (void)a;
+    (void)cluster_refresh(client, &unused);
+    return OVER;
+}
+
+/* Until somebody may have become able to answer, if not too many wait for that. */
+static enum outcome
+pause_for(struct attempt *a, struct cluster_client *client)
+{
+    struct cluster *c = client->cluster;
     const bool may = atomic_fetch_add(&c->patient, 1) < c->config.patient_most;
 
     if (may)
-        (void)poll(NULL, 0, (int)*ms);
+        (void)poll(NULL, 0, (int)a->pause_ms);
     atomic_fetch_sub(&c->patient, 1);
-    *ms = *ms * 2 > PAUSE_MOST_MS ? PAUSE_MOST_MS : *ms * 2;
-    return may;
+    a->pause_ms = a->pause_ms * 2 > PAUSE_MOST_MS ? PAUSE_MOST_MS : a->pause_ms * 2;
+    (void)look_around(a, client);
+    if (!may)
+        return OVER;
+    atomic_fetch_add(&c->figures.retries, 1);
+    return MOVED;
 }
 
 enum status
-cluster_ask(struct cluster_client *client, struct cluster_request *request,
-            struct reason *why)
+cluster_ask(struct cluster *c, struct cluster_request *request, struct reason *why)
 {
-    struct cluster *c = client->cluster;
     const int64_t until_ns = clock_stopwatch_ns() + c->config.patience_ms * MS_NS;
-    struct attempt a = {.client = client, .request = request, .why = why};
-    int64_t pause_ms = PAUSE_LEAST_MS;
-    struct reason unused;
+    struct attempt a = {
+        .cluster = c, .request = request, .why = why, .pause_ms = PAUSE_LEAST_MS};
 
     request->answer = NULL;
     atomic_fetch_add(&c->figures.requests, 1);
@@ -548,16 +478,17 @@ cluster_ask(struct cluster_client *client, struct cluster_request *request,
             continue;
         if (outcome == LOST && !request->repeatable) {
             atomic_fetch_add(&c->figures.unconfirmed, 1);
-            (void)cluster_refresh(client, &unused); /* perhaps another has taken over */
+            (void)detour(&a, look_around);
             return ST_UNCONFIRMED;
         }
-        if (clock_stopwatch_ns() >= until_ns || !pause_for(c, &pause_ms)) {
-            (void)cluster_refresh(client, &unused);
+        a.status = ST_UNAVAILABLE;
+        if (clock_stopwatch_ns() >= until_ns) {
+            (void)detour(&a, look_around);
             return ST_UNAVAILABLE;
         }
+        if (detour(&a, pause_for) != MOVED)
+            return ST_UNAVAILABLE;
         moved = 0;
-        atomic_fetch_add(&c->figures.retries, 1);
-        (void)cluster_refresh(client, &unused);
     }
 }
 
@@ -589,7 +520,10 @@ cluster_load(struct cluster_client *client, const struct link_address *node,
 enum status
 cluster_open(struct cluster *c, const struct cluster_config *config, struct reason *why)
 {
-    struct cluster_client *client;
+    const struct wire_config wire = {.mem = config->mem,
+                                     .confirm_ms = config->confirm_ms,
+                                     .answer_ms = config->link.answer_ms};
+    struct cluster_client *client = NULL;
     enum status st;
 
     *c = (struct cluster){.config = *config};
@@ -597,15 +531,13 @@ cluster_open(struct cluster *c, const struct cluster_config *config, struct reas
     lock_init(&c->lock);
     list_init(&c->idle);
     map_init(&c->map);
-    for (size_t i = 0; i < MAP_NODES; i++)
-        convoy_init(&c->convoys[i]);
-    client = cluster_take(c);
-    if (client == NULL) {
-        cluster_close(c);
-        return ST_NO_MEMORY;
+    st = wire_open(&c->wire, &wire);
+    if (st == ST_OK) {
+        client = cluster_take(c);
+        st = client == NULL ? ST_NO_MEMORY : cluster_refresh(client, why);
     }
-    st = cluster_refresh(client, why);
-    cluster_give(client);
+    if (client != NULL)
+        cluster_give(client);
     if (st != ST_OK)
         cluster_close(c);
     return st;
@@ -614,6 +546,7 @@ cluster_open(struct cluster *c, const struct cluster_config *config, struct reas
 void
 cluster_close(struct cluster *c)
 {
+    wire_close(&c->wire);
     while (!list_empty(&c->idle)) {
         struct cluster_client *client =
             container_of(list_pop(&c->idle), struct cluster_client, link);
@@ -621,8 +554,6 @@ cluster_close(struct cluster *c)
         hang_up(client);
         mem_free(c->config.mem, client);
     }
-    for (size_t i = 0; i < MAP_NODES; i++)
-        convoy_fini(&c->convoys[i]);
     map_fini(&c->map);
     lock_fini(&c->lock);
 }

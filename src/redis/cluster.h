@@ -2,7 +2,7 @@
  * cluster: asking the right node of a Redis Cluster, and getting an answer that lasts.
  *
  * A request is one script about keys of one slot. It is sent to the slot's primary, together with
- * what others ask there at that time (convoy.h), and with WAIT, if it changes something: then its answer
+ * what others ask there at that time (wire.h), and with WAIT, if it changes something: then its answer
  * is given when so many replicas have confirmed it.
  * Redirections (MOVED, ASK) are followed; nodes that cannot answer now (TRYAGAIN, CLUSTERDOWN,
  * LOADING, a primary that has failed) are asked again until the patience is over. A node that has not
@@ -12,16 +12,15 @@
  *   Outcome   ST_OK: done and confirmed. ST_UNCONFIRMED: perhaps done; there may be an answer.
  *             ST_UNAVAILABLE: not done. ST_OVER_BUDGET: Redis has no memory for it; not done
  *   Threads   a cluster any; a client one at a time
- *   Blocking  asking, for patience_ms + 2 answer_ms at most
+ *   Blocking  asking, for patience_ms + 2 answer_ms at most: in a fiber it parks, and what needs a
+ *             thread (opening a connection, pauses) is done by one of the executor's
  */
 #ifndef REDIS_CLUSTER_H
 #define REDIS_CLUSTER_H
 
 #include "claimd/base/counter.h"
-#include "claimd/ds/list.h"
-#include "redis/convoy.h"
-#include "redis/map.h"
 #include "redis/script.h"
+#include "redis/wire.h"
 
 enum { CLUSTER_SEEDS = 16 };
 
@@ -40,8 +39,7 @@ struct cluster_config {
 
 /* What has been done so far. */
 struct cluster_figures {
-    _Atomic uint64_t requests, pipelines, redirections, retries, refreshes, unconfirmed,
-        connections;
+    _Atomic uint64_t requests, redirections, retries, refreshes, unconfirmed, connections;
     struct buckets answers; /* (redis_times) us from the request to the script's answer */
     struct buckets
         confirmations; /* and from there until enough replicas have confirmed it */
@@ -56,12 +54,10 @@ struct cluster {
     _Atomic int64_t refreshed_ns; /* the map was asked for; clock_stopwatch_ns() */
     _Atomic int64_t known_ns;     /* and answered */
     _Atomic unsigned patient;     /* who waits for a node to become able */
-    _Atomic int64_t
-        hung_ns[MAP_NODES]; /* a node has not answered until then; 0: it has */
-    struct convoy convoys[MAP_NODES];
+    struct wire wire;
 };
 
-/* One thread's connections, opened as they are needed. */
+/* One thread's connections for what is no request, opened as they are needed. */
 struct cluster_client {
     struct list link;
     struct cluster *cluster;
@@ -92,8 +88,8 @@ struct cluster_client *cluster_take(struct cluster *c);
 void cluster_give(struct cluster_client *client);
 
 /* Asks. The reason says more about what is not ST_OK. */
-enum status cluster_ask(struct cluster_client *client, struct cluster_request *request,
-                        struct reason *why);
+enum status
+cluster_ask(struct cluster *c, struct cluster_request *request, struct reason *why);
 void cluster_request_end(struct cluster *c, struct cluster_request *request);
 
 /* Says something to a node that has nothing to do with keys. As link_say(). */

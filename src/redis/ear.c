@@ -311,10 +311,11 @@ ear_read(struct ear *e, uint16_t node, int64_t now_ms)
 {
     struct ear_node *n = &e->nodes[node];
     redisReply *reply;
+    bool more; /* comes in the next round */
 
     n->heard_ms = now_ms;
     n->asked = false;
-    if (!link_fill(&n->link)) {
+    if (!link_fill(&n->link, &more)) {
         give_up_node(e, node);
         return;
     }

@@ -1,10 +1,10 @@
 #include "redis/keeper.h"
 
+#include "claimd/base/thread.h"
 #include "redis/ear.h"
 #include "redis/private.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -129,20 +129,6 @@ thread_main(void *arg)
     return NULL;
 }
 
-static enum status
-start_thread(struct keeper *k)
-{
-    sigset_t all, before;
-    int failed;
-
-    /* Signals are for the threads of main. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    failed = pthread_create(&k->thread, NULL, thread_main, k);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed == 0 ? ST_OK : ST_UNAVAILABLE;
-}
-
 static void
 free_keeper(struct keeper *k)
 {
@@ -167,7 +153,7 @@ keeper_start(struct redis_store *s)
     k->ear.arg = k;
     k->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     waiting_keep(s, wake, k);
-    st = k->event_fd < 0 ? ST_UNAVAILABLE : start_thread(k);
+    st = k->event_fd < 0 ? ST_UNAVAILABLE : thread_start(&k->thread, thread_main, k);
     if (st == ST_OK)
         s->keeper = k;
     else

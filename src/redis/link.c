@@ -175,20 +175,37 @@ link_free(const struct link *l, redisReply *reply)
 }
 
 bool
-link_flush(struct link *l)
+link_push(struct link *l, bool *all)
 {
     int done = 0;
 
-    while (done == 0)
-        if (l->library->write(l->context, &done) != REDIS_OK)
+    if (l->library->write(l->context, &done) != REDIS_OK)
+        return false;
+    *all = done != 0;
+    return true;
+}
+
+bool
+link_flush(struct link *l)
+{
+    bool all = false;
+
+    while (!all)
+        if (!link_push(l, &all))
             return false;
     return true;
 }
 
 bool
-link_fill(struct link *l)
+link_fill(struct link *l, bool *more)
 {
-    return l->library->read(l->context) == REDIS_OK;
+    enum { PIECE = 16 << 10 }; /* hiredis reads no more at a time */
+    const size_t before = l->context->reader->len;
+
+    if (l->library->read(l->context) != REDIS_OK)
+        return false;
+    *more = l->context->reader->len - before == PIECE;
+    return true;
 }
 
 redisReply *

@@ -75,11 +75,14 @@ redisReply *link_answer(struct link *l, struct reason *why);
 void link_free(const struct link *l, redisReply *reply);
 
 /*
- * For one that only listens: sends what was added; reads what has come, once something has; what was
- * read whole, owned: NULL: nothing (more). False: it has failed.
+ * For one whose answers are not waited for: writes what was added, as far as there is room, or all of
+ * it (link_flush()); reads a piece of what has come, once something has; what was read whole, owned:
+ * NULL: nothing (more). False: it has failed. *all: nothing is left to be written. *more: there may be
+ * another piece.
  */
+bool link_push(struct link *l, bool *all);
 bool link_flush(struct link *l);
-bool link_fill(struct link *l);
+bool link_fill(struct link *l, bool *more);
 redisReply *link_parsed(struct link *l);
 
 /* One command and its answer, owned. ST_UNAVAILABLE with a reason, also if the answer is an error:

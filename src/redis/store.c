@@ -27,13 +27,28 @@ redis_digits(struct redis_store *s, char *out, size_t count)
 
 /* ------------------------------------------------------------------ nothing to do */
 
+struct ping {
+    struct redis_store *store;
+    enum status status;
+};
+
+static void
+look_at_nodes(void *arg)
+{
+    struct ping *p = arg;
+    struct reason why;
+
+    p->status = fitness_now(p->store, &why);
+}
+
 static enum status
 redis_ping(struct store *store, struct store_visit *visit)
 {
-    struct reason why;
+    struct ping p = {redis_of(store), ST_UNAVAILABLE};
 
     (void)visit;
-    return fitness_now(redis_of(store), &why);
+    (void)fiber_detour(look_at_nodes, &p);
+    return p.status;
 }
 
 /* What is answered is confirmed. */
@@ -87,7 +102,7 @@ redis_measure(struct store *store, struct redis_figures *out)
 
     *out = (struct redis_figures){
         .requests = atomic_load(&f->requests),
-        .pipelines = atomic_load(&f->pipelines),
+        .pipelines = atomic_load(&c->wire.pipelines),
         .redirections = atomic_load(&f->redirections),
         .retries = atomic_load(&f->retries),
         .refreshes = atomic_load(&f->refreshes),
@@ -100,9 +115,7 @@ redis_measure(struct store *store, struct redis_figures *out)
     out->replicas_least = replicas == SIZE_MAX ? 0 : replicas;
     out->slots_without_owner = without_owner;
     out->primaries = map_primaries(&c->map);
-    lock_acquire(&s->census.lock);
-    out->outbox_age_ms = s->census.outbox_ms;
-    lock_release(&s->census.lock);
+    out->outbox_age_ms = census_outbox_ms(&s->census);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -235,7 +248,7 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
     enum status st = s == NULL ? ST_NO_MEMORY : ST_OK;
 
     if (st == ST_OK) {
-        s->store = (struct store){.ops = &ops, .blocks = true};
+        s->store = (struct store){.ops = &ops, .blocks = true, .parks = true};
         s->config = *config;
         lock_init(&s->lock);
         delivery_init(&s->delivery);

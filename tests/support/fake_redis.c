@@ -64,6 +64,9 @@ answer_of(struct fake_redis *f, const char *command)
     pthread_mutex_lock(&f->lock);
     if (f->asked_count < FAKE_LINES)
         snprintf(f->asked[f->asked_count++], FAKE_LINE_CAP, "%s", command);
+    pthread_cond_broadcast(&f->moved);
+    while (f->held)
+        pthread_cond_wait(&f->moved, &f->lock);
     next = f->script;
     if (next != NULL && next->command != NULL &&
         strncmp(command, next->command, strlen(next->command)) == 0) {
@@ -74,31 +77,45 @@ answer_of(struct fake_redis *f, const char *command)
     return answer;
 }
 
-static void
-serve(struct fake_redis *f, int fd)
+/* One connection, whose descriptor stays until the end: others may want to shut it down. */
+static void *
+serve(void *arg)
 {
-    FILE *in = fdopen(fd, "r+");
+    const struct fake_connection *c = arg;
+    FILE *in = fdopen(dup(c->fd), "r");
     char command[FAKE_LINE_CAP];
 
     while (in != NULL && read_command(in, command)) {
-        const char *answer = answer_of(f, command);
+        const char *answer = answer_of(c->redis, command);
 
-        if (answer == NULL || send(fd, answer, strlen(answer), MSG_NOSIGNAL) < 0)
+        if (answer == NULL || send(c->fd, answer, strlen(answer), MSG_NOSIGNAL) < 0)
             break;
     }
+    (void)shutdown(c->fd, SHUT_RDWR);
     if (in != NULL)
         (void)fclose(in);
+    return NULL;
 }
 
-/* One connection after the other. */
 static void *
 run(void *arg)
 {
     struct fake_redis *f = arg;
     int fd;
 
-    while ((fd = accept(f->listener, NULL, NULL)) >= 0)
-        serve(f, fd);
+    while ((fd = accept(f->listener, NULL, NULL)) >= 0) {
+        struct fake_connection *c = &f->connections[f->connection_count];
+
+        *c = (struct fake_connection){.redis = f, .fd = fd};
+        if (f->connection_count == FAKE_CONNECTIONS ||
+            pthread_create(&c->thread, NULL, serve, c) != 0) {
+            (void)close(fd);
+            continue;
+        }
+        pthread_mutex_lock(&f->lock);
+        f->connection_count++;
+        pthread_mutex_unlock(&f->lock);
+    }
     return NULL;
 }
 
@@ -115,6 +132,7 @@ fake_redis_start(struct fake_redis *f)
     ck_assert_int_eq(getsockname(f->listener, (struct sockaddr *)&address, &size), 0);
     f->port = ntohs(address.sin_port);
     pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->moved, NULL);
     ck_assert_int_eq(pthread_create(&f->thread, NULL, run, f), 0);
 }
 
@@ -137,10 +155,44 @@ fake_redis_done(struct fake_redis *f)
 }
 
 void
+fake_redis_await(struct fake_redis *f, int count)
+{
+    pthread_mutex_lock(&f->lock);
+    while (f->asked_count < count)
+        pthread_cond_wait(&f->moved, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void
+fake_redis_hold(struct fake_redis *f, bool held)
+{
+    pthread_mutex_lock(&f->lock);
+    f->held = held;
+    pthread_cond_broadcast(&f->moved);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void
+fake_redis_hang_up(struct fake_redis *f)
+{
+    pthread_mutex_lock(&f->lock);
+    for (int i = 0; i < f->connection_count; i++)
+        (void)shutdown(f->connections[i].fd, SHUT_RDWR);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void
 fake_redis_stop(struct fake_redis *f)
 {
+    fake_redis_hold(f, false);
     (void)shutdown(f->listener, SHUT_RDWR);
     (void)pthread_join(f->thread, NULL);
+    fake_redis_hang_up(f);
+    for (int i = 0; i < f->connection_count; i++) {
+        (void)pthread_join(f->connections[i].thread, NULL);
+        (void)close(f->connections[i].fd);
+    }
     (void)close(f->listener);
+    pthread_cond_destroy(&f->moved);
     pthread_mutex_destroy(&f->lock);
 }

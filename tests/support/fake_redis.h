@@ -1,14 +1,15 @@
 /*
- * fake_redis: a node that answers as a test says, on a free port of the loopback, in a thread of its
- * own. It notes what it is asked.
+ * fake_redis: a node that answers as a test says, on a free port of the loopback, in threads of its
+ * own. It notes what it is asked, over whatever connection.
  */
 #ifndef TESTS_SUPPORT_FAKE_REDIS_H
 #define TESTS_SUPPORT_FAKE_REDIS_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { FAKE_LINES = 64, FAKE_LINE_CAP = 160 };
+enum { FAKE_LINES = 64, FAKE_LINE_CAP = 160, FAKE_CONNECTIONS = 64 };
 
 /* What comes next, if it begins so; the answer as it goes over the wire, NULL: it hangs up. */
 struct fake_answer {
@@ -16,11 +17,21 @@ struct fake_answer {
     const char *answer;
 };
 
+struct fake_connection {
+    struct fake_redis *redis;
+    pthread_t thread;
+    int fd;
+};
+
 struct fake_redis {
     int listener;
     uint16_t port;
-    pthread_t thread;
-    pthread_mutex_t lock;
+    pthread_t thread; /* that accepts connections, which are its own */
+    struct fake_connection connections[FAKE_CONNECTIONS];
+    int connection_count;
+    pthread_mutex_t lock; /* of the rest */
+    pthread_cond_t moved;
+    bool held;                        /* it answers nothing */
     const struct fake_answer *script; /* the next one; its end has no command */
     char asked[FAKE_LINES][FAKE_LINE_CAP];
     int asked_count;
@@ -34,6 +45,15 @@ void fake_redis_play(struct fake_redis *f, const struct fake_answer *script);
 
 /* All of the script has been asked; ends the test if not. */
 void fake_redis_done(struct fake_redis *f);
+
+/* Waits until it has been asked so much since then. */
+void fake_redis_await(struct fake_redis *f, int count);
+
+/* From now on it answers nothing, or goes on with what it was asked meanwhile. */
+void fake_redis_hold(struct fake_redis *f, bool held);
+
+/* Ends all connections that it has. */
+void fake_redis_hang_up(struct fake_redis *f);
 
 void fake_redis_stop(struct fake_redis *f);
 

@@ -57,6 +57,17 @@ list_remove(struct list *node)
     node->next = node->prev = NULL;
 }
 
+/* Moves all nodes of one list to another one, which is empty. O(1). */
+static inline void
+list_move(struct list *to, struct list *from)
+{
+    if (list_empty(from))
+        return;
+    *to = *from;
+    to->next->prev = to->prev->next = to;
+    list_init(from);
+}
+
 /* Unlinks and returns the first node, NULL when empty. */
 static inline struct list *
 list_pop(struct list *head)

@@ -72,7 +72,6 @@ close_nodes(void)
 static enum status
 ask_for(bool changes, long long *number)
 {
-    struct cluster_client *client = cluster_take(&cluster);
     struct cluster_request request = {.slot = 42,
                                       .function = BYTES_LIT("script"),
                                       .changes = changes,
@@ -84,11 +83,10 @@ ask_for(bool changes, long long *number)
     command_init(&words, mem);
     command_number(&words, 0);
     request.words = &words;
-    st = cluster_ask(client, &request, &why);
+    st = cluster_ask(&cluster, &request, &why);
     *number = request.answer == NULL ? 0 : request.answer->integer;
     cluster_request_end(&cluster, &request);
     command_fini(&words);
-    cluster_give(client);
     return st;
 }
 
@@ -295,16 +293,37 @@ START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
 {
     static const struct fake_answer script[] = {
         {"FCALL", ":7\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
-    struct cluster_client *client;
     long long number;
 
     fake_redis_play(&nodes[0], script);
     ck_assert_int_eq(ask_for(true, &number), ST_OK);
-    client = cluster_take(&cluster);
-    for (size_t i = 0; i < 1; i++) /* as the other side would */
-        (void)shutdown(client->links[i].context->fd, SHUT_RDWR);
-    cluster_give(client);
+    fake_redis_hang_up(&nodes[0]);
     expect(true, ST_OK, 8);
+    ck_assert_uint_eq(atomic_load(&cluster.figures.connections),
+                      2 + 1); /* one is for the map */
+}
+END_TEST
+
+START_TEST(a_node_that_does_not_answer_is_left_alone)
+{
+    static const struct fake_answer script[] = {
+        {"FCALL", ":7\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
+    long long number;
+
+    cluster.wire.config.answer_ms = 1;
+    cluster.config.refresh_ms = 60000; /* nobody else is asked */
+    fake_redis_play(&nodes[0], script);
+    fake_redis_hold(&nodes[0], true);
+    ck_assert_int_eq(ask_for(true, &number), ST_UNCONFIRMED);
+    ck_assert_int_ne(atomic_load(&cluster.wire.hung_ns[0]), 0);
+    atomic_store(&cluster.wire.hung_ns[0], INT64_MAX / 2); /* no second passes */
+    ck_assert_int_eq(ask_for(true, &number), ST_UNAVAILABLE);
+    ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1);
+    wire_heard(&cluster.wire, 0); /* as if a second had passed */
+    cluster.wire.config.answer_ms = 5000;
+    fake_redis_hold(&nodes[0], false);
+    ck_assert_int_eq(ask_for(true, &number), ST_OK);
+    ck_assert_int_eq(number, 8);
 }
 END_TEST
 
@@ -352,123 +371,134 @@ END_TEST
 
 TEST_CASE("together", .setup = open_with_replica, .teardown = close_nodes);
 
-/* Somebody who asks, in a thread of its own. */
+/* Somebody who asks, in a fiber. */
 struct asker {
-    pthread_t thread;
+    struct fiber *fiber;
+    sem_t woken;
     enum status status;
     long long number;
 };
 
-static void *
+enum { ASKERS = 3 };
+static struct asker askers[ASKERS];
+static struct fiber_pool fibers;
+
+static void
 ask_there(void *arg)
 {
     struct asker *a = arg;
 
     a->status = ask_for(true, &a->number);
-    return NULL;
 }
 
-static size_t
-count_waiting(struct convoy *c)
-{
-    size_t count = 0;
-
-    lock_acquire(&c->lock);
-    for (struct list *l = c->waiting.next; l != &c->waiting; l = l->next)
-        count++;
-    lock_release(&c->lock);
-    return count;
-}
-
-/* Two ask while a convoy of somebody else is under way, the second behind the first. */
 static void
-ask_twice(struct asker askers[2], const struct fake_answer *script)
+note_waking(void *arg)
 {
-    struct convoy *convoy = &cluster.convoys[0];
-    struct rider other = {.bytes = 0};
-    struct list riders;
+    (void)sem_post(&((struct asker *)arg)->woken);
+}
 
+/* The first one asks alone; the others while its answer is on its way. Then all go on. */
+static void
+ask_together(const struct fake_answer *script)
+{
+    static const struct fake_answer before[] = {
+        {"FCALL", ":1\r\n"}, {"WAIT", ":1\r\n"}, {NULL, NULL}};
+    long long number;
+
+    fake_redis_play(&nodes[0], before);
+    ck_assert_int_eq(ask_for(true, &number), ST_OK); /* it is connected now */
     fake_redis_play(&nodes[0], script);
-    ck_assert(convoy_join(convoy, &other, false, &riders));
-    for (size_t i = 0; i < 2; i++) {
-        ck_assert_int_eq(pthread_create(&askers[i].thread, NULL, ask_there, &askers[i]),
-                         0);
-        while (count_waiting(convoy) < i + 1)
-            (void)sched_yield();
+    fake_redis_hold(&nodes[0], true);
+    fiber_pool_init(&fibers, mem, NULL, ASKERS, note_waking);
+    for (int i = 0; i < ASKERS; i++) {
+        ck_assert_int_eq(sem_init(&askers[i].woken, 0, 0), 0);
+        askers[i].fiber = fiber_take(&fibers);
+        ck_assert_int_eq(fiber_start(askers[i].fiber, ask_there, &askers[i]),
+                         FIBER_PARKED);
+        if (i == 0)
+            fake_redis_await(&nodes[0], 1);
     }
-    convoy_arrive(convoy, &other, &riders);
-    for (int i = 0; i < 2; i++)
-        (void)pthread_join(askers[i].thread, NULL);
+    fake_redis_hold(&nodes[0], false);
+    for (int i = 0; i < ASKERS; i++) {
+        while (sem_wait(&askers[i].woken) != 0)
+            continue;
+        ck_assert_int_eq(fiber_go_on(askers[i].fiber), FIBER_ENDED);
+        fiber_give(&fibers, askers[i].fiber);
+        (void)sem_destroy(&askers[i].woken);
+    }
+    fiber_pool_fini(&fibers);
     fake_redis_done(&nodes[0]);
 }
 
 START_TEST(those_who_ask_at_the_same_time_are_confirmed_together)
 {
     static const struct fake_answer script[] = {
-        {"FCALL", ":7\r\n"}, {"FCALL", ":8\r\n"}, {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
-    struct asker askers[2];
+        {"FCALL", ":6\r\n"}, {"WAIT 1 100", ":1\r\n"}, {"FCALL", ":7\r\n"},
+        {"FCALL", ":8\r\n"}, {"WAIT 1 100", ":1\r\n"}, {NULL, NULL}};
 
-    ask_twice(askers, script);
-    for (int i = 0; i < 2; i++) {
+    ask_together(script);
+    for (int i = 0; i < ASKERS; i++) {
         ck_assert_int_eq(askers[i].status, ST_OK);
-        ck_assert_int_eq(askers[i].number, 7 + i);
+        ck_assert_int_eq(askers[i].number, 6 + i);
     }
-    ck_assert_uint_eq(atomic_load(&cluster.figures.requests), 2);
-    ck_assert_uint_eq(atomic_load(&cluster.figures.pipelines), 1);
+    ck_assert_uint_eq(atomic_load(&cluster.figures.requests), 1 + 3);
+    ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1 + 2);
 }
 END_TEST
 
 START_TEST(each_has_an_answer_of_its_own)
 {
-    static const struct fake_answer script[] = {{"FCALL", "-ERR oops\r\n"},
-                                                {"FCALL", ":8\r\n"},
-                                                {"WAIT 1 100", ":1\r\n"},
-                                                {NULL, NULL}};
-    struct asker askers[2];
+    static const struct fake_answer script[] = {
+        {"FCALL", ":6\r\n"}, {"WAIT", ":1\r\n"}, {"FCALL", "-ERR oops\r\n"},
+        {"FCALL", ":8\r\n"}, {"WAIT", ":1\r\n"}, {NULL, NULL}};
 
-    ask_twice(askers, script);
-    ck_assert_int_eq(askers[0].status, ST_UNAVAILABLE);
-    ck_assert_int_eq(askers[1].status, ST_OK);
-    ck_assert_int_eq(askers[1].number, 8);
+    ask_together(script);
+    ck_assert_int_eq(askers[1].status, ST_UNAVAILABLE);
+    ck_assert_int_eq(askers[2].status, ST_OK);
+    ck_assert_int_eq(askers[2].number, 8);
 }
 END_TEST
 
-START_TEST(what_is_lost_with_others_may_have_happened)
+TEST_CASE("detours", .setup = open_without_replicas, .teardown = close_nodes);
+
+/* Asks in a fiber until it has its answer. */
+static void
+ask_in_fiber(struct executor *executor, const struct fake_answer *script)
+{
+    struct asker *a = &askers[0];
+    enum fiber_state state;
+
+    fake_redis_play(&nodes[0], script);
+    fiber_pool_init(&fibers, mem, executor, 1, note_waking);
+    ck_assert_int_eq(sem_init(&a->woken, 0, 0), 0);
+    a->fiber = fiber_take(&fibers);
+    for (state = fiber_start(a->fiber, ask_there, a); state == FIBER_PARKED;
+         state = fiber_go_on(a->fiber))
+        while (sem_wait(&a->woken) != 0)
+            continue;
+    fiber_give(&fibers, a->fiber);
+    (void)sem_destroy(&a->woken);
+    fiber_pool_fini(&fibers);
+    fake_redis_done(&nodes[0]);
+}
+
+/* It connects, is told that the library is missing, gives it, and is told to come back later. */
+START_TEST(what_a_fiber_must_not_wait_for_a_thread_does)
 {
     static const struct fake_answer script[] = {
-        {"FCALL", ":7\r\n"}, {"FCALL", NULL}, {NULL, NULL}};
-    struct asker askers[2];
+        {"FCALL", "-ERR Function not found\r\n"},
+        {"FUNCTION LOAD library", "$6\r\nscript\r\n"},
+        {"FCALL", "-TRYAGAIN\r\n"},
+        {"CLUSTER SLOTS", slots},
+        {"FCALL", ":7\r\n"},
+        {NULL, NULL}};
+    struct executor_config config = {.mem = mem, .threads = 1, .line = 1};
+    struct executor *executor;
 
-    ask_twice(askers, script);
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(askers[i].status, ST_UNCONFIRMED);
-    ck_assert_int_eq(askers[0].number, 7); /* it has its answer */
-    ck_assert_int_eq(askers[1].number, 0);
-}
-END_TEST
-
-START_TEST(more_than_a_convoy_takes_goes_with_the_next_one)
-{
-    struct rider riders[CONVOY_RIDERS + 1], leader = {.bytes = CONVOY_BYTES};
-    struct convoy *convoy = &cluster.convoys[0];
-    struct list with;
-
-    ck_assert(convoy_join(convoy, &leader, false, &with));
-    convoy->under_way = 0; /* as if it had not come yet: now it gathers */
-    lock_acquire(&convoy->lock);
-    for (int i = 0; i <= CONVOY_RIDERS; i++) {
-        riders[i] = (struct rider){.bytes = 1};
-        list_add_before(&convoy->waiting, &riders[i].link);
-    }
-    lock_release(&convoy->lock);
-    ck_assert(convoy_join(convoy, &leader, false, &with));
-    ck_assert_ptr_eq(with.next, &leader.link); /* what it has is enough */
-    ck_assert_ptr_eq(with.next->next, &with);
-    ck_assert_uint_eq(count_waiting(convoy), CONVOY_RIDERS + 1);
-    convoy->under_way = 0;
-    leader.bytes = 0;
-    ck_assert(convoy_join(convoy, &leader, false, &with));
-    ck_assert_uint_eq(count_waiting(convoy), 2);
-    ck_assert_ptr_eq(convoy->waiting.next, &riders[CONVOY_RIDERS - 1].link);
+    ck_assert_int_eq(executor_open(&config, &executor), ST_OK);
+    ask_in_fiber(executor, script);
+    ck_assert_int_eq(askers[0].status, ST_OK);
+    ck_assert_int_eq(askers[0].number, 7);
+    executor_close(executor);
 }
 END_TEST

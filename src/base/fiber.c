@@ -1,0 +1,301 @@
+#include "claimd/base/fiber.h"
+
+#include "claimd/base/invariant.h"
+
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define HAS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define HAS_TSAN 1
+#endif
+#endif
+
+#ifdef HAS_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef HAS_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+/* One side of a change of stacks: the fiber's, or that of whoever runs it. */
+struct side {
+    ucontext_t context;
+#ifdef HAS_ASAN
+    void *fake_stack;
+    const void *stack;
+    size_t size;
+#endif
+#ifdef HAS_TSAN
+    void *fiber;
+#endif
+};
+
+struct fiber {
+    struct executor_job
+        job; /* of a detour; the first member, so that it leads to the fiber */
+    struct fiber_pool *pool;
+    struct fiber *next; /* spare */
+    struct side inside, outside;
+    char *area;  /* of the stack, and the page in front of it */
+    size_t page; /* its size */
+    enum fiber_state state;
+    void (*run)(void *arg);
+    void *arg;
+    void (*detour)(void *arg);
+    void *detour_arg;
+};
+
+/* Of this thread; no state of the process. */
+static _Thread_local struct fiber *running;
+
+/* ------------------------------------------------------------------ changing stacks */
+
+/* Goes on at `to`, and returns when somebody comes back to `from`. The sanitizers are told. */
+static void
+cross(struct side *from, struct side *to)
+{
+#ifdef HAS_ASAN
+    __sanitizer_start_switch_fiber(&from->fake_stack, to->stack, to->size);
+#endif
+#ifdef HAS_TSAN
+    __tsan_switch_to_fiber(to->fiber, 0);
+#endif
+    ENSURE(swapcontext(&from->context, &to->context) == 0);
+#ifdef HAS_ASAN
+    __sanitizer_finish_switch_fiber(from->fake_stack, NULL, NULL);
+#endif
+}
+
+/* What runs in a fiber: one function after the other, each until it returns. */
+static void
+inside(void)
+{
+    struct fiber *f = running;
+
+#ifdef HAS_ASAN
+    __sanitizer_finish_switch_fiber(NULL, &f->outside.stack, &f->outside.size);
+#endif
+    for (;;) {
+        f->run(f->arg);
+        f->state = FIBER_ENDED;
+        cross(&f->inside, &f->outside);
+    }
+}
+
+static enum fiber_state
+enter(struct fiber *f)
+{
+    struct fiber *outer = running;
+
+    running = f;
+#ifdef HAS_TSAN
+    f->outside.fiber = __tsan_get_current_fiber();
+#endif
+    cross(&f->outside, &f->inside);
+    running = outer;
+    return f->state;
+}
+
+/* ------------------------------------------------------------------ life */
+
+void
+fiber_pool_init(struct fiber_pool *pool, struct mem *mem, struct executor *executor,
+                size_t most, void (*wake)(void *arg))
+{
+    *pool =
+        (struct fiber_pool){.mem = mem, .executor = executor, .wake = wake, .most = most};
+}
+
+static size_t
+area_size(const struct fiber *f)
+{
+    return f->page + FIBER_STACK;
+}
+
+/* A stack that ends at a page nobody may touch: who needs more than there is does no other harm. */
+static bool
+make_stack(struct fiber *f)
+{
+    char *area;
+
+    f->page = (size_t)sysconf(_SC_PAGESIZE);
+    area = mmap(NULL, area_size(f), PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (area == MAP_FAILED)
+        return false;
+    f->area = area;
+    if (mprotect(area, f->page, PROT_NONE) != 0 || getcontext(&f->inside.context) != 0) {
+        (void)munmap(area, area_size(f)); /* fails only when misused */
+        return false;
+    }
+    f->inside.context.uc_stack.ss_sp = area + f->page;
+    f->inside.context.uc_stack.ss_size = FIBER_STACK;
+    f->inside.context.uc_link = NULL; /* it never returns */
+    makecontext(&f->inside.context, inside, 0);
+#ifdef HAS_ASAN
+    f->inside.stack = area + f->page;
+    f->inside.size = FIBER_STACK;
+#endif
+#ifdef HAS_TSAN
+    f->inside.fiber = __tsan_create_fiber(0);
+#endif
+    return true;
+}
+
+/* Has anything been written to the page below what is kept? A fresh one is all zeros. */
+static bool
+was_deep(const struct fiber *f)
+{
+    const char *kept = f->area + area_size(f) - FIBER_KEPT;
+    const uint64_t *words = (const void *)(kept - f->page);
+    uint64_t seen = 0;
+
+    for (size_t i = 0; i < f->page / sizeof(*words); i++)
+        seen |= words[i];
+    return seen != 0;
+}
+
+/* Few need much stack: what one has touched beyond what is kept goes back to the system. */
+static void
+trim(struct fiber *f)
+{
+    if (was_deep(f)) /* or it stays, should that fail */
+        (void)madvise(f->area + f->page, FIBER_STACK - FIBER_KEPT, MADV_DONTNEED);
+}
+
+static void
+destroy(struct fiber *f)
+{
+    struct fiber_pool *pool = f->pool;
+
+#ifdef HAS_TSAN
+    __tsan_destroy_fiber(f->inside.fiber);
+#endif
+    (void)munmap(f->area, area_size(f));
+    mem_free(pool->mem, f);
+    pool->count--;
+}
+
+void
+fiber_pool_fini(struct fiber_pool *pool)
+{
+    while (pool->spare != NULL) {
+        struct fiber *f = pool->spare;
+
+        pool->spare = f->next;
+        destroy(f);
+    }
+    ENSURE(pool->count == 0);
+}
+
+struct fiber *
+fiber_take(struct fiber_pool *pool)
+{
+    struct fiber *f = pool->spare;
+
+    if (f != NULL) {
+        pool->spare = f->next;
+        pool->spare_count--;
+        return f;
+    }
+    if (pool->count >= pool->most)
+        return NULL;
+    f = mem_calloc(pool->mem, 1, sizeof(*f));
+    if (f == NULL || !make_stack(f)) {
+        mem_free(pool->mem, f);
+        return NULL;
+    }
+    f->pool = pool;
+    f->state = FIBER_ENDED;
+    pool->count++;
+    return f;
+}
+
+void
+fiber_give(struct fiber_pool *pool, struct fiber *f)
+{
+    ENSURE(f->state == FIBER_ENDED);
+    if (pool->spare_count == FIBER_SPARE) {
+        destroy(f);
+        return;
+    }
+    trim(f);
+    f->next = pool->spare;
+    pool->spare = f;
+    pool->spare_count++;
+}
+
+/* ------------------------------------------------------------------ running */
+
+enum fiber_state
+fiber_start(struct fiber *f, void (*run)(void *arg), void *arg)
+{
+    ENSURE(f->state == FIBER_ENDED);
+    f->run = run;
+    f->arg = arg;
+    return enter(f);
+}
+
+enum fiber_state
+fiber_go_on(struct fiber *f)
+{
+    ENSURE(f->state == FIBER_PARKED);
+    return enter(f);
+}
+
+struct fiber *
+fiber_current(void)
+{
+    return running;
+}
+
+void
+fiber_park(struct fiber *self)
+{
+    ENSURE(self == running);
+    self->state = FIBER_PARKED;
+    cross(&self->inside, &self->outside);
+}
+
+void
+fiber_wake(struct fiber *f)
+{
+    f->pool->wake(f->arg);
+}
+
+/* ------------------------------------------------------------------ detours */
+
+static void
+make_detour(struct executor_job *job)
+{
+    struct fiber *f = (struct fiber *)job;
+
+    f->detour(f->detour_arg);
+    fiber_wake(f);
+}
+
+bool
+fiber_detour(void (*run)(void *arg), void *arg)
+{
+    struct fiber *self = fiber_current();
+
+    if (self == NULL) {
+        run(arg);
+        return true;
+    }
+    self->detour = run;
+    self->detour_arg = arg;
+    self->job.run = make_detour;
+    if (executor_submit(self->pool->executor, &self->job) != ST_OK)
+        return false;
+    fiber_park(self);
+    return true;
+}

@@ -1,0 +1,114 @@
+#include "http/ask.h"
+
+#include "claimd/base/invariant.h"
+
+/* Requests of a worker that wait for the store in fibers. The others have a thread each. */
+enum { FIBERS_MOST = 1024 };
+
+/* Its worker has to look at an exchange, which it may do at once. */
+static void
+call_back(void *arg)
+{
+    struct exchange *ex = arg;
+    struct mailbox *m = ex->conn->mailbox;
+
+    if (mailbox_post(m, &ex->conn->mail, MAIL_DONE))
+        mailbox_wake(m);
+}
+
+void
+ask_init(struct worker *w)
+{
+    fiber_pool_init(&w->parked.fibers, w->shared->config->mem,
+                    w->shared->config->executor, FIBERS_MOST, call_back);
+}
+
+void
+ask_fini(struct worker *w)
+{
+    fiber_pool_fini(&w->parked.fibers);
+}
+
+enum api_next
+ask_here(const struct worker_shared *shared, struct exchange *ex)
+{
+    const char *outer = invariant_context(ex->id);
+    enum api_next next;
+
+    ex->request.now_ms = clock_now_ms(shared->config->clock);
+    ex->request.body = buf_view(&ex->body);
+    next = api_handle(shared->config->api, &ex->request, &ex->response);
+    (void)invariant_context(outer);
+    return next;
+}
+
+/* ------------------------------------------------------------------ threads */
+
+static void
+ask_for_worker(struct executor_job *job)
+{
+    struct exchange *ex = container_of(job, struct exchange, job);
+
+    ex->next_step = ask_here(ex->shared, ex);
+    call_back(ex);
+}
+
+bool
+ask_in_thread(struct worker *w, struct exchange *ex)
+{
+    ex->job.run = ask_for_worker;
+    ex->shared = w->shared;
+    return executor_submit(w->shared->config->executor, &ex->job) == ST_OK;
+}
+
+/* ------------------------------------------------------------------ fibers */
+
+static void
+ask_in_fiber(void *arg)
+{
+    struct exchange *ex = arg;
+
+    ex->next_step = ask_here(ex->shared, ex);
+}
+
+/* After the fiber has run for a while. */
+static enum asking
+look_at_fiber(struct worker *w, struct exchange *ex, enum fiber_state state)
+{
+    if (state == FIBER_PARKED)
+        return ASK_AWAY;
+    fiber_give(&w->parked.fibers, ex->fiber);
+    ex->fiber = NULL;
+    return ASK_BACK;
+}
+
+enum asking
+ask_away(struct worker *w, struct exchange *ex)
+{
+    const char *outer;
+    enum fiber_state state;
+
+    if (w->shared->config->store->parks)
+        ex->fiber = fiber_take(&w->parked.fibers);
+    if (ex->fiber == NULL)
+        return ask_in_thread(w, ex) ? ASK_AWAY : ASK_STUCK;
+    ex->shared = w->shared;
+    outer = invariant_context(ex->id);
+    state = fiber_start(ex->fiber, ask_in_fiber, ex);
+    (void)invariant_context(outer);
+    return look_at_fiber(w, ex, state);
+}
+
+enum asking
+ask_go_on(struct worker *w, struct exchange *ex)
+{
+    const char *outer;
+    enum fiber_state state;
+
+    if (ex->fiber == NULL)
+        return ASK_BACK; /* a thread has asked */
+    outer = invariant_context(ex->id);
+    state = fiber_go_on(ex->fiber);
+    (void)invariant_context(outer);
+    return look_at_fiber(w, ex, state);
+}

@@ -1,0 +1,508 @@
+#include "redis/wire.h"
+
+#include "claimd/base/clock.h"
+#include "claimd/base/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+    EVENTS = 32,
+    LEFT_ALONE_MS = 1000 /* who has not answered */
+};
+
+static const int64_t MS_NS = 1000000;
+
+/* What epoll says of the event descriptor; others are places of nodes. */
+static const uint64_t CALLED = UINT64_MAX;
+
+struct wire_node {
+    struct list place; /* in `ready` or `under_way`, or in neither */
+    struct pipeline pipeline;
+    bool unsent; /* there is more to write */
+    bool stale;  /* the link is that of another era */
+};
+
+/* A connection on its way to the thread. */
+struct offer {
+    struct list place;
+    struct link link;
+    uint16_t node;
+    unsigned era;
+};
+
+static struct wire_node *
+node_of(struct list *place)
+{
+    return container_of(place, struct wire_node, place);
+}
+
+static uint16_t
+place_of(const struct wire *w, const struct wire_node *n)
+{
+    return (uint16_t)(n - w->nodes);
+}
+
+/* ------------------------------------------------------------------ asking */
+
+/* Adds to one of the lists that the thread looks into. */
+static void
+hand_over(struct wire *w, struct list *to, struct list *what)
+{
+    lock_acquire(&w->lock);
+    list_add_before(to, what);
+    lock_release(&w->lock);
+    if (atomic_load(&w->resting) && atomic_exchange(&w->resting, false))
+        (void)eventfd_write(w->event_fd, 1); /* fails only when the counter is full */
+}
+
+void
+wire_ask(struct wire *w, uint16_t node, unsigned era, struct ride *ride)
+{
+    struct fiber *self = fiber_current();
+
+    ride->node = node;
+    ride->era = era;
+    ride->fiber = self;
+    ride->answer = NULL;
+    reason_init(&ride->why);
+    if (self == NULL)
+        ENSURE(sem_init(&ride->done, 0, 0) == 0);
+    hand_over(w, &w->asked, &ride->link);
+    if (self != NULL) {
+        fiber_park(self);
+        return;
+    }
+    while (sem_wait(&ride->done) != 0)
+        ENSURE(errno == EINTR);
+    (void)sem_destroy(&ride->done);
+}
+
+enum status
+wire_link(struct wire *w, uint16_t node, unsigned era, struct link *l)
+{
+    struct offer *o = mem_calloc(w->config.mem, 1, sizeof(*o));
+    const int flags = fcntl(l->context->fd, F_GETFL);
+
+    if (o == NULL || flags < 0 ||
+        fcntl(l->context->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+        mem_free(w->config.mem, o);
+        link_close(l);
+        return ST_NO_MEMORY;
+    }
+    l->context->flags &= ~REDIS_BLOCK;
+    *o = (struct offer){.link = *l, .node = node, .era = era};
+    hand_over(w, &w->links, &o->place);
+    return ST_OK;
+}
+
+bool
+wire_is_hung(const struct wire *w, uint16_t node)
+{
+    const int64_t hung_ns = atomic_load(&w->hung_ns[node]);
+
+    return hung_ns != 0 && clock_stopwatch_ns() - hung_ns < LEFT_ALONE_MS * MS_NS;
+}
+
+void
+wire_heard(struct wire *w, uint16_t node)
+{
+    atomic_store(&w->hung_ns[node], 0);
+}
+
+/* ------------------------------------------------------------------ one node */
+
+static void
+hang_up(struct wire_node *n)
+{
+    link_close(&n->pipeline.link); /* epoll forgets it */
+    n->stale = n->unsent = false;
+}
+
+static void
+move(struct wire_node *n, struct list *to)
+{
+    if (list_linked(&n->place))
+        list_remove(&n->place);
+    if (to != NULL)
+        list_add_before(to, &n->place);
+}
+
+/* Has epoll wait for room to write, or no more. */
+static void
+watch(const struct wire *w, struct wire_node *n, bool unsent)
+{
+    struct epoll_event event = {.events = EPOLLIN | (unsent ? EPOLLOUT : 0),
+                                .data.u64 = place_of(w, n)};
+
+    if (unsent != n->unsent) /* the link is there, so this works */
+        (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_MOD, n->pipeline.link.context->fd, &event);
+    n->unsent = unsent;
+}
+
+/* Its pipeline is over; the next one has its turn. */
+static void
+finish(struct wire *w, struct wire_node *n, struct list *ended)
+{
+    atomic_fetch_add(&w->pipelines, 1);
+    pipeline_end(&n->pipeline, ended);
+    move(n, n->pipeline.count > 0 ? &w->ready : NULL);
+    if (n->stale)
+        hang_up(n);
+}
+
+static void
+break_off(struct wire *w, struct wire_node *n, const char *what, struct list *ended)
+{
+    struct reason why;
+
+    reason_init(&why);
+    (void)reason_give(&why, ST_UNAVAILABLE, "%s", what);
+    pipeline_break_off(&n->pipeline, &why);
+    hang_up(n);
+    finish(w, n, ended);
+}
+
+static void
+read_answers(struct wire *w, struct wire_node *n, struct list *ended)
+{
+    switch (pipeline_read(&n->pipeline)) {
+    case PIPELINE_GOES_ON:
+        move(n, &w->under_way);
+        break;
+    case PIPELINE_ARRIVED:
+        wire_heard(w, place_of(w, n));
+        finish(w, n, ended);
+        break;
+    case PIPELINE_FAILED:
+        break_off(w, n, n->pipeline.link.context->errstr, ended);
+        break;
+    }
+}
+
+/* Writes what is left of the pipeline, as far as there is room. */
+static void
+push(struct wire *w, struct wire_node *n, struct list *ended)
+{
+    bool all;
+
+    if (!link_push(&n->pipeline.link, &all)) {
+        break_off(w, n, n->pipeline.link.context->errstr, ended);
+        return;
+    }
+    watch(w, n, !all);
+    pipeline_note_progress(&n->pipeline);
+    move(n, &w->under_way);
+}
+
+/* Sends what waits for a node that has nothing under way. */
+static void
+start(struct wire *w, struct wire_node *n, struct list *ended)
+{
+    struct pipeline *p = &n->pipeline;
+    struct list *at;
+
+    move(n, NULL);
+    if (!link_is_fresh(&p->link)) {
+        hang_up(n);
+        pipeline_turn_away(p, RIDE_UNLINKED, NULL, ended);
+    } else if (pipeline_begin(p, w->config.confirm_ms) == ST_OK) {
+        push(w, n, ended);
+    } else {
+        for (at = p->riders.next; at != &p->riders; at = at->next)
+            ride_of(at)->end = RIDE_NO_MEMORY;
+        hang_up(n);
+        finish(w, n, ended);
+    }
+}
+
+/* Starts what waits for nobody any more; when there will be more. */
+static int64_t
+start_due(struct wire *w, struct list *ended)
+{
+    const int64_t now_ns = clock_stopwatch_ns();
+    struct list *at = w->ready.next;
+    int64_t next_ns = INT64_MAX;
+
+    while (at != &w->ready) {
+        struct wire_node *n = node_of(at);
+        const int64_t due_ns = pipeline_due_ns(&n->pipeline);
+
+        at = at->next;
+        if (due_ns <= now_ns)
+            start(w, n, ended);
+        else if (due_ns < next_ns)
+            next_ns = due_ns;
+    }
+    return next_ns;
+}
+
+/* Who has asked goes on: the ride is theirs again. */
+static void
+tell(struct list *ended)
+{
+    struct list *link;
+
+    while ((link = list_pop(ended)) != NULL) {
+        struct ride *ride = ride_of(link);
+
+        if (ride->fiber != NULL)
+            fiber_wake(ride->fiber);
+        else
+            (void)sem_post(&ride->done);
+    }
+}
+
+/* ------------------------------------------------------------------ news */
+
+static void
+handle(struct wire *w, struct wire_node *n, uint32_t events, struct list *ended)
+{
+    if (!link_is_open(&n->pipeline.link))
+        return; /* it was closed in this round */
+    if (!pipeline_is_under_way(&n->pipeline)) {
+        if (!link_is_fresh(&n->pipeline.link)) /* the other side has hung up */
+            hang_up(n);
+        return;
+    }
+    if ((events & EPOLLOUT) != 0)
+        push(w, n, ended);
+    if (pipeline_is_under_way(&n->pipeline) && (events & ~(uint32_t)EPOLLOUT) != 0)
+        read_answers(w, n, ended);
+}
+
+/* Nodes have other places now. */
+static void
+change_era(struct wire *w, unsigned era)
+{
+    w->era = era;
+    for (size_t i = 0; i < MAP_NODES; i++)
+        if (pipeline_is_under_way(&w->nodes[i].pipeline))
+            w->nodes[i].stale = true;
+        else
+            hang_up(&w->nodes[i]);
+}
+
+static void
+take_link(struct wire *w, struct offer *o)
+{
+    struct wire_node *n = &w->nodes[o->node];
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = o->node};
+
+    if (o->era > w->era)
+        change_era(w, o->era);
+    if (o->era == w->era && !pipeline_is_under_way(&n->pipeline) &&
+        !link_is_fresh(&n->pipeline.link)) {
+        hang_up(n);
+        if (epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, o->link.context->fd, &event) == 0) {
+            n->pipeline.link = o->link;
+            o->link.context = NULL;
+        }
+    }
+    link_close(&o->link);
+    mem_free(w->config.mem, o);
+}
+
+static void
+take_ride(struct wire *w, struct ride *ride)
+{
+    struct wire_node *n = &w->nodes[ride->node];
+
+    if (ride->era > w->era)
+        change_era(w, ride->era);
+    pipeline_add(&n->pipeline, ride);
+    if (!list_linked(&n->place))
+        list_add_before(&w->ready, &n->place);
+}
+
+/* Takes what was asked and handed over meanwhile. */
+static void
+take_all(struct wire *w)
+{
+    struct list asked, links, *link;
+
+    list_init(&asked);
+    list_init(&links);
+    lock_acquire(&w->lock);
+    list_move(&asked, &w->asked);
+    list_move(&links, &w->links);
+    lock_release(&w->lock);
+    while ((link = list_pop(&links)) != NULL)
+        take_link(w, container_of(link, struct offer, place));
+    while ((link = list_pop(&asked)) != NULL)
+        take_ride(w, ride_of(link));
+}
+
+/* Gives up those who have not answered for too long, and who waits for them. */
+static void
+expire(struct wire *w, struct list *ended)
+{
+    static const char WHAT[] = "it does not answer";
+    const int64_t now_ns = clock_stopwatch_ns();
+    struct reason why;
+
+    reason_init(&why);
+    (void)reason_give(&why, ST_UNAVAILABLE, WHAT);
+    while (!list_empty(&w->under_way)) {
+        struct wire_node *n = node_of(w->under_way.next);
+
+        if (now_ns - n->pipeline.heard_ns < w->config.answer_ms * MS_NS)
+            return;
+        atomic_store(&w->hung_ns[place_of(w, n)], now_ns);
+        break_off(w, n, WHAT, ended);
+        pipeline_turn_away(&n->pipeline, RIDE_HUNG, &why, ended);
+        move(n, NULL);
+    }
+}
+
+/* ------------------------------------------------------------------ the thread */
+
+/* Has nobody asked since it has looked? Then who does wakes it. */
+static bool
+may_rest(struct wire *w)
+{
+    bool may;
+
+    atomic_store(&w->resting, true);
+    lock_acquire(&w->lock);
+    may = list_empty(&w->asked) && list_empty(&w->links);
+    lock_release(&w->lock);
+    return may;
+}
+
+/* Until something has happened, or the time is over; INT64_MAX: there is none. */
+static void
+rest(struct wire *w, int64_t until_ns)
+{
+    struct pollfd fd = {.fd = w->epoll_fd, .events = POLLIN};
+    int64_t left_ns = until_ns - clock_stopwatch_ns();
+    struct timespec left;
+
+    if (left_ns < 0)
+        left_ns = 0;
+    left = (struct timespec){left_ns / (1000 * MS_NS), left_ns % (1000 * MS_NS)};
+    if (may_rest(w))
+        (void)ppoll(&fd, 1, until_ns == INT64_MAX ? NULL : &left, NULL);
+    atomic_store_explicit(&w->resting, false, memory_order_relaxed);
+}
+
+static void
+listen_once(struct wire *w, struct list *ended)
+{
+    struct epoll_event events[EVENTS];
+    eventfd_t calls;
+    int count = epoll_wait(w->epoll_fd, events, EVENTS, 0);
+
+    for (int i = 0; i < count; i++)
+        if (events[i].data.u64 == CALLED)
+            (void)eventfd_read(w->event_fd, &calls);
+        else
+            handle(w, &w->nodes[events[i].data.u64], events[i].events, ended);
+}
+
+/* When it gives up whom it has not heard from for the longest time. */
+static int64_t
+given_up_ns(const struct wire *w)
+{
+    return list_empty(&w->under_way) ? INT64_MAX
+                                     : node_of(w->under_way.next)->pipeline.heard_ns +
+                                           w->config.answer_ms * MS_NS;
+}
+
+/* Does what there is to do; when there is more. */
+static int64_t
+go_round(struct wire *w)
+{
+    int64_t due_ns, given_up;
+    struct list ended;
+
+    list_init(&ended);
+    listen_once(w, &ended);
+    expire(w, &ended);
+    take_all(w);
+    due_ns = start_due(w, &ended);
+    tell(&ended); /* now that the nodes have something to do */
+    given_up = given_up_ns(w);
+    return given_up < due_ns ? given_up : due_ns;
+}
+
+static void *
+thread_main(void *arg)
+{
+    struct wire *w = arg;
+
+    while (!atomic_load(&w->closing))
+        rest(w, go_round(w));
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static enum status
+start_thread(struct wire *w)
+{
+    const enum status st = thread_start(&w->thread, thread_main, w);
+
+    w->started = st == ST_OK;
+    return st;
+}
+
+static enum status
+make_nodes(struct wire *w)
+{
+    w->nodes = mem_calloc(w->config.mem, MAP_NODES, sizeof(*w->nodes));
+    if (w->nodes == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < MAP_NODES; i++)
+        pipeline_init(&w->nodes[i].pipeline);
+    return ST_OK;
+}
+
+enum status
+wire_open(struct wire *w, const struct wire_config *config)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = CALLED};
+    enum status st;
+
+    w->config = *config;
+    lock_init(&w->lock);
+    list_init(&w->asked);
+    list_init(&w->links);
+    list_init(&w->ready);
+    list_init(&w->under_way);
+    w->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    st = make_nodes(w);
+    if (st == ST_OK && (w->event_fd < 0 || w->epoll_fd < 0 ||
+                        epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, w->event_fd, &event) != 0))
+        st = ST_UNAVAILABLE;
+    return st == ST_OK ? start_thread(w) : st;
+}
+
+static void
+end_thread(struct wire *w)
+{
+    atomic_store(&w->closing, true);
+    (void)eventfd_write(w->event_fd, 1);
+    (void)pthread_join(w->thread, NULL);
+    take_all(w); /* connections that came last */
+    for (size_t i = 0; i < MAP_NODES; i++)
+        hang_up(&w->nodes[i]);
+}
+
+void
+wire_close(struct wire *w)
+{
+    if (w->started)
+        end_thread(w);
+    if (w->event_fd >= 0)
+        (void)close(w->event_fd);
+    if (w->epoll_fd >= 0)
+        (void)close(w->epoll_fd);
+    mem_free(w->config.mem, w->nodes);
+    lock_fini(&w->lock);
+}

@@ -1,0 +1,293 @@
+#include "redis/pipeline.h"
+
+#include "claimd/base/clock.h"
+#include "support/check_main.h"
+#include "support/fake_redis.h"
+
+#include <stdio.h>
+
+static struct fake_redis node;
+static struct hiredis_library library;
+static struct pipeline pipeline;
+static struct command words;
+static struct mem *mem;
+
+static void
+open_all(void)
+{
+    const struct link_config config = {.library = &library,
+                                       .user = "",
+                                       .password = "",
+                                       .connect_ms = 5000,
+                                       .answer_ms = 5000};
+    struct link_address address = {.port = 0};
+    struct reason why;
+
+    reason_init(&why);
+    ck_assert_int_eq(hiredis_library_load(&library, &why), ST_OK);
+    mem = mem_new(0);
+    fake_redis_start(&node);
+    address.port = node.port;
+    (void)snprintf(address.host, sizeof(address.host), "127.0.0.1");
+    command_init(&words, mem);
+    command_number(&words, 0);
+    pipeline_init(&pipeline);
+    ck_assert_int_eq(link_open(&pipeline.link, &config, &address, &why), ST_OK);
+}
+
+static void
+close_all(void)
+{
+    link_close(&pipeline.link);
+    command_fini(&words);
+    fake_redis_stop(&node);
+    mem_destroy(mem);
+}
+
+static void
+add(struct ride *ride, unsigned replicas)
+{
+    *ride = (struct ride){
+        .function = BYTES_LIT("script"), .words = &words, .replicas = replicas};
+    pipeline_add(&pipeline, ride);
+}
+
+static size_t
+length(const struct list *list)
+{
+    size_t count = 0;
+
+    for (const struct list *at = list->next; at != list; at = at->next)
+        count++;
+    return count;
+}
+
+/* Ends all rides; how many there were. */
+static size_t
+end(void)
+{
+    struct list ended;
+
+    list_init(&ended);
+    pipeline_end(&pipeline, &ended);
+    ck_assert(!pipeline_is_under_way(&pipeline));
+    return length(&ended);
+}
+
+static void
+give_back(redisReply *answer)
+{
+    link_free(&pipeline.link, answer);
+}
+
+/* Sends all that was begun, and reads until there is news. */
+static enum pipeline_news
+travel(void)
+{
+    enum pipeline_news news;
+
+    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    ck_assert(pipeline_is_under_way(&pipeline));
+    ck_assert(link_flush(&pipeline.link));
+    do
+        news = pipeline_read(&pipeline);
+    while (news == PIPELINE_GOES_ON);
+    return news;
+}
+
+TEST_CASE("pipelines", .setup = open_all, .teardown = close_all);
+
+START_TEST(all_have_their_answers_and_one_confirmation)
+{
+    static const struct fake_answer script[] = {{"FCALL", ":7\r\n"},
+                                                {"ASKING", "+OK\r\n"},
+                                                {"FCALL", ":8\r\n"},
+                                                {"WAIT 2 100", ":2\r\n"},
+                                                {NULL, NULL}};
+    struct ride rides[2];
+
+    fake_redis_play(&node, script);
+    add(&rides[0], 0);
+    add(&rides[1], 2);
+    rides[1].asking = true;
+    ck_assert_int_eq(travel(), PIPELINE_ARRIVED);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(rides[i].end, RIDE_ANSWERED);
+        ck_assert(rides[i].whole);
+        ck_assert_int_eq(rides[i].confirmed, 2);
+        ck_assert_int_eq(rides[i].answer->integer, 7 + i);
+        give_back(rides[i].answer);
+    }
+    ck_assert_uint_eq(end(), 2);
+    fake_redis_done(&node);
+}
+END_TEST
+
+START_TEST(who_looks_needs_no_confirmation)
+{
+    static const struct fake_answer script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
+    struct ride ride;
+
+    fake_redis_play(&node, script);
+    add(&ride, 0);
+    ck_assert_int_eq(travel(), PIPELINE_ARRIVED);
+    ck_assert_int_eq(ride.confirmed, -1);
+    give_back(ride.answer);
+    ck_assert_uint_eq(end(), 1);
+    fake_redis_done(&node);
+}
+END_TEST
+
+START_TEST(what_is_lost_with_others_may_have_happened)
+{
+    static const struct fake_answer script[] = {
+        {"FCALL", ":7\r\n"}, {"FCALL", NULL}, {NULL, NULL}};
+    struct ride rides[2];
+    struct reason why;
+
+    fake_redis_play(&node, script);
+    add(&rides[0], 1);
+    add(&rides[1], 1);
+    ck_assert_int_eq(travel(), PIPELINE_FAILED);
+    (void)reason_give(&why, ST_UNAVAILABLE, "gone");
+    pipeline_break_off(&pipeline, &why);
+    ck_assert_int_eq(rides[0].end, RIDE_ANSWERED); /* it has its answer */
+    ck_assert_int_eq(rides[0].answer->integer, 7);
+    give_back(rides[0].answer);
+    ck_assert_int_eq(rides[1].end, RIDE_LOST);
+    for (int i = 0; i < 2; i++) {
+        ck_assert(!rides[i].whole);
+        ck_assert_int_eq(rides[i].confirmed, -1);
+        ck_assert_str_eq(rides[i].why.text, "gone");
+    }
+    ck_assert_uint_eq(end(), 2);
+}
+END_TEST
+
+START_TEST(more_than_one_takes_go_with_the_next)
+{
+    struct ride rides[PIPELINE_RIDES + 1];
+
+    for (int i = 0; i <= PIPELINE_RIDES; i++)
+        add(&rides[i], 0);
+    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    ck_assert_uint_eq(length(&pipeline.riders), PIPELINE_RIDES);
+    ck_assert_uint_eq(pipeline.count, 1);
+    ck_assert_uint_eq(end(), PIPELINE_RIDES);
+    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    ck_assert_uint_eq(length(&pipeline.riders), 1);
+    ck_assert_uint_eq(end(), 1);
+}
+END_TEST
+
+START_TEST(a_large_one_goes_without_those_behind_it)
+{
+    struct command large;
+    struct ride rides[3];
+
+    command_init(&large, mem);
+    for (size_t i = 0; i < PIPELINE_BYTES; i++)
+        buf_byte(&large.words, '0');
+    for (int i = 0; i < 3; i++)
+        add(&rides[i], 0);
+    rides[1].words = &large;
+    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    ck_assert_uint_eq(length(&pipeline.riders), 2);
+    ck_assert_uint_eq(end(), 2);
+    command_fini(&large);
+}
+END_TEST
+
+START_TEST(those_who_wait_can_be_turned_away)
+{
+    struct ride rides[2];
+    struct reason why;
+    struct list ended;
+
+    list_init(&ended);
+    (void)reason_give(&why, ST_UNAVAILABLE, "gone");
+    for (int i = 0; i < 2; i++)
+        add(&rides[i], 1);
+    pipeline_turn_away(&pipeline, RIDE_HUNG, &why, &ended);
+    ck_assert_uint_eq(pipeline.count, 0);
+    ck_assert_uint_eq(length(&ended), 2);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(rides[i].end, RIDE_HUNG);
+        ck_assert_str_eq(rides[i].why.text, "gone");
+    }
+}
+END_TEST
+
+TEST_CASE("company", .setup = open_all, .teardown = close_all);
+
+/* One of these many, which has taken so long. */
+static void
+have_been(size_t count, unsigned replicas, int64_t ns)
+{
+    static struct ride rides[4];
+
+    for (size_t i = 0; i < count; i++)
+        add(&rides[i], replicas);
+    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    pipeline.begun_ns = clock_stopwatch_ns() - ns;
+    ck_assert_uint_eq(end(), count);
+}
+
+static const int64_t SECOND_NS = 1000000000, MOST_NS = 2000000;
+
+START_TEST(where_replicas_confirm_as_many_are_expected_as_were_there)
+{
+    struct ride rides[2];
+
+    have_been(2, 1, SECOND_NS);
+    add(&rides[0], 1);
+    ck_assert_int_gt(pipeline_due_ns(&pipeline), 0);
+    ck_assert_int_le(pipeline_due_ns(&pipeline), clock_stopwatch_ns() + MOST_NS);
+    add(&rides[1], 1);
+    ck_assert_int_eq(pipeline_due_ns(&pipeline), 0); /* all are there */
+}
+END_TEST
+
+START_TEST(they_are_waited_for_half_as_long_as_it_took)
+{
+    struct ride ride;
+
+    have_been(2, 1, 1000);
+    add(&ride, 1);
+    ck_assert_int_gt(pipeline_due_ns(&pipeline), 0);
+    ck_assert_int_le(pipeline_due_ns(&pipeline), clock_stopwatch_ns() + MOST_NS / 2);
+}
+END_TEST
+
+START_TEST(those_who_had_to_wait_are_expected_too)
+{
+    struct ride under_way, waiting;
+
+    add(&under_way, 1);
+    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    add(&waiting, 1);
+    pipeline.begun_ns = clock_stopwatch_ns() - SECOND_NS;
+    ck_assert_uint_eq(end(), 1);
+    ck_assert_int_gt(pipeline_due_ns(&pipeline), 0);
+}
+END_TEST
+
+START_TEST(one_that_is_alone_goes_at_once)
+{
+    struct ride ride;
+
+    have_been(1, 1, SECOND_NS);
+    add(&ride, 1);
+    ck_assert_int_eq(pipeline_due_ns(&pipeline), 0);
+}
+END_TEST
+
+START_TEST(without_replicas_nobody_waits_for_others)
+{
+    struct ride ride;
+
+    have_been(2, 0, SECOND_NS);
+    add(&ride, 0);
+    ck_assert_int_eq(pipeline_due_ns(&pipeline), 0);
+}
+END_TEST
