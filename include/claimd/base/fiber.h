@@ -15,7 +15,7 @@
  *   Ownership  a fiber is its pool's but for the time from fiber_take() to fiber_give()
  *   Memory     a stack of FIBER_STACK bytes of address space, of which it has what it has touched,
  *              and a page behind that nobody may touch; a pool keeps FIBER_SPARE of them, each with
- *              FIBER_KEPT bytes of memory and a page at most
+ *              little more than FIBER_KEPT bytes of memory
  *   Locks      none may be held while a fiber parks: others of its thread would wait for it for ever
  *   Cost       starting, parking, going on: a change of stacks, 0.3 us
  */
