@@ -361,25 +361,6 @@ read_answer(struct attempt *a)
     return outcome;
 }
 
-/* In a thread that may block: opens the connection that the wire lacks. */
-static enum outcome
-give_link(struct attempt *a, struct cluster_client *client)
-{
-    struct cluster *c = client->cluster;
-    const struct link_address address = map_address(&c->map, a->node);
-    struct link l;
-
-    if (a->era != map_era(&c->map))
-        return MOVED; /* it has another place */
-    if (link_open(&l, &c->config.link, &address, a->why) != ST_OK)
-        return LATER;
-    atomic_fetch_add(&c->figures.connections, 1);
-    if (wire_link(&c->wire, a->node, a->era, &l) == ST_OK)
-        return MOVED;
-    a->status = ST_NO_MEMORY;
-    return OVER;
-}
-
 /* It is not asked. */
 static enum outcome
 leave_alone(struct attempt *a)
@@ -388,6 +369,31 @@ leave_alone(struct attempt *a)
 
     a->status = reason_give(a->why, ST_UNAVAILABLE, "%s:%u does not answer", asked.host,
                             asked.port);
+    return OVER;
+}
+
+/* In a thread that may block: opens the connection that the wire lacks. */
+static enum outcome
+give_link(struct attempt *a, struct cluster_client *client)
+{
+    struct cluster *c = client->cluster;
+    const struct link_address address = map_address(&c->map, a->node);
+    const int64_t since_ns = clock_stopwatch_ns();
+    struct link l;
+
+    if (a->era != map_era(&c->map) || wire_is_linked(&c->wire, a->node))
+        return MOVED; /* it has another place, or somebody else has opened one */
+    if (wire_is_hung(&c->wire, a->node))
+        return leave_alone(a);
+    if (link_open(&l, &c->config.link, &address, a->why) != ST_OK) {
+        if (clock_stopwatch_ns() - since_ns >= c->config.link.connect_ms * MS_NS)
+            wire_missed(&c->wire, a->node); /* others need not wait as long */
+        return LATER;
+    }
+    atomic_fetch_add(&c->figures.connections, 1);
+    if (wire_link(&c->wire, a->node, a->era, &l) == ST_OK)
+        return MOVED;
+    a->status = ST_NO_MEMORY;
     return OVER;
 }
 

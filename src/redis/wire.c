@@ -114,11 +114,24 @@ wire_heard(struct wire *w, uint16_t node)
     atomic_store(&w->hung_ns[node], 0);
 }
 
+void
+wire_missed(struct wire *w, uint16_t node)
+{
+    atomic_store(&w->hung_ns[node], clock_stopwatch_ns());
+}
+
+bool
+wire_is_linked(const struct wire *w, uint16_t node)
+{
+    return atomic_load(&w->linked[node]);
+}
+
 /* ------------------------------------------------------------------ one node */
 
 static void
-hang_up(struct wire_node *n)
+hang_up(struct wire *w, struct wire_node *n)
 {
+    atomic_store(&w->linked[place_of(w, n)], false);
     link_close(&n->pipeline.link); /* epoll forgets it */
     n->stale = n->unsent = false;
 }
@@ -152,7 +165,7 @@ finish(struct wire *w, struct wire_node *n, struct list *ended)
     pipeline_end(&n->pipeline, ended);
     move(n, n->pipeline.count > 0 ? &w->ready : NULL);
     if (n->stale)
-        hang_up(n);
+        hang_up(w, n);
 }
 
 static void
@@ -163,7 +176,7 @@ break_off(struct wire *w, struct wire_node *n, const char *what, struct list *en
     reason_init(&why);
     (void)reason_give(&why, ST_UNAVAILABLE, "%s", what);
     pipeline_break_off(&n->pipeline, &why);
-    hang_up(n);
+    hang_up(w, n);
     finish(w, n, ended);
 }
 
@@ -208,14 +221,14 @@ start(struct wire *w, struct wire_node *n, struct list *ended)
 
     move(n, NULL);
     if (!link_is_fresh(&p->link)) {
-        hang_up(n);
+        hang_up(w, n);
         pipeline_turn_away(p, RIDE_UNLINKED, NULL, ended);
     } else if (pipeline_begin(p, w->config.confirm_ms) == ST_OK) {
         push(w, n, ended);
     } else {
         for (at = p->riders.next; at != &p->riders; at = at->next)
             ride_of(at)->end = RIDE_NO_MEMORY;
-        hang_up(n);
+        hang_up(w, n);
         finish(w, n, ended);
     }
 }
@@ -266,7 +279,7 @@ handle(struct wire *w, struct wire_node *n, uint32_t events, struct list *ended)
         return; /* it was closed in this round */
     if (!pipeline_is_under_way(&n->pipeline)) {
         if (!link_is_fresh(&n->pipeline.link)) /* the other side has hung up */
-            hang_up(n);
+            hang_up(w, n);
         return;
     }
     if ((events & EPOLLOUT) != 0)
@@ -284,7 +297,7 @@ change_era(struct wire *w, unsigned era)
         if (pipeline_is_under_way(&w->nodes[i].pipeline))
             w->nodes[i].stale = true;
         else
-            hang_up(&w->nodes[i]);
+            hang_up(w, &w->nodes[i]);
 }
 
 static void
@@ -297,10 +310,11 @@ take_link(struct wire *w, struct offer *o)
         change_era(w, o->era);
     if (o->era == w->era && !pipeline_is_under_way(&n->pipeline) &&
         !link_is_fresh(&n->pipeline.link)) {
-        hang_up(n);
+        hang_up(w, n);
         if (epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, o->link.context->fd, &event) == 0) {
             n->pipeline.link = o->link;
             o->link.context = NULL;
+            atomic_store(&w->linked[o->node], true);
         }
     }
     link_close(&o->link);
@@ -352,7 +366,7 @@ expire(struct wire *w, struct list *ended)
 
         if (now_ns - n->pipeline.heard_ns < w->config.answer_ms * MS_NS)
             return;
-        atomic_store(&w->hung_ns[place_of(w, n)], now_ns);
+        wire_missed(w, place_of(w, n));
         break_off(w, n, WHAT, ended);
         pipeline_turn_away(&n->pipeline, RIDE_HUNG, &why, ended);
         move(n, NULL);
@@ -491,7 +505,7 @@ end_thread(struct wire *w)
     (void)pthread_join(w->thread, NULL);
     take_all(w); /* connections that came last */
     for (size_t i = 0; i < MAP_NODES; i++)
-        hang_up(&w->nodes[i]);
+        hang_up(w, &w->nodes[i]);
 }
 
 void

@@ -46,6 +46,7 @@ struct wire {
     _Atomic bool closing;
     _Atomic uint64_t pipelines;         /* that have come back */
     _Atomic int64_t hung_ns[MAP_NODES]; /* a node has not answered then; 0: it has */
+    _Atomic bool linked[MAP_NODES];     /* there is a connection to it */
     unsigned era;                       /* the thread's, as what follows */
     struct wire_node *nodes;
     struct list ready, under_way; /* nodes: to be looked at; oldest progress first */
@@ -64,10 +65,14 @@ void wire_ask(struct wire *w, uint16_t node, unsigned era, struct ride *ride);
  * closed. */
 enum status wire_link(struct wire *w, uint16_t node, unsigned era, struct link *l);
 
+/* Is there one, as far as is known? */
+bool wire_is_linked(const struct wire *w, uint16_t node);
+
 /* Has a node not answered a moment ago? Then it is left alone. */
 bool wire_is_hung(const struct wire *w, uint16_t node);
 
-/* It has answered somebody else. */
+/* It has answered somebody else, or has not. */
 void wire_heard(struct wire *w, uint16_t node);
+void wire_missed(struct wire *w, uint16_t node);
 
 #endif
