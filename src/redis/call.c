@@ -247,6 +247,5 @@ call_take_answer(struct call *c)
 void
 redis_answer_free(struct redis_store *s, redisReply *answer)
 {
-    if (answer != NULL)
-        s->library.free_reply(answer);
+    wire_give_back(&s->cluster.wire, answer);
 }

@@ -357,7 +357,7 @@ read_answer(struct attempt *a)
     }
     a->asking = false;
     outcome = read_error(a, answer->str);
-    a->cluster->config.link.library->free_reply(answer);
+    wire_give_back(&a->cluster->wire, answer);
     return outcome;
 }
 
@@ -501,8 +501,7 @@ cluster_ask(struct cluster *c, struct cluster_request *request, struct reason *w
 void
 cluster_request_end(struct cluster *c, struct cluster_request *request)
 {
-    if (request->answer != NULL)
-        c->config.link.library->free_reply(request->answer);
+    wire_give_back(&c->wire, request->answer);
     request->answer = NULL;
 }
 
@@ -527,6 +526,7 @@ enum status
 cluster_open(struct cluster *c, const struct cluster_config *config, struct reason *why)
 {
     const struct wire_config wire = {.mem = config->mem,
+                                     .library = config->link.library,
                                      .confirm_ms = config->confirm_ms,
                                      .answer_ms = config->link.answer_ms};
     struct cluster_client *client = NULL;

@@ -17,6 +17,14 @@ struct examination {
     struct reason *why;
 };
 
+/* Frees what a node has said; NULL is fine. */
+static void
+forget(const struct examination *e, redisReply *answer)
+{
+    if (answer != NULL)
+        e->store->library.free_reply(answer);
+}
+
 /* It would lose something. ST_OK: that is meant. */
 static enum status
 object(const struct examination *e, const char *what, const char *advice)
@@ -134,7 +142,7 @@ check_sync(const struct examination *e)
                     "power, what it has confirmed may be gone from it and its replicas",
                     "set it, or hold restarts back until a replica has taken over and "
                     "say restarts=held");
-    redis_answer_free(e->store, answer);
+    forget(e, answer);
     return st;
 }
 
@@ -150,7 +158,7 @@ check_validity(const struct examination *e)
                     "cluster-replica-validity-factor is 0: a replica that was away for "
                     "long could take over",
                     "set it to 1 or more");
-    redis_answer_free(e->store, answer);
+    forget(e, answer);
     return st;
 }
 
@@ -181,7 +189,7 @@ check_node(const struct examination *e)
         st = check_file(e, info);
     if (st == ST_OK && !e->store->cluster.map.single)
         st = check_validity(e);
-    redis_answer_free(e->store, info);
+    forget(e, info);
     return st;
 }
 
@@ -251,7 +259,7 @@ is_there(const struct examination *e)
     const enum status st =
         cluster_say_to(e->client, &e->node, words, 1, &answer, &unused);
 
-    redis_answer_free(e->store, answer);
+    forget(e, answer);
     return st == ST_OK;
 }
 
@@ -310,7 +318,7 @@ check_shards(struct examination *e)
 
     for (size_t i = 0; st == ST_OK && i < shards->elements; i++)
         st = check_shard(e, shards->element[i]);
-    redis_answer_free(e->store, shards);
+    forget(e, shards);
     if (st == ST_OK && e->store->cluster.config.replicas == 0)
         st = object(e, "without replicas nothing survives the loss of a node",
                     "say replicas=1 or more");
@@ -409,7 +417,7 @@ check_single(const struct examination *e)
     static const struct bytes info[] = {BYTES_LIT("INFO"), BYTES_LIT("replication")};
     enum status st;
 
-    redis_answer_free(e->store, say(e, ping, 1, &st));
+    forget(e, say(e, ping, 1, &st));
     if (st == ST_OK) {
         redisReply *answer = say(e, info, 2, &st);
 
@@ -417,7 +425,7 @@ check_single(const struct examination *e)
             bytes_equal_str(info_field(answer, "role"), "slave"))
             st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u has become a replica",
                              e->node.host, e->node.port);
-        redis_answer_free(e->store, answer);
+        forget(e, answer);
     }
     return st;
 }
@@ -433,7 +441,7 @@ check_member(const struct examination *e)
         !bytes_equal_str(info_field(answer, "cluster_state"), "ok"))
         st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u: the cluster is down",
                          e->node.host, e->node.port);
-    redis_answer_free(e->store, answer);
+    forget(e, answer);
     return st;
 }
 

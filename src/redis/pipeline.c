@@ -37,12 +37,12 @@ pipeline_due_ns(const struct pipeline *p)
 /* ------------------------------------------------------------------ going */
 
 static void
-gather(struct pipeline *p)
+gather(struct pipeline *p, size_t most)
 {
     size_t count = 0, bytes = 0;
 
     p->replicas = 0;
-    while (!list_empty(&p->waiting) && count < PIPELINE_RIDES && bytes < PIPELINE_BYTES) {
+    while (!list_empty(&p->waiting) && count < most && bytes < PIPELINE_BYTES) {
         struct ride *ride = ride_of(list_pop(&p->waiting));
 
         list_add_before(&p->riders, &ride->link);
@@ -76,11 +76,11 @@ add_wait(struct link *l, unsigned replicas, int64_t confirm_ms)
 }
 
 enum status
-pipeline_begin(struct pipeline *p, int64_t confirm_ms)
+pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
 {
     enum status st = ST_OK;
 
-    gather(p);
+    gather(p, most);
     p->at = p->riders.next;
     p->asked = false;
     p->begun_ns = clock_stopwatch_ns();

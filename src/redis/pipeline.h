@@ -90,8 +90,9 @@ void pipeline_add(struct pipeline *p, struct ride *ride);
 /* When the next one is to begin, if nothing is under way and somebody waits. */
 int64_t pipeline_due_ns(const struct pipeline *p);
 
-/* Begins the next one, which is to be pushed then. ST_NO_MEMORY: nothing of it must be sent. */
-enum status pipeline_begin(struct pipeline *p, int64_t confirm_ms);
+/* Begins the next one, of so many rides at most, which is to be pushed then. ST_NO_MEMORY: nothing of
+ * it must be sent. */
+enum status pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms);
 
 /* What reading has led to. */
 enum pipeline_news { PIPELINE_GOES_ON, PIPELINE_ARRIVED, PIPELINE_FAILED };

@@ -82,6 +82,26 @@ wire_ask(struct wire *w, uint16_t node, unsigned era, struct ride *ride)
     (void)sem_destroy(&ride->done);
 }
 
+/* The answers of our scripts are lists of texts. */
+static size_t
+size_of(const redisReply *answer)
+{
+    size_t size = answer->len;
+
+    for (size_t i = 0; i < answer->elements; i++)
+        size += answer->element[i]->len;
+    return size;
+}
+
+void
+wire_give_back(struct wire *w, redisReply *answer)
+{
+    if (answer == NULL)
+        return;
+    atomic_fetch_sub(&w->held, size_of(answer));
+    w->config.library->free_reply(answer);
+}
+
 enum status
 wire_link(struct wire *w, uint16_t node, unsigned era, struct link *l)
 {
@@ -161,6 +181,10 @@ watch(const struct wire *w, struct wire_node *n, bool unsent)
 static void
 finish(struct wire *w, struct wire_node *n, struct list *ended)
 {
+    for (struct list *at = n->pipeline.riders.next; at != &n->pipeline.riders;
+         at = at->next)
+        if (ride_of(at)->answer != NULL)
+            atomic_fetch_add(&w->held, size_of(ride_of(at)->answer));
     atomic_fetch_add(&w->pipelines, 1);
     pipeline_end(&n->pipeline, ended);
     move(n, n->pipeline.count > 0 ? &w->ready : NULL);
@@ -216,6 +240,7 @@ push(struct wire *w, struct wire_node *n, struct list *ended)
 static void
 start(struct wire *w, struct wire_node *n, struct list *ended)
 {
+    const size_t most = atomic_load(&w->held) < WIRE_HELD ? PIPELINE_RIDES : 1;
     struct pipeline *p = &n->pipeline;
     struct list *at;
 
@@ -223,7 +248,7 @@ start(struct wire *w, struct wire_node *n, struct list *ended)
     if (!link_is_fresh(&p->link)) {
         hang_up(w, n);
         pipeline_turn_away(p, RIDE_UNLINKED, NULL, ended);
-    } else if (pipeline_begin(p, w->config.confirm_ms) == ST_OK) {
+    } else if (pipeline_begin(p, most, w->config.confirm_ms) == ST_OK) {
         push(w, n, ended);
     } else {
         for (at = p->riders.next; at != &p->riders; at = at->next)

@@ -16,7 +16,8 @@
  *   Threads   any
  *   Blocking  wire_ask(), answer_ms at most behind the last piece of an answer: a fiber parks, others
  *             sleep
- *   Memory    200 bytes a node that there may be; what hiredis keeps for each connection
+ *   Memory    200 bytes a node that there may be; what hiredis keeps for each connection. Answers are
+ *             hiredis' too: while there are WIRE_HELD bytes of them a pipeline takes one request
  *   Cost      a pipeline: two or three system calls of the thread, and waking those who asked
  */
 #ifndef REDIS_WIRE_H
@@ -27,8 +28,11 @@
 
 #include <pthread.h>
 
+enum { WIRE_HELD = 64 << 20 };
+
 struct wire_config {
-    struct mem *mem;    /* borrowed */
+    struct mem *mem; /* borrowed */
+    const struct hiredis_library *library;
     int64_t confirm_ms; /* until replicas must have confirmed what is asked */
     int64_t answer_ms;  /* between two pieces of answers */
 };
@@ -44,7 +48,8 @@ struct wire {
     pthread_t thread;
     bool started;
     _Atomic bool closing;
-    _Atomic uint64_t pipelines;         /* that have come back */
+    _Atomic uint64_t pipelines; /* that have come back */
+    _Atomic size_t held;        /* bytes of answers that nobody has given back yet */
     _Atomic int64_t hung_ns[MAP_NODES]; /* a node has not answered then; 0: it has */
     _Atomic bool linked[MAP_NODES];     /* there is a connection to it */
     unsigned era;                       /* the thread's, as what follows */
@@ -60,6 +65,9 @@ void wire_close(struct wire *w);
 
 /* Asks a node (its place in the map of that era), and waits. */
 void wire_ask(struct wire *w, uint16_t node, unsigned era, struct ride *ride);
+
+/* Frees the answer of a ride; NULL is fine. */
+void wire_give_back(struct wire *w, redisReply *answer);
 
 /* Hands over a connection to a node: it is the wire's. One too many is closed. ST_NO_MEMORY: it is
  * closed. */

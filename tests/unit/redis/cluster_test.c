@@ -307,7 +307,7 @@ END_TEST
 START_TEST(a_node_that_does_not_answer_is_left_alone)
 {
     static const struct fake_answer script[] = {
-        {"FCALL", ":7\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
+        {"FCALL", ":7\r\n"}, {"FCALL", ":7\r\n"}, {NULL, NULL}};
     long long number;
 
     cluster.wire.config.answer_ms = 1;
@@ -323,7 +323,7 @@ START_TEST(a_node_that_does_not_answer_is_left_alone)
     cluster.wire.config.answer_ms = 5000;
     fake_redis_hold(&nodes[0], false);
     ck_assert_int_eq(ask_for(true, &number), ST_OK);
-    ck_assert_int_eq(number, 8);
+    ck_assert_int_eq(number, 7);
 }
 END_TEST
 
@@ -443,6 +443,23 @@ START_TEST(those_who_ask_at_the_same_time_are_confirmed_together)
     }
     ck_assert_uint_eq(atomic_load(&cluster.figures.requests), 1 + 3);
     ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1 + 2);
+}
+END_TEST
+
+/* Answers that nobody has given back are so large that requests go one by one. */
+START_TEST(when_many_answers_are_held_each_goes_alone)
+{
+    static const struct fake_answer script[] = {
+        {"FCALL", ":6\r\n"}, {"WAIT", ":1\r\n"}, {"FCALL", ":7\r\n"}, {"WAIT", ":1\r\n"},
+        {"FCALL", ":8\r\n"}, {"WAIT", ":1\r\n"}, {NULL, NULL}};
+
+    atomic_store(&cluster.wire.held, WIRE_HELD);
+    ask_together(script);
+    for (int i = 0; i < ASKERS; i++)
+        ck_assert_int_eq(askers[i].number, 6 + i);
+    ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1 + 3);
+    ck_assert_uint_eq(atomic_load(&cluster.wire.held),
+                      WIRE_HELD); /* what came was given back */
 }
 END_TEST
 

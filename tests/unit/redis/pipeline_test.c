@@ -86,7 +86,7 @@ travel(void)
 {
     enum pipeline_news news;
 
-    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
     ck_assert(pipeline_is_under_way(&pipeline));
     ck_assert(link_flush(&pipeline.link));
     do
@@ -170,12 +170,25 @@ START_TEST(more_than_one_takes_go_with_the_next)
 
     for (int i = 0; i <= PIPELINE_RIDES; i++)
         add(&rides[i], 0);
-    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
     ck_assert_uint_eq(length(&pipeline.riders), PIPELINE_RIDES);
     ck_assert_uint_eq(pipeline.count, 1);
     ck_assert_uint_eq(end(), PIPELINE_RIDES);
-    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
     ck_assert_uint_eq(length(&pipeline.riders), 1);
+    ck_assert_uint_eq(end(), 1);
+}
+END_TEST
+
+START_TEST(there_may_be_fewer)
+{
+    struct ride rides[3];
+
+    for (int i = 0; i < 3; i++)
+        add(&rides[i], 0);
+    ck_assert_int_eq(pipeline_begin(&pipeline, 1, 100), ST_OK);
+    ck_assert_uint_eq(length(&pipeline.riders), 1);
+    ck_assert_uint_eq(pipeline.count, 2);
     ck_assert_uint_eq(end(), 1);
 }
 END_TEST
@@ -191,7 +204,7 @@ START_TEST(a_large_one_goes_without_those_behind_it)
     for (int i = 0; i < 3; i++)
         add(&rides[i], 0);
     rides[1].words = &large;
-    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
     ck_assert_uint_eq(length(&pipeline.riders), 2);
     ck_assert_uint_eq(end(), 2);
     command_fini(&large);
@@ -228,7 +241,7 @@ have_been(size_t count, unsigned replicas, int64_t ns)
 
     for (size_t i = 0; i < count; i++)
         add(&rides[i], replicas);
-    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
     pipeline.begun_ns = clock_stopwatch_ns() - ns;
     ck_assert_uint_eq(end(), count);
 }
@@ -264,7 +277,7 @@ START_TEST(those_who_had_to_wait_are_expected_too)
     struct ride under_way, waiting;
 
     add(&under_way, 1);
-    ck_assert_int_eq(pipeline_begin(&pipeline, 100), ST_OK);
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
     add(&waiting, 1);
     pipeline.begun_ns = clock_stopwatch_ns() - SECOND_NS;
     ck_assert_uint_eq(end(), 1);
