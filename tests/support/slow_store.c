@@ -1,5 +1,7 @@
 #include "support/slow_store.h"
 
+#include "claimd/base/fiber.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@ struct slow {
     pthread_cond_t moved;
     bool shut;
     size_t standing, passes;
+    struct list parked; /* of those that stand there, fibers that have not been woken */
     struct list watchers;
     _Atomic uint64_t position, durable, flushed;
     _Atomic bool lost;
@@ -25,6 +28,37 @@ slow_of(const struct store *s)
 
 /* ---------------------------------------------------------------------- the gate */
 
+struct parked {
+    struct list link;
+    struct fiber *fiber;
+};
+
+/* Something has moved. */
+static void
+tell(struct slow *w)
+{
+    struct list *link;
+
+    pthread_cond_broadcast(&w->moved);
+    while ((link = list_pop(&w->parked)) != NULL)
+        fiber_wake(container_of(link, struct parked, link)->fiber);
+}
+
+static void
+stand(struct slow *w)
+{
+    struct parked mine = {.fiber = w->store.parks ? fiber_current() : NULL};
+
+    if (mine.fiber == NULL) {
+        pthread_cond_wait(&w->moved, &w->lock);
+        return;
+    }
+    list_add_before(&w->parked, &mine.link);
+    pthread_mutex_unlock(&w->lock);
+    fiber_park(mine.fiber);
+    pthread_mutex_lock(&w->lock);
+}
+
 static struct store *
 enter(struct store *s)
 {
@@ -35,7 +69,7 @@ enter(struct store *s)
         w->standing++;
         pthread_cond_broadcast(&w->moved);
         while (w->shut && w->passes == 0)
-            pthread_cond_wait(&w->moved, &w->lock);
+            stand(w);
         if (w->shut)
             w->passes--;
         w->standing--;
@@ -53,7 +87,7 @@ set_shut(struct store *s, bool shut)
     pthread_mutex_lock(&w->lock);
     w->shut = shut;
     w->passes = 0;
-    pthread_cond_broadcast(&w->moved);
+    tell(w);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -87,7 +121,7 @@ slow_store_let_one(struct store *s)
 
     pthread_mutex_lock(&w->lock);
     w->passes++;
-    pthread_cond_broadcast(&w->moved);
+    tell(w);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -385,6 +419,8 @@ slow_store_open(const struct engine_config *config, unsigned kinds)
         abort();
     w->store.ops = &slow_ops;
     w->store.blocks = (kinds & SLOW_STORE_BLOCKS) != 0;
+    w->store.parks = (kinds & SLOW_STORE_PARKS) != 0;
+    list_init(&w->parked);
     w->observer.reserve = grant;
     w->observer.commit = log_change;
     list_init(&w->watchers);

@@ -1,7 +1,8 @@
 /*
  * slow_store: an engine as it would be behind a disk or a network, at the pace of a test.
  *
- *   Gate    operations of one that blocks wait at a gate while it is shut
+ *   Gate    operations of one that blocks wait at a gate while it is shut; in a fiber they park
+ *           there, if it is of that kind, too
  *   Log     every change of one that has a log gets a position, from 1; it is durable when
  *           the test says so, or lost
  *
@@ -12,7 +13,7 @@
 
 #include "claimd/engine/engine.h"
 
-enum slow_store_kind { SLOW_STORE_BLOCKS = 1, SLOW_STORE_LOGS = 2 };
+enum slow_store_kind { SLOW_STORE_BLOCKS = 1, SLOW_STORE_LOGS = 2, SLOW_STORE_PARKS = 4 };
 
 /* Opens an engine behind a gate that is open, with a log in which nothing is durable. */
 struct store *slow_store_open(const struct engine_config *config, unsigned kinds);

@@ -689,6 +689,10 @@ END_TEST
 
 TEST_CASE("a store that blocks");
 
+/* It waits in threads, or its fibers park. */
+static const unsigned ways[] = {0, SLOW_STORE_PARKS};
+enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
 static void
 open_blocking(struct server_fixture *f, size_t threads, size_t line, unsigned more)
 {
@@ -713,12 +717,12 @@ expect_nothing_yet(int fd)
     ck_assert_int_eq(errno, EAGAIN);
 }
 
-START_TEST(others_are_served_while_one_waits_for_the_store)
+LOOP_TEST(others_are_served_while_one_waits_for_the_store, WAYS)
 {
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, 0);
+    open_blocking(&f, 2, 10, ways[_i]);
     slow_store_shut(f.store);
     fd = begin(&f, POST("q"));
     slow_store_await(f.store, 1);
@@ -732,13 +736,13 @@ START_TEST(others_are_served_while_one_waits_for_the_store)
 }
 END_TEST
 
-START_TEST(many_are_answered_at_once)
+LOOP_TEST(many_are_answered_at_once, WAYS)
 {
     enum { CROWD = 100 };
     struct server_fixture f;
     int fds[CROWD];
 
-    open_blocking(&f, 4, CROWD, 0);
+    open_blocking(&f, 4, CROWD, ways[_i]);
     for (int round = 0; round < 3; round++) {
         slow_store_shut(f.store);
         for (int i = 0; i < CROWD; i++)
@@ -751,6 +755,28 @@ START_TEST(many_are_answered_at_once)
         }
     }
     ck_assert_uint_eq(stats_of(&f).total, 3 * CROWD / 2);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(who_parks_needs_no_thread)
+{
+    enum { CROWD = 100 };
+    struct server_fixture f;
+    int fds[CROWD];
+
+    open_blocking(&f, 1, 1, SLOW_STORE_PARKS);
+    slow_store_shut(f.store);
+    for (int i = 0; i < CROWD; i++)
+        fds[i] = begin(&f, POST("q"));
+    slow_store_await(f.store, CROWD);
+    ask_once(&f, HOME, 200);
+    slow_store_let_one(f.store);
+    slow_store_await(f.store, CROWD - 1);
+    slow_store_unshut(f.store);
+    for (int i = 0; i < CROWD; i++)
+        end(fds[i], 201);
+    ck_assert_uint_eq(stats_of(&f).total, CROWD);
     server_fixture_close(&f);
 }
 END_TEST
@@ -784,12 +810,12 @@ START_TEST(one_too_many_is_told_to_come_later)
 }
 END_TEST
 
-START_TEST(what_stands_behind_one_that_the_store_has_is_answered_behind_it)
+LOOP_TEST(what_stands_behind_one_that_the_store_has_is_answered_behind_it, WAYS)
 {
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, 0);
+    open_blocking(&f, 2, 10, ways[_i]);
     slow_store_shut(f.store);
     fd = begin(&f, POST("q") HOME "GET /v2/ HT");
     slow_store_await(f.store, 1);
@@ -803,12 +829,12 @@ START_TEST(what_stands_behind_one_that_the_store_has_is_answered_behind_it)
 }
 END_TEST
 
-START_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done)
+LOOP_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done, WAYS)
 {
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, 0);
+    open_blocking(&f, 2, 10, ways[_i]);
     slow_store_shut(f.store);
     fd = begin(&f, POST("q"));
     slow_store_await(f.store, 1);
@@ -822,13 +848,13 @@ START_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done)
 }
 END_TEST
 
-START_TEST(what_was_claimed_for_one_who_hung_up_meanwhile_is_given_back)
+LOOP_TEST(what_was_claimed_for_one_who_hung_up_meanwhile_is_given_back, WAYS)
 {
     struct store_batch shown = STORE_BATCH_INIT;
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, 0);
+    open_blocking(&f, 2, 10, ways[_i]);
     ask_once(&f, POST("q"), 201);
     slow_store_shut(f.store);
     fd = begin(&f, CLAIM);
@@ -853,12 +879,12 @@ START_TEST(what_was_claimed_for_one_who_hung_up_meanwhile_is_given_back)
 }
 END_TEST
 
-START_TEST(a_waiting_claim_asks_the_store_again_and_again)
+LOOP_TEST(a_waiting_claim_asks_the_store_again_and_again, WAYS)
 {
     struct server_fixture f;
     int fds[3];
 
-    open_blocking(&f, 2, 10, 0);
+    open_blocking(&f, 2, 10, ways[_i]);
     for (int i = 0; i < 3; i++) {
         fds[i] = begin(&f, WAITING);
         expect_silence(&f, fds[i]);
@@ -872,12 +898,12 @@ START_TEST(a_waiting_claim_asks_the_store_again_and_again)
 }
 END_TEST
 
-START_TEST(a_message_that_comes_while_the_store_still_asks_is_not_missed)
+LOOP_TEST(a_message_that_comes_while_the_store_still_asks_is_not_missed, WAYS)
 {
     struct server_fixture f;
     int fd, post;
 
-    open_blocking(&f, 3, 10, 0);
+    open_blocking(&f, 3, 10, ways[_i]);
     for (int i = 0; i < 50; i++) { /* in whatever order both come in */
         slow_store_shut(f.store);
         fd = begin(&f, WAITING);
@@ -892,12 +918,12 @@ START_TEST(a_message_that_comes_while_the_store_still_asks_is_not_missed)
 }
 END_TEST
 
-START_TEST(time_and_deletions_end_the_waiting_too)
+LOOP_TEST(time_and_deletions_end_the_waiting_too, WAYS)
 {
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, 0);
+    open_blocking(&f, 2, 10, ways[_i]);
     fd = begin(&f, WAITING);
     expect_silence(&f, fd);
     for (int i = 0; i < 100 && recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0; i++)
@@ -919,13 +945,13 @@ START_TEST(time_and_deletions_end_the_waiting_too)
 }
 END_TEST
 
-START_TEST(a_drain_waits_for_the_store)
+LOOP_TEST(a_drain_waits_for_the_store, WAYS)
 {
     struct server_fixture f;
     pthread_t drainer;
     int fds[4];
 
-    open_blocking(&f, 2, 10, 0);
+    open_blocking(&f, 2, 10, ways[_i]);
     slow_store_shut(f.store);
     for (int i = 0; i < 3; i++)
         fds[i] = begin(&f, POST("q"));
@@ -942,12 +968,12 @@ START_TEST(a_drain_waits_for_the_store)
 }
 END_TEST
 
-START_TEST(a_store_that_blocks_may_have_a_log)
+LOOP_TEST(a_store_that_blocks_may_have_a_log, WAYS)
 {
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, SLOW_STORE_LOGS);
+    open_blocking(&f, 2, 10, SLOW_STORE_LOGS | ways[_i]);
     fd = begin(&f, POST("q") HOME);
     while (slow_store_position(f.store) < 2)
         server_fixture_settle(&f);
@@ -959,7 +985,7 @@ START_TEST(a_store_that_blocks_may_have_a_log)
 }
 END_TEST
 
-START_TEST(crowds_that_come_and_go_leave_nothing_behind)
+LOOP_TEST(crowds_that_come_and_go_leave_nothing_behind, WAYS)
 {
     enum { ROUNDS = 10, CROWD = 100 };
     struct server_fixture f;
