@@ -12,7 +12,8 @@
 
 enum {
     EVENTS = 32,
-    LEFT_ALONE_MS = 1000 /* who has not answered */
+    LEFT_ALONE_MS = 1000, /* who has not answered */
+    ANSWERS = 4 << 20     /* bytes that are wanted in a pipeline, at most */
 };
 
 static const int64_t MS_NS = 1000000;
@@ -23,6 +24,7 @@ static const uint64_t CALLED = UINT64_MAX;
 struct wire_node {
     struct list place; /* in `ready` or `under_way`, or in neither */
     struct pipeline pipeline;
+    size_t most; /* requests in the next one */
     bool unsent; /* there is more to write */
     bool stale;  /* the link is that of another era */
 };
@@ -177,14 +179,28 @@ watch(const struct wire *w, struct wire_node *n, bool unsent)
     n->unsent = unsent;
 }
 
+/* What is held now; and how many may go next, so that their answers are no more than ANSWERS bytes if
+ * they are as large as these. */
+static void
+note_answers(struct wire *w, struct wire_node *n)
+{
+    const struct list *riders = &n->pipeline.riders;
+    size_t bytes = 0, count = 0;
+
+    for (struct list *at = riders->next; at != riders; at = at->next, count++)
+        if (ride_of(at)->answer != NULL)
+            bytes += size_of(ride_of(at)->answer);
+    atomic_fetch_add(&w->held, bytes);
+    n->most = bytes == 0 ? PIPELINE_RIDES : 1 + ANSWERS * count / bytes;
+    if (n->most > PIPELINE_RIDES)
+        n->most = PIPELINE_RIDES;
+}
+
 /* Its pipeline is over; the next one has its turn. */
 static void
 finish(struct wire *w, struct wire_node *n, struct list *ended)
 {
-    for (struct list *at = n->pipeline.riders.next; at != &n->pipeline.riders;
-         at = at->next)
-        if (ride_of(at)->answer != NULL)
-            atomic_fetch_add(&w->held, size_of(ride_of(at)->answer));
+    note_answers(w, n);
     atomic_fetch_add(&w->pipelines, 1);
     pipeline_end(&n->pipeline, ended);
     move(n, n->pipeline.count > 0 ? &w->ready : NULL);
@@ -240,7 +256,7 @@ push(struct wire *w, struct wire_node *n, struct list *ended)
 static void
 start(struct wire *w, struct wire_node *n, struct list *ended)
 {
-    const size_t most = atomic_load(&w->held) < WIRE_HELD ? PIPELINE_RIDES : 1;
+    const size_t most = atomic_load(&w->held) < WIRE_HELD ? n->most : 1;
     struct pipeline *p = &n->pipeline;
     struct list *at;
 
@@ -496,8 +512,10 @@ make_nodes(struct wire *w)
     w->nodes = mem_calloc(w->config.mem, MAP_NODES, sizeof(*w->nodes));
     if (w->nodes == NULL)
         return ST_NO_MEMORY;
-    for (size_t i = 0; i < MAP_NODES; i++)
+    for (size_t i = 0; i < MAP_NODES; i++) {
         pipeline_init(&w->nodes[i].pipeline);
+        w->nodes[i].most = PIPELINE_RIDES;
+    }
     return ST_OK;
 }
 
