@@ -14,6 +14,7 @@ begin(struct call *c, struct redis_store *s, struct bytes key)
     c->store = s;
     c->request = (struct cluster_request){.slot = slot_of(key)};
     c->where = NULL;
+    c->begun_ns = clock_stopwatch_ns();
     c->arguments = c->parts = 0;
     reason_init(&c->why);
     command_init(&c->words, s->config.mem);

@@ -26,6 +26,7 @@ struct call {
     size_t arguments;                /* where they begin in the words, */
     size_t parts;                    /* and how many keys of the queue stand in front */
     struct cluster_request request;
+    int64_t begun_ns; /* clock_stopwatch_ns() */
     struct reason why;
 };
 

@@ -1,5 +1,6 @@
 #include "redis/letter.h"
 
+#include "claimd/base/clock.h"
 #include "redis/names.h"
 
 /* A letter as the script packs it. */
@@ -12,6 +13,9 @@ enum {
     ID_LEN = 24,
     TEXTS_AT = ID_AT + ID_LEN
 };
+
+/* Letters are brought so long after they were lent. */
+static const int64_t BRINGING_MS = 60000;
 
 struct letter {
     struct bytes trip, id, client, name, sum, body;
@@ -103,7 +107,25 @@ post(struct redis_store *s, const struct store_visit *visit,
     return st;
 }
 
-/* So many letters have arrived, and nobody brings them again. If that cannot be said, it goes without
+/* How long somebody may still be about to bring letters that others have brought: twice as long as it
+ * takes to lend them, and the last of them to arrive. */
+static int64_t
+remembered_ms(const struct redis_store *s)
+{
+    const struct cluster_config *config = &s->cluster.config;
+    const int64_t ask_ms = config->patience_ms + 2 * config->link.answer_ms;
+
+    return 2 * (BRINGING_MS + 2 * ask_ms);
+}
+
+/* Is it too late to bring what the call was lent? */
+static bool
+is_over(const struct call *c)
+{
+    return clock_stopwatch_ns() - c->begun_ns > BRINGING_MS * 1000000;
+}
+
+/* So many letters have arrived, and are lent to nobody again. If that cannot be said, it goes without
  * saying in a week. */
 static void
 forget(const struct call *c, size_t from, size_t count, const struct store_visit *visit,
@@ -122,6 +144,7 @@ forget(const struct call *c, size_t from, size_t count, const struct store_visit
         }
         to.name = l.name;
         call_begin(&told, c->store, visit, &to);
+        call_number(&told, remembered_ms(c->store));
         for (; count > 0 && call_has(c, at + 1); at += 2) {
             if (!read_letter(call_item(c, at), call_item(c, at + 1), &l))
                 continue;
@@ -147,7 +170,7 @@ letters_drive(const struct call *c, size_t from, const struct store_visit *visit
     if (!call_has(c, from))
         return ST_OK;
     call_begin(&done, s, visit, where);
-    for (size_t i = from; call_has(c, i + 1); i += 2) {
+    for (size_t i = from; call_has(c, i + 1) && !is_over(c); i += 2) {
         struct letter l;
 
         if (!read_letter(call_item(c, i), call_item(c, i + 1), &l))

@@ -1,10 +1,13 @@
--- Nobody brings these dead letters any more: the queue that they came from knows that they have arrived.
---   ARGV    trips ...
---   cost    O(trips)
+-- These dead letters are lent to nobody any more: the queue that they came from knows that they have
+-- arrived. But somebody who had them lent before may still bring them.
+--   ARGV    for how long (ms), trips ...
+--   cost    O(trips · log n)
 local w = enter()
 if not w then return { OK } end
-for i = 2, #ARGV do
-    call('HDEL', M, 'd' .. ARGV[i])
-    call('ZREM', T, 'd' .. ARGV[i])
+local ch, forgotten = changes(), w.now + tonumber(ARGV[2])
+for i = 3, #ARGV do
+    if call('HEXISTS', M, 'd' .. ARGV[i]) == 1 then falls_due(ch, forgotten, 'd' .. ARGV[i]) end
 end
+commit(w, ch)
+leave(w)
 return { OK }

@@ -1,4 +1,5 @@
--- A dead letter arrives, once: whoever brings it again finds that it did, until letter_forget.
+-- A dead letter arrives, once: whoever brings it again finds that it did, until some time behind
+-- letter_forget.
 --   ARGV    tag of a new queue, trip, id, posted, expires, client, checksum ('': none), body
 --   returns OK, 1 if the queue is not listed yet, its tag | NOT_SEALED: the queue takes sealed bodies only
 --   cost    O(log n)

@@ -1,6 +1,9 @@
 /* What the store on Redis does about what a slot, or a process that died, has left undone. */
 #include "support/dead_letters.h"
+#include "support/patient.h"
 #include "support/redis_server.h"
+
+#include "redis/call.h"
 
 START_TEST(letters_that_could_not_arrive_are_brought_by_a_later_claim)
 {
@@ -25,6 +28,50 @@ START_TEST(letters_that_could_not_arrive_are_brought_by_a_later_claim)
     use(&f, "graves");
     list_all(&f);
     expect(&f, 1, 2);
+    fixture_close(&f);
+}
+END_TEST
+
+/* Brings the letter that a message of this id, of a queue of this tag, has become once more. */
+static void
+bring_late(struct fixture *f, const struct store_queue *to, const char *id)
+{
+    struct redis_store *s = redis_of(patient_inside(f->store));
+    struct call c;
+
+    call_begin(&c, s, STORE_AT(f->now_ms), to);
+    call_text(&c, "a00000000000");
+    call_text(&c, id); /* its trip has the same digits */
+    call_text(&c, id);
+    call_number(&c, f->now_ms);
+    call_number(&c, f->now_ms + 60000);
+    call_text(&c, "12345678");
+    call_text(&c, "");
+    call_text(&c, "late");
+    ck_assert_status(call_run(&c, SCRIPT_letter_post, CALL_CHANGES), ST_OK);
+    call_end(&c);
+}
+
+/* Whoever was lent it some seconds ago may have been held up. */
+START_TEST(a_letter_that_somebody_else_has_brought_does_not_arrive_again)
+{
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_REDIS);
+    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+    post(&f, 1);
+    wear_out(&f, 1, 1);
+    ck_assert(id_empty(take(&f, 1)));
+    use(&f, "graves");
+    list_all(&f);
+    expect(&f, 1);
+    bring_late(&f, &f.queue, f.ids[1].text);
+    list_all(&f);
+    expect(&f, 1);
+    wait_ms(&f, 60000 + 30000); /* by far the longest that one is about it */
+    bring_late(&f, &f.queue, f.ids[1].text);
+    expect_stats(&f, 0, 1);
+    ck_assert(store_audit(f.store));
     fixture_close(&f);
 }
 END_TEST
