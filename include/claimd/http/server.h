@@ -28,13 +28,14 @@ struct server_config {
     unsigned socket_mode; /* permissions of a Unix socket's file */
     int64_t socket_group; /* its group, by number; -1: as the process makes files */
     size_t workers;
-    struct tls *tls;           /* for listeners with TLS; NULL: there is none */
-    size_t max_connections;    /* over all workers */
-    size_t max_waiters;        /* requests that wait for a message, over all workers */
-    struct executor *executor; /* where a store that blocks is asked; else NULL */
-    size_t max_header_bytes;   /* request line and headers */
-    size_t max_headers;        /* lines of them; each costs a connection 64 bytes */
-    int64_t idle_seconds;      /* a connection without progress is closed after this */
+    struct tls *tls;        /* for listeners with TLS; NULL: there is none */
+    size_t max_connections; /* over all workers */
+    size_t max_waiters;     /* requests that wait for a message, over all workers */
+    struct executor *
+        executor; /* where a store that blocks is asked, or detours of its fibers are made; else NULL */
+    size_t max_header_bytes; /* request line and headers */
+    size_t max_headers;      /* lines of them; each costs a connection 64 bytes */
+    int64_t idle_seconds;    /* a connection without progress is closed after this */
     int64_t request_seconds; /* a request must be whole this long after its first byte */
     uint64_t access_log_one_in; /* see server_log_requests() */
 };
