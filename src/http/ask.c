@@ -2,8 +2,9 @@
 
 #include "claimd/base/invariant.h"
 
-/* Requests of a worker that wait for the store in fibers. The others have a thread each. */
-enum { FIBERS_MOST = 1024 };
+/* Requests that wait for the store in fibers: of a worker, and of all. A stack is two mappings, and Linux
+ * lets a process have 65 530 of them. The others have a thread each. */
+enum { FIBERS_MOST = 1024, FIBERS_ALL = 16384 };
 
 /* Its worker has to look at an exchange, which it may do at once. */
 static void
@@ -19,8 +20,11 @@ call_back(void *arg)
 void
 ask_init(struct worker *w)
 {
-    fiber_pool_init(&w->parked.fibers, w->shared->config->mem,
-                    w->shared->config->executor, FIBERS_MOST, call_back);
+    const struct server_config *config = w->shared->config;
+    const size_t share = FIBERS_ALL / config->workers;
+
+    fiber_pool_init(&w->parked.fibers, config->mem, config->executor,
+                    share < FIBERS_MOST ? share : FIBERS_MOST, call_back);
 }
 
 void
