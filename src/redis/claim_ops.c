@@ -78,7 +78,7 @@ run_create(struct redis_store *s, const struct store_visit *visit,
            struct shown *room, struct store_batch *out)
 {
     char digits[SECRET_DIGITS];
-    const struct bytes secret = bytes_of(digits, sizeof(digits));
+    struct bytes secret;
     size_t front;
     struct call c;
     enum status st = redis_digits(s, digits, sizeof(digits));
@@ -87,6 +87,7 @@ run_create(struct redis_store *s, const struct store_visit *visit,
         show_free(s, room);
         return st;
     }
+    secret = bytes_of(digits, sizeof(digits));
     call_begin(&c, s, visit, where);
     call_word(&c, secret);
     call_number(&c, terms->ttl_s * 1000);
