@@ -5,16 +5,28 @@
 #include <stdio.h>
 #include <time.h>
 
+enum { MS_NS = 1000000 };
+
 static int64_t
-read_ms(clockid_t which)
+read_ns(clockid_t which)
 {
     struct timespec ts;
 
     (void)clock_gettime(which, &ts); /* cannot fail for these two clocks */
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* A hand that runs so far ahead of the monotonic clock, and one that stands there. */
+/* Milliseconds of the monotonic clock, which begin when those of the wall clock do. */
+static int64_t
+monotonic_ms(const struct clock *c)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + (ts.tv_nsec + c->phase_ns) / MS_NS;
+}
+
+/* A hand that runs so far ahead of monotonic_ms(), and one that stands there. */
 static int64_t
 running(int64_t ahead_ms)
 {
@@ -34,27 +46,64 @@ stands(int64_t hand)
 }
 
 static int64_t
-shown_ms(int64_t hand)
+shown_ms(const struct clock *c, int64_t hand)
 {
-    return stands(hand) ? (hand - 1) / 2 : read_ms(CLOCK_MONOTONIC) + hand / 2;
+    return stands(hand) ? (hand - 1) / 2 : monotonic_ms(c) + hand / 2;
+}
+
+/*
+ * How far the wall clock is ahead of the monotonic one. Two clocks cannot be read at the same
+ * moment. Here the wall clock is read first, so the difference is too small by the time
+ * between the two readings, and never too large. Of several tries the largest is the closest.
+ */
+static int64_t
+wall_ahead_ns(void)
+{
+    enum { TRIES = 100, CLOSE_NS = 1000 };
+    int64_t ahead_ns = INT64_MIN;
+
+    for (int i = 0; i < TRIES; i++) {
+        const int64_t before_ns = read_ns(CLOCK_MONOTONIC);
+        const int64_t wall_ns = read_ns(CLOCK_REALTIME);
+        const int64_t after_ns = read_ns(CLOCK_MONOTONIC);
+
+        if (wall_ns - after_ns > ahead_ns)
+            ahead_ns = wall_ns - after_ns;
+        if (after_ns - before_ns < CLOSE_NS)
+            break;
+    }
+    return ahead_ns;
 }
 
 void
 clock_init_system(struct clock *c)
 {
-    atomic_init(&c->hand, running(read_ms(CLOCK_REALTIME) - read_ms(CLOCK_MONOTONIC)));
+    const int64_t monotonic_ns = read_ns(CLOCK_MONOTONIC);
+    const int64_t wall_ns = monotonic_ns + wall_ahead_ns();
+
+    clock_init_since(c, wall_ns / MS_NS, monotonic_ns - wall_ns % MS_NS);
+}
+
+void
+clock_init_since(struct clock *c, int64_t ms, int64_t stopwatch_ns)
+{
+    const int64_t begun_ns = stopwatch_ns % MS_NS;
+
+    c->phase_ns = begun_ns <= 0 ? -begun_ns : MS_NS - begun_ns;
+    atomic_init(&c->hand, running(ms - (stopwatch_ns + c->phase_ns) / MS_NS));
 }
 
 void
 clock_init_manual(struct clock *c, int64_t start_ms)
 {
+    c->phase_ns = 0;
     atomic_init(&c->hand, standing(start_ms));
 }
 
 int64_t
 clock_now_ms(const struct clock *c)
 {
-    return shown_ms(atomic_load(&c->hand));
+    return shown_ms(c, atomic_load(&c->hand));
 }
 
 bool
@@ -69,7 +118,7 @@ clock_stop(struct clock *c)
     int64_t hand = atomic_load(&c->hand);
 
     while (!stands(hand) &&
-           !atomic_compare_exchange_weak(&c->hand, &hand, standing(shown_ms(hand))))
+           !atomic_compare_exchange_weak(&c->hand, &hand, standing(shown_ms(c, hand))))
         continue;
 }
 
@@ -79,8 +128,8 @@ clock_start(struct clock *c)
     int64_t hand = atomic_load(&c->hand);
 
     while (stands(hand) &&
-           !atomic_compare_exchange_weak(
-               &c->hand, &hand, running(shown_ms(hand) - read_ms(CLOCK_MONOTONIC))))
+           !atomic_compare_exchange_weak(&c->hand, &hand,
+                                         running(shown_ms(c, hand) - monotonic_ms(c))))
         continue;
 }
 
@@ -97,17 +146,14 @@ clock_reach(struct clock *c, int64_t to_ms)
     int64_t hand = atomic_load(&c->hand), by_ms;
 
     do
-        by_ms = to_ms - shown_ms(hand);
+        by_ms = to_ms - shown_ms(c, hand);
     while (by_ms > 0 && !atomic_compare_exchange_weak(&c->hand, &hand, hand + 2 * by_ms));
 }
 
 int64_t
 clock_stopwatch_ns(void)
 {
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail, as above */
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+    return read_ns(CLOCK_MONOTONIC);
 }
 
 void

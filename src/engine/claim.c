@@ -20,7 +20,7 @@ claim_start(struct shard *sh, struct claim *c, const struct store_terms *terms,
 {
     ENSURE(terms->ttl_s > 0);
     c->started_ms = now_ms;
-    shard_arm_claim(sh, &c->due, now_ms + terms->ttl_s * 1000);
+    shard_arm_claim(sh, &c->due, core_deadline_ms(sh->core, now_ms, terms->ttl_s));
 }
 
 size_t
@@ -59,7 +59,7 @@ claim_lengthen(struct shard *sh, struct message *m, const struct store_terms *te
 
     if (life_s > sh->core->max_message_ttl_s)
         life_s = sh->core->max_message_ttl_s;
-    until_ms = now_ms + life_s * 1000;
+    until_ms = core_deadline_ms(sh->core, now_ms, life_s);
     if (until_ms <= m->expires_ms)
         return;
     m->expires_ms = until_ms;
@@ -187,7 +187,8 @@ claim_lose(struct shard *sh, struct claim *c)
 static bool
 outlived(const struct shard *sh, const struct claim *c, int64_t now_ms)
 {
-    if (c->due.due_ms - c->started_ms <= sh->core->max_message_ttl_s * 1000)
+    if (c->due.due_ms <=
+        core_deadline_ms(sh->core, c->started_ms, sh->core->max_message_ttl_s))
         return false;
     for (size_t i = 0; i < c->count; i++)
         if (claim_message(c, i, now_ms) != NULL)

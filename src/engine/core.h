@@ -29,6 +29,7 @@ struct core {
     _Atomic bool deliverer_told; /* that something is due, since it last found nothing */
     int64_t message_ttl_s, message_delay_s; /* defaults */
     int64_t max_message_ttl_s;
+    int64_t round_up_ms; /* engine_config */
     uint64_t tag_start;
     _Atomic uint64_t tags_used;
     _Atomic uint64_t fence;  /* largest claim number of a queue that is gone */
@@ -60,6 +61,13 @@ void core_flush(const struct core *core);
 
 /* A queue with claim numbers up to this one is gone. */
 void core_raise_fence(struct core *core, uint64_t number);
+
+/* When so many seconds that begin at now_ms are over. */
+static inline int64_t
+core_deadline_ms(const struct core *core, int64_t now_ms, int64_t seconds)
+{
+    return now_ms + seconds * 1000 + core->round_up_ms;
+}
 
 /* Makes core->next_ms at most due_ms. */
 void core_wake_at(struct core *core, int64_t due_ms);

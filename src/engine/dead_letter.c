@@ -268,7 +268,7 @@ move_one(const struct dead_letter *dl, size_t i, struct move *move)
     m->claim_count = 0;
     if (ttl_s != STORE_UNSET) {
         m->posted_ms = dl->from.now_ms;
-        m->expires_ms = dl->from.now_ms + ttl_s * 1000;
+        m->expires_ms = core_deadline_ms(dl->from.shard->core, dl->from.now_ms, ttl_s);
     }
     backlog_add(target->backlog, &dl->target->pool, m);
     backlog_add_foreign(target->backlog, m);

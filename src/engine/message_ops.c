@@ -79,9 +79,9 @@ append(struct queue *q, const struct store_post *post, struct list *messages,
 
         m->seq = ++q->last_seq;
         m->posted_ms = now_ms;
-        m->expires_ms = now_ms + ttl_s * 1000;
+        m->expires_ms = core_deadline_ms(core, now_ms, ttl_s);
         m->delayed = delay_s > 0;
-        due_ms = m->delayed ? now_ms + delay_s * 1000 : m->expires_ms;
+        due_ms = m->delayed ? core_deadline_ms(core, now_ms, delay_s) : m->expires_ms;
         if (due_ms > m->expires_ms)
             due_ms = m->expires_ms;
         backlog_add(q->backlog, &sh->pool, m);

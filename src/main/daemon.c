@@ -85,6 +85,7 @@ open_engine(struct daemon *d, const struct config *config, struct complaints *co
         .message_ttl_s = config->limits.default_message_ttl,
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
+        .round_up_ms = d->kit == NULL && !clock_stands(d->durability.now),
         .shown_queues = (size_t)config->metrics_queues,
         .project_limits = daemon_stored_limits(config),
         .feed_bytes = (uint64_t)config->subscription_backlog,

@@ -147,17 +147,20 @@ tell_recovery(const struct durability *d, const struct journal_recovery *r,
                   LOG_I("behind_ms", r->now_ms - wall_ms));
 }
 
-/* The store's time goes on from where the journal was. (One that stands is moved by hand.) */
+/*
+ * The store's time continues from where the journal was, if that is later: it was journal_ms at
+ * `stopwatch_ns`, and not a fraction of a millisecond more, so no deadline comes earlier. (A
+ * clock that stands is moved by hand.)
+ */
 static void
-set_clock(struct durability *d, int64_t ahead_ms)
+set_clock(struct durability *d, int64_t journal_ms, int64_t wall_ms, int64_t stopwatch_ns)
 {
-    if (ahead_ms <= 0)
+    if (journal_ms <= wall_ms)
         return;
     if (d->steered != NULL) {
-        clock_advance(d->steered, ahead_ms);
+        clock_advance(d->steered, journal_ms - wall_ms);
     } else if (!clock_stands(d->now)) {
-        clock_init_system(&d->clock);
-        clock_advance(&d->clock, ahead_ms);
+        clock_init_since(&d->clock, journal_ms, stopwatch_ns);
         d->now = &d->clock;
     }
 }
@@ -166,7 +169,7 @@ enum status
 durability_recover(struct durability *d, const struct config *config, struct store *store,
                    struct complaints *complaints)
 {
-    int64_t wall_ms = clock_now_ms(d->now);
+    const int64_t wall_ms = clock_now_ms(d->now), stopwatch_ns = clock_stopwatch_ns();
     struct journal_recovery recovery = {
         .now_ms = wall_ms, .accept_clock = config->accept_clock || d->steered != NULL};
     char error[JOURNAL_ERROR_CAP];
@@ -181,7 +184,7 @@ durability_recover(struct durability *d, const struct config *config, struct sto
         return st == ST_BAD_VALUE ? ST_CONFLICT : st;
     }
     tell_recovery(d, &recovery, wall_ms);
-    set_clock(d, recovery.now_ms - wall_ms);
+    set_clock(d, recovery.now_ms, wall_ms, stopwatch_ns);
     st = journal_start(d->journal);
     if (st != ST_OK)
         complain(complaints, "cannot start: no thread for the journal");

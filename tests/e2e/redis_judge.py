@@ -21,7 +21,6 @@ from collections import defaultdict
 
 from redis_load import LIMITED, MOST_CLAIMS, POPPED
 
-LATE_S = 0.05     # a claim may end so much earlier than asked for: clocks are rounded
 EFFECT_S = 12     # an unanswered claim has happened within this, or never
 
 
@@ -118,7 +117,7 @@ class Judge:
 
     def _judge_pair(self, body, one, other):
         """There must be an order in which the first had ended when the second began."""
-        if other.done < one.ends - LATE_S and one.done < other.ends - LATE_S:
+        if other.done < one.ends and one.done < other.ends:
             self._wrong("twice", body, "at the same time")
         if one.queue != other.queue or one.queue == POPPED:
             return

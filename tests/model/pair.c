@@ -20,13 +20,19 @@ require(bool holds)
         abort();
 }
 
-/* With CLAIMD_TEST_STORE=redis in the environment the other one is not the engine, but on Redis. */
-static void
-open_other(struct pair *p, const struct engine_config *config)
+/* With CLAIMD_TEST_STORE=redis in the environment the other store is not the engine, but on Redis. */
+static bool
+on_redis(void)
 {
     const char *wanted = getenv("CLAIMD_TEST_STORE");
 
-    if (wanted == NULL || strcmp(wanted, "redis") != 0) {
+    return wanted != NULL && strcmp(wanted, "redis") == 0;
+}
+
+static void
+open_other(struct pair *p, const struct engine_config *config)
+{
+    if (!on_redis()) {
         require(engine_open(config, &p->engine) == ST_OK);
         return;
     }
@@ -50,6 +56,7 @@ pair_open(struct pair *p, size_t shards, uint64_t seed, bool require_confirmatio
     config.max_message_ttl_s = 20 * 86400; /* within reach of long claims */
     config.shown_queues = 1000;            /* more than a history makes */
     config.require_confirmation = require_confirmation;
+    config.round_up_ms = on_redis() ? 0 : (int64_t)(seed & 1); /* test_clock is exact */
     idmap_init(&p->ids);
     require(twin_open(&config, &p->twin) == ST_OK);
     open_other(p, &config);

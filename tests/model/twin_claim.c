@@ -44,7 +44,7 @@ move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
     m->dead_letter = true;
     if (q->settings.dead_letter_ttl_s != STORE_UNSET) {
         m->posted_ms = now_ms;
-        m->expires_ms = now_ms + q->settings.dead_letter_ttl_s * 1000;
+        m->expires_ms = twin_deadline_ms(t, now_ms, q->settings.dead_letter_ttl_s);
         m->ready_ms = now_ms;
     }
     twin_append(target, m);
@@ -59,8 +59,8 @@ lengthen(const struct twin *t, struct twin_message *m, const struct store_terms 
 
     if (life_s > t->config.max_message_ttl_s)
         life_s = t->config.max_message_ttl_s;
-    if (m->expires_ms < now_ms + life_s * 1000)
-        m->expires_ms = now_ms + life_s * 1000;
+    if (m->expires_ms < twin_deadline_ms(t, now_ms, life_s))
+        m->expires_ms = twin_deadline_ms(t, now_ms, life_s);
 }
 
 static size_t
@@ -180,7 +180,7 @@ twin_claim_renew(struct store *s, struct store_visit *visit,
             twin_holder(q, q->messages[i], now_ms) == c)
             lengthen(t, q->messages[i], terms, now_ms);
     c->started_ms = now_ms;
-    c->ttl_ms = terms->ttl_s * 1000;
+    c->ttl_ms = twin_deadline_ms(t, 0, terms->ttl_s);
     *number = c->number;
     return ST_OK;
 }

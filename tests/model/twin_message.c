@@ -41,8 +41,8 @@ make_message(const struct twin *t, const struct twin_queue *q,
         m->checksum = post->checksums[i];
     m->client = post->client;
     m->posted_ms = now_ms;
-    m->expires_ms = now_ms + ttl_s * 1000;
-    m->ready_ms = now_ms + delay_s * 1000;
+    m->expires_ms = twin_deadline_ms(t, now_ms, ttl_s);
+    m->ready_ms = delay_s > 0 ? twin_deadline_ms(t, now_ms, delay_s) : now_ms;
     m->delay_s = delay_s;
     return m;
 }

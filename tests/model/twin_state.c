@@ -218,8 +218,9 @@ twin_add_claim(struct twin *t, struct twin_queue *q, const struct store_terms *t
 
     q->claims = twin_grow(q->claims, (q->claim_count + 1) * sizeof(struct twin_claim));
     c = &q->claims[q->claim_count++];
-    *c = (struct twin_claim){
-        .number = ++t->claims_made, .started_ms = now_ms, .ttl_ms = terms->ttl_s * 1000};
+    *c = (struct twin_claim){.number = ++t->claims_made,
+                             .started_ms = now_ms,
+                             .ttl_ms = twin_deadline_ms(t, 0, terms->ttl_s)};
     snprintf(c->id.text, sizeof(c->id.text), "f%011d%012llx", 0,
              (unsigned long long)c->number);
     return c;

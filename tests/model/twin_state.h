@@ -110,6 +110,13 @@ twin_message_delayed(const struct twin_message *m, int64_t now_ms)
     return now_ms < m->ready_ms;
 }
 
+/* When so many seconds that begin at now_ms are over. */
+static inline int64_t
+twin_deadline_ms(const struct twin *t, int64_t now_ms, int64_t seconds)
+{
+    return now_ms + seconds * 1000 + t->config.round_up_ms;
+}
+
 static inline bool
 twin_claim_live(const struct twin_claim *c, int64_t now_ms)
 {

@@ -2,9 +2,15 @@
  * clock: the only place that knows what time it is.
  *
  * Everything else takes `now_ms` as a parameter. Times are milliseconds since 1970 in
- * UTC. A clock that runs advances monotonically from the wall-clock time at its start: an
- * administrator who sets the clock neither expires nor revives anything. One that stands
- * shows the same time until it is moved. Neither is ever moved backwards.
+ * UTC. A running clock advances monotonically from the wall-clock time at its start: an
+ * administrator who sets the wall clock changes no deadline. A standing clock shows the same
+ * time until it is moved. Neither is ever moved backwards.
+ *
+ * A running clock rounds down to a millisecond. Add one to a deadline that must not be early
+ * (`round_up_ms` of the engine). It keeps the fraction of a millisecond at which the wall
+ * clock's begin, so each process that runs on one machine shows the same time, and a deadline
+ * stays where it was over a restart. A process may be late by the time between two readings of
+ * the system's clocks (less than a microsecond as a rule), and is never ahead of the wall clock.
  *
  *   Threads  any; a clock may be moved, stopped and started while others read it
  */
@@ -16,13 +22,18 @@
 #include <stdint.h>
 
 struct clock {
-    _Atomic int64_t
-        hand; /* twice what is added to the monotonic clock; or, when it stands,
-                             twice the time that is shown, plus one */
+    _Atomic int64_t hand; /* running: twice the milliseconds added to the monotonic clock;
+                             standing: twice the time shown, plus one */
+    int64_t
+        phase_ns; /* running: added to the monotonic clock before it is rounded down to
+                             milliseconds; 0 to 999999 */
 };
 
 /* Runs, with the wall clock. */
 void clock_init_system(struct clock *c);
+
+/* Runs; it showed the first moment of the millisecond ms when clock_stopwatch_ns() was that. */
+void clock_init_since(struct clock *c, int64_t ms, int64_t stopwatch_ns);
 
 /* Stands. */
 void clock_init_manual(struct clock *c, int64_t start_ms);

@@ -25,7 +25,9 @@ struct engine_config {
     int64_t message_ttl_s;     /* default_message_ttl */
     int64_t message_delay_s;   /* default_message_delay */
     int64_t max_message_ttl_s; /* caps a claim's ttl + grace */
-    size_t shown_queues;       /* whose figures are shown one by one, at most */
+    int64_t round_up_ms; /* added to each deadline: 1 if the caller's clock rounds down to
+                            milliseconds, so that nothing ends early; 0 if it is exact */
+    size_t shown_queues; /* whose figures are shown one by one, at most */
     struct engine_limits project_limits;
     uint64_t feed_bytes; /* of a queue's feed (store/subscription.h); 0: any number */
     bool require_confirmation; /* subscriptions get messages once they are confirmed */

@@ -40,7 +40,7 @@ local refusal = refused(w, taken, tonumber(ARGV[7]), 9)
 if refusal then return answer(refusal[1], refusal[1] == NO_ROOM and refusal[2] or 0) end
 if #taken.names == 0 then return answer(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
-local ends, lives = w.now + tonumber(ARGV[3]), w.now + tonumber(ARGV[4])
+local ends, lives = deadline(w, tonumber(ARGV[3])), deadline(w, tonumber(ARGV[4]))
 local numbers = {}
 for i, n in ipairs(taken.names) do
     local old, at = taken.heads[i], tonumber(n)

@@ -8,7 +8,7 @@ if not settle(w) then return { AGAIN } end
 local ch = changes()
 local c = find_claim(ch, ARGV[2])
 if not c then return { NOT_FOUND } end
-local lives = w.now + tonumber(ARGV[4])
+local lives = deadline(w, tonumber(ARGV[4]))
 for _, number in ipairs(numbers_of(c)) do
     local n = digits(number)
     local text = call('HGET', M, n)
@@ -19,7 +19,7 @@ for _, number in ipairs(numbers_of(c)) do
         falls_due(ch, lives, n)
     end
 end
-c.started, c.ends, c.changed = w.now, w.now + tonumber(ARGV[3]), true
+c.started, c.ends, c.changed = w.now, deadline(w, tonumber(ARGV[3])), true
 falls_due(ch, c.ends, c.name)
 commit(w, ch)
 leave(w)

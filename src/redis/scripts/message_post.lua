@@ -29,12 +29,13 @@ if f and #range(IDLE, IDLE + f.last + 1, 'LIMIT', 0, 1) > 0 then tells = 1 end
 for i = 8, #ARGV, 4 do
     local own_ttl, own_delay = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
     local body, sum = ARGV[i + 2], ARGV[i + 3]
-    local expires = now + 1000 * (own_ttl >= 0 and own_ttl or ttl)
+    local life = own_ttl >= 0 and own_ttl or ttl
+    local expires = deadline(w, 1000 * life)
     local wait = own_delay >= 0 and own_delay or delay
-    local ready = wait > 0 and math.min(now + 1000 * wait, expires) or 0
+    local ready = wait > 0 and math.min(deadline(w, 1000 * wait), expires) or 0
     local head = pack(HEAD, now, expires, ready, 0, 0, #body, sum == '' and 0 or SUM, client) .. sum
     place(w, ch, body, head, expires, ready, 0)
-    if f then append(f, expires, (expires - now) / 1000, math.max(wait, 0), body, tonumber(ARGV[7])) end
+    if f then append(f, expires, life, math.max(wait, 0), body, tonumber(ARGV[7])) end
 end
 commit(w, ch)
 if f then leave_feed(w, f) else leave(w) end

@@ -4,6 +4,8 @@
 
 #include <time.h>
 
+static const int64_t MS_NS = 1000000;
+
 /*
  * This program is linked with --wrap=clock_gettime: the system's clocks show what they
  * show, or what a test sets.
@@ -13,17 +15,22 @@ int __wrap_clock_gettime(clockid_t which, struct timespec *out);
 
 static struct {
     bool set;
-    int64_t wall_ms, monotonic_ms;
+    int64_t wall_ns, monotonic_ns;
+    int64_t
+        slow_ns; /* a reading of the next clock comes so much later, for the last time */
 } faked;
 
 int
 __wrap_clock_gettime(clockid_t which, struct timespec *out)
 {
-    int64_t ms = which == CLOCK_REALTIME ? faked.wall_ms : faked.monotonic_ms;
+    int64_t ns = which == CLOCK_REALTIME ? faked.wall_ns : faked.monotonic_ns;
 
     if (!faked.set)
         return __real_clock_gettime(which, out);
-    *out = (struct timespec){(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+    *out = (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    faked.wall_ns += faked.slow_ns;
+    faked.monotonic_ns += faked.slow_ns;
+    faked.slow_ns /= 2;
     return 0;
 }
 
@@ -85,26 +92,93 @@ START_TEST(setting_the_wall_clock_moves_nothing)
     struct clock c;
 
     faked.set = true;
-    faked.wall_ms = 1700000000123;
-    faked.monotonic_ms = 5000;
+    faked.wall_ns = 1700000000123 * MS_NS;
+    faked.monotonic_ns = 5000 * MS_NS;
     clock_init_system(&c);
     ck_assert_int_eq(clock_now_ms(&c), 1700000000123);
-    faked.wall_ms += 3600000; /* an administrator sets it forward */
+    faked.wall_ns += 3600000 * MS_NS; /* an administrator sets it forward */
     ck_assert_int_eq(clock_now_ms(&c), 1700000000123);
-    faked.wall_ms -= 86400000; /* and back, while time goes on */
-    faked.monotonic_ms += 250;
+    faked.wall_ns -= 86400000 * MS_NS; /* and back, while time goes on */
+    faked.monotonic_ns += 250 * MS_NS;
     ck_assert_int_eq(clock_now_ms(&c), 1700000000373);
-    ck_assert_int_eq(clock_stopwatch_ns(), INT64_C(5250) * 1000000);
+    ck_assert_int_eq(clock_stopwatch_ns(), 5250 * MS_NS);
     clock_advance(&c, 7); /* it is moved while it runs, and goes on from where it stood */
     clock_reach(&c, 1700000000400);
     ck_assert_int_eq(clock_now_ms(&c), 1700000000400);
     clock_stop(&c);
-    faked.monotonic_ms += 5000;
+    faked.monotonic_ns += 5000 * MS_NS;
     clock_advance(&c, 60000);
     clock_start(&c);
     ck_assert_int_eq(clock_now_ms(&c), 1700000060400);
-    faked.monotonic_ms += 10;
+    faked.monotonic_ns += 10 * MS_NS;
     ck_assert_int_eq(clock_now_ms(&c), 1700000060410);
+    faked.set = false;
+}
+END_TEST
+
+static void
+let_pass(int64_t ns)
+{
+    faked.wall_ns += ns;
+    faked.monotonic_ns += ns;
+}
+
+/* Processes that start one after the other, at any fraction of a millisecond of either clock. */
+START_TEST(a_restart_moves_no_deadline)
+{
+    faked.set = true;
+    faked.wall_ns = 1700000000123 * MS_NS + 999999;
+    faked.monotonic_ns = 5000 * MS_NS + 1;
+    for (int i = 0; i < 5000; i++) {
+        struct clock c;
+
+        clock_init_system(&c);
+        for (int j = 0; j < 20; j++) {
+            ck_assert_int_eq(clock_now_ms(&c), faked.wall_ns / MS_NS);
+            let_pass(77777);
+        }
+        let_pass(1234567);
+        if (i % 100 == 0)
+            faked.monotonic_ns = i * INT64_C(1234567); /* the machine was booted */
+    }
+    faked.set = false;
+}
+END_TEST
+
+START_TEST(a_clock_is_never_ahead_though_the_process_is_held_up_between_readings)
+{
+    faked.set = true;
+    for (int64_t slow_ns = 1; slow_ns < 3000 * MS_NS; slow_ns = slow_ns * 3 / 2 + 1) {
+        struct clock c;
+
+        faked.wall_ns = 1700000000123 * MS_NS + 654321;
+        faked.monotonic_ns = 5000 * MS_NS + slow_ns % MS_NS;
+        faked.slow_ns = slow_ns;
+        clock_init_system(&c);
+        faked.slow_ns = 0;
+        let_pass(MS_NS - faked.wall_ns % MS_NS -
+                 1); /* the wall clock's last nanosecond of it */
+        ck_assert_int_eq(clock_now_ms(&c), faked.wall_ns / MS_NS);
+        let_pass(
+            1000); /* the next one has begun, for a clock that is less than 1 us late */
+        ck_assert_int_eq(clock_now_ms(&c), faked.wall_ns / MS_NS);
+    }
+    faked.set = false;
+}
+END_TEST
+
+START_TEST(a_clock_can_begin_a_millisecond_at_a_given_moment)
+{
+    faked.set = true;
+    for (int64_t at_ns = -3 * MS_NS / 2; at_ns < 2 * MS_NS; at_ns += 99999) {
+        struct clock c;
+
+        clock_init_since(&c, 1700000000123, at_ns);
+        faked.monotonic_ns = at_ns + 5 * MS_NS;
+        ck_assert_int_eq(clock_now_ms(&c), 1700000000128);
+        faked.monotonic_ns--;
+        ck_assert_int_eq(clock_now_ms(&c), 1700000000127);
+    }
     faked.set = false;
 }
 END_TEST

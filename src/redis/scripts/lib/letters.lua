@@ -31,7 +31,7 @@ local function move_letters(w, set, taken, letters, own)
         local h = head_of(m[1])
         if h.count < set[4] then break end
         if set[5] >= 0 then
-            h.posted, h.expires = w.now, w.now + 1000 * set[5]
+            h.posted, h.expires = w.now, deadline(w, 1000 * set[5])
         end
         local sum, id = h.flags % 2 == SUM and sub(h.rest, 1, 16) or '', id_of(w, n, h)
         remove(w, ch, text, h)
