@@ -61,15 +61,15 @@ MUTANTS = [
      "a message lives a millisecond too long",
      SIMULATION,
      [("engine/message_ops.c",
-       "m->expires_ms = now_ms + ttl_s * 1000;",
-       "m->expires_ms = now_ms + ttl_s * 1000 + MUTANT(MESSAGE_OFF_BY_ONE);")]),
+       "m->expires_ms = core_deadline_ms(core, now_ms, ttl_s);",
+       "m->expires_ms = core_deadline_ms(core, now_ms, ttl_s) + MUTANT(MESSAGE_OFF_BY_ONE);")]),
     ("CLAIM_OFF_BY_ONE",
      "a claim ends a millisecond too late",
      SIMULATION,
      [("engine/claim.c",
-       "now_ms + terms->ttl_s * 1000);\n}\n\nsize_t\nclaim_nodes",
-       "now_ms + terms->ttl_s * 1000 + MUTANT(CLAIM_OFF_BY_ONE));\n}\n\n"
-       "size_t\nclaim_nodes")]),
+       "core_deadline_ms(sh->core, now_ms, terms->ttl_s));",
+       "core_deadline_ms(sh->core, now_ms, terms->ttl_s) +\n"
+       "                                     MUTANT(CLAIM_OFF_BY_ONE));")]),
     ("NEEDS_HOUSEKEEPING",
      "a claim sees what housekeeping has come to, not what is due",
      SIMULATION,
@@ -399,9 +399,9 @@ MUTANTS = [
      "setting the wall clock moves deadlines",
      "unit/base/clock_test: setting_the_wall_clock_moves_nothing",
      [("base/clock.c",
-       "(hand - 1) / 2 : read_ms(CLOCK_MONOTONIC) + hand / 2;",
-       "(hand - 1) / 2 : MUTANT(CLOCK_FOLLOWS_THE_WALL) ? read_ms(CLOCK_REALTIME)\n"
-       "                                          : read_ms(CLOCK_MONOTONIC) + hand / 2;")]),
+       "(hand - 1) / 2 : monotonic_ms(c) + hand / 2;",
+       "(hand - 1) / 2 : MUTANT(CLOCK_FOLLOWS_THE_WALL) ? read_ns(CLOCK_REALTIME) / MS_NS\n"
+       "                                          : monotonic_ms(c) + hand / 2;")]),
     ("METADATA_CANNOT_SHRINK",
      "metadata that is too large already cannot be made smaller bit by bit",
      "unit/api/wire/patch_test: metadata_that_is_too_large_may_shrink_but_not_grow",
