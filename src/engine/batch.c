@@ -17,15 +17,16 @@ batch_open(struct engine *e, size_t room, struct store_batch *out)
 }
 
 enum status
-batch_fits(const struct backlog *b, size_t count, struct store_batch *out)
+batch_fits(const struct visit *v, size_t count, struct store_batch *out)
 {
+    const struct backlog *b = v->queue->backlog;
     const struct message *m;
     size_t need = 0;
-    uint64_t seq = 0;
 
     if (out->room == 0)
         return ST_OK;
-    for (; count > 0 && (m = backlog_next_ready(b, &seq)) != NULL; count--, seq++)
+    for (uint64_t seq = v->from_seq;
+         count > 0 && (m = backlog_next_ready(b, &seq)) != NULL; count--, seq++)
         need += m->body_len;
     if (need <= out->room)
         return ST_OK;
@@ -33,16 +34,17 @@ batch_fits(const struct backlog *b, size_t count, struct store_batch *out)
     return ST_NO_ROOM;
 }
 
-/* True if none of the first `count` ready messages is sealed that `opened` does not show; both
- * are in the order of their queue. */
+/* True if none of the first `count` messages that the visit may take is sealed and missing in
+ * `opened`; both are in the order of their queue. */
 static bool
-are_opened(const struct backlog *b, size_t count, const struct store_batch *opened)
+are_opened(const struct visit *v, size_t count, const struct store_batch *opened)
 {
+    const struct backlog *b = v->queue->backlog;
     const struct message *m;
     size_t at = 0;
 
-    for (uint64_t seq = 0; count > 0 && (m = backlog_next_ready(b, &seq)) != NULL;
-         count--, seq++) {
+    for (uint64_t seq = v->from_seq;
+         count > 0 && (m = backlog_next_ready(b, &seq)) != NULL; count--, seq++) {
         if (!store_is_sealed(message_body(m)))
             continue;
         while (at < opened->count && opened->messages[at].pin != m)
@@ -60,13 +62,13 @@ batch_opened(const struct visit *v, size_t count, struct store_batch *out)
     struct message *m;
     enum status st;
 
-    if (out->opened == NULL || are_opened(b, count, out->opened))
+    if (out->opened == NULL || are_opened(v, count, out->opened))
         return ST_OK;
     st = batch_open(v->engine, count, out);
     if (st != ST_OK)
         return st;
-    for (uint64_t seq = 0; count > 0 && (m = backlog_next_ready(b, &seq)) != NULL;
-         count--, seq++)
+    for (uint64_t seq = v->from_seq;
+         count > 0 && (m = backlog_next_ready(b, &seq)) != NULL; count--, seq++)
         batch_add(out, m, v->queue->tag, v->now_ms);
     return ST_SEALED;
 }

@@ -66,14 +66,14 @@ clear_way(struct dead_letter *dl, size_t *room)
     }
 }
 
-/* Takes the first `count` ready messages and makes the claim live. */
+/* Takes the first `count` messages that the visit may take, and makes the claim live. */
 static void
 take_messages(struct visit *v, const struct store_terms *terms, size_t count,
               struct taking *t)
 {
     struct queue *q = v->queue;
     struct claim *c = t->claim;
-    uint64_t seq = 0;
+    uint64_t seq = v->from_seq;
 
     t->claim = NULL; /* the shard owns it now */
     claim_start(v->shard, c, terms, v->now_ms);
@@ -111,8 +111,8 @@ create(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
     if (st != ST_OK)
         return st;
     if (room == 0)
-        return visit_wait(v);
-    st = batch_fits(v->queue->backlog, room, out);
+        return visit_wait(v, limit);
+    st = batch_fits(v, room, out);
     if (st == ST_OK)
         st = batch_opened(v, room, out);
     if (st == ST_OK)

@@ -70,7 +70,7 @@ is_dead(const struct dead_letter *dl, const struct message *m)
 size_t
 dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq)
 {
-    uint64_t at = 0;
+    uint64_t at = dl->from.from_seq;
 
     if (dl->target == NULL)
         return count;

@@ -24,8 +24,8 @@ enum status dead_letter_enter(struct dead_letter *dl, struct store *s,
 void dead_letter_leave(struct dead_letter *dl);
 
 /*
- * How many of the first `count` ready messages stand in front of the first dead letter
- * among them; count if there is none (or there are fewer messages). Its number in *seq.
+ * How many of the first `count` messages that dl->from may take stand in front of the first
+ * dead letter among them; count if there is none (or there are fewer). Its number in *seq.
  */
 size_t dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq);
 

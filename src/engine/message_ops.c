@@ -511,11 +511,11 @@ engine_message_delete_many(struct store *s, struct store_visit *outer,
     return st;
 }
 
-/* Takes the first `count` ready messages out, and shows them. */
+/* Takes the first `count` messages that the visit may take out, and shows them. */
 static void
 take_ready(struct visit *v, size_t count, struct store_batch *batch, struct discarded *d)
 {
-    uint64_t seq = 0;
+    uint64_t seq = v->from_seq;
 
     while (count-- > 0) {
         struct message *m = backlog_next_ready(v->queue->backlog, &seq);
@@ -550,9 +550,9 @@ engine_message_pop(struct store *s, struct store_visit *outer,
     if (room > limit)
         room = limit;
     if (room == 0) {
-        st = visit_wait(&v);
+        st = visit_wait(&v, limit);
     } else {
-        st = batch_fits(v.queue->backlog, room, out);
+        st = batch_fits(&v, room, out);
         if (st == ST_OK)
             st = batch_opened(&v, room, out);
         if (st == ST_OK)

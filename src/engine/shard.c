@@ -308,7 +308,7 @@ make_line(struct shard *sh, const struct store_queue *where, uint64_t hash,
 
 enum status
 shard_wait(struct shard *sh, const struct store_queue *where, uint64_t hash,
-           struct queue *q, struct store_waiter *w)
+           struct queue *q, struct store_waiter *w, size_t wants)
 {
     struct line *line = q != NULL ? q->line : shard_line(sh, where, hash);
 
@@ -319,7 +319,7 @@ shard_wait(struct shard *sh, const struct store_queue *where, uint64_t hash,
     if (line == NULL)
         return ST_NO_MEMORY;
     w->home = sh;
-    line_enter(line, w);
+    line_enter(line, w, wants);
     return ST_OK;
 }
 

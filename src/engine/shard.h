@@ -123,9 +123,10 @@ void shard_wake_at(struct shard *sh, int64_t due_ms);
 struct line *
 shard_line(const struct shard *sh, const struct store_queue *where, uint64_t hash);
 
-/* Puts w at the end of the address's line, or has it wait on there. ST_NO_MEMORY. */
+/* Puts w at the end of the address's line, or has it wait on there, for so many messages.
+ * ST_NO_MEMORY. */
 enum status shard_wait(struct shard *sh, const struct store_queue *where, uint64_t hash,
-                       struct queue *q, struct store_waiter *w);
+                       struct queue *q, struct store_waiter *w, size_t wants);
 
 /* Takes w out of its line; who is next may have to be called. Needs the lock. */
 void shard_stop_waiting(struct shard *sh, struct store_waiter *w);

@@ -14,6 +14,7 @@ visit_enter(struct visit *v, struct store *s, struct store_visit *outer,
     v->hash = core_hash(&e->core, where);
     v->shard = engine_shard(e, v->hash);
     v->now_ms = outer->now_ms;
+    v->from_seq = 0;
     outer->waits = false;
     if (settle == SETTLE_NOTHING)
         v->now_ms = shard_enter(v->shard, v->now_ms);
@@ -46,19 +47,26 @@ line_here(const struct visit *v)
 }
 
 size_t
-visit_share(const struct visit *v)
+visit_share(struct visit *v)
 {
-    size_t ready = v->queue == NULL ? 0 : backlog_ready(v->queue->backlog);
+    size_t ready = v->queue == NULL ? 0 : backlog_ready(v->queue->backlog), reserved = 0;
     const struct line *line;
 
+    v->from_seq = 0;
     if (v->outer->waiter == NULL || ready == 0)
         return ready;
     line = line_here(v);
-    return line == NULL ? ready : line_share(line, v->outer->waiter, ready);
+    if (line != NULL)
+        reserved = line_reserved(line, v->outer->waiter);
+    if (reserved >= ready)
+        return 0;
+    for (size_t i = 0; i < reserved; i++, v->from_seq++)
+        (void)backlog_next_ready(v->queue->backlog, &v->from_seq);
+    return ready - reserved;
 }
 
 enum status
-visit_wait(struct visit *v)
+visit_wait(struct visit *v, size_t wants)
 {
     struct store_waiter *w = v->outer->waiter;
     enum status st;
@@ -70,7 +78,7 @@ visit_wait(struct visit *v)
         shard_stop_waiting(v->shard, w);
         return ST_OK;
     }
-    st = shard_wait(v->shard, v->where, v->hash, v->queue, w);
+    st = shard_wait(v->shard, v->where, v->hash, v->queue, w, wants);
     v->outer->waits = st == ST_OK;
     /* Dead letters that could not be moved are in its way: it is called to try again. */
     if (st == ST_OK && visit_share(v) > 0)

@@ -23,6 +23,7 @@ struct visit {
     struct shard *shard;             /* locked between enter and leave */
     struct queue *queue;             /* NULL: there is none */
     int64_t now_ms;                  /* when it takes place */
+    uint64_t from_seq;               /* see visit_share() */
 };
 
 /* ST_AGAIN: see settle_enter(); the visit has not begun then. */
@@ -52,11 +53,17 @@ visit_reserve_messages(const struct visit *v, enum store_change_kind kind, size_
 
 /* ------------------------------------------------------------------ waiting */
 
-/* How many ready messages the operation may take: all, or its share if it has a waiter. */
-size_t visit_share(const struct visit *v);
+/*
+ * How many ready messages the operation may take: all, or those that are left for it if it has
+ * a waiter. They are the first ones with numbers of v->from_seq or more.
+ */
+size_t visit_share(struct visit *v);
 
-/* Nothing was taken: the operation's waiter, if it has one, stands in line. ST_NO_MEMORY. */
-enum status visit_wait(struct visit *v);
+/*
+ * Nothing was taken: the operation's waiter, if it has one, stands in line and asks for
+ * `wants` messages. ST_NO_MEMORY.
+ */
+enum status visit_wait(struct visit *v, size_t wants);
 
 /* Something was taken: its waiter is out of the line. */
 static inline void

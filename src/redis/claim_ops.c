@@ -79,7 +79,7 @@ run_create(struct redis_store *s, const struct store_visit *visit,
 {
     char digits[SECRET_DIGITS];
     struct bytes secret;
-    size_t front;
+    size_t reserved;
     struct call c;
     enum status st = redis_digits(s, digits, sizeof(digits));
 
@@ -92,9 +92,9 @@ run_create(struct redis_store *s, const struct store_visit *visit,
     call_word(&c, secret);
     call_number(&c, terms->ttl_s * 1000);
     call_number(&c, life_ms(s, terms));
-    front = waiting_front(s, visit, where, &limit);
+    reserved = waiting_reserved(s, visit, where, &limit);
     call_number(&c, (int64_t)limit);
-    call_number(&c, (int64_t)front);
+    call_number(&c, (int64_t)reserved);
     call_number(&c, (int64_t)out->room);
     call_word(&c, where->name);
     call_opened(&c, out->opened);
@@ -122,7 +122,7 @@ redis_claim_create(struct store *store, struct store_visit *visit,
     if (st != ST_OK)
         return st;
     if (out->count == 0)
-        return waiting_found_nothing(s, visit, where);
+        return waiting_found_nothing(s, visit, where, limit);
     done_count(&s->done, STORE_COUNT_CLAIMS, 1);
     done_count(&s->done, STORE_COUNT_CLAIMED, out->count);
     show_waited(s, out);

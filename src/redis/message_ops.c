@@ -184,16 +184,16 @@ redis_message_pop(struct store *store, struct store_visit *visit,
 {
     struct redis_store *s = redis_of(store);
     struct shown *room = show_room(s, limit);
-    size_t front;
+    size_t most = limit, reserved;
     struct call c;
     enum status st;
 
     if (room == NULL)
         return ST_NO_MEMORY;
     call_begin(&c, s, visit, where);
-    front = waiting_front(s, visit, where, &limit);
-    call_number(&c, (int64_t)limit);
-    call_number(&c, (int64_t)front);
+    reserved = waiting_reserved(s, visit, where, &most);
+    call_number(&c, (int64_t)most);
+    call_number(&c, (int64_t)reserved);
     call_number(&c, (int64_t)out->room);
     call_opened(&c, out->opened);
     st = call_run(&c, SCRIPT_message_pop, CALL_CHANGES);
@@ -207,7 +207,7 @@ redis_message_pop(struct store *store, struct store_visit *visit,
     if (st != ST_OK)
         return st;
     if (out->count == 0)
-        return waiting_found_nothing(s, visit, where);
+        return waiting_found_nothing(s, visit, where, limit);
     done_count(&s->done, STORE_COUNT_POPPED, out->count);
     show_waited(s, out);
     waiting_served(s, visit, where);

@@ -163,29 +163,29 @@ waiting_stir(struct redis_store *s, const struct store_visit *visit,
 /* ------------------------------------------------------------------ standing in line */
 
 size_t
-waiting_front(struct redis_store *s, const struct store_visit *visit,
-              const struct store_queue *where, size_t *limit)
+waiting_reserved(struct redis_store *s, const struct store_visit *visit,
+                 const struct store_queue *where, size_t *limit)
 {
-    enum { ENOUGH = STORE_CALLED + 1 }; /* messages that were for each in front */
     struct waiting *w = &s->waiting;
     const struct line *line;
-    size_t front = 0;
+    size_t reserved = 0;
 
     if (visit->waiter == NULL || atomic_load(&w->count) == 0)
         return 0;
     lock_acquire(&w->lock);
     line = find_line(w, where);
     if (line != NULL)
-        front = ENOUGH - line_share(line, visit->waiter, ENOUGH);
+        reserved = line_reserved(line, visit->waiter);
     lock_release(&w->lock);
-    if (front == ENOUGH)
-        *limit = 0;
-    return front;
+    if (reserved < STORE_RESERVED)
+        return reserved;
+    *limit = 0;
+    return 0;
 }
 
 enum status
 waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
-                      const struct store_queue *where)
+                      const struct store_queue *where, size_t wants)
 {
     struct waiting *w = &s->waiting;
     struct line *line;
@@ -198,7 +198,7 @@ waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
         line = make_line(w, where, clock_ms(s, visit));
     if (line != NULL) {
         visit->waiter->home = w;
-        line_enter(line, visit->waiter);
+        line_enter(line, visit->waiter, wants);
         visit->waits = true;
     }
     lock_release(&w->lock);

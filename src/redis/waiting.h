@@ -39,17 +39,17 @@ void waiting_init(struct waiting *w, struct mem *mem, const struct hash_key *key
 /* Nobody is in line. */
 void waiting_fini(struct waiting *w);
 
-/* How many stand in front of the waiter of a visit; 0: it does not wait. With STORE_CALLED or more of
- * them it gets nothing: *limit becomes 0. */
-size_t waiting_front(struct redis_store *s, const struct store_visit *visit,
-                     const struct store_queue *where, size_t *limit);
+/* How many ready messages are reserved for those in front of the waiter of a visit; 0: it does
+ * not wait. If they are STORE_RESERVED or more, it gets nothing: *limit becomes 0. */
+size_t waiting_reserved(struct redis_store *s, const struct store_visit *visit,
+                        const struct store_queue *where, size_t *limit);
 
 /*
- * An operation with a waiter has found nothing: it stands in line from now on (visit->waits), and
- * is called if something has come meanwhile. ST_NO_MEMORY: it does not.
+ * An operation with a waiter has found nothing: it stands in line for `wants` messages from now on
+ * (visit->waits), and is called if something has come meanwhile. ST_NO_MEMORY: it does not.
  */
 enum status waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
-                                  const struct store_queue *where);
+                                  const struct store_queue *where, size_t wants);
 
 /* It has found something: it leaves the line, if it was in it, and the others are looked after. */
 void waiting_served(struct redis_store *s, const struct store_visit *visit,

@@ -52,9 +52,11 @@ line_new(struct mem *mem, const struct store_queue *where, struct list *stirred)
 }
 
 void
-line_enter(struct line *line, struct store_waiter *w)
+line_enter(struct line *line, struct store_waiter *w, size_t wants)
 {
+    ENSURE(wants > 0);
     w->called = false;
+    w->wants = wants;
     if (w->line == line)
         return;
     ENSURE(w->line == NULL);
@@ -73,37 +75,35 @@ line_leave(struct line *line, struct store_waiter *w)
     line->count--;
 }
 
-/* How many stand in front of w, at most STORE_CALLED. */
-static size_t
-in_front(const struct line *line, const struct store_waiter *w)
+/* Whether the waiter behind so many reserved messages need not wait for those in front. */
+static bool
+may_take(size_t reserved)
 {
-    const struct list *at = line->waiters.next;
-    size_t n = 0;
-
-    if (w->line != line)
-        return line->count < STORE_CALLED ? line->count : STORE_CALLED;
-    for (; n < STORE_CALLED && at != &w->link; at = at->next)
-        n++;
-    return n;
+    return reserved < STORE_RESERVED;
 }
 
 size_t
-line_share(const struct line *line, const struct store_waiter *w, size_t ready)
+line_reserved(const struct line *line, const struct store_waiter *w)
 {
-    size_t n = in_front(line, w);
+    const struct list *end = w->line == line ? &w->link : &line->waiters;
+    const struct list *at = line->waiters.next;
+    size_t reserved = 0;
 
-    return n == STORE_CALLED || ready <= n ? 0 : ready - n;
+    for (; at != end && may_take(reserved); at = at->next)
+        reserved += waiter_of(at)->wants;
+    return may_take(reserved) ? reserved : SIZE_MAX;
 }
 
 void
 line_call(struct line *line, size_t ready, struct bells *bells)
 {
-    size_t n = ready < STORE_CALLED ? ready : STORE_CALLED;
     struct list *at = line->waiters.next;
 
-    for (; n > 0 && at != &line->waiters; n--, at = at->next) {
+    for (size_t reserved = 0;
+         at != &line->waiters && reserved < ready && may_take(reserved); at = at->next) {
         struct store_waiter *w = waiter_of(at);
 
+        reserved += w->wants;
         if (w->called)
             continue;
         w->called = true;
@@ -123,14 +123,17 @@ line_dismiss(struct line *line, struct bells *bells)
 bool
 line_audit(const struct line *line, size_t ready)
 {
-    size_t must = ready < STORE_CALLED ? ready : STORE_CALLED, n = 0;
+    size_t reserved = 0, n = 0;
 
     for (const struct list *at = line->waiters.next; at != &line->waiters;
          at = at->next) {
         const struct store_waiter *w = waiter_of(at);
 
-        if (w->line != line || (n < must && !w->called))
+        if (w->line != line || w->wants == 0)
             return false;
+        if (reserved < ready && may_take(reserved) && !w->called)
+            return false;
+        reserved += w->wants;
         n++;
     }
     return n == line->count && n > 0;

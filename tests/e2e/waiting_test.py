@@ -289,8 +289,21 @@ class FirstComeFirstServed(Case):
         clients = [self.waiter(claim("q", LONG, limit=1)) for _ in range(self.WORKERS)]
         put(self.server, "q", *range(self.WORKERS - 5))
         taken = [bodies(client.response()) for client in clients[:-5]]
-        self.assertEqual(sorted(taken), [[n] for n in range(self.WORKERS - 5)])
+        self.assertEqual(taken, [[n] for n in range(self.WORKERS - 5)])
         self.assertFalse(any(answered(client, 0.05) for client in clients[-5:]))
+
+    def test_the_longest_waiter_gets_the_oldest_messages_up_to_its_limit(self):
+        for n in range(25):
+            queue = "longest-%d" % n
+            first, second = (self.waiter(claim(queue, LONG, limit=5)) for _ in range(2))
+            put(self.server, queue, 0, 1, 2)
+            self.assertEqual(bodies(first.response()), [0, 1, 2])
+            third = self.waiter(claim(queue, LONG, limit=5))
+            put(self.server, queue, *range(3, 10))
+            self.assertEqual(bodies(second.response()), [3, 4, 5, 6, 7])
+            self.assertEqual(bodies(third.response()), [8, 9])
+            for client in (first, second, third):
+                client.close()
 
     def test_every_message_is_given_to_exactly_one_of_many(self):
         """Workers in threads that claim, delete and wait again; two that post."""

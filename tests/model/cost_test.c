@@ -409,7 +409,7 @@ post_quietly(struct fixture *f, size_t count)
         ST_OK);
 }
 
-/* People of whom those behind the first STORE_CALLED stand in memory of their own. */
+/* People of whom those behind the first STORE_RESERVED stand in memory of their own. */
 struct crowd {
     struct person *front, *behind;
     size_t behind_bytes;
@@ -418,7 +418,7 @@ struct crowd {
 static struct person *
 person(struct crowd *c, size_t i)
 {
-    return i < STORE_CALLED ? &c->front[i] : &c->behind[i - STORE_CALLED];
+    return i < STORE_RESERVED ? &c->front[i] : &c->behind[i - STORE_RESERVED];
 }
 
 static void *
@@ -436,8 +436,8 @@ gather(struct fixture *f, struct crowd *c)
 {
     fixture_open(f, ENGINE);
     make_queue(f, NULL);
-    c->behind_bytes = (CROWD - STORE_CALLED) * sizeof(struct person);
-    c->front = map(STORE_CALLED * sizeof(struct person));
+    c->behind_bytes = (CROWD - STORE_RESERVED) * sizeof(struct person);
+    c->front = map(STORE_RESERVED * sizeof(struct person));
     c->behind = map(c->behind_bytes);
     called = NULL;
     calls = 0;
@@ -455,7 +455,7 @@ disperse(struct fixture *f, struct crowd *c)
 {
     for (size_t i = 0; i < CROWD; i++)
         store_waiter_leave(f->store, &person(c, i)->place);
-    ck_assert_int_eq(munmap(c->front, STORE_CALLED * sizeof(struct person)), 0);
+    ck_assert_int_eq(munmap(c->front, STORE_RESERVED * sizeof(struct person)), 0);
     ck_assert_int_eq(munmap(c->behind, c->behind_bytes), 0);
     fixture_close(f);
 }
@@ -488,7 +488,7 @@ START_TEST(however_many_messages_come_only_the_front_of_a_line_is_looked_at)
     post_quietly(&f, BATCH);
     post_quietly(&f, 1);
     ck_assert_int_eq(mprotect(c.behind, c.behind_bytes, PROT_READ | PROT_WRITE), 0);
-    ck_assert_uint_eq(calls, STORE_CALLED);
+    ck_assert_uint_eq(calls, STORE_RESERVED);
     disperse(&f, &c);
 }
 END_TEST

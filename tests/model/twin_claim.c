@@ -73,13 +73,14 @@ least(size_t a, size_t b)
 enum { ROW_MAX = 64 };
 
 /*
- * Moves the first row of dead letters that a claim of up to `limit` messages comes upon; how
- * many. What stands behind it may not be the claim's to look at any more.
+ * Moves the first row of dead letters that a claim of up to `limit` messages from `i` on comes
+ * upon; how many. What stands behind it may not be the claim's to look at any more.
  */
 static size_t
-move_dead_letters(struct twin *t, struct twin_queue *q, size_t limit, int64_t now_ms)
+move_dead_letters(struct twin *t, struct twin_queue *q, size_t i, size_t limit,
+                  int64_t now_ms)
 {
-    size_t i = 0, moved = 0;
+    size_t moved = 0;
 
     for (size_t found = 0; i < q->message_count && found < limit && moved < ROW_MAX;) {
         if (!twin_claimable(q, q->messages[i], now_ms)) {
@@ -106,19 +107,21 @@ twin_claim_create(struct store *s, struct store_visit *visit,
     struct twin *t = twin_of(s);
     struct twin_queue *q = twin_find_queue(t, where);
     const struct twin_claim *c = NULL;
+    const size_t wants = limit;
+    size_t from;
 
     if (q != NULL)
         twin_forget(q, now_ms);
-    limit = least(limit, twin_share(t, visit, where));
-    /* Who comes upon dead letters finds less than its share, and looks again. */
-    while (q != NULL && move_dead_letters(t, q, limit, now_ms) > 0)
-        limit = least(limit, twin_share(t, visit, where));
-    if (q != NULL && !twin_fits(q, limit, now_ms, out))
+    limit = least(limit, twin_share(t, visit, where, &from));
+    /* A claim that comes upon dead letters finds less than its share, and looks again. */
+    while (q != NULL && move_dead_letters(t, q, from, limit, now_ms) > 0)
+        limit = least(limit, twin_share(t, visit, where, &from));
+    if (q != NULL && !twin_fits(q, from, limit, now_ms, out))
         return ST_NO_ROOM;
-    if (q != NULL && !twin_opened(s, q, limit, now_ms, out))
+    if (q != NULL && !twin_opened(s, q, from, limit, now_ms, out))
         return ST_SEALED;
     *out = twin_open_batch(s, limit);
-    for (size_t i = 0; q != NULL && i < q->message_count && out->count < limit; i++) {
+    for (size_t i = from; q != NULL && i < q->message_count && out->count < limit; i++) {
         struct twin_message *m = q->messages[i];
 
         if (!twin_claimable(q, m, now_ms))
@@ -131,7 +134,7 @@ twin_claim_create(struct store *s, struct store_visit *visit,
         twin_show(out, q, m, now_ms);
     }
     if (c == NULL) {
-        twin_wait(t, visit, where);
+        twin_wait(t, visit, where, wants);
         return ST_OK;
     }
     out->claim_id = c->id;

@@ -273,12 +273,12 @@ twin_message_delete_many(struct store *s, struct store_visit *visit,
 }
 
 bool
-twin_fits(const struct twin_queue *q, size_t limit, int64_t now_ms,
+twin_fits(const struct twin_queue *q, size_t from, size_t limit, int64_t now_ms,
           struct store_batch *out)
 {
     size_t need = 0, count = 0;
 
-    for (size_t i = 0; i < q->message_count && count < limit; i++) {
+    for (size_t i = from; i < q->message_count && count < limit; i++) {
         if (twin_claimable(q, q->messages[i], now_ms)) {
             need += q->messages[i]->body_len;
             count++;
@@ -300,13 +300,13 @@ shows(const struct store_batch *batch, const struct twin_message *m)
 }
 
 bool
-twin_opened(const struct store *s, const struct twin_queue *q, size_t limit,
+twin_opened(const struct store *s, const struct twin_queue *q, size_t from, size_t limit,
             int64_t now_ms, struct store_batch *out)
 {
     struct store_batch would = twin_open_batch(s, limit);
     bool good = true;
 
-    for (size_t i = 0; i < q->message_count && would.count < limit; i++) {
+    for (size_t i = from; i < q->message_count && would.count < limit; i++) {
         const struct twin_message *m = q->messages[i];
 
         if (!twin_claimable(q, m, now_ms))
@@ -329,13 +329,14 @@ twin_message_pop(struct store *s, struct store_visit *visit,
 {
     const int64_t now_ms = visit->now_ms;
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
-    size_t i = 0;
+    const size_t wants = limit;
+    size_t i, share = twin_share(twin_of(s), visit, where, &i);
 
-    if (limit > twin_share(twin_of(s), visit, where))
-        limit = twin_share(twin_of(s), visit, where);
-    if (q != NULL && !twin_fits(q, limit, now_ms, out))
+    if (limit > share)
+        limit = share;
+    if (q != NULL && !twin_fits(q, i, limit, now_ms, out))
         return ST_NO_ROOM;
-    if (q != NULL && !twin_opened(s, q, limit, now_ms, out))
+    if (q != NULL && !twin_opened(s, q, i, limit, now_ms, out))
         return ST_SEALED;
     *out = twin_open_batch(s, limit);
     while (q != NULL && i < q->message_count && out->count < limit) {
@@ -347,7 +348,7 @@ twin_message_pop(struct store *s, struct store_visit *visit,
         twin_free_message(twin_take_out(q, i));
     }
     if (out->count == 0)
-        twin_wait(twin_of(s), visit, where);
+        twin_wait(twin_of(s), visit, where, wants);
     else
         twin_served(twin_of(s), visit);
     return ST_OK;

@@ -188,14 +188,14 @@ twin_of(struct store *s)
 
 /*
  * How many of the messages that can be claimed the operation may take: all, or with a waiter
- * what one each for those in front of it leaves over.
+ * those that are not reserved for the waiters in front of it. *from: the place of the first.
  */
 size_t twin_share(struct twin *t, const struct store_visit *visit,
-                  const struct store_queue *where);
+                  const struct store_queue *where, size_t *from);
 
-/* Nothing was taken: the waiter, if there is one, stands in line. */
-void
-twin_wait(struct twin *t, struct store_visit *visit, const struct store_queue *where);
+/* Nothing was taken: the waiter, if there is one, stands in line for `wants` messages. */
+void twin_wait(struct twin *t, struct store_visit *visit, const struct store_queue *where,
+               size_t wants);
 
 /* Something was: it is out of the line. */
 void twin_served(struct twin *t, struct store_visit *visit);
@@ -216,15 +216,15 @@ void twin_show(struct store_batch *out, const struct twin_queue *q,
  * True if out->room is enough for the bodies of the first `limit` messages that can be
  * claimed; else leaves there how much would be.
  */
-bool twin_fits(const struct twin_queue *q, size_t limit, int64_t now_ms,
+bool twin_fits(const struct twin_queue *q, size_t from, size_t limit, int64_t now_ms,
                struct store_batch *out);
 
 /*
  * True if those of them that are sealed are in out->opened; else what would be taken is in
  * *out.
  */
-bool twin_opened(const struct store *s, const struct twin_queue *q, size_t limit,
-                 int64_t now_ms, struct store_batch *out);
+bool twin_opened(const struct store *s, const struct twin_queue *q, size_t from,
+                 size_t limit, int64_t now_ms, struct store_batch *out);
 
 /* ------------------------------------------------------------------ subscriptions */
 

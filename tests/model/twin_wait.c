@@ -47,24 +47,35 @@ claimable(const struct twin *t, const struct store_queue *where, int64_t now_ms)
 
 size_t
 twin_share(struct twin *t, const struct store_visit *visit,
-           const struct store_queue *where)
+           const struct store_queue *where, size_t *from)
 {
-    size_t ready = claimable(t, where, visit->now_ms), front = 0;
+    const struct twin_queue *q = twin_find_queue(t, where);
+    size_t ready = claimable(t, where, visit->now_ms), reserved = 0;
 
+    *from = 0;
     if (visit->waiter == NULL)
         return ready;
     for (size_t i = 0; i < place_of(t, visit->waiter); i++)
-        front += waits_for(&t->waiters[i], where);
-    return front >= STORE_CALLED || ready <= front ? 0 : ready - front;
+        if (waits_for(&t->waiters[i], where))
+            reserved += t->waiters[i].who->wants;
+    if (reserved >= STORE_RESERVED || ready <= reserved)
+        return 0;
+    for (size_t skipped = 0; skipped < reserved; ++*from)
+        skipped += twin_claimable(q, q->messages[*from], visit->now_ms);
+    return ready - reserved;
 }
 
 void
-twin_wait(struct twin *t, struct store_visit *visit, const struct store_queue *where)
+twin_wait(struct twin *t, struct store_visit *visit, const struct store_queue *where,
+          size_t wants)
 {
     struct twin_waiter *w;
 
     visit->waits = visit->waiter != NULL;
-    if (!visit->waits || place_of(t, visit->waiter) < t->waiter_count)
+    if (!visit->waits)
+        return;
+    visit->waiter->wants = wants;
+    if (place_of(t, visit->waiter) < t->waiter_count)
         return;
     t->waiters = twin_grow(t->waiters, (t->waiter_count + 1) * sizeof(*t->waiters));
     w = &t->waiters[t->waiter_count++];
@@ -109,6 +120,7 @@ twin_calls(struct store *s, const struct store_waiter *waiter, int64_t now_ms)
     const struct store_queue where = {
         .project = bytes_of(t->waiters[at].project, t->waiters[at].project_len),
         .name = bytes_of(t->waiters[at].name, t->waiters[at].name_len)};
+    size_t from;
 
-    return twin_share(t, &visit, &where) > 0;
+    return twin_share(t, &visit, &where, &from) > 0;
 }

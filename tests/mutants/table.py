@@ -20,8 +20,8 @@ MUTANTS = [
      "a claim goes on behind the newest claim; what was given back before that waits",
      SIMULATION,
      [("engine/claim_ops.c",
-       "    uint64_t seq = 0;\n\n    t->claim = NULL;",
-       "    uint64_t seq = 0;\n\n"
+       "    uint64_t seq = v->from_seq;\n\n    t->claim = NULL;",
+       "    uint64_t seq = v->from_seq;\n\n"
        "    if (MUTANT(RELEASE_FORGETS_ORDER)) {\n"
        "        const struct claim *newest = seqmap_last(&q->backlog->claims, &seq);\n"
        "        seq = 0;\n"
@@ -295,26 +295,39 @@ MUTANTS = [
        "return ctx->waits && stands && (ctx->req->waiting->end == WAITING_ON ||\n"
        "                          MUTANT(WAITS_FOR_EVER)) ? ST_WAIT : ST_OK;")]),
     ("NEWCOMER_GOES_FIRST",
-     "who has just come goes past those who wait",
+     "a new waiter takes what is reserved for those in line",
      SIMULATION,
      [("store/line.c",
-       "    if (w->line != line)\n        return line->count",
-       "    if (w->line != line && MUTANT(NEWCOMER_GOES_FIRST))\n"
-       "        return 0;\n"
-       "    if (w->line != line)\n        return line->count")]),
+       "? &w->link : &line->waiters;",
+       "? &w->link : MUTANT(NEWCOMER_GOES_FIRST) ? line->waiters.next : &line->waiters;")]),
     ("LINE_WITHOUT_ORDER",
-     "of those who wait anybody takes what there is",
+     "a waiter in line takes what is reserved for those in front of it",
      SIMULATION,
      [("store/line.c",
-       "    size_t n = in_front(line, w);\n",
-       "    size_t n = w->line == line && MUTANT(LINE_WITHOUT_ORDER) ? 0\n"
-       "                                                             : in_front(line, w);\n")]),
+       "    const struct list *at = line->waiters.next;\n    size_t reserved = 0;\n",
+       "    const struct list *at = w->line == line && MUTANT(LINE_WITHOUT_ORDER)\n"
+       "                                ? end\n"
+       "                                : line->waiters.next;\n"
+       "    size_t reserved = 0;\n")]),
+    ("RESERVES_ONE_EACH",
+     "one message is reserved for each waiter in front, not as many as it asks for",
+     SIMULATION,
+     [("store/line.c",
+       "        reserved += waiter_of(at)->wants;",
+       "        reserved += MUTANT(RESERVES_ONE_EACH) ? 1 : waiter_of(at)->wants;")]),
+    ("RESERVED_ARE_TAKEN",
+     "a waiter takes the reserved messages and leaves as many newer ones",
+     SIMULATION,
+     [("engine/visit.c",
+       "    for (size_t i = 0; i < reserved; i++, v->from_seq++)",
+       "    for (size_t i = 0; i < reserved && !MUTANT(RESERVED_ARE_TAKEN);\n"
+       "         i++, v->from_seq++)")]),
     ("IN_VAIN_TO_THE_END",
      "who was called in vain waits on at the end of the line",
      SIMULATION,
      [("store/line.c",
-       "    w->called = false;\n    if (w->line == line)\n",
-       "    w->called = false;\n"
+       "    w->wants = wants;\n    if (w->line == line)\n",
+       "    w->wants = wants;\n"
        "    if (w->line == line && MUTANT(IN_VAIN_TO_THE_END)) {\n"
        "        list_remove(&w->link);\n"
        "        list_add_before(&line->waiters, &w->link);\n"

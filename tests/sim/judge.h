@@ -104,8 +104,11 @@ struct known_queue *judging_queue(const struct judging *j);
 /* The code has to be this one; if it is not, `p` is broken. */
 bool judge_code(struct judging *j, int expected, enum promise p);
 
-/* How many messages it may take of a queue: what those in front leave over of the ready. */
-size_t judging_share(const struct judging *j, size_t ready);
+/* How many of the first ready messages of its queue it leaves to waiters in front of it. */
+size_t judging_reserved(const struct judging *j);
+
+/* How many messages it asks for. */
+size_t judging_limit(const struct judging *j);
 
 /* Is it a dead letter to a claim of its queue? */
 bool judging_letter(const struct judging *j, const struct known_message *m);

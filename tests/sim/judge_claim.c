@@ -15,10 +15,7 @@ array(size_t count, size_t size)
     return items;
 }
 
-/*
- * Letters that lie one behind another go together, so many at a time: it makes a difference
- * only for those who are not the first in line.
- */
+/* Letters that lie one behind another go together, so many at a time. */
 enum { LETTERS_AT_A_TIME = 64 };
 
 bool
@@ -32,10 +29,8 @@ void
 claim_plan_make(const struct judging *j, struct claim_plan *out)
 {
     const struct known_queue *q = judging_queue(j);
-    size_t limit = (size_t)(j->op->limit == 0 ? j->rules->page : j->op->limit);
-    size_t ready = ledger_ready(j->ledger, j->op->place, j->now_ms);
+    size_t limit = judging_limit(j), reserved = judging_reserved(j);
     size_t run = 0; /* letters that go with the one before */
-    size_t share;
 
     *out =
         (struct claim_plan){.letters = array(q->count, sizeof(*out->letters)),
@@ -46,9 +41,11 @@ claim_plan_make(const struct judging *j, struct claim_plan *out)
 
         if (m->claim != NULL || j->now_ms < m->ready_ms)
             continue;
-        if ((!letter || run == 0) &&
-            (out->taken_count >= limit ||
-             out->taken_count >= judging_share(j, ready - out->letter_count)))
+        if (reserved > 0) {
+            reserved--;
+            continue;
+        }
+        if ((!letter || run == 0) && out->taken_count >= limit)
             break;
         if (!letter) {
             out->taken[out->taken_count++] = m;
@@ -59,10 +56,6 @@ claim_plan_make(const struct judging *j, struct claim_plan *out)
         out->taken_before[out->letter_count] = out->taken_count;
         out->letters[out->letter_count++] = m;
     }
-    /* Letters that went were not for those in front, who want as many others. */
-    share = judging_share(j, ready - out->letter_count);
-    if (out->taken_count > share)
-        out->taken_count = share;
 }
 
 void

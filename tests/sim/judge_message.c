@@ -276,19 +276,22 @@ bool
 judge_pop_from(struct judging *j, bool *took)
 {
     const struct known_queue *q = judging_queue(j);
-    size_t share = judging_share(j, ledger_ready(j->ledger, j->op->place, j->now_ms));
-    size_t limit = (size_t)j->op->limit < share ? (size_t)j->op->limit : share;
+    size_t limit = (size_t)j->op->limit, reserved = judging_reserved(j), count = 0;
     struct known_message *expected[IDS_MAX];
-    size_t count = 0;
 
-    *took = limit > 0;
+    for (size_t i = 0; i < q->count && count < limit; i++) {
+        if (q->messages[i]->claim != NULL || j->now_ms < q->messages[i]->ready_ms)
+            continue;
+        if (reserved > 0)
+            reserved--;
+        else
+            expected[count++] = q->messages[i];
+    }
+    *took = count > 0;
     if (!*took || j->waits)
         return true;
     if (!judge_code(j, 200, PROMISE_CONTRACT))
         return false;
-    for (size_t i = 0; i < q->count && count < limit; i++)
-        if (q->messages[i]->claim == NULL && j->now_ms >= q->messages[i]->ready_ms)
-            expected[count++] = q->messages[i];
     count = judging_shown(j, count);
     if (!judge_sequence(j, expected, count))
         return false;

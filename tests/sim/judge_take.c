@@ -1,20 +1,21 @@
 /*
  * The rules for requests that take messages, at once or after waiting: docs/api.md 11.
  *
- * Who waits stands in the line of each of its queues. With k in front of it in a line it may
- * take what k messages more leave over; so nobody is served before one that came first.
+ * A waiter stands in the line of each of its queues. The first ready messages are reserved for
+ * the waiters in front of it, as many as they ask for (store/waiter.h).
  */
 #include "sim/judge.h"
 
 size_t
-judging_share(const struct judging *j, size_t ready)
+judging_reserved(const struct judging *j)
 {
-    size_t front;
+    return j->waiter == NOBODY ? 0 : ledger_reserved(j->ledger, j->op->place, j->waiter);
+}
 
-    if (j->waiter == NOBODY)
-        return ready;
-    front = ledger_in_front(j->ledger, j->op->place, j->waiter);
-    return front >= STORE_CALLED || ready <= front ? 0 : ready - front;
+size_t
+judging_limit(const struct judging *j)
+{
+    return (size_t)(j->op->limit == 0 ? j->rules->page : j->op->limit);
 }
 
 /* All that is shown lies ready in this queue, to be handed out there. */
@@ -32,19 +33,42 @@ is_from_here(const struct judging *j)
     return true;
 }
 
-/* Has it taken more of this queue than those in front of it leave over? */
+/* Is any of the first so many ready messages shown? */
+static bool
+shows_any_of_first(const struct judging *j, size_t count)
+{
+    const struct known_queue *q = judging_queue(j);
+
+    for (size_t i = 0; i < q->count && count > 0; i++) {
+        const struct known_message *m = q->messages[i];
+
+        if (m->claim != NULL || j->now_ms < m->ready_ms)
+            continue;
+        for (size_t k = 0; k < j->answer->count; k++)
+            if (strcmp(j->answer->messages[k].id.text, m->id.text) == 0)
+                return true;
+        count--;
+    }
+    return false;
+}
+
+/* Has it taken a message of this queue that is reserved for a waiter in front of it? */
 static bool
 judge_turn(struct judging *j)
 {
     size_t ready = ledger_ready(j->ledger, j->op->place, j->now_ms);
+    size_t reserved = judging_reserved(j);
     const struct answer *a = j->answer;
 
-    if (j->waiter == NOBODY || a->count <= judging_share(j, ready) || !is_from_here(j))
+    if (reserved == 0 || a->count == 0 || !is_from_here(j))
         return true;
-    return verdict_break(j->verdict, PROMISE_FIRST_COME,
-                         "takes %zu of %zu messages, with %zu in front who wait longer",
-                         a->count, ready,
-                         ledger_in_front(j->ledger, j->op->place, j->waiter));
+    if (reserved < ready && a->count <= ready - reserved &&
+        !shows_any_of_first(j, reserved))
+        return true;
+    return verdict_break(
+        j->verdict, PROMISE_FIRST_COME,
+        "takes %zu of %zu messages, with %zu reserved for longer waiters", a->count,
+        ready, reserved);
 }
 
 static bool
@@ -109,7 +133,7 @@ judge_places(struct judging *j, bool *took)
             return true;
         kept = judge_place(&here, took);
         if (kept && !*took && j->waiter != NOBODY)
-            ledger_wait(j->ledger, op.place, j->waiter);
+            ledger_wait(j->ledger, op.place, j->waiter, judging_limit(j));
     }
     return kept;
 }

@@ -298,12 +298,24 @@ ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount)
 
 /* ---------------------------------------------------------------------- waiting */
 
+/* Where the waiter is in the line of a place; line_count if it is not. */
+static size_t
+place_in_line(const struct known_queue *q, int waiter)
+{
+    size_t at = 0;
+
+    while (at < q->line_count && q->line[at] != waiter)
+        at++;
+    return at;
+}
+
 void
-ledger_wait(struct ledger *l, int place, int waiter)
+ledger_wait(struct ledger *l, int place, int waiter, size_t wants)
 {
     struct known_queue *q = &l->queues[place];
 
-    if (ledger_in_front(l, place, waiter) == q->line_count)
+    l->wants[waiter] = wants;
+    if (place_in_line(q, waiter) == q->line_count)
         q->line[q->line_count++] = waiter;
 }
 
@@ -312,7 +324,7 @@ ledger_stop_waiting(struct ledger *l, int waiter)
 {
     for (int place = 0; place < PLACES; place++) {
         struct known_queue *q = &l->queues[place];
-        size_t at = ledger_in_front(l, place, waiter);
+        size_t at = place_in_line(q, waiter);
 
         if (at == q->line_count)
             continue;
@@ -323,14 +335,14 @@ ledger_stop_waiting(struct ledger *l, int waiter)
 }
 
 size_t
-ledger_in_front(const struct ledger *l, int place, int waiter)
+ledger_reserved(const struct ledger *l, int place, int waiter)
 {
     const struct known_queue *q = &l->queues[place];
-    size_t at = 0;
+    size_t reserved = 0;
 
-    while (at < q->line_count && q->line[at] != waiter)
-        at++;
-    return at;
+    for (size_t i = 0; i < place_in_line(q, waiter); i++)
+        reserved += l->wants[q->line[i]];
+    return reserved >= STORE_RESERVED ? SIZE_MAX : reserved;
 }
 
 size_t

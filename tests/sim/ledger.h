@@ -157,6 +157,7 @@ struct ledger {
     size_t gone_count, gone_cap;
     int64_t soonest_ms;          /* no deadline is earlier than this */
     bool dismissed[WAITERS_MAX]; /* waited for a queue that was deleted */
+    size_t wants[WAITERS_MAX];   /* messages that a waiter in line asks for */
 };
 
 void ledger_init(struct ledger *l);
@@ -208,12 +209,14 @@ claim_end_ms(const struct known_claim *c)
     return c->started_ms + c->ttl_ms;
 }
 
-/* Enters the line of a place at its end, unless it is there; leaves those of all places. */
-void ledger_wait(struct ledger *l, int place, int waiter);
+/* Enters the line of a place at its end for so many messages, unless it is there; leaves those
+ * of all places. */
+void ledger_wait(struct ledger *l, int place, int waiter, size_t wants);
 void ledger_stop_waiting(struct ledger *l, int waiter);
 
-/* How many stand in front of the waiter, all if it is not in line. */
-size_t ledger_in_front(const struct ledger *l, int place, int waiter);
+/* How many ready messages are reserved for those in front of the waiter, for all if it is not in
+ * line; SIZE_MAX: STORE_RESERVED or more. */
+size_t ledger_reserved(const struct ledger *l, int place, int waiter);
 
 /* How many messages could be claimed. */
 size_t ledger_ready(const struct ledger *l, int place, int64_t now_ms);

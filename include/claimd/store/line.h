@@ -6,10 +6,10 @@
  * shard calls when its lock is about to be let go (shard_leave), so it does so once for
  * all that an operation did.
  *
- * Invariants (line_audit), when the lock is free: somebody is in line; of the first
- * min(ready messages, STORE_CALLED) all are called.
+ * Invariants (line_audit), when the lock is free: the line has a waiter; each waiter for which
+ * a ready message is left (store/waiter.h) is called.
  *
- *   Cost     enter, leave O(1); share and call O(STORE_CALLED)
+ *   Cost     enter, leave O(1); reserved and call O(STORE_RESERVED)
  *   Threads  the lock of whoever has it: the engine's shard
  */
 #ifndef CLAIMD_STORE_LINE_H
@@ -52,16 +52,18 @@ void bells_keep(struct bells *bells, struct store_bell *bell);
 struct line *
 line_new(struct mem *mem, const struct store_queue *where, struct list *stirred);
 
-/* Puts a waiter that is outside at the end, or has one that is in it wait on. */
-void line_enter(struct line *line, struct store_waiter *w);
+/* Puts a waiter that is outside at the end, or has one that is in it wait on. It asks for
+ * `wants` messages, at least one. */
+void line_enter(struct line *line, struct store_waiter *w, size_t wants);
 
 /* Takes a waiter out, whatever it is. */
 void line_leave(struct line *line, struct store_waiter *w);
 
-/* How many of so many ready messages w may take; it may not be in line yet. */
-size_t line_share(const struct line *line, const struct store_waiter *w, size_t ready);
+/* How many ready messages are reserved for the waiters in front of w, which may not be in line
+ * yet; SIZE_MAX: STORE_RESERVED or more. */
+size_t line_reserved(const struct line *line, const struct store_waiter *w);
 
-/* Calls those who have to be, for so many ready messages. */
+/* Calls each waiter for which one of so many ready messages is left. */
 void line_call(struct line *line, size_t ready, struct bells *bells);
 
 /* Tells the first one that the queue has gone, and takes it out. */

@@ -10,11 +10,14 @@
  *        |                          +------ finds nothing ----+
  *        +---- store_waiter_leave(), the queue is deleted
  *
- * Who is called asks again, with the same waiter. The first min(messages ready, in line)
- * are called, STORE_CALLED at a time; whoever leaves, served or not, lets the next one be
- * called. One with k waiters in front of it takes what k messages more leave over, so
- * whoever waits longest is served first, whichever thread is faster; only an operation
- * without a waiter goes past the line.
+ * The longest waiter is served first, whichever thread is faster. A waiter asks for as many
+ * messages as its operation may take. The oldest ready messages are reserved for the first
+ * waiter, as many as it asks for, the next ones for the second waiter, and so on. A waiter is
+ * called when a message is left for it, and tries its operation again, which takes the
+ * messages behind the reserved ones. It waits for those in front of it if
+ * STORE_RESERVED messages or more are reserved for them. A waiter that leaves, served or
+ * not, lets the next one be called. An operation without a waiter takes the oldest ready
+ * messages, reserved or not.
  *
  *   Ownership  a waiter is embedded in who waits, and belongs to the store while it is in
  *              line; store_waiter_leave() ends that for sure
@@ -27,7 +30,7 @@
 
 #include "claimd/ds/list.h"
 
-enum { STORE_CALLED = 32 };
+enum { STORE_RESERVED = 64 };
 
 enum store_news {
     STORE_READY, /* there may be a message: ask again */
@@ -52,6 +55,7 @@ struct store_waiter {
     struct list link;              /* the rest is the store's */
     void *home;                    /* whose lock guards this; NULL: never was in line */
     void *line;                    /* NULL: outside */
+    size_t wants;                  /* messages that its operation may take */
     bool called;
 };
 

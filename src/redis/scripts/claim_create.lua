@@ -1,15 +1,15 @@
 -- Claims the oldest messages that are free, and takes dead letters out of its way.
---   ARGV    secret of a new claim, ttl and life of what it holds (ms), how many, how many wait in front,
---           room for bodies (0: any), the queue's name, ids that are opened ('-': as they are) ...
+--   ARGV    secret of a new claim, ttl and life of what it holds (ms), how many, how many are
+--           reserved for other waiters, room for bodies (0: any), the queue's name, ids that are opened ('-': as they are) ...
 --   returns OK | NO_ROOM | SEALED | AGAIN, now, tag, number of the claim (0: none), base of numbers,
 --           [number, head, body, ''] ..., '', [trip, letter] ...; NO_ROOM: the number is how much they have
 --   cost    O(messages · log n), 64 dead letters at most
 local w = enter()
 if not w then return { OK, 0, '', 0, 0 } end
 if not settle(w) then return { AGAIN, 0, '', 0, 0 } end
-local set, limit, front, letters = settings(w), tonumber(ARGV[5]), tonumber(ARGV[6]), {}
+local set, limit, reserved, letters = settings(w), tonumber(ARGV[5]), tonumber(ARGV[6]), {}
 old_letters(w, letters)
-local taken = choose(w, limit, front)
+local taken = choose(w, limit, reserved)
 if set[4] >= 0 and set[6] ~= '' then
     local slices, stirred = 0, false
     while move_letters(w, set, taken, letters, ARGV[8]) > 0 do
@@ -18,7 +18,7 @@ if set[4] >= 0 and set[6] ~= '' then
             leave(w)
             return { AGAIN, w.now, w.tag, 0, 0, '', unpack(letters) }
         end
-        taken = choose(w, limit, front)
+        taken = choose(w, limit, reserved)
     end
     if stirred then leave(w) end
 end

@@ -1,6 +1,6 @@
 -- Removes and returns the oldest messages that are free.
---   ARGV    how many, how many wait in front, room for bodies (0: any), ids that are opened ('-': as they
---           are) ...
+--   ARGV    how many, how many are reserved for other waiters, room for bodies (0: any), ids that are
+--           opened ('-': as they are) ...
 --   returns OK, now, tag, [number, head, body] ... | NO_ROOM, how much they have | SEALED, as OK
 --   cost    O(messages · log n)
 local w = enter()

@@ -4,13 +4,11 @@ local function id_of(w, n, h)
     return h.flags >= FOREIGN and sub(h.rest, -24) or w.tag .. string.format('%016x', n)
 end
 
--- The oldest messages that are free (names: their numbers, as texts), but as many fewer as are for those who wait in front.
-local function choose(w, limit, front)
-    local names = call('ZRANGEBYSCORE', Z, '(0', BELOW_HELD, 'LIMIT', '0', digits(limit + front))
+-- The oldest ready messages behind those that are reserved for other waiters (names: their
+-- numbers, as texts).
+local function choose(w, limit, reserved)
+    local names = call('ZRANGEBYSCORE', Z, '(0', BELOW_HELD, 'LIMIT', digits(reserved), digits(limit))
     local taken = { names = names, heads = {}, bodies = {} }
-    for i = #names, math.max(1, math.min(#names - front, limit) + 1), -1 do
-        names[i] = nil
-    end
     if #names > 0 then
         local words = {}
         for i, n in ipairs(names) do
