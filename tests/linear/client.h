@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CLIENT_ROOM = 65536 };
+enum { CLIENT_ROOM = 1 << 20 }; /* /metrics has lines for each queue */
 
 struct client {
     const char *host, *port; /* borrowed */

@@ -84,23 +84,53 @@ is_listed(const struct model *m, size_t at, const struct operation *op)
     return op->include_claimed || m->holder[at] == 0;
 }
 
+/* The free message behind so many others, or m->count. */
+static size_t
+free_behind(const struct model *m, size_t others)
+{
+    size_t at = 0;
+
+    for (; at < m->count; at++)
+        if (m->holder[at] == 0 && others-- == 0)
+            break;
+    return at;
+}
+
+/* The answer shows the first messages behind so many reserved ones, up to the limit. */
+static bool
+takes_behind(const struct model *m, const struct operation *op, size_t reserved)
+{
+    size_t shown = 0, at = free_behind(m, reserved);
+
+    for (; at < m->count && shown < op->limit; at++) {
+        if (m->holder[at] != 0)
+            continue;
+        if (shown == op->count || op->messages[shown] != m->message[at])
+            return false;
+        shown++;
+    }
+    return shown == op->count;
+}
+
 /*
- * The answer shows what may be taken. Who waits leaves to those in front of it what is
- * theirs, and they are not known here: so it may get less than there is, of the oldest,
- * and nothing at any time.
+ * The answer shows what may be taken. An operation that waits may get nothing at any time, since
+ * its waiting may have ended when all was reserved.
  */
 static bool
-takes(const struct model *m, const struct operation *op)
+takes(const struct model *m, const struct operation *op, struct reserved reserved)
 {
-    if (op->waits && op->count <= op->limit)
-        return shows(m, op, op->count, is_free);
-    return shows(m, op, op->limit, is_free);
+    if (!op->waits)
+        return takes_behind(m, op, 0);
+    for (size_t n = reserved.least; op->count > 0 && n <= reserved.most; n++)
+        if (takes_behind(m, op, n))
+            return true;
+    return op->count == 0;
 }
 
 static bool
-claim(struct model *m, const struct operation *op)
+claim(struct model *m, const struct operation *op, struct reserved reserved)
 {
-    if (op->code != (op->count == 0 ? 204 : 201) || !takes(m, op))
+    if (op->code != (op->count == 0 ? 204 : 201) || !takes(m, op, reserved))
         return false;
     for (size_t i = 0; i < op->count; i++)
         m->holder[find(m, op->messages[i])] = op->made;
@@ -183,9 +213,9 @@ stats(const struct model *m, const struct operation *op)
 }
 
 static bool
-pop(struct model *m, const struct operation *op)
+pop(struct model *m, const struct operation *op, struct reserved reserved)
 {
-    if (op->code != 200 || !takes(m, op))
+    if (op->code != 200 || !takes(m, op, reserved))
         return false;
     for (size_t i = 0; i < op->count; i++)
         take_out(m, find(m, op->messages[i]));
@@ -202,13 +232,13 @@ purge(struct model *m, const struct operation *op)
 }
 
 bool
-model_step(struct model *m, const struct operation *op)
+model_step(struct model *m, const struct operation *op, struct reserved reserved)
 {
     switch (op->kind) {
     case LINEAR_POST:
         return post(m, op);
     case LINEAR_CLAIM:
-        return claim(m, op);
+        return claim(m, op, reserved);
     case LINEAR_QUERY:
         return query(m, op);
     case LINEAR_RENEW:
@@ -226,7 +256,7 @@ model_step(struct model *m, const struct operation *op)
     case LINEAR_STATS:
         return stats(m, op);
     case LINEAR_POP:
-        return pop(m, op);
+        return pop(m, op, reserved);
     default:
         return purge(m, op);
     }

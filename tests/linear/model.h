@@ -17,14 +17,22 @@ struct model {
 };
 
 /*
- * Does the operation if this state could have given its answer; false (and then *m means
- * nothing) if it could not.
+ * How many of the oldest free messages are reserved for waiters in front of an operation that
+ * waits: these at least, and at most.
  */
-bool model_step(struct model *m, const struct operation *op);
+struct reserved {
+    size_t least, most;
+};
+
+/*
+ * Does the operation if this state could have given its answer; false (and then *m means
+ * nothing) if it could not. `reserved` counts for operations that wait.
+ */
+bool model_step(struct model *m, const struct operation *op, struct reserved reserved);
 
 /*
  * The operation with the answer that it would get in this state: for one without an answer.
- * Not for those that wait, which may get less than there is.
+ * Not for those that wait, since it depends on the waiters in front of them.
  */
 struct operation model_answer(const struct model *m, const struct operation *op);
 

@@ -22,6 +22,8 @@ operation_print(const struct operation *op)
         printf(" limit %u%s", op->limit, op->include_claimed ? " claimed too" : "");
     if (op->waits)
         printf(" waiting");
+    if (op->stood_ns != 0)
+        printf(", in line by %" PRId64 " us", op->stood_ns / 1000);
     if (op->code == 0)
         printf(" -> no answer");
     else

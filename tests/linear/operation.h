@@ -51,6 +51,7 @@ struct operation {
     uint8_t limit;        /* CLAIM, LIST, POP */
     bool include_claimed; /* LIST */
     bool waits;           /* CLAIM, POP: would rather have waited than got nothing */
+    int64_t stood_ns;     /* it waits: it was in line by then; 0: not known */
 
     /*
      * What was answered; messages: POST and DELETE_MANY: what was asked. Without an answer

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ID_CAP = 40, FEED_AFTER_MS = 10 };
+enum { ID_CAP = 40, FEED_AFTER_MS = 10, LINEAR_WAITERS = 32 };
 
 /* What all workers know of a queue. */
 struct board {
@@ -21,7 +21,10 @@ struct board {
     char messages[LINEAR_MESSAGES + 1][ID_CAP]; /* by number; empty: not known yet */
     unsigned claimed;                           /* claims that have a number */
     char claims[LINEAR_CLAIMS + 1][ID_CAP];     /* likewise */
-    unsigned waiting; /* requests that may be waiting for a message */
+    struct operation
+        *waiting[LINEAR_WAITERS]; /* those that may be waiting for a message */
+    unsigned waiting_count;
+    unsigned changes; /* how often one came or went */
     struct history *history;
 };
 
@@ -217,8 +220,12 @@ begin_waiting(struct worker *w, struct board *b, struct operation *op)
     if (w->recording->kills > 0 || !random_chance(&w->random, 25))
         return;
     pthread_mutex_lock(&b->lock);
-    op->waits = b->numbered + 2 * w->recording->workers <= LINEAR_MESSAGES;
-    b->waiting += op->waits;
+    op->waits = b->numbered + 2 * w->recording->workers <= LINEAR_MESSAGES &&
+                b->waiting_count < LINEAR_WAITERS;
+    if (op->waits) {
+        b->waiting[b->waiting_count++] = op;
+        b->changes++;
+    }
     pthread_mutex_unlock(&b->lock);
     if (op->waits)
         w->client.prefer = "wait=2";
@@ -227,8 +234,15 @@ begin_waiting(struct worker *w, struct board *b, struct operation *op)
 static void
 end_waiting(struct board *b, const struct operation *op)
 {
+    unsigned at = 0;
+
+    if (!op->waits)
+        return;
     pthread_mutex_lock(&b->lock);
-    b->waiting -= op->waits;
+    while (b->waiting[at] != op)
+        at++;
+    b->waiting[at] = b->waiting[--b->waiting_count];
+    b->changes++;
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -457,9 +471,67 @@ somebody_waits(struct board *b)
     bool waits;
 
     pthread_mutex_lock(&b->lock);
-    waits = b->waiting > 0;
+    waits = b->waiting_count > 0;
     pthread_mutex_unlock(&b->lock);
     return waits;
+}
+
+/* How often waiting requests came or went, and how many there are, of all queues. */
+static unsigned
+waiting_changes(struct worker *w, unsigned *count)
+{
+    unsigned changes = 0;
+
+    *count = 0;
+    for (unsigned i = 0; i < RECORDER_QUEUES; i++) {
+        struct board *b = &w->boards[i];
+
+        pthread_mutex_lock(&b->lock);
+        changes += b->changes;
+        *count += b->waiting_count;
+        pthread_mutex_unlock(&b->lock);
+    }
+    return changes;
+}
+
+/* How many requests wait for a message, as the server says. */
+static unsigned
+ask_waiting(struct worker *w, int64_t *asked_ns)
+{
+    static const char sample[] = "claimd_http_requests_parked{reason=\"message\"} ";
+    const char *found;
+    struct answer a;
+
+    client_ask(&w->client, "GET", "/metrics", NULL, &a);
+    found = strstr(w->client.text, sample);
+    if (a.code != 200 || found == NULL)
+        unexpected("metrics", &a);
+    json_decref(a.document);
+    *asked_ns = a.reply_ns;
+    return (unsigned)strtoul(found + strlen(sample), NULL, 10);
+}
+
+/* Notes that each waiting request is in line, if that is sure. */
+static void
+note_who_is_in_line(struct worker *w)
+{
+    unsigned count, changes = waiting_changes(w, &count);
+    int64_t asked_ns;
+
+    /* Two servers have lines of their own. */
+    if (w->recording->ports[0] != w->recording->ports[1] || count == 0 ||
+        ask_waiting(w, &asked_ns) != count)
+        return;
+    for (unsigned i = 0; i < RECORDER_QUEUES; i++)
+        pthread_mutex_lock(&w->boards[i].lock);
+    for (unsigned i = 0; i < RECORDER_QUEUES; i++)
+        changes -= w->boards[i].changes;
+    for (unsigned i = 0; changes == 0 && i < RECORDER_QUEUES; i++)
+        for (unsigned k = 0; k < w->boards[i].waiting_count; k++)
+            if (w->boards[i].waiting[k]->stood_ns == 0)
+                w->boards[i].waiting[k]->stood_ns = asked_ns;
+    for (unsigned i = RECORDER_QUEUES; i-- > 0;)
+        pthread_mutex_unlock(&w->boards[i].lock);
 }
 
 /* Posts where somebody waits in two looks in a row. */
@@ -472,6 +544,7 @@ feeder_thread(void *ctx)
 
     while (!atomic_load(&w->ends)) {
         (void)nanosleep(&pause, NULL);
+        note_who_is_in_line(w);
         for (unsigned i = 0; i < RECORDER_QUEUES; i++) {
             bool waits = somebody_waits(&w->boards[i]);
 

@@ -8,7 +8,9 @@
  * none overlaps with more than a window has.
  *
  * Some claims and pops wait for a message. When nobody brings one, a feeder does: a worker
- * that posts where somebody has been waiting for a while, and does nothing else.
+ * that posts where somebody has been waiting for a while, and does nothing else. Before that it
+ * asks the server how many requests wait for a message. If these are all that may, and none came or
+ * went meanwhile, it notes that each of them is in line (stood_ns).
  *
  * If the server is to be killed, whoever has started it is asked for that: a line "kill" goes
  * out, at some moment of each part of the history and at its end, and a line comes in when it

@@ -48,6 +48,7 @@ enum { FIRST_TRY = 128 }; /* of all steps that are allowed, one in so many */
 
 struct run {
     const struct operation *ops;
+    size_t count;
     enum strategy strategy;
     struct seen_order order;
     struct event head; /* of the events not in the order yet */
@@ -205,6 +206,39 @@ toggle(struct run *r, size_t op)
     r->now.done[op / 64] ^= UINT64_C(1) << (op % 64);
 }
 
+static bool
+is_done(const struct run *r, size_t op)
+{
+    return (r->now.done[op / 64] >> (op % 64) & 1) != 0;
+}
+
+/* Is it sure that `a` was in line before `b`? */
+static bool
+is_in_front(const struct operation *a, const struct operation *b)
+{
+    return a->stood_ns != 0 && a->stood_ns < b->call_ns;
+}
+
+/* What is reserved for waiters in front of an operation that waits, if it comes next. */
+static struct reserved
+reserved_before(const struct run *r, size_t next)
+{
+    const struct operation *op = &r->ops[next];
+    struct reserved reserved = {0, 0};
+
+    for (size_t i = 0; op->waits && i < r->count; i++) {
+        const struct operation *other = &r->ops[i];
+
+        if (i == next || !other->waits || other->call_ns > op->reply_ns ||
+            other->reply_ns < op->call_ns || is_in_front(op, other))
+            continue;
+        reserved.most += other->limit;
+        if (is_in_front(other, op) && other->count > 0 && !is_done(r, i))
+            reserved.least += other->limit;
+    }
+    return reserved;
+}
+
 /* One without an answer happens. False: it is too late, or it would make no difference. */
 static bool
 happen(struct run *r, const struct operation *op)
@@ -212,7 +246,8 @@ happen(struct run *r, const struct operation *op)
     struct operation guess = model_answer(&r->now.state, op);
     struct model before = r->now.state;
 
-    return r->latest_ns <= op->reply_ns && model_step(&r->now.state, &guess) &&
+    return r->latest_ns <= op->reply_ns &&
+           model_step(&r->now.state, &guess, (struct reserved){0, 0}) &&
            memcmp(&before, &r->now.state, sizeof(before)) != 0;
 }
 
@@ -224,7 +259,7 @@ rules_out(const struct run *r, const struct operation *op)
         size_t n = r->unanswered[i];
 
         if (r->ops[n].reply_ns < op->call_ns && r->ops[n].reply_ns >= r->latest_ns &&
-            (r->now.done[n / 64] >> (n % 64) & 1) == 0)
+            !is_done(r, n))
             return true;
     }
     return false;
@@ -245,12 +280,13 @@ choose(struct run *r, struct event *call)
     const struct operation *op = &r->ops[call->op];
     bool only_looks = answered(op) && model_only_looks(op) && !rules_out(r, op);
     struct model before = r->now.state;
+    const struct reserved reserved = reserved_before(r, call->op);
     enum fit fit = FITS_NOT;
 
     if (op->kind == LINEAR_POST && !seen_order_allows(&r->order, op, before.posted))
         return FITS_NOT;
     toggle(r, call->op);
-    if (answered(op) ? model_step(&r->now.state, op) : happen(r, op)) {
+    if (answered(op) ? model_step(&r->now.state, op, reserved) : happen(r, op)) {
         if (only_looks && memcmp(&before, &r->now.state, sizeof(before)) != 0)
             abort(); /* the model contradicts itself */
         fit = memory_learn(&r->memory, &r->now) ? FITS
@@ -358,6 +394,7 @@ search_by(enum strategy strategy, const struct operation *ops, size_t count,
 
     memset(out, 0, sizeof(*out));
     r->ops = ops;
+    r->count = count;
     r->strategy = strategy;
     seen_order_learn(&r->order, ops, count);
     list_events(r, count);

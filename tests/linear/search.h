@@ -13,6 +13,10 @@
  * has happened before it, or never will (durable linearizability: Izraelevitz, Mendes & Scott
  * 2016).
  *
+ * A waiter takes messages behind those that are reserved for the waiters in front of it. Some of
+ * them are known: those in line before it was called (stood_ns) that take messages after it in the
+ * order. Any other that overlaps with it may have been in front.
+ *
  * Posts are only tried in orders that no answer contradicts (seen_order.h), and operations
  * that only look as soon as they fit.
  *

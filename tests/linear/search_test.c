@@ -144,15 +144,53 @@ START_TEST(requests_at_the_same_time_may_happen_in_either_order)
 }
 END_TEST
 
-START_TEST(who_waits_may_leave_the_younger_ones_to_others)
+/*
+ * Two waiters of up to two messages, the first of which was in line before the second was
+ * called, and then a post of three: the second gets this message.
+ */
+static void
+wait_in_line(struct script *s, uint8_t second_gets)
+{
+    struct operation *first, *second, *posted;
+
+    wait_for(s, 1, 1);
+    wait_for(s, 2, second_gets);
+    then(s, (struct operation){
+                .kind = LINEAR_POST, .code = 201, .count = 3, .messages = {1, 2, 3}});
+    first = &s->ops[0];
+    second = &s->ops[1];
+    posted = &s->ops[2];
+    first->stood_ns = first->call_ns + 1;
+    first->reply_ns = second->reply_ns = posted->reply_ns + 1;
+}
+
+/* The first one gets both. */
+static void
+give_two_to_the_first(struct script *s)
+{
+    s->ops[0].count = 2;
+    s->ops[0].messages[1] = 2;
+}
+
+START_TEST(a_waiter_takes_what_is_behind_the_reserved_messages)
 {
     struct script s = {.count = 0};
 
-    post(&s, 1);
-    post(&s, 2);
-    wait_for(&s, 1, 1);
-    wait_for(&s, 0, 0);
-    wait_for(&s, 2, 2);
+    wait_in_line(&s, 3);
+    give_two_to_the_first(&s);
+    expect(&s, LINEARIZABLE);
+    list(&s, false, 0);
+    expect(&s, LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_waiter_gets_nothing_when_all_is_reserved)
+{
+    struct script s = {.count = 0};
+
+    wait_in_line(&s, 0);
+    give_two_to_the_first(&s);
+    list(&s, false, 3);
     expect(&s, LINEARIZABLE);
 }
 END_TEST
@@ -401,6 +439,33 @@ START_TEST(who_waits_takes_the_oldest_too)
     post(&s, 1);
     post(&s, 2);
     wait_for(&s, 1, 2);
+    expect(&s, NOT_LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_waiter_that_takes_what_is_reserved_for_a_longer_one_is_refused)
+{
+    struct script s = {.count = 0};
+
+    wait_in_line(&s, 1);
+    s.ops[0].messages[0] = 2;
+    s.ops[0].count = 2;
+    s.ops[0].messages[1] = 3;
+    expect(&s, NOT_LINEARIZABLE);
+    s.ops[0].stood_ns = 0; /* it is not known which of them was in front */
+    s.ops[1].count = 1;
+    s.ops[1].limit = 1;
+    expect(&s, LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_waiter_that_takes_less_than_is_left_is_refused)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    post(&s, 2);
+    wait_for(&s, 1, 1);
     expect(&s, NOT_LINEARIZABLE);
 }
 END_TEST
