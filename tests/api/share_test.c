@@ -235,6 +235,23 @@ START_TEST(it_is_good_for_no_other_words)
 }
 END_TEST
 
+START_TEST(a_grant_allows_no_method_that_claimd_does_not_know)
+{
+    static const char *const methods[] = {"other", "BREW", "get", ""};
+    struct api_fixture f;
+
+    open_signing(&f, KEY);
+    hold(&f, "{\"methods\":[\"BREW\",\"GET\",\"other\"],\"expires\":"
+             "\"2026-01-31T13:00:00\"}");
+    f.c.headers[API_HEADER_URL_METHODS] = "BREW,GET,other";
+    f.c.headers[API_HEADER_URL_PATHS] = "/v2/queues/q/messages";
+    ck_api(&f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+        ck_api(&f, methods[i], "/v2/queues/q/messages", NULL, 404, "404 Not Found");
+    api_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(its_lists_may_come_in_any_order)
 {
     struct api_fixture f;
