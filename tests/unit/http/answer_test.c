@@ -426,6 +426,43 @@ START_TEST(without_memory_to_wait_there_is_an_answer)
 }
 END_TEST
 
+/* ---------------------------------------------------------------------- slices */
+
+TEST_CASE("slices");
+
+/* A store that finishes nothing while its gate is shut. */
+static void
+open_slicing(struct server_fixture *f, size_t max_waiters)
+{
+    const struct server_fixture_options options = {.workers = 1,
+                                                   .max_waiters = max_waiters,
+                                                   .slow = true,
+                                                   .slow_kinds = SLOW_STORE_SLICES};
+
+    server_fixture_open_with(f, &options);
+}
+
+START_TEST(a_long_polling_request_that_times_out_in_slices_gives_its_place_back)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_slicing(&f, 1);
+    slow_store_shut(f.store);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    pass_s(&f, SERVER_FIXTURE_SECONDS);
+    expect_code(fd, 503);
+    expect_closed(fd);
+    slow_store_unshut(f.store);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    ask_once(&f, POST("q"), 201);
+    end(fd, 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
 /* ---------------------------------------------------------------------- a log */
 
 TEST_CASE("a log");
