@@ -554,6 +554,38 @@ START_TEST(answers_are_let_go_in_the_order_of_the_log)
 }
 END_TEST
 
+/* A response has come, or the test would wait for ever. */
+static void
+expect_something(int fd)
+{
+    char byte;
+
+    ck_assert_int_eq(recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT), 1);
+}
+
+START_TEST(a_response_with_an_older_position_does_not_wait_for_a_newer_one)
+{
+    struct server_fixture f;
+    int older, newer, reader;
+
+    open_log(&f);
+    older = begin(&f, POST("q"));
+    expect_silence(&f, older);
+    newer = begin(&f, POST("other"));
+    expect_silence(&f, newer);
+    reader = begin(&f, STATS); /* of q, so its position is that of the first post */
+    expect_silence(&f, reader);
+    slow_store_make_durable(f.store, 2);
+    end(older, 201);
+    expect_silence(&f, newer);
+    expect_something(reader);
+    end(reader, 200);
+    make_all_durable(&f);
+    end(newer, 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(requests_behind_a_held_one_are_answered_behind_it)
 {
     struct server_fixture f;
