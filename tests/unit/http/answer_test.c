@@ -451,11 +451,33 @@ START_TEST(a_long_polling_request_that_times_out_in_slices_gives_its_place_back)
     slow_store_shut(f.store);
     fd = begin(&f, WAITING);
     expect_silence(&f, fd);
-    pass_s(&f, SERVER_FIXTURE_SECONDS);
+    pass_s(&f, SERVER_FIXTURE_SECONDS - 1); /* a new connection must not time out, too */
+    pass_s(&f, 1);
     expect_code(fd, 503);
     expect_closed(fd);
     slow_store_unshut(f.store);
     fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    ask_once(&f, POST("q"), 201);
+    end(fd, 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_client_that_hangs_up_in_slices_does_not_wait)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_slicing(&f, 1);
+    slow_store_shut(f.store);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    (void)close(fd);
+    server_fixture_settle(&f);
+    slow_store_unshut(f.store);
+    server_fixture_settle(&f);
+    fd = begin(&f, WAITING); /* there is one place, and it is free again */
     expect_silence(&f, fd);
     ask_once(&f, POST("q"), 201);
     end(fd, 201);
