@@ -514,6 +514,14 @@ MUTANTS = [
        "    answer_unpark(w, ex);\n"
        "    if (!MUTANT(TIMED_OUT_REQUEST_WAITS_ON))\n"
        "        count_out(w, ex);")]),
+    ("GONE_IN_SLICES_WAITS",
+     "a client that hung up in slices waits all the same",
+     "unit/http/answer_test: a_client_that_hangs_up_in_slices_does_not_wait",
+     [("http/answer.c",
+       "        if (c->hung_up && mailbox_post(c->mailbox, &c->mail, MAIL_READY))",
+       "        if (c->hung_up &&\n"
+       "            !(MUTANT(GONE_IN_SLICES_WAITS) && c->held) &&\n"
+       "            mailbox_post(c->mailbox, &c->mail, MAIL_READY))")]),
     ("COMMITS_IN_ORDER_OF_ARRIVAL",
      "a response waits for newer positions of the log than its own",
      "unit/http/answer_test: "
