@@ -235,6 +235,9 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
         conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
         list_add_before(&w->parked.waiting, &c->turn);
         set_deadline(w, ex);
+        /* A client that has gone ends it in the next round, when libmicrohttpd has let go. */
+        if (c->hung_up && mailbox_post(c->mailbox, &c->mail, MAIL_READY))
+            mailbox_wake(c->mailbox);
         return false;
     case API_ADMIT:
         enter(w, ex, EXCHANGE_ADMISSION);
@@ -337,10 +340,6 @@ park(struct worker *w, struct exchange *ex)
         worker_hold(w, c); /* or the rest of the body would be read */
     else
         list_add_before(&w->parked.fresh, &c->fresh);
-    /* Whoever cannot wait is told in the next round, when libmicrohttpd has let go. */
-    if (ex->state == EXCHANGE_WAITING && c->hung_up &&
-        mailbox_post(c->mailbox, &c->mail, MAIL_READY))
-        mailbox_wake(c->mailbox);
     return MHD_YES;
 }
 

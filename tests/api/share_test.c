@@ -235,6 +235,48 @@ START_TEST(it_is_good_for_no_other_words)
 }
 END_TEST
 
+START_TEST(a_grant_allows_no_method_that_claimd_does_not_know)
+{
+    static const char *const methods[] = {"other", "BREW", "get", ""};
+    struct api_fixture f;
+
+    open_signing(&f, KEY);
+    hold(&f, "{\"methods\":[\"BREW\",\"GET\",\"other\"],\"expires\":"
+             "\"2026-01-31T13:00:00\"}");
+    f.c.headers[API_HEADER_URL_METHODS] = "BREW,GET,other";
+    f.c.headers[API_HEADER_URL_PATHS] = "/v2/queues/q/messages";
+    ck_api(&f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+        ck_api(&f, methods[i], "/v2/queues/q/messages", NULL, 404, "404 Not Found");
+    api_fixture_close(&f);
+}
+END_TEST
+
+/* Signed with the key itself: claimd gives out no such grants. */
+START_TEST(a_grant_ends_where_a_part_of_the_path_does)
+{
+    static const char *const paths[] = {"/v2/queues/q", ","};
+    struct api_fixture f;
+    char signature[SIGNATURE_DIGITS + 1];
+    struct grant grant = {.methods = BYTES_LIT("GET"),
+                          .project = BYTES_LIT(API_CALL_PROJECT),
+                          .expires = BYTES_LIT("2026-01-31T13:00:00")};
+
+    open_signing(&f, KEY);
+    f.c.headers[API_HEADER_URL_EXPIRES] = "2026-01-31T13:00:00";
+    f.c.headers[API_HEADER_URL_METHODS] = "GET";
+    f.c.headers[API_HEADER_URL_SIGNATURE] = signature;
+    for (size_t i = 0; i < 2; i++) {
+        grant.paths = bytes_str(paths[i]);
+        ck_assert_int_eq(signer_sign(f.signer, &grant, &f.kept, signature), ST_OK);
+        f.c.headers[API_HEADER_URL_PATHS] = paths[i];
+        ck_api(&f, "GET", "/v2/queues/q/messages", NULL, i == 0 ? 200 : 404, NULL);
+        ck_api(&f, "GET", "/v2/queues/q2/messages", NULL, 404, "404 Not Found");
+    }
+    api_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(its_lists_may_come_in_any_order)
 {
     struct api_fixture f;

@@ -502,6 +502,52 @@ MUTANTS = [
        "    if (!MUTANT(ANSWER_WITHOUT_LIMIT))\n"
        "        conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n"
        "    if (ex->no_memory)")]),
+    ("DISCARDED_RESPONSE_COUNTS",
+     "a response that was never handed to the kernel counts as a delivery",
+     "unit/http/answer_test: "
+     "a_claim_whose_response_a_shutdown_discards_counts_as_no_delivery",
+     [("http/answer.c",
+       "bool unseen = ex->state != EXCHANGE_ANSWERED ||",
+       "bool unseen = (ex->state != EXCHANGE_ANSWERED &&\n"
+       "                       !MUTANT(DISCARDED_RESPONSE_COUNTS)) ||")]),
+    ("UNSENT_RESPONSE_COUNTS",
+     "a response of which the kernel took no byte counts as a delivery",
+     "unit/http/answer_test: "
+     "a_response_of_which_no_byte_left_counts_as_no_delivery_over_tcp",
+     [("http/answer.c",
+       "(ex->handed != 0 && delivery_handed(ex->conn->fd) == ex->handed);",
+       "(ex->handed != 0 && delivery_handed(ex->conn->fd) == ex->handed &&\n"
+       "                       !MUTANT(UNSENT_RESPONSE_COUNTS));")]),
+    ("TIMED_OUT_REQUEST_WAITS_ON",
+     "a long-polling request that times out in slices keeps its place of max_waiters",
+     "unit/http/answer_test: "
+     "a_long_polling_request_that_times_out_in_slices_gives_its_place_back",
+     [("http/answer.c",
+       "    answer_unpark(w, ex);\n    count_out(w, ex);",
+       "    answer_unpark(w, ex);\n"
+       "    if (!MUTANT(TIMED_OUT_REQUEST_WAITS_ON))\n"
+       "        count_out(w, ex);")]),
+    ("GONE_IN_SLICES_WAITS",
+     "a client that hung up in slices waits all the same",
+     "unit/http/answer_test: a_client_that_hangs_up_in_slices_does_not_wait",
+     [("http/answer.c",
+       "        if (c->hung_up && mailbox_post(c->mailbox, &c->mail, MAIL_READY))",
+       "        if (c->hung_up &&\n"
+       "            !(MUTANT(GONE_IN_SLICES_WAITS) && c->held) &&\n"
+       "            mailbox_post(c->mailbox, &c->mail, MAIL_READY))")]),
+    ("COMMITS_IN_ORDER_OF_ARRIVAL",
+     "a response waits for newer positions of the log than its own",
+     "unit/http/answer_test: "
+     "a_response_with_an_older_position_does_not_wait_for_a_newer_one",
+     [("http/answer.c",
+       "    while (at != &w->parked.commits &&\n",
+       "    while (at != &w->parked.commits && !MUTANT(COMMITS_IN_ORDER_OF_ARRIVAL) &&\n")]),
+    ("GRANT_FOR_UNKNOWN_METHODS",
+     "a pre-signed URL allows methods that claimd does not know",
+     "api/share_test: a_grant_allows_no_method_that_claimd_does_not_know",
+     [("api/check.c",
+       "ctx->req->method != METHOD_OTHER &&",
+       "(ctx->req->method != METHOD_OTHER || MUTANT(GRANT_FOR_UNKNOWN_METHODS)) &&")]),
     ("TOKENS_FOR_EVER",
      "a token is good after its end",
      "unit/auth/access_test: a_token_ends_at_its_time",

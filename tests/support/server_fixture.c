@@ -4,6 +4,7 @@
 #include "support/check_main.h"
 #include "support/slow_store.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +102,10 @@ server_fixture_open_with(struct server_fixture *f,
 
     (void)snprintf(f->folder, sizeof(f->folder), "/tmp/claimd-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(f->folder));
-    (void)snprintf(f->listen, sizeof(f->listen), "unix:%s/socket", f->folder);
+    if (options->tcp)
+        (void)snprintf(f->listen, sizeof(f->listen), "127.0.0.1:0");
+    else
+        (void)snprintf(f->listen, sizeof(f->listen), "unix:%s/socket", f->folder);
     f->mem = mem_new(0);
     ck_assert_ptr_nonnull(f->mem);
     clock_init_system(&f->clock);
@@ -181,12 +185,29 @@ server_fixture_cut(struct server_fixture *f)
     free_all(f);
 }
 
+/* A connection over TCP to the listener that the server names. */
+static int
+dial_tcp(const char *listener)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    address.sin_port = htons((uint16_t)atoi(strrchr(listener, ':') + 1));
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
 int
 server_fixture_dial(const struct server_fixture *f)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd;
 
+    if (strncmp(f->listen, "unix:", 5) != 0)
+        return dial_tcp(server_address(f->server, 0));
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ge(fd, 0);
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", f->listen + 5);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);

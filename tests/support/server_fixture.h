@@ -1,5 +1,5 @@
 /*
- * server_fixture: a whole server in this process, on a Unix socket, so that its memory can be
+ * server_fixture: a whole server in this process, on a Unix socket or TCP, so that its memory can be
  * made fail and its clock be moved.
  */
 #ifndef TESTS_SUPPORT_SERVER_FIXTURE_H
@@ -42,6 +42,7 @@ void server_fixture_open(struct server_fixture *f, size_t workers);
 struct server_fixture_options {
     size_t workers;
     size_t max_connections, max_waiters;
+    bool tcp;             /* over TCP instead of a Unix socket */
     bool kit;             /* with one, whose clock is the store's */
     bool slow;            /* a store of this kind (slow_store.h) instead of an engine */
     unsigned slow_kinds;  /* of enum slow_store_kind */

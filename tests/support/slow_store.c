@@ -12,7 +12,7 @@ struct slow {
     struct store_observer observer;
     pthread_mutex_t lock; /* guards what follows up to `watchers` */
     pthread_cond_t moved;
-    bool shut;
+    bool shut, slices;
     size_t standing, passes;
     struct list parked; /* of those that stand there, fibers that have not been woken */
     struct list watchers;
@@ -59,12 +59,17 @@ stand(struct slow *w)
     pthread_mutex_lock(&w->lock);
 }
 
+/* The engine; NULL if the operation is not finished yet. */
 static struct store *
 enter(struct store *s)
 {
     struct slow *w = slow_of(s);
 
     pthread_mutex_lock(&w->lock);
+    if (w->shut && w->slices) {
+        pthread_mutex_unlock(&w->lock);
+        return NULL;
+    }
     if (w->shut) {
         w->standing++;
         pthread_cond_broadcast(&w->moved);
@@ -237,7 +242,9 @@ slow_unwatch(struct store *s, struct store_watcher *watcher)
 #define SLOW(name, parameters, ...)                                                      \
     static enum status slow_##name parameters                                            \
     {                                                                                    \
-        return store_##name(enter(s), visit, __VA_ARGS__);                               \
+        struct store *inside = enter(s);                                                 \
+                                                                                         \
+        return inside == NULL ? ST_AGAIN : store_##name(inside, visit, __VA_ARGS__);     \
     }
 
 #define WHERE struct store *s, struct store_visit *visit, const struct store_queue *q
@@ -305,7 +312,9 @@ SLOW(queue_figures,
 static enum status
 slow_ping(struct store *s, struct store_visit *visit)
 {
-    return store_ping(enter(s), visit);
+    struct store *inside = enter(s);
+
+    return inside == NULL ? ST_AGAIN : store_ping(inside, visit);
 }
 
 /* What follows never waits. */
@@ -420,6 +429,7 @@ slow_store_open(const struct engine_config *config, unsigned kinds)
     w->store.ops = &slow_ops;
     w->store.blocks = (kinds & SLOW_STORE_BLOCKS) != 0;
     w->store.parks = (kinds & SLOW_STORE_PARKS) != 0;
+    w->slices = (kinds & SLOW_STORE_SLICES) != 0;
     list_init(&w->parked);
     w->observer.reserve = grant;
     w->observer.commit = log_change;

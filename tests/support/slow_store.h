@@ -3,6 +3,7 @@
  *
  *   Gate    operations of one that blocks wait at a gate while it is shut; in a fiber they park
  *           there, if it is of that kind, too
+ *   Slices  while the gate of one that slices is shut, operations are not finished: ST_AGAIN
  *   Log     every change of one that has a log gets a position, from 1; it is durable when
  *           the test says so, or lost
  *
@@ -13,7 +14,12 @@
 
 #include "claimd/engine/engine.h"
 
-enum slow_store_kind { SLOW_STORE_BLOCKS = 1, SLOW_STORE_LOGS = 2, SLOW_STORE_PARKS = 4 };
+enum slow_store_kind {
+    SLOW_STORE_BLOCKS = 1,
+    SLOW_STORE_LOGS = 2,
+    SLOW_STORE_PARKS = 4,
+    SLOW_STORE_SLICES = 8
+};
 
 /* Opens an engine behind a gate that is open, with a log in which nothing is durable. */
 struct store *slow_store_open(const struct engine_config *config, unsigned kinds);

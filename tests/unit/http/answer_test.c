@@ -426,6 +426,65 @@ START_TEST(without_memory_to_wait_there_is_an_answer)
 }
 END_TEST
 
+/* ---------------------------------------------------------------------- slices */
+
+TEST_CASE("slices");
+
+/* A store that finishes nothing while its gate is shut. */
+static void
+open_slicing(struct server_fixture *f, size_t max_waiters)
+{
+    const struct server_fixture_options options = {.workers = 1,
+                                                   .max_waiters = max_waiters,
+                                                   .slow = true,
+                                                   .slow_kinds = SLOW_STORE_SLICES};
+
+    server_fixture_open_with(f, &options);
+}
+
+START_TEST(a_long_polling_request_that_times_out_in_slices_gives_its_place_back)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_slicing(&f, 1);
+    slow_store_shut(f.store);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    pass_s(&f, SERVER_FIXTURE_SECONDS - 1); /* a new connection must not time out, too */
+    pass_s(&f, 1);
+    expect_code(fd, 503);
+    expect_closed(fd);
+    slow_store_unshut(f.store);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    ask_once(&f, POST("q"), 201);
+    end(fd, 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_client_that_hangs_up_in_slices_does_not_wait)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_slicing(&f, 1);
+    slow_store_shut(f.store);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    (void)close(fd);
+    server_fixture_settle(&f);
+    slow_store_unshut(f.store);
+    server_fixture_settle(&f);
+    fd = begin(&f, WAITING); /* there is one place, and it is free again */
+    expect_silence(&f, fd);
+    ask_once(&f, POST("q"), 201);
+    end(fd, 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
 /* ---------------------------------------------------------------------- a log */
 
 TEST_CASE("a log");
@@ -443,6 +502,23 @@ static void
 make_all_durable(const struct server_fixture *f)
 {
     slow_store_make_durable(f->store, slow_store_position(f->store));
+}
+
+/* How many deliveries of the only message of queue q count. */
+static unsigned
+deliveries_of(const struct server_fixture *f)
+{
+    const struct store_filter all = {.limit = 2, .include_claimed = true};
+    struct store_batch shown = STORE_BATCH_INIT;
+    unsigned count;
+
+    ck_assert_int_eq(store_message_list(f->store, STORE_AT(clock_now_ms(&f->clock)),
+                                        &queue_q, &all, &shown),
+                     ST_OK);
+    ck_assert_uint_eq(shown.count, 1);
+    count = shown.messages[0].claim_count;
+    store_batch_release(&shown);
+    return count;
 }
 
 START_TEST(an_answer_is_held_until_what_it_tells_is_durable)
@@ -496,6 +572,38 @@ START_TEST(answers_are_let_go_in_the_order_of_the_log)
             expect_silence(&f, fds[k]);
         (void)close(fds[i]);
     }
+    server_fixture_close(&f);
+}
+END_TEST
+
+/* A response has come, or the test would wait for ever. */
+static void
+expect_something(int fd)
+{
+    char byte;
+
+    ck_assert_int_eq(recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT), 1);
+}
+
+START_TEST(a_response_with_an_older_position_does_not_wait_for_a_newer_one)
+{
+    struct server_fixture f;
+    int older, newer, reader;
+
+    open_log(&f);
+    older = begin(&f, POST("q"));
+    expect_silence(&f, older);
+    newer = begin(&f, POST("other"));
+    expect_silence(&f, newer);
+    reader = begin(&f, STATS); /* of q, so its position is that of the first post */
+    expect_silence(&f, reader);
+    slow_store_make_durable(f.store, 2);
+    end(older, 201);
+    expect_silence(&f, newer);
+    expect_something(reader);
+    end(reader, 200);
+    make_all_durable(&f);
+    end(newer, 201);
     server_fixture_close(&f);
 }
 END_TEST
@@ -612,6 +720,59 @@ START_TEST(a_claim_that_was_held_for_nobody_is_given_back)
     ck_assert_uint_eq(stats_of(&f).total, 1);
     make_all_durable(&f);
     server_fixture_close(&f);
+}
+END_TEST
+
+/* A Unix socket cannot tell whether the client has seen a part of the response. */
+LOOP_TEST(a_response_of_which_no_byte_left_counts_as_no_delivery_over_tcp, 2)
+{
+    const struct server_fixture_options options = {.workers = 1,
+                                                   .tcp = _i == 1,
+                                                   .max_waiters = 10,
+                                                   .slow = true,
+                                                   .slow_kinds = SLOW_STORE_LOGS};
+    const struct linger hard = {.l_onoff = 1};
+    struct server_fixture f;
+    int fd, post;
+
+    server_fixture_open_with(&f, &options);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    post = begin(&f, POST("q"));
+    expect_silence(&f, post);
+    ck_assert_uint_eq(stats_of(&f).claimed, 1);
+    ck_assert_uint_eq(deliveries_of(&f), 1);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)), 0);
+    (void)close(fd);
+    make_all_durable(&f);
+    end(post, 201);
+    for (int i = 0; i < 100 && stats_of(&f).claimed > 0; i++)
+        server_fixture_settle(&f);
+    ck_assert_uint_eq(stats_of(&f).claimed, 0);
+    ck_assert_uint_eq(deliveries_of(&f), options.tcp ? 0 : 1);
+    make_all_durable(&f);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_claim_whose_response_a_shutdown_discards_counts_as_no_delivery)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_log(&f);
+    slow_store_make_durable(f.store, UINT64_MAX);
+    ask_once(&f, POST("q"), 201);
+    make_all_durable(&f);
+    fd = begin(&f, CLAIM);
+    expect_silence(&f, fd);
+    ck_assert_uint_eq(deliveries_of(&f), 1);
+    server_fixture_stop(&f);
+    ck_assert_uint_eq(server_drain(f.server, 0), 1);
+    ck_assert_uint_eq(stats_of(&f).claimed, 0);
+    ck_assert_uint_eq(deliveries_of(&f), 0);
+    expect_closed(fd);
+    server_fixture_cut(&f);
 }
 END_TEST
 

@@ -1,6 +1,9 @@
 #include "http/conn.h"
 #include "support/check_main.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 enum { IDLE_MS = 60000, REQUEST_MS = 30000 };
 
 START_TEST(each_phase_has_its_own_limit)
@@ -71,5 +74,66 @@ START_TEST(unfinished_are_those_with_a_request_under_way)
     conn_enter(&t, &c[2], CONN_ANSWERING, 0);
     conn_enter(&t, &c[3], CONN_DOOMED, 0);
     ck_assert_uint_eq(conn_unfinished(&t), 2);
+}
+END_TEST
+
+START_TEST(a_parked_request_has_no_limit_and_is_unfinished)
+{
+    struct conn_table t;
+    struct conn c = {.fd = -1};
+
+    conn_table_init(&t, IDLE_MS, REQUEST_MS);
+    conn_table_add(&t, &c, 0);
+    conn_enter(&t, &c, CONN_PARKED, 0);
+    ck_assert_int_eq(conn_next_ms(&t), INT64_MAX);
+    ck_assert_ptr_null(conn_overdue(&t, INT64_MAX - 1));
+    ck_assert_uint_eq(conn_unfinished(&t), 1);
+    conn_table_remove(&t, &c);
+    ck_assert_uint_eq(conn_unfinished(&t), 0);
+}
+END_TEST
+
+START_TEST(each_phase_counts_its_connections)
+{
+    struct conn_table t;
+    struct conn c[3] = {0};
+
+    conn_table_init(&t, IDLE_MS, REQUEST_MS);
+    for (int i = 0; i < 3; i++)
+        conn_table_add(&t, &c[i], 0);
+    conn_enter(&t, &c[0], CONN_RECEIVING, 0);
+    conn_enter(&t, &c[0], CONN_PARKED, 0);
+    conn_enter(&t, &c[1], CONN_DOOMED, 0);
+    ck_assert_uint_eq(counter_read(&t.counts[CONN_WAITING]), 1);
+    ck_assert_uint_eq(counter_read(&t.counts[CONN_RECEIVING]), 0);
+    ck_assert_uint_eq(counter_read(&t.counts[CONN_PARKED]), 1);
+    ck_assert_uint_eq(counter_read(&t.counts[CONN_DOOMED]), 1);
+    for (int i = 0; i < 3; i++)
+        conn_table_remove(&t, &c[i]);
+    for (int i = 0; i <= CONN_DOOMED; i++)
+        ck_assert_uint_eq(counter_read(&t.counts[i]), 0);
+}
+END_TEST
+
+START_TEST(a_request_that_lies_in_the_socket_is_unfinished)
+{
+    struct conn_table t;
+    struct conn c = {.fd = -1};
+    int fds[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    c.fd = fds[0];
+    conn_table_init(&t, IDLE_MS, REQUEST_MS);
+    conn_table_add(&t, &c, 0);
+    ck_assert_int_eq(conn_unread(&c), UNREAD_NOTHING);
+    ck_assert_uint_eq(conn_unfinished(&t), 0);
+    ck_assert_int_eq(send(fds[1], "G", 1, 0), 1);
+    ck_assert_int_eq(conn_unread(&c), UNREAD_DATA);
+    ck_assert_uint_eq(conn_unfinished(&t), 1);
+    ck_assert_int_eq(recv(fds[0], &(char){0}, 1, 0), 1); /* it was left there */
+    (void)close(fds[1]);
+    ck_assert_int_eq(conn_unread(&c), UNREAD_END);
+    ck_assert_uint_eq(conn_unfinished(&t), 0);
+    (void)close(fds[0]);
 }
 END_TEST

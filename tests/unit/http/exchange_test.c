@@ -228,3 +228,76 @@ START_TEST(a_pool_keeps_few_exchanges_and_small_ones)
     ck_assert_uint_lt(mem_used(f.mem), EXCHANGE_SPARE * 8192);
 }
 END_TEST
+
+START_TEST(a_spare_exchange_that_is_used_again_is_spare_no_more)
+{
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/");
+
+    ck_assert_ptr_nonnull(ex);
+    exchange_end(&f.pool, ex);
+    ck_assert_uint_eq(f.pool.spare_count, 1);
+    ex = exchange_begin(&f.pool, &f.conn, "/");
+    ck_assert_uint_eq(f.pool.spare_count, 0);
+    exchange_end(&f.pool, ex);
+    ck_assert_uint_eq(f.pool.spare_count, 1);
+}
+END_TEST
+
+START_TEST(a_spare_exchange_keeps_neither_large_bodies_nor_targets)
+{
+    enum { LARGE = 1000000, ROUNDS = 50 };
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/");
+    char target[4096];
+    size_t used;
+
+    memset(target, 'x', sizeof(target) - 1);
+    target[sizeof(target) - 1] = '\0';
+    ck_assert_ptr_nonnull(ex);
+    ck_assert(buf_reserve(&ex->body, LARGE));
+    exchange_end(&f.pool, ex);
+    ck_assert_uint_lt(mem_used(f.mem), LARGE);
+    exchange_end(&f.pool, exchange_begin(&f.pool, &f.conn, target));
+    used = mem_used(f.mem);
+    for (int i = 0; i < ROUNDS; i++)
+        exchange_end(&f.pool, exchange_begin(&f.pool, &f.conn, target));
+    ck_assert_uint_eq(mem_used(f.mem), used);
+}
+END_TEST
+
+START_TEST(a_method_is_noted_up_to_the_room_for_it)
+{
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/");
+
+    ck_assert_ptr_nonnull(ex);
+    exchange_name_method(ex, bytes_str("DELETE"));
+    ck_assert_str_eq(ex->method, "DELETE");
+    ck_assert_int_eq(ex->request.method, METHOD_DELETE);
+    exchange_name_method(ex, bytes_str("ABCDEFGHIJKLMNOPQRS"));
+    ck_assert_str_eq(ex->method, "ABCDEFGHIJKLMNO");
+    ck_assert_uint_eq(strlen(ex->method), EXCHANGE_METHOD_CAP - 1);
+    ck_assert_int_eq(ex->request.method, METHOD_OTHER);
+    exchange_end(&f.pool, ex);
+}
+END_TEST
+
+START_TEST(the_listener_decides_what_a_request_reaches)
+{
+    static const struct {
+        enum listen_kind kind;
+        int door;
+    } rows[] = {{LISTEN_METRICS, API_DOOR_METRICS}, {LISTEN_TLS, API_DOOR_MAIN}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct exchange *ex;
+
+        f.conn.kind = rows[i].kind;
+        f.conn.tls = rows[i].kind == LISTEN_TLS ? (void *)&f : NULL; /* never followed */
+        ex = exchange_begin(&f.pool, &f.conn, "/");
+        ck_assert_ptr_nonnull(ex);
+        ck_assert_int_eq(ex->request.door, rows[i].door);
+        ck_assert(ex->request.tls == (rows[i].kind == LISTEN_TLS));
+        exchange_end(&f.pool, ex);
+    }
+    f.conn = (struct conn){.fd = 0};
+}
+END_TEST
