@@ -68,6 +68,20 @@ has_flag(const struct context *ctx, enum route_flag flag)
     return ctx->route != NULL && (ctx->route->flags & flag) != 0;
 }
 
+/* What a resource does not have, OPTIONS among it, needs what its methods need. */
+static bool
+is_guarded(const struct context *ctx)
+{
+    const struct route *const *routes = ctx->resource->routes;
+
+    if (ctx->route != NULL)
+        return has_flag(ctx, ROUTE_GUARDED);
+    for (unsigned m = 0; m < METHOD_COUNT; m++)
+        if (routes[m] != NULL && (routes[m]->flags & ROUTE_GUARDED) != 0)
+            return true;
+    return false;
+}
+
 /* A version that does not ask for a Client-ID checks one that is sent nevertheless. */
 static enum status
 check_client(struct context *ctx)
@@ -156,7 +170,7 @@ check_access(struct context *ctx)
                                      .project = named_project(ctx),
                                      .action = ctx->route != NULL ? ctx->route->action
                                                                   : ACTION_OPEN,
-                                     .everywhere = has_flag(ctx, ROUTE_GUARDED),
+                                     .everywhere = is_guarded(ctx),
                                      .now_ms = clock_now_ms(ctx->real),
                                      .proof = ctx->proof};
     struct access_caller caller = {.project = BYTES_NONE};
@@ -233,7 +247,7 @@ check_token(struct context *ctx)
 {
     if (ctx->req->door == API_DOOR_METRICS || ctx->is_signed)
         return ST_OK;
-    if (has_flag(ctx, ROUTE_GUARDED))
+    if (is_guarded(ctx))
         return check_guarded(ctx);
     if (ctx->version->open || has_flag(ctx, ROUTE_OPEN))
         return ST_OK;

@@ -240,3 +240,40 @@ dump_read_marker(struct bytes text, struct dump *out)
     out->in_queue = (flags & 1) != 0;
     return !bytes_present(text);
 }
+
+/* ------------------------------------------------------------------ completeness */
+
+enum status
+dump_check_record(struct dump_check *c, enum dump_record record, uint64_t announced,
+                  struct reason *why)
+{
+    if (c->ended)
+        return reason_give(why, ST_BAD_VALUE,
+                           "it follows the end record; a dump stops there");
+    if (record == DUMP_HEAD)
+        c->needs_end = true;
+    if (record == DUMP_END) {
+        c->ended = true;
+        c->announced = announced;
+    } else {
+        c->records++;
+    }
+    return ST_OK;
+}
+
+enum status
+dump_check_complete(const struct dump_check *c, struct reason *why)
+{
+    if (c->needs_end && !c->ended)
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "the dump has no end record: it is cut off after record %" PRIu64
+            "; dump again",
+            c->records);
+    if (c->ended && c->announced != DUMP_UNCOUNTED && c->announced != c->records)
+        return reason_give(why, ST_BAD_VALUE,
+                           "the end record says %" PRIu64 ", but the number of records "
+                           "before it is %" PRIu64 "; dump again",
+                           c->announced, c->records);
+    return ST_OK;
+}

@@ -52,6 +52,25 @@ ident_claim(struct entropy *entropy, uint64_t number)
                           (uint64_t)middle << NUMBER_BITS | number};
 }
 
+struct ident
+ident_subscription(struct entropy *entropy, struct ident last, uint64_t number)
+{
+    static const uint64_t least = UINT64_C(0xa00000000000),
+                          most = UINT64_C(0xffffffffffff);
+    uint64_t upper = (uint64_t)last.high << 16 | last.low >> NUMBER_BITS, random = 0;
+
+    ENSURE(number >> NUMBER_BITS == 0);
+    entropy_take(entropy, &random, IDENT_ENTROPY);
+    if (last.high == 0)
+        upper =
+            least + (random & ((UINT64_C(1) << 45) - 1)); /* half of the range is left */
+    else
+        upper += 1 + (random & 0xffffff);
+    if (upper > most)
+        upper = most; /* from here on the number alone rises */
+    return (struct ident){(uint32_t)(upper >> 16), upper << NUMBER_BITS | number};
+}
+
 uint64_t
 ident_claim_number(struct ident id)
 {

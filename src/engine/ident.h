@@ -1,9 +1,10 @@
 /*
  * ident: how the engine's ids and markers are written.
  *
- *   message   8 hex digits: tag of the queue's incarnation; 16: the message's number
- *   claim     12 random hex digits; 12: the claim's number
- *   marker    the number of the last message seen, in decimal
+ *   message       8 hex digits: tag of the queue's incarnation; 16: the message's number
+ *   claim         12 random hex digits; 12: the claim's number
+ *   subscription  12 hex digits that rise by random steps; 12: the subscription's number
+ *   marker        the number of the last message seen, in decimal
  *
  * The first digit of an id is a letter, so no id can be taken for a marker.
  */
@@ -17,7 +18,7 @@
 
 struct ident {
     uint32_t high; /* message: the tag; the top digit is a letter */
-    uint64_t low;  /* message: the number; claim: the number in the low 48 bits */
+    uint64_t low;  /* message: the number; others: the number in the low 48 bits */
 };
 
 static inline bool
@@ -39,6 +40,14 @@ bool ident_read(struct bytes text, struct ident *out);
 #define IDENT_ENTROPY 6
 struct ident ident_claim(struct entropy *entropy, uint64_t number);
 uint64_t ident_claim_number(struct ident id);
+
+/*
+ * The id of a subscription: it sorts behind `last`, that of the newest one of its queue (zero: there
+ * is none), whose number is lower. A log forgets the number of a subscription that has gone: the
+ * random step keeps an id with the same number from being the same. Entropy as for a claim.
+ */
+struct ident
+ident_subscription(struct entropy *entropy, struct ident last, uint64_t number);
 
 /*
  * The tag of the count-th queue of an engine whose random start is `start`: different for

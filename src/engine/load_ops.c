@@ -31,6 +31,7 @@ struct load {
     bool made;                           /* the queue is new, and not linked yet */
     size_t body_bytes;
     uint64_t last_claim, last_subscription; /* of the queue, afterwards */
+    struct ident newest;                    /* subscription of the queue, likewise */
 };
 
 static struct mem *
@@ -207,6 +208,14 @@ raise(uint64_t *number, uint64_t least)
         *number = least;
 }
 
+/* By their numbers, which find them. */
+static void
+raise_newest(struct ident *newest, struct ident id)
+{
+    if (ident_claim_number(*newest) <= ident_claim_number(id))
+        *newest = id;
+}
+
 /* Ids that are given are read first: the others get numbers behind them. */
 static void
 read_ids(struct load *l)
@@ -215,6 +224,7 @@ read_ids(struct load *l)
 
     l->last_claim = l->v.queue->last_claim;
     l->last_subscription = l->v.queue->last_subscription;
+    l->newest = subscription_newest(l->v.queue->feed);
     for (size_t i = 0; i < image->claim_count; i++)
         if (ident_read(store_id_bytes(&image->claims[i].id), &l->claims[i].id))
             raise(&l->last_claim, ident_claim_number(l->claims[i].id));
@@ -226,12 +236,13 @@ read_ids(struct load *l)
         l->subscriptions[i]->id_high = id.high;
         l->subscriptions[i]->id_low = id.low;
         raise(&l->last_subscription, ident_claim_number(id));
+        raise_newest(&l->newest, id);
     }
 }
 
 /* Makes an id with the next number, unless there is one. */
 static enum status
-make_id(struct load *l, uint64_t *last, struct ident *id)
+make_claim_id(struct load *l, struct ident *id)
 {
     enum status st;
 
@@ -239,8 +250,25 @@ make_id(struct load *l, uint64_t *last, struct ident *id)
         return ST_OK;
     st = entropy_reserve(&l->v.shard->entropy, IDENT_ENTROPY);
     if (st == ST_OK)
-        *id = ident_claim(&l->v.shard->entropy, ++*last);
+        *id = ident_claim(&l->v.shard->entropy, ++l->last_claim);
     return st;
+}
+
+static enum status
+make_subscription_id(struct load *l, struct subscription *s)
+{
+    enum status st;
+
+    if (s->id_high != 0)
+        return ST_OK;
+    st = entropy_reserve(&l->v.shard->entropy, IDENT_ENTROPY);
+    if (st != ST_OK)
+        return st;
+    l->newest =
+        ident_subscription(&l->v.shard->entropy, l->newest, ++l->last_subscription);
+    s->id_high = l->newest.high;
+    s->id_low = l->newest.low;
+    return ST_OK;
 }
 
 /* Makes a claim, or one that goes on with that of an earlier piece. */
@@ -248,7 +276,7 @@ static enum status
 reserve_claim(struct load *l, size_t i)
 {
     struct loaded_claim *c = &l->claims[i];
-    enum status st = make_id(l, &l->last_claim, &c->id);
+    enum status st = make_claim_id(l, &c->id);
 
     if (st != ST_OK)
         return st;
@@ -263,11 +291,8 @@ static enum status
 reserve_subscription(struct load *l, struct feed *f, size_t i)
 {
     struct subscription *s = l->subscriptions[i];
-    struct ident id = subscription_ident(s);
-    enum status st = make_id(l, &l->last_subscription, &id);
+    enum status st = make_subscription_id(l, s);
 
-    s->id_high = id.high;
-    s->id_low = id.low;
     if (st == ST_OK && (seqmap_find(&f->subscriptions, subscription_number(s)) != NULL ||
                         subscription_of(l->v.shard, f, s->address->subscriber) != NULL))
         return ST_CONFLICT;

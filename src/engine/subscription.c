@@ -115,6 +115,16 @@ subscription_remove(struct shard *sh, struct subscription *s)
     seqmap_pool_trim(&sh->pool);
 }
 
+struct ident
+subscription_newest(const struct feed *f)
+{
+    uint64_t number;
+    const struct subscription *s =
+        f == NULL ? NULL : seqmap_last(&f->subscriptions, &number);
+
+    return s == NULL ? (struct ident){0, 0} : subscription_ident(s);
+}
+
 struct subscription *
 subscription_find(const struct feed *f, struct bytes text, int64_t now_ms)
 {

@@ -95,6 +95,9 @@ subscription_live(const struct subscription *s, int64_t now_ms)
     return now_ms < subscription_ends_ms(s);
 }
 
+/* The id of the newest subscription in a feed; zero: there is none. */
+struct ident subscription_newest(const struct feed *f);
+
 /* Makes one that is nowhere yet; takes the address's pin, also on failure: NULL without memory. */
 struct subscription *subscription_new(struct mem *mem, struct address *address);
 

@@ -73,7 +73,8 @@ static void
 enter_new(struct visit *v, struct subscription *s, int64_t ttl_s, const struct made *made)
 {
     struct queue *q = v->queue;
-    struct ident id = ident_claim(&v->shard->entropy, q->last_subscription + 1);
+    struct ident id = ident_subscription(&v->shard->entropy, subscription_newest(q->feed),
+                                         q->last_subscription + 1);
 
     if (made->queue) {
         shard_link(v->shard, q, v->hash);

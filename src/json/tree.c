@@ -5,22 +5,147 @@
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
+/* ------------------------------------------------------------------ reading */
+
+/*
+ * jansson's own parser ignores failed allocations, and then keeps texts that are too short. So the
+ * scanner reads, and jansson only makes the values: those of its functions report each failure.
+ */
+struct builder {
+    struct json_scan scan;
+    size_t depth;
+    json_t *open[SCAN_DEPTH_MAX]; /* borrowed: each is in the one before it */
+};
+
+/* Of a checked inside. Escapes are undone in jansson's copy, which is never shorter. */
+static json_t *
+make_text(struct bytes inside)
+{
+    const bool escaped = memchr(inside.data, '\\', inside.len) != NULL;
+    json_t *text = json_stringn_nocheck(inside.data, inside.len);
+    size_t len = 0;
+    char *copy;
+
+    if (text == NULL || !escaped)
+        return text;
+    copy = (char *)(uintptr_t)json_string_value(text);
+    while (inside.len > 0)
+        len += utf8_write(json_string_next(&inside), copy + len);
+    if (json_string_setn_nocheck(text, copy, len) == 0)
+        return text;
+    json_decref(text);
+    return NULL;
+}
+
+static json_t *
+make_scalar(const struct json_scan_value *value)
+{
+    switch (value->kind) {
+    case SCAN_STRING:
+        return make_text(json_scan_inside(value));
+    case SCAN_INTEGER:
+        return json_integer(json_scan_to_i64(value));
+    case SCAN_REAL:
+        return json_real(json_number_read(value->text));
+    case SCAN_TRUE:
+        return json_true();
+    case SCAN_FALSE:
+        return json_false();
+    default:
+        return json_null();
+    }
+}
+
+/* Makes the value that begins here, and enters it if it is a container; NULL: no memory. */
+static json_t *
+begin_value(struct json_scan *s)
+{
+    struct json_scan_value value;
+
+    if (json_scan_enter(s, SCAN_OBJECT))
+        return json_object();
+    if (json_scan_enter(s, SCAN_ARRAY))
+        return json_array();
+    (void)json_scan_value(s, &value); /* it was checked */
+    return make_scalar(&value);
+}
+
+/* Takes the value, also on failure. */
+static enum status
+add_member(json_t *object, const struct json_scan_name *name, json_t *value)
+{
+    json_t *plain = name->escaped ? make_text(name->text) : NULL;
+    struct bytes key = name->text;
+    enum status st = ST_OK;
+
+    if (plain != NULL)
+        key = bytes_of(json_string_value(plain), json_string_length(plain));
+    if (memchr(key.data, '\0', key.len) != NULL)
+        st = ST_BAD_BODY; /* C strings cannot name it */
+    else if ((name->escaped && plain == NULL) ||
+             json_object_setn_nocheck(object, key.data, key.len, value) != 0)
+        st = ST_NO_MEMORY;
+    json_decref(plain);
+    json_decref(value);
+    return st;
+}
+
+/* Likewise. */
+static enum status
+add_value(json_t *container, const struct json_scan_name *name, json_t *value)
+{
+    if (value == NULL)
+        return ST_NO_MEMORY;
+    if (json_is_object(container))
+        return add_member(container, name, value);
+    return json_array_append_new(container, value) == 0 ? ST_OK : ST_NO_MEMORY;
+}
+
+/* Fills a container that was entered, and those in it; without recursion, for small stacks. */
+static enum status
+fill(struct builder *b, json_t *tree)
+{
+    b->open[b->depth++] = tree;
+    while (b->depth > 0) {
+        json_t *container = b->open[b->depth - 1], *value;
+        struct json_scan_name name = {BYTES_NONE, false};
+        enum status st;
+
+        if (!(json_is_object(container) ? json_scan_member(&b->scan, &name)
+                                        : json_scan_item(&b->scan))) {
+            b->depth--;
+            continue;
+        }
+        value = begin_value(&b->scan);
+        st = add_value(container, &name, value);
+        if (st != ST_OK)
+            return st;
+        if (json_is_object(value) || json_is_array(value))
+            b->open[b->depth++] = value;
+    }
+    return ST_OK;
+}
+
 enum status
 json_tree_read(struct bytes text, json_t **out)
 {
-    json_error_t error;
+    struct builder b;
     enum status st = json_scan_document(text);
     json_t *tree;
 
     if (st != ST_OK)
         return st;
-    tree = json_loadb(text.data, text.len, JSON_ALLOW_NUL, &error);
-    if (tree ==
-        NULL) /* the scanner has taken it: a name jansson cannot keep, or memory */
-        return json_error_code(&error) == json_error_null_byte_in_key ? ST_BAD_BODY
-                                                                      : ST_NO_MEMORY;
-    *out = tree;
-    return ST_OK;
+    b.depth = 0;
+    json_scan_begin(&b.scan, text);
+    tree = begin_value(&b.scan);
+    if (tree == NULL)
+        return ST_NO_MEMORY;
+    st = fill(&b, tree);
+    if (st == ST_OK)
+        *out = tree;
+    else
+        json_decref(tree);
+    return st;
 }
 
 enum status
@@ -31,6 +156,8 @@ json_tree_refuse(struct bytes body, struct reason *why)
                            "the name of a member must not hold a NUL character");
     return ST_BAD_BODY;
 }
+
+/* ------------------------------------------------------------------ writing */
 
 static void
 write_array(struct buf *out, const json_t *array)

@@ -1,4 +1,5 @@
 /* claimd load: what claimd dump has written, into a server. */
+#include "claimd/api/dump.h"
 #include "main/command.h"
 #include "main/web_client.h"
 
@@ -22,8 +23,7 @@ struct loading {
     uint64_t lines;       /* read so far */
     uint64_t first, held; /* of the batch: its first line, how many it has */
     uint64_t queues, messages, subscriptions;
-    bool ended;
-    uint64_t promised; /* lines in front of the end */
+    struct dump_check check;
 };
 
 /* What a line begins with up to what it has: whose it is. 0: it is another kind of line. */
@@ -131,27 +131,40 @@ joins(const struct loading *l, const char *line, size_t address)
            memcmp(line, l->address, address) == 0;
 }
 
+static bool
+is_head(const char *line)
+{
+    static const char head[] = "{\"claimd\":";
+
+    return strncmp(line, head, sizeof(head) - 1) == 0;
+}
+
 static int
 take_line(struct loading *l, const char *line, size_t len)
 {
     size_t address = address_of(line);
+    enum dump_record record = DUMP_CONTENT;
     int status = COMMAND_GOOD;
+    uint64_t announced = 0;
+    struct reason why;
 
     l->lines++;
-    if (l->ended)
-        return command_fails(COMMAND_FAILED,
-                             "line %" PRIu64 ": there is more behind the "
-                             "end of the dump",
-                             l->lines);
-    l->ended = address == 0 && sscanf(line, "{\"end\":%" SCNu64 "}", &l->promised) == 1;
+    if (bytes_trim(bytes_of(line, len)).len == 0)
+        return COMMAND_GOOD;
+    if (address == 0 && sscanf(line, "{\"end\":%" SCNu64 "}", &announced) == 1)
+        record = DUMP_END;
+    if (dump_check_record(&l->check, record, announced, &why) != ST_OK)
+        return command_fails(COMMAND_FAILED, "line %" PRIu64 ": %s", l->lines, why.text);
     if (!joins(l, line, address))
         status = send_batch(l);
-    if (status != COMMAND_GOOD || l->ended)
+    if (status != COMMAND_GOOD || record == DUMP_END)
         return status;
     if (l->held == 0)
         l->first = l->lines;
     l->held++;
     buf_add(&l->batch, line, len);
+    if (is_head(line))
+        buf_str(&l->batch, "\n{\"end\":1}\n"); /* the server checks the version */
     return remember_address(l, line, address) && !l->batch.failed
                ? COMMAND_GOOD
                : command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
@@ -164,7 +177,9 @@ load(struct loading *l)
     size_t cap = 0;
     ssize_t len;
     int status = COMMAND_GOOD;
+    struct reason why;
 
+    l->check.needs_end = true;
     while (status == COMMAND_GOOD && (len = getline(&line, &cap, stdin)) > 0)
         status = take_line(l, line, (size_t)len);
     free(line);
@@ -175,14 +190,8 @@ load(struct loading *l)
     (void)printf("loaded: queues and topics %" PRIu64 ", messages %" PRIu64
                  ", subscriptions %" PRIu64 "\n",
                  l->queues, l->messages, l->subscriptions);
-    if (!l->ended)
-        return command_fails(COMMAND_FAILED,
-                             "the dump has no end: it is cut off behind line %" PRIu64,
-                             l->lines);
-    if (l->promised != l->lines - 1)
-        return command_fails(COMMAND_FAILED,
-                             "the dump had %" PRIu64 " lines, and %" PRIu64 " have come",
-                             l->promised, l->lines - 1);
+    if (dump_check_complete(&l->check, &why) != ST_OK)
+        return command_fails(COMMAND_FAILED, "%s", why.text);
     return COMMAND_GOOD;
 }
 

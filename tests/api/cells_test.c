@@ -323,6 +323,8 @@ expected(const struct walk *w, const struct cell *c)
     const char *action = c->method < KNOWN ? c->place->may[c->method] : NULL;
     bool project = is_of_a_project(c->place);
 
+    if (action == NULL && is_of_all(c->place)) /* OPTIONS, and what is not there */
+        action = ALL;
     if (action == NULL ? !project : strcmp(action, OPEN) == 0) /* of nobody */
         return project && lacks_project(c) ? WHICH_PROJECT : IN;
     if (w->metrics && action != NULL && strncmp(action, ALL, strlen(ALL)) == 0)
@@ -332,8 +334,9 @@ expected(const struct walk *w, const struct cell *c)
     if (c->shown->roles == NULL)
         return STRANGER;
     if (action != NULL && strncmp(action, ALL, strlen(ALL)) == 0)
-        return is_everywhere(c->shown) &&
-                       any_of(w, c->shown->roles, action + strlen(ALL), NULL)
+        return is_everywhere(c->shown) && c->shown->roles[0] != '\0' &&
+                       (action[strlen(ALL)] == '\0' ||
+                        any_of(w, c->shown->roles, action + strlen(ALL), NULL))
                    ? IN
                    : FORBIDDEN;
     return judge(w, c, action);
@@ -901,13 +904,14 @@ START_TEST(without_tokens_pages_of_other_sites_are_kept_out)
     for (size_t i = 0; i < COUNT(places); i++)
         for (size_t m = 0; m < METHODS; m++) {
             const char *say = m < KNOWN ? places[i].may[m] : NULL;
-            bool project = is_of_a_project(&places[i]);
             bool looks = m == 0 || m == 1; /* GET and HEAD change nothing */
+            bool guarded =
+                is_of_a_project(&places[i]) || (is_of_all(&places[i]) && !looks);
             bool open =
                 say == NULL || strcmp(say, OPEN) == 0 || (say[0] == ALL[0] && looks);
 
             (void)api_call(&f.c, methods[m], places[i].path, "{}");
-            ck_assert_msg((f.c.res.code == 403) == (!open || (project && say == NULL)),
+            ck_assert_msg((f.c.res.code == 403) == (!open || (guarded && say == NULL)),
                           "%s %s: %d", methods[m], places[i].path, f.c.res.code);
         }
     api_fixture_close(&f);

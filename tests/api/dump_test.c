@@ -67,6 +67,13 @@ count(const char *text, const char *what)
     return found;
 }
 
+/* The lines with an end record. */
+static const char *
+complete(const char *lines)
+{
+    return join(lines, api_text(&f, "{\"end\":%zu}\n", count(lines, "\n")), SIZE_MAX);
+}
+
 /* A post of messages whose bodies are so long that a page has some of them only. */
 static void
 post_long(const char *queue, int messages)
@@ -114,11 +121,50 @@ START_TEST(all_there_is_comes_page_by_page_and_loads_again)
     ck_assert_uint_eq(count(before, "\"metadata\":"), 4);
     ck_assert_uint_eq(count(before, "\"claim\":{\"id\":"), 2);
     ck_assert_uint_eq(count(dump("project=other"), "\"message\":"), 1);
-    ck_api(&f, "POST", "/claimd/load?replace=true", before, 200, NULL);
+    ck_api(&f, "POST", "/claimd/load?replace=true", complete(before), 200, NULL);
     ck_api_body(&f, "{'queues':4,'messages':64,'subscriptions':1}");
     ck_assert_str_eq(dump(""), before);
-    load(before, 409);
+    load(complete(before), 409);
     ck_assert_str_eq(dump(""), before);
+}
+END_TEST
+
+#define HEAD  "{\"claimd\":\"dump\",\"version\":1}\n"
+#define QUEUE "{\"project\":\"480924\",\"queue\":\"q\"}\n"
+
+START_TEST(a_dump_without_a_right_end_record_loads_nothing)
+{
+    static const char *const rows[][2] = {
+        {HEAD QUEUE, "no end record: it is cut off after record 2"},
+        {HEAD, "no end record: it is cut off after record 1"},
+        {HEAD QUEUE "{\"end\":3}", "says 3, but the number of records before it is 2"},
+        {HEAD QUEUE "{\"end\":1}", "says 1, but the number of records before it is 2"},
+        {QUEUE "{\"end\":2}", "says 2, but the number of records before it is 1"},
+        {HEAD QUEUE "{\"end\":2}\n\n{\"end\":2}", "line 5: it follows the end record"},
+        {"{\"end\":0}\n" QUEUE, "line 2: it follows the end record"},
+        {"{\"next\":\"x\"}\n" QUEUE, "line 2: it follows the end record"},
+        {HEAD QUEUE "{\"end\":\"2\"}", "line 3: end: it must be the number"},
+        {HEAD QUEUE "{\"end\":false}", "line 3: end: it must be the number"},
+        {HEAD QUEUE "{\"end\":-1}", "line 3: end: it is out of range"},
+    };
+    static const char *const good[] = {
+        QUEUE,
+        HEAD "\n" QUEUE "\n{\"end\":2}\n\n",
+        QUEUE "{\"end\":1}",
+        HEAD QUEUE "{\"end\":true}",
+        HEAD QUEUE "{\"next\":\"7.61.62.0.0.0\"}",
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        load(rows[i][0], 400);
+        ck_assert_msg(strstr(api_answer(&f.c), rows[i][1]) != NULL, "%s instead of %s",
+                      api_answer(&f.c), rows[i][1]);
+        ck_assert_uint_eq(count(dump(""), "\n"), 1);
+    }
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        ck_api(&f, "POST", "/claimd/load?replace=true", good[i], 200, NULL);
+        ck_api_body(&f, "{'queues':1,'messages':0,'subscriptions':0}");
+    }
 }
 END_TEST
 

@@ -1,6 +1,9 @@
 /* Running out of memory is an answer, and what was refused has not happened. */
 #include "support/api_fixture.h"
 
+#include <jansson.h>
+#include <stdlib.h>
+
 /* A body of 1200 bytes: four of them need more room than an answer has at first. */
 #define X64 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define X1200                                                                            \
@@ -149,6 +152,33 @@ sweep(struct api_fixture *f, const struct step *step, bool all_that_follow)
     }
 }
 
+static size_t library_fail_at, library_allocations;
+
+static void *
+library_allocate(size_t size)
+{
+    return ++library_allocations == library_fail_at ? NULL : malloc(size);
+}
+
+/* Likewise of jansson, whose memory is its own. */
+static void
+sweep_library(struct api_fixture *f, const struct step *step)
+{
+    int code;
+
+    library_fail_at = 0;
+    do {
+        library_fail_at++;
+        library_allocations = 0;
+        json_set_alloc_funcs(library_allocate, free);
+        code = api_call(&f->c, step->method, step->target, step->body);
+        json_set_alloc_funcs(malloc, free);
+        if (library_allocations >= library_fail_at)
+            ck_refusal(f);
+    } while (library_allocations >= library_fail_at);
+    ck_assert_int_eq(code, step->code);
+}
+
 static void
 sweep_all(bool all_that_follow)
 {
@@ -166,11 +196,61 @@ sweep_all(bool all_that_follow)
 
 LOOP_TEST(tests_without_memory_are_refused, 2)
 {
+    static const struct step freeze = {"PUT", "/claimd/clock", "{\"state\":\"frozen\"}",
+                                       200};
     struct api_fixture f;
 
     api_fixture_open_kit(&f, &api_limits_default);
     for (size_t i = 0; i < sizeof(kit_steps) / sizeof(kit_steps[0]); i++)
         sweep(&f, &kit_steps[i], _i > 0);
+    sweep_library(&f, &freeze);
+    api_fixture_close(&f);
+}
+END_TEST
+
+#define LONG_METADATA(first)                                                             \
+    "{\"first\":" first                                                                  \
+    ",\"list\":[1,2.5,null,{\"\\u00e9\":\"\\ud83d\\ude00\"}],\"text\":\"" X1200 X1200    \
+    "\"}"
+#define REPLACE "[{\"op\":\"replace\",\"path\":\"/metadata/first\",\"value\":\"new\"}]"
+
+static const struct metadata_step {
+    struct step step;
+    const char *kept; /* afterwards, by GET of the target */
+} metadata_steps[] = {
+    {{"PUT", "/v2/queues/long", LONG_METADATA("\"old\""), 201}, LONG_METADATA("\"old\"")},
+    {{"PATCH", "/v2/queues/long", REPLACE, 200}, LONG_METADATA("\"new\"")},
+    {{"PUT", "/v1/queues/long/metadata", LONG_METADATA("3"), 204}, LONG_METADATA("3")},
+};
+
+/* Of the members that were sent; others stand for what the queue has by itself. */
+static void
+ck_kept(struct api_fixture *f, const struct metadata_step *step)
+{
+    json_t *wanted = json_loads(step->kept, 0, NULL), *seen, *value;
+    const char *name;
+
+    ck_api(f, "GET", step->step.target, NULL, 200, NULL);
+    seen = json_loads(api_answer(&f->c), 0, NULL);
+    ck_assert(wanted != NULL && seen != NULL);
+    json_object_foreach(wanted, name, value)
+        ck_assert_msg(json_equal(json_object_get(seen, name), value), "%s", name);
+    json_decref(wanted);
+    json_decref(seen);
+}
+
+START_TEST(metadata_is_whole_or_refused_whatever_jansson_cannot_allocate)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    f.c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    for (size_t i = 0; i < sizeof(metadata_steps) / sizeof(metadata_steps[0]); i++) {
+        sweep_library(&f, &metadata_steps[i].step);
+        ck_assert_uint_gt(library_fail_at, 10);
+        ck_kept(&f, &metadata_steps[i]);
+    }
     api_fixture_close(&f);
 }
 END_TEST
@@ -186,6 +266,7 @@ START_TEST(a_login_without_memory_is_refused)
     for (size_t i = 0; i < sizeof(identity_steps) / sizeof(identity_steps[0]); i++) {
         sweep(&f, &identity_steps[i], false);
         sweep(&f, &identity_steps[i], true);
+        sweep_library(&f, &identity_steps[i]);
         token = api_answer_header(&f.c, "X-Subject-Token");
         if (token != NULL)
             f.c.headers[API_HEADER_AUTH_TOKEN] = f.c.headers[API_HEADER_SUBJECT_TOKEN] =

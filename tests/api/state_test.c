@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <string.h>
+#include <time.h>
 
 #define CLAIMS "/v2/queues/q/claims"
 #define STATE  "/claimd/state"
@@ -266,7 +267,47 @@ START_TEST(without_a_project_the_document_must_name_them)
     refuse("{'version':1}", "must have projects");
     refuse("{'version':1,'projects':{'p':{'queues':[{'name':'q','messages':[{}]}]}}}",
            "projects[\\\"p\\\"].queues[0].messages[0].body");
+    refuse("{'version':1,'projects':{'p':{},'q':{},'\\u0070':{}}}",
+           "projects[\\\"p\\\"]: it is there twice");
     set("{'version':1,'projects':{'p':{'queues':[{'name':'q'}]}}}");
+}
+END_TEST
+
+/* Puts a document, which takes some tenths of a second; a quadratic check takes minutes. */
+static void
+put_large(const struct buf *document, int code)
+{
+    const clock_t began = clock();
+
+    ck_assert(!document->failed);
+    ck_api(&f, "PUT", STATE, document->data, code, NULL);
+    ck_assert_int_lt((clock() - began) / CLOCKS_PER_SEC, 20);
+}
+
+START_TEST(a_document_is_checked_in_linear_time)
+{
+    enum { PROJECTS = 200000, QUEUES = 30000 };
+    struct buf document;
+
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    buf_init(&document, f.mem);
+    buf_str(&document, "{\"version\":1,\"projects\":{\"p\":{}");
+    for (int i = 0; i < PROJECTS; i++)
+        buf_printf(&document, ",\"p%d\":{}", i);
+    buf_add(&document, "}}", sizeof("}}"));
+    put_large(&document, 204);
+    buf_reset(&document, SIZE_MAX);
+    buf_str(&document, "{\"version\":1,\"projects\":{\"p\":{\"queues\":[");
+    for (int i = 0; i < QUEUES; i++)
+        buf_printf(&document,
+                   "{\"name\":\"q%d\",\"metadata\":{\"_dead_letter_queue\":\"q%d\","
+                   "\"_max_claim_count\":1}},",
+                   i, i < QUEUES - 1 ? i + 1 : i - 1);
+    document.len--;
+    buf_add(&document, "]}}}", sizeof("]}}}"));
+    put_large(&document, 400);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "dead letters of the queue would"));
+    buf_fini(&document);
 }
 END_TEST
 

@@ -203,9 +203,9 @@ class Dumps(Case):
             lines = self.dump("--url", self.url(server)).splitlines(True)
         with Server() as server:
             url = self.url(server)
-            self.assertIn("cut off behind line 20",
+            self.assertIn("cut off after record 20",
                           self.load("".join(lines[:20]), "--url", url, status=FAILED))
-            self.assertIn("had 34 lines, and 33 have come",
+            self.assertIn("says 34, but the number of records before it is 33",
                           self.load("".join(lines[:5] + lines[6:]), "--url", url,
                                     "--existing", "replace", status=FAILED))
 

@@ -393,6 +393,43 @@ START_TEST(ids_that_are_left_out_are_made)
 }
 END_TEST
 
+static struct store_image_subscription
+written_subscription(const struct fixture *f, const char *subscriber, const char *id)
+{
+    return (struct store_image_subscription){.id = text_id(id),
+                                             .subscriber = bytes_str(subscriber),
+                                             .options = bytes_str("{}"),
+                                             .started_ms = f->now_ms,
+                                             .ttl_s = 600};
+}
+
+START_TEST(ids_of_subscriptions_sort_behind_those_that_were_loaded)
+{
+    struct store_image_subscription subscriptions[3];
+    struct store_image image = {.first = true,
+                                .metadata = SETTINGS_ONLY,
+                                .subscriptions = subscriptions,
+                                .subscription_count = 3};
+    struct store_id last = {""}, marker;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    subscriptions[0] = written_subscription(&f, "http://a", "c00000000000000000000007");
+    subscriptions[1] = written_subscription(&f, "http://b", "");
+    subscriptions[2] = written_subscription(&f, "http://c", "");
+    ck_assert_status(load(&f, &image), ST_OK);
+    subscribe(&f, "http://d", 600);
+    ck_assert_uint_eq(list_subscriptions(&f, "", 5, &marker), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct store_id id = f.subscriptions.views[i].id;
+
+        ck_assert_msg(strcmp(last.text, id.text) < 0, "%s, then %s", last.text, id.text);
+        last = id;
+    }
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(numbers_of_claims_go_on_behind_the_largest_one)
 {
     struct store_image_message message;

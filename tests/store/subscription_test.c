@@ -2,6 +2,8 @@
 #include "support/store_fixture.h"
 #include "support/subscriptions.h"
 
+#include <stdio.h>
+
 STORE_CASE("subscriptions");
 
 START_TEST(a_subscription_makes_its_queue_and_shows_what_was_asked_for)
@@ -66,6 +68,34 @@ START_TEST(they_are_listed_page_by_page_in_the_order_of_creation)
     ck_assert_uint_eq(list_subscriptions(&f, c.text, 2, &marker), 0);
     ck_assert_uint_eq(list_subscriptions(&f, "nonsense", 5, &marker), 2);
     ck_assert_uint_eq(list_subscriptions(&f, "99999", 5, &marker), 2);
+    fixture_close(&f);
+}
+END_TEST
+
+/* An SDK that sorts the ids that it was given may take any of them for a marker. */
+START_TEST(ids_sort_in_the_order_of_subscribing)
+{
+    enum { COUNT = 30 };
+    struct store_id last = {""}, id, first = {""}, marker;
+    char address[32];
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(address, sizeof(address), "http://%d", i);
+        id = subscribe(&f, address, 3600);
+        ck_assert_uint_eq(strlen(id.text), 24);
+        ck_assert_msg(strcmp(last.text, id.text) < 0, "%s, then %s", last.text, id.text);
+        if (i % 7 == 3)
+            unsubscribe(&f, id); /* the newest one */
+        if (i % 7 == 5)
+            fixture_restart(&f);
+        if (i % 7 != 3)
+            last = id;
+        if (i == 0)
+            first = id;
+    }
+    ck_assert_uint_eq(list_subscriptions(&f, first.text, COUNT, &marker), COUNT - 5);
     fixture_close(&f);
 }
 END_TEST

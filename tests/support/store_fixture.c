@@ -162,6 +162,16 @@ forget_seen(struct fixture *f)
     store_batch_release(&f->seen);
 }
 
+void
+fixture_restart(struct fixture *f)
+{
+    if (f->restarts == NULL)
+        return;
+    forget_seen(f);
+    restarts_do(f->restarts, f->now_ms, f->projects);
+    take_journalled(f);
+}
+
 /* A restart forgets nothing that shows, and gives out no id a second time. */
 static void
 restart_at_the_end(struct fixture *f)

@@ -75,6 +75,9 @@ void fixture_open_confirming(struct fixture *f, int kind);
 /* What every word ends with: whatever happened, the invariants hold. */
 void fixture_audit(struct fixture *f);
 
+/* Stops a store with a journal, and starts it again; the others go on. */
+void fixture_restart(struct fixture *f);
+
 /* Closes the store, which must have given back all its memory. */
 void fixture_close(struct fixture *f);
 

@@ -8,6 +8,7 @@
 #define CLAIMD_API_DUMP_H
 
 #include "claimd/base/buf.h"
+#include "claimd/json/reason.h"
 #include "claimd/store/store.h"
 
 enum { DUMP_PROJECT = 256, DUMP_NAME = 64 };
@@ -34,5 +35,30 @@ dump_lines(struct store *store, struct store_visit *visit, struct bytes project,
 /* How far it has come, as a text for others, and back; false: it is none. */
 void dump_write_marker(const struct dump *dump, struct buf *out);
 bool dump_read_marker(struct bytes text, struct dump *out);
+
+/* ------------------------------------------------------------------ completeness */
+
+enum dump_record { DUMP_HEAD, DUMP_CONTENT, DUMP_END };
+
+/* The end of a page: it counts nothing. */
+#define DUMP_UNCOUNTED UINT64_MAX
+
+/*
+ * Checks that a dump is complete: records that begin with the head stop with an end record, which
+ * is the last one and counts those before it. Records without a head are a part of a dump, and need
+ * no end. Zero: no record yet.
+ */
+struct dump_check {
+    uint64_t records;   /* before the end record */
+    uint64_t announced; /* by the end record */
+    bool needs_end, ended;
+};
+
+/* Counts a record; `announced` by an end record. ST_BAD_VALUE: it follows the end record. */
+enum status dump_check_record(struct dump_check *c, enum dump_record record,
+                              uint64_t announced, struct reason *why);
+
+/* After the last record. ST_BAD_VALUE: the end record is missing, or counts wrongly. */
+enum status dump_check_complete(const struct dump_check *c, struct reason *why);
 
 #endif

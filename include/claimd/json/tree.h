@@ -1,9 +1,9 @@
 /*
  * json_tree: small documents as trees of jansson.
  *
- * Reading goes through json_scan first, so that these documents obey the very same rules
- * as messages (jansson overlooks a NUL byte in places). Writing is our own, because
- * jansson writes 0.1 as 0.10000000000000001.
+ * Reading is our own: json_scan checks documents by the very same rules as messages, and
+ * jansson's parser ignores failed allocations. Writing is our own, because jansson writes 0.1
+ * as 0.10000000000000001.
  *
  *   Cost     O(length); writing recurses as deep as the tree, SCAN_DEPTH_MAX at most
  */

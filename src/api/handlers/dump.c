@@ -60,12 +60,23 @@ count_lines(struct bytes text)
     return count;
 }
 
-/* Reads all lines: what is wrong with any is said before anything is loaded. */
+static enum status
+check_record(struct dump_check *check, const struct state_line *line, struct reason *why)
+{
+    return dump_check_record(check,
+                             line->what == STATE_HEAD  ? DUMP_HEAD
+                             : line->what == STATE_END ? DUMP_END
+                                                       : DUMP_CONTENT,
+                             line->announced, why);
+}
+
+/* Reads all lines: whatever is wrong with any is reported before anything is loaded. */
 static enum status
 read_lines(struct loading *l)
 {
     struct context *ctx = l->ctx;
     struct bytes rest = ctx->req->body;
+    struct dump_check check = {0};
     struct reason why;
     struct state_decoder decoder = {ctx->limits, ctx->mem, ctx->req->arena,
                                     ctx->visit.now_ms, &why};
@@ -78,12 +89,16 @@ read_lines(struct loading *l)
             continue;
         reason_init(&why);
         st = decode_state_line(&decoder, line, &l->lines[l->count]);
+        if (st == ST_OK)
+            st = check_record(&check, &l->lines[l->count], &why);
         if (st == ST_BAD_BODY || st == ST_BAD_VALUE)
             return context_refuse(ctx, st, "line %zu: %s", number, why.text);
         if (st != ST_OK)
             return st;
         l->numbers[l->count++] = number;
     }
+    if (dump_check_complete(&check, &why) != ST_OK)
+        return context_explain(ctx, ST_BAD_VALUE, &why);
     return ST_OK;
 }
 

@@ -44,7 +44,7 @@ form_character(struct buf *out, uint32_t c)
     if (c < sizeof(short_for) && short_for[c] != 0) {
         buf_byte(out, '\\');
         buf_byte(out, short_for[c]);
-    } else if (c >= 0x20 && c < 0x80) {
+    } else if (c >= 0x20 && c < 0x7f) {
         buf_byte(out, (char)c);
     } else if (c < 0x10000) {
         form_unit(out, c);

@@ -50,6 +50,7 @@ refuse_queue(struct state_decoder *d, const struct doc_at *up,
 struct sorted {
     const struct state_queue *queue;
     size_t index;
+    size_t walk; /* of find_cycle() that came here first; 0: none */
 };
 
 static int
@@ -62,11 +63,11 @@ compare_queues(const void *a, const void *b)
                               : bytes_compare(x->name, y->name);
 }
 
-static const struct sorted *
-find_queue(const struct sorted *all, size_t count, struct bytes name)
+static struct sorted *
+find_queue(struct sorted *all, size_t count, struct bytes name)
 {
     const struct state_queue wanted = {.where = {.name = name, .kind = STORE_QUEUE}};
-    const struct sorted key = {&wanted, 0};
+    const struct sorted key = {&wanted, 0, 0};
 
     return bsearch(&key, all, count, sizeof(key), compare_queues);
 }
@@ -79,23 +80,27 @@ moves_letters(const struct state_queue *q)
     return set->max_claim_count != STORE_UNSET && bytes_present(set->dead_letter);
 }
 
-/* Would a dead letter of this queue come back to one where it has been? */
-static bool
-is_cycle(const struct sorted *all, size_t count, const struct state_queue *q)
+/*
+ * A queue whose dead letters would come back to it; NULL: there is none. A walk ends where an
+ * earlier one has been, so each queue is looked at once.
+ */
+static const struct sorted *
+find_cycle(struct sorted *all, size_t count)
 {
-    const struct state_queue *at = q;
+    for (size_t walk = 1; walk <= count; walk++) {
+        struct sorted *at = &all[walk - 1];
 
-    for (size_t steps = 0; moves_letters(at) && steps <= count; steps++) {
-        const struct sorted *next =
-            find_queue(all, count, at->image.metadata.settings.dead_letter);
-
-        if (next == NULL)
-            return false;
-        at = next->queue;
-        if (at == q)
-            return true;
+        while (at != NULL && at->walk == 0 && at->queue->where.kind == STORE_QUEUE) {
+            at->walk = walk;
+            at = moves_letters(at->queue)
+                     ? find_queue(all, count,
+                                  at->queue->image.metadata.settings.dead_letter)
+                     : NULL;
+        }
+        if (at != NULL && at->walk == walk)
+            return at;
     }
-    return false; /* if there is one, another queue is in it */
+    return NULL;
 }
 
 static enum status
@@ -103,22 +108,22 @@ check_queues(struct state_decoder *d, const struct doc_at *up,
              const struct state_project *p)
 {
     struct sorted *all = doc_array(d, p->count, sizeof(*all));
+    const struct sorted *cycle;
 
     if (all == NULL)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < p->count; i++)
-        all[i] = (struct sorted){&p->queues[i], i};
+        all[i] = (struct sorted){&p->queues[i], i, 0};
     qsort(all, p->count, sizeof(*all), compare_queues);
     for (size_t i = 1; i < p->count; i++)
         if (compare_queues(&all[i - 1], &all[i]) == 0)
             return refuse_queue(d, up, p, all[i].index, "name",
                                 "it is the name of another one, too");
-    for (size_t i = 0; i < p->count; i++)
-        if (p->queues[i].where.kind == STORE_QUEUE &&
-            is_cycle(all, p->count, &p->queues[i]))
-            return refuse_queue(d, up, p, i, "metadata._dead_letter_queue",
-                                "dead letters of the queue would come back to it");
-    return ST_OK;
+    cycle = find_cycle(all, p->count);
+    return cycle == NULL
+               ? ST_OK
+               : refuse_queue(d, up, p, cycle->index, "metadata._dead_letter_queue",
+                              "dead letters of the queue would come back to it");
 }
 
 /* An id of a message and its queue. */
@@ -205,6 +210,31 @@ read_named_project(struct state_decoder *d, const struct doc_at *at, struct byte
     return st == ST_OK ? read_project(d, at, &m[0], &m[1], out) : st;
 }
 
+static int
+compare_projects(const void *a, const void *b)
+{
+    return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+static enum status
+check_projects(struct state_decoder *d, const struct doc_at *up, const struct state *all)
+{
+    struct bytes *names = doc_array(d, all->count, sizeof(*names));
+
+    if (names == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < all->count; i++)
+        names[i] = all->projects[i].name;
+    qsort(names, all->count, sizeof(*names), compare_projects);
+    for (size_t i = 1; i < all->count; i++)
+        if (bytes_equal(names[i - 1], names[i])) {
+            const struct doc_at at = {up, "", names[i], 0};
+
+            return doc_refuse(d, &at, "it is there twice");
+        }
+    return ST_OK;
+}
+
 /* {"p": {"queues": [...]}, ...} */
 static enum status
 read_projects(struct state_decoder *d, const struct json_scan_value *value,
@@ -239,13 +269,10 @@ read_projects(struct state_decoder *d, const struct json_scan_value *value,
             return ST_NO_MEMORY;
         if (p->name.len > CALLER_PROJECT_MAX)
             return doc_refuse(d, &at, "%s", status_text(ST_BAD_PROJECT));
-        for (size_t i = 0; i < out->count; i++)
-            if (bytes_equal(out->projects[i].name, p->name))
-                return doc_refuse(d, &place_of, "it is there twice");
         out->count++;
         st = read_named_project(d, &place_of, item.text, p);
     }
-    return st;
+    return st == ST_OK ? check_projects(d, &at, out) : st;
 }
 
 enum status

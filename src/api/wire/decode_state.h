@@ -10,6 +10,7 @@
 #ifndef API_WIRE_DECODE_STATE_H
 #define API_WIRE_DECODE_STATE_H
 
+#include "claimd/api/dump.h"
 #include "claimd/api/limits.h"
 #include "claimd/base/arena.h"
 #include "claimd/json/reason.h"
@@ -59,6 +60,7 @@ struct state_line {
     struct store_image_message message; /* claim: 1 if it is held */
     struct store_image_claim claim;
     struct store_image_subscription subscription;
+    uint64_t announced; /* by an end record: how many precede it, or DUMP_UNCOUNTED */
 };
 
 /* Likewise. The reason does not say which line. */

@@ -62,6 +62,21 @@ read_line_message(struct state_decoder *d, struct bytes text, struct state_line 
     return st;
 }
 
+/* {"end":5}; {"end":true} and {"next":"MARKER"} end a page. */
+static enum status
+read_line_end(struct state_decoder *d, const struct doc_member *m, struct state_line *out)
+{
+    const enum json_scan_kind kind = m[LINE_END].value.kind;
+
+    out->what = STATE_END;
+    out->announced = DUMP_UNCOUNTED;
+    if (kind == SCAN_TRUE || (kind == SCAN_NONE && m[LINE_NEXT].value.kind != SCAN_NONE))
+        return ST_OK;
+    if (kind != SCAN_INTEGER)
+        return doc_refuse(d, NULL, "end: it must be the number of records, or true");
+    return doc_count(d, NULL, &m[LINE_END], INT64_MAX, &out->announced);
+}
+
 static enum status
 read_line(struct state_decoder *d, const struct doc_member *m, struct state_line *out)
 {
@@ -99,9 +114,7 @@ decode_state_line(struct state_decoder *d, struct bytes text, struct state_line 
         return st;
     if (m[LINE_DUMP].value.kind != SCAN_NONE)
         return doc_version(d, &m[LINE_VERSION]);
-    if (m[LINE_END].value.kind != SCAN_NONE || m[LINE_NEXT].value.kind != SCAN_NONE) {
-        out->what = STATE_END;
-        return ST_OK;
-    }
+    if (m[LINE_END].value.kind != SCAN_NONE || m[LINE_NEXT].value.kind != SCAN_NONE)
+        return read_line_end(d, m, out);
     return read_line(d, m, out);
 }

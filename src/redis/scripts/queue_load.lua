@@ -99,7 +99,7 @@ if subscriber_count > 0 then
             f.subscribed = f.subscribed + 1
             n = f.subscribed
         end
-        subscribe(w, f, n, new_subscription(f, { secret = id == '' and ARGV[i + 1] or sub(id, 1, 12),
+        subscribe(w, f, n, new_subscription(f, { secret = id == '' and next_secret(ARGV[i + 1]) or sub(id, 1, 12),
             subscriber = ARGV[i + 2], options = ARGV[i + 3], started = tonumber(ARGV[i + 4]),
             ttl = tonumber(ARGV[i + 5]), confirmed = tonumber(ARGV[i + 6]),
             pending = ARGV[i + 7] == '1' and CONFIRM + 1 or 0, delivered = tonumber(ARGV[i + 8]),

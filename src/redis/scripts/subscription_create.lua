@@ -1,5 +1,5 @@
 -- Subscribes somebody; one that is not confirmed is asked again, where that is required.
---   ARGV    tag of a new queue, 1: it must be confirmed, what a new one is known by, subscriber, options,
+--   ARGV    tag of a new queue, 1: it must be confirmed, what the id of the first one begins with, subscriber, options,
 --           ttl (s)
 --   returns OK, tag, 1 if the queue is not listed yet, id, 1 if the subscription is new, 1 if it is confirmed
 --   cost    O(log subscriptions)
@@ -16,7 +16,7 @@ local created = n and 0 or 1
 if not n then
     f.subscribed = f.subscribed + 1
     n = f.subscribed
-    s = new_subscription(f, { secret = ARGV[4], started = w.now, ttl = tonumber(ARGV[7]),
+    s = new_subscription(f, { secret = next_secret(ARGV[4]), started = w.now, ttl = tonumber(ARGV[7]),
         pending = required and CONFIRM + 1 or 0, subscriber = ARGV[5], options = ARGV[6] })
     subscribe(w, f, n, s, required)
 elseif required and s.confirmed == 0 then

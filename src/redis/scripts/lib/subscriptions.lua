@@ -18,6 +18,13 @@ local function id_of_subscription(n, s)
     return s.secret .. string.format('%012x', n)
 end
 
+-- What the id of a new one begins with: as that of the newest one, so that ids sort by their numbers, which
+-- rise; `fresh` if there is none.
+local function next_secret(fresh)
+    local newest = call('ZREVRANGEBYSCORE', U, string.format('(%.0f', CURSORS), 1, 'LIMIT', 0, 1)[1]
+    return newest and read_subscription(call('HGET', S, 's' .. newest)).secret or fresh
+end
+
 local function remove_subscription(w, n, s)
     call('HDEL', S, 's' .. n)
     if tonumber(call('HGET', S, 'a' .. s.subscriber)) == n then call('HDEL', S, 'a' .. s.subscriber) end

@@ -30,6 +30,8 @@ START_TEST(the_examples_of_the_contract)
     sums_to("{\"event\": \"start\", \"n\": 1}", "MD5:829c54a88a4eefb93c20762fa0f58b6e");
     sums_to("[1, \"\xc5\xbe\"]", "MD5:90479e06116bab5f467d36819a579466");
     sums_to("[1,\"\\u017e\"]", "MD5:90479e06116bab5f467d36819a579466");
+    sums_to("\"\x7f\"", "MD5:708bd8c24a8044e369f53266b63a55c2");
+    sums_to("\"\\u007f\"", "MD5:708bd8c24a8044e369f53266b63a55c2");
 }
 END_TEST
 
@@ -39,7 +41,7 @@ START_TEST(tokens_have_one_form)
     forms(" [ true , false , null ] ", "[true, false, null]");
     forms("[-0,7,-9223372036854775808]", "[0, 7, -9223372036854775808]");
     forms("\"a\\/b\\u007f\\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001F\"",
-          "\"a/b\x7f\\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001f\"");
+          "\"a/b\\u007f\\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001f\"");
     forms("\"\xc5\xbe\xe2\x82\xac\xf0\x9f\x98\x80\\uD83D\\uDE00\"",
           "\"\\u017e\\u20ac\\ud83d\\ude00\\ud83d\\ude00\"");
     forms("[2.50,1e2,1e16,1e15,0.0001,0.00001,-0.0]",
