@@ -183,7 +183,20 @@ take_value(struct args *args, struct bytes behind_equals)
     return bytes_str(args->argv[++args->at]);
 }
 
-/* One option. A switch takes a value only behind "="; alone it means true. */
+/*
+ * The value of a switch: behind "=", or the next argument if that is a word for true or
+ * false. Alone a switch means true.
+ */
+static struct bytes
+take_switch_value(struct args *args, struct bytes behind_equals)
+{
+    if (!bytes_present(behind_equals) && args->at + 1 < args->argc &&
+        option_is_switch_word(bytes_str(args->argv[args->at + 1])))
+        return bytes_str(args->argv[++args->at]);
+    return bytes_present(behind_equals) ? behind_equals : bytes_str("true");
+}
+
+/* One option. */
 static void
 take_option(struct args *args, struct config *config, struct complaints *complaints)
 {
@@ -205,10 +218,8 @@ take_option(struct args *args, struct config *config, struct complaints *complai
         complain(complaints, "%s is not an option; see --help", shown);
         return;
     }
-    if (option != NULL && option_is_switch(option) && !bytes_present(value))
-        value = bytes_str("true");
-    else
-        value = take_value(args, value);
+    value = option != NULL && option_is_switch(option) ? take_switch_value(args, value)
+                                                       : take_value(args, value);
     if (!bytes_present(value) || (is_file && value.len == 0))
         complain(complaints, "%s needs a value", shown);
     else if (is_file)

@@ -118,22 +118,39 @@ word_at(const char *text, int index)
     return word;
 }
 
+static const char switch_words[] = "false|true";
+
 bool
 option_is_switch(const struct option *option)
 {
-    return option->kind == OPTION_FLAG && strcmp(option->words, "false|true") == 0;
+    return option->kind == OPTION_FLAG && strcmp(option->words, switch_words) == 0;
+}
+
+/* 0 for a word for false, 1 for one for true, -1 for any other. */
+static int
+switch_index(struct bytes value)
+{
+    static const char *const pairs[] = {switch_words, "no|yes", "off|on", "0|1"};
+    int index = -1;
+
+    for (size_t i = 0; index < 0 && i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        index = word_index(bytes_str(pairs[i]), value);
+    return index;
+}
+
+bool
+option_is_switch_word(struct bytes word)
+{
+    return switch_index(word) >= 0;
 }
 
 static enum status
 set_word(const struct option *option, int *out, struct bytes value,
          char why[CONFIG_ERROR_CAP])
 {
-    static const char *const usual[] = {"no|yes", "off|on", "0|1"};
-    int index = word_index(bytes_str(option->words), value);
+    int index = option_is_switch(option) ? switch_index(value)
+                                         : word_index(bytes_str(option->words), value);
 
-    if (option_is_switch(option))
-        for (size_t i = 0; index < 0 && i < sizeof(usual) / sizeof(usual[0]); i++)
-            index = word_index(bytes_str(usual[i]), value);
     if (index < 0)
         return bad(why, "must be one of %s", option->words);
     *out = index;

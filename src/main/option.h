@@ -77,6 +77,9 @@ option_copy(const struct option *option, struct config *to, const struct config 
 /* True for a flag that is simply on or off: on the command line it needs no value. */
 bool option_is_switch(const struct option *option);
 
+/* True for a word that a switch takes as its value, such as "false", "yes" or "0". */
+bool option_is_switch_word(struct bytes word);
+
 /* True for a number whose bounds are worth a word. */
 bool option_has_range(const struct option *option);
 

@@ -125,6 +125,16 @@ class Options(unittest.TestCase):
                      "min_claim_ttl = 60"):
             self.assertRegex(shown.stdout, "(?m)^%s( |$)" % line)
 
+    def test_a_boolean_option_takes_its_value_in_either_form(self):
+        for words, value in ((("--enable-v1", "false"), "false"),
+                             (("--enable-v1=false",), "false"), (("--enable-v1",), "true"),
+                             (("--enable-v1", "yes"), "true"),
+                             (("--enable-v1", "--workers", "1"), "true")):
+            with self.subTest(words=words):
+                shown = run(*words, "--print-config")
+                self.assertEqual(shown.returncode, 0, shown)
+                self.assertRegex(shown.stdout, "(?m)^enable_v1 = %s( |$)" % value)
+
     def test_what_is_printed_can_be_read_back(self):
         first = run("--print-config", "--max-memory", "3G", "--listen", "unix:/tmp/x y",
                     "--client-id-uuid-safe", "off").stdout

@@ -205,7 +205,7 @@ START_TEST(the_last_of_two_arguments_counts)
 }
 END_TEST
 
-START_TEST(a_switch_needs_no_value_and_takes_one_behind_an_equals_sign)
+START_TEST(a_switch_takes_its_value_in_either_form_and_needs_none)
 {
     struct loading l;
 
@@ -220,9 +220,36 @@ START_TEST(a_switch_needs_no_value_and_takes_one_behind_an_equals_sign)
     ck_assert(!l.config.limits.client_id_strict);
 
     begin(&l);
-    arg(&l, "--admin-mode");
+    arg(&l, "--enable-v1");
     arg(&l, "false");
-    expect_error(&l, "false is not an option");
+    arg(&l, "--enable-v1-1");
+    arg(&l, "OFF");
+    arg(&l, "--admin-mode");
+    arg(&l, "true");
+    arg(&l, "--access-log");
+    arg(&l, "--workers");
+    arg(&l, "1"); /* of --workers, not of --access-log */
+    ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
+    ck_assert(!l.config.limits.enable_v1);
+    ck_assert(!l.config.limits.enable_v1_1);
+    ck_assert(l.config.limits.admin_mode);
+    ck_assert(l.config.access_log);
+    ck_assert_int_eq(l.config.workers, 1);
+
+    begin(&l);
+    arg(&l, "--admin-mode=false");
+    arg(&l, "true");
+    expect_error(&l, "true is not an option");
+    begin(&l);
+    arg(&l, "--admin-mode");
+    arg(&l, "maybe");
+    expect_error(&l, "maybe is not an option");
+    begin(&l);
+    arg(&l, "--enable-v1");
+    arg(&l, "false");
+    arg(&l, "--help");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_int_eq(l.action, ACTION_HELP);
 }
 END_TEST
 
