@@ -10,7 +10,6 @@
 #include "main/profile.h"
 
 #include <ctype.h>
-#include <sys/stat.h>
 
 static const char env_prefix[] = "CLAIMD_";
 
@@ -29,6 +28,9 @@ respell(struct bytes name, char from, char to, char out[CONFIG_TEXT_CAP])
     return true;
 }
 
+static const char *const sources[] = {"default", "profile", "file", "environment",
+                                      "command line"};
+
 /* Sets an option; `shown` is how the source calls it. */
 static void
 set(struct config *config, const struct option *option, struct bytes value,
@@ -38,7 +40,7 @@ set(struct config *config, const struct option *option, struct bytes value,
     bool refused = option_set(option, config, value, why) != ST_OK;
 
     if (refused)
-        complain(complaints, "%s %s", shown, why);
+        complain(complaints, "%s: %s %s", sources[source], shown, why);
     config->origins[option - options] =
         (struct config_origin){.source = source, .refused = refused};
 }
@@ -101,7 +103,7 @@ take_variable(struct config *config, const char *variable, struct complaints *co
     if (short_enough)
         option = option_find(bytes_str(name));
     if (option == NULL)
-        complain(complaints, "the environment variable %s is not an option", shown);
+        complain(complaints, "environment: %s is not an option; see --help", shown);
     else
         set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
 }
@@ -215,13 +217,13 @@ take_option(struct args *args, struct config *config, struct complaints *complai
     if (is_named && !is_file)
         option = option_find(bytes_str(name));
     if (!is_file && option == NULL) {
-        complain(complaints, "%s is not an option; see --help", shown);
+        complain(complaints, "command line: %s is not an option; see --help", shown);
         return;
     }
     value = option != NULL && option_is_switch(option) ? take_switch_value(args, value)
                                                        : take_value(args, value);
     if (!bytes_present(value) || (is_file && value.len == 0))
-        complain(complaints, "%s needs a value", shown);
+        complain(complaints, "command line: %s needs a value", shown);
     else if (is_file)
         args->file = value.data;
     else if (config != NULL)
@@ -261,16 +263,15 @@ config_where(const struct config *config, const struct option *option,
              char out[CONFIG_TEXT_CAP])
 {
     const struct config_origin *origin = &config->origins[option - options];
-    static const char *const sources[] = {"the default", "the profile", "the file",
-                                          "the environment", "the command line"};
 
     if (origin->source == CONFIG_FILE)
-        (void)snprintf(out, CONFIG_TEXT_CAP, "the file, line %d", origin->line);
+        (void)snprintf(out, CONFIG_TEXT_CAP, "%.*s:%d", CONFIG_TEXT_CAP - 16,
+                       config->file, origin->line);
     else
         (void)snprintf(out, CONFIG_TEXT_CAP, "%s", sources[origin->source]);
 }
 
-/* "max_claim_ttl (43200, the default)" */
+/* "max_claim_ttl (43200, default)" */
 static void
 describe(const struct config *config, const struct option *option,
          char out[2 * CONFIG_TEXT_CAP])
@@ -483,24 +484,11 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 
-/* A pipe would be empty now, or nobody would write to it ever. */
-static bool
-is_for_once(const char *path)
-{
-    struct stat st;
-
-    return path[0] != '\0' && stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-}
-
 enum status
 config_reload(const struct config *now, struct config *out, struct complaints *complaints)
 {
     enum config_action unused;
 
-    if (is_for_once(now->file)) {
-        complain(complaints, "%s: is no file that can be read again", now->file);
-        return ST_BAD_VALUE;
-    }
     return config_load(now->argc, now->argv, now->envp, out, &unused, complaints);
 }
 

@@ -54,8 +54,8 @@ extern const size_t option_count;
 const struct option *option_find(struct bytes name);
 
 /*
- * Parses a value and stores it. ST_BAD_VALUE, with what is wrong in why[CONFIG_ERROR_CAP]
- * ("must be 1 to 31536000"); nothing is stored then.
+ * Parses a value and stores it. ST_BAD_VALUE, with what is allowed and what was received in
+ * why[CONFIG_ERROR_CAP] ("must be 1 to 31536000 (received \"0\")"); nothing is stored then.
  */
 enum status option_set(const struct option *option, struct config *config,
                        struct bytes value, char why[CONFIG_ERROR_CAP]);

@@ -113,6 +113,25 @@ class Options(unittest.TestCase):
                 path = self.file(text)
                 self.assert_usage_error(run("--config", path, "--check-config"), path + part)
 
+    def test_a_wrong_value_is_shown_with_its_place_and_with_what_is_allowed(self):
+        path = self.file("\nlog_level = loud\n")
+        ended = run("--workers", "129", "--config", path, env=environment(CLAIMD_SHARDS="x"))
+        self.assert_usage_error(
+            ended, 'claimd: command line: --workers must be 0 to 128 (received "129")\n',
+            'claimd: environment: CLAIMD_SHARDS must be a whole number, 1 to 1024 '
+            '(received "x")\n',
+            'claimd: %s:2: log_level must be one of error|warn|info|debug (received "loud")\n'
+            % path)
+
+    def test_a_file_that_may_never_end_is_not_read(self):
+        path = os.path.join(self.folder.name, "pipe")
+        os.mkfifo(path)
+        for file in (path, "/dev/zero", "/dev/stdin"):
+            with self.subTest(file=file):
+                ended = run("--config", file, "--check-config", input="")
+                self.assert_usage_error(ended, file + ": is a ",
+                                        "--config takes a regular file")
+
     def test_the_nearer_setting_wins(self):
         path = self.file("max_claim_ttl = 1001\nmax_claim_grace = 1001\n"
                          "[claimd]\nmax_message_ttl = 10001\nlog_format = json\n")
@@ -152,7 +171,7 @@ class Options(unittest.TestCase):
 
     def test_limits_that_contradict_each_other_are_refused(self):
         self.assert_usage_error(run("--max-claim-ttl", "100"), "default_claim_ttl",
-                                "max_claim_ttl (100, the command line)")
+                                "max_claim_ttl (100, command line)")
         self.assert_usage_error(run("--shards", "3"), "shards")
 
     def test_all_errors_are_told_at_once(self):
@@ -162,7 +181,8 @@ class Options(unittest.TestCase):
             ended = run("--max-claim-ttl", "100", "--workers=many", "--identity-stub",
                         "--identity-users", "/nowhere/users", *check, env=env)
             self.assert_usage_error(ended)
-            self.assertEqual([line.split(" ")[1:3] for line in ended.stderr.splitlines()],
+            self.assertEqual([line.replace("command line: ", "").replace("environment: ", "")
+                              .split(" ")[1:3] for line in ended.stderr.splitlines()],
                              [[path + ":1:", "workrs"], [path + ":2:", "listen"],
                               ["CLAIMD_LOG_LEVEL", "must"], ["--workers", "must"],
                               ["default_claim_ttl", "(300,"],
@@ -257,7 +277,7 @@ class Addresses(unittest.TestCase):
                 with self.subTest(address=address, check=check):
                     ended = run("--listen", address, *check)
                     self.assertEqual((ended.returncode, ended.stdout), (2, ""))
-                    self.assertRegex(ended.stderr, r"^claimd: --listen .*\n$")
+                    self.assertRegex(ended.stderr, r"^claimd: command line: --listen .*\n$")
                     self.assertIn(part, ended.stderr)
 
     def test_an_address_that_cannot_be_had_says_so(self):
@@ -335,7 +355,7 @@ class Addresses(unittest.TestCase):
             ended = run("--socket-group", "no-such-group", *check)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))
             self.assertEqual(ended.stderr, "claimd: socket_group: there is no group "
-                             "no-such-group (the command line)\n")
+                             "no-such-group (command line)\n")
 
     def test_a_file_that_is_no_socket_is_left_alone(self):
         with open(self.path, "w", encoding="utf-8") as f:
