@@ -1,5 +1,6 @@
 #include "main/config.h"
 
+#include "claimd/api/host.h"
 #include "main/activation.h"
 #include "main/admission.h"
 #include "main/backing.h"
@@ -360,9 +361,13 @@ check_journal_bytes(const struct config *config, struct complaints *complaints)
 static void
 check_doors(const struct config *config, struct complaints *complaints)
 {
-    static const char *const parts[] = {
-        "listen", "auth", "insecure_listen", "identity_stub", "identity_stub_anywhere",
-        "ci"};
+    static const char *const parts[] = {"listen",
+                                        "auth",
+                                        "insecure_listen",
+                                        "identity_stub",
+                                        "identity_stub_anywhere",
+                                        "ci",
+                                        "ci_anywhere"};
     char where[CONFIG_TEXT_CAP], why[CONFIG_ERROR_CAP];
     struct listen_list list;
 
@@ -414,15 +419,32 @@ check_certificates(const struct config *config, struct complaints *complaints)
 static void
 check_tests(const struct config *config, struct complaints *complaints)
 {
-    static const char *const parts[] = {"ci", "ci_short", "seed"};
+    static const char *const parts[] = {"ci", "ci_anywhere", "ci_short", "seed"};
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (!is_known(config, option_find(bytes_str(parts[i]))))
             return;
+    if (config->ci_anywhere && !config->ci)
+        complain(complaints, "ci_anywhere is of no use without ci");
     if (config->ci_short && !config->ci)
         complain(complaints, "ci_short is of no use without ci");
     if (is_named(config->seed) && !config->ci)
         complain(complaints, "seed is of no use without ci");
+}
+
+static void
+check_hosts(const struct config *config, struct complaints *complaints)
+{
+    const struct option *option = option_find(bytes_str("allowed_hosts"));
+    char where[CONFIG_TEXT_CAP];
+
+    if (!is_known(config, option) || host_list_is_valid(bytes_str(config->allowed_hosts)))
+        return;
+    config_where(config, option, where);
+    complain(
+        complaints,
+        "allowed_hosts must be names without ports, joined by commas, not \"%s\" (%s)",
+        config->allowed_hosts, where);
 }
 
 static void
@@ -433,6 +455,7 @@ check_rest(const struct config *config, struct complaints *complaints)
     check_journal_bytes(config, complaints);
     backing_check(config, complaints);
     check_doors(config, complaints);
+    check_hosts(config, complaints);
     check_one_kind(config, complaints);
     check_certificates(config, complaints);
     check_tests(config, complaints);

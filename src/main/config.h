@@ -88,7 +88,8 @@ struct config {
     char keystone_roles[CONFIG_TEXT_CAP];
     int64_t keystone_cache_seconds, keystone_cache_tokens, keystone_timeout_ms;
     bool insecure_listen;
-    bool ci, ci_short;
+    char allowed_hosts[CONFIG_TEXT_CAP]; /* names, or "none" */
+    bool ci, ci_anywhere, ci_short;
     char seed[CONFIG_TEXT_CAP]; /* a path, or "none" */
     bool identity_stub, identity_stub_anywhere;
     char identity_users[CONFIG_TEXT_CAP]; /* a path, or "any" */

@@ -126,7 +126,11 @@ open_api(struct daemon *d, const struct config *config)
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
                                    .kit = d->kit,
-                                   .project_limits = config->project_limits};
+                                   .project_limits = config->project_limits,
+                                   .allowed_hosts =
+                                       strcmp(config->allowed_hosts, "none") == 0
+                                           ? BYTES_NONE
+                                           : bytes_str(config->allowed_hosts)};
 
     return api_new(&api, &d->api);
 }
@@ -191,6 +195,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .tls = d->named.tls,
         .workers = count_workers(config->workers),
         .max_connections = (size_t)config->max_connections,
+        .open_to_all = config->auth == AUTH_BY_NONE,
         .max_header_bytes = (size_t)config->max_header_size,
         .max_headers = (size_t)config->max_headers,
         .max_waiters = (size_t)config->max_waiters,
@@ -357,8 +362,9 @@ log_started(struct daemon *d, const struct config *config)
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "identity_stub",
                   LOG_S("warning", "for development only: it protects nothing"));
     if (config->ci)
-        log_event(&d->log, LOG_INFO, "ci",
-                  LOG_S("warning", "for tests only: whoever comes moves the clock"));
+        log_event(&d->log, config->ci_anywhere ? LOG_WARN : LOG_INFO, "ci",
+                  LOG_S("warning", "for tests only: every client that reaches an address "
+                                   "moves the clock and deletes everything"));
 }
 
 enum status

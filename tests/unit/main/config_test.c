@@ -615,7 +615,7 @@ START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
 }
 END_TEST
 
-START_TEST(tests_are_served_on_the_loopback_only)
+START_TEST(tests_are_served_on_the_loopback_unless_forced)
 {
     static const char *const far[] = {"--listen=0.0.0.0:0", "--listen=queues.example:1",
                                       "--listen=unix:/x, metrics:[::]:2"};
@@ -626,8 +626,19 @@ START_TEST(tests_are_served_on_the_loopback_only)
         arg(&l, far[i]);
         arg(&l, "--ci");
         arg(&l, "--insecure-listen");
-        expect_error(&l, "ci lets whoever comes do everything");
+        expect_error(&l, "ci lets every client move the clock and delete everything");
+        arg(&l, "--ci-anywhere");
+        ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
+        ck_assert(l.config.ci_anywhere);
+        begin(&l);
+        arg(&l, far[i]);
+        arg(&l, "--ci"); /* nor is insecure_listen needed */
+        arg(&l, "--ci-anywhere");
+        ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
     }
+    begin(&l);
+    arg(&l, "--ci-anywhere");
+    expect_error(&l, "ci_anywhere is of no use without ci");
     begin(&l);
     arg(&l, "--listen=unix:/x, [::1]:80");
     arg(&l, "--ci");
@@ -679,6 +690,20 @@ START_TEST(strangers_are_kept_out_unless_they_are_meant)
     begin(&l);
     arg(&l, "--listen=unix:/run/claimd, 127.0.0.1:80, metrics:[::1]:90");
     ck_assert_int_eq(load(&l), ST_OK);
+}
+END_TEST
+
+START_TEST(allowed_hosts_are_names)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--allowed-hosts=mq.example.org, host.docker.internal");
+    ck_assert_int_eq(load(&l), ST_OK);
+    begin(&l);
+    arg(&l, "--allowed-hosts=mq.example.org:8888");
+    expect_error(&l, "allowed_hosts must be names without ports, joined by commas, not "
+                     "\"mq.example.org:8888\" (command line)");
 }
 END_TEST
 
