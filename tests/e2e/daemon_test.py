@@ -199,8 +199,89 @@ class Options(unittest.TestCase):
                     self.assertEqual(len(ended.stderr.splitlines()), len(parts))
                     for line, part in zip(ended.stderr.splitlines(), parts):
                         self.assertIn("identity_users: " + path + part, line)
-        ended = run("--identity-users", "/nowhere/users", "--check-config")
-        self.assertEqual(ended.returncode, 0, "the stub is off")
+
+    def test_each_file_that_is_named_is_checked(self):
+        """Also where it is needed only later, or with another change."""
+        empty = self.file("")
+        os.chmod(empty, 0o600)
+        for option in ("tls-client-ca", "tokens", "certificates", "policy", "notify-ca",
+                       "keystone-ca", "keystone-token-file", "identity-users", "signing-keys",
+                       "encryption-keys", "webhook-keys", "seed"):
+            with self.subTest(option=option):
+                ended = run("--" + option, "/nowhere/file", "--check-config", "--ci")
+                self.assert_usage_error(ended, option.replace("-", "_") + ": /nowhere/file: No such")
+        for pair in (("/nowhere/cert", empty), (empty, "/nowhere/key"), (empty, empty)):
+            with self.subTest(pair=pair):
+                ended = run("--tls-certificate", pair[0], "--tls-key", pair[1], "--check-config")
+                self.assert_usage_error(ended, "tls_certificate" if pair[1] == empty else "tls_key")
+        self.assert_usage_error(run("--tls-key", empty, "--check-config"),
+                                "tls_key is of no use without tls_certificate")
+        self.assert_usage_error(run("--notify-ca", empty, "--check-config"),
+                                "notify_ca: %s: has no certificate" % empty)
+        self.assert_usage_error(run("--journal", empty, "--check-config"),
+                                "journal: %s: is not a directory" % empty)
+        ended = run("--journal", self.folder.name + "/new", "--check-config")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+    def test_an_option_without_effect_is_warned_of(self):
+        rows = ((("--tls-certificate", "/cert"), "tls_certificate", "no address in listen has tls:"),
+                (("--socket-mode", "600"), "socket_mode", "listen has no Unix socket"),
+                (("--journal-max-bytes", "1G"), "journal_max_bytes", "journal is none"),
+                (("--identity-region", "There"), "identity_region", "identity_stub is false"),
+                (("--access-log-sample", "5"), "access_log_sample", "access_log is false"),
+                (("--keystone-cache-tokens", "77"), None, None),
+                (("--socket-mode", "0660", "--journal-max-bytes", "0"), None, None))
+        for options, name, why in rows:
+            with self.subTest(options=options), Server(*options) as server:
+                server.logged(" auth kind=none")
+                if name is not None:
+                    line = server.logged(" warn option_without_effect option=%s " % name)
+                    self.assertIn('set_by="command line" reason="%s' % why, line)
+                else:
+                    server.signal()
+                    server.logged(" stopped ")
+                    self.assertNotIn("option_without_effect", "\n".join(server.log))
+        path = self.file("\nsocket_mode = 600\n")
+        ended = run("--config", path, "--check-config")
+        self.assertEqual((ended.returncode, ended.stdout),
+                         (0, "claimd: the configuration is good\n"))
+        self.assertEqual(ended.stderr, "claimd: warning: socket_mode (%s:2) has no effect: "
+                                       "listen has no Unix socket\n" % path)
+
+    def test_the_start_shows_each_listener_the_store_and_who_may_come_in(self):
+        def shown(*options):
+            listen = "127.0.0.1:0, metrics:127.0.0.1:0, unix:%s/socket" % self.folder.name
+            with Server("--log-format", "json", *options, listen=listen) as server:
+                server.logged('"auth"')
+                events = [json.loads(line) for line in server.log]
+            self.assertEqual([e["kind"] for e in events if e["event"] == "listening"],
+                             ["http", "metrics", "unix"])
+            return {e["event"]: e for e in events}
+
+        events = shown()
+        self.assertEqual(events["store"]["kind"], "memory")
+        self.assertEqual(events["no_journal"]["level"], "warn")
+        self.assertIn("a restart loses all messages", events["no_journal"]["warning"])
+        self.assertEqual(events["auth"]["kind"], "none")
+        self.assertNotIn("journal", events)
+        path = os.path.join(self.folder.name, "journal")
+        tokens = self.file("")
+        os.chmod(tokens, 0o600)
+        events = shown("--journal", path, "--auth", "tokens", "--tokens", tokens)
+        self.assertEqual(events["journal"]["directory"], path)
+        self.assertEqual(events["auth"]["kind"], "tokens")
+        self.assertNotIn("no_journal", events)
+        events = shown("--ci")
+        self.assertEqual(events["listening"]["test_api"], "yes")
+        self.assertEqual(events["no_journal"]["level"], "info")
+
+    def test_tests_are_served_anywhere_if_that_is_meant(self):
+        ended = run("--ci", "--listen", "0.0.0.0:0")
+        self.assert_usage_error(ended, "ci lets every client move the clock", "ci_anywhere")
+        with Server("--ci", "--ci-anywhere", listen="0.0.0.0:0") as server:
+            server.logged(' warn ci warning="for tests only')
+        with Server("--ci") as server:
+            server.logged(' info ci warning="for tests only')
 
     def test_a_list_of_users_may_be_a_pipe(self):
         reader, writer = os.pipe()
