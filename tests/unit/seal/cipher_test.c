@@ -51,8 +51,8 @@ END_TEST
 /* Test case 16 of McGrew & Viega, "The Galois/Counter Mode of Operation". */
 START_TEST(bodies_are_encrypted_as_the_paper_has_it)
 {
-    uint8_t key[32], nonce[12], text[60], more[20], right[76];
-    char made[76] = "", back[60] = "";
+    uint8_t key[32], nonce[12], text[60] = {0}, more[20] = {0}, right[76];
+    char made[76], back[60];
     struct bytes plain = bytes_of((const char *)text, sizeof(text));
     struct bytes with = bytes_of((const char *)more, sizeof(more));
 
