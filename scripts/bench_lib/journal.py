@@ -147,7 +147,7 @@ def before(args, bench, servers, results):
 # ------------------------------------------------------------------ polls
 
 POLLS = 4000
-POLL = (b"POST /v2/queues/parked/claims HTTP/1.1\r\nHost: bench\r\n"
+POLL = (b"POST /v2/queues/parked/claims HTTP/1.1\r\nHost: localhost\r\n"
         b"Client-ID: c1a1b0de-0000-4000-8000-00000000beac\r\nX-Project-ID: parked\r\n"
         b"Prefer: wait=3600\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
 POLL_OPTIONS = ("--max-wait", "3600", "--max-waiters", str(2 * POLLS))

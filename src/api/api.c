@@ -29,6 +29,7 @@ struct api {
     const struct metrics *metrics;         /* borrowed; NULL: none */
     struct kit *kit;                       /* borrowed; NULL: none */
     struct quotas *quotas;                 /* owned */
+    struct bytes allowed_hosts;            /* borrowed; absent: none */
     struct served served[VERSIONS_MAX];    /* as versions_served() has them */
     size_t count;
     struct served root; /* "/" */
@@ -78,6 +79,7 @@ api_new(const struct api_config *config, struct api **out)
     api->condition = config->condition != NULL ? config->condition : &good_condition;
     api->metrics = config->metrics;
     api->kit = config->kit;
+    api->allowed_hosts = config->allowed_hosts;
     st = quotas_new(api->mem, &api->quotas);
     if (st == ST_OK) {
         quotas_set(api->quotas, &config->project_limits);
@@ -371,8 +373,10 @@ static enum status
 answer(const struct api *api, struct context *ctx)
 {
     const struct request *req = ctx->req;
-    enum status st = find_resource(api, ctx), parsed;
+    enum status st = check_host(ctx, api->allowed_hosts), parsed;
 
+    if (st == ST_OK)
+        st = find_resource(api, ctx);
     if (st != ST_OK)
         return st;
     parsed = query_parse(req->query, req->arena, &ctx->query);

@@ -3,6 +3,7 @@
 #include "api/caller.h"
 #include "api/quota.h"
 #include "api/wire/iso_time.h"
+#include "claimd/api/host.h"
 
 static bool
 is_listed(struct bytes list, struct bytes entry)
@@ -134,6 +135,21 @@ find_token(struct context *ctx, struct bytes *out)
                               "there are two tokens, in X-Auth-Token and Authorization");
     *out = bearer;
     return ST_OK;
+}
+
+enum status
+check_host(struct context *ctx, struct bytes allowed)
+{
+    struct bytes host = ctx->req->headers[API_HEADER_HOST];
+
+    if (!ctx->req->check_host || host_is_allowed(host, allowed))
+        return ST_OK;
+    return context_refuse(
+        ctx, ST_FORBIDDEN,
+        "the header Host is \"%.*s\"; without authentication this address "
+        "takes an IP address, localhost, or a name in the option "
+        "allowed_hosts",
+        (int)(host.len > 100 ? 100 : host.len), host.data);
 }
 
 /*

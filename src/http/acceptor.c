@@ -156,6 +156,8 @@ dispatch(struct acceptor *a, const struct listener *l, int fd, const union peer 
     counter_add(&a->accepted, 1);
     c->fd = fd;
     c->kind = l->kind;
+    c->check_host =
+        l->loopback && (a->shared->config->open_to_all || l->kind == LISTEN_METRICS);
     c->peer = *peer;
     c->peer_len = peer_len < sizeof(*peer) ? peer_len : (socklen_t)sizeof(*peer);
     atomic_fetch_add_explicit(&w->load, 1, memory_order_relaxed);

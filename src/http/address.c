@@ -197,6 +197,20 @@ address_parse(const char *text, struct address *out, char *error, size_t error_c
     return ST_OK;
 }
 
+bool
+address_is_loopback(const struct address *address)
+{
+    const struct sockaddr_in *v4 = (const void *)&address->sock.any;
+    const struct sockaddr_in6 *v6 = (const void *)&address->sock.any;
+
+    if (address->sock.any.sa_family == AF_INET)
+        return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+    if (address->sock.any.sa_family != AF_INET6)
+        return false;
+    return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
+           (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127);
+}
+
 void
 address_text(const struct sockaddr *sock, socklen_t len, char out[ADDRESS_TEXT_CAP])
 {

@@ -37,6 +37,9 @@ bool address_check(const char *text, char *error, size_t error_cap);
 enum status
 address_parse(const char *text, struct address *out, char *error, size_t error_cap);
 
+/* True for 127.0.0.0/8 and ::1, which only programs of this machine can reach. */
+bool address_is_loopback(const struct address *address);
+
 /* Writes the address as address_parse() would take it; "unix" for an unnamed socket. */
 void address_text(const struct sockaddr *sock, socklen_t len, char out[ADDRESS_TEXT_CAP]);
 

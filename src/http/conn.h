@@ -61,6 +61,7 @@ struct conn {
     struct list link;        /* in the list of its phase */
     int fd;                  /* libmicrohttpd's once the worker has it */
     enum listen_kind kind;   /* of the listener it came to */
+    bool check_host;         /* of its requests: struct request */
     enum conn_phase phase;
     int64_t since_ms;           /* when the phase began; real time */
     bool linger;                /* the client may still be sending when this is closed */

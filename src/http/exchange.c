@@ -85,6 +85,7 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
     ex->response.about = (struct response_subject){.queue = BYTES_NONE};
     ex->their_id = ex->traceparent = BYTES_NONE;
     ex->request.tls = conn->tls != NULL;
+    ex->request.check_host = conn->check_host;
     ex->request.certificate = conn->certificate;
     ex->request.door = conn->kind == LISTEN_METRICS ? API_DOOR_METRICS : API_DOOR_MAIN;
     return ex;

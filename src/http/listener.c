@@ -108,6 +108,7 @@ adopt(struct listener *l, const struct listen_entry *entry, char *error, size_t 
         return ST_IO;
     }
     set_options(l->fd, l->address.sock.any.sa_family);
+    l->loopback = address_is_loopback(&l->address);
     address_text(&l->address.sock.any, l->address.len, l->text);
     return ST_OK;
 }
@@ -144,6 +145,7 @@ listener_open(struct listener *l, const struct listen_entry *entry,
         goto fail;
     if (!is_local(l) && !learn_address(l))
         goto fail;
+    l->loopback = address_is_loopback(&l->address);
     address_text(&l->address.sock.any, l->address.len, l->text);
     return ST_OK;
 

@@ -18,12 +18,13 @@ struct listener_access {
 };
 
 struct listener {
-    struct source source;        /* of the acceptor's events */
-    enum listen_kind kind;       /* what is served there */
-    bool watched;                /* in the acceptor's epoll set */
-    bool inherited;              /* others have the socket, too, and will go on with it */
-    int fd;                      /* owned; -1 when closed */
-    struct address address;      /* the real one, after port 0 was resolved */
+    struct source source;   /* of the acceptor's events */
+    enum listen_kind kind;  /* what is served there */
+    bool watched;           /* in the acceptor's epoll set */
+    bool inherited;         /* others have the socket, too, and will go on with it */
+    int fd;                 /* owned; -1 when closed */
+    bool loopback;          /* TCP that only this machine, and its browsers, can reach */
+    struct address address; /* the real one, after port 0 was resolved */
     char text[ADDRESS_TEXT_CAP]; /* the same as text */
     dev_t device; /* of the Unix socket's file: by which we know it again */
     ino_t inode;

@@ -13,8 +13,8 @@ is_named(const char *path)
     return strcmp(path, "none") != 0;
 }
 
-static bool
-has_tls(const struct listen_list *list)
+bool
+certificate_wanted(const struct listen_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
         if (list->entries[i].kind == LISTEN_TLS)
@@ -102,7 +102,7 @@ certificate_open(const struct config *config, const struct listen_list *list,
     enum status st;
 
     *out = NULL;
-    if (!has_tls(list))
+    if (!certificate_wanted(list))
         return ST_OK;
     if (!is_named(config->tls_certificate) || !is_named(config->tls_key)) {
         complain(complaints, "to listen with TLS needs tls_certificate and tls_key");
@@ -110,6 +110,22 @@ certificate_open(const struct config *config, const struct listen_list *list,
     }
     st = certificate_read(config, mem, &pair, complaints);
     return st == ST_OK ? make_tls(config, mem, pair, out, complaints) : st;
+}
+
+void
+certificate_check(const struct config *config, struct mem *mem,
+                  struct complaints *complaints)
+{
+    struct tls_pair *pair;
+
+    if (!is_named(config->tls_certificate) && !is_named(config->tls_key))
+        return;
+    if (!is_named(config->tls_certificate) || !is_named(config->tls_key))
+        complain(complaints, "%s is of no use without %s",
+                 is_named(config->tls_key) ? "tls_key" : "tls_certificate",
+                 is_named(config->tls_key) ? "tls_certificate" : "tls_key");
+    else if (certificate_read(config, mem, &pair, complaints) == ST_OK)
+        tls_pair_drop(pair);
 }
 
 void

@@ -1,5 +1,6 @@
 #include "main/config.h"
 
+#include "claimd/api/host.h"
 #include "main/activation.h"
 #include "main/admission.h"
 #include "main/backing.h"
@@ -10,7 +11,6 @@
 #include "main/profile.h"
 
 #include <ctype.h>
-#include <sys/stat.h>
 
 static const char env_prefix[] = "CLAIMD_";
 
@@ -29,6 +29,9 @@ respell(struct bytes name, char from, char to, char out[CONFIG_TEXT_CAP])
     return true;
 }
 
+static const char *const sources[] = {"default", "profile", "file", "environment",
+                                      "command line"};
+
 /* Sets an option; `shown` is how the source calls it. */
 static void
 set(struct config *config, const struct option *option, struct bytes value,
@@ -38,7 +41,7 @@ set(struct config *config, const struct option *option, struct bytes value,
     bool refused = option_set(option, config, value, why) != ST_OK;
 
     if (refused)
-        complain(complaints, "%s %s", shown, why);
+        complain(complaints, "%s: %s %s", sources[source], shown, why);
     config->origins[option - options] =
         (struct config_origin){.source = source, .refused = refused};
 }
@@ -101,7 +104,7 @@ take_variable(struct config *config, const char *variable, struct complaints *co
     if (short_enough)
         option = option_find(bytes_str(name));
     if (option == NULL)
-        complain(complaints, "the environment variable %s is not an option", shown);
+        complain(complaints, "environment: %s is not an option; see --help", shown);
     else
         set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
 }
@@ -183,7 +186,20 @@ take_value(struct args *args, struct bytes behind_equals)
     return bytes_str(args->argv[++args->at]);
 }
 
-/* One option. A switch takes a value only behind "="; alone it means true. */
+/*
+ * The value of a switch: behind "=", or the next argument if that is a word for true or
+ * false. Alone a switch means true.
+ */
+static struct bytes
+take_switch_value(struct args *args, struct bytes behind_equals)
+{
+    if (!bytes_present(behind_equals) && args->at + 1 < args->argc &&
+        option_is_switch_word(bytes_str(args->argv[args->at + 1])))
+        return bytes_str(args->argv[++args->at]);
+    return bytes_present(behind_equals) ? behind_equals : bytes_str("true");
+}
+
+/* One option. */
 static void
 take_option(struct args *args, struct config *config, struct complaints *complaints)
 {
@@ -202,15 +218,13 @@ take_option(struct args *args, struct config *config, struct complaints *complai
     if (is_named && !is_file)
         option = option_find(bytes_str(name));
     if (!is_file && option == NULL) {
-        complain(complaints, "%s is not an option; see --help", shown);
+        complain(complaints, "command line: %s is not an option; see --help", shown);
         return;
     }
-    if (option != NULL && option_is_switch(option) && !bytes_present(value))
-        value = bytes_str("true");
-    else
-        value = take_value(args, value);
+    value = option != NULL && option_is_switch(option) ? take_switch_value(args, value)
+                                                       : take_value(args, value);
     if (!bytes_present(value) || (is_file && value.len == 0))
-        complain(complaints, "%s needs a value", shown);
+        complain(complaints, "command line: %s needs a value", shown);
     else if (is_file)
         args->file = value.data;
     else if (config != NULL)
@@ -250,16 +264,15 @@ config_where(const struct config *config, const struct option *option,
              char out[CONFIG_TEXT_CAP])
 {
     const struct config_origin *origin = &config->origins[option - options];
-    static const char *const sources[] = {"the default", "the profile", "the file",
-                                          "the environment", "the command line"};
 
     if (origin->source == CONFIG_FILE)
-        (void)snprintf(out, CONFIG_TEXT_CAP, "the file, line %d", origin->line);
+        (void)snprintf(out, CONFIG_TEXT_CAP, "%.*s:%d", CONFIG_TEXT_CAP - 16,
+                       config->file, origin->line);
     else
         (void)snprintf(out, CONFIG_TEXT_CAP, "%s", sources[origin->source]);
 }
 
-/* "max_claim_ttl (43200, the default)" */
+/* "max_claim_ttl (43200, default)" */
 static void
 describe(const struct config *config, const struct option *option,
          char out[2 * CONFIG_TEXT_CAP])
@@ -348,9 +361,13 @@ check_journal_bytes(const struct config *config, struct complaints *complaints)
 static void
 check_doors(const struct config *config, struct complaints *complaints)
 {
-    static const char *const parts[] = {
-        "listen", "auth", "insecure_listen", "identity_stub", "identity_stub_anywhere",
-        "ci"};
+    static const char *const parts[] = {"listen",
+                                        "auth",
+                                        "insecure_listen",
+                                        "identity_stub",
+                                        "identity_stub_anywhere",
+                                        "ci",
+                                        "ci_anywhere"};
     char where[CONFIG_TEXT_CAP], why[CONFIG_ERROR_CAP];
     struct listen_list list;
 
@@ -402,15 +419,32 @@ check_certificates(const struct config *config, struct complaints *complaints)
 static void
 check_tests(const struct config *config, struct complaints *complaints)
 {
-    static const char *const parts[] = {"ci", "ci_short", "seed"};
+    static const char *const parts[] = {"ci", "ci_anywhere", "ci_short", "seed"};
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (!is_known(config, option_find(bytes_str(parts[i]))))
             return;
+    if (config->ci_anywhere && !config->ci)
+        complain(complaints, "ci_anywhere is of no use without ci");
     if (config->ci_short && !config->ci)
         complain(complaints, "ci_short is of no use without ci");
     if (is_named(config->seed) && !config->ci)
         complain(complaints, "seed is of no use without ci");
+}
+
+static void
+check_hosts(const struct config *config, struct complaints *complaints)
+{
+    const struct option *option = option_find(bytes_str("allowed_hosts"));
+    char where[CONFIG_TEXT_CAP];
+
+    if (!is_known(config, option) || host_list_is_valid(bytes_str(config->allowed_hosts)))
+        return;
+    config_where(config, option, where);
+    complain(
+        complaints,
+        "allowed_hosts must be names without ports, joined by commas, not \"%s\" (%s)",
+        config->allowed_hosts, where);
 }
 
 static void
@@ -421,6 +455,7 @@ check_rest(const struct config *config, struct complaints *complaints)
     check_journal_bytes(config, complaints);
     backing_check(config, complaints);
     check_doors(config, complaints);
+    check_hosts(config, complaints);
     check_one_kind(config, complaints);
     check_certificates(config, complaints);
     check_tests(config, complaints);
@@ -472,24 +507,11 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 
-/* A pipe would be empty now, or nobody would write to it ever. */
-static bool
-is_for_once(const char *path)
-{
-    struct stat st;
-
-    return path[0] != '\0' && stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-}
-
 enum status
 config_reload(const struct config *now, struct config *out, struct complaints *complaints)
 {
     enum config_action unused;
 
-    if (is_for_once(now->file)) {
-        complain(complaints, "%s: is no file that can be read again", now->file);
-        return ST_BAD_VALUE;
-    }
     return config_load(now->argc, now->argv, now->envp, out, &unused, complaints);
 }
 

@@ -88,7 +88,8 @@ struct config {
     char keystone_roles[CONFIG_TEXT_CAP];
     int64_t keystone_cache_seconds, keystone_cache_tokens, keystone_timeout_ms;
     bool insecure_listen;
-    bool ci, ci_short;
+    char allowed_hosts[CONFIG_TEXT_CAP]; /* names, or "none" */
+    bool ci, ci_anywhere, ci_short;
     char seed[CONFIG_TEXT_CAP]; /* a path, or "none" */
     bool identity_stub, identity_stub_anywhere;
     char identity_users[CONFIG_TEXT_CAP]; /* a path, or "any" */
@@ -125,8 +126,7 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
 
 /*
  * Fills *out as config_load() did for `now`: from the same command line and environment, and
- * from the file as it is now. ST_BAD_VALUE likewise, also if the file is none that can be read
- * twice.
+ * from the file as it is now. ST_BAD_VALUE likewise.
  */
 enum status config_reload(const struct config *now, struct config *out,
                           struct complaints *complaints);
@@ -136,11 +136,11 @@ enum status config_check(const struct config *config, struct complaints *complai
 
 struct option;
 
-/* Writes where an option's value comes from: "the file, line 3". */
+/* Writes where an option's value comes from: "/etc/claimd.conf:3", "command line". */
 void config_where(const struct config *config, const struct option *option,
                   char out[CONFIG_TEXT_CAP]);
 
-/* Complains about an option's value, and says where that comes from: "NAME (the file, line 3) WHY". */
+/* Complains about an option's value, and says where that comes from: "NAME (FILE:3) WHY". */
 void config_refuse(const struct config *config, const char *name,
                    struct complaints *complaints, const char *why);
 

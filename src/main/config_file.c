@@ -4,7 +4,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SIZE_MOST = 1 << 20 };
 
 /* What inih's callbacks know. */
 struct reading {
@@ -12,6 +17,7 @@ struct reading {
     struct config *config;
     const char *path;
     struct complaints *complaints;
+    size_t left;      /* bytes that may still be read */
     int line;         /* the one that was read last */
     bool needs_key;   /* it must have a key, or it cannot be understood ... */
     bool has_key;     /* ... and inih has found one */
@@ -57,17 +63,28 @@ settle(struct reading *r)
     r->needs_key = r->has_key = false;
 }
 
+/* The next character, or EOF: also where more has been read than a file may have. */
+static int
+take_char(struct reading *r)
+{
+    int c = r->left == 0 ? EOF : getc(r->file);
+
+    if (c != EOF)
+        r->left--;
+    return c;
+}
+
 /* Reads a line without its end. False at the end of the file; *whole tells if it fits. */
 static bool
-take_line(FILE *file, char *out, size_t cap, bool *whole)
+take_line(struct reading *r, char *out, size_t cap, bool *whole)
 {
     size_t len = 0;
-    int c = getc(file);
+    int c = take_char(r);
 
     *whole = true;
     if (c == EOF)
         return false;
-    for (; c != EOF && c != '\n'; c = getc(file)) {
+    for (; c != EOF && c != '\n'; c = take_char(r)) {
         if (c == '\0' || len + 1 >= cap)
             *whole = false;
         else
@@ -86,7 +103,7 @@ read_line(char *out, int cap, void *ctx)
     bool whole;
 
     settle(r);
-    if (!take_line(r->file, out, (size_t)cap, &whole))
+    if (!take_line(r, out, (size_t)cap, &whole))
         return NULL;
     r->line++;
     if (r->line == 1 && strncmp(out, mark, sizeof(mark) - 1) == 0)
@@ -124,7 +141,7 @@ take_key(void *ctx, const char *section, const char *name, const char *value)
     if (!is_our_section(r, section))
         return 1;
     if (option == NULL) {
-        fail(r, name, "is not an option");
+        fail(r, name, "is not an option; see --help");
         return 1;
     }
     origin = &r->config->origins[option - options];
@@ -140,28 +157,67 @@ take_key(void *ctx, const char *section, const char *name, const char *value)
     return 1;
 }
 
+/* What is wrong with the file itself, NULL if it can be read. */
+static const char *
+judge_file(const struct stat *st)
+{
+    if (S_ISDIR(st->st_mode))
+        return "is a directory";
+    if (S_ISFIFO(st->st_mode))
+        return "is a pipe";
+    return S_ISREG(st->st_mode) ? NULL : "is a device or a socket";
+}
+
+/*
+ * Opens the file without waiting: a pipe may have no writer, and a device no end. NULL after a
+ * complaint.
+ */
+static FILE *
+open_file(const char *path, struct complaints *complaints)
+{
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    const char *why = NULL;
+    FILE *file = NULL;
+    struct stat st;
+
+    if (fd >= 0 && fstat(fd, &st) == 0)
+        why = judge_file(&st);
+    if (fd >= 0 && why == NULL)
+        file = fdopen(fd, "r");
+    if (file != NULL)
+        return file;
+    if (why == NULL)
+        complain(complaints, "%s: %s", path[0] == '\0' ? "CLAIMD_CONFIG" : path,
+                 strerror(errno));
+    else
+        complain(complaints, "%s: %s; --config takes a regular file", path, why);
+    if (fd >= 0)
+        (void)close(fd); /* nothing was written */
+    return NULL;
+}
+
 bool
 config_file_apply(struct config *config, const char *path, struct complaints *complaints)
 {
-    struct reading r = {.file = fopen(path, "re"),
+    struct reading r = {.file = open_file(path, complaints),
+                        .left = SIZE_MOST + 1,
                         .config = config,
                         .path = path,
                         .complaints = complaints};
     bool readable;
     int failed;
 
-    if (r.file == NULL) {
-        complain(complaints, "%s: %s", path[0] == '\0' ? "CLAIMD_CONFIG" : path,
-                 strerror(errno));
+    if (r.file == NULL)
         return false;
-    }
     failed = ini_parse_stream(read_line, &r, take_key, &r);
     if (failed > 0 && failed != r.odd_line) {
         r.line = failed; /* we thought that we understood it */
         fail_to_understand(&r);
     }
-    readable = failed >= 0 && !ferror(r.file);
-    if (!readable)
+    readable = failed >= 0 && !ferror(r.file) && r.left > 0;
+    if (r.left == 0)
+        complain(complaints, "%s: is larger than %d bytes, the maximum", path, SIZE_MOST);
+    else if (!readable)
         complain(complaints, "%s: cannot be read", path);
     (void)fclose(r.file); /* nothing was written */
     return readable;

@@ -13,7 +13,8 @@
 
 /*
  * Applies a file to *config; what is wrong is told with path and line, and the rest is
- * applied. False if the file cannot be read at all.
+ * applied. False if the file cannot be read as a whole: only regular files of at most 1 MB are, so
+ * that neither a pipe nor a device can hold up the start or a reload.
  */
 bool
 config_file_apply(struct config *config, const char *path, struct complaints *complaints);

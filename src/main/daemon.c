@@ -3,9 +3,11 @@
 #include "main/activation.h"
 #include "main/certificate.h"
 #include "main/daemon_private.h"
+#include "main/effect.h"
 #include "main/group.h"
 #include "main/identity.h"
 #include "main/machine.h"
+#include "main/named_files.h"
 #include "main/option.h"
 #include "main/password.h"
 #include "main/text_file.h"
@@ -126,7 +128,11 @@ open_api(struct daemon *d, const struct config *config)
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
                                    .kit = d->kit,
-                                   .project_limits = config->project_limits};
+                                   .project_limits = config->project_limits,
+                                   .allowed_hosts =
+                                       strcmp(config->allowed_hosts, "none") == 0
+                                           ? BYTES_NONE
+                                           : bytes_str(config->allowed_hosts)};
 
     return api_new(&api, &d->api);
 }
@@ -189,6 +195,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .socket_mode = (unsigned)config->socket_mode,
         .socket_group = d->named.socket_group,
         .tls = d->named.tls,
+        .open_to_all = config->auth == AUTH_BY_NONE,
         .workers = count_workers(config->workers),
         .max_connections = (size_t)config->max_connections,
         .max_header_bytes = (size_t)config->max_header_size,
@@ -261,6 +268,13 @@ named_close(struct named *n, struct mem *mem)
     tls_free(n->tls);
 }
 
+static void
+print_without_effect(void *ctx, const char *option, const char *where, const char *why)
+{
+    (void)fprintf(ctx, "claimd: warning: %s (%s) has no effect: %s\n", option, where,
+                  why);
+}
+
 enum status
 daemon_check(const struct config *config, struct complaints *complaints)
 {
@@ -271,6 +285,9 @@ daemon_check(const struct config *config, struct complaints *complaints)
     if (mem == NULL)
         return ST_NO_MEMORY;
     st = named_open(&named, config, mem, NULL, complaints);
+    named_files_check(config, &named.listen, mem, complaints);
+    if (complaints->count == 0 && complaints->to != NULL)
+        effect_check(config, &named.listen, print_without_effect, complaints->to);
     named_close(&named, mem);
     mem_destroy(mem);
     return st;
@@ -338,17 +355,70 @@ open_watchdog(struct daemon *d, const struct config *config)
                   LOG_S("usec", config->watchdog_usec));
 }
 
+/* "http", "tls", "metrics" or "unix"; with `ci` what serves the test API says so. */
+static void
+log_listeners(struct daemon *d, const struct config *config)
+{
+    for (size_t i = 0; i < server_listener_count(d->server); i++) {
+        const enum listen_kind kind = server_listen_kind(d->server, i);
+        const char *address = server_address(d->server, i),
+                   *name = listen_kind_name(kind);
+
+        if (kind == LISTEN_API)
+            name = strncmp(address, "unix", 4) == 0 ? "unix" : "http";
+        if (config->ci && kind != LISTEN_METRICS)
+            log_event(&d->log, LOG_INFO, "listening", LOG_S("address", address),
+                      LOG_S("kind", name), LOG_S("test_api", "yes"));
+        else
+            log_event(&d->log, LOG_INFO, "listening", LOG_S("address", address),
+                      LOG_S("kind", name));
+    }
+}
+
+static void
+log_store(struct daemon *d, const struct config *config)
+{
+    const bool journal = strcmp(config->journal, "none") != 0;
+
+    log_event(&d->log, LOG_INFO, "store",
+              LOG_S("kind", backing_wanted(config) ? "redis" : "memory"));
+    if (journal)
+        log_event(&d->log, LOG_INFO, "journal", LOG_S("directory", config->journal));
+    else if (!backing_wanted(config)) /* tests want it so */
+        log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "no_journal",
+                  LOG_S("warning", "a restart loses all messages; to keep them, set the "
+                                   "option journal to a directory"));
+}
+
+static void
+log_auth(struct daemon *d, const struct config *config)
+{
+    struct bytes words = bytes_str(AUTH_WORDS), word = bytes_cut(&words, '|');
+
+    for (int i = 0; i < config->auth; i++)
+        word = bytes_cut(&words, '|');
+    log_event(&d->log, LOG_INFO, "auth", LOG_B("kind", word));
+}
+
+static void
+log_without_effect(void *ctx, const char *option, const char *where, const char *why)
+{
+    const struct daemon *d = ctx;
+
+    log_event(&d->log, LOG_WARN, "option_without_effect", LOG_S("option", option),
+              LOG_S("set_by", where), LOG_S("reason", why));
+}
+
 static void
 log_started(struct daemon *d, const struct config *config)
 {
     log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
-              LOG_S("address", server_address(d->server, 0)),
               LOG_I("workers", count_workers(config->workers)),
               LOG_I("max_memory", mem_budget(d->mem)));
-    for (size_t i = 1; i < server_listener_count(d->server); i++)
-        log_event(&d->log, LOG_INFO, "listening",
-                  LOG_S("address", server_address(d->server, i)),
-                  LOG_S("for", listen_kind_name(server_listen_kind(d->server, i))));
+    log_listeners(d, config);
+    log_store(d, config);
+    log_auth(d, config);
+    effect_check(config, &d->named.listen, log_without_effect, d);
     if (d->named.tls != NULL)
         certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
     sealing_log(d->named.seal, &d->log);
@@ -357,8 +427,9 @@ log_started(struct daemon *d, const struct config *config)
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "identity_stub",
                   LOG_S("warning", "for development only: it protects nothing"));
     if (config->ci)
-        log_event(&d->log, LOG_INFO, "ci",
-                  LOG_S("warning", "for tests only: whoever comes moves the clock"));
+        log_event(&d->log, config->ci_anywhere ? LOG_WARN : LOG_INFO, "ci",
+                  LOG_S("warning", "for tests only: every client that reaches an address "
+                                   "moves the clock and deletes everything"));
 }
 
 enum status

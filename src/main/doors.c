@@ -51,8 +51,9 @@ static void
 check_open(const struct config *config, const char *address, const char *where,
            struct complaints *complaints)
 {
-    if (config->auth != AUTH_BY_NONE || config->insecure_listen || config->identity_stub)
-        return;
+    if (config->auth != AUTH_BY_NONE || config->insecure_listen ||
+        config->identity_stub || config->ci)
+        return; /* of the last two the checks above have told */
     complain(complaints,
              "anybody who reaches %s (%s) could do everything: ask for tokens (auth), "
              "listen on the loopback or a Unix socket, or set insecure_listen where "
@@ -60,16 +61,18 @@ check_open(const struct config *config, const char *address, const char *where,
              address, where);
 }
 
-/* Whoever comes moves the clock, and deletes all there is. */
+/* Every client can move the clock, and delete everything. */
 static void
 check_tests(const struct config *config, const char *address, const char *where,
             struct complaints *complaints)
 {
-    if (config->ci)
-        complain(complaints,
-                 "ci lets whoever comes do everything: it listens on the loopback or a "
-                 "Unix socket only, not on %s (%s)",
-                 address, where);
+    if (config->ci && !config->ci_anywhere)
+        complain(
+            complaints,
+            "ci lets every client move the clock and delete everything: it listens on "
+            "the loopback or a Unix socket only, not on %s (%s), unless ci_anywhere is "
+            "set",
+            address, where);
 }
 
 void

@@ -12,7 +12,7 @@ bool doors_is_loopback(const char *address);
 
 /*
  * Complains about each of the addresses that strangers can reach although nothing keeps
- * them out; `where` says what has named the addresses ("the file, line 3").
+ * them out; `where` says what has named the addresses ("/etc/claimd.conf:3").
  */
 void doors_check(const struct config *config, const struct listen_list *list,
                  const char *where, struct complaints *complaints);

@@ -52,6 +52,21 @@ cut_suffix(struct bytes *value)
     return 10 * (unsigned)((at - suffixes) / 2 + 1);
 }
 
+/* What a number may be; `kind` is said of one that cannot be read. */
+static enum status
+bad_number(const struct option *option, char why[CONFIG_ERROR_CAP], const char *kind)
+{
+    const char *word = option->words, *or_else = word == NULL ? "" : " or ";
+
+    if (word == NULL)
+        word = "";
+    if (option->max == INT64_MAX)
+        return bad(why, "must be %s%s%sat least %lld", word, or_else, kind,
+                   (long long)option->min);
+    return bad(why, "must be %s%s%s%lld to %lld", word, or_else, kind,
+               (long long)option->min, (long long)option->max);
+}
+
 static enum status
 set_number(const struct option *option, int64_t *out, struct bytes value,
            char why[CONFIG_ERROR_CAP])
@@ -66,15 +81,13 @@ set_number(const struct option *option, int64_t *out, struct bytes value,
     }
     shift = option->kind == OPTION_SIZE ? cut_suffix(&value) : 0;
     if (!bytes_to_i64(value, &number))
-        return bad(why, option->kind == OPTION_SIZE
-                            ? "must be a number of bytes, such as 262144 or 256K"
-                            : "must be a whole number");
+        return bad_number(option, why,
+                          option->kind == OPTION_SIZE
+                              ? "a number of bytes (such as 262144 or 256K), "
+                              : "a whole number, ");
     in_range = number <= option->max >> shift && (number >= 0 || shift == 0);
     if (!in_range || number * (1LL << shift) < option->min)
-        return option->max == INT64_MAX
-                   ? bad(why, "must be at least %lld", (long long)option->min)
-                   : bad(why, "must be %lld to %lld", (long long)option->min,
-                         (long long)option->max);
+        return bad_number(option, why, "");
     *out = number * (1LL << shift);
     return ST_OK;
 }
@@ -118,22 +131,39 @@ word_at(const char *text, int index)
     return word;
 }
 
+static const char switch_words[] = "false|true";
+
 bool
 option_is_switch(const struct option *option)
 {
-    return option->kind == OPTION_FLAG && strcmp(option->words, "false|true") == 0;
+    return option->kind == OPTION_FLAG && strcmp(option->words, switch_words) == 0;
+}
+
+/* 0 for a word for false, 1 for one for true, -1 for any other. */
+static int
+switch_index(struct bytes value)
+{
+    static const char *const pairs[] = {switch_words, "no|yes", "off|on", "0|1"};
+    int index = -1;
+
+    for (size_t i = 0; index < 0 && i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        index = word_index(bytes_str(pairs[i]), value);
+    return index;
+}
+
+bool
+option_is_switch_word(struct bytes word)
+{
+    return switch_index(word) >= 0;
 }
 
 static enum status
 set_word(const struct option *option, int *out, struct bytes value,
          char why[CONFIG_ERROR_CAP])
 {
-    static const char *const usual[] = {"no|yes", "off|on", "0|1"};
-    int index = word_index(bytes_str(option->words), value);
+    int index = option_is_switch(option) ? switch_index(value)
+                                         : word_index(bytes_str(option->words), value);
 
-    if (option_is_switch(option))
-        for (size_t i = 0; index < 0 && i < sizeof(usual) / sizeof(usual[0]); i++)
-            index = word_index(bytes_str(usual[i]), value);
     if (index < 0)
         return bad(why, "must be one of %s", option->words);
     *out = index;
@@ -165,7 +195,8 @@ set_text(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
     if (value.len == 0)
         return bad(why, "must not be empty");
     if (value.len > OPTION_TEXT_MAX)
-        return bad(why, "must have at most %d characters", OPTION_TEXT_MAX);
+        return bad(why, "must have at most %d characters, not %zu", OPTION_TEXT_MAX,
+                   value.len);
     memcpy(out, value.data, value.len);
     out[value.len] = '\0';
     return ST_OK;
@@ -184,9 +215,21 @@ set_addresses(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
     return ST_OK;
 }
 
-enum status
-option_set(const struct option *option, struct config *config, struct bytes value,
-           char why[CONFIG_ERROR_CAP])
+/* Adds the value that was refused, or its beginning. */
+static void
+add_received(struct bytes value, char why[CONFIG_ERROR_CAP])
+{
+    enum { SHOWN = 80 };
+    const size_t len = strlen(why);
+    const bool whole = value.len <= SHOWN;
+
+    (void)snprintf(why + len, CONFIG_ERROR_CAP - len, " (received \"%.*s%s\")",
+                   (int)(whole ? value.len : SHOWN), value.data, whole ? "" : "...");
+}
+
+static enum status
+set_value(const struct option *option, struct config *config, struct bytes value,
+          char why[CONFIG_ERROR_CAP])
 {
     enum status st = ST_OK;
     int index = 0;
@@ -211,6 +254,18 @@ option_set(const struct option *option, struct config *config, struct bytes valu
     case OPTION_LISTEN:
         return set_addresses(field(option, config), value, why);
     }
+    return st;
+}
+
+enum status
+option_set(const struct option *option, struct config *config, struct bytes value,
+           char why[CONFIG_ERROR_CAP])
+{
+    enum status st = set_value(option, config, value, why);
+
+    /* Of several addresses listen_read() has said which. */
+    if (st != ST_OK && strchr(why, '"') == NULL)
+        add_received(value, why);
     return st;
 }
 

@@ -54,8 +54,8 @@ extern const size_t option_count;
 const struct option *option_find(struct bytes name);
 
 /*
- * Parses a value and stores it. ST_BAD_VALUE, with what is wrong in why[CONFIG_ERROR_CAP]
- * ("must be 1 to 31536000"); nothing is stored then.
+ * Parses a value and stores it. ST_BAD_VALUE, with what is allowed and what was received in
+ * why[CONFIG_ERROR_CAP] ("must be 1 to 31536000 (received \"0\")"); nothing is stored then.
  */
 enum status option_set(const struct option *option, struct config *config,
                        struct bytes value, char why[CONFIG_ERROR_CAP]);
@@ -76,6 +76,9 @@ option_copy(const struct option *option, struct config *to, const struct config 
 
 /* True for a flag that is simply on or off: on the command line it needs no value. */
 bool option_is_switch(const struct option *option);
+
+/* True for a word that a switch takes as its value, such as "false", "yes" or "0". */
+bool option_is_switch_word(struct bytes word);
 
 /* True for a number whose bounds are worth a word. */
 bool option_has_range(const struct option *option);

@@ -219,6 +219,10 @@ const struct option options[] = {
               "such queues"),
     FLAG("insecure_listen", insecure_listen, "false",
          "allow auth none on an address that others can reach"),
+    TEXT("allowed_hosts", allowed_hosts, "none",
+         "names, joined by commas, that a loopback listener without authentication "
+         "accepts in "
+         "the header Host, besides IP addresses and localhost"),
 #undef GROUP
 #define GROUP "Notifications of subscribers"
     NUMBER("max_notifier_workers", max_notifier_workers, 1, 1000, "10",
@@ -275,6 +279,8 @@ const struct option options[] = {
     FLAG("ci", ci, "false",
          "serve tests: they move the clock and see what happened (docs/ci.md); on a "
          "loopback address only"),
+    FLAG("ci_anywhere", ci_anywhere, "false",
+         "with ci: allow any address, such as that of a container in a CI job"),
     FLAG(
         "ci_short", ci_short, "false",
         "with ci: ttl and grace may be as short as 1 second, where nothing else is said"),

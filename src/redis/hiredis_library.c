@@ -22,11 +22,15 @@ find_all(void *library, struct hiredis_library *l)
 enum status
 hiredis_library_load(struct hiredis_library *out, struct reason *why)
 {
-    void *library = dlopen("libhiredis.so.0.14", RTLD_NOW | RTLD_LOCAL);
+    /* The version is that of the headers: a build against another hiredis loads that one. */
+    void *library =
+        dlopen("libhiredis.so." CLAIMD_HIREDIS_VERSION, RTLD_NOW | RTLD_LOCAL);
 
     if (library == NULL)
         return reason_give(why, ST_UNAVAILABLE,
-                           "needs hiredis 0.14 (Debian: libhiredis0.14): %s", dlerror());
+                           "needs hiredis " CLAIMD_HIREDIS_VERSION
+                           " (Debian: libhiredis" CLAIMD_HIREDIS_VERSION "): %s",
+                           dlerror());
     if (!find_all(library, out))
         return reason_give(why, ST_UNAVAILABLE, "hiredis lacks a function: %s",
                            dlerror());

@@ -5,7 +5,8 @@
 #include <dlfcn.h>
 
 /* The flavours are the same to us. That with GnuTLS comes first: it is there already. */
-static const char *const names[] = {"libcurl-gnutls.so.4", "libcurl.so.4"};
+static const char *const names[] = {"libcurl-gnutls.so." CLAIMD_CURL_VERSION,
+                                    "libcurl.so." CLAIMD_CURL_VERSION};
 
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 

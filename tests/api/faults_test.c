@@ -344,24 +344,31 @@ START_TEST(what_is_no_list_of_rules_changes_nothing)
         {RULE("\"fault\":\"cut=never\""), NULL},
         {RULE("\"fault\":\"slow; bytes=1\""), "faults[1].fault: slow needs every_ms=N"},
         {RULE("\"fault\":\"half\",\"often\":1"),
-         "faults[1]: its members are match, every, skip, times and fault"},
+         "faults[1]: its members are match, every, skip, times and fault (received "
+         "\"often\")"},
         {RULE("\"fault\":\"half\",\"every\":0"),
-         "faults[1].every: it must be a whole number within 1 and 1000000000"},
+         "faults[1].every: it must be a whole number within 1 and 1000000000 (received "
+         "0)"},
         {RULE("\"fault\":\"half\",\"every\":1.5"), NULL},
         {RULE("\"fault\":\"half\",\"every\":\"2\""), NULL},
         {RULE("\"fault\":\"half\",\"skip\":-1"),
-         "faults[1].skip: it must be a whole number within 0 and 1000000000"},
+         "faults[1].skip: it must be a whole number within 0 and 1000000000 (received "
+         "-1)"},
         {RULE("\"fault\":\"half\",\"times\":1000000001"), NULL},
         {RULE("\"fault\":\"half\",\"times\":1e30"), NULL},
         {MATCH("[]"), "faults[1].match: it must be an object"},
-        {MATCH("{\"route\":\"x\"}"),
-         "faults[1].match: its members are action, method, queue, project and client"},
-        {MATCH("{\"queue\":1}"), "faults[1].queue: it must be a text"},
-        {MATCH("{\"queue\":\"\"}"), "faults[1].queue: it must not be empty"},
-        {MATCH("{\"method\":\"post\"}"), "faults[1].method: there is no such method"},
-        {MATCH("{\"action\":\"claims\"}"), "faults[1].action: there is no such action"},
+        {MATCH("{\"route\":\"x\"}"), "faults[1].match: its members are action, method, "
+                                     "queue, project and client (received \"route\")"},
+        {MATCH("{\"queue\":1}"), "faults[1].match.queue: it must be a text"},
+        {MATCH("{\"queue\":\"\"}"),
+         "faults[1].match.queue: it must not be empty (received \"\")"},
+        {MATCH("{\"method\":\"post\"}"),
+         "faults[1].match.method: there is no such method (received \"post\"); it must "
+         "be one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"},
+        {MATCH("{\"action\":\"claims\"}"), NULL},
         {MATCH("{\"action\":\"ci:use\"}"),
-         "faults[1].action: what is asked of the server itself has no faults"},
+         "faults[1].match.action: what is asked of the server itself has no faults "
+         "(received \"ci:use\")"},
     };
 
     set("{'match':{'queue':'q'},'fault':'status=503'}");
@@ -373,6 +380,14 @@ START_TEST(what_is_no_list_of_rules_changes_nothing)
         ck_api_body(&f, "{'faults':[{'match':{'queue':'q'},'every':1,'skip':0,'times':0,"
                         "'fault':'status=503','matched':0,'struck':0}]}");
     }
+    ck_api(&f, "PUT", FAULTS, MATCH("{\"action\":\"claims\"}"), 400, NULL);
+    ck_assert_ptr_nonnull(
+        strstr(api_pick(&f, "description"),
+               "faults[1].match.action: there is no such action (received "
+               "\"claims\"); it must be one of claims:create, claims:get, "));
+    ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"),
+                                 ", metrics:get, state:dump, "
+                                 "state:load"));
 }
 END_TEST
 

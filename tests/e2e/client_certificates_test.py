@@ -86,7 +86,7 @@ class LetIn(unittest.TestCase):
             self.assertEqual(server.status(looker), 200)
             self.assertEqual(server.status(looker, post("q")), 403)
             self.assertEqual(server.status(WORKER, post("q")), 403)
-            away = b"GET /v2/queues HTTP/1.1\r\nHost: x\r\nX-Project-ID: r\r\nClient-ID: " \
+            away = b"GET /v2/queues HTTP/1.1\r\nHost: localhost\r\nX-Project-ID: r\r\nClient-ID: " \
                    b"3381af92-2b9e-11e3-b191-71861300734c\r\n\r\n"
             status, body = server.description(WORKER, away)
             self.assertEqual(status, 403)

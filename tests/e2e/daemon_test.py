@@ -113,6 +113,25 @@ class Options(unittest.TestCase):
                 path = self.file(text)
                 self.assert_usage_error(run("--config", path, "--check-config"), path + part)
 
+    def test_a_wrong_value_is_shown_with_its_place_and_with_what_is_allowed(self):
+        path = self.file("\nlog_level = loud\n")
+        ended = run("--workers", "129", "--config", path, env=environment(CLAIMD_SHARDS="x"))
+        self.assert_usage_error(
+            ended, 'claimd: command line: --workers must be 0 to 128 (received "129")\n',
+            'claimd: environment: CLAIMD_SHARDS must be a whole number, 1 to 1024 '
+            '(received "x")\n',
+            'claimd: %s:2: log_level must be one of error|warn|info|debug (received "loud")\n'
+            % path)
+
+    def test_a_file_that_may_never_end_is_not_read(self):
+        path = os.path.join(self.folder.name, "pipe")
+        os.mkfifo(path)
+        for file in (path, "/dev/zero", "/dev/stdin"):
+            with self.subTest(file=file):
+                ended = run("--config", file, "--check-config", input="")
+                self.assert_usage_error(ended, file + ": is a ",
+                                        "--config takes a regular file")
+
     def test_the_nearer_setting_wins(self):
         path = self.file("max_claim_ttl = 1001\nmax_claim_grace = 1001\n"
                          "[claimd]\nmax_message_ttl = 10001\nlog_format = json\n")
@@ -124,6 +143,16 @@ class Options(unittest.TestCase):
                      "max_message_ttl = 10001", "log_format = json", "admin_mode = true",
                      "min_claim_ttl = 60"):
             self.assertRegex(shown.stdout, "(?m)^%s( |$)" % line)
+
+    def test_a_boolean_option_takes_its_value_in_either_form(self):
+        for words, value in ((("--enable-v1", "false"), "false"),
+                             (("--enable-v1=false",), "false"), (("--enable-v1",), "true"),
+                             (("--enable-v1", "yes"), "true"),
+                             (("--enable-v1", "--workers", "1"), "true")):
+            with self.subTest(words=words):
+                shown = run(*words, "--print-config")
+                self.assertEqual(shown.returncode, 0, shown)
+                self.assertRegex(shown.stdout, "(?m)^enable_v1 = %s( |$)" % value)
 
     def test_what_is_printed_can_be_read_back(self):
         first = run("--print-config", "--max-memory", "3G", "--listen", "unix:/tmp/x y",
@@ -142,7 +171,7 @@ class Options(unittest.TestCase):
 
     def test_limits_that_contradict_each_other_are_refused(self):
         self.assert_usage_error(run("--max-claim-ttl", "100"), "default_claim_ttl",
-                                "max_claim_ttl (100, the command line)")
+                                "max_claim_ttl (100, command line)")
         self.assert_usage_error(run("--shards", "3"), "shards")
 
     def test_all_errors_are_told_at_once(self):
@@ -152,7 +181,8 @@ class Options(unittest.TestCase):
             ended = run("--max-claim-ttl", "100", "--workers=many", "--identity-stub",
                         "--identity-users", "/nowhere/users", *check, env=env)
             self.assert_usage_error(ended)
-            self.assertEqual([line.split(" ")[1:3] for line in ended.stderr.splitlines()],
+            self.assertEqual([line.replace("command line: ", "").replace("environment: ", "")
+                              .split(" ")[1:3] for line in ended.stderr.splitlines()],
                              [[path + ":1:", "workrs"], [path + ":2:", "listen"],
                               ["CLAIMD_LOG_LEVEL", "must"], ["--workers", "must"],
                               ["default_claim_ttl", "(300,"],
@@ -169,8 +199,89 @@ class Options(unittest.TestCase):
                     self.assertEqual(len(ended.stderr.splitlines()), len(parts))
                     for line, part in zip(ended.stderr.splitlines(), parts):
                         self.assertIn("identity_users: " + path + part, line)
-        ended = run("--identity-users", "/nowhere/users", "--check-config")
-        self.assertEqual(ended.returncode, 0, "the stub is off")
+
+    def test_each_file_that_is_named_is_checked(self):
+        """Also where it is needed only later, or with another change."""
+        empty = self.file("")
+        os.chmod(empty, 0o600)
+        for option in ("tls-client-ca", "tokens", "certificates", "policy", "notify-ca",
+                       "keystone-ca", "keystone-token-file", "identity-users", "signing-keys",
+                       "encryption-keys", "webhook-keys", "seed"):
+            with self.subTest(option=option):
+                ended = run("--" + option, "/nowhere/file", "--check-config", "--ci")
+                self.assert_usage_error(ended, option.replace("-", "_") + ": /nowhere/file: No such")
+        for pair in (("/nowhere/cert", empty), (empty, "/nowhere/key"), (empty, empty)):
+            with self.subTest(pair=pair):
+                ended = run("--tls-certificate", pair[0], "--tls-key", pair[1], "--check-config")
+                self.assert_usage_error(ended, "tls_certificate" if pair[1] == empty else "tls_key")
+        self.assert_usage_error(run("--tls-key", empty, "--check-config"),
+                                "tls_key is of no use without tls_certificate")
+        self.assert_usage_error(run("--notify-ca", empty, "--check-config"),
+                                "notify_ca: %s: has no certificate" % empty)
+        self.assert_usage_error(run("--journal", empty, "--check-config"),
+                                "journal: %s: is not a directory" % empty)
+        ended = run("--journal", self.folder.name + "/new", "--check-config")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+    def test_an_option_without_effect_is_warned_of(self):
+        rows = ((("--tls-certificate", "/cert"), "tls_certificate", "no address in listen has tls:"),
+                (("--socket-mode", "600"), "socket_mode", "listen has no Unix socket"),
+                (("--journal-max-bytes", "1G"), "journal_max_bytes", "journal is none"),
+                (("--identity-region", "There"), "identity_region", "identity_stub is false"),
+                (("--access-log-sample", "5"), "access_log_sample", "access_log is false"),
+                (("--keystone-cache-tokens", "77"), None, None),
+                (("--socket-mode", "0660", "--journal-max-bytes", "0"), None, None))
+        for options, name, why in rows:
+            with self.subTest(options=options), Server(*options) as server:
+                server.logged(" auth kind=none")
+                if name is not None:
+                    line = server.logged(" warn option_without_effect option=%s " % name)
+                    self.assertIn('set_by="command line" reason="%s' % why, line)
+                else:
+                    server.signal()
+                    server.logged(" stopped ")
+                    self.assertNotIn("option_without_effect", "\n".join(server.log))
+        path = self.file("\nsocket_mode = 600\n")
+        ended = run("--config", path, "--check-config")
+        self.assertEqual((ended.returncode, ended.stdout),
+                         (0, "claimd: the configuration is good\n"))
+        self.assertEqual(ended.stderr, "claimd: warning: socket_mode (%s:2) has no effect: "
+                                       "listen has no Unix socket\n" % path)
+
+    def test_the_start_shows_each_listener_the_store_and_who_may_come_in(self):
+        def shown(*options):
+            listen = "127.0.0.1:0, metrics:127.0.0.1:0, unix:%s/socket" % self.folder.name
+            with Server("--log-format", "json", *options, listen=listen) as server:
+                server.logged('"auth"')
+                events = [json.loads(line) for line in server.log]
+            self.assertEqual([e["kind"] for e in events if e["event"] == "listening"],
+                             ["http", "metrics", "unix"])
+            return {e["event"]: e for e in events}
+
+        events = shown()
+        self.assertEqual(events["store"]["kind"], "memory")
+        self.assertEqual(events["no_journal"]["level"], "warn")
+        self.assertIn("a restart loses all messages", events["no_journal"]["warning"])
+        self.assertEqual(events["auth"]["kind"], "none")
+        self.assertNotIn("journal", events)
+        path = os.path.join(self.folder.name, "journal")
+        tokens = self.file("")
+        os.chmod(tokens, 0o600)
+        events = shown("--journal", path, "--auth", "tokens", "--tokens", tokens)
+        self.assertEqual(events["journal"]["directory"], path)
+        self.assertEqual(events["auth"]["kind"], "tokens")
+        self.assertNotIn("no_journal", events)
+        events = shown("--ci")
+        self.assertEqual(events["listening"]["test_api"], "yes")
+        self.assertEqual(events["no_journal"]["level"], "info")
+
+    def test_tests_are_served_anywhere_if_that_is_meant(self):
+        ended = run("--ci", "--listen", "0.0.0.0:0")
+        self.assert_usage_error(ended, "ci lets every client move the clock", "ci_anywhere")
+        with Server("--ci", "--ci-anywhere", listen="0.0.0.0:0") as server:
+            server.logged(' warn ci warning="for tests only')
+        with Server("--ci") as server:
+            server.logged(' info ci warning="for tests only')
 
     def test_a_list_of_users_may_be_a_pipe(self):
         reader, writer = os.pipe()
@@ -247,7 +358,7 @@ class Addresses(unittest.TestCase):
                 with self.subTest(address=address, check=check):
                     ended = run("--listen", address, *check)
                     self.assertEqual((ended.returncode, ended.stdout), (2, ""))
-                    self.assertRegex(ended.stderr, r"^claimd: --listen .*\n$")
+                    self.assertRegex(ended.stderr, r"^claimd: command line: --listen .*\n$")
                     self.assertIn(part, ended.stderr)
 
     def test_an_address_that_cannot_be_had_says_so(self):
@@ -325,7 +436,7 @@ class Addresses(unittest.TestCase):
             ended = run("--socket-group", "no-such-group", *check)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))
             self.assertEqual(ended.stderr, "claimd: socket_group: there is no group "
-                             "no-such-group (the command line)\n")
+                             "no-such-group (command line)\n")
 
     def test_a_file_that_is_no_socket_is_left_alone(self):
         with open(self.path, "w", encoding="utf-8") as f:

@@ -51,7 +51,7 @@ def without_tls(why):
 
 def request(method, target, body=None, headers=(), close=False):
     """One request as bytes, with the headers every v2 request needs."""
-    lines = ["%s %s HTTP/1.1" % (method, target), "Host: test",
+    lines = ["%s %s HTTP/1.1" % (method, target), "Host: localhost",
              "Client-ID: " + CLIENT_ID, "X-Project-ID: p"]
     lines.extend(headers)
     if body is not None:

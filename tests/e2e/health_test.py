@@ -22,7 +22,7 @@ from harness import CLAIMD, Server, environment, post, request  # noqa: E402
 
 def bare(method, path):
     """A request with nothing but what HTTP needs."""
-    return ("%s %s HTTP/1.1\r\nHost: test\r\n\r\n" % (method, path)).encode()
+    return ("%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (method, path)).encode()
 
 
 def health(*words, **variables):

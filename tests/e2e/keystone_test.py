@@ -94,7 +94,7 @@ class Admission(KeystoneCase):
     def test_a_token_without_a_project_header_is_for_its_project(self):
         token = self.keystone.issue("p", ["member"])
         with self.start() as server, server.connect() as client:
-            client.send(b"PUT /v1/queues/mine HTTP/1.1\r\nHost: x\r\nX-Auth-Token: %s\r\n"
+            client.send(b"PUT /v1/queues/mine HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: %s\r\n"
                         b"Content-Length: 0\r\n\r\n" % token.encode())
             self.assertEqual(client.response().status, 201)
             self.assertEqual(self.status(server, token, target="/v2/queues/mine"), 200)

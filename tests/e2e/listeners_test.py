@@ -19,7 +19,7 @@ LINE = re.compile(r"^claimd listening on (?:http://(.*):(\d+)|unix:(.*))\n$")
 
 
 def bare(method, path):
-    return ("%s %s HTTP/1.1\r\nHost: test\r\n\r\n" % (method, path)).encode()
+    return ("%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (method, path)).encode()
 
 
 class Listeners(Server):
@@ -57,7 +57,10 @@ class Doors(unittest.TestCase):
                 for index in (0, 1, 3):
                     self.assertEqual(server.asked_at(index, post("q")).status, 201)
                 self.assertEqual(server.asked_at(2, bare("GET", "/readyz")).status, 204)
-                server.logged("listening address=unix:%s for=api" % path)
+                for index, kind in ((0, "http"), (2, "metrics")):
+                    server.logged("listening address=127.0.0.1:%d kind=%s"
+                                  % (server.doors[index][1][1], kind))
+                server.logged("listening address=unix:%s kind=unix" % path)
             self.assertFalse(os.path.exists(path))
 
     def test_behind_the_one_for_metrics_there_is_nothing_else(self):

@@ -902,10 +902,10 @@ class Front(unittest.TestCase):
             described = openapi.Document(json.loads(connection.getresponse().read()))
             connection.close()
             for status, method, head in (
-                    ("414", "get", b"GET /v2/queues?%s HTTP/1.1\r\nHost: x\r\n\r\n" % (b"a" * 9000)),
-                    ("431", "get", b"GET /v2/queues HTTP/1.1\r\nHost: x\r\nX: %s\r\n\r\n"
+                    ("414", "get", b"GET /v2/queues?%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (b"a" * 9000)),
+                    ("431", "get", b"GET /v2/queues HTTP/1.1\r\nHost: localhost\r\nX: %s\r\n\r\n"
                      % (b"a" * 9000)),
-                    ("413", "post", b"POST /v2/queues HTTP/1.1\r\nHost: x\r\n"
+                    ("413", "post", b"POST /v2/queues HTTP/1.1\r\nHost: localhost\r\n"
                      b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffffffff\r\n"),
                     ("408", "get", b"GET /v2/queues HTTP/1.1\r\n")):
                 with self.subTest(status=status):

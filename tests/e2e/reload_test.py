@@ -119,16 +119,16 @@ class Reloading(unittest.TestCase):
         with self.start() as server:
             line = self.reload(server, "project_max_queues = 1", "log_level = loud",
                                event="reload_failed")
-            self.assertIn("%s:2: log_level must be one of" % self.path, line)
+            self.assertIn('%s:2: log_level must be one of error|warn|info|debug (received ' % self.path, line)
             for queue in ("one", "another"):
                 self.assertEqual(self.post(server, queue).status, 201)
             os.unlink(self.path)
             self.signal_fails(server, "No such file")
             os.mkfifo(self.path)
-            self.signal_fails(server, "is no file that can be read again")
+            self.signal_fails(server, "is a pipe; --config takes a regular file")
             os.unlink(self.path)
             os.mkdir(self.path)
-            self.signal_fails(server, "is no file that can be read again")
+            self.signal_fails(server, "is a directory; --config takes a regular file")
             os.rmdir(self.path)
             self.assertEqual(self.post(server, "third").status, 201)
             self.assertIn("options_changed=1", self.reload(server, "project_max_queues = 1"))

@@ -240,18 +240,46 @@ class NotProtected(unittest.TestCase):
             own = self.CLAIM % (b"127.0.0.1:8888", b"http://127.0.0.1:8888")
             self.assertEqual(self.ask(server, own).status, 201)
 
-    def test_a_page_whose_name_leads_here_may_do_what_it_likes(self):
-        with Server() as server:
-            self.ask(server, post("q"))
-            answer = self.ask(server, self.CLAIM % (b"a.example", b"http://a.example"))
-            self.assertEqual(answer.status, 201)
+    def called(self, host, *words, body=None):
+        """A request to a server by this name."""
+        data, count = re.subn(rb"\r\nHost: [^\r]*", b"\r\nHost: " + host, request(*words, body))
+        self.assertEqual(count, 1)
+        return data
 
-    def test_the_host_is_not_looked_at(self):
-        with Server() as server:
-            data = request("GET", "/v2/queues")
-            self.assertIn(b"\r\nHost: ", data)
-            data = re.sub(rb"\r\nHost: [^\r]*", b"\r\nHost: other.example", data)
-            self.assertEqual(self.ask(server, data).status, 200)
+    def test_a_page_whose_name_leads_here_is_refused(self):
+        """DNS rebinding: its browser takes claimd for the site of the page."""
+        with Server("--ci", "--identity-stub", "--allowed-hosts", "mq.example.org") as server:
+            for method, target in (("GET", "/v2/queues"), ("GET", "/metrics"), ("GET", "/livez"),
+                                   ("POST", "/claimd/reset"), ("GET", "/claimd/history"),
+                                   ("POST", "/identity/v3/auth/tokens"), ("OPTIONS", "/v2/queues"),
+                                   ("GET", "/nowhere")):
+                with self.subTest(method=method, target=target):
+                    for host in (b"evil.example:%d" % server.port, b"localhost.evil.example"):
+                        answer = self.ask(server, self.called(host, method, target))
+                        self.assertEqual(answer.status, 403)
+                        self.assertIn(b'Host is \\"%s\\"' % host, answer.body)
+                        self.assertIn(b"allowed_hosts", answer.body)
+            for host in (b"127.0.0.1:%d" % server.port, b"localhost", b"[::1]:1", b"MQ.example.org"):
+                self.assertEqual(self.ask(server, self.called(host, "GET", "/v2/queues")).status, 200)
+            old = b"GET /livez HTTP/1.0\r\n\r\n"
+            self.assertEqual(self.ask(server, old).status, 204)
+
+    def test_a_listener_for_metrics_on_the_loopback_knows_its_names_with_tokens_too(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                server_for_nobody(folder, listen="metrics:127.0.0.1:0") as server:
+            self.assertEqual(self.ask(server, self.called(b"evil.example", "GET", "/metrics")).status,
+                             403)
+
+    def test_the_host_is_not_looked_at_elsewhere(self):
+        """With tokens, on a Unix socket, and on addresses of other machines, which have names."""
+        with tempfile.TemporaryDirectory() as folder:
+            other = self.called(b"other.example", "GET", "/livez")
+            with server_for_nobody(folder) as server:
+                self.assertEqual(self.ask(server, other).status, 204)
+            for listen in ("unix:" + os.path.join(folder, "socket"), "0.0.0.0:0"):
+                with self.subTest(listen=listen), \
+                        Server("--insecure-listen", listen=listen) as server:
+                    self.assertEqual(self.ask(server, other).status, 204)
 
     def test_a_listener_for_metrics_asks_nobody(self):
         with tempfile.TemporaryDirectory() as folder, \

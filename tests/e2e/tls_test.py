@@ -154,10 +154,10 @@ class Served(unittest.TestCase):
         with Secure("--identity-stub", listen="tls:127.0.0.1:0, 127.0.0.1:0") as server:
             plain = server.process.stdout.readline().rsplit(":", 1)[1]
             answer = server.ask("GET", "/identity/v3")
-            self.assertIn(b'"https://test/identity/v3', answer.body)
+            self.assertIn(b'"https://localhost/identity/v3', answer.body)
             with Client(socket.AF_INET, ("127.0.0.1", int(plain))) as client:
                 client.send(request("GET", "/identity/v3"))
-                self.assertIn(b'"http://test/identity/v3', client.response().body)
+                self.assertIn(b'"http://localhost/identity/v3', client.response().body)
 
     def test_a_unix_socket_may_have_it_too(self):
         with Secure(listen="tls:unix:" + SHOP.path("socket")) as server:
@@ -182,16 +182,16 @@ class Refused(unittest.TestCase, Refusals):
         self.assertEqual(self.server.ask("GET", "/v2/ping").status, 204)
 
     def test_heads_are_answered(self):
-        line = b"POST /v2/queues/q/messages HTTP/1.1\r\nHost: x\r\n"
+        line = b"POST /v2/queues/q/messages HTTP/1.1\r\nHost: localhost\r\n"
         self.assert_refused(line + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400)
         self.assert_refused(line + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n",
                             400)
         self.assert_refused(line + b"A: " + b"x" * 2000 + b"\r\n\r\n", 431)
-        self.assert_refused(b"GET /" + b"x" * 2500 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414)
+        self.assert_refused(b"GET /" + b"x" * 2500 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 414)
         self.assert_refused(request("POST", "/v2/queues/q/messages", b"x" * 3000000), 400)
 
     def test_what_has_no_whole_head_or_no_good_body_is_not(self):
-        line = b"POST /v2/queues/q/messages HTTP/1.1\r\nHost: x\r\n"
+        line = b"POST /v2/queues/q/messages HTTP/1.1\r\nHost: localhost\r\n"
         for length in (b"+3", b"x", b"", b"3, 3", b"99999999999999999999999"):
             self.closed(line + b"Content-Length: " + length + b"\r\n\r\nabc")
         chunked = line + b"Transfer-Encoding: chunked\r\n\r\n"

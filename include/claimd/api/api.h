@@ -128,7 +128,8 @@ enum api_door {
 struct request {
     enum method method;
     enum api_door door;
-    bool tls;           /* it came over TLS: what it is told of this server is, too */
+    bool tls;        /* it came over TLS: what it is told of this server is, too */
+    bool check_host; /* refuse a Host that a page of another site may have sent: host.h */
     struct bytes path;  /* as sent, still percent-encoded, without the query */
     struct bytes query; /* as sent, without the question mark; absent if there is none */
     struct bytes
@@ -231,6 +232,7 @@ struct api_config {
     const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
     struct kit *kit; /* borrowed likewise; NULL: no tests are run against it */
     struct api_project_limits project_limits;
+    struct bytes allowed_hosts; /* borrowed likewise: host_is_allowed(); absent: none */
 };
 
 struct api; /* opaque */

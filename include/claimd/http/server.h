@@ -27,6 +27,7 @@ struct server_config {
     const struct listen_list *listen;
     unsigned socket_mode; /* permissions of a Unix socket's file */
     int64_t socket_group; /* its group, by number; -1: as the process makes files */
+    bool open_to_all; /* requests need no token: check_host of those on the loopback */
     size_t workers;
     struct tls *tls;        /* for listeners with TLS; NULL: there is none */
     size_t max_connections; /* over all workers */

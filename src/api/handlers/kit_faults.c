@@ -76,27 +76,82 @@ refuse(const struct place *place, const char *name, const char *what)
                           what);
 }
 
+/* Longest part of a value that a refusal shows. */
+enum { SHOWN_MOST = 64 };
+
+static int
+shown_length(struct bytes value)
+{
+    return (int)(value.len > SHOWN_MOST ? SHOWN_MOST : value.len);
+}
+
+/* A member of the match, with the value that was received. */
+static enum status
+refuse_match(const struct place *place, const char *name, const char *what,
+             struct bytes value)
+{
+    return context_refuse(place->ctx, ST_BAD_VALUE,
+                          "faults[%zu].match.%s: %s (received \"%.*s\")", place->at, name,
+                          what, shown_length(value), value.data);
+}
+
+static const char *
+name_method(int method)
+{
+    return api_method_name((enum method)method);
+}
+
+static const char *
+name_action(int action)
+{
+    return action == ACTION_CI_USE ? NULL : action_name((enum action)action);
+}
+
+/* The same with all names that there are, which may be longer than other refusals. */
+static enum status
+refuse_name(const struct place *place, const char *member, struct bytes value,
+            const char *(*name)(int index), int count)
+{
+    struct context *ctx = place->ctx;
+    char text[1024];
+    size_t len = (size_t)snprintf(
+        text, sizeof(text),
+        "faults[%zu].match.%s: there is no such %s (received \"%.*s\"); it "
+        "must be one of",
+        place->at, member, member, shown_length(value), value.data);
+
+    for (int i = 0; i < count && len < sizeof(text); i++)
+        if (name(i) != NULL)
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s %s",
+                                    i == 0 ? "" : ",", name(i));
+    ctx->detail = arena_copy(ctx->req->arena, bytes_str(text)); /* or it is absent */
+    return ST_BAD_VALUE;
+}
+
 static struct bytes
 text_of(const json_t *value)
 {
     return bytes_of(json_string_value(value), json_string_length(value));
 }
 
-/* Is what a member of a match says possible? NULL: yes. */
-static const char *
-judge(const char *name, struct bytes value)
+/* Is what a member of a match says possible? */
+static enum status
+check_match(const struct place *place, const char *name, struct bytes value)
 {
-    enum action action;
-
     if (strcmp(name, "method") == 0)
-        return api_method(value) == METHOD_OTHER ? "there is no such method" : NULL;
+        return api_method(value) != METHOD_OTHER
+                   ? ST_OK
+                   : refuse_name(place, name, value, name_method, METHOD_OTHER);
     if (strcmp(name, "action") != 0)
-        return value.len == 0 && strcmp(name, "project") != 0 ? "it must not be empty"
-                                                              : NULL;
-    action = action_find(value);
-    if (action == ACTION_CI_USE)
-        return "what is asked of the server itself has no faults";
-    return action == ACTION_COUNT ? "there is no such action" : NULL;
+        return value.len > 0 || strcmp(name, "project") == 0
+                   ? ST_OK
+                   : refuse_match(place, name, "it must not be empty", value);
+    if (action_find(value) == ACTION_CI_USE)
+        return refuse_match(place, name,
+                            "what is asked of the server itself has no faults", value);
+    return action_find(value) != ACTION_COUNT
+               ? ST_OK
+               : refuse_name(place, name, value, name_action, ACTION_COUNT);
 }
 
 static struct bytes *
@@ -114,7 +169,8 @@ match_member(struct fault_match *m, const char *name)
 static enum status
 read_match(const struct place *place, json_t *object, struct fault_match *out)
 {
-    const char *name, *why;
+    enum status st = ST_OK;
+    const char *name;
     json_t *value;
 
     if (!json_is_object(object))
@@ -124,14 +180,19 @@ read_match(const struct place *place, json_t *object, struct fault_match *out)
         struct bytes *slot = match_member(out, name);
 
         if (slot == NULL)
-            return refuse(place, "match",
-                          "its members are action, method, queue, project and client");
+            return context_refuse(
+                place->ctx, ST_BAD_VALUE,
+                "faults[%zu].match: its members are action, method, queue, "
+                "project and client (received \"%.*s\")",
+                place->at, shown_length(bytes_str(name)), name);
         if (!json_is_string(value))
-            return refuse(place, name, "it must be a text");
+            return context_refuse(place->ctx, ST_BAD_VALUE,
+                                  "faults[%zu].match.%s: it must be a text", place->at,
+                                  name);
         *slot = text_of(value);
-        why = judge(name, *slot);
-        if (why != NULL)
-            return refuse(place, name, why);
+        st = check_match(place, name, *slot);
+        if (st != ST_OK)
+            return st;
     }
     return ST_OK;
 }
@@ -142,9 +203,16 @@ read_count(const struct place *place, const char *name, const json_t *value,
 {
     if (!json_is_integer(value) || json_integer_value(value) < least ||
         json_integer_value(value) > COUNT_MOST)
-        return refuse(place, name,
-                      least == 0 ? "it must be a whole number within 0 and 1000000000"
-                                 : "it must be a whole number within 1 and 1000000000");
+        return json_is_integer(value)
+                   ? context_refuse(
+                         place->ctx, ST_BAD_VALUE,
+                         "faults[%zu].%s: it must be a whole number within "
+                         "%" PRId64 " and %d (received %" JSON_INTEGER_FORMAT ")",
+                         place->at, name, least, COUNT_MOST, json_integer_value(value))
+                   : context_refuse(place->ctx, ST_BAD_VALUE,
+                                    "faults[%zu].%s: it must be a whole number within "
+                                    "%" PRId64 " and %d",
+                                    place->at, name, least, COUNT_MOST);
     *out = (uint64_t)json_integer_value(value);
     return ST_OK;
 }
@@ -178,8 +246,8 @@ read_member(const struct place *place, const char *name, json_t *value,
         return read_fault(place, value, &out->fault);
     return context_refuse(place->ctx, ST_BAD_BODY,
                           "faults[%zu]: its members are match, every, skip, times and "
-                          "fault",
-                          place->at);
+                          "fault (received \"%.*s\")",
+                          place->at, shown_length(bytes_str(name)), name);
 }
 
 static enum status

@@ -23,7 +23,7 @@ struct word {
     struct amount amounts[AMOUNTS];
 };
 
-enum { MS_MOST = 600000, BYTES_MOST = 65536, RETRY_MOST_S = 86400 };
+enum { MS_MOST = 600000, BYTES_MOST = 65536, RETRY_MOST_S = 86400, SHOWN_MOST = 64 };
 
 #define PLACE(member) offsetof(struct fault, member)
 #define RETRY                                                                            \
@@ -64,9 +64,11 @@ set_amount(const struct amount *amount, struct bytes text, struct fault *out,
     int64_t value;
 
     if (!bytes_to_i64(text, &value) || value < amount->least || value > amount->most)
-        return reason_give(why, ST_BAD_VALUE,
-                           "%s must be a number within %" PRId64 " and %" PRId64,
-                           amount->name, amount->least, amount->most);
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "%s must be a number within %" PRId64 " and %" PRId64 " (received \"%.*s\")",
+            amount->name, amount->least, amount->most,
+            (int)(text.len > SHOWN_MOST ? SHOWN_MOST : text.len), text.data);
     *amount_at(out, amount) = value;
     return ST_OK;
 }
@@ -120,7 +122,8 @@ fault_read(struct bytes text, struct fault *out, struct reason *why)
     return reason_give(why, ST_BAD_VALUE,
                        "a fault is latency, status=429, status=503, cut=before, "
                        "cut=after, half, slow, end_claim or clock, with what belongs to "
-                       "it behind a semicolon");
+                       "it behind a semicolon (received \"%.*s\")",
+                       (int)(text.len > SHOWN_MOST ? SHOWN_MOST : text.len), text.data);
 }
 
 void

@@ -248,6 +248,36 @@ START_TEST(who_needs_more_stack_than_there_is_ends_the_process)
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 END_TEST
+
+/* One frame that ends behind the page that nobody may touch, and touches nothing in between. */
+static void
+skip_the_guard_page(void *arg)
+{
+    volatile unsigned char block[FIBER_STACK + (64 << 10)];
+
+    block[0] = 1;
+    *(unsigned char *)arg = block[0];
+}
+
+static void
+run_past_the_guard_page(void)
+{
+    struct fiber *upper = fiber_take(&pool);
+    unsigned char unused;
+
+    (void)fiber_take(&pool); /* its stack is next to the other one, and below it */
+    (void)signal(SIGSEGV, SIG_DFL);
+    (void)fiber_start(upper, skip_the_guard_page, &unused);
+}
+
+/* Without -fstack-clash-protection the frame would end in the stack of the other fiber. */
+START_TEST(a_frame_larger_than_the_stack_ends_the_process)
+{
+    const int status = end_of(run_past_the_guard_page);
+
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+END_TEST
 #endif
 
 TEST_CASE("waking and detours", .setup = open_pool, .teardown = close_pool);

@@ -3,6 +3,7 @@
 #include "support/check_main.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ARGS_MAX = 16 };
@@ -205,7 +206,7 @@ START_TEST(the_last_of_two_arguments_counts)
 }
 END_TEST
 
-START_TEST(a_switch_needs_no_value_and_takes_one_behind_an_equals_sign)
+START_TEST(a_switch_takes_its_value_in_either_form_and_needs_none)
 {
     struct loading l;
 
@@ -220,9 +221,36 @@ START_TEST(a_switch_needs_no_value_and_takes_one_behind_an_equals_sign)
     ck_assert(!l.config.limits.client_id_strict);
 
     begin(&l);
-    arg(&l, "--admin-mode");
+    arg(&l, "--enable-v1");
     arg(&l, "false");
-    expect_error(&l, "false is not an option");
+    arg(&l, "--enable-v1-1");
+    arg(&l, "OFF");
+    arg(&l, "--admin-mode");
+    arg(&l, "true");
+    arg(&l, "--access-log");
+    arg(&l, "--workers");
+    arg(&l, "1"); /* of --workers, not of --access-log */
+    ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
+    ck_assert(!l.config.limits.enable_v1);
+    ck_assert(!l.config.limits.enable_v1_1);
+    ck_assert(l.config.limits.admin_mode);
+    ck_assert(l.config.access_log);
+    ck_assert_int_eq(l.config.workers, 1);
+
+    begin(&l);
+    arg(&l, "--admin-mode=false");
+    arg(&l, "true");
+    expect_error(&l, "true is not an option");
+    begin(&l);
+    arg(&l, "--admin-mode");
+    arg(&l, "maybe");
+    expect_error(&l, "maybe is not an option");
+    begin(&l);
+    arg(&l, "--enable-v1");
+    arg(&l, "false");
+    arg(&l, "--help");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert_int_eq(l.action, ACTION_HELP);
 }
 END_TEST
 
@@ -281,16 +309,37 @@ START_TEST(a_bad_value_is_an_error_that_says_where)
 
     begin(&l);
     file(&l, "workers = 7\nshards = \n");
-    expect_error(&l, ":2: shards must be a whole number");
+    expect_error(&l, ":2: shards must be a whole number, 1 to 1024 (received \"\")");
     begin(&l);
     variable(&l, "CLAIMD_LOG_FORMAT=xml");
-    expect_error(&l, "CLAIMD_LOG_FORMAT must be one of text|json");
+    expect_error(&l, "claimd: environment: CLAIMD_LOG_FORMAT must be one of text|json "
+                     "(received \"xml\")");
     begin(&l);
     arg(&l, "--max-claim-ttl=0");
-    expect_error(&l, "--max-claim-ttl must be 1 to ");
+    expect_error(
+        &l,
+        "claimd: command line: --max-claim-ttl must be 1 to 31536000 (received \"0\")");
     begin(&l);
     arg(&l, "--workers");
-    expect_error(&l, "--workers needs a value");
+    expect_error(&l, "claimd: command line: --workers needs a value");
+    begin(&l);
+    arg(&l, "--max-memory=much");
+    expect_error(&l, "--max-memory must be half or a number of bytes (such as 262144 or "
+                     "256K), at least 0 (received \"much\")");
+    begin(&l);
+    arg(&l, "--socket-mode=rw");
+    expect_error(&l,
+                 "--socket-mode must be octal permissions from 0 to 0777, such as 0660 "
+                 "(received \"rw\")");
+    begin(&l);
+    arg(&l, "--subscriber-types=fax");
+    expect_error(&l, "joined by commas (received \"fax\")");
+    begin(&l);
+    variable(&l, "CLAIMD_LISTEN=nonsense");
+    expect_error(&l, "unix:PATH, not \"nonsense\"\n");
+    begin(&l);
+    file(&l, "enable_v1 = maybe\n");
+    expect_error(&l, ":1: enable_v1 must be one of false|true (received \"maybe\")");
 }
 END_TEST
 
@@ -323,14 +372,48 @@ START_TEST(a_broken_file_is_an_error)
 }
 END_TEST
 
+/* It would never end. */
+START_TEST(only_a_regular_file_of_at_most_1_mb_is_read)
+{
+    static char large[(1 << 20) + 2];
+    char path[] = "/tmp/claimd-config-XXXXXX", pipe[64];
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--config=/dev/zero");
+    expect_error(&l, "/dev/zero: is a device or a socket; --config takes a regular file");
+    begin(&l);
+    arg(&l, "--config=/tmp");
+    expect_error(&l, "/tmp: is a directory; --config takes a regular file");
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    (void)snprintf(pipe, sizeof(pipe), "%s/pipe", path);
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    begin(&l);
+    arg(&l, "--config");
+    arg(&l, pipe);
+    expect_error(&l, "/pipe: is a pipe; --config takes a regular file");
+    ck_assert_int_eq(unlink(pipe), 0);
+    ck_assert_int_eq(rmdir(path), 0);
+    memset(large, '\n', sizeof(large) - 1);
+    begin(&l);
+    file(&l, large);
+    expect_error(&l, "is larger than 1048576 bytes, the maximum");
+    ck_assert_uint_eq(l.complaints, 1);
+    large[1 << 20] = '\0';
+    begin(&l);
+    file(&l, large);
+    ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
+}
+END_TEST
+
 START_TEST(limits_must_not_contradict_each_other)
 {
     struct loading l;
 
     begin(&l);
     file(&l, "max_claim_ttl = 100\n");
-    expect_error(&l, "default_claim_ttl (300, the default) is more than max_claim_ttl "
-                     "(100, the file, line 1)");
+    expect_error(&l, "default_claim_ttl (300, default) is more than max_claim_ttl "
+                     "(100, /tmp/claimd-config-");
     begin(&l);
     arg(&l, "--min-length-client-id=37");
     expect_error(&l, "min_length_client_id");
@@ -349,7 +432,7 @@ START_TEST(a_post_must_fit_into_a_frame_of_the_journal)
     file(&l, "max_messages_post_size = 8388609\n");
     expect_error(&l,
                  "max_messages_post_size must be at most 8M with a journal, not 8388609 "
-                 "(the file, line 1)");
+                 "(/tmp/claimd-config-");
     begin(&l);
     arg(&l, "--journal=somewhere");
     arg(&l, "--max-messages-post-size=8M");
@@ -368,7 +451,8 @@ START_TEST(a_journal_has_room_for_its_least_segments)
     arg(&l, "--journal=somewhere");
     file(&l, "journal_max_bytes = 33554431\n");
     expect_error(&l, "journal_max_bytes must be 0 or at least 32M, not 33554431 "
-                     "(the file, line 1)");
+                     "(/tmp/claimd-config-");
+    ck_assert_ptr_nonnull(strstr(l.error, ":1)"));
     begin(&l);
     arg(&l, "--journal-max-bytes=1"); /* also where nothing comes of it */
     expect_error(&l, "journal_max_bytes must be 0 or at least 32M, not 1 (");
@@ -531,7 +615,7 @@ START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
 }
 END_TEST
 
-START_TEST(tests_are_served_on_the_loopback_only)
+START_TEST(tests_are_served_on_the_loopback_unless_forced)
 {
     static const char *const far[] = {"--listen=0.0.0.0:0", "--listen=queues.example:1",
                                       "--listen=unix:/x, metrics:[::]:2"};
@@ -542,8 +626,19 @@ START_TEST(tests_are_served_on_the_loopback_only)
         arg(&l, far[i]);
         arg(&l, "--ci");
         arg(&l, "--insecure-listen");
-        expect_error(&l, "ci lets whoever comes do everything");
+        expect_error(&l, "ci lets every client move the clock and delete everything");
+        arg(&l, "--ci-anywhere");
+        ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
+        ck_assert(l.config.ci_anywhere);
+        begin(&l);
+        arg(&l, far[i]);
+        arg(&l, "--ci"); /* nor is insecure_listen needed */
+        arg(&l, "--ci-anywhere");
+        ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
     }
+    begin(&l);
+    arg(&l, "--ci-anywhere");
+    expect_error(&l, "ci_anywhere is of no use without ci");
     begin(&l);
     arg(&l, "--listen=unix:/x, [::1]:80");
     arg(&l, "--ci");
@@ -598,6 +693,20 @@ START_TEST(strangers_are_kept_out_unless_they_are_meant)
 }
 END_TEST
 
+START_TEST(allowed_hosts_are_names)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--allowed-hosts=mq.example.org, host.docker.internal");
+    ck_assert_int_eq(load(&l), ST_OK);
+    begin(&l);
+    arg(&l, "--allowed-hosts=mq.example.org:8888");
+    expect_error(&l, "allowed_hosts must be names without ports, joined by commas, not "
+                     "\"mq.example.org:8888\" (command line)");
+}
+END_TEST
+
 START_TEST(there_is_one_kind_of_tokens)
 {
     struct loading l;
@@ -626,9 +735,9 @@ START_TEST(everything_that_is_wrong_is_told_at_once)
         "--max-claim-ttl must be",
         "--nonsense is not an option",
         "7 is not an option",
-        "min_message_ttl (4000, the command line) is more than default_message_ttl",
-        "min_claim_grace (61, the environment) is more than default_claim_grace",
-        "shards must be a power of two, not 3 (the file, line 1)",
+        "min_message_ttl (4000, command line) is more than default_message_ttl",
+        "min_claim_grace (61, environment) is more than default_claim_grace",
+        "shards must be a power of two, not 3 (/tmp/claimd-config-",
         "--drain-seconds needs a value",
     };
     char text[1024];
@@ -681,7 +790,8 @@ START_TEST(a_complaint_is_one_line_whatever_was_given)
     begin(&l);
     arg(&l, "--lis\nten\033=1");
     ck_assert_int_eq(load(&l), ST_BAD_VALUE);
-    ck_assert_str_eq(l.error, "claimd: --lis?ten? is not an option; see --help\n");
+    ck_assert_str_eq(l.error,
+                     "claimd: command line: --lis?ten? is not an option; see --help\n");
 }
 END_TEST
 

@@ -51,7 +51,7 @@ END_TEST
 /* Test case 16 of McGrew & Viega, "The Galois/Counter Mode of Operation". */
 START_TEST(bodies_are_encrypted_as_the_paper_has_it)
 {
-    uint8_t key[32], nonce[12], text[60], more[20], right[76];
+    uint8_t key[32], nonce[12], text[60] = {0}, more[20] = {0}, right[76];
     char made[76], back[60];
     struct bytes plain = bytes_of((const char *)text, sizeof(text));
     struct bytes with = bytes_of((const char *)more, sizeof(more));
@@ -78,7 +78,7 @@ START_TEST(a_tag_that_is_not_the_text_s_is_found)
 {
     static const uint8_t key[CIPHER_KEY], nonce[CIPHER_NONCE];
     static const char nothing[6];
-    char made[6 + CIPHER_TAG], back[6];
+    char made[6 + CIPHER_TAG] = "", back[6];
     struct bytes text = bytes_of(made, sizeof(made));
 
     ck_assert_int_eq(cipher_encrypt(key, nonce, BYTES_NONE, bytes_str("secret"), made),

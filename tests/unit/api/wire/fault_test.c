@@ -74,10 +74,13 @@ START_TEST(what_is_no_fault_is_refused_with_a_reason)
         {"status=500", "a fault is "},
         {"status=503,half", "a fault is "},
         {"cut", "a fault is "},
-        {"cut=between", "a fault is "},
+        {"cut=between",
+         "a fault is latency, status=429, status=503, cut=before, cut=after, half, slow, "
+         "end_claim or clock, with what belongs to it behind a semicolon (received "
+         "\"cut=between\")"},
         {"latency", "latency needs ms=N"},
         {"latency; seconds=1", "latency takes no \"seconds\""},
-        {"latency; ms=0", "ms must be a number within 1 and 600000"},
+        {"latency; ms=0", "ms must be a number within 1 and 600000 (received \"0\")"},
         {"latency; ms=600001", "ms must be a number within 1 and 600000"},
         {"latency; ms=-1", "ms must be a number within 1 and 600000"},
         {"latency; ms=", "ms must be a number within 1 and 600000"},

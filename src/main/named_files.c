@@ -1,0 +1,112 @@
+#include "main/named_files.h"
+
+#include "main/admission.h"
+#include "main/backing.h"
+#include "main/certificate.h"
+#include "main/option.h"
+#include "main/text_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FILE_MOST = 16 << 20 };
+
+/* With what a file is opened by the part that it is for. */
+enum opened {
+    OPENED_NEVER,
+    OPENED_WITH_TLS,
+    OPENED_WITH_AUTH,
+    OPENED_WITH_TOKENS,
+    OPENED_WITH_KEYSTONE,
+    OPENED_WITH_STUB
+};
+
+static const struct {
+    const char *option;
+    enum opened opened;
+    bool secret, is_ca;
+} rows[] = {
+    {"tls_client_ca", OPENED_WITH_TLS, false, true},
+    {"tokens", OPENED_WITH_TOKENS, true, false},
+    {"certificates", OPENED_WITH_AUTH, false, false},
+    {"policy", OPENED_WITH_AUTH, false, false},
+    {"notify_ca", OPENED_NEVER, false, true},
+    {"keystone_ca", OPENED_NEVER, false, true},
+    {"keystone_token_file", OPENED_WITH_KEYSTONE, true, false},
+    {"identity_users", OPENED_WITH_STUB, false, false},
+    {"store_password_file", OPENED_NEVER, true, false},
+    {"seed", OPENED_NEVER, false, false},
+};
+
+static bool
+is_opened(const struct config *config, const struct listen_list *list, enum opened opened)
+{
+    switch (opened) {
+    case OPENED_NEVER:
+        return false;
+    case OPENED_WITH_TLS:
+        return certificate_wanted(list);
+    case OPENED_WITH_AUTH:
+        return config->auth != AUTH_BY_NONE;
+    case OPENED_WITH_TOKENS:
+        return config->auth == AUTH_BY_TOKENS;
+    case OPENED_WITH_KEYSTONE:
+        return config->auth == AUTH_BY_KEYSTONE;
+    case OPENED_WITH_STUB:
+        return config->identity_stub;
+    }
+    return false;
+}
+
+static void
+check_file(size_t row, const char *path, struct mem *mem, struct complaints *complaints)
+{
+    static const char begin[] = "-----BEGIN CERTIFICATE-----";
+    const struct text_file file = {.path = path,
+                                   .option = rows[row].option,
+                                   .most = FILE_MOST,
+                                   .secret = rows[row].secret};
+    struct bytes text;
+
+    if (text_file_read(&file, mem, &text, complaints) != ST_OK)
+        return;
+    if (rows[row].is_ca &&
+        (text.len == 0 || memmem(text.data, text.len, begin, sizeof(begin) - 1) == NULL))
+        complain(complaints, "%s: %s: has no certificate in PEM form", file.option, path);
+    explicit_bzero((void *)(uintptr_t)text.data, text.len);
+    mem_free(mem, (void *)(uintptr_t)text.data);
+}
+
+/* It is made at the start, if it is not there. */
+static void
+check_journal(const struct config *config, struct complaints *complaints)
+{
+    struct stat st;
+
+    if (strcmp(config->journal, "none") == 0)
+        return;
+    if (stat(config->journal, &st) == 0) {
+        if (!S_ISDIR(st.st_mode))
+            complain(complaints, "journal: %s: is not a directory", config->journal);
+    } else if (errno != ENOENT) {
+        complain(complaints, "journal: %s: %s", config->journal, strerror(errno));
+    }
+}
+
+void
+named_files_check(const struct config *config, const struct listen_list *list,
+                  struct mem *mem, struct complaints *complaints)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct option *option = option_find(bytes_str(rows[i].option));
+        const char *path = (const char *)config + option->offset;
+
+        if (strcmp(path, option->initial) != 0 &&
+            !is_opened(config, list, rows[i].opened))
+            check_file(i, path, mem, complaints);
+    }
+    if (!certificate_wanted(list))
+        certificate_check(config, mem, complaints);
+    check_journal(config, complaints);
+}
