@@ -46,6 +46,9 @@ journal_lose(struct journal *j, const char *what, int error)
 
     if (atomic_exchange(&j->lost, true))
         return;
+    j->lost_error = error;
+    if (!j->recovered)
+        return;
     (void)snprintf(text, sizeof(text), "the journal cannot %s: %s", what,
                    strerror(error));
     if (j->config.log != NULL)

@@ -36,6 +36,8 @@ struct journal {
     struct journal_config config;
     struct store_durable *store; /* borrowed; NULL until it is recovered */
     struct disk_file *lock_file;
+    bool recovered; /* until then journal_recover() reports whatever fails */
+    int lost_error; /* the errno that `lost` came from */
 
     struct lock lock;
     pthread_cond_t work;

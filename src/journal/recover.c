@@ -153,6 +153,14 @@ spare_the_spares(struct segments *s)
     return disk_is_full(error) ? 0 : error;
 }
 
+/* "the journal cannot WHAT: ...", where no file of it is to blame. */
+static enum status
+start_fails(struct recovery *r, const char *what, int error)
+{
+    return reader_fail(&r->reader, error == ENOMEM ? ST_NO_MEMORY : ST_IO,
+                       "the journal cannot %s: %s", what, strerror(error));
+}
+
 /* Begins to log behind what was read. */
 static enum status
 go_on(struct recovery *r)
@@ -174,7 +182,7 @@ go_on(struct recovery *r)
     if (error == 0)
         error = spare_the_spares(s);
     if (error != 0)
-        return reader_system_fails(&r->reader, "take over the spares beside", error);
+        return start_fails(r, "take over its spare files", error);
     j->next_lsn = r->reader.next_lsn;
     j->time_ms = r->out->now_ms;
     atomic_store(&j->durable, r->reader.next_lsn - 1);
@@ -182,11 +190,10 @@ go_on(struct recovery *r)
     if (error == 0)
         error = disk_sync_names(s->disk);
     if (error != 0)
-        return reader_system_fails(&r->reader, "begin a segment behind", error);
+        return start_fails(r, "begin a segment", error);
     journal_look_for_room(j);
     if (atomic_load(&j->lost))
-        return reader_fail(&r->reader, ST_IO,
-                           "the journal cannot make the segments that come next");
+        return start_fails(r, "make a segment", j->lost_error);
     return ST_OK;
 }
 
@@ -232,13 +239,10 @@ journal_recover(struct journal *j, struct store_durable *store,
     r.reader.arg = &r;
     j->store = store;
     if (failed != 0)
-        return reader_fail(&r.reader, failed == ENOMEM ? ST_NO_MEMORY : ST_IO,
-                           "the journal cannot list its directory: %s", strerror(failed));
+        return start_fails(&r, "list its directory", failed);
     failed = choose_sizes(j);
     if (failed != 0)
-        return reader_fail(&r.reader, ST_IO,
-                           "the journal cannot tell how much room it has: %s",
-                           strerror(failed));
+        return start_fails(&r, "tell how much room it has", failed);
     st = replay(&r);
     if (st == ST_OK)
         st = check_begin(&r);
@@ -246,5 +250,12 @@ journal_recover(struct journal *j, struct store_durable *store,
         st = choose_time(&r);
     if (st == ST_OK)
         st = go_on(&r);
-    return st == ST_OK ? end_replay(&r) : st;
+    if (st == ST_OK)
+        st = end_replay(&r);
+    if (st == ST_OK)
+        j->recovered = true;
+    else
+        atomic_store(&j->lost,
+                     true); /* the caller reports it, and nothing is committed */
+    return st;
 }

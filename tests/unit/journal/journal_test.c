@@ -193,6 +193,38 @@ START_TEST(after_a_sync_that_failed_nothing_is_durable_any_more)
 }
 END_TEST
 
+/* Also while its first segments are made: the caller reports the failure, and ends. */
+LOOP_TEST(a_start_that_fails_reports_one_error_and_commits_nothing, 2)
+{
+    enum status st = ST_IO;
+    uint64_t operations;
+    struct world w;
+
+    for (uint64_t nth = 1; st != ST_OK; nth++) {
+        open_world(&w, nth);
+        post(&w.f, 1);
+        stop(&w);
+        if (_i == 1) { /* a new journal */
+            sim_disk_free(w.disk);
+            w.disk = sim_disk_new(nth);
+        }
+        sim_disk_die(w.disk, nth);
+        st = start(&w);
+        operations = sim_disk_stats(w.disk)->operations;
+        if (st == ST_OK)
+            sim_disk_mend(w.disk);
+        else
+            ck_assert_ptr_nonnull(strstr(w.error, "Input/output error"));
+        if (w.journal != NULL)
+            stop(&w);
+        ck_assert_uint_eq(w.failures, 0);
+        if (st != ST_OK)
+            ck_assert_uint_eq(sim_disk_stats(w.disk)->operations, operations);
+        sim_disk_free(w.disk);
+    }
+}
+END_TEST
+
 START_TEST(only_one_process_has_the_directory)
 {
     struct world w, other;
