@@ -222,6 +222,8 @@ begin_segment(struct journal *j, const struct frame *frame)
 {
     int error = segments_begin(&j->segments, frame->first_lsn, frame->time_ms);
 
+    if (error == 0)
+        error = segments_note_durable(&j->segments, frame->first_lsn - 1, 0);
     if (error != 0)
         journal_lose(j, "begin a segment", error);
     return error == 0;
@@ -507,6 +509,8 @@ journal_seal(struct journal *j)
     lock_release(&j->lock);
     j->sealed = true; /* also if it does not fit: the next frame tells the time */
     error = segments_seal(&j->segments, next_lsn, now_ms);
+    if (error == 0)
+        error = segments_note_durable(&j->segments, next_lsn - 1, 0);
     if (error != 0)
         journal_lose(j, "seal", error);
 }

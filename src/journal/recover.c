@@ -131,10 +131,12 @@ leave_last(struct recovery *r)
 
     if (s->count == 0)
         return 0;
-    if (s->all[s->count - 1].first_lsn == r->reader.next_lsn)
-        return segments_drop(s, s->count - 1);
-    if (r->reader.now.empty)
-        return 0; /* it has gone, and the one before was left long ago */
+    if (s->all[s->count - 1].first_lsn == r->reader.next_lsn) {
+        /* Should there be no other of its name after a crash, it is not missed. */
+        int error = segments_note_durable(s, r->reader.next_lsn - 1, 1);
+
+        return error == 0 ? segments_drop(s, s->count - 1) : error;
+    }
     return segments_cut(s, (used + BLOCK - 1) / BLOCK * BLOCK);
 }
 
@@ -187,6 +189,8 @@ go_on(struct recovery *r)
     j->time_ms = r->out->now_ms;
     atomic_store(&j->durable, r->reader.next_lsn - 1);
     error = segments_begin(s, r->reader.next_lsn, r->out->now_ms);
+    if (error == 0)
+        error = segments_note_durable(s, r->reader.next_lsn - 1, 0);
     if (error == 0)
         error = disk_sync_names(s->disk);
     if (error != 0)

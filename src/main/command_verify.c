@@ -10,10 +10,6 @@ static void
 tell_segment(void *arg, const struct journal_segment *s)
 {
     (void)arg;
-    if (s->empty) {
-        (void)printf("%s never begun\n", s->name);
-        return;
-    }
     (void)printf("%s", s->name);
     if (s->records == 0)
         (void)printf(" no positions");
