@@ -57,8 +57,7 @@ damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
     if (!goes_on(r))
         return reader_fail(r, ST_BAD_VALUE,
                            "the journal is damaged: %s at %" PRIu64
-                           " %s, behind position %" PRIu64
-                           "; 'claimd verify' shows what is left",
+                           " %s, behind position %" PRIu64 READER_ADVICE,
                            r->name, offset, what, r->next_lsn - 1);
     tell(r, r->name, offset, what, r->next_lsn, next == 0 ? 0 : next - 1);
     if (r->next_lsn < next)
@@ -203,7 +202,8 @@ check_position(struct reader *r)
     if (!goes_on(r))
         return reader_fail(r, ST_BAD_VALUE,
                            "the journal is damaged: %s at %" PRIu64
-                           " ends with position %" PRIu64 ", but the next is %s",
+                           " ends with position %" PRIu64
+                           ", but the next is %s" READER_ADVICE,
                            r->before, r->before_end, r->next_lsn - 1, r->name);
     if (first < r->next_lsn) /* its frames will tell */
         return ST_OK;
@@ -461,12 +461,13 @@ lacks_end(struct reader *r, const struct durable_lsn *mark, bool segment_missing
     if (segment_missing)
         return reader_fail(
             r, ST_BAD_VALUE,
-            "the journal is damaged: %s is missing, behind position %" PRIu64, missing,
-            last);
+            "the journal is damaged: %s is missing, behind position %" PRIu64
+                READER_ADVICE,
+            missing, last);
     return reader_fail(r, ST_BAD_VALUE,
                        "the journal is damaged: %s at %" PRIu64
                        " ends with position %" PRIu64 ", but records up to %" PRIu64
-                       " were durable",
+                       " were durable" READER_ADVICE,
                        r->before, r->before_end, last, mark->lsn);
 }
 

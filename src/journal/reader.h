@@ -74,6 +74,11 @@ bool reader_lacks_beginning(const struct reader *r);
 enum status __attribute__((format(printf, 3, 4)))
 reader_fail(struct reader *r, enum status st, const char *format, ...);
 
+/* What to do about damage: the end of each message that tells of it. */
+#define READER_ADVICE                                                                    \
+    "; restore a backup, or run 'claimd verify DIR --salvage OUT' to keep what is "      \
+    "intact"
+
 /* The same for what the system has refused: "the journal cannot WHAT NAME: ...". */
 enum status reader_system_fails(struct reader *r, const char *what, int error);
 

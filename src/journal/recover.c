@@ -72,7 +72,7 @@ check_begin(struct recovery *r)
         return ST_OK;
     return reader_fail(&r->reader, ST_BAD_VALUE,
                        "the journal is damaged: it begins with %016" PRIx64
-                       ".log, and what was before that is missing",
+                       ".log, and what was before that is missing" READER_ADVICE,
                        r->reader.begins);
 }
 
@@ -213,7 +213,8 @@ end_replay(struct recovery *r)
     if (st == ST_BAD_VALUE)
         return reader_fail(
             &r->reader, st,
-            "the journal is damaged: it has queues without a name, or two of one");
+            "the journal is damaged: it has queues without a name, or two of "
+            "one" READER_ADVICE);
     if (st != ST_OK)
         return reader_fail(&r->reader, st, "the store cannot go on: %s", status_text(st));
     (void)journal_mark(r->j, MARK_OPENED, 0);

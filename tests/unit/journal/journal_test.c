@@ -530,6 +530,31 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
 }
 END_TEST
 
+START_TEST(a_journal_at_its_limit_refuses_posts_and_names_the_option)
+{
+    struct store_visit visit = {.now_ms = START_MS};
+    struct store_draft draft = {bytes_str("1"), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct world w = {.disk = sim_disk_new(1), .f.now_ms = START_MS};
+    struct journal_config config = {.disk = sim_disk_open(w.disk),
+                                    .segment_bytes = SEGMENT,
+                                    .max_bytes = 8 * SEGMENT};
+    struct store_id id;
+    enum status st = ST_OK;
+
+    w.f.queue = (struct store_queue){.project = bytes_str("p"), .name = bytes_str("q")};
+    ck_assert_status(begin(&w, &config), ST_OK);
+    for (int i = 0; st == ST_OK && i < 100000; i++) {
+        st = store_message_post(w.f.store, &visit, &w.f.queue, &one, &id);
+        if (i % 100 == 0)
+            commit_all(&w);
+    }
+    ck_assert_status(st, ST_JOURNAL_LIMIT);
+    ck_assert_ptr_nonnull(strstr(status_text(st), "journal_max_bytes"));
+    close_world(&w);
+}
+END_TEST
+
 START_TEST(a_post_beyond_what_a_frame_holds_is_refused_for_that)
 {
     enum { MANY = 1000 };
