@@ -15,6 +15,7 @@ static const struct problem problems[ST_COUNT] = {
     [ST_NO_MEMORY] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_OVER_BUDGET] = {503, "Service temporarily unavailable", RETRY("5")},
     [ST_FULL] = {503, "Insufficient storage", RETRY("5")},
+    [ST_JOURNAL_LIMIT] = {503, "Insufficient storage", RETRY("5")},
     [ST_UNAVAILABLE] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_UNCONFIRMED] = {503, "Outcome unknown", RETRY("1")},
     [ST_IO] = {503, "Service temporarily unavailable", RETRY("1")},

@@ -43,7 +43,9 @@ check_room(const struct journal *j, enum store_change_kind kind, size_t need)
         return ST_UNAVAILABLE; /* the disk does not keep up */
     if (j->starting || filling + j->writing <= room_for(j, kind))
         return ST_OK;
-    return j->short_of_room ? ST_FULL : ST_UNAVAILABLE;
+    if (!j->short_of_room)
+        return ST_UNAVAILABLE;
+    return j->limited ? ST_JOURNAL_LIMIT : ST_FULL;
 }
 
 static enum status

@@ -9,6 +9,7 @@
  */
 #include "claimd/journal/inspect.h"
 
+#include "journal/durable_lsn.h"
 #include "journal/reader.h"
 
 #include <errno.h>
@@ -143,10 +144,13 @@ skip_record(void *arg, struct reader *reader, struct record *record)
 static void
 note_end(void *arg, const struct journal_segment *segment)
 {
-    *(uint64_t *)arg = segment->empty ? 0 : segment->end;
+    *(uint64_t *)arg = segment->frames == 0 ? 0 : segment->end;
 }
 
-/* Copies it up to its last whole frame; ENOENT: it has gone. EILSEQ: see error[]. */
+/*
+ * Copies it up to its last whole frame, and not if it has none; ENOENT: it has gone. EILSEQ:
+ * see error[].
+ */
 static int
 take_last(struct backup *b, struct segment *segment)
 {
@@ -169,6 +173,7 @@ take_last(struct backup *b, struct segment *segment)
     reader_fini(&b->reader);
     if (st != ST_OK)
         return EILSEQ;
+    memcpy(b->segments.journal, one.journal, NONCE_BYTES);
     return end == 0 ? 0 : copy_file(b, name, end);
 }
 
@@ -183,6 +188,17 @@ remove_copies(struct backup *b)
         segment_name(name, b->segments.all[i].first_lsn);
         (void)disk_unlink(b->to, name); /* the last ones were never made */
     }
+    (void)disk_unlink(b->to, DURABLE_LSN_NAME);
+}
+
+/* So that a file that the copy loses later is missed. */
+static int
+note_durable(struct backup *b)
+{
+    struct segments copy = b->segments;
+
+    copy.disk = b->to;
+    return segments_note_durable(&copy, b->out->next_lsn - 1, b->reader.now.frames == 0);
 }
 
 static int
@@ -201,6 +217,8 @@ try_once(struct backup *b)
         error =
             i + 1 < b->segments.count ? take_closed(b, segment) : take_last(b, segment);
     }
+    if (error == 0 && b->segments.count > 0)
+        error = note_durable(b);
     return error == 0 ? disk_sync_names(b->to) : error;
 }
 

@@ -1,4 +1,5 @@
 /* Who commits: buffers become frames, frames become durable, and old segments go. */
+#include "claimd/base/invariant.h"
 #include "journal/journal_private.h"
 
 #include <inttypes.h>
@@ -46,6 +47,9 @@ journal_lose(struct journal *j, const char *what, int error)
 
     if (atomic_exchange(&j->lost, true))
         return;
+    j->lost_error = error;
+    if (!j->recovered)
+        return;
     (void)snprintf(text, sizeof(text), "the journal cannot %s: %s", what,
                    strerror(error));
     if (j->config.log != NULL)
@@ -67,19 +71,25 @@ live_bytes(struct journal *j, uint64_t *messages)
     return *messages * LIVE_EACH + bytes;
 }
 
+/* Bytes that the segments may still grow by, as far as max_bytes goes. */
+static uint64_t
+bytes_allowed(const struct journal *j)
+{
+    const struct segments *s = &j->segments;
+    uint64_t taken = s->bytes + s->spares * s->segment_bytes;
+
+    if (j->config.max_bytes == 0)
+        return UINT64_MAX;
+    return j->config.max_bytes > taken ? j->config.max_bytes - taken : 0;
+}
+
 /* How many more segments there may be besides the spares, as far as that is known. */
 static uint64_t
 more_segments(const struct journal *j)
 {
-    const struct segments *s = &j->segments;
-    uint64_t taken = s->bytes + s->spares * s->segment_bytes, most = j->disk_free;
+    uint64_t allowed = bytes_allowed(j);
 
-    if (j->config.max_bytes > 0) {
-        uint64_t under = j->config.max_bytes > taken ? j->config.max_bytes - taken : 0;
-
-        most = under < most ? under : most;
-    }
-    return most / s->segment_bytes;
+    return (allowed < j->disk_free ? allowed : j->disk_free) / j->segments.segment_bytes;
 }
 
 /* Bytes that can still be written. */
@@ -185,6 +195,7 @@ set_room(struct journal *j)
     lock_acquire(&j->lock);
     j->writing = 0;
     j->short_of_room = full;
+    j->limited = bytes_allowed(j) < j->disk_free;
     j->room = less(s->spares * each, MARKS_ROOM);
     j->room_for_images = s->spares > 0 ? j->room : less(rest, MARKS_ROOM);
     j->room_for_more = j->short_of_room ? 0 : less((s->spares - 1) * each, MARKS_ROOM);
@@ -217,8 +228,18 @@ journal_look_for_room(struct journal *j)
 static bool
 begin_segment(struct journal *j, const struct frame *frame)
 {
-    int error = segments_begin(&j->segments, frame->first_lsn, frame->time_ms);
+    int error = disk_check_lock(j->config.disk, JOURNAL_LOCK, j->lock_file);
 
+    if (error != 0) {
+        journal_lose(j,
+                     "go on: the file 'lock' was deleted or replaced, so another process "
+                     "may write to the directory",
+                     error);
+        return false;
+    }
+    error = segments_begin(&j->segments, frame->first_lsn, frame->time_ms);
+    if (error == 0)
+        error = segments_note_durable(&j->segments, frame->first_lsn - 1, 0);
     if (error != 0)
         journal_lose(j, "begin a segment", error);
     return error == 0;
@@ -298,8 +319,10 @@ drop_oldest(struct journal *j)
     struct segments *s = &j->segments;
     int error;
 
-    if (j->sweep.ended == 0 || j->sweep.ended > atomic_load(&j->durable))
+    if (j->sweep.ended == 0)
         return false;
+    /* A step commits all that was appended before it: also the end, from the step before. */
+    ENSURE(j->sweep.ended <= atomic_load(&j->durable));
     if (s->count == 1 || s->all[1].first_lsn > j->sweep.since) {
         j->sweep.ended = 0;
         return false;
@@ -504,6 +527,8 @@ journal_seal(struct journal *j)
     lock_release(&j->lock);
     j->sealed = true; /* also if it does not fit: the next frame tells the time */
     error = segments_seal(&j->segments, next_lsn, now_ms);
+    if (error == 0)
+        error = segments_note_durable(&j->segments, next_lsn - 1, 0);
     if (error != 0)
         journal_lose(j, "seal", error);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h> /* renameat() */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h> /* flock() */
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@ struct posix_disk {
 
 struct disk_file {
     int fd;
+    int folder; /* of a lock: the directory, which is locked too; otherwise -1 */
 };
 
 static int
@@ -72,6 +74,7 @@ open_file(struct disk *d, const char *name, int flags, struct disk_file **out)
     f = malloc(sizeof(*f));
     if (f == NULL)
         return ENOMEM;
+    f->folder = -1;
     /* Not blocking: somebody may have put a pipe there, which would wait for its writer. */
     f->fd = open_at(folder_of(d), name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     error = f->fd < 0 ? errno : check_regular(f->fd);
@@ -100,6 +103,8 @@ posix_close(struct disk *d, struct disk_file *f)
 {
     (void)d;
     (void)close(f->fd); /* what matters has been synced */
+    if (f->folder >= 0)
+        (void)close(f->folder);
     free(f);
 }
 
@@ -321,6 +326,20 @@ posix_sync_names(struct disk *d)
     return fsync(folder_of(d)) == 0 ? 0 : errno;
 }
 
+/*
+ * Locks the directory itself: a file in it can be deleted, and made again by another process.
+ * Some file systems (NFS) lock no directories: there the file has to do.
+ */
+static int
+lock_folder(struct disk *d, struct disk_file *f)
+{
+    f->folder = open_at(folder_of(d), ".", O_RDONLY | O_DIRECTORY);
+    if (f->folder < 0)
+        return errno;
+    return flock(f->folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK ? EWOULDBLOCK
+                                                                            : 0;
+}
+
 static int
 posix_lock(struct disk *d, const char *name, struct disk_file **out)
 {
@@ -331,13 +350,25 @@ posix_lock(struct disk *d, const char *name, struct disk_file **out)
 
     if (error != 0)
         return error;
-    if (fcntl(f->fd, F_OFD_SETLK, &whole) == 0) {
+    error = fcntl(f->fd, F_OFD_SETLK, &whole) == 0 ? lock_folder(d, f) : errno;
+    if (error == 0) {
         *out = f;
         return 0;
     }
-    error = errno;
     posix_close(d, f);
     return error == EAGAIN || error == EACCES ? EWOULDBLOCK : error;
+}
+
+static int
+posix_check_lock(struct disk *d, const char *name, const struct disk_file *f)
+{
+    struct stat there, ours;
+
+    if (fstatat(folder_of(d), name, &there, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? ESTALE : errno;
+    if (fstat(f->fd, &ours) != 0)
+        return errno;
+    return there.st_dev == ours.st_dev && there.st_ino == ours.st_ino ? 0 : ESTALE;
 }
 
 /* ------------------------------------------------------------------ the directory */
@@ -364,6 +395,7 @@ static const struct disk_ops posix_ops = {
     .list = posix_list,
     .sync_names = posix_sync_names,
     .lock = posix_lock,
+    .check_lock = posix_check_lock,
     .free_bytes = posix_free_bytes,
     .shut = posix_shut,
 };

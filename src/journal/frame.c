@@ -52,8 +52,6 @@ segment_head_write(uint8_t to[SEGMENT_HEAD_BYTES], const struct segment_head *he
 enum segment_verdict
 segment_head_read(const uint8_t from[SEGMENT_HEAD_BYTES], struct segment_head *out)
 {
-    if (wire_blank(from, SEGMENT_HEAD_BYTES))
-        return SEGMENT_EMPTY;
     if (memcmp(from, segment_magic, sizeof(segment_magic)) != 0 ||
         wire_u32(from + HEAD_CRC) != crc32c(0, from, HEAD_CRC))
         return SEGMENT_BROKEN;

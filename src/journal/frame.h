@@ -44,8 +44,7 @@ void segment_head_write(uint8_t to[SEGMENT_HEAD_BYTES], const struct segment_hea
 
 enum segment_verdict {
     SEGMENT_GOOD,
-    SEGMENT_EMPTY,  /* nothing but zeros: it was never begun */
-    SEGMENT_BROKEN, /* neither */
+    SEGMENT_BROKEN, /* it is no head */
     SEGMENT_NEWER   /* whole, but of a version or with features that are not known here */
 };
 

@@ -36,6 +36,8 @@ struct journal {
     struct journal_config config;
     struct store_durable *store; /* borrowed; NULL until it is recovered */
     struct disk_file *lock_file;
+    bool recovered; /* until then journal_recover() reports whatever fails */
+    int lost_error; /* the errno that `lost` came from */
 
     struct lock lock;
     pthread_cond_t work;
@@ -49,6 +51,7 @@ struct journal {
         room_for_more; /* of what makes the log longer for good: 0, posts are refused */
     size_t room_for_images; /* and of a sweep's, which makes room */
     bool short_of_room;     /* posts are refused; written by the committer */
+    bool limited;           /* by max_bytes, and not by the disk */
     uint64_t next_lsn;      /* of the next record */
     uint64_t appended;      /* bytes of changes since the last commit took them */
     uint64_t imaged;        /* bytes of images, likewise */

@@ -1,5 +1,6 @@
 #include "journal/reader.h"
 
+#include "journal/durable_lsn.h"
 #include "journal/wire.h"
 
 #include <errno.h>
@@ -56,8 +57,7 @@ damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
     if (!goes_on(r))
         return reader_fail(r, ST_BAD_VALUE,
                            "the journal is damaged: %s at %" PRIu64
-                           " %s, behind position %" PRIu64
-                           "; 'claimd verify' shows what is left",
+                           " %s, behind position %" PRIu64 READER_ADVICE,
                            r->name, offset, what, r->next_lsn - 1);
     tell(r, r->name, offset, what, r->next_lsn, next == 0 ? 0 : next - 1);
     if (r->next_lsn < next)
@@ -171,6 +171,7 @@ check_owner(struct reader *r, const struct segment_head *head, bool *skip)
         memcpy(s->journal, head->journal, NONCE_BYTES);
     r->known = true;
     memcpy(r->nonce, head->nonce, NONCE_BYTES);
+    r->made_bytes = head->bytes;
     *skip = memcmp(s->journal, head->journal, NONCE_BYTES) != 0;
     if (*skip && goes_on(r))
         tell(r, r->name, 0, "belongs to another journal", 1, 0);
@@ -201,7 +202,8 @@ check_position(struct reader *r)
     if (!goes_on(r))
         return reader_fail(r, ST_BAD_VALUE,
                            "the journal is damaged: %s at %" PRIu64
-                           " ends with position %" PRIu64 ", but the next is %s",
+                           " ends with position %" PRIu64
+                           ", but the next is %s" READER_ADVICE,
                            r->before, r->before_end, r->next_lsn - 1, r->name);
     if (first < r->next_lsn) /* its frames will tell */
         return ST_OK;
@@ -213,17 +215,14 @@ check_position(struct reader *r)
 
 /* Checks a segment's head; *skip: nothing of it can be read. */
 static enum status
-check_head(struct reader *r, bool last, bool *skip)
+check_head(struct reader *r, bool *skip)
 {
     struct segment_head head;
     enum segment_verdict verdict =
         r->len < SEGMENT_HEAD_BYTES ? SEGMENT_BROKEN : segment_head_read(r->bytes, &head);
     enum status st;
 
-    r->now.empty = last && (verdict == SEGMENT_EMPTY || r->len == 0);
-    *skip = r->now.empty;
-    if (*skip)
-        return ST_OK;
+    *skip = false;
     if (verdict == SEGMENT_NEWER)
         return reader_fail(r, ST_BAD_VALUE,
                            "%s was written by a newer claimd (version %" PRIu32
@@ -387,14 +386,25 @@ read_frames(struct reader *r, bool last)
     return st;
 }
 
+/*
+ * A start gives back the room behind the last frame (segments_cut()), and a backup does not
+ * copy it. Where no frame is, neither does: the segment goes, or is not copied.
+ */
+static enum status
+check_size(struct reader *r)
+{
+    if (r->live || r->now.frames > 0 || r->size >= r->made_bytes)
+        return ST_OK;
+    return damaged(r, r->size, "ends before its first frame", 0);
+}
+
 /* ------------------------------------------------------------------ the whole */
 
 static void
 end_segment(struct reader *r)
 {
     r->now.next_lsn = r->next_lsn;
-    if (!r->now.empty)
-        r->found.segments++;
+    r->found.segments++;
     r->found.next_lsn = r->next_lsn;
     r->found.torn_bytes += r->now.torn_bytes;
     memcpy(r->before, r->name, sizeof(r->before));
@@ -414,22 +424,71 @@ read_segment(struct reader *r, size_t i)
                                       .first_lsn = s->all[i].first_lsn,
                                       .bytes = s->all[i].bytes,
                                       .last = last};
+    r->made_bytes = 0;
     if (st == ST_OK)
         st = fill(r, SEGMENT_HEAD_BYTES);
     if (st == ST_OK)
-        st = check_head(r, last, &skip);
+        st = check_head(r, &skip);
     if (st == ST_OK && !skip)
         st = read_frames(r, last);
+    if (st == ST_OK && !skip && last)
+        st = check_size(r);
     close_segment(r);
-    if (st != ST_OK)
-        return st;
-    if (r->now.empty && r->settle) {
-        int error = segments_drop(s, i);
+    if (st == ST_OK)
+        end_segment(r);
+    return st;
+}
 
-        if (error != 0)
-            return reader_system_fails(r, "remove", error);
+/* The log ends before it was durable once. */
+static enum status
+lacks_end(struct reader *r, const struct durable_lsn *mark, bool segment_missing)
+{
+    uint64_t last = r->next_lsn == 0 ? 0 : r->next_lsn - 1;
+    char missing[DISK_NAME_CAP];
+
+    if (goes_on(r)) {
+        if (r->before[0] == '\0')
+            tell(r, DURABLE_LSN_NAME, 0, "tells of segments, but there are none", 1,
+                 mark->lsn);
+        else
+            tell(r, r->before, r->before_end,
+                 segment_missing ? "is the last, but a later segment was begun"
+                                 : "ends the log, but later records were durable",
+                 last + 1, mark->lsn);
+        return ST_OK;
     }
-    end_segment(r);
+    segment_name(missing, mark->segment);
+    if (segment_missing)
+        return reader_fail(
+            r, ST_BAD_VALUE,
+            "the journal is damaged: %s is missing, behind position %" PRIu64
+                READER_ADVICE,
+            missing, last);
+    return reader_fail(r, ST_BAD_VALUE,
+                       "the journal is damaged: %s at %" PRIu64
+                       " ends with position %" PRIu64 ", but records up to %" PRIu64
+                       " were durable" READER_ADVICE,
+                       r->before, r->before_end, last, mark->lsn);
+}
+
+/* Is all there that was durable when a start, a seal or a new segment last said so? */
+static enum status
+check_end(struct reader *r)
+{
+    const struct segments *s = r->segments;
+    uint64_t last = s->count == 0 ? 0 : s->all[s->count - 1].first_lsn;
+    struct durable_lsn mark;
+    int error = durable_lsn_read(s->disk, &mark);
+
+    if (error != 0) {
+        (void)snprintf(r->name, sizeof(r->name), "%s", DURABLE_LSN_NAME);
+        return reader_system_fails(r, "read", error);
+    }
+    if (mark.segment == 0 ||
+        (r->known && memcmp(s->journal, mark.journal, NONCE_BYTES) != 0))
+        return ST_OK; /* it tells of nothing, or of another journal */
+    if (mark.lsn >= r->next_lsn || mark.segment > last)
+        return lacks_end(r, &mark, mark.segment > last);
     return ST_OK;
 }
 
@@ -437,13 +496,13 @@ enum status
 reader_read(struct reader *r)
 {
     enum status st = ST_OK;
-    size_t count = r->segments->count; /* the last may go */
+    size_t count = r->segments->count;
 
     if (count > 0)
         r->begins = r->segments->all[0].first_lsn;
     for (size_t i = 0; st == ST_OK && i < count; i++)
         st = read_segment(r, i);
-    return st;
+    return st == ST_OK && !r->live ? check_end(r) : st;
 }
 
 bool

@@ -8,7 +8,9 @@
  *     otherwise       it is told of, and reading goes on behind it
  *
  * A crash may have torn the frame that was being written, but if a whole one stands behind it,
- * it was durable once: that is damage. Torn is only the end of the last segment.
+ * it was durable once: that is damage. Torn is only the end of the last segment. A log that
+ * ends before it was durable once (durable_lsn.h) is damaged, too. A segment gets its name
+ * when its head and its size are durable, so no crash leaves one without them.
  *
  *   Memory   the largest segment, once; what is not read of it is not touched
  *   Threads  none: one reads
@@ -23,9 +25,10 @@
 struct reader {
     struct segments
         *segments; /* borrowed, listed; `journal` becomes what the heads say */
-    bool settle; /* what a crash has left in memory becomes durable before it is read, and
-                      a segment that was never begun goes: the journal goes on from here */
-    bool live;   /* somebody writes: what stands behind the last frame is not looked at */
+    bool settle; /* what a crash has left in memory becomes durable before it is read: the
+                      journal goes on from here */
+    bool live;   /* a process writes: what stands behind the last frame is not looked at,
+                      nor how far the log should go (durable_lsn.h) */
     bool test_kit;  /* segments that a test kit made are fine */
     bool test_only; /* no others are */
     char *error;    /* of JOURNAL_ERROR_CAP bytes */
@@ -46,6 +49,7 @@ struct reader {
     struct disk_file *file; /* of the segment in turn */
     uint8_t *bytes;         /* owned: what was read of it */
     size_t len, size, room; /* bytes read, of the segment, and that there is memory for */
+    uint64_t made_bytes;    /* of the segment when it was begun; 0: not known */
     uint8_t nonce[NONCE_BYTES]; /* its */
     bool known;                 /* which journal it is */
     uint64_t required;          /* features of its segments so far */
@@ -69,6 +73,11 @@ bool reader_lacks_beginning(const struct reader *r);
 /* Puts a text into error[], and returns st. */
 enum status __attribute__((format(printf, 3, 4)))
 reader_fail(struct reader *r, enum status st, const char *format, ...);
+
+/* What to do about damage: the end of each message that tells of it. */
+#define READER_ADVICE                                                                    \
+    "; restore a backup, or run 'claimd verify DIR --salvage OUT' to keep what is "      \
+    "intact"
 
 /* The same for what the system has refused: "the journal cannot WHAT NAME: ...". */
 enum status reader_system_fails(struct reader *r, const char *what, int error);

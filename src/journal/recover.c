@@ -72,7 +72,7 @@ check_begin(struct recovery *r)
         return ST_OK;
     return reader_fail(&r->reader, ST_BAD_VALUE,
                        "the journal is damaged: it begins with %016" PRIx64
-                       ".log, and what was before that is missing",
+                       ".log, and what was before that is missing" READER_ADVICE,
                        r->reader.begins);
 }
 
@@ -131,10 +131,12 @@ leave_last(struct recovery *r)
 
     if (s->count == 0)
         return 0;
-    if (s->all[s->count - 1].first_lsn == r->reader.next_lsn)
-        return segments_drop(s, s->count - 1);
-    if (r->reader.now.empty)
-        return 0; /* it has gone, and the one before was left long ago */
+    if (s->all[s->count - 1].first_lsn == r->reader.next_lsn) {
+        /* Should there be no other of its name after a crash, it is not missed. */
+        int error = segments_note_durable(s, r->reader.next_lsn - 1, 1);
+
+        return error == 0 ? segments_drop(s, s->count - 1) : error;
+    }
     return segments_cut(s, (used + BLOCK - 1) / BLOCK * BLOCK);
 }
 
@@ -151,6 +153,14 @@ spare_the_spares(struct segments *s)
     if (error == 0)
         error = segments_squeeze(s, room);
     return disk_is_full(error) ? 0 : error;
+}
+
+/* "the journal cannot WHAT: ...", where no file of it is to blame. */
+static enum status
+start_fails(struct recovery *r, const char *what, int error)
+{
+    return reader_fail(&r->reader, error == ENOMEM ? ST_NO_MEMORY : ST_IO,
+                       "the journal cannot %s: %s", what, strerror(error));
 }
 
 /* Begins to log behind what was read. */
@@ -174,19 +184,20 @@ go_on(struct recovery *r)
     if (error == 0)
         error = spare_the_spares(s);
     if (error != 0)
-        return reader_system_fails(&r->reader, "take over the spares beside", error);
+        return start_fails(r, "take over its spare files", error);
     j->next_lsn = r->reader.next_lsn;
     j->time_ms = r->out->now_ms;
     atomic_store(&j->durable, r->reader.next_lsn - 1);
     error = segments_begin(s, r->reader.next_lsn, r->out->now_ms);
     if (error == 0)
+        error = segments_note_durable(s, r->reader.next_lsn - 1, 0);
+    if (error == 0)
         error = disk_sync_names(s->disk);
     if (error != 0)
-        return reader_system_fails(&r->reader, "begin a segment behind", error);
+        return start_fails(r, "begin a segment", error);
     journal_look_for_room(j);
     if (atomic_load(&j->lost))
-        return reader_fail(&r->reader, ST_IO,
-                           "the journal cannot make the segments that come next");
+        return start_fails(r, "make a segment", j->lost_error);
     return ST_OK;
 }
 
@@ -202,7 +213,8 @@ end_replay(struct recovery *r)
     if (st == ST_BAD_VALUE)
         return reader_fail(
             &r->reader, st,
-            "the journal is damaged: it has queues without a name, or two of one");
+            "the journal is damaged: it has queues without a name, or two of "
+            "one" READER_ADVICE);
     if (st != ST_OK)
         return reader_fail(&r->reader, st, "the store cannot go on: %s", status_text(st));
     (void)journal_mark(r->j, MARK_OPENED, 0);
@@ -232,13 +244,10 @@ journal_recover(struct journal *j, struct store_durable *store,
     r.reader.arg = &r;
     j->store = store;
     if (failed != 0)
-        return reader_fail(&r.reader, failed == ENOMEM ? ST_NO_MEMORY : ST_IO,
-                           "the journal cannot list its directory: %s", strerror(failed));
+        return start_fails(&r, "list its directory", failed);
     failed = choose_sizes(j);
     if (failed != 0)
-        return reader_fail(&r.reader, ST_IO,
-                           "the journal cannot tell how much room it has: %s",
-                           strerror(failed));
+        return start_fails(&r, "tell how much room it has", failed);
     st = replay(&r);
     if (st == ST_OK)
         st = check_begin(&r);
@@ -246,5 +255,12 @@ journal_recover(struct journal *j, struct store_durable *store,
         st = choose_time(&r);
     if (st == ST_OK)
         st = go_on(&r);
-    return st == ST_OK ? end_replay(&r) : st;
+    if (st == ST_OK)
+        st = end_replay(&r);
+    if (st == ST_OK)
+        j->recovered = true;
+    else
+        atomic_store(&j->lost,
+                     true); /* the caller reports it, and nothing is committed */
+    return st;
 }

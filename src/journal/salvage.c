@@ -234,6 +234,8 @@ finish(struct salvage *s)
         return st;
     error = segments_seal(&s->to, s->next.first_lsn, s->next.time_ms);
     if (error == 0)
+        error = segments_note_durable(&s->to, s->next.first_lsn - 1, 0);
+    if (error == 0)
         error = disk_sync_names(s->to.disk);
     return error == 0 ? ST_OK : write_fails(s, error);
 }

@@ -1,5 +1,7 @@
 #include "journal/segment.h"
 
+#include "journal/durable_lsn.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -361,6 +363,19 @@ segments_sync(struct segments *s)
     if (error == 0)
         s->dirty = false;
     return error;
+}
+
+int
+segments_note_durable(struct segments *s, uint64_t lsn, size_t without)
+{
+    struct durable_lsn mark = {.lsn = lsn};
+    int error;
+
+    if (s->count > without)
+        mark.segment = s->all[s->count - without - 1].first_lsn;
+    memcpy(mark.journal, s->journal, NONCE_BYTES);
+    error = durable_lsn_write(s->disk, &mark);
+    return disk_is_full(error) ? 0 : error;
 }
 
 int

@@ -93,7 +93,7 @@ int segments_adopt(struct segments *s);
  */
 int segments_cut(struct segments *s, uint64_t bytes);
 
-/* Forgets a segment and removes its file: the oldest, or one that was never begun. */
+/* Forgets a segment and removes its file: the oldest, or the last if it has no record. */
 int segments_drop(struct segments *s, size_t i);
 
 /* Makes a spare, of which there may be SEGMENT_SPARES_MOST: ENOSPC... if that cannot be. */
@@ -119,6 +119,13 @@ segments_fits(const struct segments *s, size_t bytes)
 /* Writes frames, which must fit; segments_sync() makes all that was written durable. */
 int segments_write(struct segments *s, const void *frames, size_t len);
 int segments_sync(struct segments *s);
+
+/*
+ * Writes beside the segments that records up to `lsn` are durable, and which segment is the
+ * last but `without` of them (durable_lsn.h). A full disk is no error: what is written there
+ * stays true.
+ */
+int segments_note_durable(struct segments *s, uint64_t lsn, size_t without);
 
 /*
  * Writes a seal, of the position that comes next, if it fits, and makes all that was written

@@ -10,10 +10,6 @@ static void
 tell_segment(void *arg, const struct journal_segment *s)
 {
     (void)arg;
-    if (s->empty) {
-        (void)printf("%s never begun\n", s->name);
-        return;
-    }
     (void)printf("%s", s->name);
     if (s->records == 0)
         (void)printf(" no positions");
@@ -47,7 +43,8 @@ tell_verdict(const struct journal_findings *found)
 {
     if (found->damages > 0) {
         (void)printf("the journal is damaged: %" PRIu64 " times, %" PRIu64
-                     " positions missing\n",
+                     " positions missing; restore a backup, or run 'claimd verify DIR "
+                     "--salvage OUT' to keep what is intact\n",
                      found->damages, found->lost);
         return COMMAND_DAMAGED;
     }

@@ -15,6 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
+from harness import run  # noqa: E402
 from journalled import (FRAME_HEAD_BYTES, HEAD_BYTES, JournalCase, crc32c,  # noqa: E402
                         flip, frames, is_seal)
 
@@ -174,23 +175,39 @@ class Damage(JournalCase):
             f.truncate(8 << 20)
         self.refused(3, self.path, os.path.basename(segments[1]) + " at 0 ")
 
-    def test_a_last_segment_that_was_never_begun(self):
-        """Its name became durable and its head did not: nobody was answered from it."""
-        segments = self.fill()
-        with open(segments[0], "rb") as f:
-            head = f.read(HEAD_BYTES)
-        positions = struct.unpack_from("<I", self.frame(segments[0], -1), 40)[0]
-        first = struct.unpack_from("<Q", self.frame(segments[0], -1), 24)[0] + positions
-        self.assertEqual(len(head), HEAD_BYTES)
-        with open(os.path.join(self.path, "%016x.log" % first), "wb") as f:
-            f.truncate(8 << 20)
-        self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
+    def test_a_last_segment_that_no_crash_leaves(self):
+        """A segment gets its name when its head and its size are durable, and a clean stop
+        writes down how far the log was durable."""
+        self.fill()
+        self.start()
+        self.post("q", "last")
+        self.stop()
+        last = os.path.basename(self.segments()[-1])
+        for size, zeros in ((None, False), (0, False), (HEAD_BYTES, False), (0, True),
+                            (HEAD_BYTES, True), (HEAD_BYTES + 100, False)):
+            with self.subTest(size=size, zeros=zeros):
+                copy = os.path.join(self.folder, "copy")
+                shutil.copytree(self.path, copy)
+                cut = os.path.join(copy, last)
+                whole = os.path.getsize(cut)
+                if size is None:
+                    os.unlink(cut)
+                else:
+                    os.truncate(cut, size)
+                if zeros:
+                    os.truncate(cut, whole)
+                self.refused(3, "the journal is damaged: ", last, path=copy)
+                done = run("verify", copy)
+                self.assertEqual(done.returncode, 3, done)
+                self.assertIn("missing position", done.stdout)
+                shutil.rmtree(copy)
+        self.start()
+        self.assertEqual(self.bodies("q"), [[0, 0], [0, 1], [0, 2], "last"])
 
-    def frame(self, path, which):
-        offset, size = frames(path)[which]
-        with open(path, "rb") as f:
-            f.seek(offset)
-            return f.read(size)
+    def test_all_segments_are_missing(self):
+        for segment in self.fill():
+            os.unlink(segment)
+        self.refused(3, "the journal is damaged: ")
 
     def test_a_flipped_byte_in_an_old_frame(self):
         segment = self.fill()[0]

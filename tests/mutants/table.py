@@ -802,9 +802,8 @@ MUTANTS = [
      "old segments go before the end of the sweep is durable",
      CRASH,
      [("journal/commit.c",
-       "    if (j->sweep.ended == 0 || j->sweep.ended > atomic_load(&j->durable))",
-       "    if (j->sweep.ended == 0 || (j->sweep.ended > atomic_load(&j->durable) &&\n"
-       "                                !MUTANT(DROPPED_TOO_EARLY)))"),
+       "    ENSURE(j->sweep.ended <= atomic_load(&j->durable));",
+       "    ENSURE(j->sweep.ended <= atomic_load(&j->durable) || MUTANT(DROPPED_TOO_EARLY));"),
       ("journal/commit.c",
        "    sweep(j, appended);\n"
        "    return true;",
@@ -812,6 +811,28 @@ MUTANTS = [
        "    if (MUTANT(DROPPED_TOO_EARLY))\n"
        "        (void)drop_oldest(j);\n"
        "    return true;")]),
+    ("SPARE_NOT_SYNCED",
+     "a start takes over a spare file that a power cut can still make shorter",
+     "unit/journal/journal_test: spares_that_a_start_takes_over_outlive_a_power_cut",
+     [("journal/segment.c",
+       "    if (*whole)\n"
+       "        error = disk_sync(s->disk, f);",
+       "    if (*whole && !MUTANT(SPARE_NOT_SYNCED))\n"
+       "        error = disk_sync(s->disk, f);")]),
+    ("LOCK_NOT_CHECKED",
+     "a journal goes on when its lock file was deleted",
+     "unit/journal/journal_test: a_journal_whose_lock_file_is_gone_begins_no_segment",
+     [("journal/commit.c",
+       "    int error = disk_check_lock(j->config.disk, JOURNAL_LOCK, j->lock_file);",
+       "    int error = MUTANT(LOCK_NOT_CHECKED)\n"
+       "                    ? 0\n"
+       "                    : disk_check_lock(j->config.disk, JOURNAL_LOCK, j->lock_file);")]),
+    ("END_NOT_CHECKED",
+     "a log whose last segment is missing or cut is taken for whole",
+     "unit/journal/inspect_test: a_log_that_ends_before_it_was_durable_is_damaged",
+     [("journal/reader.c",
+       "    if (mark.lsn >= r->next_lsn || mark.segment > last)",
+       "    if (!MUTANT(END_NOT_CHECKED) && (mark.lsn >= r->next_lsn || mark.segment > last))")]),
     ("DROPPED_TOGETHER",
      "old segments go without an order",
      CRASH,

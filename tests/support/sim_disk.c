@@ -45,7 +45,8 @@ struct sim_disk {
     uint64_t capacity; /* in bytes */
     unsigned short_percent;
     bool lying, strict;
-    const char *misuse; /* in the call that is under way; NULL: none */
+    const char *misuse;            /* in the call that is under way; NULL: none */
+    const struct disk_file *owner; /* the lock of the directory; NULL: none */
     struct sim_disk_stats stats;
 };
 
@@ -231,6 +232,8 @@ end_file(struct disk_file *f)
         return;
     if (f->node->locked == f)
         f->node->locked = NULL;
+    if (f->process->sd->owner == f)
+        f->process->sd->owner = NULL;
     f->node->opens--;
     f->node = NULL;
 }
@@ -466,14 +469,27 @@ sim_lock(struct disk *d, const char *name, struct disk_file **out)
         node = sim_folder_find(&sd->folder, name);
         if (node == NULL)
             node = sim_folder_make(&sd->folder, name);
-        error = node->locked == NULL ? 0 : EWOULDBLOCK;
+        error = node->locked == NULL && sd->owner == NULL ? 0 : EWOULDBLOCK;
     }
     if (error == 0) {
         add_file(d, node, true, out);
-        node->locked = *out;
-    } else if (node != NULL && node->locked->process == process_of(d)) {
+        sd->owner = node->locked = *out;
+    } else if (sd->owner != NULL && sd->owner->process == process_of(d)) {
         (void)misused(sd, "a second lock");
     }
+    return leave(sd, error);
+}
+
+static int
+sim_check_lock(struct disk *d, const char *name, const struct disk_file *f)
+{
+    struct sim_disk *sd = enter(d);
+    int error = check_file(d, f, false);
+
+    if (error == 0)
+        error = count(sd, SIM_LOCK);
+    if (error == 0 && sim_folder_find(&sd->folder, name) != f->node)
+        error = ESTALE;
     return leave(sd, error);
 }
 
@@ -537,6 +553,7 @@ static const struct disk_ops sim_ops = {
     .list = sim_list,
     .sync_names = sim_sync_names,
     .lock = sim_lock,
+    .check_lock = sim_check_lock,
     .free_bytes = sim_free_bytes,
     .shut = sim_shut,
 };

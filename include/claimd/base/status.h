@@ -17,6 +17,8 @@
     X(UNAVAILABLE, "the store cannot do this now; try again later")                      \
     X(UNCONFIRMED, "it may have been done or not: the store did not confirm it in time") \
     X(FULL, "the disk is full; try again when messages are deleted")                     \
+    X(JOURNAL_LIMIT, "the journal has reached journal_max_bytes; try again when "        \
+                     "messages are deleted, or raise journal_max_bytes")                 \
     X(IO, "a file or socket operation failed")                                           \
     /* The store. */                                                                     \
     X(AGAIN, "a slice of the work is done; ask again for the rest")                      \

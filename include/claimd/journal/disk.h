@@ -51,6 +51,7 @@ struct disk_ops {
     int (*list)(struct disk *d, void (*each)(void *arg, const char *name), void *arg);
     int (*sync_names)(struct disk *d);
     int (*lock)(struct disk *d, const char *name, struct disk_file **out);
+    int (*check_lock)(struct disk *d, const char *name, const struct disk_file *f);
     int (*free_bytes)(struct disk *d, uint64_t *out);
     void (*shut)(struct disk *d);
 };
@@ -184,13 +185,25 @@ disk_sync_names(struct disk *d)
 }
 
 /*
- * Makes the file if need be and takes its lock, for as long as it is open and the process
- * lives. EWOULDBLOCK: another process (or another open file of this one) has it.
+ * Makes the file if need be and takes its lock and the directory's, for as long as the file is
+ * open and the process lives. EWOULDBLOCK: another process (or another open file of this one)
+ * has one of them. The lock of the directory stays when the file is deleted; a file system
+ * without such locks does without.
  */
 static inline int
 disk_lock(struct disk *d, const char *name, struct disk_file **out)
 {
     return d->ops->lock(d, name, out);
+}
+
+/*
+ * Is this locked file still the one of that name? ESTALE: it was deleted or replaced, and
+ * another process may have locked its successor.
+ */
+static inline int
+disk_check_lock(struct disk *d, const char *name, const struct disk_file *f)
+{
+    return d->ops->check_lock(d, name, f);
 }
 
 /* How many bytes more can be written by this process. */

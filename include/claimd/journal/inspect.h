@@ -24,7 +24,6 @@ struct journal_segment {
     uint64_t end;                    /* offset behind its last whole frame */
     uint64_t torn_bytes; /* behind it, that a crash has left: the last one's only */
     bool last;           /* the one that was written last */
-    bool empty;          /* it was never begun */
     bool sealed; /* its last frame is a seal: what stands before was durable then */
 };
 

@@ -408,7 +408,7 @@ START_TEST(no_other_program_inherits_what_is_open)
         ours++;
     }
     (void)closedir(open);
-    ck_assert_int_eq(ours, 3); /* the folder, the file and the lock */
+    ck_assert_int_eq(ours, 4); /* the folder, the file, and the lock with its folder */
     disk_close(f.d, file);
     disk_close(f.d, lock);
 }

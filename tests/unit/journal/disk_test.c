@@ -428,7 +428,7 @@ DISK_CASE("locks");
 START_TEST(a_lock_is_one_open_files)
 {
     struct disk_fixture f;
-    struct disk_file *first, *second = NULL, *other;
+    struct disk_file *first, *second = NULL;
     struct disk *another;
 
     disk_fixture_open(&f, _i);
@@ -439,11 +439,16 @@ START_TEST(a_lock_is_one_open_files)
     ck_assert_int_eq(disk_lock(f.d, "lock", &second), EWOULDBLOCK);
     ck_assert_int_eq(disk_lock(another, "lock", &second), EWOULDBLOCK);
     ck_assert_ptr_null(second);
-    ck_assert_int_eq(disk_lock(another, "other", &other), 0);
+    ck_assert_int_eq(disk_lock(another, "other", &second),
+                     EWOULDBLOCK); /* the directory */
+    ck_assert_int_eq(disk_check_lock(f.d, "lock", first), 0);
+    ck_assert_int_eq(disk_unlink(another, "lock"), 0);
+    ck_assert_int_eq(disk_check_lock(f.d, "lock", first), ESTALE);
+    ck_assert_int_eq(disk_lock(another, "lock", &second), EWOULDBLOCK);
+    ck_assert_int_eq(disk_check_lock(f.d, "lock", first), ESTALE); /* another file */
     disk_close(f.d, first);
     ck_assert_int_eq(disk_lock(another, "lock", &second), 0);
     disk_close(another, second);
-    disk_close(another, other);
     expect_text(f.d, "lock", ""); /* it stays */
     disk_shut(another);
     disk_fixture_close(&f);

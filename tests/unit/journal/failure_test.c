@@ -102,6 +102,7 @@ ASIDE(unlink, (struct disk * d, const char *name), name)
 ASIDE(list, (struct disk * d, void (*each)(void *arg, const char *name), void *arg), each,
       arg)
 ASIDE(lock, (struct disk * d, const char *name, struct disk_file **out), name, out)
+ASIDE(check_lock, (struct disk * d, const char *name, const struct disk_file *f), name, f)
 ASIDE(free_bytes, (struct disk * d, uint64_t *out), out)
 
 static int
@@ -143,6 +144,7 @@ static const struct disk_ops aside_ops = {
     .list = aside_list,
     .sync_names = aside_sync_names,
     .lock = aside_lock,
+    .check_lock = aside_check_lock,
     .free_bytes = aside_free_bytes,
 };
 

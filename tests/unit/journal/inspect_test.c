@@ -1,6 +1,7 @@
 /* Looking at journals, whole and damaged ones, on a disk that the test owns. */
 #include "claimd/journal/inspect.h"
 
+#include "journal/durable_lsn.h"
 #include "journal/frame.h"
 #include "support/random.h"
 #include "support/sim_disk.h"
@@ -527,6 +528,146 @@ LOOP_TEST(a_missing_segment_is_damage_and_the_others_are_saved, 3)
     ck_assert_uint_eq(seen.last.to, to);
     if (_i > 0) /* the first has the queue's name */
         ck_assert_uint_gt(salvage(&w, &seen), 0);
+    sim_disk_free(w.disk);
+}
+END_TEST
+
+/* Replaces a segment by its first bytes, or by zeros. */
+static void
+shorten(struct sim_disk *disk, const char *name, size_t keep, bool zeros)
+{
+    size_t len;
+    uint8_t *bytes = sim_disk_get(disk, name, &len);
+
+    ck_assert_ptr_nonnull(bytes);
+    if (zeros)
+        memset(bytes + keep, 0, len - keep);
+    sim_disk_put(disk, name, bytes, zeros ? len : keep);
+    free(bytes);
+}
+
+/*
+ * No crash leaves such a last segment: after a clean stop all of its records were durable.
+ * 0: it is missing; 1: empty; 2: its head alone; 3: zeros; 4: zeros behind its head; 5: cut
+ * behind a frame; 6: all segments are missing.
+ */
+LOOP_TEST(a_log_that_ends_before_it_was_durable_is_damaged, 7)
+{
+    struct names names;
+    const char *last;
+    struct world w;
+    struct seen seen;
+    uint64_t records;
+    int messages;
+
+    four_segments(&w);
+    stop(&w);
+    list_segments(w.disk, &names);
+    last = names.all[names.count - 1];
+    ck_assert_status(verify(&w, &seen, &messages), ST_OK);
+    ck_assert_uint_eq(seen.damages, 0);
+    records = seen.found.records;
+    if (_i == 0 || _i == 6)
+        remove_segment(w.disk, last);
+    else
+        shorten(w.disk, last,
+                _i == 5              ? SEGMENT_HEAD_BYTES + 4096
+                : _i == 2 || _i == 4 ? SEGMENT_HEAD_BYTES
+                                     : 0,
+                _i == 3 || _i == 4);
+    while (_i == 6 && --names.count > 0)
+        remove_segment(w.disk, names.all[names.count - 1]);
+    ck_assert_status(verify(&w, &seen, &messages), ST_OK);
+    ck_assert_uint_ge(seen.damages, 1);
+    ck_assert_uint_eq(seen.last.to, records);
+    ck_assert_uint_le(seen.last.from, records);
+    ck_assert_status(start(&w), ST_BAD_VALUE);
+    ck_assert_ptr_nonnull(strstr(w.error, "damaged"));
+    ck_assert_ptr_nonnull(strstr(w.error, "restore a backup"));
+    ck_assert_ptr_nonnull(strstr(w.error, "claimd verify DIR --salvage OUT"));
+    stop(&w);
+    if (_i < 6)
+        ck_assert_uint_gt(salvage(&w, &seen), 0);
+    sim_disk_free(w.disk);
+}
+END_TEST
+
+/* Cut to its head it is damage without what stands beside the segments, too. */
+LOOP_TEST(a_last_segment_without_frames_has_its_size, 3)
+{
+    struct names names;
+    struct world w;
+    struct seen seen;
+    int messages;
+
+    four_segments(&w);
+    stop(&w);
+    list_segments(w.disk, &names);
+    ck_assert_int_eq(disk_unlink(sim_disk_open(w.disk), DURABLE_LSN_NAME), 0);
+    shorten(w.disk, names.all[names.count - 1], _i == 0 ? SEGMENT_HEAD_BYTES : 0,
+            _i == 2);
+    ck_assert_status(verify(&w, &seen, &messages), ST_OK);
+    ck_assert_uint_eq(seen.damages, 1);
+    ck_assert_status(start(&w), ST_BAD_VALUE);
+    stop(&w);
+    sim_disk_free(w.disk);
+}
+END_TEST
+
+/* Of a program that did not write it, of another journal, or not whole: it tells of nothing. */
+LOOP_TEST(a_journal_without_a_durable_lsn_is_read, 5)
+{
+    struct durable_lsn mark;
+    struct disk *disk;
+    struct world w;
+    uint8_t *bytes;
+    size_t len;
+
+    five_posts(&w);
+    disk = sim_disk_open(w.disk);
+    ck_assert_int_eq(durable_lsn_read(disk, &mark), 0);
+    ck_assert_uint_eq(mark.segment, 1);
+    mark.lsn = 1000; /* which is not there */
+    if (_i == 3)
+        mark.journal[3] ^= 1;
+    ck_assert_int_eq(durable_lsn_write(disk, &mark), 0);
+    bytes = sim_disk_get(w.disk, DURABLE_LSN_NAME, &len);
+    bytes[33] ^= _i == 1; /* and the checksum is wrong */
+    if (_i == 0)
+        ck_assert_int_eq(disk_unlink(disk, DURABLE_LSN_NAME), 0);
+    else
+        sim_disk_put(w.disk, DURABLE_LSN_NAME, bytes, _i == 2 ? len - 1 : len);
+    free(bytes);
+    ck_assert_status(start(&w), _i == 4 ? ST_BAD_VALUE : ST_OK);
+    if (_i != 4)
+        ck_assert_uint_eq(stats(&w.f).total, 5);
+    stop(&w);
+    sim_disk_free(w.disk);
+}
+END_TEST
+
+START_TEST(a_copy_misses_a_segment_that_it_loses)
+{
+    const struct journal_linker none = {.link = NULL};
+    struct journal_backup_figures made;
+    struct names names;
+    struct world w, copy;
+    struct seen seen;
+    int messages;
+
+    four_segments(&w);
+    init_world(&copy, sim_disk_new(2));
+    ck_assert_status(journal_backup(sim_disk_open(w.disk), sim_disk_open(copy.disk),
+                                    &none, &made, w.error),
+                     ST_OK);
+    ck_assert_status(verify(&copy, &seen, &messages), ST_OK);
+    ck_assert_uint_eq(seen.damages, 0);
+    list_segments(copy.disk, &names);
+    remove_segment(copy.disk, names.all[names.count - 1]);
+    ck_assert_status(verify(&copy, &seen, &messages), ST_OK);
+    ck_assert_uint_eq(seen.damages, 1);
+    stop(&w);
+    sim_disk_free(copy.disk);
     sim_disk_free(w.disk);
 }
 END_TEST

@@ -193,6 +193,171 @@ START_TEST(after_a_sync_that_failed_nothing_is_durable_any_more)
 }
 END_TEST
 
+/* Also while its first segments are made: the caller reports the failure, and ends. */
+LOOP_TEST(a_start_that_fails_reports_one_error_and_commits_nothing, 2)
+{
+    enum status st = ST_IO;
+    uint64_t operations;
+    struct world w;
+
+    for (uint64_t nth = 1; st != ST_OK; nth++) {
+        open_world(&w, nth);
+        post(&w.f, 1);
+        stop(&w);
+        if (_i == 1) { /* a new journal */
+            sim_disk_free(w.disk);
+            w.disk = sim_disk_new(nth);
+        }
+        sim_disk_die(w.disk, nth);
+        st = start(&w);
+        operations = sim_disk_stats(w.disk)->operations;
+        if (st == ST_OK)
+            sim_disk_mend(w.disk);
+        else
+            ck_assert_ptr_nonnull(strstr(w.error, "Input/output error"));
+        if (w.journal != NULL)
+            stop(&w);
+        ck_assert_uint_eq(w.failures, 0);
+        if (st != ST_OK)
+            ck_assert_uint_eq(sim_disk_stats(w.disk)->operations, operations);
+        sim_disk_free(w.disk);
+    }
+}
+END_TEST
+
+/* Posts until a segment is begun, or nothing becomes durable any more. */
+static void
+post_a_segment(struct world *w)
+{
+    for (int i = 0; i < SEGMENT / 100 && w->failures == 0; i++) {
+        w->f.posted = 1;
+        post(&w->f, 1);
+        commit_all(w);
+    }
+}
+
+/* A second process may have locked another file of that name meanwhile. */
+LOOP_TEST(a_journal_whose_lock_file_is_gone_begins_no_segment, 2)
+{
+    struct journal_figures figures;
+    struct world w, other;
+
+    open_world(&w, 1);
+    commit_all(&w);
+    ck_assert_int_eq(disk_unlink(sim_disk_open(w.disk), "lock"), 0);
+    memset(&other, 0, sizeof(other));
+    other.disk = w.disk;
+    ck_assert_status(start(&other), ST_UNAVAILABLE); /* the directory is locked, too */
+    ck_assert_ptr_nonnull(strstr(other.error, "another process"));
+    if (_i == 0) /* that start has made a new one */
+        ck_assert_int_eq(disk_unlink(sim_disk_open(w.disk), "lock"), 0);
+    post_a_segment(&w);
+    ck_assert_uint_eq(w.failures, 1);
+    journal_figures(w.journal, &figures);
+    ck_assert(figures.lost);
+    ck_assert_uint_eq(figures.segments, 1);
+    sim_disk_kill(w.disk);
+    stop(&w);
+    ck_assert_status(start(&w), ST_OK);
+    close_world(&w);
+}
+END_TEST
+
+/* The disk after a power cut while the oldest segment goes; NULL: it has not gone. */
+static struct {
+    const struct disk_ops *real;
+    struct sim_disk *from, *kept;
+} unlinking;
+
+static int
+keep_and_unlink(struct disk *d, const char *name)
+{
+    if (unlinking.kept == NULL && strstr(name, ".log") != NULL) {
+        unlinking.kept = sim_disk_copy(unlinking.from, 7);
+        sim_disk_crash_losing_all(unlinking.kept);
+        ck_assert_int_eq(disk_unlink(sim_disk_open(unlinking.kept), name), 0);
+    }
+    return unlinking.real->unlink(d, name);
+}
+
+/* Whatever else a power cut takes then: the checkpoint without its end is not enough. */
+START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
+{
+    struct journal_figures figures;
+    struct world w, after;
+    struct disk_ops ops;
+    struct disk *disk;
+
+    open_world(&w, 1);
+    post(&w.f, 1); /* it stays in the oldest segment */
+    commit_all(&w);
+    do {
+        w.f.posted = 1;
+        post(&w.f, 1);
+        ck_assert_status(delete_free(&w.f, 2), ST_OK);
+        commit_all(&w);
+        journal_figures(w.journal, &figures);
+    } while (figures.segments < 3);
+    stop(&w);
+    sim_disk_kill(w.disk);
+    disk = sim_disk_open(w.disk);
+    unlinking.real = disk->ops;
+    unlinking.from = w.disk;
+    ops = *disk->ops;
+    ops.unlink = keep_and_unlink;
+    disk->ops = &ops;
+    ck_assert_status(begin(&w, &(struct journal_config){.disk = disk,
+                                                        .segment_bytes = SEGMENT,
+                                                        .seeded = true,
+                                                        .seed = ++w.starts,
+                                                        .failed = failed,
+                                                        .failed_arg = &w}),
+                     ST_OK);
+    journal_sweep(w.journal);
+    commit_all(&w);
+    ck_assert_ptr_nonnull(unlinking.kept);
+    after = (struct world){.disk = unlinking.kept, .starts = 100, .f.now_ms = START_MS};
+    after.f.queue = w.f.queue;
+    ck_assert_msg(start(&after) == ST_OK, "%s", after.error);
+    ck_assert_uint_eq(stats(&after.f).total, 1);
+    close_world(&after);
+    close_world(&w);
+}
+END_TEST
+
+/* They are what a full disk goes on with: others would have their room. */
+START_TEST(spares_that_a_start_takes_over_outlive_a_power_cut)
+{
+    uint64_t bytes, spares = 0;
+    char name[] = "spare.0";
+    struct world w;
+
+    open_world(&w, 1);
+    post(&w.f, 1);
+    commit_all(&w);
+    stop(&w);
+    for (; name[6] < '2'; name[6]++) { /* as if killed before they were synced */
+        struct disk *disk = sim_disk_open(w.disk);
+        struct disk_file *file = NULL;
+
+        ck_assert_int_eq(disk_unlink(disk, name), 0);
+        ck_assert_int_eq(disk_sync_names(disk), 0);
+        ck_assert_int_eq(disk_file_open(disk, name, DISK_NEW, &file), 0);
+        ck_assert_int_eq(disk_allocate(disk, file, SEGMENT), 0);
+        ck_assert_int_eq(disk_sync_names(disk), 0);
+        disk_close(disk, file);
+    }
+    sim_disk_kill(w.disk);
+    ck_assert_status(start(&w), ST_OK);
+    for (name[6] = '0'; name[6] < '2'; name[6]++) {
+        ck_assert(sim_disk_durable_size(w.disk, name, &bytes));
+        spares += bytes == SEGMENT;
+    }
+    ck_assert_uint_eq(spares, 2);
+    close_world(&w);
+}
+END_TEST
+
 START_TEST(only_one_process_has_the_directory)
 {
     struct world w, other;
@@ -361,6 +526,31 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     commit_all(&w);
     ck_assert_status(cut(&w), ST_OK);
     ck_assert_uint_eq(stats(&w.f).total, 1);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(a_journal_at_its_limit_refuses_posts_and_names_the_option)
+{
+    struct store_visit visit = {.now_ms = START_MS};
+    struct store_draft draft = {bytes_str("1"), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct world w = {.disk = sim_disk_new(1), .f.now_ms = START_MS};
+    struct journal_config config = {.disk = sim_disk_open(w.disk),
+                                    .segment_bytes = SEGMENT,
+                                    .max_bytes = 8 * SEGMENT};
+    struct store_id id;
+    enum status st = ST_OK;
+
+    w.f.queue = (struct store_queue){.project = bytes_str("p"), .name = bytes_str("q")};
+    ck_assert_status(begin(&w, &config), ST_OK);
+    for (int i = 0; st == ST_OK && i < 100000; i++) {
+        st = store_message_post(w.f.store, &visit, &w.f.queue, &one, &id);
+        if (i % 100 == 0)
+            commit_all(&w);
+    }
+    ck_assert_status(st, ST_JOURNAL_LIMIT);
+    ck_assert_ptr_nonnull(strstr(status_text(st), "journal_max_bytes"));
     close_world(&w);
 }
 END_TEST
