@@ -1,8 +1,8 @@
 #include "claimd/api/host.h"
 
-#include <arpa/inet.h>
+#include <ctype.h>
 
-/* Longest name of a host, and of an address. */
+/* Longest name of a host. */
 enum { NAME_MOST = 253 };
 
 /* The host without its port. */
@@ -19,21 +19,25 @@ cut_port(struct bytes host)
     return colon == NULL ? host : bytes_of(host.data, (size_t)(colon - host.data));
 }
 
+/*
+ * No name of the DNS consists of digits and dots, or has brackets: whatever does is an address to
+ * a browser, or nothing.
+ */
 static bool
 is_address(struct bytes name)
 {
     const bool bracketed =
         name.len > 2 && name.data[0] == '[' && name.data[name.len - 1] == ']';
-    char text[NAME_MOST + 1];
-    struct in6_addr unused;
+    const size_t end = bracketed ? name.len - 1 : name.len;
 
-    if (bracketed)
-        name = bytes_of(name.data + 1, name.len - 2);
-    if (name.len > NAME_MOST)
-        return false;
-    memcpy(text, name.data, name.len);
-    text[name.len] = '\0';
-    return inet_pton(bracketed ? AF_INET6 : AF_INET, text, &unused) == 1;
+    for (size_t i = bracketed ? 1 : 0; i < end; i++) {
+        const char c = name.data[i];
+
+        if ((c < '0' || c > '9') && c != '.' &&
+            !(bracketed && (c == ':' || isxdigit((unsigned char)c))))
+            return false;
+    }
+    return name.len > 0;
 }
 
 bool

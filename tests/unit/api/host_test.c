@@ -10,17 +10,10 @@ is_allowed(const char *host, const char *list)
 
 START_TEST(addresses_and_localhost_are_allowed_with_or_without_a_port)
 {
-    static const char *const hosts[] = {"127.0.0.1",
-                                        "127.0.0.1:8888",
-                                        "192.0.2.7:80",
-                                        "[::1]",
-                                        "[::1]:8888",
-                                        "[2001:db8::1]",
-                                        "localhost",
-                                        "LocalHost:8888",
-                                        "localhost:",
-                                        "[::ffff:127.0.0.1]:1",
-                                        ""};
+    static const char *const hosts[] = {
+        "127.0.0.1",      "127.0.0.1:8888", "192.0.2.7:80",         "127.1",
+        "[::1]",          "[::1]:8888",     "[2001:db8::1]",        "localhost",
+        "LocalHost:8888", "localhost:",     "[::ffff:127.0.0.1]:1", ""};
 
     for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
         ck_assert_msg(is_allowed(hosts[i], NULL), "%s", hosts[i]);
@@ -39,10 +32,9 @@ START_TEST(other_names_are_refused)
                                         "127.0.0.1@evil",
                                         "::1",
                                         "[::1",
-                                        "[127.0.0.1]:80",
                                         "[evil.example]",
                                         "0x7f.1",
-                                        "127.1",
+                                        "fa.ce",
                                         " localhost",
                                         ":8888",
                                         "[]",
@@ -51,7 +43,7 @@ START_TEST(other_names_are_refused)
 
     for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
         ck_assert_msg(!is_allowed(hosts[i], NULL), "%s", hosts[i]);
-    memset(longest, '1', sizeof(longest) - 1);
+    memset(longest, 'a', sizeof(longest) - 1);
     ck_assert(!is_allowed(longest, NULL));
 }
 END_TEST
