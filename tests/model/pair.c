@@ -465,6 +465,16 @@ agree_population(const struct pair *p, const struct store_population *twin,
     pair_agree(p, "bytes", (int64_t)twin->bytes, (int64_t)engine->bytes);
 }
 
+/* What is purged while it is due counts as expired in the twin, and as dropped elsewhere. */
+static void
+agree_expired(const struct pair *p, const struct store_expired *twin,
+              const struct store_expired *engine)
+{
+    if (engine->messages > twin->messages || engine->dead_letters > twin->dead_letters ||
+        engine->unread > engine->messages)
+        pair_fail(p, "more messages expired than there were");
+}
+
 /* The queues that the engine shows one by one: all, since there are places enough. */
 static uint64_t
 pair_queue_figures(struct pair *p)
@@ -482,6 +492,9 @@ pair_queue_figures(struct pair *p)
         agree_population(p, &twin.here, &engine.here);
         pair_agree(p, "an oldest one", twin.has_oldest, engine.has_oldest);
         pair_agree(p, "its age", twin.age_ms, engine.age_ms);
+        pair_agree(p, "the age of the oldest claim", twin.claimed_age_ms,
+                   engine.claimed_age_ms);
+        agree_expired(p, &twin.expired, &engine.expired);
         count++;
     }
     return count;

@@ -111,7 +111,7 @@ twin_claim_create(struct store *s, struct store_visit *visit,
     size_t from;
 
     if (q != NULL)
-        twin_forget(q, now_ms);
+        twin_forget(t, q, now_ms);
     limit = least(limit, twin_share(t, visit, where, &from));
     /* A claim that comes upon dead letters finds less than its share, and looks again. */
     while (q != NULL && move_dead_letters(t, q, from, limit, now_ms) > 0)

@@ -57,6 +57,7 @@ end
 local name = 'c' .. digits(number)
 put(ch, 'hset', name, pack(CLAIM, w.now, ends, #numbers, ARGV[2]) .. table.concat(numbers))
 falls_due(ch, ends, name)
+mark_created(ch, number, w.now)
 w.last_claim, w.held, w.claims = number, w.held + #numbers, w.claims + 1
 commit(w, ch)
 leave(w)
