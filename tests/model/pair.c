@@ -54,7 +54,8 @@ pair_open(struct pair *p, size_t shards, uint64_t seed, bool require_confirmatio
     config.shards = shards;
     config.seed = seed;
     config.max_message_ttl_s = 20 * 86400; /* within reach of long claims */
-    config.shown_queues = 1000;            /* more than a history makes */
+    config.dead_letter_ttl_s = seed & 2 ? 86400 : 0;
+    config.shown_queues = 1000; /* more than a history makes */
     config.require_confirmation = require_confirmation;
     config.round_up_ms = on_redis() ? 0 : (int64_t)(seed & 1); /* test_clock is exact */
     idmap_init(&p->ids);

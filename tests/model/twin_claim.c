@@ -46,6 +46,8 @@ move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
         m->posted_ms = now_ms;
         m->expires_ms = twin_deadline_ms(t, now_ms, q->settings.dead_letter_ttl_s);
         m->ready_ms = now_ms;
+    } else if (m->expires_ms < twin_deadline_ms(t, now_ms, t->config.dead_letter_ttl_s)) {
+        m->expires_ms = twin_deadline_ms(t, now_ms, t->config.dead_letter_ttl_s);
     }
     twin_append(target, m);
 }

@@ -56,7 +56,7 @@ struct store_population {
 /* Messages of a queue that expired, counted from its creation, or from the start of the process. */
 struct store_expired {
     uint64_t messages;
-    uint64_t unread;       /* no worker claimed them, and no subscriber got what was posted */
+    uint64_t unread;       /* no worker claimed them, no subscriber got what was posted */
     uint64_t dead_letters; /* those that came as such */
 };
 
@@ -82,8 +82,8 @@ struct store_queue_figures {
     size_t project_len, name_len;
     enum store_kind kind;
     struct store_population here;
-    bool has_oldest; /* there is a message that can be claimed, */
-    int64_t age_ms;  /* and the oldest was posted so long ago */
+    bool has_oldest;        /* there is a message that can be claimed, */
+    int64_t age_ms;         /* and the oldest was posted so long ago */
     int64_t claimed_age_ms; /* of the oldest live claim, renewed or not; 0: none */
     struct store_expired expired;
 };
