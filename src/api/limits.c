@@ -13,6 +13,7 @@ const struct api_limits api_limits_default = {
     .max_message_ttl = 1209600,
     .default_message_delay = 0,
     .max_message_delay = 900,
+    .dead_letter_ttl = 1209600,
     .default_claim_ttl = 300,
     .min_claim_ttl = 60,
     .max_claim_ttl = 43200,

@@ -29,6 +29,7 @@ struct core {
     _Atomic bool deliverer_told; /* that something is due, since it last found nothing */
     int64_t message_ttl_s, message_delay_s; /* defaults */
     int64_t max_message_ttl_s;
+    int64_t dead_letter_ttl_s;
     int64_t round_up_ms; /* engine_config */
     uint64_t tag_start;
     _Atomic uint64_t tags_used;

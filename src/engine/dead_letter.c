@@ -253,10 +253,25 @@ put_sealed(const struct dead_letter *dl, struct move *move, size_t i)
     return sealed;
 }
 
+/* Its queue gives it a new life, or the server makes sure of a minimum. */
+static void
+extend_life(const struct dead_letter *dl, struct message *m)
+{
+    const struct core *core = dl->from.shard->core;
+    const int64_t ttl_s = queue_settings(dl->from.queue)->dead_letter_ttl_s;
+    const bool is_set = ttl_s != STORE_UNSET;
+    const int64_t until_ms =
+        core_deadline_ms(core, dl->from.now_ms, is_set ? ttl_s : core->dead_letter_ttl_s);
+
+    if (is_set)
+        m->posted_ms = dl->from.now_ms;
+    if (is_set || m->expires_ms < until_ms)
+        m->expires_ms = until_ms;
+}
+
 static void
 move_one(const struct dead_letter *dl, size_t i, struct move *move)
 {
-    int64_t ttl_s = queue_settings(dl->from.queue)->dead_letter_ttl_s;
     struct queue *target = move->target;
     struct message *m = move->messages[i];
 
@@ -266,10 +281,7 @@ move_one(const struct dead_letter *dl, size_t i, struct move *move)
     keep_id(dl->from.queue, m, move);
     m->seq = ++target->last_seq;
     m->claim_count = 0;
-    if (ttl_s != STORE_UNSET) {
-        m->posted_ms = dl->from.now_ms;
-        m->expires_ms = core_deadline_ms(dl->from.shard->core, dl->from.now_ms, ttl_s);
-    }
+    extend_life(dl, m);
     backlog_add(target->backlog, &dl->target->pool, m);
     backlog_add_foreign(target->backlog, m);
     shard_arm_message(dl->target, &m->due, m->expires_ms);

@@ -1,4 +1,5 @@
 #include "engine/figures.h"
+#include "engine/claim.h"
 #include "engine/engine_private.h"
 #include "engine/settle.h"
 
@@ -31,6 +32,9 @@ add_population(const struct shard *sh, struct store_figures *out)
     out->all.dead_letters += t->foreign;
     out->all.claims += t->claims;
     out->all.bytes += t->bytes;
+    out->rest.messages += sh->figures.rest.messages;
+    out->rest.unread += sh->figures.rest.unread;
+    out->rest.dead_letters += sh->figures.rest.dead_letters;
     out->queues += sh->queues.count;
     out->subscriptions += sh->subscriptions;
     out->feed_bytes += sh->feed_bytes;
@@ -65,12 +69,19 @@ copy_text(char *to, struct bytes from)
     to[from.len] = '\0';
 }
 
+static int64_t
+age_of(int64_t from_ms, int64_t now_ms)
+{
+    return from_ms < now_ms ? now_ms - from_ms : 0;
+}
+
 static void
 show(const struct queue *q, int64_t now_ms, struct store_queue_figures *out)
 {
     const struct backlog *b = q->backlog;
     const struct message *oldest;
-    uint64_t seq = 0;
+    const struct claim *first; /* claim numbers ascend with time */
+    uint64_t seq = 0, number = 0;
 
     copy_text(out->project, q->where.project);
     copy_text(out->name, q->where.name);
@@ -87,8 +98,10 @@ show(const struct queue *q, int64_t now_ms, struct store_queue_figures *out)
     };
     oldest = backlog_next_ready(b, &seq);
     out->has_oldest = oldest != NULL;
-    out->age_ms =
-        oldest != NULL && oldest->posted_ms < now_ms ? now_ms - oldest->posted_ms : 0;
+    out->age_ms = oldest == NULL ? 0 : age_of(oldest->posted_ms, now_ms);
+    first = backlog_next_claim(b, &number);
+    out->claimed_age_ms = first == NULL ? 0 : age_of(first->made_ms, now_ms);
+    out->expired = *shown_expired(&q->shard->core->shown, q);
 }
 
 /* Settles what is due, as far as a few slices go: who only looks does not do all the work. */

@@ -12,6 +12,7 @@
 struct figures {
     struct counter counts[STORE_COUNTERS];
     struct buckets spans[STORE_SPANS];
+    struct store_expired rest; /* of queues that are not shown; under the shard's lock */
 };
 
 static inline void

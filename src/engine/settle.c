@@ -1,6 +1,7 @@
 #include "engine/settle.h"
 #include "claimd/base/invariant.h"
 #include "engine/claim.h"
+#include "engine/feed.h"
 #include "engine/observe.h"
 
 /* After so many slices an operation lets others of its thread go first. */
@@ -51,6 +52,19 @@ settle_claims(struct shard *sh, int64_t now_ms, size_t *budget)
     return false;
 }
 
+/* Counts a message that expires in q. */
+static void
+count_expired(struct shard *sh, const struct queue *q, const struct message *m)
+{
+    struct store_expired *of_queue = shown_expired(&sh->core->shown, q);
+    struct store_expired *counts = of_queue == NULL ? &sh->figures.rest : of_queue;
+
+    figures_count(&sh->figures, STORE_COUNT_EXPIRED, 1);
+    counts->messages++;
+    counts->unread += m->claim_count == 0 && !feed_listens(q->feed);
+    counts->dead_letters += m->foreign != NULL;
+}
+
 /* The end of a message's delay or life has come. */
 static void
 message_due(struct shard *sh, struct message *m, int64_t now_ms)
@@ -59,7 +73,8 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
     bool told = observed(sh->core) && q != NULL;
 
     if (!message_live(m, now_ms)) {
-        figures_count(&sh->figures, STORE_COUNT_EXPIRED, q != NULL);
+        if (q != NULL)
+            count_expired(sh, q, m);
         if (told)
             (void)observe_message(q, STORE_CHANGE_EXPIRED, m, now_ms);
         settle_remove(sh, m);

@@ -52,6 +52,7 @@ shown_enter(struct shown *s, struct queue *q)
         struct place *place = &s->places[s->lowest++];
 
         place->queue = q;
+        place->expired = (struct store_expired){.messages = 0};
         atomic_store_explicit(&place->shard, q->shard, memory_order_release);
         q->place = (uint32_t)s->lowest;
         (void)atomic_fetch_sub(&s->free, 1);
@@ -75,6 +76,12 @@ shown_leave(struct shown *s, struct queue *q)
         s->lowest = at;
     (void)atomic_fetch_add(&s->free, 1);
     lock_release(&s->lock);
+}
+
+struct store_expired *
+shown_expired(const struct shown *s, const struct queue *q)
+{
+    return q->place == 0 ? NULL : &s->places[q->place - 1].expired;
 }
 
 struct shard *

@@ -7,7 +7,7 @@
  *   Cost     O(1) without a free place; else a search through the places that is O(1) unless
  *            many come and go in another order
  *   Threads  any. A place belongs to the shard of its queue, whose lock guards the pointer to
- *            the queue; the lock in here is a leaf, for who takes a free place
+ *            the queue and its counters; the lock in here is a leaf, for who takes a free place
  */
 #ifndef ENGINE_SHOWN_H
 #define ENGINE_SHOWN_H
@@ -15,6 +15,7 @@
 #include "claimd/base/lock.h"
 #include "claimd/base/mem.h"
 #include "claimd/base/status.h"
+#include "claimd/store/figures.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@ struct shard;
 struct place {
     _Atomic(struct shard *) shard; /* of the queue; NULL: free */
     struct queue *queue;
+    struct store_expired expired; /* of that queue, since it has the place */
 };
 
 struct shown {
@@ -45,6 +47,9 @@ void shown_leave(struct shown *s, struct queue *q);
 
 /* The shard of the first taken place from *at on, which becomes its number; NULL: none. */
 struct shard *shown_next(const struct shown *s, size_t *at);
+
+/* The counters of a queue with a place; NULL: it has none. Needs its shard's lock. */
+struct store_expired *shown_expired(const struct shown *s, const struct queue *q);
 
 /* The queue of that place if it is in this shard, whose lock is held; else NULL. */
 struct queue *shown_queue(const struct shown *s, size_t at, const struct shard *sh);

@@ -220,6 +220,7 @@ command_store_open(struct command_store *out)
     config.message_ttl_s = limits->default_message_ttl;
     config.message_delay_s = limits->default_message_delay;
     config.max_message_ttl_s = limits->max_message_ttl;
+    config.dead_letter_ttl_s = limits->dead_letter_ttl;
     st = engine_open(&config, &out->store);
     if (st != ST_OK)
         mem_destroy(out->mem);

@@ -28,7 +28,7 @@ enum {
     COMMAND_DAMAGED = 3
 };
 
-enum { COMMAND_PLACES = 2, COMMAND_OPTIONS = 4, COMMAND_CALLS = 3, COMMAND_STATUSES = 4 };
+enum { COMMAND_PLACES = 3, COMMAND_OPTIONS = 4, COMMAND_CALLS = 3, COMMAND_STATUSES = 4 };
 
 /* Words of a command line; the values are borrowed from it. */
 struct command_words {

@@ -3,8 +3,8 @@
  * builds a package. It is in no help: nobody else needs it.
  *
  *     generate bash|zsh                completions
- *     generate config [NAME=VALUE]     a configuration file with every default as a comment;
- *                                      of one option a value
+ *     generate config [NAME=VALUE...]  a configuration file with every default as a comment;
+ *                                      of two options at most a value
  */
 #include "claimd/auth/policy.h"
 #include "main/command.h"
@@ -272,11 +272,24 @@ static const char config_head[] = "# Options of claimd, with their defaults as c
                                   "(CLAIMD_MAX_WAIT=20) and arguments of the\n"
                                   "# command line win over what stands here.\n";
 
+/* The value that an assignment (NULL: none) gives the option; absent: it gives none. */
+static struct bytes
+value_of(const struct option *option, const char *assignment)
+{
+    struct bytes value = bytes_str(assignment == NULL ? "" : assignment);
+
+    return option_find(bytes_cut(&value, '=')) == option ? value : BYTES_NONE;
+}
+
 static void
-put_setting(const struct option *option, const struct option *chosen, struct bytes value)
+put_setting(const struct option *option, const char *const *assignments, size_t count)
 {
     (void)printf("# %s\n", option->help);
-    if (option == chosen) {
+    for (size_t i = 0; i < count; i++) {
+        struct bytes value = value_of(option, assignments[i]);
+
+        if (!bytes_present(value))
+            continue;
         (void)printf("%s = %.*s\n", option->name, (int)value.len, value.data);
         return;
     }
@@ -286,21 +299,23 @@ put_setting(const struct option *option, const struct option *chosen, struct byt
 }
 
 static int
-generate_config(const char *assignment)
+generate_config(const char *const *assignments, size_t count)
 {
-    struct bytes value = bytes_str(assignment == NULL ? "" : assignment);
-    const struct option *chosen = option_find(bytes_cut(&value, '='));
     const char *group = NULL;
 
-    if (assignment != NULL && chosen == NULL)
-        return command_fails(COMMAND_USAGE, "%s sets no option", assignment);
+    for (size_t i = 0; i < count; i++) {
+        struct bytes value = bytes_str(assignments[i] == NULL ? "" : assignments[i]);
+
+        if (assignments[i] != NULL && option_find(bytes_cut(&value, '=')) == NULL)
+            return command_fails(COMMAND_USAGE, "%s sets no option", assignments[i]);
+    }
     (void)fputs(config_head, stdout);
     for (size_t i = 0; i < option_count; i++) {
         if (group == NULL || strcmp(group, options[i].group) != 0)
             (void)printf("\n# ---- %s\n", options[i].group);
         group = options[i].group;
         (void)putchar('\n');
-        put_setting(&options[i], chosen, value);
+        put_setting(&options[i], assignments, count);
     }
     return COMMAND_GOOD;
 }
@@ -313,7 +328,7 @@ run(const struct command_words *words)
     const char *what = words->places[0], *assignment = words->places[1];
 
     if (strcmp(what, "config") == 0)
-        return generate_config(assignment);
+        return generate_config(words->places + 1, 2);
     if (strcmp(what, "bash") == 0 && assignment == NULL)
         return generate_bash();
     if (strcmp(what, "zsh") == 0 && assignment == NULL)
@@ -325,10 +340,10 @@ const struct command command_generate = {
     .name = "generate",
     .call = "generate WHAT",
     .summary = "files for a package",
-    .usages = {"generate bash|zsh", "generate config [NAME=VALUE]"},
+    .usages = {"generate bash|zsh", "generate config [NAME=VALUE [NAME=VALUE]]"},
     .about =
         "Prints completions for a shell, or a configuration file with every default.",
-    .places = 2,
+    .places = 3,
     .least = 1,
     .needs = "bash, zsh or config",
     .run = run};

@@ -147,4 +147,14 @@ void config_refuse(const struct config *config, const char *name,
 /* Prints all values as a file that config_load() would read. */
 void config_print(const struct config *config, FILE *to);
 
+/* dead_letter_ttl, which max_message_ttl caps as it does the lives of all messages. */
+static inline int64_t
+config_dead_letter_ttl(const struct config *config)
+{
+    const struct api_limits *limits = &config->limits;
+
+    return limits->dead_letter_ttl < limits->max_message_ttl ? limits->dead_letter_ttl
+                                                             : limits->max_message_ttl;
+}
+
 #endif

@@ -87,6 +87,7 @@ open_engine(struct daemon *d, const struct config *config, struct complaints *co
         .message_ttl_s = config->limits.default_message_ttl,
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
+        .dead_letter_ttl_s = config_dead_letter_ttl(config),
         .round_up_ms = d->kit == NULL && !clock_stands(d->durability.now),
         .shown_queues = (size_t)config->metrics_queues,
         .project_limits = daemon_stored_limits(config),
@@ -174,6 +175,20 @@ open_notify(struct daemon *d, const struct config *config)
                                          .mail.password = d->named.smtp_password};
 
     return notification_open(config, &notify, &d->notify);
+}
+
+static enum status
+open_expiry_log(struct daemon *d, const struct config *config)
+{
+    const struct expiry_log_config expiry_log = {.mem = d->mem,
+                                                 .store = d->store,
+                                                 .clock = d->durability.now,
+                                                 .log = &d->log,
+                                                 .queues =
+                                                     (size_t)config->metrics_queues};
+    enum status st = expiry_log_open(&expiry_log, &d->expiry_log);
+
+    return st == ST_OK ? expiry_log_start(d->expiry_log) : st;
 }
 
 uint64_t
@@ -338,6 +353,8 @@ open_parts(struct daemon *d, const struct config *config, struct complaints *com
         st = open_notify(d, config);
     if (st == ST_OK)
         st = open_server(d, config, complaints);
+    if (st == ST_OK)
+        st = open_expiry_log(d, config);
     if (st != ST_OK)
         return st;
     gather(d, config);
@@ -580,6 +597,7 @@ daemon_close(struct daemon *d)
 {
     if (d == NULL)
         return;
+    expiry_log_close(d->expiry_log);
     backing_close(&d->backing,
                   d->mem); /* its threads know the server; nobody asks any more */
     server_free(d->server);

@@ -13,6 +13,7 @@
 #include "main/backing.h"
 #include "main/daemon.h"
 #include "main/durability.h"
+#include "main/expiry_log.h"
 #include "main/notification.h"
 #include "main/sealing.h"
 #include "main/signing.h"
@@ -51,6 +52,7 @@ struct daemon {
     struct sealing_source sealing;
     struct api *api;
     struct notify *notify;
+    struct expiry_log *expiry_log;
     struct server *server;
     _Atomic int64_t drain_ms;
     int ready_fd; /* -1: none */

@@ -154,6 +154,11 @@ const struct option options[] = {
            "how long new messages are hidden"),
     NUMBER("max_message_delay", limits.max_message_delay, 0, YEAR, CONTRACT,
            "longest delay"),
+    NUMBER(
+        "dead_letter_ttl", limits.dead_letter_ttl, 0, YEAR, CONTRACT,
+        "a dead letter lives at least this long, unless the queue that it comes from "
+        "sets _dead_letter_queue_messages_ttl; max_message_ttl caps it; 0: it keeps its "
+        "TTL"),
     NUMBER("default_claim_ttl", limits.default_claim_ttl, 1, YEAR, CONTRACT,
            "life of a claim whose worker says nothing"),
     NUMBER("min_claim_ttl", limits.min_claim_ttl, 1, YEAR, CONTRACT,

@@ -149,7 +149,11 @@ enum {
     OLDEST,
     SUBSCRIBED,
     FEED_BYTES,
-    OUTBOX
+    OUTBOX,
+    CREATED,
+    EXPIRED,
+    UNREAD,
+    EXPIRED_LETTERS
 };
 
 static void
@@ -191,6 +195,12 @@ add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
         out->has_oldest = call_integer(&c, OLDEST) > 0;
         if (out->has_oldest)
             out->age_ms = call_integer(&c, NOW) - call_integer(&c, OLDEST);
+        if (call_integer(&c, CREATED) > 0)
+            out->claimed_age_ms = call_integer(&c, NOW) - call_integer(&c, CREATED);
+        out->expired = (struct store_expired){
+            .messages = (uint64_t)call_integer(&c, EXPIRED),
+            .unread = (uint64_t)call_integer(&c, UNREAD),
+            .dead_letters = (uint64_t)call_integer(&c, EXPIRED_LETTERS)};
         all->claimable += here->claimable;
         all->claimed += here->claimed;
         all->delayed += here->delayed;

@@ -97,6 +97,7 @@ run_create(struct redis_store *s, const struct store_visit *visit,
     call_number(&c, (int64_t)reserved);
     call_number(&c, (int64_t)out->room);
     call_word(&c, where->name);
+    call_number(&c, s->config.dead_letter_ttl_s);
     call_opened(&c, out->opened);
     st = call_run(&c, SCRIPT_claim_create, CALL_CHANGES);
     if (st == ST_UNCONFIRMED)

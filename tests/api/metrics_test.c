@@ -16,7 +16,7 @@ ck_line(struct api_fixture *f, const char *line)
 {
     const char *text = api_text(f, "\n%s\n", line);
 
-    ck_assert_msg(strstr(api_answer(&f->c), text) != NULL, "%s is not in\n%s", line,
+    ck_assert_msg(strstr(api_answer(&f->c), text) != NULL, "%s is not in\n%.3000s", line,
                   api_answer(&f->c));
 }
 
@@ -42,6 +42,37 @@ START_TEST(queues_are_told_by_name_and_the_rest_together)
     ck_assert_ptr_null(strstr(api_answer(&f.c), "age_seconds{project=\"\""));
     ck_line(&f, "claimd_messages_posted_total 5");
     ck_line(&f, "claimd_queues 5");
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(they_tell_what_expired_and_how_old_the_oldest_claim_is)
+{
+    static const char a[] = "{project=\"" API_CALL_PROJECT "\",queue=\"a\"}";
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (const char *name = "abcde"; *name != '\0'; name++)
+        post(&f, api_text(&f, "%c", *name));
+    ck_api(&f, "POST", "/v2/queues/a/claims", "{\"ttl\":60,\"grace\":60}", 201, NULL);
+    post(&f, "a");
+    f.c.now_ms += 1500;
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, api_text(&f, "claimd_queue_oldest_claimed_age_seconds%s 1.5", a));
+    ck_line(&f, "claimd_queue_oldest_claimed_age_seconds{project=\"" API_CALL_PROJECT
+                "\",queue=\"b\"} 0.0");
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "claimed_age_seconds{project=\"\""));
+    f.c.now_ms += 3600000;
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL); /* settles */
+    ck_api(&f, "GET", "/v2/queues/d/messages", NULL, 200, NULL);
+    ck_api(&f, "GET", "/v2/queues/e/messages", NULL, 200, NULL);
+    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(&f, api_text(&f, "claimd_queue_oldest_claimed_age_seconds%s 0.0", a));
+    ck_line(&f, api_text(&f, "claimd_queue_messages_expired_total%s 2", a));
+    ck_line(&f, api_text(&f, "claimd_queue_messages_expired_unread_total%s 1", a));
+    ck_line(&f, api_text(&f, "claimd_queue_dead_letters_expired_total%s 0", a));
+    ck_line(&f, "claimd_queue_messages_expired_total{project=\"\",queue=\"\"} 2");
+    ck_line(&f, "claimd_queue_messages_expired_unread_total{project=\"\",queue=\"\"} 2");
     api_fixture_close(&f);
 }
 END_TEST

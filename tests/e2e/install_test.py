@@ -51,11 +51,13 @@ class Install(unittest.TestCase):
         claimd, config = self.find("/bin/claimd"), self.find("/etc/claimd/claimd.conf")
         values = self.run_program(claimd, "--config", config, "--print-config")
         changed = [line.split("  ;")[0] for line in values.split("\n") if "from the file" in line]
-        self.assertEqual(changed, ["journal = /var/lib/claimd"])
+        # Two weeks, as max_message_ttl: a message survives the weekend of its workers.
+        self.assertEqual(changed, ["journal = /var/lib/claimd", "default_message_ttl = 1209600"])
+        self.run_program(claimd, "--config", config, "--check-config")
         with open(config, encoding="utf-8") as f:
             lines = f.read().split("\n")
         for line in self.run_program(claimd, "--print-config").split("\n"):
-            if " = " in line and not line.startswith("journal ="):
+            if " = " in line and not line.startswith(("journal =", "default_message_ttl =")):
                 with self.subTest(line=line):
                     self.assertEqual(lines.count("#" + line), 1)
 

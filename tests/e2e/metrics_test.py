@@ -424,6 +424,8 @@ class Story(unittest.TestCase):
         says = self.prometheus.value
         self.assertEqual(says('claimd_queue_dead_letters{queue="dead"}'), 1)
         self.assertEqual(says("sum(claimd_queue_claims)"), 0)
+        self.assertEqual(says('claimd_queue_messages_expired_unread_total{queue="short"}'), 1)
+        self.assertEqual(says("sum(claimd_queue_messages_expired_total)"), 1)
         self.assertEqual(says("claimd_queues"), 6)
         self.assertGreater(says('claimd_queue_bytes{queue="big"}'), self.BIG * self.SIZE)
         self.assertGreater(says('claimd_queue_oldest_claimable_age_seconds{queue="jobs"}'), 1)
@@ -452,7 +454,7 @@ class Story(unittest.TestCase):
         firing = {alert["labels"]["alertname"]
                   for alert in self.prometheus.get("alerts")["alerts"]
                   if alert["state"] == "firing"}
-        self.assertLessEqual(firing, {"ClaimdDeadLetters"})
+        self.assertLessEqual(firing, {"ClaimdDeadLetters", "ClaimdMessagesExpiredUnread"})
 
     def assert_dashboard(self):
         """Each question of the dashboard can be asked, and finds something."""

@@ -54,7 +54,8 @@ pair_open(struct pair *p, size_t shards, uint64_t seed, bool require_confirmatio
     config.shards = shards;
     config.seed = seed;
     config.max_message_ttl_s = 20 * 86400; /* within reach of long claims */
-    config.shown_queues = 1000;            /* more than a history makes */
+    config.dead_letter_ttl_s = seed & 2 ? 86400 : 0;
+    config.shown_queues = 1000; /* more than a history makes */
     config.require_confirmation = require_confirmation;
     config.round_up_ms = on_redis() ? 0 : (int64_t)(seed & 1); /* test_clock is exact */
     idmap_init(&p->ids);
@@ -465,6 +466,16 @@ agree_population(const struct pair *p, const struct store_population *twin,
     pair_agree(p, "bytes", (int64_t)twin->bytes, (int64_t)engine->bytes);
 }
 
+/* What is purged while it is due counts as expired in the twin, and as dropped elsewhere. */
+static void
+agree_expired(const struct pair *p, const struct store_expired *twin,
+              const struct store_expired *engine)
+{
+    if (engine->messages > twin->messages || engine->dead_letters > twin->dead_letters ||
+        engine->unread > engine->messages)
+        pair_fail(p, "more messages expired than there were");
+}
+
 /* The queues that the engine shows one by one: all, since there are places enough. */
 static uint64_t
 pair_queue_figures(struct pair *p)
@@ -482,6 +493,9 @@ pair_queue_figures(struct pair *p)
         agree_population(p, &twin.here, &engine.here);
         pair_agree(p, "an oldest one", twin.has_oldest, engine.has_oldest);
         pair_agree(p, "its age", twin.age_ms, engine.age_ms);
+        pair_agree(p, "the age of the oldest claim", twin.claimed_age_ms,
+                   engine.claimed_age_ms);
+        agree_expired(p, &twin.expired, &engine.expired);
         count++;
     }
     return count;

@@ -207,7 +207,8 @@ twin_queue_purge(struct store *s, struct store_visit *visit,
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
     bool messages = what != STORE_PURGE_SUBSCRIPTIONS;
 
-    (void)visit; /* all messages go, due or not */
+    if (q != NULL) /* all messages go, due or not; those that are due expired */
+        twin_forget(twin_of(s), q, visit->now_ms);
     while (q != NULL && messages && q->message_count > 0)
         twin_free_message(twin_take_out(q, q->message_count - 1));
     if (q != NULL && what != STORE_PURGE_MESSAGES)
@@ -275,8 +276,18 @@ count_message(const struct twin_queue *q, const struct twin_message *m, int64_t 
 }
 
 static void
-measure(const struct twin_queue *q, int64_t now_ms, struct store_queue_figures *out)
+measure_claim(const struct twin_claim *c, int64_t now_ms, struct store_queue_figures *out)
 {
+    out->here.claims++;
+    if (out->claimed_age_ms < now_ms - c->created_ms)
+        out->claimed_age_ms = now_ms - c->created_ms;
+}
+
+static void
+measure(const struct twin *t, struct twin_queue *q, int64_t now_ms,
+        struct store_queue_figures *out)
+{
+    twin_forget(t, q, now_ms);
     *out = (struct store_queue_figures){.has_oldest = false};
     if (q->project_len <= STORE_FIGURES_PROJECT && q->name_len <= STORE_FIGURES_NAME) {
         memcpy(out->project, q->project, q->project_len);
@@ -290,17 +301,18 @@ measure(const struct twin_queue *q, int64_t now_ms, struct store_queue_figures *
     for (size_t i = 0; i < q->claim_count; i++)
         if (twin_claim_live(&q->claims[i], now_ms) &&
             holds_something(q, &q->claims[i], now_ms))
-            out->here.claims++;
+            measure_claim(&q->claims[i], now_ms, out);
+    out->expired = q->expired;
 }
 
 void
 twin_figures_of(struct store *s, const struct store_queue *where, int64_t now_ms,
                 struct store_queue_figures *out)
 {
-    measure(twin_find_queue(twin_of(s), where), now_ms, out);
+    measure(twin_of(s), twin_find_queue(twin_of(s), where), now_ms, out);
 }
 
-/* Without counts: nothing is counted here. */
+/* Without counts: only what expired is counted, by queue. */
 static enum status
 twin_figures(struct store *s, struct store_visit *visit, struct store_figures *out)
 {
@@ -310,7 +322,7 @@ twin_figures(struct store *s, struct store_visit *visit, struct store_figures *o
     for (size_t i = 0; i < t->queue_count; i++) {
         struct store_queue_figures q;
 
-        measure(t->queues[i], visit->now_ms, &q);
+        measure(t, t->queues[i], visit->now_ms, &q);
         out->all.claimable += q.here.claimable;
         out->all.claimed += q.here.claimed;
         out->all.delayed += q.here.delayed;
@@ -329,7 +341,7 @@ twin_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
 
     if (*at >= t->queue_count)
         return ST_NOT_FOUND;
-    measure(t->queues[(*at)++], visit->now_ms, out);
+    measure(t, t->queues[(*at)++], visit->now_ms, out);
     return ST_OK;
 }
 

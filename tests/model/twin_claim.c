@@ -46,6 +46,8 @@ move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
         m->posted_ms = now_ms;
         m->expires_ms = twin_deadline_ms(t, now_ms, q->settings.dead_letter_ttl_s);
         m->ready_ms = now_ms;
+    } else if (m->expires_ms < twin_deadline_ms(t, now_ms, t->config.dead_letter_ttl_s)) {
+        m->expires_ms = twin_deadline_ms(t, now_ms, t->config.dead_letter_ttl_s);
     }
     twin_append(target, m);
 }
@@ -111,7 +113,7 @@ twin_claim_create(struct store *s, struct store_visit *visit,
     size_t from;
 
     if (q != NULL)
-        twin_forget(q, now_ms);
+        twin_forget(t, q, now_ms);
     limit = least(limit, twin_share(t, visit, where, &from));
     /* A claim that comes upon dead letters finds less than its share, and looks again. */
     while (q != NULL && move_dead_letters(t, q, from, limit, now_ms) > 0)

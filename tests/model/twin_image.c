@@ -269,7 +269,7 @@ twin_queue_load(struct store *s, struct store_visit *visit,
         !may_lie(q == NULL ? &image->metadata.settings : &q->settings, image))
         st = ST_NOT_SEALED;
     if (st == ST_OK && q != NULL) {
-        twin_forget(q, visit->now_ms);
+        twin_forget(t, q, visit->now_ms);
         st = check(q, image);
     }
     if (st != ST_OK)

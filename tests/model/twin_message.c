@@ -66,7 +66,7 @@ twin_message_post(struct store *s, struct store_visit *visit,
     for (size_t i = 0; q->settings.encrypt && i < post->count; i++)
         if (!store_is_sealed(post->drafts[i].body))
             return ST_NOT_SEALED;
-    twin_forget(q, now_ms);
+    twin_forget(t, q, now_ms);
     for (size_t i = 0; i < post->count; i++) {
         struct twin_message *m = make_message(t, q, post, i, now_ms);
 

@@ -220,6 +220,7 @@ twin_add_claim(struct twin *t, struct twin_queue *q, const struct store_terms *t
     c = &q->claims[q->claim_count++];
     *c = (struct twin_claim){.number = ++t->claims_made,
                              .started_ms = now_ms,
+                             .created_ms = now_ms,
                              .ttl_ms = twin_deadline_ms(t, 0, terms->ttl_s)};
     snprintf(c->id.text, sizeof(c->id.text), "f%011d%012llx", 0,
              (unsigned long long)c->number);
@@ -232,16 +233,41 @@ twin_remove_claim(struct twin_queue *q, struct twin_claim *c)
     *c = q->claims[--q->claim_count];
 }
 
+/* Does a subscriber get what is posted? */
+static bool
+has_listener(const struct twin *t, const struct twin_queue *q, int64_t now_ms)
+{
+    for (size_t i = 0; i < q->subscription_count; i++) {
+        const struct twin_subscription *s = q->subscriptions[i];
+
+        if ((s->confirmed || !t->config.require_confirmation) &&
+            now_ms < s->started_ms + s->ttl_s * 1000)
+            return true;
+    }
+    return false;
+}
+
+static void
+count_expired(const struct twin *t, struct twin_queue *q, const struct twin_message *m,
+              int64_t now_ms)
+{
+    q->expired.messages++;
+    q->expired.unread += m->claim_count == 0 && !has_listener(t, q, now_ms);
+    q->expired.dead_letters += m->dead_letter;
+}
+
 void
-twin_forget(struct twin_queue *q, int64_t now_ms)
+twin_forget(const struct twin *t, struct twin_queue *q, int64_t now_ms)
 {
     size_t i = 0;
 
     while (i < q->message_count) {
-        if (twin_message_live(q->messages[i], now_ms))
+        if (twin_message_live(q->messages[i], now_ms)) {
             i++;
-        else
-            twin_free_message(twin_take_out(q, i));
+            continue;
+        }
+        count_expired(t, q, q->messages[i], now_ms);
+        twin_free_message(twin_take_out(q, i));
     }
     i = 0;
     while (i < q->claim_count) {

@@ -29,6 +29,7 @@ struct twin_claim {
     uint64_t number; /* 1, 2, 3 ... over all queues */
     int64_t started_ms;
     int64_t ttl_ms;
+    int64_t created_ms; /* renewals do not change it */
 };
 
 /* A message that a subscription has still to get. */
@@ -72,6 +73,7 @@ struct twin_queue {
     struct twin_subscription **subscriptions; /* owned, in the order of creation */
     size_t subscription_count;
     uint64_t last_subscription;
+    struct store_expired expired; /* of messages that are forgotten */
 };
 
 /* Somebody in line for a queue, which may not exist. */
@@ -173,8 +175,8 @@ struct twin_claim *twin_add_claim(struct twin *t, struct twin_queue *q,
                                   const struct store_terms *terms, int64_t now_ms);
 void twin_remove_claim(struct twin_queue *q, struct twin_claim *c);
 
-/* Forgets what nobody can see any more; only so that arrays stay short. */
-void twin_forget(struct twin_queue *q, int64_t now_ms);
+/* Forgets what expired, and counts such messages. */
+void twin_forget(const struct twin *t, struct twin_queue *q, int64_t now_ms);
 
 /* ------------------------------------------------------------------ operations */
 

@@ -50,6 +50,28 @@ START_TEST(a_dead_letter_keeps_its_lifetime_without_a_ttl_for_dead_letters)
 }
 END_TEST
 
+START_TEST(a_dead_letter_that_would_expire_soon_lives_on)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+    post_with(&f, 360, 0);
+    wear_out(&f, 1, 1);
+    wait_s(&f, 330);
+    ck_assert(id_empty(take(&f, 1))); /* 30 s before its end */
+    use(&f, "graves");
+    expect_times(&f, 1, 330 + FIXTURE_DEAD_LETTER_S, 330);
+    wait_ms(&f, FIXTURE_DEAD_LETTER_S * 1000 - 1);
+    list_all(&f);
+    expect(&f, 1);
+    wait_ms(&f, 1);
+    list_all(&f);
+    expect_nothing(&f);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_dead_letter_gets_a_new_life_with_a_ttl_for_dead_letters)
 {
     struct fixture f;

@@ -126,6 +126,165 @@ START_TEST(dead_letters_are_told_where_they_are)
 }
 END_TEST
 
+START_TEST(the_age_of_the_oldest_claim_counts_from_its_creation)
+{
+    struct store_id first, second;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 3);
+    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 0);
+    first = take_for(&f, 1, 100, 60);
+    wait_ms(&f, 50500);
+    second = take_for(&f, 1, 100, 60);
+    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 50500);
+    ck_assert_status(renew(&f, first, 100, 60), ST_OK);
+    wait_ms(&f, 49500);
+    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 100000);
+    ck_assert_status(delete_claimed(&f, 1, first), ST_OK);
+    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 49500);
+    release(&f, second);
+    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 0);
+    (void)take_for(&f, 1, 60, 60); /* an old message in a new claim */
+    wait_s(&f, 59);
+    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 59000);
+    wait_s(&f, 1);
+    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 0);
+    (void)take(&f, 2);
+    wait_s(&f, 1);
+    purge(&f);
+    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ what expired */
+
+STORE_CASE("expired");
+
+static void
+ck_expired(struct fixture *f, uint64_t messages, uint64_t unread, uint64_t dead_letters)
+{
+    const struct store_queue_figures q = queue_figures(f);
+
+    ck_assert_uint_eq(q.expired.messages, messages);
+    ck_assert_uint_eq(q.expired.unread, unread);
+    ck_assert_uint_eq(q.expired.dead_letters, dead_letters);
+}
+
+START_TEST(expired_messages_are_counted_by_queue_and_unread_ones_apart)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post_with(&f, 300, STORE_UNSET);
+    post_with(&f, 300, STORE_UNSET);
+    post_with(&f, 300, 200);
+    release(&f, take_for(&f, 1, 60, 60));
+    ck_expired(&f, 0, 0, 0);
+    wait_s(&f, 300);
+    ck_expired(&f, 3, 2, 0);
+    use(&f, "other");
+    post_with(&f, 60, STORE_UNSET);
+    wait_s(&f, 60);
+    ck_expired(&f, 1, 1, 0);
+    use(&f, "q");
+    ck_expired(&f, 3, 2, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(messages_that_workers_finish_do_not_expire)
+{
+    struct store_id claim;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 4);
+    claim = take(&f, 1);
+    ck_assert_status(delete_claimed(&f, 1, claim), ST_OK);
+    ck_assert_status(delete_free(&f, 2), ST_OK);
+    pop(&f, 1);
+    purge(&f);
+    wait_s(&f, 4000);
+    ck_expired(&f, 0, 0, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_claim_whose_response_was_lost_has_read_nothing)
+{
+    struct store_id claim;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post_with(&f, 300, STORE_UNSET);
+    claim = take_for(&f, 1, 60, 60);
+    ck_assert_status(store_claim_give_back(f.store, STORE_AT(f.now_ms), &f.queue,
+                                           store_id_bytes(&claim), true),
+                     ST_OK);
+    wait_s(&f, 300);
+    ck_expired(&f, 1, 1, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(expired_dead_letters_are_counted_in_their_queue)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    make_mortal(&f, "q", 1, "graves", 120);
+    post(&f, 3);
+    wear_out(&f, 2, 1);
+    ck_assert(!id_empty(take_for(&f, 3, 60, 60))); /* the third one */
+    use(&f, "graves");
+    post_with(&f, 60, STORE_UNSET);
+    ck_expired(&f, 0, 0, 0);
+    wait_s(&f, 120);
+    ck_expired(&f, 3, 3, 2);
+    use(&f, "q");
+    ck_expired(&f, 0, 0, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_subscriber_reads_what_no_worker_claims)
+{
+    const struct store_subscription_draft draft = {.subscriber =
+                                                       BYTES_LIT("http://example.org/"),
+                                                   .options = BYTES_LIT("{}"),
+                                                   .ttl_s = 3600};
+    struct store_subscribed subscribed;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    make_queue(&f, NULL);
+    ck_assert_status(store_subscription_create(f.store, STORE_AT(f.now_ms), &f.queue,
+                                               &draft, &subscribed),
+                     ST_OK);
+    post_with(&f, 60, STORE_UNSET);
+    wait_s(&f, 60);
+    ck_expired(&f, 1, 0, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_queue_that_is_created_again_starts_at_zero)
+{
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post_with(&f, 60, STORE_UNSET);
+    wait_s(&f, 60);
+    ck_expired(&f, 1, 1, 0);
+    delete_queue(&f);
+    make_queue(&f, NULL);
+    ck_expired(&f, 0, 0, 0);
+    fixture_close(&f);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ what was done */
 
 ENGINE_CASE("counts");
@@ -382,6 +541,35 @@ START_TEST(the_first_queues_are_shown_and_keep_their_places)
     make_queue(&f, NULL);
     ck_assert(find_queue(&f, &q));
     ck_assert_uint_eq(count_shown(&f), PLACES);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_expires_in_other_queues_is_counted_together)
+{
+    enum { PLACES = 64 };
+    char name[16];
+    struct fixture f;
+
+    fixture_open(&f, FIXTURE_ENGINE + _i);
+    for (int i = 0; i < PLACES + 2; i++) {
+        (void)snprintf(name, sizeof(name), "q%d", i);
+        use(&f, name);
+        make_queue(&f, NULL);
+        if (i == 0 || i >= PLACES)
+            post_with(&f, 60, STORE_UNSET);
+    }
+    wait_s(&f, 60);
+    list_all(&f);
+    use(&f, "q64");
+    list_all(&f);
+    use(&f, "q0");
+    list_all(&f);
+    ck_assert_uint_eq(queue_figures(&f).expired.unread, 1);
+    ck_assert_uint_eq(figures(&f).rest.messages, 2);
+    ck_assert_uint_eq(figures(&f).rest.unread, 2);
+    delete_queue(&f); /* takes its counters with it */
+    ck_assert_uint_eq(figures(&f).rest.messages, 2);
     fixture_close(&f);
 }
 END_TEST

@@ -36,6 +36,7 @@ fixture_config(struct mem *mem)
         .message_ttl_s = 3600,
         .message_delay_s = 0,
         .max_message_ttl_s = 1209600,
+        .dead_letter_ttl_s = FIXTURE_DEAD_LETTER_S,
         .shown_queues = 64,
         .sealer = &fixture_sealer,
         .seeded = true,
@@ -73,6 +74,7 @@ fixture_redis(const struct engine_config *config, const char *url, struct store 
                                        .message_ttl_s = config->message_ttl_s,
                                        .message_delay_s = config->message_delay_s,
                                        .max_message_ttl_s = config->max_message_ttl_s,
+                                       .dead_letter_ttl_s = config->dead_letter_ttl_s,
                                        .feed_bytes = config->feed_bytes,
                                        .require_confirmation =
                                            config->require_confirmation,

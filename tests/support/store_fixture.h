@@ -24,9 +24,10 @@
 #include "claimd/engine/engine.h"
 #include "support/check_main.h"
 
-#define FIXTURE_MESSAGES 1024
-#define FIXTURE_PROJECTS 8
-#define START_MS         INT64_C(1790000000123) /* not a whole second, on purpose */
+#define FIXTURE_MESSAGES      1024
+#define FIXTURE_PROJECTS      8
+#define FIXTURE_DEAD_LETTER_S 100                    /* dead_letter_ttl */
+#define START_MS              INT64_C(1790000000123) /* not a whole second, on purpose */
 
 /* The implementations. */
 enum fixture_kind {

@@ -32,6 +32,7 @@ struct api_limits {
     int64_t default_message_ttl;    /* seconds, as all that follow */
     int64_t min_message_ttl, max_message_ttl;
     int64_t default_message_delay, max_message_delay;
+    int64_t dead_letter_ttl; /* at least */
     int64_t default_claim_ttl, min_claim_ttl, max_claim_ttl;
     int64_t default_claim_grace, min_claim_grace, max_claim_grace;
     int64_t default_subscription_ttl;

@@ -25,6 +25,8 @@ struct engine_config {
     int64_t message_ttl_s;     /* default_message_ttl */
     int64_t message_delay_s;   /* default_message_delay */
     int64_t max_message_ttl_s; /* caps a claim's ttl + grace */
+    int64_t dead_letter_ttl_s; /* a dead letter lives at least this long, unless its queue
+                                  sets another TTL */
     int64_t round_up_ms; /* added to each deadline: 1 if the caller's clock rounds down to
                             milliseconds, so that nothing ends early; 0 if it is exact */
     size_t shown_queues; /* whose figures are shown one by one, at most */

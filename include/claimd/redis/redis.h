@@ -22,6 +22,7 @@ struct redis_config {
     const char
         *url; /* redis://[user:password@]host:port[,host:port...][?replicas=1...] */
     int64_t message_ttl_s, message_delay_s, max_message_ttl_s; /* as in engine_config */
+    int64_t dead_letter_ttl_s;                                 /* likewise */
     const struct store_sealer *sealer;                         /* likewise */
     uint64_t feed_bytes;                                       /* likewise */
     bool require_confirmation;                                 /* likewise */

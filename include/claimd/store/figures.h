@@ -53,10 +53,18 @@ struct store_population {
     uint64_t bytes; /* of bodies */
 };
 
+/* Messages of a queue that expired, counted from its creation, or from the start of the process. */
+struct store_expired {
+    uint64_t messages;
+    uint64_t unread;       /* no worker claimed them, no subscriber got what was posted */
+    uint64_t dead_letters; /* those that came as such */
+};
+
 struct store_figures {
     uint64_t counts[STORE_COUNTERS];
     struct buckets spans[STORE_SPANS];
     struct store_population all;
+    struct store_expired rest; /* of all queues that are not shown one by one */
     uint64_t queues;
     uint64_t subscriptions;
     uint64_t feed_bytes; /* of what subscribers have still to get */
@@ -74,8 +82,10 @@ struct store_queue_figures {
     size_t project_len, name_len;
     enum store_kind kind;
     struct store_population here;
-    bool has_oldest; /* there is a message that can be claimed, */
-    int64_t age_ms;  /* and the oldest was posted so long ago */
+    bool has_oldest;        /* there is a message that can be claimed, */
+    int64_t age_ms;         /* and the oldest was posted so long ago */
+    int64_t claimed_age_ms; /* of the oldest live claim, renewed or not; 0: none */
+    struct store_expired expired;
 };
 
 #endif

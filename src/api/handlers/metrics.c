@@ -113,6 +113,7 @@ struct shown_queues {
     uint64_t *marks;                    /* hashes of their names */
     size_t count;
     struct store_population rest;
+    struct store_expired expired_rest;
 };
 
 static const struct family queue_messages = {"claimd_queue_messages", FAMILY_GAUGE, NULL,
@@ -130,6 +131,26 @@ static const struct family queue_age = {"claimd_queue_oldest_claimable_age_secon
                                         FAMILY_GAUGE, "seconds",
                                         "How long ago the oldest message that can be "
                                         "claimed was posted; 0 if there is none."};
+
+static const struct family queue_claimed_age = {
+    "claimd_queue_oldest_claimed_age_seconds", FAMILY_GAUGE, "seconds",
+    "How long ago the oldest live claim was created, renewed or not; 0 if there is "
+    "none."};
+
+static const struct {
+    struct family family;
+    size_t offset; /* in struct store_expired */
+} expired_counters[] = {
+    {{"claimd_queue_messages_expired", FAMILY_COUNTER, NULL,
+      "Messages of a queue that expired."},
+     offsetof(struct store_expired, messages)},
+    {{"claimd_queue_messages_expired_unread", FAMILY_COUNTER, NULL,
+      "Messages of a queue that expired before a worker claimed them."},
+     offsetof(struct store_expired, unread)},
+    {{"claimd_queue_dead_letters_expired", FAMILY_COUNTER, NULL,
+      "Dead letters of a queue that expired."},
+     offsetof(struct store_expired, dead_letters)},
+};
 
 enum { LABELS = 3 };
 
@@ -167,6 +188,12 @@ write_states(struct exposition *x, const struct store_queue_figures *q,
     }
 }
 
+static uint64_t
+number_at(const void *structure, size_t offset)
+{
+    return *(const uint64_t *)(const void *)((const char *)structure + offset);
+}
+
 /* One number of each queue, which stands so far behind the beginning of its population. */
 static void
 write_each(struct exposition *x, const struct family *family,
@@ -180,8 +207,25 @@ write_each(struct exposition *x, const struct family *family,
         const struct store_population *here = q == NULL ? &shown->rest : &q->here;
 
         name_queue(q, labels);
-        exposition_sample(x, labels, 2,
-                          *(const uint64_t *)(const void *)((const char *)here + offset));
+        exposition_sample(x, labels, 2, number_at(here, offset));
+    }
+}
+
+/* Likewise of what expired. */
+static void
+write_expired(struct exposition *x, const struct family *family,
+              const struct shown_queues *shown, size_t offset)
+{
+    struct label labels[LABELS];
+
+    exposition_family(x, family);
+    for (size_t i = 0; i <= shown->count; i++) {
+        const struct store_queue_figures *q = i < shown->count ? &shown->queues[i] : NULL;
+        const struct store_expired *expired =
+            q == NULL ? &shown->expired_rest : &q->expired;
+
+        name_queue(q, labels);
+        exposition_sample(x, labels, 2, number_at(expired, offset));
     }
 }
 
@@ -203,6 +247,13 @@ write_queues(struct exposition *x, const struct shown_queues *shown)
         name_queue(&shown->queues[i], labels);
         exposition_decimal(x, labels, 2, (uint64_t)shown->queues[i].age_ms, 3);
     }
+    exposition_family(x, &queue_claimed_age);
+    for (size_t i = 0; i < shown->count; i++) {
+        name_queue(&shown->queues[i], labels);
+        exposition_decimal(x, labels, 2, (uint64_t)shown->queues[i].claimed_age_ms, 3);
+    }
+    for (size_t i = 0; i < COUNT_OF(expired_counters); i++)
+        write_expired(x, &expired_counters[i].family, shown, expired_counters[i].offset);
 }
 
 /* Takes what a queue has from the rest; they were read one after the other. */
@@ -266,7 +317,7 @@ read_queues(struct context *ctx, const struct store_figures *f, struct shown_que
     enum status st = ST_OK;
     size_t at = 0;
 
-    *out = (struct shown_queues){.rest = f->all};
+    *out = (struct shown_queues){.rest = f->all, .expired_rest = f->rest};
     if (room > 0) {
         out->queues = arena_alloc(ctx->req->arena, room * sizeof(*out->queues));
         out->marks = arena_alloc(ctx->req->arena, room * sizeof(*out->marks));

@@ -1,6 +1,7 @@
 -- Claims the oldest messages that are free, and takes dead letters out of its way.
 --   ARGV    secret of a new claim, ttl and life of what it holds (ms), how many, how many are
---           reserved for other waiters, room for bodies (0: any), the queue's name, ids that are opened ('-': as they are) ...
+--           reserved for other waiters, room for bodies (0: any), the queue's name, seconds that a dead letter
+--           lives at least, ids that are opened ('-': as they are) ...
 --   returns OK | NO_ROOM | SEALED | AGAIN, now, tag, number of the claim (0: none), base of numbers,
 --           [number, head, body, ''] ..., '', [trip, letter] ...; NO_ROOM: the number is how much they have
 --   cost    O(messages · log n), 64 dead letters at most
@@ -12,7 +13,7 @@ old_letters(w, letters)
 local taken = choose(w, limit, reserved)
 if set[4] >= 0 and set[6] ~= '' then
     local slices, stirred = 0, false
-    while move_letters(w, set, taken, letters, ARGV[8]) > 0 do
+    while move_letters(w, set, taken, letters, ARGV[8], tonumber(ARGV[9])) > 0 do
         slices, stirred = slices + 1, true
         if #letters >= 128 or slices == 16 then
             leave(w)
@@ -36,7 +37,7 @@ local function answer(status, number)
     return out
 end
 
-local refusal = refused(w, taken, tonumber(ARGV[7]), 9)
+local refusal = refused(w, taken, tonumber(ARGV[7]), 10)
 if refusal then return answer(refusal[1], refusal[1] == NO_ROOM and refusal[2] or 0) end
 if #taken.names == 0 then return answer(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
@@ -57,6 +58,7 @@ end
 local name = 'c' .. digits(number)
 put(ch, 'hset', name, pack(CLAIM, w.now, ends, #numbers, ARGV[2]) .. table.concat(numbers))
 falls_due(ch, ends, name)
+mark_created(ch, number, w.now)
 w.last_claim, w.held, w.claims = number, w.held + #numbers, w.claims + 1
 commit(w, ch)
 leave(w)

@@ -48,13 +48,15 @@ local function look()
         local c = claim_of(ch, number)
         differs('claim ' .. number, c and c.left, held)
         differs('end of claim ' .. number, tonumber(call('ZSCORE', T, 'c' .. number)), c.ends)
+        differs('claim ' .. number .. ' is created before it starts',
+            tonumber(call('ZSCORE', T, 'k' .. number)) <= c.started + HELD, true)
         claims = claims + 1
     end
     differs('claims', w.claims, claims)
     for _, what in ipairs({ 'held', 'delayed', 'bytes', 'letters' }) do differs(what, w[what], seen[what]) end
     differs('letters on their way', w.outgoing, call('HLEN', X) - 1)
     differs('fields', call('HLEN', M), 1 + 2 * seen.messages + seen.letters + claims + seen.trips)
-    differs('deadlines', call('ZCARD', T), 1 + seen.messages + claims + seen.trips)
+    differs('deadlines', call('ZCARD', T), 1 + seen.messages + 2 * claims + seen.trips)
     differs('nothing is due before it should be', w.due <= least, true)
 end
 

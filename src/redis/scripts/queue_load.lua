@@ -82,7 +82,10 @@ for _, c in ipairs(claims) do
     local name = 'c' .. digits(c.number)
     put(ch, 'hset', name, pack(CLAIM, c.started, c.ends, c.left, c.secret) .. table.concat(c.numbers))
     falls_due(ch, c.ends, name)
-    if not c.goes_on then w.claims = w.claims + 1 end
+    if not c.goes_on then
+        w.claims = w.claims + 1
+        mark_created(ch, c.number, c.started)
+    end
 end
 w.last_claim = last
 commit(w, ch)

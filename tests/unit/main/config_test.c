@@ -98,6 +98,7 @@ START_TEST(the_defaults_are_those_of_the_contract)
         .min_message_ttl = 60,
         .max_message_ttl = 1209600,
         .default_message_delay = 0,
+        .dead_letter_ttl = 1209600,
         .max_message_delay = 900,
         .default_claim_ttl = 300,
         .min_claim_ttl = 60,
@@ -136,6 +137,7 @@ START_TEST(the_defaults_are_those_of_the_contract)
     SAME(max_message_ttl);
     SAME(default_message_delay);
     SAME(max_message_delay);
+    SAME(dead_letter_ttl);
     SAME(default_claim_ttl);
     SAME(min_claim_ttl);
     SAME(max_claim_ttl);

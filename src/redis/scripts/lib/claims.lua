@@ -17,12 +17,29 @@ local function claim_of(ch, number)
     return c and c.left > 0 and c or nil
 end
 
+-- Remembers when the claim was created: a renewal does not change that.
+local function mark_created(ch, number, ms)
+    put(ch, 'tadd', digits(ms + HELD), 'k' .. digits(number))
+end
+
+-- When the oldest live claim was created; 0: there is none. An older program leaves the marks of claims
+-- that are over.
+local function oldest_claim()
+    for _ = 1, SLICE do
+        local mark = call('ZRANGEBYSCORE', T, HELD_TEXT, '(inf', 'LIMIT', 0, 1, 'WITHSCORES')
+        if not mark[1] then return 0 end
+        if call('HEXISTS', M, 'c' .. sub(mark[1], 2)) == 1 then return tonumber(mark[2]) - HELD end
+        call('ZREM', T, mark[1])
+    end
+    return 0
+end
+
 -- Nothing more is held by it.
 local function end_claim(w, ch, c)
     c.left, c.changed = 0, nil
     w.claims = w.claims - 1
     put(ch, 'hdel', c.name)
-    put(ch, 'trem', c.name)
+    put(ch, 'trem', c.name, 'k' .. sub(c.name, 2))
 end
 
 -- It holds one message less.

@@ -21,8 +21,8 @@ end
 -- Takes the first of those that were claimed too often out of the queue, and all that stand in a row
 -- behind it, 64 at most; how many. Without them there may be less for who asks: it chooses anew. What
 -- they are goes into X and into `letters`: they are on their way, but those that stay here (`own`: the
--- name of the queue).
-local function move_letters(w, set, taken, letters, own)
+-- name of the queue). Without a TTL of its own such a letter lives `least` seconds or longer.
+local function move_letters(w, set, taken, letters, own, least)
     local first, ch, moved, buried = first_dead(set, taken), changes(), 0, {}
     if not first then return 0 end
     for _, text in ipairs(call('ZRANGEBYSCORE', Z, first, BELOW_HELD, 'LIMIT', 0, 64)) do
@@ -32,6 +32,8 @@ local function move_letters(w, set, taken, letters, own)
         if h.count < set[4] then break end
         if set[5] >= 0 then
             h.posted, h.expires = w.now, deadline(w, 1000 * set[5])
+        else
+            h.expires = math.max(h.expires, deadline(w, 1000 * least))
         end
         local sum, id = h.flags % 2 == SUM and sub(h.rest, 1, 16) or '', id_of(w, n, h)
         remove(w, ch, text, h)

@@ -6,14 +6,16 @@
 -- Keys, which exist as long as the queue does (a slot that is being moved is answered TRYAGAIN only
 -- while a queue's keys are in two places):
 --
---   Q  hash        tag, v(ersion), j(son), s(ettings), w, r: numbers, packed
+--   Q  hash        tag, v(ersion), j(son), s(ettings), w, r: numbers, packed; x, xu, xl: how many messages
+--                  expired, unread ones, dead letters (lib/settle.lua)
 --   Z  sorted set  number of each message; score: the number if it is free, + 2^52 if it is held or
 --                  delayed. So claiming is "the first below 2^52", giving back is "set the score"
 --   M  hash        NUMBER -> head, bNUMBER -> body, cNUMBER -> claim, fID -> number of a message that
 --                  came with its id from another queue, dTRIP -> '' a dead letter has arrived, and may
 --                  be brought once more
 --   T  sorted set  deadlines in ms: NUMBER (end of a delay, else of its life), cNUMBER (end of a claim),
---                  dTRIP (nobody brings it any more)
+--                  dTRIP (nobody brings it any more). Behind all deadlines: kNUMBER, with the time at which
+--                  the claim was created + 2^52
 --   X  hash        TRIP -> a dead letter on its way to another queue; TRIP is what its id would be here:
 --                  it may go this way several times
 --   S, U           lib/feed.lua; they exist from the first subscription on. A script that needs them

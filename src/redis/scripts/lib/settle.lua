@@ -19,12 +19,20 @@ local function release(w, ch, c, less)
     end_claim(w, ch, c)
 end
 
+-- Counts a message that expires: `counts` has all, unread ones and dead letters.
+local function count_expired(w, counts, h)
+    counts.x = counts.x + 1
+    if h.count == 0 and w.listeners == 0 then counts.xu = counts.xu + 1 end
+    if h.flags >= FOREIGN then counts.xl = counts.xl + 1 end
+end
+
 -- Makes happen what is due, the earliest first. False: there may be more; the caller leaves, and
 -- answers AGAIN.
 local function settle(w)
     if not is_due(w) then return true end
     local due = call('ZRANGEBYSCORE', T, '-inf', w.now, 'LIMIT', 0, SLICE)
     if #due > 0 then call('ZREM', T, unpack(due)) end -- first: a Redis without memory lets who removes go on
+    local counts = { x = 0, xu = 0, xl = 0 }
     for _, what in ipairs(due) do
         local ch = changes()
         if byte(what) == 99 then -- 'c'
@@ -35,6 +43,7 @@ local function settle(w)
         else
             local h = head_of(call('HGET', M, what))
             if h.expires <= w.now then
+                count_expired(w, counts, h)
                 remove(w, ch, what, h)
             else
                 h.ready, w.stirred = 0, true
@@ -45,6 +54,9 @@ local function settle(w)
             end
         end
         commit(w, ch)
+    end
+    for field, count in pairs(counts) do
+        if count > 0 then call('HINCRBY', Q, field, count) end
     end
     w.due = tonumber(call('ZRANGE', T, 0, 0, 'WITHSCORES')[2])
     leave(w)
