@@ -26,7 +26,7 @@ static const struct option_row rows[] = {
     {"scenario", KIND_TEXT, AT(scenario_name), 0, 0, "NAME", "see below (cycle)"},
     {"batch", KIND_WHOLE, AT(batch), 1, BATCH_MAX, "N", "messages a request (1)"},
     {"delete", KIND_TEXT, AT(deleting_name), 0, 0, "HOW",
-     "one: a request a message; bulk: ?ids= (one for batch 1, else bulk)"},
+     "one: a request a message; bulk: ?ids=&claim_ids= (one for batch 1, else bulk)"},
     {"connections", KIND_WHOLE, AT(connections), 1, 65536, "N",
      "keep-alive connections over all threads (16)"},
     {"threads", KIND_WHOLE, AT(threads), 1, 64, "N", "threads of the generator (1)"},

@@ -118,6 +118,8 @@ ask_bulk_delete(const struct plan *plan, const struct actor *a, const struct ste
             buf_byte(out, ',');
         buf_bytes(out, token_view(&a->ids[a->next + i]));
     }
+    buf_str(out, "&claim_ids=");
+    buf_bytes(out, token_view(&a->claim));
     add_bodyless(plan, out);
 }
 

@@ -183,7 +183,7 @@ const struct option options[] = {
     NUMBER("max_length_client_id", limits.max_length_client_id, 1, 1024, CONTRACT,
            "likewise"),
     FLAG("message_delete_with_claim_id", limits.message_delete_with_claim_id, CONTRACT,
-         "deleting several messages needs their claim ids"),
+         "require claim_ids when several messages are deleted by ids"),
     FLAG("enable_checksum", limits.enable_checksum, CONTRACT,
          "messages carry a checksum of their bodies"),
     SET("subscriber_types", limits.subscriber_types, SUBSCRIBER_TYPE_WORDS, CONTRACT,

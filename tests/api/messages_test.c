@@ -408,6 +408,62 @@ START_TEST(strict_bulk_deletes_need_the_claims_that_hold_the_messages)
 }
 END_TEST
 
+START_TEST(a_late_worker_deletes_nothing_in_bulk_if_it_names_its_claim)
+{
+    struct api_fixture f;
+    const char *late, *holder, *a, *b, *many;
+
+    api_fixture_open(&f);
+    api_post_letters(&f, "q", "ab");
+    a = api_pick_id(&f, "resources.0");
+    b = api_pick_id(&f, "resources.1");
+    late = api_take(&f, "q", 2);
+    f.c.now_ms += 60000;
+    /* The claim has ended: not even a ready message is deleted. */
+    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s,%s&claim_ids=%s", a, b, late), NULL,
+           400, UD);
+    holder = api_take(&f, "q", 1);
+    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s,%s&claim_ids=%s", a, b, late), NULL,
+           400, UD);
+    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s,%s&claim_ids=%s", a, b, holder), NULL,
+           400, UD);
+    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=junk", a), NULL, 400, UD);
+    many = ",x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x";
+    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=%s%s", a, holder, many),
+           NULL, 400, BV);
+    ck_api(&f, "DELETE", api_text(&f, MSG "?pop=1&claim_ids=%s", holder), NULL, 400, BV);
+    ck_api(&f, "DELETE", api_text(&f, MSG "?claim_ids=%s", holder), NULL, 400, BV);
+    ck_api(&f, "GET", api_text(&f, MSG "?ids=%s,%s", a, b), NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(&f, "messages.1.id"), b); /* both are there */
+    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=%s,%s", a, late, holder),
+           NULL, 204, NULL);
+    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=%s", a, late), NULL, 204,
+           NULL); /* it does not exist */
+    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=", b), NULL, 204, NULL);
+    ck_api(&f, "GET", api_text(&f, MSG "/%s", b), NULL, 404, NF);
+    api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(only_version_2_reads_claim_ids)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    api_post_letters(&f, "q", "a");
+    ck_api(&f, "DELETE",
+           api_text(&f, "/v1.1/queues/q/messages?ids=%s&claim_ids=x",
+                    api_pick_id(&f, "resources.0")),
+           NULL, 204, NULL);
+    api_post_letters(&f, "q", "a");
+    ck_api(&f, "DELETE",
+           api_text(&f, "/v1/queues/q/messages?ids=%s&claim_ids=x",
+                    api_pick_id(&f, "resources.0")),
+           NULL, 204, NULL);
+    api_fixture_close(&f);
+}
+END_TEST
+
 TEST_CASE("checksums");
 
 START_TEST(checksums_are_shown_where_enabled)

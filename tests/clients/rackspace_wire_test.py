@@ -3,7 +3,7 @@
 
     rackspace_wire_test.py CLAIMD
 
-php-opencloud, pyrax, fog and jclouds are in no package; each flow here was written down from
+php-opencloud, pyrax and jclouds are in no package; each flow here was written down from
 reading its source: paths, parameters in their order and spelling, headers, documents, and
 the way it takes ids out of the answers. Wherever an SDK follows a link, so does the test.
 """
@@ -247,45 +247,6 @@ class Pyrax(RackspaceCase):
         self.assertEqual(self.send("GET", home, None, usual).status, 404)
         self.assertIn("rel/claim", self.send("GET", home + "/", None, usual)
                       .json["resources"])
-
-
-class Fog(RackspaceCase):
-    """fog-rackspace: lib/fog/rackspace/requests/queues."""
-
-    message = re.compile(r"\A.*/queues/[a-zA-Z0-9_-]{0,64}/messages/(.+?)(?:\?|\Z)", re.I)
-
-    def headers(self, client_id):
-        """The client's id only where a request names it."""
-        usual = {"User-Agent": "fog-rackspace/0.1.6", "X-Auth-Token": self.token,
-                 "Accept": "application/json", "Content-Type": "application/json"}
-        return usual if client_id == "none" else dict(usual, **{"Client-ID": client_id})
-
-    client_id = "none"
-
-    def test_a_message_from_posting_to_deletion(self):
-        self.expect(201, "PUT", "/queues/work", {})
-        posted = self.expect(201, "POST", "/queues/work/messages",
-                             [{"ttl": 300, "body": {"job": 1}}], CLIENT_ID).json
-        message_id = self.message.match(posted["resources"][0]).group(1)
-        listed = self.expect(200, "GET", "/queues/work/messages?limit=5&echo=true", None,
-                             CLIENT_ID).json["messages"]
-        self.assertEqual(self.message.match(listed[0]["href"]).group(1), message_id)
-        self.expect(204, "DELETE", "/queues/work/messages/" + message_id)
-        self.expect(204, "DELETE", "/queues/work")
-
-    def test_a_claim_from_claiming_to_release(self):
-        self.expect(201, "PUT", "/queues/work", {})
-        self.expect(201, "POST", "/queues/work/messages",
-                    [{"ttl": 300, "body": n} for n in range(2)], CLIENT_ID)
-        answer = self.expect(201, "POST", "/queues/work/claims?limit=2",
-                             {"ttl": 60, "grace": 60})
-        claim_id = answer.headers["Location"].split("/")[-1]
-        message_id = self.message.match(answer.json[0]["href"]).group(1)
-        self.expect(200, "GET", "/queues/work/claims/" + claim_id)
-        self.expect(204, "PATCH", "/queues/work/claims/" + claim_id, {"ttl": 300})
-        self.expect(204, "DELETE", "/queues/work/messages/%s?claim_id=%s"
-                    % (message_id, claim_id))
-        self.expect(204, "DELETE", "/queues/work/claims/" + claim_id)
 
 
 class Jclouds(RackspaceCase):

@@ -548,6 +548,9 @@ class Story(Case):
         self.expect(200, "GET", self.queue + "/stats")
         self.expect(204, "DELETE", self.message, id=ids[0])
         self.expect(400, "DELETE", self.message, id=ids[1], query="?claim_id=x")
+        if self.version == "2":
+            self.expect(400, "DELETE", self.several_messages,
+                        query="?ids=%s&claim_ids=x" % ids[1])
         self.expect(204, "DELETE", self.several_messages, query="?ids=" + ids[1])
         self.expect(400, "DELETE", self.several_messages)
         if not old:

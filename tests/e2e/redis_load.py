@@ -290,7 +290,9 @@ class Worker(Client):
     def delete(self, mine):
         """One by one, or all at once."""
         if len(mine) > 1 and self.dice.random() < 0.2:
-            target = "%s/messages?ids=%s" % (mine[0].queue, ",".join(one.id for one in mine))
+            target = "%s/messages?ids=%s&claim_ids=%s" % (
+                mine[0].queue, ",".join(one.id for one in mine),
+                mine[0].href.partition("?claim_id=")[2])
             return self.tell(target, mine)
         for held in mine:
             self.tell(held.href, [held])

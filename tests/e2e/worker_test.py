@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -36,9 +37,8 @@ def page():
         return f.read()
 
 
-def printed(language="python"):
-    code, = walk.blocks(page(), language)
-    return code
+def printed(language="python", at=0):
+    return walk.blocks(page(), language)[at]
 
 
 # The page says that the job is the reader's. This one ends when the test says so: at once, or
@@ -51,7 +51,10 @@ import worker
 
 def work(body):
     print("begun", json.dumps(body), flush=True)
-    if sys.stdin.readline() == "when the claim is lost\\n":
+    how = sys.stdin.readline()
+    if how == "and fail\\n":
+        raise ValueError("the job cannot be done")
+    if how == "when the claim is lost\\n":
         for thread in threading.enumerate():
             if thread is not threading.current_thread():
                 thread.join()
@@ -137,6 +140,14 @@ class OnItsWay(Case):
         messages = self.ask(server, "GET", QUEUE + "/stats")[1]["messages"]
         return messages["free"], messages["claimed"]
 
+    def parked(self, server):
+        """How many requests wait for a message."""
+        connection = server.connect_http()
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
+        return int(re.search(r'^claimd_http_connections\{phase="parked"\} (\d+)', text, re.M)[1])
+
     def claim_of_the_worker(self, server):
         """The claim that holds the oldest message."""
         page = self.ask(server, "GET", QUEUE + "/messages?echo=true&include_claimed=true")[1]
@@ -148,7 +159,7 @@ class OnItsWay(Case):
         self.assertEqual((status, errors), (0, ""))
 
     def test_it_does_what_is_posted_and_waits_when_there_is_nothing(self):
-        with Listening() as server:
+        with Listening("--max-wait", "1") as server:
             worker = self.worker(server, held=False)
             server.logged("status=204")  # an empty queue that does not exist yet
             self.post(server, {"job": 1}, {"job": 2})
@@ -171,10 +182,60 @@ class OnItsWay(Case):
     def test_the_claim_of_the_page_that_would_wait_takes_what_is_there(self):
         with Listening() as server:
             self.post(server, {"job": 1})
-            lines = printed("sh")
+            lines = printed("sh", 1)
             claimed = walk.run_bash(server, lines, env=environment())
             self.assertEqual(walk.statuses(claimed), walk.promises(lines), claimed.stdout)
             self.assertEqual(self.counts(server), (0, 1))
+
+    def test_a_worker_that_waits_for_messages_stops_at_once(self):
+        with Listening() as server:
+            worker = self.worker(server)
+            eventually(lambda: self.parked(server) == 1)
+            begun = time.monotonic()
+            self.assert_stops(worker)
+            self.assertIn("status=204", server.logged("method=POST"))
+            self.assertLess(time.monotonic() - begun, 15)  # it would have waited 20 s
+
+    def test_a_job_that_raises_is_tried_again_and_does_not_hold_up_the_others(self):
+        with Listening() as server:
+            self.post(server, {"job": 1}, {"job": 2}, {"job": 3})
+            worker = self.worker(server, ttl=2)
+            self.assertEqual(worker.says(), ("begun", {"job": 1}))
+            worker.go_on("and fail")
+            self.assertEqual(worker.says(), ("failed", {"job": 1}))
+            for n in (2, 3):
+                self.assertEqual(worker.says(), ("begun", {"job": n}))
+                worker.go_on()
+                self.assertEqual(worker.says(), ("done", {"job": n}))
+            self.assertEqual(worker.says(), ("begun", {"job": 1}))  # its claim has ended
+            worker.go_on()
+            self.assertEqual(worker.says(), ("done", {"job": 1}))
+            eventually(lambda: self.counts(server) == (0, 0))
+            status, _, errors = worker.stop()
+            self.assertEqual(status, 0)
+            self.assertIn("ValueError: the job cannot be done", errors)
+
+    def test_a_poison_message_goes_to_the_dead_letter_queue(self):
+        with Listening() as server:
+            create = printed("bash").partition("# Two jobs")[0]
+            made = walk.run_bash(server, create, env=environment())
+            self.assertEqual(walk.statuses(made), walk.promises(create), made.stdout)
+            self.post(server, "poison", {"job": 2})
+            worker = self.worker(server, ttl=1, held=False)
+            said = [worker.says() for _ in range(6)]
+            self.assertEqual(said, [("failed", "poison"), ("done", {"job": 2})] +
+                             [("failed", "poison")] * 4)
+            dead = "/v2/queues/jobs-dead/stats"
+            eventually(lambda: self.ask(server, "GET", dead)[1]["messages"]["free"] == 1)
+            self.assertEqual(self.counts(server), (0, 0))
+            lines = printed("sh", 0)
+            listed = walk.run_bash(server, lines, env=environment())
+            self.assertEqual(walk.statuses(listed), walk.promises(lines), listed.stdout)
+            self.assertIn('"poison"', listed.stdout)
+            self.assertRegex(listed.stdout, '"ttl": ?1209600')
+            self.post(server, {"job": 3})
+            self.assertEqual(worker.says(), ("done", {"job": 3}))
+            self.assertEqual(worker.stop()[0], 0)
 
     # Claims of 12 s are renewed after 4: a test may be late by 8 s, and only then.
 
@@ -259,8 +320,8 @@ class OnItsWay(Case):
 class Listening(Server):
     """A server with an access log, for short claims; HTTP by the library will do here."""
 
-    def __init__(self, **more):
-        super().__init__(*SHORT, **more)
+    def __init__(self, *options, **more):
+        super().__init__(*SHORT, *options, **more)
 
     def connect_http(self):
         return http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE_S)

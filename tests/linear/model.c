@@ -184,9 +184,26 @@ delete_one(struct model *m, const struct operation *op)
     return op->code == code;
 }
 
+/* Without a claim, or if it holds each of the messages that exist: 204; else 400. */
+static int
+delete_many_code(const struct model *m, const struct operation *op)
+{
+    for (size_t i = 0; op->claim != 0 && i < op->count; i++) {
+        size_t at = find(m, op->messages[i]);
+
+        if (at < m->count && m->holder[at] != op->claim)
+            return 400;
+    }
+    return 204;
+}
+
 static bool
 delete_many(struct model *m, const struct operation *op)
 {
+    int code = delete_many_code(m, op);
+
+    if (code != 204)
+        return op->code == code;
     for (size_t i = 0; i < op->count; i++) {
         size_t at = find(m, op->messages[i]);
 
@@ -292,6 +309,9 @@ model_answer(const struct model *m, const struct operation *op)
     case LINEAR_DELETE:
         answered.code = delete_code(m, find(m, op->message), op);
         break;
+    case LINEAR_DELETE_MANY:
+        answered.code = delete_many_code(m, op);
+        break;
     default: /* the others change all that they name, or nothing */
         answered.code = 204;
         break;
@@ -313,6 +333,7 @@ model_only_looks(const struct operation *op)
     case LINEAR_POP:
         return op->count == 0;
     case LINEAR_DELETE:
+    case LINEAR_DELETE_MANY:
         return op->code != 204;
     default:
         return false;

@@ -47,7 +47,7 @@ struct operation {
 
     /* What was asked. */
     uint8_t message;      /* DELETE, GET */
-    uint8_t claim;        /* DELETE (0: without), QUERY, RENEW, RELEASE */
+    uint8_t claim;        /* DELETE, DELETE_MANY (0: without), QUERY, RENEW, RELEASE */
     uint8_t limit;        /* CLAIM, LIST, POP */
     bool include_claimed; /* LIST */
     bool waits;           /* CLAIM, POP: would rather have waited than got nothing */

@@ -311,7 +311,7 @@ do_delete(struct worker *w, struct board *b, struct operation *op)
 static bool
 do_delete_many(struct worker *w, struct board *b, struct operation *op)
 {
-    char id[ID_CAP], rest[256] = "/messages?ids=";
+    char id[ID_CAP], claim[ID_CAP] = "", rest[256] = "/messages?ids=";
     struct answer a;
 
     while (op->count < 3) {
@@ -324,6 +324,11 @@ do_delete_many(struct worker *w, struct board *b, struct operation *op)
     }
     if (op->count == 0)
         return false;
+    if (random_chance(&w->random, 50))
+        op->claim = some_claim(w, b, claim);
+    if (op->claim != 0)
+        (void)snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest), "&claim_ids=%s",
+                       claim);
     ask(w, b, op, "DELETE", rest, NULL, &a);
     json_decref(a.document);
     return true;

@@ -64,6 +64,16 @@ remove_one(struct script *s, uint8_t message, uint8_t claim, int code)
 }
 
 static void
+remove_both(struct script *s, uint8_t claim, int code)
+{
+    then(s, (struct operation){.kind = LINEAR_DELETE_MANY,
+                               .claim = claim,
+                               .code = code,
+                               .count = 2,
+                               .messages = {1, 2}});
+}
+
+static void
 list(struct script *s, bool include_claimed, uint8_t message)
 {
     then(s, (struct operation){.kind = LINEAR_LIST,
@@ -122,6 +132,23 @@ START_TEST(a_life_of_a_message_is_taken)
     take(&s, 2, 2);
     act(&s, LINEAR_PURGE, 0, 204);
     act(&s, LINEAR_QUERY, 2, 404);
+    count(&s, 0, 0);
+    expect(&s, LINEARIZABLE);
+}
+END_TEST
+
+START_TEST(a_bulk_delete_with_a_claim_deletes_only_what_the_claim_holds)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    post(&s, 2);
+    take(&s, 1, 1);
+    remove_both(&s, 1, 400);
+    count(&s, 1, 2);
+    remove_one(&s, 1, 1, 204);
+    take(&s, 2, 2);
+    remove_both(&s, 2, 204);
     count(&s, 0, 0);
     expect(&s, LINEARIZABLE);
 }

@@ -261,10 +261,12 @@ judge_delete_many(struct judging *j)
     size_t count = find_asked(j, named);
     const struct known_claim *c =
         ledger_claim(j->ledger, j->op->place, j->op->claim.text);
+    bool checked = j->rules->strict_delete || j->op->claim.text[0] != '\0';
 
-    for (size_t i = 0; j->rules->strict_delete && i < count; i++)
+    for (size_t i = 0; checked && i < count; i++)
         if (c == NULL || named[i]->claim != c)
-            return judge_code(j, 403, PROMISE_ONLY_HOLDER);
+            return judge_code(j, j->rules->strict_delete ? 403 : 400,
+                              PROMISE_ONLY_HOLDER);
     if (!judge_code(j, 204, PROMISE_ONLY_HOLDER))
         return false;
     for (size_t i = 0; i < count; i++)

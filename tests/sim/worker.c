@@ -100,7 +100,7 @@ finish_one(struct sim *sim, struct actor *a, struct random *r, struct holding *h
 }
 
 static void
-finish_all(struct sim *sim, struct actor *a, struct holding *h)
+finish_all(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
 {
     struct operation op = claim_operation(a, OP_DELETE_MANY, h);
     struct answer answer;
@@ -109,7 +109,7 @@ finish_all(struct sim *sim, struct actor *a, struct holding *h)
         return;
     op.id_count = h->count;
     memcpy(op.ids, h->ids, sizeof(op.ids));
-    if (sim->profile->rules.strict_delete)
+    if (sim->profile->rules.strict_delete || random_chance(r, 70))
         op.claim = h->claim;
     if (sim_request(sim, a, &op, &answer) && answer.code == 204)
         h->count = 0;
@@ -161,7 +161,7 @@ work(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
     if (what < 50)
         finish_one(sim, a, r, h);
     else if (what < 60)
-        finish_all(sim, a, h);
+        finish_all(sim, a, r, h);
     else if (what < 75)
         renew(sim, a, r, h);
     else if (what < 88)

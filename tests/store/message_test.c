@@ -279,7 +279,7 @@ START_TEST(bulk_delete_ignores_unknown_ids_and_queues)
 }
 END_TEST
 
-START_TEST(strict_bulk_delete_needs_every_message_held_by_a_claim_named)
+START_TEST(checked_bulk_delete_needs_every_message_held_by_a_claim_named)
 {
     struct store_id claims[2];
     struct fixture f;
@@ -301,7 +301,7 @@ START_TEST(strict_bulk_delete_needs_every_message_held_by_a_claim_named)
 }
 END_TEST
 
-START_TEST(strict_bulk_delete_ignores_messages_that_do_not_exist)
+START_TEST(checked_bulk_delete_ignores_messages_that_do_not_exist)
 {
     struct store_id claim;
     struct fixture f;
@@ -317,7 +317,7 @@ START_TEST(strict_bulk_delete_ignores_messages_that_do_not_exist)
 }
 END_TEST
 
-START_TEST(strict_bulk_delete_does_not_accept_an_expired_claim)
+START_TEST(checked_bulk_delete_does_not_accept_an_expired_claim)
 {
     struct store_id claim;
     struct fixture f;
@@ -329,6 +329,9 @@ START_TEST(strict_bulk_delete_does_not_accept_an_expired_claim)
     wait_ms(&f, 1);
     ck_assert_status(delete_many(&f, (const int[]){1}, 1, &claim, 1), ST_CLAIMED);
     expect_stats(&f, 0, 1);
+    take(&f, 1); /* another worker has it */
+    ck_assert_status(delete_many(&f, (const int[]){1}, 1, &claim, 1), ST_CLAIMED);
+    expect_stats(&f, 1, 0);
     fixture_close(&f);
 }
 END_TEST

@@ -10,11 +10,12 @@ import subprocess
 # Where the documents say the server is.
 ADDRESS = "127.0.0.1:8888"
 
-# Each curl says on standard error what it has asked, and the status; any failure ends the walk.
+# Each curl says on standard error what it has asked, and the status; any failure ends the walk. Of
+# several -w the last one counts: a line of the document may have its own.
 WRAPPER = """
 set -euo pipefail
 said='%{stderr}asked %{method} %{url}\\nstatus %{http_code}\\n'
-curl() { command curl --no-progress-meter -w "$said" "$@"; }
+curl() { command curl --no-progress-meter "$@" -w "$said"; }
 """
 
 

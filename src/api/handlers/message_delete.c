@@ -24,11 +24,11 @@ handle_message_delete(struct context *ctx)
 
 /* ------------------------------------------------------------------ by ids */
 
-/* Which messages to delete, and (with message_delete_with_claim_id) who holds them. */
+/* The messages to delete, and the claims of which one must hold each of them, if any. */
 struct selection {
     struct bytes *ids, *claims;
     size_t count, claim_count;
-    bool strict;
+    bool strict; /* message_delete_with_claim_id: there must be claims */
 };
 
 static enum status
@@ -37,11 +37,11 @@ read_selection(struct context *ctx, struct selection *out)
     const struct api_limits *l = ctx->limits;
     enum status st;
 
-    *out = (struct selection){.strict = ctx->version->deletes_strictly &&
+    *out = (struct selection){.strict = ctx->version->reads_claim_ids &&
                                         l->message_delete_with_claim_id};
     st = context_read_list(ctx, "ids", l->max_messages_per_page, "max_messages_per_page",
                            &out->ids, &out->count);
-    if (st != ST_OK || !out->strict)
+    if (st != ST_OK || !ctx->version->reads_claim_ids)
         return st;
     return context_read_list(ctx, "claim_ids", l->max_messages_per_page,
                              "max_messages_per_page", &out->claims, &out->claim_count);
@@ -52,11 +52,13 @@ delete_ids(struct context *ctx, const struct selection *sel)
 {
     enum status st = store_message_delete_many(
         ctx->store, &ctx->visit, &ctx->queue, sel->ids, sel->count,
-        sel->strict ? sel->claims : NULL, sel->claim_count);
+        sel->claim_count > 0 ? sel->claims : NULL, sel->claim_count);
 
-    if (st == ST_CLAIMED)
+    if (st == ST_CLAIMED) /* 400 as for one message, but 403 where the contract says so */
         return context_refuse(
-            ctx, st, "every message named by ids must be held by one of claim_ids");
+            ctx, sel->strict ? ST_CLAIMED : ST_NOT_CLAIMED,
+            "nothing was deleted: every message in ids must be held by one of claim_ids; "
+            "delete the messages one by one to find those that another worker may have");
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
@@ -76,7 +78,7 @@ refuse_ids(struct context *ctx, const struct selection *sel)
     return ST_OK;
 }
 
-/* DELETE .../messages?ids=A,B */
+/* DELETE .../messages?ids=A,B&claim_ids=C,D */
 enum status
 handle_message_delete_many(struct context *ctx)
 {

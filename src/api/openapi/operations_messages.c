@@ -135,12 +135,14 @@ const struct operation operation_message_delete_many = {
     .name = "deleteMessages",
     .tag = TAG,
     .summary = "Delete the messages named by ids, or pop the oldest: one of ids and pop",
-    .parameters = "<parameters/Ids>," POP ","
-                  "{'name':'claim_ids','in':'query','description':'with "
-                  "message_delete_with_claim_id',"
-                  "'schema':{'type':'array','items':{'type':'string'}},'style':'form','"
-                  "explode':false},"
-                  "<parameters/Prefer>",
+    .parameters =
+        "<parameters/Ids>," POP ","
+        "{'name':'claim_ids','in':'query','description':'with ids: one of these "
+        "claims must hold each message, else nothing is deleted; required by "
+        "message_delete_with_claim_id',"
+        "'schema':{'type':'array','items':{'type':'string'}},'style':'form','"
+        "explode':false},"
+        "<parameters/Prefer>",
     .answers = {POPPED, {.code = 204, .what = "Deleted"}},
     .refuses = {403},
 };

@@ -121,7 +121,7 @@ const struct version version_v2 = {
     .queue_settings = true,
     .lists_delayed = true,
     .queue_filters = true,
-    .deletes_strictly = true,
+    .reads_claim_ids = true,
 
     .message = MESSAGE_FULL,
     .metadata_defaults = true,

@@ -30,7 +30,8 @@ struct version {
     bool queue_settings;   /* defaults and size limit of the queue count for posts */
     bool lists_delayed;    /* include_delayed */
     bool queue_filters;    /* name, with_count and metadata filters of the listing */
-    bool deletes_strictly; /* message_delete_with_claim_id applies */
+    bool
+        reads_claim_ids; /* of a bulk delete; message_delete_with_claim_id demands them */
 
     /* Answers. */
     enum message_shape message;
