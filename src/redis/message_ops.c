@@ -83,9 +83,9 @@ redis_message_list(struct store *store, struct store_visit *visit,
     enum status st;
 
     call_begin(&c, redis_of(store), visit, where);
-    call_word(&c, filter->marker);
+    call_marker(&c, filter->marker);
     call_number(&c, (int64_t)out->resume[0]);
-    call_number(&c, (int64_t)filter->limit);
+    call_limit(&c, filter->limit);
     call_number(&c, filter->include_claimed);
     call_number(&c, filter->include_delayed);
     call_word(&c, client_of(filter, client));
@@ -112,7 +112,8 @@ redis_message_get(struct store *store, struct store_visit *visit,
 
     call_begin(&c, redis_of(store), visit, where);
     for (size_t i = 0; i < count; i++)
-        call_word(&c, ids[i]);
+        call_id(&c, ids[i]);
+    c.asked = count;
     st = call_run(&c, SCRIPT_message_get, CALL_LOOKS);
     if (st == ST_OK)
         st = show_messages(&c, GOT, call_integer(&c, NOW), call_item(&c, SHOWN_TAG), out);
@@ -149,9 +150,11 @@ redis_message_delete(struct store *store, struct store_visit *visit,
     enum status st;
 
     call_begin(&c, redis_of(store), visit, where);
-    call_word(&c, id);
-    call_word(&c,
-              bytes_present(claim_id) && claim_id.len == 0 ? bytes_str("-") : claim_id);
+    call_id(&c, id);
+    if (bytes_present(claim_id))
+        call_id(&c, claim_id);
+    else
+        call_text(&c, "");
     st = call_run(&c, SCRIPT_message_delete, CALL_CHANGES);
     count_deleted(&c, st, bytes_present(claim_id));
     call_end(&c);
@@ -169,9 +172,10 @@ redis_message_delete_many(struct store *store, struct store_visit *visit,
     call_begin(&c, redis_of(store), visit, where);
     call_number(&c, claim_ids == NULL ? -1 : (int64_t)claim_count);
     for (size_t i = 0; claim_ids != NULL && i < claim_count; i++)
-        call_word(&c, claim_ids[i]);
+        call_id(&c, claim_ids[i]);
     for (size_t i = 0; i < count; i++)
-        call_word(&c, ids[i]);
+        call_id(&c, ids[i]);
+    c.asked = count;
     st = call_run(&c, SCRIPT_message_delete_many, CALL_CHANGES);
     count_deleted(&c, st, claim_ids != NULL);
     call_end(&c);
@@ -192,7 +196,7 @@ redis_message_pop(struct store *store, struct store_visit *visit,
         return ST_NO_MEMORY;
     call_begin(&c, s, visit, where);
     reserved = waiting_reserved(s, visit, where, &most);
-    call_number(&c, (int64_t)most);
+    call_limit(&c, most);
     call_number(&c, (int64_t)reserved);
     call_number(&c, (int64_t)out->room);
     call_opened(&c, out->opened);
