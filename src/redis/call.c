@@ -1,5 +1,6 @@
 #include "redis/call.h"
 
+#include "claimd/store/image.h"
 #include "redis/key.h"
 
 #include <stdlib.h>
@@ -101,6 +102,26 @@ call_begin_key(struct call *c, struct redis_store *s, struct bytes key)
     begin(c, s, key);
     command_number(&c->words, 1);
     command_word(&c->words, key);
+}
+
+void
+call_id(struct call *c, struct bytes id)
+{
+    call_word(c, store_image_is_id(id) ? id : bytes_str("-"));
+}
+
+void
+call_marker(struct call *c, struct bytes marker)
+{
+    enum { DIGITS = 23 }; /* fewer than those of an id */
+    uint64_t number;
+
+    if (store_image_is_id(marker))
+        call_word(c, marker);
+    else if (marker.len <= DIGITS && bytes_to_u64(marker, &number) && number <= INT64_MAX)
+        call_number(c, (int64_t)number);
+    else
+        call_text(c, "");
 }
 
 void

@@ -60,6 +60,15 @@ call_number(struct call *c, int64_t number)
     command_number(&c->words, number);
 }
 
+/*
+ * An id from a client: of a message, a claim, a subscription. What is no id names nothing: the script
+ * gets "-" then, so that only ids in the form of store/image.h are ever read as numbers.
+ */
+void call_id(struct call *c, struct bytes id);
+
+/* A marker from a client: an id, or a number. Anything else is no marker, and so is one that is absent. */
+void call_marker(struct call *c, struct bytes marker);
+
 /* The ids of what a batch says is opened (struct store_batch), as scripts that take messages want it. */
 void call_opened(struct call *c, const struct store_batch *opened);
 

@@ -1,4 +1,5 @@
 /* The store's operations on claims. */
+#include "claimd/store/image.h"
 #include "redis/letter.h"
 #include "redis/show.h"
 
@@ -139,8 +140,10 @@ redis_claim_get(struct store *store, struct store_visit *visit,
     struct call c;
     enum status st;
 
+    if (!store_image_is_id(claim_id))
+        return ST_NOT_FOUND; /* the batch has no place for it */
     call_begin(&c, redis_of(store), visit, where);
-    call_word(&c, claim_id);
+    call_id(&c, claim_id);
     st = call_run(&c, SCRIPT_claim_get, CALL_LOOKS);
     if (st == ST_OK) {
         const int64_t now_ms = call_integer(&c, NOW), started = call_integer(&c, STARTED);
@@ -169,7 +172,7 @@ redis_claim_renew(struct store *store, struct store_visit *visit,
     enum status st;
 
     call_begin(&c, s, visit, where);
-    call_word(&c, claim_id);
+    call_id(&c, claim_id);
     call_number(&c, terms->ttl_s * 1000);
     call_number(&c, life_ms(s, terms));
     st = call_run(&c, SCRIPT_claim_renew, CALL_CHANGES);
@@ -192,7 +195,7 @@ end_claim(struct redis_store *s, struct store_visit *visit,
     enum status st;
 
     call_begin(&c, s, visit, where);
-    call_word(&c, claim_id);
+    call_id(&c, claim_id);
     call_number(&c, uncount);
     st = call_run(&c, SCRIPT_claim_release, CALL_CHANGES);
     if (st == ST_OK)

@@ -83,7 +83,7 @@ redis_message_list(struct store *store, struct store_visit *visit,
     enum status st;
 
     call_begin(&c, redis_of(store), visit, where);
-    call_word(&c, filter->marker);
+    call_marker(&c, filter->marker);
     call_number(&c, (int64_t)out->resume[0]);
     call_number(&c, (int64_t)filter->limit);
     call_number(&c, filter->include_claimed);
@@ -112,7 +112,7 @@ redis_message_get(struct store *store, struct store_visit *visit,
 
     call_begin(&c, redis_of(store), visit, where);
     for (size_t i = 0; i < count; i++)
-        call_word(&c, ids[i]);
+        call_id(&c, ids[i]);
     st = call_run(&c, SCRIPT_message_get, CALL_LOOKS);
     if (st == ST_OK)
         st = show_messages(&c, GOT, call_integer(&c, NOW), call_item(&c, SHOWN_TAG), out);
@@ -149,9 +149,11 @@ redis_message_delete(struct store *store, struct store_visit *visit,
     enum status st;
 
     call_begin(&c, redis_of(store), visit, where);
-    call_word(&c, id);
-    call_word(&c,
-              bytes_present(claim_id) && claim_id.len == 0 ? bytes_str("-") : claim_id);
+    call_id(&c, id);
+    if (bytes_present(claim_id))
+        call_id(&c, claim_id);
+    else
+        call_text(&c, "");
     st = call_run(&c, SCRIPT_message_delete, CALL_CHANGES);
     count_deleted(&c, st, bytes_present(claim_id));
     call_end(&c);
@@ -169,9 +171,9 @@ redis_message_delete_many(struct store *store, struct store_visit *visit,
     call_begin(&c, redis_of(store), visit, where);
     call_number(&c, claim_ids == NULL ? -1 : (int64_t)claim_count);
     for (size_t i = 0; claim_ids != NULL && i < claim_count; i++)
-        call_word(&c, claim_ids[i]);
+        call_id(&c, claim_ids[i]);
     for (size_t i = 0; i < count; i++)
-        call_word(&c, ids[i]);
+        call_id(&c, ids[i]);
     st = call_run(&c, SCRIPT_message_delete_many, CALL_CHANGES);
     count_deleted(&c, st, claim_ids != NULL);
     call_end(&c);

@@ -52,7 +52,7 @@ redis_subscription_get(struct store *store, struct store_visit *visit,
     enum status st;
 
     call_begin(&c, redis_of(store), visit, where);
-    call_word(&c, id);
+    call_id(&c, id);
     st = call_run(&c, SCRIPT_subscription_get, CALL_LOOKS);
     if (st == ST_OK)
         st = show_subscriptions(&c, visit, out);
@@ -69,7 +69,7 @@ redis_subscription_list(struct store *store, struct store_visit *visit,
     enum status st;
 
     call_begin(&c, redis_of(store), visit, where);
-    call_word(&c, marker);
+    call_marker(&c, marker);
     call_number(&c, (int64_t)limit);
     call_text(&c, "");
     st = call_run(&c, SCRIPT_subscription_list, CALL_LOOKS);
@@ -106,7 +106,7 @@ redis_subscription_update(struct store *store, struct store_visit *visit,
     struct call c;
 
     call_begin(&c, s, visit, where);
-    call_word(&c, id);
+    call_id(&c, id);
     call_number(&c, s->config.require_confirmation);
     call_number(&c, bytes_present(draft->subscriber));
     call_word(&c, draft->subscriber);
@@ -125,7 +125,7 @@ redis_subscription_confirm(struct store *store, struct store_visit *visit,
     struct call c;
 
     call_begin(&c, s, visit, where);
-    call_word(&c, id);
+    call_id(&c, id);
     call_number(&c, s->config.require_confirmation);
     call_number(&c, confirmed);
     return run_change(&c, SCRIPT_subscription_confirm, visit, where);
@@ -139,7 +139,7 @@ redis_subscription_delete(struct store *store, struct store_visit *visit,
     enum status st;
 
     call_begin(&c, redis_of(store), visit, where);
-    call_word(&c, id);
+    call_id(&c, id);
     st = call_run(&c, SCRIPT_subscription_delete, CALL_CHANGES);
     call_end(&c);
     return st;

@@ -294,6 +294,27 @@ START_TEST(an_unknown_claim_is_not_found_and_may_be_released)
 }
 END_TEST
 
+START_TEST(a_claim_has_one_id_only)
+{
+    enum { NUMBER_AT = 12 };
+    struct store_id claim, other;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 1);
+    claim = take(&f, 1);
+    for (size_t i = 0; i < LENIENT_BEGINS; i++) {
+        other = lenient_id(claim, NUMBER_AT, lenient_begins[i]);
+        ck_assert_status(query(&f, other), ST_NOT_FOUND);
+        ck_assert_status(renew(&f, other, 300, 60), ST_NOT_FOUND);
+        ck_assert_status(delete_claimed(&f, 1, other), ST_NOT_CLAIMED);
+        release(&f, other);
+        expect_stats(&f, 1, 0);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_claim_is_unknown_through_another_queue_or_project)
 {
     struct store_id claim;

@@ -43,6 +43,28 @@ START_TEST(pages_follow_each_other_to_the_end)
 }
 END_TEST
 
+START_TEST(a_marker_that_is_no_id_and_no_number_is_ignored)
+{
+    enum { NUMBER_AT = 8 };
+    static const char *const texts[] = {"0x1", "+1", " 1", "1 ", "-1", "1.0", "1e0", ""};
+    struct store_id marker;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 3);
+    for (size_t i = 0; i < LENIENT_BEGINS; i++) {
+        marker = lenient_id(f.ids[1], NUMBER_AT, lenient_begins[i]);
+        page(&f, store_id_bytes(&marker));
+        expect(&f, 1, 2);
+    }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        page(&f, bytes_str(texts[i]));
+        expect(&f, 1, 2);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(the_last_marker_finds_messages_posted_later)
 {
     struct fixture f;

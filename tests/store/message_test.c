@@ -119,6 +119,24 @@ START_TEST(a_free_message_is_deleted_without_a_claim_id)
 }
 END_TEST
 
+START_TEST(a_message_has_one_id_only)
+{
+    enum { NUMBER_AT = 8 };
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    post(&f, 1);
+    for (size_t i = 0; i < LENIENT_BEGINS; i++) {
+        f.ids[2] = lenient_id(f.ids[1], NUMBER_AT, lenient_begins[i]);
+        get(&f, 2);
+        expect_nothing(&f);
+        ck_assert_status(delete_free(&f, 2), ST_OK); /* there is none */
+        expect_stats(&f, 0, 1);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_free_message_is_not_deleted_with_any_claim_id)
 {
     struct store_id live, old, released;

@@ -45,6 +45,24 @@ START_TEST(a_subscriber_has_one_subscription_a_queue)
 }
 END_TEST
 
+START_TEST(a_subscription_has_one_id_only)
+{
+    enum { NUMBER_AT = 12 };
+    struct store_id id, other, marker;
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    id = subscribe(&f, "http://a", 3600);
+    for (size_t i = 0; i < LENIENT_BEGINS; i++) {
+        other = lenient_id(id, NUMBER_AT, lenient_begins[i]);
+        ck_assert_status(find_subscription(&f, other), ST_NOT_FOUND);
+        unsubscribe(&f, other); /* there is none */
+        ck_assert_uint_eq(list_subscriptions(&f, other.text, 5, &marker), 1);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(they_are_listed_page_by_page_in_the_order_of_creation)
 {
     struct store_id a, b, c, marker;

@@ -186,6 +186,21 @@ text_id(const char *text)
     return id;
 }
 
+/*
+ * An id in a form that is none, though a lenient reader of numbers would find the same one in it: the
+ * digits behind `at` zeros begin with these characters.
+ */
+static inline struct store_id
+lenient_id(struct store_id id, size_t at, const char *begin)
+{
+    memcpy(id.text + at, begin, strlen(begin));
+    return id;
+}
+
+/* What such a reader skips. */
+static const char *const lenient_begins[] = {"0x", "0X", "+", " ", "\t"};
+enum { LENIENT_BEGINS = sizeof(lenient_begins) / sizeof(lenient_begins[0]) };
+
 #define ck_assert_status(expression, expected)                                           \
     ck_assert_str_eq(status_name(expression), status_name(expected))
 
