@@ -33,8 +33,7 @@ foreach(script ${scripts})
         set(flags "'no-writes'")
     endif()
     string(APPEND library "\nredis.register_function({ function_name = 'claimd_@_${name}', "
-                          "flags = { ${flags} }, callback = function(keys, arguments)\n"
-                          "begin(keys, arguments)\n${text}end })\n")
+                          "flags = { ${flags} }, callback = served(function()\n${text}end) })\n")
     list(APPEND names ${name})
 endforeach()
 

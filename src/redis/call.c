@@ -158,21 +158,6 @@ wanted_parts(const struct call *c)
     return wanted > c->parts ? wanted : 0;
 }
 
-/* Says why Redis could not do something, once a second at most. */
-static void
-tell(struct call *c)
-{
-    static const int64_t EVERY_NS = 1000000000;
-    struct redis_store *s = c->store;
-    const int64_t now_ns = clock_stopwatch_ns();
-    int64_t told_ns = atomic_load(&s->told_ns);
-
-    if (s->config.warn != NULL && c->why.text[0] != '\0' &&
-        (told_ns == 0 || now_ns - told_ns >= EVERY_NS) &&
-        atomic_compare_exchange_strong(&s->told_ns, &told_ns, now_ns))
-        s->config.warn(s->config.warn_arg, c->why.text);
-}
-
 /* Makes some of what is due happen, which a script that changes nothing may not do. ST_AGAIN if it did. */
 static enum status
 settle(struct call *c)
@@ -207,8 +192,8 @@ call_run(struct call *c, enum script script, enum call_kind kind)
     }
     if (st == ST_OK && call_integer(c, 0) == ANSWER_SETTLE)
         st = settle(c);
-    if (st == ST_UNAVAILABLE || st == ST_UNCONFIRMED)
-        tell(c);
+    if ((st == ST_UNAVAILABLE || st == ST_UNCONFIRMED) && c->why.text[0] != '\0')
+        redis_warn(c->store, c->why.text);
     return st == ST_OK ? status_of(c) : st;
 }
 

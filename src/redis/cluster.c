@@ -528,7 +528,9 @@ cluster_open(struct cluster *c, const struct cluster_config *config, struct reas
     const struct wire_config wire = {.mem = config->mem,
                                      .library = config->link.library,
                                      .confirm_ms = config->confirm_ms,
-                                     .answer_ms = config->link.answer_ms};
+                                     .answer_ms = config->link.answer_ms,
+                                     .warn = config->warn,
+                                     .warn_arg = config->warn_arg};
     struct cluster_client *client = NULL;
     enum status st;
 

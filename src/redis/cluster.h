@@ -35,6 +35,8 @@ struct cluster_config {
     int64_t patience_ms;   /* for nodes that cannot answer now */
     unsigned patient_most; /* who may have that at a time: the others are told at once */
     int64_t refresh_ms;    /* the map is not asked for more often */
+    void (*warn)(void *arg, const char *text); /* as wire.h has it */
+    void *warn_arg;
 };
 
 /* What has been done so far. */

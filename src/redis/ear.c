@@ -148,7 +148,8 @@ say(struct ear *e, uint16_t node, int64_t now_ms, const char *word, struct bytes
 
     if (n == NULL)
         return false;
-    if (link_add(&n->link, words, bytes_present(name) ? 2 : 1, NULL) == ST_OK &&
+    if (link_add(&n->link, words, bytes_present(name) ? 2 : 1, NULL, BYTES_NONE) ==
+            ST_OK &&
         link_flush(&n->link))
         return true;
     give_up_node(e, node);

@@ -33,7 +33,7 @@ enum status
 link_say(struct link *l, const struct bytes *words, size_t count, redisReply **out,
          struct reason *why)
 {
-    enum status st = link_add(l, words, count, NULL);
+    enum status st = link_add(l, words, count, NULL, BYTES_NONE);
 
     if (st != ST_OK)
         return st;
@@ -143,15 +143,31 @@ append_word(struct link *l, struct bytes word)
 
 enum status
 link_add(struct link *l, const struct bytes *words, size_t count,
-         const struct command *rest)
+         const struct command *rest, struct bytes last)
 {
-    bool good = append_head(l, '*', count + (rest == NULL ? 0 : rest->count));
+    bool good = append_head(
+        l, '*', count + (rest == NULL ? 0 : rest->count) + (bytes_present(last) ? 1 : 0));
 
     for (size_t i = 0; good && i < count; i++)
         good = append_word(l, words[i]);
     if (good && rest != NULL)
         good = !rest->words.failed && append(l, rest->words.data, rest->words.len);
+    if (good && bytes_present(last))
+        good = append_word(l, last);
     return good ? ST_OK : ST_NO_MEMORY;
+}
+
+void
+link_fail(struct link *l, const char *what)
+{
+    l->context->err = REDIS_ERR_PROTOCOL;
+    (void)snprintf(l->context->errstr, sizeof(l->context->errstr), "%s", what);
+}
+
+bool
+link_is_drained(const struct link *l)
+{
+    return l->context->reader->pos == l->context->reader->len;
 }
 
 redisReply *
@@ -159,8 +175,12 @@ link_answer(struct link *l, struct reason *why)
 {
     void *answer = NULL;
 
-    if (l->library->get_reply(l->context, &answer) == REDIS_OK && answer != NULL)
-        return answer;
+    if (l->library->get_reply(l->context, &answer) == REDIS_OK && answer != NULL) {
+        if (link_is_drained(l))
+            return answer;
+        link_free(l, answer);
+        link_fail(l, LINK_SURPLUS);
+    }
     l->timed_out = l->context->err == REDIS_ERR_IO && errno == EAGAIN;
     (void)reason_give(why, ST_UNAVAILABLE, "%s",
                       l->timed_out ? "it does not answer" : l->context->errstr);

@@ -16,6 +16,9 @@
 
 enum { LINK_HOST_CAP = 256 };
 
+/* Why a link is broken that had bytes left (link_is_drained()). */
+#define LINK_SURPLUS "Redis sent more than it was asked for"
+
 /* Where a Redis is. */
 struct link_address {
     char host[LINK_HOST_CAP]; /* or, with port 0, the path of a Unix socket */
@@ -65,12 +68,20 @@ link_is_open(const struct link *l)
  * system call. */
 bool link_is_fresh(const struct link *l);
 
-/* Adds a command to what will be sent: these words, and those of `rest` (NULL: none). ST_NO_MEMORY:
- * to be closed. */
+/* Adds a command to what will be sent: these words, those of `rest` (NULL: none), and `last` (absent:
+ * none). ST_NO_MEMORY: to be closed. */
 enum status link_add(struct link *l, const struct bytes *words, size_t count,
-                     const struct command *rest);
+                     const struct command *rest, struct bytes last);
 
-/* The next answer, owned: link_free(). NULL: it has failed, with a reason. */
+/* Makes it one that has failed: Redis does not answer what was asked. */
+void link_fail(struct link *l, const char *what);
+
+/* Has everything that was read been parsed? If not after the last response, link_fail(): Redis has sent
+ * more than it was asked for, and each later response would be taken for that of another request. */
+bool link_is_drained(const struct link *l);
+
+/* The next answer, after which nothing may be left, owned: link_free(). NULL: it has failed, with a
+ * reason. */
 redisReply *link_answer(struct link *l, struct reason *why);
 void link_free(const struct link *l, redisReply *reply);
 

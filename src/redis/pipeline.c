@@ -59,9 +59,12 @@ add_one(struct link *l, const struct ride *ride)
 {
     static const struct bytes asking[] = {BYTES_LIT("ASKING")};
     const struct bytes words[2] = {BYTES_LIT("FCALL"), ride->function};
-    enum status st = ride->asking ? link_add(l, asking, 1, NULL) : ST_OK;
+    char number[DECIMAL_CAP];
+    enum status st = ride->asking ? link_add(l, asking, 1, NULL, BYTES_NONE) : ST_OK;
 
-    return st == ST_OK ? link_add(l, words, 2, ride->words) : st;
+    return st == ST_OK ? link_add(l, words, 2, ride->words,
+                                  bytes_of(number, decimal_write(number, ride->number)))
+                       : st;
 }
 
 static enum status
@@ -72,7 +75,7 @@ add_wait(struct link *l, unsigned replicas, int64_t confirm_ms)
                                    {count, decimal_write(count, replicas)},
                                    {limit, decimal_write(limit, (uint64_t)confirm_ms)}};
 
-    return link_add(l, words, 3, NULL);
+    return link_add(l, words, 3, NULL, BYTES_NONE);
 }
 
 enum status
@@ -84,36 +87,87 @@ pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
     p->at = p->riders.next;
     p->asked = false;
     p->begun_ns = clock_stopwatch_ns();
-    for (struct list *at = p->at; st == ST_OK && at != &p->riders; at = at->next)
+    for (struct list *at = p->at; st == ST_OK && at != &p->riders; at = at->next) {
+        ride_of(at)->number = ++p->number;
         st = add_one(&p->link, ride_of(at));
+    }
     return st == ST_OK && p->replicas > 0 ? add_wait(&p->link, p->replicas, confirm_ms)
                                           : st;
 }
 
 /* ------------------------------------------------------------------ coming back */
 
-/* Takes an answer in. True: it was the last one; *confirmed is what WAIT has said. */
+/* The response of a script, owned, without the number in front of it; errors have none. NULL: it is the
+ * response of another request, or not one of our scripts'. Takes the answer. */
+static redisReply *
+strip_number(const struct pipeline *p, redisReply *answer, uint64_t number)
+{
+    redisReply *response = NULL;
+
+    if (answer->type == REDIS_REPLY_ERROR)
+        return answer;
+    if (answer->type == REDIS_REPLY_ARRAY && answer->elements == 2 &&
+        answer->element[0]->type == REDIS_REPLY_INTEGER &&
+        answer->element[0]->integer == (long long)number) {
+        response = answer->element[1];
+        answer->elements = 1; /* the other one is freed here */
+    }
+    link_free(&p->link, answer);
+    return response;
+}
+
+/* The response to WAIT: *confirmed is what it says, if it says anything. */
 static bool
+take_confirmation(struct pipeline *p, redisReply *answer, long long *confirmed)
+{
+    const int type = answer->type;
+
+    if (type == REDIS_REPLY_INTEGER)
+        *confirmed = answer->integer;
+    link_free(&p->link, answer);
+    return type == REDIS_REPLY_INTEGER || type == REDIS_REPLY_ERROR;
+}
+
+/* Takes an answer in. ARRIVED: it was the last one; *confirmed is what WAIT has said. FAILED: it belongs
+ * to another request. */
+static enum pipeline_news
 take_answer(struct pipeline *p, redisReply *answer, long long *confirmed)
 {
     struct ride *ride = p->at == &p->riders ? NULL : ride_of(p->at);
 
-    if (ride == NULL) {
-        if (answer->type == REDIS_REPLY_INTEGER)
-            *confirmed = answer->integer;
-        link_free(&p->link, answer);
-        return true;
-    }
+    if (ride == NULL)
+        return take_confirmation(p, answer, confirmed) ? PIPELINE_ARRIVED
+                                                       : PIPELINE_FAILED;
     if (ride->asking && !p->asked) {
         link_free(&p->link, answer);
         p->asked = true;
-        return false;
+        return PIPELINE_GOES_ON;
     }
-    ride->answer = answer;
+    ride->answer = strip_number(p, answer, ride->number);
+    if (ride->answer == NULL)
+        return PIPELINE_FAILED;
     ride->answered_ns = p->heard_ns;
     p->asked = false;
     p->at = p->at->next;
-    return p->at == &p->riders && p->replicas == 0;
+    return p->at == &p->riders && p->replicas == 0 ? PIPELINE_ARRIVED : PIPELINE_GOES_ON;
+}
+
+/* Takes in what was read whole. */
+static enum pipeline_news
+take_answers(struct pipeline *p, long long *confirmed)
+{
+    enum pipeline_news news = PIPELINE_GOES_ON;
+    redisReply *answer;
+
+    while (news == PIPELINE_GOES_ON && (answer = link_parsed(&p->link)) != NULL)
+        news = take_answer(p, answer, confirmed);
+    if (news == PIPELINE_FAILED) {
+        link_fail(&p->link, "Redis sent the response to another request");
+    } else if (news == PIPELINE_ARRIVED && !link_is_drained(&p->link)) {
+        link_fail(&p->link, LINK_SURPLUS);
+        news = PIPELINE_FAILED;
+    }
+    return p->link.context->err != 0 ? PIPELINE_FAILED : news;
 }
 
 static void
@@ -135,21 +189,17 @@ pipeline_read(struct pipeline *p)
     long long confirmed = -1;
     bool more = true;
 
-    for (int i = 0; i < PIECES && more; i++) {
-        redisReply *answer;
+    enum pipeline_news news = PIPELINE_GOES_ON;
 
+    for (int i = 0; i < PIECES && more && news == PIPELINE_GOES_ON; i++) {
         if (!link_fill(&p->link, &more))
             return PIPELINE_FAILED;
         pipeline_note_progress(p);
-        while ((answer = link_parsed(&p->link)) != NULL)
-            if (take_answer(p, answer, &confirmed)) {
-                arrive(p, confirmed);
-                return PIPELINE_ARRIVED;
-            }
-        if (p->link.context->err != 0)
-            return PIPELINE_FAILED;
+        news = take_answers(p, &confirmed);
     }
-    return PIPELINE_GOES_ON;
+    if (news == PIPELINE_ARRIVED)
+        arrive(p, confirmed);
+    return news;
 }
 
 void

@@ -7,6 +7,10 @@
  * waits for as many as were there last time: those that were answered just now are likely to ask again.
  * But no longer than half of what that took, nor than 2 ms; who comes later than that goes at once.
  *
+ * Each request ends with a number, and each response begins with it (served() in
+ * scripts/lib/queue.lua). If a response has another number, or bytes are left behind the last one, the
+ * pipeline fails and its link is closed: no request ever gets the response of another.
+ *
  *   Threads   one at a time: the wire's (wire.h)
  *   Blocking  never
  */
@@ -46,6 +50,7 @@ struct ride {
     int64_t answered_ns, confirmed_ns; /* clock_stopwatch_ns() */
     struct reason why;
     struct list link; /* private, as what follows */
+    uint64_t number;  /* the last argument; the response begins with it */
     uint16_t node;
     unsigned era;
     struct fiber *fiber; /* that waits for it; NULL: `done` is posted */
@@ -65,6 +70,7 @@ struct pipeline {
     struct list riders;  /* under way; none: nothing is */
     struct list
         *at; /* the first of them without an answer; the head: WAIT's is missing */
+    uint64_t number;   /* of the request that was added last */
     unsigned replicas; /* that WAIT was asked for; 0: it was not */
     bool asked;        /* the answer to ASKING is there */
     int64_t begun_ns;

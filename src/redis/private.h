@@ -51,6 +51,9 @@ redis_clock_ms(const struct redis_store *s, int64_t visit_ms)
 enum { TAG_DIGITS = 8, SECRET_DIGITS = 12 };
 enum status redis_digits(struct redis_store *s, char *out, size_t count);
 
+/* Has the text logged, once a second at most. */
+void redis_warn(void *store, const char *text);
+
 store_queue_create_fn redis_queue_create;
 store_queue_get_fn redis_queue_get;
 store_queue_update_fn redis_queue_update;

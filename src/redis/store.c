@@ -25,6 +25,19 @@ redis_digits(struct redis_store *s, char *out, size_t count)
     return ST_OK;
 }
 
+void
+redis_warn(void *store, const char *text)
+{
+    static const int64_t EVERY_NS = 1000000000;
+    struct redis_store *s = store;
+    const int64_t now_ns = clock_stopwatch_ns();
+    int64_t told_ns = atomic_load(&s->told_ns);
+
+    if (s->config.warn != NULL && (told_ns == 0 || now_ns - told_ns >= EVERY_NS) &&
+        atomic_compare_exchange_strong(&s->told_ns, &told_ns, now_ns))
+        s->config.warn(s->config.warn_arg, text);
+}
+
 /* ------------------------------------------------------------------ nothing to do */
 
 struct ping {
@@ -203,7 +216,9 @@ connect(struct redis_store *s, struct reason *why)
         .confirm_ms = url->confirm_ms,
         .patience_ms = url->patience_ms,
         .patient_most = s->config.threads < 4 ? 1 : (unsigned)s->config.threads / 4,
-        .refresh_ms = REFRESH_MS};
+        .refresh_ms = REFRESH_MS,
+        .warn = redis_warn,
+        .warn_arg = s};
     enum status st;
 
     memcpy(config.seeds, url->hosts, sizeof(config.seeds));

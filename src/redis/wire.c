@@ -232,6 +232,8 @@ read_answers(struct wire *w, struct wire_node *n, struct list *ended)
         finish(w, n, ended);
         break;
     case PIPELINE_FAILED:
+        if (n->pipeline.link.context->err == REDIS_ERR_PROTOCOL && w->config.warn != NULL)
+            w->config.warn(w->config.warn_arg, n->pipeline.link.context->errstr);
         break_off(w, n, n->pipeline.link.context->errstr, ended);
         break;
     }

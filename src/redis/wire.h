@@ -35,6 +35,9 @@ struct wire_config {
     const struct hiredis_library *library;
     int64_t confirm_ms; /* until replicas must have confirmed what is asked */
     int64_t answer_ms;  /* between two pieces of answers */
+    void (*warn)(void *arg,
+                 const char *text); /* of a node that breaks the protocol; or NULL */
+    void *warn_arg;
 };
 
 struct wire_node; /* private */

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { FAKE_WORD_CAP = 32 };
+
 /* A line without its end; false: the other side has hung up. */
 static bool
 read_line(FILE *in, char *out, size_t size)
@@ -24,9 +26,9 @@ read_line(FILE *in, char *out, size_t size)
     return true;
 }
 
-/* Reads "*2\r\n$4\r\nPING..." as "PING ..."; long words are cut. */
+/* Reads "*2\r\n$4\r\nPING..." as "PING ..."; long words are cut. `last` gets the last word. */
 static bool
-read_command(FILE *in, char out[FAKE_LINE_CAP])
+read_command(FILE *in, char out[FAKE_LINE_CAP], char last[FAKE_WORD_CAP])
 {
     char line[64];
     int words;
@@ -49,17 +51,18 @@ read_command(FILE *in, char out[FAKE_LINE_CAP])
         }
         word[size] = '\0';
         snprintf(out + used, FAKE_LINE_CAP - used, "%s%s", i == 0 ? "" : " ", word);
+        snprintf(last, FAKE_WORD_CAP, "%s", word);
         free(word);
     }
     return true;
 }
 
-/* What it is to be answered; NULL: nothing. */
-static const char *
+/* What it is to be answered; absent: nothing. */
+static struct bytes
 answer_of(struct fake_redis *f, const char *command)
 {
-    const struct fake_answer *next;
     const char *answer = "-ERR the script of the test says something else\r\n";
+    const struct fake_answer *next;
 
     pthread_mutex_lock(&f->lock);
     if (f->asked_count < FAKE_LINES)
@@ -74,7 +77,33 @@ answer_of(struct fake_redis *f, const char *command)
         f->script++;
     }
     pthread_mutex_unlock(&f->lock);
-    return answer;
+    if (answer == NULL)
+        return BYTES_NONE;
+    return strcmp(answer, "@") == 0 ? f->bytes : bytes_str(answer);
+}
+
+/* Sends an answer to a command that ended with this word. */
+static bool
+send_answer(int fd, struct bytes answer, const char *command, const char *last)
+{
+    const bool is_raw = answer.len > 0 && answer.data[0] == '!';
+    const bool is_error = answer.len > 0 && answer.data[0] == '-';
+    char head[64] = "";
+    size_t size;
+    char *out;
+    bool sent;
+
+    if (strncmp(command, "FCALL", 5) == 0 && !is_raw && !is_error)
+        snprintf(head, sizeof(head), "*2\r\n:%s\r\n", last);
+    size = strlen(head) + answer.len - is_raw;
+    out = malloc(size + 1);
+    if (out == NULL)
+        return false;
+    memcpy(out, head, strlen(head));
+    memcpy(out + strlen(head), answer.data + is_raw, answer.len - is_raw);
+    sent = send(fd, out, size, MSG_NOSIGNAL) >= 0;
+    free(out);
+    return sent;
 }
 
 /* One connection, whose descriptor stays until the end: others may want to shut it down. */
@@ -83,12 +112,12 @@ serve(void *arg)
 {
     const struct fake_connection *c = arg;
     FILE *in = fdopen(dup(c->fd), "r");
-    char command[FAKE_LINE_CAP];
+    char command[FAKE_LINE_CAP], last[FAKE_WORD_CAP] = "";
 
-    while (in != NULL && read_command(in, command)) {
-        const char *answer = answer_of(c->redis, command);
+    while (in != NULL && read_command(in, command, last)) {
+        const struct bytes answer = answer_of(c->redis, command);
 
-        if (answer == NULL || send(c->fd, answer, strlen(answer), MSG_NOSIGNAL) < 0)
+        if (!bytes_present(answer) || !send_answer(c->fd, answer, command, last))
             break;
     }
     (void)shutdown(c->fd, SHUT_RDWR);

@@ -5,13 +5,19 @@
 #ifndef TESTS_SUPPORT_FAKE_REDIS_H
 #define TESTS_SUPPORT_FAKE_REDIS_H
 
+#include "claimd/base/bytes.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FAKE_LINES = 64, FAKE_LINE_CAP = 160, FAKE_CONNECTIONS = 64 };
+enum { FAKE_LINES = 64, FAKE_LINE_CAP = 256, FAKE_CONNECTIONS = 64 };
 
-/* What comes next, if it begins so; the answer as it goes over the wire, NULL: it hangs up. */
+/*
+ * What comes next, if it begins so; the answer as it goes over the wire, NULL: it hangs up. In front of
+ * an answer to FCALL the number of the request is sent, unless it is an error, or begins with '!', which
+ * is left out. "@" is the bytes of fake_redis.bytes.
+ */
 struct fake_answer {
     const char *command; /* words with blanks between: "FCALL" */
     const char *answer;
@@ -32,6 +38,7 @@ struct fake_redis {
     pthread_mutex_t lock; /* of the rest */
     pthread_cond_t moved;
     bool held;                        /* it answers nothing */
+    struct bytes bytes;               /* for "@"; set while nothing is asked */
     const struct fake_answer *script; /* the next one; its end has no command */
     char asked[FAKE_LINES][FAKE_LINE_CAP];
     int asked_count;

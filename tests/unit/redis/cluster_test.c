@@ -15,6 +15,16 @@ static char slots[128], moved[64], ask[64];
 
 static const struct fake_answer map_of_one[] = {{"CLUSTER SLOTS", slots}, {NULL, NULL}};
 
+/* How often the wire has warned. */
+static _Atomic int warnings;
+
+static void
+note_warning(void *arg, const char *text)
+{
+    (void)arg, (void)text;
+    warnings++;
+}
+
 static void
 open_nodes(unsigned replicas)
 {
@@ -24,6 +34,7 @@ open_nodes(unsigned replicas)
                                     .confirm_ms = 100,
                                     .patience_ms = 60000,
                                     .patient_most = 8,
+                                    .warn = note_warning,
                                     .link = {.library = &library,
                                              .user = "",
                                              .password = "",
@@ -33,6 +44,7 @@ open_nodes(unsigned replicas)
 
     ck_assert_int_eq(hiredis_library_load(&library, &why), ST_OK);
     mem = mem_new(0);
+    warnings = 0;
     for (int i = 0; i < 2; i++)
         fake_redis_start(&nodes[i]);
     config.mem = mem;
@@ -286,6 +298,33 @@ START_TEST(a_look_whose_answer_is_lost_is_taken_again)
 
     fake_redis_play(&nodes[0], script);
     expect(false, ST_OK, 7);
+}
+END_TEST
+
+START_TEST(a_connection_with_a_surplus_response_is_replaced)
+{
+    static const struct fake_answer script[] = {
+        {"FCALL", ":7\r\n:6\r\n"}, {"FCALL", ":8\r\n"}, {NULL, NULL}};
+    long long number;
+
+    fake_redis_play(&nodes[0], script);
+    ck_assert_int_eq(ask_for(true, &number), ST_OK);
+    ck_assert_int_eq(number, 7);
+    ck_assert_int_eq(warnings, 1);
+    expect(true, ST_OK, 8);
+    ck_assert_uint_eq(atomic_load(&cluster.figures.connections),
+                      2 + 1); /* one is for the map */
+}
+END_TEST
+
+START_TEST(a_change_that_gets_the_response_to_another_may_have_happened)
+{
+    static const struct fake_answer script[] = {{"FCALL", "!*2\r\n:99\r\n:7\r\n"},
+                                                {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], script);
+    expect(true, ST_UNCONFIRMED, 0);
+    ck_assert_int_eq(warnings, 1);
 }
 END_TEST
 

@@ -164,6 +164,56 @@ START_TEST(what_is_lost_with_others_may_have_happened)
 }
 END_TEST
 
+static const char *const responses_to_others[] = {
+    "!*2\r\n:99\r\n:7\r\n", /* another number */
+    "!*2\r\n$1\r\n1\r\n:7\r\n", "!*1\r\n:1\r\n", "!:7\r\n", "!$-1\r\n", "!+OK\r\n"};
+
+LOOP_TEST(the_response_to_another_request_breaks_the_link,
+          sizeof(responses_to_others) / sizeof(responses_to_others[0]))
+{
+    const struct fake_answer script[] = {
+        {"FCALL", ":7\r\n"}, {"FCALL", responses_to_others[_i]}, {NULL, NULL}};
+    struct ride rides[2];
+    struct reason why;
+
+    fake_redis_play(&node, script);
+    for (int i = 0; i < 2; i++)
+        add(&rides[i], 0);
+    ck_assert_int_eq(travel(), PIPELINE_FAILED);
+    ck_assert_int_eq(pipeline.link.context->err, REDIS_ERR_PROTOCOL);
+    (void)reason_give(&why, ST_UNAVAILABLE, "gone");
+    pipeline_break_off(&pipeline, &why);
+    ck_assert_int_eq(rides[0].end, RIDE_ANSWERED);
+    give_back(rides[0].answer);
+    ck_assert_int_eq(rides[1].end, RIDE_LOST);
+    ck_assert_ptr_null(rides[1].answer);
+    ck_assert_uint_eq(end(), 2);
+}
+END_TEST
+
+/* Of a script, and of WAIT. */
+LOOP_TEST(bytes_behind_the_last_response_break_the_link, 2)
+{
+    static const struct fake_answer scripts[2][3] = {
+        {{"FCALL", ":7\r\n:8\r\n"}},
+        {{"FCALL", ":7\r\n"}, {"WAIT 1 100", ":1\r\n:1\r\n"}}};
+    struct reason why;
+    struct ride ride;
+
+    fake_redis_play(&node, scripts[_i]);
+    add(&ride, (unsigned)_i);
+    ck_assert_int_eq(travel(), PIPELINE_FAILED);
+    ck_assert_str_eq(pipeline.link.context->errstr, LINK_SURPLUS);
+    (void)reason_give(&why, ST_UNAVAILABLE, "gone");
+    pipeline_break_off(&pipeline, &why);
+    ck_assert_int_eq(ride.end, RIDE_ANSWERED); /* it has its number */
+    ck_assert_int_eq(ride.answer->integer, 7);
+    ck_assert_int_eq(ride.confirmed, -1); /* whichever of them was WAIT's */
+    give_back(ride.answer);
+    ck_assert_uint_eq(end(), 1);
+}
+END_TEST
+
 START_TEST(more_than_one_takes_go_with_the_next)
 {
     struct ride rides[PIPELINE_RIDES + 1];

@@ -1,7 +1,7 @@
 -- queue: what all scripts about a queue begin with. The build makes one library of Redis of the files of
 -- this folder and the scripts (scripts/lua.cmake): each script is a function of it, and so what stands
 -- here is made once, not at each call. What is kept in a local here stays from call to call: only what
--- begin() sets is.
+-- served() sets is.
 --
 -- Keys, which exist as long as the queue does (a slot that is being moved is answered TRYAGAIN only
 -- while a queue's keys are in two places):
@@ -30,13 +30,22 @@
 local KEYS, ARGV, Q, Z, M, T, X, S, U, F
 local call, pack, unpack_struct, floor, sub, byte, format
 
--- Each call begins with it. While a library is loaded there is nothing of what Redis and Lua bring along.
-local function begin(keys, arguments)
-    KEYS, ARGV = keys, arguments
-    Q, Z, M, T, X, S, U, F = unpack(keys, 1, 8)
-    if call then return end
-    call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
-    floor, sub, byte, format = math.floor, string.sub, string.byte, string.format
+-- What Redis calls for a script. A request ends with its number, and its response begins with it: so
+-- claimd sees that it is the response to this request (pipeline.h). While a library is loaded there is
+-- nothing of what Redis and Lua bring along.
+local function served(script)
+    return function(keys, arguments)
+        local last = #arguments
+        local number = tonumber(arguments[last])
+        arguments[last] = nil
+        KEYS, ARGV = keys, arguments
+        Q, Z, M, T, X, S, U, F = unpack(keys, 1, 8)
+        if not call then
+            call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
+            floor, sub, byte, format = math.floor, string.sub, string.byte, string.format
+        end
+        return { number, script() }
+    end
 end
 
 local OK, AGAIN, NOT_FOUND, CHANGED, CLAIMED, NOT_CLAIMED, NO_ROOM, TOO_LARGE, NOT_SEALED, SEALED,
