@@ -3,8 +3,6 @@
 #include "claimd/store/image.h"
 #include "redis/key.h"
 
-#include <stdlib.h>
-
 /* Keys of a queue: those that it always has, those of its subscriptions, and that of a predecessor. */
 static const char parts[] = {'q', 'z', 'm', 't', 'x', 's', 'u', 'f'};
 enum { PLAIN_PARTS = 5, FEED_PARTS = 7, ALL_PARTS = 8 };
@@ -16,7 +14,7 @@ begin(struct call *c, struct redis_store *s, struct bytes key)
     c->request = (struct cluster_request){.slot = slot_of(key)};
     c->where = NULL;
     c->begun_ns = clock_stopwatch_ns();
-    c->arguments = c->parts = 0;
+    c->arguments = c->parts = c->asked = 0;
     reason_init(&c->why);
     command_init(&c->words, s->config.mem);
 }
@@ -140,10 +138,8 @@ status_of(const struct call *c)
     static const enum status statuses[ANSWER_FEED] = {
         ST_OK,      ST_AGAIN,     ST_NOT_FOUND,  ST_CHANGED, ST_CLAIMED, ST_NOT_CLAIMED,
         ST_NO_ROOM, ST_TOO_LARGE, ST_NOT_SEALED, ST_SEALED,  ST_CONFLICT};
-    int64_t answer = call_integer(c, 0);
 
-    return call_has(c, 0) && answer >= 0 && answer < ANSWER_FEED ? statuses[answer]
-                                                                 : ST_UNAVAILABLE;
+    return statuses[call_integer(c, 0)];
 }
 
 /* How many keys it needs that has not got them; only said where nothing has happened. 0: none. */
@@ -155,7 +151,7 @@ wanted_parts(const struct call *c)
                           : answer == ANSWER_FENCE ? ALL_PARTS
                                                    : 0;
 
-    return wanted > c->parts ? wanted : 0;
+    return c->where != NULL && wanted > c->parts ? wanted : 0;
 }
 
 /* Makes some of what is due happen, which a script that changes nothing may not do. ST_AGAIN if it did. */
@@ -169,6 +165,18 @@ settle(struct call *c)
     st = cluster_ask(&c->store->cluster, &settling, &c->why);
     cluster_request_end(&c->store->cluster, &settling);
     return st == ST_OK ? ST_AGAIN : st;
+}
+
+/* Has the script answered as it may? The seam: readers look at no response that this has not seen. */
+static enum status
+check_response(struct call *c, enum script script)
+{
+    if (shape_check(c->request.answer, script_shape(script), c->asked) &&
+        (call_integer(c, 0) < ANSWER_FEED || call_integer(c, 0) == ANSWER_SETTLE))
+        return ST_OK;
+    return reason_give(&c->why, c->request.changes ? ST_UNCONFIRMED : ST_UNAVAILABLE,
+                       "the response to %s is not what the script returns",
+                       script_function(script).data);
 }
 
 enum status
@@ -190,6 +198,8 @@ call_run(struct call *c, enum script script, enum call_kind kind)
         add_parts(c, wanted);
         st = ST_NO_MEMORY;
     }
+    if (st == ST_OK)
+        st = check_response(c, script);
     if (st == ST_OK && call_integer(c, 0) == ANSWER_SETTLE)
         st = settle(c);
     if ((st == ST_UNAVAILABLE || st == ST_UNCONFIRMED) && c->why.text[0] != '\0')
@@ -233,13 +243,11 @@ call_item(const struct call *c, size_t i)
 int64_t
 call_integer(const struct call *c, size_t i)
 {
-    const redisReply *item = call_has(c, i) ? c->request.answer->element[i] : NULL;
+    int64_t number;
 
-    if (item == NULL)
-        return 0;
-    if (item->type == REDIS_REPLY_STRING)
-        return strtoll(item->str, NULL, 10);
-    return item->type == REDIS_REPLY_INTEGER ? item->integer : 0;
+    return call_has(c, i) && shape_integer(c->request.answer->element[i], &number)
+               ? number
+               : 0;
 }
 
 redisReply *

@@ -25,6 +25,8 @@ struct call {
     const struct store_queue *where; /* borrowed; NULL: it is not about a queue */
     size_t arguments;                /* where they begin in the words, */
     size_t parts;                    /* and how many keys of the queue stand in front */
+    size_t
+        asked; /* groups of words that the response may have (SHAPE_ASKED); 0 at first */
     struct cluster_request request;
     int64_t begun_ns; /* clock_stopwatch_ns() */
     struct reason why;
@@ -60,6 +62,14 @@ call_number(struct call *c, int64_t number)
     command_number(&c->words, number);
 }
 
+/* The most groups that the response may have, as a number that the script gets. */
+static inline void
+call_limit(struct call *c, size_t limit)
+{
+    c->asked = limit;
+    call_number(c, (int64_t)limit);
+}
+
 /*
  * An id from a client: of a message, a claim, a subscription. What is no id names nothing: the script
  * gets "-" then, so that only ids in the form of store/image.h are ever read as numbers.
@@ -73,8 +83,12 @@ void call_marker(struct call *c, struct bytes marker);
 void call_opened(struct call *c, const struct store_batch *opened);
 
 /*
- * Runs it, once more with more keys of the queue if it needs them. The script's own status, or ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET,
- * ST_UNCONFIRMED; there is an answer if call_has(c, 0).
+ * Runs it, once more with more keys of the queue if it needs them. The script's own status, or
+ * ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET, ST_UNCONFIRMED; there is an answer if call_has(c, 0).
+ *
+ * With the script's own status the response has the shape that SCRIPT_LIST says, and readers rely on
+ * it. Any other response is ST_UNAVAILABLE, or, of a script that changes something, ST_UNCONFIRMED; then
+ * its words may be anything.
  */
 enum status call_run(struct call *c, enum script script, enum call_kind kind);
 

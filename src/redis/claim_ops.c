@@ -34,12 +34,9 @@ show_taken(struct call *c, struct shown *room, struct bytes secret, enum status 
     const int64_t now_ms = call_integer(c, NOW);
     const uint64_t number = (uint64_t)call_integer(c, NUMBER);
     const uint64_t fencing = fencing_number(c);
-    char tag[TAG_DIGITS + 1] = "";
     size_t end = CREATED_MESSAGES;
 
-    if (call_item(c, TAG).len == TAG_DIGITS)
-        memcpy(tag, call_item(c, TAG).data, TAG_DIGITS);
-    while (call_has(c, end) && call_integer(c, end) > 0)
+    while (call_integer(c, end) > 0)
         end += 4;
     (void)letters_drive(c, end + 1, visit, where); /* else somebody else does */
     if (st == ST_NO_ROOM)
@@ -48,7 +45,7 @@ show_taken(struct call *c, struct shown *room, struct bytes secret, enum status 
         show_free(c->store, room);
         return st;
     }
-    show_in(room, c, CREATED_MESSAGES, now_ms, bytes_str(tag), out);
+    show_in(room, c, CREATED_MESSAGES, now_ms, call_item(c, TAG), out);
     if (st != ST_OK || number == 0)
         return st;
     show_claim_id(secret, number, &out->claim_id);
@@ -66,7 +63,7 @@ give_up(struct call *c, struct bytes secret, const struct store_visit *visit,
     struct store_visit again = {.now_ms = visit->now_ms};
     struct store_id id;
 
-    if (!call_has(c, NUMBER) || call_integer(c, NUMBER) == 0)
+    if (call_integer(c, NUMBER) <= 0)
         return;
     show_claim_id(secret, (uint64_t)call_integer(c, NUMBER), &id);
     (void)redis_claim_give_back(&c->store->store, &again, where, store_id_bytes(&id),
@@ -94,7 +91,7 @@ run_create(struct redis_store *s, const struct store_visit *visit,
     call_number(&c, terms->ttl_s * 1000);
     call_number(&c, life_ms(s, terms));
     reserved = waiting_reserved(s, visit, where, &limit);
-    call_number(&c, (int64_t)limit);
+    call_limit(&c, limit);
     call_number(&c, (int64_t)reserved);
     call_number(&c, (int64_t)out->room);
     call_word(&c, where->name);

@@ -2,7 +2,7 @@
 
 #include "claimd/base/clock.h"
 #include "redis/key.h"
-#include "redis/show.h"
+#include "redis/show_subscription.h"
 
 #include <stdlib.h>
 
@@ -196,9 +196,7 @@ new_lent(const struct call *c, size_t at, const struct store_visit *visit,
     view->options = bytes_lay(&to, options);
     if (view->notice == STORE_NOTICE_MESSAGE)
         view->body = bytes_lay(&to, body);
-    if (call_item(c, at + ID).len < STORE_ID_CAP)
-        memcpy(view->subscription.text, call_item(c, at + ID).data,
-               call_item(c, at + ID).len);
+    show_subscription_id(call_item(c, at + ID), &view->subscription);
     /* The end is Redis' time; here it is ours. */
     view->expires_ms = visit->now_ms + call_integer(c, at + ENDS) - call_integer(c, NOW);
     view->failed = (uint32_t)call_integer(c, at + TRIES);
@@ -216,7 +214,7 @@ keep_lent(const struct call *c, const struct store_visit *visit,
 {
     struct delivery *d = &c->store->delivery;
 
-    for (size_t at = LENT; call_has(c, at + WORDS - 1); at += WORDS) {
+    for (size_t at = LENT; call_has(c, at); at += WORDS) {
         struct lent *lent = new_lent(c, at, visit, where);
 
         if (lent == NULL)
@@ -236,7 +234,7 @@ lend(struct redis_store *s, const struct store_visit *visit,
     enum status st;
 
     call_begin(&c, s, visit, where);
-    call_number(&c, s->keeper == NULL ? 1 : LEND_MOST);
+    call_limit(&c, s->keeper == NULL ? 1 : LEND_MOST);
     call_number(&c, lease_ms(s));
     st = call_run(&c, SCRIPT_delivery_lend, CALL_NOTES);
     if (st == ST_OK) {

@@ -1,5 +1,5 @@
 /* Images of queues, and loading them (store/image.h). */
-#include "redis/message_head.h"
+#include "claimd/base/invariant.h"
 #include "redis/metadata.h"
 #include "redis/names.h"
 #include "redis/show.h"
@@ -13,7 +13,7 @@ enum { NOW = 1, TAG, NEXT, METADATA, MESSAGES = METADATA + METADATA_WORDS };
 enum { WORDS = 4, HEAD = 1, BODY, CLAIM };
 
 /* A claim as the script packs it: started, ends, id. */
-enum { ENDS_AT = 8, ID_AT = 16, CLAIM_SIZE = 40 };
+enum { STARTED_AT = 0, ENDS_AT = 8, ID_AT = 16, ID_SIZE = SHAPE_CLAIM_SIZE - ID_AT };
 
 /* What a piece of ours holds. */
 struct shown_piece {
@@ -25,13 +25,10 @@ struct shown_piece {
 static void
 read_claim(struct bytes text, struct store_image_claim *out)
 {
-    double started, ends;
-
-    memcpy(&started, text.data, sizeof(started)); /* little-endian, as here */
-    memcpy(&ends, text.data + ENDS_AT, sizeof(ends));
-    *out = (struct store_image_claim){.started_ms = (int64_t)started,
-                                      .ends_ms = (int64_t)ends};
-    memcpy(out->id.text, text.data + ID_AT, CLAIM_SIZE - ID_AT);
+    *out = (struct store_image_claim){.started_ms = 0};
+    ENSURE(message_time_read(text, STARTED_AT, &out->started_ms) &&
+           message_time_read(text, ENDS_AT, &out->ends_ms)); /* as shape_check() has */
+    memcpy(out->id.text, text.data + ID_AT, ID_SIZE);
 }
 
 /* The place of a claim among those of the piece, entered if need be. */
@@ -40,10 +37,10 @@ enter_claim(struct store_image *image, struct bytes text)
 {
     size_t i = 0;
 
-    if (text.len != CLAIM_SIZE)
+    if (text.len == 0)
         return 0;
     while (i < image->claim_count &&
-           memcmp(image->claims[i].id.text, text.data + ID_AT, CLAIM_SIZE - ID_AT) != 0)
+           memcmp(image->claims[i].id.text, text.data + ID_AT, ID_SIZE) != 0)
         i++;
     if (i == image->claim_count)
         read_claim(text, &image->claims[image->claim_count++]);
@@ -54,9 +51,8 @@ static void
 show_message(const struct call *c, size_t at, struct store_image *image)
 {
     struct store_image_message *out = &image->messages[image->message_count++];
-    struct message_head head;
+    const struct message_head head = show_head(c, at + HEAD);
 
-    (void)message_head_read(call_item(c, at + HEAD), &head);
     *out = (struct store_image_message){.body = call_item(c, at + BODY),
                                         .checksum = head.checksum,
                                         .client = head.client,
@@ -66,8 +62,7 @@ show_message(const struct call *c, size_t at, struct store_image *image)
                                         .claim_count = head.claim_count,
                                         .claim =
                                             enter_claim(image, call_item(c, at + CLAIM))};
-    show_id(call_item(c, TAG), (uint64_t)call_integer(c, at), call_item(c, at + HEAD),
-            &out->id);
+    show_id(call_item(c, TAG), (uint64_t)call_integer(c, at), head.id, &out->id);
 }
 
 static enum status
@@ -164,10 +159,10 @@ image_subscriptions(struct store *store, struct store_visit *visit,
     hex_write_eight(tag, (uint32_t)image->resume[SHOWN_TAG]);
     call_begin(&c, s, visit, where);
     call_number(&c, (int64_t)image->resume[AT]);
-    call_number(&c, PAGE);
+    call_limit(&c, PAGE);
     call_text(&c, tag);
     st = call_run(&c, SCRIPT_subscription_list, CALL_LOOKS);
-    count = show_subscription_count(&c);
+    count = st == ST_OK ? show_subscription_count(&c) : 0;
     piece =
         st != ST_OK
             ? NULL

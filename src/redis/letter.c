@@ -1,10 +1,12 @@
 #include "redis/letter.h"
 
 #include "claimd/base/clock.h"
+#include "redis/message_head.h"
 #include "redis/names.h"
 
 /* A letter as the script packs it. */
 enum {
+    POSTED_AT = 0,
     EXPIRES_AT = 8,
     CLIENT_AT = 16,
     NAME_LEN_AT = 24,
@@ -19,7 +21,7 @@ static const int64_t BRINGING_MS = 60000;
 
 struct letter {
     struct bytes trip, id, client, name, sum, body;
-    double posted_ms, expires_ms;
+    int64_t posted_ms, expires_ms;
 };
 
 static bool
@@ -36,8 +38,9 @@ read_letter(struct bytes trip, struct bytes text, struct letter *out)
     *out = (struct letter){.trip = trip,
                            .id = bytes_of(text.data + ID_AT, ID_LEN),
                            .client = bytes_of(text.data + CLIENT_AT, 8)};
-    memcpy(&out->posted_ms, text.data, sizeof(double));
-    memcpy(&out->expires_ms, text.data + EXPIRES_AT, sizeof(double));
+    if (!message_time_read(text, POSTED_AT, &out->posted_ms) ||
+        !message_time_read(text, EXPIRES_AT, &out->expires_ms))
+        return false;
     out->name = bytes_of(text.data + TEXTS_AT, name_len);
     out->sum = bytes_of(out->name.data + name_len, sum_len);
     out->body =
@@ -59,8 +62,8 @@ post_body(struct redis_store *s, const struct store_visit *visit,
     call_word(&c, bytes_of(tag, sizeof(tag)));
     call_word(&c, l->trip);
     call_word(&c, l->id);
-    call_number(&c, (int64_t)l->posted_ms);
-    call_number(&c, (int64_t)l->expires_ms);
+    call_number(&c, l->posted_ms);
+    call_number(&c, l->expires_ms);
     call_word(&c, l->client);
     call_word(&c, l->sum);
     call_word(&c, body);

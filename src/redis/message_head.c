@@ -13,37 +13,45 @@ enum {
 
 enum { FLAG_SUM = 1, FLAG_FOREIGN = 2 };
 
-static int64_t
-read_ms(struct bytes text, size_t at)
+bool
+message_time_read(struct bytes text, size_t at, int64_t *ms)
 {
+    static const double MOST = 9007199254740992.0; /* 2^53 */
     double value;
 
-    memcpy(&value, text.data + at, sizeof(value)); /* as here */
-    return (int64_t)value;
+    if (text.len < sizeof(value) || at > text.len - sizeof(value))
+        return false;
+    memcpy(&value, text.data + at, sizeof(value)); /* little-endian, as here */
+    if (!(value >= -MOST && value <= MOST))
+        return false; /* nor is NaN one */
+    *ms = (int64_t)value;
+    return true;
 }
 
 bool
 message_head_read(struct bytes text, struct message_head *out)
 {
+    struct message_head head = {.checksum = NULL};
     size_t size = HEAD_SIZE;
     unsigned flags;
 
-    *out = (struct message_head){.posted_ms = 0};
-    if (text.len < HEAD_SIZE)
+    if (text.len < HEAD_SIZE || !message_time_read(text, POSTED_AT, &head.posted_ms) ||
+        !message_time_read(text, EXPIRES_AT, &head.expires_ms) ||
+        !message_time_read(text, READY_AT, &head.ready_ms))
         return false;
     flags = (unsigned char)text.data[FLAGS_AT];
-    out->posted_ms = read_ms(text, POSTED_AT);
-    out->expires_ms = read_ms(text, EXPIRES_AT);
-    out->ready_ms = read_ms(text, READY_AT);
-    memcpy(&out->claim_count, text.data + COUNT_AT, sizeof(out->claim_count));
-    memcpy(&out->client, text.data + CLIENT_AT, sizeof(out->client));
+    memcpy(&head.claim_count, text.data + COUNT_AT, sizeof(head.claim_count));
+    memcpy(&head.client, text.data + CLIENT_AT, sizeof(head.client));
     if ((flags & FLAG_SUM) != 0) {
-        out->checksum = (const struct store_checksum *)(text.data + size);
+        head.checksum = (const struct store_checksum *)(text.data + size);
         size += sizeof(struct store_checksum);
     }
     if ((flags & FLAG_FOREIGN) != 0) {
-        out->id = bytes_of(text.data + size, ID_SIZE);
+        head.id = bytes_of(text.data + size, ID_SIZE);
         size += ID_SIZE;
     }
-    return text.len == size;
+    if (text.len != size)
+        return false;
+    *out = head;
+    return true;
 }

@@ -16,7 +16,12 @@ struct message_head {
     struct bytes id;                       /* that it came with; absent: none */
 };
 
-/* False: it is none. */
-bool message_head_read(struct bytes text, struct message_head *out);
+/* A time that Lua has packed as a double. False: the text is too short, or it is no time. */
+bool message_time_read(struct bytes text, size_t at, int64_t *ms)
+    __attribute__((warn_unused_result));
+
+/* False: it is none; then *out is as it was. */
+bool message_head_read(struct bytes text, struct message_head *out)
+    __attribute__((warn_unused_result));
 
 #endif

@@ -85,7 +85,7 @@ redis_message_list(struct store *store, struct store_visit *visit,
     call_begin(&c, redis_of(store), visit, where);
     call_marker(&c, filter->marker);
     call_number(&c, (int64_t)out->resume[0]);
-    call_number(&c, (int64_t)filter->limit);
+    call_limit(&c, filter->limit);
     call_number(&c, filter->include_claimed);
     call_number(&c, filter->include_delayed);
     call_word(&c, client_of(filter, client));
@@ -113,6 +113,7 @@ redis_message_get(struct store *store, struct store_visit *visit,
     call_begin(&c, redis_of(store), visit, where);
     for (size_t i = 0; i < count; i++)
         call_id(&c, ids[i]);
+    c.asked = count;
     st = call_run(&c, SCRIPT_message_get, CALL_LOOKS);
     if (st == ST_OK)
         st = show_messages(&c, GOT, call_integer(&c, NOW), call_item(&c, SHOWN_TAG), out);
@@ -174,6 +175,7 @@ redis_message_delete_many(struct store *store, struct store_visit *visit,
         call_id(&c, claim_ids[i]);
     for (size_t i = 0; i < count; i++)
         call_id(&c, ids[i]);
+    c.asked = count;
     st = call_run(&c, SCRIPT_message_delete_many, CALL_CHANGES);
     count_deleted(&c, st, claim_ids != NULL);
     call_end(&c);
@@ -194,7 +196,7 @@ redis_message_pop(struct store *store, struct store_visit *visit,
         return ST_NO_MEMORY;
     call_begin(&c, s, visit, where);
     reserved = waiting_reserved(s, visit, where, &most);
-    call_number(&c, (int64_t)most);
+    call_limit(&c, most);
     call_number(&c, (int64_t)reserved);
     call_number(&c, (int64_t)out->room);
     call_opened(&c, out->opened);

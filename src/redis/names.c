@@ -93,7 +93,7 @@ names_page(struct redis_store *s, struct bytes key, struct bytes from, size_t co
     *out = (struct names){.store = s};
     call_begin_key(&c, s, key);
     call_word(&c, bytes_present(from) ? from : bytes_str("-"));
-    call_number(&c, (int64_t)count);
+    call_limit(&c, count);
     st = call_run(&c, SCRIPT_names_page, CALL_LOOKS);
     if (st == ST_OK) {
         out->total = (uint64_t)call_integer(&c, TOTAL);

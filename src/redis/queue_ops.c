@@ -300,7 +300,7 @@ redis_queue_stats(struct store *store, struct store_visit *visit,
     *out = (struct store_stats){0};
     call_begin(&c, redis_of(store), visit, where);
     st = call_run(&c, SCRIPT_queue_stats, CALL_LOOKS);
-    if (st == ST_OK && call_integer(&c, TOTAL) > 0) {
+    if (st == ST_OK && call_has(&c, NEW_HEAD)) {
         const int64_t now_ms = call_integer(&c, NOW);
 
         out->claimed = (uint64_t)call_integer(&c, HELD);
@@ -309,9 +309,11 @@ redis_queue_stats(struct store *store, struct store_visit *visit,
             struct store_end *end = i == 0 ? &out->oldest : &out->newest;
             const size_t at = i == 0 ? OLD : NEW;
 
-            show_id(call_item(&c, TAG), (uint64_t)call_integer(&c, at),
-                    call_item(&c, at + 1), &end->id);
-            end->created_ms = show_posted_ms(call_item(&c, at + 1));
+            const struct message_head head = show_head(&c, at + 1);
+
+            show_id(call_item(&c, TAG), (uint64_t)call_integer(&c, at), head.id,
+                    &end->id);
+            end->created_ms = head.posted_ms;
             end->age_s = (now_ms - end->created_ms) / 1000;
         }
     }

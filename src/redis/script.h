@@ -5,53 +5,57 @@
 #ifndef REDIS_SCRIPT_H
 #define REDIS_SCRIPT_H
 
-#include "claimd/base/bytes.h"
+#include "redis/shape.h"
 
+/*
+ * Each script, and the shape of its response (shape.h): the lead, the words of a group, and how many
+ * groups there are at most.
+ */
 #define SCRIPT_LIST(X)                                                                   \
-    X(queue_create)                                                                      \
-    X(queue_get)                                                                         \
-    X(queue_update)                                                                      \
-    X(queue_delete)                                                                      \
-    X(queue_purge)                                                                       \
-    X(queue_stats)                                                                       \
-    X(queue_listed)                                                                      \
-    X(queue_figures)                                                                     \
-    X(queue_audit)                                                                       \
-    X(queue_settle)                                                                      \
-    X(queue_ready)                                                                       \
-    X(queue_image)                                                                       \
-    X(queue_load)                                                                        \
-    X(names_page)                                                                        \
-    X(names_add)                                                                         \
-    X(names_remove)                                                                      \
-    X(message_post)                                                                      \
-    X(message_list)                                                                      \
-    X(message_get)                                                                       \
-    X(message_delete)                                                                    \
-    X(message_delete_many)                                                               \
-    X(message_pop)                                                                       \
-    X(claim_create)                                                                      \
-    X(claim_get)                                                                         \
-    X(claim_renew)                                                                       \
-    X(claim_release)                                                                     \
-    X(letter_post)                                                                       \
-    X(letter_forget)                                                                     \
-    X(letter_done)                                                                       \
-    X(subscription_create)                                                               \
-    X(subscription_get)                                                                  \
-    X(subscription_list)                                                                 \
-    X(subscription_update)                                                               \
-    X(subscription_confirm)                                                              \
-    X(subscription_delete)                                                               \
-    X(delivery_lend)                                                                     \
-    X(delivery_done)                                                                     \
-    X(delivery_keep)                                                                     \
-    X(due_enter)                                                                         \
-    X(due_take)                                                                          \
-    X(due_set)
+    X(queue_create, "ntn", "", 0)                                                        \
+    X(queue_get, "ntiiiiitii", "", 0)                                                    \
+    X(queue_update, "", "", 0)                                                           \
+    X(queue_delete, "|t", "tt", 64)                                                      \
+    X(queue_purge, "", "", 0)                                                            \
+    X(queue_stats, "ntnn", "nh", 2)                                                      \
+    X(queue_listed, "n", "", 0)                                                          \
+    X(queue_figures, "nnnnnnnnnni", "", 0)                                               \
+    X(queue_audit, "|t", "", 0)                                                          \
+    X(queue_settle, "", "", 0)                                                           \
+    X(queue_ready, "nnn", "", 0)                                                         \
+    X(queue_image, "ntn|tiiiiitii", "nhtc", 256)                                         \
+    X(queue_load, "t", "", 0)                                                            \
+    X(names_page, "n", "t", SHAPE_ASKED)                                                 \
+    X(names_add, "", "", 0)                                                              \
+    X(names_remove, "", "", 0)                                                           \
+    X(message_post, "tnnn", "", 0)                                                       \
+    X(message_list, "ntn", "nhtk", SHAPE_ASKED)                                          \
+    X(message_get, "nt", "nhtk", SHAPE_ASKED)                                            \
+    X(message_delete, "|n|in", "", 0)                                                    \
+    X(message_delete_many, "|n", "in", SHAPE_ASKED)                                      \
+    X(message_pop, "n|t", "nhtk", SHAPE_ASKED)                                           \
+    X(claim_create, "ntnn", "nhtk|tt", SHAPE_ASKED)                                      \
+    X(claim_get, "ntnnii", "nhtk", SHAPE_ANY)                                            \
+    X(claim_renew, "nn", "", 0)                                                          \
+    X(claim_release, "n", "", 0)                                                         \
+    X(letter_post, "nt", "", 0)                                                          \
+    X(letter_forget, "", "", 0)                                                          \
+    X(letter_done, "", "", 0)                                                            \
+    X(subscription_create, "tnknn", "", 0)                                               \
+    X(subscription_get, "n", "nkttiinnnnnnnnnni", 1)                                     \
+    X(subscription_list, "n", "nkttiinnnnnnnnnni", SHAPE_ASKED)                          \
+    X(subscription_update, "i", "", 0)                                                   \
+    X(subscription_confirm, "i", "", 0)                                                  \
+    X(subscription_delete, "", "", 0)                                                    \
+    X(delivery_lend, "nit", "knn2ttinntnn", SHAPE_ASKED)                                 \
+    X(delivery_done, "i", "", 0)                                                         \
+    X(delivery_keep, "", "", 0)                                                          \
+    X(due_enter, "", "", 0)                                                              \
+    X(due_take, "nn|ti", "", 0)                                                          \
+    X(due_set, "", "", 0)
 
 enum script {
-#define SCRIPT_ENUM(name) SCRIPT_##name,
+#define SCRIPT_ENUM(name, lead, group, most) SCRIPT_##name,
     SCRIPT_LIST(SCRIPT_ENUM)
 #undef SCRIPT_ENUM
         SCRIPTS
@@ -77,6 +81,9 @@ enum script_answer {
 
 /* The library, for FUNCTION LOAD. Its name and those of its functions say which version it is. */
 struct bytes script_library(void);
+
+/* What its response looks like. */
+const struct shape *script_shape(enum script script);
 
 /* What FCALL calls the script. */
 struct bytes script_function(enum script script);

@@ -1,6 +1,6 @@
 #include "redis/show.h"
 
-#include "redis/message_head.h"
+#include "claimd/base/invariant.h"
 
 #include <stdio.h>
 
@@ -11,24 +11,22 @@ struct shown {
     struct store_message messages[];
 };
 
-int64_t
-show_posted_ms(struct bytes text)
+struct message_head
+show_head(const struct call *c, size_t i)
 {
     struct message_head head;
 
-    (void)message_head_read(text, &head);
-    return head.posted_ms;
+    ENSURE(
+        message_head_read(call_item(c, i), &head)); /* shape_check() has read it, too */
+    return head;
 }
 
 void
-show_id(struct bytes tag, uint64_t number, struct bytes text, struct store_id *out)
+show_id(struct bytes tag, uint64_t number, struct bytes original, struct store_id *out)
 {
-    struct message_head head;
-
-    (void)message_head_read(text, &head);
-    if (bytes_present(head.id))
-        (void)snprintf(out->text, sizeof(out->text), "%.*s", (int)head.id.len,
-                       head.id.data);
+    if (bytes_present(original))
+        (void)snprintf(out->text, sizeof(out->text), "%.*s", (int)original.len,
+                       original.data);
     else
         (void)snprintf(out->text, sizeof(out->text), "%.*s%016llx", (int)tag.len,
                        tag.len == 0 ? "" : tag.data, (unsigned long long)number);
@@ -45,15 +43,13 @@ static void
 show(const struct call *c, size_t at, int64_t now_ms, struct bytes tag,
      struct store_message *out)
 {
-    const struct bytes text = call_item(c, at + 1), claim = call_item(c, at + 3);
-    struct message_head head;
+    const struct message_head head = show_head(c, at + 1);
+    const struct bytes claim = call_item(c, at + 3);
 
-    *out = (struct store_message){.body = call_item(c, at + 2)};
-    show_id(tag, (uint64_t)call_integer(c, at), text, &out->id);
-    if (claim.len < sizeof(out->claim_id.text) && bytes_present(claim))
-        memcpy(out->claim_id.text, claim.data, claim.len);
-    (void)message_head_read(text, &head);
-    out->checksum = head.checksum;
+    *out =
+        (struct store_message){.body = call_item(c, at + 2), .checksum = head.checksum};
+    show_id(tag, (uint64_t)call_integer(c, at), head.id, &out->id);
+    memcpy(out->claim_id.text, claim.data, claim.len);
     out->ttl_s = (head.expires_ms - head.posted_ms) / 1000;
     out->age_s = (now_ms - head.posted_ms) / 1000;
     out->claim_count = head.claim_count;
@@ -66,7 +62,7 @@ count_messages(const struct call *c, size_t from)
 {
     size_t count = 0;
 
-    while (call_has(c, from + 4 * count + 3) && call_integer(c, from + 4 * count) > 0)
+    while (call_integer(c, from + 4 * count) > 0)
         count++;
     return count;
 }

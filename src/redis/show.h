@@ -7,10 +7,12 @@
 #define REDIS_SHOW_H
 
 #include "redis/call.h"
+#include "redis/message_head.h"
 
 /*
  * Shows the messages of an answer: from its `from`-th word on there are four words each (number,
- * head, body, claim), up to the end, or to an empty one in the place of a number. The batch takes the
+ * head, body, claim), up to the end, or to an empty one in the place of a number: as many as the call
+ * has asked for at most, which call_run() has made sure of. The batch takes the
  * answer over. ST_NO_MEMORY.
  */
 enum status show_messages(struct call *c, size_t from, int64_t now_ms, struct bytes tag,
@@ -31,11 +33,12 @@ void show_in(struct shown *room, struct call *c, size_t from, int64_t now_ms,
 /* Counts how long messages have waited that were taken just now, for the first time. */
 void show_waited(struct redis_store *s, const struct store_batch *taken);
 
-/* Writes the id of a message: its own, or the one that it came with. */
-void show_id(struct bytes tag, uint64_t number, struct bytes head, struct store_id *out);
+/* A word of the answer, which is the head of a message; its texts are valid as long as the answer. */
+struct message_head show_head(const struct call *c, size_t i);
 
-/* Of a message: when it was posted. */
-int64_t show_posted_ms(struct bytes head);
+/* Writes the id of a message: that of its number, or the original one (absent: none). */
+void
+show_id(struct bytes tag, uint64_t number, struct bytes original, struct store_id *out);
 
 /* The id of a claim: what it is known by, and its number. */
 void show_claim_id(struct bytes secret, uint64_t number, struct store_id *out);

@@ -11,7 +11,7 @@ struct shown_subscriptions {
 size_t
 show_subscription_count(const struct call *c)
 {
-    return call_count(c) > SHOWN_FIRST ? (call_count(c) - SHOWN_FIRST) / SHOWN_WORDS : 0;
+    return (call_count(c) - SHOWN_FIRST) / SHOWN_WORDS;
 }
 
 void

@@ -31,7 +31,7 @@ enum {
     SHOWN_WORDS
 };
 
-/* How many the answer shows. */
+/* How many the answer shows, which is ST_OK. */
 size_t show_subscription_count(const struct call *c);
 
 void show_subscription_id(struct bytes text, struct store_id *out);

@@ -70,7 +70,7 @@ redis_subscription_list(struct store *store, struct store_visit *visit,
 
     call_begin(&c, redis_of(store), visit, where);
     call_marker(&c, marker);
-    call_number(&c, (int64_t)limit);
+    call_limit(&c, limit);
     call_text(&c, "");
     st = call_run(&c, SCRIPT_subscription_list, CALL_LOOKS);
     if (st == ST_OK)

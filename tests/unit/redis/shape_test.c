@@ -1,0 +1,256 @@
+#include "redis/shape.h"
+
+#include "redis/message_head.h"
+#include "redis/script.h"
+#include "support/check_main.h"
+#include "support/resp.h"
+
+enum { WORDS = 64 };
+
+/* The response that is being written. */
+static redisReply words[WORDS], *elements[WORDS];
+static redisReply response;
+
+static void
+begin(long long status)
+{
+    response =
+        (redisReply){.type = REDIS_REPLY_ARRAY, .element = elements, .elements = 1};
+    words[0] = (redisReply){.type = REDIS_REPLY_INTEGER, .integer = status};
+    elements[0] = &words[0];
+}
+
+static void
+add(redisReply word)
+{
+    ck_assert_uint_lt(response.elements, WORDS);
+    words[response.elements] = word;
+    elements[response.elements] = &words[response.elements];
+    response.elements++;
+}
+
+static void
+number(long long n)
+{
+    add((redisReply){.type = REDIS_REPLY_INTEGER, .integer = n});
+}
+
+static void
+text(char *t)
+{
+    add((redisReply){.type = REDIS_REPLY_STRING, .str = t, .len = strlen(t)});
+}
+
+static bool
+fits(const char *lead, const char *group, size_t most)
+{
+    const struct shape shape = {lead, group, most};
+
+    return shape_check(&response, &shape, 2);
+}
+
+TEST_CASE("shape");
+
+START_TEST(a_lead_has_its_words_and_no_others)
+{
+    begin(ANSWER_OK);
+    ck_assert(fits("", "", 0));
+    ck_assert(!fits("n", "", 0));
+    number(1);
+    ck_assert(fits("n", "", 0));
+    ck_assert(!fits("", "", 0));
+    ck_assert(!fits("nn", "", 0));
+    ck_assert(!fits("t", "", 0));
+    text("a");
+    ck_assert(fits("nt", "", 0));
+    ck_assert(!fits("n", "", 0));
+}
+END_TEST
+
+START_TEST(a_lead_may_end_where_its_shape_says_so)
+{
+    begin(ANSWER_OK);
+    ck_assert(fits("|n|in", "", 0));
+    number(1);
+    ck_assert(fits("|n|in", "", 0));
+    number(2);
+    ck_assert(!fits("|n|in", "", 0));
+    number(3);
+    ck_assert(fits("|n|in", "", 0));
+}
+END_TEST
+
+START_TEST(a_status_that_is_not_ok_may_be_alone)
+{
+    begin(ANSWER_NOT_FOUND);
+    ck_assert(fits("nt", "", 0));
+    number(1);
+    ck_assert(!fits("nt", "", 0));
+    text("a");
+    ck_assert(fits("nt", "", 0));
+    for (int status = -1; status <= ANSWER_SETTLE + 1; status += ANSWER_SETTLE + 2) {
+        begin(status);
+        ck_assert(!fits("", "", 0));
+    }
+}
+END_TEST
+
+START_TEST(there_are_no_more_groups_than_asked_for)
+{
+    begin(ANSWER_OK);
+    ck_assert(fits("", "nt", SHAPE_ASKED));
+    for (int i = 1; i <= 3; i++) {
+        number(i);
+        ck_assert(!fits("", "nt", SHAPE_ANY)); /* half a group */
+        text("");
+        ck_assert(fits("", "nt", SHAPE_ANY));
+        ck_assert(fits("", "nt", SHAPE_ASKED) == (i <= 2));
+        ck_assert(fits("", "nt", 1) == (i == 1));
+    }
+}
+END_TEST
+
+START_TEST(other_groups_stand_behind_an_empty_text)
+{
+    begin(ANSWER_OK);
+    for (int i = 0; i < 2; i++)
+        number(1);
+    ck_assert(fits("", "n|tt", SHAPE_ASKED));
+    text("");
+    ck_assert(fits("", "n|tt", SHAPE_ASKED));
+    text("a");
+    ck_assert(!fits("", "n|tt", SHAPE_ASKED));
+    text("");
+    ck_assert(fits("", "n|tt", SHAPE_ASKED));
+    number(1);
+    ck_assert(!fits("", "n|tt", SHAPE_ASKED));
+}
+END_TEST
+
+START_TEST(numbers_are_within_what_lua_has)
+{
+    const long long most = 1LL << 53;
+
+    begin(ANSWER_OK);
+    number(0);
+    for (int i = -1; i <= 1; i++) {
+        words[1].integer = most + i;
+        ck_assert(fits("i", "", 0) == (i <= 0));
+        ck_assert(fits("n", "", 0) == (i <= 0));
+        words[1].integer = -most + i;
+        ck_assert(fits("i", "", 0) == (i >= 0));
+        ck_assert(!fits("n", "", 0));
+        words[1].integer = 2 + i;
+        ck_assert(fits("2", "", 0) == (i <= 0));
+    }
+}
+END_TEST
+
+START_TEST(a_number_may_be_a_text)
+{
+    static char *const good[] = {"0", "17", "-17"};
+    static char *const bad[] = {"", " 1", "1 ", "0x1", "1e3", "1.0", "9007199254740993"};
+    int64_t value = 0;
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        begin(ANSWER_OK);
+        text(good[i]);
+        ck_assert(fits("i", "", 0));
+    }
+    ck_assert(shape_integer(&words[1], &value));
+    ck_assert_int_eq(value, -17);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        begin(ANSWER_OK);
+        text(bad[i]);
+        ck_assert(!fits("i", "", 0));
+    }
+}
+END_TEST
+
+START_TEST(a_word_that_is_missing_is_of_no_kind)
+{
+    static const int types[] = {REDIS_REPLY_NIL, REDIS_REPLY_STATUS, REDIS_REPLY_ERROR,
+                                REDIS_REPLY_ARRAY};
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        for (const char *kinds = "in2tkhc"; *kinds != '\0'; kinds++) {
+            const char kind[] = {*kinds, '\0'};
+
+            begin(ANSWER_OK);
+            add((redisReply){.type = types[i], .str = "", .len = 0});
+            ck_assert(!fits(kind, "", 0));
+        }
+}
+END_TEST
+
+START_TEST(ids_have_their_length)
+{
+    begin(ANSWER_OK);
+    text("a00000000000000000000001");
+    ck_assert(fits("k", "", 0));
+    for (size_t len = 0; len <= 32; len++) {
+        char some[33] = "";
+
+        memset(some, 'a', len);
+        begin(ANSWER_OK);
+        text(some);
+        ck_assert(fits("k", "", 0) == (len == 0 || len == 24));
+    }
+}
+END_TEST
+
+TEST_CASE("heads");
+
+/* Is what stands in a block of exactly this size a head? */
+static bool
+reads(const char *bytes, size_t size, struct message_head *out)
+{
+    char *copy = malloc(size + 1);
+    bool good;
+
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, bytes, size);
+    good = message_head_read(bytes_of(copy, size), out);
+    free(copy);
+    return good;
+}
+
+START_TEST(a_head_has_the_length_that_its_flags_say)
+{
+    enum { SUM = 1, ORIGINAL = 2, SUM_SIZE = 16, ID_SIZE = 24 };
+    char text[RESP_HEAD_SIZE + SUM_SIZE + ID_SIZE + 1] = "";
+
+    for (unsigned char flags = 0; flags <= (SUM | ORIGINAL); flags++) {
+        const size_t whole = (size_t)RESP_HEAD_SIZE +
+                             ((flags & SUM) != 0 ? SUM_SIZE : 0) +
+                             ((flags & ORIGINAL) != 0 ? ID_SIZE : 0);
+
+        resp_head(text, flags);
+        for (size_t size = 0; size <= sizeof(text); size++) {
+            struct message_head head = {.posted_ms = -7, .claim_count = 7};
+
+            ck_assert(reads(text, size, &head) == (size == whole));
+            ck_assert_int_eq(head.posted_ms, size == whole ? 1000 : -7);
+            ck_assert_uint_eq(head.claim_count, size == whole ? 0 : 7);
+            ck_assert(size == whole || (head.checksum == NULL && head.id.data == NULL));
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_time_that_is_none_is_no_head)
+{
+    static const double strange[] = {0.0 / 0.0, 1.0 / 0.0, -1.0 / 0.0, 1e300, -1e300};
+    char text[RESP_HEAD_SIZE];
+
+    for (size_t at = 0; at <= 16; at += 8)
+        for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++) {
+            struct message_head head;
+
+            resp_head(text, 0);
+            ck_assert(reads(text, sizeof(text), &head));
+            memcpy(text + at, &strange[i], sizeof(strange[i]));
+            ck_assert(!reads(text, sizeof(text), &head));
+        }
+}
+END_TEST
