@@ -1,5 +1,7 @@
 #include "support/fake_redis.h"
 
+#include "claimd/base/invariant.h"
+
 #include <arpa/inet.h>
 #include <check.h>
 #include <stdbool.h>
@@ -117,7 +119,8 @@ serve(void *arg)
     while (in != NULL && read_command(in, command, last)) {
         const struct bytes answer = answer_of(c->redis, command);
 
-        if (!bytes_present(answer) || !send_answer(c->fd, answer, command, last))
+        if (!bytes_present(answer) || !send_answer(c->fd, answer, command, last) ||
+            (c->redis->hangs_up && answer.data == c->redis->bytes.data))
             break;
     }
     (void)shutdown(c->fd, SHUT_RDWR);
@@ -156,13 +159,14 @@ fake_redis_start(struct fake_redis *f)
     socklen_t size = sizeof(address);
 
     *f = (struct fake_redis){.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    ck_assert_int_eq(bind(f->listener, (struct sockaddr *)&address, size), 0);
-    ck_assert_int_eq(listen(f->listener, 16), 0);
-    ck_assert_int_eq(getsockname(f->listener, (struct sockaddr *)&address, &size), 0);
+    ENSURE(bind(f->listener, (struct sockaddr *)&address, size) ==
+           0); /* fuzz targets have no Check */
+    ENSURE(listen(f->listener, 16) == 0);
+    ENSURE(getsockname(f->listener, (struct sockaddr *)&address, &size) == 0);
     f->port = ntohs(address.sin_port);
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->moved, NULL);
-    ck_assert_int_eq(pthread_create(&f->thread, NULL, run, f), 0);
+    ENSURE(pthread_create(&f->thread, NULL, run, f) == 0);
 }
 
 void

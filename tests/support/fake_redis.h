@@ -39,6 +39,7 @@ struct fake_redis {
     pthread_cond_t moved;
     bool held;                        /* it answers nothing */
     struct bytes bytes;               /* for "@"; set while nothing is asked */
+    bool hangs_up;                    /* likewise: it ends the connection behind them */
     const struct fake_answer *script; /* the next one; its end has no command */
     char asked[FAKE_LINES][FAKE_LINE_CAP];
     int asked_count;

@@ -1,5 +1,6 @@
 #include "support/store_on_fake.h"
 
+#include "claimd/base/invariant.h"
 #include "support/store_fixture.h"
 
 #include <stdio.h>
@@ -25,10 +26,9 @@ store_on_fake_open(struct store_on_fake *f, int replicas)
              f->redis.port, replicas);
     fake_redis_play(&f->redis, handshake);
     f->mem = mem_new(0);
-    ck_assert_ptr_nonnull(f->mem);
+    ENSURE(f->mem != NULL); /* fuzz targets have no Check */
     config = fixture_config(f->mem);
-    ck_assert_status(fixture_redis(&config, url, &f->store), ST_OK);
-    fake_redis_done(&f->redis);
+    ENSURE(fixture_redis(&config, url, &f->store) == ST_OK);
     f->queue = (struct store_queue){.project = bytes_str("p"), .name = bytes_str("q")};
 }
 
