@@ -19,7 +19,7 @@
     X(queue_purge, "", "", 0)                                                            \
     X(queue_stats, "ntnn", "nh", 2)                                                      \
     X(queue_listed, "n", "", 0)                                                          \
-    X(queue_figures, "nnnnnnnnnninnnn", "", 0)                                           \
+    X(queue_figures, "nnnnnnnnnniinnn", "", 0)                                           \
     X(queue_audit, "|t", "", 0)                                                          \
     X(queue_settle, "", "", 0)                                                           \
     X(queue_ready, "nnn", "", 0)                                                         \
