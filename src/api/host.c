@@ -20,24 +20,31 @@ cut_port(struct bytes host)
 }
 
 /*
- * No name of the DNS consists of digits and dots, or has brackets: whatever does is an address to
- * a browser, or nothing.
+ * No name of the DNS consists of digits and dots, or has brackets. So a host that does is an
+ * address to a browser, or nothing. This one may have a port.
  */
 static bool
-is_address(struct bytes name)
+is_ipv4(struct bytes host)
 {
-    const bool bracketed =
-        name.len > 2 && name.data[0] == '[' && name.data[name.len - 1] == ']';
-    const size_t end = bracketed ? name.len - 1 : name.len;
+    size_t i = 0;
 
-    for (size_t i = bracketed ? 1 : 0; i < end; i++) {
-        const char c = name.data[i];
+    while (i < host.len &&
+           ((host.data[i] >= '0' && host.data[i] <= '9') || host.data[i] == '.'))
+        i++;
+    return i > 0 && (i == host.len || host.data[i] == ':');
+}
 
-        if ((c < '0' || c > '9') && c != '.' &&
-            !(bracketed && (c == ':' || isxdigit((unsigned char)c))))
+/* Without a port. */
+static bool
+is_ipv6(struct bytes name)
+{
+    if (name.len <= 2 || name.data[0] != '[' || name.data[name.len - 1] != ']')
+        return false;
+    for (size_t i = 1; i < name.len - 1; i++)
+        if (name.data[i] != '.' && name.data[i] != ':' &&
+            !isxdigit((unsigned char)name.data[i]))
             return false;
-    }
-    return name.len > 0;
+    return true;
 }
 
 bool
@@ -45,10 +52,10 @@ host_is_allowed(struct bytes host, struct bytes list)
 {
     struct bytes name;
 
-    if (!bytes_present(host) || host.len == 0)
+    if (!bytes_present(host) || host.len == 0 || is_ipv4(host))
         return true;
     name = cut_port(host);
-    if (is_address(name) || bytes_equal_nocase(name, bytes_str("localhost")))
+    if (is_ipv6(name) || bytes_equal_nocase(name, bytes_str("localhost")))
         return true;
     while (bytes_present(list))
         if (bytes_equal_nocase(bytes_trim(bytes_cut(&list, ',')), name))

@@ -6,6 +6,11 @@ static const struct bytes api_header_names[API_HEADER_COUNT] = {
 #undef API_HEADER_NAME
 };
 
+/* A bit for each length of a name: most headers mean nothing to the API. */
+#define API_HEADER_LENGTH(name, text) | UINT32_C(1) << (sizeof(text) - 1)
+static const uint32_t api_header_lengths = 0 API_HEADER_LIST(API_HEADER_LENGTH);
+#undef API_HEADER_LENGTH
+
 static const struct bytes name_length = BYTES_LIT("Content-Length");
 static const struct bytes name_encoding = BYTES_LIT("Transfer-Encoding");
 static const struct bytes name_expect = BYTES_LIT("Expect");
@@ -81,6 +86,12 @@ take_framing_header(struct pass *p, struct bytes name, struct bytes value)
     }
 }
 
+static bool
+may_be_api_header(size_t len)
+{
+    return len < 32 && (api_header_lengths >> len & 1) != 0;
+}
+
 static enum MHD_Result
 take_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
             const char *text, size_t text_len)
@@ -95,7 +106,7 @@ take_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
         key[key_len - 1] == '\t')
         p->st = ST_BAD_VALUE;
     p->end = text + text_len;
-    for (size_t i = 0; i < API_HEADER_COUNT; i++)
+    for (size_t i = 0; may_be_api_header(key_len) && i < API_HEADER_COUNT; i++)
         if (bytes_equal_nocase(name, api_header_names[i])) {
             take_api_header(p, (enum api_header)i, value);
             return p->st == ST_OK ? MHD_YES : MHD_NO;

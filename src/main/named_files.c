@@ -17,7 +17,6 @@ enum opened {
     OPENED_NEVER,
     OPENED_WITH_TLS,
     OPENED_WITH_AUTH,
-    OPENED_WITH_TOKENS,
     OPENED_WITH_KEYSTONE,
     OPENED_WITH_STUB
 };
@@ -28,7 +27,6 @@ static const struct {
     bool secret, is_ca;
 } rows[] = {
     {"tls_client_ca", OPENED_WITH_TLS, false, true},
-    {"tokens", OPENED_WITH_TOKENS, true, false},
     {"certificates", OPENED_WITH_AUTH, false, false},
     {"policy", OPENED_WITH_AUTH, false, false},
     {"notify_ca", OPENED_NEVER, false, true},
@@ -49,8 +47,6 @@ is_opened(const struct config *config, const struct listen_list *list, enum open
         return certificate_wanted(list);
     case OPENED_WITH_AUTH:
         return config->auth != AUTH_BY_NONE;
-    case OPENED_WITH_TOKENS:
-        return config->auth == AUTH_BY_TOKENS;
     case OPENED_WITH_KEYSTONE:
         return config->auth == AUTH_BY_KEYSTONE;
     case OPENED_WITH_STUB:

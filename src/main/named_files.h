@@ -10,7 +10,8 @@
 
 /*
  * Opens and reads each, for --check-config: it may be needed with the next change, or only while
- * claimd serves. Complains about those that cannot be read.
+ * claimd serves. Complains about those that cannot be read. It leaves out the file of tokens, which an
+ * image names although `auth = none` makes it unnecessary.
  */
 void named_files_check(const struct config *config, const struct listen_list *list,
                        struct mem *mem, struct complaints *complaints);

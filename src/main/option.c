@@ -215,7 +215,7 @@ set_addresses(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
     return ST_OK;
 }
 
-/* Adds the value that was refused, or its beginning. */
+/* Adds the value that was refused, or its beginning; not a URL, which may have a password. */
 static void
 add_received(struct bytes value, char why[CONFIG_ERROR_CAP])
 {
@@ -264,7 +264,8 @@ option_set(const struct option *option, struct config *config, struct bytes valu
     enum status st = set_value(option, config, value, why);
 
     /* Of several addresses listen_read() has said which. */
-    if (st != ST_OK && strchr(why, '"') == NULL)
+    if (st != ST_OK && strchr(why, '"') == NULL &&
+        !bytes_contain(value, bytes_str("://")))
         add_received(value, why);
     return st;
 }

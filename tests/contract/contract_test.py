@@ -29,6 +29,9 @@ import replay  # noqa: E402
 from daemon import Daemon  # noqa: E402
 from redis_nodes import Node  # noqa: E402
 
+# As in Zaqar, a dead letter keeps its TTL (docs/differences.md).
+ZAQAR = ["--dead-letter-ttl=0"]
+
 # What a transcript may require -> the options of a server that has it.
 OPTIONS = {
     "": ["--admin-mode=true"],
@@ -155,7 +158,7 @@ def main():
         with key_file(patterns.KEY) as signing, key_file(2 * patterns.KEY) as encryption, \
                 policy_files(requirement) as (files, headers), \
                 store_options(on_redis) as store, \
-                Daemon(program, *OPTIONS[requirement], *files, *store, "--signing-keys",
+                Daemon(program, *ZAQAR, *OPTIONS[requirement], *files, *store, "--signing-keys",
                        signing, "--encryption-keys", encryption) as server:
             for name, document in documents.items():
                 document["headers"] = {**document.get("headers", {}), **headers}

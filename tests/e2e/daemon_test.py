@@ -204,7 +204,7 @@ class Options(unittest.TestCase):
         """Also where it is needed only later, or with another change."""
         empty = self.file("")
         os.chmod(empty, 0o600)
-        for option in ("tls-client-ca", "tokens", "certificates", "policy", "notify-ca",
+        for option in ("tls-client-ca", "certificates", "policy", "notify-ca",
                        "keystone-ca", "keystone-token-file", "identity-users", "signing-keys",
                        "encryption-keys", "webhook-keys", "seed"):
             with self.subTest(option=option):

@@ -847,12 +847,6 @@ MUTANTS = [
        "    int error = MUTANT(LOCK_NOT_CHECKED)\n"
        "                    ? 0\n"
        "                    : disk_check_lock(j->config.disk, JOURNAL_LOCK, j->lock_file);")]),
-    ("END_NOT_CHECKED",
-     "a log whose last segment is missing or cut is taken for whole",
-     "unit/journal/inspect_test: a_log_that_ends_before_it_was_durable_is_damaged",
-     [("journal/reader.c",
-       "    if (mark.lsn >= r->next_lsn || mark.segment > last)",
-       "    if (!MUTANT(END_NOT_CHECKED) && (mark.lsn >= r->next_lsn || mark.segment > last))")]),
     ("DROPPED_TOGETHER",
      "old segments go without an order",
      CRASH,

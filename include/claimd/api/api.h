@@ -42,12 +42,13 @@ enum method {
     METHOD_COUNT
 };
 
-/* The headers that mean something to the API; X(name, text). */
+/* The headers that mean something to the API, the most frequent first; X(name, text). */
 #define API_HEADER_LIST(X)                                                               \
-    X(ACCEPT, "Accept")                                                                  \
-    X(CONTENT_TYPE, "Content-Type")                                                      \
+    X(HOST, "Host")                                                                      \
     X(CLIENT_ID, "Client-ID")                                                            \
     X(PROJECT_ID, "X-Project-ID")                                                        \
+    X(CONTENT_TYPE, "Content-Type")                                                      \
+    X(ACCEPT, "Accept")                                                                  \
     X(AUTH_TOKEN, "X-Auth-Token")                                                        \
     X(AUTHORIZATION, "Authorization")                                                    \
     X(SUBJECT_TOKEN, "X-Subject-Token")                                                  \
@@ -56,7 +57,6 @@ enum method {
     X(URL_METHODS, "URL-Methods")                                                        \
     X(URL_PATHS, "URL-Paths")                                                            \
     X(PREFER, "Prefer")                                                                  \
-    X(HOST, "Host")                                                                      \
     X(ORIGIN, "Origin")                                                                  \
     X(REQUEST_ID, "X-Request-ID") /* of others; the front end's, as is the next */       \
     X(TRACEPARENT, "traceparent")                                                        \

@@ -175,8 +175,10 @@ START_TEST(a_clock_can_begin_a_millisecond_at_a_given_moment)
 
         clock_init_since(&c, 1700000000123, at_ns);
         faked.monotonic_ns = at_ns + 5 * MS_NS;
+        faked.wall_ns = 1700000000128 * MS_NS;
         ck_assert_int_eq(clock_now_ms(&c), 1700000000128);
         faked.monotonic_ns--;
+        faked.wall_ns--;
         ck_assert_int_eq(clock_now_ms(&c), 1700000000127);
     }
     faked.set = false;
