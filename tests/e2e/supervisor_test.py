@@ -19,6 +19,15 @@ from harness import CLAIMD, PATIENCE_S, Server, environment, post  # noqa: E402
 from journalled import FRAME_HEAD_BYTES, OPTIONS, JournalCase, flip, frames  # noqa: E402
 
 
+def open_files(pid):
+    """The names of the files that the process has open."""
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            yield os.readlink("/proc/%d/fd/%s" % (pid, fd))
+        except FileNotFoundError:
+            pass  # closed meanwhile
+
+
 class Supervised(JournalCase):
     """What starts claimd listens at a path, unless the test says otherwise."""
 
@@ -206,14 +215,20 @@ class Replays(Supervised):
         self.assertEqual(self.ask("GET", "q/stats", status=200)["messages"]["total"], 20_000)
 
     def progress(self):
-        """What it says of a replay that it was stopped in for a second; None: it was not.
+        """What claimd says of a replay that it was stopped in for a second; None: it was not.
 
-        It yields to others, so that on a busy machine we are not later than its replay.
+        claimd runs on the processor of the test and yields to it, so that the test sees claimd
+        open the first segment and stops it before the replay ends, on a busy machine too.
         """
+        processors = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(processors)})
+        self.addCleanup(os.sched_setaffinity, 0, processors)
         process = subprocess.Popen([CLAIMD, "--journal", self.path, "--listen", "127.0.0.1:0"],
                                    env=self.environment(), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, preexec_fn=lambda: os.nice(19))
         self.assertEqual(self.hear()["STATUS"], "replaying the journal")
+        while not any(name.endswith(".log") for name in open_files(process.pid)):
+            self.assertIsNone(process.poll())
         process.send_signal(signal.SIGSTOP)
         time.sleep(1.1)
         process.send_signal(signal.SIGCONT)
@@ -223,7 +238,7 @@ class Replays(Supervised):
         return message if "READY" not in message else None
 
     def test_a_long_replay_says_how_far_it_is(self):
-        """Long, since it is stopped meanwhile: which may come too late."""
+        """The test makes the replay long: it stops claimd meanwhile."""
         self.fill(posts=10)
         for _ in range(10):
             message = self.progress()

@@ -256,8 +256,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     store_on_fake_open(&f, 0);
-    f.redis.bytes = fuzz_input(data + 1, size - 1);
-    f.redis.hangs_up = true;
+    fake_redis_answer(&f.redis, fuzz_input(data + 1, size - 1), true);
     fake_redis_play(&f.redis, script);
     run(&f, data[0]);
     store_on_fake_close(&f);

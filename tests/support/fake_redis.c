@@ -59,10 +59,11 @@ read_command(FILE *in, char out[FAKE_LINE_CAP], char last[FAKE_WORD_CAP])
     return true;
 }
 
-/* What it is to be answered; absent: nothing. */
+/* What the node answers, absent: nothing, and whether it hangs up behind that. */
 static struct bytes
-answer_of(struct fake_redis *f, const char *command)
+answer_of(struct fake_redis *f, const char *command, bool *hangs_up)
 {
+    struct bytes bytes;
     const char *answer = "-ERR the script of the test says something else\r\n";
     const struct fake_answer *next;
 
@@ -78,10 +79,12 @@ answer_of(struct fake_redis *f, const char *command)
         answer = next->answer;
         f->script++;
     }
+    bytes = answer == NULL             ? BYTES_NONE
+            : strcmp(answer, "@") == 0 ? f->bytes
+                                       : bytes_str(answer);
+    *hangs_up = f->hangs_up && bytes.data == f->bytes.data;
     pthread_mutex_unlock(&f->lock);
-    if (answer == NULL)
-        return BYTES_NONE;
-    return strcmp(answer, "@") == 0 ? f->bytes : bytes_str(answer);
+    return bytes;
 }
 
 /* Sends an answer to a command that ended with this word. */
@@ -117,10 +120,11 @@ serve(void *arg)
     char command[FAKE_LINE_CAP], last[FAKE_WORD_CAP] = "";
 
     while (in != NULL && read_command(in, command, last)) {
-        const struct bytes answer = answer_of(c->redis, command);
+        bool hangs_up;
+        const struct bytes answer = answer_of(c->redis, command, &hangs_up);
 
         if (!bytes_present(answer) || !send_answer(c->fd, answer, command, last) ||
-            (c->redis->hangs_up && answer.data == c->redis->bytes.data))
+            hangs_up)
             break;
     }
     (void)shutdown(c->fd, SHUT_RDWR);
@@ -138,14 +142,16 @@ run(void *arg)
     while ((fd = accept(f->listener, NULL, NULL)) >= 0) {
         struct fake_connection *c = &f->connections[f->connection_count];
 
-        *c = (struct fake_connection){.redis = f, .fd = fd};
-        if (f->connection_count == FAKE_CONNECTIONS ||
-            pthread_create(&c->thread, NULL, serve, c) != 0) {
+        if (f->connection_count == FAKE_CONNECTIONS) {
             (void)close(fd);
             continue;
         }
-        pthread_mutex_lock(&f->lock);
-        f->connection_count++;
+        *c = (struct fake_connection){.redis = f, .fd = fd};
+        pthread_mutex_lock(&f->lock); /* fake_redis_hang_up() misses no connection */
+        if (pthread_create(&c->thread, NULL, serve, c) == 0)
+            f->connection_count++;
+        else
+            (void)close(fd);
         pthread_mutex_unlock(&f->lock);
     }
     return NULL;
@@ -175,6 +181,15 @@ fake_redis_play(struct fake_redis *f, const struct fake_answer *script)
     pthread_mutex_lock(&f->lock);
     f->script = script;
     f->asked_count = 0;
+    pthread_mutex_unlock(&f->lock);
+}
+
+void
+fake_redis_answer(struct fake_redis *f, struct bytes bytes, bool hangs_up)
+{
+    pthread_mutex_lock(&f->lock);
+    f->bytes = bytes;
+    f->hangs_up = hangs_up;
     pthread_mutex_unlock(&f->lock);
 }
 

@@ -16,7 +16,7 @@ enum { FAKE_LINES = 64, FAKE_LINE_CAP = 256, FAKE_CONNECTIONS = 64 };
 /*
  * What comes next, if it begins so; the answer as it goes over the wire, NULL: it hangs up. In front of
  * an answer to FCALL the number of the request is sent, unless it is an error, or begins with '!', which
- * is left out. "@" is the bytes of fake_redis.bytes.
+ * is left out. "@" stands for the bytes given to fake_redis_answer().
  */
 struct fake_answer {
     const char *command; /* words with blanks between: "FCALL" */
@@ -38,8 +38,8 @@ struct fake_redis {
     pthread_mutex_t lock; /* of the rest */
     pthread_cond_t moved;
     bool held;                        /* it answers nothing */
-    struct bytes bytes;               /* for "@"; set while nothing is asked */
-    bool hangs_up;                    /* likewise: it ends the connection behind them */
+    struct bytes bytes;               /* for "@" */
+    bool hangs_up;                    /* the node ends the connection behind them */
     const struct fake_answer *script; /* the next one; its end has no command */
     char asked[FAKE_LINES][FAKE_LINE_CAP];
     int asked_count;
@@ -50,6 +50,9 @@ void fake_redis_start(struct fake_redis *f);
 
 /* From now on it follows this script, and has been asked nothing. */
 void fake_redis_play(struct fake_redis *f, const struct fake_answer *script);
+
+/* From now on "@" stands for these bytes; the node may end the connection behind them. */
+void fake_redis_answer(struct fake_redis *f, struct bytes bytes, bool hangs_up);
 
 /* All of the script has been asked; ends the test if not. */
 void fake_redis_done(struct fake_redis *f);

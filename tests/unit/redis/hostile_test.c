@@ -34,7 +34,7 @@ play(const char *text)
     static struct fake_answer script[2] = {{"FCALL", NULL}};
 
     script[0].answer = text == NULL ? "@" : text;
-    f.redis.bytes = bytes_of(response.text, response.size);
+    fake_redis_answer(&f.redis, bytes_of(response.text, response.size), false);
     fake_redis_play(&f.redis, script);
 }
 
@@ -185,7 +185,7 @@ expect_given_up(const char *confirmed)
                                          {NULL, NULL}};
     size_t count;
 
-    f.redis.bytes = bytes_of(response.text, response.size);
+    fake_redis_answer(&f.redis, bytes_of(response.text, response.size), false);
     snprintf(released, sizeof(released), "FCALL %s 5",
              script_function(SCRIPT_claim_release).data);
     fake_redis_play(&f.redis, script);
@@ -217,7 +217,7 @@ START_TEST(a_claim_that_a_replica_has_confirmed_is_kept)
     size_t count;
 
     write_taken(true, 1);
-    f.redis.bytes = bytes_of(response.text, response.size);
+    fake_redis_answer(&f.redis, bytes_of(response.text, response.size), false);
     fake_redis_play(&f.redis, script);
     ck_assert_status(claim_one(&count), ST_OK);
     ck_assert_uint_eq(count, 1);
