@@ -1,16 +1,5 @@
 #include "http/head.h"
 
-static const struct bytes api_header_names[API_HEADER_COUNT] = {
-#define API_HEADER_NAME(name, text) BYTES_LIT(text),
-    API_HEADER_LIST(API_HEADER_NAME)
-#undef API_HEADER_NAME
-};
-
-/* A bit for each length of a name: most headers mean nothing to the API. */
-#define API_HEADER_LENGTH(name, text) | UINT32_C(1) << (sizeof(text) - 1)
-static const uint32_t api_header_lengths = 0 API_HEADER_LIST(API_HEADER_LENGTH);
-#undef API_HEADER_LENGTH
-
 static const struct bytes name_length = BYTES_LIT("Content-Length");
 static const struct bytes name_encoding = BYTES_LIT("Transfer-Encoding");
 static const struct bytes name_expect = BYTES_LIT("Expect");
@@ -86,10 +75,19 @@ take_framing_header(struct pass *p, struct bytes name, struct bytes value)
     }
 }
 
-static bool
-may_be_api_header(size_t len)
+/*
+ * Which header of the API has this name; API_HEADER_COUNT: none. Most names mean nothing to the
+ * API, so each comparison begins with a length that is a constant.
+ */
+static enum api_header
+find_api_header(struct bytes name)
 {
-    return len < 32 && (api_header_lengths >> len & 1) != 0;
+#define API_HEADER_MATCH(id, text)                                                       \
+    if (bytes_equal_nocase(name, bytes_of(text, sizeof(text) - 1)))                      \
+        return API_HEADER_##id;
+    API_HEADER_LIST(API_HEADER_MATCH)
+#undef API_HEADER_MATCH
+    return API_HEADER_COUNT;
 }
 
 static enum MHD_Result
@@ -99,6 +97,7 @@ take_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
     struct pass *p = ctx;
     struct bytes name = bytes_of(key, key_len);
     struct bytes value = bytes_trim(bytes_of(text, text_len));
+    enum api_header which = find_api_header(name);
 
     (void)kind; /* only headers were asked for */
     p->head->use.records++;
@@ -106,12 +105,10 @@ take_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
         key[key_len - 1] == '\t')
         p->st = ST_BAD_VALUE;
     p->end = text + text_len;
-    for (size_t i = 0; may_be_api_header(key_len) && i < API_HEADER_COUNT; i++)
-        if (bytes_equal_nocase(name, api_header_names[i])) {
-            take_api_header(p, (enum api_header)i, value);
-            return p->st == ST_OK ? MHD_YES : MHD_NO;
-        }
-    take_framing_header(p, name, value);
+    if (which != API_HEADER_COUNT)
+        take_api_header(p, which, value);
+    else
+        take_framing_header(p, name, value);
     return p->st == ST_OK ? MHD_YES : MHD_NO;
 }
 
