@@ -321,7 +321,7 @@ ear_read(struct ear *e, uint16_t node, int64_t now_ms)
         return;
     }
     while (link_is_open(&n->link) && (reply = link_parsed(&n->link)) != NULL) {
-        const struct hiredis_library *library = n->link.library;
+        struct hiredis_library *library = n->link.library;
 
         understand(e, reply);
         library->free_reply(reply);

@@ -4,6 +4,37 @@
 
 #include <dlfcn.h>
 
+enum { ELEMENTS_MOST = 1 << 20 }; /* an image has 256 heads of messages, a page fewer */
+
+static void *
+create_array(const redisReadTask *task, int elements)
+{
+    const struct hiredis_library *l = task->privdata;
+
+    return elements > ELEMENTS_MOST ? NULL : l->create_array(task, elements);
+}
+
+/* hiredis does not export its functions of a reader: a reader shows them. */
+static bool
+copy_reader_functions(void *library, struct hiredis_library *l)
+{
+    redisReader *(*create)(void);
+    void (*release)(redisReader * r);
+    redisReader *reader;
+
+    if (!library_find(library, "redisReaderCreate", &create) ||
+        !library_find(library, "redisReaderFree", &release))
+        return false;
+    reader = create();
+    if (reader == NULL)
+        return false;
+    l->limited = *reader->fn;
+    l->create_array = l->limited.createArray;
+    l->limited.createArray = create_array;
+    release(reader);
+    return true;
+}
+
 static bool
 find_all(void *library, struct hiredis_library *l)
 {
@@ -16,7 +47,15 @@ find_all(void *library, struct hiredis_library *l)
            library_find(library, "redisGetReplyFromReader", &l->get_parsed) &&
            library_find(library, "redisGetReply", &l->get_reply) &&
            library_find(library, "redisFree", &l->free) &&
-           library_find(library, "freeReplyObject", &l->free_reply);
+           library_find(library, "freeReplyObject", &l->free_reply) &&
+           copy_reader_functions(library, l);
+}
+
+void
+hiredis_library_limit(struct hiredis_library *l, redisContext *c)
+{
+    c->reader->fn = &l->limited;
+    c->reader->privdata = l;
 }
 
 enum status

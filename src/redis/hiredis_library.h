@@ -20,9 +20,18 @@ struct hiredis_library {
     int (*get_reply)(redisContext *c, void **reply);
     void (*free)(redisContext *c);
     void (*free_reply)(void *reply);
+    void *(*create_array)(const redisReadTask *task, int elements);
+    redisReplyObjectFunctions limited; /* of a reader: for hiredis_library_limit() */
 };
 
 /* ST_UNAVAILABLE: it is not there, or not as it should be. It is never unloaded. */
 enum status hiredis_library_load(struct hiredis_library *out, struct reason *why);
+
+/*
+ * From now on an array of more than a million elements is an error of the connection. Otherwise
+ * hiredis reserves as much as the head of an array announces, before any element has come. The
+ * library outlives the connection.
+ */
+void hiredis_library_limit(struct hiredis_library *l, redisContext *c);
 
 #endif

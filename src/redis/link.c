@@ -24,9 +24,12 @@ static redisContext *
 dial(const struct link_config *config, const struct link_address *to)
 {
     const struct timeval limit = interval(config->connect_ms);
+    redisContext *c = to->port == 0 ? config->library->connect_unix(to->host, limit)
+                                    : config->library->connect(to->host, to->port, limit);
 
-    return to->port == 0 ? config->library->connect_unix(to->host, limit)
-                         : config->library->connect(to->host, to->port, limit);
+    if (c != NULL)
+        hiredis_library_limit(config->library, c);
+    return c;
 }
 
 enum status

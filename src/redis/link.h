@@ -36,14 +36,14 @@ enum { LINK_NAME_CAP = LINK_HOST_CAP + 8 };
 void link_name(const struct link_address *address, char out[LINK_NAME_CAP]);
 
 struct link_config {
-    const struct hiredis_library *library;
+    struct hiredis_library *library;
     const char *user, *password; /* "": none */
     int64_t connect_ms;          /* until a connection must be there */
     int64_t answer_ms;           /* between two pieces of answers */
 };
 
 struct link {
-    const struct hiredis_library *library;
+    struct hiredis_library *library;
     redisContext *context;
     bool timed_out; /* it has failed because nothing came */
 };

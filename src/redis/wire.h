@@ -32,7 +32,7 @@ enum { WIRE_HELD = 64 << 20 };
 
 struct wire_config {
     struct mem *mem; /* borrowed */
-    const struct hiredis_library *library;
+    struct hiredis_library *library;
     int64_t confirm_ms; /* until replicas must have confirmed what is asked */
     int64_t answer_ms;  /* between two pieces of answers */
     void (*warn)(void *arg,

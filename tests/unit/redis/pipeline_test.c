@@ -97,6 +97,22 @@ travel(void)
 
 TEST_CASE("pipelines", .setup = open_all, .teardown = close_all);
 
+/* Without a bound hiredis reserves 8 GB, and then waits for the elements. */
+START_TEST(an_array_that_announces_too_many_elements_ends_the_connection)
+{
+    static const struct fake_answer script[] = {{"FCALL", "!*2\r\n*999999999\r\n"},
+                                                {NULL, NULL}};
+    const struct bytes word = BYTES_LIT("FCALL");
+    struct reason why;
+    redisReply *answer;
+
+    fake_redis_play(&node, script);
+    ck_assert_int_eq(link_say(&pipeline.link, &word, 1, &answer, &why), ST_UNAVAILABLE);
+    ck_assert(!pipeline.link.timed_out);
+    ck_assert_str_eq(why.text, "Out of memory");
+}
+END_TEST
+
 START_TEST(all_have_their_answers_and_one_confirmation)
 {
     static const struct fake_answer script[] = {{"FCALL", ":7\r\n"},
