@@ -395,12 +395,17 @@ class Reader(Client):
         return self.insist("GET", queue + "/stats")[2]["messages"]["total"]
 
     def drain(self, worker, queues, patience):
-        """Has a worker claim and delete all; the queues that are not empty then."""
-        deadline = time.monotonic() + patience
+        """Has a worker claim and delete all; the queues that are not empty then.
+
+        The worker stops when the total has not shrunk for `patience` seconds: a busy machine is slow.
+        """
+        deadline, before = time.monotonic() + patience, None
         while True:
             # All of them again: a dead letter comes from one to another.
             left = {queue: self.total(queue) for queue in queues}
             left = {queue: total for queue, total in left.items() if total > 0}
+            if before is None or sum(left.values()) < before:
+                deadline, before = time.monotonic() + patience, sum(left.values())
             if not left or time.monotonic() > deadline:
                 return left
             for queue in left:
