@@ -56,7 +56,7 @@ opening_show(struct context *ctx, struct store_batch *batch, size_t count)
     return st;
 }
 
-void
+enum status
 opening_adopt(struct store_batch *batch, const struct store_batch *opened)
 {
     size_t at = 0;
@@ -66,10 +66,14 @@ opening_adopt(struct store_batch *batch, const struct store_batch *opened)
 
         if (!store_is_sealed(m->body))
             continue;
-        while (strcmp(opened->messages[at].id.text, m->id.text) != 0)
+        while (at < opened->count &&
+               strcmp(opened->messages[at].id.text, m->id.text) != 0)
             at++; /* both are in the order of the queue */
+        if (at == opened->count)
+            return ST_UNCONFIRMED;
         m->body = opened->messages[at].body;
     }
+    return ST_OK;
 }
 
 static enum status

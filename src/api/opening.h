@@ -15,8 +15,11 @@
  */
 enum status opening_show(struct context *ctx, struct store_batch *batch, size_t count);
 
-/* Shows messages as `opened` does, which has all of them that are sealed. */
-void opening_adopt(struct store_batch *batch, const struct store_batch *opened);
+/*
+ * Shows messages as `opened` does, which has all of them that are sealed. ST_UNCONFIRMED: it has
+ * not, so the store broke its promise after it took the messages.
+ */
+enum status opening_adopt(struct store_batch *batch, const struct store_batch *opened);
 
 /*
  * Makes the drafts of a post anew, with sealed bodies. ST_NO_KEY, explained; ST_NO_MEMORY,

@@ -33,7 +33,9 @@ take_opened(struct context *ctx, take_fn *take, const void *terms, size_t limit,
         st = st == ST_OK ? ST_SEALED : st;
     }
     if (st == ST_OK)
-        opening_adopt(out, &opened);
+        st = opening_adopt(out, &opened);
+    if (st == ST_UNCONFIRMED)
+        store_batch_release(out);
     out->opened = NULL;
     store_batch_release(&opened);
     return st == ST_SEALED ? ST_AGAIN : st;
