@@ -74,7 +74,7 @@ check_file(size_t row, const char *path, struct mem *mem, struct complaints *com
     mem_free(mem, (void *)(uintptr_t)text.data);
 }
 
-/* It is made at the start, if it is not there. */
+/* claimd makes the directory at the start, if it is not there. */
 static void
 check_journal(const struct config *config, struct complaints *complaints)
 {

@@ -31,7 +31,7 @@ expect('queue', fog.queues.get('jobs').name, 'jobs')
 expect('no queue', fog.queues.get('none'), nil)
 expect('list_queues', fog.list_queues(limit: 1, detailed: true).body['queues'].size, 1)
 expect('get_queue', fog.get_queue('jobs').status, 204)
-# It takes 201 only, and the API says 204 for a queue that is there.
+# fog takes 201 only, and the API says 204 for a queue that is there.
 expect('create_queue again', raised { fog.create_queue('jobs') }.nil?, false)
 expect('free', queue.stats['free'], 0)
 

@@ -325,7 +325,7 @@ START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
 }
 END_TEST
 
-/* They are what a full disk goes on with: others would have their room. */
+/* A full disk goes on with the spares: others would have their room. */
 START_TEST(spares_that_a_start_takes_over_outlive_a_power_cut)
 {
     uint64_t bytes, spares = 0;

@@ -374,7 +374,7 @@ START_TEST(a_broken_file_is_an_error)
 }
 END_TEST
 
-/* It would never end. */
+/* Reading would never end. */
 START_TEST(only_a_regular_file_of_at_most_1_mb_is_read)
 {
     static char large[(1 << 20) + 2];
