@@ -1,8 +1,8 @@
 """
 Plots as SVG, written by hand, readable on light and on dark pages.
 
-They are drawn from the tables of docs/performance.md as these stand there, so that a plot
-shows the table's figures under the table's names, and nothing else.
+They are drawn from the tables of docs/performance.md and tests/bench/results.md, so a plot shows
+the table's figures under the table's names, and nothing else.
 """
 
 import html
@@ -92,7 +92,7 @@ def _cycle(text, name, title):
 
 
 def of_document(text):
-    """{file: SVG} of all plots that go with this text of docs/performance.md."""
+    """{file: SVG} of all plots that go with this text of both pages."""
     claims = [row for row in tables.rows(text, "open") if row["request"] == "claim"]
     return {
         "performance-one.svg": _cycle(text, "cycle-one", "Full cycle, one message at a time"),

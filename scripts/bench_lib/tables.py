@@ -43,6 +43,14 @@ def replace(text, name, content):
     return _place(name).sub(lambda m: m.group(1) + content + "\n" + m.group(3), text)
 
 
+def page_of(texts, name):
+    """The page, of {page: text}, that has the markers."""
+    for page, text in texts.items():
+        if _place(name).search(text):
+            return page
+    raise KeyError("no place for " + name)
+
+
 def rows(text, name):
     """The rows of the table between the markers: {column: cell as it is shown}."""
     lines = [[cell.strip() for cell in line.strip().strip("|").split("|")]

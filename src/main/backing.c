@@ -115,25 +115,25 @@ static void
 write_counts(const struct redis_figures *f, struct exposition *x)
 {
     static const struct family requests = {"claimd_redis_requests", FAMILY_COUNTER, NULL,
-                                           "Scripts that Redis was asked to run."};
+                                           "Scripts that claimd ran on Redis."};
     static const struct family pipelines = {
         "claimd_redis_pipelines", FAMILY_COUNTER, NULL,
-        "Pipelines that they went in: those that came at the same time share one."};
+        "Pipelines sent. Requests of the same time share one."};
     static const struct family redirections = {
         "claimd_redis_redirections", FAMILY_COUNTER, NULL,
-        "Requests that were sent to another node: a slot has moved, or is moving."};
+        "Requests sent to another node, because a slot has moved or is moving."};
     static const struct family retries = {
         "claimd_redis_retries", FAMILY_COUNTER, NULL,
-        "Requests that were sent once more: a node could not answer then."};
+        "Requests repeated, because a node was unavailable."};
     static const struct family unconfirmed = {
         "claimd_redis_unconfirmed", FAMILY_COUNTER, NULL,
-        "Changes whose answer was lost, or that not all replicas have confirmed."};
+        "Changes without a response, or without the confirmation of all replicas."};
     static const struct family connections = {"claimd_redis_connections_opened",
                                               FAMILY_COUNTER, NULL,
-                                              "Connections that were opened."};
+                                              "Connections opened to nodes."};
     static const struct family refreshes = {
         "claimd_redis_map_refreshes", FAMILY_COUNTER, NULL,
-        "Times that the cluster was asked where the slots are."};
+        "Requests for the slot map of the cluster."};
 
     exposition_single(x, &requests, f->requests);
     exposition_single(x, &pipelines, f->pipelines);
@@ -148,20 +148,19 @@ static void
 write_state(const struct redis_figures *f, struct exposition *x)
 {
     static const struct family primaries = {"claimd_redis_primaries", FAMILY_GAUGE, NULL,
-                                            "Nodes that have slots."};
+                                            "Nodes that own slots."};
     static const struct family replicas = {
         "claimd_redis_replicas_least", FAMILY_GAUGE, NULL,
-        "Replicas of the primary that has the fewest, as far as they are well."};
-    static const struct family nowhere = {"claimd_redis_slots_without_owner",
-                                          FAMILY_GAUGE, NULL,
-                                          "Slots that no node has: queues there are "
-                                          "answered 503."};
+        "Healthy replicas of the primary that has the fewest."};
+    static const struct family nowhere = {
+        "claimd_redis_slots_without_owner", FAMILY_GAUGE, NULL,
+        "Slots without a node. Requests to their queues return 503."};
     static const struct family age = {"claimd_redis_map_age_seconds", FAMILY_GAUGE,
                                       "seconds",
-                                      "Since a node has said where the slots are."};
+                                      "Age of the slot map."};
     static const struct family outbox = {
         "claimd_redis_outbox_age_seconds", FAMILY_GAUGE, "seconds",
-        "How long dead letters have been on their way, in the queues that are shown."};
+        "Age of the oldest dead letter in transfer, among the queues shown."};
 
     exposition_single(x, &primaries, f->primaries);
     exposition_single(x, &replicas, f->replicas_least);
@@ -175,12 +174,12 @@ write_state(const struct redis_figures *f, struct exposition *x)
 static void
 write_redis(struct metrics_source *source, struct exposition *x)
 {
-    static const struct family answers = {"claimd_redis_answer_seconds", FAMILY_HISTOGRAM,
-                                          "seconds",
-                                          "From a request to the answer of its script."};
+    static const struct family answers = {
+        "claimd_redis_answer_seconds", FAMILY_HISTOGRAM, "seconds",
+        "Time from a request to the response of its script."};
     static const struct family confirmations = {
         "claimd_redis_confirmation_seconds", FAMILY_HISTOGRAM, "seconds",
-        "From the answer of a script until the replicas have confirmed what it changed."};
+        "Time from the response of a script to the confirmation by the replicas."};
     struct backing *b = container_of(source, struct backing, source);
     struct redis_figures f;
 

@@ -1,9 +1,9 @@
 /*
  * fitness: would this Redis, or this cluster, lose what it has confirmed?
  *
- * Looked at when the store is opened, since afterwards it is too late (docs/scale-out.md, "What is
- * looked at"). What is not fit is refused with advice; with `unsafe` in the URL, or where one Redis
- * without a cluster is used, which survives little anyway, it is only told.
+ * Looked at when the store is opened, since afterwards it is too late (docs/scale-out.md, "Checks
+ * at the start"). What is not fit is refused with advice; with `unsafe` in the URL, or where one
+ * Redis without a cluster is used, which survives little anyway, it is only told.
  */
 #ifndef REDIS_FITNESS_H
 #define REDIS_FITNESS_H

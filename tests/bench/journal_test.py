@@ -87,7 +87,7 @@ class Sweeps(unittest.TestCase):
 
 class Targets(unittest.TestCase):
     def setUp(self):
-        with open(os.path.join(ROOT, "docs", "performance.md"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "tests", "bench", "results.md"), encoding="utf-8") as file:
             self.text = file.read()
 
     def test_what_misses_its_target_stands_in_brackets(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The plots of docs/performance.md show what its tables say, under the names they have there.
+"""The plots of docs/performance.md show the figures of its tables and of results.md.
 
     plots_test.py
 """
@@ -29,7 +29,8 @@ def texts(svg):
 
 class Plots(unittest.TestCase):
     def setUp(self):
-        self.text = document("performance.md")
+        self.text = document("performance.md") + document(
+            os.path.join("..", "tests", "bench", "results.md"))
 
     def test_the_plots_are_those_of_the_tables(self):
         drawn = plots.of_document(self.text)
