@@ -101,5 +101,4 @@ wait_done(struct store *store, struct mem *mem, struct waiting *waiting)
     waiting->call = NULL;
     free_places(mem, waiting);
     quotas_wait_end(waiting->tenant);
-    waiting->tenant = NULL;
 }

@@ -447,16 +447,15 @@ come_back(struct worker *w, struct exchange *ex)
         make_ready(w, ex);
 }
 
-/* It may be known now who sent it: then the API goes on with it. The other news. */
-static unsigned
+/* If another server has said who sent the request, the API goes on with it. */
+static void
 admit(struct worker *w, struct exchange *ex, unsigned news)
 {
     ex->news = 0;
     if ((news & MAIL_ADMITTED) == 0)
-        return news;
+        return;
     w->parked.remote--;
     ask_again(w, ex);
-    return news & ~(unsigned)MAIL_ADMITTED;
 }
 
 void
@@ -468,11 +467,13 @@ answer_news(struct worker *w, struct conn *c, unsigned news)
         ENSURE(ex != NULL && ex->state == EXCHANGE_REMOTE);
         come_back(w, ex);
     }
-    if (ex != NULL && ex->state == EXCHANGE_ADMISSION)
-        news = admit(w, ex, news | ex->news);
+    if (ex != NULL && ex->state == EXCHANGE_ADMISSION) {
+        admit(w, ex, news | ex->news); /* a request waits for messages only after that */
+        return;
+    }
     if (ex == NULL || c->phase == CONN_DOOMED)
         return;
-    if (ex->state == EXCHANGE_REMOTE || ex->state == EXCHANGE_ADMISSION)
+    if (ex->state == EXCHANGE_REMOTE)
         ex->news |= news; /* for when it is back */
     else if (ex->state == EXCHANGE_WAITING)
         wake(w, ex, news | ex->news);

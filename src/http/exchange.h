@@ -59,7 +59,7 @@ struct exchange {
     struct waiting waiting;  /* lent to the request */
     struct deadline due;     /* WAITING, DELAYED, PIECE_RESTS: in the worker's wheel */
     int64_t until_ms;        /* when its waiting is over; 0: never has waited */
-    unsigned news;           /* came while it was REMOTE, or in ADMISSION */
+    unsigned news;           /* came while it was REMOTE */
     struct list commit;      /* COMMIT: among the worker's, by position */
     struct executor_job job; /* REMOTE, if the executor has it */
     struct fiber *fiber;     /* REMOTE, if a fiber has it */

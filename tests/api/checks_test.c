@@ -236,7 +236,47 @@ START_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict)
 }
 END_TEST
 
+START_TEST(a_strict_server_says_that_the_client_id_must_be_a_uuid)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_header(&f, CLIENT, "worker-001", "GET", "/v2/queues", 400, "Wrong UUID value");
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "the header Client-ID must be a UUID (client_id_uuid_safe)");
+    api_fixture_close(&f);
+}
+END_TEST
+
 TEST_CASE("refusals");
+
+START_TEST(without_tokens_only_a_page_of_the_same_host_may_ask)
+{
+    static const struct {
+        const char *host, *origin;
+        int code;
+    } cases[] = {
+        {"queues.example:8888", NULL, 200},
+        {"queues.example:8888", "http://queues.example:8888", 200},
+        {"Queues.example", "https://queues.EXAMPLE", 200},
+        {"queues.example", "https://other.example", 403},
+        {"queues.example:8888", "http://queues.example", 403},
+        {"queues.example", "queues.example", 403}, /* without a scheme */
+        {"null", "null", 403},                     /* from a page without an origin */
+        {"", "", 403},
+    };
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        f.c.headers[API_HEADER_HOST] = cases[i].host;
+        f.c.headers[API_HEADER_ORIGIN] = cases[i].origin;
+        ck_api(&f, "GET", "/v2/queues", NULL, cases[i].code,
+               cases[i].code == 403 ? "Not authorized" : NULL);
+    }
+    api_fixture_close(&f);
+}
+END_TEST
 
 START_TEST(without_keys_no_signature_verifies)
 {

@@ -52,6 +52,32 @@ START_TEST(beyond_the_project_s_share_nobody_waits_but_what_is_there_is_given)
 }
 END_TEST
 
+START_TEST(a_refused_long_polling_request_for_several_queues_keeps_no_memory)
+{
+    const struct api_project_limits limits = {.waiters = 1};
+    struct asking first, refused;
+    struct api_fixture f;
+    size_t used = 0;
+
+    api_fixture_open(&f);
+    api_limit(f.api, &limits);
+    asking_begin(&first, &f, "POST", CLAIMS, "wait=20");
+    for (int i = 0; i < 10; i++) {
+        asking_prepare(&refused, &f, "POST", "/claimd/claims?queue=q&queue=r&queue=s",
+                       "wait=20");
+        ck_assert_int_eq(asking_ask(&refused), API_SEND);
+        ck_assert_int_eq(refused.res.code, 429);
+        asking_forget(&refused);
+        if (i == 0)
+            used = mem_used(f.mem);
+    }
+    if (!api_fixture_on_redis())
+        ck_assert_uint_eq(mem_used(f.mem), used);
+    asking_forget(&first);
+    api_fixture_close(&f);
+}
+END_TEST
+
 /* All that may wait. A claim of version 1 has a body. */
 static const struct way {
     const char *method, *target, *body;
@@ -489,6 +515,42 @@ START_TEST(without_memory_nobody_waits)
 {
     sweep(CLAIMS, false);
     sweep("/claimd/claims?queue=q&queue=r&queue=s", false);
+}
+END_TEST
+
+/* The test API allocates a record for each waiter. */
+START_TEST(without_memory_for_the_test_api_the_project_keeps_its_quota_of_waiters)
+{
+    const struct api_project_limits limits = {.waiters = 1};
+    static const char target[] = "/claimd/claims?queue=q&queue=r&queue=s";
+    unsigned refused = 0;
+    struct api_fixture f;
+    struct asking a;
+
+    api_fixture_open_kit(&f, &api_limits_default);
+    api_limit(f.api, &limits);
+    asking_begin(&a, &f, "POST", target, "wait=20"); /* allocates what the API keeps */
+    asking_forget(&a);
+    for (uint64_t nth = 1;; nth++) {
+        uint64_t attempts = mem_attempts(f.mem);
+        enum api_next next;
+
+        ck_assert_uint_lt(nth, 1000);
+        asking_prepare(&a, &f, "POST", target, "wait=20");
+        mem_fail_nth(f.mem, nth);
+        next = asking_ask(&a);
+        mem_fail_nth(f.mem, 0);
+        attempts = mem_attempts(f.mem) - attempts;
+        if (next == API_SEND) {
+            ck_assert_int_eq(a.res.code, 503);
+            refused++;
+        }
+        asking_forget(&a);
+        if (next == API_WAIT && attempts < nth)
+            break; /* none of them failed */
+    }
+    ck_assert_uint_gt(refused, 2);
+    api_fixture_close(&f);
 }
 END_TEST
 

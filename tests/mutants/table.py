@@ -542,6 +542,45 @@ MUTANTS = [
      [("http/answer.c",
        "    while (at != &w->parked.commits &&\n",
        "    while (at != &w->parked.commits && !MUTANT(COMMITS_IN_ORDER_OF_ARRIVAL) &&\n")]),
+    ("WAKE_UP_PROLONGS_WAITING",
+     "a wake-up in vain lets a long-polling request begin its time again",
+     "unit/http/answer_test: a_wake_up_in_vain_does_not_prolong_the_long_polling",
+     [("http/answer.c",
+       "    if (ex->until_ms == 0) /*",
+       "    if (ex->until_ms == 0 || MUTANT(WAKE_UP_PROLONGS_WAITING)) /*")]),
+    ("HELD_RESPONSE_COUNTS_AS_WAITER",
+     "a waiter keeps its place of max_waiters until its response is durable",
+     "unit/http/answer_test: a_waiter_that_has_its_message_makes_room_for_another_at_once",
+     [("http/answer.c",
+       "    if (next == API_SEND || next == API_HOLD)",
+       "    if (next == API_SEND ||\n"
+       "        (next == API_HOLD && !MUTANT(HELD_RESPONSE_COUNTS_AS_WAITER)))")]),
+    ("SECOND_STAYS_SECOND",
+     "only the first two requests in slices have a turn",
+     "unit/http/answer_test: a_short_request_in_slices_overtakes_two_long_ones",
+     [("http/answer.c",
+       "    list_remove(&c->turn);\n    list_add_before(slices, &c->turn);",
+       "    if (MUTANT(SECOND_STAYS_SECOND))\n"
+       "        return;\n"
+       "    list_remove(&c->turn);\n"
+       "    list_add_before(slices, &c->turn);")]),
+    ("REFUSED_WAITER_COUNTS",
+     "a waiter for which the test API has no memory counts for its project for ever",
+     "api/waiting_test: "
+     "without_memory_for_the_test_api_the_project_keeps_its_quota_of_waiters",
+     [("api/wait.c",
+       "            wait_done(ctx->store, ctx->mem, waiting);\n            return",
+       "            if (!MUTANT(REFUSED_WAITER_COUNTS))\n"
+       "                wait_done(ctx->store, ctx->mem, waiting);\n"
+       "            return")]),
+    ("RESPONSES_SHARE_WITH_MESSAGES",
+     "a large response is cut off when messages have three quarters of max_memory",
+     "unit/http/exchange_test: "
+     "a_large_response_may_take_the_last_quarter_of_the_budget_and_a_body_may_not",
+     [("http/exchange.c",
+       "ANSWER_FREE, MEM_ANSWERS);",
+       "ANSWER_FREE,\n"
+       "               MUTANT(RESPONSES_SHARE_WITH_MESSAGES) ? MEM_DATA : MEM_ANSWERS);")]),
     ("GRANT_FOR_UNKNOWN_METHODS",
      "a pre-signed URL allows methods that claimd does not know",
      "api/share_test: a_grant_allows_no_method_that_claimd_does_not_know",

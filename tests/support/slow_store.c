@@ -12,7 +12,7 @@ struct slow {
     struct store_observer observer;
     pthread_mutex_t lock; /* guards what follows up to `watchers` */
     pthread_cond_t moved;
-    bool shut, slices;
+    bool shut, slices, stats_pass;
     size_t standing, passes;
     struct list parked; /* of those that stand there, fibers that have not been woken */
     struct list watchers;
@@ -91,6 +91,7 @@ set_shut(struct store *s, bool shut)
 
     pthread_mutex_lock(&w->lock);
     w->shut = shut;
+    w->stats_pass = false;
     w->passes = 0;
     tell(w);
     pthread_mutex_unlock(&w->lock);
@@ -128,6 +129,28 @@ slow_store_let_one(struct store *s)
     w->passes++;
     tell(w);
     pthread_mutex_unlock(&w->lock);
+}
+
+void
+slow_store_let_stats(struct store *s)
+{
+    struct slow *w = slow_of(s);
+
+    pthread_mutex_lock(&w->lock);
+    w->stats_pass = true;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static bool
+stats_pass(struct store *s)
+{
+    struct slow *w = slow_of(s);
+    bool pass;
+
+    pthread_mutex_lock(&w->lock);
+    pass = w->stats_pass;
+    pthread_mutex_unlock(&w->lock);
+    return pass;
 }
 
 /* ---------------------------------------------------------------------- the log */
@@ -262,7 +285,6 @@ SLOW(project_list,
      (struct store * s, struct store_visit *visit, const struct store_page *page,
       struct store_queues *out),
      page, out)
-SLOW(queue_stats, (WHERE, struct store_stats *out), q, out)
 SLOW(queue_purge, (WHERE, enum store_purge what), q, what)
 SLOW(queue_image, (WHERE, struct store_image *image), q, image)
 SLOW(queue_load, (WHERE, const struct store_image *image), q, image)
@@ -308,6 +330,14 @@ SLOW(queue_figures,
      (struct store * s, struct store_visit *visit, size_t *at,
       struct store_queue_figures *out),
      at, out)
+
+static enum status
+slow_queue_stats(WHERE, struct store_stats *out)
+{
+    struct store *inside = stats_pass(s) ? slow_of(s)->inside : enter(s);
+
+    return inside == NULL ? ST_AGAIN : store_queue_stats(inside, visit, q, out);
+}
 
 static enum status
 slow_ping(struct store *s, struct store_visit *visit)

@@ -36,6 +36,9 @@ void slow_store_await(struct store *s, size_t count);
 /* Lets one of them go on, or the next one that comes. */
 void slow_store_let_one(struct store *s);
 
+/* Lets store_queue_stats() through the shut gate, until the gate moves again. */
+void slow_store_let_stats(struct store *s);
+
 /* ------------------------------------------------------------------ the log */
 
 /* The position of the latest change. */

@@ -6,7 +6,43 @@
 #include "support/client_fixture.h"
 #include "support/slow_store.h"
 
+#include <linux/sockios.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+
+/* The metric claimd_http_requests_parked, for one reason. */
+static int
+parked_requests(const struct server_fixture *f, const char *reason)
+{
+    struct metrics metrics = {.first = NULL};
+    struct exposition x;
+    struct buf text;
+    const char *at;
+    char name[64];
+    int count;
+
+    (void)snprintf(name, sizeof(name), "claimd_http_requests_parked{reason=\"%s\"} ",
+                   reason);
+    buf_init(&text, f->mem);
+    exposition_begin(&x, &text, EXPOSITION_PROMETHEUS);
+    server_measure(f->server, &metrics);
+    metrics_write(&metrics, &x);
+    buf_byte(&text, '\0');
+    at = strstr(text.data, name);
+    ck_assert_ptr_nonnull(at);
+    count = atoi(at + strlen(name));
+    buf_fini(&text);
+    return count;
+}
+
+/* A response has come, or the test would wait for ever. */
+static void
+expect_something(int fd)
+{
+    char byte;
+
+    ck_assert_int_eq(recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT), 1);
+}
 
 /* ---------------------------------------------------------------------- waiting */
 
@@ -106,6 +142,44 @@ START_TEST(when_the_time_is_over_there_is_the_usual_answer)
     ask_once(&f, POST("q"), 201);
     end(claim, 201);
     (void)close(pop);
+    server_fixture_close(&f);
+}
+END_TEST
+
+/* The worker rounds the time down, so the response comes a millisecond later. */
+START_TEST(a_long_polling_request_ends_after_its_time_never_before)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_waiting(&f, 10);
+    fd = begin(&f, WAITING);
+    expect_silence(&f, fd);
+    pass_s(&f, 30);
+    expect_silence(&f, fd);
+    pass_s(&f, 1);
+    expect_something(fd);
+    end(fd, 204);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_wake_up_in_vain_does_not_prolong_the_long_polling)
+{
+    struct server_fixture f;
+    int waiter, other;
+
+    open_waiting(&f, 10);
+    waiter = begin(&f, WAITING);
+    expect_silence(&f, waiter);
+    pass_s(&f, 20);
+    other = begin(&f, POST("q") PURGE); /* the worker answers both before it looks */
+    expect_code(other, 201);
+    end(other, 204);
+    expect_silence(&f, waiter);
+    pass_s(&f, 11);
+    expect_something(waiter);
+    end(waiter, 204);
     server_fixture_close(&f);
 }
 END_TEST
@@ -485,6 +559,30 @@ START_TEST(a_client_that_hangs_up_in_slices_does_not_wait)
 }
 END_TEST
 
+START_TEST(a_short_request_in_slices_overtakes_two_long_ones)
+{
+    struct server_fixture f;
+    int fds[3];
+
+    open_slicing(&f, 1);
+    slow_store_shut(f.store);
+    for (int i = 0; i < 2; i++) {
+        fds[i] = begin(&f, POST("q"));
+        expect_silence(&f, fds[i]);
+    }
+    fds[2] = begin(&f, STATS);
+    expect_silence(&f, fds[2]);
+    slow_store_let_stats(f.store);
+    server_fixture_settle(&f);
+    expect_something(fds[2]);
+    end(fds[2], 200);
+    slow_store_unshut(f.store);
+    for (int i = 0; i < 2; i++)
+        end(fds[i], 201);
+    server_fixture_close(&f);
+}
+END_TEST
+
 /* ---------------------------------------------------------------------- a log */
 
 TEST_CASE("a log");
@@ -576,15 +674,6 @@ START_TEST(answers_are_let_go_in_the_order_of_the_log)
 }
 END_TEST
 
-/* A response has come, or the test would wait for ever. */
-static void
-expect_something(int fd)
-{
-    char byte;
-
-    ck_assert_int_eq(recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT), 1);
-}
-
 START_TEST(a_response_with_an_older_position_does_not_wait_for_a_newer_one)
 {
     struct server_fixture f;
@@ -673,6 +762,73 @@ START_TEST(nobody_is_told_what_was_lost)
     expect_closed(begin(&f, POST("q"))); /* nor what comes afterwards */
     say(kept, HOME);
     end(kept, 200);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(parked_requests_are_counted_by_reason_until_they_continue)
+{
+    struct server_fixture f;
+    int waiter, post;
+
+    open_log(&f);
+    waiter = begin(&f, WAITING);
+    expect_silence(&f, waiter);
+    ck_assert_int_eq(parked_requests(&f, "message"), 1);
+    post = begin(&f, POST("q"));
+    expect_silence(&f, post);
+    ck_assert_int_eq(parked_requests(&f, "message"), 0);
+    ck_assert_int_eq(parked_requests(&f, "journal"), 2);
+    make_all_durable(&f);
+    end(post, 201);
+    end(waiter, 201);
+    server_fixture_settle(&f);
+    ck_assert_int_eq(parked_requests(&f, "journal"), 0);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_parked_request_whose_connection_ends_is_counted_no_more)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_log(&f);
+    fd = begin(&f, POST("q"));
+    expect_silence(&f, fd);
+    ck_assert_int_eq(parked_requests(&f, "journal"), 1);
+    slow_store_lose(f.store);
+    expect_closed(fd);
+    server_fixture_settle(&f);
+    ck_assert_int_eq(parked_requests(&f, "journal"), 0);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_waiter_that_has_its_message_makes_room_for_another_at_once)
+{
+    const struct server_fixture_options options = {
+        .workers = 1, .max_waiters = 1, .slow = true, .slow_kinds = SLOW_STORE_LOGS};
+    struct server_fixture f;
+    int first, next, post;
+
+    server_fixture_open_with(&f, &options);
+    first = begin(&f, WAITING);
+    expect_silence(&f, first);
+    post = begin(&f, POST("q"));
+    expect_silence(&f, post);
+    ck_assert_uint_eq(stats_of(&f).claimed, 1); /* the response waits for the journal */
+    next = begin(&f, WAITING);
+    expect_silence(&f, next);
+    make_all_durable(&f);
+    end(post, 201);
+    end(first, 201);
+    expect_silence(&f, next);
+    post = begin(&f, POST("q"));
+    expect_silence(&f, post);
+    make_all_durable(&f);
+    end(post, 201);
+    end(next, 201);
     server_fixture_close(&f);
 }
 END_TEST
@@ -811,16 +967,60 @@ START_TEST(the_time_limits_do_not_count_while_an_answer_is_held)
 }
 END_TEST
 
+/* Only a worker that sleeps has to be woken; one that never does would not let us out. */
+static void
+await_rest(const struct server_fixture *f)
+{
+    while (slow_store_tell(f->store) == 0)
+        server_fixture_settle(f);
+}
+
 START_TEST(a_worker_that_holds_nothing_sleeps_when_the_log_moves)
 {
     struct server_fixture f;
 
     open_log(&f);
-    for (int i = 0; i < 3; i++) {
-        /* Only one that sleeps has to be woken; one that never does would not let us out. */
-        while (slow_store_tell(f.store) == 0)
-            server_fixture_settle(&f);
-    }
+    for (int i = 0; i < 3; i++)
+        await_rest(&f);
+    server_fixture_close(&f);
+}
+END_TEST
+
+static _Atomic int waiter_fd, producer_fd;
+
+/*
+ * The worker is awake for the request of the producer and has not read it. The waiter hangs up now, so
+ * its end is no event of this round.
+ */
+static void
+hang_up_in_the_same_round(void)
+{
+    int unread = 0;
+
+    if (ioctl(producer_fd, SIOCOUTQ, &unread) != 0 || unread == 0)
+        return; /* the worker is not awake for that yet */
+    atomic_store(&at_clock, NULL);
+    (void)close(waiter_fd);
+}
+
+START_TEST(a_message_that_comes_as_the_client_hangs_up_counts_as_no_delivery)
+{
+    struct server_fixture f;
+
+    open_log(&f);
+    slow_store_make_durable(f.store, UINT64_MAX);
+    waiter_fd = begin(&f, WAITING);
+    expect_silence(&f, waiter_fd);
+    producer_fd = begin(&f, HOME);
+    expect_code(producer_fd, 200);
+    await_rest(&f);
+    atomic_store(&at_clock, hang_up_in_the_same_round);
+    say(producer_fd, POST("q"));
+    end(producer_fd, 201);
+    ck_assert(atomic_load(&at_clock) == NULL);
+    server_fixture_settle(&f);
+    ck_assert_uint_eq(stats_of(&f).claimed, 0);
+    ck_assert_uint_eq(deliveries_of(&f), 0);
     server_fixture_close(&f);
 }
 END_TEST
@@ -1207,6 +1407,25 @@ START_TEST(whoever_keystone_knows_comes_in)
         ask_once(&f, HOME, 401);
     }
     ck_assert_uint_eq(fake_keystone_asked(&f.fake), 3);
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_body_is_not_asked_for_while_keystone_is_asked)
+{
+    struct server_fixture f;
+    int fd;
+
+    open_asking(&f, 2, 10);
+    fake_keystone_shut(&f.fake);
+    fd = begin(
+        &f, "POST /v2/queues/q/messages HTTP/1.1\r\n" HEAD BY(
+                "member@p") "Expect: 100-continue\r\nContent-Length: 10000000\r\n\r\n");
+    fake_keystone_await(&f.fake, 1);
+    expect_silence(&f, fd); /* not even 100 Continue */
+    fake_keystone_open(&f.fake);
+    expect_code(fd, 400);
+    expect_closed(fd);
     server_fixture_close(&f);
 }
 END_TEST

@@ -176,6 +176,23 @@ START_TEST(large_answers_may_take_what_is_left_of_the_budget_and_no_more)
 }
 END_TEST
 
+START_TEST(a_large_response_may_take_the_last_quarter_of_the_budget_and_a_body_may_not)
+{
+    enum { LARGE = 100000 };
+    struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/");
+    void *messages = mem_alloc(f.mem, 800000);
+
+    ck_assert_ptr_nonnull(ex);
+    ck_assert_ptr_nonnull(messages);
+    mem_set_budget(f.mem, 1000000 + mem_used(f.mem) - 800000);
+    ck_assert(!buf_reserve(&ex->body, LARGE));
+    ck_assert(buf_reserve(&ex->response.body, LARGE));
+    mem_set_budget(f.mem, 0);
+    mem_free(f.mem, messages);
+    exchange_end(&f.pool, ex);
+}
+END_TEST
+
 START_TEST(without_memory_there_is_no_exchange_and_no_leak)
 {
     for (uint64_t n = 1; n <= 2; n++) {
