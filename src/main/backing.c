@@ -131,9 +131,9 @@ write_counts(const struct redis_figures *f, struct exposition *x)
     static const struct family connections = {"claimd_redis_connections_opened",
                                               FAMILY_COUNTER, NULL,
                                               "Connections opened to nodes."};
-    static const struct family refreshes = {
-        "claimd_redis_map_refreshes", FAMILY_COUNTER, NULL,
-        "Requests for the slot map of the cluster."};
+    static const struct family refreshes = {"claimd_redis_map_refreshes", FAMILY_COUNTER,
+                                            NULL,
+                                            "Requests for the slot map of the cluster."};
 
     exposition_single(x, &requests, f->requests);
     exposition_single(x, &pipelines, f->pipelines);
@@ -156,8 +156,7 @@ write_state(const struct redis_figures *f, struct exposition *x)
         "claimd_redis_slots_without_owner", FAMILY_GAUGE, NULL,
         "Slots without a node. Requests to their queues return 503."};
     static const struct family age = {"claimd_redis_map_age_seconds", FAMILY_GAUGE,
-                                      "seconds",
-                                      "Age of the slot map."};
+                                      "seconds", "Age of the slot map."};
     static const struct family outbox = {
         "claimd_redis_outbox_age_seconds", FAMILY_GAUGE, "seconds",
         "Age of the oldest dead letter in transfer, among the queues shown."};

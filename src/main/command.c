@@ -19,12 +19,16 @@ const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 const struct command command_bench = {
     .name = "bench",
     .call = "bench [OPTION]...",
-    .summary = "load generator",
+    .summary = "Measure a server under load.",
     .usages = {"bench [OPTION]..."},
-    .about = "Starts `claimd-bench`, a load generator for queue servers that comes with "
-             "claimd (`claimd bench --help`). It is looked for in the folder of claimd, "
-             "then in PATH.",
-    .ends = {[COMMAND_USAGE] = "it is not there; else the exit status is its own"},
+    .about =
+        "Starts `claimd-bench`, a load generator for queue servers that comes with "
+        "claimd. `claimd bench --help` prints its options. claimd looks for the program "
+        "in its own directory and then in PATH.",
+    .example = "claimd bench --help",
+    .ends = {[COMMAND_USAGE] =
+                 "claimd-bench is missing. Otherwise the exit status is its "
+                 "own."},
     .program = "claimd-bench"};
 
 const struct command *

@@ -2,7 +2,7 @@
  * command: what claimd does besides serving, named by its first argument.
  *
  *     claimd verify DIR [--salvage OUT]
- *     claimd log DIR [--queue Q] [--project P] [--from POSITION]
+ *     claimd log DIR [--queue Q] [--project P] [--from LSN]
  *     claimd backup DIR OUT
  *     claimd dump [--url URL | --journal DIR] [--project P]
  *     claimd load [--url URL]
@@ -37,7 +37,7 @@ struct command_words {
 };
 
 struct command_option {
-    const char *name, *value, *what; /* "--from", "POSITION", or NULL: it has no value;
+    const char *name, *value, *what; /* "--from", "LSN", or NULL: it has no value;
                                         name NULL: no more */
 };
 
@@ -48,6 +48,7 @@ struct command {
     const char *usages[COMMAND_CALLS]; /* behind "claimd ", in full; NULL: no more */
     const char *about;                 /* paragraphs, with an empty line in between */
     struct command_option options[COMMAND_OPTIONS];
+    const char *example; /* a command line */
     const char
         *ends[COMMAND_STATUSES];   /* what an exit status means; NULL: there is none */
     const struct fact *other_ends; /* and others; NULL: none */

@@ -77,15 +77,18 @@ run(const struct command_words *words)
 const struct command command_backup = {
     .name = "backup",
     .call = "backup DIR OUT",
-    .summary = "a copy, also while it is written",
+    .summary = "Copy a journal, even while claimd writes it.",
     .usages = {"backup DIR OUT"},
     .about =
-        "Copies the journal in DIR to OUT, a new or empty directory, also while a "
-        "claimd writes it. Segments that nobody writes any more are linked, not copied, "
-        "where OUT is on the same file system. What was answered before it began is in "
-        "the copy, which claimd starts with (--journal OUT), and which `claimd verify` "
-        "can look at.",
-    .ends = {"done", "it cannot be done", "wrong arguments"},
+        "Copies the journal in DIR to OUT, a new or empty directory. A claimd may write "
+        "DIR "
+        "meanwhile. The copy contains every change that claimd acknowledged before the "
+        "command started. On the same file system, finished segments are linked instead "
+        "of "
+        "copied. `claimd verify OUT` checks the copy, and `claimd --journal OUT` serves "
+        "it.",
+    .example = "claimd backup /var/lib/claimd /srv/claimd-backup",
+    .ends = {"The copy is complete.", "The copy failed.", "The arguments are wrong."},
     .places = 2,
     .least = 2,
     .needs = "two directories",

@@ -257,22 +257,25 @@ run(const struct command_words *words)
 const struct command command_dump = {
     .name = "dump",
     .call = "dump [OPTION]...",
-    .summary = "all there is, as lines of JSON",
+    .summary = "Write everything a server has as lines of JSON.",
     .usages = {"dump [--url URL] [--token-file FILE] [--project P]",
                "dump --journal DIR [--project P]"},
     .about =
         "Writes all queues and topics with their messages, claims and subscriptions "
-        "to standard output, a line of JSON each, for `claimd load`. A server goes on "
-        "working meanwhile: each piece is as it was when it was written. A journal "
-        "must not be in use; it is not changed.",
+        "to standard output, one line of JSON each. `claimd load` reads them. The server "
+        "continues to work, so each piece shows the moment at which it was written. If "
+        "you "
+        "dump a journal, no process may use it. The command does not change the journal.",
     .options = {{"--url", "URL",
-                 "of the server: http://HOST:PORT, https, or unix:PATH "
-                 "(http://127.0.0.1:8888)"},
-                {"--journal", "DIR", "instead of a server: a journal that nobody uses"},
-                {"--project", "P", "only what this project has"},
+                 "URL of the server: http://HOST:PORT, https://HOST:PORT or unix:PATH. "
+                 "Default: http://127.0.0.1:8888"},
+                {"--journal", "DIR", "Read this journal instead of a server."},
+                {"--project", "P", "Write only the data of this project."},
                 {"--token-file", "FILE",
-                 "a file with a token for all projects, of an operator or admin"}},
-    .ends = {"the last line says how many there are in front of it",
-             "it cannot be read or written to its end", "wrong arguments",
-             "the journal is damaged"},
+                 "File with a token of an operator or admin for all projects."}},
+    .example = "claimd dump --url http://127.0.0.1:8888 > claimd.dump",
+    .ends =
+        {"The dump is complete. Its last line contains the number of lines before it.",
+         "The dump could not be read or written completely.", "The arguments are wrong.",
+         "The journal is damaged."},
     .run = run};

@@ -1,13 +1,15 @@
 /*
- * claimd generate: files that follow from the tables of options and commands, for whoever
- * builds a package. It is in no help: nobody else needs it.
+ * claimd generate: files that follow from the tables of options and commands, for builds of
+ * packages and documents. No help shows it.
  *
  *     generate bash|zsh                completions
+ *     generate options                 docs/options.md
  *     generate config [NAME=VALUE...]  a configuration file with every default as a comment;
  *                                      of two options at most a value
  */
 #include "claimd/auth/policy.h"
 #include "main/command.h"
+#include "main/help.h"
 #include "main/option.h"
 
 #include <stdio.h>
@@ -16,7 +18,7 @@
 static bool
 takes_file(const struct option *option)
 {
-    return option->kind == OPTION_TEXT;
+    return strcmp(option->value, "FILE") == 0 || strcmp(option->value, "DIR") == 0;
 }
 
 static bool
@@ -186,7 +188,7 @@ put_zsh_option(const struct option *option)
     } else if (takes_file(option)) {
         (void)fputs(":file:_files", stdout);
     } else if (!option_is_switch(option)) {
-        (void)printf(":%s: ", option_placeholder(option));
+        (void)printf(":%s: ", option->value);
     }
     (void)fputs("'\n", stdout);
 }
@@ -229,7 +231,7 @@ static const char zsh_head[] =
     "        '--print-config[print all options]'\n"
     "        '--check-config[check the options]'\n"
     "        '--version[print the version]'\n"
-    "        '--help[print all options and what they mean]'\n";
+    "        '--help[print the usage, the options of a group, or everything]'\n";
 
 /* Either the options of serving, or those of the command that is the first word. */
 static const char zsh_choice[] = ")\n"
@@ -264,13 +266,11 @@ generate_zsh(void)
 
 /* ------------------------------------------------------------------ configuration */
 
-static const char config_head[] = "# Options of claimd, with their defaults as comments. "
-                                  "What is meant by them: claimd(1),\n"
-                                  "# claimd.conf(5). `claimd --config FILE "
-                                  "--check-config` tells what is wrong with a file,\n"
-                                  "# `--print-config` what is in force. Variables "
-                                  "(CLAIMD_MAX_WAIT=20) and arguments of the\n"
-                                  "# command line win over what stands here.\n";
+static const char config_head[] =
+    "# Options of claimd, with their defaults as comments. claimd(1) and claimd.conf(5)\n"
+    "# describe them. `claimd --config FILE --check-config` checks a file, and\n"
+    "# `claimd --config FILE --print-config` prints the values in force. Environment\n"
+    "# variables (CLAIMD_MAX_WAIT=20) and the command line override this file.\n";
 
 /* The value that an assignment (NULL: none) gives the option; absent: it gives none. */
 static struct bytes
@@ -284,7 +284,8 @@ value_of(const struct option *option, const char *assignment)
 static void
 put_setting(const struct option *option, const char *const *assignments, size_t count)
 {
-    (void)printf("# %s\n", option->help);
+    (void)fputs("# ", stdout);
+    help_fill(option->help, 2, "# ", stdout);
     for (size_t i = 0; i < count; i++) {
         struct bytes value = value_of(option, assignments[i]);
 
@@ -320,6 +321,54 @@ generate_config(const char *const *assignments, size_t count)
     return COMMAND_GOOD;
 }
 
+/* ------------------------------------------------------------------ the page of options */
+
+static const char page_head[] =
+    "# Options\n"
+    "\n"
+    "Reference of all options of claimd. `claimd generate options` writes this page from "
+    "the\n"
+    "option table. Start with the [README](../README.md) if you look for the most used "
+    "ones.\n"
+    "\n"
+    "You can give each option on the command line (`--max-wait 30`), in the environment\n"
+    "(`CLAIMD_MAX_WAIT=30`) or in the file that `--config` names (`max_wait = 30`). The "
+    "command\n"
+    "line overrides the environment, and the environment overrides the file. SIGHUP "
+    "reloads the\n"
+    "options that are marked as reloadable.\n";
+
+static void
+put_page_option(const struct option *option)
+{
+    (void)printf("\n### %s\n\n%s\n\n", option->name, option->help);
+    (void)printf("- Value: `%s`\n- Default: `", option->value);
+    option_print_default(option, stdout);
+    (void)fputs("`\n", stdout);
+    if (option_has_range(option))
+        (void)printf("- Range: %lld to %lld\n", (long long)option->min,
+                     (long long)option->max);
+    if (option->example != NULL)
+        (void)printf("- Example: `%s = %s`\n", option->name, option->example);
+    if (option->live)
+        (void)fputs("- Reloadable\n", stdout);
+}
+
+static int
+generate_options(void)
+{
+    const char *group = "";
+
+    (void)fputs(page_head, stdout);
+    for (size_t i = 0; i < option_count; i++) {
+        if (strcmp(group, options[i].group) != 0)
+            (void)printf("\n## %s\n", options[i].group);
+        group = options[i].group;
+        put_page_option(&options[i]);
+    }
+    return COMMAND_GOOD;
+}
+
 /* ------------------------------------------------------------------ the whole */
 
 static int
@@ -333,17 +382,21 @@ run(const struct command_words *words)
         return generate_bash();
     if (strcmp(what, "zsh") == 0 && assignment == NULL)
         return generate_zsh();
+    if (strcmp(what, "options") == 0 && assignment == NULL)
+        return generate_options();
     return command_fails(COMMAND_USAGE, "%s cannot be generated; see --help", what);
 }
 
 const struct command command_generate = {
     .name = "generate",
     .call = "generate WHAT",
-    .summary = "files for a package",
-    .usages = {"generate bash|zsh", "generate config [NAME=VALUE [NAME=VALUE]]"},
+    .summary = "Print files for a package.",
+    .usages = {"generate bash|zsh|options", "generate config [NAME=VALUE [NAME=VALUE]]"},
     .about =
-        "Prints completions for a shell, or a configuration file with every default.",
+        "Prints completions for a shell, the page docs/options.md, or a configuration "
+        "file with every default.",
+    .example = "claimd generate config > claimd.conf",
     .places = 3,
     .least = 1,
-    .needs = "bash, zsh or config",
+    .needs = "bash, zsh, options or config",
     .run = run};

@@ -56,14 +56,15 @@ run(const struct command_words *words)
 const struct command command_health = {
     .name = "health",
     .call = "health [ADDRESS]",
-    .summary = "is a server ready?",
+    .summary = "Check whether a server is ready.",
     .usages = {"health [ADDRESS]"},
     .about =
-        "Asks the claimd at ADDRESS (ADDRESS:PORT, [IPv6]:PORT or unix:PATH; else at "
-        "the first of CLAIMD_LISTEN without TLS, else at 127.0.0.1:8888) for /readyz, "
-        "within 5 s. For containers "
-        "without curl.",
-    .ends = {"it is ready", "it is not, or does not answer", "wrong arguments"},
+        "Requests /readyz of the claimd at ADDRESS, which is HOST:PORT, [IPv6]:PORT or "
+        "unix:PATH. The default is the first address of CLAIMD_LISTEN without TLS, else "
+        "127.0.0.1:8888. The time limit is 5 seconds. Use it in containers without curl.",
+    .example = "claimd health 127.0.0.1:8888",
+    .ends = {"The server is ready.", "The server is not ready, or it does not respond.",
+             "The arguments are wrong."},
     .places = 1,
     .needs = "an address",
     .run = run};

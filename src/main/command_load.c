@@ -247,20 +247,23 @@ run(const struct command_words *words)
 const struct command command_load = {
     .name = "load",
     .call = "load [OPTION]...",
-    .summary = "load what dump has written",
+    .summary = "Load a dump into a server.",
     .usages = {"load [--url URL] [--token-file FILE] [--existing refuse|replace]"},
     .about =
-        "Reads lines of `claimd dump` from standard input, and loads them into a "
-        "server, queue by queue: ages, remaining lives and claims go on from where "
-        "they were when they were dumped. It stops at the first line that is refused; "
-        "what stands before is loaded.",
+        "Reads the lines of `claimd dump` from standard input and loads them into a "
+        "server, queue by queue. Ages, remaining TTLs and leases continue from their "
+        "values "
+        "at the time of the dump. The command stops at the first line that the server "
+        "refuses. The lines before it are loaded.",
     .options = {{"--url", "URL",
-                 "of the server: http://HOST:PORT, https, or unix:PATH "
-                 "(http://127.0.0.1:8888)"},
+                 "URL of the server: http://HOST:PORT, https://HOST:PORT or unix:PATH. "
+                 "Default: http://127.0.0.1:8888"},
                 {"--token-file", "FILE",
-                 "a file with a token for all projects, of an operator or admin"},
+                 "File with a token of an operator or admin for all projects."},
                 {"--existing", "refuse|replace",
-                 "what becomes of a queue that is there already (refuse)"}},
-    .ends = {"all of it is loaded", "it is not, or the dump is cut off",
-             "wrong arguments"},
+                 "How to treat a queue that already exists. Default: refuse"}},
+    .example = "claimd load --url http://127.0.0.1:8888 < claimd.dump",
+    .ends = {"Everything is loaded.",
+             "The server refused a line, or the dump is incomplete.",
+             "The arguments are wrong."},
     .run = run};

@@ -197,18 +197,21 @@ run(const struct command_words *words)
 const struct command command_log = {
     .name = "log",
     .call = "log DIR",
-    .summary = "what is in it, record by record",
-    .usages = {"log DIR [--queue NAME] [--project ID] [--from POSITION]"},
-    .about =
-        "Prints the records of the journal in DIR, a line each: position, time, type, "
-        "project and queue as far as they are known by then, and what the type has. Of "
-        "bodies only their lengths are shown. Also while a claimd writes: up to where it "
-        "is.",
-    .options = {{"--queue", "NAME", "only records about queues of this name"},
-                {"--project", "ID", "only records about queues of this project"},
-                {"--from", "POSITION", "only records from this position on"}},
-    .ends = {"all is well", "it cannot be read", "wrong arguments",
-             "something is damaged, and was passed over"},
+    .summary = "Print a journal, record by record.",
+    .usages = {"log DIR [--queue NAME] [--project ID] [--from LSN]"},
+    .about = "Prints the records of the journal in DIR, one line each: LSN, time, type, "
+             "project, "
+             "queue, and the fields of the type. It prints lengths instead of message "
+             "bodies. A "
+             "claimd may write the journal meanwhile.",
+    .options = {{"--queue", "NAME", "Print only records about queues with this name."},
+                {"--project", "ID", "Print only records about queues of this project."},
+                {"--from", "LSN", "Start at this LSN (log sequence number)."}},
+    .example = "claimd log /var/lib/claimd --queue billing",
+    .ends = {"All records were printed.", "The journal could not be read.",
+             "The arguments are wrong.",
+             "The journal is damaged. The command skipped the "
+             "damaged parts."},
     .places = 1,
     .least = 1,
     .needs = "a directory",

@@ -312,22 +312,27 @@ run(const struct command_words *words)
 const struct command command_token = {
     .name = "token",
     .call = "token new|list|revoke",
-    .summary = "who may come in",
+    .summary = "Make, list and revoke access tokens.",
     .usages = {"token new NAME --role ROLE [--projects P,P...] [--expires WHEN] "
                "[--tokens FILE]",
                "token list [--tokens FILE]", "token revoke NAME [--tokens FILE]"},
-    .about =
-        "Changes the file of tokens that claimd asks for with --auth tokens. A claimd "
-        "that runs reads it again on SIGHUP.\n\n`new` makes a token and prints it, "
-        "once: the file has only its SHA-256. `list` shows a line for each: name, role, "
-        "end, projects. `revoke` takes the token of this name out of the file.",
-    .options = {{"--role", "ROLE", "reader, producer, worker, operator or admin"},
-                {"--projects", "P,P...", "projects that it is for; * for all (*)"},
+    .about = "Edits the file of tokens that claimd checks with --auth tokens. A running "
+             "claimd "
+             "reads the file again on SIGHUP.\n\n`new` makes a token and prints it once, "
+             "because "
+             "the file contains only its SHA-256. `list` prints a line for each token: "
+             "name, role, "
+             "expiry, projects. `revoke` removes the token with this name from the file.",
+    .options = {{"--role", "ROLE", "Role: reader, producer, worker, operator or admin."},
+                {"--projects", "P,P...",
+                 "Projects that the token may use. * means all. Default: *"},
                 {"--expires", "WHEN",
-                 "never, a number of days such as 90d, or a time such as "
-                 "2027-03-31T00:00:00Z (never)"},
-                {"--tokens", "FILE", "the file (/etc/claimd/tokens)"}},
-    .ends = {"done", "it could not be done", "wrong arguments"},
+                 "Expiry: never, a number of days such as 90d, or a time such as "
+                 "2027-03-31T00:00:00Z. Default: never"},
+                {"--tokens", "FILE", "File of tokens. Default: /etc/claimd/tokens"}},
+    .example = "claimd token new billing --role worker --expires 90d",
+    .ends = {"Done.", "The file could not be read or written.",
+             "The arguments are wrong."},
     .places = 2,
     .least = 1,
     .needs = "new, list or revoke",

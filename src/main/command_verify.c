@@ -165,19 +165,22 @@ run(const struct command_words *words)
 
 const struct command command_verify = {
     .name = "verify",
-    .call = "verify DIR",
-    .summary = "is this journal whole? (--salvage OUT)",
+    .call = "verify DIR [--salvage OUT]",
+    .summary = "Check a journal, and save what is intact.",
     .usages = {"verify DIR [--salvage OUT]"},
-    .about = "Reads the journal in DIR, which no claimd uses, and tells whether it is "
-             "whole: a line for each segment and for whatever is damaged, what a start "
-             "would find, and a verdict. Changes nothing of it.",
+    .about =
+        "Reads the journal in DIR and reports whether it is complete: a line for each "
+        "segment and for each damaged part, what a start would recover, and a verdict. "
+        "It does not change the journal. No claimd may use the journal meanwhile.",
     .options =
         {{"--salvage", "OUT",
-          "write what is left to OUT, a new or empty directory, as a journal that claimd "
-          "starts with; tell what is missing"}},
-    .ends = {"it is good (what a crash has left of its last frame is no damage)",
-             "it cannot be read, or a process uses it", "wrong arguments",
-             "it is damaged, whatever could be saved"},
+          "Write the intact records to OUT, a new or empty directory, as a journal that "
+          "claimd can serve. The command reports what is missing."}},
+    .example = "claimd verify /var/lib/claimd --salvage /var/lib/claimd-salvaged",
+    .ends = {"The journal is good. A torn last frame after a crash is no damage.",
+             "The journal cannot be read, or a process uses it.",
+             "The arguments are wrong.",
+             "The journal is damaged, even if --salvage saved a part."},
     .places = 1,
     .least = 1,
     .needs = "a directory",

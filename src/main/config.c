@@ -146,6 +146,7 @@ struct args {
     char *const *argv;
     enum config_action action;
     const char *file;
+    const char *topic; /* of help */
 };
 
 static bool
@@ -162,7 +163,11 @@ take_action(struct args *args, const char *arg)
 
     for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
         if (strcmp(arg, actions[i].text) == 0) {
+            const char *next = args->at + 1 < args->argc ? args->argv[args->at + 1] : "-";
+
             args->action = actions[i].action;
+            if (args->action == ACTION_HELP && next[0] != '-')
+                args->topic = args->argv[++args->at];
             return true;
         }
     return false;
@@ -485,6 +490,7 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     /* Twice over the arguments: the file they name must be read before they count. */
     take_arguments(&args, NULL, &unheard);
     *action = args.action;
+    out->help_topic = args.topic;
     if (is_question(*action) && unheard.count == 0)
         return ST_OK;
     set_defaults(out, complaints);

@@ -105,6 +105,7 @@ struct config {
     /* How it was called, for config_reload(); borrowed. */
     int argc;
     char *const *argv, *const *envp;
+    const char *help_topic; /* of ACTION_HELP: the word behind --help, NULL: none */
     /* No options: what a supervisor puts into the environment (sd_notify(3)); or NULL. */
     const char *notify_socket, *watchdog_usec, *watchdog_pid;
     const char *journal_stream; /* "device:inode" of journald's, if it reads our log */

@@ -4,16 +4,16 @@
 #include "main/option.h"
 #include "main/profile.h"
 
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
-enum { COLUMNS = 79, INDENT = 8 };
+enum { COLUMNS = 79, INDENT = 8, SHORT_NAME = 28, SHORT_LINE = 32 };
 
-/*
- * Prints a text word by word, no line longer than COLUMNS if its words are not, and each but the
- * first `indent` wide; `at` is where the first begins. An empty line of the text stays one.
- */
-static void
-print_filled(const char *text, size_t at, size_t indent, FILE *to)
+static const char indent[] = "        "; /* INDENT blanks */
+
+void
+help_fill(const char *text, size_t at, const char *before, FILE *to)
 {
     bool first = true;
 
@@ -22,8 +22,8 @@ print_filled(const char *text, size_t at, size_t indent, FILE *to)
         bool ends = strncmp(text + len, "\n\n", 2) == 0;
 
         if (!first && at + 1 + len > COLUMNS) {
-            (void)fprintf(to, "\n%*s", (int)indent, "");
-            at = indent;
+            (void)fprintf(to, "\n%s", before);
+            at = strlen(before);
             first = true;
         }
         (void)fprintf(to, "%s%.*s", first ? "" : " ", (int)len, text);
@@ -31,19 +31,19 @@ print_filled(const char *text, size_t at, size_t indent, FILE *to)
         first = ends;
         text += len + (text[len] == '\0' ? 0 : ends ? 2 : 1);
         if (ends) {
-            (void)fprintf(to, "\n\n%*s", (int)indent, "");
-            at = indent;
+            (void)fprintf(to, "\n\n%s", before);
+            at = strlen(before);
         }
     }
     (void)fputc('\n', to);
 }
 
-/* A name, and below it what is to be said of it. */
+/* A name, and below it a text. */
 static void
 print_entry(const char *name, const char *what, FILE *to)
 {
-    (void)fprintf(to, "  %s\n%*s", name, INDENT, "");
-    print_filled(what, INDENT, INDENT, to);
+    (void)fprintf(to, "  %s\n%s", name, indent);
+    help_fill(what, INDENT, indent, to);
 }
 
 static void
@@ -59,56 +59,131 @@ print_facts(const char *heading, const struct fact *facts, FILE *to)
 static void
 print_commands(FILE *to)
 {
-    (void)fputs("Usage: claimd [OPTION]...\n", to);
-    for (size_t i = 0; i < command_count; i++)
-        (void)fprintf(to, "       claimd %-24s %s\n", commands[i]->call,
-                      commands[i]->summary);
     (void)fputs(
-        "Each of these has a --help of its own. Without one of them claimd serves:\n"
-        "an HTTP queue server speaking the Zaqar API, in the foreground.\n",
+        "Usage: claimd [OPTION]...\n"
+        "       claimd COMMAND [ARGUMENT]...\n"
+        "\n"
+        "claimd is an HTTP queue server that speaks the OpenStack Zaqar API. Without "
+        "a\n"
+        "command it serves in the foreground.\n"
+        "\n"
+        "Commands (claimd COMMAND --help says more)\n",
         to);
+    for (size_t i = 0; i < command_count; i++)
+        (void)fprintf(to, "  %-*s%s\n", SHORT_NAME, commands[i]->call,
+                      commands[i]->summary);
+}
+
+/* "--max-wait SECONDS". */
+static int
+print_option_name(const struct option *option, FILE *to)
+{
+    char name[CONFIG_TEXT_CAP];
+
+    option_spell(option, name);
+    return option_is_switch(option) ? fprintf(to, "  --%s[=%s]", name, option->value)
+                                    : fprintf(to, "  --%s %s", name, option->value);
 }
 
 static void
 print_option(const struct option *option, FILE *to)
 {
-    char name[CONFIG_TEXT_CAP];
-
-    option_spell(option, name);
-    if (option_is_switch(option))
-        (void)fprintf(to, "  --%s[=%s]\n", name, option_placeholder(option));
-    else
-        (void)fprintf(to, "  --%s %s\n", name, option_placeholder(option));
-    (void)fprintf(to, "%*s", INDENT, "");
-    print_filled(option->help, INDENT, INDENT, to);
-    (void)fprintf(to, "%*sdefault ", INDENT, "");
+    (void)print_option_name(option, to);
+    (void)fprintf(to, "\n%s", indent);
+    help_fill(option->help, INDENT, indent, to);
+    if (option->example != NULL) {
+        (void)fprintf(to, "%sExample: ", indent);
+        help_fill(option->example, INDENT + strlen("Example: "), indent, to);
+    }
+    (void)fprintf(to, "%sDefault: ", indent);
     if (option->kind == OPTION_TEXT) { /* which may be a long one */
-        print_filled(option->initial, INDENT + sizeof("default"), INDENT, to);
+        help_fill(option->initial, INDENT + strlen("Default: "), indent, to);
         return;
     }
     option_print_default(option, to);
     if (option_has_range(option))
-        (void)fprintf(to, ", %lld to %lld", (long long)option->min,
+        (void)fprintf(to, ", range: %lld to %lld", (long long)option->min,
                       (long long)option->max);
     (void)fputc('\n', to);
 }
 
-static void
-print_options(FILE *to)
+/* The options of a group, all for NULL; how many there are. */
+static size_t
+print_options(const char *group, FILE *to)
 {
-    const char *group = NULL;
+    const char *last = NULL;
+    size_t count = 0;
 
-    (void)fputs(
-        "\nEach option below may also stand in the file (max_claim_ttl) and in the\n"
-        "environment (CLAIMD_MAX_CLAIM_TTL). The command line wins over the\n"
-        "environment, the environment over the file.\n",
-        to);
     for (size_t i = 0; i < option_count; i++) {
-        if (group == NULL || strcmp(group, options[i].group) != 0)
-            (void)fprintf(to, "\n%s\n", options[i].group);
-        group = options[i].group;
+        if (group != NULL && strcasecmp(group, options[i].group) != 0)
+            continue;
+        if (last == NULL || strcmp(last, options[i].group) != 0)
+            (void)fprintf(to, "%s%s\n", group == NULL ? "\n" : "", options[i].group);
+        last = options[i].group;
         print_option(&options[i], to);
+        count++;
     }
+    return count;
+}
+
+/* The options that most servers need, with the first sentence of each description. */
+static void
+print_common_options(FILE *to)
+{
+    static const char *const names[] = {"listen",
+                                        "journal",
+                                        "store",
+                                        "max_memory",
+                                        "workers",
+                                        "max_wait",
+                                        "log_level",
+                                        "access_log",
+                                        "auth",
+                                        "tokens",
+                                        "tls_certificate",
+                                        "tls_key",
+                                        "default_message_ttl",
+                                        "dead_letter_ttl",
+                                        "ci"};
+
+    (void)fputs("\nMost used options\n", to);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct option *option = option_find(bytes_str(names[i]));
+        const char *end = strstr(option->help, ". ");
+        int width = print_option_name(option, to);
+
+        if (width >= SHORT_LINE) {
+            (void)fputc('\n', to);
+            width = 0;
+        }
+        (void)fprintf(to, "%*s%.*s\n", SHORT_LINE - width, "",
+                      end == NULL ? (int)strlen(option->help)
+                                  : (int)(end - option->help) + 1,
+                      option->help);
+    }
+}
+
+void
+help_print_groups(FILE *to)
+{
+    const char *last = "";
+    size_t at = strlen("Groups:");
+
+    (void)fputs("Groups:", to);
+    for (size_t i = 0; i < option_count; i++) {
+        if (strcmp(last, options[i].group) == 0)
+            continue;
+        last = options[i].group;
+        if (at + 1 + strlen(last) > COLUMNS) {
+            (void)fputs("\n       ", to);
+            at = strlen("Groups:");
+        }
+        (void)fputc(' ', to);
+        for (const char *c = last; *c != '\0'; c++)
+            (void)fputc(tolower((unsigned char)*c), to);
+        at += 1 + strlen(last);
+    }
+    (void)fputc('\n', to);
 }
 
 static void
@@ -117,16 +192,47 @@ print_setting(void *to, const char *option, const char *value)
     (void)fprintf(to, "  %s = %s\n", option, value);
 }
 
-void
-help_print(FILE *to)
+static void
+print_short(FILE *to)
+{
+    print_commands(to);
+    print_common_options(to);
+    (void)fputs(
+        "\nclaimd --help GROUP prints a group of options, claimd --help all "
+        "prints all.\n",
+        to);
+    help_print_groups(to);
+}
+
+static void
+print_all(FILE *to)
 {
     print_commands(to);
     print_facts("Arguments", fact_arguments, to);
-    print_options(to);
-    (void)fputs("\nThe profile rackspace sets, unless they are set otherwise:\n", to);
+    (void)fputs(
+        "\nYou can give each option below on the command line, in the file "
+        "(max_claim_ttl)\n"
+        "and in the environment (CLAIMD_MAX_CLAIM_TTL). The command line overrides "
+        "the\n"
+        "environment, and the environment overrides the file.\n",
+        to);
+    (void)print_options(NULL, to);
+    (void)fputs("\nThe profile rackspace sets these defaults\n", to);
     profile_show(print_setting, to);
     print_facts("Signals", fact_signals, to);
     print_facts("Exit status", fact_exits, to);
+}
+
+bool
+help_print(const char *topic, FILE *to)
+{
+    if (topic == NULL)
+        print_short(to);
+    else if (strcmp(topic, "all") == 0)
+        print_all(to);
+    else if (print_options(topic, to) == 0)
+        return false;
+    return true;
 }
 
 /* ------------------------------------------------------------------ its commands */
@@ -138,11 +244,11 @@ print_statuses(const struct command *c, FILE *to)
     for (int i = 0; i < COMMAND_STATUSES; i++)
         if (c->ends[i] != NULL) {
             (void)fprintf(to, "  %d  ", i);
-            print_filled(c->ends[i], 5, 5, to);
+            help_fill(c->ends[i], 5, "     ", to);
         }
     for (const struct fact *f = c->other_ends; f != NULL && f->name != NULL; f++) {
         (void)fprintf(to, "  %s  ", f->name);
-        print_filled(f->what, strlen(f->name) + 4, 5, to);
+        help_fill(f->what, strlen(f->name) + 4, "     ", to);
     }
 }
 
@@ -151,16 +257,17 @@ help_print_command(const struct command *c, FILE *to)
 {
     for (size_t i = 0; i < COMMAND_CALLS && c->usages[i] != NULL; i++) {
         (void)fprintf(to, "%s claimd ", i == 0 ? "Usage:" : "      ");
-        print_filled(c->usages[i], 14, 11, to);
+        help_fill(c->usages[i], 14, "           ", to);
     }
-    print_filled(c->about, 0, 0, to);
+    help_fill(c->about, 0, "", to);
     (void)fputc('\n', to);
     for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++) {
-        (void)fprintf(to, "  %s%s%s\n%*s", c->options[i].name,
+        (void)fprintf(to, "  %s%s%s\n%s", c->options[i].name,
                       c->options[i].value == NULL ? "" : " ",
-                      c->options[i].value == NULL ? "" : c->options[i].value, INDENT, "");
-        print_filled(c->options[i].what, INDENT, INDENT, to);
+                      c->options[i].value == NULL ? "" : c->options[i].value, indent);
+        help_fill(c->options[i].what, INDENT, indent, to);
     }
-    print_entry("--help", "print this, and exit", to);
+    print_entry("--help", "Print this help and exit.", to);
+    (void)fprintf(to, "\nExample\n  %s\n", c->example);
     print_statuses(c, to);
 }

@@ -418,26 +418,3 @@ option_print_default(const struct option *option, FILE *to)
     else
         option_print(option, &defaults, to);
 }
-
-const char *
-option_placeholder(const struct option *option)
-{
-    switch (option->kind) {
-    case OPTION_NUMBER:
-        return "N";
-    case OPTION_SIZE:
-        return "SIZE";
-    case OPTION_MODE:
-        return "MODE";
-    case OPTION_FLAG:
-    case OPTION_CHOICE:
-        return option->words;
-    case OPTION_SET:
-        return "WORD[,...]";
-    case OPTION_TEXT:
-        return "TEXT";
-    case OPTION_LISTEN:
-        return "ADDRESS[,...]";
-    }
-    return "";
-}

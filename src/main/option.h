@@ -34,7 +34,7 @@ enum option_kind {
 };
 
 struct option {
-    const char *group; /* heading in help and printed files */
+    const char *group; /* a word: the heading in help, pages and files */
     const char *name;
     enum option_kind kind;
     size_t offset; /* of the field in struct config */
@@ -42,9 +42,11 @@ struct option {
     const char
         *words; /* "a|b|c" for flags, choices and sets; of a size: one that stands for
                             OPTION_WORD, or NULL */
+    const char *value;   /* stands for a value in texts, such as "N" or "FILE" */
     const char *initial; /* NULL: what api_limits_default has */
-    const char *help;
-    bool live; /* SIGHUP changes it; others only a restart does */
+    const char *example; /* a value, NULL: none is needed */
+    const char *help;    /* sentences; the first one alone is the short form */
+    bool live;           /* SIGHUP changes it; others only a restart does */
 };
 
 extern const struct option options[];
@@ -88,8 +90,5 @@ void option_spell(const struct option *option, char out[CONFIG_TEXT_CAP]);
 
 /* The number behind a NUMBER, SIZE or MODE option. */
 int64_t option_number(const struct option *option, const struct config *config);
-
-/* What stands for a value in help texts, such as "N", "SIZE" or "text|json". */
-const char *option_placeholder(const struct option *option);
 
 #endif

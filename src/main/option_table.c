@@ -6,301 +6,366 @@
 
 #define YEAR (INT64_C(365) * 24 * 3600)
 
-#define ROW(live, kind, name, field, min, max, words, initial, help)                     \
+#define ROW(live, kind, name, field, min, max, words, value, initial, example, help)     \
     {                                                                                    \
-        GROUP, name, kind, offsetof(struct config, field), min, max, words, initial,     \
-            help, live                                                                   \
+        GROUP, name, kind, offsetof(struct config, field), min, max, words, value,       \
+            initial, example, help, live                                                 \
     }
-#define NUMBER(name, field, min, max, initial, help)                                     \
-    ROW(false, OPTION_NUMBER, name, field, min, max, NULL, initial, help)
+#define NUMBER(name, field, min, max, value, initial, help)                              \
+    ROW(false, OPTION_NUMBER, name, field, min, max, NULL, value, initial, NULL, help)
+#define SECONDS(name, field, min, max, initial, help)                                    \
+    NUMBER(name, field, min, max, "SECONDS", initial, help)
 #define SIZE(name, field, min, max, initial, help)                                       \
-    ROW(false, OPTION_SIZE, name, field, min, max, NULL, initial, help)
-#define MODE(name, field, max, initial, help)                                            \
-    ROW(false, OPTION_MODE, name, field, 0, max, NULL, initial, help)
+    ROW(false, OPTION_SIZE, name, field, min, max, NULL, "SIZE", initial, NULL, help)
 #define WORDS(kind, name, field, words, initial, help)                                   \
-    ROW(false, kind, name, field, 0, 0, words, initial, help)
+    ROW(false, kind, name, field, 0, 0, words, words, initial, NULL, help)
 #define FLAG(name, field, initial, help)                                                 \
     WORDS(OPTION_FLAG, name, field, "false|true", initial, help)
 #define CHOICE(name, field, words, initial, help)                                        \
     WORDS(OPTION_CHOICE, name, field, words, initial, help)
-#define SET(name, field, words, initial, help)                                           \
-    WORDS(OPTION_SET, name, field, words, initial, help)
-#define TEXT(name, field, initial, help)                                                 \
-    WORDS(OPTION_TEXT, name, field, NULL, initial, help)
-#define LISTEN(name, field, initial, help)                                               \
-    WORDS(OPTION_LISTEN, name, field, NULL, initial, help)
+#define TEXT(name, field, value, initial, example, help)                                 \
+    ROW(false, OPTION_TEXT, name, field, 0, 0, NULL, value, initial, example, help)
 
-/* What SIGHUP changes. */
-#define LIVE_NUMBER(name, field, min, max, initial, help)                                \
-    ROW(true, OPTION_NUMBER, name, field, min, max, NULL, initial, help)
+/* SIGHUP changes these. */
+#define LIVE_NUMBER(name, field, min, max, value, initial, help)                         \
+    ROW(true, OPTION_NUMBER, name, field, min, max, NULL, value, initial, NULL, help)
 #define LIVE_SIZE(name, field, min, max, initial, help)                                  \
-    ROW(true, OPTION_SIZE, name, field, min, max, NULL, initial, help)
+    ROW(true, OPTION_SIZE, name, field, min, max, NULL, "SIZE", initial, NULL, help)
 #define LIVE_FLAG(name, field, initial, help)                                            \
-    ROW(true, OPTION_FLAG, name, field, 0, 0, "false|true", initial, help)
+    ROW(true, OPTION_FLAG, name, field, 0, 0, "false|true", "false|true", initial, NULL, \
+        help)
 #define LIVE_CHOICE(name, field, words, initial, help)                                   \
-    ROW(true, OPTION_CHOICE, name, field, 0, 0, words, initial, help)
-#define LIVE_TEXT(name, field, initial, help)                                            \
-    ROW(true, OPTION_TEXT, name, field, 0, 0, NULL, initial, help)
+    ROW(true, OPTION_CHOICE, name, field, 0, 0, words, words, initial, NULL, help)
+#define LIVE_TEXT(name, field, value, initial, example, help)                            \
+    ROW(true, OPTION_TEXT, name, field, 0, 0, NULL, value, initial, example, help)
 
-/* The default of a limit is said by api_limits_default. */
+/* api_limits_default has the default of a limit. */
 #define CONTRACT NULL
 
 /* clang-format off: a table is read by its columns. */
 const struct option options[] = {
 #define GROUP "Server"
-    LISTEN("listen", listen, "127.0.0.1:8888",
-           "up to 8 of ADDRESS:PORT, [IPv6]:PORT, unix:PATH; in front: tls: for TLS, "
-           "metrics: for health and metrics only; port 0: a free one"),
-    MODE("socket_mode", socket_mode, 0777, "0660",
-         "permissions of the Unix socket's file, octal; who may write to it may connect"),
-    TEXT("socket_group", socket_group, "none",
-         "group of the Unix socket's file, by name or number; none: that of claimd"),
-    NUMBER("workers", workers, 0, 128, "0",
-           "threads that serve requests; 0: one a core, at most 16"),
-    NUMBER("shards", shards, 1, 1024, "16",
-           "parts of the store with a lock of their own; a power of two"),
-    ROW(false, OPTION_SIZE, "max_memory", max_memory, 0, INT64_MAX, "half", "half",
-        "budget for messages, bodies and answers; posts are answered 503 when three "
-        "quarters are used; half: of what the machine or the control group has; 0: none"),
-    NUMBER("max_connections", max_connections, 1, 1000000, "10000",
-           "connections at a time; more are answered 503"),
-    NUMBER("max_waiters", max_waiters, 0, 1000000, "4000",
-           "requests that wait for a message at a time; more are answered at once"),
-    SIZE("max_header_size", max_header_size, 1024, 1048576, "6K",
-         "request line and headers; more costs every request time"),
-    NUMBER("max_headers", max_headers, 8, 1024, "64",
-           "headers and cookies of a request; each costs a connection 64 bytes"),
-    NUMBER("idle_seconds", idle_seconds, 1, 86400, "60",
-           "a connection on which nothing happens is closed after this"),
-    NUMBER("request_seconds", request_seconds, 1, 86400, "30",
-           "a request must be whole, and its answer be taken, within this"),
-    LIVE_NUMBER("drain_seconds", drain_seconds, 0, 3600, "8",
-                "on SIGTERM requests in flight have this long to finish"),
-    NUMBER("ready_fd", ready_fd, -1, 65535, "-1",
-           "descriptor that gets the line with the address when ready; -1: none"),
+    ROW(false, OPTION_LISTEN, "listen", listen, 0, 0, NULL, "ADDRESS[,...]",
+        "127.0.0.1:8888", "127.0.0.1:8888,tls:0.0.0.0:8443,metrics:127.0.0.1:9100",
+        "Addresses to serve, at most 8. Each is HOST:PORT, [IPv6]:PORT or unix:PATH. "
+        "Port 0 "
+        "takes a free port. Put tls: in front to serve TLS. Put metrics: in front to "
+        "serve "
+        "only health and metrics."),
+    ROW(false, OPTION_MODE, "socket_mode", socket_mode, 0, 0777, NULL, "MODE", "0660",
+        NULL,
+        "Octal permissions of the file of a Unix socket. Processes that may write to the "
+        "file may connect."),
+    TEXT(
+        "socket_group", socket_group, "GROUP", "none", NULL,
+        "Group of the file of a Unix socket, by name or number. With none, the file gets "
+        "the group of the claimd process."),
+    NUMBER("workers", workers, 0, 128, "N", "0",
+           "Number of threads that serve requests. 0 starts one thread per core, at most "
+           "16."),
+    NUMBER(
+        "shards", shards, 1, 1024, "N", "16",
+        "Number of parts that divide the in-memory store. Each has its own lock. Must be "
+        "a power of two."),
+    ROW(false, OPTION_SIZE, "max_memory", max_memory, 0, INT64_MAX, "half", "SIZE",
+        "half", NULL,
+        "Memory for messages and responses. Beyond three quarters of it, claimd responds "
+        "to posts with 503. half means half of the memory of the machine or the control "
+        "group. 0 sets no limit."),
+    NUMBER(
+        "max_connections", max_connections, 1, 1000000, "N", "10000",
+        "Maximum number of open connections. claimd responds with 503 to further ones."),
+    NUMBER("max_waiters", max_waiters, 0, 1000000, "N", "4000",
+           "Maximum number of concurrent long-polling requests. Beyond it, a request "
+           "returns immediately."),
+    SIZE(
+        "max_header_size", max_header_size, 1024, 1048576, "6K",
+        "Maximum size of the request line and headers of a request. A larger value makes "
+        "every request slower."),
+    NUMBER(
+        "max_headers", max_headers, 8, 1024, "N", "64",
+        "Maximum number of headers and cookies of a request. Each adds 64 bytes to the "
+        "memory of a connection."),
+    SECONDS("idle_seconds", idle_seconds, 1, 86400, "60",
+            "Time after which claimd closes an idle connection."),
+    SECONDS("request_seconds", request_seconds, 1, 86400, "30",
+            "Time limit for receiving a complete request and for sending its response."),
+    LIVE_NUMBER("drain_seconds", drain_seconds, 0, 3600, "SECONDS", "8",
+                "Time that requests in progress have to finish after SIGTERM."),
+    NUMBER(
+        "ready_fd", ready_fd, -1, 65535, "FD", "-1",
+        "File descriptor to which claimd writes its address when it is ready. -1 writes "
+        "nothing."),
 #undef GROUP
 #define GROUP "Store"
-    TEXT("store", store, "memory",
-         "memory, or redis://HOST:PORT,...?replicas=N: a Redis Cluster, which several "
-         "servers may share (docs/scale-out.md)"),
-    TEXT("store_password_file", store_password_file, "none",
-         "file with the password of Redis, which others cannot read"),
+    TEXT("store", store, "URL", "memory", "redis://redis1:6379,redis2:6379?replicas=1",
+         "Where claimd keeps messages. memory keeps them in the process. A redis:// URL "
+         "names a Redis Cluster, which several claimd may share."),
+    TEXT("store_password_file", store_password_file, "FILE", "none", NULL,
+         "File with the password of Redis. Other users must not be able to read it."),
     NUMBER(
-        "store_threads", store_threads, 1, 256, "32",
-        "threads for what takes its time with Redis: connecting, waiting out a failover"),
+        "store_threads", store_threads, 1, 256, "N", "32",
+        "Number of threads for slow work with Redis, such as connecting and waiting for "
+        "a failover."),
 #undef GROUP
 #define GROUP "Journal"
-    TEXT("journal", journal, "none",
-         "directory of the journal, with which nothing is lost; none: a restart begins "
-         "empty"),
-    SIZE("journal_max_bytes", journal_max_bytes, 0, INT64_MAX, "0",
-         "bytes of all its segments, at least 32M; beyond it posts are answered 503; 0: "
-         "the disk's room"),
+    TEXT("journal", journal, "DIR", "none", "/var/lib/claimd",
+         "Directory of the write-ahead log. With none, a restart loses all messages."),
+    SIZE(
+        "journal_max_bytes", journal_max_bytes, 0, INT64_MAX, "0",
+        "Maximum size of all segments together, at least 32M. Beyond it, claimd responds "
+        "to posts with 503. 0 allows all space on the disk."),
     FLAG("accept_clock", accept_clock, "false",
-         "start although the clock is more than 14 days ahead of the journal"),
+         "Start even if the system clock is more than 14 days ahead of the journal."),
 #undef GROUP
-#define GROUP "Log, on standard error"
+#define GROUP "Log"
     LIVE_CHOICE("log_level", log_level, "error|warn|info|debug", "info",
-                "the least important lines to write"),
-    CHOICE("log_format", log_format, "text|json", "text", "key=value or JSON"),
+                "Minimum level of the lines in the log. The log goes to standard error."),
+    CHOICE("log_format", log_format, "text|json", "text",
+           "Format of the log lines. text writes key=value pairs."),
     LIVE_FLAG("access_log", access_log, "false",
-              "a line for each request, at level info"),
-    LIVE_NUMBER(
-        "access_log_sample", access_log_sample, 1, 1000000, "1",
-        "only one request in so many has its line; what failed (500 and above) always"),
+              "Log a line for each request, at level info."),
+    LIVE_NUMBER("access_log_sample", access_log_sample, 1, 1000000, "N", "1",
+                "Log only one of N requests. claimd logs every response with a status of "
+                "500 or more."),
 #undef GROUP
-#define GROUP "Limits of each project; 0: none"
-    LIVE_NUMBER("project_max_queues", project_limits.queues, 0, INT64_MAX, "0",
-                "queues; more are answered 429, as is all that follows"),
-    LIVE_NUMBER("project_max_messages", project_limits.messages, 0, INT64_MAX, "0",
-                "messages in all its queues"),
+#define GROUP "Quotas"
+    LIVE_NUMBER(
+        "project_max_queues", project_limits.queues, 0, INT64_MAX, "N", "0",
+        "Maximum number of queues per project. Beyond any of these quotas, claimd "
+        "responds with 429. 0 sets no limit."),
+    LIVE_NUMBER("project_max_messages", project_limits.messages, 0, INT64_MAX, "N", "0",
+                "Maximum number of messages per project, in all its queues. 0 sets no "
+                "limit."),
     LIVE_SIZE("project_max_bytes", project_limits.bytes, 0, INT64_MAX, "0",
-              "bytes of their bodies"),
-    LIVE_NUMBER("project_max_connections", project_limits.connections, 0, 1000000, "0",
-                "connections at a time"),
-    LIVE_NUMBER("project_max_waiters", project_limits.waiters, 0, 1000000, "0",
-                "requests that wait for a message at a time"),
+              "Maximum size of all message bodies per project. 0 sets no limit."),
+    LIVE_NUMBER("project_max_connections", project_limits.connections, 0, 1000000, "N",
+                "0", "Maximum number of open connections per project. 0 sets no limit."),
+    LIVE_NUMBER(
+        "project_max_waiters", project_limits.waiters, 0, 1000000, "N", "0",
+        "Maximum number of concurrent long-polling requests per project. 0 sets no "
+        "limit."),
     LIVE_NUMBER("project_requests_per_second", project_limits.requests_per_second, 0,
-                10000000, "0", "requests, with as many at once after a second of rest"),
+                10000000, "N", "0",
+                "Maximum number of requests per second and project, with a burst of one "
+                "second's worth. 0 sets no limit."),
 #undef GROUP
 #define GROUP "Metrics"
-    NUMBER("metrics_queues", metrics_queues, 0, 1000, "100",
-           "queues that /metrics shows one by one: the first that were made"),
-#undef GROUP
-#define GROUP "Pages"
-    NUMBER("max_queues_per_page", limits.max_queues_per_page, 1, 10000, CONTRACT,
-           "largest limit of a listing of queues"),
-    NUMBER("max_messages_per_page", limits.max_messages_per_page, 1, 10000, CONTRACT,
-           "largest limit of a listing of messages, most ids in one request"),
-    NUMBER("max_messages_per_claim_or_pop", limits.max_messages_per_claim_or_pop, 1,
-           10000, CONTRACT, "largest limit of a claim, largest pop"),
-    NUMBER("max_subscriptions_per_page", limits.max_subscriptions_per_page, 1, 10000,
-           CONTRACT, "largest limit of a listing of subscriptions"),
-#undef GROUP
-#define GROUP "Sizes"
-    SIZE("max_queue_metadata", limits.max_queue_metadata, 2, 67108864, CONTRACT,
-         "bytes of a request that sets metadata"),
-    SIZE("max_messages_post_size", limits.max_messages_post_size, 2, 67108864, CONTRACT,
-         "bytes of a request that posts messages"),
-#undef GROUP
-#define GROUP "Times, in seconds"
-    NUMBER("default_message_ttl", limits.default_message_ttl, 1, YEAR, CONTRACT,
-           "life of a message whose producer says nothing"),
-    NUMBER("min_message_ttl", limits.min_message_ttl, 1, YEAR, CONTRACT,
-           "shortest life of a message; lower it to test workers"),
-    NUMBER("max_message_ttl", limits.max_message_ttl, 1, YEAR, CONTRACT,
-           "longest life of a message"),
-    NUMBER("default_message_delay", limits.default_message_delay, 0, YEAR, CONTRACT,
-           "how long new messages are hidden"),
-    NUMBER("max_message_delay", limits.max_message_delay, 0, YEAR, CONTRACT,
-           "longest delay"),
     NUMBER(
-        "dead_letter_ttl", limits.dead_letter_ttl, 0, YEAR, CONTRACT,
-        "a dead letter lives at least this long, unless the queue that it comes from "
-        "sets _dead_letter_queue_messages_ttl; max_message_ttl caps it; 0: it keeps its "
-        "TTL"),
-    NUMBER("default_claim_ttl", limits.default_claim_ttl, 1, YEAR, CONTRACT,
-           "life of a claim whose worker says nothing"),
-    NUMBER("min_claim_ttl", limits.min_claim_ttl, 1, YEAR, CONTRACT,
-           "shortest life of a claim; lower it to test workers"),
-    NUMBER("max_claim_ttl", limits.max_claim_ttl, 1, YEAR, CONTRACT,
-           "longest life of a claim"),
-    NUMBER("default_claim_grace", limits.default_claim_grace, 0, YEAR, CONTRACT,
-           "how much longer than its claim a message lives"),
-    NUMBER("min_claim_grace", limits.min_claim_grace, 0, YEAR, CONTRACT,
-           "shortest grace; lower it to test workers"),
-    NUMBER("max_claim_grace", limits.max_claim_grace, 0, YEAR, CONTRACT, "longest grace"),
-    NUMBER("default_subscription_ttl", limits.default_subscription_ttl, 60, 100 * YEAR,
-           CONTRACT, "life of a subscription for which nothing is said"),
-    NUMBER("max_wait", limits.max_wait, 0, 86400, CONTRACT,
-           "how long a claim may wait for a message (Prefer: wait); 0: not at all"),
+        "metrics_queues", metrics_queues, 0, 1000, "N", "100",
+        "Number of queues that have their own series in /metrics. These are the oldest "
+        "queues. claimd sums up the others."),
+#undef GROUP
+#define GROUP "Limits"
+    NUMBER("max_queues_per_page", limits.max_queues_per_page, 1, 10000, "N", CONTRACT,
+           "Maximum value of limit in a listing of queues."),
+    NUMBER(
+        "max_messages_per_page", limits.max_messages_per_page, 1, 10000, "N", CONTRACT,
+        "Maximum value of limit in a listing of messages, and maximum number of ids in a "
+        "request."),
+    NUMBER("max_messages_per_claim_or_pop", limits.max_messages_per_claim_or_pop, 1,
+           10000, "N", CONTRACT,
+           "Maximum number of messages that a claim or a pop takes."),
+    NUMBER("max_subscriptions_per_page", limits.max_subscriptions_per_page, 1, 10000, "N",
+           CONTRACT, "Maximum value of limit in a listing of subscriptions."),
+    SIZE("max_queue_metadata", limits.max_queue_metadata, 2, 67108864, CONTRACT,
+         "Maximum size of a request that sets metadata."),
+    SIZE("max_messages_post_size", limits.max_messages_post_size, 2, 67108864, CONTRACT,
+         "Maximum size of a request that posts messages."),
+#undef GROUP
+#define GROUP "Times"
+    SECONDS("default_message_ttl", limits.default_message_ttl, 1, YEAR, CONTRACT,
+            "TTL of a message posted without one. claimd deletes a message when its "
+            "TTL ends, even if no worker claimed it."),
+    SECONDS("min_message_ttl", limits.min_message_ttl, 1, YEAR, CONTRACT,
+            "Minimum TTL of a message. Lower it to test workers."),
+    SECONDS("max_message_ttl", limits.max_message_ttl, 1, YEAR, CONTRACT,
+            "Maximum TTL of a message."),
+    SECONDS("default_message_delay", limits.default_message_delay, 0, YEAR, CONTRACT,
+            "Delay of a message that is posted without one. A delayed message cannot be "
+            "claimed."),
+    SECONDS("max_message_delay", limits.max_message_delay, 0, YEAR, CONTRACT,
+            "Maximum delay of a message."),
+    SECONDS("dead_letter_ttl", limits.dead_letter_ttl, 0, YEAR, CONTRACT,
+            "Minimum TTL in a dead-letter queue. The metadata "
+            "_dead_letter_queue_messages_ttl of its first queue overrides it. "
+            "max_message_ttl caps it. 0 keeps the TTL of the message."),
+    SECONDS("default_claim_ttl", limits.default_claim_ttl, 1, YEAR, CONTRACT,
+            "Lease of a claim that names no ttl."),
+    SECONDS("min_claim_ttl", limits.min_claim_ttl, 1, YEAR, CONTRACT,
+            "Minimum lease of a claim. Lower it to test workers."),
+    SECONDS("max_claim_ttl", limits.max_claim_ttl, 1, YEAR, CONTRACT,
+            "Maximum lease of a claim."),
+    SECONDS(
+        "default_claim_grace", limits.default_claim_grace, 0, YEAR, CONTRACT,
+        "Grace of a claim that names none. A claimed message lives at least until the "
+        "lease and the grace have passed."),
+    SECONDS("min_claim_grace", limits.min_claim_grace, 0, YEAR, CONTRACT,
+            "Minimum grace of a claim. Lower it to test workers."),
+    SECONDS("max_claim_grace", limits.max_claim_grace, 0, YEAR, CONTRACT,
+            "Maximum grace of a claim."),
+    SECONDS("default_subscription_ttl", limits.default_subscription_ttl, 60, 100 * YEAR,
+            CONTRACT, "TTL of a subscription that is made without one."),
+    SECONDS("max_wait", limits.max_wait, 0, 86400, CONTRACT,
+            "Maximum duration of long polling. Clients request it with Prefer: wait=N. 0 "
+            "turns long polling off."),
 #undef GROUP
 #define GROUP "API"
-    WORDS(OPTION_FLAG, "client_id_uuid_safe", limits.client_id_strict, "off|strict",
-          CONTRACT, "strict: a Client-ID must be a UUID; off: any text"),
-    NUMBER("min_length_client_id", limits.min_length_client_id, 1, 1024, CONTRACT,
-           "characters of a Client-ID that need not be a UUID"),
-    NUMBER("max_length_client_id", limits.max_length_client_id, 1, 1024, CONTRACT,
-           "likewise"),
+    WORDS(
+        OPTION_FLAG, "client_id_uuid_safe", limits.client_id_strict, "off|strict",
+        CONTRACT,
+        "Form of the header Client-ID. strict accepts UUIDs only. off accepts any text."),
+    NUMBER("min_length_client_id", limits.min_length_client_id, 1, 1024, "N", CONTRACT,
+           "Minimum length of a Client-ID, with client_id_uuid_safe = off."),
+    NUMBER("max_length_client_id", limits.max_length_client_id, 1, 1024, "N", CONTRACT,
+           "Maximum length of a Client-ID, with client_id_uuid_safe = off."),
     FLAG("message_delete_with_claim_id", limits.message_delete_with_claim_id, CONTRACT,
-         "require claim_ids when several messages are deleted by ids"),
+         "Require the parameter claim_ids in requests that delete several messages by "
+         "id."),
     FLAG("enable_checksum", limits.enable_checksum, CONTRACT,
-         "messages carry a checksum of their bodies"),
-    SET("subscriber_types", limits.subscriber_types, SUBSCRIBER_TYPE_WORDS, CONTRACT,
-        "whom a subscription may name: http, https and mailto, joined by commas"),
-    FLAG("admin_mode", limits.admin_mode, CONTRACT, "health shows figures"),
-    FLAG("enable_v1", limits.enable_v1, CONTRACT, "serve API v1"),
-    FLAG("enable_v1_1", limits.enable_v1_1, CONTRACT, "serve API v1.1"),
-    CHOICE("profile", profile, PROFILE_WORDS, "zaqar",
-           "rackspace: limits as the clients of Cloud Queues expect them"),
+         "Give each message a checksum of its body."),
+    ROW(false, OPTION_SET, "subscriber_types", limits.subscriber_types, 0, 0,
+        SUBSCRIBER_TYPE_WORDS, "WORD[,...]", CONTRACT, "https,mailto",
+        "Types of subscribers that a subscription may name: http, https and mailto."),
+    FLAG("admin_mode", limits.admin_mode, CONTRACT,
+         "Show statistics of the store in the response to GET /v2/health."),
+    FLAG("enable_v1", limits.enable_v1, CONTRACT, "Serve version 1 of the API."),
+    FLAG("enable_v1_1", limits.enable_v1_1, CONTRACT, "Serve version 1.1 of the API."),
+    CHOICE(
+        "profile", profile, PROFILE_WORDS, "zaqar",
+        "Set of defaults for the limits. rackspace sets those that clients of Rackspace "
+        "Cloud Queues expect."),
 #undef GROUP
 #define GROUP "TLS"
-    LIVE_TEXT(
-        "tls_certificate", tls_certificate, "none",
-        "file of the certificate and those it is signed with, PEM; read again on SIGHUP"),
-    LIVE_TEXT("tls_key", tls_key, "none",
-              "file of its key, PEM, which others cannot read; read again on SIGHUP"),
-    TEXT("tls_client_ca", tls_client_ca, "none",
-         "file of authorities, PEM: clients may show a certificate of theirs"),
+    LIVE_TEXT("tls_certificate", tls_certificate, "FILE", "none", "/etc/claimd/chain.pem",
+              "PEM file with the certificate and its chain. SIGHUP reads it again."),
+    LIVE_TEXT("tls_key", tls_key, "FILE", "none", "/etc/claimd/key.pem",
+              "PEM file with the key of the certificate. Other users must not be able to "
+              "read it. SIGHUP reads it again."),
+    TEXT("tls_client_ca", tls_client_ca, "FILE", "none", NULL,
+         "PEM file with the certificate authorities that sign certificates of clients."),
 #undef GROUP
 #define GROUP "Access"
-    CHOICE("auth", auth, AUTH_WORDS, "none",
-           "none: whoever reaches the address may do everything; tokens: see tokens and "
-           "certificates; certificates: without tokens; keystone: see keystone_url"),
-    LIVE_TEXT("tokens", tokens, "/etc/claimd/tokens",
-              "file of tokens, which `claimd token` edits; read again on SIGHUP"),
+    CHOICE(
+        "auth", auth, AUTH_WORDS, "none",
+        "How clients prove their identity. none allows every client everything. tokens "
+        "checks tokens and certificates of clients. certificates checks only "
+        "certificates. keystone asks a Keystone server."),
+    LIVE_TEXT("tokens", tokens, "FILE", "/etc/claimd/tokens", NULL,
+              "File of tokens, which `claimd token` edits. SIGHUP reads it again."),
     LIVE_TEXT(
-        "certificates", certificates, "none",
-        "file that says whom a client's certificate stands for; read again on SIGHUP"),
-    LIVE_TEXT("policy", policy, "none",
-              "file that says which roles may do what; none: as the manual has it"),
+        "certificates", certificates, "FILE", "none", NULL,
+        "File that maps certificates of clients to roles and projects. SIGHUP reads "
+        "it again."),
+    LIVE_TEXT("policy", policy, "FILE", "none", NULL,
+              "File that gives rights to roles. With none, the rules of the manual hold. "
+              "SIGHUP reads it again."),
+    LIVE_TEXT("signing_keys", signing_keys, "FILE", "none", NULL,
+              "File of keys for pre-signed URLs, one per line. The first key signs, all "
+              "keys verify. With none, there are no pre-signed URLs. SIGHUP reads it "
+              "again."),
     LIVE_TEXT(
-        "signing_keys", signing_keys, "none",
-        "file of keys for pre-signed URLs, a line each: the first signs, all verify; "
-        "read again on SIGHUP; none: there are no such URLs"),
-    LIVE_TEXT("encryption_keys", encryption_keys, "none",
-              "file of keys for queues whose messages are encrypted, a line each: the "
-              "first encrypts, all decrypt; read again on SIGHUP; none: there are no "
-              "such queues"),
+        "encryption_keys", encryption_keys, "FILE", "none", NULL,
+        "File of keys for encrypted queues, one per line. The first key encrypts, all "
+        "keys decrypt. With none, there are no encrypted queues. SIGHUP reads it "
+        "again."),
     FLAG("insecure_listen", insecure_listen, "false",
-         "allow auth none on an address that others can reach"),
-    TEXT("allowed_hosts", allowed_hosts, "none",
-         "names, joined by commas, that a loopback listener without authentication "
-         "accepts in "
-         "the header Host, besides IP addresses and localhost"),
+         "Allow auth = none on an address that other machines can reach."),
+    TEXT("allowed_hosts", allowed_hosts, "NAME[,...]", "none", "claimd.test,queue",
+         "Names that the header Host may contain on a loopback listener without "
+         "authentication. IP addresses and localhost are always allowed."),
 #undef GROUP
-#define GROUP "Notifications of subscribers"
-    NUMBER("max_notifier_workers", max_notifier_workers, 1, 1000, "10",
-           "notifications that are sent at a time; to one host half of them"),
-    NUMBER("notify_timeout_ms", notify_timeout_ms, 100, 600000, "10000",
-           "what is not answered within this has failed; half of it to connect"),
-    TEXT("notify_allow", notify_allow, "none",
-         "addresses that may be told although they are not public: ADDRESS or "
-         "ADDRESS/BITS, separated by commas"),
-    TEXT("notify_ca", notify_ca, "system",
-         "file of certificates that those of subscribers must come from; system: the "
-         "system's"),
-    LIVE_TEXT("webhook_keys", webhook_keys, "none",
-              "file of keys that sign web hooks, a line each: all sign; read again on "
-              "SIGHUP; none: they are not signed"),
+#define GROUP "Notifications"
+    NUMBER("max_notifier_workers", max_notifier_workers, 1, 1000, "N", "10",
+           "Maximum number of notifications that claimd sends at the same time. One host "
+           "gets at most half of them."),
+    NUMBER("notify_timeout_ms", notify_timeout_ms, 100, 600000, "MILLISECONDS", "10000",
+           "Time limit for the response to a notification. Half of it is the limit for "
+           "connecting."),
+    TEXT("notify_allow", notify_allow, "ADDRESS[/BITS][,...]", "none", "10.0.0.0/8",
+         "Private addresses that claimd may notify. It notifies public addresses without "
+         "this."),
+    TEXT("notify_ca", notify_ca, "FILE", "system", NULL,
+         "PEM file with the certificate authorities of subscribers. system uses those of "
+         "the system."),
+    LIVE_TEXT("webhook_keys", webhook_keys, "FILE", "none", NULL,
+              "File of keys that sign web hooks, one per line. All keys sign. With none, "
+              "web hooks are not signed. SIGHUP reads it again."),
     FLAG("require_confirmation", require_confirmation, "false",
-         "a subscriber is told nothing before it has confirmed; needs signing_keys"),
-    TEXT("public_url", public_url, "none",
-         "where subscribers reach this server, such as https://mq.example.org; in what "
-         "asks them to confirm"),
+         "Notify a subscriber only after it has confirmed its subscription. Needs "
+         "signing_keys."),
+    TEXT("public_url", public_url, "URL", "none", "https://mq.example.org",
+         "URL under which subscribers reach this server. Requests to confirm a "
+         "subscription "
+         "contain it."),
     SIZE("subscription_backlog", subscription_backlog, 0, INT64_MAX, "64M",
-         "bytes of messages of a queue that subscribers have still to get; what is more "
-         "falls out; 0: any number"),
-    TEXT("smtp_server", smtp_server, "none",
-         "who takes mail for subscribers: smtp://HOST:PORT or smtps://HOST:PORT; none: "
-         "mailto is given up"),
-    TEXT("smtp_from", smtp_from, "none",
-         "address that mail is from, and that hears of what cannot be delivered"),
-    TEXT("smtp_user", smtp_user, "none",
-         "who claimd is to the server of mail, told over TLS only; none: nobody"),
-    TEXT("smtp_password_file", smtp_password_file, "none",
-         "file with the password of smtp_user"),
-    TEXT("external_confirmation_url", external_confirmation_url, "none",
-         "page that mail asking to confirm leads to; none: such mail has the document"),
+         "Maximum size of the messages of a queue that claimd has yet to deliver to "
+         "subscribers. Beyond it, claimd drops the oldest. 0 sets no limit."),
+    TEXT("smtp_server", smtp_server, "URL", "none", "smtps://mail.example.org:465",
+         "Mail server for mailto: subscribers. With none, their notifications fail "
+         "permanently."),
+    TEXT("smtp_from", smtp_from, "MAILBOX", "none", "claimd@example.org",
+         "Sender address of mail. Mail that cannot be delivered returns to it."),
+    TEXT(
+        "smtp_user", smtp_user, "NAME", "none", NULL,
+        "User name for the mail server. claimd sends it over TLS only. With none, claimd "
+        "does not log in."),
+    TEXT("smtp_password_file", smtp_password_file, "FILE", "none", NULL,
+         "File with the password of smtp_user."),
+    TEXT(
+        "external_confirmation_url", external_confirmation_url, "URL", "none", NULL,
+        "Page that a mail asking for confirmation links to. With none, the mail contains "
+        "the confirmation document."),
 #undef GROUP
-#define GROUP "Keystone, with auth keystone"
-    TEXT("keystone_url", keystone_url, "http://127.0.0.1:5000/v3",
-         "where Keystone is asked who has a token; http or https, ends with /v3"),
-    TEXT("keystone_token_file", keystone_token_file, "/etc/claimd/keystone-token",
-         "file with the service token that claimd shows; read for each question"),
-    TEXT("keystone_ca", keystone_ca, "system",
-         "file of certificates that Keystone's must come from; system: the system's"),
-    TEXT("keystone_roles", keystone_roles,
+#define GROUP "Keystone"
+    TEXT("keystone_url", keystone_url, "URL", "http://127.0.0.1:5000/v3", NULL,
+         "URL of the Keystone server that validates tokens. It must end with /v3."),
+    TEXT("keystone_token_file", keystone_token_file, "FILE", "/etc/claimd/keystone-token",
+         NULL,
+         "File with the service token that claimd sends to Keystone. claimd reads it for "
+         "each request."),
+    TEXT(
+        "keystone_ca", keystone_ca, "FILE", "system", NULL,
+        "PEM file with the certificate authorities of Keystone. system uses those of the "
+        "system."),
+    TEXT("keystone_roles", keystone_roles, "THEIRS=OURS[,...]",
          "admin=admin, member=producer, member=worker, reader=reader, service=operator",
-         "what roles there mean here; what any role of a token may do, the token may"),
-    NUMBER("keystone_cache_seconds", keystone_cache_seconds, 1, 86400, "60",
-           "how long an answer is believed; a token that is revoked lives on so long"),
-    NUMBER("keystone_cache_tokens", keystone_cache_tokens, 16, 1000000, "4096",
-           "good tokens that are remembered; each costs half a kilobyte"),
-    NUMBER("keystone_timeout_ms", keystone_timeout_ms, 100, 60000, "5000",
-           "without an answer within this, requests with the token are answered 503"),
+         NULL,
+         "Maps roles of Keystone to roles of claimd. A token has the rights of all its "
+         "roles."),
+    SECONDS("keystone_cache_seconds", keystone_cache_seconds, 1, 86400, "60",
+            "Time that claimd caches a response of Keystone. A revoked token stays valid "
+            "for at most this time."),
+    NUMBER("keystone_cache_tokens", keystone_cache_tokens, 16, 1000000, "N", "4096",
+           "Maximum number of valid tokens in the cache. Each takes half a kilobyte."),
+    NUMBER("keystone_timeout_ms", keystone_timeout_ms, 100, 60000, "MILLISECONDS", "5000",
+           "Time limit for a response of Keystone. Beyond it, claimd responds with 503."),
 #undef GROUP
-#define GROUP "Test suites"
+#define GROUP "Tests"
     FLAG("ci", ci, "false",
-         "serve tests: they move the clock and see what happened (docs/ci.md); on a "
-         "loopback address only"),
+         "Serve the test API. With it, tests move the clock and read the history. "
+         "Allowed on loopback addresses only."),
     FLAG("ci_anywhere", ci_anywhere, "false",
-         "with ci: allow any address, such as that of a container in a CI job"),
-    FLAG(
-        "ci_short", ci_short, "false",
-        "with ci: ttl and grace may be as short as 1 second, where nothing else is said"),
-    TEXT("seed", seed, "none",
-         "with ci: a file with what the store has at the start (docs/api.md 23.4)"),
+         "Allow ci on any address, such as that of a container in a CI job."),
+    FLAG("ci_short", ci_short, "false",
+         "With ci, allow ttl and grace from 1 second, unless other options set the "
+         "minimum."),
+    TEXT("seed", seed, "FILE", "none", "tests/seed.json",
+         "With ci, a file with the initial state of the store (docs/api.md 23.4)."),
 #undef GROUP
-#define GROUP "Identity stub, for development and CI"
+#define GROUP "Identity"
     FLAG("identity_stub", identity_stub, "false",
-         "answer Keystone logins at /identity; on a loopback address only"),
+         "Serve Keystone logins for development at /identity. Allowed on loopback "
+         "addresses "
+         "only."),
     FLAG("identity_stub_anywhere", identity_stub_anywhere, "false",
-         "allow the stub on any address"),
-    TEXT("identity_users", identity_users, "any",
-         "who may log in: a file of lines name:password[:project], or any for anybody"),
-    TEXT("identity_region", identity_region, "RegionOne",
-         "region of the endpoints in the stub's catalog"),
+         "Allow identity_stub on any address."),
+    TEXT("identity_users", identity_users, "FILE", "any", NULL,
+         "File of users that may log in, one name:password[:project] per line. any "
+         "accepts "
+         "every login."),
+    TEXT("identity_region", identity_region, "NAME", "RegionOne", NULL,
+         "Region of the endpoints in the catalog of the stub."),
 #undef GROUP
 };
 /* clang-format on */

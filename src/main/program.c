@@ -38,7 +38,14 @@ program_begin(const struct program *program, struct config *config, int *status)
     case ACTION_SERVE:
         return true;
     case ACTION_HELP:
-        help_print(stdout);
+        if (!help_print(config->help_topic, stdout)) {
+            (void)fprintf(stderr,
+                          "claimd: --help knows no group \"%s\"; use all, or a group\n",
+                          config->help_topic);
+            help_print_groups(stderr);
+            *status = EXIT_USAGE;
+            return false;
+        }
         break;
     case ACTION_VERSION:
         version_print(program->commit, stdout);

@@ -84,8 +84,10 @@ class Options(unittest.TestCase):
             self.assertIn(part, ended.stderr)
 
     def test_help_and_version_go_to_standard_output(self):
-        for option, part in (("--help", "--max-claim-ttl N"), ("--version", "claimd 0.")):
-            ended = run(option)
+        for words, part in ((("--help",), "--listen ADDRESS"),
+                            (("--help", "all"), "--max-claim-ttl SECONDS"),
+                            (("--version",), "claimd 0.")):
+            ended = run(*words)
             self.assertEqual((ended.returncode, ended.stderr), (0, ""))
             self.assertIn(part, ended.stdout)
 

@@ -252,7 +252,7 @@ class JournalCommands(unittest.TestCase):
         for name in ("verify", "log", "backup"):
             shown = self.command(name, "--help").stdout
             self.assertTrue(shown.startswith("Usage: claimd %s DIR" % name), shown)
-            self.assertIn("claimd %s DIR" % name, self.command("--help").stdout)
+            self.assertIn("  %s DIR" % name, self.command("--help").stdout)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,8 @@ def options():
 
 
 def commands():
-    return re.findall(r"^ +claimd (\w+) .*  +\S", say("--help"), re.M)
+    listed = re.search(r"^Commands.*\n((?:  .*\n)+)", say("--help"), re.M)[1]
+    return re.findall(r"^  (\w+) ", listed, re.M)
 
 
 class Pages(unittest.TestCase):
@@ -117,7 +118,7 @@ class Pages(unittest.TestCase):
 
     def test_signals_and_exit_statuses_are_those_of_the_help(self):
         found = sections(page("claimd.1"))
-        told = say("--help")
+        told = say("--help", "all")
         for heading, section, least in (("Signals", "SIGNALS", 3),
                                         ("Exit status", "EXIT STATUS", 6)):
             entries = re.search(r"^%s\n((?:  .*\n)+)" % heading, told, re.M)[1]
@@ -128,8 +129,9 @@ class Pages(unittest.TestCase):
 
     def test_they_name_no_option_that_is_not_there(self):
         known = {"--" + name.replace("_", "-") for name in options()}
-        for words in ((), *((name,) for name in commands() if name != "bench")):
-            known |= set(re.findall(r"--[a-z][a-z-]*", say(*words, "--help")))
+        for words in (("--help", "all"), *((name, "--help") for name in commands()
+                                           if name != "bench")):
+            known |= set(re.findall(r"--[a-z][a-z-]*", say(*words)))
         for name in NAMES:
             used = re.findall(r"(?<![\w-])--[a-z][a-z-]*", page(name))
             self.assertEqual(set(used) - known - {"--option"}, set(), name)
@@ -137,10 +139,27 @@ class Pages(unittest.TestCase):
 
 class Help(unittest.TestCase):
     def test_it_fits_a_terminal(self):
-        for words in ((),) + tuple((name,) for name in commands() if name != "bench"):
-            for line in say(*words, "--help").splitlines():
+        for words in (("--help",), ("--help", "all")) + tuple(
+                (name, "--help") for name in commands() if name != "bench"):
+            for line in say(*words).splitlines():
                 self.assertLessEqual(len(line), COLUMNS, line)
                 self.assertEqual(line.rstrip(), line)
+
+    def test_the_short_form_fits_a_screen_and_names_the_groups(self):
+        shown = say("--help")
+        self.assertLessEqual(len(shown.splitlines()), 40)
+        groups = re.search(r"^Groups: ((?:.*\n)+)", shown, re.M)[1].split()
+        self.assertGreater(len(groups), 10)
+        told = "".join(say("--help", group) for group in groups)
+        spelled = {"--" + name.replace("_", "-") for name in options()}
+        self.assertEqual(set(re.findall(r"^  (--[a-z0-9-]+)", told, re.M)), spelled)
+        refused = run(CLAIMD, "--help", "nonsense")
+        self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+        self.assertIn("server store journal", refused.stderr)
+
+    def test_the_page_of_options_is_the_one_that_claimd_prints(self):
+        with open(os.path.join(ROOT, "docs", "options.md"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), say("generate", "options"))
 
     def test_an_option_of_a_command_is_one_that_it_takes(self):
         taken = 0

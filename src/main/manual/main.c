@@ -85,8 +85,13 @@ static void
 write_help(const struct option *o)
 {
     roff_text(o->help);
-    (void)fputs(".\n", stdout);
+    (void)fputc('\n', stdout);
     write_default(o);
+    if (o->example != NULL) {
+        (void)fputs("Example: ", stdout);
+        roff_text(o->example);
+        (void)fputs(".\n", stdout);
+    }
     if (o->live)
         (void)fputs("SIGHUP changes it.\n", stdout);
 }
@@ -116,8 +121,7 @@ list_options(const struct command *c)
         group = write_group(&options[i], group);
         option_spell(&options[i], name);
         roff_option("--", name, option_is_switch(&options[i]) ? "[=" : " ",
-                    option_placeholder(&options[i]),
-                    option_is_switch(&options[i]) ? "]" : "");
+                    options[i].value, option_is_switch(&options[i]) ? "]" : "");
         write_help(&options[i]);
     }
 }
@@ -131,7 +135,7 @@ settings(const struct command *c)
     (void)c;
     for (size_t i = 0; i < option_count; i++) {
         group = write_group(&options[i], group);
-        roff_option("", options[i].name, " = ", option_placeholder(&options[i]), "");
+        roff_option("", options[i].name, " = ", options[i].value, "");
         write_help(&options[i]);
     }
 }
@@ -174,7 +178,7 @@ command_options(const struct command *c)
         roff_option("", c->options[i].name, value == NULL ? "" : " ",
                     value == NULL ? "" : value, "");
         roff_text(c->options[i].what);
-        (void)fputs(".\n", stdout);
+        (void)fputc('\n', stdout);
     }
 }
 
@@ -209,7 +213,9 @@ all_commands(const struct command *c)
         (void)fputc('\n', stdout);
         about(commands[i]);
         command_options(commands[i]);
-        (void)fputs(".PP\nExit status:\n", stdout);
+        (void)fputs(".PP\nExample:\n", stdout);
+        roff_text(commands[i]->example);
+        (void)fputs("\n.PP\nExit status:\n", stdout);
         ends(commands[i]);
     }
 }

@@ -252,41 +252,47 @@ start(char *const *argv)
 
 static const struct fact other_ends[] = {
     {"70",
-     "a server did not start, or ended while `CMD` ran; with --fail-on-leak also: it "
-     "did not tell what has leaked"},
-    {"126, 127", "`CMD` cannot be run, is not there"},
-    {"128+N", "`CMD` was killed by the signal with the number N, or `claimd run` by one "
-              "while there was no `CMD`"},
-    {"others", "that of `CMD`"},
+     "A server did not start, or it ended while `CMD` ran. With --fail-on-leak also: "
+     "the server did not report the leaks."},
+    {"126, 127", "`CMD` cannot be run, or does not exist."},
+    {"128+N", "The signal with the number N killed `CMD`, or `claimd run` before `CMD` "
+              "started."},
+    {"others", "The exit status of `CMD`."},
     {NULL, NULL},
 };
 
 const struct command command_run_tests = {
     .name = "run",
     .call = "run [OPTION]... -- CMD",
-    .summary = "servers for tests, while CMD runs",
+    .summary = "Start a server for tests, as long as CMD runs.",
     .usages = {"run [OPTION]... -- CMD [ARGUMENT]..."},
     .about =
         "Starts a server with `ci` and `identity_stub` on a free port of 127.0.0.1, and "
-        "with any other options of the server, then CMD, which finds it in `CLAIMD_URL`, "
-        "and for clients of OpenStack in `OS_AUTH_URL`, `OS_USERNAME`, `OS_PASSWORD`, "
-        "`OS_PROJECT_NAME`, `OS_REGION_NAME` and their like; what else begins with `OS_` "
-        "is taken out of its environment, and 127.0.0.1 put into `no_proxy`. Signals are "
-        "passed on to CMD. When it has ended, "
-        "what it has left behind is told on standard error: claims neither finished nor "
-        "released, messages never read, dead letters that nobody has looked at.\n\n"
-        "The servers end with CMD, and whatever kills `claimd run`, so do CMD and the "
-        "servers. It also ends when its parent does. What CMD has started in the "
-        "background is not waited for.",
+        "then "
+        "CMD. You can add any option of the server. CMD gets the URL in `CLAIMD_URL`. "
+        "Clients "
+        "of OpenStack find it in `OS_AUTH_URL`, `OS_USERNAME`, `OS_PASSWORD`, "
+        "`OS_PROJECT_NAME`, `OS_REGION_NAME` and related variables. Other variables that "
+        "begin with `OS_` are removed, and `no_proxy` contains 127.0.0.1. Signals go to "
+        "CMD. "
+        "When CMD ends, claimd reports leaks on standard error: claims that were neither "
+        "finished nor released, messages that no worker read, and dead letters that no "
+        "client looked at.\n\n"
+        "The servers end with CMD. If claimd run is killed, CMD and the servers end too. "
+        "It "
+        "also ends when its parent ends. It does not wait for processes that CMD started "
+        "in "
+        "the background.",
     .options = {{"--instances", "N",
-                 "so many servers, for suites that run in parallel: "
-                 "`CLAIMD_URL_1` and so on"},
+                 "Number of servers, for suites that run in parallel. Their URLs are in "
+                 "`CLAIMD_URL_1` and so on."},
                 {"--fail-on-leak", NULL,
-                 "end with 1 if CMD succeeded but something has leaked"},
+                 "Exit with status 1 if CMD succeeded and something leaked."},
                 {"--log", "FILE",
-                 "append what the servers log to it; without it only "
-                 "their warnings go to standard error"}},
-    .ends = {"CMD succeeded", "with --fail-on-leak: CMD succeeded, something has leaked",
-             "wrong arguments or options"},
+                 "Append the logs of the servers to this file. Without it, only their "
+                 "warnings go to standard error."}},
+    .example = "claimd run --fail-on-leak -- pytest tests/",
+    .ends = {"CMD succeeded.", "CMD succeeded and something leaked, with --fail-on-leak.",
+             "The arguments or options are wrong."},
     .other_ends = other_ends,
     .start = start};
