@@ -20,8 +20,9 @@ backing_check(const struct config *config, struct complaints *complaints)
 
     if (!backing_wanted(config)) {
         if (strcmp(config->store_password_file, "none") != 0)
-            config_refuse(config, "store_password_file", complaints,
-                          "is of no use with a store in memory");
+            config_refuse(
+                config, "store_password_file", complaints,
+                "is for a store on Redis only. Remove it, or set store to a Redis URL");
         return;
     }
     reason_init(&why);
@@ -29,14 +30,16 @@ backing_check(const struct config *config, struct complaints *complaints)
         config_refuse(config, "store", complaints, why.text);
     if (strcmp(config->journal, "none") != 0)
         config_refuse(config, "journal", complaints,
-                      "is for a store in memory: Redis keeps what it has itself");
+                      "is for a store in memory only, because Redis keeps its data "
+                      "itself. Set it to none");
     if (config->ci)
         config_refuse(config, "ci", complaints,
-                      "serves tests with a store in memory only");
+                      "is for a store in memory only. Remove it, or set store to memory");
     if (limits->queues != 0 || limits->messages != 0 || limits->bytes != 0)
-        complain(complaints,
-                 "project_max_queues, project_max_messages and project_max_bytes are "
-                 "kept by a store in memory only: several servers share a Redis");
+        complain(
+            complaints,
+            "project_max_queues, project_max_messages and project_max_bytes are for a "
+            "store in memory only, because several servers share a Redis. Set them to 0");
 }
 
 static void
@@ -89,7 +92,7 @@ open_threads(struct backing *b, const struct config *config, struct mem *mem,
     enum status st = executor_open(&executor, &b->executor);
 
     if (st == ST_UNAVAILABLE)
-        complain(complaints, "cannot start: no threads for the store");
+        complain(complaints, "claimd cannot start the threads for the store");
     return st;
 }
 
