@@ -113,13 +113,13 @@ token_line_read(struct bytes line, struct token_line *out, struct reason *why)
     if (!bytes_equal(expires, never) && !token_time_read(expires, &l.expires_ms))
         return reason_give(
             why, ST_BAD_VALUE,
-            "it expires \"never\" or at a time such as 2027-03-31T00:00:00Z, not %.*s",
+            "EXPIRES is %.*s, but must be never or a time such as 2027-03-31T00:00:00Z",
             (int)expires.len, expires.data);
     if (!read_digest(digest, &l.digest))
-        return reason_give(why, ST_BAD_VALUE,
-                           "what is kept of a token is sha256: and %d lower-case "
-                           "hexadecimal digits",
-                           2 * TOKEN_DIGEST_BYTES);
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "the digest of a token must be sha256: and %d lowercase hexadecimal digits",
+            2 * TOKEN_DIGEST_BYTES);
     *out = l;
     return ST_OK;
 }

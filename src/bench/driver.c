@@ -73,7 +73,7 @@ watch(struct driver *d, struct connection *c, bool write, int how)
 
     c->wants_write = write;
     if (epoll_ctl(d->epoll, how, c->fd, &event) != 0) {
-        fail(d, "cannot watch a socket");
+        fail(d, "epoll cannot watch a socket");
         finish(d, c);
     }
 }
@@ -83,7 +83,7 @@ open_connection(struct driver *d, struct connection *c)
 {
     c->fd = endpoint_connect(d->plan->endpoint);
     if (c->fd < 0) {
-        fail(d, errno == EMFILE ? "too many open files: raise the limit (ulimit -n)"
+        fail(d, errno == EMFILE ? "too many open files. Raise the limit (ulimit -n)"
                                 : "cannot connect to the server");
         finish(d, c);
         return;
@@ -103,7 +103,7 @@ reconnect(struct driver *d, struct connection *c)
     connection_close(c);
     c->broken++;
     if (c->broken >= BROKEN_MAX) {
-        fail(d, "the server closes connections without an answer");
+        fail(d, "the server closes connections without a response");
         finish(d, c);
         return;
     }
@@ -374,7 +374,7 @@ read_answer(struct driver *d, struct connection *c)
         answered(d, c, &reply, stopwatch_now());
         break;
     case READING_BROKEN:
-        fail(d, "an answer that cannot be understood");
+        fail(d, "the server sent an invalid response");
         finish(d, c);
         break;
     }

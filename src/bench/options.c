@@ -20,67 +20,77 @@ struct option_row {
 
 static const struct option_row rows[] = {
     {"endpoint", KIND_TEXT, AT(endpoint), 0, 0, "URL",
-     "http://HOST:PORT, HOST:PORT or unix:PATH (http://127.0.0.1:8888)"},
+     "Server to measure, as http://HOST:PORT, HOST:PORT or unix:PATH. Default: "
+     "http://127.0.0.1:8888."},
     {"protocol", KIND_TEXT, AT(protocol_name), 0, 0, "NAME",
-     "zaqar (default), beanstalk or redis"},
-    {"scenario", KIND_TEXT, AT(scenario_name), 0, 0, "NAME", "see below (cycle)"},
-    {"batch", KIND_WHOLE, AT(batch), 1, BATCH_MAX, "N", "messages a request (1)"},
+     "Protocol: zaqar, beanstalk or redis. Default: zaqar."},
+    {"scenario", KIND_TEXT, AT(scenario_name), 0, 0, "NAME",
+     "Scenario, see below. Default: cycle."},
+    {"batch", KIND_WHOLE, AT(batch), 1, BATCH_MAX, "N",
+     "Messages per request. Default: 1."},
     {"delete", KIND_TEXT, AT(deleting_name), 0, 0, "HOW",
-     "one: a request a message; bulk: ?ids=&claim_ids= (one for batch 1, else bulk)"},
+     "How to delete: one request per message (one) or per batch (bulk). Default: one for "
+     "batch 1, otherwise bulk."},
     {"connections", KIND_WHOLE, AT(connections), 1, 65536, "N",
-     "keep-alive connections over all threads (16)"},
-    {"threads", KIND_WHOLE, AT(threads), 1, 64, "N", "threads of the generator (1)"},
+     "Number of keep-alive connections of all threads. Default: 16."},
+    {"threads", KIND_WHOLE, AT(threads), 1, 64, "N",
+     "Number of threads of the generator. Default: 1."},
     {"rate", KIND_REAL, AT(rate), 0, 100000000, "N",
-     "open loop: requests a second; 0 is a closed loop (0)"},
-    {"duration", KIND_REAL, AT(duration), 0, 86400, "S", "seconds to measure (5)"},
-    {"warmup", KIND_REAL, AT(warmup), 0, 3600, "S", "seconds before measuring (1)"},
+     "Requests per second of an open loop. 0 means a closed loop. Default: 0."},
+    {"duration", KIND_REAL, AT(duration), 0, 86400, "S",
+     "Duration of the measurement, in seconds. Default: 5."},
+    {"warmup", KIND_REAL, AT(warmup), 0, 3600, "S",
+     "Load before the measurement, in seconds. Default: 1."},
     {"spin", KIND_FLAG, AT(spin), 0, 0, NULL,
-     "never sleep: the server then does not pay for waking the generator's core"},
+     "Never sleep, so that the server does not spend time on waking the generator."},
     {"queues", KIND_WHOLE, AT(queues), 1, 10000000, "N",
-     "queues, shared out over the connections (1)"},
+     "Number of queues, distributed over the connections. Default: 1."},
     {"queue", KIND_TEXT, AT(queue), 0, 0, "NAME",
-     "queues are NAME-0, NAME-1 ... (bench)"},
+     "Prefix of the queue names: NAME-0, NAME-1 and so on. Default: bench."},
     {"backlog", KIND_WHOLE, AT(backlog), 0, 1000000000, "N",
-     "messages to post before measuring (0)"},
+     "Messages to post before the measurement. Default: 0."},
     {"held", KIND_WHOLE, AT(held), 0, 1000000000, "N",
-     "messages of the backlog to claim before measuring (0)"},
+     "Messages of the backlog to claim before the measurement. Default: 0."},
     {"body-bytes", KIND_WHOLE, AT(body_bytes), 32, 1000000, "N",
-     "length of a message's body (100)"},
+     "Size of a message body, in bytes. Default: 100."},
     {"message-ttl", KIND_WHOLE, AT(message_ttl), 1, 1209600, "S",
-     "lifetime of messages (3600)"},
-    {"claim-ttl", KIND_WHOLE, AT(claim_ttl), 1, 1209600, "S", "length of claims (300)"},
-    {"claim-grace", KIND_WHOLE, AT(claim_grace), 1, 1209600, "S", "grace of claims (60)"},
+     "TTL of messages, in seconds. Default: 3600."},
+    {"claim-ttl", KIND_WHOLE, AT(claim_ttl), 1, 1209600, "S",
+     "TTL of claims, in seconds. Default: 300."},
+    {"claim-grace", KIND_WHOLE, AT(claim_grace), 1, 1209600, "S",
+     "Grace of claims, in seconds. Default: 60."},
     {"wait", KIND_WHOLE, AT(wait), 0, 3600, "S",
-     "claims carry Prefer: wait=S, so that a server may wait with an empty answer; 0: "
-     "they do not (0)"},
+     "Long polling of claims (Prefer: wait=S), in seconds. 0 means none. Default: 0."},
     {"producers", KIND_WHOLE, AT(producers), 1, 65535, "N",
-     "delivery: so many connections post, the others are workers (1)"},
+     "Scenario delivery: connections of producers. The others are workers. Default: 1."},
     {"poll", KIND_WHOLE, AT(poll), 1, 5000, "MS",
-     "delivery: pause of a worker behind an empty claim; none behind one that the server "
-     "has waited with (10)"},
+     "Scenario delivery: pause of a worker after an empty claim without long polling, in "
+     "milliseconds. Default: 10."},
     {"storm", KIND_TEXT, AT(storm_name), 0, 0, "WHAT",
-     "claims or messages: let many fall due in one second while the scenario runs; the "
-     "server must allow a ttl of 1 s"},
+     "Let many claims or messages (WHAT) expire within one second during the scenario. "
+     "The server must allow a TTL of 1 second."},
     {"storm-count", KIND_WHOLE, AT(storm_count), 1, 100000000, "N",
-     "how many fall due (1000000)"},
+     "Number of claims or messages that expire. Default: 1000000."},
     {"storm-lead", KIND_WHOLE, AT(storm_lead), 5, 43200, "S",
-     "seconds from the first of them to the storm (60)"},
+     "Time from the first of them to the storm, in seconds. Default: 60."},
     {"storm-queues", KIND_WHOLE, AT(storm_queues), 1, 100000, "N",
-     "queues of their own that they stand in (16)"},
+     "Number of separate queues for the storm. Default: 16."},
     {"server-pid", KIND_PID, AT(server), 0, 0, "PID",
-     "process to account CPU and memory of; may be repeated"},
-    {"project", KIND_TEXT, AT(project), 0, 0, "ID", "X-Project-ID (bench)"},
+     "Process to measure CPU and memory of. You can repeat this option."},
+    {"project", KIND_TEXT, AT(project), 0, 0, "ID",
+     "Value of X-Project-ID. Default: bench."},
     {"client-id", KIND_TEXT, AT(client_id), 0, 0, "UUID", "Client-ID"},
     {"token-file", KIND_TEXT, AT(token_file), 0, 0, "FILE",
-     "file whose first line is a token to send (X-Auth-Token)"},
-    {"keep", KIND_FLAG, AT(keep), 0, 0, NULL, "use the queues as they are"},
-    {"label", KIND_TEXT, AT(label), 0, 0, "TEXT", "name of this run in files and plots"},
-    {"json", KIND_TEXT, AT(json), 0, 0, "FILE", "write everything as JSON"},
-    {"csv", KIND_TEXT, AT(csv), 0, 0, "FILE", "write a row an operation as CSV"},
+     "File with a token for X-Auth-Token in its first line."},
+    {"keep", KIND_FLAG, AT(keep), 0, 0, NULL,
+     "Keep the existing queues and their messages."},
+    {"label", KIND_TEXT, AT(label), 0, 0, "TEXT", "Name of this run in files and plots."},
+    {"json", KIND_TEXT, AT(json), 0, 0, "FILE", "Write all results as JSON."},
+    {"csv", KIND_TEXT, AT(csv), 0, 0, "FILE", "Write one row per operation as CSV."},
     {"svg", KIND_TEXT, AT(svg), 0, 0, "FILE",
-     "plot latency by percentile and throughput over time"},
-    {"quiet", KIND_FLAG, AT(quiet), 0, 0, NULL, "no progress, no report"},
-    {"help", KIND_FLAG, AT(help), 0, 0, NULL, "show this"},
+     "Plot latency by percentile and throughput over time."},
+    {"quiet", KIND_FLAG, AT(quiet), 0, 0, NULL, "Print no progress and no report."},
+    {"help", KIND_FLAG, AT(help), 0, 0, NULL, "Print this help."},
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -195,7 +205,7 @@ parse_one(struct options *o, int argc, char **argv, int *i)
     struct bytes name;
 
     if (rest.len < 3 || memcmp(rest.data, "--", 2) != 0)
-        return complain("not an option", shown);
+        return complain("unexpected argument", shown);
     rest = bytes_of(rest.data + 2, rest.len - 2);
     name = bytes_cut(&rest, '=');
     row = find_row(name);
@@ -206,7 +216,8 @@ parse_one(struct options *o, int argc, char **argv, int *i)
     else if (row->kind != KIND_FLAG && *i + 1 < argc)
         value = argv[++*i];
     if ((row->kind == KIND_FLAG) != (value == NULL))
-        return complain(value == NULL ? "needs a value" : "takes no value", shown);
+        return complain(value == NULL ? "option needs a value" : "option takes no value",
+                        shown);
     if (!set_row(o, row, value))
         return complain("bad value for", shown);
     return true;
@@ -221,7 +232,8 @@ decide_storm(struct options *o)
         o->storm = STORM_CLAIMS;
     else if (strcmp(o->storm_name, "messages") == 0)
         o->storm = STORM_MESSAGES;
-    return o->storm != STORM_NONE || complain("no such storm", o->storm_name);
+    return o->storm != STORM_NONE ||
+           complain("unknown storm (allowed: claims, messages)", o->storm_name);
 }
 
 static bool
@@ -235,7 +247,8 @@ decide_deleting(struct options *o)
     else if (strcmp(o->deleting_name, "bulk") == 0)
         o->deleting = DELETE_IN_BULK;
     else
-        return complain("one or bulk, not", o->deleting_name);
+        return complain("unknown value of --delete (allowed: one, bulk)",
+                        o->deleting_name);
     return true;
 }
 
@@ -247,13 +260,16 @@ decide_delivery(const struct options *o)
     if (o->scenario != SCENARIO_DELIVERY)
         return true;
     if (o->protocol != &protocol_zaqar)
-        return complain("delivery needs the protocol", "zaqar");
+        return complain("scenario delivery needs the protocol", "zaqar");
     if (o->rate <= 0)
-        return complain("delivery needs an open loop", "--rate");
+        return complain("scenario delivery needs an open loop", "--rate");
     if (o->producers >= o->connections)
-        return complain("no connections left for workers", "--producers");
+        return complain("no connection is left for workers, raise --connections or lower",
+                        "--producers");
     if (o->queues > o->connections - o->producers)
-        return complain("more queues than workers", "--queues");
+        return complain(
+            "there are more queues than workers, raise --connections or lower",
+            "--queues");
     return true;
 }
 
@@ -271,7 +287,8 @@ read_token(struct options *o)
     good = fgets(o->token, sizeof o->token, file) != NULL;
     (void)fclose(file); /* it was only read */
     o->token[strcspn(o->token, "\n")] = '\0';
-    return (good && o->token[0] != '\0') || complain("no token is in", o->token_file);
+    return (good && o->token[0] != '\0') ||
+           complain("the first line of the file has no token", o->token_file);
 }
 
 static bool
@@ -281,18 +298,19 @@ decide(struct options *o)
         return false;
     o->protocol = protocol_find(o->protocol_name);
     if (o->protocol == NULL)
-        return complain("no such protocol", o->protocol_name);
+        return complain("unknown protocol (allowed: zaqar, beanstalk, redis)",
+                        o->protocol_name);
     o->scenario = scenario_find(o->scenario_name);
     if (o->scenario == SCENARIO_COUNT)
-        return complain("no such scenario", o->scenario_name);
+        return complain("unknown scenario (see --help)", o->scenario_name);
     if (strlen(o->queue) > 40)
-        return complain("a queue's name is too long", o->queue);
+        return complain("the queue name is longer than 40 characters", o->queue);
     if (o->storm != STORM_NONE && o->protocol != &protocol_zaqar)
         return complain("a storm needs the protocol", "zaqar");
     if (o->threads > o->connections)
         o->threads = o->connections;
     if (o->held > o->backlog)
-        return complain("more messages held than queued", "--held");
+        return complain("value is larger than --backlog", "--held");
     return decide_delivery(o);
 }
 

@@ -21,8 +21,9 @@
     X(LIST, "list", "list messages, on a backlog")                                       \
     X(MIXED, "mixed", "posts, claims, deletes, releases and listings at random")         \
     X(DELIVERY, "delivery",                                                              \
-      "some post at --rate, the others claim or wait, and delete: from due to claimed")  \
-    X(PREPARE, NULL, "phase: make the queues anew")                                      \
+      "producers post at --rate, workers claim, wait and delete. Measures from due to "  \
+      "claimed")                                                                         \
+    X(PREPARE, NULL, "phase: create the queues again")                                   \
     X(FILL, NULL, "phase: post the backlog")                                             \
     X(HOLD, NULL, "phase: claim messages and keep them")
 

@@ -94,11 +94,11 @@ text_server(const struct options *o, const struct result *r, FILE *out)
 {
     if (!r->has_server)
         return;
-    fprintf(out, "server CPU     %10.2f s a million requests, %.0f %% busy\n",
+    fprintf(out, "server CPU     %10.2f s per million requests, %.0f %% busy\n",
             report_server_cpu_us(r),
             r->server_seconds > 0 ? 100 * r->server_cpu_seconds / r->server_seconds : 0);
     if (o->backlog > 0)
-        fprintf(out, "resident       %10.1f bytes a message of %" PRId64 "\n",
+        fprintf(out, "resident       %10.1f bytes per message of %" PRId64 "\n",
                 report_resident_bytes(o, r), o->body_bytes);
 }
 
@@ -119,8 +119,8 @@ report_text(const struct options *o, const struct result *r, FILE *out)
     fprintf(out, "%.1f s\n", r->seconds);
     text_delivery(o, out);
     fputc('\n', out);
-    fprintf(out, "messages       %10.0f a second\n", report_messages_per_second(r));
-    fprintf(out, "requests       %10.0f a second\n", report_requests_per_second(r));
+    fprintf(out, "messages       %10.0f per second\n", report_messages_per_second(r));
+    fprintf(out, "requests       %10.0f per second\n", report_requests_per_second(r));
     text_server(o, r, out);
     fprintf(out, "generator CPU  %10.0f %% of one core\n",
             r->server_seconds > 0 ? 100 * r->own_cpu_seconds / r->server_seconds : 0);
@@ -131,7 +131,7 @@ report_text(const struct options *o, const struct result *r, FILE *out)
         fprintf(out, "\nrefused        %10" PRIu64 " (the first with status %d)\n",
                 op_stats_errors(&s->calm) + op_stats_errors(&s->storm), s->first_error);
     if (s->unfinished > 0)
-        fprintf(out, "\nnot answered   %10" PRIu64 " requests that were due\n",
+        fprintf(out, "\nno response    %10" PRIu64 " requests that were due\n",
                 s->unfinished);
     if (r->undelivered > 0)
         fprintf(out, "\nnot delivered  %10" PRIu64 " messages that were due\n",

@@ -204,7 +204,8 @@ make_storm(struct run *run, int64_t *storm_ns)
     if (o->storm == STORM_CLAIMS && !hold(run, p, 1, o->storm_count))
         return false;
     if (stopwatch_now() + ns_of(o->warmup) + STOPWATCH_SECOND > *storm_ns)
-        return complain("storm", "preparing it took longer than --storm-lead");
+        return complain(
+            "storm", "the preparation took longer than --storm-lead. Raise --storm-lead");
     return true;
 }
 
@@ -296,7 +297,7 @@ run_all(const struct options *o, struct result *out)
     buf_init(&run.body_tail, run.mem);
     buf_init(&run.http_tail, run.mem);
     if (!endpoint_parse(o->endpoint, &run.endpoint)) {
-        complain("not an address that can be reached", o->endpoint);
+        complain("the endpoint is not a valid address", o->endpoint);
         goto release;
     }
     build_base(&run);

@@ -65,11 +65,13 @@ write_traffic(const struct acceptor *a, struct exposition *x)
 {
     static const struct family requests = {
         "claimd_http_requests", FAMILY_COUNTER, NULL,
-        "Requests that were answered, by route, method and status. Without a route: "
-        "those for paths that there are not, or not with this method."};
+        "Number of completed requests, by route, method and status. Requests for an "
+        "unknown path, or with a method that the path does not have, count as route "
+        "none."};
     static const struct family durations = {
         "claimd_http_request_duration_seconds", FAMILY_HISTOGRAM, "seconds",
-        "From the first line of a request to the end of its answer, waiting included."};
+        "Time from the first line of a request to the end of its response, in seconds. "
+        "Includes long polling."};
     struct traffic sum;
 
     traffic_init(&sum, a->shared->config->mem);
@@ -89,16 +91,16 @@ write_connections(const struct acceptor *a, struct exposition *x)
 {
     static const struct family connections = {
         "claimd_http_connections", FAMILY_GAUGE, NULL,
-        "Connections by phase: waiting for a request, receiving one, answering one, or "
-        "parked until there is something to answer."};
+        "Number of connections, by phase: waiting for a request, receiving one, sending "
+        "a response, or suspended until the response is ready."};
     static const struct family most = {"claimd_http_max_connections", FAMILY_GAUGE, NULL,
-                                       "Connections that there may be."};
+                                       "Maximum number of connections."};
     static const struct family accepted = {"claimd_http_connections_accepted",
                                            FAMILY_COUNTER, NULL,
-                                           "Connections that were accepted."};
+                                           "Number of connections accepted."};
     static const struct family refused = {
         "claimd_http_connections_refused", FAMILY_COUNTER, NULL,
-        "Connections that were refused: there were too many, or no memory."};
+        "Number of connections refused because of the limit or a lack of memory."};
     static const char *const names[CONN_PHASES] = {[CONN_WAITING] = "waiting",
                                                    [CONN_RECEIVING] = "receiving",
                                                    [CONN_ANSWERING] = "answering",
@@ -123,10 +125,10 @@ write_parked(const struct acceptor *a, struct exposition *x)
 {
     static const struct family parked = {
         "claimd_http_requests_parked", FAMILY_GAUGE, NULL,
-        "Requests that wait: for a message, for the journal, for a store or an identity "
-        "server, or for their turn with a long piece of work."};
+        "Number of suspended requests, by reason: they wait for a message, the journal, "
+        "a remote store, the identity server, or their turn in a long operation."};
     static const struct family most = {"claimd_http_max_waiters", FAMILY_GAUGE, NULL,
-                                       "Requests that may wait for a message."};
+                                       "Maximum number of long-polling requests."};
     static const struct {
         const char *reason;
         enum exchange_state state;
@@ -152,7 +154,7 @@ void
 measure_write(const struct acceptor *a, struct exposition *x)
 {
     static const struct family workers = {"claimd_workers", FAMILY_GAUGE, NULL,
-                                          "Threads that serve requests."};
+                                          "Number of threads that serve requests."};
 
     exposition_single(x, &workers, a->worker_count);
     write_connections(a, x);

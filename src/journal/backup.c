@@ -252,9 +252,10 @@ run(struct backup *b)
     if (error == EILSEQ) /* the reader has said why */
         return ST_IO;
     if (error != 0)
-        return reader_fail(&b->reader, ST_IO, "the journal cannot be copied: %s",
-                           error == EBUSY ? "its segments change all the time"
-                                          : strerror(error));
+        return reader_fail(
+            &b->reader, ST_IO, "claimd cannot copy the journal: %s",
+            error == EBUSY ? "its segments changed during each try. Run the backup again"
+                           : strerror(error));
     if (b->segments.count == 0)
         return reader_fail(&b->reader, ST_NOT_FOUND, "there is no journal");
     return ST_OK;
@@ -271,7 +272,7 @@ journal_backup(struct disk *from, struct disk *to, const struct journal_linker *
     *out = (struct journal_backup_figures){0};
     b.piece = malloc(PIECE);
     if (b.piece == NULL)
-        return reader_fail(&b.reader, ST_NO_MEMORY, "there is no memory");
+        return reader_fail(&b.reader, ST_NO_MEMORY, "out of memory");
     st = run(&b);
     if (st != ST_OK)
         remove_copies(&b);

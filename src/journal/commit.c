@@ -216,7 +216,7 @@ journal_look_for_room(struct journal *j)
         j->disk_free -= s->segment_bytes;
     }
     if (error != 0 && !disk_is_full(error)) {
-        journal_lose(j, "make a segment", error);
+        journal_lose(j, "create a segment", error);
         return;
     }
     atomic_store(&j->left_shown, bytes_left(j));
@@ -232,8 +232,8 @@ begin_segment(struct journal *j, const struct frame *frame)
 
     if (error != 0) {
         journal_lose(j,
-                     "go on: the file 'lock' was deleted or replaced, so another process "
-                     "may write to the directory",
+                     "continue, because the file 'lock' was deleted or replaced and "
+                     "another process may write to the directory",
                      error);
         return false;
     }
@@ -241,7 +241,7 @@ begin_segment(struct journal *j, const struct frame *frame)
     if (error == 0)
         error = segments_note_durable(&j->segments, frame->first_lsn - 1, 0);
     if (error != 0)
-        journal_lose(j, "begin a segment", error);
+        journal_lose(j, "start a segment", error);
     return error == 0;
 }
 
@@ -331,7 +331,7 @@ drop_oldest(struct journal *j)
     if (error == 0)
         error = disk_sync_names(s->disk);
     if (error != 0)
-        journal_lose(j, "drop a segment", error);
+        journal_lose(j, "delete a segment", error);
     return error == 0;
 }
 

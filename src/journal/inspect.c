@@ -63,7 +63,7 @@ begin(struct look *l, struct disk *disk, char error[JOURNAL_ERROR_CAP])
     l->reader.damage = tell_damage;
     l->reader.arg = l;
     if (roster_init(&l->roster) != ST_OK)
-        return reader_fail(&l->reader, ST_NO_MEMORY, "there is no memory");
+        return reader_fail(&l->reader, ST_NO_MEMORY, "out of memory");
     failed = segments_list(&l->segments);
     if (failed != 0)
         return reader_fail(&l->reader, ST_IO, "the journal cannot list its directory: %s",
@@ -106,7 +106,7 @@ check_beginning(struct look *l)
     char name[DISK_NAME_CAP];
     struct journal_damage damage = {
         .name = name,
-        .what = "is the oldest, but what stood before it is needed",
+        .what = "is the oldest segment, but the journal needs earlier ones",
         .from = 1,
         .to = first - 1};
 
@@ -128,12 +128,12 @@ settle(struct look *l)
 
     found->replayed = st == ST_OK;
     if (st == ST_BAD_VALUE && found->damages == 0)
-        return reader_fail(
-            &l->reader, ST_CONFLICT,
-            "the journal is damaged: it has queues without a name, or two of one");
+        return reader_fail(&l->reader, ST_CONFLICT,
+                           "the journal is damaged: it has a queue without a name, or "
+                           "two queues with the same name");
     if (st == ST_NO_MEMORY)
         return reader_fail(&l->reader, st,
-                           "there is no memory for what is in the journal");
+                           "out of memory: the contents of the journal do not fit");
     return ST_OK;
 }
 

@@ -25,8 +25,11 @@ take_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
 
     if (failed == 0)
         return ST_OK;
-    (void)snprintf(error, JOURNAL_ERROR_CAP, "the journal cannot be locked: %s",
-                   failed == EWOULDBLOCK ? "another process uses it" : strerror(failed));
+    (void)snprintf(
+        error, JOURNAL_ERROR_CAP, "claimd cannot lock the journal: %s",
+        failed == EWOULDBLOCK
+            ? "another process uses it. Stop that process, or use another directory"
+            : strerror(failed));
     return failed == EWOULDBLOCK ? ST_UNAVAILABLE : ST_IO;
 }
 
@@ -51,7 +54,7 @@ journal_open(const struct journal_config *config, struct journal **out,
     struct journal *j = calloc(1, sizeof(*j));
     enum status st;
 
-    (void)snprintf(error, JOURNAL_ERROR_CAP, "there is no memory for a journal");
+    (void)snprintf(error, JOURNAL_ERROR_CAP, "out of memory while opening the journal");
     if (j == NULL)
         return ST_NO_MEMORY;
     j->config = *config;

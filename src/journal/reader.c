@@ -56,8 +56,8 @@ damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
 {
     if (!goes_on(r))
         return reader_fail(r, ST_BAD_VALUE,
-                           "the journal is damaged: %s at %" PRIu64
-                           " %s, behind position %" PRIu64 READER_ADVICE,
+                           "the journal is damaged: %s at byte %" PRIu64
+                           " %s. The last LSN before that is %" PRIu64 READER_ADVICE,
                            r->name, offset, what, r->next_lsn - 1);
     tell(r, r->name, offset, what, r->next_lsn, next == 0 ? 0 : next - 1);
     if (r->next_lsn < next)
@@ -83,7 +83,7 @@ open_segment(struct reader *r, const struct segment *segment, bool settle)
         r->room = r->bytes == NULL ? 0 : r->size;
     }
     if (r->bytes == NULL && r->size > 0)
-        return reader_fail(r, ST_NO_MEMORY, "there is no memory to read %s", r->name);
+        return reader_fail(r, ST_NO_MEMORY, "out of memory while reading %s", r->name);
     error = disk_file_open(disk, r->name, settle ? DISK_WRITE : DISK_READ, &r->file);
     /* What is only in memory becomes durable before anybody hears of it. */
     if (error == 0 && settle)
@@ -156,8 +156,8 @@ do_without_head(struct reader *r, bool *skip)
         memcpy(r->nonce, frame_nonce(at), NONCE_BYTES);
     return damaged(r, 0,
                    *skip && goes_on(r)
-                       ? "has neither a head nor a first frame: whatever it had is lost"
-                       : "is no head of a segment",
+                       ? "has neither a header nor a first frame, so its records are lost"
+                       : "is not the header of a segment",
                    0);
 }
 
@@ -176,15 +176,20 @@ check_owner(struct reader *r, const struct segment_head *head, bool *skip)
     if (*skip && goes_on(r))
         tell(r, r->name, 0, "belongs to another journal", 1, 0);
     else if (*skip)
-        return reader_fail(r, ST_BAD_VALUE, "%s belongs to another journal", r->name);
+        return reader_fail(r, ST_BAD_VALUE,
+                           "%s belongs to another journal than the segments before it. "
+                           "Keep the segments of one journal in a directory",
+                           r->name);
     r->required |= head->required;
     if ((head->required & SEGMENT_TEST_KIT) != 0 && !r->test_kit)
-        return reader_fail(
-            r, ST_BAD_VALUE,
-            "%s was written with the clock of a test kit: it is not to be used", r->name);
+        return reader_fail(r, ST_BAD_VALUE,
+                           "%s was written by a test server (--ci), so a server without "
+                           "--ci cannot use it. Use another directory",
+                           r->name);
     if ((head->required & SEGMENT_TEST_KIT) == 0 && r->test_only)
         return reader_fail(r, ST_BAD_VALUE,
-                           "%s was not written by tests: they are not to use it",
+                           "%s was not written by a test server, so a server with --ci "
+                           "cannot use it. Use another directory",
                            r->name);
     return ST_OK;
 }
@@ -201,14 +206,15 @@ check_position(struct reader *r)
         return ST_OK;
     if (!goes_on(r))
         return reader_fail(r, ST_BAD_VALUE,
-                           "the journal is damaged: %s at %" PRIu64
-                           " ends with position %" PRIu64
-                           ", but the next is %s" READER_ADVICE,
+                           "the journal is damaged: %s ends at byte %" PRIu64
+                           " with LSN %" PRIu64
+                           ", but the next segment is %s" READER_ADVICE,
                            r->before, r->before_end, r->next_lsn - 1, r->name);
     if (first < r->next_lsn) /* its frames will tell */
         return ST_OK;
     tell(r, r->before[0] == '\0' ? r->name : r->before, r->before_end,
-         "is the last that can be read before the next segment", r->next_lsn, first - 1);
+         "has no further intact frame, but the next segment starts with a later LSN",
+         r->next_lsn, first - 1);
     r->next_lsn = first;
     return ST_OK;
 }
@@ -226,14 +232,14 @@ check_head(struct reader *r, bool *skip)
     if (verdict == SEGMENT_NEWER)
         return reader_fail(r, ST_BAD_VALUE,
                            "%s was written by a newer claimd (version %" PRIu32
-                           ", features %" PRIx64 "): use that one",
+                           ", features %" PRIx64 "). Start that version or a later one",
                            r->name, head.version, head.required);
     if (verdict != SEGMENT_GOOD)
         return do_without_head(r, skip);
     if (head.first_lsn != r->now.first_lsn) {
         if (r->next_lsn == 0)
             r->next_lsn = head.first_lsn;
-        st = damaged(r, 0, "is the head of another segment", 0);
+        st = damaged(r, 0, "is the header of another segment", 0);
         return st == ST_OK ? check_owner(r, &head, skip) : st;
     }
     st = check_owner(r, &head, skip);
@@ -261,9 +267,10 @@ read_records(struct reader *r, size_t offset, const struct frame *frame)
         if (st == ST_OK)
             st = r->record(r->arg, r, &record);
         if (st == ST_NO_MEMORY)
-            return reader_fail(r, st, "there is no memory for what is in the journal");
+            return reader_fail(r, st,
+                               "out of memory: the contents of the journal do not fit");
         if (st == ST_BAD_VALUE)
-            return damaged(r, offset, "has a record that cannot be",
+            return damaged(r, offset, "has an invalid record",
                            frame->first_lsn + frame->count);
         if (st != ST_OK)
             return st;
@@ -273,7 +280,7 @@ read_records(struct reader *r, size_t offset, const struct frame *frame)
         r->found.records++;
         r->now.records++;
     }
-    return left > 0 ? damaged(r, offset, "has more than its records", 0) : ST_OK;
+    return left > 0 ? damaged(r, offset, "has extra bytes after its records", 0) : ST_OK;
 }
 
 static enum status
@@ -282,7 +289,7 @@ read_frame(struct reader *r, size_t offset, const struct frame *frame)
     enum status st = ST_OK;
 
     if (frame->first_lsn != r->next_lsn)
-        st = damaged(r, offset, "is a frame of another position", frame->first_lsn);
+        st = damaged(r, offset, "is a frame with an unexpected LSN", frame->first_lsn);
     if (st != ST_OK || frame->first_lsn != r->next_lsn)
         return st; /* it was there before */
     st = read_records(r, offset, frame);
@@ -308,7 +315,7 @@ look_behind(struct reader *r, size_t offset, bool *something)
     *something = offset < r->len && !wire_blank(r->bytes + offset, r->len - offset);
     piece = malloc(PIECE); /* the segment's own memory would be touched for nothing */
     if (piece == NULL)
-        return reader_fail(r, ST_NO_MEMORY, "there is no memory to read %s", r->name);
+        return reader_fail(r, ST_NO_MEMORY, "out of memory while reading %s", r->name);
     for (; error == 0 && !*something && from < r->size; from += got) {
         error = disk_read(r->segments->disk, r->file, from, piece, PIECE, &got);
         if (error != 0 || got == 0)
@@ -348,7 +355,7 @@ check_rest(struct reader *r, size_t *offset, bool last)
     later = frame_search(r->bytes, r->len, from, r->next_lsn, r->nonce, &frame);
     if (later < r->len) {
         *offset = later;
-        return damaged(r, from, "is no frame, but there are some behind it",
+        return damaged(r, from, "is not a frame, but intact frames follow",
                        frame.first_lsn);
     }
     used = used_bytes(r->bytes, r->len);
@@ -448,12 +455,13 @@ lacks_end(struct reader *r, const struct durable_lsn *mark, bool segment_missing
 
     if (goes_on(r)) {
         if (r->before[0] == '\0')
-            tell(r, DURABLE_LSN_NAME, 0, "tells of segments, but there are none", 1,
+            tell(r, DURABLE_LSN_NAME, 0, "names segments, but the directory has none", 1,
                  mark->lsn);
         else
             tell(r, r->before, r->before_end,
-                 segment_missing ? "is the last, but a later segment was begun"
-                                 : "ends the log, but later records were durable",
+                 segment_missing
+                     ? "is the end of the last segment, but a later segment was started"
+                     : "is the end of the log, but later records were durable",
                  last + 1, mark->lsn);
         return ST_OK;
     }
@@ -461,12 +469,12 @@ lacks_end(struct reader *r, const struct durable_lsn *mark, bool segment_missing
     if (segment_missing)
         return reader_fail(
             r, ST_BAD_VALUE,
-            "the journal is damaged: %s is missing, behind position %" PRIu64
+            "the journal is damaged: %s is missing. The last LSN before it is %" PRIu64
                 READER_ADVICE,
             missing, last);
     return reader_fail(r, ST_BAD_VALUE,
-                       "the journal is damaged: %s at %" PRIu64
-                       " ends with position %" PRIu64 ", but records up to %" PRIu64
+                       "the journal is damaged: %s ends at byte %" PRIu64
+                       " with LSN %" PRIu64 ", but records up to LSN %" PRIu64
                        " were durable" READER_ADVICE,
                        r->before, r->before_end, last, mark->lsn);
 }

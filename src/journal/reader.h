@@ -76,7 +76,7 @@ reader_fail(struct reader *r, enum status st, const char *format, ...);
 
 /* What to do about damage: the end of each message that tells of it. */
 #define READER_ADVICE                                                                    \
-    "; restore a backup, or run 'claimd verify DIR --salvage OUT' to keep what is "      \
+    ". Restore a backup, or run 'claimd verify DIR --salvage OUT' to keep what is "      \
     "intact"
 
 /* The same for what the system has refused: "the journal cannot WHAT NAME: ...". */

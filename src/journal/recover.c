@@ -71,8 +71,8 @@ check_begin(struct recovery *r)
     if (!reader_lacks_beginning(&r->reader))
         return ST_OK;
     return reader_fail(&r->reader, ST_BAD_VALUE,
-                       "the journal is damaged: it begins with %016" PRIx64
-                       ".log, and what was before that is missing" READER_ADVICE,
+                       "the journal is damaged: its first segment is %016" PRIx64
+                       ".log, but it needs earlier ones, which are missing" READER_ADVICE,
                        r->reader.begins);
 }
 
@@ -90,8 +90,9 @@ choose_time(struct recovery *r)
         return reader_fail(
             &r->reader, ST_BAD_VALUE,
             "the clock is %" PRId64
-            " days ahead of the journal's last entry, and every message would be "
-            "over: if it is right, start with --accept-clock",
+            " days ahead of the last entry of the journal (the maximum is 14), and every "
+            "message would expire. Correct the clock. If it is correct, start with "
+            "--accept-clock",
             (out->now_ms - out->last_ms) / (24 * 3600 * 1000));
     if (out->now_ms < out->last_ms)
         out->now_ms = out->last_ms;
@@ -174,17 +175,18 @@ go_on(struct recovery *r)
     if (r->reader.next_lsn == 0) { /* nothing is there: a new journal */
         r->reader.next_lsn = 1;
         if (entropy_reserve(&s->entropy, NONCE_BYTES) != ST_OK)
-            return reader_fail(&r->reader, ST_UNAVAILABLE, "there are no random numbers");
+            return reader_fail(&r->reader, ST_UNAVAILABLE,
+                               "the system provides no random numbers");
         entropy_take(&s->entropy, s->journal, NONCE_BYTES);
     }
     error = leave_last(r);
     if (error != 0)
-        return reader_system_fails(&r->reader, "give back the room of", error);
+        return reader_system_fails(&r->reader, "shrink", error);
     error = segments_adopt(s);
     if (error == 0)
         error = spare_the_spares(s);
     if (error != 0)
-        return start_fails(r, "take over its spare files", error);
+        return start_fails(r, "adopt its spare files", error);
     j->next_lsn = r->reader.next_lsn;
     j->time_ms = r->out->now_ms;
     atomic_store(&j->durable, r->reader.next_lsn - 1);
@@ -194,10 +196,10 @@ go_on(struct recovery *r)
     if (error == 0)
         error = disk_sync_names(s->disk);
     if (error != 0)
-        return start_fails(r, "begin a segment", error);
+        return start_fails(r, "start a segment", error);
     journal_look_for_room(j);
     if (atomic_load(&j->lost))
-        return start_fails(r, "make a segment", j->lost_error);
+        return start_fails(r, "create a segment", j->lost_error);
     return ST_OK;
 }
 
@@ -211,12 +213,12 @@ end_replay(struct recovery *r)
     st = store->replay_end(store, r->out->now_ms);
     r->j->starting = false;
     if (st == ST_BAD_VALUE)
-        return reader_fail(
-            &r->reader, st,
-            "the journal is damaged: it has queues without a name, or two of "
-            "one" READER_ADVICE);
+        return reader_fail(&r->reader, st,
+                           "the journal is damaged: it has a queue without a name, or "
+                           "two queues with the same name" READER_ADVICE);
     if (st != ST_OK)
-        return reader_fail(&r->reader, st, "the store cannot go on: %s", status_text(st));
+        return reader_fail(&r->reader, st, "the store cannot start from the journal: %s",
+                           status_text(st));
     (void)journal_mark(r->j, MARK_OPENED, 0);
     return ST_OK;
 }
@@ -247,7 +249,7 @@ journal_recover(struct journal *j, struct store_durable *store,
         return start_fails(&r, "list its directory", failed);
     failed = choose_sizes(j);
     if (failed != 0)
-        return start_fails(&r, "tell how much room it has", failed);
+        return start_fails(&r, "determine the free space of the disk", failed);
     st = replay(&r);
     if (st == ST_OK)
         st = check_begin(&r);

@@ -46,12 +46,12 @@ tell_damage(void *arg, const struct journal_damage *damage)
 static void
 end_run(struct salvage *s)
 {
-    const struct journal_damage damage = {.name = s->reader.name,
-                                          .offset = s->reader.now.end,
-                                          .what =
-                                              "has records of a queue whose name is lost",
-                                          .from = s->unplaced_from,
-                                          .to = s->unplaced_from + s->unplaced - 1};
+    const struct journal_damage damage = {
+        .name = s->reader.name,
+        .offset = s->reader.now.end,
+        .what = "has records of a queue, but the name of the queue is lost",
+        .from = s->unplaced_from,
+        .to = s->unplaced_from + s->unplaced - 1};
 
     if (s->unplaced == 0)
         return;
@@ -75,7 +75,7 @@ note_unplaced(struct salvage *s)
 static enum status
 write_fails(struct salvage *s, int error)
 {
-    return reader_fail(&s->reader, ST_IO, "the copy cannot be written: %s",
+    return reader_fail(&s->reader, ST_IO, "claimd cannot write the copy: %s",
                        strerror(error));
 }
 
@@ -211,10 +211,11 @@ begin(struct salvage *s)
     s->from.look_only = true;
     s->frame = malloc(FRAME_BYTES_MAX);
     if (s->frame == NULL || roster_init(&s->roster) != ST_OK)
-        return reader_fail(&s->reader, ST_NO_MEMORY, "there is no memory");
+        return reader_fail(&s->reader, ST_NO_MEMORY, "out of memory");
     entropy_init_system(&s->to.entropy);
     if (entropy_reserve(&s->to.entropy, NONCE_BYTES) != ST_OK)
-        return reader_fail(&s->reader, ST_UNAVAILABLE, "there are no random numbers");
+        return reader_fail(&s->reader, ST_UNAVAILABLE,
+                           "the system provides no random numbers");
     entropy_take(&s->to.entropy, s->to.journal, NONCE_BYTES);
     error = segments_list(&s->from);
     return error == 0 ? ST_OK

@@ -20,8 +20,9 @@ backing_check(const struct config *config, struct complaints *complaints)
 
     if (!backing_wanted(config)) {
         if (strcmp(config->store_password_file, "none") != 0)
-            config_refuse(config, "store_password_file", complaints,
-                          "is of no use with a store in memory");
+            config_refuse(
+                config, "store_password_file", complaints,
+                "is for a store on Redis only. Remove it, or set store to a Redis URL");
         return;
     }
     reason_init(&why);
@@ -29,14 +30,16 @@ backing_check(const struct config *config, struct complaints *complaints)
         config_refuse(config, "store", complaints, why.text);
     if (strcmp(config->journal, "none") != 0)
         config_refuse(config, "journal", complaints,
-                      "is for a store in memory: Redis keeps what it has itself");
+                      "is for a store in memory only, because Redis keeps its data "
+                      "itself. Set it to none");
     if (config->ci)
         config_refuse(config, "ci", complaints,
-                      "serves tests with a store in memory only");
+                      "is for a store in memory only. Remove it, or set store to memory");
     if (limits->queues != 0 || limits->messages != 0 || limits->bytes != 0)
-        complain(complaints,
-                 "project_max_queues, project_max_messages and project_max_bytes are "
-                 "kept by a store in memory only: several servers share a Redis");
+        complain(
+            complaints,
+            "project_max_queues, project_max_messages and project_max_bytes are for a "
+            "store in memory only, because several servers share a Redis. Set them to 0");
 }
 
 static void
@@ -89,7 +92,7 @@ open_threads(struct backing *b, const struct config *config, struct mem *mem,
     enum status st = executor_open(&executor, &b->executor);
 
     if (st == ST_UNAVAILABLE)
-        complain(complaints, "cannot start: no threads for the store");
+        complain(complaints, "claimd cannot start the threads for the store");
     return st;
 }
 
@@ -115,25 +118,27 @@ static void
 write_counts(const struct redis_figures *f, struct exposition *x)
 {
     static const struct family requests = {"claimd_redis_requests", FAMILY_COUNTER, NULL,
-                                           "Scripts that claimd ran on Redis."};
+                                           "Number of scripts that claimd ran on Redis."};
     static const struct family pipelines = {
         "claimd_redis_pipelines", FAMILY_COUNTER, NULL,
-        "Pipelines sent. Requests of the same time share one."};
-    static const struct family redirections = {
-        "claimd_redis_redirections", FAMILY_COUNTER, NULL,
-        "Requests sent to another node, because a slot has moved or is moving."};
+        "Number of pipelines sent. Concurrent requests share a pipeline."};
+    static const struct family redirections = {"claimd_redis_redirections",
+                                               FAMILY_COUNTER, NULL,
+                                               "Number of requests redirected to another "
+                                               "node because a slot moved or is moving."};
     static const struct family retries = {
         "claimd_redis_retries", FAMILY_COUNTER, NULL,
-        "Requests repeated, because a node was unavailable."};
+        "Number of requests retried because a node was unavailable."};
     static const struct family unconfirmed = {
         "claimd_redis_unconfirmed", FAMILY_COUNTER, NULL,
-        "Changes without a response, or without the confirmation of all replicas."};
+        "Number of changes without a response or without the confirmation of all "
+        "replicas."};
     static const struct family connections = {"claimd_redis_connections_opened",
                                               FAMILY_COUNTER, NULL,
-                                              "Connections opened to nodes."};
-    static const struct family refreshes = {"claimd_redis_map_refreshes", FAMILY_COUNTER,
-                                            NULL,
-                                            "Requests for the slot map of the cluster."};
+                                              "Number of connections opened to nodes."};
+    static const struct family refreshes = {
+        "claimd_redis_map_refreshes", FAMILY_COUNTER, NULL,
+        "Number of requests for the slot map of the cluster."};
 
     exposition_single(x, &requests, f->requests);
     exposition_single(x, &pipelines, f->pipelines);
@@ -148,18 +153,18 @@ static void
 write_state(const struct redis_figures *f, struct exposition *x)
 {
     static const struct family primaries = {"claimd_redis_primaries", FAMILY_GAUGE, NULL,
-                                            "Nodes that own slots."};
+                                            "Number of nodes that own slots."};
     static const struct family replicas = {
         "claimd_redis_replicas_least", FAMILY_GAUGE, NULL,
-        "Healthy replicas of the primary that has the fewest."};
+        "Number of healthy replicas of the primary that has the fewest."};
     static const struct family nowhere = {
         "claimd_redis_slots_without_owner", FAMILY_GAUGE, NULL,
-        "Slots without a node. Requests to their queues return 503."};
+        "Number of slots without a node. Requests to their queues return 503."};
     static const struct family age = {"claimd_redis_map_age_seconds", FAMILY_GAUGE,
-                                      "seconds", "Age of the slot map."};
+                                      "seconds", "Age of the slot map, in seconds."};
     static const struct family outbox = {
         "claimd_redis_outbox_age_seconds", FAMILY_GAUGE, "seconds",
-        "Age of the oldest dead letter in transfer, among the queues shown."};
+        "Age of the oldest dead letter in transfer among the shown queues, in seconds."};
 
     exposition_single(x, &primaries, f->primaries);
     exposition_single(x, &replicas, f->replicas_least);
@@ -175,10 +180,11 @@ write_redis(struct metrics_source *source, struct exposition *x)
 {
     static const struct family answers = {
         "claimd_redis_answer_seconds", FAMILY_HISTOGRAM, "seconds",
-        "Time from a request to the response of its script."};
+        "Time from a request to the response of its script, in seconds."};
     static const struct family confirmations = {
         "claimd_redis_confirmation_seconds", FAMILY_HISTOGRAM, "seconds",
-        "Time from the response of a script to the confirmation by the replicas."};
+        "Time from the response of a script to the confirmation by the replicas, in "
+        "seconds."};
     struct backing *b = container_of(source, struct backing, source);
     struct redis_figures f;
 

@@ -89,18 +89,19 @@ static void
 write_process(struct vitals *v, struct exposition *x)
 {
     static const struct family cpu = {"process_cpu_seconds", FAMILY_COUNTER, "seconds",
-                                      "Processor time of all threads."};
+                                      "Processor time of all threads, in seconds."};
     static const struct family resident = {"process_resident_memory_bytes", FAMILY_GAUGE,
-                                           "bytes", "Resident memory."};
+                                           "bytes", "Resident memory, in bytes."};
     static const struct family mapped = {"process_virtual_memory_bytes", FAMILY_GAUGE,
-                                         "bytes", "Mapped memory."};
-    static const struct family started = {"process_start_time_seconds", FAMILY_GAUGE,
-                                          "seconds",
-                                          "When the process started, since 1970."};
-    static const struct family open_files = {"process_open_fds", FAMILY_GAUGE, NULL,
-                                             "Open descriptors, at most a second old."};
+                                         "bytes", "Mapped memory, in bytes."};
+    static const struct family started = {
+        "process_start_time_seconds", FAMILY_GAUGE, "seconds",
+        "Start time of the process, in seconds since 1970."};
+    static const struct family open_files = {
+        "process_open_fds", FAMILY_GAUGE, NULL,
+        "Number of open file descriptors. claimd counts at most once per second."};
     static const struct family most_files = {"process_max_fds", FAMILY_GAUGE, NULL,
-                                             "Descriptors that the process may have."};
+                                             "Maximum number of file descriptors."};
     struct rlimit files;
     uint64_t bytes[2];
 
@@ -121,7 +122,7 @@ static void
 write_build(struct exposition *x)
 {
     static const struct family build = {"claimd_build", FAMILY_INFO, NULL,
-                                        "What this program is."};
+                                        "Version of claimd."};
     const struct label version = {"version", bytes_str(CLAIMD_VERSION)};
 
     exposition_family(x, &build);
@@ -133,12 +134,11 @@ write_memory(const struct vitals *v, struct exposition *x)
 {
     static const struct family used = {
         "claimd_memory_used_bytes", FAMILY_GAUGE, "bytes",
-        "Memory of queues, messages, requests and answers."};
-    static const struct family budget = {"claimd_memory_budget_bytes", FAMILY_GAUGE,
-                                         "bytes",
-                                         "What it may be (max_memory); 0: no budget. "
-                                         "Posts are refused from three quarters "
-                                         "on."};
+        "Memory of queues, messages, requests and responses, in bytes."};
+    static const struct family budget = {
+        "claimd_memory_budget_bytes", FAMILY_GAUGE, "bytes",
+        "Memory budget (max_memory), in bytes. claimd refuses posts above three quarters "
+        "of it. 0 means no budget."};
 
     exposition_single(x, &used, mem_used(v->mem));
     exposition_single(x, &budget, mem_budget(v->mem));
@@ -149,13 +149,14 @@ write_reloads(const struct vitals *v, struct exposition *x)
 {
     static const struct family reloads = {
         "claimd_reloads", FAMILY_COUNTER, NULL,
-        "Reloads of the configuration (SIGHUP), by how they went."};
+        "Number of configuration reloads (SIGHUP), by result."};
     static const struct family successful = {
         "claimd_last_reload_successful", FAMILY_GAUGE, NULL,
-        "0 when the last reload failed: what is in force is not what is in the files."};
-    static const struct family last = {"claimd_last_reload_success_timestamp_seconds",
-                                       FAMILY_GAUGE, "seconds",
-                                       "When what is in force was read, since 1970."};
+        "1 if the last reload succeeded. 0 if it failed and the previous configuration "
+        "stays in force."};
+    static const struct family last = {
+        "claimd_last_reload_success_timestamp_seconds", FAMILY_GAUGE, "seconds",
+        "Time of the last successful reload, in seconds since 1970."};
     const struct label well = {"result", bytes_str("success")};
     const struct label failed = {"result", bytes_str("failure")};
 
@@ -171,7 +172,7 @@ write_vitals(struct metrics_source *source, struct exposition *x)
 {
     static const struct family dropped = {
         "claimd_log_lines_dropped", FAMILY_COUNTER, NULL,
-        "Lines of the log that were lost because nobody read it."};
+        "Number of log lines dropped because claimd could not write the log."};
     struct vitals *v = container_of(source, struct vitals, source);
 
     write_build(x);

@@ -33,7 +33,8 @@ start(struct courier *c, struct parcel *p, struct reason *why)
     if (p->handle == NULL)
         return ST_NO_MEMORY;
     if (!packing_set(c, p))
-        return reason_give(why, ST_UNAVAILABLE, "libcurl lacks a setting (needs 7.87)");
+        return reason_give(why, ST_UNAVAILABLE,
+                           "libcurl lacks an option. claimd needs libcurl 7.87 or later");
     if (c->curl.multi_add_handle(c->multi, p->handle) != CURLM_OK)
         return ST_NO_MEMORY;
     p->began_ns = clock_stopwatch_ns();
@@ -111,11 +112,11 @@ explain(const struct courier *c, const struct parcel *p, CURLcode result,
         how->kind = ENDING_IMPOSSIBLE;
     read_refusal(c, p, result, how);
     if (p->kept_out)
-        (void)reason_give(why, ST_OK, "no such address may be told (notify_allow)");
+        (void)reason_give(why, ST_OK, "the address is not allowed (notify_allow)");
     else if (result == CURLE_WRITE_ERROR)
-        (void)reason_give(why, ST_OK, "its answer is too long");
+        (void)reason_give(why, ST_OK, "the response of the subscriber is too long");
     else if (result == CURLE_UNSUPPORTED_PROTOCOL && p->target.kind != TARGET_MAIL)
-        (void)reason_give(why, ST_OK, "its answer is not HTTP");
+        (void)reason_give(why, ST_OK, "the response of the subscriber is not HTTP");
     else
         (void)reason_give(why, ST_OK, "%s", c->curl.easy_strerror(result));
 }

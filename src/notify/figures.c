@@ -16,9 +16,8 @@ figures_count(struct figures *f, enum verdict_kind kind, int64_t took_ns)
 static void
 write_tries(const struct figures *f, struct exposition *x)
 {
-    static const struct family tries = {
-        "claimd_notification_tries", FAMILY_COUNTER, NULL,
-        "Notifications that were tried, by what came of it."};
+    static const struct family tries = {"claimd_notification_tries", FAMILY_COUNTER, NULL,
+                                        "Number of notification attempts, by result."};
     static const char *const kinds[VERDICT_KINDS] = {
         [VERDICT_DELIVERED] = "delivered", [VERDICT_FAILED] = "failed",
         [VERDICT_REFUSED] = "refused",     [VERDICT_GIVEN_UP] = "given_up",
@@ -38,21 +37,24 @@ figures_write(const struct figures *f, uint64_t slow_hosts, struct exposition *x
 {
     static const struct family put_off = {
         "claimd_notifications_put_off", FAMILY_COUNTER, NULL,
-        "Notifications that were due and not tried, for lack of room."};
+        "Number of due notifications that claimd postponed for lack of capacity."};
     static const struct family kept_out = {
         "claimd_notifications_kept_out", FAMILY_COUNTER, NULL,
-        "Tries that failed because the address is not allowed (notify_allow)."};
+        "Number of notification attempts that failed because notify_allow does not allow "
+        "the address."};
     static const struct family in_flight = {"claimd_notifications_in_flight",
                                             FAMILY_GAUGE, NULL,
-                                            "Notifications that are being sent."};
-    static const struct family waiting = {
-        "claimd_notifications_waiting", FAMILY_GAUGE, NULL,
-        "Notifications that wait for the journal, or for room at their host."};
+                                            "Number of notifications in progress."};
+    static const struct family waiting = {"claimd_notifications_waiting", FAMILY_GAUGE,
+                                          NULL,
+                                          "Number of notifications that wait for the "
+                                          "journal or for capacity at their host."};
     static const struct family slow = {
         "claimd_notification_slow_hosts", FAMILY_GAUGE, NULL,
-        "Hosts of subscribers whose last answer was slow, or did not come."};
-    static const struct family took = {"claimd_notification_seconds", FAMILY_HISTOGRAM,
-                                       "seconds", "How long tries took."};
+        "Number of subscriber hosts with a slow or missing last response."};
+    static const struct family took = {
+        "claimd_notification_seconds", FAMILY_HISTOGRAM, "seconds",
+        "Duration of the notification attempts, in seconds."};
 
     write_tries(f, x);
     exposition_single(x, &put_off, counter_read(&f->put_off));

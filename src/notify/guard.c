@@ -141,7 +141,7 @@ guard_read(struct bytes list, struct guard *out, struct reason *why)
                                GUARD_ALLOWED_MAX);
         if (!read_block(item, &g.allowed[g.count]))
             return reason_give(why, ST_BAD_VALUE,
-                               "has %.*s, which is no ADDRESS and no ADDRESS/BITS",
+                               "has %.*s, but each item must be ADDRESS or ADDRESS/BITS",
                                (int)item.len, item.data);
         g.count++;
     }

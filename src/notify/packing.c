@@ -197,16 +197,18 @@ refuse(struct reason *why, enum status st)
 {
     switch (st) {
     case ST_NOT_FOUND:
-        return reason_give(why, st, "there is no signing key");
+        return reason_give(why, st, "claimd has no signing key. Set signing_keys");
     case ST_BAD_VALUE:
-        return reason_give(why, st, "its address, or the project, will not do");
+        return reason_give(why, st,
+                           "the subscriber address or the project name is invalid");
     case ST_TOO_LARGE:
-        return reason_give(why, ST_BAD_VALUE, "its post_data makes it too long");
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "the post_data of the subscription makes the notification too long");
     case ST_DAMAGED:
-        return reason_give(why, ST_BAD_VALUE,
-                           "its message was changed where it was kept");
+        return reason_give(why, ST_BAD_VALUE, "the encrypted message is damaged");
     case ST_UNAVAILABLE:
-        return reason_give(why, st, "a message cannot be opened");
+        return reason_give(why, st, "claimd cannot decrypt a message");
     default:
         return st;
     }
@@ -227,7 +229,8 @@ write_hook(struct courier *c, struct parcel *p, struct reason *why)
     if (p->url.failed || !add_headers(c, p, &wishes))
         return ST_NO_MEMORY;
     if (strlen(p->url.data) + 1 != p->url.len)
-        return reason_give(why, ST_BAD_VALUE, "its address holds a NUL");
+        return reason_give(why, ST_BAD_VALUE,
+                           "the subscriber address contains a NUL byte");
     return ST_OK;
 }
 
@@ -239,7 +242,7 @@ write_mail(struct courier *c, struct parcel *p, struct reason *why)
 
     if (c->config->mail.url == NULL)
         return reason_give(why, ST_BAD_VALUE,
-                           "there is no server for mail (smtp_server)");
+                           "claimd has no mail server. Set smtp_server");
     wishes_read(p->lent.options, &wishes);
     /* The recipient has its place in `url` until libcurl has copied it. */
     st = compose_mail(&c->composer, &p->lent, &wishes, p->target.rest, &p->url, &p->text);
@@ -264,8 +267,9 @@ packing_write(struct courier *c, struct parcel *p, struct reason *why)
         return write_mail(c, p, why);
     case TARGET_TRUST:
         return reason_give(why, ST_BAD_VALUE,
-                           "credentials of Keystone are not sent to subscribers");
+                           "claimd does not send Keystone credentials to subscribers");
     default:
-        return reason_give(why, ST_BAD_VALUE, "its address is of no known kind");
+        return reason_give(why, ST_BAD_VALUE,
+                           "the subscriber address has an unknown scheme");
     }
 }

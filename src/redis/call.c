@@ -175,7 +175,7 @@ check_response(struct call *c, enum script script)
         (call_integer(c, 0) < ANSWER_FEED || call_integer(c, 0) == ANSWER_SETTLE))
         return ST_OK;
     return reason_give(&c->why, c->request.changes ? ST_UNCONFIRMED : ST_UNAVAILABLE,
-                       "the response to %s is not what the script returns",
+                       "the response of the script %s has an unexpected form",
                        script_function(script).data);
 }
 

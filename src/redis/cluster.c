@@ -101,7 +101,8 @@ ask_for_map(struct cluster_client *client, uint16_t node, struct reason *why)
         if (st == ST_OK)
             atomic_store(&c->known_ns, clock_stopwatch_ns());
         if (st != ST_OK)
-            (void)reason_give(why, st, "%s:%u does not know the slots of its cluster",
+            (void)reason_give(why, st,
+                              "%s:%u returned no valid map of the slots of its cluster",
                               asked.host, asked.port);
         link_free(l, answer);
     } else if (strstr(why->text, "cluster support disabled") != NULL) {
@@ -229,7 +230,8 @@ detour(struct attempt *a, detour_fn *what)
 
     if (fiber_detour(make_detour, &d))
         return d.outcome;
-    a->status = reason_give(a->why, ST_UNAVAILABLE, "no thread is free to wait for it");
+    a->status = reason_give(a->why, ST_UNAVAILABLE,
+                            "claimd has no free thread to wait for Redis");
     return OVER;
 }
 
@@ -338,7 +340,8 @@ confirm(struct attempt *a)
         return DONE;
     atomic_fetch_add(&c->figures.unconfirmed, 1);
     if (ride->whole)
-        (void)reason_give(a->why, ST_UNAVAILABLE, "%lld of %u replicas have confirmed it",
+        (void)reason_give(a->why, ST_UNAVAILABLE,
+                          "%lld of %u replicas confirmed the change",
                           ride->confirmed < 0 ? 0 : ride->confirmed, ride->replicas);
     a->status = ST_UNCONFIRMED;
     return OVER;
@@ -367,7 +370,7 @@ leave_alone(struct attempt *a)
 {
     const struct link_address asked = map_address(&a->cluster->map, a->node);
 
-    a->status = reason_give(a->why, ST_UNAVAILABLE, "%s:%u does not answer", asked.host,
+    a->status = reason_give(a->why, ST_UNAVAILABLE, "%s:%u does not respond", asked.host,
                             asked.port);
     return OVER;
 }
@@ -406,7 +409,8 @@ attempt(struct attempt *a)
     a->node = a->asking ? map_node(&c->map, &a->elsewhere)
                         : map_find(&c->map, a->request->slot);
     if (a->node == MAP_NOWHERE) {
-        (void)reason_give(a->why, ST_UNAVAILABLE, "nobody has slot %u", a->request->slot);
+        (void)reason_give(a->why, ST_UNAVAILABLE, "slot %u has no node",
+                          a->request->slot);
         return LATER;
     }
     if (wire_is_hung(&c->wire, a->node))

@@ -33,10 +33,10 @@ object(const struct examination *e, const char *what, const char *advice)
     char text[REASON_CAP + LINK_NAME_CAP], name[LINK_NAME_CAP];
 
     link_name(&e->node, name);
-    (void)snprintf(text, sizeof(text), "%s: %s; %s", name, what, advice);
+    (void)snprintf(text, sizeof(text), "%s: %s. %s", name, what, advice);
     if (!e->lenient)
-        return reason_give(e->why, ST_UNAVAILABLE, "%s (unsafe=1 starts all the same)",
-                           text);
+        return reason_give(e->why, ST_UNAVAILABLE,
+                           "%s. To start anyway, add unsafe=1 to the URL", text);
     if (config->warn != NULL)
         config->warn(config->warn_arg, text);
     return ST_OK;
@@ -78,18 +78,20 @@ check_role(const struct examination *e, const redisReply *info)
 
     if (info_number(info, "redis_version") < VERSION_LEAST)
         return reason_give(e->why, ST_UNAVAILABLE,
-                           "%s:%u is older than Redis 7.0, which is needed", e->node.host,
-                           e->node.port);
+                           "%s:%u runs a Redis older than 7.0. claimd needs 7.0 or later",
+                           e->node.host, e->node.port);
     if (e->store->cluster.map.single &&
         bytes_equal_str(info_field(info, "role"), "slave"))
-        return reason_give(e->why, ST_UNAVAILABLE, "%s:%u is a replica: name its primary",
+        return reason_give(e->why, ST_UNAVAILABLE,
+                           "%s:%u is a replica. Name its primary in the URL",
                            e->node.host, e->node.port);
     if (e->store->cluster.map.single &&
         info_number(info, "connected_slaves") < url->replicas)
-        return reason_give(e->why, ST_UNAVAILABLE,
-                           "%s:%u has fewer replicas than the URL says: no change would "
-                           "be confirmed",
-                           e->node.host, e->node.port);
+        return reason_give(
+            e->why, ST_UNAVAILABLE,
+            "%s:%u has fewer replicas than the URL says, so Redis would confirm no "
+            "change. Add replicas, or lower replicas in the URL",
+            e->node.host, e->node.port);
     return ST_OK;
 }
 
@@ -100,8 +102,8 @@ check_memory(const struct examination *e, const redisReply *info)
         bytes_equal_str(info_field(info, "maxmemory_policy"), "noeviction"))
         return ST_OK;
     return reason_give(e->why, ST_UNAVAILABLE,
-                       "%s:%u throws keys away when its memory is full, which would lose "
-                       "messages; set maxmemory-policy noeviction there",
+                       "%s:%u evicts keys when its memory is full, which would lose "
+                       "messages. Set maxmemory-policy noeviction there",
                        e->node.host, e->node.port);
 }
 
@@ -134,14 +136,15 @@ check_sync(const struct examination *e)
     enum status st = ST_OK;
 
     if (!bytes_present(value))
-        st = object(e, "it does not say how often it syncs its file (CONFIG GET)",
-                    "see to it that appendfsync is always, or say restarts=held");
+        st = object(
+            e, "CONFIG GET does not return appendfsync, so claimd cannot check it",
+            "Make sure that appendfsync is always, or add restarts=held to the URL");
     else if (!bytes_equal_str(value, "always"))
         st = object(e,
-                    "appendfsync is not always: when it comes back after a loss of "
-                    "power, what it has confirmed may be gone from it and its replicas",
-                    "set it, or hold restarts back until a replica has taken over and "
-                    "say restarts=held");
+                    "appendfsync is not always. After a power loss, the node and its "
+                    "replicas may lose confirmed changes",
+                    "Set appendfsync always, or delay restarts until a replica has taken "
+                    "over and add restarts=held to the URL");
     forget(e, answer);
     return st;
 }
@@ -155,9 +158,9 @@ check_validity(const struct examination *e)
 
     if (bytes_present(value) && bytes_equal_str(value, "0"))
         st = object(e,
-                    "cluster-replica-validity-factor is 0: a replica that was away for "
-                    "long could take over",
-                    "set it to 1 or more");
+                    "cluster-replica-validity-factor is 0, so a replica that was "
+                    "disconnected for long could take over",
+                    "Set it to 1 or more");
     forget(e, answer);
     return st;
 }
@@ -166,8 +169,8 @@ static enum status
 check_file(const struct examination *e, const redisReply *info)
 {
     if (info_number(info, "aof_enabled") == 0)
-        return object(e, "it has no append-only file: a restart begins empty",
-                      "set appendonly yes and appendfsync always");
+        return object(e, "Redis has no append-only file, so a restart loses all data",
+                      "Set appendonly yes and appendfsync always");
     return e->store->url.restarts_held ? ST_OK : check_sync(e);
 }
 
@@ -179,8 +182,9 @@ check_node(const struct examination *e)
     enum status st = cluster_say_to(e->client, &e->node, words, 1, &info, e->why);
 
     if (st == ST_OK && info->type != REDIS_REPLY_STRING)
-        st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u says nothing of itself (INFO)",
-                         e->node.host, e->node.port);
+        st = reason_give(e->why, ST_UNAVAILABLE,
+                         "%s:%u returned an unexpected response to INFO", e->node.host,
+                         e->node.port);
     if (st == ST_OK)
         st = check_role(e, info);
     if (st == ST_OK)
@@ -292,7 +296,7 @@ check_shard(const struct examination *e, const redisReply *shard)
     if (slots == NULL || nodes == NULL || slots->type != REDIS_REPLY_ARRAY ||
         nodes->type != REDIS_REPLY_ARRAY)
         return reason_give(e->why, ST_UNAVAILABLE,
-                           "%s:%u does not tell of its shards (CLUSTER SHARDS)",
+                           "%s:%u returned an unexpected response to CLUSTER SHARDS",
                            e->node.host, e->node.port);
     if (slots->elements == 0)
         return ST_OK;
@@ -300,13 +304,14 @@ check_shard(const struct examination *e, const redisReply *shard)
     if (count == wanted)
         return check_replicas(e, nodes);
     (void)snprintf(what, sizeof(what),
-                   "the cluster has a primary with %zu replicas, and the URL says %zu",
+                   "the cluster has a primary with %zu replicas, but the URL says %zu",
                    count, wanted);
-    return object(e, what,
-                  count < wanted
-                      ? "no change there would be confirmed: give it another one"
-                      : "one that has not confirmed could take over: say "
-                        "replicas as it is, the same for all");
+    return object(
+        e, what,
+        count < wanted
+            ? "Redis would confirm no change there. Add a replica"
+            : "A replica that did not confirm a change could take over. Give all "
+              "primaries the same number of replicas, and set replicas in the URL to it");
 }
 
 static enum status
@@ -320,8 +325,9 @@ check_shards(struct examination *e)
         st = check_shard(e, shards->element[i]);
     forget(e, shards);
     if (st == ST_OK && e->store->cluster.config.replicas == 0)
-        st = object(e, "without replicas nothing survives the loss of a node",
-                    "say replicas=1 or more");
+        st = object(e,
+                    "the cluster is without replicas. If a node fails, its data is lost",
+                    "Add replicas, and set replicas in the URL");
     return st;
 }
 
@@ -353,7 +359,7 @@ check_library(const struct examination *e)
     st = cluster_load(e->client, &e->node, &what);
     if (st == ST_OK)
         return ST_OK;
-    return reason_give(e->why, st, "%s:%u does not take our functions: %.200s",
+    return reason_give(e->why, st, "%s:%u refused the functions of claimd: %.200s",
                        e->node.host, e->node.port, what.text);
 }
 
@@ -372,7 +378,8 @@ check_rights(struct redis_store *s, struct reason *why)
     if (st == ST_OK || st == ST_NOT_FOUND)
         st = ST_OK;
     else
-        st = reason_give(why, st, "it runs no scripts for us: %.200s", c.why.text);
+        st = reason_give(why, st, "Redis refused to run a script of claimd: %.200s",
+                         c.why.text);
     call_end(&c);
     return st;
 }
@@ -392,8 +399,9 @@ fitness_check(struct redis_store *s, struct reason *why)
     if (st == ST_OK && !s->cluster.map.single)
         st = check_shards(&e);
     if (st == ST_OK && s->cluster.map.single && s->url.replicas <= 0)
-        st = object(&e, "one Redis without replicas: its machine is lost with all it has",
-                    "for production use a cluster");
+        st = object(
+            &e, "a single Redis without replicas. If its machine fails, all data is lost",
+            "Use a cluster for production");
     if (st == ST_OK)
         st = check_all(&e, check_library);
     cluster_give(e.client);
@@ -439,7 +447,7 @@ check_member(const struct examination *e)
 
     if (st == ST_OK && answer->type == REDIS_REPLY_STRING &&
         !bytes_equal_str(info_field(answer, "cluster_state"), "ok"))
-        st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u: the cluster is down",
+        st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u reports that the cluster is down",
                          e->node.host, e->node.port);
     forget(e, answer);
     return st;
@@ -460,8 +468,7 @@ fitness_now(struct redis_store *s, struct reason *why)
     st = check_all(&e, s->cluster.map.single ? check_single : check_member);
     map_worst(&s->cluster.map, &replicas, &without_owner);
     if (st == ST_OK && without_owner > 0)
-        st = reason_give(why, ST_UNAVAILABLE, "nobody has %zu of the slots",
-                         without_owner);
+        st = reason_give(why, ST_UNAVAILABLE, "%zu slots have no node", without_owner);
     if (st != ST_OK) /* perhaps somebody else has taken over */
         (void)cluster_refresh(e.client, &unused);
     cluster_give(e.client);

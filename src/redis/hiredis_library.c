@@ -67,11 +67,11 @@ hiredis_library_load(struct hiredis_library *out, struct reason *why)
 
     if (library == NULL)
         return reason_give(why, ST_UNAVAILABLE,
-                           "needs hiredis " CLAIMD_HIREDIS_VERSION
+                           "a store on Redis needs hiredis " CLAIMD_HIREDIS_VERSION
                            " (Debian: libhiredis" CLAIMD_HIREDIS_VERSION "): %s",
                            dlerror());
     if (!find_all(library, out))
-        return reason_give(why, ST_UNAVAILABLE, "hiredis lacks a function: %s",
-                           dlerror());
+        return reason_give(why, ST_UNAVAILABLE,
+                           "hiredis lacks a function that claimd needs: %s", dlerror());
     return ST_OK;
 }

@@ -186,7 +186,7 @@ link_answer(struct link *l, struct reason *why)
     }
     l->timed_out = l->context->err == REDIS_ERR_IO && errno == EAGAIN;
     (void)reason_give(why, ST_UNAVAILABLE, "%s",
-                      l->timed_out ? "it does not answer" : l->context->errstr);
+                      l->timed_out ? "Redis does not respond" : l->context->errstr);
     return NULL;
 }
 

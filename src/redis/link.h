@@ -17,7 +17,7 @@
 enum { LINK_HOST_CAP = 256 };
 
 /* Why a link is broken that had bytes left (link_is_drained()). */
-#define LINK_SURPLUS "Redis sent more than it was asked for"
+#define LINK_SURPLUS "Redis sent more than claimd requested"
 
 /* Where a Redis is. */
 struct link_address {

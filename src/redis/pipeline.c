@@ -162,7 +162,7 @@ take_answers(struct pipeline *p, long long *confirmed)
     while (news == PIPELINE_GOES_ON && (answer = link_parsed(&p->link)) != NULL)
         news = take_answer(p, answer, confirmed);
     if (news == PIPELINE_FAILED) {
-        link_fail(&p->link, "Redis sent the response to another request");
+        link_fail(&p->link, "Redis sent the response to a different request");
     } else if (news == PIPELINE_ARRIVED && !link_is_drained(&p->link)) {
         link_fail(&p->link, LINK_SURPLUS);
         news = PIPELINE_FAILED;

@@ -58,14 +58,15 @@ read_login(struct bytes *rest, struct url *out, struct reason *why)
     rest->data = at + 1;
     colon = memchr(login.data, ':', login.len);
     if (colon == NULL)
-        return refuse(why, "in front of the @ stands user:password, or :password");
+        return refuse(why,
+                      "the part in front of the @ must be user:password or :password");
     return unescape(bytes_of(login.data, (size_t)(colon - login.data)), out->user) &&
                    unescape(
                        bytes_of(colon + 1, login.len - 1 - (size_t)(colon - login.data)),
                        out->password)
                ? ST_OK
-               : refuse(why, "user and password have 255 characters at most, and %XX for "
-                             "those that mean something in a URL");
+               : refuse(why, "user and password may have at most 255 characters each. "
+                             "Write reserved characters of a URL as %XX");
 }
 
 static bool
@@ -104,10 +105,11 @@ read_hosts(struct bytes rest, struct url *out, struct reason *why)
         struct bytes one = bytes_cut(&rest, ',');
 
         if (out->host_count == CLUSTER_SEEDS)
-            return refuse(why,
-                          "16 hosts are enough: the others are found by asking them");
+            return refuse(
+                why,
+                "the URL may name at most 16 hosts. claimd asks these for the others");
         if (!read_host(one, &out->hosts[out->host_count++]))
-            return refuse(why, "a host is HOST or HOST:PORT");
+            return refuse(why, "a host must be HOST or HOST:PORT");
     } while (bytes_present(rest));
     return ST_OK;
 }
@@ -116,7 +118,8 @@ static enum status
 read_path(struct bytes path, struct url *out, struct reason *why)
 {
     if (path.len == 0 || path.data[0] != '/' || path.len >= LINK_HOST_CAP)
-        return refuse(why, "behind redis+unix:// stands the path of a socket, from / on");
+        return refuse(why,
+                      "redis+unix:// must be followed by the absolute path of a socket");
     memcpy(out->hosts[0].host, path.data, path.len);
     out->hosts[0].host[path.len] = '\0';
     out->host_count = 1;
@@ -140,12 +143,12 @@ read_parameter(struct bytes one, struct url *out, struct reason *why)
     else if (bytes_equal_str(name, "unsafe"))
         good = out->unsafe = bytes_equal_str(one, "1");
     else
-        return refuse(why, "its parameters are replicas, confirm_ms, patience_ms, "
-                           "restarts and unsafe");
+        return refuse(why, "the URL has an unknown parameter. Allowed are replicas, "
+                           "confirm_ms, patience_ms, restarts and unsafe");
     return good ? ST_OK
-                : refuse(why,
-                         "replicas is 0 to 16, confirm_ms 1 to 600000, patience_ms 0 to "
-                         "600000, restarts=held, unsafe=1");
+                : refuse(why, "the URL has an invalid parameter. Allowed are replicas=0 "
+                              "to 16, confirm_ms=1 to 600000, patience_ms=0 to 600000, "
+                              "restarts=held and unsafe=1");
 }
 
 enum status
@@ -160,10 +163,10 @@ url_read(const char *text, struct url *out, struct reason *why)
         .replicas = -1, .confirm_ms = CONFIRM_MS, .patience_ms = PATIENCE_MS};
     if (strncmp(text, "rediss://", 9) == 0)
         return refuse(why,
-                      "rediss:// needs TLS, which Debian's hiredis does not have; use "
+                      "rediss:// needs TLS, which Debian's hiredis does not support. Use "
                       "a tunnel (stunnel) and redis:// or redis+unix://");
     if (!is_local && strncmp(text, tcp, sizeof(tcp) - 1) != 0)
-        return refuse(why, "must be memory, or begin with redis:// or redis+unix://");
+        return refuse(why, "must be memory, or start with redis:// or redis+unix://");
     rest = bytes_cut(&parameters, '?');
     rest.data += (is_local ? sizeof(local) : sizeof(tcp)) - 1;
     rest.len -= (is_local ? sizeof(local) : sizeof(tcp)) - 1;

@@ -398,7 +398,7 @@ take_all(struct wire *w)
 static void
 expire(struct wire *w, struct list *ended)
 {
-    static const char WHAT[] = "it does not answer";
+    static const char WHAT[] = "Redis does not respond";
     const int64_t now_ns = clock_stopwatch_ns();
     struct reason why;
 

@@ -222,7 +222,7 @@ class Install(unittest.TestCase):
         with open(self.find("/bin/claimd"), "rb") as f:
             claimd = f.read()
         for said in (b"Drives a queue server and measures it.", b"X-Project-ID: %s",
-                     b"keep-alive connections over all threads (16)"):
+                     b"Number of keep-alive connections of all threads. Default: 16."):
             with self.subTest(text=said):
                 self.assertIn(said, generator)
                 self.assertNotIn(said, claimd)

@@ -143,7 +143,7 @@ class JournalCommands(unittest.TestCase):
         refused = run("--journal", self.journal, "--listen", "127.0.0.1:0")
         self.assertEqual(refused.returncode, DAMAGED, refused)
         done = self.command("verify", self.journal, status=DAMAGED)
-        self.assertRegex(done.stdout, r"damaged: %s at \d+ is no frame, .*: missing position %s\n"
+        self.assertRegex(done.stdout, r"damaged: %s at \d+ is not a frame, .*: missing position %s\n"
                          % (FIRST, lost))
         out = self.path("saved")
         done = self.command("verify", self.journal, "--salvage", out, status=DAMAGED)

@@ -166,14 +166,14 @@ class Damage(JournalCase):
         segments = self.fill(restarts=2)
         with open(segments[1], "w", encoding="ascii"):
             pass
-        self.refused(3, self.path, os.path.basename(segments[1]) + " at 0 ")
+        self.refused(3, self.path, os.path.basename(segments[1]) + " at byte 0 ")
 
     def test_a_segment_of_zeros_in_the_middle(self):
         segments = self.fill(restarts=2)
         with open(segments[1], "r+b") as f:
             f.truncate(0)
             f.truncate(8 << 20)
-        self.refused(3, self.path, os.path.basename(segments[1]) + " at 0 ")
+        self.refused(3, self.path, os.path.basename(segments[1]) + " at byte 0 ")
 
     def test_a_last_segment_that_no_crash_leaves(self):
         """A segment gets its name when its head and its size are durable, and a clean stop
@@ -214,7 +214,7 @@ class Damage(JournalCase):
         offset, size = frames(segment)[-2]
         for where in (0, 5, 12, 45, 61, FRAME_HEAD_BYTES, size - 1):
             flip(segment, offset + where)
-            self.refused(3, "%s at %d " % (os.path.basename(segment), offset))
+            self.refused(3, "%s at byte %d " % (os.path.basename(segment), offset))
             flip(segment, offset + where)
         self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
 
@@ -222,14 +222,14 @@ class Damage(JournalCase):
         segments = self.fill(restarts=1)
         offset, _ = frames(segments[0])[-1]
         flip(segments[0], offset + FRAME_HEAD_BYTES)
-        self.refused(3, "%s at %d " % (os.path.basename(segments[0]), offset),
+        self.refused(3, "%s ends at byte %d " % (os.path.basename(segments[0]), offset),
                      os.path.basename(segments[1]))
 
     def test_a_flipped_byte_in_a_head(self):
         segment = self.fill()[0]
         for where in (0, 8, 33, 49, 2000, HEAD_BYTES - 1):
             flip(segment, where)
-            self.refused(3, os.path.basename(segment) + " at 0 ")
+            self.refused(3, os.path.basename(segment) + " at byte 0 ")
             flip(segment, where)
         self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
 
@@ -275,7 +275,7 @@ class Damage(JournalCase):
         segment = self.segments()[0]
         offset, size = frames(segment)[-2]
         flip(segment, offset + size - 1)
-        self.refused(3, "%s at %d " % (os.path.basename(segment), offset))
+        self.refused(3, "%s at byte %d " % (os.path.basename(segment), offset))
 
     def test_after_a_peaceful_end_it_is_damage(self):
         self.start()
@@ -284,7 +284,7 @@ class Damage(JournalCase):
         segment = self.segments()[0]
         offset, size = frames(segment)[-2]
         flip(segment, offset + size - 1)
-        self.refused(3, "%s at %d " % (os.path.basename(segment), offset))
+        self.refused(3, "%s at byte %d " % (os.path.basename(segment), offset))
 
     def test_a_newer_version_or_an_unknown_feature(self):
         segment = self.fill()[0]
@@ -301,7 +301,7 @@ class Damage(JournalCase):
     def test_what_a_test_kit_has_made(self):
         segment = self.fill()[0]
         write_head(segment, 16, struct.pack("<Q", 1))
-        self.refused(3, os.path.basename(segment), "test kit")
+        self.refused(3, os.path.basename(segment), "was written by a test server")
 
     def test_a_segment_of_another_journal(self):
         segments = self.fill(restarts=1)

@@ -142,8 +142,8 @@ class Kit(unittest.TestCase):
                 self.assertEqual(self.events(self.advance(server, 10)), ["claim_ended"])
             with Server("--journal", others) as server:
                 server.ask("PUT", "/v2/queues/q")
-            for options, path, words in ((["--ci"], others, "not written by tests"),
-                                         ([], ours, "test kit")):
+            for options, path, words in ((["--ci"], others, "not written by a test server"),
+                                         ([], ours, "was written by a test server")):
                 ended = run(*options, "--listen", "127.0.0.1:0", "--journal", path)
                 self.assertEqual(ended.returncode, 3)
                 self.assertIn(words, ended.stderr)

@@ -72,7 +72,7 @@ class Somewhere(RedisCase):
 
     def test_somebody_says_nothing(self):
         line = self.against(lambda other: other.recv(1000))
-        self.assertIn("not answer", line)
+        self.assertIn("not respond", line)
 
 
 class Words(RedisCase):

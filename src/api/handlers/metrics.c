@@ -13,55 +13,58 @@ static const struct {
     struct family family;
     enum store_counter which;
 } totals[] = {
-    {{"claimd_messages_posted", FAMILY_COUNTER, NULL, "Messages that were posted."},
+    {{"claimd_messages_posted", FAMILY_COUNTER, NULL,
+      "Number of messages that producers posted."},
      STORE_COUNT_POSTED},
     {{"claimd_messages_claimed", FAMILY_COUNTER, NULL,
-      "Messages that were claimed, each time counted."},
+      "Number of message deliveries by claims. Redeliveries count again."},
      STORE_COUNT_CLAIMED},
     {{"claimd_messages_deleted", FAMILY_COUNTER, NULL,
-      "Messages that clients deleted, one by one or many at a time."},
+      "Number of messages that clients deleted, individually or in bulk."},
      STORE_COUNT_DELETED},
-    {{"claimd_messages_popped", FAMILY_COUNTER, NULL, "Messages that were popped."},
+    {{"claimd_messages_popped", FAMILY_COUNTER, NULL,
+      "Number of messages that clients popped."},
      STORE_COUNT_POPPED},
     {{"claimd_messages_expired", FAMILY_COUNTER, NULL,
-      "Messages that came to the end of their life."},
+      "Number of messages that expired."},
      STORE_COUNT_EXPIRED},
     {{"claimd_messages_dropped", FAMILY_COUNTER, NULL,
-      "Messages that went with their queue, or by a purge."},
+      "Number of messages removed with their queue or by a purge."},
      STORE_COUNT_DROPPED},
     {{"claimd_dead_letters_moved", FAMILY_COUNTER, NULL,
-      "Messages that were moved to a dead letter queue."},
+      "Number of messages moved to a dead-letter queue."},
      STORE_COUNT_DEAD_LETTERS},
     {{"claimd_late_deletions_refused", FAMILY_COUNTER, NULL,
-      "Deletions refused because the claim did not hold the message any more."},
+      "Number of deletions refused because the claim no longer held the message."},
      STORE_COUNT_LATE_DELETES},
-    {{"claimd_claims_made", FAMILY_COUNTER, NULL, "Claims that were made."},
+    {{"claimd_claims_made", FAMILY_COUNTER, NULL, "Number of claims created."},
      STORE_COUNT_CLAIMS},
-    {{"claimd_claims_renewed", FAMILY_COUNTER, NULL, "Renewals of claims."},
+    {{"claimd_claims_renewed", FAMILY_COUNTER, NULL, "Number of claim renewals."},
      STORE_COUNT_RENEWALS},
-    {{"claimd_queues_made", FAMILY_COUNTER, NULL, "Queues that were made."},
+    {{"claimd_queues_made", FAMILY_COUNTER, NULL, "Number of queues created."},
      STORE_COUNT_QUEUES_MADE},
-    {{"claimd_queues_deleted", FAMILY_COUNTER, NULL, "Queues that were deleted."},
+    {{"claimd_queues_deleted", FAMILY_COUNTER, NULL, "Number of queues deleted."},
      STORE_COUNT_QUEUES_GONE},
     {{"claimd_notifications_delivered", FAMILY_COUNTER, NULL,
-      "Messages that subscribers have taken, for each of them."},
+      "Number of messages delivered to subscribers, counted once per subscriber."},
      STORE_COUNT_NOTIFIED},
     {{"claimd_notifications_failed", FAMILY_COUNTER, NULL,
-      "Tries to tell subscribers something that failed and are made again."},
+      "Number of failed notification attempts that claimd retries."},
      STORE_COUNT_FAILED},
     {{"claimd_notifications_given_up", FAMILY_COUNTER, NULL,
-      "Messages that subscribers have not taken after all tries, for each of them."},
+      "Number of messages with a permanent delivery failure, counted once per "
+      "subscriber."},
      STORE_COUNT_GIVEN_UP},
     {{"claimd_notifications_fallen_out", FAMILY_COUNTER, NULL,
-      "Messages that were lost before subscribers could be told, for each of them."},
+      "Number of messages dropped before their notification, counted once per "
+      "subscriber."},
      STORE_COUNT_FALLEN_OUT},
 };
 
-static const struct family given_back = {"claimd_messages_given_back", FAMILY_COUNTER,
-                                         NULL,
-                                         "Messages given back by claims: released by the "
-                                         "worker, expired, or the client had gone "
-                                         "before it had its answer."};
+static const struct family given_back = {
+    "claimd_messages_given_back", FAMILY_COUNTER, NULL,
+    "Number of messages requeued, by reason: the worker released the claim, the lease "
+    "expired, or the client disconnected before it got the response."};
 
 static const struct {
     const char *reason;
@@ -76,14 +79,16 @@ static const struct {
     struct family family;
     unsigned digits;
 } spans[STORE_SPANS] = {
-    [STORE_SPAN_WAITED] = {{"claimd_message_wait_seconds", FAMILY_HISTOGRAM, "seconds",
-                            "From the post of a message to its first claim, or its pop."},
-                           3},
-    [STORE_SPAN_WORKED] = {{"claimd_message_work_seconds", FAMILY_HISTOGRAM, "seconds",
-                            "From the claim of a message to its deletion."},
-                           3},
+    [STORE_SPAN_WAITED] =
+        {{"claimd_message_wait_seconds", FAMILY_HISTOGRAM, "seconds",
+          "Time from the post of a message to its first claim or pop, in seconds."},
+         3},
+    [STORE_SPAN_WORKED] =
+        {{"claimd_message_work_seconds", FAMILY_HISTOGRAM, "seconds",
+          "Time from the claim of a message to its deletion, in seconds."},
+         3},
     [STORE_SPAN_ATTEMPTS] = {{"claimd_message_attempts", FAMILY_HISTOGRAM, NULL,
-                              "How often a message was claimed until it was deleted."},
+                              "Number of deliveries of a message until its deletion."},
                              0},
 };
 
@@ -116,39 +121,40 @@ struct shown_queues {
     struct store_expired expired_rest;
 };
 
-static const struct family queue_messages = {"claimd_queue_messages", FAMILY_GAUGE, NULL,
-                                             "Messages of a queue by state; those of all "
-                                             "queues that are not shown one by one have "
-                                             "no project and no queue."};
-static const struct family queue_bytes = {"claimd_queue_bytes", FAMILY_GAUGE, "bytes",
-                                          "Bytes of the bodies of a queue's messages."};
+static const struct family queue_messages = {
+    "claimd_queue_messages", FAMILY_GAUGE, NULL,
+    "Number of messages of a queue, by state. The sample with an empty project and queue "
+    "is the sum of all queues that are not shown individually."};
+static const struct family queue_bytes = {
+    "claimd_queue_bytes", FAMILY_GAUGE, "bytes",
+    "Size of the message bodies of a queue, in bytes."};
 static const struct family queue_claims = {"claimd_queue_claims", FAMILY_GAUGE, NULL,
-                                           "Live claims of a queue."};
+                                           "Number of live claims of a queue."};
 static const struct family queue_dead_letters = {
     "claimd_queue_dead_letters", FAMILY_GAUGE, NULL,
-    "Messages of a queue that came as dead letters of another."};
+    "Number of messages in a queue that were dead-lettered from another queue."};
 static const struct family queue_age = {"claimd_queue_oldest_claimable_age_seconds",
                                         FAMILY_GAUGE, "seconds",
-                                        "How long ago the oldest message that can be "
-                                        "claimed was posted; 0 if there is none."};
+                                        "Time since the post of the oldest ready "
+                                        "message, in seconds. 0 if no message is ready."};
 
 static const struct family queue_claimed_age = {
     "claimd_queue_oldest_claimed_age_seconds", FAMILY_GAUGE, "seconds",
-    "How long ago the oldest live claim was created, renewed or not; 0 if there is "
-    "none."};
+    "Time since the creation of the oldest live claim, in seconds. Renewals do not reset "
+    "it. 0 if there is no claim."};
 
 static const struct {
     struct family family;
     size_t offset; /* in struct store_expired */
 } expired_counters[] = {
     {{"claimd_queue_messages_expired", FAMILY_COUNTER, NULL,
-      "Messages of a queue that expired."},
+      "Number of messages of a queue that expired."},
      offsetof(struct store_expired, messages)},
     {{"claimd_queue_messages_expired_unread", FAMILY_COUNTER, NULL,
-      "Messages of a queue that expired before a worker claimed them."},
+      "Number of messages of a queue that expired before a worker claimed them."},
      offsetof(struct store_expired, unread)},
     {{"claimd_queue_dead_letters_expired", FAMILY_COUNTER, NULL,
-      "Dead letters of a queue that expired."},
+      "Number of dead-lettered messages that expired in a queue."},
      offsetof(struct store_expired, dead_letters)},
 };
 
@@ -346,10 +352,10 @@ write_quotas(struct exposition *x, const struct quotas *q)
 {
     static const struct family limit = {
         "claimd_project_limit", FAMILY_GAUGE, NULL,
-        "What each project may have of this (project_max_...); 0: any number."};
+        "Limit of each project (project_max_...). 0 means no limit."};
     static const struct family refused = {
         "claimd_project_limit_refusals", FAMILY_COUNTER, NULL,
-        "Requests that were refused because their project had as much as it may."};
+        "Number of requests refused because their project reached a limit."};
     struct api_project_limits set;
     struct label label = {.name = "limit"};
 
@@ -371,19 +377,19 @@ write_quotas(struct exposition *x, const struct quotas *q)
 }
 
 static const struct family queues = {"claimd_queues", FAMILY_GAUGE, NULL,
-                                     "Queues of all projects."};
+                                     "Number of queues in all projects."};
 static const struct family subscriptions = {"claimd_subscriptions", FAMILY_GAUGE, NULL,
-                                            "Subscriptions of all projects."};
+                                            "Number of subscriptions in all projects."};
 static const struct family backlog = {
     "claimd_subscription_backlog_bytes", FAMILY_GAUGE, "bytes",
-    "Bytes of messages that subscribers have still to get."};
+    "Size of the messages that subscribers have not received yet, in bytes."};
 static const struct family garbage = {
     "claimd_garbage_messages", FAMILY_GAUGE, NULL,
-    "Messages of purged or deleted queues whose memory is not free yet."};
-static const struct family lag = {"claimd_expiry_lag_seconds", FAMILY_GAUGE, "seconds",
-                                  "How long the end of a claim, a delay or a life has "
-                                  "been due without its memory being "
-                                  "looked after. What clients see is never late."};
+    "Number of messages of purged or deleted queues that still occupy memory."};
+static const struct family lag = {
+    "claimd_expiry_lag_seconds", FAMILY_GAUGE, "seconds",
+    "Delay of the background processing of expired leases, delays and TTLs, in seconds. "
+    "Responses are always up to date."};
 
 /* What is there in all of them. */
 static void
@@ -398,9 +404,8 @@ write_sums(struct exposition *x, const struct store_figures *f)
 }
 
 static const struct family ready = {"claimd_ready", FAMILY_GAUGE, NULL,
-                                    "1 while requests may be sent here; 0 while the "
-                                    "server ends, takes no posts, or cannot "
-                                    "use its store."};
+                                    "1 if claimd accepts requests. 0 while it stops, "
+                                    "refuses posts or cannot use its store."};
 
 static void
 write_ready(struct exposition *x, struct context *ctx)

@@ -171,7 +171,7 @@ START_TEST(a_list_is_taken_as_a_whole_or_not_at_all)
     buf_reset(&f.out, SIZE_MAX);
     line("b", "worker", "p", "never", "2");
     buf_str(&f.out, "\nb worker p never x\n");
-    expect_refused(3, "what is kept");
+    expect_refused(3, "the digest of a token");
     buf_reset(&f.out, SIZE_MAX);
     line("b", "worker", "p", "never", "2");
     line("b", "worker", "p", "never", "3");

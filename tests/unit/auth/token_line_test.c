@@ -63,19 +63,19 @@ START_TEST(a_line_that_is_none_is_refused_with_a_reason)
         {"a admin p,,q never " DIGEST, "projects have"},
         {"a admin , never " DIGEST, "projects have"},
         {"a admin p\x01 never " DIGEST, "projects have"},
-        {"a admin * tomorrow " DIGEST, "not tomorrow"},
-        {"a admin * 2027-02-29T00:00:00Z " DIGEST, "not 2027-02-29"},
-        {"a admin * 2027-03-31T00:00:00 " DIGEST, "not 2027-03-31"},
-        {"a admin * 2027-03-31T24:00:00Z " DIGEST, "not 2027-03-31"},
-        {"a admin * never sha256:12", "what is kept"},
+        {"a admin * tomorrow " DIGEST, "EXPIRES is tomorrow"},
+        {"a admin * 2027-02-29T00:00:00Z " DIGEST, "EXPIRES is 2027-02-29"},
+        {"a admin * 2027-03-31T00:00:00 " DIGEST, "EXPIRES is 2027-03-31"},
+        {"a admin * 2027-03-31T24:00:00Z " DIGEST, "EXPIRES is 2027-03-31"},
+        {"a admin * never sha256:12", "the digest of a token"},
         {"a admin * never "
          "sha512:0ffd8ba77be9f6e7d6a39b0e6d2e35a9a9a3a2ab2d7ab0cd0b1bbc1d9c9e"
          "e0ff",
-         "what is kept"},
+         "the digest of a token"},
         {"a admin * never "
          "sha256:0FFD8BA77BE9F6E7D6A39B0E6D2E35A9A9A3A2AB2D7AB0CD0B1BBC1D9C9E"
          "E0FF",
-         "what is kept"},
+         "the digest of a token"},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

@@ -583,7 +583,7 @@ LOOP_TEST(a_log_that_ends_before_it_was_durable_is_damaged, 7)
     ck_assert_uint_le(seen.last.from, records);
     ck_assert_status(start(&w), ST_BAD_VALUE);
     ck_assert_ptr_nonnull(strstr(w.error, "damaged"));
-    ck_assert_ptr_nonnull(strstr(w.error, "restore a backup"));
+    ck_assert_ptr_nonnull(strstr(w.error, "Restore a backup"));
     ck_assert_ptr_nonnull(strstr(w.error, "claimd verify DIR --salvage OUT"));
     stop(&w);
     if (_i < 6)
