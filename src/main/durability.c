@@ -202,30 +202,33 @@ static void
 write_journal(struct metrics_source *source, struct exposition *x)
 {
     static const struct family segments = {"claimd_journal_segments", FAMILY_GAUGE, NULL,
-                                           "Segments of the journal."};
+                                           "Number of segments of the journal."};
     static const struct family bytes = {"claimd_journal_bytes", FAMILY_GAUGE, "bytes",
-                                        "Bytes of the journal's segments."};
-    static const struct family left = {
-        "claimd_journal_left_bytes", FAMILY_GAUGE, "bytes",
-        "Bytes that the journal may still take: of the disk, or of journal_max_bytes."};
+                                        "Size of the segments of the journal, in bytes."};
+    static const struct family left = {"claimd_journal_left_bytes", FAMILY_GAUGE, "bytes",
+                                       "Space that the journal can still use, in bytes. "
+                                       "The disk or journal_max_bytes limits it."};
     static const struct family full = {
         "claimd_journal_full", FAMILY_GAUGE, NULL,
-        "1 while posts are refused because the journal has no room."};
+        "1 while claimd refuses posts because the journal has no space, otherwise 0."};
     static const struct family failed = {
         "claimd_journal_failed", FAMILY_GAUGE, NULL,
-        "1 when the disk has failed: nothing becomes durable any more."};
-    static const struct family commits = {"claimd_journal_commits", FAMILY_COUNTER, NULL,
-                                          "Commits, of one sync each."};
+        "1 after the disk failed and nothing becomes durable any more, otherwise 0."};
+    static const struct family commits = {
+        "claimd_journal_commits", FAMILY_COUNTER, NULL,
+        "Number of commits. Each commit syncs the disk once."};
     static const struct family records = {
         "claimd_journal_records", FAMILY_COUNTER, NULL,
-        "Records that were written or are about to be."};
-    static const struct family waiting = {
-        "claimd_journal_undurable_records", FAMILY_GAUGE, NULL,
-        "Records that are not durable yet: answers wait for them."};
+        "Number of records written or waiting to be written."};
+    static const struct family waiting = {"claimd_journal_undurable_records",
+                                          FAMILY_GAUGE, NULL,
+                                          "Number of records that are not durable yet. "
+                                          "Their responses wait for the commit."};
     static const struct family sweeps = {"claimd_journal_sweeps", FAMILY_COUNTER, NULL,
-                                         "Sweeps that came to their end."};
+                                         "Number of completed checkpoints."};
     static const struct family syncs = {"claimd_journal_sync_seconds", FAMILY_HISTOGRAM,
-                                        "seconds", "How long the disk took to sync."};
+                                        "seconds",
+                                        "Duration of the disk syncs, in seconds."};
     struct durability *d = container_of(source, struct durability, source);
     struct journal_figures f;
 

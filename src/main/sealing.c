@@ -98,15 +98,15 @@ static void
 write_figures(struct metrics_source *source, struct exposition *x)
 {
     static const struct family keys = {"claimd_encryption_keys", FAMILY_GAUGE, NULL,
-                                       "Keys of encrypted bodies that are there."};
+                                       "Number of encryption keys loaded."};
     static const struct family encrypted = {"claimd_bodies_encrypted", FAMILY_COUNTER,
-                                            NULL, "Bodies that were encrypted."};
+                                            NULL, "Number of bodies encrypted."};
     static const struct family decrypted = {
         "claimd_bodies_decrypted", FAMILY_COUNTER, NULL,
-        "Bodies that were decrypted, each time counted."};
+        "Number of body decryptions. Each decryption of the same body counts."};
     static const struct family failures = {
         "claimd_decryption_failures", FAMILY_COUNTER, NULL,
-        "Bodies that could not be decrypted, each time counted, by the reason."};
+        "Number of failed body decryptions, by reason."};
     const struct label no_key = {"reason", BYTES_LIT("no_key")},
                        damaged = {"reason", BYTES_LIT("damaged")};
     struct seal_figures f;
