@@ -79,13 +79,13 @@ read_words(const struct command *c, char *const *argv, struct command_words *wor
         const char **value = option ? find_value(c, *argv, words) : NULL;
 
         if (option && value == NULL)
-            return command_fails(COMMAND_USAGE, "%s is not an option of %s; see --help",
+            return command_fails(COMMAND_USAGE, "%s is not an option of %s (see --help)",
                                  *argv, c->name);
         if (option && (argv[1] == NULL || *value != NULL))
             return command_fails(COMMAND_USAGE, "%s %s", *argv,
                                  argv[1] == NULL ? "has no value" : "is there twice");
         if (!option && places == c->places)
-            return command_fails(COMMAND_USAGE, "%s is one word too many; see --help",
+            return command_fails(COMMAND_USAGE, "%s is one word too many (see --help)",
                                  *argv);
         if (option)
             *value = *++argv;
@@ -93,7 +93,7 @@ read_words(const struct command *c, char *const *argv, struct command_words *wor
             words->places[places++] = *argv;
     }
     return places >= c->least ? COMMAND_GOOD
-                              : command_fails(COMMAND_USAGE, "%s needs %s; see --help",
+                              : command_fails(COMMAND_USAGE, "%s needs %s (see --help)",
                                               c->name, c->needs);
 }
 
@@ -170,10 +170,9 @@ void
 command_tell_missing(const struct journal_damage *damage)
 {
     if (damage->from < damage->to)
-        (void)printf(": missing positions %" PRIu64 " to %" PRIu64, damage->from,
-                     damage->to);
+        (void)printf(": missing LSN %" PRIu64 " to %" PRIu64, damage->from, damage->to);
     else if (damage->from == damage->to)
-        (void)printf(": missing position %" PRIu64, damage->from);
+        (void)printf(": missing LSN %" PRIu64, damage->from);
 }
 
 void

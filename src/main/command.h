@@ -93,7 +93,7 @@ struct disk *command_open_empty(const char *path);
 /* Says what is damaged: a line. */
 void command_tell_damage(void *arg, const struct journal_damage *damage);
 
-/* ": missing positions 4 to 7"; nothing if none is. */
+/* ": missing LSN 4 to 7"; nothing if none is. */
 void command_tell_missing(const struct journal_damage *damage);
 
 /* The first word of a file that the option names, owned (mem_free()); NULL after a complaint. */

@@ -217,8 +217,8 @@ dump_journal(const char *path, const char *project)
     error = journal_hold(d, &lock);
     if (error == EWOULDBLOCK)
         status = command_fails(COMMAND_FAILED,
-                               "%s: a process uses it; ask that (--url), or dump a copy "
-                               "('claimd backup')",
+                               "%s: a process uses it. Dump from that process (--url), "
+                               "or dump a copy made by 'claimd backup'",
                                path);
     else if (error != 0)
         status = command_fails(COMMAND_FAILED, "%s cannot be locked: %s", path,
@@ -242,8 +242,7 @@ run(const struct command_words *words)
     if (fcntl(STDOUT_FILENO, F_GETFD) < 0) /* what is opened next would take its place */
         return command_fails(COMMAND_FAILED, "standard output is closed");
     if (journal != NULL && (url != NULL || words->values[TOKEN_FILE] != NULL))
-        return command_fails(
-            COMMAND_USAGE, "--journal asks no server; leave --url and --token-file out");
+        return command_fails(COMMAND_USAGE, "--journal excludes --url and --token-file");
     if (journal != NULL)
         return dump_journal(journal, words->values[PROJECT]);
     mem = mem_new(0);

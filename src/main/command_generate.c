@@ -384,7 +384,7 @@ run(const struct command_words *words)
         return generate_zsh();
     if (strcmp(what, "options") == 0 && assignment == NULL)
         return generate_options();
-    return command_fails(COMMAND_USAGE, "%s cannot be generated; see --help", what);
+    return command_fails(COMMAND_USAGE, "%s cannot be generated (see --help)", what);
 }
 
 const struct command command_generate = {

@@ -148,10 +148,10 @@ describe(struct task *t)
     int status;
 
     if (role == NULL)
-        return command_fails(COMMAND_USAGE, "token new needs --role; see --help");
+        return command_fails(COMMAND_USAGE, "token new needs --role (see --help)");
     l->role = role_find(bytes_str(role));
     if (l->role == ROLE_COUNT)
-        return command_fails(COMMAND_USAGE, "there is no role %s; see --help", role);
+        return command_fails(COMMAND_USAGE, "there is no role %s (see --help)", role);
     l->name = bytes_str(t->words->places[1]);
     l->projects = bytes_str(projects == NULL ? "*" : projects);
     status = read_expiry(t->words->values[VALUE_EXPIRES], &l->expires_ms);
@@ -187,8 +187,8 @@ add(struct task *t)
     status = replace(t);
     if (status == COMMAND_GOOD && (puts(token) < 0 || fflush(stdout) != 0))
         return command_fails(COMMAND_FAILED,
-                             "the token could not be printed, and nobody knows it: "
-                             "revoke %s, and make another",
+                             "the token could not be printed and is lost. Revoke %s "
+                             "and make another",
                              t->words->places[1]);
     return status;
 }
@@ -292,10 +292,11 @@ run(const struct command_words *words)
     int status;
 
     if (verb == NULL)
-        return command_fails(COMMAND_USAGE, "%s is none of new, list, revoke; see --help",
+        return command_fails(COMMAND_USAGE,
+                             "%s is none of new, list, revoke (see --help)",
                              words->places[0]);
     if (verb->named != (words->places[1] != NULL))
-        return command_fails(COMMAND_USAGE, "token %s needs %s; see --help", verb->name,
+        return command_fails(COMMAND_USAGE, "token %s needs %s (see --help)", verb->name,
                              verb->named ? "a name" : "no name");
     t.mem = mem_new(0);
     if (t.mem == NULL)

@@ -12,9 +12,9 @@ tell_segment(void *arg, const struct journal_segment *s)
     (void)arg;
     (void)printf("%s", s->name);
     if (s->records == 0)
-        (void)printf(" no positions");
+        (void)printf(" no records");
     else
-        (void)printf(" positions %" PRIu64 " to %" PRIu64, s->first_lsn, s->next_lsn - 1);
+        (void)printf(" LSN %" PRIu64 " to %" PRIu64, s->first_lsn, s->next_lsn - 1);
     (void)printf(", frames %" PRIu64 ", records %" PRIu64 ", bytes %" PRIu64 ", %s",
                  s->frames, s->records, s->bytes,
                  s->sealed  ? "sealed"
@@ -42,19 +42,20 @@ static int
 tell_verdict(const struct journal_findings *found)
 {
     if (found->damages > 0) {
-        (void)printf("the journal is damaged: %" PRIu64 " times, %" PRIu64
-                     " positions missing; restore a backup, or run 'claimd verify DIR "
-                     "--salvage OUT' to keep what is intact\n",
-                     found->damages, found->lost);
+        (void)printf(
+            "the journal is damaged in %" PRIu64 " places, %" PRIu64
+            " records are missing. Restore a backup. To keep the intact records, run "
+            "'claimd verify DIR --salvage OUT'.\n",
+            found->damages, found->lost);
         return COMMAND_DAMAGED;
     }
     (void)printf("the journal is good: %" PRIu64 " segments, %" PRIu64
-                 " records, up to position %" PRIu64 "%s\n",
+                 " records, up to LSN %" PRIu64 "%s\n",
                  found->segments, found->records,
                  found->next_lsn == 0 ? 0 : found->next_lsn - 1,
-                 found->torn_bytes == 0
-                     ? ""
-                     : "; behind it a crash has left a frame that no answer told of");
+                 found->torn_bytes == 0 ? ""
+                                        : ". A crash left an unfinished frame behind it, "
+                                          "which no response acknowledged");
     return COMMAND_GOOD;
 }
 
@@ -147,9 +148,9 @@ run(const struct command_words *words)
         return COMMAND_FAILED;
     error = journal_hold(d, &lock);
     if (error == EWOULDBLOCK)
-        status =
-            command_fails(COMMAND_FAILED,
-                          "%s: a process uses it; verify a copy ('claimd backup')", path);
+        status = command_fails(
+            COMMAND_FAILED,
+            "%s: a process uses it. Verify a copy made by 'claimd backup'", path);
     else if (error != 0)
         status = command_fails(COMMAND_FAILED, "%s cannot be locked: %s", path,
                                strerror(error));

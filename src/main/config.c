@@ -104,7 +104,7 @@ take_variable(struct config *config, const char *variable, struct complaints *co
     if (short_enough)
         option = option_find(bytes_str(name));
     if (option == NULL)
-        complain(complaints, "environment: %s is not an option; see --help", shown);
+        complain(complaints, "environment: %s is not an option (see --help)", shown);
     else
         set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
 }
@@ -223,7 +223,7 @@ take_option(struct args *args, struct config *config, struct complaints *complai
     if (is_named && !is_file)
         option = option_find(bytes_str(name));
     if (!is_file && option == NULL) {
-        complain(complaints, "command line: %s is not an option; see --help", shown);
+        complain(complaints, "command line: %s is not an option (see --help)", shown);
         return;
     }
     value = option != NULL && option_is_switch(option) ? take_switch_value(args, value)
@@ -392,7 +392,7 @@ static void
 check_one_kind(const struct config *config, struct complaints *complaints)
 {
     if (config->auth != AUTH_BY_NONE && config->identity_stub)
-        complain(complaints, "identity_stub and auth cannot both say who may come in");
+        complain(complaints, "identity_stub and auth exclude each other");
 }
 
 static bool

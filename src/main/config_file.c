@@ -123,7 +123,7 @@ is_our_section(struct reading *r, const char *section)
     if (section[0] == '\0' || strcmp(section, "claimd") == 0)
         return true;
     if (strncmp(r->section, section, sizeof(r->section) - 1) != 0) {
-        fail(r, section, "is not a section; the only one is claimd");
+        fail(r, section, "is not a section. The only section is claimd");
         (void)snprintf(r->section, sizeof(r->section), "%s", section);
     }
     return false;
@@ -141,7 +141,7 @@ take_key(void *ctx, const char *section, const char *name, const char *value)
     if (!is_our_section(r, section))
         return 1;
     if (option == NULL) {
-        fail(r, name, "is not an option; see --help");
+        fail(r, name, "is not an option (see --help)");
         return 1;
     }
     origin = &r->config->origins[option - options];
@@ -190,7 +190,7 @@ open_file(const char *path, struct complaints *complaints)
         complain(complaints, "%s: %s", path[0] == '\0' ? "CLAIMD_CONFIG" : path,
                  strerror(errno));
     else
-        complain(complaints, "%s: %s; --config takes a regular file", path, why);
+        complain(complaints, "%s: %s. --config takes a regular file", path, why);
     if (fd >= 0)
         (void)close(fd); /* nothing was written */
     return NULL;

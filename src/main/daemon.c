@@ -403,7 +403,7 @@ log_store(struct daemon *d, const struct config *config)
         log_event(&d->log, LOG_INFO, "journal", LOG_S("directory", config->journal));
     else if (!backing_wanted(config)) /* tests want it so */
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "no_journal",
-                  LOG_S("warning", "a restart loses all messages; to keep them, set the "
+                  LOG_S("warning", "a restart loses all messages. To keep them, set the "
                                    "option journal to a directory"));
 }
 

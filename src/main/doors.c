@@ -41,8 +41,9 @@ check_stub(const struct config *config, const char *address, const char *where,
     if (!config->identity_stub || config->identity_stub_anywhere)
         return;
     complain(complaints,
-             "identity_stub gives tokens to anybody who asks: it listens on the loopback"
-             " only, not on %s (%s), unless identity_stub_anywhere is set",
+             "identity_stub gives a token to every client, so it serves loopback "
+             "addresses only,"
+             " not %s (%s). To allow other addresses, set identity_stub_anywhere",
              address, where);
 }
 
@@ -54,11 +55,13 @@ check_open(const struct config *config, const char *address, const char *where,
     if (config->auth != AUTH_BY_NONE || config->insecure_listen ||
         config->identity_stub || config->ci)
         return; /* of the last two the checks above have told */
-    complain(complaints,
-             "anybody who reaches %s (%s) could do everything: ask for tokens (auth), "
-             "listen on the loopback or a Unix socket, or set insecure_listen where "
-             "something else keeps strangers out",
-             address, where);
+    complain(
+        complaints,
+        "every client that reaches %s (%s) could do everything. Set auth, listen on a "
+        "loopback address or a Unix socket, or set insecure_listen if a firewall or "
+        "proxy "
+        "protects the address",
+        address, where);
 }
 
 /* Every client can move the clock, and delete everything. */

@@ -197,10 +197,9 @@ print_short(FILE *to)
 {
     print_commands(to);
     print_common_options(to);
-    (void)fputs(
-        "\nclaimd --help GROUP prints a group of options, claimd --help all "
-        "prints all.\n",
-        to);
+    (void)fputs("\nclaimd --help GROUP prints a group of options, claimd --help all "
+                "prints all.\n",
+                to);
     help_print_groups(to);
 }
 

@@ -39,9 +39,10 @@ program_begin(const struct program *program, struct config *config, int *status)
         return true;
     case ACTION_HELP:
         if (!help_print(config->help_topic, stdout)) {
-            (void)fprintf(stderr,
-                          "claimd: --help knows no group \"%s\"; use all, or a group\n",
-                          config->help_topic);
+            (void)fprintf(
+                stderr,
+                "claimd: --help knows no group \"%s\". Use all or one of these groups.\n",
+                config->help_topic);
             help_print_groups(stderr);
             *status = EXIT_USAGE;
             return false;

@@ -61,7 +61,8 @@ check_rights(int fd, const struct text_file *file, struct complaints *complaints
 
     if (!file->secret || fstat(fd, &st) != 0 || (st.st_mode & S_IRWXO) == 0)
         return ST_OK;
-    complain(complaints, "%s: %s may be used by anybody (mode %04o): chmod o-rwx %s",
+    complain(complaints,
+             "%s: %s may be read or written by other users (mode %04o): chmod o-rwx %s",
              file->option, file->path, st.st_mode & 07777, file->path);
     return ST_BAD_VALUE;
 }

@@ -167,8 +167,8 @@ class Refused(unittest.TestCase):
 
     def test_strangers_are_kept_out_of_these_too(self):
         with listening(address=("0.0.0.0", 0)) as one:
-            self.complains("anybody who reaches", [one])
-            self.complains("anybody who reaches", [one], names="metrics")
+            self.complains("every client that reaches", [one])
+            self.complains("every client that reaches", [one], names="metrics")
             with activated([one], "--insecure-listen"):
                 pass
 

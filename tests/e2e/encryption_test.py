@@ -149,7 +149,7 @@ class Encryption(unittest.TestCase):
                 self.assertIn(why, self.reload(server, "reload_failed"))
             self.write(NEW)
             os.chmod(self.keys, 0o644)
-            self.assertIn("may be used by anybody", self.reload(server, "reload_failed"))
+            self.assertIn("may be read or written by other users", self.reload(server, "reload_failed"))
             os.unlink(self.keys)
             self.assertIn("No such file", self.reload(server, "reload_failed"))
             self.post(server, "q", 2)

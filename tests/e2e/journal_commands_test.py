@@ -143,11 +143,11 @@ class JournalCommands(unittest.TestCase):
         refused = run("--journal", self.journal, "--listen", "127.0.0.1:0")
         self.assertEqual(refused.returncode, DAMAGED, refused)
         done = self.command("verify", self.journal, status=DAMAGED)
-        self.assertRegex(done.stdout, r"damaged: %s at \d+ is not a frame, .*: missing position %s\n"
+        self.assertRegex(done.stdout, r"damaged: %s at \d+ is not a frame, .*: missing LSN %s\n"
                          % (FIRST, lost))
         out = self.path("saved")
         done = self.command("verify", self.journal, "--salvage", out, status=DAMAGED)
-        self.assertRegex(done.stdout, r"\nsalvage: missing position %s \(%s at " % (lost, FIRST))
+        self.assertRegex(done.stdout, r"\nsalvage: missing LSN %s \(%s at " % (lost, FIRST))
         with self.serve(out) as server:
             self.assertEqual(bodies(server, "jobs"), [0, 1, 2, 4, 5])
             self.assertEqual(bodies(server, "other"), [0])

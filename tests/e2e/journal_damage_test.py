@@ -199,7 +199,7 @@ class Damage(JournalCase):
                 self.refused(3, "the journal is damaged: ", last, path=copy)
                 done = run("verify", copy)
                 self.assertEqual(done.returncode, 3, done)
-                self.assertIn("missing position", done.stdout)
+                self.assertIn("missing LSN", done.stdout)
                 shutil.rmtree(copy)
         self.start()
         self.assertEqual(self.bodies("q"), [[0, 0], [0, 1], [0, 2], "last"])

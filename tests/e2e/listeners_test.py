@@ -149,7 +149,7 @@ class Refused(unittest.TestCase):
 
     def test_every_one_of_them_must_keep_strangers_out(self):
         for listen in ("127.0.0.1:0,0.0.0.0:0", "unix:/x,metrics:0.0.0.0:0", "[::]:0,[::1]:0"):
-            self.refused(listen, "anybody who reaches")
+            self.refused(listen, "every client that reaches")
             self.refused(listen, "identity_stub gives tokens", "--identity-stub")
 
     def test_one_that_is_taken_closes_the_others(self):

@@ -505,7 +505,7 @@ post()
 post()
 print(claim(client=%r)["messages"][0]["href"].split("=")[-1])""" % OTHER)
         self.assertRegex(lines[0], r"^claimd: leaked: claim %s of 2 messages in queue jobs "
-                         r"\(project p\), neither finished nor released; claimed by %s at "
+                         r"\(project p\), neither finished nor released, claimed by %s at "
                          r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$" % (claimed, OTHER))
         self.assertEqual(lines[1:], ["claimd: 1 leak: 1 claim, 0 messages never read, "
                                      "0 dead letters"])
@@ -513,7 +513,7 @@ print(claim(client=%r)["messages"][0]["href"].split("=")[-1])""" % OTHER)
     def test_a_message_that_nobody_reads(self):
         (posted,), lines = self.leaks("print(post())")
         self.assertRegex(lines[0], r"^claimd: leaked: message %s in queue jobs \(project p\), "
-                         r"never read; posted by %s at " % (posted, CLIENT_ID))
+                         r"never read, posted by %s at " % (posted, CLIENT_ID))
         self.assertEqual(len(lines), 2)
 
     def test_a_dead_letter_that_nobody_expects(self):
@@ -524,7 +524,7 @@ claim(client=%r)
 ask("POST", "/claimd/clock/advance", {"seconds": 61})
 claim()""" % OTHER)
         self.assertRegex(lines[0], r"^claimd: leaked: dead letter %s in queue dead \(project p\), "
-                         r"from queue jobs; last claimed by %s, moved at " % (posted, OTHER))
+                         r"from queue jobs, last claimed by %s, moved at " % (posted, OTHER))
         self.assertEqual(len(lines), 2)
 
     def test_they_fail_a_command_that_has_succeeded(self):

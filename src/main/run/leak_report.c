@@ -33,7 +33,7 @@ write_claim(struct leak_report *r, const json_t *leak, const char *where)
     if (r->claims++ < LEAK_REPORT_LINES)
         complain(&to,
                  "leaked: claim %s of %lld message%s in %s, neither finished nor "
-                 "released; claimed by %s at %s%s",
+                 "released, claimed by %s at %s%s",
                  text_of(leak, "claim"), (long long)messages, messages == 1 ? "" : "s",
                  where, who(leak), text_of(leak, "at"), r->of);
     return true;
@@ -47,7 +47,7 @@ write_unread(struct leak_report *r, const json_t *leak, const char *where)
     if (text_of(leak, "id") == NULL)
         return false;
     if (r->unread++ < LEAK_REPORT_LINES)
-        complain(&to, "leaked: message %s in %s, never read; posted by %s at %s%s",
+        complain(&to, "leaked: message %s in %s, never read, posted by %s at %s%s",
                  text_of(leak, "id"), where, who(leak), text_of(leak, "at"), r->of);
     return true;
 }
@@ -61,7 +61,7 @@ write_dead_letter(struct leak_report *r, const json_t *leak, const char *where)
         return false;
     if (r->dead_letters++ < LEAK_REPORT_LINES)
         complain(&to,
-                 "leaked: dead letter %s in %s, from queue %s; last claimed by %s, moved "
+                 "leaked: dead letter %s in %s, from queue %s, last claimed by %s, moved "
                  "at %s%s",
                  text_of(leak, "id"), where, text_of(leak, "from"), who(leak),
                  text_of(leak, "at"), r->of);

@@ -97,7 +97,7 @@ take_words(char *const *at, struct run_words *out)
         return status;
     if (*at == NULL || at[1] == NULL)
         return command_fails(COMMAND_USAGE,
-                             "run needs a command behind --; see claimd run --help");
+                             "run needs a command behind -- (see claimd run --help)");
     out->command = at + 1;
     return COMMAND_GOOD;
 }

@@ -679,7 +679,7 @@ START_TEST(strangers_are_kept_out_unless_they_are_meant)
     for (size_t i = 0; i < sizeof(far) / sizeof(far[0]); i++) {
         begin(&l);
         arg(&l, far[i]);
-        expect_error(&l, "anybody who reaches");
+        expect_error(&l, "every client that reaches");
         begin(&l);
         arg(&l, far[i]);
         arg(&l, "--insecure-listen");
@@ -793,7 +793,7 @@ START_TEST(a_complaint_is_one_line_whatever_was_given)
     arg(&l, "--lis\nten\033=1");
     ck_assert_int_eq(load(&l), ST_BAD_VALUE);
     ck_assert_str_eq(l.error,
-                     "claimd: command line: --lis?ten? is not an option; see --help\n");
+                     "claimd: command line: --lis?ten? is not an option (see --help)\n");
 }
 END_TEST
 

@@ -49,10 +49,10 @@ START_TEST(each_kind_has_its_line)
         text,
         "claimd: leaked: claim c of 1 message in queue q (project p), neither finished "
         "nor "
-        "released; claimed by me at 2026-11-23T09:00:00Z\n"
-        "claimd: leaked: message m in queue q (project p), never read; posted by an "
+        "released, claimed by me at 2026-11-23T09:00:00Z\n"
+        "claimd: leaked: message m in queue q (project p), never read, posted by an "
         "unknown client at 2026-11-23T09:00:00Z\n"
-        "claimd: leaked: dead letter d in queue q (project p), from queue o; last "
+        "claimd: leaked: dead letter d in queue q (project p), from queue o, last "
         "claimed "
         "by me, moved at 2026-11-23T09:00:00Z\n");
     ck_assert_str_eq(next, "");

@@ -96,7 +96,7 @@ START_TEST(a_secret_that_others_can_use_is_none)
     file.secret = true;
     assert_read(&file, "secret");
     ck_assert_int_eq(chmod(path, 0641), 0);
-    assert_refused(&file, "may be used by anybody (mode 0641)");
+    assert_refused(&file, "may be read or written by other users (mode 0641)");
 }
 END_TEST
 
