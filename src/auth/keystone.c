@@ -150,8 +150,7 @@ judge_document(struct question *q, struct bytes body, struct reason *why)
 
     reason_init(&fault);
     if (keystone_token_read(body, &config->roles, v, &fault) != ST_OK) {
-        (void)reason_give(why, ST_UNAVAILABLE, "its answer cannot be used: %s",
-                          fault.text);
+        (void)reason_give(why, ST_UNAVAILABLE, "its response is invalid: %s", fault.text);
         return KEYSTONE_AWAY;
     }
     v->status = ST_OK;
@@ -182,11 +181,10 @@ judge(struct question *q, int code, struct bytes body, struct reason *why)
         return judge_refusal(q);
     case 401:
     case 403:
-        (void)reason_give(why, ST_UNAVAILABLE, "it does not take the service token (%d)",
-                          code);
+        (void)reason_give(why, ST_UNAVAILABLE, "it rejects the service token (%d)", code);
         return KEYSTONE_REFUSES;
     default:
-        (void)reason_give(why, ST_UNAVAILABLE, "it has answered %d", code);
+        (void)reason_give(why, ST_UNAVAILABLE, "its response has the status %d", code);
         return KEYSTONE_AWAY;
     }
 }
@@ -206,7 +204,8 @@ put(struct question *q, int64_t left_ms, struct reason *why)
     if (st == ST_OK)
         health = judge(q, code, buf_view(&body), why);
     else if (st == ST_NO_MEMORY)
-        q->verdict->status = reason_give(why, st, "there is no memory for its answer");
+        q->verdict->status =
+            reason_give(why, st, "there is not enough memory for its response");
     buf_fini(&body);
     return health;
 }
@@ -273,7 +272,7 @@ answer_question(struct question *q)
     if (passed_ms < k->config.timeout_ms)
         health = put(q, k->config.timeout_ms - passed_ms, &why);
     else
-        (void)reason_give(&why, ST_UNAVAILABLE, "too many are asked about");
+        (void)reason_give(&why, ST_UNAVAILABLE, "too many token checks are in progress");
     lock_acquire(&k->lock);
     keep(k, q);
     told = note_health(k, health, q->asked_ms + passed_ms);
@@ -402,19 +401,20 @@ keystone_ask(struct keystone *k, struct bytes token, int64_t now_ms,
     enum status st = ST_OK;
 
     if (!is_token(token))
-        return reason_give(why, ST_UNAUTHORIZED, "this cannot be a token");
+        return reason_give(why, ST_UNAUTHORIZED, "the token is malformed");
     if (proof->verdict == NULL)
         st = find_verdict(k, token, now_ms, proof);
     if (st == ST_UNAVAILABLE)
-        return reason_give(why, st, "too many tokens are asked about; try again later");
+        return reason_give(why, st,
+                           "too many token checks are in progress. Try again later");
     if (st != ST_OK)
         return st;
     v = proof->verdict;
     if (v->status == ST_UNAVAILABLE)
         return reason_give(why, ST_UNAVAILABLE,
-                           "the identity server cannot be asked now; try again later");
+                           "the identity server does not respond. Try again later");
     if (v->status == ST_UNAUTHORIZED)
-        return reason_give(why, ST_UNAUTHORIZED, "there is no such token");
+        return reason_give(why, ST_UNAUTHORIZED, "the token is unknown");
     if (v->status == ST_OK && now_ms >= v->expires_ms)
         return reason_give(why, ST_UNAUTHORIZED, "the token has expired");
     if (v->status != ST_OK)

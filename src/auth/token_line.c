@@ -105,20 +105,20 @@ token_line_read(struct bytes line, struct token_line *out, struct reason *why)
     digest = line_field(&rest);
     if (!bytes_present(digest) || bytes_present(line_field(&rest)))
         return reason_give(why, ST_BAD_VALUE,
-                           "a line is NAME ROLE PROJECTS EXPIRES sha256:DIGITS");
+                           "a line must be NAME ROLE PROJECTS EXPIRES sha256:DIGITS");
     st = line_check(l.name, role, l.projects, &l.role, why);
     if (st != ST_OK)
         return st;
     l.expires_ms = TOKEN_NEVER;
     if (!bytes_equal(expires, never) && !token_time_read(expires, &l.expires_ms))
-        return reason_give(
-            why, ST_BAD_VALUE,
-            "it expires \"never\" or at a time such as 2027-03-31T00:00:00Z, not %.*s",
-            (int)expires.len, expires.data);
+        return reason_give(why, ST_BAD_VALUE,
+                           "the expiry must be \"never\" or a time such as "
+                           "2027-03-31T00:00:00Z, not %.*s",
+                           (int)expires.len, expires.data);
     if (!read_digest(digest, &l.digest))
         return reason_give(why, ST_BAD_VALUE,
-                           "what is kept of a token is sha256: and %d lower-case "
-                           "hexadecimal digits",
+                           "the token must be stored as sha256: followed by %d "
+                           "lower-case hexadecimal digits",
                            2 * TOKEN_DIGEST_BYTES);
     *out = l;
     return ST_OK;

@@ -94,8 +94,8 @@ asked(void)
     return fake_keystone_asked(&fake);
 }
 
-#define NOBODY "UNAUTHORIZED: there is no such token"
-#define AWAY   "UNAVAILABLE: the identity server cannot be asked now; try again later"
+#define NOBODY "UNAUTHORIZED: the token is unknown"
+#define AWAY   "UNAVAILABLE: the identity server does not respond. Try again later"
 
 TEST_CASE("what is known", .setup = setup, .teardown = teardown);
 
@@ -218,7 +218,7 @@ START_TEST(what_cannot_be_a_token_is_not_asked_about)
 {
     static const char *const none[] = {"",     "a b",      "a\tb", "a\nb",
                                        "\x7f", "\xc3\xa4", " "};
-    static const char reason[] = "UNAUTHORIZED: this cannot be a token";
+    static const char reason[] = "UNAUTHORIZED: the token is malformed";
     char longest[KEYSTONE_TOKEN_MAX + 2];
 
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
@@ -287,8 +287,8 @@ START_TEST(a_change_of_health_is_told_once_a_second_at_most)
     (void)ask("b@p", start_ms + 8000);
     ck_assert_str_eq(health_text, "1:there is no answer\n"
                                   "0:\n"
-                                  "2:it does not take the service token (401)\n"
-                                  "1:it has answered 500\n");
+                                  "2:it rejects the service token (401)\n"
+                                  "1:its response has the status 500\n");
 }
 END_TEST
 
@@ -523,8 +523,9 @@ END_TEST
 
 START_TEST(who_cannot_wait_is_told_to_come_later)
 {
-    ck_assert_str_eq(ask("member@p", start_ms),
-                     "UNAVAILABLE: too many tokens are asked about; try again later");
+    ck_assert_str_eq(
+        ask("member@p", start_ms),
+        "UNAVAILABLE: too many token checks are in progress. Try again later");
     ck_assert_uint_eq(asked(), 0);
 }
 END_TEST

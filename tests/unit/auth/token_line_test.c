@@ -52,30 +52,30 @@ START_TEST(a_line_that_is_none_is_refused_with_a_reason)
     static const struct {
         const char *text, *why;
     } rows[] = {
-        {"a admin * never", "a line is"},
-        {"a admin * never " DIGEST " more", "a line is"},
-        {"\xc3\xa4 admin * never " DIGEST, "a name has"},
-        {"a/b admin * never " DIGEST, "a name has"},
+        {"a admin * never", "a line must be"},
+        {"a admin * never " DIGEST " more", "a line must be"},
+        {"\xc3\xa4 admin * never " DIGEST, "a name must be"},
+        {"a/b admin * never " DIGEST, "a name must be"},
         {"12345678901234567890123456789012345678901234567890123456789012345 admin * "
          "never " DIGEST,
-         "a name has"},
-        {"a boss * never " DIGEST, "no role boss"},
-        {"a admin p,,q never " DIGEST, "projects have"},
-        {"a admin , never " DIGEST, "projects have"},
-        {"a admin p\x01 never " DIGEST, "projects have"},
+         "a name must be"},
+        {"a boss * never " DIGEST, "the role boss does not exist"},
+        {"a admin p,,q never " DIGEST, "projects must be"},
+        {"a admin , never " DIGEST, "projects must be"},
+        {"a admin p\x01 never " DIGEST, "projects must be"},
         {"a admin * tomorrow " DIGEST, "not tomorrow"},
         {"a admin * 2027-02-29T00:00:00Z " DIGEST, "not 2027-02-29"},
         {"a admin * 2027-03-31T00:00:00 " DIGEST, "not 2027-03-31"},
         {"a admin * 2027-03-31T24:00:00Z " DIGEST, "not 2027-03-31"},
-        {"a admin * never sha256:12", "what is kept"},
+        {"a admin * never sha256:12", "must be stored as"},
         {"a admin * never "
          "sha512:0ffd8ba77be9f6e7d6a39b0e6d2e35a9a9a3a2ab2d7ab0cd0b1bbc1d9c9e"
          "e0ff",
-         "what is kept"},
+         "must be stored as"},
         {"a admin * never "
          "sha256:0FFD8BA77BE9F6E7D6A39B0E6D2E35A9A9A3A2AB2D7AB0CD0B1BBC1D9C9E"
          "E0FF",
-         "what is kept"},
+         "must be stored as"},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

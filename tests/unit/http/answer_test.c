@@ -1513,7 +1513,7 @@ START_TEST(while_keystone_is_away_only_those_who_are_known_come_in)
     a = hear(fd);
     ck_assert_int_eq(a.code, 503);
     ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: 1\r\n"));
-    ck_assert_ptr_nonnull(strstr(a.body, "the identity server cannot be asked now"));
+    ck_assert_ptr_nonnull(strstr(a.body, "the identity server does not respond"));
     (void)close(fd);
     ask_once(&f, HOME_BY("member@p"), 200);
     pass_s(&f, 60);
