@@ -199,7 +199,7 @@ refuse_version(struct context *ctx, const struct path *path)
 
     for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
         if (bytes_equal(path->segments[0], optional[i].version->name))
-            return context_refuse(ctx, ST_NO_PATH, "%s is switched off here (%s)",
+            return context_refuse(ctx, ST_NO_PATH, "%s is disabled on this server (%s)",
                                   optional[i].version->base.data, optional[i].option);
     return ST_NO_PATH;
 }
@@ -262,11 +262,11 @@ refuse_path(struct context *ctx, const struct path *path)
     const char *base = ctx->version->base.data;
 
     if (ctx->resource != NULL)
-        return context_refuse(ctx, ST_NO_PATH, "%s is there only with admin_mode",
+        return context_refuse(ctx, ST_NO_PATH, "%s requires the option admin_mode",
                               ctx->resource->pattern);
     if (path->depth == 1)
         return context_refuse(ctx, ST_NO_PATH,
-                              "there is no such path; the home document is %s/", base);
+                              "the path does not exist. The home document is %s/", base);
     return ST_NO_PATH;
 }
 
@@ -291,7 +291,7 @@ find_resource(const struct api *api, struct context *ctx)
     ctx->resource = resource_find(&served->resources, &path);
     if (ctx->resource != NULL && !is_behind_door(ctx))
         return context_refuse(ctx, ST_NO_PATH,
-                              "this address is for health and metrics only");
+                              "this address serves only health checks and metrics");
     if (ctx->resource == NULL || is_hidden(ctx))
         return refuse_path(ctx, &path);
     take_names(ctx, &path);
@@ -391,7 +391,8 @@ answer(const struct api *api, struct context *ctx)
     if (ctx->route == NULL)
         return refuse_method(ctx);
     if (parsed == ST_BAD_PARAMETER)
-        return context_refuse(ctx, parsed, "there may be %d query parameters at most",
+        return context_refuse(ctx, parsed,
+                              "the request has more than %d query parameters",
                               QUERY_PAIRS_MAX);
     if (parsed != ST_OK)
         return parsed;

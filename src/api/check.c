@@ -52,8 +52,9 @@ check_signature(struct context *ctx)
     ctx->is_signed = st == ST_OK;
     if (st != ST_NO_PATH)
         return st;
-    return context_refuse(ctx, st,
-                          "the signature (URL-Signature) is not for this request");
+    return context_refuse(
+        ctx, st,
+        "the header URL-Signature does not match this request, or it has expired");
 }
 
 static enum status
@@ -97,7 +98,7 @@ check_client(struct context *ctx)
     st = caller_client(text, ctx->limits, &ctx->client);
     if (st == ST_BAD_CLIENT_ID && !ctx->limits->client_id_strict)
         return context_refuse(ctx, st,
-                              "the header Client-ID must have %lld to %lld characters "
+                              "the header Client-ID must be %lld to %lld characters long "
                               "(min_length_client_id, max_length_client_id)",
                               (long long)ctx->limits->min_length_client_id,
                               (long long)ctx->limits->max_length_client_id);
@@ -128,11 +129,13 @@ find_token(struct context *ctx, struct bytes *out)
         return ST_OK;
     if (bearer.len < scheme.len ||
         !bytes_equal_nocase(bytes_of(bearer.data, scheme.len), scheme))
-        return context_refuse(ctx, ST_UNAUTHORIZED, "Authorization must be Bearer TOKEN");
+        return context_refuse(ctx, ST_UNAUTHORIZED,
+                              "the header Authorization must have the form Bearer TOKEN");
     bearer = bytes_trim(bytes_of(bearer.data + scheme.len, bearer.len - scheme.len));
     if (out->len > 0 && !bytes_equal(*out, bearer))
         return context_refuse(ctx, ST_UNAUTHORIZED,
-                              "there are two tokens, in X-Auth-Token and Authorization");
+                              "the headers X-Auth-Token and Authorization have different "
+                              "tokens. Send only one");
     *out = bearer;
     return ST_OK;
 }
@@ -146,9 +149,8 @@ check_host(struct context *ctx, struct bytes allowed)
         return ST_OK;
     return context_refuse(
         ctx, ST_FORBIDDEN,
-        "the header Host is \"%.*s\"; without authentication this address "
-        "takes an IP address, localhost, or a name in the option "
-        "allowed_hosts",
+        "the header Host is \"%.*s\". Without authentication it must be an IP address, "
+        "localhost, or a name in the option allowed_hosts",
         (int)(host.len > 100 ? 100 : host.len), host.data);
 }
 
@@ -174,8 +176,9 @@ check_origin(struct context *ctx)
     }
     if (scheme != NULL && bytes_equal_nocase(origin, host))
         return ST_OK;
-    return context_refuse(ctx, ST_FORBIDDEN,
-                          "a page of another site asks (Origin): that needs a token");
+    return context_refuse(
+        ctx, ST_FORBIDDEN,
+        "the request comes from a page of another site (header Origin). Send a token");
 }
 
 /* Who has no good token hears of it first; what a good one is not enough for comes later. */
@@ -251,10 +254,10 @@ check_guarded(struct context *ctx)
                    ? ST_OK
                    : check_origin(ctx);
     st = check_stub_token(ctx);
-    return st != ST_OK
-               ? st
-               : context_refuse(ctx, ST_FORBIDDEN,
-                                "this is about all projects, and the token is not");
+    return st != ST_OK ? st
+                       : context_refuse(ctx, ST_FORBIDDEN,
+                                        "the request affects all projects, but the token "
+                                        "is not for all projects");
 }
 
 /* A token is read wherever one is sent, but where anybody may come in. */

@@ -40,7 +40,7 @@ context_explain(struct context *ctx, enum status st, const struct reason *why)
 enum status
 context_refuse_queue(struct context *ctx)
 {
-    return context_refuse(ctx, ST_NOT_FOUND, "there is no %s %.*s", context_noun(ctx),
+    return context_refuse(ctx, ST_NOT_FOUND, "%s %.*s does not exist", context_noun(ctx),
                           (int)ctx->queue.name.len, ctx->queue.name.data);
 }
 
@@ -50,8 +50,8 @@ context_body_within(struct context *ctx, int64_t max, const char *option)
     if (!ctx->req->body_too_large && ctx->req->body.len <= (size_t)max)
         return ST_OK;
     return context_refuse(ctx, ST_TOO_LARGE,
-                          "the body of this request may have %" PRId64 " bytes (%s)", max,
-                          option);
+                          "the body is too large. The maximum is %" PRId64 " bytes (%s)",
+                          max, option);
 }
 
 /* ------------------------------------------------------------------ parameters */
@@ -66,7 +66,7 @@ context_read_limit(struct context *ctx, const char *name, int64_t max, const cha
         return context_refuse(ctx, st, "the parameter %s must be an integer", name);
     if (st == ST_BAD_VALUE)
         return context_refuse(ctx, st,
-                              "the parameter %s must be within 1 and %" PRId64 " (%s)",
+                              "the parameter %s must be between 1 and %" PRId64 " (%s)",
                               name, max, option);
     return st;
 }
@@ -90,7 +90,8 @@ context_read_list(struct context *ctx, const char *name, int64_t max, const char
 
     if (st == ST_BAD_VALUE)
         return context_refuse(
-            ctx, st, "the parameter %s may name at most %" PRId64 " at once (%s)", name,
+            ctx, st,
+            "the parameter %s has too many values. The maximum is %" PRId64 " (%s)", name,
             max, option);
     return st;
 }

@@ -248,8 +248,9 @@ dump_check_record(struct dump_check *c, enum dump_record record, uint64_t announ
                   struct reason *why)
 {
     if (c->ended)
-        return reason_give(why, ST_BAD_VALUE,
-                           "it follows the end record; a dump stops there");
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "it follows the end record, which must be the last line of a dump");
     if (record == DUMP_HEAD)
         c->needs_end = true;
     if (record == DUMP_END) {
@@ -267,13 +268,13 @@ dump_check_complete(const struct dump_check *c, struct reason *why)
     if (c->needs_end && !c->ended)
         return reason_give(
             why, ST_BAD_VALUE,
-            "the dump has no end record: it is cut off after record %" PRIu64
-            "; dump again",
+            "the dump has no end record. It is truncated after record %" PRIu64
+            ". Dump again",
             c->records);
     if (c->ended && c->announced != DUMP_UNCOUNTED && c->announced != c->records)
         return reason_give(why, ST_BAD_VALUE,
-                           "the end record says %" PRIu64 ", but the number of records "
-                           "before it is %" PRIu64 "; dump again",
+                           "the end record counts %" PRIu64
+                           " records, but the dump has %" PRIu64 ". Dump again",
                            c->announced, c->records);
     return ST_OK;
 }

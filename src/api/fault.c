@@ -30,12 +30,13 @@ read_header(struct context *ctx, struct bytes header, struct fault *out)
 
     reason_init(&why);
     if (ctx->version->open)
-        return context_refuse(ctx, ST_BAD_VALUE,
-                              "the header Claimd-Fault: what is asked of the server "
-                              "itself has no faults");
+        return context_refuse(
+            ctx, ST_BAD_VALUE,
+            "the header Claimd-Fault is not allowed on requests to the server itself");
     if (fault_read(header, out, &why) == ST_OK)
         return ST_OK;
-    return context_refuse(ctx, ST_BAD_VALUE, "the header Claimd-Fault: %s", why.text);
+    return context_refuse(ctx, ST_BAD_VALUE, "the header Claimd-Fault is wrong: %s",
+                          why.text);
 }
 
 static bool
@@ -94,7 +95,7 @@ refuse(struct context *ctx, const struct fault *fault)
 {
     return context_refuse(ctx,
                           fault->status == 429 ? ST_PROJECT_REQUESTS : ST_UNAVAILABLE,
-                          "this is a fault that a test has asked for");
+                          "a test injected this fault");
 }
 
 enum status

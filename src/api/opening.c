@@ -2,7 +2,8 @@
 
 #include <assert.h> /* static_assert */
 
-static_assert((int)STORE_SEALED_MARK == (int)SEAL_MARK, "what one marks, both know");
+static_assert((int)STORE_SEALED_MARK == (int)SEAL_MARK,
+              "the store and the seal mark sealed bodies alike");
 
 static struct seal_scope
 scope_of(const struct context *ctx)
@@ -15,13 +16,13 @@ refuse_message(struct context *ctx, enum status st, const struct store_message *
 {
     if (st == ST_NO_KEY)
         return context_refuse(ctx, st,
-                              "message %s is encrypted, and the server does not have the "
-                              "key now (encryption_keys)",
+                              "message %s is encrypted, but the server does not have its "
+                              "key (encryption_keys)",
                               message->id.text);
     if (st == ST_DAMAGED)
-        return context_refuse(
-            ctx, st, "message %s is encrypted, and was changed where it was kept",
-            message->id.text);
+        return context_refuse(ctx, st,
+                              "message %s is encrypted, but its stored body is damaged",
+                              message->id.text);
     return st;
 }
 
@@ -104,11 +105,10 @@ opening_seal(struct context *ctx, struct store_post *post)
         st = seal_draft(ctx, &drafts[i]);
     }
     if (st == ST_NO_KEY)
-        return context_refuse(
-            ctx, st,
-            "queue %.*s keeps its messages encrypted, and the server has "
-            "no key now (encryption_keys)",
-            (int)ctx->queue.name.len, ctx->queue.name.data);
+        return context_refuse(ctx, st,
+                              "queue %.*s encrypts its messages, but the server has no "
+                              "key (encryption_keys)",
+                              (int)ctx->queue.name.len, ctx->queue.name.data);
     if (st == ST_OK)
         post->drafts = drafts;
     return st;
@@ -119,8 +119,7 @@ opening_allow(struct context *ctx, const struct store_settings *settings)
 {
     if (!settings->encrypt || (ctx->seal != NULL && seal_ready(ctx->seal)))
         return ST_OK;
-    return context_refuse(
-        ctx, ST_BAD_VALUE,
-        "_enable_encrypt_messages must be false: this server has no key "
-        "to encrypt with (encryption_keys)");
+    return context_refuse(ctx, ST_BAD_VALUE,
+                          "_enable_encrypt_messages must be false. The server has no key "
+                          "to encrypt with (encryption_keys)");
 }

@@ -450,7 +450,7 @@ exchange(struct state_keeper *k, const struct state *wanted, const struct album 
         unload(k, wanted, at);
     }
     if (!put_back(k, kept))
-        (void)reason_give(why, st, "%s; and not all of the old state could be put back",
+        (void)reason_give(why, st, "%s. Part of the old state was not restored",
                           status_text(st));
     return st;
 }

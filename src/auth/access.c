@@ -116,11 +116,11 @@ table_add(struct table *t, struct bytes line, struct reason *why)
         return st;
     name = table_find_name(t, next->name);
     if (*name != FREE_SLOT)
-        return reason_give(why, ST_BAD_VALUE, "the name %.*s is there twice",
+        return reason_give(why, ST_BAD_VALUE, "the name %.*s is used twice",
                            (int)next->name.len, next->name.data);
     slot = table_find(t, &next->digest);
     if (*slot != FREE_SLOT)
-        return reason_give(why, ST_BAD_VALUE, "the token of %.*s is that of another line",
+        return reason_give(why, ST_BAD_VALUE, "the token of %.*s is also on another line",
                            (int)next->name.len, next->name.data);
     *slot = *name = (uint32_t)t->count++;
     return ST_OK;
@@ -258,7 +258,8 @@ judge_project(const struct grant *g, const struct access_request *r,
         return token_line_has(g->projects, BYTES_NONE)
                    ? ST_OK
                    : reason_give(why, ST_FORBIDDEN,
-                                 "this is about all projects, and the %s is not",
+                                 "the request affects all projects, but the %s is not "
+                                 "for all projects",
                                  g->what);
     if (r->project.len > 0)
         return token_line_has(g->projects, r->project)
@@ -269,7 +270,7 @@ judge_project(const struct grant *g, const struct access_request *r,
     if (bytes_present(*project) || token_line_has(g->projects, BYTES_NONE))
         return ST_OK;
     return reason_give(why, ST_MISSING_PROJECT,
-                       "the %s is for several projects: X-Project-ID must name one",
+                       "the %s is for several projects. Name one of them in X-Project-ID",
                        g->what);
 }
 
@@ -281,7 +282,7 @@ find_token(const struct access *a, const struct token_digest *digest,
     const struct token_line *line;
 
     if (slot == FREE_SLOT)
-        return reason_give(why, ST_UNAUTHORIZED, "there is no such token");
+        return reason_give(why, ST_UNAUTHORIZED, "the token is unknown");
     line = &a->table.lines[slot];
     if (r->now_ms >= line->expires_ms)
         return reason_give(why, ST_UNAUTHORIZED, "the token has expired");
@@ -303,21 +304,22 @@ static enum status
 refuse_nobody(const struct access *a, const struct access_request *r, struct reason *why)
 {
     if (a->certificates == NULL)
-        return reason_give(why, ST_UNAUTHORIZED, "a token is needed");
+        return reason_give(why, ST_UNAUTHORIZED, "a token is required");
     if (r->certificate == NULL)
-        return reason_give(why, ST_UNAUTHORIZED, "a certificate or a token is needed");
+        return reason_give(why, ST_UNAUTHORIZED, "a certificate or a token is required");
     if (!r->certificate->good)
         return reason_give(why, ST_UNAUTHORIZED,
-                           "the certificate is not good: of no authority that is known "
-                           "here, or expired, or not made for clients");
-    return reason_give(why, ST_UNAUTHORIZED, "the certificate stands for nobody here");
+                           "the certificate is not valid. Its authority is unknown, it "
+                           "has expired, or it is not for clients");
+    return reason_give(why, ST_UNAUTHORIZED,
+                       "no entry of the file of certificates matches this certificate");
 }
 
 static enum status
 refuse_two(struct reason *why)
 {
     return reason_give(why, ST_UNAUTHORIZED,
-                       "there are two credentials, a certificate and a token");
+                       "the request has both a certificate and a token. Send only one");
 }
 
 /* digest: of the token, NULL if there is none. */
@@ -350,8 +352,9 @@ judge(const struct access *a, const struct token_digest *digest,
     st = judge_project(&grant, r, &out->project, why);
     if (st == ST_OK && r->action != ACTION_COUNT &&
         !policy_allows(&a->policy, grant.role, r->action))
-        st = reason_give(why, ST_FORBIDDEN, "%s is not allowed to a %s",
-                         action_name(r->action), role_name(grant.role));
+        st =
+            reason_give(why, ST_FORBIDDEN, "the action %s is not allowed for the role %s",
+                        action_name(r->action), role_name(grant.role));
     out->name = grant.name;
     out->role = grant.role;
     return st;
@@ -396,14 +399,16 @@ judge_stranger(struct access *a, const struct keystone_caller *known,
     bool allowed;
 
     if (r->everywhere)
-        return reason_give(why, ST_FORBIDDEN,
-                           "this is about all projects, and the token is not");
+        return reason_give(
+            why, ST_FORBIDDEN,
+            "the request affects all projects, but the token is not for all projects");
     if (!bytes_present(known->project))
-        return reason_give(why, ST_FORBIDDEN, "the token is for no project");
+        return reason_give(why, ST_FORBIDDEN, "the token is not for a project");
     if (r->project.len > 0 && !bytes_equal(r->project, known->project))
         return reason_give(why, ST_FORBIDDEN, "the token is for another project");
     if (known->roles == 0)
-        return reason_give(why, ST_FORBIDDEN, "no role of the token means anything here");
+        return reason_give(why, ST_FORBIDDEN,
+                           "none of the roles of the token is known to this server");
     if (r->action == ACTION_COUNT)
         return ST_OK;
     lock_acquire(&a->lock);
@@ -411,7 +416,8 @@ judge_stranger(struct access *a, const struct keystone_caller *known,
     lock_release(&a->lock);
     return allowed
                ? ST_OK
-               : reason_give(why, ST_FORBIDDEN, "%s is not allowed to a %s",
+               : reason_give(why, ST_FORBIDDEN,
+                             "the action %s is not allowed for the role %s",
                              action_name(r->action), role_name(greatest(known->roles)));
 }
 

@@ -55,17 +55,17 @@ certificate_line_read(struct bytes line, struct certificate_line *out, struct re
     l.projects = line_field(&rest);
     l.subject = bytes_trim(rest);
     if (!bytes_present(l.projects) || l.subject.len == 0)
-        return reason_give(why, ST_BAD_VALUE,
-                           "a line is NAME ROLE PROJECTS dns:HOST (or email:, uri:, "
-                           "subject:)");
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "a line must be NAME ROLE PROJECTS dns:HOST (or email:, uri:, subject:)");
     st = line_check(l.name, role, l.projects, &l.role, why);
     if (st != ST_OK)
         return st;
     if (!is_subject(l.subject))
-        return reason_give(why, ST_BAD_VALUE,
-                           "a certificate is known by dns:, email:, uri: or subject:, "
-                           "not by %.*s",
-                           (int)(l.subject.len & 0xff), l.subject.data);
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "a certificate is identified by dns:, email:, uri: or subject:, not by %.*s",
+            (int)(l.subject.len & 0xff), l.subject.data);
     *out = l;
     return ST_OK;
 }
@@ -108,7 +108,8 @@ add_line(struct certificates *c, struct bytes line, struct reason *why)
     lower_host(next->subject);
     slot = find_slot(c, next->subject);
     if (*slot != FREE_SLOT)
-        return reason_give(why, ST_BAD_VALUE, "the certificate of %.*s is that of %.*s",
+        return reason_give(why, ST_BAD_VALUE,
+                           "the certificate of %.*s is also that of %.*s",
                            (int)next->name.len, next->name.data,
                            (int)c->lines[*slot].name.len, c->lines[*slot].name.data);
     *slot = (uint32_t)c->count++;

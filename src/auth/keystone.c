@@ -417,7 +417,7 @@ keystone_ask(struct keystone *k, struct bytes token, int64_t now_ms,
         return reason_give(why, ST_UNAVAILABLE,
                            "claimd cannot reach the identity server. Try again later");
     if (v->status == ST_UNAUTHORIZED)
-        return reason_give(why, ST_UNAUTHORIZED, "there is no such token");
+        return reason_give(why, ST_UNAUTHORIZED, "the token is unknown");
     if (v->status == ST_OK && now_ms >= v->expires_ms)
         return reason_give(why, ST_UNAUTHORIZED, "the token has expired");
     if (v->status != ST_OK)

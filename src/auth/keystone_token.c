@@ -33,7 +33,7 @@ static void
 note(struct reading *r, unsigned what)
 {
     if ((r->seen & what) != 0)
-        complain(r, "a member is there twice");
+        complain(r, "a member appears twice");
     r->seen |= what;
 }
 
@@ -71,7 +71,7 @@ read_object_id(struct reading *r, char *out, size_t most)
     size_t len = 0, ids = 0;
 
     if (!json_scan_enter(&r->s, SCAN_OBJECT)) {
-        complain(r, "user or project is no object");
+        complain(r, "user or project is not an object");
         (void)json_scan_value(&r->s, NULL);
         return 0;
     }
@@ -83,7 +83,7 @@ read_object_id(struct reading *r, char *out, size_t most)
         if (value.kind == SCAN_STRING && ids++ == 0)
             len = read_id(r, json_scan_inside(&value), out, most);
         else
-            complain(r, "an id is no text, or there twice");
+            complain(r, "an id is not a string, or it appears twice");
     }
     if (ids == 0)
         complain(r, "user or project has no id");
@@ -107,13 +107,13 @@ read_expires(struct reading *r)
         for (at++; at < inside.len && inside.data[at] >= '0' && inside.data[at] <= '9';)
             at++;
     if (at + 1 != inside.len || inside.data[at] != 'Z') {
-        complain(r, "expires_at is no time");
+        complain(r, "expires_at is not a time");
         return;
     }
     memcpy(text, inside.data, SECONDS_LEN);
     text[SECONDS_LEN] = 'Z';
     if (!token_time_read(bytes_of(text, SECONDS_LEN + 1), &r->out->expires_ms))
-        complain(r, "expires_at is no time");
+        complain(r, "expires_at is not a time");
 }
 
 static void
@@ -124,7 +124,7 @@ read_role(struct reading *r)
     size_t names = 0;
 
     if (!json_scan_enter(&r->s, SCAN_OBJECT)) {
-        complain(r, "a role is no object");
+        complain(r, "a role is not an object");
         (void)json_scan_value(&r->s, NULL);
         return;
     }
@@ -136,7 +136,7 @@ read_role(struct reading *r)
         if (value.kind == SCAN_STRING && names++ == 0)
             r->out->roles |= role_map_find(r->roles, json_scan_inside(&value));
         else
-            complain(r, "the name of a role is no text, or there twice");
+            complain(r, "the name of a role is not a string, or it appears twice");
     }
     if (names == 0)
         complain(r, "a role has no name");
@@ -146,7 +146,7 @@ static void
 read_roles(struct reading *r)
 {
     if (!json_scan_enter(&r->s, SCAN_ARRAY)) {
-        complain(r, "roles are no array");
+        complain(r, "roles is not an array");
         (void)json_scan_value(&r->s, NULL);
         return;
     }
@@ -209,7 +209,7 @@ keystone_token_read(struct bytes text, const struct role_map *roles, struct verd
     json_scan_begin(&r.s, text);
     read_document(&r);
     if (json_scan_end(&r.s) != ST_OK)
-        return reason_give(why, ST_BAD_BODY, "it is no JSON object");
+        return reason_give(why, ST_BAD_BODY, "it is not a JSON object");
     if ((r.seen & needed) != needed)
         complain(&r, "a token, its expires_at or its user is missing");
     if (r.wrong != NULL)

@@ -172,11 +172,11 @@ perform(const struct wire *w, CURL *handle, const struct buf *body, int *code,
     if (body->failed || result == CURLE_OUT_OF_MEMORY)
         return ST_NO_MEMORY;
     if (result == CURLE_WRITE_ERROR)
-        return reason_give(why, ST_UNAVAILABLE, "its answer is too long");
+        return reason_give(why, ST_UNAVAILABLE, "its response is too long");
     if (result != CURLE_OK)
         return reason_give(why, ST_UNAVAILABLE, "%s", w->curl.easy_strerror(result));
     if (w->curl.easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &said) != CURLE_OK)
-        return reason_give(why, ST_UNAVAILABLE, "its answer has no status");
+        return reason_give(why, ST_UNAVAILABLE, "its response has no status");
     *code = (int)said;
     return ST_OK;
 }

@@ -55,15 +55,15 @@ line_check(struct bytes name, struct bytes role, struct bytes projects, enum rol
 {
     if (!is_name(name))
         return reason_give(why, ST_BAD_VALUE,
-                           "a name has 1 to %d characters out of A-Z a-z 0-9 _ - .",
+                           "a name must be 1 to %d characters from A-Z a-z 0-9 _ - .",
                            TOKEN_NAME_MAX);
     *out = role_find(role);
     if (*out == ROLE_COUNT)
-        return reason_give(why, ST_BAD_VALUE, "there is no role %.*s", (int)role.len,
-                           role.data);
+        return reason_give(why, ST_BAD_VALUE, "the role %.*s does not exist",
+                           (int)role.len, role.data);
     if (!are_projects(projects))
-        return reason_give(why, ST_BAD_VALUE,
-                           "projects have 1 to %d characters each, joined by commas",
-                           PROJECT_MAX);
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "projects must be 1 to %d characters each, separated by commas", PROJECT_MAX);
     return ST_OK;
 }

@@ -91,14 +91,14 @@ read_role(struct bytes word, unsigned *roles, struct reason *why)
 
     if (word.len < prefix.len || memcmp(word.data, prefix.data, prefix.len) != 0)
         return reason_give(why, ST_BAD_VALUE,
-                           "a rule is @, !, or role:NAME joined by or, not %.*s",
+                           "a rule must be @, !, or role:NAME joined by or, not %.*s",
                            (int)word.len, word.data);
     name.data += prefix.len;
     name.len -= prefix.len;
     role = role_find(name);
     if (role == ROLE_COUNT)
-        return reason_give(why, ST_BAD_VALUE, "there is no role %.*s", (int)name.len,
-                           name.data);
+        return reason_give(why, ST_BAD_VALUE, "the role %.*s does not exist",
+                           (int)name.len, name.data);
     *roles |= 1U << role;
     return ST_OK;
 }
@@ -119,9 +119,9 @@ read_rule(struct bytes rule, unsigned *roles, struct reason *why)
         if (st != ST_OK || !bytes_present(rest))
             return st;
         if (!bytes_equal_str(next_word(&rest), "or"))
-            return reason_give(why, ST_BAD_VALUE, "roles are joined by or");
+            return reason_give(why, ST_BAD_VALUE, "roles must be joined by or");
         if (!bytes_present(rest))
-            return reason_give(why, ST_BAD_VALUE, "nothing stands behind or");
+            return reason_give(why, ST_BAD_VALUE, "a role must follow or");
     }
 }
 
@@ -151,10 +151,10 @@ read_member(struct policy *p, uint64_t *seen, struct bytes name,
     enum status st;
 
     if (action == ACTION_COUNT)
-        return reason_give(why, ST_BAD_VALUE, "there is no action %.*s", (int)name.len,
-                           name.data);
+        return reason_give(why, ST_BAD_VALUE, "the action %.*s does not exist",
+                           (int)name.len, name.data);
     if (value->kind != SCAN_STRING)
-        return reason_give(why, ST_BAD_VALUE, "the rule of %.*s is no text",
+        return reason_give(why, ST_BAD_VALUE, "the rule of %.*s is not a string",
                            (int)name.len, name.data);
     if ((*seen & bit_of(action)) != 0)
         return reason_give(why, ST_BAD_VALUE, "%.*s has two rules", (int)name.len,
@@ -179,7 +179,7 @@ policy_read(struct policy *p, struct bytes text, struct reason *why)
     json_scan_begin(&s, text);
     if (!json_scan_enter(&s, SCAN_OBJECT) && !s.bad)
         return reason_give(why, ST_BAD_VALUE,
-                           "a policy is an object of actions and rules");
+                           "a policy must be an object of actions and rules");
     while (st == ST_OK && json_scan_member(&s, &name))
         if (json_scan_value(&s, &value))
             st = read_member(&next, &seen, name.text, &value, why);

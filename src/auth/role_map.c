@@ -9,12 +9,12 @@ read_entry(struct role_map *out, struct bytes entry, struct reason *why)
     enum role role;
 
     if (!bytes_present(rest) || name.len == 0)
-        return reason_give(why, ST_BAD_VALUE, "must be NAME=ROLE, joined by commas");
+        return reason_give(why, ST_BAD_VALUE, "must be NAME=ROLE, separated by commas");
     word = bytes_trim(rest);
     role = role_find(word);
     if (role == ROLE_COUNT)
-        return reason_give(why, ST_BAD_VALUE, "there is no role %.*s", (int)word.len,
-                           word.data);
+        return reason_give(why, ST_BAD_VALUE, "the role %.*s does not exist",
+                           (int)word.len, word.data);
     if (out->count == ROLE_MAP_MAX)
         return reason_give(why, ST_BAD_VALUE, "must have at most %d entries",
                            ROLE_MAP_MAX);

@@ -70,10 +70,11 @@ read_key(struct keys *keys, struct bytes line, struct reason *why)
     if (line.len == 0 || line.data[0] == '#')
         return ST_OK;
     if (line.len < SIGNER_KEY_LEAST || line.len > SIGNER_KEY_MOST || !is_printable(line))
-        return reason_give(why, ST_BAD_VALUE, "a key has %d to %d characters of ASCII",
-                           SIGNER_KEY_LEAST, SIGNER_KEY_MOST);
+        return reason_give(why, ST_BAD_VALUE,
+                           "a key must be %d to %d characters of ASCII", SIGNER_KEY_LEAST,
+                           SIGNER_KEY_MOST);
     if (keys->count == SIGNER_KEYS_MAX)
-        return reason_give(why, ST_BAD_VALUE, "there are more than %d keys",
+        return reason_give(why, ST_BAD_VALUE, "the file has more than %d keys",
                            SIGNER_KEYS_MAX);
     key = &keys->all[keys->count++];
     key->len = line.len;
@@ -93,7 +94,7 @@ read_keys(struct keys *keys, struct bytes list, size_t *bad_line, struct reason 
             *bad_line = line;
     }
     if (st == ST_OK && keys->count == 0)
-        return reason_give(why, ST_BAD_VALUE, "there is no key");
+        return reason_give(why, ST_BAD_VALUE, "the file has no key");
     return st;
 }
 

@@ -105,7 +105,7 @@ token_line_read(struct bytes line, struct token_line *out, struct reason *why)
     digest = line_field(&rest);
     if (!bytes_present(digest) || bytes_present(line_field(&rest)))
         return reason_give(why, ST_BAD_VALUE,
-                           "a line is NAME ROLE PROJECTS EXPIRES sha256:DIGITS");
+                           "a line must be NAME ROLE PROJECTS EXPIRES sha256:DIGITS");
     st = line_check(l.name, role, l.projects, &l.role, why);
     if (st != ST_OK)
         return st;

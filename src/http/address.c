@@ -54,7 +54,7 @@ check_path(const char *path, struct error *error)
     size_t len = strlen(path);
 
     return (len > 0 && len < cap) ||
-           bad(error, "needs a path of 1 to %zu bytes behind unix:, not %zu", cap - 1,
+           bad(error, "must have a path of 1 to %zu bytes after unix:, not %zu", cap - 1,
                len);
 }
 
@@ -71,19 +71,19 @@ cut(const char *text, struct parts *out, struct error *error)
                    text);
     if (len == 0)
         return bad(error,
-                   "needs an address before the port: 127.0.0.1%.10s, or 0.0.0.0%.10s for"
-                   " all",
+                   "must have an address before the port: 127.0.0.1%.10s, or "
+                   "0.0.0.0%.10s for all",
                    text, text);
     out->bracketed = len > 2 && text[0] == '[' && colon[-1] == ']';
     if (out->bracketed) {
         text++;
         len -= 2;
     } else if (memchr(text, ':', len) != NULL) {
-        return bad(error, "needs brackets around an IPv6 address, and a port behind them:"
-                          " [::1]:8888");
+        return bad(error, "must have brackets around an IPv6 address and a port after "
+                          "them: [::1]:8888");
     }
     if (len >= sizeof(out->host))
-        return bad(error, "needs a shorter name: it has %zu characters", len);
+        return bad(error, "has a name that is too long: %zu characters", len);
     memcpy(out->host, text, len);
     out->host[len] = '\0';
     out->port = colon + 1;
@@ -97,7 +97,7 @@ check_port(const char *port, struct error *error)
 
     if (!bytes_to_u64(bytes_str(port), &number) || number > PORT_MAX)
         return bad(error,
-                   "needs a port from 0 to %d behind the last colon, not \"%.100s\"",
+                   "must have a port from 0 to %d after the last colon, not \"%.100s\"",
                    PORT_MAX, port);
     return true;
 }
@@ -126,15 +126,18 @@ check_host(const struct parts *parts, struct error *error)
 
     if (parts->bracketed)
         return is_ipv6(host) ||
-               bad(error, "needs an IPv6 address in its brackets, not \"%.100s\"", host);
+               bad(error, "must have an IPv6 address in its brackets, not \"%.100s\"",
+                   host);
     for (const char *c = host; *c != '\0'; c++)
         if (!isalnum((unsigned char)*c) && strchr("-._", *c) == NULL)
-            return bad(error, "needs an address or the name of a host, not \"%.100s\"",
+            return bad(error,
+                       "must have an address or the name of a host, not \"%.100s\"",
                        host);
     /* No name ends in a number: what does must be an address. */
     if (last[0] != '\0' && last[strspn(last, "0123456789")] == '\0' &&
         inet_aton(host, &address) == 0)
-        return bad(error, "needs an IPv4 address or the name of a host, not \"%.100s\"",
+        return bad(error,
+                   "must have an IPv4 address or the name of a host, not \"%.100s\"",
                    host);
     return true;
 }

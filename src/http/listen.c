@@ -49,7 +49,7 @@ take_prefix(const char **text)
     return LISTEN_API;
 }
 
-/* Letters and a colon in front of what is an address otherwise. */
+/* Letters and a colon before what is an address otherwise. */
 static bool
 has_unknown_prefix(const char *text)
 {
@@ -79,7 +79,7 @@ read_entry(struct bytes text, struct listen_entry *out, char *why, size_t why_ca
 
     text = bytes_trim(text);
     if (text.len >= sizeof(whole)) {
-        (void)snprintf(why, why_cap, "needs shorter addresses: one has %zu characters",
+        (void)snprintf(why, why_cap, "has an address that is too long: %zu characters",
                        text.len);
         return false;
     }
@@ -90,10 +90,10 @@ read_entry(struct bytes text, struct listen_entry *out, char *why, size_t why_ca
     (void)snprintf(out->address, sizeof(out->address), "%s", address);
     if (!has_unknown_prefix(address))
         return address_check(address, why, why_cap);
-    (void)snprintf(why, why_cap,
-                   "has the unknown prefix \"%.*s\": an address may have tls: or "
-                   "metrics: in front of it",
-                   (int)strcspn(address, ":") + 1, address);
+    (void)snprintf(
+        why, why_cap,
+        "has the unknown prefix \"%.*s\". An address may begin with tls: or metrics:",
+        (int)strcspn(address, ":") + 1, address);
     return false;
 }
 
@@ -142,7 +142,7 @@ check_collisions(const struct listen_list *list, char *why, size_t why_cap)
 
     for (const struct listen_entry *e = list->entries; e < last; e++)
         if (collide(e, last)) {
-            (void)snprintf(why, why_cap, "has %s%s and %s%s, which are the same place",
+            (void)snprintf(why, why_cap, "has %s%s and %s%s, which are the same address",
                            kinds[e->kind].prefix, e->address, kinds[last->kind].prefix,
                            last->address);
             return false;
@@ -162,8 +162,8 @@ listen_read(const char *text, struct listen_list *out, char *why, size_t why_cap
         text += strspn(text, blanks);
         len = entry_length(text);
         if (len == 0) {
-            (void)snprintf(why, why_cap, "needs an address %s its comma",
-                           *text == ',' ? "in front of" : "behind");
+            (void)snprintf(why, why_cap, "must have an address %s its comma",
+                           *text == ',' ? "before" : "after");
             return false;
         }
         if (out->count == LISTEN_MAX) {

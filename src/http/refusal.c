@@ -18,39 +18,38 @@ struct row {
 static const struct row rows[REFUSAL_COUNT] = {
     [REFUSAL_BUSY] = {503, "Service Unavailable", "1",
                       DOCUMENT("Service temporarily unavailable",
-                               "There are too many connections. Try again later.")},
+                               "The server has reached its maximum number of "
+                               "connections. Try again later.")},
     [REFUSAL_NO_MEMORY] = {503, "Service Unavailable", "5",
                            DOCUMENT("Service temporarily unavailable",
                                     "The server is out of memory. Try again later.")},
     [REFUSAL_OVERDUE] = {503, "Service Unavailable", "5",
-                         DOCUMENT(
-                             "Service temporarily unavailable",
-                             "The request takes long, and there are many such. Nothing"
-                             " was done. Try again later.")},
+                         DOCUMENT("Service temporarily unavailable",
+                                  "The server has too many long-running requests. This "
+                                  "request had no effect. Try again later.")},
     [REFUSAL_SLOW] = {408, "Request Timeout", NULL,
                       DOCUMENT("Request timeout",
-                               "The request was not complete in time.")},
-    [REFUSAL_BAD_HEAD] = {400, "Bad Request", NULL,
-                          DOCUMENT("Invalid API request",
-                                   "The request line or a header is malformed,"
-                                   " contradictory or repeated.")},
+                               "The request was incomplete when its time limit ended.")},
+    [REFUSAL_BAD_HEAD] =
+        {400, "Bad Request", NULL,
+         DOCUMENT(
+             "Invalid API request",
+             "The request line or a header is malformed, contradictory or duplicated.")},
     [REFUSAL_CHUNKS] = {400, "Bad Request", NULL,
-                        DOCUMENT("Invalid API request",
-                                 "The chunks of the body are malformed: sizes are short"
-                                 " lines in hexadecimal, ended by CR LF.")},
+                        DOCUMENT(
+                            "Invalid API request",
+                            "A chunk of the body is malformed. Its size must be a short "
+                            "line of hexadecimal digits that ends with CR LF.")},
     [REFUSAL_BEYOND] = {413, "Content Too Large", NULL,
                         DOCUMENT("Invalid API request",
-                                 "The body is longer than any number tells.")},
+                                 "The length of the body exceeds 64 bits.")},
     [REFUSAL_TARGET] = {414, "URI Too Long", NULL,
                         DOCUMENT("Request target too long",
-                                 "The request line alone has more bytes than the server"
-                                 " takes for a head (max_header_size).")},
-    [REFUSAL_HEADERS] =
-        {431, "Request Header Fields Too Large", NULL,
-         DOCUMENT(
-             "Request header fields too large",
-             "There are more headers or cookies, or more bytes of them, than the server"
-             " takes (max_headers, max_header_size).")},
+                                 "The request line is longer than max_header_size.")},
+    [REFUSAL_HEADERS] = {431, "Request Header Fields Too Large", NULL,
+                         DOCUMENT("Request header fields too large",
+                                  "The request has more than max_headers headers and "
+                                  "cookies, or they are larger than max_header_size.")},
     [REFUSAL_TOO_LARGE] = {400, "Bad Request", NULL,
                            DOCUMENT("Invalid API request",
                                     "The body is larger than the server allows.")},

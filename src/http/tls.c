@@ -70,9 +70,10 @@ read_chain(struct tls_pair *p, struct bytes chain, struct reason *why)
         return reason_give(why, ST_BAD_VALUE, "the chain has more than %d certificates",
                            TLS_CHAIN_MAX);
     if (error == GNUTLS_E_CERTIFICATE_LIST_UNSORTED)
-        return reason_give(why, ST_BAD_VALUE,
-                           "the chain is out of order: the server's certificate comes "
-                           "first, then that of whoever signed it, and so on");
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "the chain is out of order. The certificate of the server must be the first, "
+            "and each other one must have signed the one before it");
     if (error != 0)
         return bad(why, "the certificate", error);
     p->count = count;
@@ -90,7 +91,8 @@ read_key(struct tls_pair *p, struct bytes key, struct reason *why)
     error = gnutls_privkey_import_x509_raw(p->key, &text, GNUTLS_X509_FMT_PEM, NULL, 0);
     if (error == GNUTLS_E_DECRYPTION_FAILED)
         return reason_give(why, ST_BAD_VALUE,
-                           "the key is encrypted: there is nobody to ask for a password");
+                           "the key is encrypted, but claimd cannot ask for its "
+                           "password. Store the key unencrypted");
     return error == 0 ? ST_OK : bad(why, "the key", error);
 }
 
@@ -126,9 +128,9 @@ check_fit(const struct tls_pair *p, struct reason *why)
     if (error != 0)
         return bad(why, "the key", error);
     if (memcmp(of_key, of_certificate, ID_BYTES) != 0)
-        return reason_give(why, ST_BAD_VALUE,
-                           "the key is not that of the certificate, or not of the "
-                           "chain's first one");
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "the key does not belong to the first certificate of the chain");
     return ST_OK;
 }
 

@@ -43,7 +43,7 @@ fault_in_value(struct fault *f, const struct json_scan *s, struct bytes text)
     else if (*f->at == '-' || (*f->at >= '0' && *f->at <= '9'))
         f->wrong = json_number_fault(f->at, s->end);
     else if (f->at == (const unsigned char *)text.data && is_byte_order_mark(text))
-        f->wrong = "there must be no byte order mark";
+        f->wrong = "a byte order mark is not allowed";
 }
 
 static void
@@ -69,7 +69,7 @@ fault_find(struct fault *f, const struct json_scan *s, struct bytes text)
         f->expected = "a comma or ]";
         break;
     case SCAN_WANTS_LEVELS:
-        f->wrong = "it is nested too deeply";
+        f->wrong = "the nesting is too deep";
         break;
     }
 }
@@ -95,7 +95,7 @@ static void
 write_found(char out[32], const unsigned char *at, const unsigned char *end)
 {
     if (at == end)
-        (void)snprintf(out, 32, "where the text ends");
+        (void)snprintf(out, 32, "at the end of the text");
     else if (*at >= 0x20 && *at < 0x7f)
         (void)snprintf(out, 32, "instead of '%c'", *at);
     else
@@ -136,7 +136,7 @@ json_fault(struct bytes body, struct reason *out)
         (void)reason_give(out, ST_BAD_BODY, "the body must be an object or an array");
         return true;
     } else if (json_scan_end(&s) != ST_OK) {
-        f = (struct fault){.at = s.at, .expected = "the end"};
+        f = (struct fault){.at = s.at, .expected = "the end of the text"};
     } else {
         return false;
     }

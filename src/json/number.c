@@ -112,19 +112,19 @@ json_number_fault(const unsigned char *at, const unsigned char *end)
     first = at;
     at = skip_digits(at, end);
     if (at == first)
-        return "a minus needs digits";
+        return "a minus sign must be followed by digits";
     if (*first == '0' && at - first > 1)
         return "a number must not begin with 0";
     if (at == end || (*at != '.' && *at != 'e' && *at != 'E'))
-        return "integers must be within -2^63 and 2^63-1";
+        return "an integer must be between -2^63 and 2^63-1";
     if (*at == '.') {
         if (!is_digit(++at, end))
-            return "a point needs digits behind it";
+            return "a decimal point must be followed by digits";
         at = skip_digits(at, end);
     }
     if (at < end && (*at == 'e' || *at == 'E') &&
         exponent_pass(at + 1, end, &ignored) == NULL)
-        return "an exponent needs digits";
+        return "an exponent must have digits";
     return "the number is too large for a double";
 }
 

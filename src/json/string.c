@@ -198,10 +198,10 @@ escape_fault(const unsigned char *at, const unsigned char *end)
     if (at == end)
         return "the string is not closed";
     if (*at != 'u')
-        return "there is no such escape";
+        return "the escape is unknown";
     if (four_digits(at + 1, end) < 0)
-        return "\\u needs four hexadecimal digits";
-    return "half of a surrogate pair stands alone";
+        return "\\u must be followed by four hexadecimal digits";
+    return "a surrogate must be half of a pair";
 }
 
 /* Why what stands here, which is not plain, breaks a string. */
@@ -212,7 +212,7 @@ special_fault(const unsigned char *at, const unsigned char *end)
         return "the string is not closed";
     if (*at < 0x20)
         return "a control character in a string must be escaped";
-    return *at == '\\' ? escape_fault(at + 1, end) : "this is not UTF-8";
+    return *at == '\\' ? escape_fault(at + 1, end) : "the string is not valid UTF-8";
 }
 
 const unsigned char *

@@ -68,17 +68,16 @@ read_key(struct bytes line, struct keyring *ring, struct reason *why)
     if (line.len == 0 || line.data[0] == '#')
         return ST_OK;
     if (ring->count == SEAL_KEYS_MAX)
-        return reason_give(why, ST_BAD_VALUE, "there are more than %d keys",
+        return reason_give(why, ST_BAD_VALUE, "the file has more than %d keys",
                            SEAL_KEYS_MAX);
     if (!read_hex(line, key->secret) && !read_base64(line, key->secret))
         return reason_give(
             why, ST_BAD_VALUE,
-            "a key is %d bytes: %d hexadecimal digits, or %d characters of "
-            "base64",
+            "a key must be %d bytes, as %d hexadecimal digits or %d characters of base64",
             CIPHER_KEY, HEX_DIGITS, BASE64_DIGITS);
     st = name_key(key);
     if (st == ST_OK && keyring_find(ring, &key->id) != NULL)
-        return reason_give(why, ST_BAD_VALUE, "this key is there already");
+        return reason_give(why, ST_BAD_VALUE, "the file has this key twice");
     if (st == ST_OK)
         ring->count++;
     return st;
@@ -97,6 +96,6 @@ keyring_read(struct bytes list, struct keyring *out, size_t *bad_line, struct re
             *bad_line = line;
     }
     if (st == ST_OK && out->count == 0)
-        return reason_give(why, ST_BAD_VALUE, "there is no key");
+        return reason_give(why, ST_BAD_VALUE, "the file has no key");
     return st;
 }

@@ -107,20 +107,21 @@ check_message(const struct check *c, size_t i)
     static const char part[] = "messages";
 
     if (m->id.text[0] != '\0' && !store_image_is_id(store_id_bytes(&m->id)))
-        return refuse(c, part, i, "id", "it is not in the form of ids");
+        return refuse(c, part, i, "id", "it is malformed");
     if (m->claim > c->image->claim_count)
-        return refuse(c, part, i, "claim", "it names a claim that is not there");
+        return refuse(c, part, i, "claim", "the claim does not exist");
     if (m->claim > 0 && m->delayed_until_ms != 0)
-        return refuse(c, part, i, "claim", "it is delayed, and nobody can hold it");
+        return refuse(c, part, i, "claim", "a claim cannot hold a delayed message");
     if (!is_time(m->posted_ms))
         return refuse(c, part, i, "age", "it is out of range");
     if (!is_time(m->expires_ms) || m->expires_ms <= m->posted_ms)
         return refuse(c, part, i, "ttl", "it is out of range");
     if (m->delayed_until_ms != 0 &&
         (!is_time(m->delayed_until_ms) || m->delayed_until_ms > m->expires_ms))
-        return refuse(c, part, i, "delay", "it is out of range, or longer than its life");
+        return refuse(c, part, i, "delay",
+                      "it is out of range, or longer than the TTL of the message");
     if (m->body.len == 0 || m->body.len > UINT32_MAX / 2)
-        return refuse(c, part, i, "body", "it is missing, or too long");
+        return refuse(c, part, i, "body", "it is missing or too long");
     return ST_OK;
 }
 
@@ -133,14 +134,14 @@ check_messages(const struct check *c)
 
     if (image->message_count > STORE_IMAGE_MESSAGES)
         return refuse(c, "messages", STORE_IMAGE_MESSAGES, "id",
-                      "it is one more than can be loaded at once");
+                      "the queue has too many messages to load at once");
     for (size_t i = 0; st == ST_OK && i < image->message_count; i++) {
         st = check_message(c, i);
         if (image->messages[i].id.text[0] != '\0')
             c->keys[named++] = (struct key){store_id_bytes(&image->messages[i].id), i};
     }
     if (st == ST_OK && find_twice(c->keys, named, &twice))
-        return refuse(c, "messages", twice, "id", "it is the id of another message, too");
+        return refuse(c, "messages", twice, "id", "another message has the same id");
     return st;
 }
 
@@ -172,7 +173,7 @@ check_claims(const struct check *c)
         const struct store_image_claim *claim = &image->claims[i];
 
         if (!is_numbered(&claim->id))
-            return refuse(c, "claims", i, "id", "it is not in the form of a claim's id");
+            return refuse(c, "claims", i, "id", "it is not a valid id of a claim");
         if (!is_time(claim->started_ms))
             return refuse(c, "claims", i, "age", "it is out of range");
         if (!is_time(claim->ends_ms) || claim->ends_ms <= claim->started_ms)
@@ -182,7 +183,7 @@ check_claims(const struct check *c)
     }
     if (find_twice(c->keys, named, &twice))
         return refuse(c, "claims", twice, "id",
-                      "it has the last twelve digits of another claim's");
+                      "its last 12 digits are those of another claim");
     return ST_OK;
 }
 
@@ -199,7 +200,7 @@ check_holding(const struct check *c)
             c->keys[image->messages[i].claim - 1].index = 1;
     for (size_t i = 0; i < image->claim_count; i++)
         if (c->keys[i].index == 0)
-            return refuse(c, "claims", i, "id", "it is a claim that holds no message");
+            return refuse(c, "claims", i, "id", "the claim holds no message");
     return ST_OK;
 }
 
@@ -210,13 +211,13 @@ check_subscription(const struct check *c, size_t i)
     static const char part[] = "subscriptions";
 
     if (!is_numbered(&s->id))
-        return refuse(c, part, i, "id", "it is not in the form of a subscription's id");
+        return refuse(c, part, i, "id", "it is not a valid id of a subscription");
     if (!is_time(s->started_ms))
         return refuse(c, part, i, "age", "it is out of range");
     if (s->ttl_s <= 0 || s->ttl_s > STORE_IMAGE_MS_MOST / 1000)
         return refuse(c, part, i, "ttl", "it is out of range");
     if (s->subscriber.len == 0 || s->subscriber.len > STORE_SUBSCRIBER_MOST)
-        return refuse(c, part, i, "subscriber", "it is missing, or too long");
+        return refuse(c, part, i, "subscriber", "it is missing or too long");
     if (s->options.len > STORE_SUBSCRIBER_MOST)
         return refuse(c, part, i, "options", "it is too long");
     return ST_OK;
@@ -238,12 +239,12 @@ check_subscriptions(const struct check *c)
         return st;
     if (find_twice(c->keys, named, &twice))
         return refuse(c, "subscriptions", twice, "id",
-                      "it has the last twelve digits of another subscription's");
+                      "its last 12 digits are those of another subscription");
     for (size_t i = 0; i < image->subscription_count; i++)
         c->keys[i] = (struct key){image->subscriptions[i].subscriber, i};
     if (find_twice(c->keys, image->subscription_count, &twice))
         return refuse(c, "subscriptions", twice, "subscriber",
-                      "it has another subscription to the queue");
+                      "it has two subscriptions to the queue");
     return ST_OK;
 }
 

@@ -229,8 +229,8 @@ START_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict)
               200, NULL);
     ck_header(&f, CLIENT, "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww", "GET", "/v2/queues",
               400, "Wrong UUID value");
-    ck_api_body(&f, "{'title': 'Wrong UUID value', 'description': 'the header Client-ID"
-                    " must have 10 to 36 characters (min_length_client_id,"
+    ck_api_body(&f, "{'title': 'Wrong UUID value', 'description': 'the header Client-ID "
+                    "must be 10 to 36 characters long (min_length_client_id,"
                     " max_length_client_id)'}");
     api_fixture_close(&f);
 }
@@ -319,7 +319,7 @@ START_TEST(refusals_explain_themselves)
     ck_api(&f, "GET", "/v2/queues?limit=21", NULL, 400, "Invalid API request");
     ck_api_body(&f,
                 "{'title': 'Invalid API request', 'description':"
-                " 'the parameter limit must be within 1 and 20 (max_queues_per_page)'}");
+                " 'the parameter limit must be between 1 and 20 (max_queues_per_page)'}");
     ck_api(&f, "GET", "/v2/queues?detailed=maybe", NULL, 400, "Invalid parameter");
     ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "detailed"));
     ck_api(&f, "POST", "/v1/queues/nosuch/messages", "[{\"ttl\":60,\"body\":1}]", 404,
@@ -352,41 +352,42 @@ START_TEST(every_cause_has_a_text_of_its_own)
 #define Q  "/v2/queues/q"
     static const struct told cases[] = {
         {"POST", Q "/messages", "[]", BV,
-         "the body must be an object with the member messages, an array"},
-        {"POST", Q "/messages", "{}", BV, "the member messages is missing"},
+         "the body must be an object with the array messages"},
+        {"POST", Q "/messages", "{}", BV, "the member messages is required"},
         {"POST", Q "/messages",
          "{\"messages\":[{\"body\":1},{\"body\":1},{\"body\":1,\"ttl\":5}]}", BV,
-         "messages[2].ttl must be within 60 and 1209600 (min_message_ttl, "
+         "messages[2].ttl must be between 60 and 1209600 (min_message_ttl, "
          "max_message_ttl), not 5"},
         {"POST", Q "/messages", "{\"messages\":\n[{\"body\":}]}", BB,
          "the body is not JSON: line 2, column 10: a value is expected instead of '}'"},
         {"POST", Q "/messages", NULL, BB, "a body is required"},
         {"POST", Q "/claims", "{\"ttl\":5}", BV,
-         "ttl must be within 60 and 43200 (min_claim_ttl, max_claim_ttl), not 5"},
+         "ttl must be between 60 and 43200 (min_claim_ttl, max_claim_ttl), not 5"},
         {"POST", Q "/claims?limit=21", NULL, BV,
-         "the parameter limit must be within 1 and 20 (max_messages_per_claim_or_pop)"},
+         "the parameter limit must be between 1 and 20 (max_messages_per_claim_or_pop)"},
         {"POST", Q "/claims?limit=x", NULL, "Invalid parameter",
          "the parameter limit must be an integer"},
         {"PATCH", Q "/claims/x", "", BB, "a body is required"},
         {"PUT", Q, "[]", BB, "the body must be an object"},
         {"PUT", Q, "{\"_max_claim_count\":\"3\"}", BV,
-         "_max_claim_count must be an integer, at least 1"},
+         "_max_claim_count must be an integer of at least 1"},
         {"PUT", Q, "{", BB,
-         "the body is not JSON: line 1, column 2: the name of a member is expected where "
-         "the text ends"},
+         "the body is not JSON: line 1, column 2: the name of a member is expected at "
+         "the end of the text"},
         {"PATCH", Q, "[{\"op\":\"add\"}]", BB,
          "[0].path must be a JSON pointer of two parts: /metadata/{member}"},
         {"POST", Q "/purge", "{\"resource_types\":[\"claims\"]}", BV,
-         "resource_types may name messages and subscriptions only"},
+         "resource_types may contain only messages and subscriptions"},
         {"POST", Q "/purge", "{\"resource_types\":", BB,
-         "the body is not JSON: line 1, column 19: a value is expected where the text "
-         "ends"},
+         "the body is not JSON: line 1, column 19: a value is expected at the end of the "
+         "text"},
         {"GET", Q "/messages?limit=0", NULL, BV,
-         "the parameter limit must be within 1 and 20 (max_messages_per_page)"},
+         "the parameter limit must be between 1 and 20 (max_messages_per_page)"},
         {"GET", Q "/messages?ids=1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1", NULL, BV,
-         "the parameter ids may name at most 20 at once (max_messages_per_page)"},
+         "the parameter ids has too many values. The maximum is 20 "
+         "(max_messages_per_page)"},
         {"DELETE", Q "/messages?pop=21", NULL, BV,
-         "the parameter pop must be within 1 and 20 (max_messages_per_claim_or_pop)"},
+         "the parameter pop must be between 1 and 20 (max_messages_per_claim_or_pop)"},
         {"PUT", "/v1/queues/q/metadata", "[]", BB, "the body must be an object"},
         {"PUT", "/v1/queues/q/metadata", NULL, BB, "a body is required"},
     };
@@ -404,13 +405,13 @@ START_TEST(a_body_too_large_is_told_the_option)
 {
     static const struct told cases[] = {
         {"POST", Q "/messages", NULL, BV,
-         "the body of this request may have 262144 bytes (max_messages_post_size)"},
+         "the body is too large. The maximum is 262144 bytes (max_messages_post_size)"},
         {"PUT", Q, NULL, BV,
-         "the body of this request may have 65536 bytes (max_queue_metadata)"},
+         "the body is too large. The maximum is 65536 bytes (max_queue_metadata)"},
         {"PATCH", Q, NULL, BB,
-         "the body of this request may have 65536 bytes (max_queue_metadata)"},
+         "the body is too large. The maximum is 65536 bytes (max_queue_metadata)"},
         {"POST", Q "/claims", NULL, BV,
-         "the body of this request may have 65536 bytes (max_queue_metadata)"},
+         "the body is too large. The maximum is 65536 bytes (max_queue_metadata)"},
     };
     struct api_fixture f;
 
@@ -432,7 +433,7 @@ START_TEST(too_many_parameters_are_told_how_many_there_may_be)
     memset(target + strlen(target), '&', 256);
     ck_api(&f, "GET", target, NULL, 400, "Invalid parameter");
     ck_assert_str_eq(api_pick(&f, "description"),
-                     "there may be 256 query parameters at most");
+                     "the request has more than 256 query parameters");
     api_fixture_close(&f);
 }
 END_TEST

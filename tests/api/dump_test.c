@@ -135,16 +135,16 @@ END_TEST
 START_TEST(a_dump_without_a_right_end_record_loads_nothing)
 {
     static const char *const rows[][2] = {
-        {HEAD QUEUE, "no end record: it is cut off after record 2"},
-        {HEAD, "no end record: it is cut off after record 1"},
-        {HEAD QUEUE "{\"end\":3}", "says 3, but the number of records before it is 2"},
-        {HEAD QUEUE "{\"end\":1}", "says 1, but the number of records before it is 2"},
-        {QUEUE "{\"end\":2}", "says 2, but the number of records before it is 1"},
+        {HEAD QUEUE, "no end record. It is truncated after record 2"},
+        {HEAD, "no end record. It is truncated after record 1"},
+        {HEAD QUEUE "{\"end\":3}", "counts 3 records, but the dump has 2"},
+        {HEAD QUEUE "{\"end\":1}", "counts 1 records, but the dump has 2"},
+        {QUEUE "{\"end\":2}", "counts 2 records, but the dump has 1"},
         {HEAD QUEUE "{\"end\":2}\n\n{\"end\":2}", "line 5: it follows the end record"},
         {"{\"end\":0}\n" QUEUE, "line 2: it follows the end record"},
         {"{\"next\":\"x\"}\n" QUEUE, "line 2: it follows the end record"},
-        {HEAD QUEUE "{\"end\":\"2\"}", "line 3: end: it must be the number"},
-        {HEAD QUEUE "{\"end\":false}", "line 3: end: it must be the number"},
+        {HEAD QUEUE "{\"end\":\"2\"}", "line 3: end must be the number"},
+        {HEAD QUEUE "{\"end\":false}", "line 3: end must be the number"},
         {HEAD QUEUE "{\"end\":-1}", "line 3: end: it is out of range"},
     };
     static const char *const good[] = {
@@ -188,7 +188,7 @@ START_TEST(a_line_that_is_wrong_loads_nothing)
     static const char *const rows[][2] = {
         {"x", "line 2: "},
         {"{\"project\":\"p\"}", "line 2: queue: it must be 1 to 64"},
-        {"{\"queue\":\"q\"}", "line 2: project: it is missing"},
+        {"{\"queue\":\"q\"}", "line 2: project: it is missing or too long"},
         {"{\"project\":\"p\",\"queue\":\"q\",\"topic\":\"t\"}",
          "both a queue and a topic"},
         {"{\"claimd\":\"dump\",\"version\":7}", "line 2: version: it is 7"},
@@ -197,7 +197,7 @@ START_TEST(a_line_that_is_wrong_loads_nothing)
          "\"x\"}}}",
          "line 2: message.claim: its id"},
         {"{\"project\":\"p\",\"queue\":\"q\",\"subscription\":{}}",
-         "line 2: subscription.subscriber: it is missing"},
+         "line 2: subscription.subscriber: it is required"},
         {"{\"project\":\"p\",\"queue\":\"q\",\"metadata\":[]}", "line 2: metadata: "},
     };
 
@@ -208,7 +208,7 @@ START_TEST(a_line_that_is_wrong_loads_nothing)
     }
     ck_assert_uint_eq(count(dump(""), "\n"), 1);
     load("{\"project\":\"p\",\"queue\":\"q\",\"message\":{\"body\":1}}", 409);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "no line before that makes it"));
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "no earlier line creates it"));
     f.c.body_too_large = true;
     load("{}", 413);
 }

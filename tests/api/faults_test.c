@@ -105,7 +105,7 @@ START_TEST(a_refusal_is_like_the_servers_and_nothing_has_happened)
     ck_assert_int_eq(ask("status=503", "POST", MESSAGES, BODY), 503);
     ck_api_header(&f, "Retry-After", "1");
     ck_api_body(&f, "{'title':'Service temporarily unavailable',"
-                    "'description':'this is a fault that a test has asked for'}");
+                    "'description':'a test injected this fault'}");
     ck_assert_int_eq(ask("status=503; retry_after=7", "POST", MESSAGES, BODY), 503);
     ck_api_header(&f, "Retry-After", "7");
     ck_assert_int_eq(ask("status=429; retry_after=0", "POST", MESSAGES, BODY), 429);
@@ -307,9 +307,9 @@ START_TEST(the_server_itself_has_no_faults)
     ck_api(&f, "GET", STATS, NULL, 503, NULL);
     ck_assert_int_eq(ask("status=503", "GET", FAULTS, NULL), 400);
     ck_assert_int_eq(ask("half", "DELETE", FAULTS, NULL), 400);
-    ck_assert_str_eq(api_pick(&f, "description"),
-                     "the header Claimd-Fault: what is asked of the server itself has no "
-                     "faults");
+    ck_assert_str_eq(
+        api_pick(&f, "description"),
+        "the header Claimd-Fault is not allowed on requests to the server itself");
     ck_api(&f, "GET", STATS, NULL, 503, NULL); /* the rules are still there */
 }
 END_TEST
@@ -318,7 +318,7 @@ START_TEST(a_header_that_is_no_fault_is_refused)
 {
     ck_assert_int_eq(ask("latency", "POST", MESSAGES, BODY), 400);
     ck_assert_str_eq(api_pick(&f, "description"),
-                     "the header Claimd-Fault: latency needs ms=N");
+                     "the header Claimd-Fault is wrong: latency requires ms=N");
     ck_assert_int_eq(ask("", "POST", MESSAGES, BODY), 400);
     ck_assert_int_eq(ask("half,half", "POST", MESSAGES, BODY), 400);
     expect_total(0, 0);
@@ -339,35 +339,38 @@ START_TEST(what_is_no_list_of_rules_changes_nothing)
         {"{\"faults\":{}}", NULL},
         {"{\"faults\":[],\"more\":1}", NULL},
         {"{\"faults\":[1]}", "faults[0] must be an object"},
-        {RULE(""), "faults[1].fault: it is missing"},
-        {RULE("\"fault\":1"), "faults[1].fault: it must be a text"},
+        {RULE(""), "faults[1].fault: it is required"},
+        {RULE("\"fault\":1"), "faults[1].fault: it must be a string"},
         {RULE("\"fault\":\"cut=never\""), NULL},
-        {RULE("\"fault\":\"slow; bytes=1\""), "faults[1].fault: slow needs every_ms=N"},
+        {RULE("\"fault\":\"slow; bytes=1\""),
+         "faults[1].fault: slow requires every_ms=N"},
         {RULE("\"fault\":\"half\",\"often\":1"),
-         "faults[1]: its members are match, every, skip, times and fault (received "
+         "faults[1]: unknown member. It must be match, every, skip, times or fault "
+         "(received "
          "\"often\")"},
         {RULE("\"fault\":\"half\",\"every\":0"),
-         "faults[1].every: it must be a whole number within 1 and 1000000000 (received "
+         "faults[1].every: it must be an integer between 1 and 1000000000 (received "
          "0)"},
         {RULE("\"fault\":\"half\",\"every\":1.5"), NULL},
         {RULE("\"fault\":\"half\",\"every\":\"2\""), NULL},
         {RULE("\"fault\":\"half\",\"skip\":-1"),
-         "faults[1].skip: it must be a whole number within 0 and 1000000000 (received "
+         "faults[1].skip: it must be an integer between 0 and 1000000000 (received "
          "-1)"},
         {RULE("\"fault\":\"half\",\"times\":1000000001"), NULL},
         {RULE("\"fault\":\"half\",\"times\":1e30"), NULL},
         {MATCH("[]"), "faults[1].match: it must be an object"},
-        {MATCH("{\"route\":\"x\"}"), "faults[1].match: its members are action, method, "
-                                     "queue, project and client (received \"route\")"},
-        {MATCH("{\"queue\":1}"), "faults[1].match.queue: it must be a text"},
+        {MATCH("{\"route\":\"x\"}"),
+         "faults[1].match: unknown member. It must be action, method, queue, project or "
+         "client (received \"route\")"},
+        {MATCH("{\"queue\":1}"), "faults[1].match.queue: it must be a string"},
         {MATCH("{\"queue\":\"\"}"),
          "faults[1].match.queue: it must not be empty (received \"\")"},
         {MATCH("{\"method\":\"post\"}"),
-         "faults[1].match.method: there is no such method (received \"post\"); it must "
-         "be one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"},
+         "faults[1].match.method: unknown method (received \"post\"). It must be one of "
+         "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"},
         {MATCH("{\"action\":\"claims\"}"), NULL},
         {MATCH("{\"action\":\"ci:use\"}"),
-         "faults[1].match.action: what is asked of the server itself has no faults "
+         "faults[1].match.action: requests to the server itself cannot have faults "
          "(received \"ci:use\")"},
     };
 
@@ -383,8 +386,8 @@ START_TEST(what_is_no_list_of_rules_changes_nothing)
     ck_api(&f, "PUT", FAULTS, MATCH("{\"action\":\"claims\"}"), 400, NULL);
     ck_assert_ptr_nonnull(
         strstr(api_pick(&f, "description"),
-               "faults[1].match.action: there is no such action (received "
-               "\"claims\"); it must be one of claims:create, claims:get, "));
+               "faults[1].match.action: unknown action (received \"claims\"). It must be "
+               "one of claims:create, claims:get, "));
     ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"),
                                  ", metrics:get, state:dump, "
                                  "state:load"));
@@ -410,7 +413,7 @@ START_TEST(there_are_at_most_a_hundred_rules)
     ck_api(&f, "PUT", FAULTS, many(FAULT_RULES_MOST), 204, NULL);
     ck_api(&f, "PUT", FAULTS, many(FAULT_RULES_MOST + 1), 400, NULL);
     ck_assert_str_eq(api_pick(&f, "description"),
-                     "faults: there may be 100 rules at most");
+                     "faults has too many rules. The maximum is 100");
     ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
     ck_assert_str_eq(api_pick(&f, "faults.99.fault"), "half");
     ck_api(&f, "PUT", FAULTS, many(0), 204, NULL);

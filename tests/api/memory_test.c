@@ -119,7 +119,7 @@ ck_refusal(struct api_fixture *f)
     ck_assert_int_eq(f->c.res.status, ST_NO_MEMORY);
     if (api_answer_header(&f->c, "Content-Type") != NULL)
         ck_api_body(f, "{'title': 'Service temporarily unavailable',"
-                       "'description': 'the server is out of memory; try again later'}");
+                       "'description': 'the server is out of memory. Try again later'}");
 }
 
 /* Lets the 1st, 2nd, ... allocation of a request fail until it succeeds without. */

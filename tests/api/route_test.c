@@ -42,7 +42,8 @@ START_TEST(unknown_paths_are_404_with_the_title_of_a_path)
 
     api_fixture_open(&f);
     ck_api_rows(&f, rows);
-    ck_api_body(&f, "{'title': '404 Not Found', 'description': 'there is no such path'}");
+    ck_api_body(&f,
+                "{'title': '404 Not Found', 'description': 'the path does not exist'}");
     api_fixture_close(&f);
 }
 END_TEST
@@ -56,18 +57,19 @@ START_TEST(a_path_that_is_hidden_says_what_hides_it)
     api_fixture_open_with(&f, &limits);
     ck_api(&f, "GET", "/v2/health", NULL, 404, NP);
     ck_assert_str_eq(api_pick(&f, "description"),
-                     "/v2/health is there only with admin_mode");
+                     "/v2/health requires the option admin_mode");
     ck_api(&f, "GET", "/v1/queues/q", NULL, 404, NP);
-    ck_assert_str_eq(api_pick(&f, "description"), "/v1 is switched off here (enable_v1)");
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "/v1 is disabled on this server (enable_v1)");
     ck_api(&f, "GET", "/v1.1", NULL, 404, NP);
     ck_assert_str_eq(api_pick(&f, "description"),
-                     "/v1.1 is switched off here (enable_v1_1)");
+                     "/v1.1 is disabled on this server (enable_v1_1)");
     ck_api(&f, "POST", "/identity/v3/auth/tokens", "{}", 404, NP);
     ck_assert_str_eq(api_pick(&f, "description"),
-                     "/identity is switched off here (identity_stub)");
+                     "/identity is disabled on this server (identity_stub)");
     ck_api(&f, "GET", "/v2", NULL, 404, NP);
     ck_assert_str_eq(api_pick(&f, "description"),
-                     "there is no such path; the home document is /v2/");
+                     "the path does not exist. The home document is /v2/");
     api_fixture_close(&f);
 }
 END_TEST

@@ -199,38 +199,40 @@ START_TEST(what_is_wrong_is_told_with_its_place_and_changes_nothing)
     static const char *const rows[][2] = {
         {"", "a body is required"},
         {"[]", "must be an object"},
-        {"{'queues':[]}", "version: it must be there"},
-        {"{'version':2}", "version: it is 2, and this server reads 1"},
+        {"{'queues':[]}", "version: it is required"},
+        {"{'version':2}", "version: it is 2, but this server reads only version 1"},
         {"{'version':1,'queues':[{'name':'q'}", ""},
-        {"{'version':1,'queues':{}}", "queues: it must be a list"},
-        {"{'version':1,'queuess':[]}", "a member \\\"queuess\\\" that is not known"},
-        {"{'version':1,'projects':{}}", "projects: the request is about one project"},
+        {"{'version':1,'queues':{}}", "queues: it must be an array"},
+        {"{'version':1,'queuess':[]}", "the unknown member \\\"queuess\\\""},
+        {"{'version':1,'projects':{}}",
+         "projects: it is not allowed in a request for one project"},
         {"{'version':1,'queues':[{'name':'q'},{'name':'q'}]}",
-         "queues[1].name: it is the name of another one, too"},
-        {"{'version':1,'queues':[{'name':'q','name':'r'}]}", "two members \\\"name\\\""},
+         "queues[1].name: another one has the same name"},
+        {"{'version':1,'queues':[{'name':'q','name':'r'}]}",
+         "the member \\\"name\\\" twice"},
         {"{'version':1,'topics':[{'name':'a b'}]}", "topics[0].name: it must be 1 to 64"},
         {"{'version':1,'queues':[{'name':'q','metadata':{'_max_claim_count':'x'}}]}",
          "queues[0].metadata: "},
         {"{'version':1,'queues':[{'name':'r'},{'name':'q','messages':[{'body':1},"
          "{'body':1,'claim':'c'}]}]}",
-         "queues[1].messages[1].claim: the queue has no claim \\\"c\\\""},
+         "queues[1].messages[1].claim: the queue does not have the claim \\\"c\\\""},
         {"{'version':1,'queues':[{'name':'q','claims':[{'id':'c'}]}]}",
-         "queues[0].claims[0].id: it is a claim that holds no message"},
+         "queues[0].claims[0].id: the claim holds no message"},
         {"{'version':1,'queues':[{'name':'q','claims':[{'id':'c'},{'id':'c'}]}]}",
-         "queues[0].claims[1].id: it is the id of another claim, too"},
+         "queues[0].claims[1].id: another claim has the same id"},
         {"{'version':1,'queues':[{'name':'q','messages':[{'id':'abcdefab0000000000000001'"
          ","
          "'body':1},{'id':'abcdefab0000000000000001','body':2}]}]}",
-         "queues[0].messages[1].id: it is the id of another message, too"},
+         "queues[0].messages[1].id: another message has the same id"},
         {"{'version':1,'queues':[{'name':'q','messages':[{'id':'abcdefab0000000000000001'"
          ","
          "'body':1}]},{'name':'r','messages':[{'id':'abcdefab0000000000000001',"
          "'body':2}]}]}",
-         "queues[1].messages[0].id: it is the id of a message of another queue, too"},
+         "queues[1].messages[0].id: a message of another queue has the same id"},
         {"{'version':1,'queues':[{'name':'q','messages':[{'id':'x','body':1}]}]}",
-         "queues[0].messages[0].id: it is not in the form of ids"},
+         "queues[0].messages[0].id: it is malformed"},
         {"{'version':1,'queues':[{'name':'q','messages':[{'body':1,'ttl':1209601}]}]}",
-         "queues[0].messages[0].ttl: it would live longer than max_message_ttl"},
+         "queues[0].messages[0].ttl: ttl minus age exceeds max_message_ttl"},
         {"{'version':1,'queues':[{'name':'q','messages':[{'body':1,'ttl':0}]}]}",
          "queues[0].messages[0].ttl: it is out of range"},
         {"{'version':1,'queues':[{'name':'q','messages':[{'body':1,'age':1e300}]}]}",
@@ -238,21 +240,20 @@ START_TEST(what_is_wrong_is_told_with_its_place_and_changes_nothing)
         {"{'version':1,'queues':[{'name':'q','messages':[{'body':1,'delay':-1}]}]}",
          "queues[0].messages[0].delay: it is out of range"},
         {"{'version':1,'queues':[{'name':'q','messages':[{'ttl':60}]}]}",
-         "queues[0].messages[0].body: it, or sealed, must be there"},
+         "queues[0].messages[0].body: exactly one of body and sealed"},
         {"{'version':1,'queues':[{'name':'q','messages':[{'sealed':'zz'}]}]}",
-         "queues[0].messages[0].sealed: it must be hexadecimal"},
+         "queues[0].messages[0].sealed: it must consist of hexadecimal"},
         {"{'version':1,'queues':[{'name':'q','messages':[{'sealed':'7b7d'}]}]}",
          "queues[0].messages[0].sealed: it is not an encrypted body"},
         {"{'version':1,'queues':[{'name':'q','subscriptions':[{'subscriber':'x'}]}]}",
-         "queues[0].subscriptions[0]: subscriber must be a URI"},
+         "queues[0].subscriptions[0]: the scheme of subscriber must be"},
         {"{'version':1,'queues':[{'name':'q','subscriptions':[{'subscriber':"
          "'http://a'},{'subscriber':'http://a'}]}]}",
-         "queues[0].subscriptions[1].subscriber: it has another subscription"},
+         "queues[0].subscriptions[1].subscriber: it has two subscriptions"},
         {"{'version':1,'queues':[{'name':'a','metadata':{'_dead_letter_queue':'b',"
          "'_max_claim_count':1}},{'name':'b','metadata':{'_dead_letter_queue':'a',"
          "'_max_claim_count':1}}]}",
-         "queues[0].metadata._dead_letter_queue: dead letters of the queue would come "
-         "back to it"},
+         "queues[0].metadata._dead_letter_queue: the dead-letter queues form a cycle"},
     };
 
     post("q", "{'messages':[{'body':1,'ttl':300}]}");
@@ -264,11 +265,11 @@ END_TEST
 START_TEST(without_a_project_the_document_must_name_them)
 {
     f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    refuse("{'version':1}", "must have projects");
+    refuse("{'version':1}", "must have the member projects");
     refuse("{'version':1,'projects':{'p':{'queues':[{'name':'q','messages':[{}]}]}}}",
            "projects[\\\"p\\\"].queues[0].messages[0].body");
     refuse("{'version':1,'projects':{'p':{},'q':{},'\\u0070':{}}}",
-           "projects[\\\"p\\\"]: it is there twice");
+           "projects[\\\"p\\\"]: it appears twice");
     set("{'version':1,'projects':{'p':{'queues':[{'name':'q'}]}}}");
 }
 END_TEST
@@ -306,7 +307,8 @@ START_TEST(a_document_is_checked_in_linear_time)
     document.len--;
     buf_add(&document, "]}}}", sizeof("]}}}"));
     put_large(&document, 400);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "dead letters of the queue would"));
+    ck_assert_ptr_nonnull(
+        strstr(api_answer(&f.c), "the dead-letter queues form a cycle"));
     buf_fini(&document);
 }
 END_TEST

@@ -69,7 +69,7 @@ START_TEST(it_shows_the_three_members_that_mean_something_to_it)
     ck_api_body(&f, "{'_default_message_ttl':60,'_max_claim_count':null,'color':'red',"
                     "'_max_messages_post_size':262144,'_default_message_delay':0}");
     ck_api(&f, "PATCH", "/v2/topics/none", "[]", 404, "Not found");
-    ck_assert_str_eq(api_pick(&f, "description"), "there is no topic none");
+    ck_assert_str_eq(api_pick(&f, "description"), "topic none does not exist");
     ck_api(&f, "PUT", "/v2/topics/bad", "{\"_default_message_ttl\":1}", 400,
            "Invalid API request");
     api_fixture_close(&f);

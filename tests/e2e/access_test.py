@@ -101,8 +101,8 @@ class Tokens(AccessCase):
                 (("new",), 2, "needs a name"),
                 (("new", "b", "--role", "boss"), 2, "no role boss"),
                 (("new", "b c", "--role", "admin"), 2, "NAME ROLE PROJECTS"),
-                (("new", "ä", "--role", "admin"), 2, "a name has"),
-                (("new", "b", "--role", "admin", "--projects", "p,,q"), 2, "projects have"),
+                (("new", "ä", "--role", "admin"), 2, "a name must be"),
+                (("new", "b", "--role", "admin", "--projects", "p,,q"), 2, "projects must be"),
                 (("new", "b", "--role", "admin", "--expires", "0d"), 2, "--expires is"),
                 (("new", "b", "--role", "admin", "--expires", "soon"), 2, "--expires is"),
                 (("revoke", "b"), 1, "has no token b"),
@@ -119,8 +119,8 @@ class Tokens(AccessCase):
         self.new("a", "reader")
         with open(self.path, "a", encoding="ascii") as file:
             file.write("nonsense\n")
-        self.assertIn(":2: a line is", self.token("new", "b", "--role", "admin", status=1))
-        self.assertIn(":2: a line is", self.token("revoke", "a", status=1))
+        self.assertIn(":2: a line must be", self.token("new", "b", "--role", "admin", status=1))
+        self.assertIn(":2: a line must be", self.token("revoke", "a", status=1))
         self.token("list", status=1)
 
     def test_a_list_that_is_not_there(self):
@@ -241,7 +241,7 @@ class Admission(AccessCase):
             with open(self.path, "a", encoding="ascii") as file:
                 file.write("nonsense\n")
             server.signal(signal.SIGHUP)
-            server.logged("reload_failed error=\"tokens: %s:2: a line is" % self.path)
+            server.logged("reload_failed error=\"tokens: %s:2: a line must be" % self.path)
             self.assertEqual(self.ask(server, one).status, 200)
             os.unlink(self.path)
             server.signal(signal.SIGHUP)
@@ -276,9 +276,9 @@ class Admission(AccessCase):
         self.assert_refused(tokens, "No such file")
         self.new("one", "admin")
         self.assert_refused([*tokens, "--policy", policy], "No such file")
-        for text, why in (('{"queues:burn": "@"}', "there is no action queues:burn"),
+        for text, why in (('{"queues:burn": "@"}', "the action queues:burn does not exist"),
                           ('{"queues:get": "boss"}', "not boss"),
-                          ("{", "line 1"), ("", "is an object")):
+                          ("{", "line 1"), ("", "must be an object")):
             with open(policy, "w", encoding="ascii") as file:
                 file.write(text)
             self.assert_refused([*tokens, "--policy", policy], why)

@@ -114,20 +114,20 @@ class KeptOut(unittest.TestCase):
             for what, pair in bad.items():
                 for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
                     self.assertEqual(server.status(pair, version=version), 401, what)
-                self.assertIn("the certificate is not good", server.description(pair)[1], what)
+                self.assertIn("the certificate is not valid", server.description(pair)[1], what)
             self.assertEqual(server.status(WORKER), 200)
 
     def test_none_and_one_that_stands_for_nobody(self):
         with Known() as server:
             status, body = server.description()
             self.assertEqual(status, 401)
-            self.assertIn("a certificate or a token is needed", body)
+            self.assertIn("a certificate or a token is required", body)
             for pair in (client("unmapped", names="DNS:worker2.example"),
                          client("wildcard", names="DNS:*.example"),
                          client("nameless", names=None)):
                 status, body = server.description(pair)
                 self.assertEqual(status, 401)
-                self.assertIn("stands for nobody", body)
+                self.assertIn("no entry of the file of certificates matches", body)
             with server.connect() as one:
                 one.send(request("GET", "/readyz"))
                 self.assertEqual(one.response().status, 204)
@@ -167,7 +167,7 @@ class Beside(unittest.TestCase):
             for value in (token, TOKEN, "x"):
                 status, body = server.description(WORKER, shown(value))
                 self.assertEqual(status, 401)
-                self.assertIn("two credentials", body)
+                self.assertIn("both a certificate and a token", body)
             # One that is no credential here does not take anything away from the token.
             self.assertEqual(server.status(client("guest", names=None), shown(token)), 200)
             self.assertEqual(server.status(client("guest2", by=STRANGE), shown(token)), 200)
@@ -181,7 +181,7 @@ class Beside(unittest.TestCase):
             self.assertEqual(status(), 200)
             SHOP.file("certificates", "worker1 worker p dns:worker1.example\nnonsense\n")
             server.signal(signal.SIGHUP)
-            self.assertIn(":2: a line is NAME ROLE PROJECTS", server.logged("reload_failed"))
+            self.assertIn(":2: a line must be NAME ROLE PROJECTS", server.logged("reload_failed"))
             self.assertEqual(status(), 200)
             SHOP.file("certificates", "somebody worker p dns:other\n")
             server.signal(signal.SIGHUP)

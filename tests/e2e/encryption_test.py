@@ -118,7 +118,7 @@ class Encryption(unittest.TestCase):
                                              ("DELETE", "/messages?pop=2", None)):
                     answer = server.ask(method, "/v2/queues/q" + target, body)
                     self.assertEqual(answer.status, 503)
-                    self.assertIn(b"does not have the key", answer.body)
+                    self.assertIn(b"does not have its key", answer.body)
                 self.assertIn("key=%s project=p" % key_id,
                               server.logged(" encryption_key_missing "))
                 text = server.ask("GET", "/metrics").body.decode()
@@ -142,9 +142,9 @@ class Encryption(unittest.TestCase):
         with self.start() as server:
             server.ask("PUT", "/v2/queues/q", ENCRYPT)
             self.post(server, "q", 1)
-            for broken, why in ((["short"], "keys:1: a key is 32 bytes"),
-                                ([NEW, NEW], "keys:2: this key is there already"),
-                                ([], "keys: there is no key")):
+            for broken, why in ((["short"], "keys:1: a key must be 32 bytes"),
+                                ([NEW, NEW], "keys:2: the file has this key twice"),
+                                ([], "keys: the file has no key")):
                 self.write(*broken)
                 self.assertIn(why, self.reload(server, "reload_failed"))
             self.write(NEW)
@@ -159,7 +159,7 @@ class Encryption(unittest.TestCase):
         self.write(OLD, "short")
         ended = run("--encryption-keys", self.keys, "--listen", "127.0.0.1:0")
         self.assertEqual(ended.returncode, 2)
-        self.assertIn("encryption_keys: %s:2: a key is 32 bytes" % self.keys, ended.stderr)
+        self.assertIn("encryption_keys: %s:2: a key must be 32 bytes" % self.keys, ended.stderr)
 
     def test_the_commands_of_the_journal_need_no_key(self):
         with self.start() as server:

@@ -358,9 +358,9 @@ class Serving(JournalCase):
         said = json.loads(answer.body)
         self.assertEqual(said["title"], "Invalid API request")
         self.assertRegex(said["description"],
-                         r"^these 160000 messages are more than the journal takes at once, "
-                         r"which is \d+ bytes, with up to 120 for each message besides its "
-                         r"body: post them in several requests$")
+                         r"^these 160000 messages are too large for one write to the journal. "
+                         r"The maximum is \d+ bytes, and each message needs up to 120 bytes "
+                         r"besides its body. Post them in several requests$")
         queues = json.loads(self.server.ask("GET", "/v2/queues").body)["queues"]
         self.assertEqual(queues, [])
         most = int(re.search(r"is (\d+) bytes", said["description"])[1])
@@ -369,7 +369,7 @@ class Serving(JournalCase):
         self.assertEqual(self.server.ask("POST", "/v2/queues/many/messages", some).status, 201)
         said = self.ask("PUT", "large", {"text": "x" * (most + 1)}, status=400)
         self.assertEqual(said, {"title": "Invalid API request", "description":
-                                "the request is more than the journal takes at once"})
+                                "the request is larger than one write to the journal allows"})
         self.crash_and_start()
         total = self.ask("GET", "many/stats", status=200)["messages"]["total"]
         self.assertEqual(total, fits)

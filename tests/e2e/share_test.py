@@ -83,8 +83,8 @@ class Sharing(unittest.TestCase):
     def test_broken_keys_leave_those_that_are_there(self):
         with self.start() as server:
             held = self.share(server)
-            for broken, why in ((["short"], "keys:1: a key has 32 to 256 characters"),
-                                ([], "keys: there is no key")):
+            for broken, why in ((["short"], "keys:1: a key must be 32 to 256 characters"),
+                                ([], "keys: the file has no key")):
                 self.write(*broken)
                 self.assertIn(why, self.reload(server, "reload_failed"))
             self.write(NEW)
@@ -98,7 +98,7 @@ class Sharing(unittest.TestCase):
         self.write("short")
         ended = run("--signing-keys", self.keys, "--listen", "127.0.0.1:0")
         self.assertEqual(ended.returncode, 2)
-        self.assertIn("signing_keys: %s:1: a key has" % self.keys, ended.stderr)
+        self.assertIn("signing_keys: %s:1: a key must be" % self.keys, ended.stderr)
 
     def test_a_key_is_never_in_the_log(self):
         with self.start("--log-level", "debug", "--access-log") as server:

@@ -87,7 +87,7 @@ class Seeds(Case):
 
     def test_a_wrong_one_keeps_the_server_from_starting(self):
         rows = (('{"version":1,"queues":[{"name":"q","messages":[{"body":1,"claim":"x"}]}]}',
-                 'queues[0].messages[0].claim: the queue has no claim "x"'),
+                 'queues[0].messages[0].claim: the queue does not have the claim "x"'),
                 ('{"version":1,"queues":[', "line 1"),
                 ('{"version":2}', "version: it is 2"))
         for text, why in rows:
@@ -189,7 +189,7 @@ class Dumps(Case):
             url = self.url(server)
             self.fill(server)
             dump = self.dump("--url", url)
-            self.assertIn("there is such a queue already",
+            self.assertIn("it already exists",
                           self.load(dump, "--url", url, status=FAILED))
             with server.connect() as client:
                 client.send(post("q"))
@@ -203,9 +203,9 @@ class Dumps(Case):
             lines = self.dump("--url", self.url(server)).splitlines(True)
         with Server() as server:
             url = self.url(server)
-            self.assertIn("cut off after record 20",
+            self.assertIn("truncated after record 20",
                           self.load("".join(lines[:20]), "--url", url, status=FAILED))
-            self.assertIn("says 34, but the number of records before it is 33",
+            self.assertIn("counts 34 records, but the dump has 33",
                           self.load("".join(lines[:5] + lines[6:]), "--url", url,
                                     "--existing", "replace", status=FAILED))
 

@@ -391,7 +391,7 @@ class Certificates(unittest.TestCase):
         other = SHOP.signed("other")
         ca = SHOP.signed("some-ca", ca=True)
         below = SHOP.signed("below", by=ca)
-        self.complains("is not that of the certificate", PAIR.certificate, other.key)
+        self.complains("does not belong to the first certificate", PAIR.certificate, other.key)
         self.complains("No such file", SHOP.path("none"), PAIR.key)
         self.complains("No such file", PAIR.certificate, SHOP.path("none"))
         self.complains("tls_certificate and tls_key", "none", "none")
@@ -402,7 +402,7 @@ class Certificates(unittest.TestCase):
         self.complains("out of order",
                        SHOP.file("mixed", text(PAIR.certificate) + text(ca.certificate)),
                        PAIR.key)
-        self.complains("is not that of the certificate, or not of the chain's first one",
+        self.complains("does not belong to the first certificate of the chain",
                        SHOP.file("reversed", text(below.certificate) + text(ca.certificate)),
                        ca.key)
         self.complains("chmod o-rwx", PAIR.certificate,
@@ -455,7 +455,7 @@ class Certificates(unittest.TestCase):
             SHOP.file("tokens", "a admin * never sha256:%s\n" % digest)
             server.signal(signal.SIGHUP)
             line = server.logged("reload_failed")
-            self.assertIn("is not that of the certificate", line)
+            self.assertIn("does not belong to the first certificate", line)
             self.assertEqual(shown(server), old)
             pair.overwrite(SHOP.signed("fitting"))
             SHOP.file("tokens", "nonsense\n")

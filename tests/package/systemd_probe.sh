@@ -52,7 +52,7 @@ before=$(</etc/claimd/tokens)
 echo broken >/etc/claimd/tokens
 systemctl reload claimd
 until_shown 'a bad reload' StatusText \
-    'not reloaded: tokens: /etc/claimd/tokens:1: a line is NAME ROLE PROJECTS EXPIRES sha256:DIGITS'
+    'not reloaded: tokens: /etc/claimd/tokens:1: a line must be NAME ROLE PROJECTS EXPIRES sha256:DIGITS'
 echo "$before" >/etc/claimd/tokens
 systemctl reload claimd
 until_shown 'a good one' StatusText 'listening on http://127.0.0.1:8888'

@@ -24,7 +24,8 @@ decode(struct context *ctx, enum terms_form form, struct decoded_terms *out)
 static enum status
 refuse_unknown(struct context *ctx)
 {
-    return context_refuse(ctx, ST_NOT_FOUND, "queue %.*s has no live claim with this id",
+    return context_refuse(ctx, ST_NOT_FOUND,
+                          "queue %.*s has no claim with this id. It may have expired",
                           (int)ctx->queue.name.len, ctx->queue.name.data);
 }
 
@@ -210,11 +211,13 @@ read_queues(struct context *ctx, struct bytes **names, size_t *count)
         query_values(&ctx->query, "queue", ANY_QUEUES_MAX, ctx->req->arena, names, count);
 
     if (st == ST_BAD_VALUE)
-        return context_refuse(ctx, st, "the parameter queue may be given %d times",
-                              ANY_QUEUES_MAX);
+        return context_refuse(
+            ctx, st, "the parameter queue is given too often. The maximum is %d times",
+            ANY_QUEUES_MAX);
     if (st == ST_OK && *count == 0)
-        return context_refuse(ctx, ST_MISSING_PARAMETER,
-                              "the parameter queue is required, once for each queue");
+        return context_refuse(
+            ctx, ST_MISSING_PARAMETER,
+            "the parameter queue is required. Give it once for each queue");
     for (size_t i = 0; st == ST_OK && i < *count; i++)
         st = caller_queue_name((*names)[i]);
     if (st == ST_OK)

@@ -18,8 +18,9 @@ handle_dump(struct context *ctx)
     enum status st;
 
     if (bytes_present(marker) && !dump_read_marker(marker, &dump))
-        return context_refuse(ctx, ST_BAD_PARAMETER,
-                              "the parameter marker is not one of this server's");
+        return context_refuse(
+            ctx, ST_BAD_PARAMETER,
+            "the parameter marker is not from a response of this server");
     st = dump_lines(ctx->store, &ctx->visit, query_get(&ctx->query, "project"), DUMP_PAGE,
                     &dump, out);
     if (st != ST_OK)
@@ -176,15 +177,16 @@ refuse_piece(struct loading *l, enum status st, size_t first, size_t last)
     const char *what = status_text(st);
 
     if (st == ST_CONFLICT)
-        what = l->image.first ? "there is such a queue already (replace)"
-                              : "it has some of this already";
+        what = l->image.first
+                   ? "it already exists. To overwrite it, send replace=true"
+                   : "it already has an item with one of these ids or subscribers";
     if (st == ST_NOT_FOUND)
-        what = "there is no such queue, and no line before that makes it";
-    return context_refuse(l->ctx, st == ST_NOT_FOUND ? ST_CONFLICT : state_refusal(st),
-                          "lines %zu to %zu, of %s \"%.*s\": %s; what stands before is "
-                          "loaded",
-                          first, last, l->where.kind == STORE_TOPIC ? "topic" : "queue",
-                          (int)l->where.name.len, l->where.name.data, what);
+        what = "it does not exist, and no earlier line creates it";
+    return context_refuse(
+        l->ctx, st == ST_NOT_FOUND ? ST_CONFLICT : state_refusal(st),
+        "lines %zu to %zu, of %s \"%.*s\": %s. The lines before are loaded", first, last,
+        l->where.kind == STORE_TOPIC ? "topic" : "queue", (int)l->where.name.len,
+        l->where.name.data, what);
 }
 
 static enum status
@@ -236,7 +238,8 @@ handle_load(struct context *ctx)
     enum status st = context_read_bool(ctx, "replace", &l.replace);
 
     if (ctx->req->body_too_large)
-        return context_refuse(ctx, ST_TOO_LONG, "send fewer lines at a time");
+        return context_refuse(ctx, ST_TOO_LONG,
+                              "the body is too large. Send fewer lines at a time");
     if (ctx->req->body.len == 0)
         return context_refuse(ctx, ST_BAD_BODY, "a body is required");
     if (st == ST_OK)

@@ -22,9 +22,9 @@ const char *
 health_reservation(const struct context *ctx)
 {
     if (atomic_load(&ctx->condition->draining))
-        return "the server is about to end";
+        return "the server is shutting down";
     if (atomic_load(&ctx->condition->closed))
-        return "the server takes no posts: maintenance";
+        return "the server is in maintenance and accepts no posts";
     return NULL;
 }
 

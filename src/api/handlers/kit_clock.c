@@ -50,10 +50,10 @@ read_seconds(struct context *ctx, const json_t *value, const char *name, int64_t
     json_int_t seconds = json_integer_value(value);
 
     if (!json_is_integer(value))
-        return context_refuse(ctx, ST_BAD_BODY, "%s must be a whole number", name);
+        return context_refuse(ctx, ST_BAD_BODY, "%s must be an integer", name);
     if (seconds < 0 || seconds > most)
-        return context_refuse(ctx, ST_BAD_VALUE, "%s must be within 0 and %" PRId64, name,
-                              most);
+        return context_refuse(ctx, ST_BAD_VALUE, "%s must be between 0 and %" PRId64,
+                              name, most);
     *out_ms = seconds * 1000;
     return ST_OK;
 }
@@ -82,8 +82,9 @@ read_setting(struct context *ctx, const json_t *body, struct wish *out)
     enum status st = ST_OK;
 
     if (known == 0 || json_object_size(body) != known)
-        return context_refuse(ctx, ST_BAD_BODY,
-                              "the body must have state, ahead_seconds, or both");
+        return context_refuse(
+            ctx, ST_BAD_BODY,
+            "the body must have the member state, ahead_seconds, or both");
     if (state != NULL)
         st = read_state(ctx, state, out);
     if (st != ST_OK || ahead == NULL)
@@ -170,7 +171,7 @@ begin(struct context *ctx, const struct wish *wish)
     if (wish->move == TO_AHEAD && wish->ms < time.ahead_ms)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "the clock is %" PRId64
-                              " ms ahead of the wall clock, and never goes back",
+                              " ms ahead of the wall clock and cannot go back",
                               time.ahead_ms);
     note(ctx, wish);
     if (wish->state != LEAVE)

@@ -116,8 +116,7 @@ refuse_name(const struct place *place, const char *member, struct bytes value,
     char text[1024];
     size_t len = (size_t)snprintf(
         text, sizeof(text),
-        "faults[%zu].match.%s: there is no such %s (received \"%.*s\"); it "
-        "must be one of",
+        "faults[%zu].match.%s: unknown %s (received \"%.*s\"). It must be one of",
         place->at, member, member, shown_length(value), value.data);
 
     for (int i = 0; i < count && len < sizeof(text); i++)
@@ -148,7 +147,7 @@ check_match(const struct place *place, const char *name, struct bytes value)
                    : refuse_match(place, name, "it must not be empty", value);
     if (action_find(value) == ACTION_CI_USE)
         return refuse_match(place, name,
-                            "what is asked of the server itself has no faults", value);
+                            "requests to the server itself cannot have faults", value);
     return action_find(value) != ACTION_COUNT
                ? ST_OK
                : refuse_name(place, name, value, name_action, ACTION_COUNT);
@@ -180,14 +179,13 @@ read_match(const struct place *place, json_t *object, struct fault_match *out)
         struct bytes *slot = match_member(out, name);
 
         if (slot == NULL)
-            return context_refuse(
-                place->ctx, ST_BAD_VALUE,
-                "faults[%zu].match: its members are action, method, queue, "
-                "project and client (received \"%.*s\")",
-                place->at, shown_length(bytes_str(name)), name);
+            return context_refuse(place->ctx, ST_BAD_VALUE,
+                                  "faults[%zu].match: unknown member. It must be action, "
+                                  "method, queue, project or client (received \"%.*s\")",
+                                  place->at, shown_length(bytes_str(name)), name);
         if (!json_is_string(value))
             return context_refuse(place->ctx, ST_BAD_VALUE,
-                                  "faults[%zu].match.%s: it must be a text", place->at,
+                                  "faults[%zu].match.%s: it must be a string", place->at,
                                   name);
         *slot = text_of(value);
         st = check_match(place, name, *slot);
@@ -206,13 +204,14 @@ read_count(const struct place *place, const char *name, const json_t *value,
         return json_is_integer(value)
                    ? context_refuse(
                          place->ctx, ST_BAD_VALUE,
-                         "faults[%zu].%s: it must be a whole number within "
-                         "%" PRId64 " and %d (received %" JSON_INTEGER_FORMAT ")",
+                         "faults[%zu].%s: it must be an integer between %" PRId64
+                         " and %d (received %" JSON_INTEGER_FORMAT ")",
                          place->at, name, least, COUNT_MOST, json_integer_value(value))
-                   : context_refuse(place->ctx, ST_BAD_VALUE,
-                                    "faults[%zu].%s: it must be a whole number within "
-                                    "%" PRId64 " and %d",
-                                    place->at, name, least, COUNT_MOST);
+                   : context_refuse(
+                         place->ctx, ST_BAD_VALUE,
+                         "faults[%zu].%s: it must be an integer between %" PRId64
+                         " and %d",
+                         place->at, name, least, COUNT_MOST);
     *out = (uint64_t)json_integer_value(value);
     return ST_OK;
 }
@@ -224,7 +223,7 @@ read_fault(const struct place *place, const json_t *value, struct fault *out)
 
     reason_init(&why);
     if (!json_is_string(value))
-        return refuse(place, "fault", "it must be a text");
+        return refuse(place, "fault", "it must be a string");
     if (fault_read(text_of(value), out, &why) != ST_OK)
         return refuse(place, "fault", why.text);
     return ST_OK;
@@ -245,8 +244,8 @@ read_member(const struct place *place, const char *name, json_t *value,
     if (strcmp(name, "fault") == 0)
         return read_fault(place, value, &out->fault);
     return context_refuse(place->ctx, ST_BAD_BODY,
-                          "faults[%zu]: its members are match, every, skip, times and "
-                          "fault (received \"%.*s\")",
+                          "faults[%zu]: unknown member. It must be match, every, skip, "
+                          "times or fault (received \"%.*s\")",
                           place->at, shown_length(bytes_str(name)), name);
 }
 
@@ -268,7 +267,7 @@ read_rule(const struct place *place, json_t *object, struct fault_rule *out)
             return st;
     }
     if (out->fault.kind == FAULT_NONE)
-        return refuse(place, "fault", "it is missing");
+        return refuse(place, "fault", "it is required");
     return ST_OK;
 }
 
@@ -299,7 +298,8 @@ handle_faults_set(struct context *ctx)
     if (!json_is_array(list) || json_object_size(body) != 1)
         st = context_refuse(ctx, ST_BAD_BODY, "the body must be {\"faults\": [...]}");
     else if (json_array_size(list) > FAULT_RULES_MOST)
-        st = context_refuse(ctx, ST_BAD_VALUE, "faults: there may be %d rules at most",
+        st = context_refuse(ctx, ST_BAD_VALUE,
+                            "faults has too many rules. The maximum is %d",
                             FAULT_RULES_MOST);
     else
         st = take_rules(ctx, list);

@@ -111,7 +111,8 @@ read_count(struct context *ctx, const char *name, int64_t *out)
     return st == ST_NO_MEMORY
                ? st
                : context_refuse(ctx, ST_BAD_PARAMETER,
-                                "the parameter %s must be a number from 0 on", name);
+                                "the parameter %s must be an integer of at least 0",
+                                name);
 }
 
 /* GET /claimd/history */
@@ -134,8 +135,9 @@ handle_history(struct context *ctx)
     if (st != ST_OK)
         return st;
     if (bytes_present(events) && !history_read_events(events, &page.events))
-        return context_refuse(ctx, ST_BAD_PARAMETER,
-                              "the parameter event must name events, joined by commas");
+        return context_refuse(
+            ctx, ST_BAD_PARAMETER,
+            "the parameter event must be a comma-separated list of events");
     page.since = (uint64_t)since;
     buf_printf(page.out,
                "{\"last\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"history\":", history_last(h),
@@ -169,9 +171,9 @@ read_expected(struct context *ctx, struct expected *out)
         return st;
     if (out->messages == STORE_UNSET && out->claimed == STORE_UNSET &&
         out->free == STORE_UNSET)
-        return context_refuse(ctx, ST_BAD_PARAMETER,
-                              "the parameters messages, claimed and free say what is "
-                              "expected: at least one");
+        return context_refuse(
+            ctx, ST_BAD_PARAMETER,
+            "at least one of the parameters messages, claimed and free is required");
     if (out->wait_s > ctx->limits->max_wait)
         out->wait_s = ctx->limits->max_wait;
     return ST_OK;
@@ -223,7 +225,7 @@ handle_expect(struct context *ctx)
     ctx->queue.name = query_get(&ctx->query, "queue");
     ctx->queue.project = bytes_present(project) ? project : bytes_str("");
     if (!bytes_present(ctx->queue.name))
-        return context_refuse(ctx, ST_BAD_PARAMETER, "the parameter queue is missing");
+        return context_refuse(ctx, ST_BAD_PARAMETER, "the parameter queue is required");
     waits = await(ctx, &wanted); /* before it is looked: nothing is missed */
     st = store_queue_stats(ctx->store, &ctx->visit, &ctx->queue, &found);
     if (st != ST_OK && st != ST_NOT_FOUND)

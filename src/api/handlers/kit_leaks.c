@@ -286,7 +286,7 @@ static enum status
 refuse_marker(struct context *ctx)
 {
     return context_refuse(ctx, ST_BAD_PARAMETER,
-                          "the parameter marker must be one of a link to a next page");
+                          "the parameter marker is not from the next link of a page");
 }
 
 static enum status

@@ -46,7 +46,8 @@ handle_state_set(struct context *ctx)
     enum status st;
 
     if (ctx->req->body_too_large || ctx->req->body.len > API_SEED_MOST)
-        return context_refuse(ctx, ST_TOO_LONG, "a document may have %d bytes at most",
+        return context_refuse(ctx, ST_TOO_LONG,
+                              "the document is too large. The maximum is %d bytes",
                               API_SEED_MOST);
     if (!kit_begin_exchange(ctx->kit))
         return ST_AGAIN;

@@ -11,14 +11,12 @@ handle_message_delete(struct context *ctx)
 
     if (st == ST_CLAIMED)
         return context_refuse(
-            ctx, st,
-            "the message is held by a claim; delete it with the id of the "
-            "claim that holds it (claim_id)");
+            ctx, st, "a claim holds the message. Send the id of that claim as claim_id");
     if (st == ST_NOT_CLAIMED)
         return context_refuse(
             ctx, st,
-            "the claim does not hold this message: it has ended, or never "
-            "did; another worker may have the message now");
+            "the claim does not hold this message. It has ended, or it never held the "
+            "message. Another worker may have the message now");
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
@@ -57,8 +55,8 @@ delete_ids(struct context *ctx, const struct selection *sel)
     if (st == ST_CLAIMED) /* 400 as for one message, but 403 where the contract says so */
         return context_refuse(
             ctx, sel->strict ? ST_CLAIMED : ST_NOT_CLAIMED,
-            "nothing was deleted: every message in ids must be held by one of claim_ids; "
-            "delete the messages one by one to find those that another worker may have");
+            "nothing was deleted. A claim in claim_ids must hold each message in ids. "
+            "Delete the messages one by one to find those that another worker may have");
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
@@ -70,11 +68,12 @@ refuse_ids(struct context *ctx, const struct selection *sel)
     if (sel->count == 0 && !pops)
         return context_refuse(ctx, ST_MISSING_PARAMETER, "the parameter ids is required");
     if (sel->count == 0)
-        return context_refuse(ctx, ST_BAD_VALUE, "one of ids and pop is required");
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "one of the parameters ids and pop is required");
     if (sel->strict && sel->claim_count == 0)
-        return context_refuse(
-            ctx, ST_BAD_VALUE,
-            "claim_ids is required: messages are deleted by their holder");
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the parameter claim_ids is required. Only the claim that "
+                              "holds a message can delete it");
     return ST_OK;
 }
 
@@ -128,9 +127,11 @@ static enum status
 refuse_pop(struct context *ctx, const struct selection *sel)
 {
     if (sel->count > 0)
-        return context_refuse(ctx, ST_BAD_VALUE, "ids and pop exclude each other");
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the parameters ids and pop cannot be used together");
     if (sel->claim_count > 0)
-        return context_refuse(ctx, ST_BAD_VALUE, "claim_ids goes with ids only");
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the parameter claim_ids can be used only with ids");
     return ST_OK;
 }
 

@@ -11,8 +11,8 @@ static enum status
 refuse_size(struct context *ctx, int64_t max)
 {
     return context_refuse(ctx, ST_TOO_LARGE,
-                          "a request that posts to %s %.*s may have %lld bytes "
-                          "(_max_messages_post_size)",
+                          "the request is too large. The maximum for posts to %s %.*s is "
+                          "%lld bytes (_max_messages_post_size)",
                           context_noun(ctx), (int)ctx->queue.name.len,
                           ctx->queue.name.data, (long long)max);
 }
@@ -24,12 +24,11 @@ refuse_size(struct context *ctx, int64_t max)
 static enum status
 refuse_count(struct context *ctx, size_t count)
 {
-    return context_refuse(
-        ctx, ST_BEYOND_LOG,
-        "these %zu messages are more than the journal takes at once, which "
-        "is %zu bytes, with up to %d for each message besides its body: "
-        "post them in several requests",
-        count, ctx->visit.log_most, STORE_LOG_EACH);
+    return context_refuse(ctx, ST_BEYOND_LOG,
+                          "these %zu messages are too large for one write to the "
+                          "journal. The maximum is %zu bytes, and each message needs up "
+                          "to %d bytes besides its body. Post them in several requests",
+                          count, ctx->visit.log_most, STORE_LOG_EACH);
 }
 
 /* The queue's own limit, or the server's where it has none or the version ignores it. */
@@ -195,7 +194,7 @@ handle_message_post(struct context *ctx)
         return st;
     if (atomic_load_explicit(&ctx->condition->closed, memory_order_relaxed))
         return context_refuse(ctx, ST_UNAVAILABLE,
-                              "the server takes no posts at the moment: maintenance");
+                              "the server is in maintenance and accepts no posts");
     reason_init(&why);
     st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, &why);
     if (st != ST_OK)
@@ -423,9 +422,9 @@ handle_message_get(struct context *ctx)
         return st;
     st = store_message_get(ctx->store, &ctx->visit, &ctx->queue, &ctx->id, 1, &batch);
     if (st == ST_OK && batch.count == 0)
-        st = context_refuse(ctx, ST_NOT_FOUND, "%s %.*s has no live message with this id",
-                            context_noun(ctx), (int)ctx->queue.name.len,
-                            ctx->queue.name.data);
+        st = context_refuse(
+            ctx, ST_NOT_FOUND, "%s %.*s has no message with this id. It may have expired",
+            context_noun(ctx), (int)ctx->queue.name.len, ctx->queue.name.data);
     if (st == ST_OK)
         st = opening_show(ctx, &batch, 1);
     if (st == ST_OK) {

@@ -54,7 +54,7 @@ read_types(struct context *ctx, const struct json_scan_value *types, struct purg
         else
             return context_refuse(
                 ctx, ST_BAD_VALUE,
-                "resource_types may name messages and subscriptions only");
+                "resource_types may contain only messages and subscriptions");
     }
     return ST_OK;
 }

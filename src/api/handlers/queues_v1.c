@@ -40,7 +40,7 @@ check_names(struct context *ctx)
     while (json_scan_member(&s, &name)) {
         if (is_underscored(&name))
             return context_refuse(ctx, ST_BAD_VALUE,
-                                  "members must not begin with an underscore");
+                                  "names of members must not begin with an underscore");
         (void)json_scan_value(&s, NULL);
     }
     return json_scan_end(&s);

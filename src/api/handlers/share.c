@@ -58,7 +58,8 @@ read_members(struct context *ctx, struct members *m)
     if (known)
         return ST_OK;
     return context_refuse(ctx, ST_BAD_VALUE,
-                          "the members are paths, methods and expires, and no others");
+                          "the body has an unknown member. The allowed members are "
+                          "paths, methods and expires");
 }
 
 /* Takes an item of a list. */
@@ -73,7 +74,7 @@ take_path(struct context *ctx, struct bytes inside, struct share *out)
             return ST_OK;
         }
     return context_refuse(ctx, ST_BAD_VALUE,
-                          "paths may name messages, claims and subscriptions only");
+                          "paths may contain only messages, claims and subscriptions");
 }
 
 /*
@@ -91,13 +92,14 @@ take_method(struct context *ctx, struct bytes inside, struct share *out)
         if (c > 127 || !(isalnum((int)c) || c == '-' || c == '_') ||
             len == METHOD_NAME_MAX || out->method_count == METHODS_MAX)
             return context_refuse(ctx, ST_BAD_VALUE,
-                                  "methods may have %d entries, each of at most %d "
-                                  "letters, digits, hyphens and underlines",
+                                  "methods may have at most %d entries, each of at most "
+                                  "%d letters, digits, hyphens and underscores",
                                   METHODS_MAX, METHOD_NAME_MAX);
         out->methods[out->method_count][len++] = (char)c;
     }
     if (len == 0)
-        return context_refuse(ctx, ST_BAD_VALUE, "methods must not have an empty entry");
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "methods must not contain an empty string");
     out->methods[out->method_count++][len] = '\0';
     return ST_OK;
 }
@@ -120,7 +122,7 @@ read_list(struct context *ctx, const struct json_scan_value *list, const char *n
 
         (void)json_scan_value(&s, &item);
         if (item.kind != SCAN_STRING)
-            return context_refuse(ctx, ST_BAD_VALUE, "%s must be an array of texts",
+            return context_refuse(ctx, ST_BAD_VALUE, "%s must be an array of strings",
                                   name);
         st = take(ctx, json_scan_inside(&item), out);
     }
@@ -236,7 +238,7 @@ answer_grant(struct context *ctx, const struct grant *grant)
         st = signer_sign(ctx->signer, grant, ctx->req->arena, signature);
     if (st == ST_NOT_FOUND)
         return context_refuse(ctx, ST_BAD_VALUE,
-                              "this server has no key to sign with (signing_keys)");
+                              "the server has no key to sign with (signing_keys)");
     if (st != ST_OK)
         return st;
     write_array(out, "{\"paths\":", grant->paths);
@@ -265,7 +267,8 @@ handle_queue_share(struct context *ctx)
     /* What is signed has its fields parted by backslashes. */
     if (memchr(ctx->queue.project.data, '\\', ctx->queue.project.len) != NULL)
         return context_refuse(ctx, ST_BAD_VALUE,
-                              "a project with a backslash in it cannot share");
+                              "the name of the project has a backslash. Such a project "
+                              "cannot use pre-signed URLs");
     buf_init(&paths, ctx->mem);
     buf_init(&methods, ctx->mem);
     iso_time_write(share.ends_ms, expires);

@@ -142,7 +142,7 @@ answer_subscribed(struct context *ctx, const struct store_subscribed *subscribed
 
     if (!subscribed->created && subscribed->confirmed)
         return context_refuse(
-            ctx, ST_CONFLICT, "the subscriber has subscribed to %s %.*s already",
+            ctx, ST_CONFLICT, "the subscriber already has a subscription to %s %.*s",
             context_noun(ctx), (int)ctx->queue.name.len, ctx->queue.name.data);
     buf_str(out, "{\"subscription_id\":\"");
     buf_bytes(out, store_id_bytes(&subscribed->id));
@@ -200,7 +200,8 @@ handle_subscription_update(struct context *ctx)
     if (st == ST_NOT_FOUND)
         return refuse_unknown(ctx);
     if (st == ST_CONFLICT)
-        return context_refuse(ctx, st, "the subscriber has another subscription here");
+        return context_refuse(
+            ctx, st, "the subscriber already has another subscription to this queue");
     if (st != ST_OK)
         return st;
     answer_header(ctx, "Location", location); /* with an id that the store has made */

@@ -73,9 +73,9 @@ login_identify(struct context *ctx, const struct login *login, struct auth_calle
         out->expires_ms = AUTH_NEVER;
         return bytes_present(login->user) && bytes_present(login->password)
                    ? ST_OK
-                   : context_refuse(ctx, ST_BAD_BODY,
-                                    "the document names neither user and password nor a "
-                                    "token");
+                   : context_refuse(
+                         ctx, ST_BAD_BODY,
+                         "the body must have a user and a password, or a token");
     }
     st = auth_token_read(ctx->auth, context_real_ms(ctx), login->token, ctx->req->arena,
                          &earlier);
@@ -98,7 +98,8 @@ login_admit(struct context *ctx, const struct login *login, struct auth_caller *
                         bytes_present(login->token) ? BYTES_NONE : login->password,
                         caller->project, &caller->project);
     if (st == ST_OK && caller->user.len > USER_MAX)
-        st = context_refuse(ctx, ST_BAD_VALUE, "the name of a user has at most %d bytes",
+        st = context_refuse(ctx, ST_BAD_VALUE,
+                            "the name of the user is too long. The maximum is %d bytes",
                             USER_MAX);
     if (st == ST_OK)
         st = caller_project(caller->project, false);

@@ -25,14 +25,13 @@ struct component {
 #define CLAIM_TTL "'minimum':$min_claim_ttl,'maximum':$max_claim_ttl"
 #define CLAIM_LIMIT                                                                      \
     "'limit':{'type':['integer','null'],'minimum':1,"                                    \
-    "'maximum':$max_messages_per_claim_or_pop,'description':'unless the parameter is "   \
-    "given'}"
+    "'maximum':$max_messages_per_claim_or_pop,'description':'used if the query "         \
+    "parameter limit is absent'}"
 #define RENEWED_GRACE                                                                    \
     "'grace':{'type':['integer','null'],'minimum':0,'maximum':$max_claim_grace"
 #define MESSAGE_REST                                                                     \
     "'href':{'type':'string'},'ttl':{'type':'integer','minimum':1},"                     \
-    "'age':{'type':'integer','minimum':0},'body':{'description':'any JSON, as it was "   \
-    "posted'}"
+    "'age':{'type':'integer','minimum':0},'body':{'description':'any JSON, as posted'}"
 #define SECONDS  "'type':['integer','null']"
 #define MEMBER   "'path':{'type':'string','examples':['/metadata/color']}"
 #define COUNT_OF "{'type':'integer','minimum':0,'description':"
@@ -79,8 +78,8 @@ static const struct component components[] = {
     {BYTES_LIT("parameters/SubjectToken"), HEADER("X-Subject-Token", "true", TEXT), NULL},
     {BYTES_LIT("parameters/Prefer"),
      HEADER("Prefer", "false",
-            "'description':'wait=N waits so many seconds for a message, $max_wait at "
-            "most'," TEXT),
+            "'description':'wait=N turns on long polling for up to N seconds, at most "
+            "$max_wait'," TEXT),
      NULL},
     {BYTES_LIT("parameters/Queue"),
      "{'name':'queue','in':'path','required':true,'schema':<schemas/QueueName>}", NULL},
@@ -90,7 +89,7 @@ static const struct component components[] = {
      NULL},
     {BYTES_LIT("parameters/Several"),
      "{'name':'queue','in':'query','required':true,"
-     "'description':'once for each queue, the important one first',"
+     "'description':'give it once for each queue, in the order of priority',"
      "'schema':{'type':'array','minItems':1,'maxItems':32,'items':<schemas/QueueName>},"
      "'style':'form','explode':true}",
      NULL},
@@ -106,64 +105,69 @@ static const struct component components[] = {
     {BYTES_LIT("parameters/IdsRequired"), IDS("true"), NULL},
 
     {BYTES_LIT("headers/RequestId"),
-     "{'required':true,'description':'which the log repeats'," TEXT "}", NULL},
+     "{'required':true,'description':'the id of the request, also in the log of the "
+     "server'," TEXT "}",
+     NULL},
     {BYTES_LIT("headers/Location"), "{'required':true," TEXT "}", NULL},
     {BYTES_LIT("headers/ContentLocation"),
-     "{'description':'path and query as they were sent, unless they are too long'," TEXT
-     "}",
-     NULL},
+     "{'description':'path and query as sent, unless they are too long'," TEXT "}", NULL},
     {BYTES_LIT("headers/Number"),
-     "{'required':true,'description':'larger than that of any claim of this queue "
-     "before','schema':{'type':'integer','format':'int64','minimum':1}}",
+     "{'required':true,'description':'fencing token, larger than that of any earlier "
+     "claim of this queue','schema':{'type':'integer','format':'int64','minimum':1}}",
      NULL},
     {BYTES_LIT("headers/Preference"),
-     "{'description':'the seconds that were in force, as wait=20; absent when the server "
-     "would not wait','schema':{'type':'string','pattern':'^wait=[0-9]+$'}}",
+     "{'description':'the number of seconds in force, such as wait=20. It is absent if "
+     "the server did not use long "
+     "polling','schema':{'type':'string','pattern':'^wait=[0-9]+$'}}",
      NULL},
 
     {BYTES_LIT("responses/Error"),
-     "{'description':'Refused; nothing has changed. The title says why',"
+     "{'description':'The server refused the request and changed nothing. The title says "
+     "why',"
      "'headers':{" REQUEST_ID "}," ERROR "}",
      NULL},
     {BYTES_LIT("responses/NoPath"),
-     "{'description':'There is no such thing, or the request has a URL-Signature',"
+     "{'description':'The resource does not exist, or the URL-Signature does not match "
+     "the request',"
      "'headers':{" REQUEST_ID "}," ERROR "}",
      NULL},
     {BYTES_LIT("responses/Unauthorized"),
-     "{'description':'A token is missing, wrong, or has ended','headers':{" REQUEST_ID
+     "{'description':'The token is missing, wrong or expired','headers':{" REQUEST_ID
      ",'WWW-Authenticate':{'required':true," TEXT "}}," ERROR "}",
      NULL},
     {BYTES_LIT("responses/Forbidden"),
-     "{'description':'The token is for another project, or its role must not do this; "
-     "without a token, a page of another site asks (Origin); or the message is claimed "
-     "by somebody else','headers':{" REQUEST_ID "}," ERROR "}",
+     "{'description':'The token is for another project, its role does not allow the "
+     "action, another claim holds the message, or a request of another site (Origin) has "
+     "no token','headers':{" REQUEST_ID "}," ERROR "}",
      NULL},
     {BYTES_LIT("responses/NotAcceptable"),
-     "{'description':'Accept excludes application/json; there is no document',"
+     "{'description':'The header Accept excludes application/json. The response has no "
+     "document',"
      "'headers':{" REQUEST_ID "}}",
      NULL},
     {BYTES_LIT("responses/Late"),
-     "{'description':'The request was not complete in time; the connection is "
-     "closed'," ERROR "}",
+     "{'description':'The request was incomplete when its time limit ended. The server "
+     "closes the connection'," ERROR "}",
      NULL},
     {BYTES_LIT("responses/TooLong"),
-     "{'description':'The request line or the headers do not fit into max_header_size, "
-     "or are more than max_headers; the connection is closed. There may be a page for "
-     "people instead of a document'}",
+     "{'description':'The request line or the headers exceed max_header_size or "
+     "max_headers. The server closes the connection. The body may be HTML instead of "
+     "JSON'}",
      NULL},
     {BYTES_LIT("responses/TooLarge"),
-     "{'description':'The length of the body, or of a chunk, is no number that a server "
-     "could count to; the connection is closed. There may be a page for people instead "
-     "of a document. (A body that is larger than the limits is 400)'}",
+     "{'description':'The length of the body or of a chunk exceeds 64 bits. The server "
+     "closes the connection. The body may be HTML instead of JSON. For a body above the "
+     "limits the status is 400'}",
      NULL},
     {BYTES_LIT("responses/Enough"),
-     "{'description':'The project has as much as it may have, or asks too often; the "
-     "title says which. Nothing has changed','headers':{" REQUEST_ID
-     ",'Retry-After':" RETRY_AFTER "}," ERROR "}",
+     "{'description':'The project has reached one of its limits. The title says which. "
+     "Nothing has changed','headers':{" REQUEST_ID ",'Retry-After':" RETRY_AFTER
+     "}," ERROR "}",
      NULL},
     {BYTES_LIT("responses/Busy"),
-     "{'description':'Out of memory, over the budget, no room in the journal, in "
-     "maintenance, too many connections; nothing has changed','headers':{"
+     "{'description':'The server is out of memory or disk space, in maintenance, or has "
+     "too many connections. Unless the title is Outcome unknown, nothing has "
+     "changed','headers':{"
      "'Retry-After':" RETRY_AFTER "}," ERROR "}",
      NULL},
 
@@ -187,7 +191,7 @@ static const struct component components[] = {
      "'_dead_letter_queue_messages_ttl':{" SECONDS ",'minimum':$min_message_ttl,"
      "'maximum':$max_message_ttl},"
      "'_enable_encrypt_messages':{'type':['boolean','null'],"
-     "'description':'true only where the server has a key to encrypt with'},"
+     "'description':'true only if the server has an encryption key'},"
      "'_persistence':{'enum':['memory',null]},"
      "'_retry_policy':<schemas/RetryPolicy>},'additionalProperties':true}",
      NULL},
@@ -218,18 +222,19 @@ static const struct component components[] = {
      "'minimum_delay_retries':{'type':['integer','null']},"
      "'maximum_delay_retries':{'type':['integer','null']},"
      "'minimum_delay':{" SECONDS "},'maximum_delay':{" SECONDS ",'examples':[30],"
-     "'description':'larger than minimum_delay by 10 at least'},"
+     "'description':'at least 10 larger than minimum_delay'},"
      "'retry_backoff_function':{'enum':['linear','arithmetic','geometric','exponential',"
      "null]},'ignore_subscription_override':{'type':['boolean','null']}},"
      "'additionalProperties':true}",
      NULL},
     {BYTES_LIT("schemas/Subscriber"),
      "{'type':'string','maxLength':60000,'pattern':'^[A-Za-z]+:[^ ]+$','description':'a "
-     "URI; of which types, subscriber_types says','examples':['http://example.org/hook',"
+     "URI. The option subscriber_types lists the allowed "
+     "schemes','examples':['http://example.org/hook',"
      "'https://user:word@example.org','mailto:ann@example.org?subject=news']}",
      NULL},
     {BYTES_LIT("schemas/DeliveryOptions"),
-     "{'type':'object','description':'at most 60000 bytes, kept as they are',"
+     "{'type':'object','description':'at most 60000 bytes, kept unchanged',"
      "'properties':{'_retry_policy':<schemas/RetryPolicy>},'additionalProperties':true}",
      NULL},
     {BYTES_LIT("schemas/Subscription"),
@@ -245,14 +250,14 @@ static const struct component components[] = {
      "'fallen_out','behind','failures','failed','delivering','next_try'],'properties':{"
      "'id':{'type':'string'},'confirmed':{'type':'boolean'},"
      "'ttl':{'type':'integer','minimum':60},'age':{'type':'integer','minimum':0},"
-     "'delivered':" COUNT_OF "'messages'},'given_up':" COUNT_OF
-     "'after all tries'},'fallen_out':" COUNT_OF
-     "'lost before they were delivered'},'behind':" COUNT_OF
-     "'still to be delivered'},'failures':" COUNT_OF
-     "'tries that failed since the server was started'},'failed':" COUNT_OF
-     "'those of them for what comes next'},'delivering':{'type':'boolean'},"
-     "'next_try':{'type':['string','null'],'format':'date-time','description':'null: at "
-     "once, or when something is posted'}}}",
+     "'delivered':" COUNT_OF "'delivered messages'},'given_up':" COUNT_OF
+     "'messages not delivered after all retries'},'fallen_out':" COUNT_OF
+     "'messages dropped before delivery'},'behind':" COUNT_OF
+     "'messages still to be delivered'},'failures':" COUNT_OF
+     "'failed deliveries since the start of the server'},'failed':" COUNT_OF
+     "'failed deliveries of the next message'},'delivering':{'type':'boolean'},"
+     "'next_try':{'type':['string','null'],'format':'date-time','description':'null: "
+     "immediately, or when a message is posted'}}}",
      NULL},
     {BYTES_LIT("schemas/StateQueues"),
      "{'type':'array','items':{'type':'object','required':['name'],'properties':{"
@@ -327,7 +332,7 @@ static const struct component components[] = {
 
 enum { COUNT = sizeof(components) / sizeof(components[0]) };
 
-_Static_assert(COUNT <= 64, "a set has a bit for each");
+_Static_assert(COUNT <= 64, "a component set has one bit for each component");
 
 static size_t
 find(struct bytes path)

@@ -457,22 +457,23 @@ paths(struct document *d)
 /* ------------------------------------------------------------------ the whole */
 
 static const char head[] =
-    "{'openapi':'3.1.0','info':{'title':'claimd','version':'2','description':'Queues "
-    "with claims; the OpenStack Zaqar messaging API. A path with a method that it does "
-    "not have is 405 with Allow, which OPTIONS tells too; a path that is not here is "
-    "404. A slash behind a whole path means nothing. A project may also stand in the "
-    "path, behind the version: /v2/acme/queues for /v2/queues with X-Project-ID: acme. "
-    "The limits are those in force.','contact':{'name':'claimd, docs/api.md'},"
+    "{'openapi':'3.1.0','info':{'title':'claimd','version':'2','description':'A queue "
+    "server with claims and the OpenStack Zaqar messaging API. For a method that a path "
+    "does not support, the response is 405 with the header Allow. OPTIONS returns the "
+    "same header. For an unknown path, the response is 404. A slash at the end of a path "
+    "is ignored. The project can also be part of the path, after the version: "
+    "/v2/acme/queues means /v2/queues with X-Project-ID: acme. The limits in this "
+    "document are those in force.','contact':{'name':'claimd, docs/api.md'},"
     "'license':{'name':'Apache 2.0','identifier':'Apache-2.0'}},"
-    "'servers':[{'url':'/','description':'the one that has shown this'}],";
+    "'servers':[{'url':'/','description':'the server that returned this document'}],";
 
 static const char tags[] =
     "'tags':[{'name':'service','description':'The server itself'},"
-    "{'name':'queues','description':'Names with metadata'},"
+    "{'name':'queues','description':'Queues and their metadata'},"
     "{'name':'messages','description':'Post, list, get, delete, pop'},"
     "{'name':'claims','description':'Leases of messages'},"
-    "{'name':'subscriptions','description':'Who is told of each message posted'},"
-    "{'name':'topics','description':'Queues for subscribers, without claims'}";
+    "{'name':'subscriptions','description':'Notifications of posted messages'},"
+    "{'name':'topics','description':'Queues for subscribers only, without claims'}";
 
 static const char stub_tag[] =
     ",{'name':'identity','description':'Keystone logins, for development and CI'}";

@@ -10,7 +10,7 @@
 
 #define NOTHING                                                                          \
     {                                                                                    \
-        .code = 204, .what = "Nothing to claim",                                         \
+        .code = 204, .what = "No message is available",                                  \
         .headers = "'Preference-Applied':<headers/Preference>"                           \
     }
 
@@ -21,7 +21,7 @@
 const struct operation operation_claim_create = {
     .name = "claimMessages",
     .tag = TAG,
-    .summary = "Claim the oldest free messages",
+    .summary = "Claim the oldest ready messages",
     .parameters = "<parameters/ClaimLimit>,<parameters/Prefer>",
     .body = "<schemas/Terms>",
     .answers = {{.code = 201, .what = "Claimed", .headers = MADE, .schema = CLAIMED},
@@ -31,7 +31,7 @@ const struct operation operation_claim_create = {
 const struct operation operation_claim_create_v1 = {
     .name = "claimMessages",
     .tag = TAG,
-    .summary = "Claim the oldest free messages",
+    .summary = "Claim the oldest ready messages",
     .parameters = "<parameters/ClaimLimit>,<parameters/Prefer>",
     .body = "<schemas/TermsV1>",
     .body_required = true,
@@ -45,11 +45,11 @@ const struct operation operation_claim_create_v1 = {
 const struct operation operation_claim_several = {
     .name = "claimFromSeveral",
     .tag = TAG,
-    .summary = "Claim messages of the first of several queues that has any",
+    .summary = "Claim messages from the first of several queues that has any",
     .parameters = "<parameters/Several>,<parameters/ClaimLimit>,<parameters/Prefer>",
     .body = "<schemas/Terms>",
     .answers = {{.code = 201,
-                 .what = "Claimed; Location and hrefs say from which queue",
+                 .what = "Claimed. Location and the hrefs name the queue",
                  .headers = MADE,
                  .schema = CLAIMED},
                 NOTHING},
@@ -63,7 +63,7 @@ const struct operation operation_claim_several = {
 const struct operation operation_claim_show = {
     .name = "showClaim",
     .tag = TAG,
-    .summary = "What does the claim hold?",
+    .summary = "Show the claim and its messages",
     .answers = {{.code = 200,
                  .what = "The claim",
                  .headers = NUMBER,
@@ -73,7 +73,7 @@ const struct operation operation_claim_show = {
 const struct operation operation_claim_show_v1 = {
     .name = "showClaim",
     .tag = TAG,
-    .summary = "What does the claim hold?",
+    .summary = "Show the claim and its messages",
     .answers = {{.code = 200,
                  .what = "The claim",
                  .headers = NUMBER,
@@ -102,5 +102,5 @@ const struct operation operation_claim_release = {
     .name = "releaseClaim",
     .tag = TAG,
     .summary = "Release the claim",
-    .answers = {{.code = 204, .what = "Released, or there was no such claim"}},
+    .answers = {{.code = 204, .what = "The claim is released or did not exist"}},
 };

@@ -18,11 +18,11 @@
 const struct operation operation_login = {
     .name = "logIn",
     .tag = TAG,
-    .summary = "Log in, with a password or a token",
+    .summary = "Log in with a password or a token",
     .body_required = true,
     .body = OBJECT("auth"),
     .answers = {{.code = 201,
-                 .what = "The token is in the header",
+                 .what = "The header X-Subject-Token has the token",
                  .headers = SUBJECT ",'Vary':{'schema':{'type':'string'}}",
                  .schema = OBJECT("token")}},
     .refuses = {401},
@@ -31,7 +31,7 @@ const struct operation operation_login = {
 const struct operation operation_token_show = {
     .name = "showToken",
     .tag = TAG,
-    .summary = "What is this token?",
+    .summary = "Show the token",
     .parameters = "<parameters/SubjectToken>",
     .answers = {{.code = 200,
                  .what = "The token",
@@ -43,25 +43,28 @@ const struct operation operation_token_show = {
 const struct operation operation_token_revoke = {
     .name = "revokeToken",
     .tag = TAG,
-    .summary = "Take a token back (which the stub cannot: it ends by itself)",
+    .summary = "Revoke a token (the stub accepts this, but the token stays valid until "
+               "it expires)",
     .parameters = "<parameters/SubjectToken>",
-    .answers = {{.code = 204, .what = "It was a token"}},
+    .answers = {{.code = 204, .what = "The token is known"}},
     .refuses = {401},
 };
 
 const struct operation operation_projects = {
     .name = "listProjects",
     .tag = TAG,
-    .summary = "The project that the token is for",
+    .summary = "List the project of the token",
     .needs_token = true,
-    .answers = {{.code = 200, .what = "It alone", .schema = ARRAY("projects")}},
+    .answers = {{.code = 200,
+                 .what = "An array with this project",
+                 .schema = ARRAY("projects")}},
     .refuses = {401},
 };
 
 const struct operation operation_catalog = {
     .name = "showCatalog",
     .tag = TAG,
-    .summary = "The services: all of them are this server",
+    .summary = "List the services, all of which are this server",
     .needs_token = true,
     .answers = {{.code = 200, .what = "The catalog", .schema = ARRAY("catalog")}},
     .refuses = {401},
@@ -70,11 +73,11 @@ const struct operation operation_catalog = {
 const struct operation operation_login_v2 = {
     .name = "logInV2",
     .tag = TAG,
-    .summary = "Log in, as Keystone v2.0 and Rackspace had it",
+    .summary = "Log in with the API of Keystone v2.0 and Rackspace",
     .body_required = true,
     .body = OBJECT("auth"),
     .answers = {{.code = 200,
-                 .what = "The token is in the document",
+                 .what = "The document has the token",
                  .schema = OBJECT("access")}},
     .refuses = {401},
 };
@@ -82,19 +85,21 @@ const struct operation operation_login_v2 = {
 const struct operation operation_tenants = {
     .name = "listTenants",
     .tag = TAG,
-    .summary = "The project that the token is for",
+    .summary = "List the project of the token",
     .needs_token = true,
-    .answers = {{.code = 200, .what = "It alone", .schema = ARRAY("tenants")}},
+    .answers = {{.code = 200,
+                 .what = "An array with this project",
+                 .schema = ARRAY("tenants")}},
     .refuses = {401},
 };
 
 const struct operation operation_identity_versions = {
     .name = "listIdentityVersions",
     .tag = TAG,
-    .summary = "The versions of the identity API",
+    .summary = "List the versions of the identity API",
     .answers =
         {{.code = 300,
-          .what = "All of them",
+          .what = "The versions",
           .schema =
               "{'type':'object','required':['versions'],'properties':{'versions':" ARRAY(
                   "values") "}}"}},
@@ -103,13 +108,17 @@ const struct operation operation_identity_versions = {
 const struct operation operation_identity_v3 = {
     .name = "showIdentityV3",
     .tag = TAG,
-    .summary = "Version 3 of the identity API",
-    .answers = {{.code = 200, .what = "Where it is", .schema = OBJECT("version")}},
+    .summary = "Show version 3 of the identity API",
+    .answers = {{.code = 200,
+                 .what = "The version and its links",
+                 .schema = OBJECT("version")}},
 };
 
 const struct operation operation_identity_v2 = {
     .name = "showIdentityV2",
     .tag = TAG,
-    .summary = "Version 2.0 of the identity API",
-    .answers = {{.code = 200, .what = "Where it is", .schema = OBJECT("version")}},
+    .summary = "Show version 2.0 of the identity API",
+    .answers = {{.code = 200,
+                 .what = "The version and its links",
+                 .schema = OBJECT("version")}},
 };

@@ -4,7 +4,8 @@
 #define TAG "tests"
 
 #define PROJECT                                                                          \
-    "{'name':'project','in':'query','description':'whose (or X-Project-ID)',"            \
+    "{'name':'project','in':'query','description':'only this project (also as "          \
+    "X-Project-ID)',"                                                                    \
     "'schema':{'type':'string','maxLength':256}}"
 #define LIMIT                                                                            \
     "{'name':'limit','in':'query','schema':{'type':'integer','minimum':1,"               \
@@ -33,7 +34,7 @@
 const struct operation operation_clock_show = {
     .name = "showClock",
     .tag = TAG,
-    .summary = "The time by which messages and claims live",
+    .summary = "Show the clock that governs messages and claims",
     .answers = {{.code = 200,
                  .what = "The clock",
                  .schema = "{'type':'object','required':['now','now_ms','state',"
@@ -43,38 +44,42 @@ const struct operation operation_clock_show = {
 const struct operation operation_clock_set = {
     .name = "setClock",
     .tag = TAG,
-    .summary = "Stop the clock, let it run, move it ahead of the wall clock",
+    .summary = "Stop or start the clock, or set it ahead of the wall clock",
     .body = "{'type':'object','minProperties':1,'properties':{"
             "'state':{'type':'string','enum':['running','frozen']},"
             "'ahead_seconds':{'type':'integer','minimum':0,'maximum':2000000000}},"
             "'additionalProperties':false}",
     .body_required = true,
-    .answers = {{.code = 200, .what = "The clock, and what happened", .schema = MOVED}},
+    .answers = {{.code = 200,
+                 .what = "The clock and the events that became due",
+                 .schema = MOVED}},
 };
 
 const struct operation operation_clock_advance = {
     .name = "advanceClock",
     .tag = TAG,
-    .summary = "Move the clock: what falls due happens, in order",
+    .summary = "Move the clock and process every event that becomes due, in order",
     .body = "{'type':'object','minProperties':1,'maxProperties':1,'properties':{"
             "'seconds':{'type':'integer','minimum':0,'maximum':31622400},"
             "'to':{'type':'string','enum':['next']}},'additionalProperties':false}",
     .body_required = true,
-    .answers = {{.code = 200, .what = "The clock, and what happened", .schema = MOVED}},
+    .answers = {{.code = 200,
+                 .what = "The clock and the events that became due",
+                 .schema = MOVED}},
 };
 
 const struct operation operation_reset = {
     .name = "reset",
     .tag = TAG,
-    .summary = "Answer all who wait, then delete all queues and topics",
+    .summary = "End all long-polling requests, then delete all queues and topics",
     .parameters = PROJECT,
-    .answers = {{.code = 204, .what = "There is nothing"}},
+    .answers = {{.code = 204, .what = "Everything is deleted"}},
 };
 
 const struct operation operation_state_show = {
     .name = "showState",
     .tag = TAG,
-    .summary = "All queues and topics with all they have, as one document",
+    .summary = "Show all queues and topics with their contents as one document",
     .parameters = PROJECT,
     .answers = {{.code = 200, .what = "The document", .schema = "<schemas/State>"}},
 };
@@ -82,29 +87,29 @@ const struct operation operation_state_show = {
 const struct operation operation_state_set = {
     .name = "setState",
     .tag = TAG,
-    .summary = "Put a document in the place of all queues and topics",
+    .summary = "Replace all queues and topics with those of a document",
     .parameters = PROJECT,
     .body = "<schemas/State>",
     .body_required = true,
-    .answers = {{.code = 204, .what = "It is there"}},
+    .answers = {{.code = 204, .what = "Replaced"}},
     .refuses = {409, 413},
 };
 
 #define HISTORY_PARAMETERS                                                               \
-    "{'name':'since','in':'query','description':'entries behind this number',"           \
+    "{'name':'since','in':'query','description':'only entries after this number',"       \
     "'schema':{'type':'integer','minimum':0}}," LIMIT ","                                \
-    "{'name':'event','in':'query','description':'only these','style':'form',"            \
+    "{'name':'event','in':'query','description':'only these events','style':'form',"     \
     "'explode':false,'schema':{'type':'array','items':" EVENT "}}," PROJECT ","          \
-    "{'name':'queue','in':'query','description':'only of queues of this name',"          \
+    "{'name':'queue','in':'query','description':'only events of queues with this name'," \
     "'schema':{'type':'string'}}"
 
 const struct operation operation_history = {
     .name = "listHistory",
     .tag = TAG,
-    .summary = "What happened, in order",
+    .summary = "List the events in order",
     .parameters = HISTORY_PARAMETERS,
     .answers = {{.code = 200,
-                 .what = "Entries, oldest first",
+                 .what = "The events, oldest first",
                  .schema =
                      "{'type':'object','required':['last','lost','history'],"
                      "'properties':{'last':{'type':'integer'},"
@@ -115,20 +120,21 @@ const struct operation operation_history = {
 #define HOW_MANY "'schema':{'type':'integer','minimum':0}}"
 #define EXPECT_PARAMETERS                                                                \
     "{'name':'queue','in':'query','required':true,'schema':{'type':'string'}}," PROJECT  \
-    ",{'name':'messages','in':'query','description':'all that there are'," HOW_MANY      \
-    ",{'name':'claimed','in':'query','description':'held by claims'," HOW_MANY           \
-    ",{'name':'free','in':'query','description':'the others'," HOW_MANY                  \
-    ",{'name':'wait','in':'query','description':'so many seconds at most, up to "        \
-    "max_wait'," HOW_MANY
+    ",{'name':'messages','in':'query','description':'expected number of all "            \
+    "messages'," HOW_MANY ",{'name':'claimed','in':'query','description':'expected "     \
+    "number of claimed messages'," HOW_MANY                                              \
+    ",{'name':'free','in':'query','description':'expected number of messages that are "  \
+    "not claimed'," HOW_MANY ",{'name':'wait','in':'query','description':'longest time " \
+    "to wait, in seconds, at most max_wait'," HOW_MANY
 
 const struct operation operation_expect = {
     .name = "expect",
     .tag = TAG,
-    .summary = "Wait until a queue has what is expected: messages, claimed, free, "
-               "at least one of them",
+    .summary = "Wait until the message counts of a queue are as expected. Give at least "
+               "one of messages, claimed and free",
     .parameters = EXPECT_PARAMETERS,
     .answers = {{.code = 200,
-                 .what = "It has",
+                 .what = "The counts are as expected",
                  .schema = "{'type':'object','required':['messages','claimed','free'],"
                            "'properties':{'messages':{'type':'integer'},"
                            "'claimed':{'type':'integer'},'free':{'type':'integer'}}}"}},
@@ -144,17 +150,18 @@ const struct operation operation_expect = {
     "'at_ms':{'type':'integer'}}}"
 #define LEAKS_PARAMETERS                                                                 \
     PROJECT "," LIMIT ","                                                                \
-            "{'name':'marker','in':'query','description':'out of the link of the page "  \
-            "before',"                                                                   \
+            "{'name':'marker','in':'query','description':'the marker in the next link "  \
+            "of the previous page',"                                                     \
             "'schema':{'type':'string','examples':['jobs/d4b2c1a0000000000000002a/p']}}"
 
 const struct operation operation_leaks = {
     .name = "listLeaks",
     .tag = TAG,
-    .summary = "What tests have forgotten: claims, messages never read, dead letters",
+    .summary =
+        "List leaks of tests: claims, messages never read and dead-lettered messages",
     .parameters = LEAKS_PARAMETERS,
     .answers = {{.code = 200,
-                 .what = "What was found; an empty page may have a next one",
+                 .what = "The leaks. Even an empty page may have a link to the next page",
                  .schema = "{'type':'object','required':['leaks'],'properties':{"
                            "'leaks':{'type':'array','items':" LEAK "}," LINKS "}}"}},
     .refuses = {400},
@@ -185,22 +192,22 @@ const struct operation operation_leaks = {
 const struct operation operation_faults_show = {
     .name = "listFaults",
     .tag = TAG,
-    .summary = "The rules for what goes wrong, and how often they have struck",
+    .summary = "List the rules for injected faults and how often each was applied",
     .answers = {{.code = 200, .what = "The rules", .schema = RULES_SHOWN}},
 };
 
 const struct operation operation_faults_set = {
     .name = "setFaults",
     .tag = TAG,
-    .summary = "Rules for what goes wrong, instead of those there are",
+    .summary = "Replace the rules for injected faults",
     .body = RULES("'fault'", RULE),
     .body_required = true,
-    .answers = {{.code = 204, .what = "They are in force"}},
+    .answers = {{.code = 204, .what = "The rules are in force"}},
 };
 
 const struct operation operation_faults_delete = {
     .name = "deleteFaults",
     .tag = TAG,
-    .summary = "Nothing goes wrong any more",
-    .answers = {{.code = 204, .what = "There are no rules"}},
+    .summary = "Delete the rules for injected faults",
+    .answers = {{.code = 204, .what = "Deleted"}},
 };

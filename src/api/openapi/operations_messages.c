@@ -7,10 +7,10 @@
 
 #define LIST_PARAMETERS                                                                  \
     "<parameters/MessagesLimit>,"                                                        \
-    "{'name':'marker','in':'query','description':'of the page "                          \
-    "before','schema':{'type':'string'}},"                                               \
-    "{'name':'echo','in':'query','description':'true: also what this client has "        \
-    "posted',"                                                                           \
+    "{'name':'marker','in':'query','description':'the marker in the next link of the "   \
+    "previous page','schema':{'type':'string'}},"                                        \
+    "{'name':'echo','in':'query','description':'true: include the messages that this "   \
+    "client posted',"                                                                    \
     "'schema':{'type':'boolean','default':false}},"                                      \
     "{'name':'include_claimed','in':'query','schema':{'type':'boolean','default':false}" \
     "},"                                                                                 \
@@ -27,7 +27,9 @@ const struct operation operation_message_list = {
     .parameters = LIST_PARAMETERS
     ",{'name':'include_delayed','in':'query','schema':{'type':'boolean',"
     "'default':false}}",
-    .answers = {{.code = 200, .what = "A page (links only in listings)", .schema = PAGE}},
+    .answers = {{.code = 200,
+                 .what = "A page of messages. Only a listing has links",
+                 .schema = PAGE}},
 };
 
 const struct operation operation_message_list_v1_1 = {
@@ -35,7 +37,9 @@ const struct operation operation_message_list_v1_1 = {
     .tag = TAG,
     .summary = "List messages, or get those named by ids",
     .parameters = LIST_PARAMETERS,
-    .answers = {{.code = 200, .what = "A page (links only in listings)", .schema = PAGE}},
+    .answers = {{.code = 200,
+                 .what = "A page of messages. Only a listing has links",
+                 .schema = PAGE}},
 };
 
 const struct operation operation_message_list_v1 = {
@@ -45,12 +49,12 @@ const struct operation operation_message_list_v1 = {
     .parameters = LIST_PARAMETERS,
     .answers =
         {{.code = 200,
-          .what = "A page, or an array of those named by ids",
+          .what = "A page of messages, or an array of the messages named by ids",
           .schema =
               "{'oneOf':[{'type':'object','required':['messages','links'],'properties':{"
               "'messages':<schemas/MessagesV1>,'links':<schemas/Links>}},<schemas/"
               "MessagesV1>]}"},
-         {.code = 204, .what = "There are no (more) messages"}},
+         {.code = 204, .what = "There are no more messages"}},
 };
 
 /* ------------------------------------------------------------------ posting */
@@ -102,7 +106,7 @@ const struct operation operation_message_post_v1_1 = {
 const struct operation operation_message_post_v1 = {
     .name = "postMessages",
     .tag = TAG,
-    .summary = "Post messages, all or none, to a queue that is there",
+    .summary = "Post messages to a queue that exists, all or none",
     .body_required = true,
     .body = "{'type':'array','minItems':1,'description':'at most $max_messages_post_size "
             "bytes','items':{'type':'object','required':['body','ttl'],"
@@ -120,8 +124,8 @@ const struct operation operation_message_post_v1 = {
 /* ------------------------------------------------------------------ deleting several */
 
 #define POP                                                                              \
-    "{'name':'pop','in':'query','description':'not with "                                \
-    "ids','schema':{'type':'integer',"                                                   \
+    "{'name':'pop','in':'query','description':'number of messages to pop, not together " \
+    "with ids','schema':{'type':'integer',"                                              \
     "'minimum':1,'maximum':$max_messages_per_claim_or_pop}}"
 
 #define POPPED                                                                           \
@@ -134,15 +138,15 @@ const struct operation operation_message_post_v1 = {
 const struct operation operation_message_delete_many = {
     .name = "deleteMessages",
     .tag = TAG,
-    .summary = "Delete the messages named by ids, or pop the oldest: one of ids and pop",
-    .parameters =
-        "<parameters/Ids>," POP ","
-        "{'name':'claim_ids','in':'query','description':'with ids: one of these "
-        "claims must hold each message, else nothing is deleted; required by "
-        "message_delete_with_claim_id',"
-        "'schema':{'type':'array','items':{'type':'string'}},'style':'form','"
-        "explode':false},"
-        "<parameters/Prefer>",
+    .summary = "Delete the messages named by ids, or pop the oldest messages. Give one "
+               "of ids and pop",
+    .parameters = "<parameters/Ids>," POP ","
+                  "{'name':'claim_ids','in':'query','description':'use with ids. Each "
+                  "message must be held by one of these claims, or nothing is deleted. "
+                  "Required with the option message_delete_with_claim_id',"
+                  "'schema':{'type':'array','items':{'type':'string'}},'style':'form','"
+                  "explode':false},"
+                  "<parameters/Prefer>",
     .answers = {POPPED, {.code = 204, .what = "Deleted"}},
     .refuses = {403},
 };
@@ -150,7 +154,8 @@ const struct operation operation_message_delete_many = {
 const struct operation operation_message_delete_many_v1_1 = {
     .name = "deleteMessages",
     .tag = TAG,
-    .summary = "Delete the messages named by ids, or pop the oldest: one of ids and pop",
+    .summary = "Delete the messages named by ids, or pop the oldest messages. Give one "
+               "of ids and pop",
     .parameters = "<parameters/Ids>," POP ",<parameters/Prefer>",
     .answers = {POPPED, {.code = 204, .what = "Deleted"}},
 };
@@ -182,8 +187,8 @@ const struct operation operation_message_get_v1 = {
 const struct operation operation_message_delete = {
     .name = "deleteMessage",
     .tag = TAG,
-    .summary = "Delete one message; a claimed one only with its claim",
+    .summary = "Delete one message. A claimed message requires its claim_id",
     .parameters = "{'name':'claim_id','in':'query','schema':{'type':'string'}}",
-    .answers = {{.code = 204, .what = "Gone"}},
+    .answers = {{.code = 204, .what = "The message is deleted or did not exist"}},
     .refuses = {403},
 };

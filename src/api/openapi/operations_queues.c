@@ -9,9 +9,9 @@
 
 #define LIST_PARAMETERS                                                                  \
     "<parameters/QueuesLimit>,"                                                          \
-    "{'name':'marker','in':'query','description':'go on behind this name',"              \
+    "{'name':'marker','in':'query','description':'start after this name',"               \
     "'schema':{'type':'string'}},"                                                       \
-    "{'name':'detailed','in':'query','description':'true: with metadata',"               \
+    "{'name':'detailed','in':'query','description':'true: include the metadata',"        \
     "'schema':{'type':'boolean','default':false}}"
 
 #define LIST_MEMBERS                                                                     \
@@ -23,13 +23,12 @@
 const struct operation operation_queue_list = {
     .name = "listQueues",
     .tag = TAG,
-    .summary =
-        "List queues; any other parameter is a member of the metadata that must fit",
+    .summary = "List queues. Any other parameter filters by a member of the metadata",
     .parameters = LIST_PARAMETERS ","
-                                  "{'name':'name','in':'query','description':'part of "
-                                  "the name','schema':{'type':'string'}},"
+                                  "{'name':'name','in':'query','description':'only names "
+                                  "that contain this text','schema':{'type':'string'}},"
                                   "{'name':'with_count','in':'query','description':'true:"
-                                  " with the number of all queues',"
+                                  " include the number of all queues',"
                                   "'schema':{'type':'boolean','default':false}}",
     .answers =
         {{.code = 200,
@@ -63,7 +62,7 @@ const struct operation operation_queue_list_v1 = {
           .schema =
               "{'type':'object','required':['queues','links'],'properties':{" LIST_MEMBERS
               "}}"},
-         {.code = 204, .what = "There are no (more) queues"}},
+         {.code = 204, .what = "There are no more queues"}},
 };
 
 /* ------------------------------------------------------------------ one queue */
@@ -82,7 +81,7 @@ const struct operation operation_queue_create = {
     .body = "<schemas/Metadata>",
     .answers = {{.code = 201, .what = "Made", .headers = LOCATION},
                 {.code = 204,
-                 .what = "It was there, and is as it was",
+                 .what = "The queue existed and is unchanged",
                  .headers = LOCATION}},
 };
 
@@ -92,14 +91,14 @@ const struct operation operation_queue_create_v1 = {
     .summary = "Create the queue",
     .answers = {{.code = 201, .what = "Made", .headers = LOCATION},
                 {.code = 204,
-                 .what = "It was there, and is as it was",
+                 .what = "The queue existed and is unchanged",
                  .headers = LOCATION}},
 };
 
 const struct operation operation_queue_update = {
     .name = "updateQueue",
     .tag = TAG,
-    .summary = "Change the metadata, all or nothing",
+    .summary = "Change the metadata with a JSON patch, all or nothing",
     .body_media = "application/openstack-messaging-v2.0-json-patch",
     .body_required = true,
     .body = "<schemas/Patch>",
@@ -110,7 +109,7 @@ const struct operation operation_queue_update = {
 const struct operation operation_queue_delete = {
     .name = "deleteQueue",
     .tag = TAG,
-    .summary = "Delete the queue and all that is in it",
+    .summary = "Delete the queue and its contents",
     .answers = {{.code = 204, .what = "Gone"}},
 };
 
@@ -118,13 +117,13 @@ const struct operation operation_queue_stats = {
     .name = "showQueueStats",
     .tag = TAG,
     .summary = "Count the messages",
-    .answers = {{.code = 200, .what = "Live messages", .schema = "<schemas/Stats>"}},
+    .answers = {{.code = 200, .what = "The message counts", .schema = "<schemas/Stats>"}},
 };
 
 const struct operation operation_queue_purge = {
     .name = "purgeQueue",
     .tag = TAG,
-    .summary = "Remove all messages and subscriptions, or either",
+    .summary = "Delete all messages, all subscriptions, or both",
     .body = "<schemas/Purge>",
     .answers = {{.code = 204, .what = "Empty"}},
 };
@@ -132,7 +131,7 @@ const struct operation operation_queue_purge = {
 const struct operation operation_queue_share = {
     .name = "shareQueue",
     .tag = TAG,
-    .summary = "Sign a grant for those who have no credentials",
+    .summary = "Create a pre-signed URL for clients without credentials",
     .body_required = true,
     .body = "{'type':'object','additionalProperties':false,'properties':{"
             "'paths':{'type':['array','null'],'items':{'type':'string',"
@@ -142,7 +141,7 @@ const struct operation operation_queue_share = {
             "'expires':{'type':['string','null'],'description':'ISO 8601, in the future',"
             "'examples':['2099-01-31T12:00:00','2099-01-31']}}}",
     .answers = {{.code = 200,
-                 .what = "The grant: its members are sent as URL-... headers",
+                 .what = "The grant. Clients send its members as URL-... headers",
                  .schema = "{'type':'object','required':['paths','methods','project',"
                            "'expires','signature'],'properties':{"
                            "'paths':{'type':'array','items':{'type':'string'}},"
@@ -156,7 +155,7 @@ const struct operation operation_queue_share = {
 const struct operation operation_queue_exists = {
     .name = "queueExists",
     .tag = TAG,
-    .summary = "Is there such a queue? If not, 404 comes without a document",
+    .summary = "Check whether the queue exists. The 404 response has no document",
     .answers = {{.code = 204, .what = "Yes"}},
 };
 

@@ -8,7 +8,7 @@ const struct operation operation_versions = {
     .tag = TAG,
     .summary = "List the versions",
     .answers = {{.code = 300,
-                 .what = "Those that are switched on",
+                 .what = "The enabled versions",
                  .schema =
                      "{'type':'object','required':['versions'],"
                      "'properties':{'versions':{'type':'array','minItems':1,"
@@ -25,23 +25,24 @@ const struct operation operation_versions = {
 const struct operation operation_live = {
     .name = "isAlive",
     .tag = TAG,
-    .summary = "Is it alive? Whoever can answer is",
+    .summary = "Check whether the server is alive",
     .answers = {{.code = 204, .what = "Yes"}},
 };
 
 const struct operation operation_ready = {
     .name = "isReady",
     .tag = TAG,
-    .summary = "May requests be sent here?",
-    .answers = {{.code = 204, .what = "Yes (503: not now)"}},
+    .summary = "Check whether the server is ready for requests",
+    .answers = {{.code = 204,
+                 .what = "The server is ready. If it is not, the status is 503"}},
 };
 
 const struct operation operation_openapi = {
     .name = "describe",
     .tag = TAG,
-    .summary = "This document",
+    .summary = "Show this document",
     .answers = {{.code = 200,
-                 .what = "What is served, with the limits in force",
+                 .what = "The API of this server, with the limits in force",
                  .headers =
                      "'Cache-Control':{'required':true,'schema':{'type':'string'}}",
                  .schema =
@@ -55,10 +56,10 @@ const struct operation operation_openapi = {
 const struct operation operation_metrics = {
     .name = "showMetrics",
     .tag = TAG,
-    .summary =
-        "Figures, as Prometheus takes them, or as OpenMetrics if Accept asks for that",
+    .summary = "Show the metrics in the format of Prometheus, or of OpenMetrics if "
+               "Accept asks for it",
     .answers = {{.code = 200,
-                 .what = "The figures",
+                 .what = "The metrics",
                  .media = "text/plain",
                  .schema = "{'type':'string'}"}},
 };
@@ -66,7 +67,7 @@ const struct operation operation_metrics = {
 const struct operation operation_home = {
     .name = "showHome",
     .tag = TAG,
-    .summary = "Home document",
+    .summary = "Show the home document",
     .answers =
         {{.code = 200,
           .what = "Resources and their URL templates",
@@ -86,17 +87,18 @@ const struct operation operation_home = {
 const struct operation operation_ping = {
     .name = "ping",
     .tag = TAG,
-    .summary = "Can the store be used?",
-    .answers = {{.code = 204, .what = "Yes (503: no)"}},
+    .summary = "Check whether the store works",
+    .answers = {{.code = 204,
+                 .what = "The store works. If it does not, the status is 503"}},
 };
 
 const struct operation operation_health = {
     .name = "showHealth",
     .tag = TAG,
-    .summary = "Trial run of the main operations, and the number of messages",
+    .summary = "Try the main operations and count the messages",
     .answers =
         {{.code = 200,
-          .what = "The store can be used",
+          .what = "The store works",
           .schema =
               "{'type':'object','required':['storage_reachable','operation_status',"
               "'message_volume'],'properties':{'storage_reachable':{'type':'boolean'},"
@@ -112,14 +114,16 @@ const struct operation operation_health = {
 const struct operation operation_dump = {
     .name = "dump",
     .tag = TAG,
-    .summary = "All queues and topics with all they have, as lines of JSON",
-    .parameters = "{'name':'marker','in':'query','description':'next of the last line of "
-                  "the page before','schema':{'type':'string','examples':['0...0.0.0']}},"
-                  "{'name':'project','in':'query','description':'only its own',"
-                  "'schema':{'type':'string'}}",
+    .summary = "Dump all queues and topics with their contents as lines of JSON",
+    .parameters =
+        "{'name':'marker','in':'query','description':'the member next in the last line "
+        "of the previous page','schema':{'type':'string','examples':['0...0.0.0']}},"
+        "{'name':'project','in':'query','description':'only the queues and topics of "
+        "this project',"
+        "'schema':{'type':'string'}}",
     .needs_token = true,
     .answers = {{.code = 200,
-                 .what = "A page of lines; the last has next, or end",
+                 .what = "A page of lines. The last line has the member next or end",
                  .schema = "{'type':'string'}",
                  .media = "application/jsonl"}},
     .refuses = {400},
@@ -129,11 +133,11 @@ const struct operation operation_load = {
     .name = "load",
     .tag = TAG,
     .summary = "Load lines of a dump",
-    .parameters = "{'name':'replace','in':'query','description':'queues that are there "
-                  "already go first','schema':{'type':'boolean','default':false}}",
+    .parameters = "{'name':'replace','in':'query','description':'true: replace queues "
+                  "that exist','schema':{'type':'boolean','default':false}}",
     .body =
-        "{'type':'object','description':'a line; there may be any number of them. "
-        "Those of a topic have topic instead of queue','required':['project','queue'],"
+        "{'type':'object','description':'one line of any number of lines. A line of a "
+        "topic has the member topic instead of queue','required':['project','queue'],"
         "'properties':{'project':{'type':'string'},'queue':{'type':'string',"
         "'pattern':'^[A-Za-z0-9_.-]{1,64}$'},'metadata':{'type':'object'},"
         "'message':{'type':'object','required':['body'],'properties':{'body':{}}},"
@@ -143,7 +147,7 @@ const struct operation operation_load = {
     .body_required = true,
     .needs_token = true,
     .answers = {{.code = 200,
-                 .what = "How many were loaded",
+                 .what = "The numbers of objects loaded",
                  .schema = "{'type':'object','required':['queues','messages',"
                            "'subscriptions'],'properties':{'queues':{'type':'integer'},"
                            "'messages':{'type':'integer'},"

@@ -7,7 +7,8 @@
 
 #define PARAMETERS                                                                       \
     "<parameters/SubscriptionsLimit>,"                                                   \
-    "{'name':'marker','in':'query','description':'out of the link of the page before',"  \
+    "{'name':'marker','in':'query','description':'the marker in the next link of the "   \
+    "previous page',"                                                                    \
     "'schema':{'type':'string'}}"
 
 #define PAGE_OF(schema)                                                                  \
@@ -18,7 +19,7 @@
 const struct operation operation_subscription_list = {
     .name = "listSubscriptions",
     .tag = TAG,
-    .summary = "List who is told of each message, in the order of subscribing",
+    .summary = "List the subscriptions in the order of their creation",
     .parameters = PARAMETERS,
     .answers = {{.code = 200,
                  .what = "A page",
@@ -28,18 +29,20 @@ const struct operation operation_subscription_list = {
 const struct operation operation_subscription_create = {
     .name = "createSubscription",
     .tag = TAG,
-    .summary = "Subscribe somebody, and make the queue if there is none",
+    .summary = "Create a subscription, and the queue if it does not exist",
     .body_required = true,
     .body = "{'type':'object','required':['subscriber'],'properties':{"
             "'subscriber':<schemas/Subscriber>,"
             "'ttl':{'type':['integer','null'],'minimum':60,"
             "'default':$default_subscription_ttl},"
             "'options':<schemas/DeliveryOptions>}}",
-    .answers = {{.code = 201,
-                 .what = "Subscribed, or asked again to confirm",
-                 .headers = LOCATION,
-                 .schema = "{'type':'object','required':['subscription_id'],"
-                           "'properties':{'subscription_id':{'type':'string'}}}"}},
+    .answers =
+        {{.code = 201,
+          .what =
+              "The subscription is created, or the subscriber is asked again to confirm",
+          .headers = LOCATION,
+          .schema = "{'type':'object','required':['subscription_id'],"
+                    "'properties':{'subscription_id':{'type':'string'}}}"}},
     .refuses = {409},
 };
 
@@ -55,7 +58,7 @@ const struct operation operation_subscription_show = {
 const struct operation operation_subscription_update = {
     .name = "updateSubscription",
     .tag = TAG,
-    .summary = "Change what is given; a ttl counts from now",
+    .summary = "Change the members that the body gives. A new ttl starts now",
     .body_required = true,
     .body = "{'type':'object','minProperties':1,'properties':{"
             "'subscriber':<schemas/Subscriber>,'ttl':{'type':'integer','minimum':60},"
@@ -68,13 +71,13 @@ const struct operation operation_subscription_delete = {
     .name = "deleteSubscription",
     .tag = TAG,
     .summary = "Delete a subscription",
-    .answers = {{.code = 204, .what = "Gone, or never there"}},
+    .answers = {{.code = 204, .what = "The subscription is deleted or did not exist"}},
 };
 
 const struct operation operation_subscription_confirm = {
     .name = "confirmSubscription",
     .tag = TAG,
-    .summary = "Confirm a subscription, or take that back",
+    .summary = "Confirm a subscription, or revoke its confirmation",
     .body_required = true,
     .body = "{'type':'object','required':['confirmed'],'properties':{"
             "'confirmed':{'type':'boolean'}}}",
@@ -86,7 +89,7 @@ const struct operation operation_subscription_confirm = {
 const struct operation operation_progress_list = {
     .name = "listProgress",
     .tag = TAG,
-    .summary = "List how far the subscriptions of a queue have come",
+    .summary = "List the delivery progress of the subscriptions of a queue",
     .parameters = PARAMETERS,
     .answers = {{.code = 200, .what = "A page", .schema = PAGE_OF("<schemas/Progress>")}},
 };
@@ -94,6 +97,6 @@ const struct operation operation_progress_list = {
 const struct operation operation_progress_show = {
     .name = "showProgress",
     .tag = TAG,
-    .summary = "Show how far a subscription has come",
+    .summary = "Show the delivery progress of a subscription",
     .answers = {{.code = 200, .what = "Its progress", .schema = "<schemas/Progress>"}},
 };

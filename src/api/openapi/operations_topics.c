@@ -8,15 +8,15 @@
 const struct operation operation_topic_list = {
     .name = "listTopics",
     .tag = TAG,
-    .summary =
-        "List topics; any other parameter is a member of the metadata that must fit",
-    .parameters = "<parameters/QueuesLimit>,"
-                  "{'name':'marker','in':'query','description':'go on behind this name',"
-                  "'schema':{'type':'string'}},"
-                  "{'name':'detailed','in':'query','description':'true: with metadata',"
-                  "'schema':{'type':'boolean','default':false}},"
-                  "{'name':'name','in':'query','description':'part of the name',"
-                  "'schema':{'type':'string'}}",
+    .summary = "List topics. Any other parameter filters by a member of the metadata",
+    .parameters =
+        "<parameters/QueuesLimit>,"
+        "{'name':'marker','in':'query','description':'start after this name',"
+        "'schema':{'type':'string'}},"
+        "{'name':'detailed','in':'query','description':'true: include the metadata',"
+        "'schema':{'type':'boolean','default':false}},"
+        "{'name':'name','in':'query','description':'only names that contain this text',"
+        "'schema':{'type':'string'}}",
     .answers = {{.code = 200,
                  .what = "A page",
                  .schema = "{'type':'object','required':['topics','links'],'properties':{"
@@ -41,14 +41,14 @@ const struct operation operation_topic_create = {
     .body = "<schemas/Metadata>",
     .answers = {{.code = 201, .what = "Made", .headers = LOCATION},
                 {.code = 204,
-                 .what = "It was there, and is as it was",
+                 .what = "The topic existed and is unchanged",
                  .headers = LOCATION}},
 };
 
 const struct operation operation_topic_update = {
     .name = "updateTopic",
     .tag = TAG,
-    .summary = "Change the metadata, all or nothing",
+    .summary = "Change the metadata with a JSON patch, all or nothing",
     .body_media = "application/openstack-messaging-v2.0-json-patch",
     .body_required = true,
     .body = "<schemas/Patch>",
@@ -67,13 +67,13 @@ const struct operation operation_topic_stats = {
     .name = "showTopicStats",
     .tag = TAG,
     .summary = "Count the messages",
-    .answers = {{.code = 200, .what = "Live messages", .schema = "<schemas/Stats>"}},
+    .answers = {{.code = 200, .what = "The message counts", .schema = "<schemas/Stats>"}},
 };
 
 const struct operation operation_topic_purge = {
     .name = "purgeTopic",
     .tag = TAG,
-    .summary = "Remove all messages and subscriptions, or either",
+    .summary = "Delete all messages, all subscriptions, or both",
     .body = "<schemas/Purge>",
     .answers = {{.code = 204, .what = "Empty"}},
 };

@@ -30,7 +30,7 @@ integer_refuse(struct reason *why, enum status st, const char *name,
 {
     if (value->kind != SCAN_INTEGER)
         return reason_give(why, st, "%s must be an integer", name);
-    return reason_give(why, st, "%s must be within %lld and %lld (%s), not %.*s", name,
+    return reason_give(why, st, "%s must be between %lld and %lld (%s), not %.*s", name,
                        (long long)range->min, (long long)range->max, range->options,
                        (int)value->text.len, value->text.data);
 }

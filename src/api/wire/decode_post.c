@@ -169,7 +169,9 @@ read_messages(struct reader *r)
     for (; json_scan_item(&r->scan); r->index++)
         read_message(r);
     if (r->index == 0)
-        r->st = reason_give(r->why, ST_BAD_VALUE, "there must be at least one message");
+        r->st = reason_give(
+            r->why, ST_BAD_VALUE,
+            "the array of messages is empty. At least one message is required");
 }
 
 static void
@@ -187,7 +189,7 @@ read_object(struct reader *r)
         }
     }
     if (!found)
-        r->st = reason_give(r->why, ST_BAD_VALUE, "the member messages is missing");
+        r->st = reason_give(r->why, ST_BAD_VALUE, "the member messages is required");
 }
 
 static void
@@ -205,9 +207,8 @@ read_document(struct reader *r)
     } else {
         (void)json_scan_value(&r->scan, NULL);
         /* The original finds no member `messages` in an array; the rest is no document. */
-        r->st =
-            reason_give(r->why, top == SCAN_ARRAY ? ST_BAD_VALUE : ST_BAD_BODY,
-                        "the body must be an object with the member messages, an array");
+        r->st = reason_give(r->why, top == SCAN_ARRAY ? ST_BAD_VALUE : ST_BAD_BODY,
+                            "the body must be an object with the array messages");
     }
 }
 

@@ -118,12 +118,12 @@ check_queues(struct state_decoder *d, const struct doc_at *up,
     for (size_t i = 1; i < p->count; i++)
         if (compare_queues(&all[i - 1], &all[i]) == 0)
             return refuse_queue(d, up, p, all[i].index, "name",
-                                "it is the name of another one, too");
+                                "another one has the same name");
     cycle = find_cycle(all, p->count);
     return cycle == NULL
                ? ST_OK
                : refuse_queue(d, up, p, cycle->index, "metadata._dead_letter_queue",
-                              "dead letters of the queue would come back to it");
+                              "the dead-letter queues form a cycle");
 }
 
 /* An id of a message and its queue. */
@@ -168,7 +168,7 @@ check_ids(struct state_decoder *d, const struct doc_at *up, const struct state_p
 
             (void)snprintf(member, sizeof(member), "messages[%zu].id", ids[i].message);
             return refuse_queue(d, up, p, ids[i].queue, member,
-                                "it is the id of a message of another queue, too");
+                                "a message of another queue has the same id");
         }
     return ST_OK;
 }
@@ -230,7 +230,7 @@ check_projects(struct state_decoder *d, const struct doc_at *up, const struct st
         if (bytes_equal(names[i - 1], names[i])) {
             const struct doc_at at = {up, "", names[i], 0};
 
-            return doc_refuse(d, &at, "it is there twice");
+            return doc_refuse(d, &at, "it appears twice");
         }
     return ST_OK;
 }
@@ -302,14 +302,17 @@ decode_state(struct state_decoder *d, struct bytes text, struct bytes project,
         const struct doc_at at = {NULL, "projects", BYTES_NONE, 0};
 
         if (bytes_present(project) && !may_name)
-            return doc_refuse(d, &at, "the request is about one project");
+            return doc_refuse(d, &at, "it is not allowed in a request for one project");
         if (m[QUEUES].value.kind != SCAN_NONE || m[TOPICS].value.kind != SCAN_NONE)
-            return doc_refuse(d, &at, "queues and topics belong into it");
+            return doc_refuse(d, &at,
+                              "it is not allowed together with queues and topics. Put "
+                              "them into projects");
         return read_projects(d, &m[PROJECTS].value, out);
     }
     if (!bytes_present(project))
         return doc_refuse(d, NULL,
-                          "the document must have projects, or the request name one");
+                          "the document must have the member projects, or the request "
+                          "must name a project");
     out->projects = doc_array(d, 1, sizeof(*out->projects));
     if (out->projects == NULL)
         return ST_NO_MEMORY;

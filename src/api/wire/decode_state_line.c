@@ -37,9 +37,10 @@ read_address_of(struct state_decoder *d, const struct doc_member *m,
     if (st != ST_OK)
         return st;
     if (m[LINE_TOPIC].value.kind != SCAN_NONE && m[LINE_QUEUE].value.kind != SCAN_NONE)
-        return doc_refuse(d, NULL, "it has both a queue and a topic");
+        return doc_refuse(d, NULL,
+                          "it has both a queue and a topic. Only one is allowed");
     if (!bytes_present(out->where.project) || out->where.project.len > CALLER_PROJECT_MAX)
-        return doc_refuse(d, &at, "it is missing, or too long");
+        return doc_refuse(d, &at, "it is missing or too long");
     out->where.kind = name == &m[LINE_TOPIC] ? STORE_TOPIC : STORE_QUEUE;
     return state_name_read(d, NULL, name, &out->where.name);
 }
@@ -57,7 +58,7 @@ read_line_message(struct state_decoder *d, struct bytes text, struct state_line 
         return st;
     st = state_claim_read(d, &place_of, claim.text, &name, &out->claim);
     if (st == ST_OK && out->claim.id.text[0] == '\0')
-        return doc_refuse(d, &place_of, "its id is not in the form of ids");
+        return doc_refuse(d, &place_of, "its id is malformed");
     out->message.claim = 1;
     return st;
 }
@@ -73,7 +74,7 @@ read_line_end(struct state_decoder *d, const struct doc_member *m, struct state_
     if (kind == SCAN_TRUE || (kind == SCAN_NONE && m[LINE_NEXT].value.kind != SCAN_NONE))
         return ST_OK;
     if (kind != SCAN_INTEGER)
-        return doc_refuse(d, NULL, "end: it must be the number of records, or true");
+        return doc_refuse(d, NULL, "end must be the number of records, or true");
     return doc_count(d, NULL, &m[LINE_END], INT64_MAX, &out->announced);
 }
 

@@ -27,7 +27,7 @@ static enum status
 enter(struct json_scan *s, struct bytes body, struct reason *why)
 {
     if (body.len == 0)
-        return reason_give(why, ST_BAD_VALUE, "this request needs a body");
+        return reason_give(why, ST_BAD_VALUE, "a body is required");
     if (json_fault(body, why))
         return ST_BAD_BODY;
     json_scan_begin(s, body);
@@ -142,27 +142,27 @@ check_uri(struct bytes uri, const struct api_limits *limits, struct reason *why)
     enum subscriber_type type = find_type(scheme);
 
     if (uri.len > STORE_SUBSCRIBER_MOST)
-        return reason_give(why, ST_BAD_VALUE, "subscriber may have %d bytes",
+        return reason_give(why, ST_BAD_VALUE,
+                           "subscriber is too long. The maximum is %d bytes",
                            STORE_SUBSCRIBER_MOST);
     if (!is_clean(uri))
         return reason_give(why, ST_BAD_VALUE,
-                           "subscriber must be a URI, without blanks, control characters "
+                           "subscriber must be a URI without spaces, control characters "
                            "and backslashes");
     if (bytes_present(rest) && is_trust(scheme))
         return reason_give(why, ST_BAD_VALUE,
-                           "subscriber must not begin with trust+: this server does not "
-                           "act with the rights of others (Keystone's trusts)");
+                           "subscriber must not begin with trust+. The server does not "
+                           "support trusts of Keystone");
     if (!bytes_present(rest) || type == SUBSCRIBER_TYPES ||
         (limits->subscriber_types >> type & 1) == 0)
         return reason_give(why, ST_BAD_VALUE,
-                           "subscriber must be a URI of one of the types %s "
-                           "(subscriber_types)",
+                           "the scheme of subscriber must be %s (subscriber_types)",
                            types_text(limits->subscriber_types));
     if (!names_somebody(type, rest))
         return reason_give(why, ST_BAD_VALUE,
                            type == SUBSCRIBER_MAILTO
-                               ? "subscriber must name an address, as mailto:ADDRESS"
-                               : "subscriber must name a host, as http://HOST/...");
+                               ? "subscriber has no address. Use mailto:ADDRESS"
+                               : "subscriber has no host. Use http://HOST/...");
     return ST_OK;
 }
 
@@ -176,7 +176,7 @@ read_subscriber(const struct json_scan_value *value, const struct api_limits *li
     if (left_out(value))
         return ST_OK;
     if (value->kind != SCAN_STRING)
-        return reason_give(why, ST_BAD_VALUE, "subscriber must be a text");
+        return reason_give(why, ST_BAD_VALUE, "subscriber must be a string");
     uri = unescape(json_scan_inside(value), arena);
     if (!bytes_present(uri))
         return ST_NO_MEMORY;
@@ -230,7 +230,7 @@ check_policy(struct bytes options, struct reason *why)
     st = json_tree_read(policy.text, &tree);
     if (st == ST_BAD_BODY) /* a name with a NUL, which jansson cannot keep */
         return reason_give(why, ST_BAD_VALUE,
-                           "_retry_policy has a member with a NUL in its name");
+                           "_retry_policy has a member with a NUL character in its name");
     if (st == ST_OK)
         st = retry_policy_check(tree, why);
     json_decref(tree);
@@ -247,7 +247,8 @@ read_options(const struct json_scan_value *value, struct bytes *out, struct reas
     if (value->kind != SCAN_OBJECT)
         return reason_give(why, ST_BAD_VALUE, "options must be an object");
     if (value->text.len > STORE_SUBSCRIBER_MOST)
-        return reason_give(why, ST_BAD_VALUE, "options may have %d bytes",
+        return reason_give(why, ST_BAD_VALUE,
+                           "options is too large. The maximum is %d bytes",
                            STORE_SUBSCRIBER_MOST);
     st = check_policy(value->text, why);
     if (st == ST_OK)
@@ -301,7 +302,7 @@ decode_subscription(struct bytes body, const struct api_limits *limits, int64_t 
     if (st != ST_OK)
         return st;
     if (left_out(&m.subscriber))
-        return reason_give(why, ST_BAD_VALUE, "subscriber is missing");
+        return reason_give(why, ST_BAD_VALUE, "subscriber is required");
     st = read_draft(&m, limits, now_ms, arena, &draft, why);
     if (st == ST_OK)
         *out = draft;
@@ -320,10 +321,11 @@ decode_subscription_change(struct bytes body, const struct api_limits *limits,
     if (st != ST_OK)
         return st;
     if (m.count == 0)
-        return reason_give(why, ST_BAD_VALUE, "there is nothing to change");
+        return reason_give(why, ST_BAD_VALUE, "the body has no member to change");
     if (left_out(&m.subscriber) && left_out(&m.ttl) && left_out(&m.options))
         return reason_give(why, ST_NO_KNOWN_MEMBER,
-                           "what can be changed is subscriber, ttl and options");
+                           "the body has no member to change. The members to change are "
+                           "subscriber, ttl and options");
     st = read_draft(&m, limits, now_ms, arena, &draft, why);
     if (st == ST_OK)
         *out = draft;

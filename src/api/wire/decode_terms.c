@@ -115,7 +115,7 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
             return st;
     }
     if (missing(form, &m) != NULL)
-        return reason_give(why, ST_BAD_BODY, "%s is missing", missing(form, &m));
+        return reason_give(why, ST_BAD_BODY, "%s is required", missing(form, &m));
     st = read_integers(&m, form, limits, &decoded, why);
     if (st == ST_OK)
         *out = decoded;

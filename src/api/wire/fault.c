@@ -64,11 +64,12 @@ set_amount(const struct amount *amount, struct bytes text, struct fault *out,
     int64_t value;
 
     if (!bytes_to_i64(text, &value) || value < amount->least || value > amount->most)
-        return reason_give(
-            why, ST_BAD_VALUE,
-            "%s must be a number within %" PRId64 " and %" PRId64 " (received \"%.*s\")",
-            amount->name, amount->least, amount->most,
-            (int)(text.len > SHOWN_MOST ? SHOWN_MOST : text.len), text.data);
+        return reason_give(why, ST_BAD_VALUE,
+                           "%s must be an integer between %" PRId64 " and %" PRId64
+                           " (received \"%.*s\")",
+                           amount->name, amount->least, amount->most,
+                           (int)(text.len > SHOWN_MOST ? SHOWN_MOST : text.len),
+                           text.data);
     *amount_at(out, amount) = value;
     return ST_OK;
 }
@@ -90,14 +91,15 @@ read_amounts(const struct word *word, struct bytes rest, struct fault *out,
                                !bytes_equal_str(name, word->amounts[i].name)))
             i++;
         if (i == AMOUNTS)
-            return reason_give(why, ST_BAD_VALUE, "%s takes no \"%.*s\"", word->text,
-                               (int)(name.len > 64 ? 64 : name.len), name.data);
+            return reason_give(why, ST_BAD_VALUE, "%s does not have the setting \"%.*s\"",
+                               word->text, (int)(name.len > 64 ? 64 : name.len),
+                               name.data);
         st = set_amount(&word->amounts[i], value, out, why);
         set[i] = true;
     }
     for (size_t i = 0; i < AMOUNTS && st == ST_OK; i++)
         if (word->amounts[i].name != NULL && !set[i] && !word->amounts[i].optional)
-            st = reason_give(why, ST_BAD_VALUE, "%s needs %s=N", word->text,
+            st = reason_give(why, ST_BAD_VALUE, "%s requires %s=N", word->text,
                              word->amounts[i].name);
     return st;
 }
@@ -120,9 +122,9 @@ fault_read(struct bytes text, struct fault *out, struct reason *why)
         return st;
     }
     return reason_give(why, ST_BAD_VALUE,
-                       "a fault is latency, status=429, status=503, cut=before, "
-                       "cut=after, half, slow, end_claim or clock, with what belongs to "
-                       "it behind a semicolon (received \"%.*s\")",
+                       "a fault must be latency, status=429, status=503, cut=before, "
+                       "cut=after, half, slow, end_claim or clock, with its settings "
+                       "after a semicolon (received \"%.*s\")",
                        (int)(text.len > SHOWN_MOST ? SHOWN_MOST : text.len), text.data);
 }
 

@@ -92,10 +92,10 @@ check_integer(enum reserved which, const json_t *value, const struct integer_ran
         json_integer_value(value) <= range->max)
         return ST_OK;
     if (range->options == NULL)
-        return reason_give(why, ST_BAD_VALUE, "%s must be an integer, at least %lld",
+        return reason_give(why, ST_BAD_VALUE, "%s must be an integer of at least %lld",
                            reserved_names[which], (long long)range->min);
     return reason_give(why, ST_BAD_VALUE,
-                       "%s must be an integer within %lld and %lld (%s)",
+                       "%s must be an integer between %lld and %lld (%s)",
                        reserved_names[which], (long long)range->min,
                        (long long)range->max, range->options);
 }
@@ -128,14 +128,14 @@ check_member(enum reserved which, const json_t *value, const struct api_limits *
         return check_integer(which, value, &range, why);
     if (which == RESERVED_DEAD_LETTER && !is_queue_name(value))
         return reason_give(why, ST_BAD_VALUE,
-                           "%s must be a text, the name of a queue: up to %d characters "
-                           "out of A-Z a-z 0-9 _ - .",
+                           "%s must be the name of a queue, a string of up to %d "
+                           "characters from A-Z a-z 0-9 _ - .",
                            reserved_names[which], CALLER_QUEUE_NAME_MAX);
     if (which == RESERVED_ENCRYPT && !json_is_boolean(value))
         return reason_give(why, ST_BAD_VALUE, "%s must be true or false",
                            reserved_names[which]);
     if (which == RESERVED_PERSISTENCE && !is_memory(value))
-        return reason_give(why, ST_BAD_VALUE, "%s must be \"memory\", or be left out",
+        return reason_give(why, ST_BAD_VALUE, "%s must be \"memory\" or absent",
                            reserved_names[which]);
     if (which == RESERVED_RETRY_POLICY)
         return retry_policy_check(value, why);

@@ -54,7 +54,8 @@ unescape(const struct reading *r, struct bytes part, struct bytes *out)
 
         if (c == '~') {
             if (++i == part.len || (part.data[i] != '0' && part.data[i] != '1'))
-                return refuse(r, ".path has an escape other than ~0 and ~1");
+                return refuse(r,
+                              ".path has an invalid escape. Only ~0 and ~1 are allowed");
             c = part.data[i] == '0' ? '~' : '/';
         }
         if (c == '\0') /* jansson could not keep it in a name */
@@ -114,7 +115,7 @@ read_rule(const struct reading *r, const json_t *operation, struct patch_rule *o
     out->value = json_object_get(operation, "value");
     if (!bytes_equal_nocase(root, metadata))
         return refuse(r, ".path must begin with /metadata/");
-    return out->value != NULL ? ST_OK : refuse(r, ".value is missing");
+    return out->value != NULL ? ST_OK : refuse(r, ".value is required");
 }
 
 static enum status
@@ -151,9 +152,10 @@ patch_read(struct bytes body, const struct api_limits *limits, struct arena *are
 
     *out = (struct patch)PATCH_INIT;
     if (body.len > (size_t)limits->max_queue_metadata)
-        return reason_give(why, ST_BAD_BODY,
-                           "the body may have %lld bytes (max_queue_metadata)",
-                           (long long)limits->max_queue_metadata);
+        return reason_give(
+            why, ST_BAD_BODY,
+            "the body is too large. The maximum is %lld bytes (max_queue_metadata)",
+            (long long)limits->max_queue_metadata);
     st = json_tree_read(body, &out->document);
     if (st != ST_OK)
         return st == ST_BAD_BODY ? json_tree_refuse(body, why) : st;
@@ -176,8 +178,8 @@ apply_rule(json_t *document, const struct patch *patch, size_t index, struct rea
     bool exists = json_object_getn(document, rule->name.data, rule->name.len) != NULL;
 
     if (rule->op != OP_ADD && !exists && !metadata_reserved(rule->name))
-        return reason_give(why, ST_CONFLICT, "[%zu].path: there is no member %.*s", index,
-                           (int)rule->name.len, rule->name.data);
+        return reason_give(why, ST_CONFLICT, "[%zu].path: the member %.*s does not exist",
+                           index, (int)rule->name.len, rule->name.data);
     if (rule->op == OP_REMOVE) {
         if (exists)
             (void)json_object_deln(document, rule->name.data, rule->name.len);
@@ -213,11 +215,11 @@ check_and_store(const json_t *document, const struct store_metadata *old,
     st = metadata_store(document, arena, &made);
     if (st == ST_OK && made.settings.transient != old->settings.transient)
         st = reason_give(why, ST_BAD_BODY,
-                         "_persistence is set when a queue is made, and never changes");
+                         "_persistence cannot be changed after the queue is created");
     if (st == ST_OK && outgrown(&made, old, limits))
         st = reason_give(why, ST_BAD_BODY,
-                         "the metadata would have %zu bytes, and may have %lld "
-                         "(max_queue_metadata)",
+                         "the metadata would be %zu bytes long. The maximum is %lld "
+                         "bytes (max_queue_metadata)",
                          made.json.len, (long long)limits->max_queue_metadata);
     if (st == ST_OK)
         *out = made;

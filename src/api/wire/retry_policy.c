@@ -84,11 +84,10 @@ check_delays(const json_t *policy, struct reason *why)
     /* Without a sign the difference of any two fits. */
     if (most >= least && (uint64_t)most - (uint64_t)least >= RETRY_DELAY_SPAN_LEAST)
         return ST_OK;
-    return reason_give(
-        why, ST_BAD_VALUE,
-        "_retry_policy.maximum_delay must be at least minimum_delay and %d "
-        "seconds",
-        RETRY_DELAY_SPAN_LEAST);
+    return reason_give(why, ST_BAD_VALUE,
+                       "_retry_policy.maximum_delay must be at least %d seconds longer "
+                       "than minimum_delay",
+                       RETRY_DELAY_SPAN_LEAST);
 }
 
 enum status

@@ -84,9 +84,9 @@ TEST_CASE("access", .setup = setup, .teardown = teardown);
 START_TEST(without_a_list_nobody_comes_in)
 {
     ck_assert_str_eq(ask("t", "p", ACTION_HOME_GET),
-                     "UNAUTHORIZED: there is no such token");
-    ck_assert_str_eq(ask("", "p", ACTION_HOME_GET), "UNAUTHORIZED: a token is needed");
-    ck_assert_str_eq(ask(NULL, "p", ACTION_COUNT), "UNAUTHORIZED: a token is needed");
+                     "UNAUTHORIZED: the token is unknown");
+    ck_assert_str_eq(ask("", "p", ACTION_HOME_GET), "UNAUTHORIZED: a token is required");
+    ck_assert_str_eq(ask(NULL, "p", ACTION_COUNT), "UNAUTHORIZED: a token is required");
     ck_assert_uint_eq(access_count(access_under_test), 0);
 }
 END_TEST
@@ -103,14 +103,14 @@ START_TEST(a_token_is_good_for_its_projects_and_its_role)
     ck_assert_str_eq(ask("1", "", ACTION_CLAIMS_CREATE), "one worker p");
     ck_assert_str_eq(ask("1", "q", ACTION_CLAIMS_CREATE),
                      "FORBIDDEN: the token is for another project");
-    ck_assert_str_eq(ask("1", "p", ACTION_QUEUES_PURGE),
-                     "FORBIDDEN: queues:purge is not allowed to a worker");
+    ck_assert_str_eq(
+        ask("1", "p", ACTION_QUEUES_PURGE),
+        "FORBIDDEN: the action queues:purge is not allowed for the role worker");
     ck_assert_str_eq(ask("1", "p", ACTION_COUNT), "one worker -"); /* it will be a 405 */
     ck_assert_str_eq(ask("2", "q", ACTION_QUEUES_GET), "two reader -");
-    ck_assert_str_eq(
-        ask("2", NULL, ACTION_QUEUES_GET),
-        "MISSING_PROJECT: the token is for several projects: X-Project-ID must "
-        "name one");
+    ck_assert_str_eq(ask("2", NULL, ACTION_QUEUES_GET),
+                     "MISSING_PROJECT: the token is for several projects. Name one of "
+                     "them in X-Project-ID");
     ck_assert_str_eq(ask("3", "x", ACTION_QUEUES_PURGE), "all admin -");
     ck_assert_str_eq(ask("3", NULL, ACTION_QUEUES_PURGE), "all admin -");
 }
@@ -146,7 +146,7 @@ START_TEST(among_many_each_is_found)
         arena_reset(&f.arena);
     }
     ck_assert_str_eq(ask("t3000", "p", ACTION_HOME_GET),
-                     "UNAUTHORIZED: there is no such token");
+                     "UNAUTHORIZED: the token is unknown");
 }
 END_TEST
 
@@ -175,19 +175,19 @@ START_TEST(a_list_is_taken_as_a_whole_or_not_at_all)
     buf_reset(&f.out, SIZE_MAX);
     line("b", "worker", "p", "never", "2");
     line("b", "worker", "p", "never", "3");
-    expect_refused(2, "the name b is there twice");
+    expect_refused(2, "the name b is used twice");
     buf_reset(&f.out, SIZE_MAX);
     line("b", "worker", "p", "never", "2");
     line("c", "worker", "p", "never", "2");
-    expect_refused(2, "the token of c is that of another line");
+    expect_refused(2, "the token of c is also on another line");
     ck_assert_str_eq(ask("1", "p", ACTION_CLAIMS_CREATE), "a worker -");
     ck_assert_str_eq(ask("2", "p", ACTION_CLAIMS_CREATE),
-                     "UNAUTHORIZED: there is no such token");
+                     "UNAUTHORIZED: the token is unknown");
     buf_reset(&f.out, SIZE_MAX);
     line("b", "worker", "p", "never", "2");
     take_lines();
     ck_assert_str_eq(ask("1", "p", ACTION_CLAIMS_CREATE),
-                     "UNAUTHORIZED: there is no such token");
+                     "UNAUTHORIZED: the token is unknown");
     ck_assert_str_eq(ask("2", "p", ACTION_CLAIMS_CREATE), "b worker -");
 }
 END_TEST
@@ -261,16 +261,17 @@ START_TEST(a_certificate_lets_in_like_a_token)
     line("t", "admin", "*", "never", "1");
     take_lines();
     ck_assert_str_eq(ask_with(&known, "", "p", ACTION_HOME_GET),
-                     "UNAUTHORIZED: a token is needed"); /* it means nothing here */
+                     "UNAUTHORIZED: a token is required"); /* it means nothing here */
     ck_assert_str_eq(ask_with(&known, "1", "p", ACTION_HOME_GET), "t admin -");
     use_certificates("c worker p dns:a\n");
     ck_assert_str_eq(ask_with(&known, "", "p", ACTION_CLAIMS_CREATE), "c worker -");
-    ck_assert_str_eq(ask_with(&unknown, "", "p", ACTION_HOME_GET),
-                     "UNAUTHORIZED: the certificate stands for nobody here");
+    ck_assert_str_eq(
+        ask_with(&unknown, "", "p", ACTION_HOME_GET),
+        "UNAUTHORIZED: no entry of the file of certificates matches this certificate");
     ck_assert_ptr_nonnull(
-        strstr(ask_with(&bad, "", "p", ACTION_HOME_GET), "the certificate is not good"));
+        strstr(ask_with(&bad, "", "p", ACTION_HOME_GET), "the certificate is not valid"));
     ck_assert_str_eq(ask("", "p", ACTION_HOME_GET),
-                     "UNAUTHORIZED: a certificate or a token is needed");
+                     "UNAUTHORIZED: a certificate or a token is required");
     use_certificates("d worker p dns:a\n");
     ck_assert_str_eq(ask_with(&known, "", "p", ACTION_HOME_GET), "d worker -");
 }
@@ -286,13 +287,13 @@ START_TEST(two_credentials_at_a_time_are_one_too_many)
     use_certificates("c worker p dns:a\n");
     ck_assert_str_eq(
         ask_with(&known, "1", "p", ACTION_HOME_GET),
-        "UNAUTHORIZED: there are two credentials, a certificate and a token");
+        "UNAUTHORIZED: the request has both a certificate and a token. Send only one");
     ck_assert_str_eq(
         ask_with(&known, "nonsense", "p", ACTION_HOME_GET),
-        "UNAUTHORIZED: there are two credentials, a certificate and a token");
+        "UNAUTHORIZED: the request has both a certificate and a token. Send only one");
     /* One that stands for nobody is no credential: the token says who it is. */
     ck_assert_str_eq(ask_with(&unknown, "1", "p", ACTION_HOME_GET), "t admin -");
     ck_assert_str_eq(ask_with(&unknown, "2", "p", ACTION_HOME_GET),
-                     "UNAUTHORIZED: there is no such token");
+                     "UNAUTHORIZED: the token is unknown");
 }
 END_TEST

@@ -62,18 +62,18 @@ END_TEST
 START_TEST(a_line_that_is_none_is_refused_with_a_reason)
 {
     static const char *const rows[][2] = {
-        {"a", "a line is"},
-        {"a admin", "a line is"},
-        {"a admin *", "a line is"},
-        {"a admin * ", "a line is"},
-        {"a/b admin * dns:x", "a name has"},
-        {"a king * dns:x", "there is no role king"},
-        {"a admin ,, dns:x", "projects have"},
-        {"a admin * x", "is known by"},
-        {"a admin * dns:", "is known by"},
-        {"a admin * DNS:x", "is known by"},
-        {"a admin * ip:127.0.0.1", "is known by"},
-        {"a admin * dns:x\x01y", "is known by"},
+        {"a", "a line must be"},
+        {"a admin", "a line must be"},
+        {"a admin *", "a line must be"},
+        {"a admin * ", "a line must be"},
+        {"a/b admin * dns:x", "a name must be"},
+        {"a king * dns:x", "the role king does not exist"},
+        {"a admin ,, dns:x", "projects must be"},
+        {"a admin * x", "is identified by"},
+        {"a admin * dns:", "is identified by"},
+        {"a admin * DNS:x", "is identified by"},
+        {"a admin * ip:127.0.0.1", "is identified by"},
+        {"a admin * dns:x\x01y", "is identified by"},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -109,9 +109,9 @@ START_TEST(a_list_is_taken_as_a_whole_or_not_at_all)
         size_t line;
         const char *why;
     } rows[] = {
-        {"a worker p dns:a\nnonsense\n", 2, "a line is"},
+        {"a worker p dns:a\nnonsense\n", 2, "a line must be"},
         {"a worker p dns:a\n\nb worker p dns:A\n", 3,
-         "the certificate of b is that of a"},
+         "the certificate of b is also that of a"},
     };
     struct certificates *c;
     struct reason why;

@@ -73,7 +73,7 @@ START_TEST(times_may_have_a_fraction_or_none)
     ck_assert_str_eq(reading(ENDS("2026-01-31T13:00:00.999999999Z")),
                      "ann  0 1769864400");
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        ck_assert_msg(strcmp(reading(bad[i]), "expires_at is no time") == 0, "%s: %s",
+        ck_assert_msg(strcmp(reading(bad[i]), "expires_at is not a time") == 0, "%s: %s",
                       bad[i], reading(bad[i]));
 }
 END_TEST
@@ -96,7 +96,7 @@ END_TEST
 
 START_TEST(nothing_that_counts_is_there_twice)
 {
-    static const char twice[] = "a member is there twice";
+    static const char twice[] = "a member appears twice";
 
     ck_assert_str_eq(reading(TOKEN(EXPIRES "," USER "," EXPIRES)), twice);
     ck_assert_str_eq(reading(TOKEN(EXPIRES "," USER "," USER)), twice);
@@ -105,35 +105,38 @@ START_TEST(nothing_that_counts_is_there_twice)
     ck_assert_str_eq(reading("{\"token\":{" EXPIRES "," USER "},\"token\":{\"x\":1}}"),
                      twice);
     ck_assert_str_eq(reading(TOKEN(EXPIRES ",\"user\":{\"id\":\"a\",\"id\":\"b\"}")),
-                     "an id is no text, or there twice");
+                     "an id is not a string, or it appears twice");
     ck_assert_str_eq(
         reading(
             TOKEN(EXPIRES "," USER ",\"roles\":[{\"name\":\"x\",\"name\":\"admin\"}]")),
-        "the name of a role is no text, or there twice");
+        "the name of a role is not a string, or it appears twice");
 }
 END_TEST
 
 START_TEST(what_is_of_another_kind_is_refused)
 {
     static const char *const rows[][2] = {
-        {TOKEN(EXPIRES ",\"user\":\"ann\""), "user or project is no object"},
-        {TOKEN(EXPIRES ",\"user\":{\"id\":7}"), "an id is no text, or there twice"},
-        {TOKEN(EXPIRES "," USER ",\"project\":\"p\""), "user or project is no object"},
-        {TOKEN(EXPIRES "," USER ",\"project\":null"), "user or project is no object"},
+        {TOKEN(EXPIRES ",\"user\":\"ann\""), "user or project is not an object"},
+        {TOKEN(EXPIRES ",\"user\":{\"id\":7}"),
+         "an id is not a string, or it appears twice"},
+        {TOKEN(EXPIRES "," USER ",\"project\":\"p\""),
+         "user or project is not an object"},
+        {TOKEN(EXPIRES "," USER ",\"project\":null"), "user or project is not an object"},
         {TOKEN(EXPIRES "," USER ",\"project\":{\"id\":\"\"}"), "an id is empty"},
         {TOKEN(EXPIRES "," USER ",\"project\":{\"id\":\"a\\nb\"}"),
          "an id is too long, or has control characters"},
-        {TOKEN(EXPIRES "," USER ",\"roles\":\"admin\""), "roles are no array"},
-        {TOKEN(EXPIRES "," USER ",\"roles\":{\"name\":\"admin\"}"), "roles are no array"},
-        {TOKEN(EXPIRES "," USER ",\"roles\":[\"admin\"]"), "a role is no object"},
+        {TOKEN(EXPIRES "," USER ",\"roles\":\"admin\""), "roles is not an array"},
+        {TOKEN(EXPIRES "," USER ",\"roles\":{\"name\":\"admin\"}"),
+         "roles is not an array"},
+        {TOKEN(EXPIRES "," USER ",\"roles\":[\"admin\"]"), "a role is not an object"},
         {TOKEN(EXPIRES "," USER ",\"roles\":[{\"id\":\"admin\"}]"), "a role has no name"},
         {TOKEN(EXPIRES "," USER ",\"roles\":[{\"name\":[\"admin\"]}]"),
-         "the name of a role is no text, or there twice"},
-        {"<html>", "it is no JSON object"},
-        {TOKEN(EXPIRES "," USER) "x", "it is no JSON object"},
-        {"{\"token\":{" EXPIRES "," USER, "it is no JSON object"},
-        {"[]", "it is no JSON object"},
-        {"\"token\"", "it is no JSON object"},
+         "the name of a role is not a string, or it appears twice"},
+        {"<html>", "it is not a JSON object"},
+        {TOKEN(EXPIRES "," USER) "x", "it is not a JSON object"},
+        {"{\"token\":{" EXPIRES "," USER, "it is not a JSON object"},
+        {"[]", "it is not a JSON object"},
+        {"\"token\"", "it is not a JSON object"},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -170,6 +173,6 @@ START_TEST(depth_costs_nothing)
     for (int i = 0; i < 1000000; i++)
         buf_byte(&f.out, '[');
     buf_byte(&f.out, '\0');
-    ck_assert_str_eq(reading(f.out.data), "it is no JSON object");
+    ck_assert_str_eq(reading(f.out.data), "it is not a JSON object");
 }
 END_TEST

@@ -34,7 +34,7 @@ START_TEST(a_role_means_what_the_table_says)
     ck_assert_str_eq(meaning("admin=admin, member = worker", "admin"), "admin ");
     ck_assert_str_eq(meaning("admin=admin, member = worker", "member"), "worker ");
     ck_assert_str_eq(meaning("a role=worker", "a role"), "worker ");
-    ck_assert_str_eq(meaning(table, "admin"), "must be NAME=ROLE, joined by commas");
+    ck_assert_str_eq(meaning(table, "admin"), "must be NAME=ROLE, separated by commas");
 }
 END_TEST
 
@@ -64,15 +64,15 @@ END_TEST
 
 START_TEST(what_is_no_table_is_refused)
 {
-    static const char form[] = "must be NAME=ROLE, joined by commas";
+    static const char form[] = "must be NAME=ROLE, separated by commas";
 
     ck_assert_str_eq(meaning("", "a"), form);
     ck_assert_str_eq(meaning("admin", "a"), form);
     ck_assert_str_eq(meaning("=admin", "a"), form);
     ck_assert_str_eq(meaning("a=worker,,b=worker", "a"), form);
-    ck_assert_str_eq(meaning("a=boss", "a"), "there is no role boss");
-    ck_assert_str_eq(meaning("a=", "a"), "there is no role ");
-    ck_assert_str_eq(meaning("a=b=worker", "a"), "there is no role b=worker");
+    ck_assert_str_eq(meaning("a=boss", "a"), "the role boss does not exist");
+    ck_assert_str_eq(meaning("a=", "a"), "the role  does not exist");
+    ck_assert_str_eq(meaning("a=b=worker", "a"), "the role b=worker does not exist");
 }
 END_TEST
 

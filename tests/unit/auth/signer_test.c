@@ -125,12 +125,12 @@ START_TEST(keys_that_cannot_be_taken_change_nothing)
         size_t line;
         const char *why;
     } rows[] = {
-        {"", 0, "there is no key"},
-        {"# nothing\n\n", 0, "there is no key"},
-        {KEY "\nshort", 2, "a key has 32 to 256 characters"},
-        {"0123456789abcdef 0123456789abcde\x7f", 1, "a key has 32 to 256 characters"},
+        {"", 0, "the file has no key"},
+        {"# nothing\n\n", 0, "the file has no key"},
+        {KEY "\nshort", 2, "a key must be 32 to 256 characters"},
+        {"0123456789abcdef 0123456789abcde\x7f", 1, "a key must be 32 to 256 characters"},
         {KEY "\n" KEY "\n" KEY "\n" KEY "\n" KEY "\n" KEY "\n" KEY "\n" KEY "\n" KEY, 9,
-         "there are more than 8 keys"},
+         "the file has more than 8 keys"},
     };
     struct signer *s = with_keys(KEY);
     struct reason why;

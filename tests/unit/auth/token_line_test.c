@@ -52,10 +52,10 @@ START_TEST(a_line_that_is_none_is_refused_with_a_reason)
     static const struct {
         const char *text, *why;
     } rows[] = {
-        {"a admin * never", "a line is"},
-        {"a admin * never " DIGEST " more", "a line is"},
-        {"\xc3\xa4 admin * never " DIGEST, "a name has"},
-        {"a/b admin * never " DIGEST, "a name has"},
+        {"a admin * never", "a line must be"},
+        {"a admin * never " DIGEST " more", "a line must be"},
+        {"\xc3\xa4 admin * never " DIGEST, "a name must be"},
+        {"a/b admin * never " DIGEST, "a name must be"},
         {"12345678901234567890123456789012345678901234567890123456789012345 admin * "
          "never " DIGEST,
          "a name has"},

@@ -54,10 +54,10 @@ START_TEST(what_cannot_be_listened_on_is_refused)
 {
     static const char *const rows[][2] = {
         {"nonsense", "must be ADDRESS:PORT"},
-        {"", "needs an address behind"},
-        {"127.0.0.1:1,", "behind its comma"},
-        {"127.0.0.1:1,,127.0.0.1:2", "in front of its comma"},
-        {",127.0.0.1:1", "in front of its comma"},
+        {"", "must have an address after"},
+        {"127.0.0.1:1,", "after its comma"},
+        {"127.0.0.1:1,,127.0.0.1:2", "before its comma"},
+        {",127.0.0.1:1", "before its comma"},
         {"127.0.0.1:1, 127.0.0.1:x", "a port from 0 to 65535"},
         {"http:127.0.0.1:1", "the unknown prefix \"http:\""},
         {"metrics:http:127.0.0.1:1", "the unknown prefix \"http:\""},
@@ -87,7 +87,7 @@ START_TEST(no_place_is_listened_on_twice)
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        is_refused(rows[i], "which are the same place");
+        is_refused(rows[i], "which are the same address");
     reads_as("127.0.0.1:0,127.0.0.1:0", "api 127.0.0.1:0; api 127.0.0.1:0");
     reads_as("127.0.0.1:80,127.0.0.2:80,[::1]:80",
              "api 127.0.0.1:80; api 127.0.0.2:80; api [::1]:80");

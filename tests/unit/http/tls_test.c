@@ -94,7 +94,8 @@ START_TEST(what_does_not_fit_or_is_nothing_is_refused)
 
     make(&one);
     make(&other);
-    is_refused(mem, one.chain, other.key, "the key is not that of the certificate");
+    is_refused(mem, one.chain, other.key,
+               "the key does not belong to the first certificate");
     is_refused(mem, "", one.key, "the certificate cannot be read");
     is_refused(mem, "nonsense", one.key, "the certificate cannot be read");
     is_refused(mem, one.key, one.key, "the certificate cannot be read");

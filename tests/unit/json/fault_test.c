@@ -49,7 +49,8 @@ START_TEST(what_is_missing_is_named_with_its_place)
           NOT_JSON "line 1, column 8: the name of a member is expected instead of '}'");
     tells("{a:1}",
           NOT_JSON "line 1, column 2: the name of a member is expected instead of 'a'");
-    tells("{} x", NOT_JSON "line 1, column 4: the end is expected instead of 'x'");
+    tells("{} x",
+          NOT_JSON "line 1, column 4: the end of the text is expected instead of 'x'");
     tells("[tru]", NOT_JSON "line 1, column 2: a value is expected instead of 't'");
     tells("[\x80]",
           NOT_JSON "line 1, column 2: a value is expected instead of the byte 0x80");
@@ -60,12 +61,13 @@ END_TEST
 START_TEST(a_text_that_ends_early_says_so)
 {
     tells("", "a body is required");
-    tells(" ", NOT_JSON "line 1, column 2: a value is expected where the text ends");
+    tells(" ", NOT_JSON "line 1, column 2: a value is expected at the end of the text");
     tells("{", NOT_JSON
-          "line 1, column 2: the name of a member is expected where the text ends");
+          "line 1, column 2: the name of a member is expected at the end of the text");
     tells("[1,\r\n 2",
-          NOT_JSON "line 2, column 3: a comma or ] is expected where the text ends");
-    tells("{\"a\"", NOT_JSON "line 1, column 5: a colon is expected where the text ends");
+          NOT_JSON "line 2, column 3: a comma or ] is expected at the end of the text");
+    tells("{\"a\"",
+          NOT_JSON "line 1, column 5: a colon is expected at the end of the text");
     tells("[\"abc", NOT_JSON "line 1, column 6: the string is not closed");
     tells("[\"abc\\", NOT_JSON "line 1, column 6: the string is not closed");
 }
@@ -84,15 +86,15 @@ START_TEST(a_broken_string_is_told_at_the_broken_byte)
 {
     tells("[\"a\nb\"]",
           NOT_JSON "line 1, column 4: a control character in a string must be escaped");
-    tells("[\"a\\xb\"]", NOT_JSON "line 1, column 4: there is no such escape");
+    tells("[\"a\\xb\"]", NOT_JSON "line 1, column 4: the escape is unknown");
     tells("[\"\\u12g4\"]",
-          NOT_JSON "line 1, column 3: \\u needs four hexadecimal digits");
+          NOT_JSON "line 1, column 3: \\u must be followed by four hexadecimal digits");
     tells("[\"ab\\ud800\"]",
-          NOT_JSON "line 1, column 5: half of a surrogate pair stands alone");
+          NOT_JSON "line 1, column 5: a surrogate must be half of a pair");
     tells("[\"\\udc00\"]",
-          NOT_JSON "line 1, column 3: half of a surrogate pair stands alone");
-    tells("[\"ab\xff\"]", NOT_JSON "line 1, column 5: this is not UTF-8");
-    tells("{\"a\\x\":1}", NOT_JSON "line 1, column 4: there is no such escape");
+          NOT_JSON "line 1, column 3: a surrogate must be half of a pair");
+    tells("[\"ab\xff\"]", NOT_JSON "line 1, column 5: the string is not valid UTF-8");
+    tells("{\"a\\x\":1}", NOT_JSON "line 1, column 4: the escape is unknown");
     tells_bytes(bytes_of("[\"a\0\"]", 6), NOT_JSON
                 "line 1, column 4: a control character in a string must be escaped");
 }
@@ -100,13 +102,14 @@ END_TEST
 
 START_TEST(a_broken_number_says_what_it_lacks)
 {
-    tells("[-]", NOT_JSON "line 1, column 2: a minus needs digits");
+    tells("[-]", NOT_JSON "line 1, column 2: a minus sign must be followed by digits");
     tells("[01]", NOT_JSON "line 1, column 2: a number must not begin with 0");
-    tells("[1.]", NOT_JSON "line 1, column 2: a point needs digits behind it");
-    tells("[1.5e+]", NOT_JSON "line 1, column 2: an exponent needs digits");
+    tells("[1.]",
+          NOT_JSON "line 1, column 2: a decimal point must be followed by digits");
+    tells("[1.5e+]", NOT_JSON "line 1, column 2: an exponent must have digits");
     tells("[1e999]", NOT_JSON "line 1, column 2: the number is too large for a double");
     tells("[9223372036854775808]",
-          NOT_JSON "line 1, column 2: integers must be within -2^63 and 2^63-1");
+          NOT_JSON "line 1, column 2: an integer must be between -2^63 and 2^63-1");
     tells("[1.5.2]",
           NOT_JSON "line 1, column 5: a comma or ] is expected instead of '.'");
 }
@@ -117,7 +120,7 @@ START_TEST(the_top_and_what_stands_around_it)
     tells("\"hello\"", "the body must be an object or an array");
     tells("7", "the body must be an object or an array");
     tells("\xef\xbb\xbf{}",
-          NOT_JSON "line 1, column 1: there must be no byte order mark");
+          NOT_JSON "line 1, column 1: a byte order mark is not allowed");
     tells("\xef\xbb",
           NOT_JSON "line 1, column 1: a value is expected instead of the byte 0xef");
 }
@@ -130,7 +133,7 @@ START_TEST(too_many_levels_are_told_where_they_begin)
     ck_assert_ptr_nonnull(body);
     memset(body, '[', 4999);
     body[4999] = '\0';
-    tells(body, NOT_JSON "line 1, column 2049: it is nested too deeply");
+    tells(body, NOT_JSON "line 1, column 2049: the nesting is too deep");
     free(body);
 }
 END_TEST

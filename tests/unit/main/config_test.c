@@ -803,13 +803,13 @@ START_TEST(an_address_to_listen_on_is_checked_where_it_is_set)
 
     begin(&l);
     file(&l, "\nlisten = 127.0.0.1:74424\n");
-    expect_error(&l, ":2: listen needs a port from 0 to 65535 behind the last colon");
+    expect_error(&l, ":2: listen must have a port from 0 to 65535 after the last colon");
     begin(&l);
     variable(&l, "CLAIMD_LISTEN=nonsense");
     expect_error(&l, "CLAIMD_LISTEN must be ADDRESS:PORT, [IPv6]:PORT or unix:PATH");
     begin(&l);
     arg(&l, "--listen=unix:");
-    expect_error(&l, "--listen needs a path of 1 to 107 bytes behind unix:");
+    expect_error(&l, "--listen must have a path of 1 to 107 bytes after unix:");
     begin(&l);
     arg(&l, "--listen=not-looked-up.invalid:65535");
     arg(&l, "--insecure-listen");

@@ -293,16 +293,16 @@ START_TEST(keys_that_cannot_be_taken_change_nothing)
         size_t line;
         const char *why;
     } rows[] = {
-        {"", 0, "there is no key"},
-        {"# nothing\n\n", 0, "there is no key"},
-        {OTHER "\nshort", 2, "a key is 32 bytes"},
-        {OTHER "0", 1, "a key is 32 bytes"},
-        {"g" KEY, 1, "a key is 32 bytes"},
+        {"", 0, "the file has no key"},
+        {"# nothing\n\n", 0, "the file has no key"},
+        {OTHER "\nshort", 2, "a key must be 32 bytes"},
+        {OTHER "0", 1, "a key must be 32 bytes"},
+        {"g" KEY, 1, "a key must be 32 bytes"},
         {"zz0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", 1,
-         "a key is 32 bytes"},
-        {"*AECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", 1, "a key is 32 bytes"},
-        {"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8h", 1, "a key is 32 bytes"},
-        {KEY "\n" KEY_BASE64, 2, "this key is there already"},
+         "a key must be 32 bytes"},
+        {"*AECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", 1, "a key must be 32 bytes"},
+        {"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8h", 1, "a key must be 32 bytes"},
+        {KEY "\n" KEY_BASE64, 2, "the file has this key twice"},
     };
     struct seal *s = make(KEY, 0);
     char room[ROOM];
@@ -335,7 +335,7 @@ START_TEST(there_are_so_many_keys_at_most)
     }
     ck_assert_int_eq(seal_replace(s, buf_view(&f.out), &line, &why), ST_BAD_VALUE);
     ck_assert_uint_eq(line, SEAL_KEYS_MAX + 1);
-    ck_assert_ptr_nonnull(strstr(why.text, "there are more than 8 keys"));
+    ck_assert_ptr_nonnull(strstr(why.text, "the file has more than 8 keys"));
     seal_free(s);
 }
 END_TEST

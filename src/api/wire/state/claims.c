@@ -24,9 +24,9 @@ state_claim_read(struct state_decoder *d, const struct doc_at *at, struct bytes 
     if (st != ST_OK)
         return st;
     if (!bytes_present(*name) || name->len == 0)
-        return doc_refuse(d, &id, "it is missing");
+        return doc_refuse(d, &id, "it is required");
     if (ttl_ms - age_ms > d->limits->max_claim_ttl * 1000)
-        return doc_refuse(d, &ttl, "it would last longer than max_claim_ttl");
+        return doc_refuse(d, &ttl, "ttl minus age exceeds max_claim_ttl");
     *out = (struct store_image_claim){.started_ms = d->now_ms - age_ms,
                                       .ends_ms = d->now_ms - age_ms + ttl_ms};
     if (store_image_is_id(*name))
@@ -74,7 +74,7 @@ state_claims_read(struct state_decoder *d, const struct doc_at *up,
             const struct doc_at item = {&at, NULL, BYTES_NONE, r->names[i].index};
             const struct doc_at id = {&item, "id", BYTES_NONE, 0};
 
-            return doc_refuse(d, &id, "it is the id of another claim, too");
+            return doc_refuse(d, &id, "another claim has the same id");
         }
     return ST_OK;
 }

@@ -68,11 +68,11 @@ doc_object(struct state_decoder *d, const struct doc_at *at, struct bytes text,
         while (i < count && !json_scan_name_is(&name, members[i].name))
             i++;
         if (i == count)
-            return doc_refuse(d, at, "it has a member \"%.*s\" that is not known",
+            return doc_refuse(d, at, "it has the unknown member \"%.*s\"",
                               name.text.len > 64 ? 64 : (int)name.text.len,
                               name.text.data);
         if (members[i].value.kind != SCAN_NONE)
-            return doc_refuse(d, at, "it has two members \"%s\"", members[i].name);
+            return doc_refuse(d, at, "it has the member \"%s\" twice", members[i].name);
         (void)json_scan_value(&s, &members[i].value); /* it was checked */
     }
     return ST_OK;
@@ -114,7 +114,7 @@ doc_count(struct state_decoder *d, const struct doc_at *up, const struct doc_mem
     if (doc_left_out(&m->value))
         return ST_OK;
     if (m->value.kind != SCAN_INTEGER)
-        return doc_refuse(d, &at, "it must be a whole number");
+        return doc_refuse(d, &at, "it must be an integer");
     value = json_scan_to_i64(&m->value);
     if (value < 0 || value > most)
         return doc_refuse(d, &at, "it is out of range");
@@ -162,7 +162,7 @@ doc_text(struct state_decoder *d, const struct doc_at *up, const struct doc_memb
     if (doc_left_out(&m->value))
         return ST_OK;
     if (m->value.kind != SCAN_STRING)
-        return doc_refuse(d, &at, "it must be a text");
+        return doc_refuse(d, &at, "it must be a string");
     text = doc_unescape(json_scan_inside(&m->value), d->arena);
     if (!bytes_present(text))
         return ST_NO_MEMORY;
@@ -183,8 +183,8 @@ doc_id(struct state_decoder *d, const struct doc_at *up, const struct doc_member
         return st;
     if (!store_image_is_id(text))
         return doc_refuse(d, &at,
-                          "it is not in the form of ids: 24 hexadecimal digits in "
-                          "lower case, the first of them a letter");
+                          "it is malformed. An id is 24 lower-case hexadecimal digits, "
+                          "and the first is a letter");
     memcpy(out->text, text.data, text.len);
     return ST_OK;
 }
@@ -199,7 +199,7 @@ doc_items_count(struct state_decoder *d, const struct doc_at *at,
     if (doc_left_out(&m->value))
         return ST_OK;
     if (m->value.kind != SCAN_ARRAY)
-        return doc_refuse(d, at, "it must be a list");
+        return doc_refuse(d, at, "it must be an array");
     json_scan_begin(&s, m->value.text);
     (void)json_scan_enter(&s, SCAN_ARRAY);
     while (json_scan_item(&s)) {
@@ -245,9 +245,9 @@ doc_version(struct state_decoder *d, const struct doc_member *m)
     const struct doc_at at = {NULL, "version", BYTES_NONE, 0};
 
     if (m->value.kind != SCAN_INTEGER)
-        return doc_refuse(d, &at, "it must be there, and be %d", STATE_VERSION);
+        return doc_refuse(d, &at, "it is required and must be %d", STATE_VERSION);
     if (json_scan_to_i64(&m->value) != STATE_VERSION)
-        return doc_refuse(d, &at, "it is %.*s, and this server reads %d",
+        return doc_refuse(d, &at, "it is %.*s, but this server reads only version %d",
                           m->value.text.len > 20 ? 20 : (int)m->value.text.len,
                           m->value.text.data, STATE_VERSION);
     return ST_OK;

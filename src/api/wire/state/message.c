@@ -35,7 +35,7 @@ read_times(struct state_decoder *d, const struct doc_at *at, const struct doc_me
     if (st != ST_OK)
         return st;
     if (ttl_ms - age_ms > d->limits->max_message_ttl * 1000)
-        return doc_refuse(d, &ttl, "it would live longer than max_message_ttl");
+        return doc_refuse(d, &ttl, "ttl minus age exceeds max_message_ttl");
     out->posted_ms = d->now_ms - age_ms;
     out->expires_ms = out->posted_ms + ttl_ms;
     out->delayed_until_ms = delay_ms == 0 ? 0 : d->now_ms + delay_ms;
@@ -61,7 +61,7 @@ read_sealed(struct state_decoder *d, const struct doc_at *up, const struct doc_m
         uint64_t value;
 
         if (!hex_read(bytes_of(text.data + 2 * i, 2), &value))
-            return doc_refuse(d, &at, "it must be hexadecimal digits");
+            return doc_refuse(d, &at, "it must consist of hexadecimal digits");
         body[i] = (char)value;
     }
     *out = bytes_of(body, text.len / 2);
@@ -79,16 +79,16 @@ read_body(struct state_decoder *d, const struct doc_at *up, const struct doc_mem
     enum status st = ST_OK;
 
     if ((body->value.kind == SCAN_NONE) == (sealed->value.kind == SCAN_NONE))
-        return doc_refuse(d, &at, "it, or sealed, must be there, and not both");
+        return doc_refuse(d, &at, "exactly one of body and sealed is required");
     if (sealed->value.kind != SCAN_NONE)
         st = read_sealed(d, up, sealed, out);
     else
         *out = body->value.text;
     if (st == ST_OK && out->len > (size_t)d->limits->max_messages_post_size)
-        return doc_refuse(d, &at,
-                          "it has %zu bytes, and may have %lld "
-                          "(max_messages_post_size)",
-                          out->len, (long long)d->limits->max_messages_post_size);
+        return doc_refuse(
+            d, &at,
+            "it is %zu bytes long. The maximum is %lld bytes (max_messages_post_size)",
+            out->len, (long long)d->limits->max_messages_post_size);
     return st;
 }
 
@@ -119,7 +119,8 @@ read_checksum(struct state_decoder *d, const struct doc_at *up,
             sum->digest[i] = (uint8_t)value;
         }
         if (!good)
-            return doc_refuse(d, &at, "it must be MD5: and 32 hexadecimal digits");
+            return doc_refuse(d, &at,
+                              "it must be MD5: followed by 32 hexadecimal digits");
     }
     *out = sum;
     return st;

@@ -33,7 +33,7 @@ state_name_read(struct state_decoder *d, const struct doc_at *up,
     return bytes_present(text) && caller_queue_name(text) == ST_OK
                ? ST_OK
                : doc_refuse(d, &at,
-                            "it must be 1 to 64 characters out of A-Z a-z 0-9 _ - .");
+                            "it must be 1 to 64 characters from A-Z a-z 0-9 _ - .");
 }
 
 static enum status
@@ -52,9 +52,10 @@ read_message_item(struct state_decoder *d, const struct doc_at *at, struct bytes
     if (st != ST_OK || !bytes_present(name))
         return st;
     out->claim = state_claims_find(r, name);
-    return out->claim > 0 ? ST_OK
-                          : doc_refuse(d, &place, "the queue has no claim \"%.*s\"",
-                                       name.len > 64 ? 64 : (int)name.len, name.data);
+    return out->claim > 0
+               ? ST_OK
+               : doc_refuse(d, &place, "the queue does not have the claim \"%.*s\"",
+                            name.len > 64 ? 64 : (int)name.len, name.data);
 }
 
 static enum status
@@ -114,9 +115,9 @@ check_image(struct state_decoder *d, const struct doc_at *at,
         const struct doc_at item = {&list, NULL, BYTES_NONE, i};
 
         if (image->metadata.settings.encrypt && !store_is_sealed(image->messages[i].body))
-            return doc_refuse(d, &item,
-                              "the queue has _enable_encrypt_messages, and the "
-                              "body is not sealed");
+            return doc_refuse(
+                d, &item,
+                "the queue has _enable_encrypt_messages, but the body is not sealed");
     }
     return st;
 }

@@ -28,7 +28,7 @@ read_address(struct state_decoder *d, const struct doc_at *at, const struct doc_
     enum status st = doc_text(d, at, &m[SUB_SUBSCRIBER], &out->subscriber);
 
     if (st == ST_OK && !bytes_present(out->subscriber))
-        return doc_refuse(d, &place_of, "it is missing");
+        return doc_refuse(d, &place_of, "it is required");
     out->options = bytes_str("{}");
     if (m[SUB_OPTIONS].value.kind == SCAN_OBJECT) {
         out->options = m[SUB_OPTIONS].value.text;

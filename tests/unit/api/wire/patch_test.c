@@ -244,16 +244,16 @@ START_TEST(a_refusal_names_the_operation)
     tells(FINE "{\"op\":\"add\",\"path\":\"/other/b\",\"value\":1}]",
           "[1].path must begin with /metadata/");
     tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/~2\",\"value\":1}]",
-          "[1].path has an escape other than ~0 and ~1");
+          "[1].path has an invalid escape. Only ~0 and ~1 are allowed");
     tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/\\u0000\",\"value\":1}]",
           "[1].path must not hold a NUL character");
-    tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/b\"}]", "[1].value is missing");
+    tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/b\"}]", "[1].value is required");
     tells(FINE "{\"op\":\"remove\",\"path\":\"/metadata/nope\"}]",
-          "[1].path: there is no member nope");
+          "[1].path: the member nope does not exist");
     tells("[{\"op\":\"add\",\"path\":\"/metadata/_max_claim_count\",\"value\":0}]",
-          "_max_claim_count must be an integer, at least 1");
-    tells("[", "the body is not JSON: line 1, column 2: a value is expected where the "
-               "text ends");
+          "_max_claim_count must be an integer of at least 1");
+    tells("[", "the body is not JSON: line 1, column 2: a value is expected at the end "
+               "of the text");
     tells("", "a body is required");
 #undef FINE
 }
