@@ -94,9 +94,9 @@ class Walk(Case):
 
 class Words(unittest.TestCase):
     def test_every_option_that_is_named_exists(self):
-        known = "".join(subprocess.run([CLAIMD, *command, "--help"], capture_output=True,
-                                       text=True, timeout=PATIENCE_S, check=True).stdout
-                        for command in ((), ("run",)))
+        known = "".join(subprocess.run([CLAIMD, *words], capture_output=True, text=True,
+                                       timeout=PATIENCE_S, check=True).stdout
+                        for words in (("--help", "all"), ("run", "--help")))
         named = set(re.findall(r"(?<!\S)--[a-z][a-z-]+", " ".join(
             re.findall(r"claimd run (.*?)--(?= |$)", page(), re.M))))
         named |= set(re.findall(r"`(--(?:ci|instances|log|fail|profile|journal)[a-z-]*)", page()))

@@ -94,7 +94,7 @@ asked(void)
     return fake_keystone_asked(&fake);
 }
 
-#define NOBODY "UNAUTHORIZED: there is no such token"
+#define NOBODY "UNAUTHORIZED: the token is unknown"
 #define AWAY   "UNAVAILABLE: claimd cannot reach the identity server. Try again later"
 
 TEST_CASE("what is known", .setup = setup, .teardown = teardown);

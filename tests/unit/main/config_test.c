@@ -383,17 +383,17 @@ START_TEST(only_a_regular_file_of_at_most_1_mb_is_read)
 
     begin(&l);
     arg(&l, "--config=/dev/zero");
-    expect_error(&l, "/dev/zero: is a device or a socket; --config takes a regular file");
+    expect_error(&l, "/dev/zero: is a device or a socket. --config takes a regular file");
     begin(&l);
     arg(&l, "--config=/tmp");
-    expect_error(&l, "/tmp: is a directory; --config takes a regular file");
+    expect_error(&l, "/tmp: is a directory. --config takes a regular file");
     ck_assert_ptr_nonnull(mkdtemp(path));
     (void)snprintf(pipe, sizeof(pipe), "%s/pipe", path);
     ck_assert_int_eq(mkfifo(pipe, 0600), 0);
     begin(&l);
     arg(&l, "--config");
     arg(&l, pipe);
-    expect_error(&l, "/pipe: is a pipe; --config takes a regular file");
+    expect_error(&l, "/pipe: is a pipe. --config takes a regular file");
     ck_assert_int_eq(unlink(pipe), 0);
     ck_assert_int_eq(rmdir(path), 0);
     memset(large, '\n', sizeof(large) - 1);
@@ -716,7 +716,7 @@ START_TEST(there_is_one_kind_of_tokens)
     begin(&l);
     arg(&l, "--auth=tokens");
     arg(&l, "--identity-stub");
-    expect_error(&l, "identity_stub and auth cannot both");
+    expect_error(&l, "identity_stub and auth exclude each other");
 }
 END_TEST
 

@@ -147,7 +147,7 @@ START_TEST(what_cannot_be_read_twice_is_not_read_again)
     expect_complaint("No such file");
     ck_assert_int_eq(mkfifo(f.path, 0600), 0);
     ck_assert_int_eq(reload_read(&f.r, &f.now, &f.complaints), ST_BAD_VALUE);
-    expect_complaint("is a pipe; --config takes a regular file");
+    expect_complaint("is a pipe. --config takes a regular file");
     fixture_close();
 }
 END_TEST
