@@ -64,7 +64,7 @@ class Paths(unittest.TestCase):
             other.send(b"\n")
             answer = other.response()
             self.assertEqual(answer.status, 503)
-            self.assertIn(b"about to end", answer.body)
+            self.assertIn(b"shutting down", answer.body)
             client.send(whole[-1:])
             self.assertEqual(client.response().status, 201)
             self.assertEqual(server.wait(), 0)

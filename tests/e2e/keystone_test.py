@@ -414,7 +414,7 @@ class Options(KeystoneCase):
                     "http://user@k/v3", "http://k/v3?x/v3", "http://k k/v3", "HTTP://k/v3"):
             with self.subTest(url=url):
                 self.assert_refused([*self.options(), "--keystone-url", url], "keystone_url")
-        for table, why in (("admin", "NAME=ROLE"), ("admin=boss", "no role boss"),
+        for table, why in (("admin", "NAME=ROLE"), ("admin=boss", "the role boss does not exist"),
                            ("=admin", "NAME=ROLE")):
             self.assert_refused([*self.options(), "--keystone-roles", table],
                                 "keystone_roles", why)

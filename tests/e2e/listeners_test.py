@@ -141,16 +141,16 @@ class Refused(unittest.TestCase):
             self.assertIn(words, ended.stderr)
 
     def test_what_makes_no_sense_is_said_at_start(self):
-        self.refused("127.0.0.1:1,127.0.0.1:1", "are the same place")
-        self.refused("metrics:127.0.0.1:1,metrics:0.0.0.0:1", "are the same place")
+        self.refused("127.0.0.1:1,127.0.0.1:1", "are the same address")
+        self.refused("metrics:127.0.0.1:1,metrics:0.0.0.0:1", "are the same address")
         self.refused("spdy:127.0.0.1:1", "the unknown prefix \"spdy:\"")
-        self.refused("127.0.0.1:1,", "behind its comma")
+        self.refused("127.0.0.1:1,", "after its comma")
         self.refused(",".join("127.0.0.1:%d" % port for port in range(1, 10)), "at most 8")
 
     def test_every_one_of_them_must_keep_strangers_out(self):
         for listen in ("127.0.0.1:0,0.0.0.0:0", "unix:/x,metrics:0.0.0.0:0", "[::]:0,[::1]:0"):
             self.refused(listen, "every client that reaches")
-            self.refused(listen, "identity_stub gives tokens", "--identity-stub")
+            self.refused(listen, "identity_stub gives a token", "--identity-stub")
 
     def test_one_that_is_taken_closes_the_others(self):
         with socket.socket() as taken, tempfile.TemporaryDirectory() as folder:
