@@ -2,8 +2,8 @@
  * fitness: would this Redis, or this cluster, lose what it has confirmed?
  *
  * Looked at when the store is opened, since afterwards it is too late (docs/scale-out.md, "Checks
- * at the start"). What is not fit is refused with advice; with `unsafe` in the URL, or where one
- * Redis without a cluster is used, which survives little anyway, it is only told.
+ * at the start"). claimd refuses an unfit Redis with advice. With `unsafe` in the URL, or with one
+ * Redis without a cluster, which survives little anyway, claimd only logs a warning.
  */
 #ifndef REDIS_FITNESS_H
 #define REDIS_FITNESS_H

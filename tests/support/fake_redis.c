@@ -59,7 +59,7 @@ read_command(FILE *in, char out[FAKE_LINE_CAP], char last[FAKE_WORD_CAP])
     return true;
 }
 
-/* What the node answers, absent: nothing, and whether it hangs up behind that. */
+/* The response of the node (absent: none), and whether the node hangs up after it. */
 static struct bytes
 answer_of(struct fake_redis *f, const char *command, bool *hangs_up)
 {

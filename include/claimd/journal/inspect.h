@@ -1,6 +1,6 @@
 /*
- * journal/inspect: looking at a journal without using it: what is there, whether it is whole,
- * what can be saved of it, and a copy of it (docs/durability.md, "Commands").
+ * journal/inspect: reads a journal without using it: lists its records, checks it, saves its
+ * intact part, and copies it (docs/durability.md, "Commands").
  *
  * Nothing of what is looked at is changed, nor is its lock taken: that is the caller's.
  *

@@ -94,8 +94,8 @@ asked(void)
     return fake_keystone_asked(&fake);
 }
 
-#define NOBODY "UNAUTHORIZED: the token is unknown"
-#define AWAY   "UNAVAILABLE: claimd cannot reach the identity server. Try again later"
+#define NO_TOKEN "UNAUTHORIZED: the token is unknown"
+#define AWAY     "UNAVAILABLE: claimd cannot reach the identity server. Try again later"
 
 TEST_CASE("what is known", .setup = setup, .teardown = teardown);
 
@@ -104,7 +104,7 @@ START_TEST(keystone_says_who_has_a_token)
     ck_assert_str_eq(ask("member,reader@p", start_ms), "ann p 7");
     ck_assert_str_eq(ask("other@p", start_ms), "ann p 0");
     ck_assert_str_eq(ask("admin@", start_ms), "ann  10");
-    ck_assert_str_eq(ask("unknown", start_ms), NOBODY);
+    ck_assert_str_eq(ask("unknown", start_ms), NO_TOKEN);
 }
 END_TEST
 
@@ -117,17 +117,17 @@ START_TEST(its_answer_is_believed_for_a_while)
     ck_assert_str_eq(ask("member@p", start_ms + CACHE_MS - 1), "ann p 6");
     ck_assert_uint_eq(asked(), 1);
     fake.code = 404; /* it was revoked */
-    ck_assert_str_eq(ask("member@p", start_ms + CACHE_MS), NOBODY);
+    ck_assert_str_eq(ask("member@p", start_ms + CACHE_MS), NO_TOKEN);
     ck_assert_uint_eq(asked(), 2);
 }
 END_TEST
 
 START_TEST(a_refusal_is_believed_for_less)
 {
-    ck_assert_str_eq(ask("unknown", start_ms), NOBODY);
-    ck_assert_str_eq(ask("unknown", start_ms + KEYSTONE_REFUSED_MS - 1), NOBODY);
+    ck_assert_str_eq(ask("unknown", start_ms), NO_TOKEN);
+    ck_assert_str_eq(ask("unknown", start_ms + KEYSTONE_REFUSED_MS - 1), NO_TOKEN);
     ck_assert_uint_eq(asked(), 1);
-    ck_assert_str_eq(ask("unknown", start_ms + KEYSTONE_REFUSED_MS), NOBODY);
+    ck_assert_str_eq(ask("unknown", start_ms + KEYSTONE_REFUSED_MS), NO_TOKEN);
     ck_assert_uint_eq(asked(), 2);
 }
 END_TEST
@@ -228,7 +228,7 @@ START_TEST(what_cannot_be_a_token_is_not_asked_about)
     ck_assert_str_eq(ask(longest, start_ms), reason);
     ck_assert_uint_eq(asked(), 0);
     longest[KEYSTONE_TOKEN_MAX] = '\0';
-    ck_assert_str_eq(ask(longest, start_ms), NOBODY);
+    ck_assert_str_eq(ask(longest, start_ms), NO_TOKEN);
     ck_assert_uint_eq(asked(), 1);
 }
 END_TEST
@@ -240,7 +240,7 @@ START_TEST(made_up_tokens_push_no_good_one_out)
     ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
     for (int i = 0; i < 2 * KEYSTONE_REFUSED_MOST; i++) {
         (void)snprintf(token, sizeof(token), "t%d", i);
-        ck_assert_str_eq(ask(token, start_ms), NOBODY);
+        ck_assert_str_eq(ask(token, start_ms), NO_TOKEN);
     }
     ck_assert_uint_eq(keystone_count(k), KEYSTONE_REFUSED_MOST + 1);
     ck_assert_uint_eq(asked(), 2 * KEYSTONE_REFUSED_MOST + 1);
@@ -264,11 +264,11 @@ END_TEST
 START_TEST(what_is_forgotten_is_asked_again)
 {
     ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
-    ck_assert_str_eq(ask("unknown", start_ms), NOBODY);
+    ck_assert_str_eq(ask("unknown", start_ms), NO_TOKEN);
     keystone_forget(k);
     ck_assert_uint_eq(keystone_count(k), 0);
     fake.code = 404;
-    ck_assert_str_eq(ask("member@p", start_ms), NOBODY);
+    ck_assert_str_eq(ask("member@p", start_ms), NO_TOKEN);
     ck_assert_uint_eq(asked(), 3);
 }
 END_TEST
