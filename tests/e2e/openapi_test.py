@@ -873,11 +873,17 @@ class LimitedWaiters(Limited, Case):
     rationed, title = WAIT, "Too many waiting requests"
     PARKED = b'claimd_http_requests_parked{reason="message"} 1'
 
+    def parked(self):
+        return self.PARKED in self.ask("GET", "/metrics")[1]
+
     def prepare(self):
+        """After the server has seen that the waiter of the test before is gone."""
+        while self.parked():
+            pass
         waits = self.server.connect()
         self.addCleanup(waits.close)
         waits.request("POST", "/v2/queues/q/claims", headers={**HEADERS, "Prefer": "wait=60"})
-        while self.PARKED not in self.ask("GET", "/metrics")[1]:
+        while not self.parked():
             pass
 
     def input(self, operation):
