@@ -62,7 +62,7 @@ next_project(struct store *s, struct store_visit *visit, struct bytes only,
     }
     if (d->in_project)
         page.marker = project_of(d);
-    return next_name(s, visit, store_project_list, &page, d->project, DUMP_PROJECT,
+    return next_name(s, visit, s->ops->project_list, &page, d->project, DUMP_PROJECT,
                      &d->project_len);
 }
 
@@ -73,7 +73,8 @@ next_in_project(struct store *s, struct store_visit *visit, struct dump *d)
 
     if (d->behind_queue)
         page.marker = bytes_of(d->name, d->name_len);
-    return next_name(s, visit, store_queue_list, &page, d->name, DUMP_NAME, &d->name_len);
+    return next_name(s, visit, s->ops->queue_list, &page, d->name, DUMP_NAME,
+                     &d->name_len);
 }
 
 /* Finds the next queue or topic; there may be none. */

@@ -77,11 +77,12 @@ static enum status
 find_projects(struct state_keeper *k, struct found *out)
 {
     struct found queues, topics;
-    enum status st = find_names(k, store_project_list, BYTES_NONE, STORE_QUEUE, &queues);
+    enum status st =
+        find_names(k, k->store->ops->project_list, BYTES_NONE, STORE_QUEUE, &queues);
     size_t count = 0;
 
     if (st == ST_OK)
-        st = find_names(k, store_project_list, BYTES_NONE, STORE_TOPIC, &topics);
+        st = find_names(k, k->store->ops->project_list, BYTES_NONE, STORE_TOPIC, &topics);
     if (st != ST_OK)
         return st;
     out->names =
@@ -268,7 +269,7 @@ write_kind(struct state_keeper *k, struct bytes project, enum store_kind kind,
 {
     struct found found;
     bool first = true;
-    enum status st = find_names(k, store_queue_list, project, kind, &found);
+    enum status st = find_names(k, k->store->ops->queue_list, project, kind, &found);
 
     buf_str(out, member);
     for (size_t i = 0; st == ST_OK && i < found.count; i++) {
@@ -326,7 +327,7 @@ keep_kind(struct state_keeper *k, struct bytes project, enum store_kind kind,
           struct album **kept)
 {
     struct found found;
-    enum status st = find_names(k, store_queue_list, project, kind, &found);
+    enum status st = find_names(k, k->store->ops->queue_list, project, kind, &found);
 
     for (size_t i = 0; st == ST_OK && i < found.count; i++) {
         struct album *a = arena_alloc(k->arena, sizeof(*a));

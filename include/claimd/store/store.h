@@ -426,49 +426,55 @@ struct store {
     bool parks;  /* in a fiber they park instead (base/fiber.h) */
 };
 
-store_queue_create_fn store_queue_create;
-store_queue_get_fn store_queue_get;
-store_queue_update_fn store_queue_update;
-store_queue_delete_fn store_queue_delete;
-store_queue_list_fn store_queue_list;
-store_project_list_fn store_project_list;
-store_queue_stats_fn store_queue_stats;
-store_queue_purge_fn store_queue_purge;
-store_queue_image_fn store_queue_image;
-store_queue_load_fn store_queue_load;
-store_message_post_fn store_message_post;
-store_message_list_fn store_message_list;
-store_message_get_fn store_message_get;
-store_message_delete_fn store_message_delete;
-store_message_delete_many_fn store_message_delete_many;
-store_message_pop_fn store_message_pop;
-store_claim_create_fn store_claim_create;
-store_claim_get_fn store_claim_get;
-store_claim_renew_fn store_claim_renew;
-store_claim_release_fn store_claim_release;
-store_claim_give_back_fn store_claim_give_back;
-store_subscription_create_fn store_subscription_create;
-store_subscription_get_fn store_subscription_get;
-store_subscription_list_fn store_subscription_list;
-store_subscription_update_fn store_subscription_update;
-store_subscription_delete_fn store_subscription_delete;
-store_subscription_confirm_fn store_subscription_confirm;
-store_delivery_next_fn store_delivery_next;
-store_delivery_done_fn store_delivery_done;
-store_delivery_watch_fn store_delivery_watch;
-store_waiter_leave_fn store_waiter_leave;
-store_fate_fn store_fate;
-store_flush_fn store_flush;
-store_watch_fn store_watch;
-store_unwatch_fn store_unwatch;
-store_ping_fn store_ping;
-store_totals_fn store_totals;
-store_figures_fn store_figures;
-store_queue_figures_fn store_queue_figures;
-store_housekeep_fn store_housekeep;
-store_next_ms_fn store_next_ms;
-store_audit_fn store_audit;
-store_close_fn store_close;
+/* Calls an operation: store_ping(s, visit) is s->ops->ping(s, visit). `s` must have no side effects. */
+#define store_queue_create(s, ...)   ((s)->ops->queue_create((s), __VA_ARGS__))
+#define store_queue_get(s, ...)      ((s)->ops->queue_get((s), __VA_ARGS__))
+#define store_queue_update(s, ...)   ((s)->ops->queue_update((s), __VA_ARGS__))
+#define store_queue_delete(s, ...)   ((s)->ops->queue_delete((s), __VA_ARGS__))
+#define store_queue_list(s, ...)     ((s)->ops->queue_list((s), __VA_ARGS__))
+#define store_project_list(s, ...)   ((s)->ops->project_list((s), __VA_ARGS__))
+#define store_queue_stats(s, ...)    ((s)->ops->queue_stats((s), __VA_ARGS__))
+#define store_queue_purge(s, ...)    ((s)->ops->queue_purge((s), __VA_ARGS__))
+#define store_queue_image(s, ...)    ((s)->ops->queue_image((s), __VA_ARGS__))
+#define store_queue_load(s, ...)     ((s)->ops->queue_load((s), __VA_ARGS__))
+#define store_message_post(s, ...)   ((s)->ops->message_post((s), __VA_ARGS__))
+#define store_message_list(s, ...)   ((s)->ops->message_list((s), __VA_ARGS__))
+#define store_message_get(s, ...)    ((s)->ops->message_get((s), __VA_ARGS__))
+#define store_message_delete(s, ...) ((s)->ops->message_delete((s), __VA_ARGS__))
+#define store_message_delete_many(s, ...)                                                \
+    ((s)->ops->message_delete_many((s), __VA_ARGS__))
+#define store_message_pop(s, ...)     ((s)->ops->message_pop((s), __VA_ARGS__))
+#define store_claim_create(s, ...)    ((s)->ops->claim_create((s), __VA_ARGS__))
+#define store_claim_get(s, ...)       ((s)->ops->claim_get((s), __VA_ARGS__))
+#define store_claim_renew(s, ...)     ((s)->ops->claim_renew((s), __VA_ARGS__))
+#define store_claim_release(s, ...)   ((s)->ops->claim_release((s), __VA_ARGS__))
+#define store_claim_give_back(s, ...) ((s)->ops->claim_give_back((s), __VA_ARGS__))
+#define store_subscription_create(s, ...)                                                \
+    ((s)->ops->subscription_create((s), __VA_ARGS__))
+#define store_subscription_get(s, ...)  ((s)->ops->subscription_get((s), __VA_ARGS__))
+#define store_subscription_list(s, ...) ((s)->ops->subscription_list((s), __VA_ARGS__))
+#define store_subscription_update(s, ...)                                                \
+    ((s)->ops->subscription_update((s), __VA_ARGS__))
+#define store_subscription_delete(s, ...)                                                \
+    ((s)->ops->subscription_delete((s), __VA_ARGS__))
+#define store_subscription_confirm(s, ...)                                               \
+    ((s)->ops->subscription_confirm((s), __VA_ARGS__))
+#define store_delivery_next(s, ...)  ((s)->ops->delivery_next((s), __VA_ARGS__))
+#define store_delivery_done(s, ...)  ((s)->ops->delivery_done((s), __VA_ARGS__))
+#define store_delivery_watch(s, ...) ((s)->ops->delivery_watch((s), __VA_ARGS__))
+#define store_waiter_leave(s, ...)   ((s)->ops->waiter_leave((s), __VA_ARGS__))
+#define store_flush(s)               ((s)->ops->flush(s))
+#define store_watch(s, ...)          ((s)->ops->watch((s), __VA_ARGS__))
+#define store_unwatch(s, ...)        ((s)->ops->unwatch((s), __VA_ARGS__))
+#define store_ping(s, ...)           ((s)->ops->ping((s), __VA_ARGS__))
+#define store_totals(s, ...)         ((s)->ops->totals((s), __VA_ARGS__))
+#define store_figures(s, ...)        ((s)->ops->figures((s), __VA_ARGS__))
+#define store_queue_figures(s, ...)  ((s)->ops->queue_figures((s), __VA_ARGS__))
+#define store_housekeep(s, ...)      ((s)->ops->housekeep((s), __VA_ARGS__))
+#define store_next_ms(s)             ((s)->ops->next_ms(s))
+#define store_audit(s)               ((s)->ops->audit(s))
+store_fate_fn store_fate;   /* a function: there is an `enum store_fate` */
+store_close_fn store_close; /* fine for NULL */
 
 /* Give back what is shown, and set it empty. Fine when empty. */
 void store_batch_release(struct store_batch *batch);

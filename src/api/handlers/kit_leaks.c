@@ -142,8 +142,9 @@ name_behind(struct scan *s, const struct store_page *page, bool of_projects,
 {
     struct context *ctx = s->ctx;
     struct store_queues next = STORE_QUEUES_INIT;
-    enum status st = (of_projects ? store_project_list : store_queue_list)(
-        ctx->store, &ctx->visit, page, &next);
+    enum status st = of_projects
+                         ? store_project_list(ctx->store, &ctx->visit, page, &next)
+                         : store_queue_list(ctx->store, &ctx->visit, page, &next);
 
     *out = BYTES_NONE;
     if (st == ST_OK && next.count > 0) {
