@@ -143,7 +143,7 @@ end_claim(struct context *ctx)
         return;
     do
         st = store_claim_release(ctx->store, &ctx->visit, &res->claim_queue,
-                                 res->claim_id);
+                                 res->claim_id, STORE_RELEASED);
     while (st == ST_AGAIN);
     /* Should it fail, the claim is over already, or ends when its time is over. */
     res->claim_id = BYTES_NONE;

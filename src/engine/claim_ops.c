@@ -230,13 +230,10 @@ engine_claim_renew(struct store *s, struct store_visit *outer,
     return st;
 }
 
-/*
- * Ends a claim, if there is such a one, as if it had never been when it is uncounted. What it
- * held counts as given back for that reason.
- */
-static enum status
-end(struct store *s, struct store_visit *outer, const struct store_queue *where,
-    struct bytes claim_id, bool uncount, enum store_counter reason)
+enum status
+engine_claim_release(struct store *s, struct store_visit *outer,
+                     const struct store_queue *where, struct bytes claim_id,
+                     enum store_release why)
 {
     struct visit v;
     struct claim *c;
@@ -247,30 +244,15 @@ end(struct store *s, struct store_visit *outer, const struct store_queue *where,
     if (c != NULL)
         st = visit_reserve_messages(&v, STORE_CHANGE_RELEASE, c->held, 0);
     if (c != NULL && st == ST_OK) {
-        if (uncount)
+        if (why == STORE_NOT_SEEN)
             claim_uncount(c);
         if (observed(&v.engine->core))
             (void)observe_claim(v.queue, STORE_CHANGE_RELEASE, c, v.now_ms);
-        figures_count(&v.shard->figures, reason, c->held);
+        figures_count(&v.shard->figures, store_release_counter(why), c->held);
         claim_end(v.shard, c);
     }
     visit_leave(&v);
     return st;
-}
-
-enum status
-engine_claim_release(struct store *s, struct store_visit *outer,
-                     const struct store_queue *where, struct bytes claim_id)
-{
-    return end(s, outer, where, claim_id, false, STORE_COUNT_BACK_RELEASED);
-}
-
-enum status
-engine_claim_give_back(struct store *s, struct store_visit *outer,
-                       const struct store_queue *where, struct bytes claim_id,
-                       bool uncount)
-{
-    return end(s, outer, where, claim_id, uncount, STORE_COUNT_BACK_GONE);
 }
 
 void

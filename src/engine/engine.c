@@ -213,7 +213,6 @@ static const struct store_ops engine_ops = {
     .claim_get = engine_claim_get,
     .claim_renew = engine_claim_renew,
     .claim_release = engine_claim_release,
-    .claim_give_back = engine_claim_give_back,
     .subscription_create = engine_subscription_create,
     .subscription_get = engine_subscription_get,
     .subscription_list = engine_subscription_list,

@@ -70,7 +70,6 @@ store_claim_create_fn engine_claim_create;
 store_claim_get_fn engine_claim_get;
 store_claim_renew_fn engine_claim_renew;
 store_claim_release_fn engine_claim_release;
-store_claim_give_back_fn engine_claim_give_back;
 store_waiter_leave_fn engine_waiter_leave;
 
 /* subscription_ops.c */

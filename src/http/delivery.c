@@ -34,8 +34,9 @@ give_back(const struct worker_shared *shared, const struct store_queue *queue,
     enum status st;
 
     do
-        st = store_claim_give_back(config->store, STORE_AT(clock_now_ms(config->clock)),
-                                   queue, claim_id, unseen);
+        st = store_claim_release(config->store, STORE_AT(clock_now_ms(config->clock)),
+                                 queue, claim_id,
+                                 unseen ? STORE_NOT_SEEN : STORE_NOT_SENT);
     while (st == ST_AGAIN);
     /* Should it fail, the claim ends when its time is over. */
 }

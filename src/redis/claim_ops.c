@@ -66,8 +66,8 @@ give_up(struct call *c, struct bytes secret, const struct store_visit *visit,
     if (call_integer(c, NUMBER) <= 0)
         return;
     show_claim_id(secret, (uint64_t)call_integer(c, NUMBER), &id);
-    (void)redis_claim_give_back(&c->store->store, &again, where, store_id_bytes(&id),
-                                true);
+    (void)redis_claim_release(&c->store->store, &again, where, store_id_bytes(&id),
+                              STORE_NOT_SEEN);
 }
 
 static enum status
@@ -183,38 +183,22 @@ redis_claim_renew(struct store *store, struct store_visit *visit,
     return st;
 }
 
-static enum status
-end_claim(struct redis_store *s, struct store_visit *visit,
-          const struct store_queue *where, struct bytes claim_id, bool uncount,
-          enum store_counter reason)
+enum status
+redis_claim_release(struct store *store, struct store_visit *visit,
+                    const struct store_queue *where, struct bytes claim_id,
+                    enum store_release why)
 {
+    struct redis_store *s = redis_of(store);
     struct call c;
     enum status st;
 
     call_begin(&c, s, visit, where);
     call_id(&c, claim_id);
-    call_number(&c, uncount);
+    call_number(&c, why == STORE_NOT_SEEN);
     st = call_run(&c, SCRIPT_claim_release, CALL_CHANGES);
     if (st == ST_OK)
-        done_count(&s->done, reason, (uint64_t)call_integer(&c, 1));
+        done_count(&s->done, store_release_counter(why), (uint64_t)call_integer(&c, 1));
     call_end(&c);
     waiting_stir(s, visit, where);
     return st;
-}
-
-enum status
-redis_claim_give_back(struct store *store, struct store_visit *visit,
-                      const struct store_queue *where, struct bytes claim_id,
-                      bool uncount)
-{
-    return end_claim(redis_of(store), visit, where, claim_id, uncount,
-                     STORE_COUNT_BACK_GONE);
-}
-
-enum status
-redis_claim_release(struct store *store, struct store_visit *visit,
-                    const struct store_queue *where, struct bytes claim_id)
-{
-    return end_claim(redis_of(store), visit, where, claim_id, false,
-                     STORE_COUNT_BACK_RELEASED);
 }

@@ -76,7 +76,6 @@ store_claim_create_fn redis_claim_create;
 store_claim_get_fn redis_claim_get;
 store_claim_renew_fn redis_claim_renew;
 store_claim_release_fn redis_claim_release;
-store_claim_give_back_fn redis_claim_give_back;
 store_subscription_create_fn redis_subscription_create;
 store_subscription_get_fn redis_subscription_get;
 store_subscription_list_fn redis_subscription_list;

@@ -173,7 +173,6 @@ static const struct store_ops ops = {
     .claim_get = redis_claim_get,
     .claim_renew = redis_claim_renew,
     .claim_release = redis_claim_release,
-    .claim_give_back = redis_claim_give_back,
     .subscription_create = redis_subscription_create,
     .subscription_get = redis_subscription_get,
     .subscription_list = redis_subscription_list,

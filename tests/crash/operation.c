@@ -233,9 +233,11 @@ release(struct world *w)
                names[c.queue]);
     world_end_operation(
         w,
-        back ? store_claim_give_back(w->store, &visit, &q, store_id_bytes(&c.id),
-                                     random_chance(&w->r, 50))
-             : store_claim_release(w->store, &visit, &q, store_id_bytes(&c.id)),
+        back ? store_claim_release(w->store, &visit, &q, store_id_bytes(&c.id),
+                                   random_chance(&w->r, 50) ? STORE_NOT_SEEN
+                                                            : STORE_NOT_SENT)
+             : store_claim_release(w->store, &visit, &q, store_id_bytes(&c.id),
+                                   STORE_RELEASED),
         &visit);
 }
 

@@ -671,8 +671,8 @@ START_TEST(what_is_accepted_can_be_finished_without_any_memory)
     ck_assert_status(store_message_delete_many(f->store, STORE_AT(f->now_ms), &f->queue,
                                                ids, 2, NULL, 0),
                      ST_OK);
-    ck_assert_status(store_claim_give_back(f->store, STORE_AT(f->now_ms), &f->queue,
-                                           store_id_bytes(&s.claims[1]), true),
+    ck_assert_status(store_claim_release(f->store, STORE_AT(f->now_ms), &f->queue,
+                                         store_id_bytes(&s.claims[1]), STORE_NOT_SEEN),
                      ST_OK);
     expect_stats(f, 3, 193);
     wait_s(f, 600); /* the other claim expires */

@@ -802,9 +802,9 @@ pair_release(struct pair *p, const struct store_queue *queue, const struct id_pa
     pair_note(p, queue, "release %s/%s", claim->left.text, claim->right.text);
     pair_agree_status(p,
                       store_claim_release(p->twin, STORE_AT(p->now_ms), queue,
-                                          store_id_bytes(&claim->left)),
+                                          store_id_bytes(&claim->left), STORE_RELEASED),
                       store_claim_release(p->engine, STORE_AT(p->now_ms), queue,
-                                          store_id_bytes(&claim->right)));
+                                          store_id_bytes(&claim->right), STORE_RELEASED));
 }
 
 void
@@ -814,10 +814,12 @@ pair_give_back(struct pair *p, const struct store_queue *queue,
     pair_note(p, queue, "give back %s/%s%s", claim->left.text, claim->right.text,
               uncount ? " uncounted" : "");
     pair_agree_status(p,
-                      store_claim_give_back(p->twin, STORE_AT(p->now_ms), queue,
-                                            store_id_bytes(&claim->left), uncount),
-                      store_claim_give_back(p->engine, STORE_AT(p->now_ms), queue,
-                                            store_id_bytes(&claim->right), uncount));
+                      store_claim_release(p->twin, STORE_AT(p->now_ms), queue,
+                                          store_id_bytes(&claim->left),
+                                          uncount ? STORE_NOT_SEEN : STORE_NOT_SENT),
+                      store_claim_release(p->engine, STORE_AT(p->now_ms), queue,
+                                          store_id_bytes(&claim->right),
+                                          uncount ? STORE_NOT_SEEN : STORE_NOT_SENT));
 }
 
 /* ---------------------------------------------------------------------- life */

@@ -104,7 +104,8 @@ ask(struct fixture *f, int which)
                                &(uint64_t){0});
         break;
     case 7:
-        st = store_claim_release(engine(f), STORE_AT(f->now_ms), &f->queue, id);
+        st = store_claim_release(engine(f), STORE_AT(f->now_ms), &f->queue, id,
+                                 STORE_RELEASED);
         break;
     case 8:
         st = store_queue_stats(engine(f), STORE_AT(f->now_ms), &f->queue, &stats);

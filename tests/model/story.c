@@ -253,7 +253,8 @@ do_release(struct story *s, struct store_visit *visit, size_t queue)
 {
     struct store_queue where = story_queue(queue);
 
-    return store_claim_release(s->f.store, visit, &where, some_claim(s, queue));
+    return store_claim_release(s->f.store, visit, &where, some_claim(s, queue),
+                               STORE_RELEASED);
 }
 
 static enum status
@@ -261,8 +262,8 @@ do_give_back(struct story *s, struct store_visit *visit, size_t queue)
 {
     struct store_queue where = story_queue(queue);
 
-    return store_claim_give_back(s->f.store, visit, &where, some_claim(s, queue),
-                                 story_below(s, 2) == 0);
+    return store_claim_release(s->f.store, visit, &where, some_claim(s, queue),
+                               story_below(s, 2) == 0 ? STORE_NOT_SEEN : STORE_NOT_SENT);
 }
 
 /* ---------------------------------------------------------------------- looking */

@@ -161,8 +161,9 @@ do_release(struct worker *w)
         return;
     h = let_go(w); /* before the store does: another thread may be quick */
     where = queue_at(h.queue);
-    expect_true(w, store_claim_release(w->shared->store, STORE_AT(w->shared->now_ms),
-                                       &where, store_id_bytes(&h.claim)) == ST_OK);
+    expect_true(w,
+                store_claim_release(w->shared->store, STORE_AT(w->shared->now_ms), &where,
+                                    store_id_bytes(&h.claim), STORE_RELEASED) == ST_OK);
 }
 
 /* Deletes what a claim holds, one by one or in bulk, and releases it. */
@@ -194,7 +195,7 @@ do_finish(struct worker *w)
     }
     w->holding_count--; /* the flags stay: nobody may ever hold these again */
     expect_true(w, store_claim_release(shared->store, STORE_AT(shared->now_ms), &where,
-                                       claim) == ST_OK);
+                                       claim, STORE_RELEASED) == ST_OK);
 }
 
 static void

@@ -471,7 +471,6 @@ static const struct store_ops twin_ops = {
     .claim_get = twin_claim_get,
     .claim_renew = twin_claim_renew,
     .claim_release = twin_claim_release,
-    .claim_give_back = twin_claim_give_back,
     .subscription_create = twin_subscription_create,
     .subscription_get = twin_subscription_get,
     .subscription_list = twin_subscription_list,

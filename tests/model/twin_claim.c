@@ -192,27 +192,18 @@ twin_claim_renew(struct store *s, struct store_visit *visit,
 
 enum status
 twin_claim_release(struct store *s, struct store_visit *visit,
-                   const struct store_queue *where, struct bytes claim_id)
+                   const struct store_queue *where, struct bytes claim_id,
+                   enum store_release why)
 {
     const int64_t now_ms = visit->now_ms;
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
     struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
 
-    if (c != NULL)
-        twin_remove_claim(q, c);
-    return ST_OK;
-}
-
-enum status
-twin_claim_give_back(struct store *s, struct store_visit *visit,
-                     const struct store_queue *where, struct bytes claim_id, bool uncount)
-{
-    const int64_t now_ms = visit->now_ms;
-    struct twin_queue *q = twin_find_queue(twin_of(s), where);
-    struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
-
-    for (size_t i = 0; c != NULL && uncount && i < q->message_count; i++)
+    if (c == NULL)
+        return ST_OK;
+    for (size_t i = 0; why == STORE_NOT_SEEN && i < q->message_count; i++)
         if (twin_holder(q, q->messages[i], now_ms) == c)
             q->messages[i]->claim_count--;
-    return twin_claim_release(s, visit, where, claim_id);
+    twin_remove_claim(q, c);
+    return ST_OK;
 }

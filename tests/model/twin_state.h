@@ -266,7 +266,6 @@ store_claim_create_fn twin_claim_create;
 store_claim_get_fn twin_claim_get;
 store_claim_renew_fn twin_claim_renew;
 store_claim_release_fn twin_claim_release;
-store_claim_give_back_fn twin_claim_give_back;
 store_waiter_leave_fn twin_waiter_leave;
 
 #endif

@@ -344,11 +344,17 @@ MUTANTS = [
      "a claim whose answer is lost ends with its time only",
      SIMULATION,
      [("engine/claim_ops.c",
-       "claim_id, uncount, STORE_COUNT_BACK_GONE);",
-       "MUTANT(GIVEN_BACK_LATE) ? BYTES_NONE : claim_id,\n"
-       "               (uncount || MUTANT(GIVEN_BACK_UNCOUNTED)) &&\n"
-       "                   !MUTANT(GIVEN_BACK_COUNTED),\n"
-       "               STORE_COUNT_BACK_GONE);")]),
+       "    if (c != NULL)\n"
+       "        st = visit_reserve_messages(&v, STORE_CHANGE_RELEASE, c->held, 0);",
+       "    if (why != STORE_RELEASED && MUTANT(GIVEN_BACK_LATE))\n"
+       "        c = NULL;\n"
+       "    if (c != NULL)\n"
+       "        st = visit_reserve_messages(&v, STORE_CHANGE_RELEASE, c->held, 0);"),
+      ("engine/claim_ops.c",
+       "        if (why == STORE_NOT_SEEN)\n",
+       "        if ((why == STORE_NOT_SEEN ||\n"
+       "             (why == STORE_NOT_SENT && MUTANT(GIVEN_BACK_UNCOUNTED))) &&\n"
+       "            !MUTANT(GIVEN_BACK_COUNTED))\n")]),
     ("GIVEN_BACK_COUNTED",
      "a claim of whose answer nobody saw a byte counts",
      SIMULATION,

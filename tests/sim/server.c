@@ -400,8 +400,9 @@ server_give_back(struct server *s, bool uncount)
     enum status st;
 
     do
-        st = store_claim_give_back(s->store, STORE_AT(s->now_ms), &res->claim_queue,
-                                   res->claim_id, uncount);
+        st =
+            store_claim_release(s->store, STORE_AT(s->now_ms), &res->claim_queue,
+                                res->claim_id, uncount ? STORE_NOT_SEEN : STORE_NOT_SENT);
     while (st == ST_AGAIN);
 }
 

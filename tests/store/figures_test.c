@@ -220,8 +220,8 @@ START_TEST(a_claim_whose_response_was_lost_has_read_nothing)
     fixture_open(&f, _i);
     post_with(&f, 300, STORE_UNSET);
     claim = take_for(&f, 1, 60, 60);
-    ck_assert_status(store_claim_give_back(f.store, STORE_AT(f.now_ms), &f.queue,
-                                           store_id_bytes(&claim), true),
+    ck_assert_status(store_claim_release(f.store, STORE_AT(f.now_ms), &f.queue,
+                                         store_id_bytes(&claim), STORE_NOT_SEEN),
                      ST_OK);
     wait_s(&f, 300);
     ck_expired(&f, 1, 1, 0);
@@ -395,8 +395,8 @@ START_TEST(a_claim_nobody_heard_of_is_counted_apart)
     fixture_open(&f, FIXTURE_ENGINE + _i);
     post(&f, 2);
     claim = take(&f, 2);
-    ck_assert_status(store_claim_give_back(f.store, STORE_AT(f.now_ms), &f.queue,
-                                           store_id_bytes(&claim), true),
+    ck_assert_status(store_claim_release(f.store, STORE_AT(f.now_ms), &f.queue,
+                                         store_id_bytes(&claim), STORE_NOT_SEEN),
                      ST_OK);
     ck_count(&f, STORE_COUNT_BACK_GONE, 2);
     ck_count(&f, STORE_COUNT_BACK_RELEASED, 0);

@@ -124,8 +124,9 @@ called(struct fixture *f, struct person *p)
 static enum status
 give_back(struct fixture *f, struct store_id claim, bool uncount)
 {
-    enum status st = store_claim_give_back(f->store, STORE_AT(f->now_ms), &f->queue,
-                                           store_id_bytes(&claim), uncount);
+    enum status st = store_claim_release(f->store, STORE_AT(f->now_ms), &f->queue,
+                                         store_id_bytes(&claim),
+                                         uncount ? STORE_NOT_SEEN : STORE_NOT_SENT);
 
     ck_assert(store_audit(f->store));
     return st;

@@ -64,8 +64,7 @@ PATIENT(claim_get, (WHERE, struct bytes claim, struct store_batch *out), q, clai
 PATIENT(claim_renew,
         (WHERE, struct bytes claim, const struct store_terms *terms, uint64_t *number), q,
         claim, terms, number)
-PATIENT(claim_release, (WHERE, struct bytes claim), q, claim)
-PATIENT(claim_give_back, (WHERE, struct bytes claim, bool uncount), q, claim, uncount)
+PATIENT(claim_release, (WHERE, struct bytes claim, enum store_release why), q, claim, why)
 PATIENT(subscription_create,
         (WHERE, const struct store_subscription_draft *draft,
          struct store_subscribed *out),
@@ -189,7 +188,6 @@ static const struct store_ops patient_ops = {
     .claim_get = patient_claim_get,
     .claim_renew = patient_claim_renew,
     .claim_release = patient_claim_release,
-    .claim_give_back = patient_claim_give_back,
     .subscription_create = patient_subscription_create,
     .subscription_get = patient_subscription_get,
     .subscription_list = patient_subscription_list,

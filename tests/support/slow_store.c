@@ -307,8 +307,7 @@ SLOW(claim_get, (WHERE, struct bytes claim, struct store_batch *out), q, claim, 
 SLOW(claim_renew,
      (WHERE, struct bytes claim, const struct store_terms *terms, uint64_t *number), q,
      claim, terms, number)
-SLOW(claim_release, (WHERE, struct bytes claim), q, claim)
-SLOW(claim_give_back, (WHERE, struct bytes claim, bool uncount), q, claim, uncount)
+SLOW(claim_release, (WHERE, struct bytes claim, enum store_release why), q, claim, why)
 SLOW(subscription_create,
      (WHERE, const struct store_subscription_draft *draft, struct store_subscribed *out),
      q, draft, out)
@@ -423,7 +422,6 @@ static const struct store_ops slow_ops = {
     .claim_get = slow_claim_get,
     .claim_renew = slow_claim_renew,
     .claim_release = slow_claim_release,
-    .claim_give_back = slow_claim_give_back,
     .subscription_create = slow_subscription_create,
     .subscription_get = slow_subscription_get,
     .subscription_list = slow_subscription_list,

@@ -453,7 +453,7 @@ void
 release(struct fixture *f, struct store_id claim)
 {
     ck_assert_status(store_claim_release(f->store, STORE_AT(f->now_ms), &f->queue,
-                                         store_id_bytes(&claim)),
+                                         store_id_bytes(&claim), STORE_RELEASED),
                      ST_OK);
     fixture_audit(f);
 }

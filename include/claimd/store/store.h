@@ -219,18 +219,25 @@ store_claim_renew_fn(struct store *s, struct store_visit *visit,
                      const struct store_queue *queue, struct bytes claim_id,
                      const struct store_terms *terms, uint64_t *number);
 
-/* Ends the claim; what it still holds is free at its old place. Fine if there is none. */
-typedef enum status
-store_claim_release_fn(struct store *s, struct store_visit *visit,
-                       const struct store_queue *queue, struct bytes claim_id);
+/* Why a claim ends early. */
+enum store_release {
+    STORE_RELEASED, /* its worker releases it */
+    STORE_NOT_SENT, /* its response was not sent completely */
+    STORE_NOT_SEEN /* no byte of its response was sent: its deliveries do not count towards
+                       the queue's max_claim_count */
+};
 
-/*
- * The same for a claim whose answer nobody got. uncount: not even a byte of it, so the
- * attempt does not count towards the queue's max_claim_count.
- */
-typedef enum status store_claim_give_back_fn(struct store *s, struct store_visit *visit,
-                                             const struct store_queue *queue,
-                                             struct bytes claim_id, bool uncount);
+static inline enum store_counter
+store_release_counter(enum store_release why)
+{
+    return why == STORE_RELEASED ? STORE_COUNT_BACK_RELEASED : STORE_COUNT_BACK_GONE;
+}
+
+/* Ends the claim. Messages that it still holds become ready at their old places. ST_OK also if
+ * there is no such claim. */
+typedef enum status store_claim_release_fn(struct store *s, struct store_visit *visit,
+                                           const struct store_queue *queue,
+                                           struct bytes claim_id, enum store_release why);
 
 /* ------------------------------------------------------------------ subscriptions */
 
@@ -391,7 +398,6 @@ struct store_ops {
     store_claim_get_fn *claim_get;
     store_claim_renew_fn *claim_renew;
     store_claim_release_fn *claim_release;
-    store_claim_give_back_fn *claim_give_back;
     store_subscription_create_fn *subscription_create;
     store_subscription_get_fn *subscription_get;
     store_subscription_list_fn *subscription_list;
@@ -443,12 +449,11 @@ struct store {
 #define store_message_delete(s, ...) ((s)->ops->message_delete((s), __VA_ARGS__))
 #define store_message_delete_many(s, ...)                                                \
     ((s)->ops->message_delete_many((s), __VA_ARGS__))
-#define store_message_pop(s, ...)     ((s)->ops->message_pop((s), __VA_ARGS__))
-#define store_claim_create(s, ...)    ((s)->ops->claim_create((s), __VA_ARGS__))
-#define store_claim_get(s, ...)       ((s)->ops->claim_get((s), __VA_ARGS__))
-#define store_claim_renew(s, ...)     ((s)->ops->claim_renew((s), __VA_ARGS__))
-#define store_claim_release(s, ...)   ((s)->ops->claim_release((s), __VA_ARGS__))
-#define store_claim_give_back(s, ...) ((s)->ops->claim_give_back((s), __VA_ARGS__))
+#define store_message_pop(s, ...)   ((s)->ops->message_pop((s), __VA_ARGS__))
+#define store_claim_create(s, ...)  ((s)->ops->claim_create((s), __VA_ARGS__))
+#define store_claim_get(s, ...)     ((s)->ops->claim_get((s), __VA_ARGS__))
+#define store_claim_renew(s, ...)   ((s)->ops->claim_renew((s), __VA_ARGS__))
+#define store_claim_release(s, ...) ((s)->ops->claim_release((s), __VA_ARGS__))
 #define store_subscription_create(s, ...)                                                \
     ((s)->ops->subscription_create((s), __VA_ARGS__))
 #define store_subscription_get(s, ...)  ((s)->ops->subscription_get((s), __VA_ARGS__))

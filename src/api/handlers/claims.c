@@ -311,7 +311,8 @@ handle_claim_renew(struct context *ctx)
 enum status
 handle_claim_release(struct context *ctx)
 {
-    enum status st = store_claim_release(ctx->store, &ctx->visit, &ctx->queue, ctx->id);
+    enum status st = store_claim_release(ctx->store, &ctx->visit, &ctx->queue, ctx->id,
+                                         STORE_RELEASED);
 
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

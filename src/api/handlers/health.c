@@ -109,7 +109,8 @@ try_delete(struct trial *t)
 static enum status
 try_release(struct trial *t)
 {
-    return store_claim_release(t->store, t->visit, &t->queue, store_id_bytes(&t->claim));
+    return store_claim_release(t->store, t->visit, &t->queue, store_id_bytes(&t->claim),
+                               STORE_RELEASED);
 }
 
 static enum status
