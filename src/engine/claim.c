@@ -210,16 +210,21 @@ claim_find(const struct queue *q, struct bytes text, int64_t now_ms)
     return c;
 }
 
-void
+size_t
 claim_name(const struct queue *q, const struct bytes *ids, size_t count, bool named,
            int64_t now_ms)
 {
+    size_t live = 0;
+
     for (size_t i = 0; i < count; i++) {
         struct claim *c = claim_find(q, ids[i], now_ms);
 
-        if (c != NULL)
-            c->named = named;
+        if (c == NULL)
+            continue;
+        c->named = named;
+        live++;
     }
+    return live;
 }
 
 static bool

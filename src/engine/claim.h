@@ -103,9 +103,9 @@ void claim_lose(struct shard *sh, struct claim *c);
  */
 struct claim *claim_find(const struct queue *q, struct bytes id, int64_t now_ms);
 
-/* Marks the claims of q with these ids, or takes the marks off again. */
-void claim_name(const struct queue *q, const struct bytes *ids, size_t count, bool named,
-                int64_t now_ms);
+/* Marks the live claims of q with these ids, or takes the marks off again; returns their number. */
+size_t claim_name(const struct queue *q, const struct bytes *ids, size_t count,
+                  bool named, int64_t now_ms);
 
 /* True if every invariant of a backlog's claims holds. */
 bool claims_audit(const struct backlog *b);

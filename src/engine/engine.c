@@ -207,7 +207,6 @@ static const struct store_ops engine_ops = {
     .message_list = engine_message_list,
     .message_get = engine_message_get,
     .message_delete = engine_message_delete,
-    .message_delete_many = engine_message_delete_many,
     .message_pop = engine_message_pop,
     .claim_create = engine_claim_create,
     .claim_get = engine_claim_get,

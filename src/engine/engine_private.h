@@ -61,7 +61,6 @@ store_message_post_fn engine_message_post;
 store_message_list_fn engine_message_list;
 store_message_get_fn engine_message_get;
 store_message_delete_fn engine_message_delete;
-store_message_delete_many_fn engine_message_delete_many;
 store_message_pop_fn engine_message_pop;
 store_batch_release_fn engine_batch_release;
 

@@ -398,74 +398,35 @@ leave_discarded(struct visit *v, struct discarded *d)
     message_unpin_all(v->engine->core.mem, &d->messages);
 }
 
-/* May m be deleted by somebody who names this claim (absent: none)? docs/api.md 8.6. */
+/* Does the rule accept m? The named claims are marked; any_live: at least one of them. */
 static enum status
-may_delete(const struct queue *q, const struct message *m, struct bytes claim_id,
-           int64_t now_ms)
+may_delete(enum store_delete_rule rule, const struct message *m, bool any_live)
 {
-    const struct claim *c;
-
-    if (!bytes_present(claim_id))
+    if (rule == STORE_DELETE_READY)
         return m->claim == NULL ? ST_OK : ST_CLAIMED;
-    c = claim_find(q, claim_id, now_ms);
-    if (c == NULL || m->claim == NULL)
+    if (!any_live || m->claim == NULL)
         return ST_NOT_CLAIMED;
-    return m->claim == c ? ST_OK : ST_CLAIMED;
+    return m->claim->named ? ST_OK : ST_CLAIMED;
 }
 
-/* Counts a deletion that came too late: the message is not its claim's any more. */
-static void
-count_late(const struct visit *v, bool by_claim, enum status st)
-{
-    if (by_claim && (st == ST_CLAIMED || st == ST_NOT_CLAIMED))
-        figures_count(&v->shard->figures, STORE_COUNT_LATE_DELETES, 1);
-}
-
-enum status
-engine_message_delete(struct store *s, struct store_visit *outer,
-                      const struct store_queue *where, struct bytes id,
-                      struct bytes claim_id)
-{
-    struct discarded d = {.count = 0};
-    struct message *m = NULL;
-    struct visit v;
-    enum status st = visit_enter(&v, s, outer, where, SETTLE_CLAIMS);
-
-    if (st != ST_OK)
-        return st;
-    list_init(&d.messages);
-    if (v.queue != NULL)
-        m = find_live(v.queue, id, v.now_ms);
-    if (m != NULL)
-        st = may_delete(v.queue, m, claim_id, v.now_ms);
-    if (m != NULL && st == ST_OK)
-        st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, 1, 0);
-    if (m != NULL && st == ST_OK)
-        discard(&v, m, &d);
-    count_late(&v, bytes_present(claim_id), st);
-    commit_discarded(&v, &d, STORE_COUNT_DELETED);
-    leave_discarded(&v, &d);
-    return st;
-}
-
-/*
- * ST_CLAIMED unless every live one of the messages is held by one of the claims. O(ids +
- * claims): the claims are marked, and looked at from the messages.
- */
+/* Does the rule accept all live messages? O(ids + claims): the claims are marked, and looked at
+ * from the messages. */
 static enum status
-check_holders(const struct queue *q, const struct bytes *ids, size_t count,
-              const struct bytes *claim_ids, size_t claim_count, int64_t now_ms)
+check_rule(const struct visit *v, const struct store_delete *which)
 {
+    const bool any_live =
+        claim_name(v->queue, which->claim_ids, which->claim_count, true, v->now_ms) > 0;
     enum status st = ST_OK;
 
-    claim_name(q, claim_ids, claim_count, true, now_ms);
-    for (size_t i = 0; st == ST_OK && i < count; i++) {
-        const struct message *m = find_live(q, ids[i], now_ms);
+    for (size_t i = 0; st == ST_OK && i < which->count; i++) {
+        const struct message *m = find_live(v->queue, which->ids[i], v->now_ms);
 
-        if (m != NULL && (m->claim == NULL || !m->claim->named))
-            st = ST_CLAIMED;
+        if (m != NULL)
+            st = may_delete(which->rule, m, any_live);
     }
-    claim_name(q, claim_ids, claim_count, false, now_ms);
+    (void)claim_name(v->queue, which->claim_ids, which->claim_count, false, v->now_ms);
+    if (st != ST_OK && which->rule == STORE_DELETE_HELD)
+        figures_count(&v->shard->figures, STORE_COUNT_LATE_DELETES, 1);
     return st;
 }
 
@@ -483,10 +444,8 @@ reserve_deletion(const struct visit *v, const struct bytes *ids, size_t count)
 }
 
 enum status
-engine_message_delete_many(struct store *s, struct store_visit *outer,
-                           const struct store_queue *where, const struct bytes *ids,
-                           size_t count, const struct bytes *claim_ids,
-                           size_t claim_count)
+engine_message_delete(struct store *s, struct store_visit *outer,
+                      const struct store_queue *where, const struct store_delete *which)
 {
     struct discarded d = {.count = 0};
     struct visit v;
@@ -495,13 +454,12 @@ engine_message_delete_many(struct store *s, struct store_visit *outer,
     if (st != ST_OK)
         return st;
     list_init(&d.messages);
-    if (claim_ids != NULL && v.queue != NULL)
-        st = check_holders(v.queue, ids, count, claim_ids, claim_count, v.now_ms);
-    count_late(&v, claim_count > 0, st);
-    if (st == ST_OK && v.queue != NULL)
-        st = reserve_deletion(&v, ids, count);
-    for (size_t i = 0; st == ST_OK && v.queue != NULL && i < count; i++) {
-        struct message *m = find_live(v.queue, ids[i], v.now_ms);
+    if (v.queue != NULL && which->rule != STORE_DELETE_ANY)
+        st = check_rule(&v, which);
+    if (v.queue != NULL && st == ST_OK)
+        st = reserve_deletion(&v, which->ids, which->count);
+    for (size_t i = 0; v.queue != NULL && st == ST_OK && i < which->count; i++) {
+        struct message *m = find_live(v.queue, which->ids[i], v.now_ms);
 
         if (m != NULL)
             discard(&v, m, &d);

@@ -143,41 +143,21 @@ count_deleted(const struct call *c, enum status st, bool with_claim)
 
 enum status
 redis_message_delete(struct store *store, struct store_visit *visit,
-                     const struct store_queue *where, struct bytes id,
-                     struct bytes claim_id)
+                     const struct store_queue *where, const struct store_delete *which)
 {
     struct call c;
     enum status st;
 
     call_begin(&c, redis_of(store), visit, where);
-    call_id(&c, id);
-    if (bytes_present(claim_id))
-        call_id(&c, claim_id);
-    else
-        call_text(&c, "");
+    call_number(&c, which->rule);
+    call_number(&c, (int64_t)which->claim_count);
+    for (size_t i = 0; i < which->claim_count; i++)
+        call_id(&c, which->claim_ids[i]);
+    for (size_t i = 0; i < which->count; i++)
+        call_id(&c, which->ids[i]);
+    c.asked = which->count;
     st = call_run(&c, SCRIPT_message_delete, CALL_CHANGES);
-    count_deleted(&c, st, bytes_present(claim_id));
-    call_end(&c);
-    return st;
-}
-
-enum status
-redis_message_delete_many(struct store *store, struct store_visit *visit,
-                          const struct store_queue *where, const struct bytes *ids,
-                          size_t count, const struct bytes *claim_ids, size_t claim_count)
-{
-    struct call c;
-    enum status st;
-
-    call_begin(&c, redis_of(store), visit, where);
-    call_number(&c, claim_ids == NULL ? -1 : (int64_t)claim_count);
-    for (size_t i = 0; claim_ids != NULL && i < claim_count; i++)
-        call_id(&c, claim_ids[i]);
-    for (size_t i = 0; i < count; i++)
-        call_id(&c, ids[i]);
-    c.asked = count;
-    st = call_run(&c, SCRIPT_message_delete_many, CALL_CHANGES);
-    count_deleted(&c, st, claim_ids != NULL);
+    count_deleted(&c, st, which->rule == STORE_DELETE_HELD);
     call_end(&c);
     return st;
 }

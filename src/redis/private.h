@@ -70,7 +70,6 @@ store_message_post_fn redis_message_post;
 store_message_list_fn redis_message_list;
 store_message_get_fn redis_message_get;
 store_message_delete_fn redis_message_delete;
-store_message_delete_many_fn redis_message_delete_many;
 store_message_pop_fn redis_message_pop;
 store_claim_create_fn redis_claim_create;
 store_claim_get_fn redis_claim_get;

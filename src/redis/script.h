@@ -31,8 +31,7 @@
     X(message_post, "tnnn", "", 0)                                                       \
     X(message_list, "ntn", "nhtk", SHAPE_ASKED)                                          \
     X(message_get, "nt", "nhtk", SHAPE_ASKED)                                            \
-    X(message_delete, "|n|in", "", 0)                                                    \
-    X(message_delete_many, "|n", "in", SHAPE_ASKED)                                      \
+    X(message_delete, "|n", "in", SHAPE_ASKED)                                           \
     X(message_pop, "n|t", "nhtk", SHAPE_ASKED)                                           \
     X(claim_create, "ntnn", "nhtk|tt", SHAPE_ASKED)                                      \
     X(claim_get, "ntnnii", "nhtk", SHAPE_ANY)                                            \

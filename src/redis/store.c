@@ -166,7 +166,6 @@ static const struct store_ops ops = {
     .message_list = redis_message_list,
     .message_get = redis_message_get,
     .message_delete = redis_message_delete,
-    .message_delete_many = redis_message_delete_many,
     .message_pop = redis_message_pop,
     .batch_release = redis_batch_release,
     .claim_create = redis_claim_create,

@@ -1,5 +1,6 @@
 /* What clients do. */
 #include "crash/world.h"
+#include "support/delete.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -128,8 +129,7 @@ delete_one(struct world *w)
     world_note(w, "delete %s of %s with '%.*s'", m.id.text, names[m.queue],
                (int)claim.len, claim.data == NULL ? "" : claim.data);
     world_end_operation(
-        w, store_message_delete(w->store, &visit, &q, store_id_bytes(&m.id), claim),
-        &visit);
+        w, delete_message(w->store, &visit, &q, store_id_bytes(&m.id), claim), &visit);
 }
 
 static void
@@ -146,8 +146,8 @@ delete_many(struct world *w)
         ids[i] = store_id_bytes(&kept[i].id);
     }
     world_note(w, "delete %zu of %s", count, names[m.queue]);
-    world_end_operation(
-        w, store_message_delete_many(w->store, &visit, &q, ids, count, NULL, 0), &visit);
+    world_end_operation(w, delete_messages(w->store, &visit, &q, ids, count, NULL, 0),
+                        &visit);
 }
 
 static void
@@ -260,8 +260,7 @@ finish(struct world *w)
     world_note(w, "finish %zu of %s in %s", count, c.id.text, names[c.queue]);
     if (count > 0)
         world_end_operation(
-            w, store_message_delete_many(w->store, &visit, &q, ids, count, &with, 1),
-            &visit);
+            w, delete_messages(w->store, &visit, &q, ids, count, &with, 1), &visit);
     store_batch_release(&held);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "claimd/store/image.h"
 #include "fuzz/fuzz.h"
+#include "support/delete.h"
 #include "support/store_on_fake.h"
 
 enum { LIMIT = 3, RESPONSES = 16 };
@@ -192,10 +193,10 @@ run_other(struct store_on_fake *f, struct store_visit *visit, int which)
         read_id(&posted);
         break;
     case 2:
-        st = store_message_delete(f->store, visit, &f->queue, id, id);
+        st = delete_message(f->store, visit, &f->queue, id, id);
         break;
     case 3:
-        st = store_message_delete_many(f->store, visit, &f->queue, &id, 1, NULL, 0);
+        st = delete_messages(f->store, visit, &f->queue, &id, 1, NULL, 0);
         break;
     case 4:
         st = store_queue_delete(f->store, visit, &f->queue);

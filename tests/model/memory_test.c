@@ -2,6 +2,7 @@
  * Running out of memory is an answer: every allocation of every operation fails once, and
  * nothing has changed; over the budget posts are refused and everything else goes on.
  */
+#include "support/delete.h"
 #include "support/store_fixture.h"
 #include "support/subscriptions.h"
 
@@ -668,9 +669,9 @@ START_TEST(what_is_accepted_can_be_finished_without_any_memory)
     ck_assert_status(delete_free(f, 100), ST_OK);
     ids[0] = id_of(f, 2);
     ids[1] = id_of(f, 101);
-    ck_assert_status(store_message_delete_many(f->store, STORE_AT(f->now_ms), &f->queue,
-                                               ids, 2, NULL, 0),
-                     ST_OK);
+    ck_assert_status(
+        delete_messages(f->store, STORE_AT(f->now_ms), &f->queue, ids, 2, NULL, 0),
+        ST_OK);
     ck_assert_status(store_claim_release(f->store, STORE_AT(f->now_ms), &f->queue,
                                          store_id_bytes(&s.claims[1]), STORE_NOT_SEEN),
                      ST_OK);

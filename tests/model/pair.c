@@ -1,6 +1,7 @@
 #include "model/pair_private.h"
 
 #include "model/twin.h"
+#include "support/delete.h"
 #include "support/patient.h"
 #include "support/redis_server.h"
 #include "support/store_fixture.h"
@@ -675,10 +676,10 @@ pair_delete(struct pair *p, const struct store_queue *queue, const struct id_pai
         right = store_id_bytes(&claim->right);
     }
     pair_agree_status(p,
-                      store_message_delete(p->twin, STORE_AT(p->now_ms), queue,
-                                           store_id_bytes(&id->left), left),
-                      store_message_delete(p->engine, STORE_AT(p->now_ms), queue,
-                                           store_id_bytes(&id->right), right));
+                      delete_message(p->twin, STORE_AT(p->now_ms), queue,
+                                     store_id_bytes(&id->left), left),
+                      delete_message(p->engine, STORE_AT(p->now_ms), queue,
+                                     store_id_bytes(&id->right), right));
 }
 
 void
@@ -694,12 +695,11 @@ pair_delete_many(struct pair *p, const struct store_queue *queue,
     one_side(right, ids, count, true);
     one_side(left_claims, claims, claim_count, false);
     one_side(right_claims, claims, claim_count, true);
-    pair_agree_status(
-        p,
-        store_message_delete_many(p->twin, STORE_AT(p->now_ms), queue, left, count,
-                                  claims == NULL ? NULL : left_claims, claim_count),
-        store_message_delete_many(p->engine, STORE_AT(p->now_ms), queue, right, count,
-                                  claims == NULL ? NULL : right_claims, claim_count));
+    pair_agree_status(p,
+                      delete_messages(p->twin, STORE_AT(p->now_ms), queue, left, count,
+                                      claims == NULL ? NULL : left_claims, claim_count),
+                      delete_messages(p->engine, STORE_AT(p->now_ms), queue, right, count,
+                                      claims == NULL ? NULL : right_claims, claim_count));
 }
 
 void

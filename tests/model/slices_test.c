@@ -3,6 +3,7 @@
  * dead letters, or of what a listing leaves out; and whoever adds data frees garbage first,
  * so that it never grows. Counted in calls and bytes, with nobody housekeeping.
  */
+#include "support/delete.h"
 #include "support/patient.h"
 #include "support/store_fixture.h"
 #include "support/subscriptions.h"
@@ -86,12 +87,10 @@ ask(struct fixture *f, int which)
         st = store_message_get(engine(f), STORE_AT(f->now_ms), &f->queue, &id, 1, &batch);
         break;
     case 2:
-        st = store_message_delete(engine(f), STORE_AT(f->now_ms), &f->queue, id,
-                                  BYTES_NONE);
+        st = delete_message(engine(f), STORE_AT(f->now_ms), &f->queue, id, BYTES_NONE);
         break;
     case 3:
-        st = store_message_delete_many(engine(f), STORE_AT(f->now_ms), &f->queue, &id, 1,
-                                       NULL, 0);
+        st = delete_messages(engine(f), STORE_AT(f->now_ms), &f->queue, &id, 1, NULL, 0);
         break;
     case 4:
         st = store_message_pop(engine(f), STORE_AT(f->now_ms), &f->queue, 5, &batch);

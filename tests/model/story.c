@@ -1,4 +1,5 @@
 #include "model/story.h"
+#include "support/delete.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -186,8 +187,8 @@ do_delete(struct story *s, struct store_visit *visit, size_t queue)
     struct store_queue where = story_queue(queue);
     struct bytes claim = some_claim(s, queue);
 
-    return store_message_delete(s->f.store, visit, &where, some_message(s, queue),
-                                story_below(s, 2) == 0 ? claim : BYTES_NONE);
+    return delete_message(s->f.store, visit, &where, some_message(s, queue),
+                          story_below(s, 2) == 0 ? claim : BYTES_NONE);
 }
 
 static enum status
@@ -200,8 +201,8 @@ do_delete_many(struct story *s, struct store_visit *visit, size_t queue)
 
     for (size_t i = 0; i < count; i++)
         ids[i] = some_message(s, queue); /* some of them perhaps twice */
-    return store_message_delete_many(s->f.store, visit, &where, ids, strict ? 1 : count,
-                                     strict ? &claim : NULL, strict);
+    return delete_messages(s->f.store, visit, &where, ids, strict ? 1 : count,
+                           strict ? &claim : NULL, strict);
 }
 
 static enum status

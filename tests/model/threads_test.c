@@ -3,6 +3,7 @@
  * exactly once, and no two live claims ever hold the same one. Worth most under the
  * thread sanitizer.
  */
+#include "support/delete.h"
 #include "support/random.h"
 #include "support/store_fixture.h"
 
@@ -185,13 +186,12 @@ do_finish(struct worker *w)
         finish_message(w, h.numbers[i]);
     }
     if (random_chance(&w->random, 50)) {
-        expect_true(w,
-                    store_message_delete_many(shared->store, STORE_AT(shared->now_ms),
-                                              &where, ids, h.count, &claim, 1) == ST_OK);
+        expect_true(w, delete_messages(shared->store, STORE_AT(shared->now_ms), &where,
+                                       ids, h.count, &claim, 1) == ST_OK);
     } else {
         for (size_t i = 0; i < h.count; i++)
-            expect_true(w, store_message_delete(shared->store, STORE_AT(shared->now_ms),
-                                                &where, ids[i], claim) == ST_OK);
+            expect_true(w, delete_message(shared->store, STORE_AT(shared->now_ms), &where,
+                                          ids[i], claim) == ST_OK);
     }
     w->holding_count--; /* the flags stay: nobody may ever hold these again */
     expect_true(w, store_claim_release(shared->store, STORE_AT(shared->now_ms), &where,

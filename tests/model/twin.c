@@ -465,7 +465,6 @@ static const struct store_ops twin_ops = {
     .message_list = twin_message_list,
     .message_get = twin_message_get,
     .message_delete = twin_message_delete,
-    .message_delete_many = twin_message_delete_many,
     .message_pop = twin_message_pop,
     .claim_create = twin_claim_create,
     .claim_get = twin_claim_get,

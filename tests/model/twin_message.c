@@ -204,73 +204,45 @@ twin_message_get(struct store *s, struct store_visit *visit,
 /* The table of docs/api.md 8.6. */
 static enum status
 may_delete(const struct twin_queue *q, const struct twin_message *m,
-           struct bytes claim_id, int64_t now_ms)
+           const struct store_delete *which, int64_t now_ms)
 {
     const struct twin_claim *holder = twin_holder(q, m, now_ms);
-    const struct twin_claim *named;
+    bool any_live = false;
 
-    if (!bytes_present(claim_id))
+    if (which->rule == STORE_DELETE_ANY)
+        return ST_OK;
+    if (which->rule == STORE_DELETE_READY)
         return holder == NULL ? ST_OK : ST_CLAIMED;
-    named = twin_find_claim(q, claim_id, now_ms);
-    if (named == NULL || holder == NULL)
-        return ST_NOT_CLAIMED;
-    return named == holder ? ST_OK : ST_CLAIMED;
+    for (size_t i = 0; i < which->claim_count; i++) {
+        const struct twin_claim *named = twin_find_claim(q, which->claim_ids[i], now_ms);
+
+        if (named != NULL && named == holder)
+            return ST_OK;
+        any_live = any_live || named != NULL;
+    }
+    return any_live && holder != NULL ? ST_CLAIMED : ST_NOT_CLAIMED;
 }
 
 enum status
 twin_message_delete(struct store *s, struct store_visit *visit,
-                    const struct store_queue *where, struct bytes id,
-                    struct bytes claim_id)
+                    const struct store_queue *where, const struct store_delete *which)
 {
     const int64_t now_ms = visit->now_ms;
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
-    enum status st;
-    size_t i;
-
-    if (q == NULL)
-        return ST_OK;
-    i = twin_find_message(q, id, now_ms);
-    if (i == q->message_count)
-        return ST_OK;
-    st = may_delete(q, q->messages[i], claim_id, now_ms);
-    if (st == ST_OK)
-        twin_free_message(twin_take_out(q, i));
-    return st;
-}
-
-static bool
-held_by_one(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms,
-            const struct bytes *claim_ids, size_t claim_count)
-{
-    const struct twin_claim *holder = twin_holder(q, m, now_ms);
-
-    for (size_t i = 0; holder != NULL && i < claim_count; i++)
-        if (bytes_equal(store_id_bytes(&holder->id), claim_ids[i]))
-            return true;
-    return false;
-}
-
-enum status
-twin_message_delete_many(struct store *s, struct store_visit *visit,
-                         const struct store_queue *where, const struct bytes *ids,
-                         size_t count, const struct bytes *claim_ids, size_t claim_count)
-{
-    const int64_t now_ms = visit->now_ms;
-    struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    enum status st = ST_OK;
     size_t found;
 
-    for (size_t i = 0; q != NULL && claim_ids != NULL && i < count; i++) {
-        found = twin_find_message(q, ids[i], now_ms);
-        if (found < q->message_count &&
-            !held_by_one(q, q->messages[found], now_ms, claim_ids, claim_count))
-            return ST_CLAIMED;
+    for (size_t i = 0; q != NULL && st == ST_OK && i < which->count; i++) {
+        found = twin_find_message(q, which->ids[i], now_ms);
+        if (found < q->message_count)
+            st = may_delete(q, q->messages[found], which, now_ms);
     }
-    for (size_t i = 0; q != NULL && i < count; i++) {
-        found = twin_find_message(q, ids[i], now_ms);
+    for (size_t i = 0; q != NULL && st == ST_OK && i < which->count; i++) {
+        found = twin_find_message(q, which->ids[i], now_ms);
         if (found < q->message_count)
             twin_free_message(twin_take_out(q, found));
     }
-    return ST_OK;
+    return st;
 }
 
 bool

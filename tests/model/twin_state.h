@@ -260,7 +260,6 @@ store_batch_release_fn twin_batch_release;
 store_message_list_fn twin_message_list;
 store_message_get_fn twin_message_get;
 store_message_delete_fn twin_message_delete;
-store_message_delete_many_fn twin_message_delete_many;
 store_message_pop_fn twin_message_pop;
 store_claim_create_fn twin_claim_create;
 store_claim_get_fn twin_claim_get;

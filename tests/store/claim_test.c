@@ -1,6 +1,7 @@
 /*
  * Claims of any store: making, querying, renewing, releasing, and grace (docs/api.md 9).
  */
+#include "support/delete.h"
 #include "support/store_fixture.h"
 
 /* ---------------------------------------------------------------------- create */
@@ -240,8 +241,7 @@ START_TEST(a_claim_is_over_when_several_are_deleted_at_once)
     for (int i = 0; i < 3; i++)
         ids[i] = id_of(&f, i + 1);
     ck_assert_status(
-        store_message_delete_many(f.store, STORE_AT(f.now_ms), &f.queue, ids, 3, NULL, 0),
-        ST_OK);
+        delete_messages(f.store, STORE_AT(f.now_ms), &f.queue, ids, 3, NULL, 0), ST_OK);
     expect_over(&f, claim);
     ck_assert_status(query(&f, other), ST_OK);
     expect(&f, 4);

@@ -1,5 +1,6 @@
 /* What dead letters and their queues are like, in any store (docs/api.md 10). */
 #include "support/dead_letters.h"
+#include "support/delete.h"
 
 STORE_CASE("life after death");
 
@@ -159,8 +160,7 @@ START_TEST(a_dead_letter_is_not_reached_by_an_id_of_its_new_place)
     ck_assert_uint_eq(found.count, 0);
     store_batch_release(&found);
     ck_assert_status(
-        store_message_delete(f.store, STORE_AT(f.now_ms), &f.queue, text, BYTES_NONE),
-        ST_OK);
+        delete_message(f.store, STORE_AT(f.now_ms), &f.queue, text, BYTES_NONE), ST_OK);
     expect_stats(&f, 0, 2);
     fixture_close(&f);
 }
@@ -199,8 +199,7 @@ START_TEST(bulk_delete_and_pop_reach_dead_letters)
     ids[0] = id_of(&f, 2);
     ids[1] = id_of(&f, 3);
     ck_assert_status(
-        store_message_delete_many(f.store, STORE_AT(f.now_ms), &f.queue, ids, 2, NULL, 0),
-        ST_OK);
+        delete_messages(f.store, STORE_AT(f.now_ms), &f.queue, ids, 2, NULL, 0), ST_OK);
     pop(&f, 5);
     expect(&f, 1, 4);
     expect_stats(&f, 0, 0);

@@ -1,4 +1,5 @@
 /* Messages of any store by their ids: get, delete (docs/api.md 8.6), bulk delete, pop. */
+#include "support/delete.h"
 #include "support/store_fixture.h"
 
 #define NO_ID ((struct store_id){""})
@@ -15,8 +16,8 @@ delete_many(struct fixture *f, const int *numbers, size_t count,
         ids[i] = id_of(f, numbers[i]);
     for (size_t i = 0; claims != NULL && i < claim_count; i++)
         claim_ids[i] = store_id_bytes(&claims[i]);
-    st = store_message_delete_many(f->store, STORE_AT(f->now_ms), &f->queue, ids, count,
-                                   claims == NULL ? NULL : claim_ids, claim_count);
+    st = delete_messages(f->store, STORE_AT(f->now_ms), &f->queue, ids, count,
+                         claims == NULL ? NULL : claim_ids, claim_count);
     ck_assert(store_audit(f->store));
     return st;
 }
@@ -284,13 +285,11 @@ START_TEST(bulk_delete_ignores_unknown_ids_and_queues)
 
     fixture_open(&f, _i);
     ck_assert_status(
-        store_message_delete_many(f.store, STORE_AT(f.now_ms), &f.queue, ids, 1, NULL, 0),
-        ST_OK);
+        delete_messages(f.store, STORE_AT(f.now_ms), &f.queue, ids, 1, NULL, 0), ST_OK);
     post(&f, 2);
     ids[1] = id_of(&f, 2);
     ck_assert_status(
-        store_message_delete_many(f.store, STORE_AT(f.now_ms), &f.queue, ids, 3, NULL, 0),
-        ST_OK);
+        delete_messages(f.store, STORE_AT(f.now_ms), &f.queue, ids, 3, NULL, 0), ST_OK);
     list_all(&f);
     expect(&f, 1);
     fixture_close(&f);

@@ -1,4 +1,5 @@
 /* Posting to any store: ids, order, defaults, limits, all or nothing. */
+#include "support/delete.h"
 #include "support/store_fixture.h"
 
 #include <ctype.h>
@@ -103,9 +104,9 @@ START_TEST(a_shown_body_stays_readable_after_its_message_is_gone)
     fixture_open(&f, _i);
     post(&f, 2);
     list_all(&f);
-    ck_assert_status(store_message_delete(f.store, STORE_AT(f.now_ms), &f.queue,
-                                          id_of(&f, 1), BYTES_NONE),
-                     ST_OK);
+    ck_assert_status(
+        delete_message(f.store, STORE_AT(f.now_ms), &f.queue, id_of(&f, 1), BYTES_NONE),
+        ST_OK);
     ck_assert_status(store_queue_delete(f.store, STORE_AT(f.now_ms), &f.queue), ST_OK);
     expect(&f, 1, 2);
     fixture_close(&f);

@@ -51,11 +51,7 @@ PATIENT(message_list, (WHERE, const struct store_filter *f, struct store_batch *
 PATIENT(message_get,
         (WHERE, const struct bytes *ids, size_t count, struct store_batch *out), q, ids,
         count, out)
-PATIENT(message_delete, (WHERE, struct bytes id, struct bytes claim), q, id, claim)
-PATIENT(message_delete_many,
-        (WHERE, const struct bytes *ids, size_t count, const struct bytes *claims,
-         size_t claim_count),
-        q, ids, count, claims, claim_count)
+PATIENT(message_delete, (WHERE, const struct store_delete *which), q, which)
 PATIENT(message_pop, (WHERE, size_t limit, struct store_batch *out), q, limit, out)
 PATIENT(claim_create,
         (WHERE, const struct store_terms *terms, size_t limit, struct store_batch *out),
@@ -182,7 +178,6 @@ static const struct store_ops patient_ops = {
     .message_list = patient_message_list,
     .message_get = patient_message_get,
     .message_delete = patient_message_delete,
-    .message_delete_many = patient_message_delete_many,
     .message_pop = patient_message_pop,
     .claim_create = patient_claim_create,
     .claim_get = patient_claim_get,

@@ -294,11 +294,7 @@ SLOW(message_list, (WHERE, const struct store_filter *f, struct store_batch *out
      out)
 SLOW(message_get, (WHERE, const struct bytes *ids, size_t count, struct store_batch *out),
      q, ids, count, out)
-SLOW(message_delete, (WHERE, struct bytes id, struct bytes claim), q, id, claim)
-SLOW(message_delete_many,
-     (WHERE, const struct bytes *ids, size_t count, const struct bytes *claims,
-      size_t claim_count),
-     q, ids, count, claims, claim_count)
+SLOW(message_delete, (WHERE, const struct store_delete *which), q, which)
 SLOW(message_pop, (WHERE, size_t limit, struct store_batch *out), q, limit, out)
 SLOW(claim_create,
      (WHERE, const struct store_terms *terms, size_t limit, struct store_batch *out), q,
@@ -416,7 +412,6 @@ static const struct store_ops slow_ops = {
     .message_list = slow_message_list,
     .message_get = slow_message_get,
     .message_delete = slow_message_delete,
-    .message_delete_many = slow_message_delete_many,
     .message_pop = slow_message_pop,
     .claim_create = slow_claim_create,
     .claim_get = slow_claim_get,

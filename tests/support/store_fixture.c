@@ -1,4 +1,5 @@
 #include "support/store_fixture.h"
+#include "support/delete.h"
 
 #include "claimd/redis/redis.h"
 #include "model/twin.h"
@@ -385,8 +386,8 @@ pop(struct fixture *f, size_t limit)
 static enum status
 delete_one(struct fixture *f, int number, struct bytes claim_id)
 {
-    enum status st = store_message_delete(f->store, STORE_AT(f->now_ms), &f->queue,
-                                          id_of(f, number), claim_id);
+    enum status st = delete_message(f->store, STORE_AT(f->now_ms), &f->queue,
+                                    id_of(f, number), claim_id);
 
     fixture_audit(f);
     return st;

@@ -166,24 +166,26 @@ store_message_get_fn(struct store *s, struct store_visit *visit,
                      const struct store_queue *queue, const struct bytes *ids,
                      size_t count, struct store_batch *out);
 
-/*
- * Deletes one message, with a claim id (present) or without: docs/api.md 8.6.
- * ST_OK also if there is none; ST_CLAIMED: held by another live claim, or claim_id
- * absent; ST_NOT_CLAIMED: claim_id given but it does not hold this message.
- */
+/* Which messages a delete accepts. If it refuses one, it deletes none. docs/api.md 8.6 */
+enum store_delete_rule {
+    STORE_DELETE_ANY,   /* claimed or not */
+    STORE_DELETE_READY, /* ST_CLAIMED: a claim holds a message */
+    STORE_DELETE_HELD   /* ST_CLAIMED: a claim that is not named holds a message.
+                           ST_NOT_CLAIMED: no claim holds it, or no named claim is live */
+};
+
+struct store_delete {
+    enum store_delete_rule rule;
+    const struct bytes *ids;
+    size_t count;
+    const struct bytes *claim_ids; /* HELD: names these claims */
+    size_t claim_count;
+};
+
+/* Deletes those of the messages that exist. O(messages + claims). */
 typedef enum status store_message_delete_fn(struct store *s, struct store_visit *visit,
                                             const struct store_queue *queue,
-                                            struct bytes id, struct bytes claim_id);
-
-/*
- * Deletes those of the messages that exist, claimed or not. With claim_ids != NULL every
- * live message named must be held by one of these claims, else ST_CLAIMED.
- */
-typedef enum status
-store_message_delete_many_fn(struct store *s, struct store_visit *visit,
-                             const struct store_queue *queue, const struct bytes *ids,
-                             size_t count, const struct bytes *claim_ids,
-                             size_t claim_count);
+                                            const struct store_delete *which);
 
 /*
  * Removes and returns up to limit messages that are neither claimed nor delayed. With
@@ -392,7 +394,6 @@ struct store_ops {
     store_message_list_fn *message_list;
     store_message_get_fn *message_get;
     store_message_delete_fn *message_delete;
-    store_message_delete_many_fn *message_delete_many;
     store_message_pop_fn *message_pop;
     store_claim_create_fn *claim_create;
     store_claim_get_fn *claim_get;
@@ -447,13 +448,11 @@ struct store {
 #define store_message_list(s, ...)   ((s)->ops->message_list((s), __VA_ARGS__))
 #define store_message_get(s, ...)    ((s)->ops->message_get((s), __VA_ARGS__))
 #define store_message_delete(s, ...) ((s)->ops->message_delete((s), __VA_ARGS__))
-#define store_message_delete_many(s, ...)                                                \
-    ((s)->ops->message_delete_many((s), __VA_ARGS__))
-#define store_message_pop(s, ...)   ((s)->ops->message_pop((s), __VA_ARGS__))
-#define store_claim_create(s, ...)  ((s)->ops->claim_create((s), __VA_ARGS__))
-#define store_claim_get(s, ...)     ((s)->ops->claim_get((s), __VA_ARGS__))
-#define store_claim_renew(s, ...)   ((s)->ops->claim_renew((s), __VA_ARGS__))
-#define store_claim_release(s, ...) ((s)->ops->claim_release((s), __VA_ARGS__))
+#define store_message_pop(s, ...)    ((s)->ops->message_pop((s), __VA_ARGS__))
+#define store_claim_create(s, ...)   ((s)->ops->claim_create((s), __VA_ARGS__))
+#define store_claim_get(s, ...)      ((s)->ops->claim_get((s), __VA_ARGS__))
+#define store_claim_renew(s, ...)    ((s)->ops->claim_renew((s), __VA_ARGS__))
+#define store_claim_release(s, ...)  ((s)->ops->claim_release((s), __VA_ARGS__))
 #define store_subscription_create(s, ...)                                                \
     ((s)->ops->subscription_create((s), __VA_ARGS__))
 #define store_subscription_get(s, ...)  ((s)->ops->subscription_get((s), __VA_ARGS__))

@@ -102,8 +102,14 @@ try_list(struct trial *t)
 static enum status
 try_delete(struct trial *t)
 {
-    return store_message_delete(t->store, t->visit, &t->queue, store_id_bytes(&t->ids[0]),
-                                store_id_bytes(&t->claim));
+    const struct bytes id = store_id_bytes(&t->ids[0]), claim = store_id_bytes(&t->claim);
+
+    return store_message_delete(t->store, t->visit, &t->queue,
+                                &(struct store_delete){.rule = STORE_DELETE_HELD,
+                                                       .ids = &id,
+                                                       .count = 1,
+                                                       .claim_ids = &claim,
+                                                       .claim_count = 1});
 }
 
 static enum status
@@ -116,9 +122,10 @@ try_release(struct trial *t)
 static enum status
 try_delete_many(struct trial *t)
 {
-    struct bytes id = store_id_bytes(&t->ids[1]);
+    const struct bytes id = store_id_bytes(&t->ids[1]);
 
-    return store_message_delete_many(t->store, t->visit, &t->queue, &id, 1, NULL, 0);
+    return store_message_delete(t->store, t->visit, &t->queue,
+                                &(struct store_delete){.ids = &id, .count = 1});
 }
 
 static enum status

@@ -6,8 +6,15 @@
 enum status
 handle_message_delete(struct context *ctx)
 {
-    enum status st = store_message_delete(ctx->store, &ctx->visit, &ctx->queue, ctx->id,
-                                          query_get(&ctx->query, "claim_id"));
+    const struct bytes claim_id = query_get(&ctx->query, "claim_id");
+    const bool held = bytes_present(claim_id);
+    enum status st = store_message_delete(
+        ctx->store, &ctx->visit, &ctx->queue,
+        &(struct store_delete){.rule = held ? STORE_DELETE_HELD : STORE_DELETE_READY,
+                               .ids = &ctx->id,
+                               .count = 1,
+                               .claim_ids = &claim_id,
+                               .claim_count = held});
 
     if (st == ST_CLAIMED)
         return context_refuse(
@@ -48,11 +55,18 @@ read_selection(struct context *ctx, struct selection *out)
 static enum status
 delete_ids(struct context *ctx, const struct selection *sel)
 {
-    enum status st = store_message_delete_many(
-        ctx->store, &ctx->visit, &ctx->queue, sel->ids, sel->count,
-        sel->claim_count > 0 ? sel->claims : NULL, sel->claim_count);
+    enum status st = store_message_delete(
+        ctx->store, &ctx->visit, &ctx->queue,
+        &(struct store_delete){.rule = sel->claim_count > 0 ? STORE_DELETE_HELD
+                                                            : STORE_DELETE_ANY,
+                               .ids = sel->ids,
+                               .count = sel->count,
+                               .claim_ids = sel->claims,
+                               .claim_count = sel->claim_count});
 
-    if (st == ST_CLAIMED) /* 400 as for one message, but 403 where the contract says so */
+    if (st == ST_CLAIMED ||
+        st ==
+            ST_NOT_CLAIMED) /* 400 as for one message, but 403 where the contract says so */
         return context_refuse(
             ctx, sel->strict ? ST_CLAIMED : ST_NOT_CLAIMED,
             "nothing was deleted. A claim in claim_ids must hold each message in ids. "

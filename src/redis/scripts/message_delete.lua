@@ -1,32 +1,51 @@
--- Deletes one message, with its claim or without.
---   ARGV    id, id of the claim ('': none is named)
---   returns OK, how many were there, ms since it was claimed, how often it was
---   cost    O(log n)
+-- Deletes those of the messages that are there, if the rule accepts all of them.
+--   ARGV    rule (store/store.h), number of named claims, their ids ..., ids of messages ...
+--   returns OK, how many were there; of each that was claimed, ms since then and how often it was
+--   cost    O(ids · log n), one read for all messages and claims
+local READY, HELD = 1, 2
 local w = enter()
 if not w then return { OK } end
 if not settle(w) then return { AGAIN } end
-local ch, named = changes(), #ARGV[3] == 24 and tonumber(sub(ARGV[3], 13), 16)
-local n, text
-n = named and number_of(w, ARGV[2])
-if n then -- both at once
-    local found = call('HMGET', M, n, 'c' .. digits(named))
-    keep_claim(ch, named, found[2])
-    text = found[1]
+local rule, claims, ch = tonumber(ARGV[2]), tonumber(ARGV[3]), changes()
+local ids, fields, named, heads, found, any_live = {}, {}, {}, {}, {}, false
+for i = 4 + claims, #ARGV do
+    ids[#ids + 1] = ARGV[i]
+    fields[#fields + 1] = number_of(w, ARGV[i]) or '0'
 end
-if not text or is_foreign(text) then
-    n, text = find(w, ARGV[2])
+local numbers = {}
+for i = 1, claims do
+    numbers[i] = #ARGV[3 + i] == 24 and tonumber(sub(ARGV[3 + i], 13), 16) or 0
+    fields[#fields + 1] = 'c' .. digits(numbers[i])
 end
-if not n then return { OK, 0 } end
-local h, out = head_of(text), { OK, 1 }
-if ARGV[3] == '' then
-    if h.claim > 0 then return { CLAIMED } end
-else
-    local claim = find_claim(ch, ARGV[3])
-    if not claim or h.claim == 0 then return { NOT_CLAIMED } end
-    if claim.number ~= h.claim then return { CLAIMED } end
-    out[3], out[4] = w.now - claim.started, h.count
+local got = fields_of(M, fields)
+for i = 1, claims do
+    keep_claim(ch, numbers[i], got[#ids + i])
+    local c = got[#ids + i] and find_claim(ch, ARGV[3 + i])
+    if c then named[c.number], any_live = true, true end
 end
-remove(w, ch, n, h)
-commit(w, ch)
-leave(w)
+for i, id in ipairs(ids) do
+    local n, text = fields[i], got[i]
+    if not text or is_foreign(text) then n, text = find(w, id) end
+    if n and not heads[n] then
+        local h = head_of(text)
+        if rule == READY and h.claim > 0 then return { CLAIMED } end
+        if rule == HELD and (not any_live or h.claim == 0) then return { NOT_CLAIMED } end
+        if rule == HELD and not named[h.claim] then return { CLAIMED } end
+        found[#found + 1], heads[n] = n, h
+    end
+end
+local out = { OK, #found }
+for _, n in ipairs(found) do
+    local h = heads[n]
+    local claim = h.claim > 0 and claim_of(ch, h.claim)
+    if claim then
+        out[#out + 1] = w.now - claim.started
+        out[#out + 1] = h.count
+    end
+    remove(w, ch, n, h)
+end
+if #found > 0 then
+    commit(w, ch)
+    leave(w)
+end
 return out

@@ -2,6 +2,7 @@
  * A journal of the first version, as it was written once (recorded/README.md): every later
  * version can read it, and finds in it what is said here.
  */
+#include "support/delete.h"
 #include "support/recorded_journal.h"
 
 #include "journal/frame.h"
@@ -381,10 +382,10 @@ START_TEST(only_who_holds_a_message_finishes_it)
 
     use(&r.f, "jobs");
     ck_assert_status(
-        store_message_delete(r.f.store, STORE_AT(r.f.now_ms), &r.f.queue, id, BYTES_NONE),
+        delete_message(r.f.store, STORE_AT(r.f.now_ms), &r.f.queue, id, BYTES_NONE),
         ST_CLAIMED);
-    ck_assert_status(store_message_delete(r.f.store, STORE_AT(r.f.now_ms), &r.f.queue, id,
-                                          bytes_str(renewed_claim)),
+    ck_assert_status(delete_message(r.f.store, STORE_AT(r.f.now_ms), &r.f.queue, id,
+                                    bytes_str(renewed_claim)),
                      ST_OK);
     list_all(&r.f);
     expect_bodies("4 6 7 19");
