@@ -3,14 +3,95 @@
 #include "api/openapi/operation.h"
 #include "api/versions/home.h"
 
-#define V2                  "/v2"
-#define QUEUE               V2 "/queues/{queue}"
-#define MESSAGES            QUEUE "/messages"
-#define CLAIMS              QUEUE "/claims"
-#define SUBSCRIPTIONS       QUEUE "/subscriptions"
-#define TOPIC               V2 "/topics/{topic}"
-#define TOPIC_MESSAGES      TOPIC "/messages"
-#define TOPIC_SUBSCRIPTIONS TOPIC "/subscriptions"
+#define V2     "/v2"
+#define QUEUE  V2 "/queues/{queue}"
+#define TOPIC  V2 "/topics/{topic}"
+#define CLAIMS QUEUE "/claims"
+
+/* What queues and topics have alike. */
+#define CONTAINER_ROUTES(path, ACTIONS, noun)                                            \
+    {path "/messages/{id}", METHOD_GET, handle_message_get,                              \
+     ACTION_MESSAGES_GET,   0,          &operation_message_get},                         \
+        {path "/messages/{id}",                                                          \
+         METHOD_DELETE,                                                                  \
+         handle_message_delete,                                                          \
+         ACTION_MESSAGES_DELETE,                                                         \
+         0,                                                                              \
+         &operation_message_delete},                                                     \
+        {path "/messages",        METHOD_GET, handle_message_list,                       \
+         ACTION_MESSAGES_GET_ALL, 0,          &operation_message_list},                  \
+        {path "/messages",       METHOD_POST, handle_message_post,                       \
+         ACTION_MESSAGES_CREATE, 0,           &operation_message_post},                  \
+        {path "/messages",                                                               \
+         METHOD_DELETE,                                                                  \
+         handle_message_delete_many,                                                     \
+         ACTION_MESSAGES_DELETE_ALL,                                                     \
+         0,                                                                              \
+         &operation_message_delete_many},                                                \
+        {path "/messages?pop",                                                           \
+         METHOD_DELETE,                                                                  \
+         handle_message_pop,                                                             \
+         ACTION_MESSAGES_POP,                                                            \
+         0,                                                                              \
+         &operation_message_delete_many},                                                \
+        {path,                                                                           \
+         METHOD_GET,                                                                     \
+         handle_queue_show,                                                              \
+         ACTION_##ACTIONS##_GET,                                                         \
+         0,                                                                              \
+         &operation_##noun##_show},                                                      \
+        {path,                                                                           \
+         METHOD_PUT,                                                                     \
+         handle_queue_create,                                                            \
+         ACTION_##ACTIONS##_CREATE,                                                      \
+         0,                                                                              \
+         &operation_##noun##_create},                                                    \
+        {path,                                                                           \
+         METHOD_PATCH,                                                                   \
+         handle_queue_patch,                                                             \
+         ACTION_##ACTIONS##_UPDATE,                                                      \
+         0,                                                                              \
+         &operation_##noun##_update},                                                    \
+        {path,                                                                           \
+         METHOD_DELETE,                                                                  \
+         handle_queue_delete,                                                            \
+         ACTION_##ACTIONS##_DELETE,                                                      \
+         0,                                                                              \
+         &operation_##noun##_delete},                                                    \
+        {path "/stats",                                                                  \
+         METHOD_GET,                                                                     \
+         handle_queue_stats,                                                             \
+         ACTION_##ACTIONS##_STATS,                                                       \
+         0,                                                                              \
+         &operation_##noun##_stats},                                                     \
+        {path "/purge",                                                                  \
+         METHOD_POST,                                                                    \
+         handle_queue_purge,                                                             \
+         ACTION_##ACTIONS##_PURGE,                                                       \
+         0,                                                                              \
+         &operation_##noun##_purge},                                                     \
+        {path "/subscriptions",       METHOD_GET, handle_subscription_list,              \
+         ACTION_SUBSCRIPTION_GET_ALL, 0,          &operation_subscription_list},         \
+        {path "/subscriptions",      METHOD_POST, handle_subscription_create,            \
+         ACTION_SUBSCRIPTION_CREATE, 0,           &operation_subscription_create},       \
+        {path "/subscriptions/{id}", METHOD_GET, handle_subscription_show,               \
+         ACTION_SUBSCRIPTION_GET,    0,          &operation_subscription_show},          \
+        {path "/subscriptions/{id}",                                                     \
+         METHOD_PATCH,                                                                   \
+         handle_subscription_update,                                                     \
+         ACTION_SUBSCRIPTION_UPDATE,                                                     \
+         0,                                                                              \
+         &operation_subscription_update},                                                \
+        {path "/subscriptions/{id}",                                                     \
+         METHOD_DELETE,                                                                  \
+         handle_subscription_delete,                                                     \
+         ACTION_SUBSCRIPTION_DELETE,                                                     \
+         0,                                                                              \
+         &operation_subscription_delete},                                                \
+    {                                                                                    \
+        path "/subscriptions/{id}/confirm", METHOD_PUT, handle_subscription_confirm,     \
+            ACTION_SUBSCRIPTION_CONFIRM, 0, &operation_subscription_confirm              \
+    }
 
 /* The paths of workers come first. */
 static const struct route routes[] = {
@@ -22,80 +103,12 @@ static const struct route routes[] = {
      &operation_claim_renew},
     {CLAIMS "/{id}", METHOD_DELETE, handle_claim_release, ACTION_CLAIMS_DELETE, 0,
      &operation_claim_release},
-    {MESSAGES "/{id}", METHOD_GET, handle_message_get, ACTION_MESSAGES_GET, 0,
-     &operation_message_get},
-    {MESSAGES "/{id}", METHOD_DELETE, handle_message_delete, ACTION_MESSAGES_DELETE, 0,
-     &operation_message_delete},
-    {MESSAGES, METHOD_GET, handle_message_list, ACTION_MESSAGES_GET_ALL, 0,
-     &operation_message_list},
-    {MESSAGES, METHOD_POST, handle_message_post, ACTION_MESSAGES_CREATE, 0,
-     &operation_message_post},
-    {MESSAGES, METHOD_DELETE, handle_message_delete_many, ACTION_MESSAGES_DELETE_ALL, 0,
-     &operation_message_delete_many},
-    {MESSAGES "?pop", METHOD_DELETE, handle_message_pop, ACTION_MESSAGES_POP, 0,
-     &operation_message_delete_many},
-    {QUEUE, METHOD_GET, handle_queue_show, ACTION_QUEUES_GET, 0, &operation_queue_show},
-    {QUEUE, METHOD_PUT, handle_queue_create, ACTION_QUEUES_CREATE, 0,
-     &operation_queue_create},
-    {QUEUE, METHOD_PATCH, handle_queue_patch, ACTION_QUEUES_UPDATE, 0,
-     &operation_queue_update},
-    {QUEUE, METHOD_DELETE, handle_queue_delete, ACTION_QUEUES_DELETE, 0,
-     &operation_queue_delete},
-    {QUEUE "/stats", METHOD_GET, handle_queue_stats, ACTION_QUEUES_STATS, 0,
-     &operation_queue_stats},
-    {QUEUE "/purge", METHOD_POST, handle_queue_purge, ACTION_QUEUES_PURGE, 0,
-     &operation_queue_purge},
+    CONTAINER_ROUTES(QUEUE, QUEUES, queue),
     {QUEUE "/share", METHOD_POST, handle_queue_share, ACTION_QUEUES_SHARE, 0,
      &operation_queue_share},
-    {SUBSCRIPTIONS, METHOD_GET, handle_subscription_list, ACTION_SUBSCRIPTION_GET_ALL, 0,
-     &operation_subscription_list},
-    {SUBSCRIPTIONS, METHOD_POST, handle_subscription_create, ACTION_SUBSCRIPTION_CREATE,
-     0, &operation_subscription_create},
-    {SUBSCRIPTIONS "/{id}", METHOD_GET, handle_subscription_show, ACTION_SUBSCRIPTION_GET,
-     0, &operation_subscription_show},
-    {SUBSCRIPTIONS "/{id}", METHOD_PATCH, handle_subscription_update,
-     ACTION_SUBSCRIPTION_UPDATE, 0, &operation_subscription_update},
-    {SUBSCRIPTIONS "/{id}", METHOD_DELETE, handle_subscription_delete,
-     ACTION_SUBSCRIPTION_DELETE, 0, &operation_subscription_delete},
-    {SUBSCRIPTIONS "/{id}/confirm", METHOD_PUT, handle_subscription_confirm,
-     ACTION_SUBSCRIPTION_CONFIRM, 0, &operation_subscription_confirm},
     {V2 "/queues", METHOD_GET, handle_queue_list, ACTION_QUEUES_GET_ALL, 0,
      &operation_queue_list},
-    {TOPIC_MESSAGES "/{id}", METHOD_GET, handle_message_get, ACTION_MESSAGES_GET, 0,
-     &operation_message_get},
-    {TOPIC_MESSAGES "/{id}", METHOD_DELETE, handle_message_delete, ACTION_MESSAGES_DELETE,
-     0, &operation_message_delete},
-    {TOPIC_MESSAGES, METHOD_GET, handle_message_list, ACTION_MESSAGES_GET_ALL, 0,
-     &operation_message_list},
-    {TOPIC_MESSAGES, METHOD_POST, handle_message_post, ACTION_MESSAGES_CREATE, 0,
-     &operation_message_post},
-    {TOPIC_MESSAGES, METHOD_DELETE, handle_message_delete_many,
-     ACTION_MESSAGES_DELETE_ALL, 0, &operation_message_delete_many},
-    {TOPIC_MESSAGES "?pop", METHOD_DELETE, handle_message_pop, ACTION_MESSAGES_POP, 0,
-     &operation_message_delete_many},
-    {TOPIC, METHOD_GET, handle_queue_show, ACTION_TOPICS_GET, 0, &operation_topic_show},
-    {TOPIC, METHOD_PUT, handle_queue_create, ACTION_TOPICS_CREATE, 0,
-     &operation_topic_create},
-    {TOPIC, METHOD_PATCH, handle_queue_patch, ACTION_TOPICS_UPDATE, 0,
-     &operation_topic_update},
-    {TOPIC, METHOD_DELETE, handle_queue_delete, ACTION_TOPICS_DELETE, 0,
-     &operation_topic_delete},
-    {TOPIC "/stats", METHOD_GET, handle_queue_stats, ACTION_TOPICS_STATS, 0,
-     &operation_topic_stats},
-    {TOPIC "/purge", METHOD_POST, handle_queue_purge, ACTION_TOPICS_PURGE, 0,
-     &operation_topic_purge},
-    {TOPIC_SUBSCRIPTIONS, METHOD_GET, handle_subscription_list,
-     ACTION_SUBSCRIPTION_GET_ALL, 0, &operation_subscription_list},
-    {TOPIC_SUBSCRIPTIONS, METHOD_POST, handle_subscription_create,
-     ACTION_SUBSCRIPTION_CREATE, 0, &operation_subscription_create},
-    {TOPIC_SUBSCRIPTIONS "/{id}", METHOD_GET, handle_subscription_show,
-     ACTION_SUBSCRIPTION_GET, 0, &operation_subscription_show},
-    {TOPIC_SUBSCRIPTIONS "/{id}", METHOD_PATCH, handle_subscription_update,
-     ACTION_SUBSCRIPTION_UPDATE, 0, &operation_subscription_update},
-    {TOPIC_SUBSCRIPTIONS "/{id}", METHOD_DELETE, handle_subscription_delete,
-     ACTION_SUBSCRIPTION_DELETE, 0, &operation_subscription_delete},
-    {TOPIC_SUBSCRIPTIONS "/{id}/confirm", METHOD_PUT, handle_subscription_confirm,
-     ACTION_SUBSCRIPTION_CONFIRM, 0, &operation_subscription_confirm},
+    CONTAINER_ROUTES(TOPIC, TOPICS, topic),
     {V2 "/topics", METHOD_GET, handle_queue_list, ACTION_TOPICS_GET_ALL, 0,
      &operation_topic_list},
     {V2 "/", METHOD_GET, home_show, ACTION_HOME_GET, 0, &operation_home},
