@@ -90,7 +90,7 @@ class LetIn(unittest.TestCase):
                    b"3381af92-2b9e-11e3-b191-71861300734c\r\n\r\n"
             status, body = server.description(WORKER, away)
             self.assertEqual(status, 403)
-            self.assertIn("the certificate is for another project", body)
+            self.assertIn('the certificate is not for the project \\"r\\"', body)
             self.assertEqual(server.status(WORKER, away.replace(b"X-Project-ID: r\r\n", b"")), 200)
 
     def test_without_tokens_there_is_no_file_of_them(self):
