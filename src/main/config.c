@@ -161,6 +161,11 @@ take_action(struct args *args, const char *arg)
                    {"--print-config", ACTION_PRINT_CONFIG},
                    {"--check-config", ACTION_CHECK_CONFIG}};
 
+    if (strncmp(arg, "--help=", 7) == 0) {
+        args->action = ACTION_HELP;
+        args->topic = arg + 7;
+        return true;
+    }
     for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
         if (strcmp(arg, actions[i].text) == 0) {
             const char *next = args->at + 1 < args->argc ? args->argv[args->at + 1] : "-";
