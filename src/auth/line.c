@@ -60,8 +60,7 @@ line_check(struct bytes name, struct bytes role, struct bytes projects, enum rol
             TOKEN_NAME_MAX, received(name).text);
     *out = role_find(role);
     if (*out == ROLE_COUNT)
-        return reason_give(why, ST_BAD_VALUE, "the role %s does not exist",
-                           received(role).text);
+        return role_refuse(role, why);
     if (!are_projects(projects))
         return reason_give(why, ST_BAD_VALUE,
                            "projects must be 1 to %d characters each, separated by "

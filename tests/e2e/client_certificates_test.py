@@ -205,9 +205,9 @@ class Options(unittest.TestCase):
         tokens = ("--auth", "tokens", "--tokens", SHOP.file("tokens", ""))
         ca = ("--tls-client-ca", CA.certificate)
         lines = ("--certificates", SHOP.file("certificates", LINES))
-        self.complains("tls_client_ca is of no use without certificates", *tokens, *ca)
-        self.complains("certificates is of no use without tls_client_ca", *tokens, *lines)
-        self.complains("certificates is of no use without auth", *ca, *lines)
+        self.complains("tls_client_ca has no effect without certificates", *tokens, *ca)
+        self.complains("certificates has no effect without tls_client_ca", *tokens, *lines)
+        self.complains("certificates has no effect without auth", *ca, *lines)
         self.complains("auth certificates needs", "--auth", "certificates")
         self.complains("tls_client_ca: %s: the authorities cannot be read" % SERVER.key,
                        *tokens, *lines, "--tls-client-ca", SERVER.key)
