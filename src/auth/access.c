@@ -264,8 +264,9 @@ judge_project(const struct grant *g, const struct access_request *r,
     if (r->project.len > 0)
         return token_line_has(g->projects, r->project)
                    ? ST_OK
-                   : reason_give(why, ST_FORBIDDEN, "the %s is for another project",
-                                 g->what);
+                   : reason_give(why, ST_FORBIDDEN,
+                                 "the %s is not for the project \"%s\"", g->what,
+                                 received(r->project).text);
     *project = token_line_project(g->projects);
     if (bytes_present(*project) || token_line_has(g->projects, BYTES_NONE))
         return ST_OK;
@@ -405,7 +406,8 @@ judge_stranger(struct access *a, const struct keystone_caller *known,
     if (!bytes_present(known->project))
         return reason_give(why, ST_FORBIDDEN, "the token is not for a project");
     if (r->project.len > 0 && !bytes_equal(r->project, known->project))
-        return reason_give(why, ST_FORBIDDEN, "the token is for another project");
+        return reason_give(why, ST_FORBIDDEN, "the token is not for the project \"%s\"",
+                           received(r->project).text);
     if (known->roles == 0)
         return reason_give(why, ST_FORBIDDEN,
                            "none of the roles of the token is known to this server");

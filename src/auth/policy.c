@@ -71,6 +71,17 @@ role_name(enum role role)
     return role_names[role];
 }
 
+enum status
+role_refuse(struct bytes name, struct reason *why)
+{
+#define ROLE_WORD(name, text) " " text
+    return reason_give(
+        why, ST_BAD_VALUE,
+        "the role \"%s\" does not exist. Use one of these:" ROLE_LIST(ROLE_WORD),
+        received(name).text);
+#undef ROLE_WORD
+}
+
 /* ------------------------------------------------------------------ the file */
 
 /* Cuts the next word off, at blanks. */
@@ -97,8 +108,7 @@ read_role(struct bytes word, unsigned *roles, struct reason *why)
     name.len -= prefix.len;
     role = role_find(name);
     if (role == ROLE_COUNT)
-        return reason_give(why, ST_BAD_VALUE, "the role %.*s does not exist",
-                           (int)name.len, name.data);
+        return role_refuse(name, why);
     *roles |= 1U << role;
     return ST_OK;
 }

@@ -41,14 +41,15 @@ run(const struct command_words *words)
         address = own_address(&list);
     fd = ask_dial(address, until_ns);
     if (fd < 0)
-        return command_fails(COMMAND_FAILED, "%s does not answer: %s", address,
+        return command_fails(COMMAND_FAILED, "%s does not respond: %s", address,
                              strerror(errno));
     status = ask_get(fd, "/readyz", until_ns, NULL);
     (void)close(fd);
     if (status == 0)
-        return command_fails(COMMAND_FAILED, "%s does not answer", address);
+        return command_fails(COMMAND_FAILED, "%s does not respond", address);
     if (status < 200 || status >= 300)
-        return command_fails(COMMAND_FAILED, "%s is not ready: %d", address, status);
+        return command_fails(COMMAND_FAILED, "%s is not ready. Its status is %d", address,
+                             status);
     (void)printf("%s is ready\n", address);
     return COMMAND_GOOD;
 }

@@ -141,7 +141,7 @@ take_key(void *ctx, const char *section, const char *name, const char *value)
     if (!is_our_section(r, section))
         return 1;
     if (option == NULL) {
-        fail(r, name, "is not an option (see --help)");
+        fail(r, name, "is not an option. See claimd --help");
         return 1;
     }
     origin = &r->config->origins[option - options];
@@ -216,9 +216,9 @@ config_file_apply(struct config *config, const char *path, struct complaints *co
     }
     readable = failed >= 0 && !ferror(r.file) && r.left > 0;
     if (r.left == 0)
-        complain(complaints, "%s: is larger than %d bytes, the maximum", path, SIZE_MOST);
+        complain(complaints, "%s is larger than %d bytes, the maximum", path, SIZE_MOST);
     else if (!readable)
-        complain(complaints, "%s: cannot be read", path);
+        complain(complaints, "%s cannot be read", path);
     (void)fclose(r.file); /* nothing was written */
     return readable;
 }

@@ -187,7 +187,7 @@ durability_recover(struct durability *d, const struct config *config, struct sto
     set_clock(d, recovery.now_ms, wall_ms, stopwatch_ns);
     st = journal_start(d->journal);
     if (st != ST_OK)
-        complain(complaints, "cannot start: no thread for the journal");
+        complain(complaints, "cannot start a thread for the journal");
     return st;
 }
 

@@ -69,7 +69,7 @@ check_file(size_t row, const char *path, struct mem *mem, struct complaints *com
         return;
     if (rows[row].is_ca &&
         (text.len == 0 || memmem(text.data, text.len, begin, sizeof(begin) - 1) == NULL))
-        complain(complaints, "%s: %s: has no certificate in PEM form", file.option, path);
+        complain(complaints, "%s: %s has no certificate in PEM form", file.option, path);
     explicit_bzero((void *)(uintptr_t)text.data, text.len);
     mem_free(mem, (void *)(uintptr_t)text.data);
 }
@@ -84,7 +84,7 @@ check_journal(const struct config *config, struct complaints *complaints)
         return;
     if (stat(config->journal, &st) == 0) {
         if (!S_ISDIR(st.st_mode))
-            complain(complaints, "journal: %s: is not a directory", config->journal);
+            complain(complaints, "journal: %s is not a directory", config->journal);
     } else if (errno != ENOENT) {
         complain(complaints, "journal: %s: %s", config->journal, strerror(errno));
     }

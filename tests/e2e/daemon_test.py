@@ -191,7 +191,7 @@ class Options(unittest.TestCase):
                               ["identity_users:", "/nowhere/users:"]], ended.stderr)
 
     def test_a_list_of_users_that_is_none_is_a_usage_error(self):
-        rows = ((self.file("# users\nann:secret\nbob\n\n:x\ncy:1:p\n"), [":3: not", ":5: not"]),
+        rows = ((self.file("# users\nann:secret\nbob\n\n:x\ncy:1:p\n"), [":3: a line", ":5: a line"]),
                 ("/nowhere/users", [": No such file"]), (self.folder.name, [": Is a dir"]))
         for path, parts in rows:
             for check in ((), ("--check-config",)):
@@ -217,11 +217,11 @@ class Options(unittest.TestCase):
                 ended = run("--tls-certificate", pair[0], "--tls-key", pair[1], "--check-config")
                 self.assert_usage_error(ended, "tls_certificate" if pair[1] == empty else "tls_key")
         self.assert_usage_error(run("--tls-key", empty, "--check-config"),
-                                "tls_key is of no use without tls_certificate")
+                                "tls_key has no effect without tls_certificate")
         self.assert_usage_error(run("--notify-ca", empty, "--check-config"),
-                                "notify_ca: %s: has no certificate" % empty)
+                                "notify_ca: %s has no certificate" % empty)
         self.assert_usage_error(run("--journal", empty, "--check-config"),
-                                "journal: %s: is not a directory" % empty)
+                                "journal: %s is not a directory" % empty)
         ended = run("--journal", self.folder.name + "/new", "--check-config")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 

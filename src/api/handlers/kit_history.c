@@ -110,9 +110,10 @@ read_count(struct context *ctx, const char *name, int64_t *out)
     }
     return st == ST_NO_MEMORY
                ? st
-               : context_refuse(ctx, ST_BAD_PARAMETER,
-                                "the parameter %s must be an integer of at least 0",
-                                name);
+               : context_refuse(
+                     ctx, ST_BAD_PARAMETER,
+                     "the parameter %s is \"%s\". It must be an integer of at least 0",
+                     name, received(query_get(&ctx->query, name)).text);
 }
 
 /* GET /claimd/history */
@@ -128,7 +129,7 @@ handle_history(struct context *ctx)
     struct bytes events = query_get(&ctx->query, "event");
     int64_t since = 0;
     enum status st =
-        context_read_limit(ctx, "limit", KIT_PAGE_MOST, "always", &page.limit);
+        context_read_limit(ctx, "limit", KIT_PAGE_MOST, "fixed", &page.limit);
 
     if (st == ST_OK)
         st = read_count(ctx, "since", &since);
@@ -137,7 +138,8 @@ handle_history(struct context *ctx)
     if (bytes_present(events) && !history_read_events(events, &page.events))
         return context_refuse(
             ctx, ST_BAD_PARAMETER,
-            "the parameter event must be a comma-separated list of events");
+            "the parameter event is \"%s\". It must be a comma-separated list of events",
+            received(events).text);
     page.since = (uint64_t)since;
     buf_printf(page.out,
                "{\"last\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"history\":", history_last(h),

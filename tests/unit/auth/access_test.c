@@ -102,7 +102,7 @@ START_TEST(a_token_is_good_for_its_projects_and_its_role)
     ck_assert_str_eq(ask("1", NULL, ACTION_CLAIMS_CREATE), "one worker p");
     ck_assert_str_eq(ask("1", "", ACTION_CLAIMS_CREATE), "one worker p");
     ck_assert_str_eq(ask("1", "q", ACTION_CLAIMS_CREATE),
-                     "FORBIDDEN: the token is for another project");
+                     "FORBIDDEN: the token is not for the project \"q\"");
     ck_assert_str_eq(
         ask("1", "p", ACTION_QUEUES_PURGE),
         "FORBIDDEN: the action queues:purge is not allowed for the role worker");

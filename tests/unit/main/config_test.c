@@ -640,7 +640,7 @@ START_TEST(tests_are_served_on_the_loopback_unless_forced)
     }
     begin(&l);
     arg(&l, "--ci-anywhere");
-    expect_error(&l, "ci_anywhere is of no use without ci");
+    expect_error(&l, "ci_anywhere has no effect without ci");
     begin(&l);
     arg(&l, "--listen=unix:/x, [::1]:80");
     arg(&l, "--ci");
@@ -655,7 +655,7 @@ START_TEST(tests_may_have_short_times)
 
     begin(&l);
     arg(&l, "--ci-short");
-    expect_error(&l, "ci_short is of no use without ci");
+    expect_error(&l, "ci_short has no effect without ci");
     arg(&l, "--ci");
     arg(&l, "--min-claim-ttl=30");
     ck_assert_int_eq(load(&l), ST_OK);
@@ -716,7 +716,7 @@ START_TEST(there_is_one_kind_of_tokens)
     begin(&l);
     arg(&l, "--auth=tokens");
     arg(&l, "--identity-stub");
-    expect_error(&l, "identity_stub and auth exclude each other");
+    expect_error(&l, "identity_stub and auth cannot be used together");
 }
 END_TEST
 
@@ -792,8 +792,9 @@ START_TEST(a_complaint_is_one_line_whatever_was_given)
     begin(&l);
     arg(&l, "--lis\nten\033=1");
     ck_assert_int_eq(load(&l), ST_BAD_VALUE);
-    ck_assert_str_eq(l.error,
-                     "claimd: command line: --lis?ten? is not an option (see --help)\n");
+    ck_assert_str_eq(
+        l.error,
+        "claimd: command line: --lis?ten? is not an option. See claimd --help\n");
 }
 END_TEST
 
