@@ -43,7 +43,7 @@ enum { LIVE = 1, COMMON = 2 }; /* flags of a row */
 const struct option options[] = {
 #define GROUP "Server"
     ROW(COMMON, OPTION_LISTEN, "listen", listen, 0, 0, NULL, "ADDRESS[,...]",
-        "127.0.0.1:8888", "127.0.0.1:8888,tls:0.0.0.0:8443,metrics:127.0.0.1:9100",
+        "127.0.0.1:8888", "127.0.0.1:8888,tls:0.0.0.0:8443,metrics:127.0.0.1:9188",
         "Addresses to serve, at most 8. Each is HOST:PORT, [IPv6]:PORT or unix:PATH. "
         "Port 0 "
         "takes a free port. Put tls: in front to serve TLS. Put metrics: in front to "
