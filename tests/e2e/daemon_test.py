@@ -222,6 +222,9 @@ class Options(unittest.TestCase):
                                 "notify_ca: %s has no certificate" % empty)
         self.assert_usage_error(run("--journal", empty, "--check-config"),
                                 "journal: %s is not a directory" % empty)
+        self.assert_usage_error(run("--journal", "/nowhere/deep/er", "--check-config"),
+                                "journal: /nowhere/deep/er cannot be made in /nowhere/deep: "
+                                "No such file or directory. Create /nowhere/deep\n")
         ended = run("--journal", self.folder.name + "/new", "--check-config")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
