@@ -27,8 +27,20 @@ reader_fail(struct reader *r, enum status st, const char *format, ...)
 enum status
 reader_system_fails(struct reader *r, const char *what, int error)
 {
+    char text[ERRNO_TEXT_CAP];
+
     return reader_fail(r, error == ENOMEM ? ST_NO_MEMORY : ST_IO,
-                       "the journal cannot %s %s: %s", what, r->name, strerror(error));
+                       "the journal cannot %s %s: %s", what, r->name,
+                       errno_text(error, DISK_ADVICE, text));
+}
+
+enum status
+reader_list(struct reader *r)
+{
+    int error = segments_list(r->segments);
+
+    memcpy(r->name, r->segments->unread, sizeof(r->name));
+    return error == 0 ? ST_OK : reader_system_fails(r, "read", error);
 }
 
 /* True if damage does not end the reading. */

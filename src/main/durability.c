@@ -109,6 +109,7 @@ durability_open(struct durability *d, const struct config *config, struct log *l
                 const struct supervisor *supervisor, const struct clock *clock,
                 struct clock *steered, struct complaints *complaints)
 {
+    char text[ERRNO_TEXT_CAP];
     int error;
 
     *d = (struct durability){.log = log,
@@ -121,8 +122,9 @@ durability_open(struct durability *d, const struct config *config, struct log *l
     error = disk_open(config->journal, true, &d->disk);
     if (error != 0) {
         d->disk = NULL;
-        complain(complaints, "journal %s cannot be opened: %s", config->journal,
-                 strerror(error));
+        complain(complaints, "journal %s cannot be opened: %s%s", config->journal,
+                 errno_text(error, DISK_ADVICE, text),
+                 error == ENOENT ? ". Create the directory that it is in" : "");
         return ST_IO;
     }
     return open_journal(d, config, complaints);

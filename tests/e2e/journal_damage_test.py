@@ -55,15 +55,24 @@ class Directories(JournalCase):
         os.makedirs(os.path.join(self.path, "lock"))
         self.refused(1, self.path, "Is a directory")
 
-    def refused_to_nobody(self, mode):
+    def refused_to_nobody(self, mode, *parts):
         """Root may do everything: the daemon runs as somebody who may not."""
         if os.getuid() != 0:
             self.skipTest("only root can start it as somebody else")
         os.chmod(self.folder, 0o755)
-        os.mkdir(self.path)
+        os.makedirs(self.path, exist_ok=True)
         os.chmod(self.path, mode)
         nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-        self.refused(1, self.path, "Permission denied", popen=nobody)
+        self.refused(1, self.path, "Permission denied for user nobody", *parts, popen=nobody)
+
+    def test_a_file_of_another_user(self):
+        os.mkdir(self.path)
+        if os.getuid() == 0:
+            os.chown(self.path, NOBODY, NOBODY)
+        name = "0000000000000001.log"
+        with open(os.path.join(self.path, name), "w", encoding="ascii"):
+            os.chmod(os.path.join(self.path, name), 0o600)
+        self.refused_to_nobody(0o700, "cannot read " + name, "chown -R USER DIR")
 
     def test_a_directory_without_rights(self):
         self.refused_to_nobody(0o700)
