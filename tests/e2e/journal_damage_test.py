@@ -216,7 +216,8 @@ class Damage(JournalCase):
     def test_all_segments_are_missing(self):
         for segment in self.fill():
             os.unlink(segment)
-        self.refused(3, "the journal is damaged: ")
+        self.refused(3, "the journal is damaged: 0000000000000001.log is missing, or durable-lsn "
+                     "belongs to another journal. ")
 
     def test_a_flipped_byte_in_an_old_frame(self):
         segment = self.fill()[0]
@@ -231,8 +232,8 @@ class Damage(JournalCase):
         segments = self.fill(restarts=1)
         offset, _ = frames(segments[0])[-1]
         flip(segments[0], offset + FRAME_HEAD_BYTES)
-        self.refused(3, "%s ends at byte %d " % (os.path.basename(segments[0]), offset),
-                     os.path.basename(segments[1]))
+        self.refused(3, "%s has no valid frame at byte %d, after LSN "
+                     % (os.path.basename(segments[0]), offset), os.path.basename(segments[1]))
 
     def test_a_flipped_byte_in_a_head(self):
         segment = self.fill()[0]
