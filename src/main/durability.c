@@ -138,10 +138,15 @@ durability_observer(const struct durability *d)
 
 static void
 tell_recovery(const struct durability *d, const struct journal_recovery *r,
-              int64_t wall_ms)
+              struct store *store, int64_t wall_ms)
 {
+    struct store_visit visit = {.now_ms = r->now_ms};
+    struct store_totals totals = {0};
+
+    (void)store_totals(store, &visit, &totals); /* all that expired is gone by now */
     log_event(d->log, LOG_INFO, "recovered", LOG_I("segments", r->segments),
-              LOG_I("records", r->records), LOG_I("bytes", r->bytes));
+              LOG_I("records", r->records), LOG_I("bytes", r->bytes),
+              LOG_I("queues", totals.queues), LOG_I("messages", totals.messages));
     if (r->torn)
         log_event(d->log, LOG_WARN, "journal_torn", LOG_I("bytes", r->torn_bytes));
     if (r->now_ms > wall_ms)
@@ -185,7 +190,7 @@ durability_recover(struct durability *d, const struct config *config, struct sto
         complain(complaints, "journal %s: %s", config->journal, error);
         return st == ST_BAD_VALUE ? ST_CONFLICT : st;
     }
-    tell_recovery(d, &recovery, wall_ms);
+    tell_recovery(d, &recovery, store, wall_ms);
     set_clock(d, recovery.now_ms, wall_ms, stopwatch_ns);
     st = journal_start(d->journal);
     if (st != ST_OK)
