@@ -107,7 +107,7 @@ class Options(unittest.TestCase):
         for text, part in (("# x\n\nworkers = 2\nworkrs = 3\n", ":4: workrs"),
                            ("workers = many\n", ":1: workers"),
                            ("[claimd]\nworkers = 1\nworkers = 2\n", ":3: workers"),
-                           ("[other]\nworkers = 1\n", ":2: other"),
+                           ("[other]\nworkers = 1\n", ":1: other"),
                            ("workers\n", ":1:"),
                            ("shards = 1\n[claimd\n", ":2:"),
                            ("listen = " + "x" * 3000 + "\n", ":1:")):
