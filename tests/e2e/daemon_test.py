@@ -378,6 +378,14 @@ class Addresses(unittest.TestCase):
                                  % re.escape(address))
         self.assertIn("cannot be looked up", ended.stderr)
 
+    def test_a_port_below_1024_needs_a_right(self):
+        if os.getuid() != 0 or limit_in("/proc/sys/net/ipv4/ip_unprivileged_port_start") < [81]:
+            self.skipTest("only root can start it without the right, and here all may listen")
+        ended = run("--listen", "127.0.0.1:80", user=65534, group=65534, extra_groups=[])
+        self.assertEqual((ended.returncode, ended.stdout), (1, ""))
+        self.assertIn("cannot listen on 127.0.0.1:80: Permission denied. A port below 1024 needs "
+                      "CAP_NET_BIND_SERVICE, or a socket from claimd.socket", ended.stderr)
+
     @unittest.skipUnless(socket.has_ipv6 and os.path.exists("/proc/net/if_inet6"), "no IPv6")
     def test_ipv6(self):
         with Server(listen="[::1]:0") as server:
