@@ -305,7 +305,9 @@ static enum status
 refuse_nobody(const struct access *a, const struct access_request *r, struct reason *why)
 {
     if (a->certificates == NULL)
-        return reason_give(why, ST_UNAUTHORIZED, "a token is required");
+        return reason_give(why, ST_UNAUTHORIZED,
+                           "a token is required. Send it in X-Auth-Token or as "
+                           "Authorization: Bearer TOKEN");
     if (r->certificate == NULL)
         return reason_give(why, ST_UNAUTHORIZED, "a certificate or a token is required");
     if (!r->certificate->good)
@@ -353,9 +355,7 @@ judge(const struct access *a, const struct token_digest *digest,
     st = judge_project(&grant, r, &out->project, why);
     if (st == ST_OK && r->action != ACTION_COUNT &&
         !policy_allows(&a->policy, grant.role, r->action))
-        st =
-            reason_give(why, ST_FORBIDDEN, "the action %s is not allowed for the role %s",
-                        action_name(r->action), role_name(grant.role));
+        st = policy_refuse(&a->policy, grant.role, r->action, why);
     out->name = grant.name;
     out->role = grant.role;
     return st;
@@ -397,7 +397,7 @@ static enum status
 judge_stranger(struct access *a, const struct keystone_caller *known,
                const struct access_request *r, struct reason *why)
 {
-    bool allowed;
+    enum status st = ST_OK;
 
     if (r->everywhere)
         return reason_give(
@@ -414,13 +414,10 @@ judge_stranger(struct access *a, const struct keystone_caller *known,
     if (r->action == ACTION_COUNT)
         return ST_OK;
     lock_acquire(&a->lock);
-    allowed = any_allowed(&a->policy, known->roles, r->action);
+    if (!any_allowed(&a->policy, known->roles, r->action))
+        st = policy_refuse(&a->policy, greatest(known->roles), r->action, why);
     lock_release(&a->lock);
-    return allowed
-               ? ST_OK
-               : reason_give(why, ST_FORBIDDEN,
-                             "the action %s is not allowed for the role %s",
-                             action_name(r->action), role_name(greatest(known->roles)));
+    return st;
 }
 
 static enum status

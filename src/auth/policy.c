@@ -72,6 +72,21 @@ role_name(enum role role)
 }
 
 enum status
+policy_refuse(const struct policy *p, enum role role, enum action action,
+              struct reason *why)
+{
+    char roles[64] = "";
+
+    for (unsigned other = 0; other < ROLE_COUNT; other++)
+        if (policy_allows(p, (enum role)other, action))
+            (void)strcat(strcat(roles, " "), role_names[other]);
+    return reason_give(why, ST_FORBIDDEN,
+                       "the action %s is not allowed for the role %s. Allowed roles:%s",
+                       action_name(action), role_name(role),
+                       roles[0] == '\0' ? " none" : roles);
+}
+
+enum status
 role_refuse(struct bytes name, struct reason *why)
 {
 #define ROLE_WORD(name, text) " " text

@@ -110,14 +110,18 @@ read_days(struct bytes text, int64_t *out_ms)
 static int
 read_expiry(const char *text, int64_t *out_ms)
 {
+    struct clock clock;
+
+    clock_init_system(&clock);
     *out_ms = TOKEN_NEVER;
     if (text == NULL || strcmp(text, "never") == 0 ||
-        read_days(bytes_str(text), out_ms) || token_time_read(bytes_str(text), out_ms))
+        read_days(bytes_str(text), out_ms) ||
+        (token_time_read(bytes_str(text), out_ms) && *out_ms > clock_now_ms(&clock)))
         return COMMAND_GOOD;
     return command_fails(
         COMMAND_USAGE,
         "--expires is \"%s\". It must be never, a number of days such as 90d, "
-        "or a time such as 2027-03-31T00:00:00Z",
+        "or a time in the future such as 2027-03-31T00:00:00Z",
         text);
 }
 
@@ -156,6 +160,10 @@ describe(struct task *t)
         (void)role_refuse(bytes_str(role), &why);
         return command_fails(COMMAND_USAGE, "%s", why.text);
     }
+    if (strpbrk(t->words->places[1], " \t") != NULL)
+        return command_fails(COMMAND_USAGE,
+                             "the name is \"%s\". It must not contain spaces",
+                             t->words->places[1]);
     l->name = bytes_str(t->words->places[1]);
     l->projects = bytes_str(projects == NULL ? "*" : projects);
     status = read_expiry(t->words->values[VALUE_EXPIRES], &l->expires_ms);

@@ -104,7 +104,7 @@ take_variable(struct config *config, const char *variable, struct complaints *co
     if (short_enough)
         option = option_find(bytes_str(name));
     if (option == NULL)
-        complain(complaints, "environment: %s is not an option. See claimd --help",
+        complain(complaints, "environment: %s is not an option. See claimd --help all",
                  shown);
     else
         set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
@@ -229,7 +229,7 @@ take_option(struct args *args, struct config *config, struct complaints *complai
     if (is_named && !is_file)
         option = option_find(bytes_str(name));
     if (!is_file && option == NULL) {
-        complain(complaints, "command line: %s is not an option. See claimd --help",
+        complain(complaints, "command line: %s is not an option. See claimd --help all",
                  shown);
         return;
     }

@@ -8,6 +8,9 @@
 
 enum { FIRST_ROOM = 16384 };
 
+static const char rights_advice[] = "Let the group of the service's user read it: chgrp "
+                                    "GROUP FILE, chmod 0640 FILE";
+
 struct reading {
     struct mem *mem;
     char *text;
@@ -113,9 +116,11 @@ text_file_read(const struct text_file *file, struct mem *mem, struct bytes *out,
 
     if (fd < 0) {
         const char *hint = errno == ENOENT ? file->hint : NULL;
+        char text[ERRNO_TEXT_CAP];
 
-        complain(complaints, "%s: %s: %s%s%s", file->option, file->path, strerror(errno),
-                 hint == NULL ? "" : ": ", hint == NULL ? "" : hint);
+        complain(complaints, "%s: %s: %s%s%s", file->option, file->path,
+                 errno_text(errno, rights_advice, text), hint == NULL ? "" : ": ",
+                 hint == NULL ? "" : hint);
         return ST_BAD_VALUE;
     }
     st = read_open(fd, file, &r, complaints);

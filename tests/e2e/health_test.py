@@ -108,7 +108,7 @@ class Command(unittest.TestCase):
             server.logged("maintenance")
             run = health(address)
             self.assertEqual(run.returncode, 1)
-            self.assertIn("is not ready. Its status is 503", run.stderr)
+            self.assertIn("is not ready. Its status is 503: the server is in maintenance", run.stderr)
 
     def test_a_unix_socket(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -150,7 +150,7 @@ class Command(unittest.TestCase):
                      b"HTTP/1.1 200" + 1000 * b" ", b"\x15\x03\x01\0\2\2\x46"):
             run = self.against(lambda other, said=said: other.sendall(said))
             self.assertEqual(run.returncode, 1, said)
-            self.assertIn("does not respond", run.stderr)
+            self.assertIn("does not respond to plain HTTP. If it is a TLS address", run.stderr)
         run = self.against(lambda other: other.sendall(b"HTTP/1.1 100 Continue\r\n\r\n"))
         self.assertIn("is not ready. Its status is 100", run.stderr)
         run = self.against(lambda other: other.sendall(b"HTTP/1.1 299 Well\r\n"))

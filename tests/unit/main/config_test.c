@@ -341,7 +341,12 @@ START_TEST(a_bad_value_is_an_error_that_says_where)
     expect_error(&l, "unix:PATH, not \"nonsense\"\n");
     begin(&l);
     file(&l, "enable_v1 = maybe\n");
-    expect_error(&l, ":1: enable_v1 must be one of false|true (received \"maybe\")");
+    expect_error(&l, ":1: enable_v1 must be one of false|true (received \"maybe\")\n");
+    begin(&l);
+    file(&l, "enable_v1 = true # as before\n");
+    expect_error(&l,
+                 "(received \"true # as before\"). A comment after a value must begin "
+                 "with ;\n");
 }
 END_TEST
 
@@ -351,7 +356,7 @@ START_TEST(a_file_sets_nothing_twice)
 
     begin(&l);
     file(&l, "workers = 7\n\nworkers = 8\n");
-    expect_error(&l, ":3: workers is set a second time");
+    expect_error(&l, ":3: workers is set a second time, first in line 1\n");
     begin(&l);
     file(&l, "workers = 7\n  8\n"); /* inih takes this for a second value */
     expect_error(&l, ":2: workers is set a second time");
@@ -367,7 +372,7 @@ START_TEST(a_broken_file_is_an_error)
     expect_error(&l, ":2: ");
     begin(&l);
     file(&l, "[other]\nworkers = 7\n");
-    expect_error(&l, ":2: other is not a section");
+    expect_error(&l, ":1: other is not a section");
     begin(&l);
     arg(&l, "--config=/nowhere/at/all");
     expect_error(&l, "/nowhere/at/all: ");
@@ -730,7 +735,8 @@ START_TEST(everything_that_is_wrong_is_told_at_once)
         ":6: the line is too long",
         ":7: this is neither a key",
         ":8: this is neither a key",
-        ":10: other is not a section",
+        ":9: other is not a section",
+        ":10: idle_seconds must be",
         ":12: max_memory must be",
         "CLAIMD_LOG_LEVEL must be one of",
         "CLAIMD_NONSENSE is not an option",
@@ -794,7 +800,7 @@ START_TEST(a_complaint_is_one_line_whatever_was_given)
     ck_assert_int_eq(load(&l), ST_BAD_VALUE);
     ck_assert_str_eq(
         l.error,
-        "claimd: command line: --lis?ten? is not an option. See claimd --help\n");
+        "claimd: command line: --lis?ten? is not an option. See claimd --help all\n");
 }
 END_TEST
 
