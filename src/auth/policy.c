@@ -79,7 +79,7 @@ policy_refuse(const struct policy *p, enum role role, enum action action,
 
     for (unsigned other = 0; other < ROLE_COUNT; other++)
         if (policy_allows(p, (enum role)other, action))
-            (void)strcat(strcat(roles, " "), role_names[other]);
+            (void)strcat(strcat(roles, roles[0] == '\0' ? " " : ", "), role_names[other]);
     return reason_give(why, ST_FORBIDDEN,
                        "the action %s is not allowed for the role %s. Allowed roles:%s",
                        action_name(action), role_name(role),

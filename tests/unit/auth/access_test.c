@@ -109,7 +109,7 @@ START_TEST(a_token_is_good_for_its_projects_and_its_role)
     ck_assert_str_eq(
         ask("1", "p", ACTION_QUEUES_PURGE),
         "FORBIDDEN: the action queues:purge is not allowed for the role worker. Allowed "
-        "roles: operator admin");
+        "roles: operator, admin");
     ck_assert_str_eq(ask("1", "p", ACTION_COUNT), "one worker -"); /* it will be a 405 */
     ck_assert_str_eq(ask("2", "q", ACTION_QUEUES_GET), "two reader -");
     ck_assert_str_eq(ask("2", NULL, ACTION_QUEUES_GET),
