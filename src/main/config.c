@@ -104,8 +104,11 @@ take_variable(struct config *config, const char *variable, struct complaints *co
     if (short_enough)
         option = option_find(bytes_str(name));
     if (option == NULL)
-        complain(complaints, "environment: %s is not an option. See claimd --help all",
-                 shown);
+        complain(
+            complaints,
+            "environment: %s is not an option. Variables that begin with CLAIMD_ set "
+            "options. Rename or unset it",
+            shown);
     else
         set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
 }

@@ -281,7 +281,8 @@ START_TEST(what_is_unknown_is_an_error_wherever_it_stands)
     expect_error(&l, ":4: workrs is not an option");
     begin(&l);
     variable(&l, "CLAIMD_WORKRS=7");
-    expect_error(&l, "CLAIMD_WORKRS is not an option");
+    expect_error(&l, "CLAIMD_WORKRS is not an option. Variables that begin with CLAIMD_ "
+                     "set options. Rename or unset it");
     begin(&l);
     arg(&l, "--workrs=7");
     expect_error(&l, "--workrs is not an option");
