@@ -106,7 +106,7 @@ static bool
 wants_help(char *const *argv)
 {
     for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++)
-        if (strcmp(*argv, "--help") == 0)
+        if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0)
             return true;
     return false;
 }

@@ -192,6 +192,13 @@ class Statuses(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (2, ""), given)
             self.assertIn(said, done.stderr)
 
+    def test_help_needs_no_command(self):
+        for given in (("-h",), ("--help",), ("-h", "--", "false")):
+            done = subprocess.run((CLAIMD, "run", *given), capture_output=True, text=True,
+                                  check=False, env=environment(), timeout=PATIENCE_S)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), given)
+            self.assertIn("Usage: claimd run [OPTION]... -- CMD", done.stdout)
+
     def test_words_behind_the_hyphens_are_the_commands(self):
         done = run(command=("echo", "--help", "--", "--instances"))
         self.assertEqual((done.returncode, done.stdout), (0, "--help -- --instances\n"))
