@@ -77,6 +77,8 @@ START_TEST(without_a_kit_there_is_nothing_of_this)
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         for (int post = 0; post < 2; post++)
             ck_api(&plain, post ? "POST" : "GET", paths[i], NULL, 404, NULL);
+    ck_assert_str_eq(api_pick(&plain, "description"),
+                     "the path does not exist. The test API requires the option ci");
     api_fixture_close(&plain);
 }
 END_TEST
