@@ -403,6 +403,9 @@ START_TEST(wrong_questions_about_it_are_refused)
     };
 
     ck_api_rows(&f, rows);
+    ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"),
+                                 "the parameter event is \"posted,lost\". It must be a "
+                                 "comma-separated list of queue_made,"));
 }
 END_TEST
 
@@ -461,8 +464,12 @@ START_TEST(what_expects_nothing_is_refused)
         {"GET", "/claimd/expect?queue=q&messages=-2", NULL, 400, NULL},
         {"GET", "/claimd/expect?queue=q&messages=x", NULL, 400, NULL},
         {"GET", "/claimd/expect?queue=q&messages=0&wait=-3", NULL, 400, NULL},
+        {"GET", "/claimd/expect?queue=q&message=0", NULL, 400, NULL},
     };
 
     ck_api_rows(&f, rows);
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "the query is \"queue=q&message=0\". It must have at least one of "
+                     "messages, claimed and free");
 }
 END_TEST

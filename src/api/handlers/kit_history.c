@@ -135,11 +135,14 @@ handle_history(struct context *ctx)
         st = read_count(ctx, "since", &since);
     if (st != ST_OK)
         return st;
-    if (bytes_present(events) && !history_read_events(events, &page.events))
+    if (bytes_present(events) && !history_read_events(events, &page.events)) {
+        const struct bytes allowed = name_events(ctx->req->arena, UINT32_MAX);
+
         return context_refuse(
             ctx, ST_BAD_PARAMETER,
-            "the parameter event is \"%s\". It must be a comma-separated list of events",
-            received(events).text);
+            "the parameter event is \"%s\". It must be a comma-separated list of %.*s",
+            received(events).text, (int)allowed.len, allowed.data);
+    }
     page.since = (uint64_t)since;
     buf_printf(page.out,
                "{\"last\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"history\":", history_last(h),
@@ -173,9 +176,10 @@ read_expected(struct context *ctx, struct expected *out)
         return st;
     if (out->messages == STORE_UNSET && out->claimed == STORE_UNSET &&
         out->free == STORE_UNSET)
-        return context_refuse(
-            ctx, ST_BAD_PARAMETER,
-            "at least one of the parameters messages, claimed and free is required");
+        return context_refuse(ctx, ST_BAD_PARAMETER,
+                              "the query is \"%s\". It must have at least one of "
+                              "messages, claimed and free",
+                              received(ctx->req->query).text);
     if (out->wait_s > ctx->limits->max_wait)
         out->wait_s = ctx->limits->max_wait;
     return ST_OK;
