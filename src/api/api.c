@@ -267,6 +267,10 @@ refuse_path(struct context *ctx, const struct path *path)
     if (path->depth == 1)
         return context_refuse(ctx, ST_NO_PATH,
                               "the path does not exist. The home document is %s/", base);
+    if (ctx->kit == NULL && bytes_equal(path->segments[0], version_kit.name))
+        return context_refuse(
+            ctx, ST_NO_PATH,
+            "the path does not exist. The test API requires the option ci");
     return ST_NO_PATH;
 }
 

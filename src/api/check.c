@@ -97,14 +97,17 @@ check_client(struct context *ctx)
         return ST_OK;
     st = caller_client(text, ctx->limits, &ctx->client);
     if (st == ST_BAD_CLIENT_ID && !ctx->limits->client_id_strict)
-        return context_refuse(ctx, st,
-                              "the header Client-ID must be %lld to %lld characters long "
-                              "(min_length_client_id, max_length_client_id)",
-                              (long long)ctx->limits->min_length_client_id,
-                              (long long)ctx->limits->max_length_client_id);
+        return context_refuse(
+            ctx, st,
+            "the header Client-ID is %zu characters long. It must be %lld to %lld "
+            "(min_length_client_id, max_length_client_id)",
+            text.len, (long long)ctx->limits->min_length_client_id,
+            (long long)ctx->limits->max_length_client_id);
     if (st == ST_BAD_CLIENT_ID)
         return context_refuse(
-            ctx, st, "the header Client-ID must be a UUID (client_id_uuid_safe)");
+            ctx, st,
+            "the header Client-ID is \"%s\". It must be a UUID (client_id_uuid_safe)",
+            received(text).text);
     return st;
 }
 
@@ -149,9 +152,9 @@ check_host(struct context *ctx, struct bytes allowed)
         return ST_OK;
     return context_refuse(
         ctx, ST_FORBIDDEN,
-        "the header Host is \"%.*s\". Without authentication it must be an IP address, "
+        "the header Host is \"%s\". Without authentication it must be an IP address, "
         "localhost, or a name in the option allowed_hosts",
-        (int)(host.len > 100 ? 100 : host.len), host.data);
+        received(host).text);
 }
 
 /*
@@ -176,9 +179,10 @@ check_origin(struct context *ctx)
     }
     if (scheme != NULL && bytes_equal_nocase(origin, host))
         return ST_OK;
-    return context_refuse(
-        ctx, ST_FORBIDDEN,
-        "the request comes from a page of another site (header Origin). Send a token");
+    return context_refuse(ctx, ST_FORBIDDEN,
+                          "the header Origin is \"%s\". The request comes from a page of "
+                          "another site. Send a token",
+                          received(ctx->req->headers[API_HEADER_ORIGIN]).text);
 }
 
 /* Who has no good token hears of it first; what a good one is not enough for comes later. */
@@ -284,7 +288,8 @@ check_token_project(struct context *ctx)
     ctx->queue.project = ctx->token_project;
     if (named.len == 0 || bytes_equal(named, ctx->token_project))
         return ST_OK;
-    return context_refuse(ctx, ST_FORBIDDEN, "the token is for another project");
+    return context_refuse(ctx, ST_FORBIDDEN, "the token is not for the project \"%s\"",
+                          received(named).text);
 }
 
 static enum status
@@ -336,7 +341,7 @@ check_request(struct context *ctx)
         return st;
     st = check_project(ctx);
     if (st == ST_OK && bytes_present(ctx->queue.name))
-        st = caller_queue_name(ctx->queue.name);
+        st = context_check_name(ctx, ctx->queue.name);
     if (st == ST_BAD_QUEUE_NAME && ctx->queue.kind == STORE_TOPIC)
         st = ST_BAD_TOPIC_NAME;
     return st == ST_OK ? check_quota(ctx) : st;

@@ -1,5 +1,7 @@
 #include "api/context.h"
 
+#include "api/caller.h"
+
 #include "claimd/base/clock.h"
 #include "claimd/base/invariant.h"
 
@@ -47,11 +49,32 @@ context_refuse_queue(struct context *ctx)
 enum status
 context_body_within(struct context *ctx, int64_t max, const char *option)
 {
-    if (!ctx->req->body_too_large && ctx->req->body.len <= (size_t)max)
+    if (ctx->req->body_too_large)
+        return context_refuse(
+            ctx, ST_TOO_LARGE,
+            "the body is too large. The maximum is %" PRId64 " bytes (%s)", max, option);
+    if (ctx->req->body.len <= (size_t)max)
         return ST_OK;
     return context_refuse(ctx, ST_TOO_LARGE,
-                          "the body is too large. The maximum is %" PRId64 " bytes (%s)",
-                          max, option);
+                          "the body is %zu bytes long. The maximum is %" PRId64
+                          " bytes (%s)",
+                          ctx->req->body.len, max, option);
+}
+
+enum status
+context_check_name(struct context *ctx, struct bytes name)
+{
+    enum status st = caller_queue_name(name);
+
+    if (st != ST_OK && name.len > CALLER_QUEUE_NAME_MAX)
+        return context_refuse(ctx, st, "the %s name is %zu bytes long. The maximum is %d",
+                              context_noun(ctx), name.len, CALLER_QUEUE_NAME_MAX);
+    return st == ST_OK ? ST_OK
+                       : context_refuse(ctx, st,
+                                        "the %s name is \"%s\". It must be 1 to %d "
+                                        "characters from A-Z a-z 0-9 _ - .",
+                                        context_noun(ctx), received(name).text,
+                                        CALLER_QUEUE_NAME_MAX);
 }
 
 /* ------------------------------------------------------------------ parameters */
@@ -62,13 +85,13 @@ context_read_limit(struct context *ctx, const char *name, int64_t max, const cha
 {
     enum status st = query_limit(&ctx->query, name, max, out);
 
-    if (st == ST_BAD_PARAMETER)
-        return context_refuse(ctx, st, "the parameter %s must be an integer", name);
-    if (st == ST_BAD_VALUE)
-        return context_refuse(ctx, st,
-                              "the parameter %s must be between 1 and %" PRId64 " (%s)",
-                              name, max, option);
-    return st;
+    if (st != ST_BAD_PARAMETER && st != ST_BAD_VALUE)
+        return st;
+    return context_refuse(
+        ctx, st,
+        "the parameter %s is \"%s\". It must be an integer between 1 and %" PRId64
+        " (%s)",
+        name, received(query_get(&ctx->query, name)).text, max, option);
 }
 
 enum status
@@ -77,7 +100,9 @@ context_read_bool(struct context *ctx, const char *name, bool *out)
     enum status st = query_bool(&ctx->query, name, out);
 
     if (st == ST_BAD_PARAMETER)
-        return context_refuse(ctx, st, "the parameter %s must be true or false", name);
+        return context_refuse(ctx, st,
+                              "the parameter %s is \"%s\". It must be true or false",
+                              name, received(query_get(&ctx->query, name)).text);
     return st;
 }
 
@@ -90,9 +115,8 @@ context_read_list(struct context *ctx, const char *name, int64_t max, const char
 
     if (st == ST_BAD_VALUE)
         return context_refuse(
-            ctx, st,
-            "the parameter %s has too many values. The maximum is %" PRId64 " (%s)", name,
-            max, option);
+            ctx, st, "the parameter %s has %zu values. The maximum is %" PRId64 " (%s)",
+            name, *count, max, option);
     return st;
 }
 

@@ -71,6 +71,9 @@ enum status context_refuse_queue(struct context *ctx);
 /* ST_TOO_LARGE if the body has more than `max` bytes, as the option says. */
 enum status context_body_within(struct context *ctx, int64_t max, const char *option);
 
+/* caller_queue_name(), with the refusal explained. */
+enum status context_check_name(struct context *ctx, struct bytes name);
+
 /* ------------------------------------------------------------------ parameters */
 
 /* query_limit(), query_bool() and query_list(), with the refusal explained; the option is

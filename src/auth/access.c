@@ -264,8 +264,9 @@ judge_project(const struct grant *g, const struct access_request *r,
     if (r->project.len > 0)
         return token_line_has(g->projects, r->project)
                    ? ST_OK
-                   : reason_give(why, ST_FORBIDDEN, "the %s is for another project",
-                                 g->what);
+                   : reason_give(why, ST_FORBIDDEN,
+                                 "the %s is not for the project \"%s\"", g->what,
+                                 received(r->project).text);
     *project = token_line_project(g->projects);
     if (bytes_present(*project) || token_line_has(g->projects, BYTES_NONE))
         return ST_OK;
@@ -304,7 +305,9 @@ static enum status
 refuse_nobody(const struct access *a, const struct access_request *r, struct reason *why)
 {
     if (a->certificates == NULL)
-        return reason_give(why, ST_UNAUTHORIZED, "a token is required");
+        return reason_give(why, ST_UNAUTHORIZED,
+                           "a token is required. Send it in X-Auth-Token or as "
+                           "Authorization: Bearer TOKEN");
     if (r->certificate == NULL)
         return reason_give(why, ST_UNAUTHORIZED, "a certificate or a token is required");
     if (!r->certificate->good)
@@ -352,9 +355,7 @@ judge(const struct access *a, const struct token_digest *digest,
     st = judge_project(&grant, r, &out->project, why);
     if (st == ST_OK && r->action != ACTION_COUNT &&
         !policy_allows(&a->policy, grant.role, r->action))
-        st =
-            reason_give(why, ST_FORBIDDEN, "the action %s is not allowed for the role %s",
-                        action_name(r->action), role_name(grant.role));
+        st = policy_refuse(&a->policy, grant.role, r->action, why);
     out->name = grant.name;
     out->role = grant.role;
     return st;
@@ -396,7 +397,7 @@ static enum status
 judge_stranger(struct access *a, const struct keystone_caller *known,
                const struct access_request *r, struct reason *why)
 {
-    bool allowed;
+    enum status st = ST_OK;
 
     if (r->everywhere)
         return reason_give(
@@ -405,20 +406,18 @@ judge_stranger(struct access *a, const struct keystone_caller *known,
     if (!bytes_present(known->project))
         return reason_give(why, ST_FORBIDDEN, "the token is not for a project");
     if (r->project.len > 0 && !bytes_equal(r->project, known->project))
-        return reason_give(why, ST_FORBIDDEN, "the token is for another project");
+        return reason_give(why, ST_FORBIDDEN, "the token is not for the project \"%s\"",
+                           received(r->project).text);
     if (known->roles == 0)
         return reason_give(why, ST_FORBIDDEN,
                            "none of the roles of the token is known to this server");
     if (r->action == ACTION_COUNT)
         return ST_OK;
     lock_acquire(&a->lock);
-    allowed = any_allowed(&a->policy, known->roles, r->action);
+    if (!any_allowed(&a->policy, known->roles, r->action))
+        st = policy_refuse(&a->policy, greatest(known->roles), r->action, why);
     lock_release(&a->lock);
-    return allowed
-               ? ST_OK
-               : reason_give(why, ST_FORBIDDEN,
-                             "the action %s is not allowed for the role %s",
-                             action_name(r->action), role_name(greatest(known->roles)));
+    return st;
 }
 
 static enum status

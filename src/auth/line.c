@@ -54,16 +54,17 @@ line_check(struct bytes name, struct bytes role, struct bytes projects, enum rol
            struct reason *why)
 {
     if (!is_name(name))
-        return reason_give(why, ST_BAD_VALUE,
-                           "a name must be 1 to %d characters from A-Z a-z 0-9 _ - .",
-                           TOKEN_NAME_MAX);
-    *out = role_find(role);
-    if (*out == ROLE_COUNT)
-        return reason_give(why, ST_BAD_VALUE, "the role %.*s does not exist",
-                           (int)role.len, role.data);
-    if (!are_projects(projects))
         return reason_give(
             why, ST_BAD_VALUE,
-            "projects must be 1 to %d characters each, separated by commas", PROJECT_MAX);
+            "a name must be 1 to %d characters from A-Z a-z 0-9 _ - . (received \"%s\")",
+            TOKEN_NAME_MAX, received(name).text);
+    *out = role_find(role);
+    if (*out == ROLE_COUNT)
+        return role_refuse(role, why);
+    if (!are_projects(projects))
+        return reason_give(why, ST_BAD_VALUE,
+                           "projects must be 1 to %d characters each, separated by "
+                           "commas (received \"%s\")",
+                           PROJECT_MAX, received(projects).text);
     return ST_OK;
 }

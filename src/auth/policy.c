@@ -71,6 +71,32 @@ role_name(enum role role)
     return role_names[role];
 }
 
+enum status
+policy_refuse(const struct policy *p, enum role role, enum action action,
+              struct reason *why)
+{
+    char roles[64] = "";
+
+    for (unsigned other = 0; other < ROLE_COUNT; other++)
+        if (policy_allows(p, (enum role)other, action))
+            (void)strcat(strcat(roles, roles[0] == '\0' ? " " : ", "), role_names[other]);
+    return reason_give(why, ST_FORBIDDEN,
+                       "the action %s is not allowed for the role %s. Allowed roles:%s",
+                       action_name(action), role_name(role),
+                       roles[0] == '\0' ? " none" : roles);
+}
+
+enum status
+role_refuse(struct bytes name, struct reason *why)
+{
+#define ROLE_WORD(name, text) " " text
+    return reason_give(
+        why, ST_BAD_VALUE,
+        "the role \"%s\" does not exist. Use one of these:" ROLE_LIST(ROLE_WORD),
+        received(name).text);
+#undef ROLE_WORD
+}
+
 /* ------------------------------------------------------------------ the file */
 
 /* Cuts the next word off, at blanks. */
@@ -97,8 +123,7 @@ read_role(struct bytes word, unsigned *roles, struct reason *why)
     name.len -= prefix.len;
     role = role_find(name);
     if (role == ROLE_COUNT)
-        return reason_give(why, ST_BAD_VALUE, "the role %.*s does not exist",
-                           (int)name.len, name.data);
+        return role_refuse(name, why);
     *roles |= 1U << role;
     return ST_OK;
 }

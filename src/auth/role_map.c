@@ -13,8 +13,7 @@ read_entry(struct role_map *out, struct bytes entry, struct reason *why)
     word = bytes_trim(rest);
     role = role_find(word);
     if (role == ROLE_COUNT)
-        return reason_give(why, ST_BAD_VALUE, "the role %.*s does not exist",
-                           (int)word.len, word.data);
+        return role_refuse(word, why);
     if (out->count == ROLE_MAP_MAX)
         return reason_give(why, ST_BAD_VALUE, "must have at most %d entries",
                            ROLE_MAP_MAX);

@@ -248,6 +248,20 @@ count_lines(struct bytes text)
     return count;
 }
 
+/* These could not be written. */
+static void
+lose_lines(struct log_writer *w, struct bytes lines)
+{
+    uint64_t count = count_lines(lines);
+
+    if (count == 0)
+        return;
+    w->lost += count;
+    lock_acquire(&w->lock);
+    counter_add(&w->dropped, count);
+    lock_release(&w->lock);
+}
+
 static void
 writer_free(struct log_writer *w)
 {
@@ -271,7 +285,7 @@ write_lines(void *arg)
             w->lost = 0;
         if (w->lost == 0)
             lines = write_out(w, lines);
-        w->lost += count_lines(lines);
+        lose_lines(w, lines);
     }
     lock_acquire(&w->lock);
     w->gone = true;

@@ -150,8 +150,12 @@ listener_open(struct listener *l, const struct listen_entry *entry,
     return ST_OK;
 
 fail:
-    (void)snprintf(error, error_cap, "cannot listen on %s: %s", entry->address,
-                   errno == EADDRINUSE ? "address already in use" : strerror(errno));
+    (void)snprintf(error, error_cap, "cannot listen on %s: %s%s", entry->address,
+                   errno == EADDRINUSE ? "address already in use" : strerror(errno),
+                   errno == EACCES && !is_local(l)
+                       ? ". A port below 1024 needs CAP_NET_BIND_SERVICE, or a socket "
+                         "from claimd.socket"
+                       : "");
     if (l->fd >= 0)
         (void)close(l->fd);
     l->fd = -1;

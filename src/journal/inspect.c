@@ -6,7 +6,6 @@
 #include "journal/roster.h"
 
 #include <errno.h>
-#include <string.h>
 
 int
 journal_hold(struct disk *disk, struct disk_file **out)
@@ -52,8 +51,6 @@ tell_damage(void *arg, const struct journal_damage *damage)
 static enum status
 begin(struct look *l, struct disk *disk, char error[JOURNAL_ERROR_CAP])
 {
-    int failed;
-
     segments_init(&l->segments, disk, 0);
     l->segments.look_only = true;
     l->reader.segments = &l->segments;
@@ -64,11 +61,7 @@ begin(struct look *l, struct disk *disk, char error[JOURNAL_ERROR_CAP])
     l->reader.arg = l;
     if (roster_init(&l->roster) != ST_OK)
         return reader_fail(&l->reader, ST_NO_MEMORY, "out of memory");
-    failed = segments_list(&l->segments);
-    if (failed != 0)
-        return reader_fail(&l->reader, ST_IO, "the journal cannot list its directory: %s",
-                           strerror(failed));
-    return ST_OK;
+    return reader_list(&l->reader);
 }
 
 static void

@@ -22,6 +22,7 @@ static enum status
 take_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
 {
     int failed = disk_lock(j->config.disk, JOURNAL_LOCK, &j->lock_file);
+    char text[ERRNO_TEXT_CAP];
 
     if (failed == 0)
         return ST_OK;
@@ -29,7 +30,7 @@ take_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
         error, JOURNAL_ERROR_CAP, "claimd cannot lock the journal: %s",
         failed == EWOULDBLOCK
             ? "another process uses it. Stop that process, or use another directory"
-            : strerror(failed));
+            : errno_text(failed, DISK_ADVICE, text));
     return failed == EWOULDBLOCK ? ST_UNAVAILABLE : ST_IO;
 }
 

@@ -27,8 +27,20 @@ reader_fail(struct reader *r, enum status st, const char *format, ...)
 enum status
 reader_system_fails(struct reader *r, const char *what, int error)
 {
+    char text[ERRNO_TEXT_CAP];
+
     return reader_fail(r, error == ENOMEM ? ST_NO_MEMORY : ST_IO,
-                       "the journal cannot %s %s: %s", what, r->name, strerror(error));
+                       "the journal cannot %s %s: %s", what, r->name,
+                       errno_text(error, DISK_ADVICE, text));
+}
+
+enum status
+reader_list(struct reader *r)
+{
+    int error = segments_list(r->segments);
+
+    memcpy(r->name, r->segments->unread, sizeof(r->name));
+    return error == 0 ? ST_OK : reader_system_fails(r, "read", error);
 }
 
 /* True if damage does not end the reading. */
@@ -205,11 +217,12 @@ check_position(struct reader *r)
     if (first == r->next_lsn)
         return ST_OK;
     if (!goes_on(r))
-        return reader_fail(r, ST_BAD_VALUE,
-                           "the journal is damaged: %s ends at byte %" PRIu64
-                           " with LSN %" PRIu64
-                           ", but the next segment is %s" READER_ADVICE,
-                           r->before, r->before_end, r->next_lsn - 1, r->name);
+        return reader_fail(
+            r, ST_BAD_VALUE,
+            "the journal is damaged: %s has no valid frame at byte %" PRIu64
+            ", after LSN %" PRIu64 ", but the next segment starts with LSN %" PRIu64
+            " (%s)" READER_ADVICE,
+            r->before, r->before_end, r->next_lsn - 1, first, r->name);
     if (first < r->next_lsn) /* its frames will tell */
         return ST_OK;
     tell(r, r->before[0] == '\0' ? r->name : r->before, r->before_end,
@@ -469,12 +482,13 @@ lacks_end(struct reader *r, const struct durable_lsn *mark, bool segment_missing
     if (segment_missing)
         return reader_fail(
             r, ST_BAD_VALUE,
-            "the journal is damaged: %s is missing. The last LSN before it is %" PRIu64
+            "the journal is damaged: %s is missing, or " DURABLE_LSN_NAME
+            " belongs to another journal. The last LSN before it is %" PRIu64
                 READER_ADVICE,
             missing, last);
     return reader_fail(r, ST_BAD_VALUE,
-                       "the journal is damaged: %s ends at byte %" PRIu64
-                       " with LSN %" PRIu64 ", but records up to LSN %" PRIu64
+                       "the journal is damaged: %s has no valid frame at byte %" PRIu64
+                       ", after LSN %" PRIu64 ", but records up to LSN %" PRIu64
                        " were durable" READER_ADVICE,
                        r->before, r->before_end, last, mark->lsn);
 }

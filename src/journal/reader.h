@@ -60,6 +60,8 @@ struct reader {
     uint64_t before_end; /* where the last whole frame of the segment before ended */
 };
 
+/* Finds the segments, before anything is read: segments_list(). */
+enum status reader_list(struct reader *r);
 enum status reader_read(struct reader *r);
 void reader_fini(struct reader *r);
 

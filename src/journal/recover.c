@@ -160,8 +160,11 @@ spare_the_spares(struct segments *s)
 static enum status
 start_fails(struct recovery *r, const char *what, int error)
 {
+    char text[ERRNO_TEXT_CAP];
+
     return reader_fail(&r->reader, error == ENOMEM ? ST_NO_MEMORY : ST_IO,
-                       "the journal cannot %s: %s", what, strerror(error));
+                       "the journal cannot %s: %s", what,
+                       errno_text(error, DISK_ADVICE, text));
 }
 
 /* Begins to log behind what was read. */
@@ -241,12 +244,11 @@ journal_recover(struct journal *j, struct store_durable *store,
     int failed;
 
     progress_begin(&r.progress, &j->config);
-    failed =
-        segments_list(&j->segments); /* looks at the spares, too: that takes a while */
     r.reader.arg = &r;
     j->store = store;
-    if (failed != 0)
-        return start_fails(&r, "list its directory", failed);
+    st = reader_list(&r.reader); /* looks at the spares, too: that takes a while */
+    if (st != ST_OK)
+        return st;
     failed = choose_sizes(j);
     if (failed != 0)
         return start_fails(&r, "determine the free space of the disk", failed);

@@ -16,6 +16,7 @@ void
 segments_init(struct segments *s, struct disk *disk, uint64_t segment_bytes)
 {
     *s = (struct segments){.disk = disk,
+                           .unread = "its directory",
                            .segment_bytes =
                                segment_bytes == 0 ? SEGMENT_BYTES_USUAL : segment_bytes};
 }
@@ -112,6 +113,8 @@ note_name(void *arg, const char *name)
         l->error = 0; /* a sweep has dropped it just now; a spare is not to be read */
     } else if (l->error == 0) {
         l->error = add(s, segment);
+    } else {
+        (void)snprintf(s->unread, sizeof(s->unread), "%s", name);
     }
 }
 

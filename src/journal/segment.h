@@ -53,6 +53,7 @@ struct segments {
     uint64_t spare_bytes; /* of spares that were found, and not adopted yet */
     uint64_t largest;     /* bytes of the largest that was found, spare or not */
     unsigned spares;
+    char unread[DISK_NAME_CAP]; /* where segments_list() failed, if it did */
 
     struct disk_file *file; /* of the last one, being written; NULL: none is */
     uint8_t nonce[NONCE_BYTES];

@@ -1,7 +1,6 @@
 #include "claimd/json/fault.h"
 
 #include "claimd/json/number.h"
-#include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
 #include <stdio.h>
@@ -142,4 +141,13 @@ json_fault(struct bytes body, struct reason *out)
     }
     fault_tell(&f, body, s.end, out);
     return true;
+}
+
+struct received
+json_received(const struct json_scan_value *value)
+{
+    static const char *const kinds[] = {"missing", "an object", "an array", "a string"};
+
+    return received(value->kind <= SCAN_STRING ? bytes_str(kinds[value->kind])
+                                               : value->text);
 }

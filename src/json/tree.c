@@ -5,6 +5,8 @@
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
+#include <stdio.h>
+
 /* ------------------------------------------------------------------ reading */
 
 /*
@@ -155,6 +157,26 @@ json_tree_refuse(struct bytes body, struct reason *why)
         return reason_give(why, ST_BAD_BODY,
                            "the name of a member must not hold a NUL character");
     return ST_BAD_BODY;
+}
+
+struct received
+json_tree_received(const json_t *value)
+{
+    static const char *const kinds[] = {
+        "an object", "an array", "",    "", "a number with a fraction",
+        "true",      "false",    "null"};
+    struct received out = {"missing"};
+
+    if (json_is_string(value))
+        (void)snprintf(
+            out.text, sizeof(out.text), "\"%.*s\"", RECEIVED_MOST + 3,
+            received(bytes_of(json_string_value(value), json_string_length(value))).text);
+    else if (json_is_integer(value))
+        (void)snprintf(out.text, sizeof(out.text), "%" JSON_INTEGER_FORMAT,
+                       json_integer_value(value));
+    else if (value != NULL)
+        return received(bytes_str(kinds[json_typeof(value)]));
+    return out;
 }
 
 /* ------------------------------------------------------------------ writing */

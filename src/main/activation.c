@@ -58,8 +58,8 @@ take_one(int fd, struct bytes name, struct listen_list *out,
 
     if (!find_kind(name, &kind))
         complain(complaints,
-                 "LISTEN_FDNAMES: descriptor %d is called %.*s, but it must be api, "
-                 "tls or metrics (FileDescriptorName)",
+                 "LISTEN_FDNAMES: descriptor %d is called %.*s. It must be api, tls or "
+                 "metrics (FileDescriptorName)",
                  fd, (int)(name.len & 0xff), name.data);
     else if (!listen_inherit(fd, kind, &out->entries[out->count], &why))
         complain(complaints, "LISTEN_FDS: descriptor %d %s", fd, why);
@@ -89,12 +89,13 @@ activation_take(const struct config *config, struct listen_list *out,
     out->count = 0;
     forget_variables();
     if (!is_number(config->listen_fds, &count) || count > LISTEN_MAX) {
-        complain(complaints, "LISTEN_FDS must be 0 to %d, not %.20s", LISTEN_MAX,
-                 config->listen_fds);
+        complain(complaints, "LISTEN_FDS is \"%.20s\". It must be 0 to %d",
+                 config->listen_fds, LISTEN_MAX);
         return ST_BAD_VALUE;
     }
     if (config->ready_fd >= FIRST_FD && config->ready_fd < FIRST_FD + (int64_t)count)
-        complain(complaints, "ready_fd: descriptor %d is one of LISTEN_FDS",
+        complain(complaints,
+                 "ready_fd is %d, which is a descriptor of LISTEN_FDS. Choose another",
                  (int)config->ready_fd);
     for (int i = 0; i < (int)count; i++) {
         struct bytes name =

@@ -149,7 +149,7 @@ read_service_token(const struct admission *a, char out[KEYSTONE_TOKEN_MAX + 1],
         memcpy(out, token.data, token.len);
         out[token.len] = '\0';
     } else {
-        complain(complaints, "keystone_token_file: %s: must be one token", file.path);
+        complain(complaints, "keystone_token_file: %s must contain one token", file.path);
         st = ST_BAD_VALUE;
     }
     explicit_bzero((void *)text.data, text.len);
@@ -216,7 +216,7 @@ open_executor(struct admission *a, struct complaints *complaints)
 
     if (st != ST_UNAVAILABLE)
         return st;
-    complain(complaints, "cannot start: no threads for keystone");
+    complain(complaints, "cannot start the threads for Keystone");
     return ST_BAD_VALUE;
 }
 

@@ -92,7 +92,7 @@ open_threads(struct backing *b, const struct config *config, struct mem *mem,
     enum status st = executor_open(&executor, &b->executor);
 
     if (st == ST_UNAVAILABLE)
-        complain(complaints, "claimd cannot start the threads for the store");
+        complain(complaints, "cannot start the threads for the store");
     return st;
 }
 

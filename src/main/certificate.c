@@ -105,7 +105,7 @@ certificate_open(const struct config *config, const struct listen_list *list,
     if (!certificate_wanted(list))
         return ST_OK;
     if (!is_named(config->tls_certificate) || !is_named(config->tls_key)) {
-        complain(complaints, "to listen with TLS needs tls_certificate and tls_key");
+        complain(complaints, "a TLS address in listen needs tls_certificate and tls_key");
         return ST_BAD_VALUE;
     }
     st = certificate_read(config, mem, &pair, complaints);
@@ -121,7 +121,7 @@ certificate_check(const struct config *config, struct mem *mem,
     if (!is_named(config->tls_certificate) && !is_named(config->tls_key))
         return;
     if (!is_named(config->tls_certificate) || !is_named(config->tls_key))
-        complain(complaints, "%s is of no use without %s",
+        complain(complaints, "%s has no effect without %s",
                  is_named(config->tls_key) ? "tls_key" : "tls_certificate",
                  is_named(config->tls_key) ? "tls_certificate" : "tls_key");
     else if (certificate_read(config, mem, &pair, complaints) == ST_OK)

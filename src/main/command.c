@@ -42,6 +42,9 @@ command_find(const char *name)
     return NULL;
 }
 
+/* The command that runs; NULL: none yet. */
+static const struct command *running;
+
 int
 command_fails(int status, const char *format, ...)
 {
@@ -53,7 +56,10 @@ command_fails(int status, const char *format, ...)
     (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
     (void)fflush(stdout); /* in the order in which it was said */
-    complain(&complaints, "%s", line);
+    if (status == COMMAND_USAGE && running != NULL)
+        complain(&complaints, "%s. See claimd %s --help", line, running->name);
+    else
+        complain(&complaints, "%s", line);
     return status;
 }
 
@@ -79,29 +85,28 @@ read_words(const struct command *c, char *const *argv, struct command_words *wor
         const char **value = option ? find_value(c, *argv, words) : NULL;
 
         if (option && value == NULL)
-            return command_fails(COMMAND_USAGE, "%s is not an option of %s (see --help)",
-                                 *argv, c->name);
+            return command_fails(COMMAND_USAGE, "%s is not an option of %s", *argv,
+                                 c->name);
         if (option && (argv[1] == NULL || *value != NULL))
             return command_fails(COMMAND_USAGE, "%s %s", *argv,
-                                 argv[1] == NULL ? "has no value" : "is there twice");
+                                 argv[1] == NULL ? "needs a value" : "is given twice");
         if (!option && places == c->places)
-            return command_fails(COMMAND_USAGE, "%s is one word too many (see --help)",
-                                 *argv);
+            return command_fails(COMMAND_USAGE, "%s is one argument too many", *argv);
         if (option)
             *value = *++argv;
         else
             words->places[places++] = *argv;
     }
-    return places >= c->least ? COMMAND_GOOD
-                              : command_fails(COMMAND_USAGE, "%s needs %s (see --help)",
-                                              c->name, c->needs);
+    return places >= c->least
+               ? COMMAND_GOOD
+               : command_fails(COMMAND_USAGE, "%s needs %s", c->name, c->needs);
 }
 
 static bool
 wants_help(char *const *argv)
 {
     for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++)
-        if (strcmp(*argv, "--help") == 0)
+        if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0)
             return true;
     return false;
 }
@@ -112,6 +117,7 @@ command_run(const struct command *command, char *const *argv)
     struct command_words words = {{NULL}, {NULL}};
     int status = COMMAND_GOOD;
 
+    running = command;
     if (wants_help(argv))
         help_print_command(command, stdout);
     else if (command->start != NULL)
@@ -161,7 +167,8 @@ command_open_empty(const char *path)
         (void)command_fails(COMMAND_FAILED, "%s cannot be opened: %s", path,
                             strerror(error));
     else
-        (void)command_fails(COMMAND_FAILED, "%s is not empty", path);
+        (void)command_fails(COMMAND_FAILED,
+                            "%s is not empty. Give a new or an empty directory", path);
     disk_shut(d);
     return NULL;
 }

@@ -80,7 +80,7 @@ int command_run(const struct command *command, char *const *argv);
 
 /* ------------------------------------------------------------------ what they share */
 
-/* One line on standard error; returns `status`. */
+/* One line on standard error, which names the help for COMMAND_USAGE; returns `status`. */
 int __attribute__((format(printf, 2, 3)))
 command_fails(int status, const char *format, ...);
 

@@ -30,14 +30,16 @@ close_folder(int fd)
 static int
 tell(const struct command_words *words, const struct journal_backup_figures *made)
 {
-    (void)printf("%s has %" PRIu64 " segments up to position %" PRIu64 ": %" PRIu64
+    (void)printf("%s has %" PRIu64 " segments up to LSN %" PRIu64 ", %" PRIu64
                  " linked, %" PRIu64 " bytes copied\n",
                  words->places[1], made->segments,
                  made->next_lsn == 0 ? 0 : made->next_lsn - 1, made->linked,
                  made->copied_bytes);
     if (made->restarts > 0)
-        (void)printf("begun again %u times, since a sweep dropped segments meanwhile\n",
-                     made->restarts);
+        (void)printf(
+            "The copy started again %u times, because checkpoints deleted segments "
+            "during it.\n",
+            made->restarts);
     return COMMAND_GOOD;
 }
 

@@ -29,7 +29,8 @@ static int
 print_end(uint64_t count)
 {
     if (printf("{\"end\":%" PRIu64 "}\n", count) < 0 || fflush(stdout) != 0)
-        return command_fails(COMMAND_FAILED, "standard output: %s", strerror(errno));
+        return command_fails(COMMAND_FAILED, "cannot write to standard output: %s",
+                             strerror(errno));
     return COMMAND_GOOD;
 }
 
@@ -71,9 +72,10 @@ print_page(const char *project, struct buf *page, struct buf *target, uint64_t *
     struct bytes lines = buf_view(page), marker;
 
     if (!take_last_line(&lines, &marker))
-        return command_fails(COMMAND_FAILED, "the answer is not a dump");
+        return command_fails(COMMAND_FAILED, "the response is not a dump. Check the URL");
     if (!print(lines, count))
-        return command_fails(COMMAND_FAILED, "standard output: %s", strerror(errno));
+        return command_fails(COMMAND_FAILED, "cannot write to standard output: %s",
+                             strerror(errno));
     buf_reset(target, SIZE_MAX);
     if (!bytes_present(marker))
         return COMMAND_GOOD;
@@ -109,8 +111,8 @@ fetch(struct web_client *c, const char *project, struct buf *page, struct buf *t
             return command_fails(COMMAND_FAILED, "%s: %s", c->url,
                                  st == ST_UNAVAILABLE ? why.text : status_text(st));
         if (code != 200)
-            return command_fails(COMMAND_FAILED, "%s: %d %.*s", c->url, code,
-                                 page->len > 300 ? 300 : (int)page->len,
+            return command_fails(COMMAND_FAILED, "%s responded with status %d. %.*s",
+                                 c->url, code, page->len > 300 ? 300 : (int)page->len,
                                  page->len == 0 ? "" : page->data);
         status = print_page(project, page, target, &count);
     }
@@ -167,7 +169,8 @@ print_store(struct store *store, int64_t now_ms, const char *project, struct buf
         if (st != ST_OK && st != ST_AGAIN)
             return command_fails(COMMAND_FAILED, "%s", status_text(st));
         if (!print(buf_view(out), &count))
-            return command_fails(COMMAND_FAILED, "standard output: %s", strerror(errno));
+            return command_fails(COMMAND_FAILED, "cannot write to standard output: %s",
+                                 strerror(errno));
         buf_reset(out, SIZE_MAX);
     }
     return print_end(count);
@@ -193,11 +196,11 @@ dump_replayed(struct disk *d, const char *path, const char *project)
         status = command_fails(st == ST_CONFLICT ? COMMAND_DAMAGED : COMMAND_FAILED,
                                "%s: %s", path, error);
     else if (found.damages > 0)
-        status = command_fails(COMMAND_DAMAGED,
-                               "%s is damaged: dump what 'claimd verify --salvage' saves",
-                               path);
+        status = command_fails(
+            COMMAND_DAMAGED,
+            "%s is damaged. Run claimd verify DIR --salvage OUT, then dump OUT", path);
     else if (!found.replayed || found.segments == 0)
-        status = command_fails(COMMAND_FAILED, "%s: there is no journal", path);
+        status = command_fails(COMMAND_FAILED, "%s has no journal", path);
     else
         status = print_store(s.store, time_of(&found), project, &out);
     buf_fini(&out);
@@ -216,10 +219,11 @@ dump_journal(const char *path, const char *project)
         return COMMAND_FAILED;
     error = journal_hold(d, &lock);
     if (error == EWOULDBLOCK)
-        status = command_fails(COMMAND_FAILED,
-                               "%s: a process uses it. Dump from that process (--url), "
-                               "or dump a copy made by 'claimd backup'",
-                               path);
+        status =
+            command_fails(COMMAND_FAILED,
+                          "another process uses %s. Dump from that process with --url, "
+                          "or dump a copy made by claimd backup",
+                          path);
     else if (error != 0)
         status = command_fails(COMMAND_FAILED, "%s cannot be locked: %s", path,
                                strerror(error));
@@ -242,7 +246,8 @@ run(const struct command_words *words)
     if (fcntl(STDOUT_FILENO, F_GETFD) < 0) /* what is opened next would take its place */
         return command_fails(COMMAND_FAILED, "standard output is closed");
     if (journal != NULL && (url != NULL || words->values[TOKEN_FILE] != NULL))
-        return command_fails(COMMAND_USAGE, "--journal excludes --url and --token-file");
+        return command_fails(COMMAND_USAGE,
+                             "--journal cannot be used with --url or --token-file");
     if (journal != NULL)
         return dump_journal(journal, words->values[PROJECT]);
     mem = mem_new(0);

@@ -1,6 +1,7 @@
 /* claimd health: is a server ready? For containers without curl. */
 #include "claimd/base/clock.h"
 #include "claimd/http/listen.h"
+#include "claimd/json/scan.h"
 #include "main/ask.h"
 #include "main/command.h"
 
@@ -29,28 +30,68 @@ own_address(struct listen_list *list)
     return list->entries[0].address;
 }
 
+/* The description of an error document, as it is written there; absent: there is none. */
+static struct bytes
+find_description(struct bytes document)
+{
+    struct json_scan_value value = {.kind = SCAN_NONE};
+    struct json_scan_name name;
+    struct json_scan s;
+
+    json_scan_begin(&s, document);
+    if (json_scan_enter(&s, SCAN_OBJECT))
+        while (json_scan_member(&s, &name))
+            if (json_scan_value(&s, &value) && value.kind == SCAN_STRING &&
+                json_scan_name_is(&name, "description"))
+                return json_scan_inside(&value);
+    return BYTES_NONE;
+}
+
+/* Asks, and fails with what the server says of itself. */
+static int
+ask(int fd, const char *address, int64_t until_ns, struct buf *body)
+{
+    const int status = ask_get(fd, "/readyz", until_ns, body);
+    const struct bytes why = find_description(buf_view(body));
+
+    if (status == 0)
+        return command_fails(COMMAND_FAILED,
+                             "%s does not respond to plain HTTP. If it is a TLS address, "
+                             "name one without TLS",
+                             address);
+    if (status < 200 || status >= 300)
+        return command_fails(COMMAND_FAILED, "%s is not ready. Its status is %d%s%.*s",
+                             address, status, bytes_present(why) ? ": " : "",
+                             (int)why.len, bytes_present(why) ? why.data : "");
+    (void)printf("%s is ready\n", address);
+    return COMMAND_GOOD;
+}
+
 static int
 run(const struct command_words *words)
 {
     struct listen_list list;
     const char *address = words->places[0];
     const int64_t until_ns = clock_stopwatch_ns() + INT64_C(1000000000) * PATIENCE_S;
+    struct mem *mem;
+    struct buf body;
     int fd, status;
 
     if (address == NULL)
         address = own_address(&list);
     fd = ask_dial(address, until_ns);
     if (fd < 0)
-        return command_fails(COMMAND_FAILED, "%s does not answer: %s", address,
+        return command_fails(COMMAND_FAILED, "%s does not respond: %s", address,
                              strerror(errno));
-    status = ask_get(fd, "/readyz", until_ns, NULL);
+    mem = mem_new(0);
+    if (mem == NULL)
+        return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
+    buf_init(&body, mem);
+    status = ask(fd, address, until_ns, &body);
+    buf_fini(&body);
+    mem_destroy(mem);
     (void)close(fd);
-    if (status == 0)
-        return command_fails(COMMAND_FAILED, "%s does not answer", address);
-    if (status < 200 || status >= 300)
-        return command_fails(COMMAND_FAILED, "%s is not ready: %d", address, status);
-    (void)printf("%s is ready\n", address);
-    return COMMAND_GOOD;
+    return status;
 }
 
 const struct command command_health = {
@@ -61,7 +102,8 @@ const struct command command_health = {
     .about =
         "Requests /readyz of the claimd at ADDRESS, which is HOST:PORT, [IPv6]:PORT or "
         "unix:PATH. The default is the first address of CLAIMD_LISTEN without TLS, else "
-        "127.0.0.1:8888. The time limit is 5 seconds. Use it in containers without curl.",
+        "127.0.0.1:8888. The command speaks plain HTTP, not TLS. "
+        "The time limit is 5 seconds. Use it in containers without curl.",
     .example = "claimd health 127.0.0.1:8888",
     .ends = {"The server is ready.", "The server is not ready, or it does not respond.",
              "The arguments are wrong."},

@@ -93,7 +93,9 @@ send_batch(struct loading *l)
                                  st == ST_UNAVAILABLE ? why.text : status_text(st));
     }
     if (code != 200)
-        return command_fails(COMMAND_FAILED, "lines %" PRIu64 " to %" PRIu64 ": %d %.*s",
+        return command_fails(COMMAND_FAILED,
+                             "the server refused lines %" PRIu64 " to %" PRIu64
+                             " with status %d. %.*s",
                              l->first, l->first + l->held - 1, code,
                              l->answer.len > 600 ? 600 : (int)l->answer.len,
                              l->answer.len == 0 ? "" : l->answer.data);
@@ -229,7 +231,8 @@ run(const struct command_words *words)
     int status = COMMAND_FAILED;
 
     if (existing != NULL && !replace && strcmp(existing, "refuse") != 0)
-        return command_fails(COMMAND_USAGE, "--existing is refuse or replace, not %s",
+        return command_fails(COMMAND_USAGE,
+                             "--existing is \"%s\". It must be refuse or replace",
                              existing);
     mem = mem_new(0);
     if (mem == NULL)

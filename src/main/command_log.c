@@ -164,7 +164,7 @@ show(struct disk *d, bool live, uint64_t from, const struct command_words *words
     if (journal_show(d, live, from, &eyes, &found, error) != ST_OK)
         return command_fails(COMMAND_FAILED, "%s: %s", words->places[0], error);
     if (found.segments == 0 && found.damages == 0)
-        return command_fails(COMMAND_FAILED, "%s: there is no journal", words->places[0]);
+        return command_fails(COMMAND_FAILED, "%s has no journal", words->places[0]);
     return found.damages > 0 ? COMMAND_DAMAGED : COMMAND_GOOD;
 }
 
@@ -177,7 +177,8 @@ run(const struct command_words *words)
     int error, status;
 
     if (!read_position(words->values[2], &from))
-        return command_fails(COMMAND_USAGE, "--from: %s is no position",
+        return command_fails(COMMAND_USAGE,
+                             "--from is \"%s\". It must be an LSN, which is a number",
                              words->values[2]);
     d = command_open(words->places[0]);
     if (d == NULL)

@@ -110,14 +110,19 @@ read_days(struct bytes text, int64_t *out_ms)
 static int
 read_expiry(const char *text, int64_t *out_ms)
 {
+    struct clock clock;
+
+    clock_init_system(&clock);
     *out_ms = TOKEN_NEVER;
     if (text == NULL || strcmp(text, "never") == 0 ||
-        read_days(bytes_str(text), out_ms) || token_time_read(bytes_str(text), out_ms))
+        read_days(bytes_str(text), out_ms) ||
+        (token_time_read(bytes_str(text), out_ms) && *out_ms > clock_now_ms(&clock)))
         return COMMAND_GOOD;
-    return command_fails(COMMAND_USAGE,
-                         "--expires is never, a number of days such as 90d, or a time "
-                         "such as 2027-03-31T00:00:00Z, not %s",
-                         text);
+    return command_fails(
+        COMMAND_USAGE,
+        "--expires is \"%s\". It must be never, a number of days such as 90d, "
+        "or a time in the future such as 2027-03-31T00:00:00Z",
+        text);
 }
 
 /* The line is checked as it will be read. */
@@ -145,13 +150,20 @@ describe(struct task *t)
     const char *role = t->words->values[VALUE_ROLE];
     const char *projects = t->words->values[VALUE_PROJECTS];
     struct token_line *l = &t->line;
+    struct reason why;
     int status;
 
     if (role == NULL)
-        return command_fails(COMMAND_USAGE, "token new needs --role (see --help)");
+        return command_fails(COMMAND_USAGE, "token new needs --role");
     l->role = role_find(bytes_str(role));
-    if (l->role == ROLE_COUNT)
-        return command_fails(COMMAND_USAGE, "there is no role %s (see --help)", role);
+    if (l->role == ROLE_COUNT) {
+        (void)role_refuse(bytes_str(role), &why);
+        return command_fails(COMMAND_USAGE, "%s", why.text);
+    }
+    if (strpbrk(t->words->places[1], " \t") != NULL)
+        return command_fails(COMMAND_USAGE,
+                             "the name is \"%s\". It must not contain spaces",
+                             t->words->places[1]);
     l->name = bytes_str(t->words->places[1]);
     l->projects = bytes_str(projects == NULL ? "*" : projects);
     status = read_expiry(t->words->values[VALUE_EXPIRES], &l->expires_ms);
@@ -162,8 +174,9 @@ static int
 is_another(struct task *t, struct bytes line, const struct token_line *read)
 {
     if (read != NULL && bytes_equal(read->name, t->line.name))
-        return command_fails(COMMAND_FAILED, "%s has a token %s already", t->path,
-                             t->words->places[1]);
+        return command_fails(COMMAND_FAILED,
+                             "%s already has a token %s. Revoke it, or use another name",
+                             t->path, t->words->places[1]);
     return keep(t, line);
 }
 
@@ -180,7 +193,7 @@ add(struct task *t)
         return status;
     entropy_init_system(&entropy);
     if (entropy_reserve(&entropy, TOKEN_SECRET_BYTES) != ST_OK)
-        return command_fails(COMMAND_FAILED, "there are no random numbers");
+        return command_fails(COMMAND_FAILED, "the system provides no random numbers");
     token_make(&entropy, token);
     token_digest_of(bytes_str(token), &t->line.digest);
     token_line_write(&t->next, &t->line);
@@ -293,11 +306,11 @@ run(const struct command_words *words)
 
     if (verb == NULL)
         return command_fails(COMMAND_USAGE,
-                             "%s is none of new, list, revoke (see --help)",
+                             "token has no action \"%s\". Use new, list or revoke",
                              words->places[0]);
     if (verb->named != (words->places[1] != NULL))
-        return command_fails(COMMAND_USAGE, "token %s needs %s (see --help)", verb->name,
-                             verb->named ? "a name" : "no name");
+        return command_fails(COMMAND_USAGE, "token %s %s", verb->name,
+                             verb->named ? "needs a name" : "takes no name");
     t.mem = mem_new(0);
     if (t.mem == NULL)
         return fails(&t, ENOMEM);

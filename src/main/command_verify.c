@@ -87,7 +87,7 @@ verify(struct disk *d, const char *path)
     if (st != ST_OK)
         return tell_failure(path, st, error);
     if (found.segments == 0 && found.damages == 0)
-        return command_fails(COMMAND_FAILED, "%s: there is no journal", path);
+        return command_fails(COMMAND_FAILED, "%s has no journal", path);
     return tell_verdict(&found);
 }
 
@@ -150,7 +150,7 @@ run(const struct command_words *words)
     if (error == EWOULDBLOCK)
         status = command_fails(
             COMMAND_FAILED,
-            "%s: a process uses it. Verify a copy made by 'claimd backup'", path);
+            "another process uses %s. Verify a copy made by claimd backup", path);
     else if (error != 0)
         status = command_fails(COMMAND_FAILED, "%s cannot be locked: %s", path,
                                strerror(error));

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdarg.h>
+#include <string.h>
 
 void
 complain(struct complaints *c, const char *format, ...)
@@ -16,6 +17,8 @@ complain(struct complaints *c, const char *format, ...)
     for (char *at = c->last; *at != '\0'; at++)
         if (iscntrl((unsigned char)*at))
             *at = '?';
+    if (c->count == 1)
+        memcpy(c->first, c->last, sizeof(c->first));
     if (c->to != NULL)
         (void)fprintf(c->to, "claimd: %s\n", c->last);
 }

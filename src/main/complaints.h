@@ -16,6 +16,7 @@ struct complaints {
     FILE *to;                 /* borrowed; NULL: complaints are only counted, and kept */
     size_t count;             /* so far */
     char last[COMPLAINT_CAP]; /* the latest, without "claimd: "; empty: none */
+    char first[COMPLAINT_CAP];
 };
 
 /* Writes "claimd: " and the text as one line. What is too long for a line is cut, and

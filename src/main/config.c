@@ -104,7 +104,11 @@ take_variable(struct config *config, const char *variable, struct complaints *co
     if (short_enough)
         option = option_find(bytes_str(name));
     if (option == NULL)
-        complain(complaints, "environment: %s is not an option (see --help)", shown);
+        complain(
+            complaints,
+            "environment: %s is not an option. Variables that begin with CLAIMD_ set "
+            "options. Rename or unset it",
+            shown);
     else
         set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
 }
@@ -161,6 +165,11 @@ take_action(struct args *args, const char *arg)
                    {"--print-config", ACTION_PRINT_CONFIG},
                    {"--check-config", ACTION_CHECK_CONFIG}};
 
+    if (strncmp(arg, "--help=", 7) == 0) {
+        args->action = ACTION_HELP;
+        args->topic = arg + 7;
+        return true;
+    }
     for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
         if (strcmp(arg, actions[i].text) == 0) {
             const char *next = args->at + 1 < args->argc ? args->argv[args->at + 1] : "-";
@@ -223,7 +232,8 @@ take_option(struct args *args, struct config *config, struct complaints *complai
     if (is_named && !is_file)
         option = option_find(bytes_str(name));
     if (!is_file && option == NULL) {
-        complain(complaints, "command line: %s is not an option (see --help)", shown);
+        complain(complaints, "command line: %s is not an option. See claimd --help all",
+                 shown);
         return;
     }
     value = option != NULL && option_is_switch(option) ? take_switch_value(args, value)
@@ -392,7 +402,8 @@ static void
 check_one_kind(const struct config *config, struct complaints *complaints)
 {
     if (config->auth != AUTH_BY_NONE && config->identity_stub)
-        complain(complaints, "identity_stub and auth exclude each other");
+        complain(complaints,
+                 "identity_stub and auth cannot be used together. Remove one");
 }
 
 static bool
@@ -412,11 +423,11 @@ check_certificates(const struct config *config, struct complaints *complaints)
         if (!is_known(config, option_find(bytes_str(parts[i]))))
             return;
     if (listed != asked)
-        complain(complaints, "%s is of no use without %s",
+        complain(complaints, "%s has no effect without %s",
                  listed ? "certificates" : "tls_client_ca",
                  listed ? "tls_client_ca" : "certificates");
     else if (listed && config->auth == AUTH_BY_NONE)
-        complain(complaints, "certificates is of no use without auth");
+        complain(complaints, "certificates has no effect without auth");
     else if (!listed && config->auth == AUTH_BY_CERTIFICATES)
         complain(complaints, "auth certificates needs certificates and tls_client_ca");
 }
@@ -430,11 +441,11 @@ check_tests(const struct config *config, struct complaints *complaints)
         if (!is_known(config, option_find(bytes_str(parts[i]))))
             return;
     if (config->ci_anywhere && !config->ci)
-        complain(complaints, "ci_anywhere is of no use without ci");
+        complain(complaints, "ci_anywhere has no effect without ci");
     if (config->ci_short && !config->ci)
-        complain(complaints, "ci_short is of no use without ci");
+        complain(complaints, "ci_short has no effect without ci");
     if (is_named(config->seed) && !config->ci)
-        complain(complaints, "seed is of no use without ci");
+        complain(complaints, "seed has no effect without ci");
 }
 
 static void

@@ -22,7 +22,8 @@ struct reading {
     bool needs_key;   /* it must have a key, or it cannot be understood ... */
     bool has_key;     /* ... and inih has found one */
     int odd_line;     /* the first one that could not be understood; 0: none */
-    char section[64]; /* the last one that was complained about, or its beginning */
+    int section_line; /* of the last [section]; 0: none */
+    int told_line;    /* that of the last one that was complained about; -1: none */
 };
 
 static void
@@ -113,20 +114,23 @@ read_line(char *out, int cap, void *ctx)
         out[0] = '\0';
     }
     r->needs_key = is_meant_as_key(out);
+    if (out[strspn(out, " \t\r\v\f")] == '[' && !r->needs_key)
+        r->section_line = r->line;
     return out;
 }
 
-/* True for keys before all sections and in ours; others are told of once a section. */
-static bool
-is_our_section(struct reading *r, const char *section)
+/* Keys stand before all sections or in ours. Of another the keys are checked all the same. */
+static void
+check_section(struct reading *r, const char *section)
 {
-    if (section[0] == '\0' || strcmp(section, "claimd") == 0)
-        return true;
-    if (strncmp(r->section, section, sizeof(r->section) - 1) != 0) {
-        fail(r, section, "is not a section. The only section is claimd");
-        (void)snprintf(r->section, sizeof(r->section), "%s", section);
-    }
-    return false;
+    const int line = r->line;
+
+    if (section[0] == '\0' || strcmp(section, "claimd") == 0 ||
+        r->told_line == r->section_line)
+        return;
+    r->line = r->told_line = r->section_line;
+    fail(r, section, "is not a section. The only section is claimd");
+    r->line = line;
 }
 
 static int
@@ -138,19 +142,23 @@ take_key(void *ctx, const char *section, const char *name, const char *value)
     char why[CONFIG_ERROR_CAP];
 
     r->has_key = true;
-    if (!is_our_section(r, section))
-        return 1;
+    check_section(r, section);
     if (option == NULL) {
-        fail(r, name, "is not an option (see --help)");
+        fail(r, name, "is not an option. See claimd --help all");
         return 1;
     }
     origin = &r->config->origins[option - options];
     if (origin->source == CONFIG_FILE) {
-        fail(r, name, "is set a second time");
+        (void)snprintf(why, sizeof(why), "is set a second time, first in line %d",
+                       origin->line);
+        fail(r, name, why);
         return 1;
     }
     *origin = (struct config_origin){.source = CONFIG_FILE, .line = r->line};
     if (option_set(option, r->config, bytes_str(value), why) != ST_OK) {
+        if (strstr(value, " #") != NULL)
+            (void)strncat(why, ". A comment after a value must begin with ;",
+                          sizeof(why) - strlen(why) - 1);
         fail(r, name, why);
         origin->refused = true;
     }
@@ -203,6 +211,7 @@ config_file_apply(struct config *config, const char *path, struct complaints *co
                         .left = SIZE_MOST + 1,
                         .config = config,
                         .path = path,
+                        .told_line = -1,
                         .complaints = complaints};
     bool readable;
     int failed;
@@ -216,9 +225,9 @@ config_file_apply(struct config *config, const char *path, struct complaints *co
     }
     readable = failed >= 0 && !ferror(r.file) && r.left > 0;
     if (r.left == 0)
-        complain(complaints, "%s: is larger than %d bytes, the maximum", path, SIZE_MOST);
+        complain(complaints, "%s is larger than %d bytes, the maximum", path, SIZE_MOST);
     else if (!readable)
-        complain(complaints, "%s: cannot be read", path);
+        complain(complaints, "%s cannot be read", path);
     (void)fclose(r.file); /* nothing was written */
     return readable;
 }

@@ -65,7 +65,7 @@ open_log(struct daemon *d, const struct config *config, struct complaints *compl
                           .clock = d->clock};
     st = log_writer_start(&d->log);
     if (st == ST_UNAVAILABLE)
-        complain(complaints, "cannot start: no thread for the log");
+        complain(complaints, "cannot start a thread for the log");
     return st;
 }
 
@@ -442,11 +442,11 @@ log_started(struct daemon *d, const struct config *config)
     /* Tests want it so, and nobody else can come (doors.c). */
     if (config->identity_stub)
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "identity_stub",
-                  LOG_S("warning", "for development only: it protects nothing"));
+                  LOG_S("warning", "for development only. It protects nothing"));
     if (config->ci)
         log_event(&d->log, config->ci_anywhere ? LOG_WARN : LOG_INFO, "ci",
-                  LOG_S("warning", "for tests only: every client that reaches an address "
-                                   "moves the clock and deletes everything"));
+                  LOG_S("warning", "for tests only. Every client that reaches an address "
+                                   "can move the clock and delete everything"));
 }
 
 enum status

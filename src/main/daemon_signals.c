@@ -86,7 +86,8 @@ reload_or_tell(struct daemon *d, struct complaints *complaints)
     if (st != ST_OK) {
         log_event(
             &d->log, LOG_ERROR, "reload_failed",
-            LOG_S("error", complaints->count > 0 ? complaints->last : status_text(st)));
+            LOG_S("error", complaints->count > 0 ? complaints->first : status_text(st)),
+            LOG_I("further_errors", complaints->count > 1 ? complaints->count - 1 : 0));
         return;
     }
     reload_take(&r, &d->config);
@@ -115,7 +116,7 @@ daemon_reload(struct daemon *d)
     reload_or_tell(d, &complaints);
     if (told && complaints.count > 0)
         (void)supervisor_tell(&d->supervisor, "READY=1", "not reloaded: %s",
-                              complaints.last);
+                              complaints.first);
     else if (told)
         (void)daemon_tell_state(d, "READY=1");
 }

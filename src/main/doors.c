@@ -72,9 +72,9 @@ check_tests(const struct config *config, const char *address, const char *where,
     if (config->ci && !config->ci_anywhere)
         complain(
             complaints,
-            "ci lets every client move the clock and delete everything: it listens on "
-            "the loopback or a Unix socket only, not on %s (%s), unless ci_anywhere is "
-            "set",
+            "ci lets every client move the clock and delete everything, so it serves "
+            "loopback addresses and Unix sockets only, not %s (%s). To allow other "
+            "addresses, set ci_anywhere",
             address, where);
 }
 

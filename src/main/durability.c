@@ -109,6 +109,7 @@ durability_open(struct durability *d, const struct config *config, struct log *l
                 const struct supervisor *supervisor, const struct clock *clock,
                 struct clock *steered, struct complaints *complaints)
 {
+    char text[ERRNO_TEXT_CAP];
     int error;
 
     *d = (struct durability){.log = log,
@@ -121,8 +122,9 @@ durability_open(struct durability *d, const struct config *config, struct log *l
     error = disk_open(config->journal, true, &d->disk);
     if (error != 0) {
         d->disk = NULL;
-        complain(complaints, "journal %s cannot be opened: %s", config->journal,
-                 strerror(error));
+        complain(complaints, "journal %s cannot be opened: %s%s", config->journal,
+                 errno_text(error, DISK_ADVICE, text),
+                 error == ENOENT ? ". Create the directory that it is in" : "");
         return ST_IO;
     }
     return open_journal(d, config, complaints);
@@ -136,10 +138,15 @@ durability_observer(const struct durability *d)
 
 static void
 tell_recovery(const struct durability *d, const struct journal_recovery *r,
-              int64_t wall_ms)
+              struct store *store, int64_t wall_ms)
 {
+    struct store_visit visit = {.now_ms = r->now_ms};
+    struct store_totals totals = {0};
+
+    (void)store_totals(store, &visit, &totals); /* all that expired is gone by now */
     log_event(d->log, LOG_INFO, "recovered", LOG_I("segments", r->segments),
-              LOG_I("records", r->records), LOG_I("bytes", r->bytes));
+              LOG_I("records", r->records), LOG_I("bytes", r->bytes),
+              LOG_I("queues", totals.queues), LOG_I("messages", totals.messages));
     if (r->torn)
         log_event(d->log, LOG_WARN, "journal_torn", LOG_I("bytes", r->torn_bytes));
     if (r->now_ms > wall_ms)
@@ -183,11 +190,11 @@ durability_recover(struct durability *d, const struct config *config, struct sto
         complain(complaints, "journal %s: %s", config->journal, error);
         return st == ST_BAD_VALUE ? ST_CONFLICT : st;
     }
-    tell_recovery(d, &recovery, wall_ms);
+    tell_recovery(d, &recovery, store, wall_ms);
     set_clock(d, recovery.now_ms, wall_ms, stopwatch_ns);
     st = journal_start(d->journal);
     if (st != ST_OK)
-        complain(complaints, "cannot start: no thread for the journal");
+        complain(complaints, "cannot start a thread for the journal");
     return st;
 }
 

@@ -130,27 +130,15 @@ print_options(const char *group, FILE *to)
 static void
 print_common_options(FILE *to)
 {
-    static const char *const names[] = {"listen",
-                                        "journal",
-                                        "store",
-                                        "max_memory",
-                                        "workers",
-                                        "max_wait",
-                                        "log_level",
-                                        "access_log",
-                                        "auth",
-                                        "tokens",
-                                        "tls_certificate",
-                                        "tls_key",
-                                        "default_message_ttl",
-                                        "dead_letter_ttl",
-                                        "ci"};
-
     (void)fputs("\nMost used options\n", to);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const struct option *option = option_find(bytes_str(names[i]));
+    for (const struct option *option = options; option < options + option_count;
+         option++) {
         const char *end = strstr(option->help, ". ");
-        int width = print_option_name(option, to);
+        int width;
+
+        if (!option->common)
+            continue;
+        width = print_option_name(option, to);
 
         if (width >= SHORT_LINE) {
             (void)fputc('\n', to);

@@ -23,7 +23,7 @@ check_list(const char *path, struct bytes list, struct complaints *complaints)
         if (auth_line_check(bytes_cut(&list, '\n')))
             continue;
         complain(complaints,
-                 "identity_users: %s:%zu: not of the form name:password[:project]", path,
+                 "identity_users: %s:%zu: a line must be name:password[:project]", path,
                  number);
         st = ST_BAD_VALUE;
     }

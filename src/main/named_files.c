@@ -7,6 +7,7 @@
 #include "main/text_file.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -69,24 +70,31 @@ check_file(size_t row, const char *path, struct mem *mem, struct complaints *com
         return;
     if (rows[row].is_ca &&
         (text.len == 0 || memmem(text.data, text.len, begin, sizeof(begin) - 1) == NULL))
-        complain(complaints, "%s: %s: has no certificate in PEM form", file.option, path);
+        complain(complaints, "%s: %s has no certificate in PEM form", file.option, path);
     explicit_bzero((void *)(uintptr_t)text.data, text.len);
     mem_free(mem, (void *)(uintptr_t)text.data);
 }
 
-/* claimd makes the directory at the start, if it is not there. */
+/* claimd makes the directory at the start, if it is not there, but not what it is in. */
 static void
 check_journal(const struct config *config, struct complaints *complaints)
 {
+    char copy[CONFIG_TEXT_CAP];
+    const char *parent;
     struct stat st;
 
     if (strcmp(config->journal, "none") == 0)
         return;
+    (void)snprintf(copy, sizeof(copy), "%s", config->journal);
+    parent = dirname(copy);
     if (stat(config->journal, &st) == 0) {
         if (!S_ISDIR(st.st_mode))
-            complain(complaints, "journal: %s: is not a directory", config->journal);
+            complain(complaints, "journal: %s is not a directory", config->journal);
     } else if (errno != ENOENT) {
         complain(complaints, "journal: %s: %s", config->journal, strerror(errno));
+    } else if (stat(parent, &st) != 0) {
+        complain(complaints, "journal: %s cannot be made in %s: %s. Create %s",
+                 config->journal, parent, strerror(errno), parent);
     }
 }
 

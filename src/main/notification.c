@@ -54,12 +54,12 @@ check_mail(const struct config *config, struct complaints *complaints)
                           "must be smtp:// or smtps://, a host, and perhaps a port");
         if (strchr(config->smtp_from, '@') == NULL)
             config_refuse(config, "smtp_from", complaints,
-                          "must be an address, for smtp_server");
+                          "must be an email address if smtp_server is set");
     }
     if ((unless(config->smtp_user, "none") == NULL) !=
         (unless(config->smtp_password_file, "none") == NULL))
         config_refuse(config, "smtp_user", complaints,
-                      "and smtp_password_file are of no use without each other");
+                      "and smtp_password_file must be set together");
 }
 
 void
@@ -77,7 +77,7 @@ notification_check(const struct config *config, struct complaints *complaints)
     check_mail(config, complaints);
     if (config->require_confirmation && unless(config->signing_keys, "none") == NULL)
         config_refuse(config, "require_confirmation", complaints,
-                      "needs signing_keys: what asks subscribers to confirm is signed");
+                      "needs signing_keys, which sign the requests for confirmation");
 }
 
 static void

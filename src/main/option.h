@@ -47,6 +47,7 @@ struct option {
     const char *example; /* a value, NULL: none is needed */
     const char *help;    /* sentences; the first one alone is the short form */
     bool live;           /* SIGHUP changes it; others only a restart does */
+    bool common;         /* the short help shows it */
 };
 
 extern const struct option options[];

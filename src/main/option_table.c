@@ -6,38 +6,35 @@
 
 #define YEAR (INT64_C(365) * 24 * 3600)
 
-#define ROW(live, kind, name, field, min, max, words, value, initial, example, help)     \
+enum { LIVE = 1, COMMON = 2 }; /* flags of a row */
+
+#define ROW(flags, kind, name, field, min, max, words, value, initial, example, help)    \
     {                                                                                    \
         GROUP, name, kind, offsetof(struct config, field), min, max, words, value,       \
-            initial, example, help, live                                                 \
+            initial, example, help, ((flags)&LIVE) != 0, ((flags)&COMMON) != 0           \
     }
 #define NUMBER(name, field, min, max, value, initial, help)                              \
-    ROW(false, OPTION_NUMBER, name, field, min, max, NULL, value, initial, NULL, help)
+    ROW(0, OPTION_NUMBER, name, field, min, max, NULL, value, initial, NULL, help)
 #define SECONDS(name, field, min, max, initial, help)                                    \
     NUMBER(name, field, min, max, "SECONDS", initial, help)
 #define SIZE(name, field, min, max, initial, help)                                       \
-    ROW(false, OPTION_SIZE, name, field, min, max, NULL, "SIZE", initial, NULL, help)
+    ROW(0, OPTION_SIZE, name, field, min, max, NULL, "SIZE", initial, NULL, help)
 #define WORDS(kind, name, field, words, initial, help)                                   \
-    ROW(false, kind, name, field, 0, 0, words, words, initial, NULL, help)
+    ROW(0, kind, name, field, 0, 0, words, words, initial, NULL, help)
 #define FLAG(name, field, initial, help)                                                 \
     WORDS(OPTION_FLAG, name, field, "false|true", initial, help)
 #define CHOICE(name, field, words, initial, help)                                        \
     WORDS(OPTION_CHOICE, name, field, words, initial, help)
 #define TEXT(name, field, value, initial, example, help)                                 \
-    ROW(false, OPTION_TEXT, name, field, 0, 0, NULL, value, initial, example, help)
+    ROW(0, OPTION_TEXT, name, field, 0, 0, NULL, value, initial, example, help)
 
 /* SIGHUP changes these. */
 #define LIVE_NUMBER(name, field, min, max, value, initial, help)                         \
-    ROW(true, OPTION_NUMBER, name, field, min, max, NULL, value, initial, NULL, help)
+    ROW(LIVE, OPTION_NUMBER, name, field, min, max, NULL, value, initial, NULL, help)
 #define LIVE_SIZE(name, field, min, max, initial, help)                                  \
-    ROW(true, OPTION_SIZE, name, field, min, max, NULL, "SIZE", initial, NULL, help)
-#define LIVE_FLAG(name, field, initial, help)                                            \
-    ROW(true, OPTION_FLAG, name, field, 0, 0, "false|true", "false|true", initial, NULL, \
-        help)
-#define LIVE_CHOICE(name, field, words, initial, help)                                   \
-    ROW(true, OPTION_CHOICE, name, field, 0, 0, words, words, initial, NULL, help)
+    ROW(LIVE, OPTION_SIZE, name, field, min, max, NULL, "SIZE", initial, NULL, help)
 #define LIVE_TEXT(name, field, value, initial, example, help)                            \
-    ROW(true, OPTION_TEXT, name, field, 0, 0, NULL, value, initial, example, help)
+    ROW(LIVE, OPTION_TEXT, name, field, 0, 0, NULL, value, initial, example, help)
 
 /* api_limits_default has the default of a limit. */
 #define CONTRACT NULL
@@ -45,29 +42,28 @@
 /* clang-format off: a table is read by its columns. */
 const struct option options[] = {
 #define GROUP "Server"
-    ROW(false, OPTION_LISTEN, "listen", listen, 0, 0, NULL, "ADDRESS[,...]",
-        "127.0.0.1:8888", "127.0.0.1:8888,tls:0.0.0.0:8443,metrics:127.0.0.1:9100",
+    ROW(COMMON, OPTION_LISTEN, "listen", listen, 0, 0, NULL, "ADDRESS[,...]",
+        "127.0.0.1:8888", "127.0.0.1:8888,tls:0.0.0.0:8443,metrics:127.0.0.1:9188",
         "Addresses to serve, at most 8. Each is HOST:PORT, [IPv6]:PORT or unix:PATH. "
         "Port 0 "
         "takes a free port. Put tls: in front to serve TLS. Put metrics: in front to "
         "serve "
         "only health and metrics."),
-    ROW(false, OPTION_MODE, "socket_mode", socket_mode, 0, 0777, NULL, "MODE", "0660",
-        NULL,
+    ROW(0, OPTION_MODE, "socket_mode", socket_mode, 0, 0777, NULL, "MODE", "0660", NULL,
         "Octal permissions of the file of a Unix socket. Processes that may write to the "
         "file may connect."),
     TEXT(
         "socket_group", socket_group, "GROUP", "none", NULL,
         "Group of the file of a Unix socket, by name or number. With none, the file gets "
         "the group of the claimd process."),
-    NUMBER("workers", workers, 0, 128, "N", "0",
-           "Number of threads that serve requests. 0 starts one thread per core, at most "
-           "16."),
+    ROW(COMMON, OPTION_NUMBER, "workers", workers, 0, 128, NULL, "N", "0", NULL,
+        "Number of threads that serve requests. 0 starts one thread per core, at most "
+        "16."),
     NUMBER(
         "shards", shards, 1, 1024, "N", "16",
         "Number of parts that divide the in-memory store. Each has its own lock. Must be "
         "a power of two."),
-    ROW(false, OPTION_SIZE, "max_memory", max_memory, 0, INT64_MAX, "half", "SIZE",
+    ROW(COMMON, OPTION_SIZE, "max_memory", max_memory, 0, INT64_MAX, "half", "SIZE",
         "half", NULL,
         "Memory for messages and responses. Beyond three quarters of it, claimd responds "
         "to posts with 503. half means half of the memory of the machine or the control "
@@ -98,9 +94,10 @@ const struct option options[] = {
         "nothing."),
 #undef GROUP
 #define GROUP "Store"
-    TEXT("store", store, "URL", "memory", "redis://redis1:6379,redis2:6379?replicas=1",
-         "Where claimd keeps messages. memory keeps them in the process. A redis:// URL "
-         "names a Redis Cluster, which several claimd may share."),
+    ROW(COMMON, OPTION_TEXT, "store", store, 0, 0, NULL, "URL", "memory",
+        "redis://redis1:6379,redis2:6379?replicas=1",
+        "Where claimd keeps messages. memory keeps them in the process. A redis:// URL "
+        "names a Redis Cluster, which several claimd may share."),
     TEXT("store_password_file", store_password_file, "FILE", "none", NULL,
          "File with the password of Redis. Other users must not be able to read it."),
     NUMBER(
@@ -109,8 +106,9 @@ const struct option options[] = {
         "a failover."),
 #undef GROUP
 #define GROUP "Journal"
-    TEXT("journal", journal, "DIR", "none", "/var/lib/claimd",
-         "Directory of the write-ahead log. With none, a restart loses all messages."),
+    ROW(COMMON, OPTION_TEXT, "journal", journal, 0, 0, NULL, "DIR", "none",
+        "/var/lib/claimd",
+        "Directory of the write-ahead log. With none, a restart loses all messages."),
     SIZE(
         "journal_max_bytes", journal_max_bytes, 0, INT64_MAX, "0",
         "Maximum size of all segments together, at least 32M. Beyond it, claimd responds "
@@ -119,12 +117,13 @@ const struct option options[] = {
          "Start even if the system clock is more than 14 days ahead of the journal."),
 #undef GROUP
 #define GROUP "Log"
-    LIVE_CHOICE("log_level", log_level, "error|warn|info|debug", "info",
-                "Minimum level of the lines in the log. The log goes to standard error."),
+    ROW(LIVE | COMMON, OPTION_CHOICE, "log_level", log_level, 0, 0,
+        "error|warn|info|debug", "error|warn|info|debug", "info", NULL,
+        "Minimum level of the lines in the log. The log goes to standard error."),
     CHOICE("log_format", log_format, "text|json", "text",
            "Format of the log lines. text writes key=value pairs."),
-    LIVE_FLAG("access_log", access_log, "false",
-              "Log a line for each request, at level info."),
+    ROW(LIVE | COMMON, OPTION_FLAG, "access_log", access_log, 0, 0, "false|true",
+        "false|true", "false", NULL, "Log a line for each request, at level info."),
     LIVE_NUMBER("access_log_sample", access_log_sample, 1, 1000000, "N", "1",
                 "Log only one of N requests. claimd logs every response with a status of "
                 "500 or more."),
@@ -174,9 +173,10 @@ const struct option options[] = {
          "Maximum size of a request that posts messages."),
 #undef GROUP
 #define GROUP "Times"
-    SECONDS("default_message_ttl", limits.default_message_ttl, 1, YEAR, CONTRACT,
-            "TTL of a message posted without one. claimd deletes a message when its "
-            "TTL ends, even if no worker claimed it."),
+    ROW(COMMON, OPTION_NUMBER, "default_message_ttl", limits.default_message_ttl, 1, YEAR,
+        NULL, "SECONDS", CONTRACT, NULL,
+        "TTL of a message posted without one. claimd deletes a message when its "
+        "TTL ends, even if no worker claimed it."),
     SECONDS("min_message_ttl", limits.min_message_ttl, 1, YEAR, CONTRACT,
             "Minimum TTL of a message. Lower it to test workers."),
     SECONDS("max_message_ttl", limits.max_message_ttl, 1, YEAR, CONTRACT,
@@ -186,10 +186,11 @@ const struct option options[] = {
             "claimed."),
     SECONDS("max_message_delay", limits.max_message_delay, 0, YEAR, CONTRACT,
             "Maximum delay of a message."),
-    SECONDS("dead_letter_ttl", limits.dead_letter_ttl, 0, YEAR, CONTRACT,
-            "Minimum TTL in a dead-letter queue. The metadata "
-            "_dead_letter_queue_messages_ttl of its first queue overrides it. "
-            "max_message_ttl caps it. 0 keeps the TTL of the message."),
+    ROW(COMMON, OPTION_NUMBER, "dead_letter_ttl", limits.dead_letter_ttl, 0, YEAR, NULL,
+        "SECONDS", CONTRACT, NULL,
+        "Minimum TTL in a dead-letter queue. The metadata "
+        "_dead_letter_queue_messages_ttl of its first queue overrides it. "
+        "max_message_ttl caps it. 0 keeps the TTL of the message."),
     SECONDS("default_claim_ttl", limits.default_claim_ttl, 1, YEAR, CONTRACT,
             "Lease of a claim that names no ttl."),
     SECONDS("min_claim_ttl", limits.min_claim_ttl, 1, YEAR, CONTRACT,
@@ -206,9 +207,10 @@ const struct option options[] = {
             "Maximum grace of a claim."),
     SECONDS("default_subscription_ttl", limits.default_subscription_ttl, 60, 100 * YEAR,
             CONTRACT, "TTL of a subscription that is made without one."),
-    SECONDS("max_wait", limits.max_wait, 0, 86400, CONTRACT,
-            "Maximum duration of long polling. Clients request it with Prefer: wait=N. 0 "
-            "turns long polling off."),
+    ROW(COMMON, OPTION_NUMBER, "max_wait", limits.max_wait, 0, 86400, NULL, "SECONDS",
+        CONTRACT, NULL,
+        "Maximum duration of long polling. Clients request it with Prefer: wait=N. 0 "
+        "turns long polling off."),
 #undef GROUP
 #define GROUP "API"
     WORDS(
@@ -224,7 +226,7 @@ const struct option options[] = {
          "id."),
     FLAG("enable_checksum", limits.enable_checksum, CONTRACT,
          "Give each message a checksum of its body."),
-    ROW(false, OPTION_SET, "subscriber_types", limits.subscriber_types, 0, 0,
+    ROW(0, OPTION_SET, "subscriber_types", limits.subscriber_types, 0, 0,
         SUBSCRIBER_TYPE_WORDS, "WORD[,...]", CONTRACT, "https,mailto",
         "Types of subscribers that a subscription may name: http, https and mailto."),
     FLAG("admin_mode", limits.admin_mode, CONTRACT,
@@ -237,22 +239,24 @@ const struct option options[] = {
         "Cloud Queues expect."),
 #undef GROUP
 #define GROUP "TLS"
-    LIVE_TEXT("tls_certificate", tls_certificate, "FILE", "none", "/etc/claimd/chain.pem",
-              "PEM file with the certificate and its chain. SIGHUP reads it again."),
-    LIVE_TEXT("tls_key", tls_key, "FILE", "none", "/etc/claimd/key.pem",
-              "PEM file with the key of the certificate. Other users must not be able to "
-              "read it. SIGHUP reads it again."),
+    ROW(LIVE | COMMON, OPTION_TEXT, "tls_certificate", tls_certificate, 0, 0, NULL,
+        "FILE", "none", "/etc/claimd/chain.pem",
+        "PEM file with the certificate and its chain. SIGHUP reads it again."),
+    ROW(LIVE | COMMON, OPTION_TEXT, "tls_key", tls_key, 0, 0, NULL, "FILE", "none",
+        "/etc/claimd/key.pem",
+        "PEM file with the key of the certificate. Other users must not be able to "
+        "read it. SIGHUP reads it again."),
     TEXT("tls_client_ca", tls_client_ca, "FILE", "none", NULL,
          "PEM file with the certificate authorities that sign certificates of clients."),
 #undef GROUP
 #define GROUP "Access"
-    CHOICE(
-        "auth", auth, AUTH_WORDS, "none",
+    ROW(COMMON, OPTION_CHOICE, "auth", auth, 0, 0, AUTH_WORDS, AUTH_WORDS, "none", NULL,
         "How clients prove their identity. none allows every client everything. tokens "
         "checks tokens and certificates of clients. certificates checks only "
         "certificates. keystone asks a Keystone server."),
-    LIVE_TEXT("tokens", tokens, "FILE", "/etc/claimd/tokens", NULL,
-              "File of tokens, which `claimd token` edits. SIGHUP reads it again."),
+    ROW(LIVE | COMMON, OPTION_TEXT, "tokens", tokens, 0, 0, NULL, "FILE",
+        "/etc/claimd/tokens", NULL,
+        "File of tokens, which `claimd token` edits. SIGHUP reads it again."),
     LIVE_TEXT(
         "certificates", certificates, "FILE", "none", NULL,
         "File that maps certificates of clients to roles and projects. SIGHUP reads "
@@ -342,9 +346,9 @@ const struct option options[] = {
            "Time limit for a response of Keystone. Beyond it, claimd responds with 503."),
 #undef GROUP
 #define GROUP "Tests"
-    FLAG("ci", ci, "false",
-         "Serve the test API. With it, tests move the clock and read the history. "
-         "Allowed on loopback addresses only."),
+    ROW(COMMON, OPTION_FLAG, "ci", ci, 0, 0, "false|true", "false|true", "false", NULL,
+        "Serve the test API. With it, tests move the clock and read the history. "
+        "Allowed on loopback addresses only."),
     FLAG("ci_anywhere", ci_anywhere, "false",
          "Allow ci on any address, such as that of a container in a CI job."),
     FLAG("ci_short", ci_short, "false",

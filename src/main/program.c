@@ -39,10 +39,10 @@ program_begin(const struct program *program, struct config *config, int *status)
         return true;
     case ACTION_HELP:
         if (!help_print(config->help_topic, stdout)) {
-            (void)fprintf(
-                stderr,
-                "claimd: --help knows no group \"%s\". Use all or one of these groups.\n",
-                config->help_topic);
+            (void)fprintf(stderr,
+                          "claimd: the group \"%s\" does not exist. Use all or one of "
+                          "these groups.\n",
+                          config->help_topic);
             help_print_groups(stderr);
             *status = EXIT_USAGE;
             return false;
@@ -122,7 +122,7 @@ program_serve(const struct config *config, const struct clock *clock,
         return exit_status_of(st);
     calls.ctx = d;
     if (signals_start(&signals, &calls) != ST_OK) {
-        complain(&complaints, "cannot start: no thread for signals");
+        complain(&complaints, "cannot start a thread for signals");
         daemon_close(d);
         return EXIT_CANNOT_START;
     }

@@ -42,8 +42,8 @@ subcommand_run(const char *program, char **argv)
     argv[0] = path;
     (void)execvp(path, argv);
     if (errno == ENOENT)
-        complain(&complaints, "%s is missing: it is neither in %s nor in PATH", program,
-                 folder[0] == '\0' ? "the folder of this program" : folder);
+        complain(&complaints, "%s is missing. It is neither in %s nor in PATH", program,
+                 folder[0] == '\0' ? "the directory of claimd" : folder);
     else
         complain(&complaints, "cannot run %s: %s", program, strerror(errno));
     return EXIT_USAGE;

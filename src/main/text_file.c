@@ -8,6 +8,9 @@
 
 enum { FIRST_ROOM = 16384 };
 
+static const char rights_advice[] = "Let the group of the service's user read it: chgrp "
+                                    "GROUP FILE, chmod 0640 FILE";
+
 struct reading {
     struct mem *mem;
     char *text;
@@ -61,9 +64,10 @@ check_rights(int fd, const struct text_file *file, struct complaints *complaints
 
     if (!file->secret || fstat(fd, &st) != 0 || (st.st_mode & S_IRWXO) == 0)
         return ST_OK;
-    complain(complaints,
-             "%s: %s may be read or written by other users (mode %04o): chmod o-rwx %s",
-             file->option, file->path, st.st_mode & 07777, file->path);
+    complain(
+        complaints,
+        "%s: %s may be read or written by other users (mode %04o). Run chmod o-rwx %s",
+        file->option, file->path, st.st_mode & 07777, file->path);
     return ST_BAD_VALUE;
 }
 
@@ -75,7 +79,8 @@ check_kind(int fd, const struct text_file *file, struct complaints *complaints)
 
     if (file->once || fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode))
         return ST_OK;
-    complain(complaints, "%s: %s is a pipe, which cannot be read a second time",
+    complain(complaints,
+             "%s: %s is a pipe, which claimd cannot read again on SIGHUP. Use a file",
              file->option, file->path);
     return ST_BAD_VALUE;
 }
@@ -95,8 +100,8 @@ read_open(int fd, const struct text_file *file, struct reading *r,
     if (st == ST_BAD_VALUE)
         complain(complaints, "%s: %s: %s", file->option, file->path, strerror(error));
     if (st == ST_TOO_LARGE)
-        complain(complaints, "%s: %s: is larger than %zuM", file->option, file->path,
-                 file->most >> 20);
+        complain(complaints, "%s: %s is larger than %zuM, the maximum", file->option,
+                 file->path, file->most >> 20);
     return st == ST_TOO_LARGE ? ST_BAD_VALUE : st;
 }
 
@@ -111,9 +116,11 @@ text_file_read(const struct text_file *file, struct mem *mem, struct bytes *out,
 
     if (fd < 0) {
         const char *hint = errno == ENOENT ? file->hint : NULL;
+        char text[ERRNO_TEXT_CAP];
 
-        complain(complaints, "%s: %s: %s%s%s", file->option, file->path, strerror(errno),
-                 hint == NULL ? "" : ": ", hint == NULL ? "" : hint);
+        complain(complaints, "%s: %s: %s%s%s", file->option, file->path,
+                 errno_text(errno, rights_advice, text), hint == NULL ? "" : ": ",
+                 hint == NULL ? "" : hint);
         return ST_BAD_VALUE;
     }
     st = read_open(fd, file, &r, complaints);

@@ -1,6 +1,8 @@
 /* Headers and their order (docs/api.md 3.1 to 3.5, 4). */
 #include "support/api_fixture.h"
 
+#include <stdlib.h>
+
 #define CLIENT  API_HEADER_CLIENT_ID
 #define PROJECT API_HEADER_PROJECT_ID
 #define QI      "Invalid queue identification"
@@ -230,7 +232,7 @@ START_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict)
     ck_header(&f, CLIENT, "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww", "GET", "/v2/queues",
               400, "Wrong UUID value");
     ck_api_body(&f, "{'title': 'Wrong UUID value', 'description': 'the header Client-ID "
-                    "must be 10 to 36 characters long (min_length_client_id,"
+                    "is 37 characters long. It must be 10 to 36 (min_length_client_id,"
                     " max_length_client_id)'}");
     api_fixture_close(&f);
 }
@@ -243,7 +245,8 @@ START_TEST(a_strict_server_says_that_the_client_id_must_be_a_uuid)
     api_fixture_open(&f);
     ck_header(&f, CLIENT, "worker-001", "GET", "/v2/queues", 400, "Wrong UUID value");
     ck_assert_str_eq(api_pick(&f, "description"),
-                     "the header Client-ID must be a UUID (client_id_uuid_safe)");
+                     "the header Client-ID is \"worker-001\". It must be a UUID "
+                     "(client_id_uuid_safe)");
     api_fixture_close(&f);
 }
 END_TEST
@@ -317,9 +320,9 @@ START_TEST(refusals_explain_themselves)
 
     api_fixture_open(&f);
     ck_api(&f, "GET", "/v2/queues?limit=21", NULL, 400, "Invalid API request");
-    ck_api_body(&f,
-                "{'title': 'Invalid API request', 'description':"
-                " 'the parameter limit must be between 1 and 20 (max_queues_per_page)'}");
+    ck_api_body(&f, "{'title': 'Invalid API request', 'description':"
+                    " 'the parameter limit is \\\"21\\\". It must be an integer between "
+                    "1 and 20 (max_queues_per_page)'}");
     ck_api(&f, "GET", "/v2/queues?detailed=maybe", NULL, 400, "Invalid parameter");
     ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "detailed"));
     ck_api(&f, "POST", "/v1/queues/nosuch/messages", "[{\"ttl\":60,\"body\":1}]", 404,
@@ -356,38 +359,45 @@ START_TEST(every_cause_has_a_text_of_its_own)
         {"POST", Q "/messages", "{}", BV, "the member messages is required"},
         {"POST", Q "/messages",
          "{\"messages\":[{\"body\":1},{\"body\":1},{\"body\":1,\"ttl\":5}]}", BV,
-         "messages[2].ttl must be between 60 and 1209600 (min_message_ttl, "
-         "max_message_ttl), not 5"},
+         "messages[2].ttl is 5. It must be an integer between 60 and 1209600 "
+         "(min_message_ttl, "
+         "max_message_ttl)"},
         {"POST", Q "/messages", "{\"messages\":\n[{\"body\":}]}", BB,
          "the body is not JSON: line 2, column 10: a value is expected instead of '}'"},
         {"POST", Q "/messages", NULL, BB, "a body is required"},
         {"POST", Q "/claims", "{\"ttl\":5}", BV,
-         "ttl must be between 60 and 43200 (min_claim_ttl, max_claim_ttl), not 5"},
+         "ttl is 5. It must be an integer between 60 and 43200 (min_claim_ttl, "
+         "max_claim_ttl)"},
         {"POST", Q "/claims?limit=21", NULL, BV,
-         "the parameter limit must be between 1 and 20 (max_messages_per_claim_or_pop)"},
+         "the parameter limit is \"21\". It must be an integer between 1 and 20 "
+         "(max_messages_per_claim_or_pop)"},
         {"POST", Q "/claims?limit=x", NULL, "Invalid parameter",
-         "the parameter limit must be an integer"},
+         "the parameter limit is \"x\". It must be an integer between 1 and 20 "
+         "(max_messages_per_claim_or_pop)"},
         {"PATCH", Q "/claims/x", "", BB, "a body is required"},
         {"PUT", Q, "[]", BB, "the body must be an object"},
         {"PUT", Q, "{\"_max_claim_count\":\"3\"}", BV,
-         "_max_claim_count must be an integer of at least 1"},
+         "_max_claim_count is \"3\". It must be an integer of at least 1"},
         {"PUT", Q, "{", BB,
          "the body is not JSON: line 1, column 2: the name of a member is expected at "
          "the end of the text"},
         {"PATCH", Q, "[{\"op\":\"add\"}]", BB,
-         "[0].path must be a JSON pointer of two parts: /metadata/{member}"},
+         "[0].path is missing. It must be a JSON pointer of two parts, such as "
+         "/metadata/NAME"},
         {"POST", Q "/purge", "{\"resource_types\":[\"claims\"]}", BV,
-         "resource_types may contain only messages and subscriptions"},
+         "resource_types has \"claims\". It may contain only messages and subscriptions"},
         {"POST", Q "/purge", "{\"resource_types\":", BB,
          "the body is not JSON: line 1, column 19: a value is expected at the end of the "
          "text"},
         {"GET", Q "/messages?limit=0", NULL, BV,
-         "the parameter limit must be between 1 and 20 (max_messages_per_page)"},
+         "the parameter limit is \"0\". It must be an integer between 1 and 20 "
+         "(max_messages_per_page)"},
         {"GET", Q "/messages?ids=1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1", NULL, BV,
-         "the parameter ids has too many values. The maximum is 20 "
+         "the parameter ids has 21 values. The maximum is 20 "
          "(max_messages_per_page)"},
         {"DELETE", Q "/messages?pop=21", NULL, BV,
-         "the parameter pop must be between 1 and 20 (max_messages_per_claim_or_pop)"},
+         "the parameter pop is \"21\". It must be an integer between 1 and 20 "
+         "(max_messages_per_claim_or_pop)"},
         {"PUT", "/v1/queues/q/metadata", "[]", BB, "the body must be an object"},
         {"PUT", "/v1/queues/q/metadata", NULL, BB, "a body is required"},
     };
@@ -400,6 +410,22 @@ START_TEST(every_cause_has_a_text_of_its_own)
     api_fixture_close(&f);
 }
 END_TEST
+
+/* A value of a megabyte that begins so; owned. */
+static char *
+long_value(const char *before, const char *piece)
+{
+    enum { LONG = 1 << 20 };
+    const size_t len = strlen(before), step = strlen(piece);
+    char *text = malloc(len + LONG + 1);
+
+    ck_assert_ptr_nonnull(text);
+    memcpy(text, before, len);
+    for (size_t i = 0; i < LONG; i++)
+        text[len + i] = piece[i % step];
+    text[len + LONG] = '\0';
+    return text;
+}
 
 START_TEST(a_body_too_large_is_told_the_option)
 {
@@ -420,7 +446,74 @@ START_TEST(a_body_too_large_is_told_the_option)
         "application/openstack-messaging-v2.0-json-patch";
     f.c.body_too_large = true;
     ck_told(&f, cases, sizeof(cases) / sizeof(cases[0]));
+    f.c.body_too_large = false;
+    {
+        char *body = long_value("", " ");
+        const struct told one = {
+            "PUT", Q, body, BV,
+            "the body is 1048576 bytes long. The maximum is 65536 bytes "
+            "(max_queue_metadata)"};
+
+        ck_told(&f, &one, 1);
+        free(body);
+    }
     api_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(a_refusal_shows_a_received_value_short_and_without_control_characters)
+{
+#define LIMIT "the parameter limit is \""
+#define RANGE "\". It must be an integer between 1 and 20 (max_messages_per_page)"
+#define S64   "3333333333333333333333333333333333333333333333333333333333333333"
+#define E31                                                                              \
+    "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"   \
+    "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"                                   \
+    "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"   \
+    "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+    char *huge = long_value(Q "/messages?limit=", "3");
+    char *accents = long_value(Q "/messages?limit=x", "\xc3\xa9");
+    const struct told cases[] = {
+        {"GET", huge, NULL, BV, LIMIT S64 "..." RANGE},
+        {"GET", accents, NULL, "Invalid parameter", LIMIT "x" E31 "..." RANGE},
+        {"GET", Q "/messages?limit=%00%0a%7f1", NULL, "Invalid parameter",
+         LIMIT "???1" RANGE},
+        {"GET", Q "/messages?limit=%22%5c%22", NULL, "Invalid parameter",
+         LIMIT "\"\\\"" RANGE},
+        {"GET", Q "/messages?limit=%ff%fe", NULL, "Invalid parameter",
+         LIMIT "\xef\xbf\xbd\xef\xbf\xbd" RANGE},
+        {"GET", Q "/messages?echo=%E2%82", NULL, "Invalid parameter",
+         "the parameter echo is \"\xef\xbf\xbd\xef\xbf\xbd\". It must be true or false"},
+        {"PUT", "/v2/queues/" S64 "333333", NULL, QI,
+         "the queue name is 70 bytes long. The maximum is 64"},
+        {"PUT", "/v2/queues/a%00b%22", NULL, QI,
+         "the queue name is \"a?b\"\". It must be 1 to 64 characters from A-Z a-z 0-9 _ "
+         "- ."},
+        {"PUT", "/v2/topics/a%20b", NULL, "Invalid topic identification",
+         "the topic name is \"a b\". It must be 1 to 64 characters from A-Z a-z 0-9 _ - "
+         "."},
+        {"POST", Q "/claims", "{\"ttl\":{\"a\":1}}", BB,
+         "ttl is an object. It must be an integer between 60 and 43200 (min_claim_ttl, "
+         "max_claim_ttl)"},
+        {"POST", Q "/claims", "{\"ttl\":\"a\\u0000\\\"\"}", BB,
+         "ttl is a string. It must be an integer between 60 and 43200 "
+         "(min_claim_ttl, max_claim_ttl)"},
+        {"PUT", Q, "{\"_dead_letter_queue\":\"a\\u0000\\n\\\"b\"}", BV,
+         "_dead_letter_queue is \"a??\"b\". It must be the name of a queue, a string of "
+         "up "
+         "to 64 characters from A-Z a-z 0-9 _ - ."},
+        {"PUT", Q, "{\"_max_claim_count\":2.5}", BV,
+         "_max_claim_count is a number with a fraction. It must be an integer of at "
+         "least "
+         "1"},
+    };
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    ck_told(&f, cases, sizeof(cases) / sizeof(cases[0]));
+    api_fixture_close(&f);
+    free(accents);
+    free(huge);
 }
 END_TEST
 
@@ -437,6 +530,10 @@ START_TEST(too_many_parameters_are_told_how_many_there_may_be)
     api_fixture_close(&f);
 }
 END_TEST
+#undef LIMIT
+#undef RANGE
+#undef S64
+#undef E31
 #undef BV
 #undef BB
 #undef Q

@@ -143,9 +143,9 @@ START_TEST(a_dump_without_a_right_end_record_loads_nothing)
         {HEAD QUEUE "{\"end\":2}\n\n{\"end\":2}", "line 5: it follows the end record"},
         {"{\"end\":0}\n" QUEUE, "line 2: it follows the end record"},
         {"{\"next\":\"x\"}\n" QUEUE, "line 2: it follows the end record"},
-        {HEAD QUEUE "{\"end\":\"2\"}", "line 3: end must be the number"},
-        {HEAD QUEUE "{\"end\":false}", "line 3: end must be the number"},
-        {HEAD QUEUE "{\"end\":-1}", "line 3: end: it is out of range"},
+        {HEAD QUEUE "{\"end\":\"2\"}", "It must be the number of records, or true"},
+        {HEAD QUEUE "{\"end\":false}", "It must be the number of records, or true"},
+        {HEAD QUEUE "{\"end\":-1}", "line 3: end: it is -1. It must be between 0 and"},
     };
     static const char *const good[] = {
         QUEUE,
@@ -187,8 +187,8 @@ START_TEST(a_line_that_is_wrong_loads_nothing)
 {
     static const char *const rows[][2] = {
         {"x", "line 2: "},
-        {"{\"project\":\"p\"}", "line 2: queue: it must be 1 to 64"},
-        {"{\"queue\":\"q\"}", "line 2: project: it is missing or too long"},
+        {"{\"project\":\"p\"}", "line 2: queue: it is \\\"\\\". It must be 1 to 64"},
+        {"{\"queue\":\"q\"}", "line 2: project: it is required, and at most 256"},
         {"{\"project\":\"p\",\"queue\":\"q\",\"topic\":\"t\"}",
          "both a queue and a topic"},
         {"{\"claimd\":\"dump\",\"version\":7}", "line 2: version: it is 7"},

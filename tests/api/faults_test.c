@@ -362,7 +362,8 @@ START_TEST(what_is_no_list_of_rules_changes_nothing)
         {MATCH("{\"route\":\"x\"}"),
          "faults[1].match: unknown member. It must be action, method, queue, project or "
          "client (received \"route\")"},
-        {MATCH("{\"queue\":1}"), "faults[1].match.queue: it must be a string"},
+        {MATCH("{\"queue\":1}"),
+         "faults[1].match.queue: it must be a string (received 1)"},
         {MATCH("{\"queue\":\"\"}"),
          "faults[1].match.queue: it must not be empty (received \"\")"},
         {MATCH("{\"method\":\"post\"}"),
@@ -413,7 +414,7 @@ START_TEST(there_are_at_most_a_hundred_rules)
     ck_api(&f, "PUT", FAULTS, many(FAULT_RULES_MOST), 204, NULL);
     ck_api(&f, "PUT", FAULTS, many(FAULT_RULES_MOST + 1), 400, NULL);
     ck_assert_str_eq(api_pick(&f, "description"),
-                     "faults has too many rules. The maximum is 100");
+                     "faults has 101 rules. The maximum is 100");
     ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
     ck_assert_str_eq(api_pick(&f, "faults.99.fault"), "half");
     ck_api(&f, "PUT", FAULTS, many(0), 204, NULL);

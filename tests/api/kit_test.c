@@ -77,6 +77,8 @@ START_TEST(without_a_kit_there_is_nothing_of_this)
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         for (int post = 0; post < 2; post++)
             ck_api(&plain, post ? "POST" : "GET", paths[i], NULL, 404, NULL);
+    ck_assert_str_eq(api_pick(&plain, "description"),
+                     "the path does not exist. The test API requires the option ci");
     api_fixture_close(&plain);
 }
 END_TEST
@@ -401,6 +403,9 @@ START_TEST(wrong_questions_about_it_are_refused)
     };
 
     ck_api_rows(&f, rows);
+    ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"),
+                                 "the parameter event is \"posted,lost\". It must be a "
+                                 "comma-separated list of queue_made,"));
 }
 END_TEST
 
@@ -459,8 +464,12 @@ START_TEST(what_expects_nothing_is_refused)
         {"GET", "/claimd/expect?queue=q&messages=-2", NULL, 400, NULL},
         {"GET", "/claimd/expect?queue=q&messages=x", NULL, 400, NULL},
         {"GET", "/claimd/expect?queue=q&messages=0&wait=-3", NULL, 400, NULL},
+        {"GET", "/claimd/expect?queue=q&message=0", NULL, 400, NULL},
     };
 
     ck_api_rows(&f, rows);
+    ck_assert_str_eq(api_pick(&f, "description"),
+                     "the query is \"queue=q&message=0\". It must have at least one of "
+                     "messages, claimed and free");
 }
 END_TEST

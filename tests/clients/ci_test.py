@@ -57,6 +57,24 @@ def files(text):
     return found
 
 
+START_IT_AS = "start it as: claimd run [--instances N] -- pytest [-n N]"
+
+# A test that leaves a claim and a fault rule behind, and one that must not see them.
+LEFTOVERS = """
+def test_first(claimd):
+    claimd.ask("POST", "/v2/queues/jobs/messages", {"messages": [{"body": 1, "ttl": 300}]})
+    claimd.ask("POST", "/v2/queues/jobs/claims", {"ttl": 60, "grace": 60})
+    claimd.ask("PUT", "/claimd/faults", {"faults": [
+        {"match": {"action": "messages:create"}, "fault": "status=503"}]})
+    assert False
+
+
+def test_second(claimd):
+    claimd.ask("POST", "/v2/queues/jobs/messages", {"messages": [{"body": 1, "ttl": 300}]})
+    assert claimd.advance(60) == []
+"""
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -128,6 +146,43 @@ class Recipes(Case):
     @needs("pytest")
     def test_pytest(self):
         self.assert_recipe("pytest", "^2 passed|=+ 2 passed")
+
+    @needs("pytest")
+    def test_pytest_without_a_server_names_the_command(self):
+        self.write(files(section("pytest")))
+        run = self.run_bash(sys.executable + " -m pytest")
+        self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
+        self.assertIn(START_IT_AS, run.stdout)
+
+    @needs("xdist")
+    def test_pytest_with_more_workers_than_servers_names_the_command(self):
+        self.write(files(section("pytest")))
+        run = self.run_bash("claimd run --instances 1 -- %s -m pytest -n 2" % sys.executable)
+        self.assertRegex(run.stdout, "(?m)^=+ 1 passed, 1 error")
+        self.assertIn(START_IT_AS, run.stdout)
+
+    def write_with_own_server(self):
+        text = section("pytest")
+        recipe = files(text)
+        own, = [block for block in walk.blocks(text, "python") if "Popen" in block]
+        recipe["conftest.py"] += own
+        self.write(recipe)
+
+    @needs("pytest")
+    def test_pytest_that_starts_its_own_server(self):
+        self.write_with_own_server()
+        self.assert_works(sys.executable + " -m pytest", "=+ 2 passed")
+
+    @needs("xdist")
+    def test_pytest_in_parallel_that_starts_its_own_servers(self):
+        self.write_with_own_server()
+        self.assert_works(sys.executable + " -m pytest -n 2", "=+ 2 passed")
+
+    @needs("pytest")
+    def test_a_failed_test_does_not_fail_the_next(self):
+        self.write({**files(section("pytest")), "test_jobs.py": LEFTOVERS})
+        run = self.run_bash("claimd run -- %s -m pytest" % sys.executable)
+        self.assertRegex(run.stdout, "(?m)^=+ 1 failed, 1 passed", run.stderr)
 
     def test_go(self):
         self.assert_recipe("Go", "^ok ")

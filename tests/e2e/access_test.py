@@ -96,19 +96,22 @@ class Tokens(AccessCase):
         with open(self.path, "rb") as file:
             before = file.read()
         for words, status, why in (
-                (("new", "a", "--role", "admin"), 1, "has a token a already"),
+                (("new", "a", "--role", "admin"), 1, "already has a token a. Revoke it"),
                 (("new", "b"), 2, "needs --role"),
                 (("new",), 2, "needs a name"),
-                (("new", "b", "--role", "boss"), 2, "no role boss"),
-                (("new", "b c", "--role", "admin"), 2, "NAME ROLE PROJECTS"),
+                (("new", "b", "--role", "boss"), 2, "operator admin. See claimd token --help"),
+                (("new", "b c", "--role", "admin"), 2,
+                 'the name is "b c". It must not contain spaces'),
                 (("new", "ä", "--role", "admin"), 2, "a name must be"),
                 (("new", "b", "--role", "admin", "--projects", "p,,q"), 2, "projects must be"),
                 (("new", "b", "--role", "admin", "--expires", "0d"), 2, "--expires is"),
                 (("new", "b", "--role", "admin", "--expires", "soon"), 2, "--expires is"),
+                (("new", "b", "--role", "admin", "--expires", "2020-01-01T00:00:00Z"), 2,
+                 "or a time in the future such as"),
                 (("revoke", "b"), 1, "has no token b"),
                 (("revoke",), 2, "needs a name"),
-                (("list", "a"), 2, "needs no name"),
-                (("burn", "a"), 2, "none of new, list, revoke"),
+                (("list", "a"), 2, "takes no name"),
+                (("burn", "a"), 2, 'token has no action "burn"'),
                 ((), 2, "needs new, list or revoke")):
             with self.subTest(words=words):
                 self.assertIn(why, self.token(*words, status=status))

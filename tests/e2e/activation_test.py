@@ -159,11 +159,11 @@ class Refused(unittest.TestCase):
 
     def test_numbers_that_make_no_sense(self):
         for count in ("9", "-1", "x", "99999999999999999999", ""):
-            self.complains("LISTEN_FDS must be 0 to 8", [], count=count)
+            self.complains('LISTEN_FDS is "%s". It must be 0 to 8' % count, [], count=count)
 
     def test_one_of_them_is_not_written_to_when_it_is_ready(self):
         with listening() as one:
-            self.complains("ready_fd: descriptor 3 is one of", [one], "--ready-fd", "3")
+            self.complains("ready_fd is 3, which is a descriptor of LISTEN_FDS", [one], "--ready-fd", "3")
 
     def test_strangers_are_kept_out_of_these_too(self):
         with listening(address=("0.0.0.0", 0)) as one:

@@ -90,7 +90,7 @@ class LetIn(unittest.TestCase):
                    b"3381af92-2b9e-11e3-b191-71861300734c\r\n\r\n"
             status, body = server.description(WORKER, away)
             self.assertEqual(status, 403)
-            self.assertIn("the certificate is for another project", body)
+            self.assertIn('the certificate is not for the project \\"r\\"', body)
             self.assertEqual(server.status(WORKER, away.replace(b"X-Project-ID: r\r\n", b"")), 200)
 
     def test_without_tokens_there_is_no_file_of_them(self):
@@ -205,9 +205,9 @@ class Options(unittest.TestCase):
         tokens = ("--auth", "tokens", "--tokens", SHOP.file("tokens", ""))
         ca = ("--tls-client-ca", CA.certificate)
         lines = ("--certificates", SHOP.file("certificates", LINES))
-        self.complains("tls_client_ca is of no use without certificates", *tokens, *ca)
-        self.complains("certificates is of no use without tls_client_ca", *tokens, *lines)
-        self.complains("certificates is of no use without auth", *ca, *lines)
+        self.complains("tls_client_ca has no effect without certificates", *tokens, *ca)
+        self.complains("certificates has no effect without tls_client_ca", *tokens, *lines)
+        self.complains("certificates has no effect without auth", *ca, *lines)
         self.complains("auth certificates needs", "--auth", "certificates")
         self.complains("tls_client_ca: %s: the authorities cannot be read" % SERVER.key,
                        *tokens, *lines, "--tls-client-ca", SERVER.key)

@@ -107,7 +107,7 @@ class Options(unittest.TestCase):
         for text, part in (("# x\n\nworkers = 2\nworkrs = 3\n", ":4: workrs"),
                            ("workers = many\n", ":1: workers"),
                            ("[claimd]\nworkers = 1\nworkers = 2\n", ":3: workers"),
-                           ("[other]\nworkers = 1\n", ":2: other"),
+                           ("[other]\nworkers = 1\n", ":1: other"),
                            ("workers\n", ":1:"),
                            ("shards = 1\n[claimd\n", ":2:"),
                            ("listen = " + "x" * 3000 + "\n", ":1:")):
@@ -191,7 +191,7 @@ class Options(unittest.TestCase):
                               ["identity_users:", "/nowhere/users:"]], ended.stderr)
 
     def test_a_list_of_users_that_is_none_is_a_usage_error(self):
-        rows = ((self.file("# users\nann:secret\nbob\n\n:x\ncy:1:p\n"), [":3: not", ":5: not"]),
+        rows = ((self.file("# users\nann:secret\nbob\n\n:x\ncy:1:p\n"), [":3: a line", ":5: a line"]),
                 ("/nowhere/users", [": No such file"]), (self.folder.name, [": Is a dir"]))
         for path, parts in rows:
             for check in ((), ("--check-config",)):
@@ -217,11 +217,14 @@ class Options(unittest.TestCase):
                 ended = run("--tls-certificate", pair[0], "--tls-key", pair[1], "--check-config")
                 self.assert_usage_error(ended, "tls_certificate" if pair[1] == empty else "tls_key")
         self.assert_usage_error(run("--tls-key", empty, "--check-config"),
-                                "tls_key is of no use without tls_certificate")
+                                "tls_key has no effect without tls_certificate")
         self.assert_usage_error(run("--notify-ca", empty, "--check-config"),
-                                "notify_ca: %s: has no certificate" % empty)
+                                "notify_ca: %s has no certificate" % empty)
         self.assert_usage_error(run("--journal", empty, "--check-config"),
-                                "journal: %s: is not a directory" % empty)
+                                "journal: %s is not a directory" % empty)
+        self.assert_usage_error(run("--journal", "/nowhere/deep/er", "--check-config"),
+                                "journal: /nowhere/deep/er cannot be made in /nowhere/deep: "
+                                "No such file or directory. Create /nowhere/deep\n")
         ended = run("--journal", self.folder.name + "/new", "--check-config")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
@@ -374,6 +377,14 @@ class Addresses(unittest.TestCase):
                 self.assertRegex(ended.stderr, r"^claimd: cannot listen on %s: .+\n$"
                                  % re.escape(address))
         self.assertIn("cannot be looked up", ended.stderr)
+
+    def test_a_port_below_1024_needs_a_right(self):
+        if os.getuid() != 0 or limit_in("/proc/sys/net/ipv4/ip_unprivileged_port_start") < [81]:
+            self.skipTest("only root can start it without the right, and here all may listen")
+        ended = run("--listen", "127.0.0.1:80", user=65534, group=65534, extra_groups=[])
+        self.assertEqual((ended.returncode, ended.stdout), (1, ""))
+        self.assertIn("cannot listen on 127.0.0.1:80: Permission denied. A port below 1024 needs "
+                      "CAP_NET_BIND_SERVICE, or a socket from claimd.socket", ended.stderr)
 
     @unittest.skipUnless(socket.has_ipv6 and os.path.exists("/proc/net/if_inet6"), "no IPv6")
     def test_ipv6(self):

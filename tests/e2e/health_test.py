@@ -108,7 +108,7 @@ class Command(unittest.TestCase):
             server.logged("maintenance")
             run = health(address)
             self.assertEqual(run.returncode, 1)
-            self.assertIn("is not ready: 503", run.stderr)
+            self.assertIn("is not ready. Its status is 503: the server is in maintenance", run.stderr)
 
     def test_a_unix_socket(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -125,7 +125,7 @@ class Command(unittest.TestCase):
             deaf.listen()
             run = health(nobody)
             self.assertEqual(run.returncode, 1)
-            self.assertIn("does not answer", run.stderr)
+            self.assertIn("does not respond", run.stderr)
         for address in ("nonsense", ":80", "unix:" + "x" * 200, "x.invalid:80"):
             self.assertEqual(health(address).returncode, 1, address)
         self.assertEqual(health("127.0.0.1:1", "127.0.0.1:2").returncode, 2)
@@ -150,9 +150,9 @@ class Command(unittest.TestCase):
                      b"HTTP/1.1 200" + 1000 * b" ", b"\x15\x03\x01\0\2\2\x46"):
             run = self.against(lambda other, said=said: other.sendall(said))
             self.assertEqual(run.returncode, 1, said)
-            self.assertIn("does not answer", run.stderr)
+            self.assertIn("does not respond to plain HTTP. If it is a TLS address", run.stderr)
         run = self.against(lambda other: other.sendall(b"HTTP/1.1 100 Continue\r\n\r\n"))
-        self.assertIn("is not ready: 100", run.stderr)
+        self.assertIn("is not ready. Its status is 100", run.stderr)
         run = self.against(lambda other: other.sendall(b"HTTP/1.1 299 Well\r\n"))
         self.assertEqual(run.returncode, 0, run.stderr)
 

@@ -208,7 +208,7 @@ class Install(unittest.TestCase):
         claimd = shutil.copy(self.find("/bin/claimd"), folder)
         missing = self.bench(claimd, "--help")
         self.assertEqual((missing.returncode, missing.stdout, missing.stderr),
-                         (2, "", "claimd: claimd-bench is missing: it is neither in %s/ nor in "
+                         (2, "", "claimd: claimd-bench is missing. It is neither in %s/ nor in "
                           "PATH\n" % os.path.realpath(folder)))
         beside = os.path.join(os.path.realpath(folder), "claimd-bench")
         os.mkdir(beside)

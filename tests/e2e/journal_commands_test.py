@@ -118,7 +118,7 @@ class JournalCommands(unittest.TestCase):
         with self.serve() as server:
             self.fill(server, "jobs", 2)
             done = self.command("verify", self.journal, status=FAILED)
-            self.assertIn("a process uses it", done.stderr)
+            self.assertIn("another process uses", done.stderr)
             self.fill(server, "jobs", 1)
         done = self.command("verify", self.journal)
         self.assertIn("queues 1, messages 3, claimed 0\n", done.stdout)
@@ -204,7 +204,7 @@ class JournalCommands(unittest.TestCase):
             eventually(lambda: producer.answered > after or producer.refused)
             producer.stop()
             self.assertIsNone(producer.refused)
-            self.assertRegex(done.stdout, r"has 1 segments up to position \d+: 0 linked, ")
+            self.assertRegex(done.stdout, r"has 1 segments up to LSN \d+, 0 linked, ")
             self.command("verify", out)
             with self.serve(out) as copy:
                 there = bodies(copy, "jobs")
@@ -220,7 +220,7 @@ class JournalCommands(unittest.TestCase):
             with self.serve() as server:
                 self.fill(server, "jobs", 1)
         done = self.command("backup", self.journal, out)
-        self.assertRegex(done.stdout, r"has 3 segments .*: 2 linked, \d+ bytes copied")
+        self.assertRegex(done.stdout, r"has 3 segments .*, 2 linked, \d+ bytes copied")
         self.assertEqual(os.stat(self.path("journal", FIRST)).st_ino,
                          os.stat(self.path("copy", FIRST)).st_ino)
         with self.serve(out) as copy:

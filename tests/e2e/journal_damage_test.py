@@ -55,15 +55,24 @@ class Directories(JournalCase):
         os.makedirs(os.path.join(self.path, "lock"))
         self.refused(1, self.path, "Is a directory")
 
-    def refused_to_nobody(self, mode):
+    def refused_to_nobody(self, mode, *parts):
         """Root may do everything: the daemon runs as somebody who may not."""
         if os.getuid() != 0:
             self.skipTest("only root can start it as somebody else")
         os.chmod(self.folder, 0o755)
-        os.mkdir(self.path)
+        os.makedirs(self.path, exist_ok=True)
         os.chmod(self.path, mode)
         nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-        self.refused(1, self.path, "Permission denied", popen=nobody)
+        self.refused(1, self.path, "Permission denied for user nobody", *parts, popen=nobody)
+
+    def test_a_file_of_another_user(self):
+        os.mkdir(self.path)
+        if os.getuid() == 0:
+            os.chown(self.path, NOBODY, NOBODY)
+        name = "0000000000000001.log"
+        with open(os.path.join(self.path, name), "w", encoding="ascii"):
+            os.chmod(os.path.join(self.path, name), 0o600)
+        self.refused_to_nobody(0o700, "cannot read " + name, "chown -R USER DIR")
 
     def test_a_directory_without_rights(self):
         self.refused_to_nobody(0o700)
@@ -207,7 +216,8 @@ class Damage(JournalCase):
     def test_all_segments_are_missing(self):
         for segment in self.fill():
             os.unlink(segment)
-        self.refused(3, "the journal is damaged: ")
+        self.refused(3, "the journal is damaged: 0000000000000001.log is missing, or durable-lsn "
+                     "belongs to another journal. ")
 
     def test_a_flipped_byte_in_an_old_frame(self):
         segment = self.fill()[0]
@@ -222,8 +232,8 @@ class Damage(JournalCase):
         segments = self.fill(restarts=1)
         offset, _ = frames(segments[0])[-1]
         flip(segments[0], offset + FRAME_HEAD_BYTES)
-        self.refused(3, "%s ends at byte %d " % (os.path.basename(segments[0]), offset),
-                     os.path.basename(segments[1]))
+        self.refused(3, "%s has no valid frame at byte %d, after LSN "
+                     % (os.path.basename(segments[0]), offset), os.path.basename(segments[1]))
 
     def test_a_flipped_byte_in_a_head(self):
         segment = self.fill()[0]

@@ -414,7 +414,7 @@ class Options(KeystoneCase):
                     "http://user@k/v3", "http://k/v3?x/v3", "http://k k/v3", "HTTP://k/v3"):
             with self.subTest(url=url):
                 self.assert_refused([*self.options(), "--keystone-url", url], "keystone_url")
-        for table, why in (("admin", "NAME=ROLE"), ("admin=boss", "the role boss does not exist"),
+        for table, why in (("admin", "NAME=ROLE"), ("admin=boss", 'the role "boss" does not exist'),
                            ("=admin", "NAME=ROLE")):
             self.assert_refused([*self.options(), "--keystone-roles", table],
                                 "keystone_roles", why)
@@ -422,7 +422,7 @@ class Options(KeystoneCase):
         self.assert_refused(self.options(), "chmod o-rwx")
         for text in ("", "two words", "two\nlines", 9000 * "x"):
             self.write_service(text)
-            self.assert_refused(self.options(), "must be one token")
+            self.assert_refused(self.options(), "must contain one token")
         os.unlink(self.path)
         self.assert_refused(self.options(), "No such file")
 

@@ -153,9 +153,11 @@ class Help(unittest.TestCase):
         told = "".join(say("--help", group) for group in groups)
         spelled = {"--" + name.replace("_", "-") for name in options()}
         self.assertEqual(set(re.findall(r"^  (--[a-z0-9-]+)", told, re.M)), spelled)
-        refused = run(CLAIMD, "--help", "nonsense")
-        self.assertEqual((refused.returncode, refused.stdout), (2, ""))
-        self.assertIn("server store journal", refused.stderr)
+        self.assertEqual(say("--help=journal"), say("--help", "journal"))
+        for words in ("--help", "nonsense"), ("--help=nonsense",), ("--help=",):
+            refused = run(CLAIMD, *words)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+            self.assertIn("server store journal", refused.stderr)
 
     def test_the_page_of_options_is_the_one_that_claimd_prints(self):
         with open(os.path.join(ROOT, "docs", "options.md"), encoding="utf-8") as f:
@@ -169,7 +171,8 @@ class Help(unittest.TestCase):
             for option in set(re.findall(r"^  (--\S+) ", say(name, "--help"), re.M)):
                 refused = run(CLAIMD, name, option)
                 self.assertEqual((refused.returncode, refused.stderr),
-                                 (2, "claimd: %s has no value\n" % option))
+                                 (2, "claimd: %s needs a value. See claimd %s --help\n"
+                                  % (option, name)))
                 taken += 1
         self.assertGreaterEqual(taken, 8)
 

@@ -567,6 +567,16 @@ class Documents(unittest.TestCase):
                 self.assertEqual(len(self.wrong_runbooks(rules, {path: changed})), count)
         self.assertEqual(len(self.wrong_runbooks(rules[1:], {path: text})), 1)
 
+    def test_the_table_of_alerts_has_each_rule_with_its_severity_and_time(self):
+        with open(RULES, encoding="utf-8") as file:
+            rules = [rule for group in yaml.safe_load(file)["groups"] for rule in group["rules"]]
+        with open(os.path.join(DOCS, "metrics.md"), encoding="utf-8") as file:
+            rows = re.findall(r"^\| \[(\w+)\]\((\S+)\) \| (\w+) \| .+? \| (\w*) \|$", file.read(),
+                              re.MULTILINE)
+        self.assertEqual(rows, [(rule["alert"], rule["annotations"]["runbook"].lower()
+                                 .replace("docs/", ""), rule["labels"]["severity"],
+                                 rule.get("for", "")) for rule in rules])
+
     def test_rules_and_dashboard_name_families_that_exist(self):
         real = self.families()
         with open(RULES, encoding="utf-8") as file:

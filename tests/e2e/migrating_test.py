@@ -29,6 +29,9 @@ BEANSTALKD = shutil.which("beanstalkd")
 # What a letter in a path of the tables stands for.
 LETTERS = {"Q": "[^/]+", "M": "[0-9a-f]{24}", "C": "[0-9a-f]{24}", "P": "[^/]+"}
 
+# The first line of the program that moves messages.
+MOVE = '"""Moves the ready messages of a queue'
+
 
 def page():
     path = os.path.join(HERE, "..", "..", "docs", "migrating.md")
@@ -81,10 +84,14 @@ class Case(unittest.TestCase):
         code, = [text for text in walk.blocks(page(), "python") if text.startswith(heading)]
         return code
 
+    def end_of_program(self, code, server, *arguments):
+        """The finished process."""
+        return subprocess.run([sys.executable, "-c", walk.at(server, code), *arguments],
+                              env=environment(), capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+
     def run_program(self, code, server, *arguments):
-        run = subprocess.run([sys.executable, "-c", walk.at(server, code), *arguments],
-                             env=environment(), capture_output=True, text=True,
-                             timeout=PATIENCE_S, check=False)
+        run = self.end_of_program(code, server, *arguments)
         self.assertEqual(run.returncode, 0, run.stderr)
         return run.stdout
 
@@ -186,7 +193,7 @@ class Limits(unittest.TestCase):
 class Moves(Case):
     def test_messages_go_from_server_to_server_in_their_order(self):
         old, new = self.start(), self.start()
-        code = self.program('"""Moves the free messages of a queue')
+        code = self.program(MOVE)
         bodies = [{"job": n, "text": "žluť\u2028 \"%d\"" % n} for n in range(23)]
         self.ask(old, "POST", "/v2/queues/jobs/messages",
                  {"messages": [{"body": body, "ttl": 5000} for body in bodies]})
@@ -202,16 +209,57 @@ class Moves(Case):
     def test_messages_go_from_an_old_version_with_its_project_in_the_path(self):
         old, new = self.start(), self.start()
         self.ask(old, "POST", "/v2/queues/jobs/messages", {"messages": [{"body": None}]})
-        self.run_program(self.program('"""Moves the free'), new, old.url + "/v1/demo", "jobs", "q")
+        self.run_program(self.program(MOVE), new, old.url + "/v1/demo", "jobs", "q")
         self.assertEqual([body for body, _ in self.bodies(new, "q")], [None])
         self.assertEqual(self.bodies(old, "jobs"), [])
 
-    def test_dead_letters_go_back_where_they_came_from(self):
+    def test_dead_letters_go_back_to_their_queue(self):
         server = self.start()
-        self.ask(server, "POST", "/v2/queues/dead/messages", {"messages": [{"body": 7}]})
-        self.run_program(self.program('"""Moves the free'), server, server.url + "/v2", "dead",
-                         "jobs")
+        old, dead, queue = re.search(r"^    python3 move\.py (\S+) (\S+) (\S+)$", page(),
+                                     re.M).groups()
+        self.ask(server, "POST", "/v2/queues/%s/messages" % dead, {"messages": [{"body": 7}]})
+        moved = self.run_program(self.program(MOVE), server, walk.at(server, old), dead, queue)
+        self.assertEqual(moved, "moved 1\n")
+        self.assertEqual([body for body, _ in self.bodies(server, queue)], [7])
+
+    def assert_move_refused(self, server, expected, *arguments):
+        run = self.end_of_program(self.program(MOVE), server, *arguments)
+        self.assertEqual((run.returncode, run.stdout), (1, ""), run.stderr)
+        self.assertRegex(run.stderr, expected)
+        self.assertNotIn("Traceback", run.stderr)
+
+    def test_move_refuses_to_move_a_queue_into_itself(self):
+        server = self.start()
+        self.ask(server, "POST", "/v2/queues/jobs/messages", {"messages": [{"body": 7}]})
+        for old in (server.url + "/v2", server.url + "/v1/demo",
+                    "http://localhost:%d/v2" % server.port):
+            for queues in (("jobs",), ("jobs", "jobs")):
+                with self.subTest(old=old, queues=queues):
+                    self.assert_move_refused(server, "^jobs is on this server already", old,
+                                             *queues)
         self.assertEqual([body for body, _ in self.bodies(server, "jobs")], [7])
+
+    def test_move_prints_its_usage_for_wrong_arguments(self):
+        server = self.start()
+        for arguments in ((), ("jobs",), ("mail-dead", "mail"), ("127.0.0.1:8888/v2", "jobs"),
+                          ("http://127.0.0.1:port/v2", "jobs"), ("http:///v2", "jobs"),
+                          (server.url + "/v2", "a", "b", "c")):
+            with self.subTest(arguments=arguments):
+                self.assert_move_refused(server, r"(?m)^usage: python3 move\.py ", *arguments)
+
+    def test_move_names_a_request_that_failed(self):
+        server = self.start()
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.assert_move_refused(server, "^POST .*/queues/jobs/.*refused",
+                                 "http://127.0.0.1:%d/v2" % port, "jobs")
+        self.assert_move_refused(server, "^POST .*/queues/jobs/.* 404", server.url, "jobs", "q")
+
+    def test_move_says_that_it_found_nothing(self):
+        old, new = self.start(), self.start()
+        said = self.run_program(self.program(MOVE), new, old.url + "/v2", "jobz")
+        self.assertRegex(said, r"\Amoved 0\njobz has no ready message or does not exist\. GET %s"
+                         % re.escape(old.url + "/v2/queues"))
 
 
 @unittest.skipUnless(BEANSTALKD, "beanstalkd is not installed (scripts/packages install bench)")

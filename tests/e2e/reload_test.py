@@ -120,6 +120,9 @@ class Reloading(unittest.TestCase):
             line = self.reload(server, "project_max_queues = 1", "log_level = loud",
                                event="reload_failed")
             self.assertIn('%s:2: log_level must be one of error|warn|info|debug (received ' % self.path, line)
+            line = self.reload(server, "worker = 1", "log_level = loud", event="reload_failed")
+            self.assertIn("%s:1: worker is not an option" % self.path, line)
+            self.assertIn(" further_errors=1", line)
             for queue in ("one", "another"):
                 self.assertEqual(self.post(server, queue).status, 201)
             os.unlink(self.path)

@@ -175,22 +175,29 @@ class Statuses(unittest.TestCase):
         for given, said in ((("run",), "needs a command"), (("run", "--"), "needs a command"),
                             (("run", "true"), "needs a command"),
                             (("run", "true", "--", "true"), "true is not an option"),
-                            (("run", "--instances", "--", "true"), "--instances has no value"),
-                            (("run", "--instances", "0", "--", "true"), "within 1 and 64"),
-                            (("run", "--instances", "65", "--", "true"), "within 1 and 64"),
-                            (("run", "--instances=x", "--", "true"), "within 1 and 64"),
+                            (("run", "--instances", "--", "true"), "--instances needs a value"),
+                            (("run", "--instances", "0", "--", "true"), "between 1 and 64"),
+                            (("run", "--instances", "65", "--", "true"), "between 1 and 64"),
+                            (("run", "--instances=x", "--", "true"), "between 1 and 64"),
                             (("run", "--log", "/no/such/file", "--", "true"), "cannot be opened"),
                             (("run", "--max-wait", "x", "--", "true"), "--max-wait"),
                             (("run", "--listen", "127.0.0.1:8888", "--", "true"), "--listen"),
                             (("run", "--ready-fd=1", "--", "true"), "--ready-fd"),
                             (("run", "--ci=false", "--", "true"), "--ci"),
-                            (("run", "--print-config", "--", "true"), "only serves"),
+                            (("run", "--print-config", "--", "true"), "only options that configure a server"),
                             (("run", "--instances", "2", "--journal", "x", "--", "true"),
                              "--journal")):
             done = subprocess.run((CLAIMD, *given), capture_output=True, text=True, check=False,
                                   env=environment(), timeout=PATIENCE_S)
             self.assertEqual((done.returncode, done.stdout), (2, ""), given)
             self.assertIn(said, done.stderr)
+
+    def test_help_needs_no_command(self):
+        for given in (("-h",), ("--help",), ("-h", "--", "false")):
+            done = subprocess.run((CLAIMD, "run", *given), capture_output=True, text=True,
+                                  check=False, env=environment(), timeout=PATIENCE_S)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), given)
+            self.assertIn("Usage: claimd run [OPTION]... -- CMD", done.stdout)
 
     def test_words_behind_the_hyphens_are_the_commands(self):
         done = run(command=("echo", "--help", "--", "--instances"))
@@ -558,7 +565,7 @@ for _ in range(150):
                 done = run("--auth", "tokens", "--tokens", tokens, "--identity-stub=false",
                            *options, command=("true",))
                 self.assertEqual(done.returncode, status, done.stderr)
-                self.assertIn("did not tell what has leaked", done.stderr)
+                self.assertIn("did not report its leaks", done.stderr)
 
     def test_a_journal_is_kept_for_the_next_one(self):
         with tempfile.TemporaryDirectory() as folder:

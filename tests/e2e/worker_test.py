@@ -26,7 +26,7 @@ from harness import CLAIMD, PATIENCE_S, Server, environment, eventually  # noqa:
 import walk  # noqa: E402
 
 PROJECT = "demo"
-QUEUE = "/v2/queues/jobs"
+QUEUE = "/v2/queues/mail"
 PRODUCER = "3381af92-2b9e-11e3-b191-71861300734c"
 SHORT = ("--min-claim-ttl", "1", "--access-log")
 
@@ -69,7 +69,7 @@ class Worker:
     """The page's program as a process; its lines are read as they come."""
 
     def __init__(self, program, ttl):
-        self.process = subprocess.Popen([sys.executable, *program, "jobs", str(ttl)],
+        self.process = subprocess.Popen([sys.executable, *program, "mail", str(ttl)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=environment())
 
@@ -106,8 +106,8 @@ class Case(unittest.TestCase):
         with open(self.path, "w", encoding="utf-8") as f:
             f.write(code)
 
-    def worker(self, server, ttl=60, held=True):
-        self.save(walk.at(server, printed()))
+    def worker(self, server, ttl=60, held=True, program=None):
+        self.save(walk.at(server, program or printed()))
         job = ["-c", HELD_JOB, os.path.dirname(self.path)] if held else [self.path]
         worker = Worker(job, ttl)
         self.addCleanup(self.end, worker.process)
@@ -182,7 +182,7 @@ class OnItsWay(Case):
     def test_the_claim_of_the_page_that_would_wait_takes_what_is_there(self):
         with Listening() as server:
             self.post(server, {"job": 1})
-            lines = printed("sh", 1)
+            lines = printed("sh", 2)
             claimed = walk.run_bash(server, lines, env=environment())
             self.assertEqual(walk.statuses(claimed), walk.promises(lines), claimed.stdout)
             self.assertEqual(self.counts(server), (0, 1))
@@ -225,16 +225,70 @@ class OnItsWay(Case):
             said = [worker.says() for _ in range(6)]
             self.assertEqual(said, [("failed", "poison"), ("done", {"job": 2})] +
                              [("failed", "poison")] * 4)
-            dead = "/v2/queues/jobs-dead/stats"
+            dead = "/v2/queues/mail-dead/stats"
             eventually(lambda: self.ask(server, "GET", dead)[1]["messages"]["free"] == 1)
             self.assertEqual(self.counts(server), (0, 0))
-            lines = printed("sh", 0)
+            lines = printed("sh", 1)
             listed = walk.run_bash(server, lines, env=environment())
             self.assertEqual(walk.statuses(listed), walk.promises(lines), listed.stdout)
             self.assertIn('"poison"', listed.stdout)
             self.assertRegex(listed.stdout, '"ttl": ?1209600')
             self.post(server, {"job": 3})
             self.assertEqual(worker.says(), ("done", {"job": 3}))
+            self.assertEqual(worker.stop()[0], 0)
+
+    def test_settings_of_a_queue_that_exists_are_set_by_the_patch_of_the_page(self):
+        create = printed("bash").partition("# Two jobs")[0]
+        patch, show = printed("bash", 1), printed("sh", 0)
+        with Listening() as server:
+            self.post(server, {"job": 1})
+            put = walk.run_bash(server, create, env=environment())
+            self.assertEqual(walk.statuses(put), ["204"], put.stdout)
+            shown = walk.run_bash(server, show, env=environment())
+            self.assertIn('"_max_claim_count":null', shown.stdout.replace(" ", ""))
+            for lines in (patch, show):
+                run = walk.run_bash(server, lines, env=environment())
+                self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
+                self.assertIn('"_max_claim_count":5', run.stdout.replace(" ", ""))
+                self.assertIn('"_dead_letter_queue":"mail-dead"', run.stdout.replace(" ", ""))
+
+    def test_a_dead_letter_goes_back_by_the_commands_of_the_page(self):
+        lines = printed("bash", 2)
+        with Listening() as server:
+            for body in ({"seconds": 1}, "another"):
+                self.ask(server, "POST", "/v2/queues/mail-dead/messages",
+                         {"messages": [{"body": body}]})
+            run = walk.run_bash(server, lines, env=environment())
+            self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
+            found = self.ask(server, "POST", QUEUE + "/claims", {"ttl": 60})[1]["messages"]
+            self.assertEqual([(message["body"], message["ttl"]) for message in found],
+                             [({"seconds": 1}, 86400)])
+            dead = self.ask(server, "GET", "/v2/queues/mail-dead/stats")[1]["messages"]
+            self.assertEqual((dead["free"], dead["claimed"]), (1, 0))
+
+    def test_the_other_branch_of_the_page_leaves_failed_jobs_for_its_own_pause(self):
+        branch = printed("python", 1)
+        program, replaced = re.subn(r"^    else:\n        return .*\n", branch, printed(),
+                                    flags=re.M)
+        self.assertEqual(replaced, 1)
+        with Listening() as server:
+            self.post(server, {"job": 1}, {"job": 2})
+            worker = self.worker(server, program=program)
+            self.assertEqual(worker.says(), ("begun", {"job": 1}))
+            worker.go_on("and fail")
+            self.assertEqual(worker.says(), ("failed", {"job": 1}))
+            self.assertEqual(worker.says(), ("begun", {"job": 2}))
+            worker.go_on()
+            self.assertEqual(worker.says(), ("done", {"job": 2}))
+            self.assertIn("status=204", server.logged("method=PATCH"))
+            claim = self.ask(server, "GET", self.claim_of_the_worker(server))[1]
+            self.assertEqual(([m["body"] for m in claim["messages"]], claim["ttl"]),
+                             ([{"job": 1}], 600))
+            self.post(server, {"job": 3})  # all done: its claim ends, and the PATCH is 404
+            self.assertEqual(worker.says(), ("begun", {"job": 3}))
+            worker.go_on()
+            self.assertEqual(worker.says(), ("done", {"job": 3}))
+            self.assertIn("method=PATCH", server.logged("status=404"))
             self.assertEqual(worker.stop()[0], 0)
 
     # Claims of 12 s are renewed after 4: a test may be late by 8 s, and only then.
@@ -394,7 +448,7 @@ class Pauses(Case):
         self.addCleanup(server.close)
         worker = self.load(server, len(answers))
         try:
-            worker.run("jobs", 60)
+            worker.run("mail", 60)
         except worker.Unreachable:
             pass
         self.assertEqual(server.asked, len(answers))  # one pause behind each
@@ -422,7 +476,7 @@ class Pauses(Case):
         server = Scripted((401, {}))
         self.addCleanup(server.close)
         with self.assertRaises(SystemExit) as end:
-            self.load(server, 1).run("jobs", 60)
+            self.load(server, 1).run("mail", 60)
         self.assertRegex(str(end.exception), "^401 ")
 
     def test_connections_that_are_cut_are_made_again(self):

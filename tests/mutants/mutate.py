@@ -97,7 +97,8 @@ def mutate(path, text):
             if where != path:
                 continue
             if text.count(before) != 1:
-                fail("%s: the text of %s is there %d times, must be once:\n%s"
+                fail("src/%s has the text that the bug %s replaces %d times. It must have it once. "
+                     "Change the row in tests/mutants/table.py to fit the source:\n%s"
                      % (path, name, text.count(before), before))
             text = text.replace(before, after)
     return '#include "mutant.h"\n#line 1 "%s"\n' % path + text

@@ -1,10 +1,12 @@
 #include "support/check_main.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct test_entry *entries; /* by line */
 
@@ -81,13 +83,67 @@ run(Suite *suite)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    /* One process is easier to debug, and threads may be about; CK_FORK=yes outlives crashes. */
+    /* One process is easier to debug, and tests have threads. CK_FORK=yes outlives crashes. */
     if (getenv("CK_FORK") == NULL)
         srunner_set_fork_status(runner, CK_NOFORK);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return failed == 0 && getenv("CLAIMD_TEST_CRASHED") == NULL ? EXIT_SUCCESS
+                                                                : EXIT_FAILURE;
+}
+
+/* ------------------------------------------------------------------ crashes */
+
+/* What run_again() needs, made before the tests: a signal handler cannot allocate. */
+static struct {
+    pid_t pid;
+    char **argv, **environment;
+} again;
+
+/*
+ * A test that crashes takes its failed assertion with it. Then the program runs once more, with a
+ * process for each test: Check prints what failed, and the last line before a crash.
+ */
+static void
+run_again(int number)
+{
+    static const char text[] = "crashed: running each test in a process of its own\n";
+
+    (void)signal(number, SIG_DFL);
+    if (getpid() != again.pid)
+        return; /* a child that a test made: it dies as it should */
+    (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    (void)execve("/proc/self/exe", again.argv, again.environment);
+}
+
+/* The sanitizers report crashes by themselves. */
+static void
+catch_crashes(char **argv)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    static char fork[] = "CK_FORK=yes", crashed[] = "CLAIMD_TEST_CRASHED=yes";
+    struct sigaction action = {.sa_handler = run_again, .sa_flags = SA_NODEFER};
+    size_t count = 0;
+
+    if (getenv("CK_FORK") != NULL)
+        return;
+    while (environ[count] != NULL)
+        count++;
+    again.environment = calloc(count + 3, sizeof(char *));
+    if (again.environment == NULL)
+        return;
+    memcpy(again.environment, environ, count * sizeof(char *));
+    again.environment[count] = fork;
+    again.environment[count + 1] = crashed;
+    again.argv = argv;
+    again.pid = getpid();
+    (void)sigaction(SIGABRT, &action, NULL);
+    (void)sigaction(SIGSEGV, &action, NULL);
+#else
+    (void)argv;
+    (void)run_again;
+#endif
 }
 
 int
@@ -96,6 +152,7 @@ main(int argc, char **argv)
     Suite *suite = suite_create(program_invocation_short_name);
 
     (void)argc;
+    catch_crashes(argv);
     if (add_tests(suite, argv + 1) > 0)
         return run(suite);
     fprintf(stderr, "%s: no such test\n", program_invocation_short_name);

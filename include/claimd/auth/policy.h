@@ -106,6 +106,13 @@ enum role role_find(struct bytes name);
 const char *action_name(enum action action);
 const char *role_name(enum role role);
 
+/* ST_FORBIDDEN, with the roles that may. */
+enum status policy_refuse(const struct policy *p, enum role role, enum action action,
+                          struct reason *why);
+
+/* ST_BAD_VALUE, with the roles that there are. */
+enum status role_refuse(struct bytes name, struct reason *why);
+
 /*
  * Changes *p as a policy file says. ST_BAD_VALUE: *why says what is wrong with it, and *p is as
  * before.

@@ -90,4 +90,12 @@ const char *status_name(enum status st);
 /* One explanation for people, without a full stop at its end. Never NULL. */
 const char *status_text(enum status st);
 
+enum { ERRNO_TEXT_CAP = 256 };
+
+/*
+ * An errno for people, in out[], which is returned. If the process lacks rights, the text names
+ * its user and has a sentence of advice.
+ */
+const char *errno_text(int error, const char *advice, char out[ERRNO_TEXT_CAP]);
+
 #endif

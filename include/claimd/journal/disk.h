@@ -68,6 +68,11 @@ struct disk {
  */
 int disk_open(const char *path, bool make, struct disk **out);
 
+/* For errno_text(). */
+#define DISK_ADVICE                                                                      \
+    "The user of the service must own the directory and all its files (chown -R USER "   \
+    "DIR)"
+
 /* Has it failed for want of room? */
 static inline bool
 disk_is_full(int error)

@@ -8,6 +8,7 @@
 #ifndef CLAIMD_JSON_REASON_H
 #define CLAIMD_JSON_REASON_H
 
+#include "claimd/base/bytes.h"
 #include "claimd/base/status.h"
 
 /* A longer text is cut. */
@@ -27,5 +28,18 @@ reason_init(struct reason *why)
 /* Writes the reason, over one given before, and returns st. */
 enum status reason_give(struct reason *why, enum status st, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Bytes of a received value that a refusal shows. */
+enum { RECEIVED_MOST = 64 };
+
+struct received {
+    char text[RECEIVED_MOST + 8]; /* with room for quotes and the dots of a cut */
+};
+
+/*
+ * A received value for a refusal: cut at a character, with dots, and with ? for each control
+ * character. Use it as received(value).text, and never for a secret.
+ */
+struct received received(struct bytes value);
 
 #endif

@@ -26,6 +26,9 @@ enum status json_tree_read(struct bytes text, json_t **out);
 /* Says why json_tree_read() refused a request's body with ST_BAD_BODY, which is returned. */
 enum status json_tree_refuse(struct bytes body, struct reason *why);
 
+/* As json_received(), but with the text of a string; NULL: missing. */
+struct received json_tree_received(const json_t *value);
+
 /* Writes a tree without spaces, members in their order. */
 void json_tree_write(struct buf *out, const json_t *tree);
 

@@ -24,9 +24,10 @@ decode(struct context *ctx, enum terms_form form, struct decoded_terms *out)
 static enum status
 refuse_unknown(struct context *ctx)
 {
-    return context_refuse(ctx, ST_NOT_FOUND,
-                          "queue %.*s has no claim with this id. It may have expired",
-                          (int)ctx->queue.name.len, ctx->queue.name.data);
+    return context_refuse(
+        ctx, ST_NOT_FOUND,
+        "queue %.*s has no claim with the id \"%s\". It may have expired",
+        (int)ctx->queue.name.len, ctx->queue.name.data, received(ctx->id).text);
 }
 
 /* Messages of a claim always show the claim id. */
@@ -211,15 +212,15 @@ read_queues(struct context *ctx, struct bytes **names, size_t *count)
         query_values(&ctx->query, "queue", ANY_QUEUES_MAX, ctx->req->arena, names, count);
 
     if (st == ST_BAD_VALUE)
-        return context_refuse(
-            ctx, st, "the parameter queue is given too often. The maximum is %d times",
-            ANY_QUEUES_MAX);
+        return context_refuse(ctx, st,
+                              "the parameter queue is given %zu times. The maximum is %d",
+                              *count, ANY_QUEUES_MAX);
     if (st == ST_OK && *count == 0)
         return context_refuse(
             ctx, ST_MISSING_PARAMETER,
             "the parameter queue is required. Give it once for each queue");
     for (size_t i = 0; st == ST_OK && i < *count; i++)
-        st = caller_queue_name((*names)[i]);
+        st = context_check_name(ctx, (*names)[i]);
     if (st == ST_OK)
         drop_repeated(*names, count);
     return st;

@@ -20,7 +20,7 @@ handle_dump(struct context *ctx)
     if (bytes_present(marker) && !dump_read_marker(marker, &dump))
         return context_refuse(
             ctx, ST_BAD_PARAMETER,
-            "the parameter marker is not from a response of this server");
+            "the parameter marker must be from a response of this server");
     st = dump_lines(ctx->store, &ctx->visit, query_get(&ctx->query, "project"), DUMP_PAGE,
                     &dump, out);
     if (st != ST_OK)

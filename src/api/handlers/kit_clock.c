@@ -49,11 +49,10 @@ read_seconds(struct context *ctx, const json_t *value, const char *name, int64_t
 {
     json_int_t seconds = json_integer_value(value);
 
-    if (!json_is_integer(value))
-        return context_refuse(ctx, ST_BAD_BODY, "%s must be an integer", name);
-    if (seconds < 0 || seconds > most)
-        return context_refuse(ctx, ST_BAD_VALUE, "%s must be between 0 and %" PRId64,
-                              name, most);
+    if (!json_is_integer(value) || seconds < 0 || seconds > most)
+        return context_refuse(ctx, json_is_integer(value) ? ST_BAD_VALUE : ST_BAD_BODY,
+                              "%s is %s. It must be an integer between 0 and %" PRId64,
+                              name, json_tree_received(value).text, most);
     *out_ms = seconds * 1000;
     return ST_OK;
 }
@@ -68,7 +67,9 @@ read_state(struct context *ctx, const json_t *value, struct wish *out)
     else if (strcmp(text, "running") == 0)
         out->state = START;
     else
-        return context_refuse(ctx, ST_BAD_VALUE, "state must be frozen or running");
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "state is %s. It must be frozen or running",
+                              json_tree_received(value).text);
     return ST_OK;
 }
 
@@ -110,7 +111,8 @@ read_step(struct context *ctx, const json_t *body, struct wish *out)
     out->move = TO_NEXT;
     if (json_is_string(to) && strcmp(json_string_value(to), "next") == 0)
         return ST_OK;
-    return context_refuse(ctx, ST_BAD_VALUE, "to must be next");
+    return context_refuse(ctx, ST_BAD_VALUE, "to is %s. It must be next",
+                          json_tree_received(to).text);
 }
 
 typedef enum status read_fn(struct context *ctx, const json_t *body, struct wish *out);
@@ -170,9 +172,9 @@ begin(struct context *ctx, const struct wish *wish)
     kit_time(ctx->kit, &time);
     if (wish->move == TO_AHEAD && wish->ms < time.ahead_ms)
         return context_refuse(ctx, ST_BAD_VALUE,
-                              "the clock is %" PRId64
+                              "ahead_seconds is %" PRId64 ". The clock is %" PRId64
                               " ms ahead of the wall clock and cannot go back",
-                              time.ahead_ms);
+                              wish->ms / 1000, time.ahead_ms);
     note(ctx, wish);
     if (wish->state != LEAVE)
         kit_stop(ctx->kit, wish->state == STOP);

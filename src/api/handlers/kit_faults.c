@@ -76,23 +76,14 @@ refuse(const struct place *place, const char *name, const char *what)
                           what);
 }
 
-/* Longest part of a value that a refusal shows. */
-enum { SHOWN_MOST = 64 };
-
-static int
-shown_length(struct bytes value)
-{
-    return (int)(value.len > SHOWN_MOST ? SHOWN_MOST : value.len);
-}
-
 /* A member of the match, with the value that was received. */
 static enum status
 refuse_match(const struct place *place, const char *name, const char *what,
              struct bytes value)
 {
     return context_refuse(place->ctx, ST_BAD_VALUE,
-                          "faults[%zu].match.%s: %s (received \"%.*s\")", place->at, name,
-                          what, shown_length(value), value.data);
+                          "faults[%zu].match.%s: %s (received \"%s\")", place->at, name,
+                          what, received(value).text);
 }
 
 static const char *
@@ -116,8 +107,8 @@ refuse_name(const struct place *place, const char *member, struct bytes value,
     char text[1024];
     size_t len = (size_t)snprintf(
         text, sizeof(text),
-        "faults[%zu].match.%s: unknown %s (received \"%.*s\"). It must be one of",
-        place->at, member, member, shown_length(value), value.data);
+        "faults[%zu].match.%s: unknown %s (received \"%s\"). It must be one of",
+        place->at, member, member, received(value).text);
 
     for (int i = 0; i < count && len < sizeof(text); i++)
         if (name(i) != NULL)
@@ -181,12 +172,13 @@ read_match(const struct place *place, json_t *object, struct fault_match *out)
         if (slot == NULL)
             return context_refuse(place->ctx, ST_BAD_VALUE,
                                   "faults[%zu].match: unknown member. It must be action, "
-                                  "method, queue, project or client (received \"%.*s\")",
-                                  place->at, shown_length(bytes_str(name)), name);
+                                  "method, queue, project or client (received \"%s\")",
+                                  place->at, received(bytes_str(name)).text);
         if (!json_is_string(value))
-            return context_refuse(place->ctx, ST_BAD_VALUE,
-                                  "faults[%zu].match.%s: it must be a string", place->at,
-                                  name);
+            return context_refuse(
+                place->ctx, ST_BAD_VALUE,
+                "faults[%zu].match.%s: it must be a string (received %s)", place->at,
+                name, json_tree_received(value).text);
         *slot = text_of(value);
         st = check_match(place, name, *slot);
         if (st != ST_OK)
@@ -201,17 +193,11 @@ read_count(const struct place *place, const char *name, const json_t *value,
 {
     if (!json_is_integer(value) || json_integer_value(value) < least ||
         json_integer_value(value) > COUNT_MOST)
-        return json_is_integer(value)
-                   ? context_refuse(
-                         place->ctx, ST_BAD_VALUE,
-                         "faults[%zu].%s: it must be an integer between %" PRId64
-                         " and %d (received %" JSON_INTEGER_FORMAT ")",
-                         place->at, name, least, COUNT_MOST, json_integer_value(value))
-                   : context_refuse(
-                         place->ctx, ST_BAD_VALUE,
-                         "faults[%zu].%s: it must be an integer between %" PRId64
-                         " and %d",
-                         place->at, name, least, COUNT_MOST);
+        return context_refuse(place->ctx, ST_BAD_VALUE,
+                              "faults[%zu].%s: it must be an integer between %" PRId64
+                              " and %d (received %s)",
+                              place->at, name, least, COUNT_MOST,
+                              json_tree_received(value).text);
     *out = (uint64_t)json_integer_value(value);
     return ST_OK;
 }
@@ -245,8 +231,8 @@ read_member(const struct place *place, const char *name, json_t *value,
         return read_fault(place, value, &out->fault);
     return context_refuse(place->ctx, ST_BAD_BODY,
                           "faults[%zu]: unknown member. It must be match, every, skip, "
-                          "times or fault (received \"%.*s\")",
-                          place->at, shown_length(bytes_str(name)), name);
+                          "times or fault (received \"%s\")",
+                          place->at, received(bytes_str(name)).text);
 }
 
 static enum status
@@ -298,9 +284,8 @@ handle_faults_set(struct context *ctx)
     if (!json_is_array(list) || json_object_size(body) != 1)
         st = context_refuse(ctx, ST_BAD_BODY, "the body must be {\"faults\": [...]}");
     else if (json_array_size(list) > FAULT_RULES_MOST)
-        st = context_refuse(ctx, ST_BAD_VALUE,
-                            "faults has too many rules. The maximum is %d",
-                            FAULT_RULES_MOST);
+        st = context_refuse(ctx, ST_BAD_VALUE, "faults has %zu rules. The maximum is %d",
+                            json_array_size(list), FAULT_RULES_MOST);
     else
         st = take_rules(ctx, list);
     json_decref(body);

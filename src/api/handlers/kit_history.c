@@ -110,9 +110,10 @@ read_count(struct context *ctx, const char *name, int64_t *out)
     }
     return st == ST_NO_MEMORY
                ? st
-               : context_refuse(ctx, ST_BAD_PARAMETER,
-                                "the parameter %s must be an integer of at least 0",
-                                name);
+               : context_refuse(
+                     ctx, ST_BAD_PARAMETER,
+                     "the parameter %s is \"%s\". It must be an integer of at least 0",
+                     name, received(query_get(&ctx->query, name)).text);
 }
 
 /* GET /claimd/history */
@@ -128,16 +129,20 @@ handle_history(struct context *ctx)
     struct bytes events = query_get(&ctx->query, "event");
     int64_t since = 0;
     enum status st =
-        context_read_limit(ctx, "limit", KIT_PAGE_MOST, "always", &page.limit);
+        context_read_limit(ctx, "limit", KIT_PAGE_MOST, "fixed", &page.limit);
 
     if (st == ST_OK)
         st = read_count(ctx, "since", &since);
     if (st != ST_OK)
         return st;
-    if (bytes_present(events) && !history_read_events(events, &page.events))
+    if (bytes_present(events) && !history_read_events(events, &page.events)) {
+        const struct bytes allowed = name_events(ctx->req->arena, UINT32_MAX);
+
         return context_refuse(
             ctx, ST_BAD_PARAMETER,
-            "the parameter event must be a comma-separated list of events");
+            "the parameter event is \"%s\". It must be a comma-separated list of %.*s",
+            received(events).text, (int)allowed.len, allowed.data);
+    }
     page.since = (uint64_t)since;
     buf_printf(page.out,
                "{\"last\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"history\":", history_last(h),
@@ -171,9 +176,10 @@ read_expected(struct context *ctx, struct expected *out)
         return st;
     if (out->messages == STORE_UNSET && out->claimed == STORE_UNSET &&
         out->free == STORE_UNSET)
-        return context_refuse(
-            ctx, ST_BAD_PARAMETER,
-            "at least one of the parameters messages, claimed and free is required");
+        return context_refuse(ctx, ST_BAD_PARAMETER,
+                              "the query is \"%s\". It must have at least one of "
+                              "messages, claimed and free",
+                              received(ctx->req->query).text);
     if (out->wait_s > ctx->limits->max_wait)
         out->wait_s = ctx->limits->max_wait;
     return ST_OK;

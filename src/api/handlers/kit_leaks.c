@@ -287,7 +287,7 @@ static enum status
 refuse_marker(struct context *ctx)
 {
     return context_refuse(ctx, ST_BAD_PARAMETER,
-                          "the parameter marker is not from the next link of a page");
+                          "the parameter marker must be from the next link of a page");
 }
 
 static enum status
@@ -317,7 +317,7 @@ enum status
 handle_leaks(struct context *ctx)
 {
     struct scan s = {.ctx = ctx, .only = kit_project(ctx), .limit = KIT_PAGE};
-    enum status st = context_read_limit(ctx, "limit", KIT_PAGE_MOST, "always", &s.limit);
+    enum status st = context_read_limit(ctx, "limit", KIT_PAGE_MOST, "fixed", &s.limit);
 
     if (st == ST_OK)
         st = read_marker(&s);

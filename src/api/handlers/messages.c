@@ -10,11 +10,12 @@
 static enum status
 refuse_size(struct context *ctx, int64_t max)
 {
-    return context_refuse(ctx, ST_TOO_LARGE,
-                          "the request is too large. The maximum for posts to %s %.*s is "
-                          "%lld bytes (_max_messages_post_size)",
-                          context_noun(ctx), (int)ctx->queue.name.len,
-                          ctx->queue.name.data, (long long)max);
+    return context_refuse(
+        ctx, ST_TOO_LARGE,
+        "the body is %zu bytes long. The maximum for posts to %s %.*s is "
+        "%lld bytes (_max_messages_post_size)",
+        ctx->req->body.len, context_noun(ctx), (int)ctx->queue.name.len,
+        ctx->queue.name.data, (long long)max);
 }
 
 /*
@@ -423,8 +424,10 @@ handle_message_get(struct context *ctx)
     st = store_message_get(ctx->store, &ctx->visit, &ctx->queue, &ctx->id, 1, &batch);
     if (st == ST_OK && batch.count == 0)
         st = context_refuse(
-            ctx, ST_NOT_FOUND, "%s %.*s has no message with this id. It may have expired",
-            context_noun(ctx), (int)ctx->queue.name.len, ctx->queue.name.data);
+            ctx, ST_NOT_FOUND,
+            "%s %.*s has no message with the id \"%s\". It may have expired",
+            context_noun(ctx), (int)ctx->queue.name.len, ctx->queue.name.data,
+            received(ctx->id).text);
     if (st == ST_OK)
         st = opening_show(ctx, &batch, 1);
     if (st == ST_OK) {

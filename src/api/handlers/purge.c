@@ -54,7 +54,8 @@ read_types(struct context *ctx, const struct json_scan_value *types, struct purg
         else
             return context_refuse(
                 ctx, ST_BAD_VALUE,
-                "resource_types may contain only messages and subscriptions");
+                "resource_types has %s. It may contain only messages and subscriptions",
+                received(item.text).text);
     }
     return ST_OK;
 }

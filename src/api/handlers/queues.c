@@ -123,7 +123,10 @@ handle_queue_patch(struct context *ctx)
     enum status st = caller_patch_type(req->headers[API_HEADER_CONTENT_TYPE]);
 
     if (st != ST_OK)
-        return st;
+        return context_refuse(ctx, st,
+                              "the header Content-Type is \"%s\". It must be "
+                              "application/openstack-messaging-v2.0-json-patch",
+                              received(req->headers[API_HEADER_CONTENT_TYPE]).text);
     if (context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata") !=
         ST_OK)
         return ST_BAD_BODY; /* unlike for other requests, but explained as there */

@@ -39,8 +39,10 @@ check_names(struct context *ctx)
         return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
     while (json_scan_member(&s, &name)) {
         if (is_underscored(&name))
-            return context_refuse(ctx, ST_BAD_VALUE,
-                                  "names of members must not begin with an underscore");
+            return context_refuse(
+                ctx, ST_BAD_VALUE,
+                "the name of a member is \"%s\". It must not begin with an underscore",
+                received(name.text).text);
         (void)json_scan_value(&s, NULL);
     }
     return json_scan_end(&s);

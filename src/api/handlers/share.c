@@ -73,8 +73,10 @@ take_path(struct context *ctx, struct bytes inside, struct share *out)
             out->shown[i] = true;
             return ST_OK;
         }
-    return context_refuse(ctx, ST_BAD_VALUE,
-                          "paths may contain only messages, claims and subscriptions");
+    return context_refuse(
+        ctx, ST_BAD_VALUE,
+        "paths has \"%s\". It may contain only messages, claims and subscriptions",
+        received(inside).text);
 }
 
 /*
@@ -122,8 +124,9 @@ read_list(struct context *ctx, const struct json_scan_value *list, const char *n
 
         (void)json_scan_value(&s, &item);
         if (item.kind != SCAN_STRING)
-            return context_refuse(ctx, ST_BAD_VALUE, "%s must be an array of strings",
-                                  name);
+            return context_refuse(ctx, ST_BAD_VALUE,
+                                  "%s has %s. It must be an array of strings", name,
+                                  json_received(&item).text);
         st = take(ctx, json_scan_inside(&item), out);
     }
     return st;
@@ -140,10 +143,14 @@ read_end(struct context *ctx, const struct json_scan_value *expires, struct shar
         return ST_OK;
     if (expires->kind != SCAN_STRING ||
         !iso_time_read(json_scan_inside(expires), &out->ends_ms))
-        return context_refuse(ctx, ST_BAD_VALUE,
-                              "expires must be a date such as 2099-01-31T12:00:00");
+        return context_refuse(
+            ctx, ST_BAD_VALUE,
+            "expires is %s. It must be a date such as 2099-01-31T12:00:00",
+            received(expires->text).text);
     if (out->ends_ms <= now_ms)
-        return context_refuse(ctx, ST_BAD_VALUE, "expires must be in the future");
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "expires is %s. It must be in the future",
+                              received(expires->text).text);
     return ST_OK;
 }
 

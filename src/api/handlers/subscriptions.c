@@ -9,9 +9,10 @@ static const char tail[] = "/subscriptions";
 static enum status
 refuse_unknown(struct context *ctx)
 {
-    return context_refuse(ctx, ST_NOT_FOUND, "%s %.*s has no subscription with this id",
+    return context_refuse(ctx, ST_NOT_FOUND,
+                          "%s %.*s has no subscription with the id \"%s\"",
                           context_noun(ctx), (int)ctx->queue.name.len,
-                          ctx->queue.name.data);
+                          ctx->queue.name.data, received(ctx->id).text);
 }
 
 /* ------------------------------------------------------------------ list, show */

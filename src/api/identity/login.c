@@ -98,9 +98,10 @@ login_admit(struct context *ctx, const struct login *login, struct auth_caller *
                         bytes_present(login->token) ? BYTES_NONE : login->password,
                         caller->project, &caller->project);
     if (st == ST_OK && caller->user.len > USER_MAX)
-        st = context_refuse(ctx, ST_BAD_VALUE,
-                            "the name of the user is too long. The maximum is %d bytes",
-                            USER_MAX);
+        st = context_refuse(
+            ctx, ST_BAD_VALUE,
+            "the name of the user is %zu bytes long. The maximum is %d bytes",
+            caller->user.len, USER_MAX);
     if (st == ST_OK)
         st = caller_project(caller->project, false);
     if (st == ST_OK)

@@ -33,9 +33,9 @@ identity_origin(struct context *ctx, struct bytes *out)
     struct bytes host = ctx->req->headers[API_HEADER_HOST];
 
     if (!is_host(host))
-        return context_refuse(
-            ctx, ST_BAD_VALUE,
-            "the header Host is missing or malformed. It must name this server");
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the header Host is \"%s\". It must name this server",
+                              received(host).text);
     *out = arena_printf(ctx->req->arena, "%s://%.*s", ctx->req->tls ? "https" : "http",
                         (int)host.len, host.data);
     return bytes_present(*out) ? ST_OK : ST_NO_MEMORY;

@@ -1,5 +1,7 @@
 #include "api/wire/decode_integer.h"
 
+#include "claimd/json/fault.h"
+
 enum status
 decode_integer(const struct json_scan_value *value, const struct integer_range *range,
                int64_t *out)
@@ -28,11 +30,10 @@ enum status
 integer_refuse(struct reason *why, enum status st, const char *name,
                const struct json_scan_value *value, const struct integer_range *range)
 {
-    if (value->kind != SCAN_INTEGER)
-        return reason_give(why, st, "%s must be an integer", name);
-    return reason_give(why, st, "%s must be between %lld and %lld (%s), not %.*s", name,
-                       (long long)range->min, (long long)range->max, range->options,
-                       (int)value->text.len, value->text.data);
+    return reason_give(why, st,
+                       "%s is %s. It must be an integer between %lld and %lld (%s)", name,
+                       json_received(value).text, (long long)range->min,
+                       (long long)range->max, range->options);
 }
 
 enum status

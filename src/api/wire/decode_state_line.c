@@ -40,7 +40,8 @@ read_address_of(struct state_decoder *d, const struct doc_member *m,
         return doc_refuse(d, NULL,
                           "it has both a queue and a topic. Only one is allowed");
     if (!bytes_present(out->where.project) || out->where.project.len > CALLER_PROJECT_MAX)
-        return doc_refuse(d, &at, "it is missing or too long");
+        return doc_refuse(d, &at, "it is required, and at most %d bytes long",
+                          CALLER_PROJECT_MAX);
     out->where.kind = name == &m[LINE_TOPIC] ? STORE_TOPIC : STORE_QUEUE;
     return state_name_read(d, NULL, name, &out->where.name);
 }
@@ -74,7 +75,8 @@ read_line_end(struct state_decoder *d, const struct doc_member *m, struct state_
     if (kind == SCAN_TRUE || (kind == SCAN_NONE && m[LINE_NEXT].value.kind != SCAN_NONE))
         return ST_OK;
     if (kind != SCAN_INTEGER)
-        return doc_refuse(d, NULL, "end must be the number of records, or true");
+        return doc_refuse(d, NULL, "end is %s. It must be the number of records, or true",
+                          json_received(&m[LINE_END].value).text);
     return doc_count(d, NULL, &m[LINE_END], INT64_MAX, &out->announced);
 }
 

@@ -143,8 +143,8 @@ check_uri(struct bytes uri, const struct api_limits *limits, struct reason *why)
 
     if (uri.len > STORE_SUBSCRIBER_MOST)
         return reason_give(why, ST_BAD_VALUE,
-                           "subscriber is too long. The maximum is %d bytes",
-                           STORE_SUBSCRIBER_MOST);
+                           "subscriber is %zu bytes long. The maximum is %d bytes",
+                           uri.len, STORE_SUBSCRIBER_MOST);
     if (!is_clean(uri))
         return reason_give(why, ST_BAD_VALUE,
                            "subscriber must be a URI without spaces, control characters "
@@ -176,7 +176,8 @@ read_subscriber(const struct json_scan_value *value, const struct api_limits *li
     if (left_out(value))
         return ST_OK;
     if (value->kind != SCAN_STRING)
-        return reason_give(why, ST_BAD_VALUE, "subscriber must be a string");
+        return reason_give(why, ST_BAD_VALUE, "subscriber is %s. It must be a string",
+                           json_received(value).text);
     uri = unescape(json_scan_inside(value), arena);
     if (!bytes_present(uri))
         return ST_NO_MEMORY;
@@ -226,7 +227,8 @@ check_policy(struct bytes options, struct reason *why)
     if (left_out(&policy))
         return ST_OK;
     if (policy.kind != SCAN_OBJECT)
-        return reason_give(why, ST_BAD_VALUE, "_retry_policy must be an object");
+        return reason_give(why, ST_BAD_VALUE, "_retry_policy is %s. It must be an object",
+                           json_received(&policy).text);
     st = json_tree_read(policy.text, &tree);
     if (st == ST_BAD_BODY) /* a name with a NUL, which jansson cannot keep */
         return reason_give(why, ST_BAD_VALUE,
@@ -245,11 +247,12 @@ read_options(const struct json_scan_value *value, struct bytes *out, struct reas
     if (left_out(value))
         return ST_OK;
     if (value->kind != SCAN_OBJECT)
-        return reason_give(why, ST_BAD_VALUE, "options must be an object");
+        return reason_give(why, ST_BAD_VALUE, "options is %s. It must be an object",
+                           json_received(value).text);
     if (value->text.len > STORE_SUBSCRIBER_MOST)
         return reason_give(why, ST_BAD_VALUE,
-                           "options is too large. The maximum is %d bytes",
-                           STORE_SUBSCRIBER_MOST);
+                           "options is %zu bytes long. The maximum is %d bytes",
+                           value->text.len, STORE_SUBSCRIBER_MOST);
     st = check_policy(value->text, why);
     if (st == ST_OK)
         *out = value->text;
@@ -345,7 +348,8 @@ decode_confirmation(struct bytes body, bool *out, struct reason *why)
     while (json_scan_member(&s, &name))
         (void)json_scan_value(&s, json_scan_name_is(&name, "confirmed") ? &value : NULL);
     if (value.kind != SCAN_TRUE && value.kind != SCAN_FALSE)
-        return reason_give(why, ST_BAD_VALUE, "confirmed must be true or false");
+        return reason_give(why, ST_BAD_VALUE, "confirmed is %s. It must be true or false",
+                           json_received(&value).text);
     *out = value.kind == SCAN_TRUE;
     return ST_OK;
 }

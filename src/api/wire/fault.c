@@ -23,7 +23,7 @@ struct word {
     struct amount amounts[AMOUNTS];
 };
 
-enum { MS_MOST = 600000, BYTES_MOST = 65536, RETRY_MOST_S = 86400, SHOWN_MOST = 64 };
+enum { MS_MOST = 600000, BYTES_MOST = 65536, RETRY_MOST_S = 86400 };
 
 #define PLACE(member) offsetof(struct fault, member)
 #define RETRY                                                                            \
@@ -64,12 +64,10 @@ set_amount(const struct amount *amount, struct bytes text, struct fault *out,
     int64_t value;
 
     if (!bytes_to_i64(text, &value) || value < amount->least || value > amount->most)
-        return reason_give(why, ST_BAD_VALUE,
-                           "%s must be an integer between %" PRId64 " and %" PRId64
-                           " (received \"%.*s\")",
-                           amount->name, amount->least, amount->most,
-                           (int)(text.len > SHOWN_MOST ? SHOWN_MOST : text.len),
-                           text.data);
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "%s must be an integer between %" PRId64 " and %" PRId64 " (received \"%s\")",
+            amount->name, amount->least, amount->most, received(text).text);
     *amount_at(out, amount) = value;
     return ST_OK;
 }
@@ -91,9 +89,8 @@ read_amounts(const struct word *word, struct bytes rest, struct fault *out,
                                !bytes_equal_str(name, word->amounts[i].name)))
             i++;
         if (i == AMOUNTS)
-            return reason_give(why, ST_BAD_VALUE, "%s does not have the setting \"%.*s\"",
-                               word->text, (int)(name.len > 64 ? 64 : name.len),
-                               name.data);
+            return reason_give(why, ST_BAD_VALUE, "%s does not have the setting \"%s\"",
+                               word->text, received(name).text);
         st = set_amount(&word->amounts[i], value, out, why);
         set[i] = true;
     }
@@ -124,8 +121,8 @@ fault_read(struct bytes text, struct fault *out, struct reason *why)
     return reason_give(why, ST_BAD_VALUE,
                        "a fault must be latency, status=429, status=503, cut=before, "
                        "cut=after, half, slow, end_claim or clock, with its settings "
-                       "after a semicolon (received \"%.*s\")",
-                       (int)(text.len > SHOWN_MOST ? SHOWN_MOST : text.len), text.data);
+                       "after a semicolon (received \"%s\")",
+                       received(text).text);
 }
 
 void

@@ -92,12 +92,13 @@ check_integer(enum reserved which, const json_t *value, const struct integer_ran
         json_integer_value(value) <= range->max)
         return ST_OK;
     if (range->options == NULL)
-        return reason_give(why, ST_BAD_VALUE, "%s must be an integer of at least %lld",
-                           reserved_names[which], (long long)range->min);
+        return reason_give(
+            why, ST_BAD_VALUE, "%s is %s. It must be an integer of at least %lld",
+            reserved_names[which], json_tree_received(value).text, (long long)range->min);
     return reason_give(why, ST_BAD_VALUE,
-                       "%s must be an integer between %lld and %lld (%s)",
-                       reserved_names[which], (long long)range->min,
-                       (long long)range->max, range->options);
+                       "%s is %s. It must be an integer between %lld and %lld (%s)",
+                       reserved_names[which], json_tree_received(value).text,
+                       (long long)range->min, (long long)range->max, range->options);
 }
 
 /* The empty name is one that is not set. */
@@ -127,16 +128,17 @@ check_member(enum reserved which, const json_t *value, const struct api_limits *
     if (find_range(which, limits, &range))
         return check_integer(which, value, &range, why);
     if (which == RESERVED_DEAD_LETTER && !is_queue_name(value))
-        return reason_give(why, ST_BAD_VALUE,
-                           "%s must be the name of a queue, a string of up to %d "
-                           "characters from A-Z a-z 0-9 _ - .",
-                           reserved_names[which], CALLER_QUEUE_NAME_MAX);
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "%s is %s. It must be the name of a queue, a string of up to %d "
+            "characters from A-Z a-z 0-9 _ - .",
+            reserved_names[which], json_tree_received(value).text, CALLER_QUEUE_NAME_MAX);
     if (which == RESERVED_ENCRYPT && !json_is_boolean(value))
-        return reason_give(why, ST_BAD_VALUE, "%s must be true or false",
-                           reserved_names[which]);
+        return reason_give(why, ST_BAD_VALUE, "%s is %s. It must be true or false",
+                           reserved_names[which], json_tree_received(value).text);
     if (which == RESERVED_PERSISTENCE && !is_memory(value))
-        return reason_give(why, ST_BAD_VALUE, "%s must be \"memory\" or absent",
-                           reserved_names[which]);
+        return reason_give(why, ST_BAD_VALUE, "%s is %s. It must be \"memory\" or absent",
+                           reserved_names[which], json_tree_received(value).text);
     if (which == RESERVED_RETRY_POLICY)
         return retry_policy_check(value, why);
     return ST_OK; /* RESERVED_FLAVOR: plain metadata without pooling */

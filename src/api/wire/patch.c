@@ -40,6 +40,14 @@ refuse(const struct reading *r, const char *what)
     return reason_give(r->why, ST_BAD_BODY, "[%zu]%s", r->index, what);
 }
 
+static enum status
+refuse_value(const struct reading *r, const char *member, const json_t *value,
+             const char *allowed)
+{
+    return reason_give(r->why, ST_BAD_BODY, "[%zu]%s is %s. It must be %s", r->index,
+                       member, json_tree_received(value).text, allowed);
+}
+
 /* Undoes ~0 and ~1 of a part of a JSON pointer. ST_BAD_BODY: any other escape, a NUL. */
 static enum status
 unescape(const struct reading *r, struct bytes part, struct bytes *out)
@@ -90,7 +98,8 @@ read_path(const struct reading *r, const json_t *operation, struct bytes *root,
     if (!json_is_string(path) ||
         !split_path(bytes_of(json_string_value(path), json_string_length(path)), &first,
                     &second))
-        return refuse(r, ".path must be a JSON pointer of two parts: /metadata/{member}");
+        return refuse_value(r, ".path", path,
+                            "a JSON pointer of two parts, such as /metadata/NAME");
     st = unescape(r, first, root);
     return st == ST_OK ? unescape(r, second, name) : st;
 }
@@ -105,7 +114,8 @@ read_rule(const struct reading *r, const json_t *operation, struct patch_rule *o
     if (!json_is_object(operation))
         return refuse(r, " must be an object with op, path and value");
     if (!read_op(operation, &out->op))
-        return refuse(r, ".op must be add, replace or remove");
+        return refuse_value(r, ".op", json_object_get(operation, "op"),
+                            "add, replace or remove");
     st = read_path(r, operation, &root, &out->name);
     if (st != ST_OK)
         return st;
@@ -154,8 +164,8 @@ patch_read(struct bytes body, const struct api_limits *limits, struct arena *are
     if (body.len > (size_t)limits->max_queue_metadata)
         return reason_give(
             why, ST_BAD_BODY,
-            "the body is too large. The maximum is %lld bytes (max_queue_metadata)",
-            (long long)limits->max_queue_metadata);
+            "the body is %zu bytes long. The maximum is %lld bytes (max_queue_metadata)",
+            body.len, (long long)limits->max_queue_metadata);
     st = json_tree_read(body, &out->document);
     if (st != ST_OK)
         return st == ST_BAD_BODY ? json_tree_refuse(body, why) : st;
@@ -178,8 +188,8 @@ apply_rule(json_t *document, const struct patch *patch, size_t index, struct rea
     bool exists = json_object_getn(document, rule->name.data, rule->name.len) != NULL;
 
     if (rule->op != OP_ADD && !exists && !metadata_reserved(rule->name))
-        return reason_give(why, ST_CONFLICT, "[%zu].path: the member %.*s does not exist",
-                           index, (int)rule->name.len, rule->name.data);
+        return reason_give(why, ST_CONFLICT, "[%zu].path: the member %s does not exist",
+                           index, received(rule->name).text);
     if (rule->op == OP_REMOVE) {
         if (exists)
             (void)json_object_deln(document, rule->name.data, rule->name.len);

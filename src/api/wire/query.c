@@ -168,8 +168,8 @@ query_limit(const struct query *q, const char *name, int64_t max, size_t *out)
     return ST_OK;
 }
 
-/* Adds the items of one value; false if there are more than max. */
-static bool
+/* Adds the items of one value. Those beyond max only count. */
+static void
 add_items(struct bytes value, bool cut, size_t max, struct bytes *items, size_t *count)
 {
     while (value.len > 0) {
@@ -181,11 +181,10 @@ add_items(struct bytes value, bool cut, size_t max, struct bytes *items, size_t 
             value.len = 0;
         if (item.len == 0)
             continue;
-        if (*count == max)
-            return false;
-        items[(*count)++] = item;
+        if (*count < max)
+            items[*count] = item;
+        ++*count;
     }
-    return true;
 }
 
 static enum status
@@ -198,12 +197,11 @@ find_items(const struct query *q, const char *name, bool cut, size_t max,
     if (found == NULL)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < q->count; i++)
-        if (bytes_equal_str(q->pairs[i].name, name) &&
-            !add_items(q->pairs[i].value, cut, max, found, &n))
-            return ST_BAD_VALUE;
+        if (bytes_equal_str(q->pairs[i].name, name))
+            add_items(q->pairs[i].value, cut, max, found, &n);
     *items = found;
     *count = n;
-    return ST_OK;
+    return n > max ? ST_BAD_VALUE : ST_OK;
 }
 
 enum status

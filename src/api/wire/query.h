@@ -46,7 +46,7 @@ query_limit(const struct query *q, const char *name, int64_t max, size_t *out);
 
 /*
  * The items of a list: every value of this name, cut at its commas, empty items dropped.
- * Absent or nothing but commas: no items. ST_BAD_VALUE: more than max; ST_NO_MEMORY.
+ * Absent or nothing but commas: no items. ST_BAD_VALUE: more than max, as *count says; ST_NO_MEMORY.
  */
 enum status query_list(const struct query *q, const char *name, size_t max,
                        struct arena *arena, struct bytes **items, size_t *count);

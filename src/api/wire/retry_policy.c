@@ -1,5 +1,6 @@
 #include "api/wire/retry_policy.h"
 
+#include "claimd/json/tree.h"
 #include "claimd/store/retry_policy.h"
 
 #include <stdbool.h>
@@ -23,9 +24,10 @@ member(const json_t *policy, const char *name)
 
 /* A member that is not what it must be. */
 static enum status
-refuse(struct reason *why, const char *name, const char *what)
+refuse(struct reason *why, const char *name, const json_t *value, const char *what)
 {
-    return reason_give(why, ST_BAD_VALUE, "_retry_policy.%s must be %s", name, what);
+    return reason_give(why, ST_BAD_VALUE, "_retry_policy.%s is %s. It must be %s", name,
+                       json_tree_received(value).text, what);
 }
 
 static enum status
@@ -37,7 +39,7 @@ check_integers(const json_t *policy, struct reason *why)
         const json_t *value = member(policy, names[i]);
 
         if (value != NULL && !json_is_integer(value))
-            return refuse(why, names[i], "an integer");
+            return refuse(why, names[i], value, "an integer");
     }
     return ST_OK;
 }
@@ -53,7 +55,7 @@ check_function(const json_t *policy, struct reason *why)
     for (size_t i = 0; json_is_string(value) && i < sizeof(known) / sizeof(known[0]); i++)
         if (strcmp(json_string_value(value), known[i]) == 0)
             return ST_OK;
-    return refuse(why, "retry_backoff_function",
+    return refuse(why, "retry_backoff_function", value,
                   "linear, arithmetic, geometric or exponential");
 }
 
@@ -64,7 +66,7 @@ check_flag(const json_t *policy, struct reason *why)
 
     return value == NULL || json_is_boolean(value)
                ? ST_OK
-               : refuse(why, "ignore_subscription_override", "true or false");
+               : refuse(why, "ignore_subscription_override", value, "true or false");
 }
 
 static int64_t
@@ -84,10 +86,11 @@ check_delays(const json_t *policy, struct reason *why)
     /* Without a sign the difference of any two fits. */
     if (most >= least && (uint64_t)most - (uint64_t)least >= RETRY_DELAY_SPAN_LEAST)
         return ST_OK;
-    return reason_give(why, ST_BAD_VALUE,
-                       "_retry_policy.maximum_delay must be at least %d seconds longer "
-                       "than minimum_delay",
-                       RETRY_DELAY_SPAN_LEAST);
+    return reason_give(
+        why, ST_BAD_VALUE,
+        "_retry_policy.maximum_delay is %lld. It must be at least %d seconds longer "
+        "than minimum_delay, which is %lld",
+        (long long)most, RETRY_DELAY_SPAN_LEAST, (long long)least);
 }
 
 enum status
@@ -96,7 +99,8 @@ retry_policy_check(const json_t *policy, struct reason *why)
     enum status st = ST_OK;
 
     if (!json_is_object(policy))
-        return reason_give(why, ST_BAD_VALUE, "_retry_policy must be an object");
+        return reason_give(why, ST_BAD_VALUE, "_retry_policy is %s. It must be an object",
+                           json_tree_received(policy).text);
     st = check_integers(policy, why);
     if (st == ST_OK)
         st = check_function(policy, why);

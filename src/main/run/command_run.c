@@ -65,7 +65,7 @@ report_leaks(struct run *r, struct leak_report *report)
         if (r->servers[i].pid == 0 || report_leaks_of(&r->servers[i], report, &page))
             continue;
         r->unasked = true;
-        (void)command_fails(0, "the server at %s did not tell what has leaked",
+        (void)command_fails(0, "the server at %s did not report its leaks",
                             r->servers[i].address);
     }
     buf_fini(&page);
@@ -118,7 +118,7 @@ report(struct run *r)
     if (pid == 0)
         be_report(r, parent);
     if (pid < 0) {
-        (void)command_fails(0, "cannot ask what has leaked: %s", strerror(errno));
+        (void)command_fails(0, "cannot ask for leaks: %s", strerror(errno));
         return RUN_BROKEN;
     }
     r->command = pid;
@@ -178,13 +178,16 @@ check_options(struct run *r)
     if (st != ST_OK)
         return COMMAND_USAGE;
     if (action != ACTION_SERVE)
-        return command_fails(COMMAND_USAGE, "run only serves");
+        return command_fails(COMMAND_USAGE,
+                             "run takes only options that configure a server");
     if (strcmp(config.listen, RUN_SERVER_LISTEN) != 0 || config.ready_fd != atoi(ready) ||
         !config.ci)
-        return command_fails(COMMAND_USAGE,
-                             "run decides about --listen, --ready-fd and --ci itself");
+        return command_fails(
+            COMMAND_USAGE,
+            "run sets --listen, --ready-fd and --ci itself. Leave them out");
     if (r->words.instances > 1 && strcmp(config.journal, "none") != 0)
-        return command_fails(COMMAND_USAGE, "one --journal is not for several instances");
+        return command_fails(COMMAND_USAGE,
+                             "several instances cannot use one --journal. Leave it out");
     memcpy(r->region, config.identity_region, sizeof(r->region));
     return COMMAND_GOOD;
 }

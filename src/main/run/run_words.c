@@ -53,8 +53,10 @@ take_instances(const char *value, struct run_words *out)
 
     if (!bytes_to_i64(bytes_str(value), &count) || count < 1 ||
         count > RUN_INSTANCES_MOST)
-        return command_fails(COMMAND_USAGE, "--instances must be within 1 and %d, not %s",
-                             RUN_INSTANCES_MOST, value);
+        return command_fails(
+            COMMAND_USAGE,
+            "--instances is \"%s\". It must be an integer between 1 and %d", value,
+            RUN_INSTANCES_MOST);
     out->instances = (size_t)count;
     out->numbered = true;
     return COMMAND_GOOD;
@@ -71,10 +73,10 @@ take_word(char *const **at, struct run_words *out)
     if (is && value != NULL)
         return take_instances(value, out);
     if (is)
-        return command_fails(COMMAND_USAGE, "--instances has no value");
+        return command_fails(COMMAND_USAGE, "--instances needs a value");
     value = take(at, "--log", &is);
     if (is && value == NULL)
-        return command_fails(COMMAND_USAGE, "--log has no value");
+        return command_fails(COMMAND_USAGE, "--log needs a value");
     if (is)
         out->log = value;
     else if (strcmp(**at, "--fail-on-leak") == 0)
@@ -96,8 +98,7 @@ take_words(char *const *at, struct run_words *out)
     if (status != COMMAND_GOOD)
         return status;
     if (*at == NULL || at[1] == NULL)
-        return command_fails(COMMAND_USAGE,
-                             "run needs a command behind -- (see claimd run --help)");
+        return command_fails(COMMAND_USAGE, "run needs a command behind --");
     out->command = at + 1;
     return COMMAND_GOOD;
 }

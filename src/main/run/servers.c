@@ -22,7 +22,7 @@ tell_failure(const struct run *r, struct run_server *s)
     if (WIFEXITED(s->status) && WEXITSTATUS(s->status) == EXIT_USAGE)
         return COMMAND_USAGE;
     return command_fails(RUN_BROKEN, "a server did not start%s%s",
-                         r->words.log == NULL ? "" : "; see ",
+                         r->words.log == NULL ? "" : ". See ",
                          r->words.log == NULL ? "" : r->words.log);
 }
 

@@ -132,7 +132,7 @@ def test_a_worker_that_slept_too_long_gives_up(claimd, jobs):
 
 def test_a_job_is_done_once_though_nobody_heard_that_it_was_deleted(claimd, jobs):
     jobs.post(1)
-    claimd.fault("messages:delete", "cut=after")
+    claimd.faults(("messages:delete", "cut=after"))
     worker = jobs.worker()
     assert worker.run_once() == 1
     assert worker.printer.printed == [(1, 0)]
@@ -143,7 +143,7 @@ def test_a_job_is_done_once_though_nobody_heard_that_it_was_deleted(claimd, jobs
 
 def test_what_was_claimed_by_a_lost_answer_comes_back(claimd, jobs):
     jobs.post(1)
-    claimd.fault("claims:create", "cut=after")
+    claimd.faults(("claims:create", "cut=after"))
     worker = jobs.worker()
     assert worker.run_once() == 0
     claimd.expect("jobs", claimed=1)

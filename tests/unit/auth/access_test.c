@@ -79,14 +79,17 @@ ask(const char *token, const char *project, enum action action)
     return ask_with(NULL, token, project, action);
 }
 
+static const char needs_token[] = "UNAUTHORIZED: a token is required. Send it in "
+                                  "X-Auth-Token or as Authorization: Bearer TOKEN";
+
 TEST_CASE("access", .setup = setup, .teardown = teardown);
 
 START_TEST(without_a_list_nobody_comes_in)
 {
     ck_assert_str_eq(ask("t", "p", ACTION_HOME_GET),
                      "UNAUTHORIZED: the token is unknown");
-    ck_assert_str_eq(ask("", "p", ACTION_HOME_GET), "UNAUTHORIZED: a token is required");
-    ck_assert_str_eq(ask(NULL, "p", ACTION_COUNT), "UNAUTHORIZED: a token is required");
+    ck_assert_str_eq(ask("", "p", ACTION_HOME_GET), needs_token);
+    ck_assert_str_eq(ask(NULL, "p", ACTION_COUNT), needs_token);
     ck_assert_uint_eq(access_count(access_under_test), 0);
 }
 END_TEST
@@ -102,10 +105,11 @@ START_TEST(a_token_is_good_for_its_projects_and_its_role)
     ck_assert_str_eq(ask("1", NULL, ACTION_CLAIMS_CREATE), "one worker p");
     ck_assert_str_eq(ask("1", "", ACTION_CLAIMS_CREATE), "one worker p");
     ck_assert_str_eq(ask("1", "q", ACTION_CLAIMS_CREATE),
-                     "FORBIDDEN: the token is for another project");
+                     "FORBIDDEN: the token is not for the project \"q\"");
     ck_assert_str_eq(
         ask("1", "p", ACTION_QUEUES_PURGE),
-        "FORBIDDEN: the action queues:purge is not allowed for the role worker");
+        "FORBIDDEN: the action queues:purge is not allowed for the role worker. Allowed "
+        "roles: operator, admin");
     ck_assert_str_eq(ask("1", "p", ACTION_COUNT), "one worker -"); /* it will be a 405 */
     ck_assert_str_eq(ask("2", "q", ACTION_QUEUES_GET), "two reader -");
     ck_assert_str_eq(ask("2", NULL, ACTION_QUEUES_GET),
@@ -261,7 +265,7 @@ START_TEST(a_certificate_lets_in_like_a_token)
     line("t", "admin", "*", "never", "1");
     take_lines();
     ck_assert_str_eq(ask_with(&known, "", "p", ACTION_HOME_GET),
-                     "UNAUTHORIZED: a token is required"); /* it means nothing here */
+                     needs_token); /* it means nothing here */
     ck_assert_str_eq(ask_with(&known, "1", "p", ACTION_HOME_GET), "t admin -");
     use_certificates("c worker p dns:a\n");
     ck_assert_str_eq(ask_with(&known, "", "p", ACTION_CLAIMS_CREATE), "c worker -");

@@ -67,7 +67,7 @@ START_TEST(a_line_that_is_none_is_refused_with_a_reason)
         {"a admin *", "a line must be"},
         {"a admin * ", "a line must be"},
         {"a/b admin * dns:x", "a name must be"},
-        {"a king * dns:x", "the role king does not exist"},
+        {"a king * dns:x", "the role \"king\" does not exist"},
         {"a admin ,, dns:x", "projects must be"},
         {"a admin * x", "is identified by"},
         {"a admin * dns:", "is identified by"},

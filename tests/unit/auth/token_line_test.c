@@ -59,7 +59,7 @@ START_TEST(a_line_that_is_none_is_refused_with_a_reason)
         {"12345678901234567890123456789012345678901234567890123456789012345 admin * "
          "never " DIGEST,
          "a name must be"},
-        {"a boss * never " DIGEST, "the role boss does not exist"},
+        {"a boss * never " DIGEST, "the role \"boss\" does not exist"},
         {"a admin p,,q never " DIGEST, "projects must be"},
         {"a admin , never " DIGEST, "projects must be"},
         {"a admin p\x01 never " DIGEST, "projects must be"},

@@ -281,7 +281,8 @@ START_TEST(what_is_unknown_is_an_error_wherever_it_stands)
     expect_error(&l, ":4: workrs is not an option");
     begin(&l);
     variable(&l, "CLAIMD_WORKRS=7");
-    expect_error(&l, "CLAIMD_WORKRS is not an option");
+    expect_error(&l, "CLAIMD_WORKRS is not an option. Variables that begin with CLAIMD_ "
+                     "set options. Rename or unset it");
     begin(&l);
     arg(&l, "--workrs=7");
     expect_error(&l, "--workrs is not an option");
@@ -341,7 +342,12 @@ START_TEST(a_bad_value_is_an_error_that_says_where)
     expect_error(&l, "unix:PATH, not \"nonsense\"\n");
     begin(&l);
     file(&l, "enable_v1 = maybe\n");
-    expect_error(&l, ":1: enable_v1 must be one of false|true (received \"maybe\")");
+    expect_error(&l, ":1: enable_v1 must be one of false|true (received \"maybe\")\n");
+    begin(&l);
+    file(&l, "enable_v1 = true # as before\n");
+    expect_error(&l,
+                 "(received \"true # as before\"). A comment after a value must begin "
+                 "with ;\n");
 }
 END_TEST
 
@@ -351,7 +357,7 @@ START_TEST(a_file_sets_nothing_twice)
 
     begin(&l);
     file(&l, "workers = 7\n\nworkers = 8\n");
-    expect_error(&l, ":3: workers is set a second time");
+    expect_error(&l, ":3: workers is set a second time, first in line 1\n");
     begin(&l);
     file(&l, "workers = 7\n  8\n"); /* inih takes this for a second value */
     expect_error(&l, ":2: workers is set a second time");
@@ -367,7 +373,7 @@ START_TEST(a_broken_file_is_an_error)
     expect_error(&l, ":2: ");
     begin(&l);
     file(&l, "[other]\nworkers = 7\n");
-    expect_error(&l, ":2: other is not a section");
+    expect_error(&l, ":1: other is not a section");
     begin(&l);
     arg(&l, "--config=/nowhere/at/all");
     expect_error(&l, "/nowhere/at/all: ");
@@ -640,7 +646,7 @@ START_TEST(tests_are_served_on_the_loopback_unless_forced)
     }
     begin(&l);
     arg(&l, "--ci-anywhere");
-    expect_error(&l, "ci_anywhere is of no use without ci");
+    expect_error(&l, "ci_anywhere has no effect without ci");
     begin(&l);
     arg(&l, "--listen=unix:/x, [::1]:80");
     arg(&l, "--ci");
@@ -655,7 +661,7 @@ START_TEST(tests_may_have_short_times)
 
     begin(&l);
     arg(&l, "--ci-short");
-    expect_error(&l, "ci_short is of no use without ci");
+    expect_error(&l, "ci_short has no effect without ci");
     arg(&l, "--ci");
     arg(&l, "--min-claim-ttl=30");
     ck_assert_int_eq(load(&l), ST_OK);
@@ -716,7 +722,7 @@ START_TEST(there_is_one_kind_of_tokens)
     begin(&l);
     arg(&l, "--auth=tokens");
     arg(&l, "--identity-stub");
-    expect_error(&l, "identity_stub and auth exclude each other");
+    expect_error(&l, "identity_stub and auth cannot be used together");
 }
 END_TEST
 
@@ -730,7 +736,8 @@ START_TEST(everything_that_is_wrong_is_told_at_once)
         ":6: the line is too long",
         ":7: this is neither a key",
         ":8: this is neither a key",
-        ":10: other is not a section",
+        ":9: other is not a section",
+        ":10: idle_seconds must be",
         ":12: max_memory must be",
         "CLAIMD_LOG_LEVEL must be one of",
         "CLAIMD_NONSENSE is not an option",
@@ -792,8 +799,9 @@ START_TEST(a_complaint_is_one_line_whatever_was_given)
     begin(&l);
     arg(&l, "--lis\nten\033=1");
     ck_assert_int_eq(load(&l), ST_BAD_VALUE);
-    ck_assert_str_eq(l.error,
-                     "claimd: command line: --lis?ten? is not an option (see --help)\n");
+    ck_assert_str_eq(
+        l.error,
+        "claimd: command line: --lis?ten? is not an option. See claimd --help all\n");
 }
 END_TEST
 

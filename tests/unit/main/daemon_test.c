@@ -29,7 +29,7 @@ START_TEST(without_a_thread_for_the_log_it_says_so_and_does_not_start)
     ck_assert_int_eq(pthread_setattr_default_np(&usual), 0);
     ck_assert_int_eq(st, ST_UNAVAILABLE);
     ck_assert_int_eq(fclose(complaints.to), 0);
-    ck_assert_str_eq(error, "claimd: cannot start: no thread for the log\n");
+    ck_assert_str_eq(error, "claimd: cannot start a thread for the log\n");
     ck_assert_ptr_null(d);
 }
 END_TEST

@@ -156,7 +156,7 @@ START_TEST(live_options_must_fit_those_that_stay)
 {
     fixture_open("auth = tokens\ntls_client_ca = /ca\ncertificates = /c\n");
     ck_assert_int_eq(again("auth = tokens\n"), ST_BAD_VALUE);
-    expect_complaint("tls_client_ca is of no use without certificates");
+    expect_complaint("tls_client_ca has no effect without certificates");
     ck_assert_int_eq(again("auth = tokens\ntls_client_ca = /ca2\ncertificates = /c2\n"),
                      ST_OK);
     ck_assert_uint_eq(f.r.changed, 1);

@@ -100,6 +100,20 @@ START_TEST(a_secret_that_others_can_use_is_none)
 }
 END_TEST
 
+START_TEST(a_file_without_rights_names_the_user_and_the_remedy)
+{
+    const struct text_file file = named();
+    const uid_t self = geteuid();
+
+    put("words", 0000);
+    if (self == 0) /* root may read everything */
+        ck_assert_int_eq(seteuid(65534), 0);
+    assert_refused(&file, ": Permission denied for user ");
+    ck_assert_int_eq(seteuid(self), 0);
+    ck_assert_ptr_nonnull(strstr(complaints.last, "chgrp GROUP FILE, chmod 0640 FILE"));
+}
+END_TEST
+
 START_TEST(nobody_is_waited_for_who_might_write_into_a_pipe)
 {
     struct text_file file = named();

@@ -1,6 +1,7 @@
 #include "api/wire/state/doc.h"
 
 #include "api/wire/state.h"
+#include "claimd/json/fault.h"
 #include "claimd/json/number.h"
 #include "claimd/json/string.h"
 
@@ -68,9 +69,8 @@ doc_object(struct state_decoder *d, const struct doc_at *at, struct bytes text,
         while (i < count && !json_scan_name_is(&name, members[i].name))
             i++;
         if (i == count)
-            return doc_refuse(d, at, "it has the unknown member \"%.*s\"",
-                              name.text.len > 64 ? 64 : (int)name.text.len,
-                              name.text.data);
+            return doc_refuse(d, at, "it has the unknown member \"%s\"",
+                              received(name.text).text);
         if (members[i].value.kind != SCAN_NONE)
             return doc_refuse(d, at, "it has the member \"%s\" twice", members[i].name);
         (void)json_scan_value(&s, &members[i].value); /* it was checked */
@@ -99,7 +99,8 @@ doc_seconds(struct state_decoder *d, const struct doc_at *up, const struct doc_m
         return doc_refuse(d, &at, "it must be a number of seconds");
     seconds = json_number_read(m->value.text);
     if (!(seconds >= least_s && seconds <= (double)LONGEST_S))
-        return doc_refuse(d, &at, "it is out of range");
+        return doc_refuse(d, &at, "it is %s. It must be between %g and %lld seconds",
+                          json_received(&m->value).text, least_s, (long long)LONGEST_S);
     *out_ms = (int64_t)llround(seconds * 1000);
     return ST_OK;
 }
@@ -117,7 +118,8 @@ doc_count(struct state_decoder *d, const struct doc_at *up, const struct doc_mem
         return doc_refuse(d, &at, "it must be an integer");
     value = json_scan_to_i64(&m->value);
     if (value < 0 || value > most)
-        return doc_refuse(d, &at, "it is out of range");
+        return doc_refuse(d, &at, "it is %lld. It must be between 0 and %lld",
+                          (long long)value, (long long)most);
     *out = (uint64_t)value;
     return ST_OK;
 }
@@ -183,8 +185,9 @@ doc_id(struct state_decoder *d, const struct doc_at *up, const struct doc_member
         return st;
     if (!store_image_is_id(text))
         return doc_refuse(d, &at,
-                          "it is malformed. An id is 24 lower-case hexadecimal digits, "
-                          "and the first is a letter");
+                          "it is \"%s\". An id is 24 lower-case hexadecimal digits, "
+                          "and the first is a letter",
+                          received(text).text);
     memcpy(out->text, text.data, text.len);
     return ST_OK;
 }
@@ -245,10 +248,10 @@ doc_version(struct state_decoder *d, const struct doc_member *m)
     const struct doc_at at = {NULL, "version", BYTES_NONE, 0};
 
     if (m->value.kind != SCAN_INTEGER)
-        return doc_refuse(d, &at, "it is required and must be %d", STATE_VERSION);
+        return doc_refuse(d, &at, "it is %s. It must be %d",
+                          json_received(&m->value).text, STATE_VERSION);
     if (json_scan_to_i64(&m->value) != STATE_VERSION)
-        return doc_refuse(d, &at, "it is %.*s, but this server reads only version %d",
-                          m->value.text.len > 20 ? 20 : (int)m->value.text.len,
-                          m->value.text.data, STATE_VERSION);
+        return doc_refuse(d, &at, "it is %s, but this server reads only version %d",
+                          json_received(&m->value).text, STATE_VERSION);
     return ST_OK;
 }

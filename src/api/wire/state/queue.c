@@ -32,8 +32,10 @@ state_name_read(struct state_decoder *d, const struct doc_at *up,
     *out = text;
     return bytes_present(text) && caller_queue_name(text) == ST_OK
                ? ST_OK
-               : doc_refuse(d, &at,
-                            "it must be 1 to 64 characters from A-Z a-z 0-9 _ - .");
+               : doc_refuse(
+                     d, &at,
+                     "it is \"%s\". It must be 1 to 64 characters from A-Z a-z 0-9 _ - .",
+                     received(text).text);
 }
 
 static enum status
@@ -54,8 +56,8 @@ read_message_item(struct state_decoder *d, const struct doc_at *at, struct bytes
     out->claim = state_claims_find(r, name);
     return out->claim > 0
                ? ST_OK
-               : doc_refuse(d, &place, "the queue does not have the claim \"%.*s\"",
-                            name.len > 64 ? 64 : (int)name.len, name.data);
+               : doc_refuse(d, &place, "the queue does not have the claim \"%s\"",
+                            received(name).text);
 }
 
 static enum status

@@ -235,14 +235,17 @@ START_TEST(a_refusal_names_message_and_member)
 {
 #define FINE "{\"body\":1,\"ttl\":60}"
     tells(POST_V2, "{\"messages\":[" FINE "," FINE ",{\"body\":1,\"ttl\":59}]}",
-          "messages[2].ttl must be between 60 and 1209600 (min_message_ttl, "
-          "max_message_ttl), not 59");
+          "messages[2].ttl is 59. It must be an integer between 60 and 1209600 "
+          "(min_message_ttl, max_message_ttl)");
     tells(POST_V2, "{\"messages\":[" FINE ",{\"body\":1,\"ttl\":\"60\"}]}",
-          "messages[1].ttl must be an integer");
+          "messages[1].ttl is a string. It must be an integer between 60 and 1209600 "
+          "(min_message_ttl, max_message_ttl)");
     tells(POST_V2, "{\"messages\":[{\"body\":1,\"ttl\":true}]}",
-          "messages[0].ttl must be an integer");
+          "messages[0].ttl is true. It must be an integer between 60 and 1209600 "
+          "(min_message_ttl, max_message_ttl)");
     tells(POST_V2, "{\"messages\":[{\"body\":1,\"delay\":901}]}",
-          "messages[0].delay must be between 0 and 900 (max_message_delay), not 901");
+          "messages[0].delay is 901. It must be an integer between 0 and 900 "
+          "(max_message_delay)");
     tells(POST_V2, "{\"messages\":[" FINE ",{\"ttl\":60}]}",
           "messages[1].body is missing");
     tells(POST_V2, "{\"messages\":[" FINE ",7]}", "messages[1] must be an object");
@@ -256,8 +259,8 @@ START_TEST(a_refusal_names_message_and_member)
           "the body is not JSON: line 2, column 2: a value is expected instead of ']'");
     tells(POST_V1, "[" FINE ",{\"body\":1}]", "[1].ttl is missing");
     tells(POST_V1, "[" FINE ",{\"body\":1,\"ttl\":1}]",
-          "[1].ttl must be between 60 and 1209600 (min_message_ttl, max_message_ttl), "
-          "not 1");
+          "[1].ttl is 1. It must be an integer between 60 and 1209600 (min_message_ttl, "
+          "max_message_ttl)");
     tells(POST_V1, "[]",
           "the array of messages is empty. At least one message is required");
     tells(POST_V1, "{\"messages\":[]}", "the body must be an array of messages");
@@ -270,10 +273,11 @@ START_TEST(the_reason_is_that_of_the_first_message_as_bad_as_any)
     tells(POST_V2,
           "{\"messages\":[{\"body\":1,\"ttl\":1},{\"body\":1,\"ttl\":2},"
           "{\"body\":1,\"ttl\":\"x\"},{\"ttl\":60}]}",
-          "messages[2].ttl must be an integer");
+          "messages[2].ttl is a string. It must be an integer between 60 and 1209600 "
+          "(min_message_ttl, max_message_ttl)");
     tells(POST_V2, "{\"messages\":[{\"body\":1,\"ttl\":1},{\"body\":1,\"ttl\":2}]}",
-          "messages[0].ttl must be between 60 and 1209600 (min_message_ttl, "
-          "max_message_ttl), not 1");
+          "messages[0].ttl is 1. It must be an integer between 60 and 1209600 "
+          "(min_message_ttl, max_message_ttl)");
     tells(POST_V2, "{\"messages\":[7],\"messages\":[{}]}", "messages[0].body is missing");
 }
 END_TEST

@@ -139,15 +139,19 @@ tells(enum terms_form form, const char *body, const char *reason)
 START_TEST(a_refusal_names_the_member_and_the_options)
 {
     tells(TERMS_CLAIM, "{\"ttl\":59}",
-          "ttl must be between 60 and 43200 (min_claim_ttl, max_claim_ttl), not 59");
-    tells(TERMS_CLAIM, "{\"ttl\":59,\"grace\":5.0}", "grace must be an integer");
-    tells(
-        TERMS_CLAIM, "{\"grace\":59}",
-        "grace must be between 60 and 43200 (min_claim_grace, max_claim_grace), not 59");
+          "ttl is 59. It must be an integer between 60 and 43200 (min_claim_ttl, "
+          "max_claim_ttl)");
+    tells(TERMS_CLAIM, "{\"ttl\":59,\"grace\":5.0}",
+          "grace is 5.0. It must be an integer between 60 and 43200 (min_claim_grace, "
+          "max_claim_grace)");
+    tells(TERMS_CLAIM, "{\"grace\":59}",
+          "grace is 59. It must be an integer between 60 and 43200 (min_claim_grace, "
+          "max_claim_grace)");
     tells(TERMS_RENEW, "{\"grace\":43201}",
-          "grace must be between 0 and 43200 (max_claim_grace), not 43201");
+          "grace is 43201. It must be an integer between 0 and 43200 (max_claim_grace)");
     tells(TERMS_CLAIM, "{\"limit\":21}",
-          "limit must be between 1 and 20 (max_messages_per_claim_or_pop), not 21");
+          "limit is 21. It must be an integer between 1 and 20 "
+          "(max_messages_per_claim_or_pop)");
     tells(TERMS_CLAIM_V1, "{\"ttl\":60}", "grace is required");
     tells(TERMS_RENEW_V1, "{\"grace\":60}", "ttl is required");
     tells(TERMS_RENEW, "", "a body is required");

@@ -238,9 +238,11 @@ START_TEST(a_refusal_names_the_operation)
 #define FINE "[{\"op\":\"remove\",\"path\":\"/metadata/size\"},"
     tells("{}", "the body must be an array of operations");
     tells(FINE "5]", "[1] must be an object with op, path and value");
-    tells(FINE "{\"op\":\"move\"}]", "[1].op must be add, replace or remove");
+    tells(FINE "{\"op\":\"move\"}]",
+          "[1].op is \"move\". It must be add, replace or remove");
     tells(FINE "{\"op\":\"add\",\"path\":\"/a/b/c\",\"value\":1}]",
-          "[1].path must be a JSON pointer of two parts: /metadata/{member}");
+          "[1].path is \"/a/b/c\". It must be a JSON pointer of two parts, such as "
+          "/metadata/NAME");
     tells(FINE "{\"op\":\"add\",\"path\":\"/other/b\",\"value\":1}]",
           "[1].path must begin with /metadata/");
     tells(FINE "{\"op\":\"add\",\"path\":\"/metadata/~2\",\"value\":1}]",
@@ -251,7 +253,7 @@ START_TEST(a_refusal_names_the_operation)
     tells(FINE "{\"op\":\"remove\",\"path\":\"/metadata/nope\"}]",
           "[1].path: the member nope does not exist");
     tells("[{\"op\":\"add\",\"path\":\"/metadata/_max_claim_count\",\"value\":0}]",
-          "_max_claim_count must be an integer of at least 1");
+          "_max_claim_count is 0. It must be an integer of at least 1");
     tells("[", "the body is not JSON: line 1, column 2: a value is expected at the end "
                "of the text");
     tells("", "a body is required");
