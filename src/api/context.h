@@ -1,7 +1,7 @@
 /*
  * context: one request on its way through the API: what handlers are given.
  *
- * api.c fills it in the order of the checks (docs/api.md 3.1); a handler finds everything
+ * dispatch.c fills it in the order of the checks (docs/api.md 3.1); a handler finds everything
  * that concerns every request checked, writes its answer to `res`, and returns a status.
  * Texts made on the way come from the request's arena.
  */

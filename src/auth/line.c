@@ -1,7 +1,5 @@
 #include "auth/line.h"
 
-#include "claimd/auth/token_line.h"
-
 enum { PROJECT_MAX = 256 };
 
 struct bytes

@@ -1,7 +1,7 @@
 /* Whether every invariant of an engine holds; walks everything. */
 #include "engine/claim.h"
-#include "engine/engine_private.h"
 #include "engine/graveyard.h"
+#include "engine/instance.h"
 #include "engine/subscription.h"
 
 static bool

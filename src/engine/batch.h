@@ -5,7 +5,7 @@
 #define ENGINE_BATCH_H
 
 #include "engine/backlog.h"
-#include "engine/engine_private.h"
+#include "engine/instance.h"
 #include "engine/visit.h"
 
 /* Makes an empty batch with room for `room` messages. ST_NO_MEMORY. */

@@ -35,7 +35,7 @@ core_init(struct core *core, const struct engine_config *config)
     atomic_init(&core->fence, 0);
     atomic_init(&core->deliverer, NULL);
     atomic_init(&core->deliverer_told, false);
-    st = shown_init(&core->shown, core->mem, config->shown_queues);
+    st = metrics_slots_init(&core->metrics_slots, core->mem, config->shown_queues);
     if (st != ST_OK)
         return st;
     directory_init(&core->directory, core->mem, (struct hash_key){words[2], words[3]});
@@ -54,7 +54,7 @@ void
 core_fini(struct core *core)
 {
     directory_fini(&core->directory);
-    shown_fini(&core->shown, core->mem);
+    metrics_slots_fini(&core->metrics_slots, core->mem);
 }
 
 uint64_t

@@ -1,8 +1,8 @@
 /*
  * core: what all shards of an engine share.
  *
- * Nothing in here changes after the start but the directory and the places of queues that
- * are shown, which have locks of their own, and the atomics.
+ * Nothing in here changes after the start but the directory and the slots of metrics, which
+ * have locks of their own, and the atomics.
  */
 #ifndef ENGINE_CORE_H
 #define ENGINE_CORE_H
@@ -11,7 +11,7 @@
 #include "claimd/engine/engine.h"
 #include "claimd/store/durable.h"
 #include "engine/directory.h"
-#include "engine/shown.h"
+#include "engine/metrics_slots.h"
 
 #include <stdatomic.h>
 
@@ -22,7 +22,7 @@ struct core {
     struct hash_key key;               /* of queue addresses */
     struct directory directory;
     struct project_limits limits;
-    struct shown shown;
+    struct metrics_slots metrics_slots;
     uint64_t feed_bytes;       /* that a feed may have; 0: any number */
     bool require_confirmation; /* of subscriptions, before they get messages */
     _Atomic(struct store_watcher *) deliverer; /* who delivers, borrowed; NULL: nobody */

@@ -207,7 +207,7 @@ tell(struct visit *v, struct subscription *s)
     if (visit_reserve(v, STORE_CHANGE_CURSOR, 0, 0) != ST_OK)
         return;
     s->untold = 0;
-    (void)observe_subscription(v->queue, STORE_CHANGE_CURSOR, s, v->now_ms);
+    subscription_observe(v->queue, STORE_CHANGE_CURSOR, s, v->now_ms);
 }
 
 /* If the log cannot be told now, it stays: its subscriber says so again the next time. */
@@ -217,8 +217,7 @@ remove_gone(struct visit *v, struct subscription *s)
     if (visit_reserve(v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0) != ST_OK)
         return false;
     if (observed(&v->engine->core))
-        (void)observe_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION_GONE, s,
-                                   v->now_ms);
+        subscription_observe(v->queue, STORE_CHANGE_SUBSCRIPTION_GONE, s, v->now_ms);
     subscription_remove(v->shard, s);
     return true;
 }

@@ -4,7 +4,7 @@
 #ifndef ENGINE_HOUSEKEEP_H
 #define ENGINE_HOUSEKEEP_H
 
-#include "engine/engine_private.h"
+#include "engine/instance.h"
 #include "engine/shard.h"
 
 /*
@@ -21,8 +21,5 @@ int64_t housekeep_shard(struct shard *sh, int64_t now_ms, size_t *budget);
  * makes it. One load when there is nothing to free. Needs no lock, takes those of shards.
  */
 void housekeep_pay(struct engine *e, int64_t now_ms, size_t count, size_t bytes);
-
-store_housekeep_fn engine_housekeep;
-store_next_ms_fn engine_next_ms;
 
 #endif

@@ -491,7 +491,7 @@ enter_subscription(struct load *l, size_t i)
     subscription_rest(sh, s);
     subscription_arm(sh, s);
     if (observed(sh->core))
-        (void)observe_subscription(l->v.queue, STORE_CHANGE_SUBSCRIPTION, s, l->v.now_ms);
+        subscription_observe(l->v.queue, STORE_CHANGE_SUBSCRIPTION, s, l->v.now_ms);
 }
 
 /* Tells of the messages behind this number, and of the claims. */

@@ -1,5 +1,5 @@
 #include "engine/observe.h"
-#include "engine/subscription.h"
+#include "engine/feed.h"
 
 enum status
 observe_reserve(struct shard *sh, enum store_change_kind kind, size_t count, size_t bytes)
@@ -215,28 +215,11 @@ observe_move(struct queue *source, struct queue *target, const struct moved *mov
 
 uint64_t
 observe_subscription(struct queue *q, enum store_change_kind kind,
-                     const struct subscription *s, int64_t now_ms)
+                     const struct store_changed_subscription *told, int64_t now_ms)
 {
     struct store_change change = change_of(q, kind, now_ms);
-    uint64_t after;
-    uint64_t missed = feed_missed(s->feed, &s->cursor, &after);
-    struct store_changed_subscription shown = {
-        .number = subscription_number(s),
-        .subscriber = s->address->subscriber,
-        .options = s->address->options,
-        .started_ms = s->started_ms,
-        .ttl_s = s->ttl_s,
-        .confirmed = s->confirmed,
-        .attached = s->cursor.attached,
-        .after = after,
-        .pending = subscription_untold(s),
-        .delivered = s->delivered,
-        .given_up = s->given_up,
-        .fallen_out = s->fallen_out + missed,
-    };
 
-    ident_write(&shown.id, subscription_ident(s));
-    change.subscription = &shown;
+    change.subscription = told;
     change.next = next_none;
     return tell(q, &change);
 }

@@ -12,8 +12,6 @@
 #include "claimd/store/observer.h"
 #include "engine/claim.h"
 
-struct subscription;
-
 static inline bool
 observed(const struct core *core)
 {
@@ -55,8 +53,9 @@ uint64_t observe_message(struct queue *q, enum store_change_kind kind,
                          const struct message *m, int64_t now_ms);
 
 /* SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR, IMAGE_SUBSCRIPTION. */
-uint64_t observe_subscription(struct queue *q, enum store_change_kind kind,
-                              const struct subscription *s, int64_t now_ms);
+uint64_t
+observe_subscription(struct queue *q, enum store_change_kind kind,
+                     const struct store_changed_subscription *told, int64_t now_ms);
 
 /* IMAGE_FEED: so many entries of the queue's feed from number `first` on. */
 uint64_t observe_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms);

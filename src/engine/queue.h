@@ -46,9 +46,9 @@ struct queue {
     uint64_t lent_seq, lent_claim; /* transient: the log says that they are used so far */
     uint64_t position;             /* in the log, of its last change; 0: none */
     struct list sweep_link;        /* in the shard's list of all queues, see sweep.c */
-    uint32_t epoch; /* of the sweep that has shown it, or in which it was made */
-    uint32_t tag;   /* of this incarnation, in message ids */
-    uint32_t place; /* behind its place in shown.h; 0: none */
+    uint32_t epoch;        /* of the sweep that has shown it, or in which it was made */
+    uint32_t tag;          /* of this incarnation, in message ids */
+    uint32_t metrics_slot; /* number of its slot in metrics_slots.h; 0: none */
     struct store_queue where; /* points behind this structure */
     char text[];
 };

@@ -14,8 +14,8 @@
  */
 #include "claimd/base/invariant.h"
 #include "engine/claim.h"
-#include "engine/engine_private.h"
 #include "engine/housekeep.h"
+#include "engine/instance.h"
 #include "engine/observe.h"
 #include "engine/revive.h"
 

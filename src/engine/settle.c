@@ -56,7 +56,8 @@ settle_claims(struct shard *sh, int64_t now_ms, size_t *budget)
 static void
 count_expired(struct shard *sh, const struct queue *q, const struct message *m)
 {
-    struct store_expired *of_queue = shown_expired(&sh->core->shown, q);
+    struct store_expired *of_queue =
+        metrics_slots_expired(&sh->core->metrics_slots, q->metrics_slot);
     struct store_expired *counts = of_queue == NULL ? &sh->figures.rest : of_queue;
 
     figures_count(&sh->figures, STORE_COUNT_EXPIRED, 1);

@@ -207,7 +207,9 @@ shard_link(struct shard *sh, struct queue *q, uint64_t hash)
     q->shard = sh;
     q->epoch = sh->sweep.epoch;
     list_add_before(&sh->swept, &q->sweep_link);
-    shown_enter(&sh->core->shown, q);
+    if (q->where.project.len <= STORE_FIGURES_PROJECT &&
+        q->where.name.len <= STORE_FIGURES_NAME)
+        metrics_slots_enter(&sh->core->metrics_slots, sh, q, &q->metrics_slot);
     q->line = shard_line(sh, &q->where, hash);
     if (q->line != NULL)
         q->line->queue = q;
@@ -231,7 +233,7 @@ shard_unlink(struct shard *sh, struct queue *q)
     lock_assert_held(&sh->lock);
     ENSURE(q->shard == sh);
     core_raise_fence(sh->core, q->fence_base + q->last_claim);
-    shown_leave(&sh->core->shown, q);
+    metrics_slots_leave(&sh->core->metrics_slots, &q->metrics_slot);
     list_remove(&q->sweep_link);
     if (sh->sweep.queue == q)
         sh->sweep.queue = NULL;

@@ -493,3 +493,28 @@ feed_audit(const struct shard *sh, const struct feed *f)
     return f->subscriptions.live == f->subscribers.count &&
            linked == length(&f->idle) + length(&f->due);
 }
+
+void
+subscription_observe(struct queue *q, enum store_change_kind kind,
+                     const struct subscription *s, int64_t now_ms)
+{
+    uint64_t after;
+    uint64_t missed = feed_missed(s->feed, &s->cursor, &after);
+    struct store_changed_subscription told = {
+        .number = subscription_number(s),
+        .subscriber = s->address->subscriber,
+        .options = s->address->options,
+        .started_ms = s->started_ms,
+        .ttl_s = s->ttl_s,
+        .confirmed = s->confirmed,
+        .attached = s->cursor.attached,
+        .after = after,
+        .pending = subscription_untold(s),
+        .delivered = s->delivered,
+        .given_up = s->given_up,
+        .fallen_out = s->fallen_out + missed,
+    };
+
+    ident_write(&told.id, subscription_ident(s));
+    (void)observe_subscription(q, kind, &told, now_ms);
+}

@@ -65,7 +65,7 @@ static void
 tell(struct visit *v, struct subscription *s)
 {
     if (observed(&v->engine->core))
-        (void)observe_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION, s, v->now_ms);
+        subscription_observe(v->queue, STORE_CHANGE_SUBSCRIPTION, s, v->now_ms);
 }
 
 /* Nothing can fail any more. */
@@ -438,8 +438,8 @@ engine_subscription_delete(struct store *s, struct store_visit *outer,
         st = visit_reserve(&v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0);
     if (found != NULL && st == ST_OK) {
         if (observed(&v.engine->core))
-            (void)observe_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,
-                                       v.now_ms);
+            subscription_observe(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,
+                                 v.now_ms);
         subscription_remove(v.shard, found);
         feed_tidy(v.shard, v.queue->feed);
     }

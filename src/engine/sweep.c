@@ -7,7 +7,7 @@
  * meanwhile has a larger number, and is in the log anyway. What was shown and then changes
  * is told as any change.
  */
-#include "engine/engine_private.h"
+#include "engine/instance.h"
 #include "engine/observe.h"
 #include "engine/shard.h"
 #include "engine/subscription.h"
@@ -97,7 +97,7 @@ show_subscription(struct shard *sh, struct queue *q, struct allowance *left)
     st = observe_reserve(sh, STORE_CHANGE_IMAGE_SUBSCRIPTION, 0, bytes);
     if (st != ST_OK)
         return st;
-    (void)observe_subscription(q, STORE_CHANGE_IMAGE_SUBSCRIPTION, s, sh->now_ms);
+    subscription_observe(q, STORE_CHANGE_IMAGE_SUBSCRIPTION, s, sh->now_ms);
     spend(left, 1, bytes);
     sh->sweep.at++;
     return ST_OK;

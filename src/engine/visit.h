@@ -11,7 +11,7 @@
 #ifndef ENGINE_VISIT_H
 #define ENGINE_VISIT_H
 
-#include "engine/engine_private.h"
+#include "engine/instance.h"
 #include "engine/lend.h"
 #include "engine/settle.h"
 

@@ -1,6 +1,7 @@
 #include "main/backing.h"
 
 #include "claimd/redis/redis.h"
+#include "main/config_origin.h"
 #include "main/option.h"
 #include "main/password.h"
 

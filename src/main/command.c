@@ -3,8 +3,8 @@
 #include "claimd/api/limits.h"
 #include "claimd/base/clock.h"
 #include "claimd/engine/engine.h"
-#include "main/help.h"
 #include "main/text_file.h"
+#include "main/text_fill.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -111,6 +111,46 @@ wants_help(char *const *argv)
     return false;
 }
 
+/* ------------------------------------------------------------------ help */
+
+static void
+print_statuses(const struct command *c, FILE *to)
+{
+    (void)fputs("\nExit status\n", to);
+    for (int i = 0; i < COMMAND_STATUSES; i++)
+        if (c->ends[i] != NULL) {
+            (void)fprintf(to, "  %d  ", i);
+            text_fill(c->ends[i], 5, "     ", to);
+        }
+    for (const struct fact *f = c->other_ends; f != NULL && f->name != NULL; f++) {
+        (void)fprintf(to, "  %s  ", f->name);
+        text_fill(f->what, strlen(f->name) + 4, "     ", to);
+    }
+}
+
+static void
+print_help(const struct command *c, FILE *to)
+{
+    for (size_t i = 0; i < COMMAND_CALLS && c->usages[i] != NULL; i++) {
+        (void)fprintf(to, "%s claimd ", i == 0 ? "Usage:" : "      ");
+        text_fill(c->usages[i], 14, "           ", to);
+    }
+    text_fill(c->about, 0, "", to);
+    (void)fputc('\n', to);
+    for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++) {
+        (void)fprintf(to, "  %s%s%s\n%s", c->options[i].name,
+                      c->options[i].value == NULL ? "" : " ",
+                      c->options[i].value == NULL ? "" : c->options[i].value,
+                      text_indent);
+        text_fill(c->options[i].what, TEXT_INDENT, text_indent, to);
+    }
+    text_entry("--help", "Print this help and exit.", to);
+    (void)fprintf(to, "\nExample\n  %s\n", c->example);
+    print_statuses(c, to);
+}
+
+/* ------------------------------------------------------------------ running */
+
 int
 command_run(const struct command *command, char *const *argv)
 {
@@ -119,7 +159,7 @@ command_run(const struct command *command, char *const *argv)
 
     running = command;
     if (wants_help(argv))
-        help_print_command(command, stdout);
+        print_help(command, stdout);
     else if (command->start != NULL)
         return command->start(argv);
     else

@@ -11,6 +11,7 @@
 #include "main/command.h"
 #include "main/help.h"
 #include "main/option.h"
+#include "main/text_fill.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -285,7 +286,7 @@ static void
 put_setting(const struct option *option, const char *const *assignments, size_t count)
 {
     (void)fputs("# ", stdout);
-    help_fill(option->help, 2, "# ", stdout);
+    text_fill(option->help, 2, "# ", stdout);
     for (size_t i = 0; i < count; i++) {
         struct bytes value = value_of(option, assignments[i]);
 

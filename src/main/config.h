@@ -113,41 +113,6 @@ struct config {
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
 };
 
-/*
- * Fills *out from the command line and the environment and the file they name, and tells
- * what is asked for. ST_BAD_VALUE after complaints about all that is wrong. Help and
- * version win over errors that come behind them.
- *
- * Nothing but the file is looked at: what an option names elsewhere is for
- * surroundings_check().
- */
-enum status
-config_load(int argc, char *const *argv, char *const *envp, struct config *out,
-            enum config_action *action, struct complaints *complaints);
-
-/*
- * Fills *out as config_load() did for `now`: from the same command line and environment, and
- * from the file as it is now. ST_BAD_VALUE likewise.
- */
-enum status config_reload(const struct config *now, struct config *out,
-                          struct complaints *complaints);
-
-/* Complains about options that contradict each other. ST_BAD_VALUE if there are complaints. */
-enum status config_check(const struct config *config, struct complaints *complaints);
-
-struct option;
-
-/* Writes where an option's value comes from: "/etc/claimd.conf:3", "command line". */
-void config_where(const struct config *config, const struct option *option,
-                  char out[CONFIG_TEXT_CAP]);
-
-/* Complains about an option's value, and says where that comes from: "NAME (FILE:3) WHY". */
-void config_refuse(const struct config *config, const char *name,
-                   struct complaints *complaints, const char *why);
-
-/* Prints all values as a file that config_load() would read. */
-void config_print(const struct config *config, FILE *to);
-
 /* dead_letter_ttl, which max_message_ttl caps as it does the lives of all messages. */
 static inline int64_t
 config_dead_letter_ttl(const struct config *config)

@@ -2,7 +2,7 @@
 
 #include "claimd/base/log_writer.h"
 #include "claimd/engine/engine.h"
-#include "main/program.h"
+#include "main/exit_status.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 
 #include "main/admission.h"
 #include "main/backing.h"
+#include "main/config_origin.h"
 #include "main/doors.h"
 #include "main/option.h"
 

@@ -1,5 +1,6 @@
 #include "main/group.h"
 
+#include "main/config_origin.h"
 #include "main/option.h"
 
 #include <errno.h>

@@ -3,55 +3,20 @@
 #include "main/fact.h"
 #include "main/option.h"
 #include "main/profile.h"
+#include "main/text_fill.h"
 
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
-enum { COLUMNS = 79, INDENT = 8, SHORT_NAME = 28, SHORT_LINE = 32 };
-
-static const char indent[] = "        "; /* INDENT blanks */
-
-void
-help_fill(const char *text, size_t at, const char *before, FILE *to)
-{
-    bool first = true;
-
-    while (*text != '\0') {
-        size_t len = strcspn(text, " \n");
-        bool ends = strncmp(text + len, "\n\n", 2) == 0;
-
-        if (!first && at + 1 + len > COLUMNS) {
-            (void)fprintf(to, "\n%s", before);
-            at = strlen(before);
-            first = true;
-        }
-        (void)fprintf(to, "%s%.*s", first ? "" : " ", (int)len, text);
-        at += len + (first ? 0 : 1);
-        first = ends;
-        text += len + (text[len] == '\0' ? 0 : ends ? 2 : 1);
-        if (ends) {
-            (void)fprintf(to, "\n\n%s", before);
-            at = strlen(before);
-        }
-    }
-    (void)fputc('\n', to);
-}
-
-/* A name, and below it a text. */
-static void
-print_entry(const char *name, const char *what, FILE *to)
-{
-    (void)fprintf(to, "  %s\n%s", name, indent);
-    help_fill(what, INDENT, indent, to);
-}
+enum { SHORT_NAME = 28, SHORT_LINE = 32 };
 
 static void
 print_facts(const char *heading, const struct fact *facts, FILE *to)
 {
     (void)fprintf(to, "\n%s\n", heading);
     for (; facts->name != NULL; facts++)
-        print_entry(facts->name, facts->what, to);
+        text_entry(facts->name, facts->what, to);
 }
 
 /* ------------------------------------------------------------------ the program */
@@ -89,15 +54,15 @@ static void
 print_option(const struct option *option, FILE *to)
 {
     (void)print_option_name(option, to);
-    (void)fprintf(to, "\n%s", indent);
-    help_fill(option->help, INDENT, indent, to);
+    (void)fprintf(to, "\n%s", text_indent);
+    text_fill(option->help, TEXT_INDENT, text_indent, to);
     if (option->example != NULL) {
-        (void)fprintf(to, "%sExample: ", indent);
-        help_fill(option->example, INDENT + strlen("Example: "), indent, to);
+        (void)fprintf(to, "%sExample: ", text_indent);
+        text_fill(option->example, TEXT_INDENT + strlen("Example: "), text_indent, to);
     }
-    (void)fprintf(to, "%sDefault: ", indent);
+    (void)fprintf(to, "%sDefault: ", text_indent);
     if (option->kind == OPTION_TEXT) { /* which may be a long one */
-        help_fill(option->initial, INDENT + strlen("Default: "), indent, to);
+        text_fill(option->initial, TEXT_INDENT + strlen("Default: "), text_indent, to);
         return;
     }
     option_print_default(option, to);
@@ -162,7 +127,7 @@ help_print_groups(FILE *to)
         if (strcmp(last, options[i].group) == 0)
             continue;
         last = options[i].group;
-        if (at + 1 + strlen(last) > COLUMNS) {
+        if (at + 1 + strlen(last) > TEXT_COLUMNS) {
             (void)fputs("\n       ", to);
             at = strlen("Groups:");
         }
@@ -220,41 +185,4 @@ help_print(const char *topic, FILE *to)
     else if (print_options(topic, to) == 0)
         return false;
     return true;
-}
-
-/* ------------------------------------------------------------------ its commands */
-
-static void
-print_statuses(const struct command *c, FILE *to)
-{
-    (void)fputs("\nExit status\n", to);
-    for (int i = 0; i < COMMAND_STATUSES; i++)
-        if (c->ends[i] != NULL) {
-            (void)fprintf(to, "  %d  ", i);
-            help_fill(c->ends[i], 5, "     ", to);
-        }
-    for (const struct fact *f = c->other_ends; f != NULL && f->name != NULL; f++) {
-        (void)fprintf(to, "  %s  ", f->name);
-        help_fill(f->what, strlen(f->name) + 4, "     ", to);
-    }
-}
-
-void
-help_print_command(const struct command *c, FILE *to)
-{
-    for (size_t i = 0; i < COMMAND_CALLS && c->usages[i] != NULL; i++) {
-        (void)fprintf(to, "%s claimd ", i == 0 ? "Usage:" : "      ");
-        help_fill(c->usages[i], 14, "           ", to);
-    }
-    help_fill(c->about, 0, "", to);
-    (void)fputc('\n', to);
-    for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++) {
-        (void)fprintf(to, "  %s%s%s\n%s", c->options[i].name,
-                      c->options[i].value == NULL ? "" : " ",
-                      c->options[i].value == NULL ? "" : c->options[i].value, indent);
-        help_fill(c->options[i].what, INDENT, indent, to);
-    }
-    print_entry("--help", "Print this help and exit.", to);
-    (void)fprintf(to, "\nExample\n  %s\n", c->example);
-    print_statuses(c, to);
 }

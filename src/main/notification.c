@@ -1,6 +1,7 @@
 #include "main/notification.h"
 
 #include "claimd/base/invariant.h"
+#include "main/config_origin.h"
 #include "main/option.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
 #include "main/program.h"
 
+#include "main/config_load.h"
+#include "main/config_origin.h"
 #include "main/help.h"
 #include "main/signals.h"
 #include "main/version.h"

@@ -7,14 +7,7 @@
 #include "claimd/base/clock.h"
 #include "main/config.h"
 #include "main/daemon.h"
-
-/* Exit statuses besides 0. */
-enum {
-    EXIT_CANNOT_START = 1,
-    EXIT_USAGE = 2,
-    EXIT_JOURNAL_REFUSED = 3, /* it is damaged, of somebody else, or the clock is wrong */
-    EXIT_JOURNAL_FAILED = 4   /* a write or sync failed while serving */
-};
+#include "main/exit_status.h"
 
 /* How it was called. */
 struct program {

@@ -1,4 +1,5 @@
 #include "main/reload.h"
+#include "main/config_load.h"
 
 static void
 compare(struct reload *r, const struct option *option, const struct config *now)

@@ -1,7 +1,5 @@
 #include "notify/courier.h"
 
-#include "notify/packing.h"
-
 /* ------------------------------------------------------------------ sending */
 
 /* Gives back what it needed while it was sent. */
@@ -9,9 +7,9 @@ static void
 clear(struct courier *c, struct parcel *p)
 {
     if (p->handle != NULL)
-        c->curl.easy_cleanup(p->handle);
-    c->curl.slist_free_all(p->headers);
-    c->curl.slist_free_all(p->recipients);
+        c->pack.curl.easy_cleanup(p->handle);
+    c->pack.curl.slist_free_all(p->headers);
+    c->pack.curl.slist_free_all(p->recipients);
     p->handle = NULL;
     p->read = 0;
     p->headers = p->recipients = NULL;
@@ -23,19 +21,19 @@ static enum status
 start(struct courier *c, struct parcel *p, struct reason *why)
 {
     if (c->multi == NULL) {
-        c->multi = c->curl.multi_init();
+        c->multi = c->pack.curl.multi_init();
         if (c->multi == NULL)
             return ST_NO_MEMORY;
-        (void)c->curl.multi_setopt(c->multi, CURLMOPT_MAXCONNECTS,
-                                   (long)c->config->workers);
+        (void)c->pack.curl.multi_setopt(c->multi, CURLMOPT_MAXCONNECTS,
+                                        (long)c->pack.config->workers);
     }
-    p->handle = c->curl.easy_init();
+    p->handle = c->pack.curl.easy_init();
     if (p->handle == NULL)
         return ST_NO_MEMORY;
-    if (!packing_set(c, p))
+    if (!packing_set(&c->pack, p))
         return reason_give(why, ST_UNAVAILABLE,
                            "libcurl lacks an option. claimd needs libcurl 7.87 or later");
-    if (c->curl.multi_add_handle(c->multi, p->handle) != CURLM_OK)
+    if (c->pack.curl.multi_add_handle(c->multi, p->handle) != CURLM_OK)
         return ST_NO_MEMORY;
     p->began_ns = clock_stopwatch_ns();
     list_add_before(&c->sent, &p->link);
@@ -45,7 +43,7 @@ start(struct courier *c, struct parcel *p, struct reason *why)
 enum status
 courier_send(struct courier *c, struct parcel *p, struct reason *why)
 {
-    enum status st = packing_write(c, p, why);
+    enum status st = packing_write(&c->pack, p, why);
 
     if (st == ST_OK)
         st = start(c, p, why);
@@ -57,8 +55,8 @@ courier_send(struct courier *c, struct parcel *p, struct reason *why)
 static void
 take_back(struct courier *c, struct parcel *p)
 {
-    (void)c->curl.multi_remove_handle(c->multi,
-                                      p->handle); /* fails for no handle of it */
+    (void)c->pack.curl.multi_remove_handle(c->multi,
+                                           p->handle); /* fails for no handle of it */
     list_remove(&p->link);
     clear(c, p);
 }
@@ -77,12 +75,13 @@ read_answer(const struct courier *c, struct parcel *p, struct ending *how)
     curl_off_t wait_s = 0;
     long status = 0;
 
-    if (c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK ||
+    if (c->pack.curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) !=
+            CURLE_OK ||
         status < 200)
         return;
     how->kind = ENDING_ANSWER;
     how->status = (int)status;
-    if (c->curl.easy_getinfo(p->handle, CURLINFO_RETRY_AFTER, &wait_s) == CURLE_OK)
+    if (c->pack.curl.easy_getinfo(p->handle, CURLINFO_RETRY_AFTER, &wait_s) == CURLE_OK)
         how->retry_after_s = wait_s;
 }
 
@@ -94,7 +93,8 @@ read_refusal(const struct courier *c, const struct parcel *p, CURLcode result,
     long status = 0;
 
     if (p->target.kind != TARGET_MAIL || result == CURLE_LOGIN_DENIED ||
-        c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK ||
+        c->pack.curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) !=
+            CURLE_OK ||
         status < 550)
         return;
     how->kind = ENDING_ANSWER;
@@ -118,7 +118,7 @@ explain(const struct courier *c, const struct parcel *p, CURLcode result,
     else if (result == CURLE_UNSUPPORTED_PROTOCOL && p->target.kind != TARGET_MAIL)
         (void)reason_give(why, ST_OK, "the response of the subscriber is not HTTP");
     else
-        (void)reason_give(why, ST_OK, "%s", c->curl.easy_strerror(result));
+        (void)reason_give(why, ST_OK, "%s", c->pack.curl.easy_strerror(result));
 }
 
 struct parcel *
@@ -131,11 +131,11 @@ courier_next(struct courier *c, struct ending *how, struct reason *why)
     if (c->multi == NULL)
         return NULL;
     do
-        said = c->curl.multi_info_read(c->multi, &left);
+        said = c->pack.curl.multi_info_read(c->multi, &left);
     while (said != NULL && said->msg != CURLMSG_DONE);
     if (said == NULL)
         return NULL;
-    (void)c->curl.easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &p);
+    (void)c->pack.curl.easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &p);
     reason_init(why);
     if (said->data.result == CURLE_OK) {
         *how = (struct ending){.kind = ENDING_NONE};
@@ -155,8 +155,8 @@ courier_go_on(struct courier *c)
     int running;
 
     if (c->multi != NULL)
-        (void)c->curl.multi_perform(c->multi,
-                                    &running); /* what fails says so at its end */
+        (void)c->pack.curl.multi_perform(c->multi,
+                                         &running); /* what fails says so at its end */
 }
 
 void
@@ -165,7 +165,7 @@ courier_wait(struct courier *c, int fd, int timeout_ms)
     struct curl_waitfd extra = {.fd = fd, .events = CURL_WAIT_POLLIN};
     int ready;
 
-    (void)c->curl.multi_poll(c->multi, &extra, 1, timeout_ms, &ready);
+    (void)c->pack.curl.multi_poll(c->multi, &extra, 1, timeout_ms, &ready);
 }
 
 void
@@ -173,7 +173,7 @@ courier_rest(struct courier *c)
 {
     ENSURE(list_empty(&c->sent));
     if (c->multi != NULL)
-        (void)c->curl.multi_cleanup(c->multi);
+        (void)c->pack.curl.multi_cleanup(c->multi);
     c->multi = NULL;
 }
 
@@ -182,8 +182,8 @@ courier_rest(struct courier *c)
 void
 courier_init(struct courier *c, const struct notify_config *config)
 {
-    *c = (struct courier){.config = config};
-    composer_init(&c->composer, config);
+    *c = (struct courier){.pack.config = config};
+    composer_init(&c->pack.composer, config);
     list_init(&c->sent);
 }
 
@@ -194,7 +194,7 @@ courier_load(struct courier *c, struct reason *why)
 
     if (c->loaded)
         return ST_OK;
-    st = curl_library_load(&c->curl, why);
+    st = curl_library_load(&c->pack.curl, why);
     c->loaded = st == ST_OK;
     return st;
 }
@@ -203,5 +203,5 @@ void
 courier_fini(struct courier *c)
 {
     courier_rest(c);
-    composer_fini(&c->composer);
+    composer_fini(&c->pack.composer);
 }

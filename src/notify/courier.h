@@ -7,15 +7,12 @@
 #ifndef NOTIFY_COURIER_H
 #define NOTIFY_COURIER_H
 
-#include "notify/compose.h"
-#include "notify/parcel.h"
+#include "notify/packing.h"
 #include "notify/verdict.h"
 
 struct courier {
-    const struct notify_config *config; /* borrowed */
-    struct composer composer;
+    struct packing pack;
     bool loaded;
-    struct curl_library curl;
     CURLM *multi;     /* owned; NULL: nothing was sent since it rested */
     struct list sent; /* parcels under way */
 };

@@ -81,17 +81,17 @@ add_header(void *ctx, const char *line)
 }
 
 static bool
-add_voucher(struct courier *c, const struct parcel *p, struct header_list *h)
+add_voucher(struct packing *k, const struct parcel *p, struct header_list *h)
 {
     char line[VOUCHER_CAP + 64], voucher[VOUCHER_CAP], id[HOOK_ID_CAP];
     struct hook hook = {.project = p->lent.queue.project,
                         .body = buf_view(&p->text),
-                        .sent_s = clock_now_ms(c->config->real) / 1000};
+                        .sent_s = clock_now_ms(k->config->real) / 1000};
     enum status st;
 
     hook_id(&p->lent, id);
     hook.id = bytes_str(id);
-    st = signer_vouch(c->config->webhooks, &hook, voucher);
+    st = signer_vouch(k->config->webhooks, &hook, voucher);
     if (st != ST_OK)
         return st == ST_NOT_FOUND; /* without keys there is nothing to say */
     (void)snprintf(line, sizeof(line), "webhook-signature: %s", voucher);
@@ -105,17 +105,17 @@ add_voucher(struct courier *c, const struct parcel *p, struct header_list *h)
 }
 
 static bool
-add_headers(struct courier *c, struct parcel *p, const struct wishes *wishes)
+add_headers(struct packing *k, struct parcel *p, const struct wishes *wishes)
 {
-    struct header_list h = {.curl = &c->curl, .list = &p->headers};
+    struct header_list h = {.curl = &k->curl, .list = &p->headers};
     struct buf line;
     bool added;
 
-    buf_init(&line, c->config->mem);
+    buf_init(&line, k->config->mem);
     added = wished_headers(wishes->post_headers, &line, add_header, &h) &&
             (h.has_type || add_header(&h, "Content-Type: application/json")) &&
             add_header(&h, "Expect:") && /* nobody has to be asked before 1 MB */
-            add_voucher(c, p, &h);
+            add_voucher(k, p, &h);
     buf_fini(&line);
     return added;
 }
@@ -126,23 +126,23 @@ add_headers(struct courier *c, struct parcel *p, const struct wishes *wishes)
 #define SET(option, value) (l->easy_setopt(p->handle, (option), (value)) == CURLE_OK)
 
 static bool
-set_manners(const struct courier *c, struct parcel *p)
+set_manners(const struct packing *k, struct parcel *p)
 {
-    const struct curl_library *l = &c->curl;
+    const struct curl_library *l = &k->curl;
 
     return SET(CURLOPT_PRIVATE, p) && SET(CURLOPT_URL, p->url.data) &&
            SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_FOLLOWLOCATION, 0L) &&
            SET(CURLOPT_PROXY, "") && SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) &&
-           SET(CURLOPT_CONNECTTIMEOUT_MS, (long)c->config->connect_ms) &&
-           SET(CURLOPT_TIMEOUT_MS, (long)c->config->timeout_ms) &&
+           SET(CURLOPT_CONNECTTIMEOUT_MS, (long)k->config->connect_ms) &&
+           SET(CURLOPT_TIMEOUT_MS, (long)k->config->timeout_ms) &&
            SET(CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFE_S) &&
            /* A look-up that hangs is left behind, not waited for. */
            SET(CURLOPT_QUICK_EXIT, 1L) && SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
            SET(CURLOPT_OPENSOCKETDATA, p) &&
            SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) &&
            SET(CURLOPT_SSL_VERIFYPEER, 1L) && SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
-           (c->config->ca == NULL ||
-            (SET(CURLOPT_CAINFO, c->config->ca) &&
+           (k->config->ca == NULL ||
+            (SET(CURLOPT_CAINFO, k->config->ca) &&
              SET(CURLOPT_CAPATH, (const char *)NULL))) && /* not the system's beside it */
            SET(CURLOPT_HEADERFUNCTION, hear_head) &&
            SET(CURLOPT_HEADERDATA, p) && SET(CURLOPT_WRITEFUNCTION, hear_body) &&
@@ -150,14 +150,14 @@ set_manners(const struct courier *c, struct parcel *p)
 }
 
 static bool
-set_hook(const struct courier *c, struct parcel *p)
+set_hook(const struct packing *k, struct parcel *p)
 {
-    const struct curl_library *l = &c->curl;
+    const struct curl_library *l = &k->curl;
 
-    p->guard = &c->config->guard;
+    p->guard = &k->config->guard;
     return SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
            SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
-           SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_USERAGENT, c->config->agent) &&
+           SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_USERAGENT, k->config->agent) &&
            SET(CURLOPT_HTTPHEADER, p->headers) && SET(CURLOPT_POST, 1L) &&
            SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->text.len) &&
            SET(CURLOPT_POSTFIELDS, p->text.data);
@@ -165,10 +165,10 @@ set_hook(const struct courier *c, struct parcel *p)
 
 /* The server is the operator's, wherever it is. Who it is told by goes over TLS or not at all. */
 static bool
-set_mail(const struct courier *c, struct parcel *p)
+set_mail(const struct packing *k, struct parcel *p)
 {
-    const struct curl_library *l = &c->curl;
-    const struct notify_mail *mail = &c->config->mail;
+    const struct curl_library *l = &k->curl;
+    const struct notify_mail *mail = &k->config->mail;
 
     return SET(CURLOPT_PROTOCOLS_STR, "smtp,smtps") &&
            SET(CURLOPT_MAIL_FROM, mail->from) && SET(CURLOPT_MAIL_RCPT, p->recipients) &&
@@ -181,10 +181,10 @@ set_mail(const struct courier *c, struct parcel *p)
 }
 
 bool
-packing_set(const struct courier *c, struct parcel *p)
+packing_set(const struct packing *k, struct parcel *p)
 {
-    return set_manners(c, p) &&
-           (p->target.kind == TARGET_MAIL ? set_mail(c, p) : set_hook(c, p));
+    return set_manners(k, p) &&
+           (p->target.kind == TARGET_MAIL ? set_mail(k, p) : set_hook(k, p));
 }
 
 #undef SET
@@ -215,18 +215,18 @@ refuse(struct reason *why, enum status st)
 }
 
 static enum status
-write_hook(struct courier *c, struct parcel *p, struct reason *why)
+write_hook(struct packing *k, struct parcel *p, struct reason *why)
 {
     struct wishes wishes;
     enum status st;
 
     wishes_read(p->lent.options, &wishes);
-    st = compose_hook(&c->composer, &p->lent, &wishes, &p->text);
+    st = compose_hook(&k->composer, &p->lent, &wishes, &p->text);
     if (st != ST_OK)
         return refuse(why, st);
     buf_bytes(&p->url, p->lent.subscriber);
     buf_byte(&p->url, '\0');
-    if (p->url.failed || !add_headers(c, p, &wishes))
+    if (p->url.failed || !add_headers(k, p, &wishes))
         return ST_NO_MEMORY;
     if (strlen(p->url.data) + 1 != p->url.len)
         return reason_give(why, ST_BAD_VALUE,
@@ -235,36 +235,36 @@ write_hook(struct courier *c, struct parcel *p, struct reason *why)
 }
 
 static enum status
-write_mail(struct courier *c, struct parcel *p, struct reason *why)
+write_mail(struct packing *k, struct parcel *p, struct reason *why)
 {
     struct wishes wishes;
     enum status st;
 
-    if (c->config->mail.url == NULL)
+    if (k->config->mail.url == NULL)
         return reason_give(why, ST_BAD_VALUE,
                            "claimd has no mail server. Set smtp_server");
     wishes_read(p->lent.options, &wishes);
     /* The recipient has its place in `url` until libcurl has copied it. */
-    st = compose_mail(&c->composer, &p->lent, &wishes, p->target.rest, &p->url, &p->text);
+    st = compose_mail(&k->composer, &p->lent, &wishes, p->target.rest, &p->url, &p->text);
     if (st != ST_OK)
         return refuse(why, st);
     buf_byte(&p->url, '\0');
     if (p->url.failed)
         return ST_NO_MEMORY;
-    p->recipients = c->curl.slist_append(NULL, p->url.data);
+    p->recipients = k->curl.slist_append(NULL, p->url.data);
     buf_reset(&p->url, SIZE_MAX);
-    buf_add(&p->url, c->config->mail.url, strlen(c->config->mail.url) + 1);
+    buf_add(&p->url, k->config->mail.url, strlen(k->config->mail.url) + 1);
     return p->recipients == NULL || p->url.failed ? ST_NO_MEMORY : ST_OK;
 }
 
 enum status
-packing_write(struct courier *c, struct parcel *p, struct reason *why)
+packing_write(struct packing *k, struct parcel *p, struct reason *why)
 {
     switch (p->target.kind) {
     case TARGET_WEB:
-        return write_hook(c, p, why);
+        return write_hook(k, p, why);
     case TARGET_MAIL:
-        return write_mail(c, p, why);
+        return write_mail(k, p, why);
     case TARGET_TRUST:
         return reason_give(why, ST_BAD_VALUE,
                            "claimd does not send Keystone credentials to subscribers");

@@ -1,4 +1,4 @@
-#include "notify/notify_private.h"
+#include "notify/notifier.h"
 
 #include <errno.h>
 #include <limits.h>

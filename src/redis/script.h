@@ -60,24 +60,6 @@ enum script {
         SCRIPTS
 };
 
-/* The statuses of answers, as lib/queue.lua has them. */
-enum script_answer {
-    ANSWER_OK,
-    ANSWER_AGAIN,
-    ANSWER_NOT_FOUND,
-    ANSWER_CHANGED,
-    ANSWER_CLAIMED,
-    ANSWER_NOT_CLAIMED,
-    ANSWER_NO_ROOM,
-    ANSWER_TOO_LARGE,
-    ANSWER_NOT_SEALED,
-    ANSWER_SEALED,
-    ANSWER_CONFLICT,
-    ANSWER_FEED,  /* it needs S and U, */
-    ANSWER_FENCE, /* or F: lib/queue.lua */
-    ANSWER_SETTLE /* as ANSWER_AGAIN, and queue_settle must be called before */
-};
-
 /* The library, for FUNCTION LOAD. Its name and those of its functions say which version it is. */
 struct bytes script_library(void);
 

@@ -1,7 +1,6 @@
 #include "redis/shape.h"
 
 #include "redis/message_head.h"
-#include "redis/script.h"
 
 static const int64_t LUA_MOST = INT64_C(1) << 53;
 

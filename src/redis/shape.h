@@ -25,6 +25,24 @@
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
 
+/* The statuses of responses, as lib/queue.lua has them. */
+enum script_answer {
+    ANSWER_OK,
+    ANSWER_AGAIN,
+    ANSWER_NOT_FOUND,
+    ANSWER_CHANGED,
+    ANSWER_CLAIMED,
+    ANSWER_NOT_CLAIMED,
+    ANSWER_NO_ROOM,
+    ANSWER_TOO_LARGE,
+    ANSWER_NOT_SEALED,
+    ANSWER_SEALED,
+    ANSWER_CONFLICT,
+    ANSWER_FEED,  /* it needs S and U, */
+    ANSWER_FENCE, /* or F: lib/queue.lua */
+    ANSWER_SETTLE /* as ANSWER_AGAIN, and queue_settle must be called before */
+};
+
 enum { SHAPE_CLAIM_SIZE = 40 }; /* of the kind c */
 
 /* The request says how many groups there may be. Or any number of them: the reader takes what room it

@@ -5,11 +5,11 @@
 enum { HEX_DIGITS = 2 * CIPHER_KEY, BASE64_DIGITS = 44 };
 
 void
-key_id_write(const struct key_id *id, char out[SEAL_KEY_ID_DIGITS + 1])
+key_id_write(const struct key_id *id, char out[KEY_ID_DIGITS + 1])
 {
     for (size_t i = 0; i < sizeof(id->bytes); i++)
         hex_write(out + 2 * i, id->bytes[i], 2);
-    out[SEAL_KEY_ID_DIGITS] = '\0';
+    out[KEY_ID_DIGITS] = '\0';
 }
 
 const struct master_key *
@@ -67,9 +67,9 @@ read_key(struct bytes line, struct keyring *ring, struct reason *why)
 
     if (line.len == 0 || line.data[0] == '#')
         return ST_OK;
-    if (ring->count == SEAL_KEYS_MAX)
+    if (ring->count == KEYRING_KEYS)
         return reason_give(why, ST_BAD_VALUE, "the file has more than %d keys",
-                           SEAL_KEYS_MAX);
+                           KEYRING_KEYS);
     if (!read_hex(line, key->secret) && !read_base64(line, key->secret))
         return reason_give(
             why, ST_BAD_VALUE,

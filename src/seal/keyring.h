@@ -8,8 +8,9 @@
 #define SEAL_KEYRING_H
 
 #include "claimd/json/reason.h"
-#include "claimd/seal/seal.h"
 #include "seal/cipher.h"
+
+enum { KEYRING_KEYS = 8, KEY_ID_DIGITS = 16 }; /* SEAL_KEYS_MAX, SEAL_KEY_ID_DIGITS */
 
 struct key_id {
     uint8_t bytes[8];
@@ -22,7 +23,7 @@ struct master_key {
 
 struct keyring {
     size_t count; /* 0: there is none */
-    struct master_key keys[SEAL_KEYS_MAX];
+    struct master_key keys[KEYRING_KEYS];
 };
 
 static inline bool
@@ -31,7 +32,7 @@ key_id_equal(const struct key_id *a, const struct key_id *b)
     return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
-void key_id_write(const struct key_id *id, char out[SEAL_KEY_ID_DIGITS + 1]);
+void key_id_write(const struct key_id *id, char out[KEY_ID_DIGITS + 1]);
 
 /* As seal_replace(); what is in *out is to be wiped whatever comes of it. */
 enum status keyring_read(struct bytes list, struct keyring *out, size_t *bad_line,

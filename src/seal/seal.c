@@ -28,6 +28,10 @@ struct ticket {
     uint64_t number; /* of the body */
 };
 
+_Static_assert((int)SEAL_KEYS_MAX == (int)KEYRING_KEYS &&
+                   (int)SEAL_KEY_ID_DIGITS == (int)KEY_ID_DIGITS,
+               "seal.h repeats these for its callers");
+
 struct seal {
     struct mem *mem;
     uint64_t most; /* bodies of a salt */

@@ -1,7 +1,7 @@
 #include "claimd/store/image.h"
 
 #include "claimd/base/mem.h"
-#include "claimd/store/store.h"
+#include "claimd/store/subscription.h"
 
 #include <stdlib.h>
 
@@ -9,17 +9,6 @@ enum { ID_DIGITS = 24, NUMBER_DIGITS = 12 };
 
 /* So that numbers can go on behind the largest one for ever. */
 #define NUMBER_MOST (UINT64_C(1) << 47)
-
-void
-store_image_release(struct store_image *image)
-{
-    struct store_image left = {.more = image->more};
-
-    memcpy(left.resume, image->resume, sizeof(left.resume));
-    if (image->store != NULL)
-        image->store->ops->image_release(image->store, image);
-    *image = left;
-}
 
 bool
 store_image_is_id(struct bytes text)

@@ -37,3 +37,14 @@ store_subscriptions_release(struct store_subscriptions *subscriptions)
                                                          subscriptions);
     *subscriptions = (struct store_subscriptions)STORE_SUBSCRIPTIONS_INIT;
 }
+
+void
+store_image_release(struct store_image *image)
+{
+    struct store_image left = {.more = image->more};
+
+    memcpy(left.resume, image->resume, sizeof(left.resume));
+    if (image->store != NULL)
+        image->store->ops->image_release(image->store, image);
+    *image = left;
+}

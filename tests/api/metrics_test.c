@@ -1,5 +1,5 @@
 /* GET /metrics as the API answers it (docs/metrics.md); what the figures are: store/figures. */
-#include "engine/engine_private.h"
+#include "engine/instance.h"
 #include "support/api_fixture.h"
 
 #include <string.h>

@@ -22,6 +22,8 @@
 
 #include <stdint.h>
 
+enum { TOKEN_NAME_MAX = 64 }; /* of a token, or of a line of certificates */
+
 /* X(NAME, text, the roles that may do it by default: READER is R and so on, see ROLE_LIST) */
 #define ACTION_LIST(X)                                                                   \
     X(CLAIMS_CREATE, "claims:create", W | A)                                             \

@@ -10,16 +10,12 @@
 #ifndef API_WIRE_DECODE_STATE_H
 #define API_WIRE_DECODE_STATE_H
 
+#include "api/wire/state/queue.h"
 #include "claimd/api/dump.h"
 #include "claimd/api/limits.h"
 #include "claimd/base/arena.h"
 #include "claimd/json/reason.h"
 #include "claimd/store/store.h"
-
-struct state_queue {
-    struct store_queue where;
-    struct store_image image; /* whole: first */
-};
 
 struct state_project {
     struct bytes name;
@@ -30,15 +26,6 @@ struct state_project {
 struct state {
     struct state_project *projects;
     size_t count;
-};
-
-/* What is needed to read; `why` is filled when it refuses. */
-struct state_decoder {
-    const struct api_limits *limits;
-    struct mem *mem;
-    struct arena *arena;
-    int64_t now_ms; /* the moment that times count from */
-    struct reason *why;
 };
 
 /*

@@ -4,6 +4,7 @@
 #include "claimd/base/clock.h"
 #include "main/ask.h"
 #include "main/command.h"
+#include "main/config_load.h"
 #include "main/daemon.h"
 #include "main/run/leak_report.h"
 #include "main/run/run.h"

@@ -1,4 +1,6 @@
 #include "main/config.h"
+#include "main/config_load.h"
+#include "main/config_origin.h"
 #include "main/option.h"
 #include "support/check_main.h"
 

@@ -1,3 +1,4 @@
+#include "main/config_load.h"
 #include "main/daemon.h"
 
 #include "support/check_main.h"

@@ -1,3 +1,4 @@
+#include "main/config_load.h"
 #include "main/reload.h"
 #include "support/check_main.h"
 

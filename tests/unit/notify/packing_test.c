@@ -34,7 +34,7 @@ pack(const char *ca)
 {
     struct heard heard = {.file = "as it was", .folder = "as it was"};
     struct notify_config config = {.ca = ca};
-    struct courier c = {.config = &config, .curl.easy_setopt = hear};
+    struct packing c = {.config = &config, .curl.easy_setopt = hear};
     struct parcel p = {.handle = &heard, .target.kind = TARGET_WEB};
 
     ck_assert(packing_set(&c, &p));

@@ -8,8 +8,20 @@
 #ifndef API_WIRE_STATE_DOC_H
 #define API_WIRE_STATE_DOC_H
 
-#include "api/wire/decode_state.h"
+#include "claimd/api/limits.h"
+#include "claimd/base/arena.h"
+#include "claimd/json/reason.h"
 #include "claimd/json/scan.h"
+#include "claimd/store/store.h"
+
+/* What is needed to read; `why` is filled when it refuses. */
+struct state_decoder {
+    const struct api_limits *limits;
+    struct mem *mem;
+    struct arena *arena;
+    int64_t now_ms; /* the moment that times count from */
+    struct reason *why;
+};
 
 /* A place in the document, from within outwards. */
 struct doc_at {

@@ -6,6 +6,11 @@
 
 #include "api/wire/state/doc.h"
 
+struct state_queue {
+    struct store_queue where;
+    struct store_image image; /* whole: first */
+};
+
 /* The member of an object at `up` that names a queue. */
 enum status state_name_read(struct state_decoder *d, const struct doc_at *up,
                             const struct doc_member *m, struct bytes *out);

@@ -2,7 +2,7 @@
 
 #include "claimd/base/entropy.h"
 #include "claimd/base/thread.h"
-#include "notify/notify_private.h"
+#include "notify/notifier.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
-#include "claimd/engine/engine.h"
+#include "engine/instance.h"
 #include "claimd/base/invariant.h"
+#include "claimd/engine/engine.h"
 #include "engine/graveyard.h"
-#include "engine/housekeep.h"
 #include "engine/settle.h"
 #include "engine/subscription.h"
 

@@ -1,9 +1,9 @@
 /*
- * notify_private: what the thread of notify has, for notify.c, which starts and ends it, and
+ * notifier: what the thread of notify has, for notifier.c, which starts and ends it, and
  * rounds.c, which is what it does.
  */
-#ifndef NOTIFY_NOTIFY_PRIVATE_H
-#define NOTIFY_NOTIFY_PRIVATE_H
+#ifndef NOTIFY_NOTIFIER_H
+#define NOTIFY_NOTIFIER_H
 
 #include "claimd/notify/notify.h"
 #include "notify/courier.h"

@@ -1,6 +1,6 @@
-#include "engine/figures.h"
 #include "engine/claim.h"
-#include "engine/engine_private.h"
+#include "engine/figures.h"
+#include "engine/instance.h"
 #include "engine/settle.h"
 
 static void
@@ -101,7 +101,8 @@ show(const struct queue *q, int64_t now_ms, struct store_queue_figures *out)
     out->age_ms = oldest == NULL ? 0 : age_of(oldest->posted_ms, now_ms);
     first = backlog_next_claim(b, &number);
     out->claimed_age_ms = first == NULL ? 0 : age_of(first->made_ms, now_ms);
-    out->expired = *shown_expired(&q->shard->core->shown, q);
+    out->expired =
+        *metrics_slots_expired(&q->shard->core->metrics_slots, q->metrics_slot);
 }
 
 /* Settles what is due, as far as a few slices go: who only looks does not do all the work. */
@@ -116,12 +117,12 @@ enum status
 engine_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
                      struct store_queue_figures *out)
 {
-    const struct shown *shown = &engine_of(s)->core.shown;
+    const struct metrics_slots *slots = &engine_of(s)->core.metrics_slots;
     struct shard *sh;
 
-    while ((sh = shown_next(shown, at)) != NULL) {
+    while ((sh = metrics_slots_next(slots, at)) != NULL) {
         int64_t now_ms = enter_settled(sh, visit->now_ms);
-        const struct queue *q = shown_queue(shown, *at, sh);
+        const struct queue *q = metrics_slots_queue(slots, *at, sh);
 
         if (q != NULL)
             show(q, now_ms, out);

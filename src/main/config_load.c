@@ -1,10 +1,11 @@
-#include "main/config.h"
+#include "main/config_load.h"
 
 #include "claimd/api/host.h"
 #include "main/activation.h"
 #include "main/admission.h"
 #include "main/backing.h"
 #include "main/config_file.h"
+#include "main/config_origin.h"
 #include "main/doors.h"
 #include "main/notification.h"
 #include "main/option.h"
@@ -29,9 +30,6 @@ respell(struct bytes name, char from, char to, char out[CONFIG_TEXT_CAP])
     return true;
 }
 
-static const char *const sources[] = {"default", "profile", "file", "environment",
-                                      "command line"};
-
 /* Sets an option; `shown` is how the source calls it. */
 static void
 set(struct config *config, const struct option *option, struct bytes value,
@@ -41,7 +39,7 @@ set(struct config *config, const struct option *option, struct bytes value,
     bool refused = option_set(option, config, value, why) != ST_OK;
 
     if (refused)
-        complain(complaints, "%s: %s %s", sources[source], shown, why);
+        complain(complaints, "%s: %s %s", config_source_name(source), shown, why);
     config->origins[option - options] =
         (struct config_origin){.source = source, .refused = refused};
 }
@@ -273,19 +271,6 @@ static const struct {
     {"default_claim_grace", "max_claim_grace"},
     {"min_length_client_id", "max_length_client_id"},
 };
-
-void
-config_where(const struct config *config, const struct option *option,
-             char out[CONFIG_TEXT_CAP])
-{
-    const struct config_origin *origin = &config->origins[option - options];
-
-    if (origin->source == CONFIG_FILE)
-        (void)snprintf(out, CONFIG_TEXT_CAP, "%.*s:%d", CONFIG_TEXT_CAP - 16,
-                       config->file, origin->line);
-    else
-        (void)snprintf(out, CONFIG_TEXT_CAP, "%s", sources[origin->source]);
-}
 
 /* "max_claim_ttl (43200, default)" */
 static void
@@ -530,32 +515,4 @@ config_reload(const struct config *now, struct config *out, struct complaints *c
     enum config_action unused;
 
     return config_load(now->argc, now->argv, now->envp, out, &unused, complaints);
-}
-
-void
-config_refuse(const struct config *config, const char *name,
-              struct complaints *complaints, const char *why)
-{
-    char where[CONFIG_TEXT_CAP];
-
-    config_where(config, option_find(bytes_str(name)), where);
-    complain(complaints, "%s (%s) %s", name, where, why);
-}
-
-void
-config_print(const struct config *config, FILE *to)
-{
-    static const char *const remarks[] = {"", "  ; from the profile", "  ; from the file",
-                                          "  ; from the environment",
-                                          "  ; from the command line"};
-    const char *group = NULL;
-
-    for (size_t i = 0; i < option_count; i++) {
-        if (group == NULL || strcmp(group, options[i].group) != 0)
-            (void)fprintf(to, "%s# %s\n", group == NULL ? "" : "\n", options[i].group);
-        group = options[i].group;
-        (void)fprintf(to, "%s = ", options[i].name);
-        option_print(&options[i], config, to);
-        (void)fprintf(to, "%s\n", remarks[config->origins[i].source]);
-    }
 }

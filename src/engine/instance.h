@@ -1,8 +1,8 @@
 /*
- * engine_private: the engine as its own files see it.
+ * instance: an engine, its shards and its operations, as its own files see it.
  */
-#ifndef ENGINE_ENGINE_PRIVATE_H
-#define ENGINE_ENGINE_PRIVATE_H
+#ifndef ENGINE_INSTANCE_H
+#define ENGINE_INSTANCE_H
 
 #include "claimd/store/store.h"
 #include "engine/core.h"
@@ -52,7 +52,7 @@ store_queue_image_fn engine_queue_image;
 store_image_release_fn engine_image_release;
 store_queue_load_fn engine_queue_load;
 
-/* figures.c */
+/* figures_ops.c */
 store_figures_fn engine_figures;
 store_queue_figures_fn engine_queue_figures;
 
@@ -93,6 +93,10 @@ void engine_replay_drop(struct engine *e);
 /* sweep.c */
 void engine_sweep_begin(struct engine *e);
 enum status engine_sweep(struct engine *e, bool *done);
+
+/* housekeep.c */
+store_housekeep_fn engine_housekeep;
+store_next_ms_fn engine_next_ms;
 
 /* audit.c */
 store_audit_fn engine_audit;
