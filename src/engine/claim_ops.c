@@ -2,22 +2,35 @@
 #include "engine/batch.h"
 #include "engine/dead_letter.h"
 
-/* A claim being made: everything that can fail has been done before it is filled. */
+/*
+ * A claim being made: everything that can fail has been done before it is filled. It is allocated
+ * before the locks are taken, for few messages at first, since most claims get few.
+ */
+enum { FEW_MESSAGES = 16 };
+
 struct taking {
     struct claim *claim; /* owned */
     struct store_batch batch;
+    size_t room; /* messages that both have room for */
 };
 
-static enum status
-reserve(const struct visit *v, size_t room, struct taking *t)
+static void
+taking_free(struct engine *e, struct taking *t)
 {
-    enum status st = claim_reserve(v->shard, v->queue);
+    mem_free(e->core.mem, t->claim);
+    t->claim = NULL;
+    store_batch_release(&t->batch);
+}
 
-    if (st == ST_OK)
-        st = batch_open(v->engine, room, &t->batch);
+static enum status
+taking_make(struct engine *e, size_t room, struct taking *t)
+{
+    enum status st = batch_open(e, room, &t->batch);
+
     if (st != ST_OK)
         return st;
-    t->claim = claim_new(v->engine->core.mem, room);
+    t->room = room;
+    t->claim = claim_new(e->core.mem, room);
     return t->claim == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
@@ -40,9 +53,9 @@ static enum status
 clear_way(struct dead_letter *dl, size_t *room)
 {
     struct visit *v = &dl->from;
-    int moved = 0;
+    bool moved = false;
 
-    for (;;) {
+    for (int slices = 0;;) {
         uint64_t seq = 0;
         size_t count = lesser(*room, visit_share(v));
         size_t clear = dead_letter_scan(dl, count, &seq);
@@ -53,12 +66,15 @@ clear_way(struct dead_letter *dl, size_t *room)
             return ST_OK;
         }
         st = dead_letter_move(dl, seq);
-        if (st != ST_OK) {
+        if (st != ST_OK && st != ST_SEALED) {
             *room = clear;
-            return clear > 0 || moved > 0 ? ST_OK : st;
+            return clear > 0 || moved ? ST_OK : st;
         }
+        moved = moved || st == ST_OK;
         dead_letter_leave(dl);
-        st = ++moved < CLEAR_SLICES
+        if (st == ST_SEALED)
+            dead_letter_seal(dl);
+        st = ++slices < CLEAR_SLICES
                  ? dead_letter_enter(dl, &v->engine->store, v->outer, v->where)
                  : ST_AGAIN;
         if (st != ST_OK)
@@ -105,13 +121,17 @@ create(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
     enum status st = ST_OK;
 
     if (room > 0)
-        st = reserve(v, room, t);
+        st = claim_reserve(v->shard, v->queue);
     if (st == ST_OK && room > 0 && dl->target != NULL)
         st = clear_way(dl, &room);
     if (st != ST_OK)
         return st;
     if (room == 0)
         return visit_wait(v, limit);
+    if (room > t->room) {
+        t->room = room; /* again, with more room */
+        return ST_OK;
+    }
     st = batch_fits(v, room, out);
     if (st == ST_OK)
         st = batch_opened(v, room, out);
@@ -131,21 +151,32 @@ engine_claim_create(struct store *s, struct store_visit *outer,
                     const struct store_queue *where, const struct store_terms *terms,
                     size_t limit, struct store_batch *out)
 {
-    struct taking t = {.batch = STORE_BATCH_INIT};
-    struct dead_letter dl;
-    enum status st = dead_letter_enter(&dl, s, outer, where);
+    struct taking t = {.batch = STORE_BATCH_INIT, .room = lesser(limit, FEW_MESSAGES)};
+    struct engine *e = engine_of(s);
+    enum status st;
+    size_t room;
 
-    if (st != ST_OK)
-        return st;
-    st = create(&dl, terms, limit, out, &t);
-    if (st != ST_AGAIN)
-        dead_letter_leave(&dl);
-    mem_free(dl.from.engine->core.mem, t.claim);
-    if (st == ST_OK && t.batch.count > 0) {
-        *out = t.batch;
-        return ST_OK;
-    }
-    store_batch_release(&t.batch);
+    do {
+        struct dead_letter dl;
+
+        room = t.room;
+        st = taking_make(e, room, &t);
+        dead_letter_init(&dl);
+        if (st == ST_OK)
+            st = dead_letter_enter(&dl, s, outer, where);
+        if (st != ST_OK)
+            break;
+        st = create(&dl, terms, limit, out, &t);
+        if (st != ST_AGAIN)
+            dead_letter_leave(&dl);
+        dead_letter_fini(&dl);
+        if (st == ST_OK && t.batch.count > 0) {
+            *out = t.batch;
+            return ST_OK;
+        }
+        taking_free(e, &t);
+    } while (st == ST_OK && t.room > room);
+    taking_free(e, &t);
     if (st == ST_OK)
         *out = t.batch; /* empty */
     return st;

@@ -1,10 +1,7 @@
 #include "engine/dead_letter.h"
 
-/*
- * Dead letters moved in one go, and bytes of bodies after which there come no more; fewer where
- * they are sealed, since that takes its time under the locks.
- */
-enum { MOVE_SLICE = 64, MOVE_BYTES = 1 << 20, SEAL_BYTES = 1 << 16 };
+/* Bytes of bodies after which no more messages are moved in one go, or encrypted in one go. */
+enum { MOVE_BYTES = 1 << 20, SEAL_BYTES = 1 << 16 };
 
 /* Finds where the dead letters of the queue go. Its shard's lock is held. */
 static void
@@ -89,10 +86,12 @@ dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq)
 
 /* One move under way. */
 struct move {
-    struct message *messages[MOVE_SLICE];
-    uint64_t numbers[MOVE_SLICE];        /* that they had in the source */
-    struct foreign *records[MOVE_SLICE]; /* for messages without a foreign id yet */
-    struct message *sealed[MOVE_SLICE];  /* what goes instead; NULL: the message itself */
+    struct message *messages[DEAD_LETTER_SLICE];
+    uint64_t numbers[DEAD_LETTER_SLICE]; /* that they had in the source */
+    struct foreign
+        *records[DEAD_LETTER_SLICE]; /* for messages without a foreign id yet */
+    struct message
+        *sealed[DEAD_LETTER_SLICE]; /* what goes instead; NULL: the message itself */
     size_t count, record_count;
     size_t bytes; /* of their bodies, as they go */
     struct queue *target;
@@ -124,7 +123,7 @@ collect(const struct dead_letter *dl, uint64_t seq, struct move *move)
 {
     size_t most = queue_settings(move->target)->encrypt ? SEAL_BYTES : MOVE_BYTES;
 
-    while (move->count < MOVE_SLICE && move->bytes < most) {
+    while (move->count < DEAD_LETTER_SLICE && move->bytes < most) {
         struct message *m = backlog_next_ready(dl->from.queue->backlog, &seq);
 
         if (m == NULL || !is_dead(dl, m))
@@ -136,42 +135,110 @@ collect(const struct dead_letter *dl, uint64_t seq, struct move *move)
     }
 }
 
-/* Makes what goes instead of the i-th message. */
-static enum status
-seal_one(const struct dead_letter *dl, struct move *move, size_t i)
+/* Takes over what was encrypted instead of m, for this queue; NULL: there is none. */
+static struct message *
+take_sealed(struct dead_letter *dl, const struct message *m)
 {
-    const struct store_sealer *sealer = dl->target->core->sealer;
-    const struct message *m = move->messages[i];
+    struct dead_letter_seals *seals = &dl->seals;
     struct message *sealed;
 
-    if (sealer == NULL)
-        return ST_NO_KEY;
-    sealed = message_make(dl->target->core->mem, m->body_len + sealer->overhead,
-                          message_checksum(m), m->client);
-    if (sealed == NULL)
-        return ST_NO_MEMORY;
-    move->sealed[i] = sealed;
-    move->bytes += sealer->overhead;
-    return sealer->seal(sealer->arg, &dl->where, message_body(m), sealed->body);
+    for (size_t i = 0; i < seals->count; i++)
+        if (seals->from[i] == m && seals->hash == dl->hash) {
+            sealed = seals->sealed[i];
+            seals->sealed[i] = NULL;
+            return sealed;
+        }
+    return NULL;
+}
+
+/* Has these encrypted. The seals of an earlier slice are gone by then, or are of no use. */
+static enum status
+order_seals(struct dead_letter *dl, const struct move *move)
+{
+    struct dead_letter_seals *seals = &dl->seals;
+
+    dead_letter_fini(dl);
+    seals->metadata = metadata_pin(dl->from.queue->metadata);
+    seals->hash = dl->hash;
+    for (size_t i = 0; i < move->count; i++)
+        if (must_be_sealed(move, move->messages[i])) {
+            message_pin(move->messages[i]);
+            seals->sealed[seals->count] = NULL;
+            seals->from[seals->count++] = move->messages[i];
+        }
+    return ST_SEALED;
+}
+
+/* Puts in what was encrypted, unless something could not be. The slice ends in front of the first message that was not. */
+static enum status
+use_seals(struct dead_letter *dl, struct move *move)
+{
+    for (size_t i = 0; i < move->count; i++) {
+        if (!must_be_sealed(move, move->messages[i]))
+            continue;
+        if (dl->seals.failed != ST_OK)
+            return dl->seals.failed;
+        move->sealed[i] = take_sealed(dl, move->messages[i]);
+        if (move->sealed[i] == NULL && i == 0)
+            return order_seals(dl, move);
+        if (move->sealed[i] == NULL) {
+            move->count = i;
+            return ST_OK;
+        }
+        move->bytes += dl->target->core->sealer->overhead;
+    }
+    return ST_OK;
 }
 
 static enum status
-seal_all(const struct dead_letter *dl, struct move *move)
+seal_one(const struct dead_letter *dl, const struct store_queue *where,
+         const struct message *m, struct message **out)
 {
-    enum status st = ST_OK;
+    const struct core *core = &dl->from.engine->core;
+    const struct store_sealer *sealer = core->sealer;
 
-    for (size_t i = 0; st == ST_OK && i < move->count; i++)
-        if (must_be_sealed(move, move->messages[i]))
-            st = seal_one(dl, move, i);
-    return st;
+    if (sealer == NULL)
+        return ST_NO_KEY;
+    *out = message_make(core->mem, m->body_len + sealer->overhead, message_checksum(m),
+                        m->client);
+    return *out == NULL ? ST_NO_MEMORY
+                        : sealer->seal(sealer->arg, where, message_body(m), (*out)->body);
+}
+
+void
+dead_letter_seal(struct dead_letter *dl)
+{
+    struct dead_letter_seals *seals = &dl->seals;
+    const struct store_queue where = {dl->from.where->project,
+                                      seals->metadata->document.settings.dead_letter,
+                                      dl->from.where->kind};
+
+    for (size_t i = 0; seals->failed == ST_OK && i < seals->count; i++)
+        seals->failed = seal_one(dl, &where, seals->from[i], &seals->sealed[i]);
+}
+
+void
+dead_letter_fini(struct dead_letter *dl)
+{
+    struct dead_letter_seals *seals = &dl->seals;
+    struct mem *mem = dl->from.engine->core.mem;
+
+    for (; seals->count > 0; seals->count--) {
+        message_unpin(mem, seals->from[seals->count - 1]);
+        if (seals->sealed[seals->count - 1] != NULL)
+            message_unpin(mem, seals->sealed[seals->count - 1]);
+    }
+    if (seals->metadata != NULL)
+        metadata_unpin(mem, seals->metadata);
+    seals->metadata = NULL;
 }
 
 /* Also leaves in stock what the claim has reserved that clears its way. */
 static enum status
-reserve(const struct dead_letter *dl, struct move *move)
+reserve(struct dead_letter *dl, struct move *move)
 {
     struct mem *mem = dl->target->core->mem;
-    enum status st = seal_all(dl, move);
+    enum status st = use_seals(dl, move);
 
     for (size_t i = 0; st == ST_OK && i < move->count; i++) {
         if (move->messages[i]->foreign != NULL)

@@ -10,13 +10,35 @@
 
 #include "engine/visit.h"
 
-/* A visit to a queue and to that of its dead letters. */
+enum { DEAD_LETTER_SLICE = 64 }; /* messages moved in one go, at most */
+
+/* Messages that must be encrypted for the dead-letter queue, which is done without a lock. */
+struct dead_letter_seals {
+    struct metadata *metadata; /* pinned: it names the queue; NULL: none */
+    uint64_t hash;             /* of that queue */
+    size_t count;              /* messages, pinned, */
+    struct message
+        *from[DEAD_LETTER_SLICE]; /* and what goes instead; owned, NULL: not yet */
+    struct message *sealed[DEAD_LETTER_SLICE];
+    enum status failed; /* why one could not be encrypted */
+};
+
+/* A visit to a queue and to its dead-letter queue. */
 struct dead_letter {
     struct visit from;
     struct shard *target;     /* locked, may be from.shard; NULL: no dead letters */
-    struct store_queue where; /* the dead letter queue; texts of from.queue's metadata */
+    struct store_queue where; /* the dead-letter queue; texts of from.queue's metadata */
     uint64_t hash;            /* of where */
+    struct dead_letter_seals seals; /* kept between visits */
 };
+
+static inline void
+dead_letter_init(struct dead_letter *dl)
+{
+    dl->seals.metadata = NULL;
+    dl->seals.count = 0;
+    dl->seals.failed = ST_OK;
+}
 
 /* Enters, all settled. ST_AGAIN: as visit_enter(). */
 enum status dead_letter_enter(struct dead_letter *dl, struct store *s,
@@ -32,8 +54,15 @@ size_t dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *se
 /*
  * Moves a slice of the dead letters that stand in a row from number seq on; there is at
  * least one. Makes the target queue if needed. ST_NO_MEMORY, or what the observer or the sealer
- * says: nothing was moved.
+ * says: nothing was moved. ST_SEALED: nothing was moved, because dead_letter_seal() has to
+ * encrypt them.
  */
 enum status dead_letter_move(struct dead_letter *dl, uint64_t seq);
+
+/* Encrypts what dead_letter_move() found, and then can move. Without locks. Up to 64 KiB. */
+void dead_letter_seal(struct dead_letter *dl);
+
+/* Frees what was encrypted and not moved. Without locks. */
+void dead_letter_fini(struct dead_letter *dl);
 
 #endif

@@ -314,3 +314,42 @@ START_TEST(a_long_row_moves_in_slices_of_bytes)
     fixture_close(&f);
 }
 END_TEST
+
+/* Encrypts a letter, and deletes it from its queue first: no lock of the store may be held. */
+static enum status
+delete_and_seal(void *arg, const struct store_queue *queue, struct bytes body, char *to)
+{
+    struct fixture *f = arg;
+
+    (void)queue;
+    ck_assert_status(delete_free(f, 1), ST_OK);
+    *to++ = STORE_SEALED_MARK;
+    memcpy(to, body.data, body.len);
+    return ST_OK;
+}
+
+START_TEST(they_are_encrypted_without_a_lock_and_may_be_gone_then)
+{
+    struct fixture f = {.now_ms = START_MS, .queue = {BYTES_LIT("p"), BYTES_LIT("q")}};
+    const struct store_sealer sealer = {1, &f, delete_and_seal};
+    struct engine_config config;
+
+    f.mem = mem_new(0);
+    ck_assert_ptr_nonnull(f.mem);
+    config = fixture_config(f.mem);
+    config.sealer = &sealer;
+    ck_assert_status(engine_open(&config, &f.store), ST_OK);
+    make_encrypting(&f, "graves");
+    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+    post(&f, 2);
+    wear_out(&f, 1, 1);
+    ck_assert(!id_empty(take(&f, 1))); /* the message behind the letter */
+    use(&f, "q");
+    expect_stats(&f, 1, 0);
+    use(&f, "graves");
+    expect_stats(&f, 0, 0);
+    store_batch_release(&f.seen);
+    store_close(f.store);
+    mem_destroy(f.mem);
+}
+END_TEST

@@ -15,7 +15,7 @@ struct store_sealer {
 
     /*
      * Writes body.len + overhead bytes, a body for this queue. ST_NO_KEY, ST_NO_MEMORY,
-     * ST_UNAVAILABLE: the message stays where it is. Called under the locks of the store.
+     * ST_UNAVAILABLE: the message stays where it is. Called without locks of the store.
      */
     enum status (*seal)(void *arg, const struct store_queue *queue, struct bytes body,
                         char *to);
