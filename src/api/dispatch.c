@@ -538,22 +538,6 @@ api_stop_waiting(const struct api *api, struct request *req)
     access_proof_drop(&req->proof);
 }
 
-void
-api_refuse(const struct api *api, const struct request *req, struct response *res,
-           enum status st)
-{
-    (void)api, (void)req; /* the document is the same for all */
-    buf_reset(&res->body, SIZE_MAX);
-    res->header_count = 0;
-    res->route = NULL;
-    res->position = 0;
-    res->claim_id = BYTES_NONE;
-    res->fault.kind = FAULT_NONE;
-    res->about = (struct response_subject){.queue = BYTES_NONE};
-    problem_write(res, st, BYTES_NONE);
-    res->status = st;
-}
-
 bool
 api_may_wait(const struct api *api, const struct request *req)
 {

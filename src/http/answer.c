@@ -52,6 +52,7 @@ answer_init(struct worker *w)
 
     list_init(&p->waiting);
     list_init(&p->slices);
+    list_init(&p->starved);
     list_init(&p->commits);
     list_init(&p->delayed);
     list_init(&p->fresh);
@@ -196,12 +197,14 @@ is_away(struct worker *w, struct exchange *ex)
     return false;
 }
 
-/* There is no thread for it. */
-static void
-refuse(struct worker *w, struct exchange *ex)
+/* Its turn comes later: behind others, or when a fiber is free. */
+static bool
+takes_turns(struct worker *w, struct exchange *ex, struct list *turns)
 {
-    api_refuse(w->shared->config->api, &ex->request, &ex->response, ST_UNAVAILABLE);
-    count_out(w, ex);
+    enter(w, ex, EXCHANGE_SLICES);
+    conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);
+    list_add_before(turns, &ex->conn->turn);
+    return false;
 }
 
 /*
@@ -212,7 +215,6 @@ static bool
 settle(struct worker *w, struct exchange *ex, enum api_next next)
 {
     struct conn *c = ex->conn;
-    bool remote = w->shared->config->store->blocks;
     enum store_fate fate;
 
     answer_unpark(w, ex);
@@ -220,16 +222,7 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
         count_out(w, ex);
     switch (next) {
     case API_AGAIN:
-        if (remote) { /* others come first who wait for this one */
-            if (ask_in_thread(w, ex))
-                return is_away(w, ex);
-            refuse(w, ex);
-            break;
-        }
-        enter(w, ex, EXCHANGE_SLICES);
-        conn_enter(&w->conns, c, CONN_ANSWERING, w->now_ms);
-        list_add_before(&w->parked.slices, &c->turn);
-        return false;
+        return takes_turns(w, ex, &w->parked.slices);
     case API_WAIT:
         enter(w, ex, EXCHANGE_WAITING);
         conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
@@ -272,23 +265,43 @@ make_ready(struct worker *w, struct exchange *ex)
         worker_let_go(w, c);
 }
 
-/* Asks the API, at once or where it may wait. True: the exchange has its answer. */
+/* A fiber that ended is free for the first exchange that has none. */
+static void
+feed_starved(struct worker *w)
+{
+    struct list *link = list_pop(&w->parked.starved);
+
+    if (link != NULL)
+        list_add_before(&w->parked.slices, link);
+}
+
+/* What became of a call in a fiber. True: the exchange has its answer. */
+static bool
+look(struct worker *w, struct exchange *ex, enum asking asking)
+{
+    if (asking == ASK_AWAY)
+        return is_away(w, ex);
+    if (asking == ASK_STUCK)
+        return takes_turns(w, ex, &w->parked.starved);
+    feed_starved(w);
+    return settle(w, ex, ex->next_step);
+}
+
+/* Does the API have to be called in a fiber, because the store may block? */
+static bool
+needs_fiber(const struct worker *w, const struct exchange *ex)
+{
+    return w->shared->config->store->blocks && api_needs_store(&ex->request);
+}
+
+/* Calls the API, at once or in a fiber. True: the exchange has its answer. */
 static bool
 ask(struct worker *w, struct exchange *ex)
 {
-    if (!w->shared->config->store->blocks || !api_needs_store(&ex->request))
+    if (!needs_fiber(w, ex))
         return settle(w, ex, ask_here(w->shared, ex));
     answer_unpark(w, ex);
-    switch (ask_away(w, ex)) {
-    case ASK_AWAY:
-        return is_away(w, ex);
-    case ASK_BACK:
-        return settle(w, ex, ex->next_step);
-    case ASK_STUCK:
-        break;
-    }
-    refuse(w, ex);
-    return true;
+    return look(w, ex, ask_in_fiber(w, ex));
 }
 
 /* Asks the API again for a parked exchange. */
@@ -375,8 +388,13 @@ static bool
 slice(struct worker *w, struct conn *c)
 {
     struct exchange *ex = c->exchange;
-    enum api_next next = ask_here(w->shared, ex);
+    enum api_next next;
 
+    if (needs_fiber(w, ex)) {
+        ask_again(w, ex);
+        return true;
+    }
+    next = ask_here(w->shared, ex);
     if (next == API_AGAIN)
         return false;
     if (settle(w, ex, next))
@@ -436,14 +454,12 @@ wake(struct worker *w, struct exchange *ex, unsigned news)
         ask_waiting(w, ex, WAITING_ON);
 }
 
-/* It has been asked elsewhere, or its fiber may go on. */
+/* Its fiber may go on. */
 static void
 come_back(struct worker *w, struct exchange *ex)
 {
     w->parked.remote--;
-    if (ask_go_on(w, ex) == ASK_AWAY)
-        (void)is_away(w, ex);
-    else if (settle(w, ex, ex->next_step))
+    if (look(w, ex, ask_go_on(w, ex)))
         make_ready(w, ex);
 }
 

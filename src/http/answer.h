@@ -6,12 +6,13 @@
  * no processor time.
  *
  *     state     waits for                         ended by
- *     SLICES    its turn in each round            the last slice; request_seconds (503)
+ *     SLICES    its turn in each round, or a free the last slice; request_seconds (503)
+ *               fiber (ask.h)
  *     WAITING   a message (store/waiter.h)        mail READY, mail GONE, its deadline, a
  *                                                 drain, the client's hanging up
  *     COMMIT    the log to be durable up to       the store's news; not by a hang-up. If it
  *               response.position                 never will be: closed without an answer
- *     REMOTE    a thread of the executor          mail DONE
+ *     REMOTE    the store, in a fiber             mail DONE
  *     DELAYED   its time: a test wants it         its deadline, a drain; not by a hang-up
  *               to be late (fault.h)
  *     ADMISSION another server's word on who      mail ADMITTED, which always comes, and soon;
@@ -24,10 +25,9 @@
  * sake (response.claim_id): when its connection ends before the answer
  * was handed to the kernel whole (docs/api.md 11.5).
  *
- *   Bounds   max_waiters WAITING in all workers; as many REMOTE as the executor takes
+ *   Bounds   max_waiters WAITING in all workers; as many REMOTE as there may be fibers
  *   Cost     WAITING: nothing until it ends. Ending many: all in one round
- *   Threads  all in the worker, but for REMOTE: then nothing but the executor's thread
- *            touches the exchange
+ *   Threads  all in the worker. In REMOTE nothing but the fiber touches the exchange
  */
 #ifndef HTTP_ANSWER_H
 #define HTTP_ANSWER_H
@@ -86,7 +86,7 @@ void answer_unpark(struct worker *w, struct exchange *ex);
  */
 void answer_end(struct worker *w, struct exchange *ex, bool whole);
 
-/* Waits until the executor has given everything back. */
+/* Waits until all fibers have ended, and Keystone was asked for all. */
 void answer_await_remote(struct worker *w);
 
 #endif

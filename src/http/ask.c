@@ -2,8 +2,7 @@
 
 #include "claimd/base/invariant.h"
 
-/* Requests that wait for the store in fibers: of a worker, and of all. A stack is two mappings, and Linux
- * lets a process have 65 530 of them. The others have a thread each. */
+/* Fibers of a worker, and of all. A stack is two mappings, and Linux lets a process have 65 530. */
 enum { FIBERS_MOST = 1024, FIBERS_ALL = 16384 };
 
 /* Its worker has to look at an exchange, which it may do at once. */
@@ -21,10 +20,13 @@ void
 ask_init(struct worker *w)
 {
     const struct server_config *config = w->shared->config;
-    const size_t share = FIBERS_ALL / config->workers;
+    size_t most = FIBERS_ALL / config->workers;
 
-    fiber_pool_init(&w->parked.fibers, config->mem, config->executor,
-                    share < FIBERS_MOST ? share : FIBERS_MOST, call_back);
+    if (most > FIBERS_MOST)
+        most = FIBERS_MOST;
+    if (config->fibers != 0)
+        most = config->fibers;
+    fiber_pool_init(&w->parked.fibers, config->mem, config->executor, most, call_back);
 }
 
 void
@@ -46,29 +48,10 @@ ask_here(const struct worker_shared *shared, struct exchange *ex)
     return next;
 }
 
-/* ------------------------------------------------------------------ threads */
-
-static void
-ask_for_worker(struct executor_job *job)
-{
-    struct exchange *ex = container_of(job, struct exchange, job);
-
-    ex->next_step = ask_here(ex->shared, ex);
-    call_back(ex);
-}
-
-bool
-ask_in_thread(struct worker *w, struct exchange *ex)
-{
-    ex->job.run = ask_for_worker;
-    ex->shared = w->shared;
-    return executor_submit(w->shared->config->executor, &ex->job) == ST_OK;
-}
-
 /* ------------------------------------------------------------------ fibers */
 
 static void
-ask_in_fiber(void *arg)
+run_fiber(void *arg)
 {
     struct exchange *ex = arg;
 
@@ -87,18 +70,17 @@ look_at_fiber(struct worker *w, struct exchange *ex, enum fiber_state state)
 }
 
 enum asking
-ask_away(struct worker *w, struct exchange *ex)
+ask_in_fiber(struct worker *w, struct exchange *ex)
 {
     const char *outer;
     enum fiber_state state;
 
-    if (w->shared->config->store->parks)
-        ex->fiber = fiber_take(&w->parked.fibers);
+    ex->fiber = fiber_take(&w->parked.fibers);
     if (ex->fiber == NULL)
-        return ask_in_thread(w, ex) ? ASK_AWAY : ASK_STUCK;
+        return ASK_STUCK;
     ex->shared = w->shared;
     outer = invariant_context(ex->id);
-    state = fiber_start(ex->fiber, ask_in_fiber, ex);
+    state = fiber_start(ex->fiber, run_fiber, ex);
     (void)invariant_context(outer);
     return look_at_fiber(w, ex, state);
 }
@@ -106,13 +88,9 @@ ask_away(struct worker *w, struct exchange *ex)
 enum asking
 ask_go_on(struct worker *w, struct exchange *ex)
 {
-    const char *outer;
-    enum fiber_state state;
+    const char *outer = invariant_context(ex->id);
+    enum fiber_state state = fiber_go_on(ex->fiber);
 
-    if (ex->fiber == NULL)
-        return ASK_BACK; /* a thread has asked */
-    outer = invariant_context(ex->id);
-    state = fiber_go_on(ex->fiber);
     (void)invariant_context(outer);
     return look_at_fiber(w, ex, state);
 }

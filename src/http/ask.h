@@ -1,6 +1,5 @@
 /*
- * ask: the API is asked for the answer to an exchange: at once, in a fiber of the worker's, or by a
- * thread of the executor.
+ * ask: calls the API for an exchange, at once or in a fiber of the worker's.
  *
  *   Threads  the worker's
  */
@@ -17,17 +16,14 @@ enum api_next ask_here(const struct worker_shared *shared, struct exchange *ex);
 
 enum asking {
     ASK_BACK, /* ex->next_step is what the API said */
-    ASK_AWAY, /* it has not said anything yet; there will be mail (MAIL_DONE) */
-    ASK_STUCK /* there is too much to do; it was not asked */
+    ASK_AWAY, /* it has not said anything yet: a fiber has the exchange until mail DONE */
+    ASK_STUCK /* no fiber is free; the API was not called */
 };
 
-/* Asks where the store may be waited for. */
-enum asking ask_away(struct worker *w, struct exchange *ex);
+/* Calls the API in a fiber, which parks where the store has to wait. */
+enum asking ask_in_fiber(struct worker *w, struct exchange *ex);
 
-/* The same in a thread, whose turn comes after that of others. False: there is too much to do. */
-bool ask_in_thread(struct worker *w, struct exchange *ex);
-
-/* There was mail; ASK_BACK, or ASK_AWAY again. */
+/* There was mail: ASK_BACK, or ASK_AWAY again. */
 enum asking ask_go_on(struct worker *w, struct exchange *ex);
 
 #endif

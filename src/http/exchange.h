@@ -31,12 +31,12 @@ enum { EXCHANGE_SPARE = 64, EXCHANGE_KEEP = 16384, EXCHANGE_METHOD_CAP = 16 };
  *      SLICES, WAITING, REMOTE, ADMISSION, COMMIT, DELAYED ----> READY
  */
 enum exchange_state {
-    EXCHANGE_HEAD,    /* the headers are not known yet */
-    EXCHANGE_BODY,    /* collecting */
-    EXCHANGE_SWALLOW, /* too large, or no memory: reading on without keeping */
-    EXCHANGE_SLICES,  /* being answered a slice at a time */
-    EXCHANGE_WAITING, /* for a message, until it is told or its time is over */
-    EXCHANGE_REMOTE, /* the executor asks the API and has it meanwhile, or a fiber does */
+    EXCHANGE_HEAD,      /* the headers are not known yet */
+    EXCHANGE_BODY,      /* collecting */
+    EXCHANGE_SWALLOW,   /* too large, or no memory: reading on without keeping */
+    EXCHANGE_SLICES,    /* being answered a slice at a time, or no fiber is free */
+    EXCHANGE_WAITING,   /* for a message, until it is told or its time is over */
+    EXCHANGE_REMOTE,    /* a fiber has called the API and has parked */
     EXCHANGE_ADMISSION, /* another server is asked who sent it */
     EXCHANGE_COMMIT,    /* the answer is there, what it tells of is not durable yet */
     EXCHANGE_DELAYED,   /* the answer is there, and held back for a test (fault.h) */
@@ -56,13 +56,12 @@ struct exchange {
     struct arena arena;
     struct request request;
     struct response response;
-    struct waiting waiting;  /* lent to the request */
-    struct deadline due;     /* WAITING, DELAYED, PIECE_RESTS: in the worker's wheel */
-    int64_t until_ms;        /* when its waiting is over; 0: never has waited */
-    unsigned news;           /* came while it was REMOTE */
-    struct list commit;      /* COMMIT: among the worker's, by position */
-    struct executor_job job; /* REMOTE, if the executor has it */
-    struct fiber *fiber;     /* REMOTE, if a fiber has it */
+    struct waiting waiting; /* lent to the request */
+    struct deadline due;    /* WAITING, DELAYED, PIECE_RESTS: in the worker's wheel */
+    int64_t until_ms;       /* when its waiting is over; 0: never has waited */
+    unsigned news;          /* came while it was REMOTE */
+    struct list commit;     /* COMMIT: among the worker's, by position */
+    struct fiber *fiber;    /* REMOTE: it has the exchange */
     const struct worker_shared *shared; /* REMOTE, borrowed */
     enum api_next next_step;            /* REMOTE, when it is done: what the API said */
     struct buf body;                    /* of the request */

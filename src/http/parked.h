@@ -16,12 +16,13 @@
 struct parked {
     struct wheel *deadlines;  /* of those WAITING or in `delayed`; owned */
     struct list waiting;      /* their connections, by `turn` */
-    struct list slices;       /* connections in SLICES, next one first, likewise */
+    struct list slices;       /* connections in SLICES, next one first, likewise, */
+    struct list starved;      /* and those in SLICES for which no fiber is free */
     struct list delayed;      /* connections DELAYED, or that rest (fault.h), likewise */
     struct list commits;      /* exchanges in COMMIT, by position */
     struct list fresh;        /* connections to be held when libmicrohttpd has run */
     size_t remote;            /* exchanges in REMOTE, and in ADMISSION */
-    struct fiber_pool fibers; /* of those in REMOTE */
+    struct fiber_pool fibers; /* they have those in REMOTE */
     struct counter counts[EXCHANGE_STATES]; /* how many exchanges are in which state, of
                                                those that are parked */
     struct store_watcher log;               /* told when the log has got on */

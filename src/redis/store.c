@@ -261,7 +261,7 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
     enum status st = s == NULL ? ST_NO_MEMORY : ST_OK;
 
     if (st == ST_OK) {
-        s->store = (struct store){.ops = &ops, .blocks = true, .parks = true};
+        s->store = (struct store){.ops = &ops, .blocks = true};
         s->config = *config;
         lock_init(&s->lock);
         delivery_init(&s->delivery);

@@ -47,6 +47,7 @@ struct server_fixture_options {
     bool slow;            /* a store of this kind (slow_store.h) instead of an engine */
     unsigned slow_kinds;  /* of enum slow_store_kind */
     size_t threads, line; /* of an executor */
+    size_t fibers;        /* of a worker, with a store that blocks */
     size_t keystone_threads, keystone_line; /* of the one that asks a fake Keystone */
 };
 void server_fixture_open_with(struct server_fixture *f,

@@ -47,7 +47,7 @@ tell(struct slow *w)
 static void
 stand(struct slow *w)
 {
-    struct parked mine = {.fiber = w->store.parks ? fiber_current() : NULL};
+    struct parked mine = {.fiber = fiber_current()};
 
     if (mine.fiber == NULL) {
         pthread_cond_wait(&w->moved, &w->lock);
@@ -451,7 +451,6 @@ slow_store_open(const struct engine_config *config, unsigned kinds)
         abort();
     w->store.ops = &slow_ops;
     w->store.blocks = (kinds & SLOW_STORE_BLOCKS) != 0;
-    w->store.parks = (kinds & SLOW_STORE_PARKS) != 0;
     w->slices = (kinds & SLOW_STORE_SLICES) != 0;
     list_init(&w->parked);
     w->observer.reserve = grant;

@@ -17,7 +17,6 @@
 enum slow_store_kind {
     SLOW_STORE_BLOCKS = 1,
     SLOW_STORE_LOGS = 2,
-    SLOW_STORE_PARKS = 4,
     SLOW_STORE_SLICES = 8
 };
 

@@ -277,10 +277,6 @@ api_handle(const struct api *api, struct request *req, struct response *res);
  */
 void api_stop_waiting(const struct api *api, struct request *req);
 
-/* Makes the response that refuses a request before it is executed. */
-void api_refuse(const struct api *api, const struct request *req, struct response *res,
-                enum status st);
-
 /* May a request of this kind wait for something? Then it is given struct waiting. */
 bool api_may_wait(const struct api *api, const struct request *req);
 

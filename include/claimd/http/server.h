@@ -29,11 +29,11 @@ struct server_config {
     int64_t socket_group; /* its group, by number; -1: as the process makes files */
     bool open_to_all; /* requests need no token: check_host of those on the loopback */
     size_t workers;
-    struct tls *tls;        /* for listeners with TLS; NULL: there is none */
-    size_t max_connections; /* over all workers */
-    size_t max_waiters;     /* requests that wait for a message, over all workers */
-    struct executor *
-        executor; /* where a store that blocks is asked, or detours of its fibers are made; else NULL */
+    struct tls *tls;           /* for listeners with TLS; NULL: there is none */
+    size_t max_connections;    /* over all workers */
+    size_t max_waiters;        /* requests that wait for a message, over all workers */
+    struct executor *executor; /* a store that blocks: for detours of fibers; else NULL */
+    size_t fibers; /* of a worker that may wait for such a store; 0: as many as usual */
     size_t max_header_bytes; /* request line and headers */
     size_t max_headers;      /* lines of them; each costs a connection 64 bytes */
     int64_t idle_seconds;    /* a connection without progress is closed after this */

@@ -11,8 +11,8 @@
  *   Refusal    an operation that does not return ST_OK has changed nothing
  *   Threads    any operation from any thread; batches belong to the thread that asked
  *   Blocking   operations of a store whose `blocks` is set may wait for a disk or a
- *              network; those of others never do. If `parks` is set too they park where they
- *              would wait, when they are called in a fiber (base/fiber.h)
+ *              network; those of others never do. In a fiber they park where they would wait
+ *              (base/fiber.h)
  *   Ownership  texts going in are borrowed for the call; a batch owns what it shows until
  *              store_batch_release()
  *   Statuses   besides those named: ST_NO_MEMORY and ST_UNAVAILABLE from any operation,
@@ -429,8 +429,8 @@ struct store_ops {
 
 struct store {
     const struct store_ops *ops;
-    bool blocks; /* operations may wait for something other than a lock */
-    bool parks;  /* in a fiber they park instead (base/fiber.h) */
+    bool blocks; /* operations may wait for something other than a lock; in a fiber they
+                    park (base/fiber.h) */
 };
 
 /* Calls an operation: store_ping(s, visit) is s->ops->ping(s, visit). `s` must have no side effects. */

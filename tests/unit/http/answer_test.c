@@ -1050,20 +1050,17 @@ END_TEST
 
 TEST_CASE("a store that blocks");
 
-/* It waits in threads, or its fibers park. */
-static const unsigned ways[] = {0, SLOW_STORE_PARKS};
-enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
-
 static void
-open_blocking(struct server_fixture *f, size_t threads, size_t line, unsigned more)
+open_blocking(struct server_fixture *f, size_t fibers, unsigned more)
 {
     const struct server_fixture_options options = {.workers = 1,
                                                    .max_connections = 1000,
                                                    .max_waiters = 100,
                                                    .slow = true,
                                                    .slow_kinds = SLOW_STORE_BLOCKS | more,
-                                                   .threads = threads,
-                                                   .line = line};
+                                                   .fibers = fibers,
+                                                   .threads = 2,
+                                                   .line = 100};
 
     server_fixture_open_with(f, &options);
 }
@@ -1078,12 +1075,12 @@ expect_nothing_yet(int fd)
     ck_assert_int_eq(errno, EAGAIN);
 }
 
-LOOP_TEST(others_are_served_while_one_waits_for_the_store, WAYS)
+START_TEST(others_are_served_while_one_waits_for_the_store)
 {
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, ways[_i]);
+    open_blocking(&f, 0, 0);
     slow_store_shut(f.store);
     fd = begin(&f, POST("q"));
     slow_store_await(f.store, 1);
@@ -1097,13 +1094,13 @@ LOOP_TEST(others_are_served_while_one_waits_for_the_store, WAYS)
 }
 END_TEST
 
-LOOP_TEST(many_are_answered_at_once, WAYS)
+START_TEST(many_are_answered_at_once)
 {
     enum { CROWD = 100 };
     struct server_fixture f;
     int fds[CROWD];
 
-    open_blocking(&f, 4, CROWD, ways[_i]);
+    open_blocking(&f, 0, 0);
     for (int round = 0; round < 3; round++) {
         slow_store_shut(f.store);
         for (int i = 0; i < CROWD; i++)
@@ -1120,13 +1117,13 @@ LOOP_TEST(many_are_answered_at_once, WAYS)
 }
 END_TEST
 
-START_TEST(who_parks_needs_no_thread)
+START_TEST(a_request_that_waits_for_the_store_needs_no_thread)
 {
     enum { CROWD = 100 };
     struct server_fixture f;
     int fds[CROWD];
 
-    open_blocking(&f, 1, 1, SLOW_STORE_PARKS);
+    open_blocking(&f, 0, 0);
     slow_store_shut(f.store);
     for (int i = 0; i < CROWD; i++)
         fds[i] = begin(&f, POST("q"));
@@ -1142,41 +1139,63 @@ START_TEST(who_parks_needs_no_thread)
 }
 END_TEST
 
-START_TEST(one_too_many_is_told_to_come_later)
+START_TEST(without_a_free_fiber_a_request_takes_its_turn)
 {
+    enum { CROWD = 20, FIBERS = 3 };
     struct server_fixture f;
-    struct answer a;
-    int fds[3], fd;
+    int fds[CROWD];
 
-    open_blocking(&f, 1, 2, 0);
+    open_blocking(&f, FIBERS, 0);
     slow_store_shut(f.store);
-    fds[0] = begin(&f, POST("q"));
-    slow_store_await(f.store, 1);
-    fds[1] = begin(&f, POST("q"));
-    fds[2] = begin(&f, POST("q"));
-    fd = begin(&f, POST("q")); /* they are read in this order */
-    a = hear(fd);
-    ck_assert_int_eq(a.code, 503);
-    ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: "));
-    ck_assert_ptr_nonnull(strstr(a.body, "\"title\""));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < CROWD; i++)
+        fds[i] = begin(&f, POST("q"));
+    slow_store_await(f.store, FIBERS);
+    server_fixture_settle(&f);
+    (void)close(fds[CROWD - 1]); /* in line */
+    for (int i = 0; i < CROWD - 1; i++)
         expect_nothing_yet(fds[i]);
+    slow_store_let_one(f.store);
+    end(fds[0], 201);
+    slow_store_await(f.store, FIBERS); /* the next one has the fiber */
     slow_store_unshut(f.store);
-    for (int i = 0; i < 3; i++)
+    for (int i = 1; i < CROWD - 1; i++)
         end(fds[i], 201);
-    say(fd, POST("q")); /* the connection is good */
-    end(fd, 201);
-    ck_assert_uint_eq(stats_of(&f).total, 4); /* what was refused has not happened */
     server_fixture_close(&f);
 }
 END_TEST
 
-LOOP_TEST(what_stands_behind_one_that_the_store_has_is_answered_behind_it, WAYS)
+START_TEST(a_request_without_a_free_fiber_is_refused_in_the_end)
+{
+    struct server_fixture f;
+    struct answer a;
+    int fds[2];
+
+    open_blocking(&f, 1, 0);
+    slow_store_shut(f.store);
+    fds[0] = begin(&f, POST("q"));
+    slow_store_await(f.store, 1);
+    fds[1] = begin(&f, POST("q"));
+    server_fixture_settle(&f);
+    for (int i = 0; i < 100 && recv(fds[1], &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+         i++)
+        pass_s(&f, 31);
+    a = hear(fds[1]);
+    ck_assert_int_eq(a.code, 503);
+    ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: "));
+    (void)close(fds[1]);
+    slow_store_unshut(f.store);
+    end(fds[0], 201);
+    ck_assert_uint_eq(stats_of(&f).total, 1); /* what was refused has not happened */
+    server_fixture_close(&f);
+}
+END_TEST
+
+START_TEST(what_stands_behind_one_that_the_store_has_is_answered_behind_it)
 {
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, ways[_i]);
+    open_blocking(&f, 0, 0);
     slow_store_shut(f.store);
     fd = begin(&f, POST("q") HOME "GET /v2/ HT");
     slow_store_await(f.store, 1);
@@ -1190,12 +1209,12 @@ LOOP_TEST(what_stands_behind_one_that_the_store_has_is_answered_behind_it, WAYS)
 }
 END_TEST
 
-LOOP_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done, WAYS)
+START_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done)
 {
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, ways[_i]);
+    open_blocking(&f, 0, 0);
     slow_store_shut(f.store);
     fd = begin(&f, POST("q"));
     slow_store_await(f.store, 1);
@@ -1209,13 +1228,13 @@ LOOP_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done, WAYS)
 }
 END_TEST
 
-LOOP_TEST(what_was_claimed_for_one_who_hung_up_meanwhile_is_given_back, WAYS)
+START_TEST(what_was_claimed_for_one_who_hung_up_meanwhile_is_given_back)
 {
     struct store_batch shown = STORE_BATCH_INIT;
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, ways[_i]);
+    open_blocking(&f, 0, 0);
     ask_once(&f, POST("q"), 201);
     slow_store_shut(f.store);
     fd = begin(&f, CLAIM);
@@ -1240,12 +1259,12 @@ LOOP_TEST(what_was_claimed_for_one_who_hung_up_meanwhile_is_given_back, WAYS)
 }
 END_TEST
 
-LOOP_TEST(a_waiting_claim_asks_the_store_again_and_again, WAYS)
+START_TEST(a_waiting_claim_asks_the_store_again_and_again)
 {
     struct server_fixture f;
     int fds[3];
 
-    open_blocking(&f, 2, 10, ways[_i]);
+    open_blocking(&f, 0, 0);
     for (int i = 0; i < 3; i++) {
         fds[i] = begin(&f, WAITING);
         expect_silence(&f, fds[i]);
@@ -1259,12 +1278,12 @@ LOOP_TEST(a_waiting_claim_asks_the_store_again_and_again, WAYS)
 }
 END_TEST
 
-LOOP_TEST(a_message_that_comes_while_the_store_still_asks_is_not_missed, WAYS)
+START_TEST(a_message_that_comes_while_the_store_still_asks_is_not_missed)
 {
     struct server_fixture f;
     int fd, post;
 
-    open_blocking(&f, 3, 10, ways[_i]);
+    open_blocking(&f, 0, 0);
     for (int i = 0; i < 50; i++) { /* in whatever order both come in */
         slow_store_shut(f.store);
         fd = begin(&f, WAITING);
@@ -1279,12 +1298,12 @@ LOOP_TEST(a_message_that_comes_while_the_store_still_asks_is_not_missed, WAYS)
 }
 END_TEST
 
-LOOP_TEST(time_and_deletions_end_the_waiting_too, WAYS)
+START_TEST(time_and_deletions_end_the_waiting_too)
 {
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, ways[_i]);
+    open_blocking(&f, 0, 0);
     fd = begin(&f, WAITING);
     expect_silence(&f, fd);
     for (int i = 0; i < 100 && recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0; i++)
@@ -1306,13 +1325,13 @@ LOOP_TEST(time_and_deletions_end_the_waiting_too, WAYS)
 }
 END_TEST
 
-LOOP_TEST(a_drain_waits_for_the_store, WAYS)
+START_TEST(a_drain_waits_for_the_store)
 {
     struct server_fixture f;
     pthread_t drainer;
     int fds[4];
 
-    open_blocking(&f, 2, 10, ways[_i]);
+    open_blocking(&f, 0, 0);
     slow_store_shut(f.store);
     for (int i = 0; i < 3; i++)
         fds[i] = begin(&f, POST("q"));
@@ -1329,12 +1348,12 @@ LOOP_TEST(a_drain_waits_for_the_store, WAYS)
 }
 END_TEST
 
-LOOP_TEST(a_store_that_blocks_may_have_a_log, WAYS)
+START_TEST(a_store_that_blocks_may_have_a_log)
 {
     struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 2, 10, SLOW_STORE_LOGS | ways[_i]);
+    open_blocking(&f, 0, SLOW_STORE_LOGS);
     fd = begin(&f, POST("q") HOME);
     while (slow_store_position(f.store) < 2)
         server_fixture_settle(&f);
@@ -1346,13 +1365,13 @@ LOOP_TEST(a_store_that_blocks_may_have_a_log, WAYS)
 }
 END_TEST
 
-LOOP_TEST(crowds_that_come_and_go_leave_nothing_behind, WAYS)
+LOOP_TEST(crowds_that_come_and_go_leave_nothing_behind, 2)
 {
     enum { ROUNDS = 10, CROWD = 100 };
     struct server_fixture f;
     int fds[CROWD];
 
-    open_blocking(&f, 3, CROWD / 2, 0);
+    open_blocking(&f, _i == 0 ? 0 : 3, 0);
     for (int round = 0; round < ROUNDS; round++) {
         if (round % 2 == 0)
             slow_store_shut(f.store);
