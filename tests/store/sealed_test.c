@@ -330,7 +330,8 @@ delete_and_seal(void *arg, const struct store_queue *queue, struct bytes body, c
 
 START_TEST(they_are_encrypted_without_a_lock_and_may_be_gone_then)
 {
-    struct fixture f = {.now_ms = START_MS, .queue = {BYTES_LIT("p"), BYTES_LIT("q")}};
+    struct fixture f = {.now_ms = START_MS,
+                        .queue = {BYTES_LIT("p"), BYTES_LIT("q"), STORE_QUEUE}};
     const struct store_sealer sealer = {1, &f, delete_and_seal};
     struct engine_config config;
 
