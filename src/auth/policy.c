@@ -71,30 +71,41 @@ role_name(enum role role)
     return role_names[role];
 }
 
+/* The roles that may do the action, all without a policy: "producer, admin", or "none". */
+static const char *
+list_roles(const struct policy *p, enum action action, char out[64])
+{
+    out[0] = '\0';
+    for (unsigned role = 0; role < ROLE_COUNT; role++) {
+        if (p != NULL && !policy_allows(p, (enum role)role, action))
+            continue;
+        if (out[0] != '\0')
+            (void)strcat(out, ", ");
+        (void)strcat(out, role_names[role]);
+    }
+    return out[0] == '\0' ? "none" : out;
+}
+
 enum status
 policy_refuse(const struct policy *p, enum role role, enum action action,
               struct reason *why)
 {
-    char roles[64] = "";
+    char roles[64];
 
-    for (unsigned other = 0; other < ROLE_COUNT; other++)
-        if (policy_allows(p, (enum role)other, action))
-            (void)strcat(strcat(roles, roles[0] == '\0' ? " " : ", "), role_names[other]);
     return reason_give(why, ST_FORBIDDEN,
-                       "the action %s is not allowed for the role %s. Allowed roles:%s",
+                       "the action %s is not allowed for the role %s. Allowed roles: %s",
                        action_name(action), role_name(role),
-                       roles[0] == '\0' ? " none" : roles);
+                       list_roles(p, action, roles));
 }
 
 enum status
 role_refuse(struct bytes name, struct reason *why)
 {
-#define ROLE_WORD(name, text) " " text
-    return reason_give(
-        why, ST_BAD_VALUE,
-        "the role \"%s\" does not exist. Use one of these:" ROLE_LIST(ROLE_WORD),
-        received(name).text);
-#undef ROLE_WORD
+    char roles[64];
+
+    return reason_give(why, ST_BAD_VALUE,
+                       "the role \"%s\" does not exist. Use one of these: %s",
+                       received(name).text, list_roles(NULL, ACTION_COUNT, roles));
 }
 
 /* ------------------------------------------------------------------ the file */

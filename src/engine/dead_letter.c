@@ -143,9 +143,9 @@ take_sealed(struct dead_letter *dl, const struct message *m)
     struct message *sealed;
 
     for (size_t i = 0; i < seals->count; i++)
-        if (seals->from[i] == m && seals->hash == dl->hash) {
-            sealed = seals->sealed[i];
-            seals->sealed[i] = NULL;
+        if (seals->pairs[i].clear == m && seals->hash == dl->hash) {
+            sealed = seals->pairs[i].sealed;
+            seals->pairs[i].sealed = NULL;
             return sealed;
         }
     return NULL;
@@ -163,8 +163,8 @@ order_seals(struct dead_letter *dl, const struct move *move)
     for (size_t i = 0; i < move->count; i++)
         if (must_be_sealed(move, move->messages[i])) {
             message_pin(move->messages[i]);
-            seals->sealed[seals->count] = NULL;
-            seals->from[seals->count++] = move->messages[i];
+            seals->pairs[seals->count].sealed = NULL;
+            seals->pairs[seals->count++].clear = move->messages[i];
         }
     return ST_SEALED;
 }
@@ -214,7 +214,8 @@ dead_letter_seal(struct dead_letter *dl)
                                       dl->from.where->kind};
 
     for (size_t i = 0; seals->failed == ST_OK && i < seals->count; i++)
-        seals->failed = seal_one(dl, &where, seals->from[i], &seals->sealed[i]);
+        seals->failed =
+            seal_one(dl, &where, seals->pairs[i].clear, &seals->pairs[i].sealed);
 }
 
 void
@@ -224,9 +225,9 @@ dead_letter_fini(struct dead_letter *dl)
     struct mem *mem = dl->from.engine->core.mem;
 
     for (; seals->count > 0; seals->count--) {
-        message_unpin(mem, seals->from[seals->count - 1]);
-        if (seals->sealed[seals->count - 1] != NULL)
-            message_unpin(mem, seals->sealed[seals->count - 1]);
+        message_unpin(mem, seals->pairs[seals->count - 1].clear);
+        if (seals->pairs[seals->count - 1].sealed != NULL)
+            message_unpin(mem, seals->pairs[seals->count - 1].sealed);
     }
     if (seals->metadata != NULL)
         metadata_unpin(mem, seals->metadata);

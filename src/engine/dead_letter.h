@@ -12,15 +12,17 @@
 
 enum { DEAD_LETTER_SLICE = 64 }; /* messages moved in one go, at most */
 
-/* Messages that must be encrypted for the dead-letter queue, which is done without a lock. */
+/* Messages that must be encrypted for the dead-letter queue, and their encrypted copies. Copies are
+ * made without a lock. */
 struct dead_letter_seals {
     struct metadata *metadata; /* pinned: it names the queue; NULL: none */
     uint64_t hash;             /* of that queue */
-    size_t count;              /* messages, pinned, */
-    struct message
-        *from[DEAD_LETTER_SLICE]; /* and what goes instead; owned, NULL: not yet */
-    struct message *sealed[DEAD_LETTER_SLICE];
-    enum status failed; /* why one could not be encrypted */
+    size_t count;
+    struct {
+        struct message *clear;  /* pinned */
+        struct message *sealed; /* owned copy; NULL: not made, or moved */
+    } pairs[DEAD_LETTER_SLICE];
+    enum status failed; /* why a copy could not be made */
 };
 
 /* A visit to a queue and to its dead-letter queue. */

@@ -275,7 +275,7 @@ feed_starved(struct worker *w)
         list_add_before(&w->parked.slices, link);
 }
 
-/* What became of a call in a fiber. True: the exchange has its answer. */
+/* Goes on after a call in a fiber. True: the exchange has its response. */
 static bool
 look(struct worker *w, struct exchange *ex, enum asking asking)
 {

@@ -42,25 +42,41 @@ command_find(const char *name)
     return NULL;
 }
 
-/* The command that runs; NULL: none yet. */
-static const struct command *running;
+/* One line, with the help to read for a command that was misused. */
+static void __attribute__((format(printf, 2, 0)))
+fail(const struct command *misused, const char *format, va_list args)
+{
+    struct complaints complaints = {.to = stderr};
+    char line[JOURNAL_ERROR_CAP + 256];
+
+    (void)vsnprintf(line, sizeof(line), format, args);
+    (void)fflush(stdout); /* in the order in which it was said */
+    if (misused != NULL)
+        complain(&complaints, "%s. See claimd %s --help", line, misused->name);
+    else
+        complain(&complaints, "%s", line);
+}
 
 int
 command_fails(int status, const char *format, ...)
 {
-    struct complaints complaints = {.to = stderr};
-    char line[JOURNAL_ERROR_CAP + 256];
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(line, sizeof(line), format, args);
+    fail(NULL, format, args);
     va_end(args);
-    (void)fflush(stdout); /* in the order in which it was said */
-    if (status == COMMAND_USAGE && running != NULL)
-        complain(&complaints, "%s. See claimd %s --help", line, running->name);
-    else
-        complain(&complaints, "%s", line);
     return status;
+}
+
+int
+command_misused(const struct command *command, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fail(command, format, args);
+    va_end(args);
+    return COMMAND_USAGE;
 }
 
 /* ------------------------------------------------------------------ arguments */
@@ -85,21 +101,19 @@ read_words(const struct command *c, char *const *argv, struct command_words *wor
         const char **value = option ? find_value(c, *argv, words) : NULL;
 
         if (option && value == NULL)
-            return command_fails(COMMAND_USAGE, "%s is not an option of %s", *argv,
-                                 c->name);
+            return command_misused(c, "%s is not an option of %s", *argv, c->name);
         if (option && (argv[1] == NULL || *value != NULL))
-            return command_fails(COMMAND_USAGE, "%s %s", *argv,
-                                 argv[1] == NULL ? "needs a value" : "is given twice");
+            return command_misused(c, "%s %s", *argv,
+                                   argv[1] == NULL ? "needs a value" : "is given twice");
         if (!option && places == c->places)
-            return command_fails(COMMAND_USAGE, "%s is one argument too many", *argv);
+            return command_misused(c, "%s is one argument too many", *argv);
         if (option)
             *value = *++argv;
         else
             words->places[places++] = *argv;
     }
-    return places >= c->least
-               ? COMMAND_GOOD
-               : command_fails(COMMAND_USAGE, "%s needs %s", c->name, c->needs);
+    return places >= c->least ? COMMAND_GOOD
+                              : command_misused(c, "%s needs %s", c->name, c->needs);
 }
 
 static bool
@@ -157,7 +171,6 @@ command_run(const struct command *command, char *const *argv)
     struct command_words words = {{NULL}, {NULL}};
     int status = COMMAND_GOOD;
 
-    running = command;
     if (wants_help(argv))
         print_help(command, stdout);
     else if (command->start != NULL)

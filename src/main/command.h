@@ -80,9 +80,13 @@ int command_run(const struct command *command, char *const *argv);
 
 /* ------------------------------------------------------------------ what they share */
 
-/* One line on standard error, which names the help for COMMAND_USAGE; returns `status`. */
+/* One line on standard error; returns `status`. */
 int __attribute__((format(printf, 2, 3)))
 command_fails(int status, const char *format, ...);
+
+/* The same for wrong arguments, with the help to read; returns COMMAND_USAGE. */
+int __attribute__((format(printf, 2, 3)))
+command_misused(const struct command *command, const char *format, ...);
 
 /* Opens the directory of a journal; NULL after a complaint. */
 struct disk *command_open(const char *path);

@@ -246,8 +246,8 @@ run(const struct command_words *words)
     if (fcntl(STDOUT_FILENO, F_GETFD) < 0) /* what is opened next would take its place */
         return command_fails(COMMAND_FAILED, "standard output is closed");
     if (journal != NULL && (url != NULL || words->values[TOKEN_FILE] != NULL))
-        return command_fails(COMMAND_USAGE,
-                             "--journal cannot be used with --url or --token-file");
+        return command_misused(&command_dump,
+                               "--journal cannot be used with --url or --token-file");
     if (journal != NULL)
         return dump_journal(journal, words->values[PROJECT]);
     mem = mem_new(0);

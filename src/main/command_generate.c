@@ -309,9 +309,9 @@ generate_config(const char *const *assignments, size_t count)
         struct bytes value = bytes_str(assignments[i] == NULL ? "" : assignments[i]);
 
         if (assignments[i] != NULL && option_find(bytes_cut(&value, '=')) == NULL)
-            return command_fails(COMMAND_USAGE,
-                                 "%s does not set an option. Use NAME=VALUE",
-                                 assignments[i]);
+            return command_misused(&command_generate,
+                                   "%s does not set an option. Use NAME=VALUE",
+                                   assignments[i]);
     }
     (void)fputs(config_head, stdout);
     for (size_t i = 0; i < option_count; i++) {
@@ -387,7 +387,7 @@ run(const struct command_words *words)
         return generate_zsh();
     if (strcmp(what, "options") == 0 && assignment == NULL)
         return generate_options();
-    return command_fails(COMMAND_USAGE, "%s cannot be generated", what);
+    return command_misused(&command_generate, "%s cannot be generated", what);
 }
 
 const struct command command_generate = {

@@ -231,9 +231,9 @@ run(const struct command_words *words)
     int status = COMMAND_FAILED;
 
     if (existing != NULL && !replace && strcmp(existing, "refuse") != 0)
-        return command_fails(COMMAND_USAGE,
-                             "--existing is \"%s\". It must be refuse or replace",
-                             existing);
+        return command_misused(&command_load,
+                               "--existing is \"%s\". It must be refuse or replace",
+                               existing);
     mem = mem_new(0);
     if (mem == NULL)
         return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));

@@ -177,9 +177,9 @@ run(const struct command_words *words)
     int error, status;
 
     if (!read_position(words->values[2], &from))
-        return command_fails(COMMAND_USAGE,
-                             "--from is \"%s\". It must be an LSN, which is a number",
-                             words->values[2]);
+        return command_misused(&command_log,
+                               "--from is \"%s\". It must be an LSN, which is a number",
+                               words->values[2]);
     d = command_open(words->places[0]);
     if (d == NULL)
         return COMMAND_FAILED;

@@ -118,8 +118,8 @@ read_expiry(const char *text, int64_t *out_ms)
         read_days(bytes_str(text), out_ms) ||
         (token_time_read(bytes_str(text), out_ms) && *out_ms > clock_now_ms(&clock)))
         return COMMAND_GOOD;
-    return command_fails(
-        COMMAND_USAGE,
+    return command_misused(
+        &command_token,
         "--expires is \"%s\". It must be never, a number of days such as 90d, "
         "or a time in the future such as 2027-03-31T00:00:00Z",
         text);
@@ -141,7 +141,7 @@ check_line(const struct token_line *line, struct mem *mem)
     buf_fini(&text);
     if (st == ST_NO_MEMORY)
         return command_fails(COMMAND_FAILED, "%s", status_text(st));
-    return st == ST_OK ? COMMAND_GOOD : command_fails(COMMAND_USAGE, "%s", why.text);
+    return st == ST_OK ? COMMAND_GOOD : command_misused(&command_token, "%s", why.text);
 }
 
 static int
@@ -154,16 +154,16 @@ describe(struct task *t)
     int status;
 
     if (role == NULL)
-        return command_fails(COMMAND_USAGE, "token new needs --role");
+        return command_misused(&command_token, "token new needs --role");
     l->role = role_find(bytes_str(role));
     if (l->role == ROLE_COUNT) {
         (void)role_refuse(bytes_str(role), &why);
-        return command_fails(COMMAND_USAGE, "%s", why.text);
+        return command_misused(&command_token, "%s", why.text);
     }
     if (strpbrk(t->words->places[1], " \t") != NULL)
-        return command_fails(COMMAND_USAGE,
-                             "the name is \"%s\". It must not contain spaces",
-                             t->words->places[1]);
+        return command_misused(&command_token,
+                               "the name is \"%s\". It must not contain spaces",
+                               t->words->places[1]);
     l->name = bytes_str(t->words->places[1]);
     l->projects = bytes_str(projects == NULL ? "*" : projects);
     status = read_expiry(t->words->values[VALUE_EXPIRES], &l->expires_ms);
@@ -305,12 +305,12 @@ run(const struct command_words *words)
     int status;
 
     if (verb == NULL)
-        return command_fails(COMMAND_USAGE,
-                             "token has no action \"%s\". Use new, list or revoke",
-                             words->places[0]);
+        return command_misused(&command_token,
+                               "token has no action \"%s\". Use new, list or revoke",
+                               words->places[0]);
     if (verb->named != (words->places[1] != NULL))
-        return command_fails(COMMAND_USAGE, "token %s %s", verb->name,
-                             verb->named ? "needs a name" : "takes no name");
+        return command_misused(&command_token, "token %s %s", verb->name,
+                               verb->named ? "needs a name" : "takes no name");
     t.mem = mem_new(0);
     if (t.mem == NULL)
         return fails(&t, ENOMEM);

@@ -7,9 +7,9 @@
 #include "main/config.h"
 
 /*
- * Fills *out from the command line and the environment and the file they name, and tells
- * what is asked for. ST_BAD_VALUE after complaints about all that is wrong. Help and
- * version win over errors that come behind them.
+ * Fills *out from the command line, the environment and the file that they name. *action says what
+ * the operator asked for. ST_BAD_VALUE after complaints about all errors. Help and version win
+ * over errors that come behind them.
  *
  * Nothing but the file is looked at: what an option names elsewhere is for
  * surroundings_check().

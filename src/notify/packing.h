@@ -10,7 +10,7 @@
 /* Bytes of an answer's head and body; one that has more is a failure. */
 enum { ANSWER_HEAD_MOST = 65536, ANSWER_BODY_MOST = 65536 };
 
-/* What every parcel is packed with. */
+/* Used to pack every parcel. */
 struct packing {
     const struct notify_config *config; /* borrowed */
     struct composer composer;

@@ -99,7 +99,7 @@ class Tokens(AccessCase):
                 (("new", "a", "--role", "admin"), 1, "already has a token a. Revoke it"),
                 (("new", "b"), 2, "needs --role"),
                 (("new",), 2, "needs a name"),
-                (("new", "b", "--role", "boss"), 2, "operator admin. See claimd token --help"),
+                (("new", "b", "--role", "boss"), 2, "operator, admin. See claimd token --help"),
                 (("new", "b c", "--role", "admin"), 2,
                  'the name is "b c". It must not contain spaces'),
                 (("new", "ä", "--role", "admin"), 2, "a name must be"),

@@ -95,7 +95,7 @@ run(Suite *suite)
 
 /* ------------------------------------------------------------------ crashes */
 
-/* What run_again() needs, made before the tests: a signal handler cannot allocate. */
+/* Arguments of run_again(), made before the tests: a signal handler cannot allocate. */
 static struct {
     pid_t pid;
     char **argv, **environment;

@@ -64,9 +64,8 @@ delete_ids(struct context *ctx, const struct selection *sel)
                                .claim_ids = sel->claims,
                                .claim_count = sel->claim_count});
 
-    if (st == ST_CLAIMED ||
-        st ==
-            ST_NOT_CLAIMED) /* 400 as for one message, but 403 where the contract says so */
+    /* 400 as for one message, but 403 where the contract says so. */
+    if (st == ST_CLAIMED || st == ST_NOT_CLAIMED)
         return context_refuse(
             ctx, sel->strict ? ST_CLAIMED : ST_NOT_CLAIMED,
             "nothing was deleted. A claim in claim_ids must hold each message in ids. "

@@ -8,7 +8,7 @@
 #define TOPIC  V2 "/topics/{topic}"
 #define CLAIMS QUEUE "/claims"
 
-/* What queues and topics have alike. */
+/* Routes of a queue and of a topic. */
 #define CONTAINER_ROUTES(path, ACTIONS, noun)                                            \
     {path "/messages/{id}", METHOD_GET, handle_message_get,                              \
      ACTION_MESSAGES_GET,   0,          &operation_message_get},                         \

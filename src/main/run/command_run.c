@@ -179,16 +179,17 @@ check_options(struct run *r)
     if (st != ST_OK)
         return COMMAND_USAGE;
     if (action != ACTION_SERVE)
-        return command_fails(COMMAND_USAGE,
-                             "run takes only options that configure a server");
+        return command_misused(&command_run_tests,
+                               "run takes only options that configure a server");
     if (strcmp(config.listen, RUN_SERVER_LISTEN) != 0 || config.ready_fd != atoi(ready) ||
         !config.ci)
-        return command_fails(
-            COMMAND_USAGE,
+        return command_misused(
+            &command_run_tests,
             "run sets --listen, --ready-fd and --ci itself. Leave them out");
     if (r->words.instances > 1 && strcmp(config.journal, "none") != 0)
-        return command_fails(COMMAND_USAGE,
-                             "several instances cannot use one --journal. Leave it out");
+        return command_misused(
+            &command_run_tests,
+            "several instances cannot use one --journal. Leave it out");
     memcpy(r->region, config.identity_region, sizeof(r->region));
     return COMMAND_GOOD;
 }
@@ -200,8 +201,8 @@ open_log(struct run *r)
         return COMMAND_GOOD;
     r->log = open(r->words.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     return r->log >= 0 ? COMMAND_GOOD
-                       : command_fails(COMMAND_USAGE, "%s cannot be opened: %s",
-                                       r->words.log, strerror(errno));
+                       : command_misused(&command_run_tests, "%s cannot be opened: %s",
+                                         r->words.log, strerror(errno));
 }
 
 /* Descriptors of ours must not take the places of standard input, output and error. */

@@ -53,8 +53,8 @@ take_instances(const char *value, struct run_words *out)
 
     if (!bytes_to_i64(bytes_str(value), &count) || count < 1 ||
         count > RUN_INSTANCES_MOST)
-        return command_fails(
-            COMMAND_USAGE,
+        return command_misused(
+            &command_run_tests,
             "--instances is \"%s\". It must be an integer between 1 and %d", value,
             RUN_INSTANCES_MOST);
     out->instances = (size_t)count;
@@ -73,10 +73,10 @@ take_word(char *const **at, struct run_words *out)
     if (is && value != NULL)
         return take_instances(value, out);
     if (is)
-        return command_fails(COMMAND_USAGE, "--instances needs a value");
+        return command_misused(&command_run_tests, "--instances needs a value");
     value = take(at, "--log", &is);
     if (is && value == NULL)
-        return command_fails(COMMAND_USAGE, "--log needs a value");
+        return command_misused(&command_run_tests, "--log needs a value");
     if (is)
         out->log = value;
     else if (strcmp(**at, "--fail-on-leak") == 0)
@@ -98,7 +98,7 @@ take_words(char *const *at, struct run_words *out)
     if (status != COMMAND_GOOD)
         return status;
     if (*at == NULL || at[1] == NULL)
-        return command_fails(COMMAND_USAGE, "run needs a command behind --");
+        return command_misused(&command_run_tests, "run needs a command behind --");
     out->command = at + 1;
     return COMMAND_GOOD;
 }

@@ -71,13 +71,14 @@ START_TEST(what_is_no_table_is_refused)
     ck_assert_str_eq(meaning("=admin", "a"), form);
     ck_assert_str_eq(meaning("a=worker,,b=worker", "a"), form);
     ck_assert_str_eq(meaning("a=boss", "a"),
-                     "the role \"boss\" does not exist. Use one of these: reader "
-                     "producer worker operator admin");
-    ck_assert_str_eq(meaning("a=", "a"), "the role \"\" does not exist. Use one of "
-                                         "these: reader producer worker operator admin");
+                     "the role \"boss\" does not exist. Use one of these: reader, "
+                     "producer, worker, operator, admin");
+    ck_assert_str_eq(meaning("a=", "a"),
+                     "the role \"\" does not exist. Use one of "
+                     "these: reader, producer, worker, operator, admin");
     ck_assert_str_eq(meaning("a=b=worker", "a"),
-                     "the role \"b=worker\" does not exist. Use one of these: reader "
-                     "producer worker operator admin");
+                     "the role \"b=worker\" does not exist. Use one of these: reader, "
+                     "producer, worker, operator, admin");
 }
 END_TEST
 

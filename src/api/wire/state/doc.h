@@ -14,7 +14,7 @@
 #include "claimd/json/scan.h"
 #include "claimd/store/store.h"
 
-/* What is needed to read; `why` is filled when it refuses. */
+/* A reader of a document. A refusal fills in `why`. */
 struct state_decoder {
     const struct api_limits *limits;
     struct mem *mem;
