@@ -532,7 +532,7 @@ api_stop_waiting(const struct api *api, struct request *req)
     if (req->waiting != NULL && req->waiting->place_count > 0)
         wait_done(api->store, api->mem, req->waiting);
     if (req->waiting != NULL && req->waiting->watched != NULL) {
-        history_unwatch(req->waiting->watched, &req->waiting->watcher);
+        history_unwatch(req->waiting->watched, &req->waiting->listener);
         req->waiting->watched = NULL;
     }
     access_proof_drop(&req->proof);

@@ -18,7 +18,7 @@ static enum status
 make_places(struct context *ctx, size_t queues)
 {
     struct waiting *waiting = ctx->req->waiting;
-    struct store_watcher *watcher = &waiting->watcher;
+    struct store_listener *listener = &waiting->listener;
     enum status st;
 
     if (waiting->place_count > 0)
@@ -35,16 +35,16 @@ make_places(struct context *ctx, size_t queues)
         return st;
     }
     if (ctx->kit != NULL) {
-        waiting->call = kit_call_new(ctx->kit, ctx->queue.project, watcher);
+        waiting->call = kit_call_new(ctx->kit, ctx->queue.project, listener);
         if (waiting->call == NULL) {
             wait_done(ctx->store, ctx->mem, waiting);
             return ST_NO_MEMORY;
         }
-        watcher = kit_call_watcher(waiting->call);
+        listener = kit_call_listener(waiting->call);
     }
     waiting->place_count = queues;
     for (size_t i = 0; i < queues; i++)
-        waiting->places[i] = (struct store_waiter){.watcher = watcher};
+        waiting->places[i] = (struct store_waiter){.listener = listener};
     return ST_OK;
 }
 

@@ -16,8 +16,9 @@ queue_audit(const struct shard *sh, const struct queue *q)
         return false;
     if (backlog_next_claim(q->backlog, &number) != NULL)
         return false;
-    if (q->line != NULL &&
-        (q->line->queue != q || !line_audit(q->line, backlog_ready(q->backlog))))
+    if (q->waitqueue != NULL &&
+        (q->waitqueue->queue != q ||
+         !waitqueue_audit(q->waitqueue, backlog_ready(q->backlog))))
         return false;
     if (q->feed != NULL && (q->feed->queue != q || q->feed->subscriptions.live == 0 ||
                             !feed_audit(sh, q->feed)))
@@ -31,13 +32,15 @@ lines_audit(const struct shard *sh)
 {
     const struct hashnode *node = NULL;
 
-    if (!list_empty(&sh->stirred) || !hashmap_audit(&sh->lines))
+    if (!list_empty(&sh->dirty_waitqueues) || !hashmap_audit(&sh->waitqueues))
         return false;
-    while ((node = hashmap_walk(&sh->lines, node)) != NULL) {
-        const struct line *line = container_of(node, const struct line, node);
+    while ((node = hashmap_walk(&sh->waitqueues, node)) != NULL) {
+        const struct waitqueue *waitqueue =
+            container_of(node, const struct waitqueue, node);
 
-        if (line->ended ||
-            (line->queue == NULL ? !line_audit(line, 0) : line->queue->line != line))
+        if (waitqueue->ended ||
+            (waitqueue->queue == NULL ? !waitqueue_audit(waitqueue, 0)
+                                      : waitqueue->queue->waitqueue != waitqueue))
             return false;
     }
     return true;

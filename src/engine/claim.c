@@ -103,7 +103,7 @@ claim_end(struct shard *sh, struct claim *c)
 {
     lock_assert_held(&sh->lock);
     if (c->held > 0 && c->backlog->queue != NULL)
-        queue_stir(c->backlog->queue);
+        queue_wake_waiters(c->backlog->queue);
     for (size_t i = 0; c->held > 0; i++) {
         struct message *m;
 

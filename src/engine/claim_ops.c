@@ -295,7 +295,7 @@ engine_waiter_leave(struct store *s, struct store_waiter *w)
     if (sh == NULL)
         return;
     lock_acquire(&sh->lock);
-    if (w->line != NULL)
+    if (w->waitqueue != NULL)
         shard_stop_waiting(sh, w);
     shard_leave(sh);
 }

@@ -96,14 +96,14 @@ core_use_up(struct core *core, const struct store_marks *marks)
     raise(&core->fence, marks->fence);
 }
 
-struct store_bell *
+struct store_wakeup *
 core_tell_deliverer(struct core *core)
 {
-    struct store_watcher *deliverer = atomic_load(&core->deliverer);
+    struct store_listener *deliverer = atomic_load(&core->deliverer);
 
     return deliverer == NULL || atomic_exchange(&core->deliverer_told, true)
                ? NULL
-               : deliverer->tell(deliverer, STORE_READY);
+               : deliverer->notify(deliverer, STORE_READY);
 }
 
 void

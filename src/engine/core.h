@@ -25,7 +25,7 @@ struct core {
     struct metrics_slots metrics_slots;
     uint64_t feed_bytes;       /* that a feed may have; 0: any number */
     bool require_confirmation; /* of subscriptions, before they get messages */
-    _Atomic(struct store_watcher *) deliverer; /* who delivers, borrowed; NULL: nobody */
+    _Atomic(struct store_listener *) deliverer; /* who delivers, borrowed; NULL: nobody */
     _Atomic bool deliverer_told; /* that something is due, since it last found nothing */
     int64_t message_ttl_s, message_delay_s; /* defaults */
     int64_t max_message_ttl_s;
@@ -54,8 +54,8 @@ uint32_t core_next_tag(struct core *core);
 void core_marks(struct core *core, struct store_marks *out);
 void core_use_up(struct core *core, const struct store_marks *marks);
 
-/* Something is due for delivery; returns whom to ring for it. Under the lock of a shard. */
-struct store_bell *core_tell_deliverer(struct core *core);
+/* Something is due for delivery; returns the wakeup to fire for it. Under the lock of a shard. */
+struct store_wakeup *core_tell_deliverer(struct core *core);
 
 /* What the observer was told so far is set going. */
 void core_flush(const struct core *core);

@@ -375,7 +375,7 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
         move_one(dl, i, &move);
     figures_count(&dl->from.shard->figures, STORE_COUNT_DEAD_LETTERS, move.count);
     figures_count(&dl->target->figures, STORE_COUNT_QUEUES_MADE, move.made);
-    queue_stir(move.target);
+    queue_wake_waiters(move.target);
     if (observed(&dl->from.engine->core)) {
         const struct moved moved = {move.messages, move.numbers};
 

@@ -310,12 +310,12 @@ engine_delivery_done(struct store *store, struct store_visit *outer,
 }
 
 void
-engine_delivery_watch(struct store *s, struct store_watcher *watcher)
+engine_delivery_watch(struct store *s, struct store_listener *listener)
 {
     struct engine *e = engine_of(s);
 
     atomic_store(&e->core.deliverer_told, false);
-    atomic_store(&e->core.deliverer, watcher);
+    atomic_store(&e->core.deliverer, listener);
     for (size_t i = 0; i <= e->shard_mask;
          i++) { /* whoever tells the last one has done so */
         struct shard *sh = &e->shards[i];

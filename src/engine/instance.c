@@ -66,21 +66,21 @@ engine_flush(struct store *s)
 }
 
 static void
-engine_watch(struct store *s, struct store_watcher *watcher)
+engine_watch(struct store *s, struct store_listener *listener)
 {
     struct store_observer *observer = engine_of(s)->core.observer;
 
     if (observer != NULL && observer->watch != NULL)
-        observer->watch(observer, watcher);
+        observer->watch(observer, listener);
 }
 
 static void
-engine_unwatch(struct store *s, struct store_watcher *watcher)
+engine_unwatch(struct store *s, struct store_listener *listener)
 {
     struct store_observer *observer = engine_of(s)->core.observer;
 
     if (observer != NULL && observer->unwatch != NULL)
-        observer->unwatch(observer, watcher);
+        observer->unwatch(observer, listener);
 }
 
 static enum status

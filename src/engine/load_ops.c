@@ -544,7 +544,7 @@ enter(struct load *l)
     figures_count(&sh->figures, STORE_COUNT_POSTED, l->image->message_count);
     figures_count(&sh->figures, STORE_COUNT_QUEUES_MADE, l->made);
     seqmap_pool_trim(&sh->pool);
-    queue_stir(q);
+    queue_wake_waiters(q);
 }
 
 enum status

@@ -166,7 +166,7 @@ commit_post(struct visit *v, const struct store_post *post, bool made,
     append(v->queue, post, messages, v->now_ms);
     figures_count(&v->shard->figures, STORE_COUNT_POSTED, post->count);
     figures_count(&v->shard->figures, STORE_COUNT_QUEUES_MADE, made);
-    queue_stir(v->queue);
+    queue_wake_waiters(v->queue);
     if (!observed(&v->engine->core))
         return;
     if (made)

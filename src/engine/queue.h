@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 struct feed;
-struct line;
+struct waitqueue;
 struct shard;
 
 /* A queue's metadata document and its meaning; never changed, only replaced. */
@@ -36,7 +36,7 @@ struct queue {
     struct shard *shard;           /* NULL until it is linked */
     struct backlog *backlog;       /* owned */
     struct feed *feed;             /* owned; NULL: nobody is subscribed */
-    struct line *line;             /* who waits for its messages; NULL: nobody */
+    struct waitqueue *waitqueue;   /* who waits for its messages; NULL: nobody */
     struct metadata *metadata;     /* owned pin */
     uint64_t version;              /* of the metadata; unique within the shard */
     uint64_t last_seq;             /* number of the newest message ever posted */

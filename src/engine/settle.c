@@ -87,7 +87,7 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
     if (told)
         (void)observe_message(q, STORE_CHANGE_DELAY_OVER, m, now_ms);
     if (q != NULL)
-        queue_stir(q);
+        queue_wake_waiters(q);
 }
 
 bool

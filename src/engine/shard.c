@@ -14,9 +14,9 @@ shard_init(struct shard *sh, struct core *core, const struct engine_config *conf
     *sh = (struct shard){.core = core, .now_ms = config->now_ms};
     lock_init(&sh->lock);
     hashmap_init(&sh->queues, core->mem);
-    hashmap_init(&sh->lines, core->mem);
+    hashmap_init(&sh->waitqueues, core->mem);
     seqmap_pool_init(&sh->pool, core->mem);
-    list_init(&sh->stirred);
+    list_init(&sh->dirty_waitqueues);
     list_init(&sh->ended);
     list_init(&sh->dead_backlogs);
     list_init(&sh->swept);
@@ -38,10 +38,10 @@ shard_init(struct shard *sh, struct core *core, const struct engine_config *conf
 void
 shard_fini(struct shard *sh)
 {
-    ENSURE(sh->queues.count == 0 && sh->lines.count == 0 && list_empty(&sh->ended) &&
+    ENSURE(sh->queues.count == 0 && sh->waitqueues.count == 0 && list_empty(&sh->ended) &&
            list_empty(&sh->dead_backlogs) && list_empty(&sh->stale_feeds));
     hashmap_fini(&sh->queues);
-    hashmap_fini(&sh->lines);
+    hashmap_fini(&sh->waitqueues);
     seqmap_pool_fini(&sh->pool);
     wheel_free(sh->claim_wheel);
     wheel_free(sh->message_wheel);
@@ -60,47 +60,47 @@ shard_enter(struct shard *sh, int64_t now_ms)
 
 /* ------------------------------------------------------------------ calling */
 
-static struct line *
-line_of(struct list *link)
+static struct waitqueue *
+waitqueue_of(struct list *link)
 {
-    return container_of(link, struct line, link);
+    return container_of(link, struct waitqueue, link);
 }
 
-/* Frees a line in which nobody is any more. */
+/* Frees a wait queue in which nobody is any more. */
 static void
-free_line(struct shard *sh, struct line *line)
+free_waitqueue(struct shard *sh, struct waitqueue *waitqueue)
 {
-    if (list_linked(&line->link))
-        list_remove(&line->link);
-    if (!line->ended)
-        hashmap_remove(&sh->lines, &line->node);
-    if (line->queue != NULL)
-        line->queue->line = NULL;
-    mem_free(sh->core->mem, line);
+    if (list_linked(&waitqueue->link))
+        list_remove(&waitqueue->link);
+    if (!waitqueue->ended)
+        hashmap_remove(&sh->waitqueues, &waitqueue->node);
+    if (waitqueue->queue != NULL)
+        waitqueue->queue->waitqueue = NULL;
+    mem_free(sh->core->mem, waitqueue);
 }
 
 static void
-call_stirred(struct shard *sh, struct bells *bells)
+call_stirred(struct shard *sh, struct wakeups *wakeups)
 {
     struct list *link;
 
-    while ((link = list_pop(&sh->stirred)) != NULL) {
-        struct line *line = line_of(link);
+    while ((link = list_pop(&sh->dirty_waitqueues)) != NULL) {
+        struct waitqueue *waitqueue = waitqueue_of(link);
 
-        if (line->queue != NULL)
-            line_call(line, backlog_ready(line->queue->backlog), bells);
+        if (waitqueue->queue != NULL)
+            waitqueue_wake(waitqueue, backlog_ready(waitqueue->queue->backlog), wakeups);
     }
 }
 
 static void
-dismiss_ended(struct shard *sh, struct bells *bells)
+dismiss_ended(struct shard *sh, struct wakeups *wakeups)
 {
     for (int i = 0; i < DISMISS_SLICE && !list_empty(&sh->ended); i++) {
-        struct line *line = line_of(sh->ended.next);
+        struct waitqueue *waitqueue = waitqueue_of(sh->ended.next);
 
-        line_dismiss(line, bells);
-        if (line->count == 0)
-            free_line(sh, line);
+        waitqueue_close(waitqueue, wakeups);
+        if (waitqueue->count == 0)
+            free_waitqueue(sh, waitqueue);
     }
     if (!list_empty(&sh->ended))
         shard_wake_at(sh, sh->now_ms);
@@ -119,22 +119,23 @@ return_room(struct shard *sh)
 
 static void __attribute__((noinline)) call_and_leave(struct shard *sh)
 {
-    struct bells bells = {.count = 0};
+    struct wakeups wakeups = {.count = 0};
 
     return_room(sh);
     if (sh->tells)
-        bells_keep(&bells, core_tell_deliverer(sh->core));
+        wakeups_defer(&wakeups, core_tell_deliverer(sh->core));
     sh->tells = false;
-    call_stirred(sh, &bells);
-    dismiss_ended(sh, &bells);
+    call_stirred(sh, &wakeups);
+    dismiss_ended(sh, &wakeups);
     lock_release(&sh->lock);
-    bells_ring(&bells);
+    wakeups_fire(&wakeups);
 }
 
 void
 shard_leave(struct shard *sh)
 {
-    if (list_empty(&sh->stirred) && list_empty(&sh->ended) && sh->room == 0 && !sh->tells)
+    if (list_empty(&sh->dirty_waitqueues) && list_empty(&sh->ended) && sh->room == 0 &&
+        !sh->tells)
         lock_release(&sh->lock);
     else
         call_and_leave(sh);
@@ -210,21 +211,21 @@ shard_link(struct shard *sh, struct queue *q, uint64_t hash)
     if (q->where.project.len <= STORE_FIGURES_PROJECT &&
         q->where.name.len <= STORE_FIGURES_NAME)
         metrics_slots_enter(&sh->core->metrics_slots, sh, q, &q->metrics_slot);
-    q->line = shard_line(sh, &q->where, hash);
-    if (q->line != NULL)
-        q->line->queue = q;
+    q->waitqueue = shard_waitqueue(sh, &q->where, hash);
+    if (q->waitqueue != NULL)
+        q->waitqueue->queue = q;
 }
 
-/* Nobody waits in this line any more. */
+/* Nobody waits in this wait queue any more. */
 static void
-end_line(struct shard *sh, struct line *line)
+end_waitqueue(struct shard *sh, struct waitqueue *waitqueue)
 {
-    hashmap_remove(&sh->lines, &line->node);
-    line->queue = NULL;
-    line->ended = true;
-    if (list_linked(&line->link))
-        list_remove(&line->link);
-    list_add_before(&sh->ended, &line->link);
+    hashmap_remove(&sh->waitqueues, &waitqueue->node);
+    waitqueue->queue = NULL;
+    waitqueue->ended = true;
+    if (list_linked(&waitqueue->link))
+        list_remove(&waitqueue->link);
+    list_add_before(&sh->ended, &waitqueue->link);
 }
 
 void
@@ -239,9 +240,9 @@ shard_unlink(struct shard *sh, struct queue *q)
         sh->sweep.queue = NULL;
     hashmap_remove(&sh->queues, &q->node);
     directory_remove(&sh->core->directory, &q->entry);
-    if (q->line != NULL)
-        end_line(sh, q->line);
-    q->line = NULL;
+    if (q->waitqueue != NULL)
+        end_waitqueue(sh, q->waitqueue);
+    q->waitqueue = NULL;
     q->shard = NULL;
 }
 
@@ -276,65 +277,67 @@ shard_arm_message(struct shard *sh, struct deadline *d, int64_t due_ms)
 static bool
 line_equal(const struct hashnode *node, const void *key)
 {
-    return store_queue_equal(&container_of(node, const struct line, node)->where, key);
+    return store_queue_equal(&container_of(node, const struct waitqueue, node)->where,
+                             key);
 }
 
-struct line *
-shard_line(const struct shard *sh, const struct store_queue *where, uint64_t hash)
+struct waitqueue *
+shard_waitqueue(const struct shard *sh, const struct store_queue *where, uint64_t hash)
 {
     struct hashnode *node;
 
-    if (sh->lines.count == 0)
+    if (sh->waitqueues.count == 0)
         return NULL;
-    node = hashmap_find(&sh->lines, hash, line_equal, where);
-    return node == NULL ? NULL : container_of(node, struct line, node);
+    node = hashmap_find(&sh->waitqueues, hash, line_equal, where);
+    return node == NULL ? NULL : container_of(node, struct waitqueue, node);
 }
 
-static struct line *
-make_line(struct shard *sh, const struct store_queue *where, uint64_t hash,
-          struct queue *q)
+static struct waitqueue *
+make_waitqueue(struct shard *sh, const struct store_queue *where, uint64_t hash,
+               struct queue *q)
 {
-    struct line *line;
+    struct waitqueue *waitqueue;
 
-    if (hashmap_reserve(&sh->lines, 1) != ST_OK)
+    if (hashmap_reserve(&sh->waitqueues, 1) != ST_OK)
         return NULL;
-    line = line_new(sh->core->mem, where, &sh->stirred);
-    if (line == NULL)
+    waitqueue = waitqueue_new(sh->core->mem, where, &sh->dirty_waitqueues);
+    if (waitqueue == NULL)
         return NULL;
-    hashmap_insert(&sh->lines, &line->node, hash);
-    line->queue = q;
+    hashmap_insert(&sh->waitqueues, &waitqueue->node, hash);
+    waitqueue->queue = q;
     if (q != NULL)
-        q->line = line;
-    return line;
+        q->waitqueue = waitqueue;
+    return waitqueue;
 }
 
 enum status
 shard_wait(struct shard *sh, const struct store_queue *where, uint64_t hash,
            struct queue *q, struct store_waiter *w, size_t wants)
 {
-    struct line *line = q != NULL ? q->line : shard_line(sh, where, hash);
+    struct waitqueue *waitqueue =
+        q != NULL ? q->waitqueue : shard_waitqueue(sh, where, hash);
 
     lock_assert_held(&sh->lock);
     ENSURE(w->home == NULL || w->home == sh);
-    if (line == NULL)
-        line = make_line(sh, where, hash, q);
-    if (line == NULL)
+    if (waitqueue == NULL)
+        waitqueue = make_waitqueue(sh, where, hash, q);
+    if (waitqueue == NULL)
         return ST_NO_MEMORY;
     w->home = sh;
-    line_enter(line, w, wants);
+    waitqueue_enter(waitqueue, w, wants);
     return ST_OK;
 }
 
 void
 shard_stop_waiting(struct shard *sh, struct store_waiter *w)
 {
-    struct line *line = w->line;
+    struct waitqueue *waitqueue = w->waitqueue;
 
     lock_assert_held(&sh->lock);
-    ENSURE(line != NULL && w->home == sh);
-    line_leave(line, w);
-    if (line->count == 0)
-        free_line(sh, line);
-    else if (!line->ended)
-        line_stir(line);
+    ENSURE(waitqueue != NULL && w->home == sh);
+    waitqueue_leave(waitqueue, w);
+    if (waitqueue->count == 0)
+        free_waitqueue(sh, waitqueue);
+    else if (!waitqueue->ended)
+        waitqueue_mark_dirty(waitqueue);
 }

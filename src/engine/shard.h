@@ -1,5 +1,5 @@
 /*
- * shard: one mutex with its queues, claims, timing wheels and lines of waiters.
+ * shard: one mutex with its queues, claims, timing wheels and wait queues.
  *
  * Two wheels: the claim wheel holds the ends of claims, the message wheel the ends of
  * delays and of lifetimes. What happens when they are due is above (settle.h).
@@ -8,7 +8,7 @@
 #define ENGINE_SHARD_H
 
 #include "claimd/base/lock.h"
-#include "claimd/store/line.h"
+#include "claimd/store/waitqueue.h"
 #include "engine/figures.h"
 #include "engine/queue.h"
 
@@ -33,11 +33,13 @@ struct sweep {
 
 struct shard {
     struct lock lock;
-    struct core *core;     /* borrowed */
-    struct hashmap queues; /* by address; owned */
-    struct hashmap lines;  /* by address; owned */
-    struct list stirred;   /* lines in which somebody may have to be called */
-    struct list ended;     /* lines of deleted queues, not in `lines` any more; owned */
+    struct core *core;         /* borrowed */
+    struct hashmap queues;     /* by address; owned */
+    struct hashmap waitqueues; /* by address; owned */
+    struct list
+        dirty_waitqueues; /* wait queues in which somebody may have to be called */
+    struct list
+        ended; /* wait queues of deleted queues, not in `waitqueues` any more; owned */
     struct wheel *claim_wheel;        /* owned */
     struct wheel *message_wheel;      /* owned */
     struct wheel *subscription_wheel; /* owned; NULL: there never was a subscription */
@@ -66,7 +68,7 @@ struct shard {
 enum status shard_init(struct shard *sh, struct core *core,
                        const struct engine_config *config, uint64_t seed);
 
-/* Frees what a shard without queues, lines and dead backlogs has. */
+/* Frees what a shard without queues, wait queues and dead backlogs has. */
 void shard_fini(struct shard *sh);
 
 /*
@@ -96,13 +98,13 @@ struct queue *shard_new_queue(struct shard *sh, const struct store_queue *where,
  */
 enum status shard_enlist(struct shard *sh, struct queue *q, uint64_t most);
 
-/* Enters an enlisted queue in the table; its line is there already, perhaps. */
+/* Enters an enlisted queue in the table; its wait queue is there already, perhaps. */
 void shard_link(struct shard *sh, struct queue *q, uint64_t hash);
 
 /* Frees a new queue that was not linked, enlisted or not. */
 void shard_discard(struct shard *sh, struct queue *q);
 
-/* Takes a queue out of table and directory, and ends its line. O(log n). Needs the lock. */
+/* Takes a queue out of table and directory, and ends its wait queue. O(log n). Needs the lock. */
 void shard_unlink(struct shard *sh, struct queue *q);
 
 /* A number no other call on this shard has returned. Needs the lock. */
@@ -119,24 +121,24 @@ void shard_wake_at(struct shard *sh, int64_t due_ms);
 
 /* ------------------------------------------------------------------ waiters */
 
-/* The line of an address; NULL if nobody waits. Needs the lock. */
-struct line *
-shard_line(const struct shard *sh, const struct store_queue *where, uint64_t hash);
+/* The wait queue of an address; NULL if nobody waits. Needs the lock. */
+struct waitqueue *
+shard_waitqueue(const struct shard *sh, const struct store_queue *where, uint64_t hash);
 
-/* Puts w at the end of the address's line, or has it wait on there, for so many messages.
+/* Puts w at the end of the address's wait queue, or has it wait on there, for so many messages.
  * ST_NO_MEMORY. */
 enum status shard_wait(struct shard *sh, const struct store_queue *where, uint64_t hash,
                        struct queue *q, struct store_waiter *w, size_t wants);
 
-/* Takes w out of its line; who is next may have to be called. Needs the lock. */
+/* Takes w out of its wait queue; who is next may have to be called. Needs the lock. */
 void shard_stop_waiting(struct shard *sh, struct store_waiter *w);
 
 /* The queue has more messages that can be claimed. */
 static inline void
-queue_stir(const struct queue *q)
+queue_wake_waiters(const struct queue *q)
 {
-    if (q->line != NULL)
-        line_stir(q->line);
+    if (q->waitqueue != NULL)
+        waitqueue_mark_dirty(q->waitqueue);
 }
 
 #endif

@@ -40,24 +40,25 @@ visit_leave(struct visit *v)
         core_flush(&v->engine->core);
 }
 
-static struct line *
-line_here(const struct visit *v)
+static struct waitqueue *
+waitqueue_here(const struct visit *v)
 {
-    return v->queue != NULL ? v->queue->line : shard_line(v->shard, v->where, v->hash);
+    return v->queue != NULL ? v->queue->waitqueue
+                            : shard_waitqueue(v->shard, v->where, v->hash);
 }
 
 size_t
 visit_share(struct visit *v)
 {
     size_t ready = v->queue == NULL ? 0 : backlog_ready(v->queue->backlog), reserved = 0;
-    const struct line *line;
+    const struct waitqueue *waitqueue;
 
     v->from_seq = 0;
     if (v->outer->waiter == NULL || ready == 0)
         return ready;
-    line = line_here(v);
-    if (line != NULL)
-        reserved = line_reserved(line, v->outer->waiter);
+    waitqueue = waitqueue_here(v);
+    if (waitqueue != NULL)
+        reserved = waitqueue_reserved(waitqueue, v->outer->waiter);
     if (reserved >= ready)
         return 0;
     for (size_t i = 0; i < reserved; i++, v->from_seq++)
@@ -74,7 +75,7 @@ visit_wait(struct visit *v, size_t wants)
     if (w == NULL)
         return ST_OK;
     /* Its queue was deleted, and it is about to hear of that. */
-    if (w->line != NULL && ((struct line *)w->line)->ended) {
+    if (w->waitqueue != NULL && ((struct waitqueue *)w->waitqueue)->ended) {
         shard_stop_waiting(v->shard, w);
         return ST_OK;
     }
@@ -82,6 +83,6 @@ visit_wait(struct visit *v, size_t wants)
     v->outer->waits = st == ST_OK;
     /* Dead letters that could not be moved are in its way: it is called to try again. */
     if (st == ST_OK && visit_share(v) > 0)
-        line_stir(w->line);
+        waitqueue_mark_dirty(w->waitqueue);
     return st;
 }

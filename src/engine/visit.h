@@ -60,18 +60,18 @@ visit_reserve_messages(const struct visit *v, enum store_change_kind kind, size_
 size_t visit_share(struct visit *v);
 
 /*
- * Nothing was taken: the operation's waiter, if it has one, stands in line and asks for
+ * Nothing was taken: the operation's waiter, if it has one, waits and asks for
  * `wants` messages. ST_NO_MEMORY.
  */
 enum status visit_wait(struct visit *v, size_t wants);
 
-/* Something was taken: its waiter is out of the line. */
+/* Something was taken: its waiter is out of the wait queue. */
 static inline void
 visit_served(struct visit *v)
 {
     struct store_waiter *w = v->outer->waiter;
 
-    if (w != NULL && w->line != NULL)
+    if (w != NULL && w->waitqueue != NULL)
         shard_stop_waiting(v->shard, w);
 }
 

@@ -35,14 +35,14 @@ draining(const struct worker *w)
 
 /* ------------------------------------------------------------------ life */
 
-static struct store_bell *
-log_has_moved(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+log_has_moved(struct store_listener *listener, enum store_news news)
 {
-    struct worker *w = container_of(watcher, struct worker, parked.log);
+    struct worker *w = container_of(listener, struct worker, parked.log);
 
     (void)news; /* there is only one */
     atomic_store(&w->parked.log_moved, true);
-    return mailbox_note(&w->mailbox) ? &w->mailbox.bell : NULL;
+    return mailbox_note(&w->mailbox) ? &w->mailbox.wakeup : NULL;
 }
 
 enum status
@@ -57,7 +57,7 @@ answer_init(struct worker *w)
     list_init(&p->delayed);
     list_init(&p->fresh);
     ask_init(w);
-    p->log.tell = log_has_moved;
+    p->log.notify = log_has_moved;
     p->deadlines = wheel_new(w->shared->config->mem, clock_now_ms(&w->shared->real));
     if (p->deadlines == NULL)
         return ST_NO_MEMORY;
@@ -97,14 +97,14 @@ enter(struct worker *w, struct exchange *ex, enum exchange_state state)
 
 /* ------------------------------------------------------------------ those who wait */
 
-static struct store_bell *
-told(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+told(struct store_listener *listener, enum store_news news)
 {
-    struct exchange *ex = container_of(watcher, struct exchange, waiting.watcher);
+    struct exchange *ex = container_of(listener, struct exchange, waiting.listener);
     struct mailbox *m = ex->conn->mailbox;
     enum mail_news which = news == STORE_GONE ? MAIL_GONE : MAIL_READY;
 
-    return mailbox_post(m, &ex->conn->mail, which) ? &m->bell : NULL;
+    return mailbox_post(m, &ex->conn->mail, which) ? &m->wakeup : NULL;
 }
 
 /* Another server has said who sent a request, or has not: the API has it. */
@@ -132,7 +132,7 @@ count_in(struct worker *w, struct exchange *ex)
         return;
     }
     ex->counted = true;
-    ex->waiting.watcher.tell = told;
+    ex->waiting.listener.notify = told;
     ex->request.waiting = &ex->waiting;
 }
 

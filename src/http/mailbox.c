@@ -4,16 +4,16 @@
 #include <unistd.h>
 
 static void
-ring(struct store_bell *bell)
+fire(struct store_wakeup *wakeup)
 {
-    mailbox_wake(container_of(bell, struct mailbox, bell));
+    mailbox_wake(container_of(wakeup, struct mailbox, wakeup));
 }
 
 enum status
 mailbox_init(struct mailbox *m)
 {
     m->source.kind = SOURCE_MAILBOX;
-    m->bell.ring = ring;
+    m->wakeup.fire = fire;
     lock_init(&m->lock);
     list_init(&m->posted);
     atomic_init(&m->noted, false);

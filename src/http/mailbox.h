@@ -37,8 +37,8 @@ struct mail {
 
 struct mailbox {
     struct source source;
-    struct store_bell bell; /* wakes the worker */
-    struct lock lock;       /* guards posted, and the mails in it */
+    struct store_wakeup wakeup; /* wakes the worker */
+    struct lock lock;           /* guards posted, and the mails in it */
     struct list posted;
     _Atomic bool noted;   /* there is something to see */
     _Atomic bool resting; /* the worker waits, or is about to */

@@ -25,7 +25,7 @@ struct parked {
     struct fiber_pool fibers; /* they have those in REMOTE */
     struct counter counts[EXCHANGE_STATES]; /* how many exchanges are in which state, of
                                                those that are parked */
-    struct store_watcher log;               /* told when the log has got on */
+    struct store_listener log;              /* told when the log has got on */
     _Atomic bool log_moved;
 };
 

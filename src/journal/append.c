@@ -185,22 +185,22 @@ flush(struct store_observer *observer)
 }
 
 static void
-watch(struct store_observer *observer, struct store_watcher *watcher)
+watch(struct store_observer *observer, struct store_listener *listener)
 {
     struct journal *j = journal_of(observer);
 
     lock_acquire(&j->watching);
-    list_add_before(&j->watchers, &watcher->link);
+    list_add_before(&j->listeners, &listener->link);
     lock_release(&j->watching);
 }
 
 static void
-unwatch(struct store_observer *observer, struct store_watcher *watcher)
+unwatch(struct store_observer *observer, struct store_listener *listener)
 {
     struct journal *j = journal_of(observer);
 
     lock_acquire(&j->watching);
-    list_remove(&watcher->link);
+    list_remove(&listener->link);
     lock_release(&j->watching);
 }
 

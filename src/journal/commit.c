@@ -27,15 +27,15 @@ enum { SWEEP_UNPAID = 4 << 20 };
 /* ------------------------------------------------------------------ telling */
 
 static void
-tell_watchers(struct journal *j)
+notify_listeners(struct journal *j)
 {
     lock_acquire(&j->watching);
-    for (struct list *at = j->watchers.next; at != &j->watchers; at = at->next) {
-        struct store_watcher *watcher = container_of(at, struct store_watcher, link);
-        struct store_bell *bell = watcher->tell(watcher, STORE_READY);
+    for (struct list *at = j->listeners.next; at != &j->listeners; at = at->next) {
+        struct store_listener *listener = container_of(at, struct store_listener, link);
+        struct store_wakeup *wakeup = listener->notify(listener, STORE_READY);
 
-        if (bell != NULL)
-            bell->ring(bell);
+        if (wakeup != NULL)
+            wakeup->fire(wakeup);
     }
     lock_release(&j->watching);
 }
@@ -54,7 +54,7 @@ journal_lose(struct journal *j, const char *what, int error)
                    strerror(error));
     if (j->config.log != NULL)
         log_event(j->config.log, LOG_ERROR, "journal_failed", LOG_S("error", text));
-    tell_watchers(j);
+    notify_listeners(j);
     if (j->config.failed != NULL)
         j->config.failed(j->config.failed_arg, text, error);
 }
@@ -283,7 +283,7 @@ make_durable(struct journal *j, uint64_t position)
     }
     atomic_store(&j->durable, position);
     j->commits++;
-    tell_watchers(j);
+    notify_listeners(j);
     return true;
 }
 

@@ -41,7 +41,7 @@ init_locks(struct journal *j)
 
     lock_init(&j->lock);
     lock_init(&j->watching);
-    list_init(&j->watchers);
+    list_init(&j->listeners);
     (void)pthread_condattr_init(&attributes); /* none of these can fail on Linux */
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&j->work, &attributes);

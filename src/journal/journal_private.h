@@ -2,7 +2,7 @@
  * journal_private: the journal as its own files see it.
  *
  *   Locks   `lock` guards what changes are appended to; it is taken under shards' locks and
- *           takes none. `watching` guards the watchers. Everything else is the committer's;
+ *           takes none. `watching` guards the listeners. Everything else is the committer's;
  *           what others may ask for or look at meanwhile is atomic.
  */
 #ifndef JOURNAL_JOURNAL_PRIVATE_H
@@ -66,7 +66,7 @@ struct journal {
     _Atomic bool lost;        /* nothing more will be */
 
     struct lock watching;
-    struct list watchers;
+    struct list listeners;
 
     struct segments segments;
     uint64_t disk_free; /* as it was, less what was taken, when */

@@ -20,7 +20,7 @@ struct history {
     size_t count, bytes;
     uint64_t last, lost;
     uint64_t last_of[HISTORY_EVENTS];
-    struct list watchers;
+    struct list listeners;
 };
 
 const char *
@@ -45,7 +45,7 @@ history_new(struct mem *mem, struct history **out)
     h->mem = mem;
     lock_init(&h->lock);
     list_init(&h->all);
-    list_init(&h->watchers);
+    list_init(&h->listeners);
     *out = h;
     return ST_OK;
 }
@@ -66,7 +66,7 @@ history_free(struct history *h)
 {
     if (h == NULL)
         return;
-    ENSURE(list_empty(&h->watchers));
+    ENSURE(list_empty(&h->listeners));
     while (h->count > 0)
         drop_oldest(h);
     lock_fini(&h->lock);
@@ -115,26 +115,27 @@ keep(struct history *h, const struct history_entry *entry)
 }
 
 static void
-tell_watchers(struct history *h, struct store_bell **bells, size_t *count, size_t most)
+notify_listeners(struct history *h, struct store_wakeup **wakeups, size_t *count,
+                 size_t most)
 {
-    for (struct list *at = h->watchers.next; at != &h->watchers; at = at->next) {
-        struct store_watcher *w = container_of(at, struct store_watcher, link);
-        struct store_bell *bell = w->tell(w, STORE_READY);
+    for (struct list *at = h->listeners.next; at != &h->listeners; at = at->next) {
+        struct store_listener *w = container_of(at, struct store_listener, link);
+        struct store_wakeup *wakeup = w->notify(w, STORE_READY);
 
-        if (bell == NULL)
+        if (wakeup == NULL)
             continue;
         if (*count < most)
-            bells[(*count)++] = bell;
+            wakeups[(*count)++] = wakeup;
         else
-            bell->ring(bell);
+            wakeup->fire(wakeup);
     }
 }
 
 void
 history_add(struct history *h, const struct history_entry *entry)
 {
-    enum { KEPT_BELLS = 16 };
-    struct store_bell *bells[KEPT_BELLS];
+    enum { DEFERRED_MOST = 16 };
+    struct store_wakeup *wakeups[DEFERRED_MOST];
     size_t count = 0;
     struct kept *k;
 
@@ -152,10 +153,10 @@ history_add(struct history *h, const struct history_entry *entry)
     }
     while (h->count > HISTORY_MOST || h->bytes > HISTORY_BYTES)
         drop_oldest(h);
-    tell_watchers(h, bells, &count, KEPT_BELLS);
+    notify_listeners(h, wakeups, &count, DEFERRED_MOST);
     lock_release(&h->lock);
     for (size_t i = 0; i < count; i++)
-        bells[i]->ring(bells[i]);
+        wakeups[i]->fire(wakeups[i]);
 }
 
 uint64_t
@@ -226,17 +227,17 @@ history_read(struct history *h, uint64_t since, history_show_fn *show, void *ctx
 }
 
 void
-history_watch(struct history *h, struct store_watcher *watcher)
+history_watch(struct history *h, struct store_listener *listener)
 {
     lock_acquire(&h->lock);
-    list_add_before(&h->watchers, &watcher->link);
+    list_add_before(&h->listeners, &listener->link);
     lock_release(&h->lock);
 }
 
 void
-history_unwatch(struct history *h, struct store_watcher *watcher)
+history_unwatch(struct history *h, struct store_listener *listener)
 {
     lock_acquire(&h->lock);
-    list_remove(&watcher->link);
+    list_remove(&listener->link);
     lock_release(&h->lock);
 }

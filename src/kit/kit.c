@@ -137,33 +137,33 @@ kit_move(struct kit *kit, int64_t until_ms, uint64_t since)
 /* ------------------------------------------------------------------ waiters */
 
 struct kit_call {
-    struct store_watcher watcher; /* what the store knows */
-    struct store_watcher *inner;  /* borrowed */
-    struct kit *kit;              /* borrowed */
-    struct list link;             /* among the kit's */
+    struct store_listener listener; /* what the store knows */
+    struct store_listener *inner;   /* borrowed */
+    struct kit *kit;                /* borrowed */
+    struct list link;               /* among the kit's */
     _Atomic bool told;
     struct bytes project; /* stands behind this structure */
     char text[];
 };
 
-static struct store_bell *
-tell(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+tell(struct store_listener *listener, enum store_news news)
 {
-    struct kit_call *call = container_of(watcher, struct kit_call, watcher);
+    struct kit_call *call = container_of(listener, struct kit_call, listener);
 
     if (!atomic_exchange(&call->told, true))
         atomic_fetch_add(&call->kit->called, 1);
-    return call->inner->tell(call->inner, news);
+    return call->inner->notify(call->inner, news);
 }
 
 struct kit_call *
-kit_call_new(struct kit *kit, struct bytes project, struct store_watcher *inner)
+kit_call_new(struct kit *kit, struct bytes project, struct store_listener *inner)
 {
     struct kit_call *call = mem_calloc(kit->mem, 1, sizeof(*call) + project.len);
 
     if (call == NULL)
         return NULL;
-    call->watcher.tell = tell;
+    call->listener.notify = tell;
     call->inner = inner;
     call->kit = kit;
     if (project.len > 0)
@@ -175,10 +175,10 @@ kit_call_new(struct kit *kit, struct bytes project, struct store_watcher *inner)
     return call;
 }
 
-struct store_watcher *
-kit_call_watcher(struct kit_call *call)
+struct store_listener *
+kit_call_listener(struct kit_call *call)
 {
-    return &call->watcher;
+    return &call->listener;
 }
 
 void
@@ -212,12 +212,12 @@ kit_dismiss(struct kit *kit, struct bytes project)
     lock_acquire(&kit->lock);
     for (struct list *at = kit->calls.next; at != &kit->calls; at = at->next) {
         struct kit_call *call = container_of(at, struct kit_call, link);
-        struct store_bell *bell = NULL;
+        struct store_wakeup *wakeup = NULL;
 
         if (!bytes_present(project) || bytes_equal(project, call->project))
-            bell = tell(&call->watcher, STORE_GONE);
-        if (bell != NULL)
-            bell->ring(bell);
+            wakeup = tell(&call->listener, STORE_GONE);
+        if (wakeup != NULL)
+            wakeup->fire(wakeup);
     }
     lock_release(&kit->lock);
 }

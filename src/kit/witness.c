@@ -154,21 +154,21 @@ flush(struct store_observer *observer)
 }
 
 static void
-watch(struct store_observer *observer, struct store_watcher *watcher)
+watch(struct store_observer *observer, struct store_listener *listener)
 {
     struct store_observer *log = kit_of(observer)->log;
 
     if (log != NULL && log->watch != NULL)
-        log->watch(log, watcher);
+        log->watch(log, listener);
 }
 
 static void
-unwatch(struct store_observer *observer, struct store_watcher *watcher)
+unwatch(struct store_observer *observer, struct store_listener *listener)
 {
     struct store_observer *log = kit_of(observer)->log;
 
     if (log != NULL && log->unwatch != NULL)
-        log->unwatch(log, watcher);
+        log->unwatch(log, listener);
 }
 
 void

@@ -10,34 +10,34 @@
 /* A transfer that takes this part of its time is a slow one. */
 enum { SLOW_PART = 4 };
 
-/* ------------------------------------------------------------------ the bell */
+/* ------------------------------------------------------------------ the wakeup */
 
 static void
-ring(struct store_bell *bell)
+fire(struct store_wakeup *wakeup)
 {
-    struct notify *n = container_of(bell, struct notify, bell);
+    struct notify *n = container_of(wakeup, struct notify, wakeup);
 
     (void)eventfd_write(n->event_fd, 1); /* full: it has been rung */
 }
 
-static struct store_bell *
+static struct store_wakeup *
 take_note(struct notify *n)
 {
-    return atomic_exchange(&n->told, true) ? NULL : &n->bell;
+    return atomic_exchange(&n->told, true) ? NULL : &n->wakeup;
 }
 
-static struct store_bell *
-tell_due(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+tell_due(struct store_listener *listener, enum store_news news)
 {
     (void)news;
-    return take_note(container_of(watcher, struct notify, due));
+    return take_note(container_of(listener, struct notify, due));
 }
 
-static struct store_bell *
-tell_durable(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+tell_durable(struct store_listener *listener, enum store_news news)
 {
     (void)news;
-    return take_note(container_of(watcher, struct notify, durable));
+    return take_note(container_of(listener, struct notify, durable));
 }
 
 /* ------------------------------------------------------------------ figures */
@@ -85,9 +85,9 @@ init(struct notify *n, const struct notify_config *config, struct hash_key key)
 {
     n->config = *config;
     n->source.write = write_figures;
-    n->bell.ring = ring;
-    n->due.tell = tell_due;
-    n->durable.tell = tell_durable;
+    n->wakeup.fire = fire;
+    n->due.notify = tell_due;
+    n->durable.notify = tell_durable;
     n->herald.log = config->log;
     n->next_again_ms = INT64_MAX;
     list_init(&n->unsettled);
@@ -122,7 +122,7 @@ begin(struct notify *n)
     store_delivery_watch(n->config.store, &n->due);
     /* What happened in between has told nobody. */
     if (take_note(n) != NULL)
-        ring(&n->bell);
+        fire(&n->wakeup);
     return ST_OK;
 }
 
@@ -157,7 +157,7 @@ notify_close(struct notify *n)
     store_delivery_watch(n->config.store, NULL);
     store_unwatch(n->config.store, &n->durable);
     atomic_store(&n->closing, true);
-    ring(&n->bell);
+    fire(&n->wakeup);
     (void)pthread_join(n->thread, NULL);
     fini(n);
 }

@@ -18,10 +18,10 @@ struct notify {
     struct metrics_source source;
     struct figures figures;
     pthread_t thread;
-    int event_fd; /* rung by the bell, and to end it */
-    struct store_bell bell;
-    struct store_watcher due, durable; /* of store_delivery_watch() and store_watch() */
-    _Atomic bool told;                 /* something may be due, or durable */
+    int event_fd; /* rung by the wakeup, and to end it */
+    struct store_wakeup wakeup;
+    struct store_listener due, durable; /* of store_delivery_watch() and store_watch() */
+    _Atomic bool told;                  /* something may be due, or durable */
     _Atomic bool closing;
     /* The rest is the thread's. */
     struct hosts hosts;

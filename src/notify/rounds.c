@@ -227,7 +227,7 @@ collect(struct notify *n)
 }
 
 static void
-empty_bell(const struct notify *n)
+empty_wakeup(const struct notify *n)
 {
     uint64_t rung;
 
@@ -265,14 +265,14 @@ sleep_ms(const struct notify *n)
 static void
 sleep_well(struct notify *n)
 {
-    struct pollfd bell = {.fd = n->event_fd, .events = POLLIN};
+    struct pollfd wakeup = {.fd = n->event_fd, .events = POLLIN};
     int timeout_ms = sleep_ms(n);
 
     if (n->hosts.running > 0)
         courier_wait(&n->courier, n->event_fd, timeout_ms < 0 ? INT_MAX : timeout_ms);
-    else if (poll(&bell, 1, timeout_ms) == 0 && timeout_ms == RESTING_MS)
+    else if (poll(&wakeup, 1, timeout_ms) == 0 && timeout_ms == RESTING_MS)
         courier_rest(&n->courier);
-    empty_bell(n);
+    empty_wakeup(n);
 }
 
 static void

@@ -132,16 +132,16 @@ static void
 hurry(struct redis_store *s, unsigned part)
 {
     struct delivery *d = &s->delivery;
-    struct store_bell *bell = NULL;
+    struct store_wakeup *wakeup = NULL;
 
     lock_acquire(&d->lock);
     d->look_ms[part] = INT64_MIN;
     d->hurried[part] = true;
-    if (d->watcher != NULL)
-        bell = d->watcher->tell(d->watcher, STORE_READY);
+    if (d->listener != NULL)
+        wakeup = d->listener->notify(d->listener, STORE_READY);
     lock_release(&d->lock);
-    if (bell != NULL)
-        bell->ring(bell);
+    if (wakeup != NULL)
+        wakeup->fire(wakeup);
 }
 
 void
@@ -407,12 +407,12 @@ redis_delivery_done(struct store *store, struct store_visit *visit,
 }
 
 void
-redis_delivery_watch(struct store *store, struct store_watcher *watcher)
+redis_delivery_watch(struct store *store, struct store_listener *listener)
 {
     struct delivery *d = &redis_of(store)->delivery;
 
     lock_acquire(&d->lock);
-    d->watcher = watcher;
+    d->listener = listener;
     lock_release(&d->lock);
 }
 
@@ -479,7 +479,7 @@ first_look(const struct delivery *d)
 {
     int64_t first_ms = INT64_MAX;
 
-    for (size_t i = 0; d->watcher != NULL && i < DELIVERY_PARTS; i++)
+    for (size_t i = 0; d->listener != NULL && i < DELIVERY_PARTS; i++)
         if (d->look_ms[i] < first_ms)
             first_ms = d->look_ms[i];
     return first_ms;
@@ -497,28 +497,28 @@ delivery_keep(struct redis_store *s)
 {
     struct delivery *d = &s->delivery;
     const int64_t now_ms = clock_stopwatch_ns() / 1000000;
-    struct store_bell *bell = NULL;
+    struct store_wakeup *wakeup = NULL;
     int64_t next_ms;
 
     keep_lease(s, now_ms);
     lock_acquire(&d->lock);
     next_ms = first_look(d);
     if (next_ms <= now_ms) {
-        bell = d->watcher->tell(d->watcher, STORE_READY);
+        wakeup = d->listener->notify(d->listener, STORE_READY);
         next_ms = now_ms + LOOK_MS;
     }
     if (!list_empty(&d->lent) && first_lease(d) < next_ms)
         next_ms = first_lease(d);
     lock_release(&d->lock);
-    if (bell != NULL)
-        bell->ring(bell);
+    if (wakeup != NULL)
+        wakeup->fire(wakeup);
     return next_ms;
 }
 
 void
 delivery_init(struct delivery *d)
 {
-    *d = (struct delivery){.watcher = NULL};
+    *d = (struct delivery){.listener = NULL};
     lock_init(&d->lock);
     list_init(&d->lent);
     list_init(&d->ready);

@@ -28,7 +28,7 @@ enum { DELIVERY_PARTS = 8 };
 
 struct delivery {
     struct lock lock;
-    struct store_watcher *watcher; /* borrowed; NULL: nobody wants to know */
+    struct store_listener *listener; /* borrowed; NULL: nobody wants to know */
     struct list lent;  /* all that has not come back, the one kept last behind */
     struct list ready; /* of these: what nobody has been given yet */
     int64_t look_ms[DELIVERY_PARTS]; /* when to look into a list; redis_clock_ms() */
@@ -45,7 +45,7 @@ void delivery_fini(struct redis_store *s);
 void delivery_is_due(struct redis_store *s, const struct store_visit *visit,
                      const struct store_queue *where, int64_t ms);
 
-/* Renews leases, and has the watcher told when there may be something; when to do so again, in ms of
+/* Renews leases, and has the listener told when there may be something; when to do so again, in ms of
  * the stopwatch. The keeper's. */
 int64_t delivery_keep(struct redis_store *s);
 

@@ -79,9 +79,9 @@ redis_flush(struct store *s)
 }
 
 static void
-redis_no_watch(struct store *s, struct store_watcher *watcher)
+redis_no_watch(struct store *s, struct store_listener *listener)
 {
-    (void)s, (void)watcher;
+    (void)s, (void)listener;
 }
 
 /* ------------------------------------------------------------------ housekeeping */

@@ -4,12 +4,13 @@
 #include "redis/call.h"
 
 enum {
-    LOOKS = 16,           /* lines that are looked after by one housekeeping */
+    LOOKS = 16,           /* wait queues that are looked after by one housekeeping */
     TOLD = 256,           /* who are told of a deletion before others have the lock */
     LOOK_AGAIN_MS = 1000, /* when Redis could not be asked */
-    UNHEARD_MS = 2000,    /* and a ms a line: what was not heard waits so long at most */
-    WATCH_MS = 60000,     /* scripts publish for so long after somebody has looked */
-    MOVES = 256           /* of the wheel, while others want the lock */
+    UNHEARD_MS =
+        2000, /* and a ms a wait queue: what was not heard waits so long at most */
+    WATCH_MS = 60000, /* scripts publish for so long after somebody has looked */
+    MOVES = 256       /* of the wheel, while others want the lock */
 };
 
 static int64_t
@@ -18,12 +19,13 @@ clock_ms(const struct redis_store *s, const struct store_visit *visit)
     return redis_clock_ms(s, visit->now_ms);
 }
 
-/* ------------------------------------------------------------------ lines */
+/* ------------------------------------------------------------------ wait queues */
 
 static bool
-is_line_of(const struct hashnode *node, const void *key)
+is_waitqueue_of(const struct hashnode *node, const void *key)
 {
-    return store_queue_equal(&container_of(node, const struct line, node)->where, key);
+    return store_queue_equal(&container_of(node, const struct waitqueue, node)->where,
+                             key);
 }
 
 static uint64_t
@@ -33,43 +35,44 @@ hash_of(const struct waiting *w, const struct store_queue *where)
            hash_mix(hash_bytes(&w->key, where->name) + (uint64_t)where->kind);
 }
 
-static struct line *
-find_line(struct waiting *w, const struct store_queue *where)
+static struct waitqueue *
+find_waitqueue(struct waiting *w, const struct store_queue *where)
 {
-    struct hashnode *node = hashmap_find(&w->lines, hash_of(w, where), is_line_of, where);
+    struct hashnode *node =
+        hashmap_find(&w->waitqueues, hash_of(w, where), is_waitqueue_of, where);
 
-    return node == NULL ? NULL : container_of(node, struct line, node);
+    return node == NULL ? NULL : container_of(node, struct waitqueue, node);
 }
 
-static struct line *
-make_line(struct waiting *w, const struct store_queue *where, int64_t now_ms)
+static struct waitqueue *
+make_waitqueue(struct waiting *w, const struct store_queue *where, int64_t now_ms)
 {
-    struct line *line;
+    struct waitqueue *waitqueue;
 
     if (w->wheel == NULL)
-        w->wheel = wheel_new(w->lines.mem, now_ms);
-    if (w->wheel == NULL || hashmap_reserve(&w->lines, 1) != ST_OK)
+        w->wheel = wheel_new(w->waitqueues.mem, now_ms);
+    if (w->wheel == NULL || hashmap_reserve(&w->waitqueues, 1) != ST_OK)
         return NULL;
-    line = line_new(w->lines.mem, where, &w->stirred);
-    if (line == NULL)
+    waitqueue = waitqueue_new(w->waitqueues.mem, where, &w->dirty_list);
+    if (waitqueue == NULL)
         return NULL;
     if (w->kept)
-        line_stir(line);
-    hashmap_insert(&w->lines, &line->node, hash_of(w, where));
+        waitqueue_mark_dirty(waitqueue);
+    hashmap_insert(&w->waitqueues, &waitqueue->node, hash_of(w, where));
     atomic_fetch_add(&w->count, 1);
-    return line;
+    return waitqueue;
 }
 
 static void
-free_if_empty(struct waiting *w, struct line *line)
+free_if_empty(struct waiting *w, struct waitqueue *waitqueue)
 {
-    if (line->count > 0)
+    if (waitqueue->count > 0)
         return;
-    hashmap_remove(&w->lines, &line->node);
-    wheel_disarm(w->wheel, &line->look);
-    if (list_linked(&line->link))
-        list_remove(&line->link);
-    mem_free(w->lines.mem, line);
+    hashmap_remove(&w->waitqueues, &waitqueue->node);
+    wheel_disarm(w->wheel, &waitqueue->look);
+    if (list_linked(&waitqueue->link))
+        list_remove(&waitqueue->link);
+    mem_free(w->waitqueues.mem, waitqueue);
     atomic_fetch_sub(&w->count, 1);
 }
 
@@ -98,18 +101,18 @@ ask(struct redis_store *s, const struct store_visit *visit,
     return st;
 }
 
-/* Has the line looked after in so many ms (-1: when nothing was heard for long). */
+/* Has the wait queue looked after in so many ms (-1: when nothing was heard for long). */
 static void
-look_in(struct waiting *w, struct line *line, int64_t now_ms, int64_t wait_ms)
+look_in(struct waiting *w, struct waitqueue *waitqueue, int64_t now_ms, int64_t wait_ms)
 {
     const int64_t unheard_ms = UNHEARD_MS + (int64_t)atomic_load(&w->count);
 
     if (w->kept && (wait_ms < 0 || wait_ms > unheard_ms))
         wait_ms = unheard_ms;
     if (wait_ms < 0)
-        wheel_disarm(w->wheel, &line->look);
+        wheel_disarm(w->wheel, &waitqueue->look);
     else
-        wheel_arm(w->wheel, &line->look, now_ms + wait_ms);
+        wheel_arm(w->wheel, &waitqueue->look, now_ms + wait_ms);
 }
 
 static void
@@ -117,24 +120,24 @@ look(struct redis_store *s, const struct store_visit *visit,
      const struct store_queue *where)
 {
     struct waiting *w = &s->waiting;
-    struct bells bells = {.count = 0};
+    struct wakeups wakeups = {.count = 0};
     int64_t wait_ms = -1;
     size_t ready = 0;
-    struct line *line;
+    struct waitqueue *waitqueue;
 
     if (ask(s, visit, where, &ready, &wait_ms) != ST_OK) {
         ready = 0;
         wait_ms = LOOK_AGAIN_MS;
     }
     lock_acquire(&w->lock);
-    line = find_line(w, where);
-    if (line != NULL) {
-        look_in(w, line, clock_ms(s, visit), wait_ms);
-        line->ready = ready;
-        line_call(line, ready, &bells);
+    waitqueue = find_waitqueue(w, where);
+    if (waitqueue != NULL) {
+        look_in(w, waitqueue, clock_ms(s, visit), wait_ms);
+        waitqueue->ready = ready;
+        waitqueue_wake(waitqueue, ready, &wakeups);
     }
     lock_release(&w->lock);
-    bells_ring(&bells);
+    wakeups_fire(&wakeups);
     if (w->kept)
         w->wake(w->arg); /* a time may have come earlier */
 }
@@ -147,7 +150,7 @@ somebody_waits(struct waiting *w, const struct store_queue *where)
     if (atomic_load(&w->count) == 0)
         return false;
     lock_acquire(&w->lock);
-    waits = find_line(w, where) != NULL;
+    waits = find_waitqueue(w, where) != NULL;
     lock_release(&w->lock);
     return waits;
 }
@@ -160,22 +163,22 @@ waiting_stir(struct redis_store *s, const struct store_visit *visit,
         look(s, visit, where);
 }
 
-/* ------------------------------------------------------------------ standing in line */
+/* ------------------------------------------------------------------ standing in the wait queue */
 
 size_t
 waiting_reserved(struct redis_store *s, const struct store_visit *visit,
                  const struct store_queue *where, size_t *limit)
 {
     struct waiting *w = &s->waiting;
-    const struct line *line;
+    const struct waitqueue *waitqueue;
     size_t reserved = 0;
 
     if (visit->waiter == NULL || atomic_load(&w->count) == 0)
         return 0;
     lock_acquire(&w->lock);
-    line = find_line(w, where);
-    if (line != NULL)
-        reserved = line_reserved(line, visit->waiter);
+    waitqueue = find_waitqueue(w, where);
+    if (waitqueue != NULL)
+        reserved = waitqueue_reserved(waitqueue, visit->waiter);
     lock_release(&w->lock);
     if (reserved < STORE_RESERVED)
         return reserved;
@@ -188,21 +191,21 @@ waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
                       const struct store_queue *where, size_t wants)
 {
     struct waiting *w = &s->waiting;
-    struct line *line;
+    struct waitqueue *waitqueue;
 
     if (visit->waiter == NULL)
         return ST_OK;
     lock_acquire(&w->lock);
-    line = find_line(w, where);
-    if (line == NULL)
-        line = make_line(w, where, clock_ms(s, visit));
-    if (line != NULL) {
+    waitqueue = find_waitqueue(w, where);
+    if (waitqueue == NULL)
+        waitqueue = make_waitqueue(w, where, clock_ms(s, visit));
+    if (waitqueue != NULL) {
         visit->waiter->home = w;
-        line_enter(line, visit->waiter, wants);
+        waitqueue_enter(waitqueue, visit->waiter, wants);
         visit->waits = true;
     }
     lock_release(&w->lock);
-    if (line == NULL)
+    if (waitqueue == NULL)
         return ST_NO_MEMORY;
     look(s, visit, where); /* what has come before it stood there called nobody */
     return ST_OK;
@@ -211,12 +214,12 @@ waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
 static void
 leave(struct waiting *w, struct store_waiter *waiter)
 {
-    struct line *line = waiter->line;
+    struct waitqueue *waitqueue = waiter->waitqueue;
 
-    if (line == NULL)
+    if (waitqueue == NULL)
         return;
-    line_leave(line, waiter);
-    free_if_empty(w, line);
+    waitqueue_leave(waitqueue, waiter);
+    free_if_empty(w, waitqueue);
 }
 
 void
@@ -238,49 +241,49 @@ void
 redis_waiter_leave(struct store *store, struct store_waiter *waiter)
 {
     struct waiting *w = &redis_of(store)->waiting;
-    struct bells bells = {.count = 0};
-    struct line *line;
+    struct wakeups wakeups = {.count = 0};
+    struct waitqueue *waitqueue;
 
     if (waiter->home == NULL)
         return;
     lock_acquire(&w->lock);
-    line = waiter->line;
-    if (line != NULL && line->count > 1) {
-        line_leave(line, waiter);
-        line_call(line, line->ready, &bells);
+    waitqueue = waiter->waitqueue;
+    if (waitqueue != NULL && waitqueue->count > 1) {
+        waitqueue_leave(waitqueue, waiter);
+        waitqueue_wake(waitqueue, waitqueue->ready, &wakeups);
     } else {
         leave(w, waiter);
     }
     lock_release(&w->lock);
-    bells_ring(&bells);
+    wakeups_fire(&wakeups);
 }
 
 void
 waiting_dismiss(struct redis_store *s, const struct store_queue *where)
 {
     struct waiting *w = &s->waiting;
-    struct bells bells = {.count = 0};
-    struct line *line;
+    struct wakeups wakeups = {.count = 0};
+    struct waitqueue *waitqueue;
     bool more = atomic_load(&w->count) > 0;
 
     while (more) {
         lock_acquire(&w->lock);
-        line = find_line(w, where);
-        for (int i = 0; line != NULL && line->count > 0 && i < TOLD; i++)
-            line_dismiss(line, &bells);
-        more = line != NULL && line->count > 0;
-        if (line != NULL)
-            free_if_empty(w, line);
+        waitqueue = find_waitqueue(w, where);
+        for (int i = 0; waitqueue != NULL && waitqueue->count > 0 && i < TOLD; i++)
+            waitqueue_close(waitqueue, &wakeups);
+        more = waitqueue != NULL && waitqueue->count > 0;
+        if (waitqueue != NULL)
+            free_if_empty(w, waitqueue);
         lock_release(&w->lock);
-        bells_ring(&bells);
+        wakeups_fire(&wakeups);
     }
 }
 
 /* ------------------------------------------------------------------ housekeeping */
 
-/* A line whose time has come, whose look is disarmed; NULL: there is none. */
-static struct line *
-due_line(struct waiting *w, int64_t now_ms)
+/* A wait queue whose time has come, whose look is disarmed; NULL: there is none. */
+static struct waitqueue *
+due_waitqueue(struct waiting *w, int64_t now_ms)
 {
     struct deadline *due;
 
@@ -288,21 +291,22 @@ due_line(struct waiting *w, int64_t now_ms)
         return NULL;
     (void)wheel_advance(w->wheel, now_ms, MOVES);
     due = wheel_drain(w->wheel);
-    return due == NULL ? NULL : container_of(due, struct line, look);
+    return due == NULL ? NULL : container_of(due, struct waitqueue, look);
 }
 
-/* Copies the address of a line; NULL, and where there is no memory: false. */
+/* Copies the address of a wait queue; NULL, and where there is no memory: false. */
 static bool
-copy_address(const struct line *line, struct buf *text, struct store_queue *where)
+copy_address(const struct waitqueue *waitqueue, struct buf *text,
+             struct store_queue *where)
 {
     size_t project;
 
-    if (line == NULL)
+    if (waitqueue == NULL)
         return false;
     buf_reset(text, SIZE_MAX);
-    *where = line->where;
-    buf_bytes(text, line->where.project);
-    buf_bytes(text, line->where.name);
+    *where = waitqueue->where;
+    buf_bytes(text, waitqueue->where.project);
+    buf_bytes(text, waitqueue->where.name);
     if (text->failed)
         return false;
     project = where->project.len;
@@ -314,14 +318,14 @@ copy_address(const struct line *line, struct buf *text, struct store_queue *wher
 static bool
 take_due(struct waiting *w, int64_t now_ms, struct buf *text, struct store_queue *where)
 {
-    struct line *line;
+    struct waitqueue *waitqueue;
     bool good;
 
     lock_acquire(&w->lock);
-    line = due_line(w, now_ms);
-    good = copy_address(line, text, where);
-    if (line != NULL && !good)
-        wheel_arm(w->wheel, &line->look, now_ms + LOOK_AGAIN_MS);
+    waitqueue = due_waitqueue(w, now_ms);
+    good = copy_address(waitqueue, text, where);
+    if (waitqueue != NULL && !good)
+        wheel_arm(w->wheel, &waitqueue->look, now_ms + LOOK_AGAIN_MS);
     lock_release(&w->lock);
     return good;
 }
@@ -381,9 +385,9 @@ waiting_take_fresh(struct redis_store *s, struct buf *text, struct store_queue *
     bool taken;
 
     lock_acquire(&w->lock);
-    link = list_pop(&w->stirred);
-    taken =
-        link != NULL && copy_address(container_of(link, struct line, link), text, where);
+    link = list_pop(&w->dirty_list);
+    taken = link != NULL &&
+            copy_address(container_of(link, struct waitqueue, link), text, where);
     lock_release(&w->lock);
     return taken;
 }
@@ -392,18 +396,18 @@ int64_t
 waiting_call_due(struct redis_store *s, int64_t now_ms)
 {
     struct waiting *w = &s->waiting;
-    struct bells bells = {.count = 0};
-    struct line *line;
+    struct wakeups wakeups = {.count = 0};
+    struct waitqueue *waitqueue;
     int64_t ms;
 
     lock_acquire(&w->lock);
-    for (int i = 0; i < TOLD && (line = due_line(w, now_ms)) != NULL; i++) {
-        line_call(line, 1, &bells);
-        look_in(w, line, now_ms, -1);
+    for (int i = 0; i < TOLD && (waitqueue = due_waitqueue(w, now_ms)) != NULL; i++) {
+        waitqueue_wake(waitqueue, 1, &wakeups);
+        look_in(w, waitqueue, now_ms, -1);
     }
     ms = next_look(w);
     lock_release(&w->lock);
-    bells_ring(&bells);
+    wakeups_fire(&wakeups);
     return ms;
 }
 
@@ -411,19 +415,19 @@ void
 waiting_heard(struct redis_store *s, const struct store_queue *where, bool gone)
 {
     struct waiting *w = &s->waiting;
-    struct bells bells = {.count = 0};
-    struct line *line;
+    struct wakeups wakeups = {.count = 0};
+    struct waitqueue *waitqueue;
 
     if (gone) {
         waiting_dismiss(s, where);
         return;
     }
     lock_acquire(&w->lock);
-    line = find_line(w, where);
-    if (line != NULL)
-        line_call(line, 1, &bells);
+    waitqueue = find_waitqueue(w, where);
+    if (waitqueue != NULL)
+        waitqueue_wake(waitqueue, 1, &wakeups);
     lock_release(&w->lock);
-    bells_ring(&bells);
+    wakeups_fire(&wakeups);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -433,15 +437,15 @@ waiting_init(struct waiting *w, struct mem *mem, const struct hash_key *key)
 {
     *w = (struct waiting){.key = *key};
     lock_init(&w->lock);
-    list_init(&w->stirred);
-    hashmap_init(&w->lines, mem);
+    list_init(&w->dirty_list);
+    hashmap_init(&w->waitqueues, mem);
 }
 
 void
 waiting_fini(struct waiting *w)
 {
-    ENSURE(w->lines.count == 0);
+    ENSURE(w->waitqueues.count == 0);
     wheel_free(w->wheel);
-    hashmap_fini(&w->lines);
+    hashmap_fini(&w->waitqueues);
     lock_fini(&w->lock);
 }

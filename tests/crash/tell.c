@@ -75,19 +75,19 @@ fate(struct store_observer *observer, uint64_t position)
 }
 
 static void
-watch(struct store_observer *observer, struct store_watcher *watcher)
+watch(struct store_observer *observer, struct store_listener *listener)
 {
     struct store_observer *inner = world_of(observer)->journal_side;
 
-    inner->watch(inner, watcher);
+    inner->watch(inner, listener);
 }
 
 static void
-unwatch(struct store_observer *observer, struct store_watcher *watcher)
+unwatch(struct store_observer *observer, struct store_listener *listener)
 {
     struct store_observer *inner = world_of(observer)->journal_side;
 
-    inner->unwatch(inner, watcher);
+    inner->unwatch(inner, listener);
 }
 
 void

@@ -358,17 +358,17 @@ enum { CROWD = 4000 };
 
 struct person {
     struct store_waiter place;
-    struct store_watcher watcher;
+    struct store_listener listener;
     struct person *next;
 };
 
 static struct person *called; /* who was called, latest first */
 static size_t calls;
 
-static struct store_bell *
-call(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+call(struct store_listener *listener, enum store_news news)
 {
-    struct person *p = container_of(watcher, struct person, watcher);
+    struct person *p = container_of(listener, struct person, listener);
 
     ck_assert_int_eq(news, STORE_READY);
     p->next = called;
@@ -444,8 +444,8 @@ gather(struct fixture *f, struct crowd *c)
     for (size_t i = 0; i < CROWD; i++) {
         struct person *p = person(c, i);
 
-        p->watcher.tell = call;
-        p->place.watcher = &p->watcher;
+        p->listener.notify = call;
+        p->place.listener = &p->listener;
         ck_assert(!ask(f, p));
     }
 }
@@ -517,11 +517,11 @@ END_TEST
 
 START_TEST(a_line_costs_nothing_when_those_who_waited_have_left)
 {
-    struct person p = {.watcher.tell = call};
+    struct person p = {.listener.notify = call};
     struct fixture f;
 
     fixture_open(&f, ENGINE);
-    p.place.watcher = &p.watcher;
+    p.place.listener = &p.listener;
     make_queue(&f, NULL);
     ck_assert(!ask(&f, &p)); /* the table of lines stays */
     store_waiter_leave(f.store, &p.place);

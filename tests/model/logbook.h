@@ -26,7 +26,7 @@ struct logbook {
 
     /* Told of each change with a record, if it is there. */
     void (*watch)(struct logbook *log, const struct store_change *change);
-    void *watcher;
+    void *listener;
 };
 
 /* An empty logbook whose first record has this position, owned. Aborts without memory. */

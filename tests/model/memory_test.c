@@ -361,10 +361,10 @@ act_query(struct scene *s)
     return st;
 }
 
-static struct store_bell *
-not_heard(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+not_heard(struct store_listener *listener, enum store_news news)
 {
-    (void)watcher, (void)news;
+    (void)listener, (void)news;
     return NULL;
 }
 
@@ -373,8 +373,8 @@ static enum status
 act_as_waiter(struct scene *s, bool pops)
 {
     const struct store_terms terms = {300, 60};
-    struct store_watcher watcher = {.tell = not_heard};
-    struct store_waiter place = {.watcher = &watcher};
+    struct store_listener listener = {.notify = not_heard};
+    struct store_waiter place = {.listener = &listener};
     struct store_visit visit = {.now_ms = s->f.now_ms, .waiter = &place};
     struct store_batch shown = STORE_BATCH_INIT;
     enum status st =
@@ -383,7 +383,7 @@ act_as_waiter(struct scene *s, bool pops)
 
     ck_assert(store_audit(s->f.store));
     ck_assert(st == ST_OK || !visit.waits);
-    ck_assert_int_eq(visit.waits, place.line != NULL);
+    ck_assert_int_eq(visit.waits, place.waitqueue != NULL);
     store_waiter_leave(s->f.store, &place);
     store_batch_release(&shown);
     return st;

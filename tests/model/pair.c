@@ -205,12 +205,12 @@ agree_batch(const struct pair *p, const struct store_batch *twin,
 
 /* ---------------------------------------------------------------------- waiting */
 
-static struct store_bell *
-told_by_engine(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+told_by_engine(struct store_listener *listener, enum store_news news)
 {
-    struct pair_waiter *w = container_of(watcher, struct pair_waiter, engine_watcher);
+    struct pair_waiter *w = container_of(listener, struct pair_waiter, engine_listener);
 
-    require(w->engine.line != NULL || news == STORE_GONE);
+    require(w->engine.waitqueue != NULL || news == STORE_GONE);
     if (news == STORE_GONE)
         w->gone = true;
     else
@@ -230,9 +230,9 @@ visits_of(const struct pair *p, const struct store_queue *queue, struct pair_wai
 
     if (w == NULL)
         return v;
-    w->engine_watcher.tell = told_by_engine; /* the twin tells nobody */
-    w->twin.watcher = &w->twin_watcher;
-    w->engine.watcher = &w->engine_watcher;
+    w->engine_listener.notify = told_by_engine; /* the twin tells nobody */
+    w->twin.listener = &w->twin_listener;
+    w->engine.listener = &w->engine_listener;
     w->told = w->gone = false;
     w->queue = *queue;
     v.twin.waiter = &w->twin;
@@ -247,8 +247,8 @@ agree_waiting(const struct pair *p, enum status st, const struct visits *v,
     if (w == NULL)
         return;
     pair_agree(p, "waits", v->twin.waits, v->engine.waits);
-    pair_agree(p, "in line", w->twin.line != NULL, w->engine.line != NULL);
-    w->waits = w->twin.line != NULL;
+    pair_agree(p, "in line", w->twin.waitqueue != NULL, w->engine.waitqueue != NULL);
+    w->waits = w->twin.waitqueue != NULL;
     if (st != ST_OK)
         w->told = true; /* a refusal changes nothing: it has to ask again */
     if (!w->waits)
@@ -264,9 +264,10 @@ see_who_is_gone(struct pair *p)
 
         if (!w->waits)
             continue;
-        pair_agree(p, "out of the line", w->twin.line == NULL, w->engine.line == NULL);
-        pair_agree(p, "told that the queue is gone", w->twin.line == NULL, w->gone);
-        w->waits = w->twin.line != NULL;
+        pair_agree(p, "out of the line", w->twin.waitqueue == NULL,
+                   w->engine.waitqueue == NULL);
+        pair_agree(p, "told that the queue is gone", w->twin.waitqueue == NULL, w->gone);
+        w->waits = w->twin.waitqueue != NULL;
         if (!w->waits)
             w->engine.home = NULL;
     }

@@ -18,7 +18,7 @@ enum { PAIR_WAITERS = 48, PAIR_FENCES = 256, PAIR_LENT = 8 };
 /* Somebody who waits on both sides for messages of one queue. */
 struct pair_waiter {
     struct store_waiter twin, engine;
-    struct store_watcher twin_watcher, engine_watcher;
+    struct store_listener twin_listener, engine_listener;
     struct store_queue queue; /* whose texts outlive the waiting */
     bool waits;               /* in line, on both sides */
     bool told;                /* by the engine, since it asked last, that messages came */

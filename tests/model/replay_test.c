@@ -86,7 +86,7 @@ watch_numbers(struct tale *t, struct store_change change, const struct store_que
 static void
 watch(struct logbook *log, const struct store_change *change)
 {
-    struct tale *t = log->watcher;
+    struct tale *t = log->listener;
 
     if (change->kind == STORE_CHANGE_QUEUE_GONE)
         t->numbers[story_index(&change->queue)] = 0;
@@ -131,7 +131,7 @@ live_with(struct tale *t, const struct server *server)
     t->log->random = &t->story.random;
     t->log->refuse = t->refuse;
     t->log->watch = watch;
-    t->log->watcher = t;
+    t->log->listener = t;
 }
 
 static void

@@ -359,9 +359,9 @@ twin_flush(struct store *s)
 }
 
 static void
-twin_no_watch(struct store *s, struct store_watcher *watcher)
+twin_no_watch(struct store *s, struct store_listener *listener)
 {
-    (void)s, (void)watcher;
+    (void)s, (void)listener;
 }
 
 static void

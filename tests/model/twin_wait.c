@@ -27,7 +27,7 @@ remove_at(struct twin *t, size_t i)
 {
     if (i == t->waiter_count)
         return;
-    t->waiters[i].who->line = NULL;
+    t->waiters[i].who->waitqueue = NULL;
     free(t->waiters[i].project);
     free(t->waiters[i].name);
     for (t->waiter_count--; i < t->waiter_count; i++)
@@ -84,7 +84,7 @@ twin_wait(struct twin *t, struct store_visit *visit, const struct store_queue *w
                               .project_len = where->project.len,
                               .name = twin_copy(where->name),
                               .name_len = where->name.len};
-    visit->waiter->line = t;
+    visit->waiter->waitqueue = t;
 }
 
 void

@@ -230,25 +230,25 @@ MUTANTS = [
      "a post does not call who waits",
      SIMULATION,
      [("engine/message_ops.c",
-       "    queue_stir(v->queue);\n    if (!observed",
+       "    queue_wake_waiters(v->queue);\n    if (!observed",
        "    if (!MUTANT(POST_CALLS_NOBODY))\n"
-       "        queue_stir(v->queue);\n"
+       "        queue_wake_waiters(v->queue);\n"
        "    if (!observed")]),
     ("DELAY_CALLS_NOBODY",
      "the end of a delay does not call who waits",
      SIMULATION,
      [("engine/settle.c",
-       "    if (q != NULL)\n        queue_stir(q);",
-       "    if (q != NULL && !MUTANT(DELAY_CALLS_NOBODY))\n        queue_stir(q);")]),
+       "    if (q != NULL)\n        queue_wake_waiters(q);",
+       "    if (q != NULL && !MUTANT(DELAY_CALLS_NOBODY))\n        queue_wake_waiters(q);")]),
     ("CLAIM_OVER_CALLS_NOBODY",
      "the end of a claim's time does not call who waits",
      SIMULATION,
      [("engine/claim.c",
-       "    if (c->held > 0 && c->backlog->queue != NULL)\n        queue_stir",
+       "    if (c->held > 0 && c->backlog->queue != NULL)\n        queue_wake_waiters",
        "    if (c->held > 0 && c->backlog->queue != NULL &&\n"
        "        !(MUTANT(CLAIM_OVER_CALLS_NOBODY) && c->due.due_ms <= sh->now_ms) &&\n"
        "        !(MUTANT(RELEASE_CALLS_NOBODY) && c->due.due_ms > sh->now_ms))\n"
-       "        queue_stir")]),
+       "        queue_wake_waiters")]),
     ("RELEASE_CALLS_NOBODY",
      "a released claim does not call who waits",
      SIMULATION,
@@ -257,36 +257,36 @@ MUTANTS = [
      "a dead letter that is moved does not call who waits where it goes",
      SIMULATION,
      [("engine/dead_letter.c",
-       "    queue_stir(move.target);\n",
-       "    if (!MUTANT(LETTER_CALLS_NOBODY))\n        queue_stir(move.target);\n")]),
+       "    queue_wake_waiters(move.target);\n",
+       "    if (!MUTANT(LETTER_CALLS_NOBODY))\n        queue_wake_waiters(move.target);\n")]),
     ("NO_BATON",
      "who leaves a line does not let the next one be called",
      SIMULATION,
      [("engine/shard.c",
-       "    else if (!line->ended)\n        line_stir(line);",
-       "    else if (!line->ended && !MUTANT(NO_BATON))\n        line_stir(line);")]),
+       "    else if (!waitqueue->ended)\n        waitqueue_mark_dirty(waitqueue);",
+       "    else if (!waitqueue->ended && !MUTANT(NO_BATON))\n        waitqueue_mark_dirty(waitqueue);")]),
     ("BELL_STAYS_SILENT",
      "those who are told are not woken",
      SIMULATION,
      [("engine/shard.c",
-       "    bells_ring(&bells);",
-       "    if (!MUTANT(BELL_STAYS_SILENT))\n        bells_ring(&bells);")]),
+       "    wakeups_fire(&wakeups);",
+       "    if (!MUTANT(BELL_STAYS_SILENT))\n        wakeups_fire(&wakeups);")]),
     ("DELETION_KEEPS_THE_LINE",
      "a deleted queue does not send those away who wait for it",
      SIMULATION,
      [("engine/shard.c",
-       "    if (q->line != NULL)\n        end_line(sh, q->line);",
-       "    if (q->line != NULL && MUTANT(DELETION_KEEPS_THE_LINE))\n"
-       "        q->line->queue = NULL;\n"
-       "    else if (q->line != NULL)\n"
-       "        end_line(sh, q->line);")]),
+       "    if (q->waitqueue != NULL)\n        end_waitqueue(sh, q->waitqueue);",
+       "    if (q->waitqueue != NULL && MUTANT(DELETION_KEEPS_THE_LINE))\n"
+       "        q->waitqueue->queue = NULL;\n"
+       "    else if (q->waitqueue != NULL)\n"
+       "        end_waitqueue(sh, q->waitqueue);")]),
     ("DISMISSED_UNTOLD",
      "who waits for a queue that is deleted is sent away without a word",
      SIMULATION,
-     [("store/line.c",
-       "    bells_keep(bells, w->watcher->tell(w->watcher, STORE_GONE));",
+     [("store/waitqueue.c",
+       "    wakeups_defer(wakeups, w->listener->notify(w->listener, STORE_GONE));",
        "    if (!MUTANT(DISMISSED_UNTOLD))\n"
-       "        bells_keep(bells, w->watcher->tell(w->watcher, STORE_GONE));")]),
+       "        wakeups_defer(wakeups, w->listener->notify(w->listener, STORE_GONE));")]),
     ("WAITS_FOR_EVER",
      "a request waits on when its time is over",
      SIMULATION,
@@ -297,22 +297,22 @@ MUTANTS = [
     ("NEWCOMER_GOES_FIRST",
      "a new waiter takes what is reserved for those in line",
      SIMULATION,
-     [("store/line.c",
-       "? &w->link : &line->waiters;",
-       "? &w->link : MUTANT(NEWCOMER_GOES_FIRST) ? line->waiters.next : &line->waiters;")]),
+     [("store/waitqueue.c",
+       "? &w->link : &waitqueue->waiters;",
+       "? &w->link : MUTANT(NEWCOMER_GOES_FIRST) ? waitqueue->waiters.next : &waitqueue->waiters;")]),
     ("LINE_WITHOUT_ORDER",
      "a waiter in line takes what is reserved for those in front of it",
      SIMULATION,
-     [("store/line.c",
-       "    const struct list *at = line->waiters.next;\n    size_t reserved = 0;\n",
-       "    const struct list *at = w->line == line && MUTANT(LINE_WITHOUT_ORDER)\n"
+     [("store/waitqueue.c",
+       "    const struct list *at = waitqueue->waiters.next;\n    size_t reserved = 0;\n",
+       "    const struct list *at = w->waitqueue == waitqueue && MUTANT(LINE_WITHOUT_ORDER)\n"
        "                                ? end\n"
-       "                                : line->waiters.next;\n"
+       "                                : waitqueue->waiters.next;\n"
        "    size_t reserved = 0;\n")]),
     ("RESERVES_ONE_EACH",
      "one message is reserved for each waiter in front, not as many as it asks for",
      SIMULATION,
-     [("store/line.c",
+     [("store/waitqueue.c",
        "        reserved += waiter_of(at)->wants;",
        "        reserved += MUTANT(RESERVES_ONE_EACH) ? 1 : waiter_of(at)->wants;")]),
     ("RESERVED_ARE_TAKEN",
@@ -325,14 +325,14 @@ MUTANTS = [
     ("IN_VAIN_TO_THE_END",
      "who was called in vain waits on at the end of the line",
      SIMULATION,
-     [("store/line.c",
-       "    w->wants = wants;\n    if (w->line == line)\n",
+     [("store/waitqueue.c",
+       "    w->wants = wants;\n    if (w->waitqueue == waitqueue)\n",
        "    w->wants = wants;\n"
-       "    if (w->line == line && MUTANT(IN_VAIN_TO_THE_END)) {\n"
+       "    if (w->waitqueue == waitqueue && MUTANT(IN_VAIN_TO_THE_END)) {\n"
        "        list_remove(&w->link);\n"
-       "        list_add_before(&line->waiters, &w->link);\n"
+       "        list_add_before(&waitqueue->waiters, &w->link);\n"
        "    }\n"
-       "    if (w->line == line)\n")]),
+       "    if (w->waitqueue == waitqueue)\n")]),
     ("ABANDONED_CLAIMS",
      "a request whose client has hung up takes messages all the same",
      SIMULATION,
@@ -1356,8 +1356,8 @@ MUTANTS = [
      "who waits for what is expected is not told that something happened",
      "api/kit_test: what_is_not_yet_so_is_waited_for",
      [("kit/history.c",
-       "    tell_watchers(h, bells",
-       "    if (!MUTANT(EXPECT_SLEEPS_ON))\n        tell_watchers(h, bells")]),
+       "    notify_listeners(h, wakeups",
+       "    if (!MUTANT(EXPECT_SLEEPS_ON))\n        notify_listeners(h, wakeups")]),
     ("PROJECTS_UNLISTED",
      "projects are not listed",
      "store/queue_test: projects_are_listed_while_they_have_queues",

@@ -104,16 +104,16 @@ open_api(struct server *s, const struct profile *p)
 }
 
 static void
-ring(struct store_bell *bell)
+fire(struct store_wakeup *wakeup)
 {
-    container_of(bell, struct server, bell)->bell_rung = true;
+    container_of(wakeup, struct server, wakeup)->wakeup_fired = true;
 }
 
-static struct store_bell *
-tell_deliverer(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+tell_deliverer(struct store_listener *listener, enum store_news news)
 {
     (void)news; /* there is one only */
-    container_of(watcher, struct server, deliverer)->delivery_told = true;
+    container_of(listener, struct server, deliverer)->delivery_told = true;
     return NULL;
 }
 
@@ -125,7 +125,7 @@ open_all(struct server *s, const struct profile *p)
     open_store(s, p);
     open_api(s, p);
     s->delivery_told = true;
-    s->deliverer.tell = tell_deliverer;
+    s->deliverer.notify = tell_deliverer;
     store_delivery_watch(s->store, &s->deliverer);
     api_caller_init(&s->caller, s->api, s->mem, s->now_ms);
     api_caller_init(&s->peeper, s->api, s->mem, s->now_ms);
@@ -138,7 +138,7 @@ server_begin(struct server *s, const struct profile *p)
                          .mem = mem_new(0),
                          .own = mem_new(0),
                          .now_ms = SERVER_START_MS,
-                         .bell.ring = ring};
+                         .wakeup.fire = fire};
     clock_init_manual(&s->real, SERVER_START_MS);
     if (s->mem == NULL || s->own == NULL)
         abort();
@@ -287,28 +287,28 @@ server_do(struct server *s, const struct operation *op, struct trouble trouble,
 
 /* ---------------------------------------------------------------------- waiting */
 
-/* Takes a note; one bell is enough for all of them. */
-static struct store_bell *
-tell(struct store_watcher *watcher, enum store_news news)
+/* Takes a note; one wakeup is enough for all of them. */
+static struct store_wakeup *
+tell(struct store_listener *listener, enum store_news news)
 {
-    struct parked *p = container_of(watcher, struct parked, waiting.watcher);
+    struct parked *p = container_of(listener, struct parked, waiting.listener);
     struct server *s = p->server;
 
     p->told = true;
     p->dismissed |= news == STORE_GONE;
-    if (s->bell_due)
+    if (s->wakeup_due)
         return NULL;
-    s->bell_due = true;
-    s->bell_rung = false;
-    return &s->bell;
+    s->wakeup_due = true;
+    s->wakeup_fired = false;
+    return &s->wakeup;
 }
 
 bool
 server_has_rung(struct server *s)
 {
-    bool rung = !s->bell_due || s->bell_rung;
+    bool rung = !s->wakeup_due || s->wakeup_fired;
 
-    s->bell_due = false;
+    s->wakeup_due = false;
     return rung;
 }
 
@@ -319,7 +319,7 @@ park(struct server *s, struct parked *p, const struct operation *op)
     const char *mark;
 
     *p = (struct parked){.used = true, .op = *op, .server = s};
-    p->waiting.watcher.tell = tell;
+    p->waiting.listener.notify = tell;
     arena_init(&p->arena, s->mem);
     buf_init(&p->res.body, s->mem);
     buf_init(&p->target, s->own);

@@ -1,7 +1,7 @@
 /*
  * server: the real API over the real engine, at a time of the simulation's choosing.
  *
- * Requests that wait are parked, as a front end does it: watchers take notes, and when the
+ * Requests that wait are parked, as a front end does it: listeners take notes, and when the
  * API is asked again is for the simulation to choose.
  *
  * In some seeds it has a journal on a simulated disk, and is restarted: what was answered
@@ -65,12 +65,12 @@ struct server {
     struct buf target, body;
     struct exchanged last;
     struct parked parked[WAITERS_MAX]; /* by who waits */
-    struct store_watcher deliverer;
+    struct store_listener deliverer;
     bool delivery_told; /* something is due since nothing was */
     struct store_delivery lent[LENT_MAX];
     size_t lent_count;
-    struct store_bell bell;
-    bool bell_due, bell_rung; /* it was returned; it was rung since */
+    struct store_wakeup wakeup;
+    bool wakeup_due, wakeup_fired; /* it was returned; it was rung since */
 };
 
 /* What goes wrong with a request. */
@@ -117,7 +117,7 @@ void server_end(struct server *s, int waiter);
 /* Nobody got the answer to the last request, a claim: gives it back. */
 void server_give_back(struct server *s, bool uncount);
 
-/* False if a bell that was returned has not been rung. */
+/* False if a wakeup that was returned has not been rung. */
 bool server_has_rung(struct server *s);
 
 /* Lends what is due for delivery, the last of lent[]; NULL: nothing is, or there is no room. */

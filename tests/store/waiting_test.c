@@ -13,14 +13,14 @@
 
 struct person {
     struct store_waiter place;
-    struct store_watcher watcher;
+    struct store_listener listener;
     int ready, gone; /* how often it was told */
 };
 
-static struct store_bell *
-note(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+note(struct store_listener *listener, enum store_news news)
 {
-    struct person *p = container_of(watcher, struct person, watcher);
+    struct person *p = container_of(listener, struct person, listener);
 
     if (news == STORE_READY)
         p->ready++;
@@ -33,8 +33,8 @@ note(struct store_watcher *watcher, enum store_news news)
 static void
 arrive(struct person *p)
 {
-    *p = (struct person){.watcher.tell = note};
-    p->place.watcher = &p->watcher;
+    *p = (struct person){.listener.notify = note};
+    p->place.listener = &p->listener;
 }
 
 /* Claims; whoever gets nothing waits, or waits on. Shows the messages. */
@@ -52,7 +52,7 @@ try(struct fixture *f, struct person *p, size_t limit, size_t room)
     ck_assert(store_audit(f->store));
     if (st != ST_OK)
         return st;
-    ck_assert_int_eq(visit.waits, f->seen.count == 0 && p->place.line != NULL);
+    ck_assert_int_eq(visit.waits, f->seen.count == 0 && p->place.waitqueue != NULL);
     ck_assert_int_eq(id_empty(f->seen.claim_id), f->seen.count == 0);
     return st;
 }
@@ -68,7 +68,7 @@ ask_in_vain(struct fixture *f, struct person *p)
 {
     ask(f, p, 1);
     expect_nothing(f);
-    ck_assert_ptr_nonnull(p->place.line);
+    ck_assert_ptr_nonnull(p->place.waitqueue);
 }
 
 /* The same with a pop. */
@@ -89,7 +89,7 @@ static void
 leave(struct fixture *f, struct person *p)
 {
     store_waiter_leave(f->store, &p->place);
-    ck_assert_ptr_null(p->place.line);
+    ck_assert_ptr_null(p->place.waitqueue);
     ck_assert(store_audit(f->store));
 }
 
@@ -145,7 +145,7 @@ expect_call(struct fixture *f, struct person *p, int number)
     ck_assert_int_le(p->ready, 1); /* once is enough */
     ask(f, p, 1);
     expect(f, number);
-    ck_assert_ptr_null(p->place.line);
+    ck_assert_ptr_null(p->place.waitqueue);
 }
 
 START_TEST(a_post_calls)
@@ -479,7 +479,7 @@ START_TEST(somebody_new_stands_behind_all_who_wait)
     post(&f, 2);
     ask(&f, &fresh, 10); /* one for the one in front */
     expect(&f, 2);
-    ck_assert_ptr_null(fresh.place.line);
+    ck_assert_ptr_null(fresh.place.waitqueue);
     ask_in_vain(&f, &fresh);
     ask(&f, &first, 10);
     expect(&f, 1);
@@ -656,7 +656,7 @@ END_TEST
 START_TEST(the_same_one_waits_in_several_lines)
 {
     struct person first, second;
-    struct store_waiter other = {.watcher = &first.watcher};
+    struct store_waiter other = {.listener = &first.listener};
     struct store_visit visit;
     struct fixture f;
 
@@ -680,7 +680,7 @@ START_TEST(the_same_one_waits_in_several_lines)
     if (!is_twin(&f))
         ck_assert_int_eq(first.ready, 2); /* of each of its lines */
     store_waiter_leave(f.store, &other);
-    ck_assert_ptr_null(other.line);
+    ck_assert_ptr_null(other.waitqueue);
     ask(&f, &first, 1);
     expect(&f, 3);
     use(&f, "r");
@@ -699,14 +699,14 @@ START_TEST(pops_and_claims_stand_in_the_same_line)
     arrive(&first);
     arrive(&second);
     try_pop(&f, &first, 5);
-    ck_assert_ptr_nonnull(first.place.line);
+    ck_assert_ptr_nonnull(first.place.waitqueue);
     ask_in_vain(&f, &second);
     post(&f, 7);
     ask(&f, &second, 10);
     expect(&f, 6, 7);
     try_pop(&f, &first, 5);
     expect(&f, 1, 2, 3, 4, 5);
-    ck_assert_ptr_null(first.place.line);
+    ck_assert_ptr_null(first.place.waitqueue);
     expect_stats(&f, 2, 0); /* what was popped is gone */
     fixture_close(&f);
 }
@@ -729,7 +729,7 @@ START_TEST(a_deletion_ends_it_and_says_so)
     }
     delete_queue(&f);
     for (int i = 0; i < 3; i++) {
-        ck_assert_ptr_null(p[i].place.line);
+        ck_assert_ptr_null(p[i].place.waitqueue);
         if (!is_twin(&f))
             ck_assert_int_eq(p[i].gone, 1);
     }
@@ -749,7 +749,7 @@ START_TEST(a_deletion_of_what_does_not_exist_ends_nothing)
     arrive(&p);
     ask_in_vain(&f, &p);
     delete_queue(&f);
-    ck_assert_ptr_nonnull(p.place.line);
+    ck_assert_ptr_nonnull(p.place.waitqueue);
     ck_assert_int_eq(p.gone, 0);
     post(&f, 1);
     expect_call(&f, &p, 1);
@@ -768,7 +768,7 @@ START_TEST(a_purge_ends_nothing)
     take(&f, 1);
     ask_in_vain(&f, &p);
     purge(&f);
-    ck_assert_ptr_nonnull(p.place.line);
+    ck_assert_ptr_nonnull(p.place.waitqueue);
     ck_assert_int_eq(p.gone, 0);
     ck_assert(!called(&f, &p));
     wait_s(&f, 3600); /* the claim that was purged ends, and calls nobody */
@@ -849,7 +849,7 @@ START_TEST(who_has_no_room_keeps_its_place)
     post(&f, 2);
     ck_assert_status(try(&f, &first, 2, 5), ST_NO_ROOM);
     ck_assert_uint_eq(f.seen.room, 6);
-    ck_assert_ptr_nonnull(first.place.line);
+    ck_assert_ptr_nonnull(first.place.waitqueue);
     ask(&f, &second, 10); /* still the second */
     expect(&f, 101);
     ck_assert_status(try(&f, &first, 2, 3), ST_OK);
@@ -868,7 +868,7 @@ START_TEST(who_has_no_room_and_no_place_gets_none)
     f.posted = 99;
     post(&f, 1);
     ck_assert_status(try(&f, &p, 1, 2), ST_NO_ROOM);
-    ck_assert_ptr_null(p.place.line);
+    ck_assert_ptr_null(p.place.waitqueue);
     fixture_close(&f);
 }
 END_TEST
@@ -897,10 +897,10 @@ START_TEST(without_memory_for_a_line_there_is_no_place)
             if (st == ST_OK)
                 break;
             ck_assert_status(st, ST_NO_MEMORY);
-            ck_assert_ptr_null(p.place.line);
+            ck_assert_ptr_null(p.place.waitqueue);
         }
         ck_assert_uint_gt(nth, 1);
-        ck_assert_ptr_nonnull(p.place.line);
+        ck_assert_ptr_nonnull(p.place.waitqueue);
         post(&f, 1);
         ck_assert_int_eq(p.ready, 1);
         leave(&f, &p);
@@ -930,7 +930,7 @@ START_TEST(without_memory_for_a_claim_the_place_is_kept)
         if (st == ST_OK)
             break;
         ck_assert_status(st, ST_NO_MEMORY);
-        ck_assert_ptr_nonnull(first.place.line);
+        ck_assert_ptr_nonnull(first.place.waitqueue);
         ask_in_vain(&f, &second); /* it is still the first one's */
     }
     ck_assert_uint_gt(nth, 1);
@@ -961,7 +961,7 @@ START_TEST(nobody_waits_without_notice_behind_letters_that_cannot_be_moved)
         mem_fail_nth(f.mem, 0);
         if (st == ST_OK && f.seen.count == 0) {
             waited = true; /* some were moved, and then there was no memory */
-            ck_assert_ptr_nonnull(p.place.line);
+            ck_assert_ptr_nonnull(p.place.waitqueue);
             ck_assert_int_eq(p.ready, 1);
             ask(&f, &p, 1);
         } else if (st != ST_OK) {
@@ -998,7 +998,7 @@ START_TEST(a_large_crowd_is_told_in_slices_that_its_queue_has_gone)
     ck_assert_int_le(store_next_ms(f.store), f.now_ms); /* the rest is wanted at once */
     leave(&f, &p[CROWD - 1]);  /* who leaves meanwhile is not told */
     ask(&f, &p[CROWD - 2], 1); /* who asks meanwhile does not wait on */
-    ck_assert_ptr_null(p[CROWD - 2].place.line);
+    ck_assert_ptr_null(p[CROWD - 2].place.waitqueue);
     post(&f, 2); /* nor does a queue made anew call those of the old one */
     ask(&f, &p[CROWD - 3], 1);
     expect(&f, 1);
@@ -1010,7 +1010,7 @@ START_TEST(a_large_crowd_is_told_in_slices_that_its_queue_has_gone)
     for (int i = 0; i < CROWD - 3; i++) {
         ck_assert_int_eq(p[i].gone, 1);
         ck_assert_int_eq(p[i].ready, 0);
-        ck_assert_ptr_null(p[i].place.line);
+        ck_assert_ptr_null(p[i].place.waitqueue);
     }
     for (int i = CROWD - 3; i < CROWD; i++)
         ck_assert_int_eq(p[i].gone + p[i].ready, 0);
@@ -1047,27 +1047,27 @@ END_TEST
 static int rung;
 
 static void
-ring(struct store_bell *bell)
+fire(struct store_wakeup *wakeup)
 {
-    (void)bell;
+    (void)wakeup;
     rung++;
 }
 
-static struct store_bell bells[20] = {
-    {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring},
-    {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}, {ring}};
+static struct store_wakeup wakeups[20] = {
+    {fire}, {fire}, {fire}, {fire}, {fire}, {fire}, {fire}, {fire}, {fire}, {fire},
+    {fire}, {fire}, {fire}, {fire}, {fire}, {fire}, {fire}, {fire}, {fire}, {fire}};
 
 struct sleeper {
     struct store_waiter place;
-    struct store_watcher watcher;
-    struct store_bell *bell;
+    struct store_listener listener;
+    struct store_wakeup *wakeup;
 };
 
-static struct store_bell *
-wake(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+wake(struct store_listener *listener, enum store_news news)
 {
     (void)news;
-    return container_of(watcher, struct sleeper, watcher)->bell;
+    return container_of(listener, struct sleeper, listener)->wakeup;
 }
 
 START_TEST(each_bell_is_rung_once_when_the_operation_is_done)
@@ -1080,8 +1080,8 @@ START_TEST(each_bell_is_rung_once_when_the_operation_is_done)
     for (int i = 0; i < 20; i++) {
         struct store_visit visit = {.now_ms = f.now_ms, .waiter = &s[i].place};
 
-        s[i] = (struct sleeper){.watcher.tell = wake, .bell = &bells[i]};
-        s[i].place.watcher = &s[i].watcher;
+        s[i] = (struct sleeper){.listener.notify = wake, .wakeup = &wakeups[i]};
+        s[i].place.listener = &s[i].listener;
         store_batch_release(&f.seen);
         ck_assert_status(store_message_pop(f.store, &visit, &f.queue, 1, &f.seen), ST_OK);
     }

@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 
-static struct store_bell *
-told(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+told(struct store_listener *listener, enum store_news news)
 {
-    struct asking *a = container_of(watcher, struct asking, waiting.watcher);
+    struct asking *a = container_of(listener, struct asking, waiting.listener);
 
     if (news == STORE_READY)
         a->ready++;
@@ -20,7 +20,7 @@ asking_prepare(struct asking *a, struct api_fixture *f, const char *method,
 {
     struct bytes path, query;
 
-    *a = (struct asking){.f = f, .waiting.watcher.tell = told};
+    *a = (struct asking){.f = f, .waiting.listener.notify = told};
     arena_init(&a->arena, f->mem);
     buf_init(&a->res.body, f->mem);
     (void)snprintf(a->target, sizeof(a->target), "%s", target);

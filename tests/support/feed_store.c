@@ -15,7 +15,7 @@ struct feed {
     const struct clock *clock;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t moved;
-    struct store_watcher *due, *durable;
+    struct store_listener *due, *durable;
     uint64_t durable_up_to;
     bool rest_lost;
     size_t fails;
@@ -86,12 +86,12 @@ feed_done(struct store *s, struct store_visit *visit, struct store_delivery *del
 }
 
 static void
-feed_watch_due(struct store *s, struct store_watcher *watcher)
+feed_watch_due(struct store *s, struct store_listener *listener)
 {
     struct feed *f = feed_of(s);
 
     pthread_mutex_lock(&f->lock);
-    f->due = watcher;
+    f->due = listener;
     pthread_mutex_unlock(&f->lock);
 }
 
@@ -116,19 +116,19 @@ feed_flush(struct store *s)
 }
 
 static void
-feed_watch(struct store *s, struct store_watcher *watcher)
+feed_watch(struct store *s, struct store_listener *listener)
 {
     struct feed *f = feed_of(s);
 
     pthread_mutex_lock(&f->lock);
-    f->durable = watcher;
+    f->durable = listener;
     pthread_mutex_unlock(&f->lock);
 }
 
 static void
-feed_unwatch(struct store *s, struct store_watcher *watcher)
+feed_unwatch(struct store *s, struct store_listener *listener)
 {
-    (void)watcher;
+    (void)listener;
     feed_watch(s, NULL);
 }
 
@@ -188,13 +188,13 @@ feed_store_open(const struct clock *clock)
 }
 
 static void
-tell(struct feed *f, struct store_watcher *watcher)
+tell(struct feed *f, struct store_listener *listener)
 {
-    struct store_bell *bell =
-        watcher == NULL ? NULL : watcher->tell(watcher, STORE_READY);
+    struct store_wakeup *wakeup =
+        listener == NULL ? NULL : listener->notify(listener, STORE_READY);
 
-    if (bell != NULL)
-        bell->ring(bell);
+    if (wakeup != NULL)
+        wakeup->fire(wakeup);
     (void)f;
 }
 

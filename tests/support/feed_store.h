@@ -23,10 +23,10 @@ struct feed_news {
 /* Time is that of the clock. Owned: store_close() it. */
 struct store *feed_store_open(const struct clock *clock);
 
-/* Puts one in, and tells the watcher; texts are borrowed. Returns which it is. */
+/* Puts one in, and tells the listener; texts are borrowed. Returns which it is. */
 size_t feed_store_add(struct store *s, const struct store_delivery *delivery);
 
-/* The clock was moved: tells the watcher. */
+/* The clock was moved: tells the listener. */
 void feed_store_tell(struct store *s);
 
 /* Waits until it was given back so often. */

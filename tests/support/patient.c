@@ -96,9 +96,9 @@ patient_delivery_done(struct store *s, struct store_visit *visit,
 }
 
 static void
-patient_delivery_watch(struct store *s, struct store_watcher *watcher)
+patient_delivery_watch(struct store *s, struct store_listener *listener)
 {
-    store_delivery_watch(patient_inside(s), watcher);
+    store_delivery_watch(patient_inside(s), listener);
 }
 
 static void
@@ -120,15 +120,15 @@ patient_flush(struct store *s)
 }
 
 static void
-patient_watch(struct store *s, struct store_watcher *watcher)
+patient_watch(struct store *s, struct store_listener *listener)
 {
-    store_watch(patient_inside(s), watcher);
+    store_watch(patient_inside(s), listener);
 }
 
 static void
-patient_unwatch(struct store *s, struct store_watcher *watcher)
+patient_unwatch(struct store *s, struct store_listener *listener)
 {
-    store_unwatch(patient_inside(s), watcher);
+    store_unwatch(patient_inside(s), listener);
 }
 
 static enum status

@@ -10,12 +10,12 @@ struct slow {
     struct store store; /* first: the seam's handle */
     struct store *inside;
     struct store_observer observer;
-    pthread_mutex_t lock; /* guards what follows up to `watchers` */
+    pthread_mutex_t lock; /* guards what follows up to `listeners` */
     pthread_cond_t moved;
     bool shut, slices, stats_pass;
     size_t standing, passes;
     struct list parked; /* of those that stand there, fibers that have not been woken */
-    struct list watchers;
+    struct list listeners;
     _Atomic uint64_t position, durable, flushed;
     _Atomic bool lost;
 };
@@ -189,21 +189,21 @@ slow_store_position(struct store *s)
 size_t
 slow_store_tell(struct store *s)
 {
-    struct store_bell *bells[64];
+    struct store_wakeup *wakeups[64];
     struct slow *w = slow_of(s);
     size_t count = 0;
 
     pthread_mutex_lock(&w->lock);
-    for (struct list *at = w->watchers.next; at != &w->watchers; at = at->next) {
-        struct store_watcher *watcher = container_of(at, struct store_watcher, link);
-        struct store_bell *bell = watcher->tell(watcher, STORE_READY);
+    for (struct list *at = w->listeners.next; at != &w->listeners; at = at->next) {
+        struct store_listener *listener = container_of(at, struct store_listener, link);
+        struct store_wakeup *wakeup = listener->notify(listener, STORE_READY);
 
-        if (bell != NULL && count < sizeof(bells) / sizeof(bells[0]))
-            bells[count++] = bell;
+        if (wakeup != NULL && count < sizeof(wakeups) / sizeof(wakeups[0]))
+            wakeups[count++] = wakeup;
     }
     pthread_mutex_unlock(&w->lock);
     for (size_t i = 0; i < count; i++)
-        bells[i]->ring(bells[i]);
+        wakeups[i]->fire(wakeups[i]);
     return count;
 }
 
@@ -240,22 +240,22 @@ slow_flush(struct store *s)
 }
 
 static void
-slow_watch(struct store *s, struct store_watcher *watcher)
+slow_watch(struct store *s, struct store_listener *listener)
 {
     struct slow *w = slow_of(s);
 
     pthread_mutex_lock(&w->lock);
-    list_add_before(&w->watchers, &watcher->link);
+    list_add_before(&w->listeners, &listener->link);
     pthread_mutex_unlock(&w->lock);
 }
 
 static void
-slow_unwatch(struct store *s, struct store_watcher *watcher)
+slow_unwatch(struct store *s, struct store_listener *listener)
 {
     struct slow *w = slow_of(s);
 
     pthread_mutex_lock(&w->lock);
-    list_remove(&watcher->link);
+    list_remove(&listener->link);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -354,9 +354,9 @@ slow_delivery_done(struct store *s, struct store_visit *visit,
 }
 
 static void
-slow_delivery_watch(struct store *s, struct store_watcher *watcher)
+slow_delivery_watch(struct store *s, struct store_listener *listener)
 {
-    store_delivery_watch(slow_of(s)->inside, watcher);
+    store_delivery_watch(slow_of(s)->inside, listener);
 }
 
 static void
@@ -389,7 +389,7 @@ slow_close(struct store *s)
     struct slow *w = slow_of(s);
 
     store_close(w->inside);
-    if (!list_empty(&w->watchers))
+    if (!list_empty(&w->listeners))
         abort(); /* somebody still watches */
     pthread_cond_destroy(&w->moved);
     pthread_mutex_destroy(&w->lock);
@@ -455,7 +455,7 @@ slow_store_open(const struct engine_config *config, unsigned kinds)
     list_init(&w->parked);
     w->observer.reserve = grant;
     w->observer.commit = log_change;
-    list_init(&w->watchers);
+    list_init(&w->listeners);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->moved, NULL);
     if ((kinds & SLOW_STORE_LOGS) != 0)

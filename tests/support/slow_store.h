@@ -46,13 +46,13 @@ uint64_t slow_store_position(struct store *s);
 /* What it was when somebody has flushed the log last. */
 uint64_t slow_store_flushed(struct store *s);
 
-/* All up to a position is durable. Tells the watchers. */
+/* All up to a position is durable. Tells the listeners. */
 void slow_store_make_durable(struct store *s, uint64_t position);
 
-/* Whatever is not durable is lost, and so is what comes. Tells the watchers. */
+/* Whatever is not durable is lost, and so is what comes. Tells the listeners. */
 void slow_store_lose(struct store *s);
 
-/* Tells the watchers; returns how many of them have to be woken for it. */
+/* Tells the listeners; returns how many of them have to be woken for it. */
 size_t slow_store_tell(struct store *s);
 
 #endif

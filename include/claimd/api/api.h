@@ -99,19 +99,19 @@ enum waiting_end {
 
 /*
  * What a front end that can park requests lends to one that may have to wait for a message
- * (docs/api.md 11). Zero but for `watcher` before the first call.
+ * (docs/api.md 11). Zero but for `listener` before the first call.
  */
 struct waiting {
     enum waiting_end end;
-    struct store_watcher
-        watcher;     /* told when the API is to be asked again, or the last time:
+    struct store_listener
+        listener;    /* told when the API is to be asked again, or the last time:
                                      STORE_GONE is WAITING_OVER */
     int64_t wait_ms; /* with API_WAIT: how long at most, from the first time */
     struct store_waiter one, *places; /* the rest is the API's */
     struct api_tenant *tenant;
     size_t place_count;
     struct kit_call *call;   /* owned; with a kit, while it waits for a message */
-    struct history *watched; /* the watcher hears of its entries; NULL: it does not */
+    struct history *watched; /* the listener hears of its entries; NULL: it does not */
 };
 
 /* What a connection has of its project's share; zero at first. See api_leave(). */
@@ -253,7 +253,7 @@ enum api_next {
                   if that is lost, nobody may hear of it: close the connection) */
     API_AGAIN, /* a slice is done: give others their turn, then call again with the same */
     API_WAIT,  /* there is nothing to take: call again with the same when req->waiting's
-                  watcher is told, or its time is over (WAITING_OVER) */
+                  listener is told, or its time is over (WAITING_OVER) */
     API_ADMIT  /* another server is asked who this is: call again with the same when
                   req->proof is told, which it will be, and soon. It must stay where it is
                   until then */
@@ -272,7 +272,7 @@ enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res);
 
 /*
- * Ends the request's waiting, if it waits; its watcher is told no more. Forgets who it was
+ * Ends the request's waiting, if it waits; its listener is told no more. Forgets who it was
  * from. To be called when a request comes to its end, whatever became of it.
  */
 void api_stop_waiting(const struct api *api, struct request *req);

@@ -101,8 +101,8 @@ uint64_t history_gone(struct history *h, uint64_t since);
 typedef bool history_show_fn(void *ctx, const struct history_entry *entry);
 void history_read(struct history *h, uint64_t since, history_show_fn *show, void *ctx);
 
-/* Has a watcher told (STORE_READY) of each entry, or not any more. */
-void history_watch(struct history *h, struct store_watcher *watcher);
-void history_unwatch(struct history *h, struct store_watcher *watcher);
+/* Has a listener told (STORE_READY) of each entry, or not any more. */
+void history_watch(struct history *h, struct store_listener *listener);
+void history_unwatch(struct history *h, struct store_listener *listener);
 
 #endif

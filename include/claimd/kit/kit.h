@@ -74,14 +74,14 @@ void kit_end_exchange(struct kit *kit);
 struct kit_call;
 
 /*
- * Makes the call of a request of this project, owned: what the store tells kit_call_watcher()
+ * Makes the call of a request of this project, owned: what the store tells kit_call_listener()
  * is passed on to `inner`, which is borrowed. NULL without memory.
  */
 struct kit_call *
-kit_call_new(struct kit *kit, struct bytes project, struct store_watcher *inner);
-struct store_watcher *kit_call_watcher(struct kit_call *call);
+kit_call_new(struct kit *kit, struct bytes project, struct store_listener *inner);
+struct store_listener *kit_call_listener(struct kit_call *call);
 
-/* It waits no more, and the store does not know its watcher any more. Fine with NULL. */
+/* It waits no more, and the store does not know its listener any more. Fine with NULL. */
 void kit_call_free(struct kit_call *call);
 
 /* It asks again; true: because it was told. Then kit_call_served() comes when it has asked. */

@@ -147,8 +147,8 @@ struct store_observer {
     /* Its log, as the store shows it (store/store.h); NULL: it has none, nobody waits. */
     enum store_fate (*fate)(struct store_observer *observer, uint64_t position);
     void (*flush)(struct store_observer *observer);
-    void (*watch)(struct store_observer *observer, struct store_watcher *watcher);
-    void (*unwatch)(struct store_observer *observer, struct store_watcher *watcher);
+    void (*watch)(struct store_observer *observer, struct store_listener *listener);
+    void (*unwatch)(struct store_observer *observer, struct store_listener *listener);
 };
 
 #endif

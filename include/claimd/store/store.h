@@ -299,10 +299,10 @@ typedef void store_delivery_done_fn(struct store *s, struct store_visit *visit,
                                     enum store_outcome outcome, int64_t again_ms);
 
 /*
- * Has this watcher told (STORE_READY) when something is due after there was nothing; NULL: nobody
+ * Has this listener told (STORE_READY) when something is due after there was nothing; NULL: nobody
  * any more. There is one at a time.
  */
-typedef void store_delivery_watch_fn(struct store *s, struct store_watcher *watcher);
+typedef void store_delivery_watch_fn(struct store *s, struct store_listener *listener);
 
 /* ------------------------------------------------------------------ waiting */
 
@@ -324,11 +324,11 @@ typedef enum store_fate store_fate_fn(struct store *s, uint64_t position);
 typedef void store_flush_fn(struct store *s);
 
 /*
- * Has the watcher told (STORE_READY) whenever the fate of some position may have changed,
+ * Has the listener told (STORE_READY) whenever the fate of some position may have changed,
  * or not any more. Only where nothing is under way.
  */
-typedef void store_watch_fn(struct store *s, struct store_watcher *watcher);
-typedef void store_unwatch_fn(struct store *s, struct store_watcher *watcher);
+typedef void store_watch_fn(struct store *s, struct store_listener *listener);
+typedef void store_unwatch_fn(struct store *s, struct store_listener *listener);
 
 /* ------------------------------------------------------------------ life */
 

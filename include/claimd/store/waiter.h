@@ -1,11 +1,11 @@
 /*
- * store/waiter: standing in line for the messages of a queue.
+ * store/waiter: waiting for the messages of a queue.
  *
  * An operation that takes messages (claim, pop) and finds none enters the waiter that it
- * was given into the queue's line, in the same critical section: no message that comes
- * afterwards is missed. A queue that does not exist has a line, too.
+ * was given into the queue's wait queue, in the same critical section: no message that comes
+ * afterwards is missed. A queue that does not exist has a wait queue, too.
  *
- *     outside --finds nothing--> in line --messages come--> called --takes some--> outside
+ *     outside --finds nothing--> in the wait queue --messages come--> called --takes some--> outside
  *        ^                          ^                         |
  *        |                          +------ finds nothing ----+
  *        +---- store_waiter_leave(), the queue is deleted
@@ -20,10 +20,10 @@
  * messages, reserved or not.
  *
  *   Ownership  a waiter is embedded in who waits, and belongs to the store while it is in
- *              line; store_waiter_leave() ends that for sure
- *   Threads    tell() is called under a lock of the store, from any thread, perhaps several
- *              at a time if one watcher stands in several lines: it only takes a note. What
- *              it returns is rung when the lock has been let go
+ *              wait queue; store_waiter_leave() ends that for sure
+ *   Threads    notify() is called under a lock of the store, from any thread, perhaps several
+ *              at a time if one listener is in several wait queues: it only takes a note. What
+ *              it returns is fired when the lock has been let go
  */
 #ifndef CLAIMD_STORE_WAITER_H
 #define CLAIMD_STORE_WAITER_H
@@ -34,28 +34,28 @@ enum { STORE_RESERVED = 64 };
 
 enum store_news {
     STORE_READY, /* there may be a message: ask again */
-    STORE_GONE   /* the queue was deleted: the waiter is out of the line */
+    STORE_GONE   /* the queue was deleted: the waiter is out of the wait queue */
 };
 
 /* Wakes a thread that has got notes. Outlives the store's use. */
-struct store_bell {
-    void (*ring)(struct store_bell *bell);
+struct store_wakeup {
+    void (*fire)(struct store_wakeup *wakeup);
 };
 
 /* Who is told. */
-struct store_watcher {
-    /* Takes a note; returns a bell to be rung for it, NULL if that is not needed. */
-    struct store_bell *(*tell)(struct store_watcher *watcher, enum store_news news);
+struct store_listener {
+    /* Takes a note; returns a wakeup to be fired for it, NULL if that is not needed. */
+    struct store_wakeup *(*notify)(struct store_listener *listener, enum store_news news);
     struct list link; /* the store's, see store_watch() */
 };
 
-/* A place in one line. Zero but for `watcher` before its first use. */
+/* A place in one wait queue. Zero but for `listener` before its first use. */
 struct store_waiter {
-    struct store_watcher *watcher; /* borrowed while in line */
-    struct list link;              /* the rest is the store's */
-    void *home;                    /* whose lock guards this; NULL: never was in line */
-    void *line;                    /* NULL: outside */
-    size_t wants;                  /* messages that its operation may take */
+    struct store_listener *listener; /* borrowed while in the wait queue */
+    struct list link;                /* the rest is the store's */
+    void *home;      /* whose lock guards this; NULL: never was in the wait queue */
+    void *waitqueue; /* NULL: outside */
+    size_t wants;    /* messages that its operation may take */
     bool called;
 };
 

@@ -201,7 +201,7 @@ await(struct context *ctx, const struct expected *wanted)
         return false;
     if (waiting->watched == NULL) {
         waiting->watched = kit_history(ctx->kit);
-        history_watch(waiting->watched, &waiting->watcher);
+        history_watch(waiting->watched, &waiting->listener);
         waiting->wait_ms = wanted->wait_s * 1000;
     }
     return true;

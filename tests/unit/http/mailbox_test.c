@@ -88,7 +88,7 @@ START_TEST(a_wake_up_lasts_until_it_is_reset)
     ck_assert(awake(&m));
     mailbox_reset(&m);
     ck_assert(!awake(&m));
-    m.bell.ring(&m.bell);
+    m.wakeup.fire(&m.wakeup);
     ck_assert(awake(&m));
     mailbox_fini(&m);
 }

@@ -143,27 +143,27 @@ START_TEST(the_latest_of_a_kind_is_known)
 }
 END_TEST
 
-/* Who watches, with a bell. */
+/* Who watches, with a wakeup. */
 struct witness {
-    struct store_watcher watcher;
-    struct store_bell bell;
+    struct store_listener listener;
+    struct store_wakeup wakeup;
     int told, rung;
 };
 
-static struct store_bell *
-tell(struct store_watcher *watcher, enum store_news news)
+static struct store_wakeup *
+tell(struct store_listener *listener, enum store_news news)
 {
-    struct witness *w = container_of(watcher, struct witness, watcher);
+    struct witness *w = container_of(listener, struct witness, listener);
 
     ck_assert_int_eq(news, STORE_READY);
     w->told++;
-    return &w->bell;
+    return &w->wakeup;
 }
 
 static void
-ring(struct store_bell *bell)
+fire(struct store_wakeup *wakeup)
 {
-    container_of(bell, struct witness, bell)->rung++;
+    container_of(wakeup, struct witness, wakeup)->rung++;
 }
 
 START_TEST(who_watches_is_told_and_rung)
@@ -171,17 +171,17 @@ START_TEST(who_watches_is_told_and_rung)
     struct witness all[20];
 
     for (size_t i = 0; i < 20; i++) {
-        all[i] = (struct witness){.watcher.tell = tell, .bell.ring = ring};
-        history_watch(h, &all[i].watcher);
+        all[i] = (struct witness){.listener.notify = tell, .wakeup.fire = fire};
+        history_watch(h, &all[i].listener);
     }
     add(HISTORY_POSTED, 1);
-    history_unwatch(h, &all[3].watcher);
+    history_unwatch(h, &all[3].listener);
     add(HISTORY_POSTED, 2);
     for (size_t i = 0; i < 20; i++) {
         ck_assert_int_eq(all[i].told, i == 3 ? 1 : 2);
         ck_assert_int_eq(all[i].rung, all[i].told);
         if (i != 3)
-            history_unwatch(h, &all[i].watcher);
+            history_unwatch(h, &all[i].listener);
     }
 }
 END_TEST
