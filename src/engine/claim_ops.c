@@ -106,8 +106,8 @@ take_messages(struct visit *v, const struct store_terms *terms, size_t count,
         batch_add(&t->batch, m, q->tag, v->now_ms);
     }
     visit_served(v);
-    if (observed(&v->engine->core))
-        (void)observe_claim(q, STORE_CHANGE_CLAIM, c, v->now_ms);
+    if (has_log(&v->engine->core))
+        (void)changelog_claim(q, STORE_CHANGE_CLAIM, c, v->now_ms);
     lend_commit(q, v->now_ms);
 }
 
@@ -236,8 +236,8 @@ renew(struct visit *v, struct claim *c, const struct store_terms *terms)
             claim_lengthen(v->shard, m, terms, v->now_ms);
     }
     figures_count(&v->shard->figures, STORE_COUNT_RENEWALS, 1);
-    if (observed(&v->engine->core))
-        (void)observe_claim(v->queue, STORE_CHANGE_RENEW, c, v->now_ms);
+    if (has_log(&v->engine->core))
+        (void)changelog_claim(v->queue, STORE_CHANGE_RENEW, c, v->now_ms);
 }
 
 enum status
@@ -277,8 +277,8 @@ engine_claim_release(struct store *s, struct store_visit *outer,
     if (c != NULL && st == ST_OK) {
         if (why == STORE_NOT_SEEN)
             claim_uncount(c);
-        if (observed(&v.engine->core))
-            (void)observe_claim(v.queue, STORE_CHANGE_RELEASE, c, v.now_ms);
+        if (has_log(&v.engine->core))
+            (void)changelog_claim(v.queue, STORE_CHANGE_RELEASE, c, v.now_ms);
         figures_count(&v.shard->figures, store_release_counter(why), c->held);
         claim_end(v.shard, c);
     }

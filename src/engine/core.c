@@ -18,7 +18,7 @@ core_init(struct core *core, const struct engine_config *config)
         return st;
     entropy_take(&entropy, words, sizeof(words));
     *core = (struct core){.mem = config->mem,
-                          .observer = config->observer,
+                          .log = config->log,
                           .sealer = config->sealer,
                           .key = {words[0], words[1]},
                           .message_ttl_s = config->message_ttl_s,
@@ -104,15 +104,6 @@ core_tell_deliverer(struct core *core)
     return deliverer == NULL || atomic_exchange(&core->deliverer_told, true)
                ? NULL
                : deliverer->notify(deliverer, STORE_READY);
-}
-
-void
-core_flush(const struct core *core)
-{
-    struct store_observer *observer = core->observer;
-
-    if (observer != NULL && observer->flush != NULL)
-        observer->flush(observer);
 }
 
 void

@@ -10,6 +10,7 @@
 #include "claimd/base/hash.h"
 #include "claimd/engine/engine.h"
 #include "claimd/store/durable.h"
+#include "claimd/store/log.h"
 #include "engine/directory.h"
 #include "engine/metrics_slots.h"
 
@@ -17,7 +18,7 @@
 
 struct core {
     struct mem *mem;                   /* borrowed */
-    struct store_observer *observer;   /* borrowed; NULL: nobody */
+    struct store_log *log;             /* borrowed; NULL: none */
     const struct store_sealer *sealer; /* borrowed; NULL: none */
     struct hash_key key;               /* of queue addresses */
     struct directory directory;
@@ -56,9 +57,6 @@ void core_use_up(struct core *core, const struct store_marks *marks);
 
 /* Something is due for delivery; returns the wakeup to fire for it. Under the lock of a shard. */
 struct store_wakeup *core_tell_deliverer(struct core *core);
-
-/* What the observer was told so far is set going. */
-void core_flush(const struct core *core);
 
 /* A queue with claim numbers up to this one is gone. */
 void core_raise_fence(struct core *core, uint64_t number);

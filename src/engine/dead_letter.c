@@ -257,9 +257,9 @@ reserve(struct dead_letter *dl, struct move *move)
                              claim_nodes(dl->from.queue));
     if (st == ST_OK && move->made)
         st = shard_enlist(dl->target, move->target, 0);
-    if (st == ST_OK && move->made && observed(dl->target->core))
-        st = observe_reserve(dl->target, STORE_CHANGE_QUEUE, 0,
-                             queue_bytes(&dl->where, NULL));
+    if (st == ST_OK && move->made && has_log(dl->target->core))
+        st = changelog_reserve(dl->target, STORE_CHANGE_QUEUE, 0,
+                               queue_bytes(&dl->where, NULL));
     if (st == ST_OK && !move->made)
         st = lend_reserve(move->target, move->count, 0);
     if (st == ST_OK &&
@@ -376,13 +376,13 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
     figures_count(&dl->from.shard->figures, STORE_COUNT_DEAD_LETTERS, move.count);
     figures_count(&dl->target->figures, STORE_COUNT_QUEUES_MADE, move.made);
     queue_wake_waiters(move.target);
-    if (observed(&dl->from.engine->core)) {
+    if (has_log(&dl->from.engine->core)) {
         const struct moved moved = {move.messages, move.numbers};
 
         if (move.made)
-            (void)observe_queue(move.target, STORE_CHANGE_QUEUE, dl->from.now_ms);
-        (void)observe_move(dl->from.queue, move.target, &moved, move.count,
-                           dl->from.now_ms);
+            (void)changelog_queue(move.target, STORE_CHANGE_QUEUE, dl->from.now_ms);
+        (void)changelog_move(dl->from.queue, move.target, &moved, move.count,
+                             dl->from.now_ms);
         lend_commit(move.target, dl->from.now_ms);
     }
     return ST_OK;

@@ -55,7 +55,7 @@ size_t dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *se
 
 /*
  * Moves a slice of the dead letters that stand in a row from number seq on; there is at
- * least one. Makes the target queue if needed. ST_NO_MEMORY, or what the observer or the sealer
+ * least one. Makes the target queue if needed. ST_NO_MEMORY, or what the log or the sealer
  * says: nothing was moved. ST_SEALED: nothing was moved, because dead_letter_seal() has to
  * encrypt them.
  */

@@ -1,6 +1,6 @@
 /* The store's operations for who delivers to subscribers (claimd/store/subscription.h). */
 #include "claimd/base/invariant.h"
-#include "engine/observe.h"
+#include "engine/changelog.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 
@@ -199,7 +199,7 @@ tell(struct visit *v, struct subscription *s)
 {
     uint64_t number;
 
-    if (!observed(&v->engine->core) || queue_transient(v->queue))
+    if (!has_log(&v->engine->core) || queue_transient(v->queue))
         return; /* after a restart it begins behind whatever is there */
     if (++s->untold < UNTOLD_MOST && s->state == SUBSCRIPTION_RESTS &&
         feed_next(s->feed, &s->cursor, &number) != NULL)
@@ -207,7 +207,7 @@ tell(struct visit *v, struct subscription *s)
     if (visit_reserve(v, STORE_CHANGE_CURSOR, 0, 0) != ST_OK)
         return;
     s->untold = 0;
-    subscription_observe(v->queue, STORE_CHANGE_CURSOR, s, v->now_ms);
+    changelog_of_subscription(v->queue, STORE_CHANGE_CURSOR, s, v->now_ms);
 }
 
 /* If the log cannot be told now, it stays: its subscriber says so again the next time. */
@@ -216,8 +216,8 @@ remove_gone(struct visit *v, struct subscription *s)
 {
     if (visit_reserve(v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0) != ST_OK)
         return false;
-    if (observed(&v->engine->core))
-        subscription_observe(v->queue, STORE_CHANGE_SUBSCRIPTION_GONE, s, v->now_ms);
+    if (has_log(&v->engine->core))
+        changelog_of_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION_GONE, s, v->now_ms);
     subscription_remove(v->shard, s);
     return true;
 }

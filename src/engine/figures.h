@@ -1,5 +1,5 @@
 /*
- * figures: what a shard has done (store/figures.h), counted where the observer is told of it.
+ * figures: what a shard has done (store/figures.h), counted where the log is told of it.
  *
  *   Cost     an addition under the shard's lock, which is held anyway
  *   Threads  counts are read without the lock

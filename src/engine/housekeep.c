@@ -79,7 +79,7 @@ engine_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
     atomic_store(&e->core.next_ms, WHEEL_NEVER);
     for (size_t i = 0; i <= e->shard_mask; i++)
         core_wake_at(&e->core, housekeep(&e->shards[i], now_ms));
-    core_flush(&e->core);
+    store_log_flush(e->core.log);
     *next_ms = atomic_load(&e->core.next_ms);
 }
 

@@ -2,7 +2,7 @@
  * Images of queues (store/image.h). A piece is in one allocation: room for the largest, and what
  * it pins besides.
  */
-#include "engine/observe.h"
+#include "engine/changelog.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 

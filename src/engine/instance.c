@@ -49,40 +49,6 @@ engine_limit(struct store *s, const struct engine_limits *limits)
 
 /* ---------------------------------------------------------------------- the log */
 
-static enum store_fate
-engine_fate(struct store *s, uint64_t position)
-{
-    struct store_observer *observer = engine_of(s)->core.observer;
-
-    return observer == NULL || observer->fate == NULL
-               ? STORE_DURABLE
-               : observer->fate(observer, position);
-}
-
-static void
-engine_flush(struct store *s)
-{
-    core_flush(&engine_of(s)->core);
-}
-
-static void
-engine_watch(struct store *s, struct store_listener *listener)
-{
-    struct store_observer *observer = engine_of(s)->core.observer;
-
-    if (observer != NULL && observer->watch != NULL)
-        observer->watch(observer, listener);
-}
-
-static void
-engine_unwatch(struct store *s, struct store_listener *listener)
-{
-    struct store_observer *observer = engine_of(s)->core.observer;
-
-    if (observer != NULL && observer->unwatch != NULL)
-        observer->unwatch(observer, listener);
-}
-
 static enum status
 durable_replay(struct store_durable *durable, struct store_change *change)
 {
@@ -222,10 +188,6 @@ static const struct store_ops engine_ops = {
     .delivery_done = engine_delivery_done,
     .delivery_watch = engine_delivery_watch,
     .waiter_leave = engine_waiter_leave,
-    .fate = engine_fate,
-    .flush = engine_flush,
-    .watch = engine_watch,
-    .unwatch = engine_unwatch,
     .ping = engine_ping,
     .totals = engine_totals,
     .figures = engine_figures,

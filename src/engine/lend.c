@@ -3,20 +3,20 @@
 enum status
 lend_reserve(struct queue *q, uint64_t messages, uint64_t claims)
 {
-    if (!observed(q->shard->core) || !queue_transient(q) ||
+    if (!has_log(q->shard->core) || !queue_transient(q) ||
         (q->last_seq + messages <= q->lent_seq &&
          q->last_claim + claims <= q->lent_claim))
         return ST_OK;
-    return observe_reserve(q->shard, STORE_CHANGE_QUEUE, 0,
-                           queue_bytes(&q->where, &q->metadata->document));
+    return changelog_reserve(q->shard, STORE_CHANGE_QUEUE, 0,
+                             queue_bytes(&q->where, &q->metadata->document));
 }
 
 void
 lend_commit(struct queue *q, int64_t now_ms)
 {
-    if (!observed(q->shard->core) || !queue_transient(q) ||
+    if (!has_log(q->shard->core) || !queue_transient(q) ||
         (q->last_seq <= q->lent_seq && q->last_claim <= q->lent_claim))
         return;
     queue_lend(q);
-    (void)observe_queue(q, STORE_CHANGE_QUEUE, now_ms);
+    (void)changelog_queue(q, STORE_CHANGE_QUEUE, now_ms);
 }

@@ -9,12 +9,12 @@
 #ifndef ENGINE_LEND_H
 #define ENGINE_LEND_H
 
-#include "engine/observe.h"
+#include "engine/changelog.h"
 
-/* Before the queue uses so many more: asks the observer for a loan if need be. */
+/* Before the queue uses so many more: asks the log for a loan if need be. */
 enum status lend_reserve(struct queue *q, uint64_t messages, uint64_t claims);
 
-/* It has used them: tells the observer of the loan, if there is a new one. */
+/* It has used them: tells the log of the loan, if there is a new one. */
 void lend_commit(struct queue *q, int64_t now_ms);
 
 #endif

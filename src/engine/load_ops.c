@@ -1,12 +1,12 @@
 /*
  * Loading pieces of images (store/image.h).
  *
- * A piece is told to the observer as what would have made it: the queue, posts, claims,
+ * A piece is told to the log as what would have made it: the queue, posts, claims,
  * subscriptions. A log replays that as ever.
  */
 #include "claimd/base/invariant.h"
+#include "engine/changelog.h"
 #include "engine/housekeep.h"
-#include "engine/observe.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 
@@ -354,8 +354,8 @@ static struct post_slice {
     size_t count, bytes;
 } slice_from(const struct load *l, size_t i)
 {
-    const struct store_observer *observer = l->v.engine->core.observer;
-    const size_t most = observer->largest == 0 ? SIZE_MAX : observer->largest / 2;
+    const struct store_log *log = l->v.engine->core.log;
+    const size_t most = log->largest == 0 ? SIZE_MAX : log->largest / 2;
     struct post_slice slice = {0, 0};
 
     for (; i < l->image->message_count && slice.count < POST_MESSAGES; i++) {
@@ -370,7 +370,7 @@ static struct post_slice {
     return slice;
 }
 
-/* Asks the observer for all that is going to be told. */
+/* Asks the log for all that is going to be told. */
 static enum status
 reserve_telling(struct load *l)
 {
@@ -419,7 +419,7 @@ reserve(struct load *l)
         st = directory_take(&q->entry, l->image->message_count, l->body_bytes, limits);
     if (st != ST_OK)
         return st;
-    st = observed(&l->v.engine->core) ? reserve_telling(l) : ST_OK;
+    st = has_log(&l->v.engine->core) ? reserve_telling(l) : ST_OK;
     if (st != ST_OK)
         directory_give(&q->entry, l->image->message_count, l->body_bytes);
     return st;
@@ -490,8 +490,8 @@ enter_subscription(struct load *l, size_t i)
     subscription_attach(sh, s, l->v.queue->last_seq);
     subscription_rest(sh, s);
     subscription_arm(sh, s);
-    if (observed(sh->core))
-        subscription_observe(l->v.queue, STORE_CHANGE_SUBSCRIPTION, s, l->v.now_ms);
+    if (has_log(sh->core))
+        changelog_of_subscription(l->v.queue, STORE_CHANGE_SUBSCRIPTION, s, l->v.now_ms);
 }
 
 /* Tells of the messages behind this number, and of the claims. */
@@ -503,11 +503,12 @@ tell(struct load *l, uint64_t before)
     for (size_t i = 0; i < l->image->message_count;) {
         struct post_slice slice = slice_from(l, i);
 
-        (void)observe_row(q, STORE_CHANGE_POST, before + i + 1, slice.count, l->v.now_ms);
+        (void)changelog_row(q, STORE_CHANGE_POST, before + i + 1, slice.count,
+                            l->v.now_ms);
         i += slice.count;
     }
     for (size_t i = 0; i < l->image->claim_count; i++)
-        (void)observe_claim(q, STORE_CHANGE_CLAIM, l->claims[i].claim, l->v.now_ms);
+        (void)changelog_claim(q, STORE_CHANGE_CLAIM, l->claims[i].claim, l->v.now_ms);
     lend_commit(q, l->v.now_ms);
 }
 
@@ -523,15 +524,15 @@ enter(struct load *l)
         shard_link(sh, q, l->v.hash);
         q->last_claim = l->last_claim;
         queue_lend(q);
-        if (observed(sh->core))
-            (void)observe_queue(q, STORE_CHANGE_QUEUE, l->v.now_ms);
+        if (has_log(sh->core))
+            (void)changelog_queue(q, STORE_CHANGE_QUEUE, l->v.now_ms);
     }
     q->last_claim = l->last_claim;
     for (size_t i = 0; i < l->image->claim_count; i++)
         enter_claim(l, i);
     for (size_t i = 0; i < l->image->message_count; i++)
         enter_message(l, i);
-    if (observed(sh->core))
+    if (has_log(sh->core))
         tell(l, before);
     for (size_t i = 0; i < l->image->claim_count; i++)
         l->claims[i].claim = NULL; /* the backlog owns it now */

@@ -167,11 +167,11 @@ commit_post(struct visit *v, const struct store_post *post, bool made,
     figures_count(&v->shard->figures, STORE_COUNT_POSTED, post->count);
     figures_count(&v->shard->figures, STORE_COUNT_QUEUES_MADE, made);
     queue_wake_waiters(v->queue);
-    if (!observed(&v->engine->core))
+    if (!has_log(&v->engine->core))
         return;
     if (made)
-        (void)observe_queue(v->queue, STORE_CHANGE_QUEUE, v->now_ms);
-    (void)observe_row(v->queue, STORE_CHANGE_POST, first, post->count, v->now_ms);
+        (void)changelog_queue(v->queue, STORE_CHANGE_QUEUE, v->now_ms);
+    (void)changelog_row(v->queue, STORE_CHANGE_POST, first, post->count, v->now_ms);
     lend_commit(v->queue, v->now_ms);
 }
 
@@ -211,7 +211,7 @@ engine_message_post(struct store *s, struct store_visit *outer,
     }
     visit_leave(&v);
     if (st == ST_BEYOND_LOG)
-        outer->log_most = e->core.observer->largest;
+        outer->log_most = e->core.log->largest;
     message_unpin_all(e->core.mem, &messages);
     for (size_t i = 0; st == ST_OK && i < post->count; i++) {
         id.low++;
@@ -386,8 +386,8 @@ commit_discarded(const struct visit *v, const struct discarded *d,
                  enum store_counter which)
 {
     figures_count(&v->shard->figures, which, d->count);
-    if (observed(&v->engine->core) && d->count > 0)
-        (void)observe_delete(v->queue, &d->messages, d->count, v->now_ms);
+    if (has_log(&v->engine->core) && d->count > 0)
+        (void)changelog_delete(v->queue, &d->messages, d->count, v->now_ms);
 }
 
 /* Leaves, and drops the pins. */
@@ -430,13 +430,13 @@ check_rule(const struct visit *v, const struct store_delete *which)
     return st;
 }
 
-/* Asks the observer, if any of the messages is there. (One named twice counts twice.) */
+/* Asks the log, if any of the messages is there. (One named twice counts twice.) */
 static enum status
 reserve_deletion(const struct visit *v, const struct bytes *ids, size_t count)
 {
     size_t live = 0;
 
-    if (!observed(&v->engine->core))
+    if (!has_log(&v->engine->core))
         return ST_OK;
     for (size_t i = 0; i < count; i++)
         live += find_live(v->queue, ids[i], v->now_ms) != NULL;

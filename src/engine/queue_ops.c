@@ -33,8 +33,8 @@ make_queue(struct visit *v, const struct store_metadata *metadata)
     shard_link(v->shard, q, v->hash);
     figures_count(&v->shard->figures, STORE_COUNT_QUEUES_MADE, 1);
     v->queue = q;
-    if (observed(&v->engine->core))
-        (void)observe_queue(q, STORE_CHANGE_QUEUE, v->now_ms);
+    if (has_log(&v->engine->core))
+        (void)changelog_queue(q, STORE_CHANGE_QUEUE, v->now_ms);
     return ST_OK;
 }
 
@@ -139,8 +139,8 @@ engine_queue_update(struct store *s, struct store_visit *outer,
         old = v.queue->metadata;
         v.queue->metadata = fresh;
         v.queue->version = shard_number(v.shard);
-        if (observed(&e->core))
-            (void)observe_queue(v.queue, STORE_CHANGE_META, v.now_ms);
+        if (has_log(&e->core))
+            (void)changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);
     }
     visit_leave(&v);
     metadata_unpin(e->core.mem, old);
@@ -166,8 +166,8 @@ engine_queue_delete(struct store *s, struct store_visit *outer,
     if (v.queue != NULL)
         st = visit_reserve(&v, STORE_CHANGE_QUEUE_GONE, 0, 0);
     if (v.queue != NULL && st == ST_OK) {
-        if (observed(&v.engine->core)) {
-            (void)observe_queue(v.queue, STORE_CHANGE_QUEUE_GONE, v.now_ms);
+        if (has_log(&v.engine->core)) {
+            (void)changelog_queue(v.queue, STORE_CHANGE_QUEUE_GONE, v.now_ms);
             v.shard->gone_position = v.queue->position;
         }
         figures_count(&v.shard->figures, STORE_COUNT_QUEUES_GONE, 1);
@@ -199,19 +199,19 @@ reserve_purge(struct visit *v, bool messages, bool subscriptions, struct backlog
 static void
 commit_purge(struct visit *v, struct backlog *fresh, bool subscriptions)
 {
-    const bool told = observed(&v->engine->core);
+    const bool told = has_log(&v->engine->core);
 
     if (fresh != NULL) {
         count_dropped(v);
         graveyard_purge(v->shard, v->queue, fresh);
         if (told)
-            (void)observe_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
+            (void)changelog_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
     }
     if (!subscriptions)
         return;
     feed_bury(v->shard, v->queue);
     if (told)
-        (void)observe_queue(v->queue, STORE_CHANGE_UNSUBSCRIBED, v->now_ms);
+        (void)changelog_queue(v->queue, STORE_CHANGE_UNSUBSCRIBED, v->now_ms);
 }
 
 enum status
@@ -336,7 +336,7 @@ add_metadata(struct store *s, struct store_visit *outer, const struct store_page
 static void
 note_positions(struct engine *e, struct store_visit *outer)
 {
-    for (size_t i = 0; observed(&e->core) && i <= e->shard_mask; i++) {
+    for (size_t i = 0; has_log(&e->core) && i <= e->shard_mask; i++) {
         struct shard *sh = &e->shards[i];
 
         (void)shard_enter(sh, outer->now_ms);

@@ -13,10 +13,10 @@
  *   - who holds a message is what was told last; a claim that holds nothing in the end is over
  */
 #include "claimd/base/invariant.h"
+#include "engine/changelog.h"
 #include "engine/claim.h"
 #include "engine/housekeep.h"
 #include "engine/instance.h"
-#include "engine/observe.h"
 #include "engine/revive.h"
 
 /* A queue that was told of. */
@@ -172,7 +172,7 @@ add_foreign_id(struct mem *mem, struct message *m, const struct store_id *text)
 
 /* What changes in the life of a message. */
 static void
-set_message(struct message *m, const struct store_changed_message *told)
+set_message(struct message *m, const struct store_message_record *told)
 {
     m->claim_count = told->claim_count;
     m->expires_ms = told->expires_ms;
@@ -200,7 +200,7 @@ names(const struct claim *c, uint64_t number)
 
 /* Puts a message there as it was told; who held it then holds it. */
 static enum status
-put_message(struct replay *r, struct revived *v, const struct store_changed_message *told)
+put_message(struct replay *r, struct revived *v, const struct store_message_record *told)
 {
     struct mem *mem = r->core->mem;
     enum status st = told->number == 0
@@ -238,7 +238,7 @@ put_message(struct replay *r, struct revived *v, const struct store_changed_mess
 static enum status
 put_messages(struct replay *r, struct store_change *change)
 {
-    struct store_changed_message told;
+    struct store_message_record told;
     struct revived *v;
     enum status st = find_or_make(r, change->tag, &v);
 
@@ -251,7 +251,7 @@ put_messages(struct replay *r, struct store_change *change)
 static enum status
 put_posted(struct replay *r, struct store_change *change)
 {
-    struct store_changed_message told;
+    struct store_message_record told;
     struct revived *v;
     enum status st = find_or_make(r, change->tag, &v);
 
@@ -268,7 +268,7 @@ put_posted(struct replay *r, struct store_change *change)
 static enum status
 put_feed(struct replay *r, struct store_change *change)
 {
-    struct store_changed_message told;
+    struct store_message_record told;
     struct revived *v;
     enum status st = find_or_make(r, change->tag, &v);
 
@@ -328,7 +328,7 @@ static void
 remove_messages(struct replay *r, struct store_change *change)
 {
     const struct revived *v = find(r, change->tag);
-    struct store_changed_message told;
+    struct store_message_record told;
 
     while (v != NULL && change->next(change, &told))
         drop_message(r, backlog_at(v->backlog, told.number));
@@ -338,7 +338,7 @@ remove_messages(struct replay *r, struct store_change *change)
 static enum status
 move_messages(struct replay *r, struct store_change *change)
 {
-    struct store_changed_message told;
+    struct store_message_record told;
     struct revived *target;
     enum status st = find_or_make(r, change->target_tag, &target);
 
@@ -406,7 +406,7 @@ static enum status
 put_claim(struct replay *r, struct store_change *change)
 {
     size_t count = change->count;
-    struct store_changed_message told;
+    struct store_message_record told;
     struct claim *c = NULL;
     bool made = false;
     struct revived *v;
@@ -447,7 +447,7 @@ static void
 release_claim(struct replay *r, struct store_change *change)
 {
     const struct revived *v = find(r, change->tag);
-    struct store_changed_message told;
+    struct store_message_record told;
     struct claim *c;
 
     if (v == NULL)
@@ -680,14 +680,14 @@ begin_anew(struct shard *sh, struct queue *q)
 {
     enum status st = ST_OK;
 
-    if (observed(sh->core))
-        st = observe_reserve(sh, STORE_CHANGE_QUEUE, 0,
-                             queue_bytes(&q->where, &q->metadata->document));
+    if (has_log(sh->core))
+        st = changelog_reserve(sh, STORE_CHANGE_QUEUE, 0,
+                               queue_bytes(&q->where, &q->metadata->document));
     if (st != ST_OK)
         return st;
     queue_lend(q);
-    if (observed(sh->core))
-        (void)observe_queue(q, STORE_CHANGE_QUEUE, sh->now_ms);
+    if (has_log(sh->core))
+        (void)changelog_queue(q, STORE_CHANGE_QUEUE, sh->now_ms);
     return ST_OK;
 }
 

@@ -2,14 +2,14 @@
 #include "claimd/base/invariant.h"
 
 static struct subscription *
-find(const struct feed *f, const struct store_changed_subscription *told)
+find(const struct feed *f, const struct store_subscription_record *told)
 {
     return f == NULL ? NULL : seqmap_find(&f->subscriptions, told->number);
 }
 
 /* What changes as messages are delivered. */
 static void
-set_progress(struct subscription *s, const struct store_changed_subscription *told)
+set_progress(struct subscription *s, const struct store_subscription_record *told)
 {
     s->follows = told->attached;
     s->cursor.after = told->after;
@@ -20,7 +20,7 @@ set_progress(struct subscription *s, const struct store_changed_subscription *to
 }
 
 static bool
-makes_sense(const struct store_changed_subscription *told, struct ident *id)
+makes_sense(const struct store_subscription_record *told, struct ident *id)
 {
     return ident_read(store_id_bytes(&told->id), id) && told->number > 0 &&
            ident_claim_number(*id) == told->number && told->ttl_s > 0 &&
@@ -59,7 +59,7 @@ revive_feed(struct shard *nursery, struct feed **feed)
 enum status
 revive_subscription(struct shard *nursery, struct feed **feed,
                     const struct store_queue *where,
-                    const struct store_changed_subscription *told)
+                    const struct store_subscription_record *told)
 {
     struct mem *mem = nursery->core->mem;
     struct subscription *s, *other;
@@ -93,7 +93,7 @@ revive_subscription(struct shard *nursery, struct feed **feed,
 }
 
 void
-revive_cursor(const struct feed *f, const struct store_changed_subscription *told)
+revive_cursor(const struct feed *f, const struct store_subscription_record *told)
 {
     struct subscription *s = find(f, told);
 
@@ -103,7 +103,7 @@ revive_cursor(const struct feed *f, const struct store_changed_subscription *tol
 
 void
 revive_gone(struct shard *nursery, struct feed *f,
-            const struct store_changed_subscription *told)
+            const struct store_subscription_record *told)
 {
     struct subscription *s = find(f, told);
 
@@ -130,7 +130,7 @@ revive_none(struct shard *nursery, struct feed **feed)
 
 enum status
 revive_post(struct shard *nursery, struct feed *f, struct message *m,
-            const struct store_changed_message *told)
+            const struct store_message_record *told)
 {
     const struct feed_entry as = {
         .expires_ms = told->expires_ms,

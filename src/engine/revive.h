@@ -9,7 +9,7 @@
 #ifndef ENGINE_REVIVE_H
 #define ENGINE_REVIVE_H
 
-#include "claimd/store/observer.h"
+#include "claimd/store/log.h"
 #include "engine/subscription.h"
 
 /* There is a feed: what is posted is entered from now on. ST_NO_MEMORY. */
@@ -19,21 +19,21 @@ enum status revive_feed(struct shard *nursery, struct feed **feed);
  * the first. ST_NO_MEMORY; ST_BAD_VALUE. */
 enum status revive_subscription(struct shard *nursery, struct feed **feed,
                                 const struct store_queue *where,
-                                const struct store_changed_subscription *told);
+                                const struct store_subscription_record *told);
 
 /* How far it had come; fine if it is not there. */
-void revive_cursor(const struct feed *f, const struct store_changed_subscription *told);
+void revive_cursor(const struct feed *f, const struct store_subscription_record *told);
 
 /* It has gone; fine if it is not there. */
 void revive_gone(struct shard *nursery, struct feed *f,
-                 const struct store_changed_subscription *told);
+                 const struct store_subscription_record *told);
 
 /* All have gone, with the feed. */
 void revive_none(struct shard *nursery, struct feed **feed);
 
 /* Enters a message, which it pins, if there is a feed. ST_NO_MEMORY. */
 enum status revive_post(struct shard *nursery, struct feed *f, struct message *m,
-                        const struct store_changed_message *told);
+                        const struct store_message_record *told);
 
 /* Makes sure that the shard has what the feed needs. ST_NO_MEMORY. */
 enum status revive_reserve(struct shard *sh, struct feed *f);

@@ -1,8 +1,8 @@
 #include "engine/settle.h"
 #include "claimd/base/invariant.h"
+#include "engine/changelog.h"
 #include "engine/claim.h"
 #include "engine/feed.h"
-#include "engine/observe.h"
 
 /* After so many slices an operation lets others of its thread go first. */
 enum { SLICES = 4 };
@@ -45,8 +45,8 @@ settle_claims(struct shard *sh, int64_t now_ms, size_t *budget)
         spend(budget, 1 + c->held);
         if (c->backlog->queue != NULL)
             figures_count(&sh->figures, STORE_COUNT_BACK_EXPIRED, c->held);
-        if (observed(sh->core) && c->backlog->queue != NULL)
-            (void)observe_claim(c->backlog->queue, STORE_CHANGE_CLAIM_OVER, c, now_ms);
+        if (has_log(sh->core) && c->backlog->queue != NULL)
+            (void)changelog_claim(c->backlog->queue, STORE_CHANGE_CLAIM_OVER, c, now_ms);
         claim_end(sh, c);
     }
     return false;
@@ -71,13 +71,13 @@ static void
 message_due(struct shard *sh, struct message *m, int64_t now_ms)
 {
     struct queue *q = m->backlog->queue; /* NULL: dead already */
-    bool told = observed(sh->core) && q != NULL;
+    bool told = has_log(sh->core) && q != NULL;
 
     if (!message_live(m, now_ms)) {
         if (q != NULL)
             count_expired(sh, q, m);
         if (told)
-            (void)observe_message(q, STORE_CHANGE_EXPIRED, m, now_ms);
+            (void)changelog_message(q, STORE_CHANGE_EXPIRED, m, now_ms);
         settle_remove(sh, m);
         message_unpin(sh->core->mem, m);
         return;
@@ -85,7 +85,7 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
     backlog_end_delay(m->backlog, m);
     shard_arm_message(sh, &m->due, m->expires_ms);
     if (told)
-        (void)observe_message(q, STORE_CHANGE_DELAY_OVER, m, now_ms);
+        (void)changelog_message(q, STORE_CHANGE_DELAY_OVER, m, now_ms);
     if (q != NULL)
         queue_wake_waiters(q);
 }

@@ -110,10 +110,10 @@ dismiss_ended(struct shard *sh, struct wakeups *wakeups)
 static void
 return_room(struct shard *sh)
 {
-    struct store_observer *observer = sh->core->observer;
+    struct store_log *log = sh->core->log;
 
     if (sh->room != 0)
-        observer->give_back(observer, sh->room);
+        log->give_back(log, sh->room);
     sh->room = 0;
 }
 

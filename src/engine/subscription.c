@@ -1,6 +1,6 @@
 #include "engine/subscription.h"
 #include "claimd/base/invariant.h"
-#include "engine/observe.h"
+#include "engine/changelog.h"
 
 /* How much of a feed is freed by who makes it unneeded. */
 enum { TIDY_SLICE = 64 };
@@ -495,12 +495,12 @@ feed_audit(const struct shard *sh, const struct feed *f)
 }
 
 void
-subscription_observe(struct queue *q, enum store_change_kind kind,
-                     const struct subscription *s, int64_t now_ms)
+changelog_of_subscription(struct queue *q, enum store_change_kind kind,
+                          const struct subscription *s, int64_t now_ms)
 {
     uint64_t after;
     uint64_t missed = feed_missed(s->feed, &s->cursor, &after);
-    struct store_changed_subscription told = {
+    struct store_subscription_record told = {
         .number = subscription_number(s),
         .subscriber = s->address->subscriber,
         .options = s->address->options,
@@ -516,5 +516,5 @@ subscription_observe(struct queue *q, enum store_change_kind kind,
     };
 
     ident_write(&told.id, subscription_ident(s));
-    (void)observe_subscription(q, kind, &told, now_ms);
+    (void)changelog_subscription(q, kind, &told, now_ms);
 }

@@ -1,7 +1,7 @@
 /* The store's operations on subscriptions. */
 #include "claimd/base/invariant.h"
+#include "engine/changelog.h"
 #include "engine/housekeep.h"
-#include "engine/observe.h"
 #include "engine/settle.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
@@ -64,8 +64,8 @@ give_up(struct visit *v, struct made *made)
 static void
 tell(struct visit *v, struct subscription *s)
 {
-    if (observed(&v->engine->core))
-        subscription_observe(v->queue, STORE_CHANGE_SUBSCRIPTION, s, v->now_ms);
+    if (has_log(&v->engine->core))
+        changelog_of_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION, s, v->now_ms);
 }
 
 /* Nothing can fail any more. */
@@ -79,8 +79,8 @@ enter_new(struct visit *v, struct subscription *s, int64_t ttl_s, const struct m
     if (made->queue) {
         shard_link(v->shard, q, v->hash);
         figures_count(&v->shard->figures, STORE_COUNT_QUEUES_MADE, 1);
-        if (observed(&v->engine->core))
-            (void)observe_queue(q, STORE_CHANGE_QUEUE, v->now_ms);
+        if (has_log(&v->engine->core))
+            (void)changelog_queue(q, STORE_CHANGE_QUEUE, v->now_ms);
     }
     if (made->feed != NULL)
         feed_open(v->shard, q, made->feed);
@@ -437,9 +437,9 @@ engine_subscription_delete(struct store *s, struct store_visit *outer,
     if (found != NULL)
         st = visit_reserve(&v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0);
     if (found != NULL && st == ST_OK) {
-        if (observed(&v.engine->core))
-            subscription_observe(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,
-                                 v.now_ms);
+        if (has_log(&v.engine->core))
+            changelog_of_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,
+                                      v.now_ms);
         subscription_remove(v.shard, found);
         feed_tidy(v.shard, v.queue->feed);
     }

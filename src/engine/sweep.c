@@ -7,8 +7,8 @@
  * meanwhile has a larger number, and is in the log anyway. What was shown and then changes
  * is told as any change.
  */
+#include "engine/changelog.h"
 #include "engine/instance.h"
-#include "engine/observe.h"
 #include "engine/shard.h"
 #include "engine/subscription.h"
 
@@ -71,11 +71,11 @@ static enum status
 show_queue(struct shard *sh, struct queue *q, struct allowance *left)
 {
     size_t bytes = queue_bytes(&q->where, &q->metadata->document);
-    enum status st = observe_reserve(sh, STORE_CHANGE_IMAGE_QUEUE, 0, bytes);
+    enum status st = changelog_reserve(sh, STORE_CHANGE_IMAGE_QUEUE, 0, bytes);
 
     if (st != ST_OK)
         return st;
-    (void)observe_queue(q, STORE_CHANGE_IMAGE_QUEUE, sh->now_ms);
+    (void)changelog_queue(q, STORE_CHANGE_IMAGE_QUEUE, sh->now_ms);
     spend(left, QUEUE_COST, bytes);
     enter_stage(&sh->sweep, queue_transient(q) ? SWEEP_SUBSCRIPTIONS : SWEEP_CLAIMS);
     return ST_OK;
@@ -94,10 +94,10 @@ show_subscription(struct shard *sh, struct queue *q, struct allowance *left)
         return ST_OK;
     }
     bytes = address_bytes(s->address);
-    st = observe_reserve(sh, STORE_CHANGE_IMAGE_SUBSCRIPTION, 0, bytes);
+    st = changelog_reserve(sh, STORE_CHANGE_IMAGE_SUBSCRIPTION, 0, bytes);
     if (st != ST_OK)
         return st;
-    subscription_observe(q, STORE_CHANGE_IMAGE_SUBSCRIPTION, s, sh->now_ms);
+    changelog_of_subscription(q, STORE_CHANGE_IMAGE_SUBSCRIPTION, s, sh->now_ms);
     spend(left, 1, bytes);
     sh->sweep.at++;
     return ST_OK;
@@ -113,10 +113,10 @@ show_claim(struct shard *sh, struct queue *q, struct allowance *left)
         enter_stage(&sh->sweep, SWEEP_MESSAGES);
         return ST_OK;
     }
-    st = observe_reserve(sh, STORE_CHANGE_IMAGE_CLAIM, c->held, 0);
+    st = changelog_reserve(sh, STORE_CHANGE_IMAGE_CLAIM, c->held, 0);
     if (st != ST_OK)
         return st;
-    (void)observe_claim(q, STORE_CHANGE_IMAGE_CLAIM, c, sh->now_ms);
+    (void)changelog_claim(q, STORE_CHANGE_IMAGE_CLAIM, c, sh->now_ms);
     spend(left, c->held, 0);
     sh->sweep.at++;
     return ST_OK;
@@ -164,11 +164,11 @@ begin_feed(struct shard *sh, struct queue *q)
     enum status st = ST_OK;
 
     if (q->feed != NULL)
-        st = observe_reserve(sh, STORE_CHANGE_IMAGE_FEED, 0, 0);
+        st = changelog_reserve(sh, STORE_CHANGE_IMAGE_FEED, 0, 0);
     if (st != ST_OK)
         return st;
     if (q->feed != NULL)
-        (void)observe_feed(q, 0, 0, sh->now_ms);
+        (void)changelog_feed(q, 0, 0, sh->now_ms);
     sh->sweep.last_seq = q->last_seq;
     enter_stage(&sh->sweep, q->feed != NULL ? SWEEP_FEED : SWEEP_SUBSCRIPTIONS);
     return ST_OK;
@@ -188,17 +188,17 @@ show_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
         enter_stage(&sh->sweep, SWEEP_SUBSCRIPTIONS);
         return ST_OK;
     }
-    st = observe_reserve(sh, kind, next.count, next.bytes);
+    st = changelog_reserve(sh, kind, next.count, next.bytes);
     while (st == ST_BEYOND_LOG && next.count > 1) { /* one of them was posted: it fits */
         next = next_images(sh, q, kind, next.count / 2, left->bytes);
-        st = observe_reserve(sh, kind, next.count, next.bytes);
+        st = changelog_reserve(sh, kind, next.count, next.bytes);
     }
     if (st != ST_OK)
         return st;
     if (kind == STORE_CHANGE_IMAGE)
-        (void)observe_row(q, kind, sh->sweep.at, next.count, sh->now_ms);
+        (void)changelog_row(q, kind, sh->sweep.at, next.count, sh->now_ms);
     else
-        (void)observe_feed(q, sh->sweep.at, next.count, sh->now_ms);
+        (void)changelog_feed(q, sh->sweep.at, next.count, sh->now_ms);
     spend(left, next.count, next.bytes);
     sh->sweep.at = next.end;
     return ST_OK;

@@ -37,7 +37,7 @@ visit_leave(struct visit *v)
     v->shard->actor = NULL;
     shard_leave(v->shard);
     if (!v->outer->flush_later)
-        core_flush(&v->engine->core);
+        store_log_flush(v->engine->core.log);
 }
 
 static struct waitqueue *

@@ -3,7 +3,7 @@
  *
  *     visit_enter()     finds the shard, settles, takes its lock, finds the queue
  *       reserve         whatever can fail, visit_reserve() last
- *       commit          what cannot fail; the observer is told (observe.h)
+ *       commit          what cannot fail; the log is told (observe.h)
  *     visit_leave()     notes the position in the log, calls waiters, lets go
  *
  * An operation has one place where it reserves and one where it commits.
@@ -31,14 +31,14 @@ enum status visit_enter(struct visit *v, struct store *s, struct store_visit *ou
                         const struct store_queue *where, enum settle settle);
 void visit_leave(struct visit *v);
 
-/* Asks the observer, if there is one, for a change of `count` messages. */
+/* Asks the log, if there is one, for a change of `count` messages. */
 static inline enum status
 visit_reserve(const struct visit *v, enum store_change_kind kind, size_t count,
               size_t bytes)
 {
-    return __builtin_expect(v->engine->core.observer == NULL, 1)
+    return __builtin_expect(v->engine->core.log == NULL, 1)
                ? ST_OK
-               : observe_reserve(v->shard, kind, count, bytes);
+               : changelog_reserve(v->shard, kind, count, bytes);
 }
 
 /* The same for messages of the visit's queue, which need no room if it is transient. */
@@ -46,7 +46,7 @@ static inline enum status
 visit_reserve_messages(const struct visit *v, enum store_change_kind kind, size_t count,
                        size_t bytes)
 {
-    return observed(&v->engine->core) && queue_transient(v->queue)
+    return has_log(&v->engine->core) && queue_transient(v->queue)
                ? ST_OK
                : visit_reserve(v, kind, count, bytes);
 }

@@ -61,7 +61,7 @@ answer_init(struct worker *w)
     p->deadlines = wheel_new(w->shared->config->mem, clock_now_ms(&w->shared->real));
     if (p->deadlines == NULL)
         return ST_NO_MEMORY;
-    store_watch(w->shared->config->store, &p->log);
+    store_log_listen(w->shared->config->store_log, &p->log);
     return ST_OK;
 }
 
@@ -70,7 +70,7 @@ answer_fini(struct worker *w)
 {
     if (w->parked.deadlines == NULL)
         return;
-    store_unwatch(w->shared->config->store, &w->parked.log);
+    store_log_unlisten(w->shared->config->store_log, &w->parked.log);
     ask_fini(w);
     wheel_free(w->parked.deadlines);
     w->parked.deadlines = NULL;
@@ -215,7 +215,7 @@ static bool
 settle(struct worker *w, struct exchange *ex, enum api_next next)
 {
     struct conn *c = ex->conn;
-    enum store_fate fate;
+    enum store_durability fate;
 
     answer_unpark(w, ex);
     if (next == API_SEND || next == API_HOLD)
@@ -238,7 +238,7 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
         w->parked.remote++;
         return false;
     case API_HOLD:
-        fate = store_fate(w->shared->config->store, ex->response.position);
+        fate = store_log_durability(w->shared->config->store_log, ex->response.position);
         if (fate == STORE_DURABLE)
             break;
         enter(w, ex, EXCHANGE_COMMIT);
@@ -535,15 +535,14 @@ answer_expire(struct worker *w)
 void
 answer_commits(struct worker *w)
 {
-    struct store *store = w->shared->config->store;
-
     /* The note is taken also when nobody is held, or the worker would not sleep any more. */
     if (!atomic_load_explicit(&w->parked.log_moved, memory_order_relaxed) ||
         !atomic_exchange(&w->parked.log_moved, false))
         return;
     while (!list_empty(&w->parked.commits)) {
         struct exchange *ex = exchange_of_commit(w->parked.commits.next);
-        enum store_fate fate = store_fate(store, ex->response.position);
+        enum store_durability fate =
+            store_log_durability(w->shared->config->store_log, ex->response.position);
 
         if (fate == STORE_PENDING)
             return;

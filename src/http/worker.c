@@ -265,7 +265,8 @@ work(struct worker *w)
         sleep_ms,
         until(w, refused_settle(&w->shared->refused, w->shared->config->log, w->now_ms)));
     sleep_ms = sooner(sleep_ms, housekeeping_step(&w->housekeeping, w->now_ms));
-    store_flush(w->shared->config->store); /* all requests of the round share a commit */
+    /* All requests of the round share a commit. */
+    store_log_flush(w->shared->config->store_log);
     return sleep_ms;
 }
 

@@ -49,16 +49,16 @@ check_room(const struct journal *j, enum store_change_kind kind, size_t need)
 }
 
 static enum status
-reserve(struct store_observer *observer, enum store_change_kind kind, size_t count,
-        size_t bytes, size_t *room)
+reserve(struct store_log *log, enum store_change_kind kind, size_t count, size_t bytes,
+        size_t *room)
 {
-    struct journal *j = journal_of(observer);
+    struct journal *j = journal_of(log);
     size_t need = record_bound(count, bytes);
     enum status st;
 
     if (atomic_load_explicit(&j->lost, memory_order_relaxed))
         return ST_UNAVAILABLE;
-    if (need > observer->largest)
+    if (need > log->largest)
         return ST_BEYOND_LOG;
     lock_acquire(&j->lock);
     st = check_room(j, kind, need);
@@ -71,9 +71,9 @@ reserve(struct store_observer *observer, enum store_change_kind kind, size_t cou
 }
 
 static void
-give_back(struct store_observer *observer, size_t room)
+give_back(struct store_log *log, size_t room)
 {
-    struct journal *j = journal_of(observer);
+    struct journal *j = journal_of(log);
 
     lock_acquire(&j->lock);
     ENSURE(j->granted >= room);
@@ -123,9 +123,9 @@ journal_now_ms(struct journal *j)
 }
 
 static uint64_t
-commit(struct store_observer *observer, struct store_change *change, size_t *room)
+append(struct store_log *log, struct store_change *change, size_t *room)
 {
-    struct journal *j = journal_of(observer);
+    struct journal *j = journal_of(log);
     bool image = is_image(change->kind);
     uint64_t position = 0;
     size_t size;
@@ -165,10 +165,10 @@ journal_mark(struct journal *j, enum record_mark what, uint64_t since)
     return position;
 }
 
-static enum store_fate
-fate(struct store_observer *observer, uint64_t position)
+static enum store_durability
+durability(struct store_log *log, uint64_t position)
 {
-    struct journal *j = journal_of(observer);
+    struct journal *j = journal_of(log);
 
     if (position <= atomic_load(&j->durable))
         return STORE_DURABLE;
@@ -176,18 +176,18 @@ fate(struct store_observer *observer, uint64_t position)
 }
 
 static void
-flush(struct store_observer *observer)
+flush(struct store_log *log)
 {
-    struct journal *j = journal_of(observer);
+    struct journal *j = journal_of(log);
 
     lock_acquire(&j->lock);
     unlock_and_wake(j, !buffer_empty(j->filling));
 }
 
 static void
-watch(struct store_observer *observer, struct store_listener *listener)
+listen_to(struct store_log *log, struct store_listener *listener)
 {
-    struct journal *j = journal_of(observer);
+    struct journal *j = journal_of(log);
 
     lock_acquire(&j->watching);
     list_add_before(&j->listeners, &listener->link);
@@ -195,9 +195,9 @@ watch(struct store_observer *observer, struct store_listener *listener)
 }
 
 static void
-unwatch(struct store_observer *observer, struct store_listener *listener)
+unlisten(struct store_log *log, struct store_listener *listener)
 {
-    struct journal *j = journal_of(observer);
+    struct journal *j = journal_of(log);
 
     lock_acquire(&j->watching);
     list_remove(&listener->link);
@@ -205,13 +205,13 @@ unwatch(struct store_observer *observer, struct store_listener *listener)
 }
 
 void
-journal_observe(struct journal *j)
+journal_init_log(struct journal *j)
 {
-    j->observer = (struct store_observer){.reserve = reserve,
-                                          .commit = commit,
-                                          .give_back = give_back,
-                                          .fate = fate,
-                                          .flush = flush,
-                                          .watch = watch,
-                                          .unwatch = unwatch};
+    j->store_log = (struct store_log){.reserve = reserve,
+                                      .append = append,
+                                      .give_back = give_back,
+                                      .durability = durability,
+                                      .flush = flush,
+                                      .listen = listen_to,
+                                      .unlisten = unlisten};
 }

@@ -10,10 +10,10 @@
 
 enum { IDLE_AFTER_S = 1, SEAL_AGAIN_S = 3600 };
 
-struct store_observer *
-journal_observer(struct journal *j)
+struct store_log *
+journal_log(struct journal *j)
 {
-    return &j->observer;
+    return &j->store_log;
 }
 
 /* ------------------------------------------------------------------ life */
@@ -60,7 +60,7 @@ journal_open(const struct journal_config *config, struct journal **out,
         return ST_NO_MEMORY;
     j->config = *config;
     init_locks(j);
-    journal_observe(j);
+    journal_init_log(j);
     segments_init(&j->segments, config->disk, config->segment_bytes);
     j->segments.required = config->test_kit ? SEGMENT_TEST_KIT : 0;
     if (config->seeded)

@@ -32,7 +32,7 @@ struct journal_sweep {
 };
 
 struct journal {
-    struct store_observer observer;
+    struct store_log store_log;
     struct journal_config config;
     struct store_durable *store; /* borrowed; NULL until it is recovered */
     struct disk_file *lock_file;
@@ -82,13 +82,13 @@ struct journal {
 };
 
 static inline struct journal *
-journal_of(struct store_observer *observer)
+journal_of(struct store_log *log)
 {
-    return container_of(observer, struct journal, observer);
+    return container_of(log, struct journal, store_log);
 }
 
-/* append.c: the observer's functions. */
-void journal_observe(struct journal *j);
+/* append.c: the functions of the store's log. */
+void journal_init_log(struct journal *j);
 
 /* Appends a mark; returns its position. */
 uint64_t journal_mark(struct journal *j, enum record_mark what, uint64_t since);

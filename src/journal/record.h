@@ -7,7 +7,7 @@
 #ifndef JOURNAL_RECORD_H
 #define JOURNAL_RECORD_H
 
-#include "claimd/store/observer.h"
+#include "claimd/store/log.h"
 
 /* On disk: never renumbered, never reused. */
 enum record_type {
@@ -76,7 +76,7 @@ struct record {
     size_t left;
     struct store_metadata metadata;
     struct store_checksum checksum;
-    struct store_changed_subscription subscription;
+    struct store_subscription_record subscription;
 };
 
 /*

@@ -140,7 +140,7 @@ take_progress(struct record *r)
     flags = wire_u16(at + 40);
     if ((flags & ~(unsigned)SUBSCRIPTION_FLAGS) != 0 || wire_u32(at + 44) != 0)
         return false;
-    r->subscription = (struct store_changed_subscription){
+    r->subscription = (struct store_subscription_record){
         .number = wire_u64(at),
         .after = wire_u64(at + 8),
         .delivered = wire_u64(at + 16),
@@ -178,7 +178,7 @@ take_unsubscribed(struct record *r)
 
     if (at == NULL)
         return false;
-    r->subscription = (struct store_changed_subscription){.number = wire_u64(at)};
+    r->subscription = (struct store_subscription_record){.number = wire_u64(at)};
     r->change.subscription = &r->subscription;
     return true;
 }
@@ -216,7 +216,7 @@ take_fixed(struct record *r)
 }
 
 static bool
-take_checksum(struct record *r, struct store_changed_message *out)
+take_checksum(struct record *r, struct store_message_record *out)
 {
     const uint8_t *at = take(r, sizeof(r->checksum.digest));
 
@@ -240,7 +240,7 @@ take_if(struct record *r, bool flag, uint64_t *out)
 /* What a message has only now and then, as its flags say, and its body. */
 static bool
 take_extras(struct record *r, unsigned flags, size_t id_len, size_t body_len,
-            struct store_changed_message *out)
+            struct store_message_record *out)
 {
     uint64_t delayed_until;
     struct bytes id;
@@ -259,7 +259,7 @@ take_extras(struct record *r, unsigned flags, size_t id_len, size_t body_len,
 }
 
 static bool
-take_long(struct record *r, struct store_changed_message *out)
+take_long(struct record *r, struct store_message_record *out)
 {
     const uint8_t *at = take(r, LONG_BYTES);
 
@@ -268,17 +268,17 @@ take_long(struct record *r, struct store_changed_message *out)
     if (at == NULL || (at[48] & ~(unsigned)MESSAGE_FLAGS) != 0 ||
         wire_u16(at + 50) != 0 || wire_u32(at + 52) != 0)
         return false;
-    *out = (struct store_changed_message){.number = wire_u64(at),
-                                          .old_number = wire_u64(at + 8),
-                                          .posted_ms = wire_i64(at + 16),
-                                          .expires_ms = wire_i64(at + 24),
-                                          .client = wire_u64(at + 32),
-                                          .claim_count = wire_u32(at + 40)};
+    *out = (struct store_message_record){.number = wire_u64(at),
+                                         .old_number = wire_u64(at + 8),
+                                         .posted_ms = wire_i64(at + 16),
+                                         .expires_ms = wire_i64(at + 24),
+                                         .client = wire_u64(at + 32),
+                                         .claim_count = wire_u32(at + 40)};
     return take_extras(r, at[48], at[49], wire_u32(at + 44), out);
 }
 
 static bool
-take_message(struct record *r, struct store_changed_message *out)
+take_message(struct record *r, struct store_message_record *out)
 {
     enum record_form form = record_form_of(r->type);
     const uint8_t *at;
@@ -288,7 +288,7 @@ take_message(struct record *r, struct store_changed_message *out)
     at = take(r, form == RECORD_FORM_SHORT ? SHORT_BYTES : NUMBER_BYTES);
     if (at == NULL)
         return false;
-    *out = (struct store_changed_message){.number = wire_u64(at)};
+    *out = (struct store_message_record){.number = wire_u64(at)};
     out->old_number = out->number;
     if (form == RECORD_FORM_SHORT) {
         out->expires_ms = wire_i64(at + 8);
@@ -299,7 +299,7 @@ take_message(struct record *r, struct store_changed_message *out)
 
 /* All has been looked at before: nothing can be missing. */
 static bool
-next(struct store_change *change, struct store_changed_message *out)
+next(struct store_change *change, struct store_message_record *out)
 {
     struct record *r = container_of(change, struct record, change);
 
@@ -322,7 +322,7 @@ static bool
 is_whole(const struct record *r)
 {
     struct record copy = *r;
-    struct store_changed_message m;
+    struct store_message_record m;
 
     for (size_t i = 0; i < r->change.count; i++)
         if (!take_message(&copy, &m))

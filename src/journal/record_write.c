@@ -72,7 +72,7 @@ put_claim(uint8_t *at, const struct store_change *change)
 }
 
 static uint8_t *
-put_flags(uint8_t *at, const struct store_changed_subscription *s)
+put_flags(uint8_t *at, const struct store_subscription_record *s)
 {
     at = wire_put_u16(at, (uint16_t)((s->confirmed ? SUBSCRIPTION_CONFIRMED : 0) |
                                      (s->attached ? SUBSCRIPTION_ATTACHED : 0)));
@@ -81,7 +81,7 @@ put_flags(uint8_t *at, const struct store_changed_subscription *s)
 
 /* How far it has come. */
 static uint8_t *
-put_progress(uint8_t *at, const struct store_changed_subscription *s)
+put_progress(uint8_t *at, const struct store_subscription_record *s)
 {
     at = wire_put_u64(at, s->number);
     at = wire_put_u64(at, s->after);
@@ -93,7 +93,7 @@ put_progress(uint8_t *at, const struct store_changed_subscription *s)
 }
 
 static uint8_t *
-put_subscription(uint8_t *at, const struct store_changed_subscription *s)
+put_subscription(uint8_t *at, const struct store_subscription_record *s)
 {
     ENSURE(s->subscriber.len <= UINT32_MAX && s->options.len <= UINT32_MAX);
     at = put_progress(at, s);
@@ -141,7 +141,7 @@ put_fixed(uint8_t *at, enum record_type type, const struct store_change *change)
 }
 
 static uint8_t *
-put_long(uint8_t *at, const struct store_changed_message *m)
+put_long(uint8_t *at, const struct store_message_record *m)
 {
     size_t id_len = m->foreign ? strlen(m->id.text) : 0;
     unsigned flags = (m->checksum != NULL ? MESSAGE_CHECKSUM : 0u) |
@@ -171,7 +171,7 @@ put_long(uint8_t *at, const struct store_changed_message *m)
 }
 
 static uint8_t *
-put_message(uint8_t *at, enum record_form form, const struct store_changed_message *m)
+put_message(uint8_t *at, enum record_form form, const struct store_message_record *m)
 {
     switch (form) {
     case RECORD_FORM_LONG:
@@ -209,7 +209,7 @@ record_write(uint8_t *to, struct store_change *change)
 {
     enum record_type type = record_type_of(change);
     enum record_form form = record_form_of(type);
-    struct store_changed_message m;
+    struct store_message_record m;
     size_t count = 0;
     uint8_t *at;
 

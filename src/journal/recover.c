@@ -115,7 +115,7 @@ choose_sizes(struct journal *j)
     if (j->config.segment_bytes == 0)
         segments_suit(s, room, j->config.change_bytes);
     j->buffers[0].frame_max = j->buffers[1].frame_max = segments_frame_max(s);
-    j->observer.largest = segments_frame_max(s) - FRAME_HEAD_BYTES;
+    j->store_log.largest = segments_frame_max(s) - FRAME_HEAD_BYTES;
     return 0;
 }
 

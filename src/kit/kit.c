@@ -58,8 +58,8 @@ kit_faults(struct kit *kit)
     return kit->faults;
 }
 
-struct store_observer *
-kit_observer(struct kit *kit, struct store_observer *log)
+struct store_log *
+kit_log(struct kit *kit, struct store_log *log)
 {
     kit->log = log;
     kit->observer.largest = log == NULL ? 0 : log->largest;

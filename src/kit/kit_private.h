@@ -12,9 +12,9 @@ struct kit {
     struct clock clock, real;
     struct history *history; /* owned */
     struct faults *faults;   /* owned */
-    struct store_observer observer;
-    struct store_observer *log; /* borrowed; NULL: none */
-    struct store *store;        /* borrowed */
+    struct store_log observer;
+    struct store_log *log; /* borrowed; NULL: none */
+    struct store *store;   /* borrowed */
     void (*moved)(void *ctx);
     void *moved_ctx;
     struct lock lock;        /* of `calls` */

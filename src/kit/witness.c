@@ -3,7 +3,7 @@
 #include "kit/kit_private.h"
 
 static struct kit *
-kit_of(struct store_observer *observer)
+kit_of(struct store_log *observer)
 {
     return container_of(observer, struct kit, observer);
 }
@@ -67,7 +67,7 @@ static void
 write_ids(const struct store_change *change, struct buf *out, size_t *count)
 {
     struct store_change copy = *change;
-    struct store_changed_message m;
+    struct store_message_record m;
 
     *count = 0;
     while (copy.next(&copy, &m)) {
@@ -110,75 +110,43 @@ note(struct kit *kit, const struct store_change *change)
 /* ------------------------------------------------------------------ passing on */
 
 static enum status
-reserve(struct store_observer *observer, enum store_change_kind kind, size_t count,
+reserve(struct store_log *observer, enum store_change_kind kind, size_t count,
         size_t bytes, size_t *room)
 {
-    struct store_observer *log = kit_of(observer)->log;
+    struct store_log *log = kit_of(observer)->log;
 
     return log == NULL ? ST_OK : log->reserve(log, kind, count, bytes, room);
 }
 
 static uint64_t
-commit(struct store_observer *observer, struct store_change *change, size_t *room)
+commit(struct store_log *observer, struct store_change *change, size_t *room)
 {
     struct kit *kit = kit_of(observer);
 
     note(kit, change);
-    return kit->log == NULL ? 0 : kit->log->commit(kit->log, change, room);
+    return kit->log == NULL ? 0 : kit->log->append(kit->log, change, room);
 }
 
 static void
-give_back(struct store_observer *observer, size_t room)
+give_back(struct store_log *observer, size_t room)
 {
-    struct store_observer *log = kit_of(observer)->log;
+    struct store_log *log = kit_of(observer)->log;
 
     if (log != NULL)
         log->give_back(log, room);
 }
 
-static enum store_fate
-fate(struct store_observer *observer, uint64_t position)
-{
-    struct store_observer *log = kit_of(observer)->log;
-
-    return log == NULL || log->fate == NULL ? STORE_DURABLE : log->fate(log, position);
-}
-
 static void
-flush(struct store_observer *observer)
+flush(struct store_log *observer)
 {
-    struct store_observer *log = kit_of(observer)->log;
+    struct store_log *log = kit_of(observer)->log;
 
-    if (log != NULL && log->flush != NULL)
-        log->flush(log);
-}
-
-static void
-watch(struct store_observer *observer, struct store_listener *listener)
-{
-    struct store_observer *log = kit_of(observer)->log;
-
-    if (log != NULL && log->watch != NULL)
-        log->watch(log, listener);
-}
-
-static void
-unwatch(struct store_observer *observer, struct store_listener *listener)
-{
-    struct store_observer *log = kit_of(observer)->log;
-
-    if (log != NULL && log->unwatch != NULL)
-        log->unwatch(log, listener);
+    store_log_flush(log);
 }
 
 void
 witness_init(struct kit *kit)
 {
-    kit->observer = (struct store_observer){.reserve = reserve,
-                                            .commit = commit,
-                                            .give_back = give_back,
-                                            .fate = fate,
-                                            .flush = flush,
-                                            .watch = watch,
-                                            .unwatch = unwatch};
+    kit->observer = (struct store_log){
+        .reserve = reserve, .append = commit, .give_back = give_back, .flush = flush};
 }

@@ -62,7 +62,7 @@ print_messages(struct store_change *change)
     enum store_change_kind kind = change->kind;
     bool whole = kind == STORE_CHANGE_POST || kind == STORE_CHANGE_IMAGE ||
                  kind == STORE_CHANGE_MOVE;
-    struct store_changed_message m;
+    struct store_message_record m;
 
     if (change->count == 0)
         return;

@@ -93,9 +93,8 @@ open_engine(struct daemon *d, const struct config *config, struct complaints *co
         .project_limits = daemon_stored_limits(config),
         .feed_bytes = (uint64_t)config->subscription_backlog,
         .require_confirmation = config->require_confirmation,
-        .observer = d->kit == NULL
-                        ? durability_observer(&d->durability)
-                        : kit_observer(d->kit, durability_observer(&d->durability)),
+        .log = d->kit == NULL ? durability_log(&d->durability)
+                              : kit_log(d->kit, durability_log(&d->durability)),
         .sealer = &d->sealer,
     };
     enum status st;
@@ -165,6 +164,7 @@ open_notify(struct daemon *d, const struct config *config)
 {
     const struct notify_config notify = {.mem = d->mem,
                                          .store = d->store,
+                                         .store_log = durability_log(&d->durability),
                                          .clock = d->durability.now,
                                          .real = d->clock,
                                          .log = &d->log,
@@ -203,6 +203,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
     const struct server_config server = {
         .api = d->api,
         .store = d->store,
+        .store_log = durability_log(&d->durability),
         .mem = d->mem,
         .clock = d->durability.now,
         .log = &d->log,
@@ -567,7 +568,7 @@ daemon_serve(struct daemon *d)
                           "draining, for %" PRId64 " s at most", drain_ms / 1000);
     log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", drain_ms));
     cut = server_drain(d->server, drain_ms);
-    if (durability_observer(&d->durability) == NULL && d->kit == NULL &&
+    if (durability_log(&d->durability) == NULL && d->kit == NULL &&
         d->backing.store == NULL)
         log_lost(d);
     log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",

@@ -130,10 +130,10 @@ durability_open(struct durability *d, const struct config *config, struct log *l
     return open_journal(d, config, complaints);
 }
 
-struct store_observer *
-durability_observer(const struct durability *d)
+struct store_log *
+durability_log(const struct durability *d)
 {
-    return d->journal == NULL ? NULL : journal_observer(d->journal);
+    return d->journal == NULL ? NULL : journal_log(d->journal);
 }
 
 static void

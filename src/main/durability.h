@@ -38,8 +38,8 @@ durability_open(struct durability *d, const struct config *config, struct log *l
                 const struct supervisor *supervisor, const struct clock *clock,
                 struct clock *steered, struct complaints *complaints);
 
-/* Of the engine that is about to be opened; NULL: none. */
-struct store_observer *durability_observer(const struct durability *d);
+/* The log for the engine that is about to be opened, and for what waits for it; NULL: none. */
+struct store_log *durability_log(const struct durability *d);
 
 /*
  * ST_CONFLICT after a complaint: what is in the directory must not be used as it is (exit

@@ -118,7 +118,7 @@ begin(struct notify *n)
     st = thread_start(&n->thread, thread_main, n);
     if (st != ST_OK)
         return st;
-    store_watch(n->config.store, &n->durable);
+    store_log_listen(n->config.store_log, &n->durable);
     store_delivery_watch(n->config.store, &n->due);
     /* What happened in between has told nobody. */
     if (take_note(n) != NULL)
@@ -155,7 +155,7 @@ notify_close(struct notify *n)
     if (n == NULL)
         return;
     store_delivery_watch(n->config.store, NULL);
-    store_unwatch(n->config.store, &n->durable);
+    store_log_unlisten(n->config.store_log, &n->durable);
     atomic_store(&n->closing, true);
     fire(&n->wakeup);
     (void)pthread_join(n->thread, NULL);

@@ -20,8 +20,9 @@ struct notify {
     pthread_t thread;
     int event_fd; /* rung by the wakeup, and to end it */
     struct store_wakeup wakeup;
-    struct store_listener due, durable; /* of store_delivery_watch() and store_watch() */
-    _Atomic bool told;                  /* something may be due, or durable */
+    struct store_listener due,
+        durable;       /* of store_delivery_watch() and store_log_listen() */
+    _Atomic bool told; /* something may be due, or durable */
     _Atomic bool closing;
     /* The rest is the thread's. */
     struct hosts hosts;

@@ -150,7 +150,7 @@ send_waiting(struct notify *n)
 static void
 settle(struct notify *n, struct parcel *p)
 {
-    switch (store_fate(n->config.store, p->lent.position)) {
+    switch (store_log_durability(n->config.store_log, p->lent.position)) {
     case STORE_DURABLE:
         dispatch(n, p);
         break;
@@ -296,7 +296,7 @@ go_round(struct notify *n)
     collect(n);
     send_waiting(n);
     if (n->gave_back)
-        store_flush(n->config.store);
+        store_log_flush(n->config.store_log);
     n->gave_back = false;
     show(n);
 }
@@ -321,7 +321,7 @@ give_back_all(struct notify *n)
     }
     while ((link = list_pop(&n->unsettled)) != NULL)
         give_back(n, container_of(link, struct parcel, link), STORE_OUTCOME_PUT_OFF, 0);
-    store_flush(n->config.store);
+    store_log_flush(n->config.store_log);
 }
 
 void

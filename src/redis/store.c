@@ -64,26 +64,6 @@ redis_ping(struct store *store, struct store_visit *visit)
     return p.status;
 }
 
-/* What is answered is confirmed. */
-static enum store_fate
-redis_fate(struct store *s, uint64_t position)
-{
-    (void)s, (void)position;
-    return STORE_DURABLE;
-}
-
-static void
-redis_flush(struct store *s)
-{
-    (void)s;
-}
-
-static void
-redis_no_watch(struct store *s, struct store_listener *listener)
-{
-    (void)s, (void)listener;
-}
-
 /* ------------------------------------------------------------------ housekeeping */
 
 /* Nobody settles in an idle Redis; who waits is looked after: by the keeper, if there is one. */
@@ -183,10 +163,6 @@ static const struct store_ops ops = {
     .delivery_done = redis_delivery_done,
     .delivery_watch = redis_delivery_watch,
     .waiter_leave = redis_waiter_leave,
-    .fate = redis_fate,
-    .flush = redis_flush,
-    .watch = redis_no_watch,
-    .unwatch = redis_no_watch,
     .ping = redis_ping,
     .totals = redis_totals,
     .figures = redis_figures,

@@ -1,11 +1,5 @@
 #include "claimd/store/store.h"
 
-enum store_fate
-store_fate(struct store *s, uint64_t position)
-{
-    return s->ops->fate(s, position);
-}
-
 void
 store_close(struct store *s)
 {

@@ -98,7 +98,7 @@ open_store(struct world *w)
     config.shards = (size_t)1 << random_below(&w->r, 4);
     config.seed = random_next(&w->r);
     config.now_ms = w->now_ms;
-    config.observer = &w->observer;
+    config.log = &w->observer;
     st = engine_open(&config, &engine);
     if (st != ST_OK)
         return st;

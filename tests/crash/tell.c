@@ -5,16 +5,16 @@
 #include <stdlib.h>
 
 static struct world *
-world_of(struct store_observer *observer)
+world_of(struct store_log *observer)
 {
     return (struct world *)observer;
 }
 
 static enum status
-reserve(struct store_observer *observer, enum store_change_kind kind, size_t count,
+reserve(struct store_log *observer, enum store_change_kind kind, size_t count,
         size_t bytes, size_t *room)
 {
-    struct store_observer *inner = world_of(observer)->journal_side;
+    struct store_log *inner = world_of(observer)->journal_side;
 
     return inner->reserve(inner, kind, count, bytes, room);
 }
@@ -38,12 +38,12 @@ is_kept(enum store_change_kind kind)
 }
 
 static uint64_t
-commit(struct store_observer *observer, struct store_change *change, size_t *room)
+commit(struct store_log *observer, struct store_change *change, size_t *room)
 {
     struct world *w = world_of(observer);
     struct told *t = is_kept(change->kind) ? told_copy(change) : NULL;
     enum store_change_kind kind = change->kind;
-    uint64_t position = w->journal_side->commit(w->journal_side, change, room);
+    uint64_t position = w->journal_side->append(w->journal_side, change, room);
 
     if (t == NULL)
         return position;
@@ -59,47 +59,19 @@ commit(struct store_observer *observer, struct store_change *change, size_t *roo
 }
 
 static void
-give_back(struct store_observer *observer, size_t room)
+give_back(struct store_log *observer, size_t room)
 {
-    struct store_observer *inner = world_of(observer)->journal_side;
+    struct store_log *inner = world_of(observer)->journal_side;
 
     inner->give_back(inner, room);
-}
-
-static enum store_fate
-fate(struct store_observer *observer, uint64_t position)
-{
-    struct store_observer *inner = world_of(observer)->journal_side;
-
-    return inner->fate(inner, position);
-}
-
-static void
-watch(struct store_observer *observer, struct store_listener *listener)
-{
-    struct store_observer *inner = world_of(observer)->journal_side;
-
-    inner->watch(inner, listener);
-}
-
-static void
-unwatch(struct store_observer *observer, struct store_listener *listener)
-{
-    struct store_observer *inner = world_of(observer)->journal_side;
-
-    inner->unwatch(inner, listener);
 }
 
 void
 world_observe(struct world *w)
 {
-    w->journal_side = journal_observer(w->journal);
-    w->observer = (struct store_observer){.reserve = reserve,
-                                          .commit = commit,
-                                          .give_back = give_back,
-                                          .fate = fate,
-                                          .watch = watch,
-                                          .unwatch = unwatch};
+    w->journal_side = journal_log(w->journal);
+    w->observer =
+        (struct store_log){.reserve = reserve, .append = commit, .give_back = give_back};
 }
 
 /* ---------------------------------------------------------------------- the log's order */
@@ -304,7 +276,7 @@ acknowledge_ids(struct world *w)
     for (size_t i = 0; i < w->id_count; i++) {
         const struct promise_id *p = &w->ids[i];
 
-        if (store_fate(w->store, p->position) != STORE_DURABLE) {
+        if (store_log_durability(w->journal_side, p->position) != STORE_DURABLE) {
             w->ids[left++] = *p;
             continue;
         }
@@ -323,7 +295,7 @@ world_ask(struct world *w)
     for (size_t i = 0; i < w->waiting_count; i++) {
         uint64_t position = w->waiting[i];
 
-        if (store_fate(w->store, position) != STORE_DURABLE)
+        if (store_log_durability(w->journal_side, position) != STORE_DURABLE)
             w->waiting[left++] = position;
         else if (w->acknowledged < position)
             w->acknowledged = position;

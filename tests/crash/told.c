@@ -48,7 +48,7 @@ told_metadata_same(const struct told_metadata *a, const struct told_metadata *b)
 }
 
 static void
-copy_message(struct told_message *to, const struct store_changed_message *from)
+copy_message(struct told_message *to, const struct store_message_record *from)
 {
     *to = (struct told_message){.number = from->number,
                                 .old_number = from->old_number,
@@ -71,7 +71,7 @@ told_copy(const struct store_change *change)
 {
     struct told *t = calloc(1, sizeof(*t) + change->count * sizeof(t->messages[0]));
     struct store_change at = *change; /* next() moves in it */
-    struct store_changed_message message;
+    struct store_message_record message;
 
     if (t == NULL)
         abort();

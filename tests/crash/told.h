@@ -6,7 +6,7 @@
 #ifndef TESTS_CRASH_TOLD_H
 #define TESTS_CRASH_TOLD_H
 
-#include "claimd/store/observer.h"
+#include "claimd/store/log.h"
 
 enum { TOLD_NAME_CAP = 16, TOLD_JSON_CAP = 32 };
 

@@ -39,9 +39,8 @@ struct told_list {
 };
 
 struct world {
-    struct store_observer
-        observer; /* first: it stands between the store and its journal */
-    struct store_observer *journal_side;
+    struct store_log observer; /* first: it stands between the store and its journal */
+    struct store_log *journal_side;
     struct random r;
     uint64_t seed;
     struct crash_figures *figures;

@@ -15,7 +15,7 @@ texts_of(const struct record *record)
 {
     struct record copy = *record;
     const struct store_change *change = &copy.change;
-    struct store_changed_message m;
+    struct store_message_record m;
     size_t total = change->queue.project.len + change->queue.name.len;
 
     if (change->metadata != NULL)

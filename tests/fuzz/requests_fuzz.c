@@ -134,7 +134,7 @@ world_open(struct world *w)
     engine.max_message_ttl_s = w->limits.max_message_ttl;
     fuzz_check(kit_new(w->mem, &w->kit) == ST_OK, "no kit");
     clock_init_manual(kit_clock(w->kit), START_MS);
-    engine.observer = kit_observer(w->kit, NULL);
+    engine.log = kit_log(w->kit, NULL);
     fuzz_check(engine_open(&engine, &w->store) == ST_OK, "no engine");
     kit_attach(w->kit, w->store, ignore_move, w);
     open_api(w);

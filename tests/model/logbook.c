@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 static enum status
-reserve(struct store_observer *observer, enum store_change_kind kind, size_t count,
+reserve(struct store_log *observer, enum store_change_kind kind, size_t count,
         size_t bytes, size_t *room)
 {
     struct logbook *log = (struct logbook *)observer;
@@ -21,7 +21,7 @@ reserve(struct store_observer *observer, enum store_change_kind kind, size_t cou
 }
 
 static void
-give_back(struct store_observer *observer, size_t room)
+give_back(struct store_log *observer, size_t room)
 {
     struct logbook *log = (struct logbook *)observer;
 
@@ -50,7 +50,7 @@ is_image(enum store_change_kind kind)
 
 /* The record is written into exactly the room that was granted, so that ASan sees more. */
 static uint64_t
-commit(struct store_observer *observer, struct store_change *change, size_t *room)
+commit(struct store_log *observer, struct store_change *change, size_t *room)
 {
     struct logbook *log = (struct logbook *)observer;
     enum store_change_kind kind = change->kind;
@@ -81,7 +81,7 @@ logbook_new(uint64_t first)
 
     ck_assert_ptr_nonnull(log);
     log->observer.reserve = reserve;
-    log->observer.commit = commit;
+    log->observer.append = commit;
     log->observer.give_back = give_back;
     log->first = log->next = first;
     return log;

@@ -13,7 +13,7 @@
 #include "support/store_fixture.h"
 
 struct logbook {
-    struct store_observer observer;
+    struct store_log observer;
     uint8_t *bytes; /* owned: the records from position `first` on */
     size_t len, room;
     uint64_t first, next; /* positions */

@@ -3,7 +3,7 @@
  * is made of nothing but what was told is at any time what the engine shows. What an
  * observer refuses has not happened, and what an operation has seen it waits for.
  */
-#include "claimd/store/observer.h"
+#include "claimd/store/log.h"
 
 #include "model/story.h"
 #include "support/patient.h"
@@ -17,7 +17,7 @@ enum { KINDS = STORE_CHANGE_IMAGE_QUEUE }; /* nobody sweeps here */
 /* ---------------------------------------------------------------------- the replica */
 
 struct copy {
-    struct store_changed_message m; /* without body and checksum */
+    struct store_message_record m; /* without body and checksum */
     char body[24];
     uint8_t sum; /* first byte of its checksum; 0: none */
     uint64_t claim;
@@ -54,7 +54,7 @@ struct replica_queue {
 };
 
 struct replica {
-    struct store_observer observer;
+    struct store_log observer;
     struct replica_queue queues[QUEUES];
     uint64_t position;     /* of the latest change */
     uint64_t seen[QUEUES]; /* position of the latest change of a queue of this address */
@@ -118,7 +118,7 @@ drop_copy(struct replica_queue *q, uint64_t number)
 }
 
 static void
-set_copy(struct copy *c, const struct store_changed_message *m)
+set_copy(struct copy *c, const struct store_message_record *m)
 {
     c->m = *m;
     ck_assert_uint_lt(m->body.len, sizeof(c->body));
@@ -131,7 +131,7 @@ set_copy(struct copy *c, const struct store_changed_message *m)
 
 /* What does not change in the life of a message has not. */
 static void
-same_message(const struct copy *c, const struct store_changed_message *m)
+same_message(const struct copy *c, const struct store_message_record *m)
 {
     struct copy now = *c;
 
@@ -143,7 +143,7 @@ same_message(const struct copy *c, const struct store_changed_message *m)
 }
 
 static void
-add_copy(struct replica_queue *q, const struct store_changed_message *m)
+add_copy(struct replica_queue *q, const struct store_message_record *m)
 {
     struct copy *c = &q->messages[q->message_count++];
 
@@ -218,7 +218,7 @@ change_claim(struct replica *r, struct store_change *change)
     bool over =
         change->kind == STORE_CHANGE_RELEASE || change->kind == STORE_CHANGE_CLAIM_OVER;
     bool fresh = change->kind == STORE_CHANGE_CLAIM;
-    struct store_changed_message m;
+    struct store_message_record m;
     size_t held = 0, count = change->count, told = 0;
 
     *lease_of(q, change) =
@@ -246,7 +246,7 @@ static void
 change_messages(struct replica *r, struct store_change *change)
 {
     struct replica_queue *q = known_queue(r, &change->queue, change->tag);
-    struct store_changed_message m;
+    struct store_message_record m;
     size_t count = change->count, told = 0;
 
     for (; change->next(change, &m); told++) {
@@ -301,7 +301,7 @@ static void
 change_member(struct replica *r, const struct store_change *change)
 {
     struct replica_queue *q = known_queue(r, &change->queue, change->tag);
-    const struct store_changed_subscription *told = change->subscription;
+    const struct store_subscription_record *told = change->subscription;
     struct member *m = member_of(q, change);
 
     ck_assert_uint_ge(told->after, m->after);
@@ -338,7 +338,7 @@ by_time(enum store_change_kind kind)
 }
 
 static enum status
-reserve(struct store_observer *observer, enum store_change_kind kind, size_t count,
+reserve(struct store_log *observer, enum store_change_kind kind, size_t count,
         size_t bytes, size_t *room)
 {
     struct replica *r = (struct replica *)observer;
@@ -357,7 +357,7 @@ reserve(struct store_observer *observer, enum store_change_kind kind, size_t cou
 }
 
 static void
-give_back(struct store_observer *observer, size_t room)
+give_back(struct store_log *observer, size_t room)
 {
     struct replica *r = (struct replica *)observer;
 
@@ -395,7 +395,7 @@ unasked(const struct store_change *change)
 }
 
 static uint64_t
-commit(struct store_observer *observer, struct store_change *change, size_t *room)
+commit(struct store_log *observer, struct store_change *change, size_t *room)
 {
     struct replica *r = (struct replica *)observer;
     size_t count = change->count;
@@ -624,7 +624,7 @@ step(struct history *h)
 }
 
 static void
-flush(struct store_observer *observer)
+flush(struct store_log *observer)
 {
     struct replica *r = container_of(observer, struct replica, observer);
 
@@ -640,11 +640,11 @@ open_observed(struct history *h, uint64_t seed)
     h->story.f.now_ms = START_MS;
     h->story.f.mem = mem_new(0);
     config = fixture_config(h->story.f.mem);
-    config.observer = &h->r.observer;
+    config.log = &h->r.observer;
     h->story.random.state = seed;
     h->r.random = &h->story.random;
     h->r.observer.reserve = reserve;
-    h->r.observer.commit = commit;
+    h->r.observer.append = commit;
     h->r.observer.flush = flush;
     h->r.observer.give_back = give_back;
     ck_assert_status(engine_open(&config, &h->story.f.store), ST_OK);
@@ -745,7 +745,7 @@ START_TEST(an_operation_flushes_unless_its_visit_does_it_later)
         store_message_post(h.story.f.store, &visit, &h.story.f.queue, &one, &id), ST_OK);
     ck_assert_uint_eq(visit.position, 2);
     ck_assert_uint_eq(h.r.flushed, 0);
-    store_flush(h.story.f.store);
+    store_log_flush(&h.r.observer);
     ck_assert_uint_eq(h.r.flushed, 2);
     visit.flush_later = false;
     ck_assert_status(

@@ -74,7 +74,7 @@ static void
 watch_numbers(struct tale *t, struct store_change change, const struct store_queue *where)
 {
     uint64_t *last = &t->numbers[story_index(where)];
-    struct store_changed_message m;
+    struct store_message_record m;
 
     while (change.next(&change, &m)) {
         ck_assert_uint_gt(m.number, *last);
@@ -116,7 +116,7 @@ open_engine(struct tale *t, struct mem *mem, struct logbook *log)
     config.shards = (size_t)1 << below(t, 5);
     config.seed = random_next(&t->story.random);
     config.now_ms = t->story.f.now_ms;
-    config.observer = &log->observer;
+    config.log = &log->observer;
     ck_assert_status(engine_open(&config, &store), ST_OK);
     return patient_open(store);
 }
@@ -464,7 +464,7 @@ END_TEST
 
 /* No messages. */
 static bool
-next_none(struct store_change *change, struct store_changed_message *out)
+next_none(struct store_change *change, struct store_message_record *out)
 {
     (void)change, (void)out;
     return false;
@@ -472,12 +472,12 @@ next_none(struct store_change *change, struct store_changed_message *out)
 
 /* One, in `from`. */
 static bool
-next_one(struct store_change *change, struct store_changed_message *out)
+next_one(struct store_change *change, struct store_message_record *out)
 {
     if (change->count == 0)
         return false;
     change->count--;
-    *out = *(const struct store_changed_message *)change->from[0];
+    *out = *(const struct store_message_record *)change->from[0];
     return true;
 }
 
@@ -497,11 +497,11 @@ replay_queue(struct store *store, uint32_t tag, size_t queue)
 static enum status
 replay_post(struct store *store, uint32_t tag, uint64_t number)
 {
-    const struct store_changed_message m = {.number = number,
-                                            .old_number = number,
-                                            .body = bytes_str("1"),
-                                            .posted_ms = START_MS,
-                                            .expires_ms = START_MS + 1000};
+    const struct store_message_record m = {.number = number,
+                                           .old_number = number,
+                                           .body = bytes_str("1"),
+                                           .posted_ms = START_MS,
+                                           .expires_ms = START_MS + 1000};
     struct store_change change = {.kind = STORE_CHANGE_POST,
                                   .tag = tag,
                                   .count = 1,

@@ -345,19 +345,7 @@ twin_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
     return ST_OK;
 }
 
-static enum store_fate
-twin_fate(struct store *s, uint64_t position)
-{
-    (void)s, (void)position; /* it has no log */
-    return STORE_DURABLE;
-}
-
-static void
-twin_flush(struct store *s)
-{
-    (void)s;
-}
-
+/* Nothing is delivered. */
 static void
 twin_no_watch(struct store *s, struct store_listener *listener)
 {
@@ -480,10 +468,6 @@ static const struct store_ops twin_ops = {
     .delivery_done = twin_delivery_done,
     .delivery_watch = twin_no_watch,
     .waiter_leave = twin_waiter_leave,
-    .fate = twin_fate,
-    .flush = twin_flush,
-    .watch = twin_no_watch,
-    .unwatch = twin_no_watch,
     .ping = twin_ping,
     .totals = twin_totals,
     .figures = twin_figures,

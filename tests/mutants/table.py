@@ -230,10 +230,10 @@ MUTANTS = [
      "a post does not call who waits",
      SIMULATION,
      [("engine/message_ops.c",
-       "    queue_wake_waiters(v->queue);\n    if (!observed",
+       "    queue_wake_waiters(v->queue);\n    if (!has_log",
        "    if (!MUTANT(POST_CALLS_NOBODY))\n"
        "        queue_wake_waiters(v->queue);\n"
-       "    if (!observed")]),
+       "    if (!has_log")]),
     ("DELAY_CALLS_NOBODY",
      "the end of a delay does not call who waits",
      SIMULATION,
@@ -1044,9 +1044,9 @@ MUTANTS = [
      "a worker rests without setting the log going",
      "unit/http/answer_test: a_worker_flushes_the_log_before_it_rests",
      [("http/worker.c",
-       "    store_flush(w->shared->config->store);",
+       "    store_log_flush(w->shared->config->store_log);",
        "    if (!MUTANT(NOBODY_FLUSHES))\n"
-       "        store_flush(w->shared->config->store);")]),
+       "        store_log_flush(w->shared->config->store_log);")]),
     ("HANG_UNSEEN",
      "a supervisor is told that all is well while a worker hangs",
      "unit/main/watchdog_test: a_worker_that_is_stuck_in_the_store_is_not_alive_and_an_idle_one_is",
@@ -1066,10 +1066,10 @@ MUTANTS = [
      "a queue's metadata are after a restart as they were before they were replaced",
      "store/queue_test: metadata_is_replaced_only_by_who_has_seen_the_present_version",
      [("engine/queue_ops.c",
-       "        if (observed(&e->core))\n"
-       "            (void)observe_queue(v.queue, STORE_CHANGE_META, v.now_ms);",
-       "        if (observed(&e->core) && !MUTANT(UPDATE_NOT_LOGGED))\n"
-       "            (void)observe_queue(v.queue, STORE_CHANGE_META, v.now_ms);")]),
+       "        if (has_log(&e->core))\n"
+       "            (void)changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);",
+       "        if (has_log(&e->core) && !MUTANT(UPDATE_NOT_LOGGED))\n"
+       "            (void)changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);")]),
     ("NUMBERS_LOST",
      "a queue without messages gives out their ids again after a restart",
      CRASH,
@@ -1260,10 +1260,10 @@ MUTANTS = [
      "the log does not hear of who was unsubscribed",
      SIMULATION,
      [("engine/subscription_ops.c",
-       "        if (observed(&v.engine->core))\n"
-       "            subscription_observe(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,",
-       "        if (observed(&v.engine->core) && !MUTANT(UNSUBSCRIBED_COMES_BACK))\n"
-       "            subscription_observe(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,")]),
+       "        if (has_log(&v.engine->core))\n"
+       "            changelog_of_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,",
+       "        if (has_log(&v.engine->core) && !MUTANT(UNSUBSCRIBED_COMES_BACK))\n"
+       "            changelog_of_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,")]),
     ("FAILURES_INHERITED",
      "a message counts the failures of one that fell out before it",
      SIMULATION,
@@ -1317,11 +1317,11 @@ MUTANTS = [
      "what the kit has seen does not reach the journal",
      SIMULATION,
      [("kit/witness.c",
-       "    return kit->log == NULL ? 0 : kit->log->commit(kit->log, change, room);",
+       "    return kit->log == NULL ? 0 : kit->log->append(kit->log, change, room);",
        "    return kit->log == NULL ||\n"
        "                   (MUTANT(KIT_KEEPS_CHANGES) && change->kind == STORE_CHANGE_DELETE)\n"
        "               ? 0\n"
-       "               : kit->log->commit(kit->log, change, room);")]),
+       "               : kit->log->append(kit->log, change, room);")]),
     ("CLOCK_IS_SET_BACK",
      "a clock that is to be behind where it is is no error",
      "api/kit_test: the_clock_is_stopped_started_and_set",

@@ -75,9 +75,9 @@ open_store(struct server *s, const struct profile *p)
     if (s->disk != NULL)
         open_journal(s, p);
     if (s->journal != NULL)
-        config.observer = journal_observer(s->journal);
+        config.log = journal_log(s->journal);
     if (s->kit != NULL)
-        config.observer = kit_observer(s->kit, config.observer);
+        config.log = kit_log(s->kit, config.log);
     if (engine_open(&config, &s->store) != ST_OK)
         abort();
     if (s->kit != NULL)

@@ -85,7 +85,7 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
                                 .kit = f->kit};
 
     if (f->kit != NULL)
-        engine.observer = kit_observer(f->kit, NULL);
+        engine.log = kit_log(f->kit, NULL);
     f->metrics = (struct metrics){.shown_queues = API_FIXTURE_SHOWN};
     if (f->kit == NULL && api_fixture_on_redis()) /* a kit sees what an engine tells */
         open_redis(f, &engine);

@@ -12,6 +12,7 @@ struct entry {
 
 struct feed {
     struct store store; /* first: the seam's handle */
+    struct store_log log;
     const struct clock *clock;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t moved;
@@ -95,11 +96,11 @@ feed_watch_due(struct store *s, struct store_listener *listener)
     pthread_mutex_unlock(&f->lock);
 }
 
-static enum store_fate
-feed_fate(struct store *s, uint64_t position)
+static enum store_durability
+feed_durability(struct store_log *log, uint64_t position)
 {
-    struct feed *f = feed_of(s);
-    enum store_fate fate;
+    struct feed *f = container_of(log, struct feed, log);
+    enum store_durability fate;
 
     pthread_mutex_lock(&f->lock);
     fate = position <= f->durable_up_to ? STORE_DURABLE
@@ -110,15 +111,9 @@ feed_fate(struct store *s, uint64_t position)
 }
 
 static void
-feed_flush(struct store *s)
+feed_listen(struct store_log *log, struct store_listener *listener)
 {
-    (void)s;
-}
-
-static void
-feed_watch(struct store *s, struct store_listener *listener)
-{
-    struct feed *f = feed_of(s);
+    struct feed *f = container_of(log, struct feed, log);
 
     pthread_mutex_lock(&f->lock);
     f->durable = listener;
@@ -126,10 +121,10 @@ feed_watch(struct store *s, struct store_listener *listener)
 }
 
 static void
-feed_unwatch(struct store *s, struct store_listener *listener)
+feed_unlisten(struct store_log *log, struct store_listener *listener)
 {
     (void)listener;
-    feed_watch(s, NULL);
+    feed_listen(log, NULL);
 }
 
 static void
@@ -165,10 +160,6 @@ static const struct store_ops ops = {
     .delivery_next = feed_next,
     .delivery_done = feed_done,
     .delivery_watch = feed_watch_due,
-    .fate = feed_fate,
-    .flush = feed_flush,
-    .watch = feed_watch,
-    .unwatch = feed_unwatch,
     .close = feed_close,
 };
 
@@ -180,11 +171,19 @@ feed_store_open(const struct clock *clock)
     if (f == NULL)
         abort();
     f->store.ops = &ops;
+    f->log = (struct store_log){
+        .durability = feed_durability, .listen = feed_listen, .unlisten = feed_unlisten};
     f->clock = clock;
     f->durable_up_to = UINT64_MAX;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->moved, NULL);
     return &f->store;
+}
+
+struct store_log *
+feed_store_log(struct store *s)
+{
+    return &feed_of(s)->log;
 }
 
 static void

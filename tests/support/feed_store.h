@@ -8,7 +8,7 @@
 #define TESTS_SUPPORT_FEED_STORE_H
 
 #include "claimd/base/clock.h"
-#include "claimd/store/store.h"
+#include "claimd/store/log.h"
 
 enum { FEED_MOST = 4096 };
 
@@ -22,6 +22,9 @@ struct feed_news {
 
 /* Time is that of the clock. Owned: store_close() it. */
 struct store *feed_store_open(const struct clock *clock);
+
+/* Its log, to be given to whatever waits for it. */
+struct store_log *feed_store_log(struct store *s);
 
 /* Puts one in, and tells the listener; texts are borrowed. Returns which it is. */
 size_t feed_store_add(struct store *s, const struct store_delivery *delivery);

@@ -14,7 +14,7 @@ open_store(struct journalled *p)
     config = fixture_config(p->mem);
     config.require_confirmation = p->require_confirmation;
     config.seed = p->seed;
-    config.observer = journal_observer(p->journal);
+    config.log = journal_log(p->journal);
     ck_assert_status(engine_open(&config, &engine), ST_OK);
     p->store = patient_open(engine);
 }

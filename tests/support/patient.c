@@ -107,30 +107,6 @@ patient_waiter_leave(struct store *s, struct store_waiter *waiter)
     store_waiter_leave(patient_inside(s), waiter);
 }
 
-static enum store_fate
-patient_fate(struct store *s, uint64_t position)
-{
-    return store_fate(patient_inside(s), position);
-}
-
-static void
-patient_flush(struct store *s)
-{
-    store_flush(patient_inside(s));
-}
-
-static void
-patient_watch(struct store *s, struct store_listener *listener)
-{
-    store_watch(patient_inside(s), listener);
-}
-
-static void
-patient_unwatch(struct store *s, struct store_listener *listener)
-{
-    store_unwatch(patient_inside(s), listener);
-}
-
 static enum status
 patient_ping(struct store *s, struct store_visit *visit)
 {
@@ -193,10 +169,6 @@ static const struct store_ops patient_ops = {
     .delivery_done = patient_delivery_done,
     .delivery_watch = patient_delivery_watch,
     .waiter_leave = patient_waiter_leave,
-    .fate = patient_fate,
-    .flush = patient_flush,
-    .watch = patient_watch,
-    .unwatch = patient_unwatch,
     .ping = patient_ping,
     .totals = patient_totals,
     .figures = patient_figures,

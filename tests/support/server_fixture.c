@@ -53,7 +53,7 @@ static void
 open_kit(struct server_fixture *f, struct engine_config *engine)
 {
     ck_assert_int_eq(kit_new(f->mem, &f->kit), ST_OK);
-    engine->observer = kit_observer(f->kit, NULL);
+    engine->log = kit_log(f->kit, NULL);
 }
 
 static void
@@ -128,6 +128,7 @@ server_fixture_open_with(struct server_fixture *f,
     ck_assert_int_eq(api_new(&api, &f->api), ST_OK);
     config.api = f->api;
     config.store = f->store;
+    config.store_log = options->slow ? slow_store_log(f->store) : NULL;
     config.mem = f->mem;
     config.clock = f->kit == NULL ? &f->clock : kit_clock(f->kit);
     config.log = &f->log;

@@ -9,7 +9,7 @@
 struct slow {
     struct store store; /* first: the seam's handle */
     struct store *inside;
-    struct store_observer observer;
+    struct store_log log;
     pthread_mutex_t lock; /* guards what follows up to `listeners` */
     pthread_cond_t moved;
     bool shut, slices, stats_pass;
@@ -156,22 +156,28 @@ stats_pass(struct store *s)
 /* ---------------------------------------------------------------------- the log */
 
 static enum status
-grant(struct store_observer *observer, enum store_change_kind kind, size_t count,
-      size_t bytes, size_t *room)
+grant(struct store_log *log, enum store_change_kind kind, size_t count, size_t bytes,
+      size_t *room)
 {
-    (void)observer, (void)kind, (void)count, (void)bytes, (void)room;
+    (void)log, (void)kind, (void)count, (void)bytes, (void)room;
     return ST_OK;
 }
 
 static uint64_t
-log_change(struct store_observer *observer, struct store_change *change, size_t *room)
+log_change(struct store_log *log, struct store_change *change, size_t *room)
 {
-    struct slow *w = container_of(observer, struct slow, observer);
+    struct slow *w = container_of(log, struct slow, log);
 
     (void)room;
     if (change->kind >= STORE_CHANGE_EXPIRED)
         return 0;
     return atomic_fetch_add(&w->position, 1) + 1;
+}
+
+struct store_log *
+slow_store_log(struct store *s)
+{
+    return &slow_of(s)->log;
 }
 
 uint64_t
@@ -221,10 +227,10 @@ slow_store_lose(struct store *s)
     (void)slow_store_tell(s);
 }
 
-static enum store_fate
-slow_fate(struct store *s, uint64_t position)
+static enum store_durability
+slow_durability(struct store_log *log, uint64_t position)
 {
-    struct slow *w = slow_of(s);
+    struct slow *w = container_of(log, struct slow, log);
 
     if (position <= atomic_load(&w->durable))
         return STORE_DURABLE;
@@ -232,17 +238,17 @@ slow_fate(struct store *s, uint64_t position)
 }
 
 static void
-slow_flush(struct store *s)
+slow_flush(struct store_log *log)
 {
-    struct slow *w = slow_of(s);
+    struct slow *w = container_of(log, struct slow, log);
 
     atomic_store(&w->flushed, atomic_load(&w->position)); /* tests say what is durable */
 }
 
 static void
-slow_watch(struct store *s, struct store_listener *listener)
+slow_listen(struct store_log *log, struct store_listener *listener)
 {
-    struct slow *w = slow_of(s);
+    struct slow *w = container_of(log, struct slow, log);
 
     pthread_mutex_lock(&w->lock);
     list_add_before(&w->listeners, &listener->link);
@@ -250,9 +256,9 @@ slow_watch(struct store *s, struct store_listener *listener)
 }
 
 static void
-slow_unwatch(struct store *s, struct store_listener *listener)
+slow_unlisten(struct store_log *log, struct store_listener *listener)
 {
-    struct slow *w = slow_of(s);
+    struct slow *w = container_of(log, struct slow, log);
 
     pthread_mutex_lock(&w->lock);
     list_remove(&listener->link);
@@ -427,10 +433,6 @@ static const struct store_ops slow_ops = {
     .delivery_done = slow_delivery_done,
     .delivery_watch = slow_delivery_watch,
     .waiter_leave = slow_waiter_leave,
-    .fate = slow_fate,
-    .flush = slow_flush,
-    .watch = slow_watch,
-    .unwatch = slow_unwatch,
     .ping = slow_ping,
     .totals = slow_totals,
     .figures = slow_figures,
@@ -453,13 +455,17 @@ slow_store_open(const struct engine_config *config, unsigned kinds)
     w->store.blocks = (kinds & SLOW_STORE_BLOCKS) != 0;
     w->slices = (kinds & SLOW_STORE_SLICES) != 0;
     list_init(&w->parked);
-    w->observer.reserve = grant;
-    w->observer.commit = log_change;
+    w->log = (struct store_log){.reserve = grant,
+                                .append = log_change,
+                                .durability = slow_durability,
+                                .flush = slow_flush,
+                                .listen = slow_listen,
+                                .unlisten = slow_unlisten};
     list_init(&w->listeners);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->moved, NULL);
     if ((kinds & SLOW_STORE_LOGS) != 0)
-        inside.observer = &w->observer;
+        inside.log = &w->log;
     if (engine_open(&inside, &w->inside) != ST_OK)
         abort();
     return &w->store;

@@ -13,6 +13,7 @@
 #define TESTS_SUPPORT_SLOW_STORE_H
 
 #include "claimd/engine/engine.h"
+#include "claimd/store/log.h"
 
 enum slow_store_kind {
     SLOW_STORE_BLOCKS = 1,
@@ -39,6 +40,9 @@ void slow_store_let_one(struct store *s);
 void slow_store_let_stats(struct store *s);
 
 /* ------------------------------------------------------------------ the log */
+
+/* To be given to whatever waits for it. */
+struct store_log *slow_store_log(struct store *s);
 
 /* The position of the latest change. */
 uint64_t slow_store_position(struct store *s);

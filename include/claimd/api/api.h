@@ -249,7 +249,7 @@ void api_leave(const struct api *api, struct api_seat *seat);
 
 enum api_next {
     API_SEND, /* the response is complete */
-    API_HOLD, /* it is, but must not go out before res->position is durable (store_fate();
+    API_HOLD, /* it is, but must not go out before res->position is durable (store_durability();
                   if that is lost, nobody may hear of it: close the connection) */
     API_AGAIN, /* a slice is done: give others their turn, then call again with the same */
     API_WAIT,  /* there is nothing to take: call again with the same when req->waiting's

@@ -33,7 +33,7 @@ struct engine_config {
     struct engine_limits project_limits;
     uint64_t feed_bytes; /* of a queue's feed (store/subscription.h); 0: any number */
     bool require_confirmation; /* subscriptions get messages once they are confirmed */
-    struct store_observer *observer;   /* told of every change, borrowed; NULL: nobody */
+    struct store_log *log;     /* told of every change, borrowed; NULL: nobody */
     const struct store_sealer *sealer; /* borrowed; NULL: it cannot seal */
     bool seeded; /* repeatable ids from `seed`: for tests and simulation */
     uint64_t seed;

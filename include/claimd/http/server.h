@@ -15,12 +15,14 @@
 #include "claimd/base/log.h"
 #include "claimd/base/status.h"
 #include "claimd/http/listen.h"
+#include "claimd/store/log.h"
 
 struct tls; /* claimd/http/tls.h */
 
 struct server_config {
     const struct api *api; /* borrowed for the server's life, as all pointers here */
     struct store *store;   /* for housekeeping */
+    struct store_log *store_log; /* responses wait for it; NULL: the store has none */
     struct mem *mem;
     const struct clock *clock;
     const struct log *log;

@@ -2,7 +2,7 @@
  * journal: the log of a store, on a disk (docs/journal.md).
  *
  *     journal_open()     takes the directory; nobody else has it meanwhile
- *     the store is opened with journal_observer()
+ *     the store is opened with journal_log()
  *     journal_recover()  tells the store what it was told before, and begins to log
  *     journal_start()    a thread commits; or the owner does with journal_step()
  *     journal_close()    what was logged is durable; the store is closed after it
@@ -11,7 +11,7 @@
  * takes the buffer, writes it as a frame, syncs, and only then says that the positions in it
  * are durable: hundreds of answers wait for one sync, and nobody waits for a timer.
  *
- *   Threads   the observer's functions, journal_sweep() and journal_figures() from any; open,
+ *   Threads   the log's functions, journal_sweep() and journal_figures() from any; open,
  *             recover, step and close from one
  *   Failure   when a write or a sync fails nothing is durable any more (STORE_LOST), and
  *             nothing is tried again: the process has to end (journal_config.failed)
@@ -24,6 +24,7 @@
 #include "claimd/base/log.h"
 #include "claimd/journal/disk.h"
 #include "claimd/store/durable.h"
+#include "claimd/store/log.h"
 
 struct journal; /* opaque */
 
@@ -74,7 +75,7 @@ enum status journal_open(const struct journal_config *config, struct journal **o
                          char error[JOURNAL_ERROR_CAP]);
 
 /* Is told of the store's changes; lives as long as the journal. */
-struct store_observer *journal_observer(struct journal *j);
+struct store_log *journal_log(struct journal *j);
 
 struct journal_recovery {
     uint64_t segments, records, bytes;

@@ -1,7 +1,7 @@
 /*
  * kit/history: what happened in a server that tests are run against, in order.
  *
- * An entry is made when something has happened: by the store's observer under the lock where
+ * An entry is made when something has happened: by the store's log under the lock where
  * it happens, so those of one queue are in the order of its changes; and by the API for what it
  * has refused or shown.
  *

@@ -14,7 +14,7 @@
 #include "claimd/base/clock.h"
 #include "claimd/kit/faults.h"
 #include "claimd/kit/history.h"
-#include "claimd/store/observer.h"
+#include "claimd/store/log.h"
 
 struct kit;
 
@@ -30,8 +30,8 @@ struct clock *kit_clock(struct kit *kit);
 struct history *kit_history(struct kit *kit);
 struct faults *kit_faults(struct kit *kit);
 
-/* The observer for the store; log: to whom it passes everything on, NULL: nobody. */
-struct store_observer *kit_observer(struct kit *kit, struct store_observer *log);
+/* The log for the store; log: to whom it passes everything on, NULL: nobody. */
+struct store_log *kit_log(struct kit *kit, struct store_log *log);
 
 /* This is the store; moved(ctx) is called, from any thread, when its clock was moved. */
 void

@@ -31,6 +31,7 @@
 #include "claimd/base/log.h"
 #include "claimd/metrics/exposition.h"
 #include "claimd/notify/guard.h"
+#include "claimd/store/log.h"
 #include "claimd/store/store.h"
 
 struct notify; /* opaque */
@@ -48,8 +49,9 @@ struct notify_mail {
 struct notify_config {
     struct mem *mem;
     struct store *store;
-    const struct clock *clock; /* the store's */
-    const struct clock *real;  /* for signatures: receivers hold it against theirs */
+    struct store_log *store_log; /* deliveries wait for it; NULL: the store has none */
+    const struct clock *clock;   /* the store's */
+    const struct clock *real;    /* for signatures: receivers hold it against theirs */
     struct log *log;
     struct signer *signer;   /* signs confirmations */
     struct signer *webhooks; /* vouches for web hooks; without keys: nobody does */

@@ -1,7 +1,7 @@
 /*
  * store/durable: a store as its log sees it.
  *
- * A log is told of every change (store/observer.h). After a restart it tells them again, in
+ * A log is told of every change (store/log.h). After a restart it tells them again, in
  * the same order, to a store in which nothing has happened yet:
  *
  *     replay() ... replay() replay_end()   and then the store's operations
@@ -19,7 +19,7 @@
 #ifndef CLAIMD_STORE_DURABLE_H
 #define CLAIMD_STORE_DURABLE_H
 
-#include "claimd/store/observer.h"
+#include "claimd/store/record.h"
 
 struct store_durable {
     /*
@@ -34,9 +34,9 @@ struct store_durable {
 
     /*
      * All has been told, it is now_ms: what is due happens, unseen. Transient queues begin
-     * anew, behind the numbers that were lent to them; the observer is told of the next
+     * anew, behind the numbers that were lent to them; the log is told of the next
      * ones. ST_BAD_VALUE: there is a queue that was never named, or two of one name.
-     * Statuses of the observer's reserve().
+     * Statuses of the log's reserve().
      */
     enum status (*replay_end)(struct store_durable *durable, int64_t now_ms);
 
@@ -52,7 +52,7 @@ struct store_durable {
     /*
      * Shows a slice: at most 256 messages, and not much more than 64 KiB. True: all has
      * been shown. Takes one lock of the store, as long as an operation would; from one
-     * thread at a time. Statuses of the observer's reserve(): then it has shown less.
+     * thread at a time. Statuses of the log's reserve(): then it has shown less.
      */
     enum status (*sweep)(struct store_durable *durable, bool *done);
 };

@@ -35,7 +35,7 @@
 #include "claimd/store/types.h"
 #include "claimd/store/waiter.h"
 
-/* Who asks for something; a store only passes it on to its observer (store/observer.h). */
+/* Who asks for something; a store only passes it on to its log (store/log.h). */
 struct store_actor {
     struct bytes client; /* the Client-ID; absent: none */
     struct bytes claim;  /* id of the claim that was named, or several, joined by commas;
@@ -49,10 +49,10 @@ struct store_visit {
         *actor; /* in: borrowed for the call; NULL: nobody is known */
     struct store_waiter
         *waiter;       /* in: claim_create, pop: stands in line if there is nothing */
-    bool flush_later;  /* in: the caller calls store_flush() before it rests */
+    bool flush_later;  /* in: the caller calls store_log_flush() before it rests */
     bool waits;        /* out: it does */
     uint64_t position; /* out: in the log, of what the operation has changed or seen; an
-                          answer must not go out before store_fate() says DURABLE */
+                          answer must not go out before store_log_durability() says DURABLE */
     size_t log_most;   /* out, of a post that is ST_BEYOND_LOG: bytes that its log would
                           have taken */
 };
@@ -309,27 +309,6 @@ typedef void store_delivery_watch_fn(struct store *s, struct store_listener *lis
 /* Takes a waiter out of its line, if it is in one; from now on nobody is told for it. */
 typedef void store_waiter_leave_fn(struct store *s, struct store_waiter *waiter);
 
-/* What has become of a position in the log. */
-enum store_fate {
-    STORE_PENDING, /* may still be lost in a crash */
-    STORE_DURABLE, /* survives; always so with a store that has no log */
-    STORE_LOST     /* will never be durable: nobody may be told what happened there */
-};
-typedef enum store_fate store_fate_fn(struct store *s, uint64_t position);
-
-/*
- * Sets the log going for all that was changed so far. Every operation does so by itself unless
- * its visit says flush_later: so one commit serves all requests of a round.
- */
-typedef void store_flush_fn(struct store *s);
-
-/*
- * Has the listener told (STORE_READY) whenever the fate of some position may have changed,
- * or not any more. Only where nothing is under way.
- */
-typedef void store_watch_fn(struct store *s, struct store_listener *listener);
-typedef void store_unwatch_fn(struct store *s, struct store_listener *listener);
-
 /* ------------------------------------------------------------------ life */
 
 /* ST_OK if the store can be used at all. */
@@ -409,10 +388,6 @@ struct store_ops {
     store_delivery_done_fn *delivery_done;
     store_delivery_watch_fn *delivery_watch;
     store_waiter_leave_fn *waiter_leave;
-    store_fate_fn *fate;
-    store_flush_fn *flush;
-    store_watch_fn *watch;
-    store_unwatch_fn *unwatch;
     store_ping_fn *ping;
     store_totals_fn *totals;
     store_figures_fn *figures;
@@ -467,9 +442,6 @@ struct store {
 #define store_delivery_done(s, ...)  ((s)->ops->delivery_done((s), __VA_ARGS__))
 #define store_delivery_watch(s, ...) ((s)->ops->delivery_watch((s), __VA_ARGS__))
 #define store_waiter_leave(s, ...)   ((s)->ops->waiter_leave((s), __VA_ARGS__))
-#define store_flush(s)               ((s)->ops->flush(s))
-#define store_watch(s, ...)          ((s)->ops->watch((s), __VA_ARGS__))
-#define store_unwatch(s, ...)        ((s)->ops->unwatch((s), __VA_ARGS__))
 #define store_ping(s, ...)           ((s)->ops->ping((s), __VA_ARGS__))
 #define store_totals(s, ...)         ((s)->ops->totals((s), __VA_ARGS__))
 #define store_figures(s, ...)        ((s)->ops->figures((s), __VA_ARGS__))
@@ -477,7 +449,6 @@ struct store {
 #define store_housekeep(s, ...)      ((s)->ops->housekeep((s), __VA_ARGS__))
 #define store_next_ms(s)             ((s)->ops->next_ms(s))
 #define store_audit(s)               ((s)->ops->audit(s))
-store_fate_fn store_fate;   /* a function: there is an `enum store_fate` */
 store_close_fn store_close; /* fine for NULL */
 
 /* Give back what is shown, and set it empty. Fine when empty. */

@@ -46,7 +46,7 @@ struct store_wakeup {
 struct store_listener {
     /* Takes a note; returns a wakeup to be fired for it, NULL if that is not needed. */
     struct store_wakeup *(*notify)(struct store_listener *listener, enum store_news news);
-    struct list link; /* the store's, see store_watch() */
+    struct list link; /* the store's, see store_log_listen() */
 };
 
 /* A place in one wait queue. Zero but for `listener` before its first use. */

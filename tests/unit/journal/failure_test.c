@@ -195,7 +195,8 @@ use_store(struct deed *deed, struct store *store, struct journal *j)
             journal_sweep(j);
         while (journal_step(j))
             continue;
-        deed->posted += posted && store_fate(store, visit.position) == STORE_DURABLE;
+        deed->posted += posted && store_log_durability(journal_log(j), visit.position) ==
+                                      STORE_DURABLE;
     }
 }
 
@@ -228,7 +229,7 @@ run_journal(struct deed *deed, struct journal *j)
     }
     config = fixture_config(mem);
     config.seed = deed->seed;
-    config.observer = journal_observer(j);
+    config.log = journal_log(j);
     st = engine_open(&config, &store);
     if (st == ST_OK)
         st = run_store(deed, j, store);

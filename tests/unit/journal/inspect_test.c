@@ -48,7 +48,7 @@ start(struct world *w)
     ck_assert_status(journal_open(&config, &w->journal, w->error), ST_OK);
     w->f.mem = mem_new(0);
     engine = fixture_config(w->f.mem);
-    engine.observer = journal_observer(w->journal);
+    engine.log = journal_log(w->journal);
     ck_assert_status(engine_open(&engine, &w->f.store), ST_OK);
     return journal_recover(w->journal, engine_durable(w->f.store), &recovery, w->error);
 }
@@ -137,7 +137,7 @@ static bool
 see_entry(void *arg, const struct journal_entry *entry)
 {
     struct seen *seen = arg;
-    struct store_changed_message m;
+    struct store_message_record m;
     size_t count = 0;
 
     seen->entries++;

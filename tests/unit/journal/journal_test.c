@@ -47,7 +47,7 @@ begin(struct world *w, const struct journal_config *config)
     w->f.mem = mem_new(0);
     engine = fixture_config(w->f.mem);
     engine.seed = w->starts;
-    engine.observer = journal_observer(w->journal);
+    engine.log = journal_log(w->journal);
     ck_assert_status(engine_open(&engine, &w->f.store), ST_OK);
     w->recovery = (struct journal_recovery){.now_ms = w->f.now_ms};
     st = journal_recover(w->journal, engine_durable(w->f.store), &w->recovery, w->error);
@@ -162,9 +162,11 @@ START_TEST(nothing_is_durable_before_it_is)
         store_queue_stats(w.f.store, &visit, &w.f.queue, &(struct store_stats){0}),
         ST_OK);
     ck_assert_uint_gt(visit.position, 0);
-    ck_assert_int_eq(store_fate(w.f.store, visit.position), STORE_PENDING);
+    ck_assert_int_eq(store_log_durability(journal_log(w.journal), visit.position),
+                     STORE_PENDING);
     ck_assert(journal_step(w.journal));
-    ck_assert_int_eq(store_fate(w.f.store, visit.position), STORE_DURABLE);
+    ck_assert_int_eq(store_log_durability(journal_log(w.journal), visit.position),
+                     STORE_DURABLE);
     ck_assert(!journal_step(w.journal)); /* there is no more */
     close_world(&w);
 }
@@ -183,9 +185,11 @@ START_TEST(after_a_sync_that_failed_nothing_is_durable_any_more)
     sim_disk_fail(w.disk, SIM_SYNC, 1, EIO);
     ck_assert(!journal_step(w.journal));
     ck_assert_uint_eq(w.failures, 1);
-    ck_assert_int_eq(store_fate(w.f.store, visit.position), STORE_LOST);
+    ck_assert_int_eq(store_log_durability(journal_log(w.journal), visit.position),
+                     STORE_LOST);
     ck_assert(!journal_step(w.journal)); /* it is not tried again */
-    ck_assert_int_eq(store_fate(w.f.store, visit.position), STORE_LOST);
+    ck_assert_int_eq(store_log_durability(journal_log(w.journal), visit.position),
+                     STORE_LOST);
     ck_assert_status(cut(&w), ST_OK);
     list_all(&w.f);
     expect(&w.f, 1);
@@ -609,7 +613,7 @@ START_TEST(anybody_may_look_and_want_a_sweep_while_it_commits)
         ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &one, &id),
                          ST_OK);
         journal_sweep(w.journal);
-        store_flush(w.f.store);
+        store_log_flush(journal_log(w.journal));
     }
     ck_assert_uint_ge(seen.sweeps, SWEEPS);
     close_world(&w);

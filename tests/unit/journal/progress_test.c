@@ -106,7 +106,7 @@ start(struct world *w, int64_t step_ms)
     w->f.mem = mem_new(0);
     engine = fixture_config(w->f.mem);
     engine.seed = w->lives;
-    engine.observer = journal_observer(w->journal);
+    engine.log = journal_log(w->journal);
     ck_assert_status(engine_open(&engine, &w->f.store), ST_OK);
     w->slow.inner = engine_durable(w->f.store);
     ck_assert_status(journal_recover(w->journal, &w->slow.durable, &recovery, error),

@@ -13,9 +13,9 @@ enum { MOST = 5, TEXT = 40 };
 struct sample {
     struct store_change change;
     struct store_metadata metadata;
-    struct store_changed_message messages[MOST];
+    struct store_message_record messages[MOST];
     struct store_checksum sums[MOST];
-    struct store_changed_subscription subscription;
+    struct store_subscription_record subscription;
     char texts[6][TEXT], bodies[MOST][TEXT];
     size_t bytes; /* in texts and bodies */
 };
@@ -61,7 +61,7 @@ some_text(struct random *r, struct sample *s, char *room)
 }
 
 static bool
-next_sample(struct store_change *change, struct store_changed_message *out)
+next_sample(struct store_change *change, struct store_message_record *out)
 {
     const struct sample *s = change->from[0];
 
@@ -74,17 +74,17 @@ next_sample(struct store_change *change, struct store_changed_message *out)
 static void
 some_message(struct random *r, struct sample *s, size_t i)
 {
-    struct store_changed_message *m = &s->messages[i];
+    struct store_message_record *m = &s->messages[i];
 
-    *m = (struct store_changed_message){.number = random_next(r),
-                                        .old_number = random_next(r),
-                                        .claim = random_below(r, 3),
-                                        .foreign = random_chance(r, 50),
-                                        .client = random_next(r),
-                                        .posted_ms = (int64_t)random_next(r),
-                                        .expires_ms = (int64_t)random_next(r),
-                                        .delayed_until_ms = (int64_t)random_below(r, 3),
-                                        .claim_count = (uint32_t)random_next(r)};
+    *m = (struct store_message_record){.number = random_next(r),
+                                       .old_number = random_next(r),
+                                       .claim = random_below(r, 3),
+                                       .foreign = random_chance(r, 50),
+                                       .client = random_next(r),
+                                       .posted_ms = (int64_t)random_next(r),
+                                       .expires_ms = (int64_t)random_next(r),
+                                       .delayed_until_ms = (int64_t)random_below(r, 3),
+                                       .claim_count = (uint32_t)random_next(r)};
     if (m->foreign)
         memset(m->id.text, 'a', random_below(r, STORE_ID_CAP));
     m->body = some_text(r, s, s->bodies[i]);
@@ -112,7 +112,7 @@ some_metadata(struct random *r, struct sample *s)
 static void
 some_subscription(struct random *r, struct sample *s)
 {
-    s->subscription = (struct store_changed_subscription){
+    s->subscription = (struct store_subscription_record){
         .number = random_next(r),
         .subscriber = some_text(r, s, s->texts[4]),
         .options = some_text(r, s, s->texts[5]),
@@ -261,8 +261,8 @@ same_queue(const struct store_change *a, const struct store_change *b)
 
 /* GONE has the number only, CURSOR no texts and times. */
 static void
-same_subscription(enum store_change_kind kind, const struct store_changed_subscription *a,
-                  const struct store_changed_subscription *b)
+same_subscription(enum store_change_kind kind, const struct store_subscription_record *a,
+                  const struct store_subscription_record *b)
 {
     ck_assert_uint_eq(a->number, b->number);
     if (kind == STORE_CHANGE_SUBSCRIPTION_GONE)
@@ -312,7 +312,7 @@ same_fixed(const struct store_change *a, const struct store_change *b)
 }
 
 static void
-same_long(const struct store_changed_message *a, const struct store_changed_message *b)
+same_long(const struct store_message_record *a, const struct store_message_record *b)
 {
     ck_assert_uint_eq(a->number, b->number);
     ck_assert_uint_eq(a->old_number, b->old_number);
@@ -334,7 +334,7 @@ same_long(const struct store_changed_message *a, const struct store_changed_mess
 static void
 same_messages(struct store_change a, struct store_change *b)
 {
-    struct store_changed_message one, other;
+    struct store_message_record one, other;
 
     while (a.next(&a, &one)) {
         ck_assert(b->next(b, &other));
@@ -405,13 +405,13 @@ END_TEST
 static struct image
 small_post(void)
 {
-    static const struct store_changed_message m = {.number = 0x0102,
-                                                   .old_number = 0x0102,
-                                                   .client = 0x0304,
-                                                   .posted_ms = 0x0506,
-                                                   .expires_ms = 0x0708,
-                                                   .claim_count = 9,
-                                                   .body = {"1", 1}};
+    static const struct store_message_record m = {.number = 0x0102,
+                                                  .old_number = 0x0102,
+                                                  .client = 0x0304,
+                                                  .posted_ms = 0x0506,
+                                                  .expires_ms = 0x0708,
+                                                  .claim_count = 9,
+                                                  .body = {"1", 1}};
     static struct sample s;
 
     memset(&s, 0, sizeof(s));
@@ -711,7 +711,7 @@ texts_of(const struct record *record)
 {
     struct record copy = *record;
     const struct store_change *change = &copy.change;
-    struct store_changed_message m;
+    struct store_message_record m;
     size_t total = change->queue.project.len + change->queue.name.len;
 
     if (change->metadata != NULL)

@@ -176,7 +176,7 @@ struct seen {
 static void
 look_at_record(struct seen *seen, struct record *record)
 {
-    struct store_changed_message m;
+    struct store_message_record m;
 
     ck_assert_uint_le(record->type, RECORD_MARK);
     seen->types[record->type]++;

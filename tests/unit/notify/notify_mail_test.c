@@ -41,6 +41,7 @@ fixture_open(void)
     /* The guard is not about the server of mail: nothing is allowed. */
     f.config = (struct notify_config){.mem = f.mem,
                                       .store = f.store,
+                                      .store_log = feed_store_log(f.store),
                                       .clock = &f.clock,
                                       .real = &f.clock,
                                       .log = &f.log,

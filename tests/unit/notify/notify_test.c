@@ -42,6 +42,7 @@ fixture_open(void)
     f.notify = NULL;
     f.config = (struct notify_config){.mem = f.mem,
                                       .store = f.store,
+                                      .store_log = feed_store_log(f.store),
                                       .clock = &f.clock,
                                       .real = &f.clock,
                                       .log = &f.log,

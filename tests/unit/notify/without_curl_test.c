@@ -66,6 +66,7 @@ START_TEST(it_is_said_once_and_deliveries_wait)
     (void)unlink(path);
     clock_init_manual(&clock, 1700000000000);
     config.store = feed_store_open(&clock);
+    config.store_log = feed_store_log(config.store);
     ck_assert_int_eq(notify_open(&config, &notify), ST_OK);
     ck_assert_uint_eq(atomic_load(&asked), 0); /* nothing is due, so nothing is loaded */
     which = feed_store_add(config.store, &d);

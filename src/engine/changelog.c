@@ -1,13 +1,14 @@
-#include "engine/observe.h"
+#include "engine/changelog.h"
 #include "engine/feed.h"
 
 enum status
-observe_reserve(struct shard *sh, enum store_change_kind kind, size_t count, size_t bytes)
+changelog_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
+                  size_t bytes)
 {
-    struct store_observer *observer = sh->core->observer;
+    struct store_log *log = sh->core->log;
 
     lock_assert_held(&sh->lock);
-    return observer->reserve(observer, kind, count, bytes, &sh->room);
+    return log->reserve(log, kind, count, bytes, &sh->room);
 }
 
 static struct store_change
@@ -28,9 +29,9 @@ change_of(const struct queue *q, enum store_change_kind kind, int64_t now_ms)
 }
 
 static void
-show(const struct message *m, uint32_t tag, struct store_changed_message *out)
+show(const struct message *m, uint32_t tag, struct store_message_record *out)
 {
-    *out = (struct store_changed_message){
+    *out = (struct store_message_record){
         .number = m->seq,
         .old_number = m->seq,
         .claim = m->claim == NULL ? 0 : ident_claim_number(claim_ident(m->claim)),
@@ -49,8 +50,8 @@ show(const struct message *m, uint32_t tag, struct store_changed_message *out)
 static uint64_t
 tell(struct queue *q, struct store_change *change)
 {
-    struct store_observer *observer = q->shard->core->observer;
-    uint64_t position = observer->commit(observer, change, &q->shard->room);
+    struct store_log *log = q->shard->core->log;
+    uint64_t position = log->append(log, change, &q->shard->room);
 
     if (position != 0)
         q->position = q->shard->position = position;
@@ -58,14 +59,14 @@ tell(struct queue *q, struct store_change *change)
 }
 
 static bool
-next_none(struct store_change *change, struct store_changed_message *out)
+next_none(struct store_change *change, struct store_message_record *out)
 {
     (void)change, (void)out;
     return false;
 }
 
 uint64_t
-observe_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms)
+changelog_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms)
 {
     struct store_change change = change_of(q, kind, now_ms);
 
@@ -75,7 +76,7 @@ observe_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms)
 }
 
 static bool
-next_in_row(struct store_change *change, struct store_changed_message *out)
+next_in_row(struct store_change *change, struct store_message_record *out)
 {
     const struct queue *q = change->from[0];
     const struct message *m;
@@ -90,8 +91,8 @@ next_in_row(struct store_change *change, struct store_changed_message *out)
 }
 
 uint64_t
-observe_row(struct queue *q, enum store_change_kind kind, uint64_t first, size_t count,
-            int64_t now_ms)
+changelog_row(struct queue *q, enum store_change_kind kind, uint64_t first, size_t count,
+              int64_t now_ms)
 {
     struct store_change change = change_of(q, kind, now_ms);
 
@@ -103,7 +104,7 @@ observe_row(struct queue *q, enum store_change_kind kind, uint64_t first, size_t
 }
 
 static bool
-next_listed(struct store_change *change, struct store_changed_message *out)
+next_listed(struct store_change *change, struct store_message_record *out)
 {
     const struct list *head = change->from[0], *link = change->from[1];
 
@@ -115,7 +116,8 @@ next_listed(struct store_change *change, struct store_changed_message *out)
 }
 
 uint64_t
-observe_delete(struct queue *q, const struct list *messages, size_t count, int64_t now_ms)
+changelog_delete(struct queue *q, const struct list *messages, size_t count,
+                 int64_t now_ms)
 {
     struct store_change change = change_of(q, STORE_CHANGE_DELETE, now_ms);
 
@@ -127,7 +129,7 @@ observe_delete(struct queue *q, const struct list *messages, size_t count, int64
 }
 
 static bool
-next_held(struct store_change *change, struct store_changed_message *out)
+next_held(struct store_change *change, struct store_message_record *out)
 {
     const struct claim *c = change->from[0];
 
@@ -143,8 +145,8 @@ next_held(struct store_change *change, struct store_changed_message *out)
 }
 
 uint64_t
-observe_claim(struct queue *q, enum store_change_kind kind, const struct claim *c,
-              int64_t now_ms)
+changelog_claim(struct queue *q, enum store_change_kind kind, const struct claim *c,
+                int64_t now_ms)
 {
     struct store_change change = change_of(q, kind, now_ms);
 
@@ -159,7 +161,7 @@ observe_claim(struct queue *q, enum store_change_kind kind, const struct claim *
 }
 
 static bool
-next_single(struct store_change *change, struct store_changed_message *out)
+next_single(struct store_change *change, struct store_message_record *out)
 {
     const struct message *m = change->from[0];
 
@@ -171,8 +173,8 @@ next_single(struct store_change *change, struct store_changed_message *out)
 }
 
 uint64_t
-observe_message(struct queue *q, enum store_change_kind kind, const struct message *m,
-                int64_t now_ms)
+changelog_message(struct queue *q, enum store_change_kind kind, const struct message *m,
+                  int64_t now_ms)
 {
     struct store_change change = change_of(q, kind, now_ms);
 
@@ -183,7 +185,7 @@ observe_message(struct queue *q, enum store_change_kind kind, const struct messa
 }
 
 static bool
-next_moved(struct store_change *change, struct store_changed_message *out)
+next_moved(struct store_change *change, struct store_message_record *out)
 {
     const struct moved *moved = change->from[0];
 
@@ -195,8 +197,8 @@ next_moved(struct store_change *change, struct store_changed_message *out)
 }
 
 uint64_t
-observe_move(struct queue *source, struct queue *target, const struct moved *moved,
-             size_t count, int64_t now_ms)
+changelog_move(struct queue *source, struct queue *target, const struct moved *moved,
+               size_t count, int64_t now_ms)
 {
     struct store_change change = change_of(source, STORE_CHANGE_MOVE, now_ms);
     uint64_t position;
@@ -214,8 +216,8 @@ observe_move(struct queue *source, struct queue *target, const struct moved *mov
 }
 
 uint64_t
-observe_subscription(struct queue *q, enum store_change_kind kind,
-                     const struct store_changed_subscription *told, int64_t now_ms)
+changelog_subscription(struct queue *q, enum store_change_kind kind,
+                       const struct store_subscription_record *told, int64_t now_ms)
 {
     struct store_change change = change_of(q, kind, now_ms);
 
@@ -225,7 +227,7 @@ observe_subscription(struct queue *q, enum store_change_kind kind,
 }
 
 static bool
-next_entry(struct store_change *change, struct store_changed_message *out)
+next_entry(struct store_change *change, struct store_message_record *out)
 {
     const struct queue *q = change->from[0];
     const struct feed_entry *entry;
@@ -233,7 +235,7 @@ next_entry(struct store_change *change, struct store_changed_message *out)
     if (change->count == 0)
         return false;
     entry = seqmap_next_live(&q->feed->entries, &change->at);
-    *out = (struct store_changed_message){
+    *out = (struct store_message_record){
         .number = change->at,
         .old_number = change->at,
         .body = message_body(entry->message),
@@ -248,7 +250,7 @@ next_entry(struct store_change *change, struct store_changed_message *out)
 }
 
 uint64_t
-observe_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
+changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
 {
     struct store_change change = change_of(q, STORE_CHANGE_IMAGE_FEED, now_ms);
 

@@ -1,20 +1,19 @@
 /*
- * store/observer: who is told of every change of a store, once and in order.
+ * store/record: the changes of a store and what it contains, as records.
  *
- * A change is reserved when everything else that it needs has been reserved, and committed
- * when it has happened; both under the lock of the shard where it happens (for MOVE: of
- * both), so changes of one queue come in their order. What is told is what is there
- * afterwards, never a difference: absolute counts, times and numbers.
+ * A record has the values after the change, never a difference: absolute counts, times and
+ * numbers. So a checkpoint and a log are made of the same records, and applying one twice does
+ * no harm.
  *
  *   POST, CLAIM, RENEW, RELEASE, DELETE, MOVE   messages, one by one with next()
  *   QUEUE, META                                 the queue, with its metadata
  *   QUEUE_GONE, PURGE                           the queue; what it had goes without saying
  *   SUBSCRIPTION, SUBSCRIPTION_GONE             one subscription, as it is (as it was)
  *   UNSUBSCRIBED                                the queue: all of its subscriptions have gone
- *   CURSOR                                      how far a subscription has come; told now and
- *                                               then, and no answer waits for it
- *   EXPIRED, DELAY_OVER, CLAIM_OVER             what time did; never refused, and no answer
- *                                               waits for it
+ *   CURSOR                                      how far a subscription has come; logged now
+ *                                               and then, and no response waits for it
+ *   EXPIRED, DELAY_OVER, CLAIM_OVER             what time did; never refused, and no
+ *                                               response waits for it
  *
  *   IMAGE_QUEUE, IMAGE_CLAIM, IMAGE,              not changes: what a sweep shows
  *   IMAGE_SUBSCRIPTION, IMAGE_FEED
@@ -23,8 +22,8 @@
  * A claim that loses its last message is over without a word of its own, and a message
  * whose claim is over is free.
  */
-#ifndef CLAIMD_STORE_OBSERVER_H
-#define CLAIMD_STORE_OBSERVER_H
+#ifndef CLAIMD_STORE_RECORD_H
+#define CLAIMD_STORE_RECORD_H
 
 #include "claimd/store/store.h"
 
@@ -61,7 +60,7 @@ struct store_marks {
 };
 
 /* A message as it is after the change (DELETE, EXPIRED: as it was). */
-struct store_changed_message {
+struct store_message_record {
     uint64_t number;     /* in its queue; MOVE: in the target */
     uint64_t old_number; /* MOVE: in the source */
     uint64_t claim;      /* number of the claim that holds it; 0: free */
@@ -76,7 +75,7 @@ struct store_changed_message {
 };
 
 /* A subscription as it is after the change (CURSOR: without its texts and its times). */
-struct store_changed_subscription {
+struct store_subscription_record {
     uint64_t number; /* in its queue */
     struct store_id id;
     struct bytes subscriber, options; /* valid during the call */
@@ -108,47 +107,14 @@ struct store_change {
     struct store_id claim_id; /* CLAIM, RENEW, RELEASE, CLAIM_OVER */
     uint64_t claim_number;    /* in its queue, without the base */
     int64_t claim_started_ms, claim_ends_ms;
-    const struct store_changed_subscription
+    const struct store_subscription_record
         *subscription; /* the kinds that are about one */
     size_t count;      /* messages */
 
     /* The next message; false: there is none. Private: at, from. */
-    bool (*next)(struct store_change *change, struct store_changed_message *out);
+    bool (*next)(struct store_change *change, struct store_message_record *out);
     uint64_t at;
     const void *from[2];
-};
-
-struct store_observer {
-    size_t largest; /* bytes that a change may take in its log; 0: any number */
-
-    /*
-     * A change with so many messages, and so many bytes in bodies, addresses and metadata,
-     * is about to happen. What is not ST_OK refuses it (ST_BEYOND_LOG: it is more than
-     * `largest`, and always will be): nothing has changed then. A change
-     * that was granted is committed under the same lock; but for a QUEUE that is made by
-     * the POST or the MOVE behind it, which is asked for next: if that is refused, neither
-     * happens. Not asked for what time does, nor for messages of transient queues.
-     *
-     * *room grows by what was set aside; it is the caller's, guarded by the same lock.
-     */
-    enum status (*reserve)(struct store_observer *observer, enum store_change_kind kind,
-                           size_t count, size_t bytes, size_t *room);
-
-    /*
-     * It has happened; *room shrinks by what it has used. Returns its position in the log;
-     * 0: no answer has to wait.
-     */
-    uint64_t (*commit)(struct store_observer *observer, struct store_change *change,
-                       size_t *room);
-
-    /* What was set aside and not used. */
-    void (*give_back)(struct store_observer *observer, size_t room);
-
-    /* Its log, as the store shows it (store/store.h); NULL: it has none, nobody waits. */
-    enum store_fate (*fate)(struct store_observer *observer, uint64_t position);
-    void (*flush)(struct store_observer *observer);
-    void (*watch)(struct store_observer *observer, struct store_listener *listener);
-    void (*unwatch)(struct store_observer *observer, struct store_listener *listener);
 };
 
 #endif

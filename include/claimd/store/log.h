@@ -1,0 +1,84 @@
+/*
+ * store/log: the log of a store's changes: what a store appends to, and what waits for it.
+ *
+ * A store reserves space for a change when everything else that the change needs is reserved, and
+ * appends the change when it has happened. Both are done under the lock of the shard (for MOVE: of
+ * both), so the changes of one queue are in their order.
+ *
+ *   Threads  any. reserve(), append() and give_back() are called under a lock of the store
+ */
+#ifndef CLAIMD_STORE_LOG_H
+#define CLAIMD_STORE_LOG_H
+
+#include "claimd/store/record.h"
+#include "claimd/store/waiter.h"
+
+enum store_durability {
+    STORE_PENDING, /* a crash may still undo it */
+    STORE_DURABLE, /* it survives a crash; always so without a log */
+    STORE_LOST     /* it will never be durable: no client may learn what happened there */
+};
+
+struct store_log {
+    size_t largest; /* bytes that one change may take in the log; 0: any number */
+
+    /*
+     * Asks for space for a change with so many messages and so many bytes of bodies, addresses and
+     * metadata. Not called for what time does, nor for messages of transient queues. After a status
+     * other than ST_OK the store must not make the change (ST_BEYOND_LOG: it is larger than
+     * `largest`). A granted change is appended under the same lock, but for a QUEUE that a POST or
+     * a MOVE creates: if that is refused, neither happens.
+     *
+     * *space grows by what was set aside. It belongs to the caller and is guarded by the same lock.
+     */
+    enum status (*reserve)(struct store_log *log, enum store_change_kind kind,
+                           size_t count, size_t bytes, size_t *space);
+
+    /* Appends a change. *space shrinks by what it took. Returns its LSN; 0: no response waits. */
+    uint64_t (*append)(struct store_log *log, struct store_change *change, size_t *space);
+
+    /* Returns reserved space that was not used. */
+    void (*give_back)(struct store_log *log, size_t space);
+
+    /* The rest may be NULL in a log that is durable at once. */
+    enum store_durability (*durability)(struct store_log *log, uint64_t lsn);
+
+    /* Starts a commit of all that was appended so far. */
+    void (*flush)(struct store_log *log);
+
+    /* Notifies the listener (STORE_READY) whenever the durability of an LSN may have changed. */
+    void (*listen)(struct store_log *log, struct store_listener *listener);
+    void (*unlisten)(struct store_log *log, struct store_listener *listener);
+};
+
+/* The same for a log that may be NULL: the store has none. */
+
+static inline enum store_durability
+store_log_durability(struct store_log *log, uint64_t lsn)
+{
+    return log == NULL || log->durability == NULL ? STORE_DURABLE
+                                                  : log->durability(log, lsn);
+}
+
+static inline void
+store_log_flush(struct store_log *log)
+{
+    if (log != NULL && log->flush != NULL)
+        log->flush(log);
+}
+
+static inline void
+store_log_listen(struct store_log *log, struct store_listener *listener)
+{
+    if (log != NULL && log->listen != NULL)
+        log->listen(log, listener);
+}
+
+static inline void
+store_log_unlisten(struct store_log *log, struct store_listener *listener)
+{
+    if (log != NULL && log->unlisten != NULL)
+        log->unlisten(log, listener);
+}
+
+#endif

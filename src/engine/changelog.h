@@ -1,0 +1,71 @@
+/*
+ * observe: telling the log of a change (store/log.h).
+ *
+ * Each is called once for a change, under the lock, when the change has happened (what is
+ * going to be removed: just before). It returns the change's position in the log and leaves
+ * it with the queue, unless time did it. Only for engines with an log: ask
+ * has_log().
+ */
+#ifndef ENGINE_OBSERVE_H
+#define ENGINE_OBSERVE_H
+
+#include "claimd/store/log.h"
+#include "engine/claim.h"
+
+static inline bool
+has_log(const struct core *core)
+{
+    return __builtin_expect(core->log != NULL, 0);
+}
+
+/* Bytes of a queue's address and metadata (NULL: none), for changelog_reserve(). */
+static inline size_t
+queue_bytes(const struct store_queue *where, const struct store_metadata *metadata)
+{
+    size_t total = where->project.len + where->name.len;
+
+    return metadata == NULL
+               ? total
+               : total + metadata->json.len + metadata->settings.dead_letter.len;
+}
+
+/* Asks for a change of so many messages; see the log's reserve(). */
+enum status changelog_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
+                              size_t bytes);
+
+/* QUEUE, IMAGE_QUEUE, META, QUEUE_GONE, PURGE, UNSUBSCRIBED. */
+uint64_t changelog_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms);
+
+/* POST, IMAGE: so many messages from number `first` on. */
+uint64_t changelog_row(struct queue *q, enum store_change_kind kind, uint64_t first,
+                       size_t count, int64_t now_ms);
+
+/* DELETE: messages linked by due.link, which are out of the backlog. */
+uint64_t changelog_delete(struct queue *q, const struct list *messages, size_t count,
+                          int64_t now_ms);
+
+/* CLAIM, IMAGE_CLAIM, RENEW, RELEASE, CLAIM_OVER: with the messages it holds. */
+uint64_t changelog_claim(struct queue *q, enum store_change_kind kind,
+                         const struct claim *c, int64_t now_ms);
+
+/* EXPIRED, DELAY_OVER. */
+uint64_t changelog_message(struct queue *q, enum store_change_kind kind,
+                           const struct message *m, int64_t now_ms);
+
+/* SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR, IMAGE_SUBSCRIPTION. */
+uint64_t
+changelog_subscription(struct queue *q, enum store_change_kind kind,
+                       const struct store_subscription_record *told, int64_t now_ms);
+
+/* IMAGE_FEED: so many entries of the queue's feed from number `first` on. */
+uint64_t changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms);
+
+/* MOVE: messages that are in the target, and the numbers that they had in the source. */
+struct moved {
+    struct message *const *messages;
+    const uint64_t *old_numbers;
+};
+uint64_t changelog_move(struct queue *source, struct queue *target,
+                        const struct moved *moved, size_t count, int64_t now_ms);
+
+#endif
