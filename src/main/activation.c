@@ -1,7 +1,7 @@
 #include "main/activation.h"
 
 #include "claimd/base/bytes.h"
-#include "main/doors.h"
+#include "main/listen_policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,19 +50,19 @@ find_kind(struct bytes name, enum listen_kind *out)
 }
 
 static void
-take_one(int fd, struct bytes name, struct listen_list *out,
-         struct complaints *complaints)
+take_one(int fd, struct bytes name, struct listen_list *out, struct config_errors *errors)
 {
     enum listen_kind kind;
     const char *why;
 
     if (!find_kind(name, &kind))
-        complain(complaints,
-                 "LISTEN_FDNAMES: descriptor %d is called %.*s. It must be api, tls or "
-                 "metrics (FileDescriptorName)",
-                 fd, (int)(name.len & 0xff), name.data);
+        config_error(
+            errors,
+            "LISTEN_FDNAMES: descriptor %d is called %.*s. It must be api, tls or "
+            "metrics (FileDescriptorName)",
+            fd, (int)(name.len & 0xff), name.data);
     else if (!listen_inherit(fd, kind, &out->entries[out->count], &why))
-        complain(complaints, "LISTEN_FDS: descriptor %d %s", fd, why);
+        config_error(errors, "LISTEN_FDS: descriptor %d %s", fd, why);
     else
         out->count++;
 }
@@ -79,30 +79,30 @@ forget_variables(void)
 
 enum status
 activation_take(const struct config *config, struct listen_list *out,
-                struct complaints *complaints)
+                struct config_errors *errors)
 {
     struct bytes rest =
         config->listen_names == NULL ? BYTES_NONE : bytes_str(config->listen_names);
-    size_t before = complaints->count;
+    size_t before = errors->count;
     uint64_t count;
 
     out->count = 0;
     forget_variables();
     if (!is_number(config->listen_fds, &count) || count > LISTEN_MAX) {
-        complain(complaints, "LISTEN_FDS is \"%.20s\". It must be 0 to %d",
-                 config->listen_fds, LISTEN_MAX);
+        config_error(errors, "LISTEN_FDS is \"%.20s\". It must be 0 to %d",
+                     config->listen_fds, LISTEN_MAX);
         return ST_BAD_VALUE;
     }
     if (config->ready_fd >= FIRST_FD && config->ready_fd < FIRST_FD + (int64_t)count)
-        complain(complaints,
-                 "ready_fd is %d, which is a descriptor of LISTEN_FDS. Choose another",
-                 (int)config->ready_fd);
+        config_error(
+            errors, "ready_fd is %d, which is a descriptor of LISTEN_FDS. Choose another",
+            (int)config->ready_fd);
     for (int i = 0; i < (int)count; i++) {
         struct bytes name =
             bytes_present(rest) ? bytes_cut(&rest, ':') : bytes_str("unknown");
 
-        take_one(FIRST_FD + i, name, out, complaints);
+        take_one(FIRST_FD + i, name, out, errors);
     }
-    doors_check(config, out, "socket activation", complaints);
-    return complaints->count == before ? ST_OK : ST_BAD_VALUE;
+    listen_policy_check(config, out, "socket activation", errors);
+    return errors->count == before ? ST_OK : ST_BAD_VALUE;
 }

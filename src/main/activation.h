@@ -20,10 +20,10 @@ bool activation_wanted(const struct config *config);
 
 /*
  * Makes a list of them, checks that what is behind each is what it should be, and whom it
- * lets in (doors.h), and takes the variables out of the environment. ST_BAD_VALUE after
- * complaints.
+ * lets in (listen_policy.h), and takes the variables out of the environment. ST_BAD_VALUE after
+ * error messages.
  */
 enum status activation_take(const struct config *config, struct listen_list *out,
-                            struct complaints *complaints);
+                            struct config_errors *errors);
 
 #endif

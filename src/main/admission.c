@@ -13,7 +13,7 @@ enum { FILE_MOST = 16 << 20, KEYSTONE_THREADS = 8, KEYSTONE_LINE = 256 };
 
 static enum status
 read_policy(const struct config *config, struct mem *mem, struct policy *out,
-            struct complaints *complaints)
+            struct config_errors *errors)
 {
     const struct text_file file = {
         .path = config->policy, .option = "policy", .most = FILE_MOST};
@@ -24,21 +24,21 @@ read_policy(const struct config *config, struct mem *mem, struct policy *out,
     *out = policy_default;
     if (strcmp(config->policy, "none") == 0)
         return ST_OK;
-    st = text_file_read(&file, mem, &text, complaints);
+    st = text_file_read(&file, mem, &text, errors);
     if (st != ST_OK)
         return st;
     reason_init(&why);
     st = policy_read(out, text, &why);
     mem_free(mem, (void *)text.data);
     if (st == ST_BAD_VALUE)
-        complain(complaints, "policy: %s: %s", file.path, why.text);
+        config_error(errors, "policy: %s: %s", file.path, why.text);
     return st;
 }
 
 /* The list, to be freed; an empty one unless there are tokens. */
 static enum status
 read_list(const struct config *config, struct mem *mem, struct bytes *out,
-          struct complaints *complaints)
+          struct config_errors *errors)
 {
     const struct text_file file = {.path = config->tokens,
                                    .option = "tokens",
@@ -49,13 +49,13 @@ read_list(const struct config *config, struct mem *mem, struct bytes *out,
     *out = BYTES_NONE;
     if (config->auth != AUTH_BY_TOKENS)
         return ST_OK;
-    return text_file_read(&file, mem, out, complaints);
+    return text_file_read(&file, mem, out, errors);
 }
 
 /* NULL in *out: no file is named. */
 static enum status
 read_certificates(const struct config *config, struct mem *mem, struct certificates **out,
-                  struct complaints *complaints)
+                  struct config_errors *errors)
 {
     const struct text_file file = {
         .path = config->certificates, .option = "certificates", .most = FILE_MOST};
@@ -66,26 +66,26 @@ read_certificates(const struct config *config, struct mem *mem, struct certifica
 
     if (strcmp(config->certificates, "none") == 0)
         return ST_OK;
-    st = text_file_read(&file, mem, &text, complaints);
+    st = text_file_read(&file, mem, &text, errors);
     if (st != ST_OK)
         return st;
     reason_init(&why);
     st = certificates_read(mem, text, out, &line, &why);
     mem_free(mem, (void *)text.data);
     if (st == ST_BAD_VALUE)
-        complain(complaints, "certificates: %s:%zu: %s", file.path, line, why.text);
+        config_error(errors, "certificates: %s:%zu: %s", file.path, line, why.text);
     return st;
 }
 
 /* Takes the policy and the list of tokens. */
 static enum status
 replace_list(struct admission *a, const struct config *config,
-             const struct policy *policy, struct complaints *complaints)
+             const struct policy *policy, struct config_errors *errors)
 {
     struct reason why;
     struct bytes text = BYTES_NONE;
     size_t line = 0;
-    enum status st = read_list(config, a->mem, &text, complaints);
+    enum status st = read_list(config, a->mem, &text, errors);
 
     if (st != ST_OK)
         return st;
@@ -93,22 +93,22 @@ replace_list(struct admission *a, const struct config *config,
     st = access_replace(a->access, text, policy, &line, &why);
     mem_free(a->mem, (void *)text.data);
     if (st == ST_BAD_VALUE)
-        complain(complaints, "tokens: %s:%zu: %s", config->tokens, line, why.text);
+        config_error(errors, "tokens: %s:%zu: %s", config->tokens, line, why.text);
     return st;
 }
 
 enum status
 admission_reload(struct admission *a, const struct config *config,
-                 struct complaints *complaints)
+                 struct config_errors *errors)
 {
     struct certificates *certificates = NULL;
     struct policy policy;
-    enum status st = read_policy(config, a->mem, &policy, complaints);
+    enum status st = read_policy(config, a->mem, &policy, errors);
 
     if (st == ST_OK)
-        st = read_certificates(config, a->mem, &certificates, complaints);
+        st = read_certificates(config, a->mem, &certificates, errors);
     if (st == ST_OK)
-        st = replace_list(a, config, &policy, complaints);
+        st = replace_list(a, config, &policy, errors);
     if (st != ST_OK) {
         certificates_free(certificates);
         return st;
@@ -133,14 +133,14 @@ is_service_token(struct bytes token)
 /* Reads the service token as it is now, with a NUL behind it. */
 static enum status
 read_service_token(const struct admission *a, char out[KEYSTONE_TOKEN_MAX + 1],
-                   struct complaints *complaints)
+                   struct config_errors *errors)
 {
     const struct text_file file = {.path = a->config->keystone_token_file,
                                    .option = "keystone_token_file",
                                    .most = FILE_MOST,
                                    .secret = true};
     struct bytes text, token;
-    enum status st = text_file_read(&file, a->mem, &text, complaints);
+    enum status st = text_file_read(&file, a->mem, &text, errors);
 
     if (st != ST_OK)
         return st;
@@ -149,7 +149,7 @@ read_service_token(const struct admission *a, char out[KEYSTONE_TOKEN_MAX + 1],
         memcpy(out, token.data, token.len);
         out[token.len] = '\0';
     } else {
-        complain(complaints, "keystone_token_file: %s must contain one token", file.path);
+        config_error(errors, "keystone_token_file: %s must contain one token", file.path);
         st = ST_BAD_VALUE;
     }
     explicit_bzero((void *)text.data, text.len);
@@ -161,11 +161,11 @@ read_service_token(const struct admission *a, char out[KEYSTONE_TOKEN_MAX + 1],
 static enum status
 give_service_token(void *ctx, char out[KEYSTONE_TOKEN_MAX + 1], struct reason *why)
 {
-    struct complaints complaints = {.to = NULL};
-    enum status st = read_service_token(ctx, out, &complaints);
+    struct config_errors errors = {.to = NULL};
+    enum status st = read_service_token(ctx, out, &errors);
 
     if (st == ST_BAD_VALUE)
-        return reason_give(why, ST_UNAVAILABLE, "%s", complaints.last);
+        return reason_give(why, ST_UNAVAILABLE, "%s", errors.last);
     return st;
 }
 
@@ -187,7 +187,7 @@ tell_health(void *ctx, enum keystone_health health, const char *why)
 }
 
 static enum status
-open_wire(struct admission *a, struct complaints *complaints)
+open_wire(struct admission *a, struct config_errors *errors)
 {
     const bool system = strcmp(a->config->keystone_ca, "system") == 0;
     const struct keystone_wire_config wire = {.mem = a->mem,
@@ -203,12 +203,12 @@ open_wire(struct admission *a, struct complaints *complaints)
     st = keystone_wire_open(&wire, &a->wire, &why);
     if (st != ST_UNAVAILABLE)
         return st;
-    complain(complaints, "auth keystone %s", why.text);
+    config_error(errors, "auth keystone %s", why.text);
     return ST_BAD_VALUE;
 }
 
 static enum status
-open_executor(struct admission *a, struct complaints *complaints)
+open_executor(struct admission *a, struct config_errors *errors)
 {
     const struct executor_config executor = {
         .mem = a->mem, .threads = KEYSTONE_THREADS, .line = KEYSTONE_LINE};
@@ -216,7 +216,7 @@ open_executor(struct admission *a, struct complaints *complaints)
 
     if (st != ST_UNAVAILABLE)
         return st;
-    complain(complaints, "cannot start the threads for Keystone");
+    config_error(errors, "cannot start the threads for Keystone");
     return ST_BAD_VALUE;
 }
 
@@ -256,16 +256,16 @@ make_keystone(struct admission *a)
 }
 
 static enum status
-open_keystone(struct admission *a, struct complaints *complaints)
+open_keystone(struct admission *a, struct config_errors *errors)
 {
     char token[KEYSTONE_TOKEN_MAX + 1];
-    enum status st = read_service_token(a, token, complaints);
+    enum status st = read_service_token(a, token, errors);
 
     explicit_bzero(token, sizeof(token));
     if (st == ST_OK)
-        st = open_wire(a, complaints);
+        st = open_wire(a, errors);
     if (st == ST_OK)
-        st = open_executor(a, complaints);
+        st = open_executor(a, errors);
     if (st == ST_OK)
         st = make_keystone(a);
     if (st == ST_OK)
@@ -277,7 +277,7 @@ open_keystone(struct admission *a, struct complaints *complaints)
 
 enum status
 admission_open(struct admission *a, const struct config *config, struct mem *mem,
-               const struct log *log, struct complaints *complaints)
+               const struct log *log, struct config_errors *errors)
 {
     enum status st;
 
@@ -286,9 +286,9 @@ admission_open(struct admission *a, const struct config *config, struct mem *mem
         return ST_OK;
     st = access_new(mem, &a->access);
     if (st == ST_OK && config->auth == AUTH_BY_KEYSTONE)
-        st = open_keystone(a, complaints);
+        st = open_keystone(a, errors);
     if (st == ST_OK)
-        st = admission_reload(a, config, complaints);
+        st = admission_reload(a, config, errors);
     return st;
 }
 
@@ -303,7 +303,7 @@ admission_close(struct admission *a)
 }
 
 void
-admission_check(const struct config *config, struct complaints *complaints)
+admission_check(const struct config *config, struct config_errors *errors)
 {
     struct role_map roles;
     struct reason why;
@@ -311,11 +311,11 @@ admission_check(const struct config *config, struct complaints *complaints)
     if (config->auth != AUTH_BY_KEYSTONE)
         return;
     if (!keystone_url_check(bytes_str(config->keystone_url)))
-        complain(complaints,
-                 "keystone_url must be such as https://keystone.example.org:5000/v3,"
-                 " not %s",
-                 config->keystone_url);
+        config_error(errors,
+                     "keystone_url must be such as https://keystone.example.org:5000/v3,"
+                     " not %s",
+                     config->keystone_url);
     reason_init(&why);
     if (role_map_read(&roles, bytes_str(config->keystone_roles), &why) != ST_OK)
-        complain(complaints, "keystone_roles: %s", why.text);
+        config_error(errors, "keystone_roles: %s", why.text);
 }

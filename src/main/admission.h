@@ -26,24 +26,24 @@ struct admission {
 };
 
 /*
- * Opens one, to be closed in any case. ST_BAD_VALUE after complaints about the files, or what
+ * Opens one, to be closed in any case. ST_BAD_VALUE after error messages about the files, or what
  * is missing; ST_NO_MEMORY.
  */
 enum status
 admission_open(struct admission *a, const struct config *config, struct mem *mem,
-               const struct log *log, struct complaints *complaints);
+               const struct log *log, struct config_errors *errors);
 
 /* Nobody asks any more, and nobody waits. */
 void admission_close(struct admission *a);
 
 /*
  * Reads the files that *config names now, and forgets what Keystone has said. ST_BAD_VALUE
- * after complaints: then all is as before.
+ * after error messages: then all is as before.
  */
 enum status admission_reload(struct admission *a, const struct config *config,
-                             struct complaints *complaints);
+                             struct config_errors *errors);
 
 /* Complains about options that cannot be taken, if they matter. */
-void admission_check(const struct config *config, struct complaints *complaints);
+void admission_check(const struct config *config, struct config_errors *errors);
 
 #endif

@@ -32,7 +32,7 @@ forget(struct mem *mem, struct bytes text)
 
 static enum status
 make_pair(const struct config *config, struct mem *mem, struct bytes chain,
-          struct bytes key, struct tls_pair **out, struct complaints *complaints)
+          struct bytes key, struct tls_pair **out, struct config_errors *errors)
 {
     struct reason why;
     enum status st;
@@ -40,27 +40,27 @@ make_pair(const struct config *config, struct mem *mem, struct bytes chain,
     reason_init(&why);
     st = tls_pair_read(mem, chain, key, out, &why);
     if (st == ST_BAD_VALUE)
-        complain(complaints, "tls_certificate: %s, tls_key: %s: %s",
-                 config->tls_certificate, config->tls_key, why.text);
+        config_error(errors, "tls_certificate: %s, tls_key: %s: %s",
+                     config->tls_certificate, config->tls_key, why.text);
     return st;
 }
 
 enum status
 certificate_read(const struct config *config, struct mem *mem, struct tls_pair **out,
-                 struct complaints *complaints)
+                 struct config_errors *errors)
 {
     const struct text_file chain_file = {
         .path = config->tls_certificate, .option = "tls_certificate", .most = FILE_MOST};
     const struct text_file key_file = {
         .path = config->tls_key, .option = "tls_key", .most = FILE_MOST, .secret = true};
     struct bytes chain, key;
-    enum status st = text_file_read(&chain_file, mem, &chain, complaints);
+    enum status st = text_file_read(&chain_file, mem, &chain, errors);
 
     if (st != ST_OK)
         return st;
-    st = text_file_read(&key_file, mem, &key, complaints);
+    st = text_file_read(&key_file, mem, &key, errors);
     if (st == ST_OK) {
-        st = make_pair(config, mem, chain, key, out, complaints);
+        st = make_pair(config, mem, chain, key, out, errors);
         forget(mem, key);
     }
     mem_free(mem, (void *)(uintptr_t)chain.data);
@@ -70,7 +70,7 @@ certificate_read(const struct config *config, struct mem *mem, struct tls_pair *
 /* Takes the pin of the pair. */
 static enum status
 make_tls(const struct config *config, struct mem *mem, struct tls_pair *pair,
-         struct tls **out, struct complaints *complaints)
+         struct tls **out, struct config_errors *errors)
 {
     const struct text_file file = {.path = config->tls_client_ca,
                                    .option = "tls_client_ca",
@@ -82,7 +82,7 @@ make_tls(const struct config *config, struct mem *mem, struct tls_pair *pair,
 
     reason_init(&why);
     if (is_named(config->tls_client_ca))
-        st = text_file_read(&file, mem, &authorities, complaints);
+        st = text_file_read(&file, mem, &authorities, errors);
     if (st != ST_OK) {
         tls_pair_drop(pair);
         return st;
@@ -90,13 +90,13 @@ make_tls(const struct config *config, struct mem *mem, struct tls_pair *pair,
     st = tls_new(mem, pair, authorities, out, &why);
     mem_free(mem, (void *)(uintptr_t)authorities.data);
     if (st == ST_BAD_VALUE)
-        complain(complaints, "tls_client_ca: %s: %s", config->tls_client_ca, why.text);
+        config_error(errors, "tls_client_ca: %s: %s", config->tls_client_ca, why.text);
     return st;
 }
 
 enum status
 certificate_open(const struct config *config, const struct listen_list *list,
-                 struct mem *mem, struct tls **out, struct complaints *complaints)
+                 struct mem *mem, struct tls **out, struct config_errors *errors)
 {
     struct tls_pair *pair;
     enum status st;
@@ -105,26 +105,26 @@ certificate_open(const struct config *config, const struct listen_list *list,
     if (!certificate_wanted(list))
         return ST_OK;
     if (!is_named(config->tls_certificate) || !is_named(config->tls_key)) {
-        complain(complaints, "a TLS address in listen needs tls_certificate and tls_key");
+        config_error(errors, "a TLS address in listen needs tls_certificate and tls_key");
         return ST_BAD_VALUE;
     }
-    st = certificate_read(config, mem, &pair, complaints);
-    return st == ST_OK ? make_tls(config, mem, pair, out, complaints) : st;
+    st = certificate_read(config, mem, &pair, errors);
+    return st == ST_OK ? make_tls(config, mem, pair, out, errors) : st;
 }
 
 void
 certificate_check(const struct config *config, struct mem *mem,
-                  struct complaints *complaints)
+                  struct config_errors *errors)
 {
     struct tls_pair *pair;
 
     if (!is_named(config->tls_certificate) && !is_named(config->tls_key))
         return;
     if (!is_named(config->tls_certificate) || !is_named(config->tls_key))
-        complain(complaints, "%s has no effect without %s",
-                 is_named(config->tls_key) ? "tls_key" : "tls_certificate",
-                 is_named(config->tls_key) ? "tls_certificate" : "tls_key");
-    else if (certificate_read(config, mem, &pair, complaints) == ST_OK)
+        config_error(errors, "%s has no effect without %s",
+                     is_named(config->tls_key) ? "tls_key" : "tls_certificate",
+                     is_named(config->tls_key) ? "tls_certificate" : "tls_key");
+    else if (certificate_read(config, mem, &pair, errors) == ST_OK)
         tls_pair_drop(pair);
 }
 

@@ -15,18 +15,18 @@
  */
 enum status
 certificate_open(const struct config *config, const struct listen_list *list,
-                 struct mem *mem, struct tls **out, struct complaints *complaints);
+                 struct mem *mem, struct tls **out, struct config_errors *errors);
 
 /* True if something in the list is for TLS. */
 bool certificate_wanted(const struct listen_list *list);
 
 /* Complains about the pair that is named, if it cannot be used: where nothing opens it. */
 void certificate_check(const struct config *config, struct mem *mem,
-                       struct complaints *complaints);
+                       struct config_errors *errors);
 
-/* Reads the files: a pair, pinned for the caller. ST_BAD_VALUE after a complaint; ST_NO_MEMORY. */
+/* Reads the files: a pair, pinned for the caller. ST_BAD_VALUE after an error message; ST_NO_MEMORY. */
 enum status certificate_read(const struct config *config, struct mem *mem,
-                             struct tls_pair **out, struct complaints *complaints);
+                             struct tls_pair **out, struct config_errors *errors);
 
 /* Logs until when it is good, and warns of one that is not good now. */
 void certificate_log(struct tls *tls, const struct log *log, int64_t now_ms);

@@ -46,15 +46,15 @@ command_find(const char *name)
 static void __attribute__((format(printf, 2, 0)))
 fail(const struct command *misused, const char *format, va_list args)
 {
-    struct complaints complaints = {.to = stderr};
+    struct config_errors errors = {.to = stderr};
     char line[JOURNAL_ERROR_CAP + 256];
 
     (void)vsnprintf(line, sizeof(line), format, args);
     (void)fflush(stdout); /* in the order in which it was said */
     if (misused != NULL)
-        complain(&complaints, "%s. See claimd %s --help", line, misused->name);
+        config_error(&errors, "%s. See claimd %s --help", line, misused->name);
     else
-        complain(&complaints, "%s", line);
+        config_error(&errors, "%s", line);
 }
 
 int
@@ -136,7 +136,7 @@ print_statuses(const struct command *c, FILE *to)
             (void)fprintf(to, "  %d  ", i);
             text_fill(c->ends[i], 5, "     ", to);
         }
-    for (const struct fact *f = c->other_ends; f != NULL && f->name != NULL; f++) {
+    for (const struct help_entry *f = c->other_ends; f != NULL && f->name != NULL; f++) {
         (void)fprintf(to, "  %s  ", f->name);
         text_fill(f->what, strlen(f->name) + 4, "     ", to);
     }
@@ -252,11 +252,11 @@ command_read_word(const char *option, const char *path, struct mem *mem)
 {
     const struct text_file file = {
         .path = path, .option = option, .most = 4096, .secret = true, .once = true};
-    struct complaints complaints = {.to = stderr};
+    struct config_errors errors = {.to = stderr};
     struct bytes text, word;
     char *copy;
 
-    if (text_file_read(&file, mem, &text, &complaints) != ST_OK)
+    if (text_file_read(&file, mem, &text, &errors) != ST_OK)
         return NULL;
     word = bytes_trim(text);
     copy = mem_calloc(mem, 1, word.len + 1);

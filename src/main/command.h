@@ -16,8 +16,8 @@
 
 #include "claimd/journal/inspect.h"
 #include "claimd/store/store.h"
-#include "main/complaints.h"
-#include "main/fact.h"
+#include "main/config_errors.h"
+#include "main/help_text.h"
 
 /* What a command returns: exit statuses. */
 enum {
@@ -41,7 +41,7 @@ struct command_option {
                                         name NULL: no more */
 };
 
-/* How a command is called, and what help and manual tell of it (fact.h says how). */
+/* How a command is called, and what help and manual tell of it (help_text.h says how). */
 struct command {
     const char *name;
     const char *call, *summary;        /* "verify DIR", and a line */
@@ -50,8 +50,8 @@ struct command {
     struct command_option options[COMMAND_OPTIONS];
     const char *example; /* a command line */
     const char
-        *ends[COMMAND_STATUSES];   /* what an exit status means; NULL: there is none */
-    const struct fact *other_ends; /* and others; NULL: none */
+        *ends[COMMAND_STATUSES]; /* what an exit status means; NULL: there is none */
+    const struct help_entry *other_ends; /* and others; NULL: none */
 
     const char *program; /* NULL, or the one that is started with the arguments instead */
     size_t places;       /* that may be there */
@@ -88,7 +88,7 @@ command_fails(int status, const char *format, ...);
 int __attribute__((format(printf, 2, 3)))
 command_misused(const struct command *command, const char *format, ...);
 
-/* Opens the directory of a journal; NULL after a complaint. */
+/* Opens the directory of a journal; NULL after an error message. */
 struct disk *command_open(const char *path);
 
 /* The same for a new directory, or one without files. */
@@ -100,7 +100,7 @@ void command_tell_damage(void *arg, const struct journal_damage *damage);
 /* ": missing LSN 4 to 7"; nothing if none is. */
 void command_tell_missing(const struct journal_damage *damage);
 
-/* The first word of a file that the option names, owned (mem_free()); NULL after a complaint. */
+/* The first word of a file that the option names, owned (mem_free()); NULL after an error message. */
 char *command_read_word(const char *option, const char *path, struct mem *mem);
 
 /* A store that a journal can be replayed into, and the time. */

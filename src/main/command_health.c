@@ -2,8 +2,8 @@
 #include "claimd/base/clock.h"
 #include "claimd/http/listen.h"
 #include "claimd/json/scan.h"
-#include "main/ask.h"
 #include "main/command.h"
+#include "main/http_get.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ find_description(struct bytes document)
 static int
 ask(int fd, const char *address, int64_t until_ns, struct buf *body)
 {
-    const int status = ask_get(fd, "/readyz", until_ns, body);
+    const int status = http_get(fd, "/readyz", until_ns, body);
     const struct bytes why = find_description(buf_view(body));
 
     if (status == 0)
@@ -79,7 +79,7 @@ run(const struct command_words *words)
 
     if (address == NULL)
         address = own_address(&list);
-    fd = ask_dial(address, until_ns);
+    fd = http_dial(address, until_ns);
     if (fd < 0)
         return command_fails(COMMAND_FAILED, "%s does not respond: %s", address,
                              strerror(errno));

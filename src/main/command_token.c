@@ -40,8 +40,8 @@ read_text(struct task *t)
     const struct text_file file = {.path = t->file.fd < 0 ? t->path : t->file.path,
                                    .option = "tokens",
                                    .most = FILE_MOST};
-    struct complaints complaints = {.to = stderr};
-    enum status st = text_file_read(&file, t->mem, &t->text, &complaints);
+    struct config_errors errors = {.to = stderr};
+    enum status st = text_file_read(&file, t->mem, &t->text, &errors);
 
     if (st == ST_NO_MEMORY)
         return fails(t, ENOMEM);

@@ -9,7 +9,7 @@
 
 #include "claimd/api/api.h"
 #include "claimd/base/status.h"
-#include "main/complaints.h"
+#include "main/config_errors.h"
 
 #include <stdio.h>
 

@@ -16,7 +16,7 @@ struct reading {
     FILE *file;
     struct config *config;
     const char *path;
-    struct complaints *complaints;
+    struct config_errors *errors;
     size_t left;      /* bytes that may still be read */
     int line;         /* the one that was read last */
     bool needs_key;   /* it must have a key, or it cannot be understood ... */
@@ -29,8 +29,8 @@ struct reading {
 static void
 fail(struct reading *r, const char *what, const char *why)
 {
-    complain(r->complaints, "%s:%d: %s%s%s", r->path, r->line, what,
-             why[0] == '\0' ? "" : " ", why);
+    config_error(r->errors, "%s:%d: %s%s%s", r->path, r->line, what,
+                 why[0] == '\0' ? "" : " ", why);
 }
 
 static void
@@ -181,7 +181,7 @@ judge_file(const struct stat *st)
  * complaint.
  */
 static FILE *
-open_file(const char *path, struct complaints *complaints)
+open_file(const char *path, struct config_errors *errors)
 {
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     const char *why = NULL;
@@ -195,24 +195,24 @@ open_file(const char *path, struct complaints *complaints)
     if (file != NULL)
         return file;
     if (why == NULL)
-        complain(complaints, "%s: %s", path[0] == '\0' ? "CLAIMD_CONFIG" : path,
-                 strerror(errno));
+        config_error(errors, "%s: %s", path[0] == '\0' ? "CLAIMD_CONFIG" : path,
+                     strerror(errno));
     else
-        complain(complaints, "%s: %s. --config takes a regular file", path, why);
+        config_error(errors, "%s: %s. --config takes a regular file", path, why);
     if (fd >= 0)
         (void)close(fd); /* nothing was written */
     return NULL;
 }
 
 bool
-config_file_apply(struct config *config, const char *path, struct complaints *complaints)
+config_file_apply(struct config *config, const char *path, struct config_errors *errors)
 {
-    struct reading r = {.file = open_file(path, complaints),
+    struct reading r = {.file = open_file(path, errors),
                         .left = SIZE_MOST + 1,
                         .config = config,
                         .path = path,
                         .told_line = -1,
-                        .complaints = complaints};
+                        .errors = errors};
     bool readable;
     int failed;
 
@@ -225,9 +225,9 @@ config_file_apply(struct config *config, const char *path, struct complaints *co
     }
     readable = failed >= 0 && !ferror(r.file) && r.left > 0;
     if (r.left == 0)
-        complain(complaints, "%s is larger than %d bytes, the maximum", path, SIZE_MOST);
+        config_error(errors, "%s is larger than %d bytes, the maximum", path, SIZE_MOST);
     else if (!readable)
-        complain(complaints, "%s cannot be read", path);
+        config_error(errors, "%s cannot be read", path);
     (void)fclose(r.file); /* nothing was written */
     return readable;
 }

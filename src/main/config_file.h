@@ -17,6 +17,6 @@
  * that neither a pipe nor a device can hold up the start or a reload.
  */
 bool
-config_file_apply(struct config *config, const char *path, struct complaints *complaints);
+config_file_apply(struct config *config, const char *path, struct config_errors *errors);
 
 #endif

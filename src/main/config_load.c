@@ -3,13 +3,13 @@
 #include "claimd/api/host.h"
 #include "main/activation.h"
 #include "main/admission.h"
-#include "main/backing.h"
 #include "main/config_file.h"
 #include "main/config_origin.h"
-#include "main/doors.h"
+#include "main/listen_policy.h"
 #include "main/notification.h"
 #include "main/option.h"
 #include "main/profile.h"
+#include "main/store_setup.h"
 
 #include <ctype.h>
 
@@ -33,25 +33,25 @@ respell(struct bytes name, char from, char to, char out[CONFIG_TEXT_CAP])
 /* Sets an option; `shown` is how the source calls it. */
 static void
 set(struct config *config, const struct option *option, struct bytes value,
-    enum config_source source, const char *shown, struct complaints *complaints)
+    enum config_source source, const char *shown, struct config_errors *errors)
 {
     char why[CONFIG_ERROR_CAP];
     bool refused = option_set(option, config, value, why) != ST_OK;
 
     if (refused)
-        complain(complaints, "%s: %s %s", config_source_name(source), shown, why);
+        config_error(errors, "%s: %s %s", config_source_name(source), shown, why);
     config->origins[option - options] =
         (struct config_origin){.source = source, .refused = refused};
 }
 
 static void
-set_defaults(struct config *config, struct complaints *complaints)
+set_defaults(struct config *config, struct config_errors *errors)
 {
     *config = (struct config){.limits = api_limits_default};
     for (size_t i = 0; i < option_count; i++)
         if (options[i].initial != NULL)
             set(config, &options[i], bytes_str(options[i].initial), CONFIG_DEFAULT,
-                options[i].name, complaints);
+                options[i].name, errors);
 }
 
 /* ------------------------------------------------------------------ environment */
@@ -85,7 +85,7 @@ file_of_environment(char *const *envp)
 
 /* One variable, of any program. */
 static void
-take_variable(struct config *config, const char *variable, struct complaints *complaints)
+take_variable(struct config *config, const char *variable, struct config_errors *errors)
 {
     struct bytes value = bytes_str(variable), key = bytes_cut(&value, '=');
     const size_t prefix = sizeof(env_prefix) - 1;
@@ -102,13 +102,13 @@ take_variable(struct config *config, const char *variable, struct complaints *co
     if (short_enough)
         option = option_find(bytes_str(name));
     if (option == NULL)
-        complain(
-            complaints,
+        config_error(
+            errors,
             "environment: %s is not an option. Variables that begin with CLAIMD_ set "
             "options. Rename or unset it",
             shown);
     else
-        set(config, option, value, CONFIG_ENVIRONMENT, shown, complaints);
+        set(config, option, value, CONFIG_ENVIRONMENT, shown, errors);
 }
 
 /* What a supervisor says, which is no option. */
@@ -132,11 +132,11 @@ take_notice(struct config *config, const char *variable)
 }
 
 static void
-take_environment(struct config *config, char *const *envp, struct complaints *complaints)
+take_environment(struct config *config, char *const *envp, struct config_errors *errors)
 {
     for (; *envp != NULL; envp++) {
         take_notice(config, *envp);
-        take_variable(config, *envp, complaints);
+        take_variable(config, *envp, errors);
     }
 }
 
@@ -213,7 +213,7 @@ take_switch_value(struct args *args, struct bytes behind_equals)
 
 /* One option. */
 static void
-take_option(struct args *args, struct config *config, struct complaints *complaints)
+take_option(struct args *args, struct config *config, struct config_errors *errors)
 {
     struct bytes value = bytes_str(args->argv[args->at]), key = bytes_cut(&value, '=');
     const struct option *option = NULL;
@@ -230,28 +230,28 @@ take_option(struct args *args, struct config *config, struct complaints *complai
     if (is_named && !is_file)
         option = option_find(bytes_str(name));
     if (!is_file && option == NULL) {
-        complain(complaints, "command line: %s is not an option. See claimd --help all",
-                 shown);
+        config_error(errors, "command line: %s is not an option. See claimd --help all",
+                     shown);
         return;
     }
     value = option != NULL && option_is_switch(option) ? take_switch_value(args, value)
                                                        : take_value(args, value);
     if (!bytes_present(value) || (is_file && value.len == 0))
-        complain(complaints, "command line: %s needs a value", shown);
+        config_error(errors, "command line: %s needs a value", shown);
     else if (is_file)
         args->file = value.data;
     else if (config != NULL)
-        set(config, option, value, CONFIG_COMMAND_LINE, shown, complaints);
+        set(config, option, value, CONFIG_COMMAND_LINE, shown, errors);
 }
 
 /* With config NULL only looks for the file and the action. */
 static void
-take_arguments(struct args *args, struct config *config, struct complaints *complaints)
+take_arguments(struct args *args, struct config *config, struct config_errors *errors)
 {
     for (args->at = 1; args->at < args->argc; args->at++) {
         if (!take_action(args, args->argv[args->at]))
-            take_option(args, config, complaints);
-        else if (is_question(args->action) && complaints->count == 0)
+            take_option(args, config, errors);
+        else if (is_question(args->action) && errors->count == 0)
             return;
     }
 }
@@ -292,7 +292,7 @@ is_known(const struct config *config, const struct option *option)
 }
 
 static void
-check_order(const struct config *config, struct complaints *complaints)
+check_order(const struct config *config, struct config_errors *errors)
 {
     for (size_t i = 0; i < sizeof(ordered) / sizeof(ordered[0]); i++) {
         const struct option *least = option_find(bytes_str(ordered[i].least));
@@ -304,12 +304,12 @@ check_order(const struct config *config, struct complaints *complaints)
             continue;
         describe(config, least, a);
         describe(config, most, b);
-        complain(complaints, "%s is more than %s", a, b);
+        config_error(errors, "%s is more than %s", a, b);
     }
 }
 
 static void
-check_shards(const struct config *config, struct complaints *complaints)
+check_shards(const struct config *config, struct config_errors *errors)
 {
     const struct option *shards = option_find(bytes_str("shards"));
     char where[CONFIG_TEXT_CAP];
@@ -317,13 +317,13 @@ check_shards(const struct config *config, struct complaints *complaints)
     if (!is_known(config, shards) || (config->shards & (config->shards - 1)) == 0)
         return;
     config_where(config, shards, where);
-    complain(complaints, "shards must be a power of two, not %lld (%s)",
-             (long long)config->shards, where);
+    config_error(errors, "shards must be a power of two, not %lld (%s)",
+                 (long long)config->shards, where);
 }
 
 /* A post is one record, and a record one frame, of which half is left for the rest of it. */
 static void
-check_post_size(const struct config *config, struct complaints *complaints)
+check_post_size(const struct config *config, struct config_errors *errors)
 {
     enum { POST_MOST = 8 << 20 };
     const struct option *size = option_find(bytes_str("max_messages_post_size"));
@@ -333,9 +333,9 @@ check_post_size(const struct config *config, struct complaints *complaints)
         config->limits.max_messages_post_size <= POST_MOST)
         return;
     config_where(config, size, where);
-    complain(complaints,
-             "max_messages_post_size must be at most 8M with a journal, not %lld (%s)",
-             (long long)config->limits.max_messages_post_size, where);
+    config_error(
+        errors, "max_messages_post_size must be at most 8M with a journal, not %lld (%s)",
+        (long long)config->limits.max_messages_post_size, where);
 }
 
 /*
@@ -343,7 +343,7 @@ check_post_size(const struct config *config, struct complaints *complaints)
  * writes before anything goes: no post would ever be taken.
  */
 static void
-check_journal_bytes(const struct config *config, struct complaints *complaints)
+check_journal_bytes(const struct config *config, struct config_errors *errors)
 {
     enum { BYTES_LEAST = 32 << 20 };
     const struct option *most = option_find(bytes_str("journal_max_bytes"));
@@ -353,13 +353,13 @@ check_journal_bytes(const struct config *config, struct complaints *complaints)
         config->journal_max_bytes >= BYTES_LEAST)
         return;
     config_where(config, most, where);
-    complain(complaints, "journal_max_bytes must be 0 or at least 32M, not %lld (%s)",
-             (long long)config->journal_max_bytes, where);
+    config_error(errors, "journal_max_bytes must be 0 or at least 32M, not %lld (%s)",
+                 (long long)config->journal_max_bytes, where);
 }
 
 /* Only of values that are known it can be said whom they keep out. */
 static void
-check_doors(const struct config *config, struct complaints *complaints)
+check_listen_policy(const struct config *config, struct config_errors *errors)
 {
     static const char *const parts[] = {"listen",
                                         "auth",
@@ -379,16 +379,16 @@ check_doors(const struct config *config, struct complaints *complaints)
     if (!listen_read(config->listen, &list, why, sizeof(why)))
         return; /* it was refused when it was set */
     config_where(config, option_find(bytes_str("listen")), where);
-    doors_check(config, &list, where, complaints);
+    listen_policy_check(config, &list, where, errors);
 }
 
 /* The stub's tokens are no protection, and there is one kind of tokens at a time. */
 static void
-check_one_kind(const struct config *config, struct complaints *complaints)
+check_one_kind(const struct config *config, struct config_errors *errors)
 {
     if (config->auth != AUTH_BY_NONE && config->identity_stub)
-        complain(complaints,
-                 "identity_stub and auth cannot be used together. Remove one");
+        config_error(errors,
+                     "identity_stub and auth cannot be used together. Remove one");
 }
 
 static bool
@@ -399,7 +399,7 @@ is_named(const char *path)
 
 /* Certificates of clients mean something only if all of it is there. */
 static void
-check_certificates(const struct config *config, struct complaints *complaints)
+check_certificates(const struct config *config, struct config_errors *errors)
 {
     static const char *const parts[] = {"auth", "certificates", "tls_client_ca"};
     bool listed = is_named(config->certificates), asked = is_named(config->tls_client_ca);
@@ -408,17 +408,17 @@ check_certificates(const struct config *config, struct complaints *complaints)
         if (!is_known(config, option_find(bytes_str(parts[i]))))
             return;
     if (listed != asked)
-        complain(complaints, "%s has no effect without %s",
-                 listed ? "certificates" : "tls_client_ca",
-                 listed ? "tls_client_ca" : "certificates");
+        config_error(errors, "%s has no effect without %s",
+                     listed ? "certificates" : "tls_client_ca",
+                     listed ? "tls_client_ca" : "certificates");
     else if (listed && config->auth == AUTH_BY_NONE)
-        complain(complaints, "certificates has no effect without auth");
+        config_error(errors, "certificates has no effect without auth");
     else if (!listed && config->auth == AUTH_BY_CERTIFICATES)
-        complain(complaints, "auth certificates needs certificates and tls_client_ca");
+        config_error(errors, "auth certificates needs certificates and tls_client_ca");
 }
 
 static void
-check_tests(const struct config *config, struct complaints *complaints)
+check_tests(const struct config *config, struct config_errors *errors)
 {
     static const char *const parts[] = {"ci", "ci_anywhere", "ci_short", "seed"};
 
@@ -426,15 +426,15 @@ check_tests(const struct config *config, struct complaints *complaints)
         if (!is_known(config, option_find(bytes_str(parts[i]))))
             return;
     if (config->ci_anywhere && !config->ci)
-        complain(complaints, "ci_anywhere has no effect without ci");
+        config_error(errors, "ci_anywhere has no effect without ci");
     if (config->ci_short && !config->ci)
-        complain(complaints, "ci_short has no effect without ci");
+        config_error(errors, "ci_short has no effect without ci");
     if (is_named(config->seed) && !config->ci)
-        complain(complaints, "seed has no effect without ci");
+        config_error(errors, "seed has no effect without ci");
 }
 
 static void
-check_hosts(const struct config *config, struct complaints *complaints)
+check_hosts(const struct config *config, struct config_errors *errors)
 {
     const struct option *option = option_find(bytes_str("allowed_hosts"));
     char where[CONFIG_TEXT_CAP];
@@ -442,44 +442,44 @@ check_hosts(const struct config *config, struct complaints *complaints)
     if (!is_known(config, option) || host_list_is_valid(bytes_str(config->allowed_hosts)))
         return;
     config_where(config, option, where);
-    complain(
-        complaints,
+    config_error(
+        errors,
         "allowed_hosts must be names without ports, joined by commas, not \"%s\" (%s)",
         config->allowed_hosts, where);
 }
 
 static void
-check_rest(const struct config *config, struct complaints *complaints)
+check_rest(const struct config *config, struct config_errors *errors)
 {
-    check_shards(config, complaints);
-    check_post_size(config, complaints);
-    check_journal_bytes(config, complaints);
-    backing_check(config, complaints);
-    check_doors(config, complaints);
-    check_hosts(config, complaints);
-    check_one_kind(config, complaints);
-    check_certificates(config, complaints);
-    check_tests(config, complaints);
-    admission_check(config, complaints);
-    notification_check(config, complaints);
+    check_shards(config, errors);
+    check_post_size(config, errors);
+    check_journal_bytes(config, errors);
+    store_setup_check(config, errors);
+    check_listen_policy(config, errors);
+    check_hosts(config, errors);
+    check_one_kind(config, errors);
+    check_certificates(config, errors);
+    check_tests(config, errors);
+    admission_check(config, errors);
+    notification_check(config, errors);
 }
 
 enum status
-config_check(const struct config *config, struct complaints *complaints)
+config_check(const struct config *config, struct config_errors *errors)
 {
-    check_order(config, complaints);
-    check_rest(config, complaints);
-    return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
+    check_order(config, errors);
+    check_rest(config, errors);
+    return errors->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 
 /* ------------------------------------------------------------------ all together */
 
 enum status
 config_load(int argc, char *const *argv, char *const *envp, struct config *out,
-            enum config_action *action, struct complaints *complaints)
+            enum config_action *action, struct config_errors *errors)
 {
     struct args args = {.argc = argc, .argv = argv, .action = ACTION_SERVE};
-    struct complaints unheard = {.to = NULL};
+    struct config_errors unheard = {.to = NULL};
     const char *file = file_of_environment(envp);
     bool has_all = true;
 
@@ -489,7 +489,7 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     out->help_topic = args.topic;
     if (is_question(*action) && unheard.count == 0)
         return ST_OK;
-    set_defaults(out, complaints);
+    set_defaults(out, errors);
     out->argc = argc;
     out->argv = argv;
     out->envp = envp;
@@ -497,22 +497,22 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
         file = args.file;
     if (file != NULL) {
         (void)snprintf(out->file, sizeof(out->file), "%s", file);
-        has_all = config_file_apply(out, file, complaints);
+        has_all = config_file_apply(out, file, errors);
     }
-    take_environment(out, envp, complaints);
-    take_arguments(&args, out, complaints);
+    take_environment(out, envp, errors);
+    take_arguments(&args, out, errors);
     profile_apply(out);
     /* Without its file a configuration may contradict itself where it would not. */
     if (has_all)
-        check_order(out, complaints);
-    check_rest(out, complaints);
-    return complaints->count == 0 ? ST_OK : ST_BAD_VALUE;
+        check_order(out, errors);
+    check_rest(out, errors);
+    return errors->count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 
 enum status
-config_reload(const struct config *now, struct config *out, struct complaints *complaints)
+config_reload(const struct config *now, struct config *out, struct config_errors *errors)
 {
     enum config_action unused;
 
-    return config_load(now->argc, now->argv, now->envp, out, &unused, complaints);
+    return config_load(now->argc, now->argv, now->envp, out, &unused, errors);
 }

@@ -23,13 +23,13 @@ config_where(const struct config *config, const struct option *option,
 }
 
 void
-config_refuse(const struct config *config, const char *name,
-              struct complaints *complaints, const char *why)
+config_refuse(const struct config *config, const char *name, struct config_errors *errors,
+              const char *why)
 {
     char where[CONFIG_TEXT_CAP];
 
     config_where(config, option_find(bytes_str(name)), where);
-    complain(complaints, "%s (%s) %s", name, where, why);
+    config_error(errors, "%s (%s) %s", name, where, why);
 }
 
 void

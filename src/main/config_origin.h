@@ -15,7 +15,7 @@ void config_where(const struct config *config, const struct option *option,
 
 /* Complains about an option's value, and says where that comes from: "NAME (FILE:3) WHY". */
 void config_refuse(const struct config *config, const char *name,
-                   struct complaints *complaints, const char *why);
+                   struct config_errors *errors, const char *why);
 
 /* Prints all values as a file that config_load() would read. */
 void config_print(const struct config *config, FILE *to);

@@ -6,7 +6,7 @@
 #include "main/effect.h"
 #include "main/group.h"
 #include "main/identity.h"
-#include "main/machine.h"
+#include "main/memory_limit.h"
 #include "main/named_files.h"
 #include "main/option.h"
 #include "main/password.h"
@@ -48,13 +48,13 @@ is_journald(const char *stream)
 static size_t
 budget_of(const struct config *config)
 {
-    return config->max_memory == OPTION_WORD ? (size_t)(machine_memory("") / 2)
+    return config->max_memory == OPTION_WORD ? (size_t)(memory_limit("") / 2)
                                              : (size_t)config->max_memory;
 }
 
 /* From here on nobody waits for whoever reads the log. */
 static enum status
-open_log(struct daemon *d, const struct config *config, struct complaints *complaints)
+open_log(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
     enum status st;
 
@@ -65,7 +65,7 @@ open_log(struct daemon *d, const struct config *config, struct complaints *compl
                           .clock = d->clock};
     st = log_writer_start(&d->log);
     if (st == ST_UNAVAILABLE)
-        complain(complaints, "cannot start a thread for the log");
+        config_error(errors, "cannot start a thread for the log");
     return st;
 }
 
@@ -78,7 +78,7 @@ daemon_stored_limits(const struct config *config)
 }
 
 static enum status
-open_engine(struct daemon *d, const struct config *config, struct complaints *complaints)
+open_engine(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
     const struct engine_config engine = {
         .mem = d->mem,
@@ -100,18 +100,18 @@ open_engine(struct daemon *d, const struct config *config, struct complaints *co
     enum status st;
 
     st = engine_open(&engine, &d->store);
-    return st == ST_OK ? durability_recover(&d->durability, config, d->store, complaints)
+    return st == ST_OK ? durability_recover(&d->durability, config, d->store, errors)
                        : st;
 }
 
 static enum status
-open_store(struct daemon *d, const struct config *config, struct complaints *complaints)
+open_store(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
     d->sealer = sealing_sealer(d->named.seal);
-    return backing_wanted(config)
-               ? backing_open(&d->backing, config, d->mem, &d->sealer, d->durability.now,
-                              &d->log, &d->store, complaints)
-               : open_engine(d, config, complaints);
+    return store_is_redis(config)
+               ? store_setup_open(&d->redis, config, d->mem, &d->sealer,
+                                  d->durability.now, &d->log, &d->store, errors)
+               : open_engine(d, config, errors);
 }
 
 static enum status
@@ -139,7 +139,7 @@ open_api(struct daemon *d, const struct config *config)
 
 /* What the store has at the start, instead of what it had. */
 static enum status
-seed(struct daemon *d, const struct config *config, struct complaints *complaints)
+seed(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
     const struct text_file file = {
         .path = config->seed, .option = "seed", .most = API_SEED_MOST, .once = true};
@@ -149,13 +149,13 @@ seed(struct daemon *d, const struct config *config, struct complaints *complaint
 
     if (strcmp(config->seed, "none") == 0)
         return ST_OK;
-    st = text_file_read(&file, d->mem, &text, complaints);
+    st = text_file_read(&file, d->mem, &text, errors);
     if (st != ST_OK)
         return st;
     st = api_seed(d->api, text, clock_now_ms(d->durability.now), &why);
     mem_free(d->mem, (void *)text.data);
     if (st != ST_OK)
-        complain(complaints, "seed %s: %s", config->seed, why.text);
+        config_error(errors, "seed %s: %s", config->seed, why.text);
     return st == ST_BAD_BODY ? ST_BAD_VALUE : st; /* the file is wrong, in either case */
 }
 
@@ -198,7 +198,7 @@ daemon_logged_requests(const struct config *config)
 }
 
 static enum status
-open_server(struct daemon *d, const struct config *config, struct complaints *complaints)
+open_server(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
     const struct server_config server = {
         .api = d->api,
@@ -217,7 +217,7 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
         .max_header_bytes = (size_t)config->max_header_size,
         .max_headers = (size_t)config->max_headers,
         .max_waiters = (size_t)config->max_waiters,
-        .executor = d->backing.executor,
+        .executor = d->redis.executor,
         .idle_seconds = config->idle_seconds,
         .request_seconds = config->request_seconds,
         .access_log_one_in = daemon_logged_requests(config),
@@ -226,22 +226,22 @@ open_server(struct daemon *d, const struct config *config, struct complaints *co
     enum status st = server_open(&server, &d->server, error, sizeof(error));
 
     if (st != ST_OK)
-        complain(complaints, "%s", error);
+        config_error(errors, "%s", error);
     return st;
 }
 
 /* Where to listen, or what somebody listens on for us. */
 static enum status
 find_listeners(const struct config *config, struct listen_list *out,
-               struct complaints *complaints)
+               struct config_errors *errors)
 {
     char why[CONFIG_ERROR_CAP];
 
     if (activation_wanted(config))
-        return activation_take(config, out, complaints);
+        return activation_take(config, out, errors);
     if (listen_read(config->listen, out, why, sizeof(why)))
         return ST_OK;
-    complain(complaints, "listen %s", why);
+    config_error(errors, "listen %s", why);
     return ST_BAD_VALUE;
 }
 
@@ -251,25 +251,25 @@ first_of(enum status before, enum status now)
     return before == ST_OK ? now : before;
 }
 
-/* Takes all of it. All complaints are made. */
+/* Takes all of it. Reports all errors. */
 static enum status
 named_open(struct named *n, const struct config *config, struct mem *mem,
-           const struct log *log, struct complaints *complaints)
+           const struct log *log, struct config_errors *errors)
 {
-    enum status st = find_listeners(config, &n->listen, complaints);
+    enum status st = find_listeners(config, &n->listen, errors);
 
     if (st == ST_OK) /* it depends on where */
-        st = certificate_open(config, &n->listen, mem, &n->tls, complaints);
-    st = first_of(st, group_find(config, &n->socket_group, complaints));
-    st = first_of(st, admission_open(&n->admission, config, mem, log, complaints));
-    st = first_of(st, signing_open("signing_keys", config->signing_keys, mem, &n->signer,
-                                   complaints));
+        st = certificate_open(config, &n->listen, mem, &n->tls, errors);
+    st = first_of(st, group_find(config, &n->socket_group, errors));
+    st = first_of(st, admission_open(&n->admission, config, mem, log, errors));
+    st = first_of(
+        st, signing_open("signing_keys", config->signing_keys, mem, &n->signer, errors));
     st = first_of(st, signing_open("webhook_keys", config->webhook_keys, mem,
-                                   &n->webhooks, complaints));
+                                   &n->webhooks, errors));
     st = first_of(st, password_read("smtp_password_file", config->smtp_password_file, mem,
-                                    &n->smtp_password, complaints));
-    st = first_of(st, sealing_open(config, mem, log, &n->seal, complaints));
-    return first_of(st, identity_open(config, mem, &n->auth, complaints));
+                                    &n->smtp_password, errors));
+    st = first_of(st, sealing_open(config, mem, log, &n->seal, errors));
+    return first_of(st, identity_open(config, mem, &n->auth, errors));
 }
 
 static void
@@ -292,7 +292,7 @@ print_without_effect(void *ctx, const char *option, const char *where, const cha
 }
 
 enum status
-daemon_check(const struct config *config, struct complaints *complaints)
+daemon_check(const struct config *config, struct config_errors *errors)
 {
     struct mem *mem = mem_new(0);
     struct named named = {.auth = NULL};
@@ -300,10 +300,10 @@ daemon_check(const struct config *config, struct complaints *complaints)
 
     if (mem == NULL)
         return ST_NO_MEMORY;
-    st = named_open(&named, config, mem, NULL, complaints);
-    named_files_check(config, &named.listen, mem, complaints);
-    if (complaints->count == 0 && complaints->to != NULL)
-        effect_check(config, &named.listen, print_without_effect, complaints->to);
+    st = named_open(&named, config, mem, NULL, errors);
+    named_files_check(config, &named.listen, mem, errors);
+    if (errors->count == 0 && errors->to != NULL)
+        effect_check(config, &named.listen, print_without_effect, errors->to);
     named_close(&named, mem);
     mem_destroy(mem);
     return st;
@@ -316,9 +316,9 @@ gather(struct daemon *d, const struct config *config)
     d->metrics.shown_queues = (size_t)config->metrics_queues;
     server_measure(d->server, &d->metrics);
     durability_measure(&d->durability, &d->metrics);
-    backing_measure(&d->backing, &d->metrics);
+    store_setup_measure(&d->redis, &d->metrics);
     notify_measure(d->notify, &d->metrics);
-    metrics_add(&d->metrics, &d->vitals.source);
+    metrics_add(&d->metrics, &d->process.source);
     sealing_measure(&d->sealing, d->named.seal, &d->metrics);
 }
 
@@ -333,27 +333,27 @@ wake(void *ctx)
 }
 
 static enum status
-open_parts(struct daemon *d, const struct config *config, struct complaints *complaints)
+open_parts(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
-    enum status st = named_open(&d->named, config, d->mem, &d->log, complaints);
+    enum status st = named_open(&d->named, config, d->mem, &d->log, errors);
 
     if (st == ST_OK)
-        st = open_log(d, config, complaints);
+        st = open_log(d, config, errors);
     if (st == ST_OK && config->ci)
         st = kit_new(d->mem, &d->kit);
     if (st == ST_OK)
         st = durability_open(&d->durability, config, &d->log, &d->supervisor, d->clock,
-                             d->kit == NULL ? NULL : kit_clock(d->kit), complaints);
+                             d->kit == NULL ? NULL : kit_clock(d->kit), errors);
     if (st == ST_OK)
-        st = open_store(d, config, complaints);
+        st = open_store(d, config, errors);
     if (st == ST_OK)
         st = open_api(d, config);
     if (st == ST_OK)
-        st = seed(d, config, complaints);
+        st = seed(d, config, errors);
     if (st == ST_OK)
         st = open_notify(d, config);
     if (st == ST_OK)
-        st = open_server(d, config, complaints);
+        st = open_server(d, config, errors);
     if (st == ST_OK)
         st = open_expiry_log(d, config);
     if (st != ST_OK)
@@ -399,10 +399,10 @@ log_store(struct daemon *d, const struct config *config)
     const bool journal = strcmp(config->journal, "none") != 0;
 
     log_event(&d->log, LOG_INFO, "store",
-              LOG_S("kind", backing_wanted(config) ? "redis" : "memory"));
+              LOG_S("kind", store_is_redis(config) ? "redis" : "memory"));
     if (journal)
         log_event(&d->log, LOG_INFO, "journal", LOG_S("directory", config->journal));
-    else if (!backing_wanted(config)) /* tests want it so */
+    else if (!store_is_redis(config)) /* tests want it so */
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "no_journal",
                   LOG_S("warning", "a restart loses all messages. To keep them, set the "
                                    "option journal to a directory"));
@@ -440,7 +440,7 @@ log_started(struct daemon *d, const struct config *config)
     if (d->named.tls != NULL)
         certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
     sealing_log(d->named.seal, &d->log);
-    /* Tests want it so, and nobody else can come (doors.c). */
+    /* With ci, listen_policy.c has allowed only local clients. */
     if (config->identity_stub)
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "identity_stub",
                   LOG_S("warning", "for development only. It protects nothing"));
@@ -452,11 +452,11 @@ log_started(struct daemon *d, const struct config *config)
 
 enum status
 daemon_open(const struct config *wanted, const struct clock *clock, struct daemon **out,
-            struct complaints *complaints)
+            struct config_errors *errors)
 {
     struct daemon *d = calloc(1, sizeof(*d));
     const struct config *config;
-    size_t before = complaints->count;
+    size_t before = errors->count;
     enum status st = ST_NO_MEMORY;
 
     if (d == NULL)
@@ -468,10 +468,10 @@ daemon_open(const struct config *wanted, const struct clock *clock, struct daemo
     d->drain_ms = config->drain_seconds * 1000;
     d->ready_fd = (int)config->ready_fd;
     d->mem = mem_new(budget_of(config));
-    vitals_init(&d->vitals, d->mem, &d->log, clock_now_ms(clock));
+    process_metrics_init(&d->process, d->mem, &d->log, clock_now_ms(clock));
     if (d->mem == NULL)
         goto fail;
-    st = open_parts(d, config, complaints);
+    st = open_parts(d, config, errors);
     if (st != ST_OK)
         goto fail;
     log_started(d, config);
@@ -480,10 +480,10 @@ daemon_open(const struct config *wanted, const struct clock *clock, struct daemo
     return ST_OK;
 
 fail:
-    if (complaints->count == before)
-        complain(complaints, "cannot start: %s", status_text(st));
+    if (errors->count == before)
+        config_error(errors, "cannot start: %s", status_text(st));
     if (d != NULL)
-        (void)supervisor_tell(&d->supervisor, NULL, "%s", complaints->last);
+        (void)supervisor_tell(&d->supervisor, NULL, "%s", errors->last);
     daemon_close(d);
     return st;
 }
@@ -569,7 +569,7 @@ daemon_serve(struct daemon *d)
     log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", drain_ms));
     cut = server_drain(d->server, drain_ms);
     if (durability_log(&d->durability) == NULL && d->kit == NULL &&
-        d->backing.store == NULL)
+        d->redis.store == NULL)
         log_lost(d);
     log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",
               LOG_I("requests_cut_off", cut));
@@ -599,14 +599,14 @@ daemon_close(struct daemon *d)
     if (d == NULL)
         return;
     expiry_log_close(d->expiry_log);
-    backing_close(&d->backing,
-                  d->mem); /* its threads know the server; nobody asks any more */
+    store_setup_close(&d->redis,
+                      d->mem); /* its threads know the server; nobody asks any more */
     server_free(d->server);
     api_free(d->api);
     notify_close(d->notify);
     named_close(&d->named, d->mem);
     durability_close(&d->durability);
-    vitals_fini(&d->vitals);
+    process_metrics_fini(&d->process);
     store_close(d->store);
     kit_free(d->kit);
     mem_destroy(d->mem);

@@ -23,13 +23,13 @@ struct daemon; /* opaque */
  * the configuration that is wrong; ST_CONFLICT: the journal is not to be used as it is.
  */
 enum status daemon_open(const struct config *config, const struct clock *clock,
-                        struct daemon **out, struct complaints *complaints);
+                        struct daemon **out, struct config_errors *errors);
 
 /*
  * What daemon_open() would complain about in what the configuration names outside of
- * itself. ST_BAD_VALUE after complaints.
+ * itself. ST_BAD_VALUE after error messages.
  */
-enum status daemon_check(const struct config *config, struct complaints *complaints);
+enum status daemon_check(const struct config *config, struct config_errors *errors);
 
 /*
  * Tells that it is ready: first the supervisor (main/supervisor.h); then it writes

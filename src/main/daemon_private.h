@@ -10,15 +10,15 @@
 #include "claimd/http/server.h"
 #include "claimd/kit/kit.h"
 #include "main/admission.h"
-#include "main/backing.h"
 #include "main/daemon.h"
 #include "main/durability.h"
 #include "main/expiry_log.h"
 #include "main/notification.h"
+#include "main/process_metrics.h"
 #include "main/sealing.h"
 #include "main/signing.h"
+#include "main/store_setup.h"
 #include "main/supervisor.h"
-#include "main/vitals.h"
 #include "main/watchdog.h"
 
 /* What the configuration only names: taken from outside. */
@@ -41,14 +41,14 @@ struct daemon {
     struct mem *mem;
     struct kit *kit; /* NULL: there is none */
     struct durability durability;
-    struct backing backing;
+    struct store_setup redis;
     struct store *store;
     struct store_sealer sealer;
     struct config config; /* the live options belong to the thread of the signals */
     struct named named;
     struct api_condition condition;
     struct metrics metrics;
-    struct vitals vitals;
+    struct process_metrics process;
     struct sealing_source sealing;
     struct api *api;
     struct notify *notify;

@@ -12,23 +12,23 @@ daemon_signal_ignored(const struct daemon *d, const char *name)
 
 /* Reads the files that it names; what is changed last cannot fail. */
 static enum status
-reload_files(struct daemon *d, const struct config *config, struct complaints *complaints)
+reload_files(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
     struct tls_pair *pair = NULL;
     struct signer *signer = NULL, *webhooks = NULL;
     struct seal *seal = NULL;
     enum status st =
-        signing_open("signing_keys", config->signing_keys, d->mem, &signer, complaints);
+        signing_open("signing_keys", config->signing_keys, d->mem, &signer, errors);
 
     if (st == ST_OK)
-        st = signing_open("webhook_keys", config->webhook_keys, d->mem, &webhooks,
-                          complaints);
+        st =
+            signing_open("webhook_keys", config->webhook_keys, d->mem, &webhooks, errors);
     if (st == ST_OK)
-        st = sealing_open(config, d->mem, NULL, &seal, complaints);
+        st = sealing_open(config, d->mem, NULL, &seal, errors);
     if (st == ST_OK && d->named.tls != NULL)
-        st = certificate_read(config, d->mem, &pair, complaints);
+        st = certificate_read(config, d->mem, &pair, errors);
     if (st == ST_OK && d->named.admission.access != NULL)
-        st = admission_reload(&d->named.admission, config, complaints);
+        st = admission_reload(&d->named.admission, config, errors);
     if (st != ST_OK)
         tls_pair_drop(pair);
     else if (pair != NULL)
@@ -53,7 +53,7 @@ put_in_force(struct daemon *d)
     atomic_store_explicit(&d->log.level, (enum log_level)d->config.log_level,
                           memory_order_relaxed);
     server_log_requests(d->server, daemon_logged_requests(&d->config));
-    if (d->backing.store == NULL)
+    if (d->redis.store == NULL)
         engine_limit(d->store, &stored);
     api_limit(d->api, &d->config.project_limits);
     atomic_store(&d->drain_ms, d->config.drain_seconds * 1000);
@@ -75,19 +75,18 @@ tell_reloaded(struct daemon *d, const struct reload *r)
 }
 
 static void
-reload_or_tell(struct daemon *d, struct complaints *complaints)
+reload_or_tell(struct daemon *d, struct config_errors *errors)
 {
     struct reload r;
-    enum status st = reload_read(&r, &d->config, complaints);
+    enum status st = reload_read(&r, &d->config, errors);
 
     if (st == ST_OK)
-        st = reload_files(d, &r.next, complaints);
-    vitals_reloaded(&d->vitals, st == ST_OK, clock_now_ms(d->clock));
+        st = reload_files(d, &r.next, errors);
+    process_metrics_reloaded(&d->process, st == ST_OK, clock_now_ms(d->clock));
     if (st != ST_OK) {
-        log_event(
-            &d->log, LOG_ERROR, "reload_failed",
-            LOG_S("error", complaints->count > 0 ? complaints->first : status_text(st)),
-            LOG_I("further_errors", complaints->count > 1 ? complaints->count - 1 : 0));
+        log_event(&d->log, LOG_ERROR, "reload_failed",
+                  LOG_S("error", errors->count > 0 ? errors->first : status_text(st)),
+                  LOG_I("further_errors", errors->count > 1 ? errors->count - 1 : 0));
         return;
     }
     reload_take(&r, &d->config);
@@ -108,15 +107,15 @@ tell_reloading(const struct daemon *d)
 void
 daemon_reload(struct daemon *d)
 {
-    struct complaints complaints = {.to = NULL};
+    struct config_errors errors = {.to = NULL};
     bool told = !atomic_load(&d->condition.draining); /* else it is STOPPING, for good */
 
     if (told)
         tell_reloading(d);
-    reload_or_tell(d, &complaints);
-    if (told && complaints.count > 0)
+    reload_or_tell(d, &errors);
+    if (told && errors.count > 0)
         (void)supervisor_tell(&d->supervisor, "READY=1", "not reloaded: %s",
-                              complaints.first);
+                              errors.first);
     else if (told)
         (void)daemon_tell_state(d, "READY=1");
 }

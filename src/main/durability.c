@@ -82,7 +82,7 @@ journal_clock(const struct durability *d)
 
 static enum status
 open_journal(struct durability *d, const struct config *config,
-             struct complaints *complaints)
+             struct config_errors *errors)
 {
     const struct journal_config journal = {
         .disk = d->disk,
@@ -100,14 +100,14 @@ open_journal(struct durability *d, const struct config *config,
     enum status st = journal_open(&journal, &d->journal, error);
 
     if (st != ST_OK)
-        complain(complaints, "journal %s: %s", config->journal, error);
+        config_error(errors, "journal %s: %s", config->journal, error);
     return st;
 }
 
 enum status
 durability_open(struct durability *d, const struct config *config, struct log *log,
                 const struct supervisor *supervisor, const struct clock *clock,
-                struct clock *steered, struct complaints *complaints)
+                struct clock *steered, struct config_errors *errors)
 {
     char text[ERRNO_TEXT_CAP];
     int error;
@@ -122,12 +122,12 @@ durability_open(struct durability *d, const struct config *config, struct log *l
     error = disk_open(config->journal, true, &d->disk);
     if (error != 0) {
         d->disk = NULL;
-        complain(complaints, "journal %s cannot be opened: %s%s", config->journal,
-                 errno_text(error, DISK_ADVICE, text),
-                 error == ENOENT ? ". Create the directory that it is in" : "");
+        config_error(errors, "journal %s cannot be opened: %s%s", config->journal,
+                     errno_text(error, DISK_ADVICE, text),
+                     error == ENOENT ? ". Create the directory that it is in" : "");
         return ST_IO;
     }
-    return open_journal(d, config, complaints);
+    return open_journal(d, config, errors);
 }
 
 struct store_log *
@@ -174,7 +174,7 @@ set_clock(struct durability *d, int64_t journal_ms, int64_t wall_ms, int64_t sto
 
 enum status
 durability_recover(struct durability *d, const struct config *config, struct store *store,
-                   struct complaints *complaints)
+                   struct config_errors *errors)
 {
     const int64_t wall_ms = clock_now_ms(d->now), stopwatch_ns = clock_stopwatch_ns();
     struct journal_recovery recovery = {
@@ -187,14 +187,14 @@ durability_recover(struct durability *d, const struct config *config, struct sto
     (void)supervisor_tell(d->supervisor, MORE_TIME, "replaying the journal");
     st = journal_recover(d->journal, engine_durable(store), &recovery, error);
     if (st != ST_OK) {
-        complain(complaints, "journal %s: %s", config->journal, error);
+        config_error(errors, "journal %s: %s", config->journal, error);
         return st == ST_BAD_VALUE ? ST_CONFLICT : st;
     }
     tell_recovery(d, &recovery, store, wall_ms);
     set_clock(d, recovery.now_ms, wall_ms, stopwatch_ns);
     st = journal_start(d->journal);
     if (st != ST_OK)
-        complain(complaints, "cannot start a thread for the journal");
+        config_error(errors, "cannot start a thread for the journal");
     return st;
 }
 

@@ -31,22 +31,22 @@ struct durability {
 /*
  * The store's time is the clock's; or, if there is one, that of `steered`, which then is moved
  * where the journal needs it. ST_IO, ST_NO_MEMORY, and ST_UNAVAILABLE if another process has the
- * directory, after a complaint.
+ * directory, after an error message.
  */
 enum status
 durability_open(struct durability *d, const struct config *config, struct log *log,
                 const struct supervisor *supervisor, const struct clock *clock,
-                struct clock *steered, struct complaints *complaints);
+                struct clock *steered, struct config_errors *errors);
 
 /* The log for the engine that is about to be opened, and for what waits for it; NULL: none. */
 struct store_log *durability_log(const struct durability *d);
 
 /*
- * ST_CONFLICT after a complaint: what is in the directory must not be used as it is (exit
+ * ST_CONFLICT after an error message: what is in the directory must not be used as it is (exit
  * status 3). Otherwise as above.
  */
 enum status durability_recover(struct durability *d, const struct config *config,
-                               struct store *store, struct complaints *complaints);
+                               struct store *store, struct config_errors *errors);
 
 /* The clock was moved. Any thread. */
 void durability_age(struct durability *d);

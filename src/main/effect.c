@@ -1,10 +1,10 @@
 #include "main/effect.h"
 
 #include "main/admission.h"
-#include "main/backing.h"
 #include "main/config_origin.h"
-#include "main/doors.h"
+#include "main/listen_policy.h"
 #include "main/option.h"
+#include "main/store_setup.h"
 
 #include <string.h>
 
@@ -68,7 +68,7 @@ static const struct {
 static bool
 is_open_loopback(const struct config *config, const struct listen_entry *e)
 {
-    return strncmp(e->address, "unix:", 5) != 0 && doors_is_loopback(e->address) &&
+    return strncmp(e->address, "unix:", 5) != 0 && listen_is_loopback(e->address) &&
            (config->auth == AUTH_BY_NONE || e->kind == LISTEN_METRICS);
 }
 
@@ -97,7 +97,7 @@ is_met(const struct config *config, const struct listen_list *list, enum need ne
     case NEED_JOURNAL:
         return strcmp(config->journal, "none") != 0;
     case NEED_REDIS:
-        return backing_wanted(config);
+        return store_is_redis(config);
     case NEED_ACCESS_LOG:
         return config->access_log;
     case NEED_AUTH:

@@ -40,7 +40,7 @@ look_up(const char *name, int64_t *out)
 }
 
 enum status
-group_find(const struct config *config, int64_t *out, struct complaints *complaints)
+group_find(const struct config *config, int64_t *out, struct config_errors *errors)
 {
     const char *name = config->socket_group;
     char where[CONFIG_TEXT_CAP];
@@ -59,9 +59,9 @@ group_find(const struct config *config, int64_t *out, struct complaints *complai
         return ST_OK;
     config_where(config, option_find(bytes_str("socket_group")), where);
     if (failed == 0)
-        complain(complaints, "socket_group: there is no group %s (%s)", name, where);
+        config_error(errors, "socket_group: there is no group %s (%s)", name, where);
     else
-        complain(complaints, "socket_group: the group %s (%s) cannot be looked up: %s",
-                 name, where, strerror(failed));
+        config_error(errors, "socket_group: the group %s (%s) cannot be looked up: %s",
+                     name, where, strerror(failed));
     return ST_BAD_VALUE;
 }

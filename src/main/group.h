@@ -8,9 +8,9 @@
 
 /*
  * Finds the number of the group that socket_group names; -1 if it is "none". ST_BAD_VALUE
- * after a complaint that there is no such group, or that it cannot be looked up.
+ * after an error message that there is no such group, or that it cannot be looked up.
  */
 enum status
-group_find(const struct config *config, int64_t *out, struct complaints *complaints);
+group_find(const struct config *config, int64_t *out, struct config_errors *errors);
 
 #endif

@@ -1,6 +1,6 @@
 #include "main/help.h"
 
-#include "main/fact.h"
+#include "main/help_text.h"
 #include "main/option.h"
 #include "main/profile.h"
 #include "main/text_fill.h"
@@ -12,7 +12,7 @@
 enum { SHORT_NAME = 28, SHORT_LINE = 32 };
 
 static void
-print_facts(const char *heading, const struct fact *facts, FILE *to)
+print_facts(const char *heading, const struct help_entry *facts, FILE *to)
 {
     (void)fprintf(to, "\n%s\n", heading);
     for (; facts->name != NULL; facts++)
@@ -160,7 +160,7 @@ static void
 print_all(FILE *to)
 {
     print_commands(to);
-    print_facts("Arguments", fact_arguments, to);
+    print_facts("Arguments", help_arguments, to);
     (void)fputs(
         "\nYou can give each option below on the command line, in the file "
         "(max_claim_ttl)\n"
@@ -171,8 +171,8 @@ print_all(FILE *to)
     (void)print_options(NULL, to);
     (void)fputs("\nThe profile rackspace sets these defaults\n", to);
     profile_show(print_setting, to);
-    print_facts("Signals", fact_signals, to);
-    print_facts("Exit status", fact_exits, to);
+    print_facts("Signals", help_signals, to);
+    print_facts("Exit status", help_exits, to);
 }
 
 bool

@@ -15,16 +15,16 @@ identity_has_list(const struct config *config)
 
 /* Tells of each line that cannot be understood. */
 static enum status
-check_list(const char *path, struct bytes list, struct complaints *complaints)
+check_list(const char *path, struct bytes list, struct config_errors *errors)
 {
     enum status st = ST_OK;
 
     for (size_t number = 1; bytes_present(list); number++) {
         if (auth_line_check(bytes_cut(&list, '\n')))
             continue;
-        complain(complaints,
-                 "identity_users: %s:%zu: a line must be name:password[:project]", path,
-                 number);
+        config_error(errors,
+                     "identity_users: %s:%zu: a line must be name:password[:project]",
+                     path, number);
         st = ST_BAD_VALUE;
     }
     return st;
@@ -51,7 +51,7 @@ make(const struct config *config, struct mem *mem, struct bytes users, struct au
 
 enum status
 identity_open(const struct config *config, struct mem *mem, struct auth **out,
-              struct complaints *complaints)
+              struct config_errors *errors)
 {
     const char *path = config->identity_users;
     const struct text_file file = {
@@ -64,10 +64,10 @@ identity_open(const struct config *config, struct mem *mem, struct auth **out,
         return ST_OK;
     if (!identity_has_list(config))
         return make(config, mem, users, out);
-    st = text_file_read(&file, mem, &users, complaints);
+    st = text_file_read(&file, mem, &users, errors);
     if (st != ST_OK)
         return st;
-    st = check_list(path, users, complaints);
+    st = check_list(path, users, errors);
     if (st == ST_OK)
         st = make(config, mem, users, out);
     mem_free(mem, (void *)users.data);

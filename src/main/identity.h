@@ -9,11 +9,11 @@
 
 /*
  * Makes an auth, owned; NULL in *out if the stub is off. config is borrowed for the
- * auth's life. ST_BAD_VALUE after complaints about the list of users: it is missing, or
+ * auth's life. ST_BAD_VALUE after error messages about the list of users: it is missing, or
  * lines of it cannot be understood. The list is read once: it may be a pipe.
  */
 enum status identity_open(const struct config *config, struct mem *mem, struct auth **out,
-                          struct complaints *complaints);
+                          struct config_errors *errors);
 
 /* True if the list of users is a file, and not just anybody. */
 bool identity_has_list(const struct config *config);

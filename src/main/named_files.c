@@ -1,9 +1,9 @@
 #include "main/named_files.h"
 
 #include "main/admission.h"
-#include "main/backing.h"
 #include "main/certificate.h"
 #include "main/option.h"
+#include "main/store_setup.h"
 #include "main/text_file.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ is_opened(const struct config *config, const struct listen_list *list, enum open
 }
 
 static void
-check_file(size_t row, const char *path, struct mem *mem, struct complaints *complaints)
+check_file(size_t row, const char *path, struct mem *mem, struct config_errors *errors)
 {
     static const char begin[] = "-----BEGIN CERTIFICATE-----";
     const struct text_file file = {.path = path,
@@ -66,18 +66,18 @@ check_file(size_t row, const char *path, struct mem *mem, struct complaints *com
                                    .secret = rows[row].secret};
     struct bytes text;
 
-    if (text_file_read(&file, mem, &text, complaints) != ST_OK)
+    if (text_file_read(&file, mem, &text, errors) != ST_OK)
         return;
     if (rows[row].is_ca &&
         (text.len == 0 || memmem(text.data, text.len, begin, sizeof(begin) - 1) == NULL))
-        complain(complaints, "%s: %s has no certificate in PEM form", file.option, path);
+        config_error(errors, "%s: %s has no certificate in PEM form", file.option, path);
     explicit_bzero((void *)(uintptr_t)text.data, text.len);
     mem_free(mem, (void *)(uintptr_t)text.data);
 }
 
 /* claimd makes the directory at the start, if it is not there, but not what it is in. */
 static void
-check_journal(const struct config *config, struct complaints *complaints)
+check_journal(const struct config *config, struct config_errors *errors)
 {
     char copy[CONFIG_TEXT_CAP];
     const char *parent;
@@ -89,18 +89,18 @@ check_journal(const struct config *config, struct complaints *complaints)
     parent = dirname(copy);
     if (stat(config->journal, &st) == 0) {
         if (!S_ISDIR(st.st_mode))
-            complain(complaints, "journal: %s is not a directory", config->journal);
+            config_error(errors, "journal: %s is not a directory", config->journal);
     } else if (errno != ENOENT) {
-        complain(complaints, "journal: %s: %s", config->journal, strerror(errno));
+        config_error(errors, "journal: %s: %s", config->journal, strerror(errno));
     } else if (stat(parent, &st) != 0) {
-        complain(complaints, "journal: %s cannot be made in %s: %s. Create %s",
-                 config->journal, parent, strerror(errno), parent);
+        config_error(errors, "journal: %s cannot be made in %s: %s. Create %s",
+                     config->journal, parent, strerror(errno), parent);
     }
 }
 
 void
 named_files_check(const struct config *config, const struct listen_list *list,
-                  struct mem *mem, struct complaints *complaints)
+                  struct mem *mem, struct config_errors *errors)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct option *option = option_find(bytes_str(rows[i].option));
@@ -108,9 +108,9 @@ named_files_check(const struct config *config, const struct listen_list *list,
 
         if (strcmp(path, option->initial) != 0 &&
             !is_opened(config, list, rows[i].opened))
-            check_file(i, path, mem, complaints);
+            check_file(i, path, mem, errors);
     }
     if (!certificate_wanted(list))
-        certificate_check(config, mem, complaints);
-    check_journal(config, complaints);
+        certificate_check(config, mem, errors);
+    check_journal(config, errors);
 }

@@ -14,6 +14,6 @@
  * image names although `auth = none` makes it unnecessary.
  */
 void named_files_check(const struct config *config, const struct listen_list *list,
-                       struct mem *mem, struct complaints *complaints);
+                       struct mem *mem, struct config_errors *errors);
 
 #endif

@@ -34,50 +34,50 @@ is_plain(const char *rest)
 
 static void
 check_url(const struct config *config, const char *name, const char *url,
-          struct complaints *complaints)
+          struct config_errors *errors)
 {
     if (unless(url, "none") != NULL &&
         !is_plain(behind_scheme(url, "http://", "https://")))
         config_refuse(
-            config, name, complaints,
+            config, name, errors,
             "must be http:// or https://, a host, and perhaps a path that does not "
             "end with a slash");
 }
 
 static void
-check_mail(const struct config *config, struct complaints *complaints)
+check_mail(const struct config *config, struct config_errors *errors)
 {
     const char *server = unless(config->smtp_server, "none");
 
     if (server != NULL) {
         if (!is_plain(behind_scheme(server, "smtp://", "smtps://")))
-            config_refuse(config, "smtp_server", complaints,
+            config_refuse(config, "smtp_server", errors,
                           "must be smtp:// or smtps://, a host, and perhaps a port");
         if (strchr(config->smtp_from, '@') == NULL)
-            config_refuse(config, "smtp_from", complaints,
+            config_refuse(config, "smtp_from", errors,
                           "must be an email address if smtp_server is set");
     }
     if ((unless(config->smtp_user, "none") == NULL) !=
         (unless(config->smtp_password_file, "none") == NULL))
-        config_refuse(config, "smtp_user", complaints,
+        config_refuse(config, "smtp_user", errors,
                       "and smtp_password_file must be set together");
 }
 
 void
-notification_check(const struct config *config, struct complaints *complaints)
+notification_check(const struct config *config, struct config_errors *errors)
 {
     struct reason why;
     struct guard guard;
 
     reason_init(&why);
     if (guard_read(bytes_str(config->notify_allow), &guard, &why) != ST_OK)
-        config_refuse(config, "notify_allow", complaints, why.text);
-    check_url(config, "public_url", config->public_url, complaints);
+        config_refuse(config, "notify_allow", errors, why.text);
+    check_url(config, "public_url", config->public_url, errors);
     check_url(config, "external_confirmation_url", config->external_confirmation_url,
-              complaints);
-    check_mail(config, complaints);
+              errors);
+    check_mail(config, errors);
     if (config->require_confirmation && unless(config->signing_keys, "none") == NULL)
-        config_refuse(config, "require_confirmation", complaints,
+        config_refuse(config, "require_confirmation", errors,
                       "needs signing_keys, which sign the requests for confirmation");
 }
 

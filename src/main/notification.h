@@ -8,7 +8,7 @@
 #include "main/config.h"
 
 /* Complains about what cannot be meant. */
-void notification_check(const struct config *config, struct complaints *complaints);
+void notification_check(const struct config *config, struct config_errors *errors);
 
 /*
  * Opens it with what only the daemon knows, and what the configuration says. The configuration is

@@ -8,7 +8,7 @@ enum { PASSWORD_MOST = 1024 };
 
 enum status
 password_read(const char *option, const char *path, struct mem *mem, char **out,
-              struct complaints *complaints)
+              struct config_errors *errors)
 {
     const struct text_file file = {
         .path = path, .option = option, .most = PASSWORD_MOST, .secret = true};
@@ -18,7 +18,7 @@ password_read(const char *option, const char *path, struct mem *mem, char **out,
     *out = NULL;
     if (strcmp(path, "none") == 0)
         return ST_OK;
-    st = text_file_read(&file, mem, &text, complaints);
+    st = text_file_read(&file, mem, &text, errors);
     if (st != ST_OK)
         return st;
     line = bytes_trim(text);

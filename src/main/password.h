@@ -5,16 +5,16 @@
 #define MAIN_PASSWORD_H
 
 #include "claimd/base/mem.h"
-#include "main/complaints.h"
 #include "main/config.h"
+#include "main/config_errors.h"
 
 /*
  * Reads the file that an option of this name is about, without the blanks around the password;
- * *out is NULL if its path is "none", else owned: password_free(). ST_BAD_VALUE after a complaint;
+ * *out is NULL if its path is "none", else owned: password_free(). ST_BAD_VALUE after an error message;
  * ST_NO_MEMORY.
  */
 enum status password_read(const char *option, const char *path, struct mem *mem,
-                          char **out, struct complaints *complaints);
+                          char **out, struct config_errors *errors);
 
 /* NULL is fine. */
 void password_free(struct mem *mem, char *password);

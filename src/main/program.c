@@ -14,17 +14,17 @@ finish_output(void)
     return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_CANNOT_START;
 }
 
-/* Loads the configuration. ST_BAD_VALUE after complaints about all that is wrong. */
+/* Loads the configuration. ST_BAD_VALUE after error messages about all that is wrong. */
 static enum status
 load(const struct program *p, struct config *config, enum config_action *action)
 {
-    struct complaints complaints = {.to = stderr};
-    enum status st = config_load(p->argc, p->argv, p->envp, config, action, &complaints);
+    struct config_errors errors = {.to = stderr};
+    enum status st = config_load(p->argc, p->argv, p->envp, config, action, &errors);
 
     /* Serving makes these checks itself; they are for those who will not get there. */
     if (st != ST_OK || *action == ACTION_CHECK_CONFIG)
-        (void)daemon_check(config, &complaints);
-    return complaints.count == 0 ? ST_OK : ST_BAD_VALUE;
+        (void)daemon_check(config, &errors);
+    return errors.count == 0 ? ST_OK : ST_BAD_VALUE;
 }
 
 bool
@@ -107,7 +107,7 @@ int
 program_serve(const struct config *config, const struct clock *clock,
               program_hook *started, program_hook *ended, void *ctx)
 {
-    struct complaints complaints = {.to = stderr};
+    struct config_errors errors = {.to = stderr};
     struct daemon *d = NULL;
     struct signal_calls calls = {.stop = stop,
                                  .reload = reload,
@@ -119,12 +119,12 @@ program_serve(const struct config *config, const struct clock *clock,
     enum status st;
 
     signals_block();
-    st = daemon_open(config, clock, &d, &complaints);
+    st = daemon_open(config, clock, &d, &errors);
     if (st != ST_OK)
         return exit_status_of(st);
     calls.ctx = d;
     if (signals_start(&signals, &calls) != ST_OK) {
-        complain(&complaints, "cannot start a thread for signals");
+        config_error(&errors, "cannot start a thread for signals");
         daemon_close(d);
         return EXIT_CANNOT_START;
     }

@@ -15,18 +15,18 @@ compare(struct reload *r, const struct option *option, const struct config *now)
 }
 
 enum status
-reload_read(struct reload *r, const struct config *now, struct complaints *complaints)
+reload_read(struct reload *r, const struct config *now, struct config_errors *errors)
 {
     enum status st;
 
     *r = (struct reload){.changed = 0};
-    st = config_reload(now, &r->next, complaints);
+    st = config_reload(now, &r->next, errors);
     if (st != ST_OK)
         return st;
     for (size_t i = 0; i < option_count; i++)
         compare(r, &options[i], now);
     /* What was good with the new ones need not be with the old ones. */
-    return r->kept_count == 0 ? ST_OK : config_check(&r->next, complaints);
+    return r->kept_count == 0 ? ST_OK : config_check(&r->next, errors);
 }
 
 void

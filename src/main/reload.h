@@ -16,9 +16,9 @@ struct reload {
     const struct option *kept[CONFIG_OPTIONS_MAX]; /* would have one after a restart */
 };
 
-/* Reads them. ST_BAD_VALUE after complaints; then *r is of no use. */
+/* Reads them. ST_BAD_VALUE after error messages; then *r is of no use. */
 enum status
-reload_read(struct reload *r, const struct config *now, struct complaints *complaints);
+reload_read(struct reload *r, const struct config *now, struct config_errors *errors);
 
 /* Puts into *now what has changed; of other options not a byte is written. */
 void reload_take(const struct reload *r, struct config *now);

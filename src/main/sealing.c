@@ -8,7 +8,7 @@ enum { FILE_MOST = 65536 };
 
 static enum status
 read_keys(const struct config *config, struct mem *mem, struct seal *seal,
-          struct complaints *complaints)
+          struct config_errors *errors)
 {
     const struct text_file file = {.path = config->encryption_keys,
                                    .option = "encryption_keys",
@@ -17,16 +17,16 @@ read_keys(const struct config *config, struct mem *mem, struct seal *seal,
     struct reason why;
     struct bytes text;
     size_t line;
-    enum status st = text_file_read(&file, mem, &text, complaints);
+    enum status st = text_file_read(&file, mem, &text, errors);
 
     if (st != ST_OK)
         return st;
     reason_init(&why);
     st = seal_replace(seal, text, &line, &why);
     if (st == ST_BAD_VALUE && line == 0)
-        complain(complaints, "encryption_keys: %s: %s", file.path, why.text);
+        config_error(errors, "encryption_keys: %s: %s", file.path, why.text);
     else if (st == ST_BAD_VALUE)
-        complain(complaints, "encryption_keys: %s:%zu: %s", file.path, line, why.text);
+        config_error(errors, "encryption_keys: %s:%zu: %s", file.path, line, why.text);
     explicit_bzero((void *)text.data, text.len);
     mem_free(mem, (void *)text.data);
     return st;
@@ -43,7 +43,7 @@ tell_trouble(void *arg, enum status st, const char key_id[SEAL_KEY_ID_DIGITS + 1
 
 enum status
 sealing_open(const struct config *config, struct mem *mem, const struct log *log,
-             struct seal **out, struct complaints *complaints)
+             struct seal **out, struct config_errors *errors)
 {
     const struct seal_config wanted = {.mem = mem,
                                        .trouble = log == NULL ? NULL : tell_trouble,
@@ -52,7 +52,7 @@ sealing_open(const struct config *config, struct mem *mem, const struct log *log
     enum status st = seal_new(&wanted, &seal);
 
     if (st == ST_OK && strcmp(config->encryption_keys, "none") != 0)
-        st = read_keys(config, mem, seal, complaints);
+        st = read_keys(config, mem, seal, errors);
     if (st == ST_OK)
         *out = seal;
     else

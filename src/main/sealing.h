@@ -14,11 +14,11 @@
 
 /*
  * Makes a seal with the keys of the file, owned; without any if none is named. The log is told of
- * what cannot be opened (NULL: nobody is). ST_BAD_VALUE after a complaint; ST_NO_MEMORY.
+ * what cannot be opened (NULL: nobody is). ST_BAD_VALUE after an error message; ST_NO_MEMORY.
  */
 enum status
 sealing_open(const struct config *config, struct mem *mem, const struct log *log,
-             struct seal **out, struct complaints *complaints);
+             struct seal **out, struct config_errors *errors);
 
 /* What the store needs to seal by itself; borrows the seal. */
 struct store_sealer sealing_sealer(struct seal *seal);

@@ -8,21 +8,21 @@ enum { FILE_MOST = 65536 };
 
 static enum status
 read_keys(const struct text_file *file, struct mem *mem, struct signer *signer,
-          struct complaints *complaints)
+          struct config_errors *errors)
 {
     struct reason why;
     struct bytes text;
     size_t line;
-    enum status st = text_file_read(file, mem, &text, complaints);
+    enum status st = text_file_read(file, mem, &text, errors);
 
     if (st != ST_OK)
         return st;
     reason_init(&why);
     st = signer_replace(signer, text, &line, &why);
     if (st != ST_OK && line == 0)
-        complain(complaints, "%s: %s: %s", file->option, file->path, why.text);
+        config_error(errors, "%s: %s: %s", file->option, file->path, why.text);
     else if (st != ST_OK)
-        complain(complaints, "%s: %s:%zu: %s", file->option, file->path, line, why.text);
+        config_error(errors, "%s: %s:%zu: %s", file->option, file->path, line, why.text);
     explicit_bzero((void *)text.data, text.len);
     mem_free(mem, (void *)text.data);
     return st;
@@ -30,7 +30,7 @@ read_keys(const struct text_file *file, struct mem *mem, struct signer *signer,
 
 enum status
 signing_open(const char *option, const char *path, struct mem *mem, struct signer **out,
-             struct complaints *complaints)
+             struct config_errors *errors)
 {
     const struct text_file file = {
         .path = path, .option = option, .most = FILE_MOST, .secret = true};
@@ -38,7 +38,7 @@ signing_open(const char *option, const char *path, struct mem *mem, struct signe
     enum status st = signer_new(mem, &signer);
 
     if (st == ST_OK && strcmp(path, "none") != 0)
-        st = read_keys(&file, mem, signer, complaints);
+        st = read_keys(&file, mem, signer, errors);
     if (st == ST_OK)
         *out = signer;
     else

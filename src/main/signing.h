@@ -6,13 +6,13 @@
 #define MAIN_SIGNING_H
 
 #include "claimd/auth/signer.h"
-#include "main/complaints.h"
+#include "main/config_errors.h"
 
 /*
  * Makes a signer with the keys of the file that this option names, owned; without any for "none".
- * ST_BAD_VALUE after a complaint; ST_NO_MEMORY.
+ * ST_BAD_VALUE after an error message; ST_NO_MEMORY.
  */
 enum status signing_open(const char *option, const char *path, struct mem *mem,
-                         struct signer **out, struct complaints *complaints);
+                         struct signer **out, struct config_errors *errors);
 
 #endif

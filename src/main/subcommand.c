@@ -1,6 +1,6 @@
 #include "main/subcommand.h"
 
-#include "main/complaints.h"
+#include "main/config_errors.h"
 #include "main/program.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ find_own_folder(char out[PATH_MAX])
 int
 subcommand_run(const char *program, char **argv)
 {
-    struct complaints complaints = {.to = stderr};
+    struct config_errors errors = {.to = stderr};
     char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 1];
 
     find_own_folder(folder);
@@ -34,7 +34,7 @@ subcommand_run(const char *program, char **argv)
         argv[0] = path;
         (void)execv(path, argv); /* comes back only to tell why not */
         if (errno != ENOENT) {
-            complain(&complaints, "cannot run %s: %s", path, strerror(errno));
+            config_error(&errors, "cannot run %s: %s", path, strerror(errno));
             return EXIT_USAGE;
         }
     }
@@ -42,9 +42,9 @@ subcommand_run(const char *program, char **argv)
     argv[0] = path;
     (void)execvp(path, argv);
     if (errno == ENOENT)
-        complain(&complaints, "%s is missing. It is neither in %s nor in PATH", program,
-                 folder[0] == '\0' ? "the directory of claimd" : folder);
+        config_error(&errors, "%s is missing. It is neither in %s nor in PATH", program,
+                     folder[0] == '\0' ? "the directory of claimd" : folder);
     else
-        complain(&complaints, "cannot run %s: %s", program, strerror(errno));
+        config_error(&errors, "cannot run %s: %s", program, strerror(errno));
     return EXIT_USAGE;
 }

@@ -58,14 +58,14 @@ read_all(int fd, struct reading *r, size_t most, int *error)
 }
 
 static enum status
-check_rights(int fd, const struct text_file *file, struct complaints *complaints)
+check_rights(int fd, const struct text_file *file, struct config_errors *errors)
 {
     struct stat st;
 
     if (!file->secret || fstat(fd, &st) != 0 || (st.st_mode & S_IRWXO) == 0)
         return ST_OK;
-    complain(
-        complaints,
+    config_error(
+        errors,
         "%s: %s may be read or written by other users (mode %04o). Run chmod o-rwx %s",
         file->option, file->path, st.st_mode & 07777, file->path);
     return ST_BAD_VALUE;
@@ -73,41 +73,41 @@ check_rights(int fd, const struct text_file *file, struct complaints *complaints
 
 /* Whoever reloads would wait for the one who writes into it, and claimd could not be ended. */
 static enum status
-check_kind(int fd, const struct text_file *file, struct complaints *complaints)
+check_kind(int fd, const struct text_file *file, struct config_errors *errors)
 {
     struct stat st;
 
     if (file->once || fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode))
         return ST_OK;
-    complain(complaints,
-             "%s: %s is a pipe, which claimd cannot read again on SIGHUP. Use a file",
-             file->option, file->path);
+    config_error(errors,
+                 "%s: %s is a pipe, which claimd cannot read again on SIGHUP. Use a file",
+                 file->option, file->path);
     return ST_BAD_VALUE;
 }
 
 static enum status
 read_open(int fd, const struct text_file *file, struct reading *r,
-          struct complaints *complaints)
+          struct config_errors *errors)
 {
-    enum status st = check_kind(fd, file, complaints);
+    enum status st = check_kind(fd, file, errors);
     int error = 0;
 
     if (st == ST_OK)
-        st = check_rights(fd, file, complaints);
+        st = check_rights(fd, file, errors);
     if (st != ST_OK)
         return st;
     st = read_all(fd, r, file->most, &error);
     if (st == ST_BAD_VALUE)
-        complain(complaints, "%s: %s: %s", file->option, file->path, strerror(error));
+        config_error(errors, "%s: %s: %s", file->option, file->path, strerror(error));
     if (st == ST_TOO_LARGE)
-        complain(complaints, "%s: %s is larger than %zuM, the maximum", file->option,
-                 file->path, file->most >> 20);
+        config_error(errors, "%s: %s is larger than %zuM, the maximum", file->option,
+                     file->path, file->most >> 20);
     return st == ST_TOO_LARGE ? ST_BAD_VALUE : st;
 }
 
 enum status
 text_file_read(const struct text_file *file, struct mem *mem, struct bytes *out,
-               struct complaints *complaints)
+               struct config_errors *errors)
 {
     struct reading r = {.mem = mem};
     int fd =
@@ -118,12 +118,12 @@ text_file_read(const struct text_file *file, struct mem *mem, struct bytes *out,
         const char *hint = errno == ENOENT ? file->hint : NULL;
         char text[ERRNO_TEXT_CAP];
 
-        complain(complaints, "%s: %s: %s%s%s", file->option, file->path,
-                 errno_text(errno, rights_advice, text), hint == NULL ? "" : ": ",
-                 hint == NULL ? "" : hint);
+        config_error(errors, "%s: %s: %s%s%s", file->option, file->path,
+                     errno_text(errno, rights_advice, text), hint == NULL ? "" : ": ",
+                     hint == NULL ? "" : hint);
         return ST_BAD_VALUE;
     }
-    st = read_open(fd, file, &r, complaints);
+    st = read_open(fd, file, &r, errors);
     (void)close(fd); /* nothing was written */
     if (st != ST_OK) {
         mem_free(mem, r.text);

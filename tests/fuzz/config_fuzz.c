@@ -115,7 +115,7 @@ printable(const struct config *config)
 
 /* What a loading has to complain about, and how many lines that should be. */
 struct heard {
-    struct complaints complaints;
+    struct config_errors errors;
     char *text;
     size_t size;
 };
@@ -124,8 +124,8 @@ static void
 listen_to(struct heard *h)
 {
     *h = (struct heard){.text = NULL};
-    h->complaints.to = open_memstream(&h->text, &h->size);
-    fuzz_check(h->complaints.to != NULL, "out of memory");
+    h->errors.to = open_memstream(&h->text, &h->size);
+    fuzz_check(h->errors.to != NULL, "out of memory");
 }
 
 /* Ends it; each complaint must be one line. */
@@ -134,11 +134,11 @@ check_lines(struct heard *h)
 {
     size_t lines = 0;
 
-    (void)fclose(h->complaints.to);
+    (void)fclose(h->errors.to);
     for (const char *c = h->text; *c != '\0'; c++)
         lines += *c == '\n';
-    fuzz_check(lines == h->complaints.count, "%zu complaints in %zu lines:\n%s",
-               h->complaints.count, lines, h->text);
+    fuzz_check(lines == h->errors.count, "%zu errors in %zu lines:\n%s", h->errors.count,
+               lines, h->text);
     free(h->text);
 }
 
@@ -161,8 +161,8 @@ expect_round_trip(const struct config *config)
     (void)fflush(written.file);
     (void)snprintf(option, sizeof(option), "--config=%s", written.path);
     listen_to(&heard);
-    fuzz_check(config_load(2, arguments, environment, &again, &action,
-                           &heard.complaints) == ST_OK,
+    fuzz_check(config_load(2, arguments, environment, &again, &action, &heard.errors) ==
+                   ST_OK,
                "printed, but refused");
     check_lines(&heard);
     scratch_close(&written);
@@ -192,8 +192,8 @@ load(const char *path, struct bytes arguments, struct bytes environment)
     fuzz_check(asprintf(&argv[argc], "--config=%s", path) > 0, "out of memory");
     argv[++argc] = NULL;
     listen_to(&heard);
-    st = config_load((int)argc, argv, envp, &config, &action, &heard.complaints);
-    fuzz_check((st == ST_OK) == (heard.complaints.count == 0), "refused without a word");
+    st = config_load((int)argc, argv, envp, &config, &action, &heard.errors);
+    fuzz_check((st == ST_OK) == (heard.errors.count == 0), "refused without a word");
     check_lines(&heard);
     free_lines(argv);
     free_lines(envp);

@@ -44,7 +44,7 @@ serve(void *ctx)
 static void
 served_open(struct served *s)
 {
-    struct complaints complaints = {.to = stderr};
+    struct config_errors errors = {.to = stderr};
     char listen[80];
     char *argv[] = {
         (char[]){"claimd"},      (char[]){"--listen"},   listen,
@@ -56,10 +56,10 @@ served_open(struct served *s)
 
     (void)snprintf(s->path, sizeof(s->path), "/tmp/claimd-fuzz.%ld", (long)getpid());
     (void)snprintf(listen, sizeof(listen), "unix:%s", s->path);
-    fuzz_check(config_load(8, argv, envp, &config, &action, &complaints) == ST_OK,
+    fuzz_check(config_load(8, argv, envp, &config, &action, &errors) == ST_OK,
                "wrong options");
     clock_init_system(&s->clock);
-    fuzz_check(daemon_open(&config, &s->clock, &s->daemon, &complaints) == ST_OK,
+    fuzz_check(daemon_open(&config, &s->clock, &s->daemon, &errors) == ST_OK,
                "no server");
     fuzz_check(pthread_create(&s->thread, NULL, serve, s) == 0, "no thread");
     s->inputs = 0;

@@ -7,7 +7,7 @@
  * but for those that begin with "@": they name what stands there, of a command if one is named.
  * "@version@" within a line is the version.
  */
-#include "main/fact.h"
+#include "main/help_text.h"
 #include "main/manual/roff.h"
 #include "main/option.h"
 #include "main/profile.h"
@@ -20,7 +20,7 @@
 /* ------------------------------------------------------------------ the server */
 
 static void
-write_facts(const struct fact *facts)
+write_facts(const struct help_entry *facts)
 {
     for (; facts->name != NULL; facts++)
         roff_entry(facts->name, facts->what);
@@ -30,35 +30,35 @@ static void
 arguments(const struct command *c)
 {
     (void)c;
-    write_facts(fact_arguments);
+    write_facts(help_arguments);
 }
 
 static void
 signals(const struct command *c)
 {
     (void)c;
-    write_facts(fact_signals);
+    write_facts(help_signals);
 }
 
 static void
 exits(const struct command *c)
 {
     (void)c;
-    write_facts(fact_exits);
+    write_facts(help_exits);
 }
 
 static void
 variables(const struct command *c)
 {
     (void)c;
-    write_facts(fact_variables);
+    write_facts(help_variables);
 }
 
 static void
 files(const struct command *c)
 {
     (void)c;
-    write_facts(fact_files);
+    write_facts(help_files);
 }
 
 /* ------------------------------------------------------------------ options */
@@ -191,7 +191,7 @@ ends(const struct command *c)
         if (c->ends[i] != NULL)
             roff_entry(status, c->ends[i]);
     }
-    for (const struct fact *f = c->other_ends; f != NULL && f->name != NULL; f++)
+    for (const struct help_entry *f = c->other_ends; f != NULL && f->name != NULL; f++)
         roff_entry(f->name, f->what);
 }
 

@@ -2,10 +2,10 @@
  * claimd run: servers for tests, as long as a command runs.
  */
 #include "claimd/base/clock.h"
-#include "main/ask.h"
 #include "main/command.h"
 #include "main/config_load.h"
 #include "main/daemon.h"
+#include "main/http_get.h"
 #include "main/run/leak_report.h"
 #include "main/run/run.h"
 
@@ -26,11 +26,11 @@ static bool
 ask_page(const struct run_server *s, const char *target, int64_t until_ns,
          struct buf *page)
 {
-    int fd = ask_dial(s->address, until_ns), status;
+    int fd = http_dial(s->address, until_ns), status;
 
     if (fd < 0)
         return false;
-    status = ask_get(fd, target, until_ns, page);
+    status = http_get(fd, target, until_ns, page);
     (void)close(fd);
     return status == 200 && !page->failed;
 }
@@ -167,15 +167,15 @@ run_with_servers(struct run *r)
 static int
 check_options(struct run *r)
 {
-    struct complaints complaints = {.to = stderr};
+    struct config_errors errors = {.to = stderr};
     enum config_action action;
     struct config config;
     const char *const ready = RUN_SERVER_READY;
     enum status st = config_load((int)r->words.server_count, r->words.server, environ,
-                                 &config, &action, &complaints);
+                                 &config, &action, &errors);
 
     if (st == ST_OK)
-        st = daemon_check(&config, &complaints);
+        st = daemon_check(&config, &errors);
     if (st != ST_OK)
         return COMMAND_USAGE;
     if (action != ACTION_SERVE)
@@ -255,7 +255,7 @@ start(char *const *argv)
     return status;
 }
 
-static const struct fact other_ends[] = {
+static const struct help_entry other_ends[] = {
     {"70",
      "A server did not start, or it ended while `CMD` ran. With --fail-on-leak also: "
      "the server did not report the leaks."},

@@ -1,7 +1,7 @@
 #include "main/run/leak_report.h"
 
 #include "claimd/json/tree.h"
-#include "main/complaints.h"
+#include "main/config_errors.h"
 
 #include <string.h>
 
@@ -25,46 +25,48 @@ who(const json_t *leak)
 static bool
 write_claim(struct leak_report *r, const json_t *leak, const char *where)
 {
-    struct complaints to = {.to = r->to};
+    struct config_errors to = {.to = r->to};
     json_int_t messages = json_integer_value(json_object_get(leak, "messages"));
 
     if (text_of(leak, "claim") == NULL)
         return false;
     if (r->claims++ < LEAK_REPORT_LINES)
-        complain(&to,
-                 "leaked: claim %s of %lld message%s in %s, neither finished nor "
-                 "released, claimed by %s at %s%s",
-                 text_of(leak, "claim"), (long long)messages, messages == 1 ? "" : "s",
-                 where, who(leak), text_of(leak, "at"), r->of);
+        config_error(&to,
+                     "leaked: claim %s of %lld message%s in %s, neither finished nor "
+                     "released, claimed by %s at %s%s",
+                     text_of(leak, "claim"), (long long)messages,
+                     messages == 1 ? "" : "s", where, who(leak), text_of(leak, "at"),
+                     r->of);
     return true;
 }
 
 static bool
 write_unread(struct leak_report *r, const json_t *leak, const char *where)
 {
-    struct complaints to = {.to = r->to};
+    struct config_errors to = {.to = r->to};
 
     if (text_of(leak, "id") == NULL)
         return false;
     if (r->unread++ < LEAK_REPORT_LINES)
-        complain(&to, "leaked: message %s in %s, never read, posted by %s at %s%s",
-                 text_of(leak, "id"), where, who(leak), text_of(leak, "at"), r->of);
+        config_error(&to, "leaked: message %s in %s, never read, posted by %s at %s%s",
+                     text_of(leak, "id"), where, who(leak), text_of(leak, "at"), r->of);
     return true;
 }
 
 static bool
 write_dead_letter(struct leak_report *r, const json_t *leak, const char *where)
 {
-    struct complaints to = {.to = r->to};
+    struct config_errors to = {.to = r->to};
 
     if (text_of(leak, "id") == NULL || text_of(leak, "from") == NULL)
         return false;
     if (r->dead_letters++ < LEAK_REPORT_LINES)
-        complain(&to,
-                 "leaked: dead letter %s in %s, from queue %s, last claimed by %s, moved "
-                 "at %s%s",
-                 text_of(leak, "id"), where, text_of(leak, "from"), who(leak),
-                 text_of(leak, "at"), r->of);
+        config_error(
+            &to,
+            "leaked: dead letter %s in %s, from queue %s, last claimed by %s, moved "
+            "at %s%s",
+            text_of(leak, "id"), where, text_of(leak, "from"), who(leak),
+            text_of(leak, "at"), r->of);
     return true;
 }
 
@@ -147,12 +149,12 @@ plural(size_t count)
 void
 leak_report_sum_up(const struct leak_report *r)
 {
-    struct complaints to = {.to = r->to};
+    struct config_errors to = {.to = r->to};
     const size_t all = leak_report_count(r);
 
     if (all > 0)
-        complain(&to,
-                 "%zu leak%s: %zu claim%s, %zu message%s never read, %zu dead letter%s",
-                 all, plural(all), r->claims, plural(r->claims), r->unread,
-                 plural(r->unread), r->dead_letters, plural(r->dead_letters));
+        config_error(
+            &to, "%zu leak%s: %zu claim%s, %zu message%s never read, %zu dead letter%s",
+            all, plural(all), r->claims, plural(r->claims), r->unread, plural(r->unread),
+            r->dead_letters, plural(r->dead_letters));
 }

@@ -67,7 +67,7 @@ int run_left_ms(int64_t until_ns);
 
 /* ------------------------------------------------------------------ servers.c */
 
-/* These return COMMAND_GOOD, or an exit status after a complaint. */
+/* These return COMMAND_GOOD, or an exit status after an error message. */
 int run_servers_start(struct run *r);
 
 /* Until all have told where they listen. */

@@ -27,7 +27,7 @@ bool run_command_prepare(const struct run_words *words, const struct run_server 
 
 /*
  * Starts it, with these signals blocked; it is killed when we die. *pid is it. 0, or an exit
- * status after a complaint.
+ * status after an error message.
  */
 int run_command_start(const struct run_words *words, const sigset_t *blocked, pid_t *pid);
 

@@ -23,7 +23,7 @@ struct run_words {
     char *const *command; /* borrowed; ends with NULL */
 };
 
-/* Reads the words behind "run". An exit status; after a complaint nothing is owned. */
+/* Reads the words behind "run". An exit status; after an error message nothing is owned. */
 int run_words_read(char *const *argv, struct run_words *out);
 void run_words_free(struct run_words *words);
 

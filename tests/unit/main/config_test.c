@@ -18,8 +18,8 @@ struct loading {
     char path[64]; /* of the file; empty: none was written */
     struct config config;
     enum config_action action;
-    char error[4096]; /* all complaints, a line each */
-    size_t complaints;
+    char error[4096]; /* all errors, a line each */
+    size_t errors;
 };
 
 static void
@@ -64,13 +64,13 @@ file(struct loading *l, const char *text)
 static enum status
 load(struct loading *l)
 {
-    struct complaints complaints = {.to = fmemopen(l->error, sizeof(l->error), "w")};
+    struct config_errors errors = {.to = fmemopen(l->error, sizeof(l->error), "w")};
     enum status st;
 
-    ck_assert_ptr_nonnull(complaints.to);
-    st = config_load(l->argc, l->argv, l->envp, &l->config, &l->action, &complaints);
-    ck_assert_int_eq(fclose(complaints.to), 0);
-    l->complaints = complaints.count;
+    ck_assert_ptr_nonnull(errors.to);
+    st = config_load(l->argc, l->argv, l->envp, &l->config, &l->action, &errors);
+    ck_assert_int_eq(fclose(errors.to), 0);
+    l->errors = errors.count;
     if (l->path[0] != '\0')
         ck_assert_int_eq(unlink(l->path), 0);
     return st;
@@ -408,7 +408,7 @@ START_TEST(only_a_regular_file_of_at_most_1_mb_is_read)
     begin(&l);
     file(&l, large);
     expect_error(&l, "is larger than 1048576 bytes, the maximum");
-    ck_assert_uint_eq(l.complaints, 1);
+    ck_assert_uint_eq(l.errors, 1);
     large[1 << 20] = '\0';
     begin(&l);
     file(&l, large);
@@ -466,7 +466,7 @@ START_TEST(a_journal_has_room_for_its_least_segments)
     begin(&l);
     arg(&l, "--journal-max-bytes=1"); /* also where nothing comes of it */
     expect_error(&l, "journal_max_bytes must be 0 or at least 32M, not 1 (");
-    ck_assert_uint_eq(l.complaints, 1);
+    ck_assert_uint_eq(l.errors, 1);
     begin(&l);
     arg(&l, "--journal=somewhere");
     arg(&l, "--journal-max-bytes=32M");
@@ -774,8 +774,8 @@ START_TEST(everything_that_is_wrong_is_told_at_once)
     for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
         ck_assert_msg(strstr(l.error, told[i]) != NULL, "\"%s\" is not in\n%s", told[i],
                       l.error);
-    ck_assert_msg(l.complaints == sizeof(told) / sizeof(told[0]), "%zu:\n%s",
-                  l.complaints, l.error);
+    ck_assert_msg(l.errors == sizeof(told) / sizeof(told[0]), "%zu:\n%s", l.errors,
+                  l.error);
 }
 END_TEST
 
@@ -788,7 +788,7 @@ START_TEST(what_cannot_be_read_does_not_hide_the_rest)
     arg(&l, "--workers=many");
     arg(&l, "--max-claim-ttl=100"); /* the file may have said something that fits */
     ck_assert_int_eq(load(&l), ST_BAD_VALUE);
-    ck_assert_uint_eq(l.complaints, 2);
+    ck_assert_uint_eq(l.errors, 2);
     ck_assert_ptr_nonnull(strstr(l.error, "/nowhere/at/all: "));
     ck_assert_ptr_nonnull(strstr(l.error, "--workers "));
 }

@@ -11,7 +11,7 @@ START_TEST(without_a_thread_for_the_log_it_says_so_and_does_not_start)
     char *argv[] = {(char *)(uintptr_t) "claimd", (char *)(uintptr_t) "--listen",
                     (char *)(uintptr_t) "127.0.0.1:0", NULL};
     char error[256], *envp[] = {NULL};
-    struct complaints complaints = {.to = fmemopen(error, sizeof(error), "w")};
+    struct config_errors errors = {.to = fmemopen(error, sizeof(error), "w")};
     pthread_attr_t usual, endless;
     enum config_action action;
     struct config config;
@@ -20,16 +20,16 @@ START_TEST(without_a_thread_for_the_log_it_says_so_and_does_not_start)
     enum status st;
 
     clock_init_system(&clock);
-    ck_assert_ptr_nonnull(complaints.to);
-    ck_assert_int_eq(config_load(3, argv, envp, &config, &action, &complaints), ST_OK);
+    ck_assert_ptr_nonnull(errors.to);
+    ck_assert_int_eq(config_load(3, argv, envp, &config, &action, &errors), ST_OK);
     ck_assert_int_eq(pthread_getattr_default_np(&usual), 0);
     ck_assert_int_eq(pthread_getattr_default_np(&endless), 0);
     ck_assert_int_eq(pthread_attr_setstacksize(&endless, (size_t)1 << 50), 0);
     ck_assert_int_eq(pthread_setattr_default_np(&endless), 0);
-    st = daemon_open(&config, &clock, &d, &complaints);
+    st = daemon_open(&config, &clock, &d, &errors);
     ck_assert_int_eq(pthread_setattr_default_np(&usual), 0);
     ck_assert_int_eq(st, ST_UNAVAILABLE);
-    ck_assert_int_eq(fclose(complaints.to), 0);
+    ck_assert_int_eq(fclose(errors.to), 0);
     ck_assert_str_eq(error, "claimd: cannot start a thread for the log\n");
     ck_assert_ptr_null(d);
 }

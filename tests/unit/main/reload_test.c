@@ -13,7 +13,7 @@ struct fixture {
     char path[64];
     char *argv[4], *envp[ENVIRONMENT_MAX];
     struct config now;
-    struct complaints complaints;
+    struct config_errors errors;
     struct reload r;
 };
 
@@ -44,8 +44,7 @@ fixture_open(const char *text)
     f.argv[0] = (char *)(uintptr_t) "claimd";
     f.argv[1] = (char *)(uintptr_t) "--config";
     f.argv[2] = f.path;
-    ck_assert_int_eq(config_load(3, f.argv, f.envp, &f.now, &action, &f.complaints),
-                     ST_OK);
+    ck_assert_int_eq(config_load(3, f.argv, f.envp, &f.now, &action, &f.errors), ST_OK);
 }
 
 static void
@@ -58,21 +57,21 @@ static enum status
 again(const char *text)
 {
     write_file(text);
-    f.complaints.count = 0;
-    return reload_read(&f.r, &f.now, &f.complaints);
+    f.errors.count = 0;
+    return reload_read(&f.r, &f.now, &f.errors);
 }
 
 static void
-expect_complaint(const char *part)
+expect_error(const char *part)
 {
-    ck_assert_msg(strstr(f.complaints.last, part) != NULL, "\"%s\" is not in \"%s\"",
-                  part, f.complaints.last);
+    ck_assert_msg(strstr(f.errors.last, part) != NULL, "\"%s\" is not in \"%s\"", part,
+                  f.errors.last);
 }
 
 START_TEST(what_has_not_changed_changes_nothing)
 {
     fixture_open("log_level = warn\nshards = 8\nmax_memory = half\nlisten = [::1]:0\n");
-    ck_assert_int_eq(reload_read(&f.r, &f.now, &f.complaints), ST_OK);
+    ck_assert_int_eq(reload_read(&f.r, &f.now, &f.errors), ST_OK);
     ck_assert_uint_eq(f.r.changed, 0);
     ck_assert_uint_eq(f.r.kept_count, 0);
     ck_assert_int_eq(again("# a remark\nshards = 0008\nlisten = [::1]:0\n"
@@ -132,9 +131,9 @@ START_TEST(a_broken_file_is_told_of_with_its_line)
 {
     fixture_open("drain_seconds = 1\n");
     ck_assert_int_eq(again("drain_seconds = 2\nshards = many\n"), ST_BAD_VALUE);
-    expect_complaint(":2: shards must be a whole number");
+    expect_error(":2: shards must be a whole number");
     ck_assert_int_eq(again("shards = 3\n"), ST_BAD_VALUE);
-    expect_complaint("shards must be a power of two");
+    expect_error("shards must be a power of two");
     ck_assert_int_eq(f.now.drain_seconds, 1);
     fixture_close();
 }
@@ -144,11 +143,11 @@ START_TEST(what_cannot_be_read_twice_is_not_read_again)
 {
     fixture_open("");
     ck_assert_int_eq(unlink(f.path), 0);
-    ck_assert_int_eq(reload_read(&f.r, &f.now, &f.complaints), ST_BAD_VALUE);
-    expect_complaint("No such file");
+    ck_assert_int_eq(reload_read(&f.r, &f.now, &f.errors), ST_BAD_VALUE);
+    expect_error("No such file");
     ck_assert_int_eq(mkfifo(f.path, 0600), 0);
-    ck_assert_int_eq(reload_read(&f.r, &f.now, &f.complaints), ST_BAD_VALUE);
-    expect_complaint("is a pipe. --config takes a regular file");
+    ck_assert_int_eq(reload_read(&f.r, &f.now, &f.errors), ST_BAD_VALUE);
+    expect_error("is a pipe. --config takes a regular file");
     fixture_close();
 }
 END_TEST
@@ -157,7 +156,7 @@ START_TEST(live_options_must_fit_those_that_stay)
 {
     fixture_open("auth = tokens\ntls_client_ca = /ca\ncertificates = /c\n");
     ck_assert_int_eq(again("auth = tokens\n"), ST_BAD_VALUE);
-    expect_complaint("tls_client_ca has no effect without certificates");
+    expect_error("tls_client_ca has no effect without certificates");
     ck_assert_int_eq(again("auth = tokens\ntls_client_ca = /ca2\ncertificates = /c2\n"),
                      ST_OK);
     ck_assert_uint_eq(f.r.changed, 1);

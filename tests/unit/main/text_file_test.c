@@ -13,7 +13,7 @@ enum { MOST = 64 };
 
 static char path[64];
 static struct mem *mem;
-static struct complaints complaints;
+static struct config_errors errors;
 
 static void
 make_place(void)
@@ -23,7 +23,7 @@ make_place(void)
     (void)strcat(path, "/file");
     mem = mem_new(0);
     ck_assert_ptr_nonnull(mem);
-    complaints = (struct complaints){.to = NULL};
+    errors = (struct config_errors){.to = NULL};
 }
 
 static void
@@ -57,9 +57,9 @@ assert_read(const struct text_file *file, const char *expected)
 {
     struct bytes text;
 
-    ck_assert_int_eq(text_file_read(file, mem, &text, &complaints), ST_OK);
+    ck_assert_int_eq(text_file_read(file, mem, &text, &errors), ST_OK);
     ck_assert(bytes_equal_str(text, expected));
-    ck_assert_uint_eq(complaints.count, 0);
+    ck_assert_uint_eq(errors.count, 0);
     mem_free(mem, (void *)text.data);
 }
 
@@ -68,9 +68,9 @@ assert_refused(const struct text_file *file, const char *why)
 {
     struct bytes text;
 
-    ck_assert_int_eq(text_file_read(file, mem, &text, &complaints), ST_BAD_VALUE);
-    ck_assert_uint_eq(complaints.count, 1);
-    ck_assert_msg(strstr(complaints.last, why) != NULL, "%s", complaints.last);
+    ck_assert_int_eq(text_file_read(file, mem, &text, &errors), ST_BAD_VALUE);
+    ck_assert_uint_eq(errors.count, 1);
+    ck_assert_msg(strstr(errors.last, why) != NULL, "%s", errors.last);
 }
 
 TEST_CASE("text_file", .setup = make_place, .teardown = drop_place);
@@ -110,7 +110,7 @@ START_TEST(a_file_without_rights_names_the_user_and_the_remedy)
         ck_assert_int_eq(seteuid(65534), 0);
     assert_refused(&file, ": Permission denied for user ");
     ck_assert_int_eq(seteuid(self), 0);
-    ck_assert_ptr_nonnull(strstr(complaints.last, "chgrp GROUP FILE, chmod 0640 FILE"));
+    ck_assert_ptr_nonnull(strstr(errors.last, "chgrp GROUP FILE, chmod 0640 FILE"));
 }
 END_TEST
 
@@ -123,7 +123,7 @@ START_TEST(nobody_is_waited_for_who_might_write_into_a_pipe)
     assert_refused(&file, "is a pipe");
     writer = open(path, O_RDWR); /* one who is there, and silent */
     ck_assert_int_ge(writer, 0);
-    complaints.count = 0;
+    errors.count = 0;
     assert_refused(&file, "is a pipe");
     ck_assert_int_eq(close(writer), 0);
 }
@@ -142,7 +142,7 @@ START_TEST(what_is_read_once_may_be_a_pipe)
     (void)snprintf(by_number, sizeof(by_number), "/dev/fd/%d", ends[0]);
     file.path = by_number;
     assert_refused(&file, "is a pipe");
-    complaints.count = 0;
+    errors.count = 0;
     file.once = true;
     assert_read(&file, "some words");
     ck_assert_int_eq(close(ends[0]), 0);

@@ -1,4 +1,4 @@
-#include "main/ask.h"
+#include "main/http_get.h"
 
 #include "claimd/base/clock.h"
 
@@ -99,7 +99,7 @@ dial_host(const char *address, int64_t until_ns)
 }
 
 int
-ask_dial(const char *address, int64_t until_ns)
+http_dial(const char *address, int64_t until_ns)
 {
     return strncmp(address, "unix:", 5) == 0 ? dial_unix(address + 5, until_ns)
                                              : dial_host(address, until_ns);
@@ -175,7 +175,7 @@ receive_body(int fd, int64_t until_ns, struct buf *out)
 }
 
 int
-ask_get(int fd, const char *target, int64_t until_ns, struct buf *body)
+http_get(int fd, const char *target, int64_t until_ns, struct buf *body)
 {
     char answer[LINE_CAP];
     size_t len;

@@ -1,4 +1,4 @@
-#include "main/machine.h"
+#include "main/memory_limit.h"
 
 #include "support/check_main.h"
 
@@ -14,7 +14,7 @@ static char root[64];
 static void
 make_root(void)
 {
-    (void)snprintf(root, sizeof(root), "/tmp/machine_test.XXXXXX");
+    (void)snprintf(root, sizeof(root), "/tmp/memory_limit_test.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(root));
 }
 
@@ -46,19 +46,19 @@ put(const char *path, const char *text)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-TEST_CASE("machine", .setup = make_root, .teardown = drop_root);
+TEST_CASE("memory_limit", .setup = make_root, .teardown = drop_root);
 
 START_TEST(without_groups_it_is_the_machines)
 {
-    ck_assert_uint_eq(machine_memory(root), 0);
+    ck_assert_uint_eq(memory_limit(root), 0);
     put("/proc/meminfo", "MemTotal:        8192 kB\nMemFree: 1 kB\n");
-    ck_assert_uint_eq(machine_memory(root), 8 * MIB);
+    ck_assert_uint_eq(memory_limit(root), 8 * MIB);
     put("/proc/self/cgroup", "0::/\n");
-    ck_assert_uint_eq(machine_memory(root), 8 * MIB);
+    ck_assert_uint_eq(memory_limit(root), 8 * MIB);
     put("/sys/fs/cgroup/memory.max", "max\n");
-    ck_assert_uint_eq(machine_memory(root), 8 * MIB);
+    ck_assert_uint_eq(memory_limit(root), 8 * MIB);
     put("/proc/meminfo", "nothing of use");
-    ck_assert_uint_eq(machine_memory(root), 0);
+    ck_assert_uint_eq(memory_limit(root), 0);
 }
 END_TEST
 
@@ -67,13 +67,13 @@ START_TEST(the_least_of_a_group_and_those_above_it_counts)
     put("/proc/meminfo", "MemTotal:        8192 kB\n");
     put("/proc/self/cgroup", "0::/system.slice/claimd.service\n");
     put("/sys/fs/cgroup/system.slice/claimd.service/memory.max", "4194304\n");
-    ck_assert_uint_eq(machine_memory(root), 4 * MIB);
+    ck_assert_uint_eq(memory_limit(root), 4 * MIB);
     put("/sys/fs/cgroup/system.slice/memory.max", "3145728\n");
-    ck_assert_uint_eq(machine_memory(root), 3 * MIB);
+    ck_assert_uint_eq(memory_limit(root), 3 * MIB);
     put("/sys/fs/cgroup/system.slice/memory.max", "33554432\n");
-    ck_assert_uint_eq(machine_memory(root), 4 * MIB);
+    ck_assert_uint_eq(memory_limit(root), 4 * MIB);
     put("/sys/fs/cgroup/system.slice/claimd.service/memory.max", "99999999999\n");
-    ck_assert_uint_eq(machine_memory(root), 8 * MIB);
+    ck_assert_uint_eq(memory_limit(root), 8 * MIB);
 }
 END_TEST
 
@@ -82,7 +82,7 @@ START_TEST(in_a_container_the_path_may_not_be_there)
     put("/proc/meminfo", "MemTotal:        8192 kB\n");
     put("/proc/self/cgroup", "0::/../../docker/0123\n");
     put("/sys/fs/cgroup/memory.max", "2097152\n");
-    ck_assert_uint_eq(machine_memory(root), 2 * MIB);
+    ck_assert_uint_eq(memory_limit(root), 2 * MIB);
 }
 END_TEST
 
@@ -93,6 +93,6 @@ START_TEST(groups_of_the_first_version_count_too)
                              "0::/a\nnonsense\n");
     put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "5242880\n");
     put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
-    ck_assert_uint_eq(machine_memory(root), 5 * MIB);
+    ck_assert_uint_eq(memory_limit(root), 5 * MIB);
 }
 END_TEST

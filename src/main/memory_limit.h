@@ -1,8 +1,8 @@
 /*
- * machine: how much memory there is for this process.
+ * memory_limit: how much memory this process may use.
  */
-#ifndef MAIN_MACHINE_H
-#define MAIN_MACHINE_H
+#ifndef MAIN_MEMORY_LIMIT_H
+#define MAIN_MEMORY_LIMIT_H
 
 #include <stdint.h>
 
@@ -13,6 +13,6 @@
  *
  * Source: https://docs.kernel.org/admin-guide/cgroup-v2.html
  */
-uint64_t machine_memory(const char *root);
+uint64_t memory_limit(const char *root);
 
 #endif

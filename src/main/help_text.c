@@ -1,8 +1,8 @@
-#include "main/fact.h"
+#include "main/help_text.h"
 
 #include <stddef.h>
 
-const struct fact fact_arguments[] = {
+const struct help_entry help_arguments[] = {
     {"--config FILE", "Read options from an INI file with lines such as "
                       "max_claim_ttl = 43200."},
     {"--print-config",
@@ -18,7 +18,7 @@ const struct fact fact_arguments[] = {
     {NULL, NULL},
 };
 
-const struct fact fact_signals[] = {
+const struct help_entry help_signals[] = {
     {"SIGTERM, SIGINT",
      "Stop accepting connections, finish the requests in progress within "
      "`drain_seconds`, "
@@ -39,7 +39,7 @@ const struct fact fact_signals[] = {
     {NULL, NULL},
 };
 
-const struct fact fact_exits[] = {
+const struct help_entry help_exits[] = {
     {"0", "A signal stopped claimd."},
     {"1", "claimd could not start."},
     {"2", "The configuration is wrong. Standard error has a line for each fault."},
@@ -51,7 +51,7 @@ const struct fact fact_exits[] = {
     {NULL, NULL},
 };
 
-const struct fact fact_variables[] = {
+const struct help_entry help_variables[] = {
     {"CLAIMD_CONFIG", "The file that --config would name."},
     {"CLAIMD_...",
      "Each option in capitals, such as CLAIMD_MAX_CLAIM_TTL for `max_claim_ttl`. An "
@@ -70,7 +70,7 @@ const struct fact fact_variables[] = {
     {NULL, NULL},
 };
 
-const struct fact fact_files[] = {
+const struct help_entry help_files[] = {
     {"/etc/claimd/claimd.conf", "The configuration of the service."},
     {"/etc/claimd/tokens",
      "The tokens, with `auth` tokens, unless `tokens` names another "

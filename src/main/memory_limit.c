@@ -1,4 +1,4 @@
-#include "main/machine.h"
+#include "main/memory_limit.h"
 
 #include "claimd/base/bytes.h"
 
@@ -120,7 +120,7 @@ whole_machine(const char *root)
 }
 
 uint64_t
-machine_memory(const char *root)
+memory_limit(const char *root)
 {
     uint64_t bytes = least(whole_machine(root), cgroup_limit(root));
 

@@ -1,4 +1,4 @@
-#include "main/vitals.h"
+#include "main/process_metrics.h"
 
 #include "claimd/ds/list.h"
 
@@ -51,7 +51,7 @@ count_descriptors(void)
 }
 
 static uint64_t
-descriptors(struct vitals *v)
+descriptors(struct process_metrics *v)
 {
     int64_t now_ns = clock_stopwatch_ns();
     uint64_t count;
@@ -86,7 +86,7 @@ single_decimal(struct exposition *x, const struct family *family, uint64_t value
 
 /* By the names that Prometheus's own libraries give them. */
 static void
-write_process(struct vitals *v, struct exposition *x)
+write_process(struct process_metrics *v, struct exposition *x)
 {
     static const struct family cpu = {"process_cpu_seconds", FAMILY_COUNTER, "seconds",
                                       "Processor time of all threads, in seconds."};
@@ -130,7 +130,7 @@ write_build(struct exposition *x)
 }
 
 static void
-write_memory(const struct vitals *v, struct exposition *x)
+write_memory(const struct process_metrics *v, struct exposition *x)
 {
     static const struct family used = {
         "claimd_memory_used_bytes", FAMILY_GAUGE, "bytes",
@@ -145,7 +145,7 @@ write_memory(const struct vitals *v, struct exposition *x)
 }
 
 static void
-write_reloads(const struct vitals *v, struct exposition *x)
+write_reloads(const struct process_metrics *v, struct exposition *x)
 {
     static const struct family reloads = {
         "claimd_reloads", FAMILY_COUNTER, NULL,
@@ -168,12 +168,12 @@ write_reloads(const struct vitals *v, struct exposition *x)
 }
 
 static void
-write_vitals(struct metrics_source *source, struct exposition *x)
+write_metrics(struct metrics_source *source, struct exposition *x)
 {
     static const struct family dropped = {
         "claimd_log_lines_dropped", FAMILY_COUNTER, NULL,
         "Number of log lines dropped because claimd could not write the log."};
-    struct vitals *v = container_of(source, struct vitals, source);
+    struct process_metrics *v = container_of(source, struct process_metrics, source);
 
     write_build(x);
     write_process(v, x);
@@ -183,24 +183,24 @@ write_vitals(struct metrics_source *source, struct exposition *x)
 }
 
 void
-vitals_init(struct vitals *v, const struct mem *mem, const struct log *log,
-            int64_t now_ms)
+process_metrics_init(struct process_metrics *v, const struct mem *mem,
+                     const struct log *log, int64_t now_ms)
 {
-    *v = (struct vitals){
-        .source.write = write_vitals, .mem = mem, .log = log, .started_ms = now_ms};
+    *v = (struct process_metrics){
+        .source.write = write_metrics, .mem = mem, .log = log, .started_ms = now_ms};
     counter_set(&v->last_reload_ms, (uint64_t)now_ms);
     counter_set(&v->last_reload_well, 1);
     lock_init(&v->lock);
 }
 
 void
-vitals_fini(struct vitals *v)
+process_metrics_fini(struct process_metrics *v)
 {
     lock_fini(&v->lock);
 }
 
 void
-vitals_reloaded(struct vitals *v, bool well, int64_t now_ms)
+process_metrics_reloaded(struct process_metrics *v, bool well, int64_t now_ms)
 {
     counter_add(well ? &v->reloads : &v->failed_reloads, 1);
     counter_set(&v->last_reload_well, well);

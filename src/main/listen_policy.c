@@ -1,4 +1,4 @@
-#include "main/doors.h"
+#include "main/listen_policy.h"
 
 #include "main/admission.h"
 
@@ -21,7 +21,7 @@ is_loopback_ipv4(const char *text)
 }
 
 bool
-doors_is_loopback(const char *address)
+listen_is_loopback(const char *address)
 {
     static const char *const starts[] = {"unix:", "[::1]:", "localhost:"};
 
@@ -36,27 +36,27 @@ doors_is_loopback(const char *address)
 /* The stub's tokens are for whoever asks. */
 static void
 check_stub(const struct config *config, const char *address, const char *where,
-           struct complaints *complaints)
+           struct config_errors *errors)
 {
     if (!config->identity_stub || config->identity_stub_anywhere)
         return;
-    complain(complaints,
-             "identity_stub gives a token to every client, so it serves loopback "
-             "addresses only,"
-             " not %s (%s). To allow other addresses, set identity_stub_anywhere",
-             address, where);
+    config_error(errors,
+                 "identity_stub gives a token to every client, so it serves loopback "
+                 "addresses only,"
+                 " not %s (%s). To allow other addresses, set identity_stub_anywhere",
+                 address, where);
 }
 
 /* Who only has to reach the address may do everything: that must be meant. */
 static void
 check_open(const struct config *config, const char *address, const char *where,
-           struct complaints *complaints)
+           struct config_errors *errors)
 {
     if (config->auth != AUTH_BY_NONE || config->insecure_listen ||
         config->identity_stub || config->ci)
         return; /* of the last two the checks above have told */
-    complain(
-        complaints,
+    config_error(
+        errors,
         "every client that reaches %s (%s) could do everything. Set auth, listen on a "
         "loopback address or a Unix socket, or set insecure_listen if a firewall or "
         "proxy "
@@ -67,11 +67,11 @@ check_open(const struct config *config, const char *address, const char *where,
 /* Every client can move the clock, and delete everything. */
 static void
 check_tests(const struct config *config, const char *address, const char *where,
-            struct complaints *complaints)
+            struct config_errors *errors)
 {
     if (config->ci && !config->ci_anywhere)
-        complain(
-            complaints,
+        config_error(
+            errors,
             "ci lets every client move the clock and delete everything, so it serves "
             "loopback addresses and Unix sockets only, not %s (%s). To allow other "
             "addresses, set ci_anywhere",
@@ -79,16 +79,16 @@ check_tests(const struct config *config, const char *address, const char *where,
 }
 
 void
-doors_check(const struct config *config, const struct listen_list *list,
-            const char *where, struct complaints *complaints)
+listen_policy_check(const struct config *config, const struct listen_list *list,
+                    const char *where, struct config_errors *errors)
 {
     for (size_t i = 0; i < list->count; i++) {
         const char *address = list->entries[i].address;
 
-        if (doors_is_loopback(address))
+        if (listen_is_loopback(address))
             continue;
-        check_tests(config, address, where, complaints);
-        check_stub(config, address, where, complaints);
-        check_open(config, address, where, complaints);
+        check_tests(config, address, where, errors);
+        check_stub(config, address, where, errors);
+        check_open(config, address, where, errors);
     }
 }

@@ -1,4 +1,4 @@
-#include "main/backing.h"
+#include "main/store_setup.h"
 
 #include "claimd/redis/redis.h"
 #include "main/config_origin.h"
@@ -8,37 +8,37 @@
 #include <string.h>
 
 bool
-backing_wanted(const struct config *config)
+store_is_redis(const struct config *config)
 {
     return strcmp(config->store, "memory") != 0;
 }
 
 void
-backing_check(const struct config *config, struct complaints *complaints)
+store_setup_check(const struct config *config, struct config_errors *errors)
 {
     const struct api_project_limits *limits = &config->project_limits;
     struct reason why;
 
-    if (!backing_wanted(config)) {
+    if (!store_is_redis(config)) {
         if (strcmp(config->store_password_file, "none") != 0)
             config_refuse(
-                config, "store_password_file", complaints,
+                config, "store_password_file", errors,
                 "is for a store on Redis only. Remove it, or set store to a Redis URL");
         return;
     }
     reason_init(&why);
     if (redis_check_url(config->store, &why) != ST_OK)
-        config_refuse(config, "store", complaints, why.text);
+        config_refuse(config, "store", errors, why.text);
     if (strcmp(config->journal, "none") != 0)
-        config_refuse(config, "journal", complaints,
+        config_refuse(config, "journal", errors,
                       "is for a store in memory only, because Redis keeps its data "
                       "itself. Set it to none");
     if (config->ci)
-        config_refuse(config, "ci", complaints,
+        config_refuse(config, "ci", errors,
                       "is for a store in memory only. Remove it, or set store to memory");
     if (limits->queues != 0 || limits->messages != 0 || limits->bytes != 0)
-        complain(
-            complaints,
+        config_error(
+            errors,
             "project_max_queues, project_max_messages and project_max_bytes are for a "
             "store in memory only, because several servers share a Redis. Set them to 0");
 }
@@ -46,15 +46,15 @@ backing_check(const struct config *config, struct complaints *complaints)
 static void
 warn(void *arg, const char *text)
 {
-    const struct backing *b = arg;
+    const struct store_setup *b = arg;
 
     log_event(b->log, LOG_WARN, "store", LOG_S("warning", text));
 }
 
 static enum status
-open_store(struct backing *b, const struct config *config, struct mem *mem,
+open_store(struct store_setup *b, const struct config *config, struct mem *mem,
            const struct store_sealer *sealer, const struct clock *clock,
-           struct store **out, struct complaints *complaints)
+           struct store **out, struct config_errors *errors)
 {
     const struct redis_config redis = {
         .mem = mem,
@@ -79,13 +79,13 @@ open_store(struct backing *b, const struct config *config, struct mem *mem,
     reason_init(&why);
     st = redis_open(&redis, out, &why);
     if (st == ST_UNAVAILABLE || st == ST_BAD_VALUE)
-        complain(complaints, "store: %s", why.text);
+        config_error(errors, "store: %s", why.text);
     return st;
 }
 
 static enum status
-open_threads(struct backing *b, const struct config *config, struct mem *mem,
-             struct complaints *complaints)
+open_threads(struct store_setup *b, const struct config *config, struct mem *mem,
+             struct config_errors *errors)
 {
     const struct executor_config executor = {.mem = mem,
                                              .threads = (size_t)config->store_threads,
@@ -93,26 +93,26 @@ open_threads(struct backing *b, const struct config *config, struct mem *mem,
     enum status st = executor_open(&executor, &b->executor);
 
     if (st == ST_UNAVAILABLE)
-        complain(complaints, "cannot start the threads for the store");
+        config_error(errors, "cannot start the threads for the store");
     return st;
 }
 
 enum status
-backing_open(struct backing *b, const struct config *config, struct mem *mem,
-             const struct store_sealer *sealer, const struct clock *clock,
-             const struct log *log, struct store **out, struct complaints *complaints)
+store_setup_open(struct store_setup *b, const struct config *config, struct mem *mem,
+                 const struct store_sealer *sealer, const struct clock *clock,
+                 const struct log *log, struct store **out, struct config_errors *errors)
 {
     enum status st;
 
-    *b = (struct backing){.log = log};
+    *b = (struct store_setup){.log = log};
     st = password_read("store_password_file", config->store_password_file, mem,
-                       &b->password, complaints);
+                       &b->password, errors);
     if (st == ST_OK)
-        st = open_store(b, config, mem, sealer, clock, out, complaints);
+        st = open_store(b, config, mem, sealer, clock, out, errors);
     if (st != ST_OK)
         return st;
     b->store = *out;
-    return open_threads(b, config, mem, complaints);
+    return open_threads(b, config, mem, errors);
 }
 
 static void
@@ -186,7 +186,7 @@ write_redis(struct metrics_source *source, struct exposition *x)
         "claimd_redis_confirmation_seconds", FAMILY_HISTOGRAM, "seconds",
         "Time from the response of a script to the confirmation by the replicas, in "
         "seconds."};
-    struct backing *b = container_of(source, struct backing, source);
+    struct store_setup *b = container_of(source, struct store_setup, source);
     struct redis_figures f;
 
     redis_measure(b->store, &f);
@@ -199,7 +199,7 @@ write_redis(struct metrics_source *source, struct exposition *x)
 }
 
 void
-backing_measure(struct backing *b, struct metrics *metrics)
+store_setup_measure(struct store_setup *b, struct metrics *metrics)
 {
     if (b->store == NULL)
         return;
@@ -208,7 +208,7 @@ backing_measure(struct backing *b, struct metrics *metrics)
 }
 
 void
-backing_close(struct backing *b, struct mem *mem)
+store_setup_close(struct store_setup *b, struct mem *mem)
 {
     executor_close(b->executor);
     password_free(mem, b->password);

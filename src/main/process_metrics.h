@@ -1,9 +1,9 @@
 /*
- * vitals: figures of the process as a whole (docs/metrics.md): what it is, its memory, its
+ * process_metrics: metrics of the process as a whole (docs/metrics.md): what it is, its memory, its
  * processor time and descriptors, its log, and how reloading went.
  */
-#ifndef MAIN_VITALS_H
-#define MAIN_VITALS_H
+#ifndef MAIN_PROCESS_METRICS_H
+#define MAIN_PROCESS_METRICS_H
 
 #include "claimd/base/clock.h"
 #include "claimd/base/lock.h"
@@ -11,7 +11,7 @@
 #include "claimd/base/mem.h"
 #include "claimd/metrics/exposition.h"
 
-struct vitals {
+struct process_metrics {
     struct metrics_source source;
     const struct mem *mem; /* borrowed, as is log */
     const struct log *log;
@@ -23,11 +23,11 @@ struct vitals {
     uint64_t descriptors;
 };
 
-void vitals_init(struct vitals *v, const struct mem *mem, const struct log *log,
-                 int64_t now_ms);
-void vitals_fini(struct vitals *v);
+void process_metrics_init(struct process_metrics *v, const struct mem *mem,
+                          const struct log *log, int64_t now_ms);
+void process_metrics_fini(struct process_metrics *v);
 
 /* A reload went well, or not. */
-void vitals_reloaded(struct vitals *v, bool well, int64_t now_ms);
+void process_metrics_reloaded(struct process_metrics *v, bool well, int64_t now_ms);
 
 #endif

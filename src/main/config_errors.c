@@ -1,11 +1,11 @@
-#include "main/complaints.h"
+#include "main/config_errors.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 
 void
-complain(struct complaints *c, const char *format, ...)
+config_error(struct config_errors *c, const char *format, ...)
 {
     va_list args;
 

@@ -1,9 +1,9 @@
 /*
- * backing: what keeps the messages where that is not the engine: a store on Redis, and the threads
+ * store_setup: what keeps the messages where that is not the engine: a store on Redis, and the threads
  * that ask it (docs/scale-out.md).
  */
-#ifndef MAIN_BACKING_H
-#define MAIN_BACKING_H
+#ifndef MAIN_STORE_SETUP_H
+#define MAIN_STORE_SETUP_H
 
 #include "claimd/base/clock.h"
 #include "claimd/base/executor.h"
@@ -13,7 +13,7 @@
 #include "claimd/store/store.h"
 #include "main/config.h"
 
-struct backing {
+struct store_setup {
     struct metrics_source source; /* of metrics */
     struct store *store;          /* borrowed: the daemon's; NULL: there is none */
     struct executor *executor;    /* owned, likewise */
@@ -22,10 +22,10 @@ struct backing {
 };
 
 /* Is the store another one than the engine? */
-bool backing_wanted(const struct config *config);
+bool store_is_redis(const struct config *config);
 
 /* Complains about what cannot be meant. */
-void backing_check(const struct config *config, struct complaints *complaints);
+void store_setup_check(const struct config *config, struct config_errors *errors);
 
 /*
  * Connects, and starts the threads; the store is the caller's. The configuration and the others are
@@ -33,14 +33,14 @@ void backing_check(const struct config *config, struct complaints *complaints);
  * a complaint; ST_NO_MEMORY.
  */
 enum status
-backing_open(struct backing *b, const struct config *config, struct mem *mem,
-             const struct store_sealer *sealer, const struct clock *clock,
-             const struct log *log, struct store **out, struct complaints *complaints);
+store_setup_open(struct store_setup *b, const struct config *config, struct mem *mem,
+                 const struct store_sealer *sealer, const struct clock *clock,
+                 const struct log *log, struct store **out, struct config_errors *errors);
 
 /* Adds its figures, if there is one. */
-void backing_measure(struct backing *b, struct metrics *metrics);
+void store_setup_measure(struct store_setup *b, struct metrics *metrics);
 
 /* Ends the threads; the store is closed behind it. */
-void backing_close(struct backing *b, struct mem *mem);
+void store_setup_close(struct store_setup *b, struct mem *mem);
 
 #endif
