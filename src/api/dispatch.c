@@ -456,9 +456,11 @@ note_outcome(struct context *ctx, enum status st, bool called)
 }
 
 bool
-api_needs_store(const struct request *req)
+api_may_block(const struct api *api, const struct request *req)
 {
-    return !bytes_equal_str(req->path, "/livez");
+    return (api->store->blocks ||
+            (api->access != NULL && access_may_block(api->access))) &&
+           !bytes_equal_str(req->path, "/livez");
 }
 
 enum api_next
@@ -495,12 +497,12 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     res->fault.kind = FAULT_NONE;
     /* With this room a refusal can be written even when memory runs out on the way. */
     st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, &ctx) : ST_NO_MEMORY;
-    if (st == ST_AGAIN || st == ST_WAIT || st == ST_ADMIT) {
+    if (st == ST_AGAIN || st == ST_WAIT) {
         if (called)
             kit_call_served(api->kit);
         arena_rewind(req->arena, mark);
         buf_reset(&res->body, st == ST_AGAIN ? SIZE_MAX : 0);
-        return st == ST_AGAIN ? API_AGAIN : st == ST_WAIT ? API_WAIT : API_ADMIT;
+        return st == ST_AGAIN ? API_AGAIN : API_WAIT;
     }
     api_stop_waiting(api, req);
     if (req->progress.plight.fault.kind != FAULT_STATUS)

@@ -181,6 +181,12 @@ access_trust(struct access *a, struct keystone *keystone)
     a->keystone = keystone;
 }
 
+bool
+access_may_block(const struct access *a)
+{
+    return a->keystone != NULL;
+}
+
 const char *
 access_challenge(const struct access *a)
 {

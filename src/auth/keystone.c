@@ -3,6 +3,7 @@
 #include "auth/keystone_token.h"
 #include "auth/verdict.h"
 #include "claimd/base/clock.h"
+#include "claimd/base/fiber.h"
 #include "claimd/base/lock.h"
 
 enum { HEALTH_EVERY_MS = 1000 };
@@ -11,10 +12,18 @@ struct keystone {
     struct keystone_config config;
     struct lock lock; /* guards what follows */
     struct verdict_cache accepted, refused;
-    struct hashmap asked; /* questions that have no answer yet, by digest */
-    uint64_t generation;  /* of what is known: another after each keystone_forget() */
+    struct hashmap asked; /* questions without a response yet, by digest */
+    size_t waiters;       /* of all questions */
+    uint64_t generation;  /* of the caches: another after each keystone_forget() */
     enum keystone_health told;
     int64_t told_ms; /* when */
+};
+
+/* A caller that waits, in its frame. It is gone once it is woken. */
+struct waiter {
+    struct waiter *next;
+    struct fiber *fiber;     /* parked; NULL: the caller asks by itself */
+    struct verdict *verdict; /* out, pinned */
 };
 
 /* A token that Keystone is asked about. */
@@ -22,8 +31,8 @@ struct question {
     struct executor_job job;
     struct hashnode node;
     struct keystone *k;
-    struct verdict *verdict;      /* to be filled in; pinned. Its digest is there */
-    struct access_proof *waiting; /* those who are told; guarded by k->lock */
+    struct verdict *verdict; /* to be filled in; pinned. Its digest is there */
+    struct waiter *waiting;  /* guarded by k->lock */
     int64_t asked_ms;
     int64_t begun_ns; /* of clock_stopwatch_ns() */
     uint64_t generation;
@@ -236,27 +245,29 @@ keep(struct keystone *k, const struct question *q)
     verdict_cache_drop(&k->accepted, &q->verdict->digest);
 }
 
-/* Takes the question out of those that have no answer. Those who wait for it. */
-static struct access_proof *
+/* Takes the question out of those without a response. Returns its waiters. */
+static struct waiter *
 take_waiting(struct keystone *k, struct question *q)
 {
     lock_assert_held(&k->lock);
+    if (k->config.executor == NULL)
+        return q->waiting;
     hashmap_remove(&k->asked, &q->node);
+    for (const struct waiter *w = q->waiting; w != NULL; w = w->next)
+        k->waiters--;
     return q->waiting;
 }
 
-/* Gives the verdict to all who wait; each may be gone when it is told. */
 static void
-tell_all(struct access_proof *waiting, struct verdict *v)
+wake_all(struct waiter *waiting, struct verdict *v)
 {
     while (waiting != NULL) {
-        struct access_proof *proof = waiting;
+        struct waiter *w = waiting;
 
-        waiting = proof->next;
-        proof->next = NULL;
-        proof->verdict = verdict_pin(v);
-        if (proof->tell != NULL)
-            proof->tell(proof);
+        waiting = w->next;
+        w->verdict = verdict_pin(v);
+        if (w->fiber != NULL)
+            fiber_wake(w->fiber);
     }
 }
 
@@ -266,7 +277,7 @@ answer_question(struct question *q)
     struct keystone *k = q->k;
     int64_t passed_ms = (clock_stopwatch_ns() - q->begun_ns) / 1000000;
     enum keystone_health health = KEYSTONE_AWAY;
-    struct access_proof *waiting;
+    struct waiter *waiting;
     struct reason why;
     bool told;
 
@@ -283,7 +294,7 @@ answer_question(struct question *q)
     lock_release(&k->lock);
     if (told && k->config.health != NULL)
         k->config.health(k->config.ctx, health, why.text);
-    tell_all(waiting, q->verdict);
+    wake_all(waiting, q->verdict);
     question_free(q);
 }
 
@@ -314,8 +325,8 @@ find_known(struct keystone *k, const struct token_digest *digest, int64_t now_ms
 }
 
 /*
- * Puts a question in line. Whom Keystone has known before is asked about first: strangers who make
- * up tokens may fill the other line.
+ * Queues a question. Tokens that Keystone has accepted before go first: invented tokens may fill the
+ * other queue.
  */
 static enum status
 submit(struct keystone *k, struct question *q)
@@ -325,7 +336,7 @@ submit(struct keystone *k, struct question *q)
     enum status st = hashmap_reserve(&k->asked, 1);
 
     q->job.run = run_question;
-    if (st == ST_OK && k->config.executor != NULL)
+    if (st == ST_OK)
         st = known ? executor_submit_first(k->config.executor, &q->job)
                    : executor_submit(k->config.executor, &q->job);
     if (st == ST_OK)
@@ -333,52 +344,57 @@ submit(struct keystone *k, struct question *q)
     return st;
 }
 
-static void
-wait_for(struct question *q, struct access_proof *proof)
-{
-    proof->next = q->waiting;
-    q->waiting = proof;
-}
-
-/*
- * Waits for the answer about a token, and sees to it that there will be one. *own: the question,
- * if it is the caller's to answer.
- */
+/* Adds the waiter to the question about its token, which is asked if there is none yet. */
 static enum status
 join(struct keystone *k, const struct token_digest *digest, struct bytes token,
-     int64_t now_ms, struct access_proof *proof, struct question **own)
+     int64_t now_ms, struct waiter *self)
 {
     struct hashnode *node = hashmap_find(&k->asked, hash_of(k, digest), is_about, digest);
     struct question *q;
-    enum status st;
 
     lock_assert_held(&k->lock);
-    ENSURE(k->config.executor != NULL || proof->tell == NULL);
-    if (k->config.executor != NULL && proof->tell == NULL)
+    if (self->fiber == NULL || k->waiters >= KEYSTONE_WAITERS_MOST)
         return ST_UNAVAILABLE;
     if (node != NULL) {
-        wait_for(question_of_node(node), proof);
-        return ST_ADMIT;
+        q = question_of_node(node);
+    } else {
+        enum status st;
+
+        q = question_new(k, digest, token, now_ms);
+        if (q == NULL)
+            return ST_NO_MEMORY;
+        st = submit(k, q); /* it cannot end before the unlock */
+        if (st != ST_OK) {
+            question_free(q);
+            return st;
+        }
     }
-    q = question_new(k, digest, token, now_ms);
-    if (q == NULL)
-        return ST_NO_MEMORY;
-    st = submit(k, q); /* it cannot end before the lock is let go */
-    if (st != ST_OK) {
-        question_free(q);
-        return st;
-    }
-    wait_for(q, proof);
-    *own = k->config.executor == NULL ? q : NULL;
-    return ST_ADMIT;
+    self->next = q->waiting;
+    q->waiting = self;
+    k->waiters++;
+    return ST_OK;
 }
 
-/* Finds a verdict for the proof, or has it looked for. */
+/* Without an executor: the calling thread asks. */
+static enum status
+ask_here(struct keystone *k, const struct token_digest *digest, struct bytes token,
+         int64_t now_ms, struct waiter *self)
+{
+    struct question *q = question_new(k, digest, token, now_ms);
+
+    if (q == NULL)
+        return ST_NO_MEMORY;
+    q->waiting = self;
+    answer_question(q);
+    return ST_OK;
+}
+
+/* Finds a verdict for the proof, or asks for one. */
 static enum status
 find_verdict(struct keystone *k, struct bytes token, int64_t now_ms,
              struct access_proof *proof)
 {
-    struct question *own = NULL;
+    struct waiter self = {.fiber = fiber_current()};
     struct token_digest digest;
     enum status st = ST_OK;
 
@@ -387,13 +403,21 @@ find_verdict(struct keystone *k, struct bytes token, int64_t now_ms,
     proof->verdict = find_known(k, &digest, now_ms);
     if (proof->verdict != NULL)
         (void)verdict_pin(proof->verdict);
-    else
-        st = join(k, &digest, token, now_ms, proof, &own);
+    else if (k->config.executor != NULL)
+        st = join(k, &digest, token, now_ms, &self);
     lock_release(&k->lock);
-    if (own == NULL)
+    if (proof->verdict != NULL || st != ST_OK)
         return st;
-    answer_question(own);
-    return ST_OK;
+    if (k->config.executor == NULL) {
+        self.fiber = NULL;
+        st = ask_here(k, &digest, token, now_ms, &self);
+    } else {
+        proof->asking = true;
+        fiber_park(self.fiber);
+        proof->asking = false;
+    }
+    proof->verdict = self.verdict;
+    return st;
 }
 
 enum status

@@ -107,17 +107,6 @@ told(struct store_listener *listener, enum store_news news)
     return mailbox_post(m, &ex->conn->mail, which) ? &m->wakeup : NULL;
 }
 
-/* Another server has said who sent a request, or has not: the API has it. */
-static void
-admitted(struct access_proof *proof)
-{
-    struct exchange *ex = container_of(proof, struct exchange, request.proof);
-    struct mailbox *m = ex->conn->mailbox;
-
-    if (mailbox_post(m, &ex->conn->mail, MAIL_ADMITTED)) /* ex is the worker's again */
-        mailbox_wake(m);
-}
-
 /* A request that would like to wait may, if there are not too many of its kind. */
 static void
 count_in(struct worker *w, struct exchange *ex)
@@ -187,11 +176,17 @@ finish(struct worker *w, struct exchange *ex)
     return false;
 }
 
+static bool
+has_fiber(const struct exchange *ex)
+{
+    return ex->state == EXCHANGE_REMOTE || ex->state == EXCHANGE_IDENTITY;
+}
+
 /* Somebody else has the exchange until there is mail from there. Nothing is to be sent. */
 static bool
 is_away(struct worker *w, struct exchange *ex)
 {
-    enter(w, ex, EXCHANGE_REMOTE);
+    enter(w, ex, ex->request.proof.asking ? EXCHANGE_IDENTITY : EXCHANGE_REMOTE);
     w->parked.remote++;
     conn_enter(&w->conns, ex->conn, CONN_PARKED, w->now_ms);
     return false;
@@ -231,11 +226,6 @@ settle(struct worker *w, struct exchange *ex, enum api_next next)
         /* A client that has gone ends it in the next round, when libmicrohttpd has let go. */
         if (c->hung_up && mailbox_post(c->mailbox, &c->mail, MAIL_READY))
             mailbox_wake(c->mailbox);
-        return false;
-    case API_ADMIT:
-        enter(w, ex, EXCHANGE_ADMISSION);
-        conn_enter(&w->conns, c, CONN_PARKED, w->now_ms);
-        w->parked.remote++;
         return false;
     case API_HOLD:
         fate = store_log_durability(w->shared->config->store_log, ex->response.position);
@@ -287,11 +277,11 @@ look(struct worker *w, struct exchange *ex, enum asking asking)
     return settle(w, ex, ex->next_step);
 }
 
-/* Does the API have to be called in a fiber, because the store may block? */
+/* Does the API have to be called in a fiber, because the store or Keystone may block? */
 static bool
 needs_fiber(const struct worker *w, const struct exchange *ex)
 {
-    return w->shared->config->store->blocks && api_needs_store(&ex->request);
+    return api_may_block(w->shared->config->api, &ex->request);
 }
 
 /* Calls the API, at once or in a fiber. True: the exchange has its answer. */
@@ -367,7 +357,6 @@ answer_request(struct worker *w, struct MHD_Connection *mhd, struct exchange *ex
                    : answer_no_memory(w, mhd);
     ENSURE(!list_linked(&ex->conn->turn)); /* it is not among the chunked any more */
     ex->closing = closing;
-    ex->request.proof.tell = admitted;
     count_in(w, ex);
     return ask(w, ex) ? answer_ready(w, mhd, ex) : park(w, ex);
 }
@@ -463,33 +452,18 @@ come_back(struct worker *w, struct exchange *ex)
         make_ready(w, ex);
 }
 
-/* If another server has said who sent the request, the API goes on with it. */
-static void
-admit(struct worker *w, struct exchange *ex, unsigned news)
-{
-    ex->news = 0;
-    if ((news & MAIL_ADMITTED) == 0)
-        return;
-    w->parked.remote--;
-    ask_again(w, ex);
-}
-
 void
 answer_news(struct worker *w, struct conn *c, unsigned news)
 {
     struct exchange *ex = c->exchange;
 
     if ((news & MAIL_DONE) != 0) {
-        ENSURE(ex != NULL && ex->state == EXCHANGE_REMOTE);
+        ENSURE(ex != NULL && has_fiber(ex));
         come_back(w, ex);
-    }
-    if (ex != NULL && ex->state == EXCHANGE_ADMISSION) {
-        admit(w, ex, news | ex->news); /* a request waits for messages only after that */
-        return;
     }
     if (ex == NULL || c->phase == CONN_DOOMED)
         return;
-    if (ex->state == EXCHANGE_REMOTE)
+    if (has_fiber(ex))
         ex->news |= news; /* for when it is back */
     else if (ex->state == EXCHANGE_WAITING)
         wake(w, ex, news | ex->news);
@@ -580,7 +554,7 @@ answer_end(struct worker *w, struct exchange *ex, bool whole)
 {
     const struct server_config *config = w->shared->config;
 
-    ENSURE(ex->state != EXCHANGE_REMOTE && ex->state != EXCHANGE_ADMISSION);
+    ENSURE(!has_fiber(ex));
     answer_unpark(w, ex);
     count_out(w, ex);
     api_stop_waiting(config->api, &ex->request);

@@ -12,11 +12,10 @@
  *                                                 drain, the client's hanging up
  *     COMMIT    the log to be durable up to       the store's news; not by a hang-up. If it
  *               response.position                 never will be: closed without an answer
- *     REMOTE    the store, in a fiber             mail DONE
+ *     REMOTE    the store, in a fiber             mail DONE; not by a hang-up
+ *     IDENTITY  Keystone, in a fiber              mail DONE; not by a hang-up
  *     DELAYED   its time: a test wants it         its deadline, a drain; not by a hang-up
  *               to be late (fault.h)
- *     ADMISSION another server's word on who      mail ADMITTED, which always comes, and soon;
- *               it is (claimd/auth/keystone.h)    not by a hang-up
  *
  * When it can go on, the API is asked again, or the answer is READY: the connection is let
  * go, and libmicrohttpd calls for it.
@@ -86,7 +85,7 @@ void answer_unpark(struct worker *w, struct exchange *ex);
  */
 void answer_end(struct worker *w, struct exchange *ex, bool whole);
 
-/* Waits until all fibers have ended, and Keystone was asked for all. */
+/* Waits until all fibers have ended. */
 void answer_await_remote(struct worker *w);
 
 #endif

@@ -28,19 +28,19 @@ enum { EXCHANGE_SPARE = 64, EXCHANGE_KEEP = 16384, EXCHANGE_METHOD_CAP = 16 };
  *     HEAD --> BODY, SWALLOW --> asked --> ANSWERED
  *                                 |  ^         ^
  *                                 v  |         |
- *      SLICES, WAITING, REMOTE, ADMISSION, COMMIT, DELAYED ----> READY
+ *      SLICES, WAITING, REMOTE, IDENTITY, COMMIT, DELAYED ----> READY
  */
 enum exchange_state {
-    EXCHANGE_HEAD,      /* the headers are not known yet */
-    EXCHANGE_BODY,      /* collecting */
-    EXCHANGE_SWALLOW,   /* too large, or no memory: reading on without keeping */
-    EXCHANGE_SLICES,    /* being answered a slice at a time, or no fiber is free */
-    EXCHANGE_WAITING,   /* for a message, until it is told or its time is over */
-    EXCHANGE_REMOTE,    /* a fiber has called the API and has parked */
-    EXCHANGE_ADMISSION, /* another server is asked who sent it */
-    EXCHANGE_COMMIT,    /* the answer is there, what it tells of is not durable yet */
-    EXCHANGE_DELAYED,   /* the answer is there, and held back for a test (fault.h) */
-    EXCHANGE_READY,     /* the answer is there and has to be queued */
+    EXCHANGE_HEAD,     /* the headers are not known yet */
+    EXCHANGE_BODY,     /* collecting */
+    EXCHANGE_SWALLOW,  /* too large, or no memory: reading on without keeping */
+    EXCHANGE_SLICES,   /* being answered a slice at a time, or no fiber is free */
+    EXCHANGE_WAITING,  /* for a message, until it is told or its time is over */
+    EXCHANGE_REMOTE,   /* a fiber has called the API and waits for the store, */
+    EXCHANGE_IDENTITY, /* or for Keystone */
+    EXCHANGE_COMMIT,   /* the answer is there, what it tells of is not durable yet */
+    EXCHANGE_DELAYED,  /* the answer is there, and held back for a test (fault.h) */
+    EXCHANGE_READY,    /* the answer is there and has to be queued */
     EXCHANGE_ANSWERED,
     EXCHANGE_STATES
 };

@@ -23,11 +23,10 @@
 #include "http/source.h"
 
 enum mail_news {
-    MAIL_ARRIVED = 1,  /* a new connection */
-    MAIL_READY = 2,    /* there may be a message for who waits */
-    MAIL_GONE = 4,     /* its queue was deleted */
-    MAIL_DONE = 8,     /* the API was asked elsewhere, or its fiber may go on */
-    MAIL_ADMITTED = 16 /* it is known who sent the request */
+    MAIL_ARRIVED = 1, /* a new connection */
+    MAIL_READY = 2,   /* there may be a message for who waits */
+    MAIL_GONE = 4,    /* its queue was deleted */
+    MAIL_DONE = 8     /* its fiber may go on */
 };
 
 struct mail {

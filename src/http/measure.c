@@ -134,7 +134,7 @@ write_parked(const struct acceptor *a, struct exposition *x)
         enum exchange_state state;
     } reasons[] = {
         {"message", EXCHANGE_WAITING}, {"journal", EXCHANGE_COMMIT},
-        {"remote", EXCHANGE_REMOTE},   {"identity", EXCHANGE_ADMISSION},
+        {"remote", EXCHANGE_REMOTE},   {"identity", EXCHANGE_IDENTITY},
         {"turn", EXCHANGE_SLICES},
     };
 

@@ -21,7 +21,7 @@ struct parked {
     struct list delayed;      /* connections DELAYED, or that rest (fault.h), likewise */
     struct list commits;      /* exchanges in COMMIT, by position */
     struct list fresh;        /* connections to be held when libmicrohttpd has run */
-    size_t remote;            /* exchanges in REMOTE, and in ADMISSION */
+    size_t remote;            /* exchanges in REMOTE or IDENTITY */
     struct fiber_pool fibers; /* they have those in REMOTE */
     struct counter counts[EXCHANGE_STATES]; /* how many exchanges are in which state, of
                                                those that are parked */

@@ -97,7 +97,7 @@ check_answer(struct fuzz_memory *m, const struct role_map *roles, struct bytes t
                                            .cache_ms = 60000,
                                            .cache_tokens = 16,
                                            .timeout_ms = 60000};
-    struct access_proof proof = {.tell = NULL};
+    struct access_proof proof = {.verdict = NULL};
     struct keystone_caller caller;
     struct keystone *k;
     struct reason why;

@@ -142,8 +142,7 @@ struct request {
     struct arena *arena; /* borrowed for the call; everything temporary comes from it */
     struct progress progress;  /* zero before the first call */
     struct waiting *waiting;   /* lent; NULL: it may not wait */
-    struct access_proof proof; /* zero before the first call, but for `tell`: whoever can
-                                  park requests is told when API_ADMIT is over */
+    struct access_proof proof; /* zero before the first call */
     struct api_seat *seat; /* of the connection, lent; NULL: connections do not count */
 };
 
@@ -252,21 +251,21 @@ enum api_next {
     API_HOLD, /* it is, but must not go out before res->position is durable (store_durability();
                   if that is lost, nobody may hear of it: close the connection) */
     API_AGAIN, /* a slice is done: give others their turn, then call again with the same */
-    API_WAIT,  /* there is nothing to take: call again with the same when req->waiting's
+    API_WAIT   /* there is nothing to take: call again with the same when req->waiting's
                   listener is told, or its time is over (WAITING_OVER) */
-    API_ADMIT  /* another server is asked who this is: call again with the same when
-                  req->proof is told, which it will be, and soon. It must stay where it is
-                  until then */
 };
 
-/* May the request wait for the store? Not when it asks whether the process lives. */
-bool api_needs_store(const struct request *req);
+/*
+ * May api_handle() wait for a store on Redis or for Keystone? Then it must run in a fiber. A
+ * request that asks whether the process lives never waits.
+ */
+bool api_may_block(const struct api *api, const struct request *req);
 
 /*
  * Answers one request, or does a slice of the work. The response that comes in the end is
  * always complete; when even that needs more memory than there is, it is a prepared 503.
  * `res->body` must be initialised. Between calls only now_ms and waiting->end may change.
- * API_WAIT comes only with WAITING_ON, API_ADMIT once at most. May block if the store does.
+ * API_WAIT comes only with WAITING_ON. Parks the fiber that runs if api_may_block().
  */
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res);

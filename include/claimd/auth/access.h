@@ -33,6 +33,9 @@ void access_free(struct access *a);
  */
 void access_trust(struct access *a, struct keystone *keystone);
 
+/* May access_ask() park the fiber that runs? */
+bool access_may_block(const struct access *a);
+
 /* The scheme of WWW-Authenticate, for those who show no good token; a literal. */
 const char *access_challenge(const struct access *a);
 
@@ -77,8 +80,8 @@ struct access_caller {
  * certificate that stands for somebody, too; without a token, no certificate that stands
  * for anybody. ST_FORBIDDEN: it is for other
  * projects, or its role must not do this; ST_MISSING_PROJECT: it is for several, and none was
- * named. *why says more, for people. ST_NO_MEMORY. With a keystone also ST_ADMIT: ask again
- * when the proof is told; ST_UNAVAILABLE.
+ * named. *why says more, for people. ST_NO_MEMORY. With a keystone also ST_UNAVAILABLE, and the
+ * fiber that runs may park (keystone.h).
  */
 enum status
 access_ask(struct access *a, const struct access_request *request, struct arena *arena,

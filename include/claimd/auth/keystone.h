@@ -1,22 +1,23 @@
 /*
  * keystone: tokens that another server knows, by the protocol of OpenStack's Keystone v3.
  *
- * Whether a token is good only Keystone can say, and its answer takes a network. So answers
- * are kept for a while, and whoever asks about a token of which nothing is known is told
- * later: one question a token goes to Keystone at a time, in a thread of an executor, however
- * many wait for its answer.
+ * Only Keystone can say whether a token is good, and its response takes a network. So claimd
+ * caches responses. A caller with an unknown token waits in its fiber (base/fiber.h). One
+ * question per token goes to Keystone at a time, in a thread of an executor, however many
+ * callers wait for its response.
  *
- *     accepted   cache_ms from the question on, and never beyond the token's own end
- *     refused    the same, KEYSTONE_REFUSED_MS at most
- *     no answer  not kept: whoever waits for it is told ST_UNAVAILABLE, and nobody comes in
+ *     accepted     cached for cache_ms from the question on, and never beyond the token's end
+ *     refused      the same, KEYSTONE_REFUSED_MS at most
+ *     no response  not cached: all callers that wait get ST_UNAVAILABLE
  *
- * Good and bad tokens are kept apart, so that made-up ones push nobody out. A token that was
- * good when it was last asked about is asked about before all that are not known.
+ * Accepted and refused tokens have a cache each, so invented tokens displace no good one. A token
+ * that was good at its last question goes before all unknown ones.
  *
- *   Cost     what is known: one SHA-256 and one look-up
+ *   Cost     of a known token: one SHA-256 and one lookup
  *   Bounds   cache_tokens accepted, KEYSTONE_REFUSED_MOST refused; as many questions as the
- *            executor takes; each ends timeout_ms after it was put, its time in line included
- *   Threads  any. Its lock is held for a look-up, or to put a question in line
+ *            executor takes; each ends timeout_ms after it was put, its time in the queue included;
+ *            KEYSTONE_WAITERS_MOST callers that wait, so that a worker has fibers left
+ *   Threads  any. Its lock is held for a lookup, or to queue a question
  *   Secrets  a token is kept while it is asked about; of those that are kept longer only the
  *            digest
  */
@@ -29,14 +30,15 @@
 #include "claimd/base/hash.h"
 
 /*
- * KEYSTONE_TOKEN_MAX: a longer token is none. KEYSTONE_BODY_MAX: a longer answer is none that
- * Keystone gives; a catalog is left out.
+ * KEYSTONE_TOKEN_MAX: longer tokens are invalid. KEYSTONE_BODY_MAX: longer responses are, too;
+ * Keystone leaves out the catalog.
  */
 enum {
     KEYSTONE_TOKEN_MAX = 8192,
     KEYSTONE_BODY_MAX = 1 << 20,
     KEYSTONE_REFUSED_MS = 10000,
-    KEYSTONE_REFUSED_MOST = 1024
+    KEYSTONE_REFUSED_MOST = 1024,
+    KEYSTONE_WAITERS_MOST = 1000
 };
 
 /* ------------------------------------------------------------------ asking Keystone */
@@ -59,19 +61,14 @@ enum keystone_health {
     KEYSTONE_REFUSES /* it does not take our own token */
 };
 
-/* ------------------------------------------------------------------ one who wants in */
+/* ------------------------------------------------------------------ callers */
 
 struct verdict;
 
-/*
- * What is known of a request's token; zero before the first question, and dropped in the end.
- * Whoever can wait sets `tell`: it is called, in any thread, when keystone_ask() has to be
- * called again, once after each ST_ADMIT.
- */
+/* The result for the token of a request; zero before the first question, and dropped at the end. */
 struct access_proof {
-    void (*tell)(struct access_proof *proof); /* NULL: it cannot wait */
-    struct access_proof *next;                /* private */
-    struct verdict *verdict;                  /* private; NULL: nothing is known */
+    struct verdict *verdict; /* private; NULL: not known yet */
+    bool asking; /* its fiber is parked until Keystone responds; for the fiber's thread */
 };
 
 /* Somebody Keystone knows. The texts are borrowed from the proof. */
@@ -82,7 +79,7 @@ struct keystone_caller {
     int64_t expires_ms;
 };
 
-/* Forgets it. One of which nothing is known is fine; one that waits is not. */
+/* Forgets it. No caller may be waiting with it. */
 void access_proof_drop(struct access_proof *proof);
 
 /* ------------------------------------------------------------------ the keystone */
@@ -90,7 +87,7 @@ void access_proof_drop(struct access_proof *proof);
 struct keystone_config {
     struct mem *mem; /* borrowed for the keystone's life, as all pointers here */
     struct keystone_wire *wire; /* likewise */
-    struct executor *executor;  /* likewise; NULL: questions are asked by who has them */
+    struct executor *executor;  /* likewise; NULL: the calling thread asks Keystone */
     struct role_map roles;      /* its texts are borrowed likewise */
     struct hash_key key;        /* of the tables of what is known */
     int64_t cache_ms, timeout_ms;
@@ -105,14 +102,14 @@ struct keystone; /* opaque */
 /* Makes one, owned. ST_NO_MEMORY. */
 enum status keystone_new(const struct keystone_config *config, struct keystone **out);
 
-/* Nobody waits any more, and the executor has ended. NULL is fine. */
+/* No caller may be waiting, and the executor has ended. NULL is fine. */
 void keystone_free(struct keystone *k);
 
 /*
- * Finds out who has this token. ST_OK: *out. ST_UNAUTHORIZED: nobody, or the token has
- * expired. ST_ADMIT: Keystone is being asked, and `tell` will be called; with nobody to tell,
- * and when Keystone has not answered, or too many are asked about: ST_UNAVAILABLE.
- * ST_NO_MEMORY. What a proof has once been given stays good for it until the token ends.
+ * Finds the user of this token. If the token is unknown, the fiber that runs parks until Keystone
+ * has responded. ST_OK: *out. ST_UNAUTHORIZED: the token is unknown or has expired. ST_UNAVAILABLE:
+ * Keystone has not responded, too many questions or callers wait, or an unknown token comes outside
+ * of a fiber. ST_NO_MEMORY. A result that a proof has stays valid until the token ends.
  */
 enum status
 keystone_ask(struct keystone *k, struct bytes token, int64_t now_ms,

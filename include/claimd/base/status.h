@@ -25,7 +25,6 @@
     /* The store. */                                                                     \
     X(AGAIN, "a slice of the work is done. Call again for the rest")                     \
     X(WAIT, "there is nothing yet. Call again when the waiter is woken")                 \
-    X(ADMIT, "authentication is in progress. Call again when it is complete")            \
     X(NOT_FOUND, "there is no object with this id")                                      \
     X(CHANGED, "another request changed it at the same time. Try again")                 \
     X(CLAIMED, "another claim holds the message")                                        \

@@ -1,6 +1,6 @@
 #include "claimd/auth/keystone.h"
 
-#include "claimd/ds/list.h"
+#include "claimd/base/fiber.h"
 #include "support/arena_fixture.h"
 #include "support/fake_keystone.h"
 
@@ -71,7 +71,7 @@ static const char *
 ask(const char *token, int64_t now_ms)
 {
     static char text[REASON_CAP + 64];
-    struct access_proof proof = {.tell = NULL};
+    struct access_proof proof = {.verdict = NULL};
     struct keystone_caller caller;
     struct reason why;
     enum status st;
@@ -144,7 +144,7 @@ END_TEST
 
 START_TEST(a_proof_is_good_until_the_token_ends)
 {
-    struct access_proof proof = {.tell = NULL};
+    struct access_proof proof = {.verdict = NULL};
     struct keystone_caller caller;
     struct reason why;
     const struct bytes token = bytes_str("member@p");
@@ -310,15 +310,33 @@ START_TEST(each_allocation_may_fail)
 }
 END_TEST
 
-/* ------------------------------------------------------------------ others wait */
+/* ------------------------------------------------------------------ callers that wait */
 
-enum { THREADS = 2, LINE = 3, CROWD = 50 };
+/* WAITS: the fiber of a caller is parked; no status. */
+enum { THREADS = 2, LINE = 3, CROWD = 50, WAITS = ST_COUNT };
 
-/* Somebody who waits. */
+/* A caller in a fiber. */
 struct guest {
     struct access_proof proof;
-    bool told; /* guarded by fake.lock, whose `moved` is signalled */
+    struct fiber *fiber;
+    struct bytes token;
+    int64_t now_ms;
+    enum status st;
+    bool told; /* to go on; guarded by fake.lock, whose `moved` is signalled */
 };
+
+static struct fiber_pool fibers;
+
+static void
+tell(void *arg)
+{
+    struct guest *g = arg;
+
+    pthread_mutex_lock(&fake.lock);
+    g->told = true;
+    pthread_cond_broadcast(&fake.moved);
+    pthread_mutex_unlock(&fake.lock);
+}
 
 static void
 setup_executor(void)
@@ -329,60 +347,79 @@ setup_executor(void)
     arena_fixture_open();
     own.mem = f.mem;
     ck_assert_int_eq(executor_open(&own, &executor), ST_OK);
+    fiber_pool_init(&fibers, f.mem, NULL, KEYSTONE_WAITERS_MOST + 1, tell);
     open_keystone();
 }
 
 static void
-tell(struct access_proof *proof)
+teardown_executor(void)
 {
-    struct guest *g = container_of(proof, struct guest, proof);
-
-    pthread_mutex_lock(&fake.lock);
-    g->told = true;
-    pthread_cond_broadcast(&fake.moved);
-    pthread_mutex_unlock(&fake.lock);
+    fiber_pool_fini(&fibers);
+    teardown();
 }
 
-static enum status
-come_at(struct guest *g, const char *token, int64_t now_ms)
+static void
+run_guest(void *arg)
 {
+    struct guest *g = arg;
     struct keystone_caller caller;
     struct reason why;
 
-    g->proof.tell = tell;
     reason_init(&why);
-    return keystone_ask(k, bytes_str(token), now_ms, &g->proof, &caller, &why);
+    g->st = keystone_ask(k, g->token, g->now_ms, &g->proof, &caller, &why);
 }
 
-static enum status
+/* The status of a call in a fiber, or WAITS. */
+static int
+come_in(struct fiber_pool *pool, struct guest *g, const char *token, int64_t now_ms)
+{
+    g->token = bytes_str(token);
+    g->now_ms = now_ms;
+    g->fiber = fiber_take(pool);
+    ck_assert_ptr_nonnull(g->fiber);
+    if (fiber_start(g->fiber, run_guest, g) == FIBER_PARKED) {
+        ck_assert(g->proof.asking);
+        return WAITS;
+    }
+    fiber_give(pool, g->fiber);
+    return (int)g->st;
+}
+
+static int
+come_at(struct guest *g, const char *token, int64_t now_ms)
+{
+    return come_in(&fibers, g, token, now_ms);
+}
+
+static int
 come(struct guest *g, const char *token)
 {
     return come_at(g, token, start_ms);
 }
 
-static void
-await_told(struct guest *g)
+/* Waits until the fiber is woken, and goes on with it. */
+static int
+finish_in(struct fiber_pool *pool, struct guest *g)
 {
     pthread_mutex_lock(&fake.lock);
     while (!g->told)
         pthread_cond_wait(&fake.moved, &fake.lock);
     pthread_mutex_unlock(&fake.lock);
-}
-
-/* Waits until it is told, and asks again. */
-static enum status
-come_again(struct guest *g, const char *token)
-{
-    enum status st;
-
-    await_told(g);
-    st = come(g, token);
+    ck_assert_int_eq(fiber_go_on(g->fiber), FIBER_ENDED);
+    fiber_give(pool, g->fiber);
+    ck_assert(!g->proof.asking);
     access_proof_drop(&g->proof);
     g->told = false;
-    return st;
+    return (int)g->st;
 }
 
-TEST_CASE("who waits", .setup = setup_executor, .teardown = teardown);
+static int
+finish(struct guest *g)
+{
+    return finish_in(&fibers, g);
+}
+
+TEST_CASE("callers that wait", .setup = setup_executor, .teardown = teardown_executor);
 
 START_TEST(many_who_come_with_one_token_cause_one_question)
 {
@@ -390,11 +427,11 @@ START_TEST(many_who_come_with_one_token_cause_one_question)
 
     fake_keystone_shut(&fake);
     for (int i = 0; i < CROWD; i++)
-        ck_assert_int_eq(come(&guests[i], "member@p"), ST_ADMIT);
+        ck_assert_int_eq(come(&guests[i], "member@p"), WAITS);
     fake_keystone_await(&fake, 1);
     fake_keystone_open(&fake);
     for (int i = 0; i < CROWD; i++)
-        ck_assert_int_eq(come_again(&guests[i], "member@p"), ST_OK);
+        ck_assert_int_eq(finish(&guests[i]), ST_OK);
     ck_assert_uint_eq(asked(), 1);
 }
 END_TEST
@@ -406,10 +443,10 @@ START_TEST(all_of_them_hear_that_there_was_no_answer)
     fake_keystone_shut(&fake);
     fake.status = ST_UNAVAILABLE;
     for (int i = 0; i < CROWD; i++)
-        ck_assert_int_eq(come(&guests[i], "member@p"), ST_ADMIT);
+        ck_assert_int_eq(come(&guests[i], "member@p"), WAITS);
     fake_keystone_open(&fake);
     for (int i = 0; i < CROWD; i++)
-        ck_assert_int_eq(come_again(&guests[i], "member@p"), ST_UNAVAILABLE);
+        ck_assert_int_eq(finish(&guests[i]), ST_UNAVAILABLE);
     ck_assert_uint_eq(asked(), 1);
 }
 END_TEST
@@ -422,14 +459,14 @@ START_TEST(beyond_the_line_nobody_is_asked_about)
 
     fake_keystone_shut(&fake);
     for (int i = 0; i < LAST; i++) {
-        ck_assert_int_eq(come(&guests[i], tokens[i]), ST_ADMIT);
+        ck_assert_int_eq(come(&guests[i], tokens[i]), WAITS);
         if (i < THREADS) /* a thread has it, it is in the line no more */
             fake_keystone_await(&fake, (size_t)i + 1);
     }
     ck_assert_int_eq(come(&guests[LAST], tokens[LAST]), ST_UNAVAILABLE);
     fake_keystone_open(&fake);
     for (int i = 0; i < LAST; i++)
-        ck_assert_int_eq(come_again(&guests[i], tokens[i]), ST_OK);
+        ck_assert_int_eq(finish(&guests[i]), ST_OK);
     ck_assert_uint_eq(asked(), LAST);
 }
 END_TEST
@@ -442,7 +479,7 @@ crowd_in(struct guest guests[THREADS + LINE], const char *const *tokens)
 
     fake_keystone_shut(&fake);
     for (size_t i = 0; i < THREADS + LINE; i++) {
-        ck_assert_int_eq(come(&guests[i], tokens[i]), ST_ADMIT);
+        ck_assert_int_eq(come(&guests[i], tokens[i]), WAITS);
         if (i < THREADS)
             fake_keystone_await(&fake, i + 1);
     }
@@ -450,11 +487,11 @@ crowd_in(struct guest guests[THREADS + LINE], const char *const *tokens)
 }
 
 static void
-crowd_out(struct guest guests[THREADS + LINE], const char *const *tokens)
+crowd_out(struct guest guests[THREADS + LINE])
 {
     fake_keystone_open(&fake);
     for (size_t i = 0; i < THREADS + LINE; i++)
-        ck_assert_int_eq(come_again(&guests[i], tokens[i]), ST_OK);
+        ck_assert_int_eq(finish(&guests[i]), ST_OK);
 }
 
 static const char *const crowd_tokens[] = {"a@p", "b@p", "c@p", "d@p", "e@p"};
@@ -463,12 +500,12 @@ START_TEST(strangers_do_not_keep_out_whom_keystone_has_known)
 {
     struct guest known = {.told = false}, guests[THREADS + LINE] = {{.told = false}};
 
-    ck_assert_int_eq(come(&known, "member@p"), ST_ADMIT);
-    ck_assert_int_eq(come_again(&known, "member@p"), ST_OK);
+    ck_assert_int_eq(come(&known, "member@p"), WAITS);
+    ck_assert_int_eq(finish(&known), ST_OK);
     crowd_in(guests, crowd_tokens);
-    ck_assert_int_eq(come_at(&known, "member@p", start_ms + CACHE_MS), ST_ADMIT);
-    crowd_out(guests, crowd_tokens);
-    ck_assert_int_eq(come_again(&known, "member@p"), ST_OK);
+    ck_assert_int_eq(come_at(&known, "member@p", start_ms + CACHE_MS), WAITS);
+    crowd_out(guests);
+    ck_assert_int_eq(finish(&known), ST_OK);
 }
 END_TEST
 
@@ -477,16 +514,16 @@ START_TEST(whose_token_was_revoked_stands_in_line_with_the_strangers)
     struct guest known = {.told = false}, guests[THREADS + LINE] = {{.told = false}};
     int64_t later_ms = start_ms + CACHE_MS;
 
-    ck_assert_int_eq(come(&known, "member@p"), ST_ADMIT);
-    ck_assert_int_eq(come_again(&known, "member@p"), ST_OK);
+    ck_assert_int_eq(come(&known, "member@p"), WAITS);
+    ck_assert_int_eq(finish(&known), ST_OK);
     fake.code = 404;
-    ck_assert_int_eq(come_at(&known, "member@p", later_ms), ST_ADMIT);
-    ck_assert_int_eq(come_again(&known, "member@p"), ST_UNAUTHORIZED);
+    ck_assert_int_eq(come_at(&known, "member@p", later_ms), WAITS);
+    ck_assert_int_eq(finish(&known), ST_UNAUTHORIZED);
     fake.code = 0;
     crowd_in(guests, crowd_tokens);
     later_ms += CACHE_MS; /* a refusal is not believed for so long */
     ck_assert_int_eq(come_at(&known, "member@p", later_ms), ST_UNAVAILABLE);
-    crowd_out(guests, crowd_tokens);
+    crowd_out(guests);
 }
 END_TEST
 
@@ -494,17 +531,17 @@ START_TEST(what_is_known_is_told_while_others_wait)
 {
     struct guest known = {.told = false}, unknown[THREADS] = {{.told = false}};
 
-    ck_assert_int_eq(come(&known, "member@p"), ST_ADMIT);
-    ck_assert_int_eq(come_again(&known, "member@p"), ST_OK);
+    ck_assert_int_eq(come(&known, "member@p"), WAITS);
+    ck_assert_int_eq(finish(&known), ST_OK);
     fake_keystone_shut(&fake);
     for (int i = 0; i < THREADS; i++)
-        ck_assert_int_eq(come(&unknown[i], i == 0 ? "a@p" : "b@p"), ST_ADMIT);
+        ck_assert_int_eq(come(&unknown[i], i == 0 ? "a@p" : "b@p"), WAITS);
     fake_keystone_await(&fake, THREADS);
     ck_assert_int_eq(come(&known, "member@p"), ST_OK);
     access_proof_drop(&known.proof);
     fake_keystone_open(&fake);
     for (int i = 0; i < THREADS; i++)
-        ck_assert_int_eq(come_again(&unknown[i], i == 0 ? "a@p" : "b@p"), ST_OK);
+        ck_assert_int_eq(finish(&unknown[i]), ST_OK);
 }
 END_TEST
 
@@ -513,15 +550,33 @@ START_TEST(what_was_asked_before_all_was_forgotten_is_not_kept)
     struct guest g = {.told = false};
 
     fake_keystone_shut(&fake);
-    ck_assert_int_eq(come(&g, "member@p"), ST_ADMIT);
+    ck_assert_int_eq(come(&g, "member@p"), WAITS);
     keystone_forget(k);
     fake_keystone_open(&fake);
-    ck_assert_int_eq(come_again(&g, "member@p"), ST_OK);
+    ck_assert_int_eq(finish(&g), ST_OK);
     ck_assert_uint_eq(keystone_count(k), 0);
 }
 END_TEST
 
-START_TEST(who_cannot_wait_is_told_to_come_later)
+START_TEST(beyond_the_limit_of_callers_that_wait_one_more_is_unavailable)
+{
+    static struct guest guests[KEYSTONE_WAITERS_MOST];
+    struct guest extra = {.told = false};
+
+    memset(guests, 0, sizeof(guests));
+    fake_keystone_shut(&fake);
+    for (int i = 0; i < KEYSTONE_WAITERS_MOST; i++)
+        ck_assert_int_eq(come(&guests[i], "member@p"), WAITS);
+    ck_assert_int_eq(come(&extra, "member@p"), ST_UNAVAILABLE);
+    fake_keystone_open(&fake);
+    for (int i = 0; i < KEYSTONE_WAITERS_MOST; i++)
+        ck_assert_int_eq(finish(&guests[i]), ST_OK);
+    ck_assert_int_eq(come(&extra, "member@p"), ST_OK);
+    access_proof_drop(&extra.proof);
+}
+END_TEST
+
+START_TEST(an_unknown_token_outside_of_a_fiber_is_unavailable)
 {
     ck_assert_str_eq(ask("member@p", start_ms),
                      "UNAVAILABLE: claimd is checking too many tokens. Try again later");
@@ -535,21 +590,24 @@ crowd_thread(void *arg)
     static const char *const tokens[] = {"member@p", "reader@p", "unknown", "admin@q"};
     struct guest g = {.told = false};
     size_t *served = arg;
+    struct fiber_pool own;
 
+    fiber_pool_init(&own, f.mem, NULL, 1, tell);
     for (int i = 0; i < 2000; i++) {
         const char *token = tokens[i % 4];
-        enum status st;
+        int st;
 
-        while ((st = come(&g, token)) == ST_UNAVAILABLE)
+        while ((st = come_in(&own, &g, token, start_ms)) == ST_UNAVAILABLE)
             sched_yield(); /* all came at once, before a thread has taken anything */
-        if (st == ST_ADMIT)
-            st = come_again(&g, token);
+        if (st == WAITS)
+            st = finish_in(&own, &g);
         access_proof_drop(&g.proof);
         ck_assert(st == (i % 4 == 2 ? ST_UNAUTHORIZED : ST_OK));
         if (i % 100 == 0)
             keystone_forget(k);
         (*served)++;
     }
+    fiber_pool_fini(&own);
     return NULL;
 }
 
