@@ -12,103 +12,75 @@ enum { FILE_MOST = 16 << 20, KEYSTONE_THREADS = 8, KEYSTONE_LINE = 256 };
 /* ------------------------------------------------------------------ files */
 
 static enum status
-read_policy(const struct config *config, struct mem *mem, struct policy *out,
-            struct config_errors *errors)
+parse_policy(void *policy, struct mem *mem, struct bytes text, size_t *line,
+             struct reason *why)
 {
-    const struct text_file file = {
-        .path = config->policy, .option = "policy", .most = FILE_MOST};
-    struct reason why;
-    struct bytes text;
-    enum status st;
-
-    *out = policy_default;
-    if (strcmp(config->policy, "none") == 0)
-        return ST_OK;
-    st = text_file_read(&file, mem, &text, errors);
-    if (st != ST_OK)
-        return st;
-    reason_init(&why);
-    st = policy_read(out, text, &why);
-    mem_free(mem, (void *)text.data);
-    if (st == ST_BAD_VALUE)
-        config_error(errors, "policy: %s: %s", file.path, why.text);
-    return st;
+    (void)mem;
+    (void)line; /* the reason names it */
+    return policy_read(policy, text, why);
 }
 
-/* The list, to be freed; an empty one unless there are tokens. */
+/* ctx: where the list goes. */
 static enum status
-read_list(const struct config *config, struct mem *mem, struct bytes *out,
-          struct config_errors *errors)
+parse_certificates(void *ctx, struct mem *mem, struct bytes text, size_t *line,
+                   struct reason *why)
+{
+    return certificates_read(mem, text, ctx, line, why);
+}
+
+struct new_tokens {
+    struct access *access;
+    const struct policy *policy;
+};
+
+static enum status
+parse_tokens(void *ctx, struct mem *mem, struct bytes text, size_t *line,
+             struct reason *why)
+{
+    const struct new_tokens *new = ctx;
+
+    (void)mem;
+    return access_replace(new->access, text, new->policy, line, why);
+}
+
+/* Puts the policy and the tokens in force; there are none unless `auth` is tokens. */
+static enum status
+replace_tokens(struct admission *a, const struct config *config,
+               const struct policy *policy, struct config_errors *errors)
 {
     const struct text_file file = {.path = config->tokens,
                                    .option = "tokens",
                                    .most = FILE_MOST,
                                    .hint = "`claimd token new` makes one",
                                    .secret = true};
+    struct new_tokens new = {a->access, policy};
+    struct reason unused;
+    size_t line;
 
-    *out = BYTES_NONE;
-    if (config->auth != AUTH_BY_TOKENS)
-        return ST_OK;
-    return text_file_read(&file, mem, out, errors);
-}
-
-/* NULL in *out: no file is named. */
-static enum status
-read_certificates(const struct config *config, struct mem *mem, struct certificates **out,
-                  struct config_errors *errors)
-{
-    const struct text_file file = {
-        .path = config->certificates, .option = "certificates", .most = FILE_MOST};
-    struct reason why;
-    struct bytes text;
-    size_t line = 0;
-    enum status st;
-
-    if (strcmp(config->certificates, "none") == 0)
-        return ST_OK;
-    st = text_file_read(&file, mem, &text, errors);
-    if (st != ST_OK)
-        return st;
-    reason_init(&why);
-    st = certificates_read(mem, text, out, &line, &why);
-    mem_free(mem, (void *)text.data);
-    if (st == ST_BAD_VALUE)
-        config_error(errors, "certificates: %s:%zu: %s", file.path, line, why.text);
-    return st;
-}
-
-/* Takes the policy and the list of tokens. */
-static enum status
-replace_list(struct admission *a, const struct config *config,
-             const struct policy *policy, struct config_errors *errors)
-{
-    struct reason why;
-    struct bytes text = BYTES_NONE;
-    size_t line = 0;
-    enum status st = read_list(config, a->mem, &text, errors);
-
-    if (st != ST_OK)
-        return st;
-    reason_init(&why);
-    st = access_replace(a->access, text, policy, &line, &why);
-    mem_free(a->mem, (void *)text.data);
-    if (st == ST_BAD_VALUE)
-        config_error(errors, "tokens: %s:%zu: %s", config->tokens, line, why.text);
-    return st;
+    if (config->auth == AUTH_BY_TOKENS)
+        return text_file_parse(&file, a->mem, parse_tokens, &new, errors);
+    return access_replace(a->access, BYTES_NONE, policy, &line, &unused);
 }
 
 enum status
 admission_reload(struct admission *a, const struct config *config,
                  struct config_errors *errors)
 {
+    const struct text_file policy_file = {
+        .path = config->policy, .option = "policy", .most = FILE_MOST};
+    const struct text_file certificates_file = {
+        .path = config->certificates, .option = "certificates", .most = FILE_MOST};
     struct certificates *certificates = NULL;
-    struct policy policy;
-    enum status st = read_policy(config, a->mem, &policy, errors);
+    struct policy policy = policy_default;
+    enum status st = ST_OK;
 
+    if (strcmp(policy_file.path, "none") != 0)
+        st = text_file_parse(&policy_file, a->mem, parse_policy, &policy, errors);
+    if (st == ST_OK && strcmp(certificates_file.path, "none") != 0)
+        st = text_file_parse(&certificates_file, a->mem, parse_certificates,
+                             &certificates, errors);
     if (st == ST_OK)
-        st = read_certificates(config, a->mem, &certificates, errors);
-    if (st == ST_OK)
-        st = replace_list(a, config, &policy, errors);
+        st = replace_tokens(a, config, &policy, errors);
     if (st != ST_OK) {
         certificates_free(certificates);
         return st;
@@ -117,6 +89,19 @@ admission_reload(struct admission *a, const struct config *config,
     if (a->keystone != NULL)
         keystone_forget(a->keystone);
     return ST_OK;
+}
+
+static enum status
+make_key(void *out, size_t size)
+{
+    struct entropy entropy;
+    enum status st;
+
+    entropy_init_system(&entropy);
+    st = entropy_reserve(&entropy, size);
+    if (st == ST_OK)
+        entropy_take(&entropy, out, size);
+    return st;
 }
 
 /* ------------------------------------------------------------------ keystone */
@@ -152,8 +137,7 @@ read_service_token(const struct admission *a, char out[KEYSTONE_TOKEN_MAX + 1],
         config_error(errors, "keystone_token_file: %s must contain one token", file.path);
         st = ST_BAD_VALUE;
     }
-    explicit_bzero((void *)text.data, text.len);
-    mem_free(a->mem, (void *)text.data);
+    text_file_drop(a->mem, text);
     return st;
 }
 
@@ -170,7 +154,7 @@ give_service_token(void *ctx, char out[KEYSTONE_TOKEN_MAX + 1], struct reason *w
 }
 
 static void
-tell_health(void *ctx, enum keystone_health health, const char *why)
+log_health(void *ctx, enum keystone_health health, const char *why)
 {
     const struct admission *a = ctx;
 
@@ -221,19 +205,6 @@ open_executor(struct admission *a, struct config_errors *errors)
 }
 
 static enum status
-make_key(struct hash_key *out)
-{
-    struct entropy entropy;
-    enum status st;
-
-    entropy_init_system(&entropy);
-    st = entropy_reserve(&entropy, sizeof(*out));
-    if (st == ST_OK)
-        entropy_take(&entropy, out, sizeof(*out));
-    return st;
-}
-
-static enum status
 make_keystone(struct admission *a)
 {
     struct keystone_config keystone = {
@@ -243,7 +214,7 @@ make_keystone(struct admission *a)
         .cache_ms = a->config->keystone_cache_seconds * 1000,
         .timeout_ms = a->config->keystone_timeout_ms,
         .cache_tokens = (size_t)a->config->keystone_cache_tokens,
-        .health = tell_health,
+        .health = log_health,
         .ctx = a,
     };
     struct reason why;
@@ -251,7 +222,7 @@ make_keystone(struct admission *a)
         role_map_read(&keystone.roles, bytes_str(a->config->keystone_roles), &why);
 
     if (st == ST_OK)
-        st = make_key(&keystone.key);
+        st = make_key(&keystone.key, sizeof(keystone.key));
     return st == ST_OK ? keystone_new(&keystone, &a->keystone) : st;
 }
 
@@ -302,20 +273,61 @@ admission_close(struct admission *a)
     *a = (struct admission){.access = NULL};
 }
 
-void
-admission_check(const struct config *config, struct config_errors *errors)
-{
-    struct role_map roles;
-    struct reason why;
+/* ------------------------------------------------------------------ identity stub */
 
-    if (config->auth != AUTH_BY_KEYSTONE)
-        return;
-    if (!keystone_url_check(bytes_str(config->keystone_url)))
+/* Reports each line that cannot be understood. */
+static enum status
+check_list(const char *path, struct bytes list, struct config_errors *errors)
+{
+    enum status st = ST_OK;
+
+    for (size_t number = 1; bytes_present(list); number++) {
+        if (auth_line_check(bytes_cut(&list, '\n')))
+            continue;
         config_error(errors,
-                     "keystone_url must be such as https://keystone.example.org:5000/v3,"
-                     " not %s",
-                     config->keystone_url);
-    reason_init(&why);
-    if (role_map_read(&roles, bytes_str(config->keystone_roles), &why) != ST_OK)
-        config_error(errors, "keystone_roles: %s", why.text);
+                     "identity_users: %s:%zu: a line must be name:password[:project]",
+                     path, number);
+        st = ST_BAD_VALUE;
+    }
+    return st;
+}
+
+static enum status
+make_identity(const struct config *config, struct mem *mem, struct bytes users,
+              struct auth **out)
+{
+    enum { TOKEN_LIFE_S = 12 * 3600 };
+    struct auth_config auth = {.mem = mem,
+                               .token_life_s = TOKEN_LIFE_S,
+                               .region = config->identity_region,
+                               .users = users};
+    size_t bad_line = 0;
+    enum status st = make_key(&auth.key, sizeof(auth.key));
+
+    return st == ST_OK ? auth_new(&auth, out, &bad_line) : st;
+}
+
+enum status
+identity_open(const struct config *config, struct mem *mem, struct auth **out,
+              struct config_errors *errors)
+{
+    enum { LIST_MOST = 1 << 20 };
+    const struct text_file file = {.path = config->identity_users,
+                                   .option = "identity_users",
+                                   .most = LIST_MOST,
+                                   .once = true};
+    struct bytes users = BYTES_NONE;
+    enum status st = ST_OK;
+
+    *out = NULL;
+    if (!config->identity_stub)
+        return ST_OK;
+    if (strcmp(file.path, "any") != 0)
+        st = text_file_read(&file, mem, &users, errors);
+    if (st == ST_OK)
+        st = check_list(file.path, users, errors);
+    if (st == ST_OK)
+        st = make_identity(config, mem, users, out);
+    text_file_drop(mem, users);
+    return st;
 }

@@ -1,24 +1,20 @@
 /*
- * admission: who may come in, from the files and the server that the options name.
+ * admission: access of clients, from the files and the Keystone server that the options name.
  */
 #ifndef MAIN_ADMISSION_H
 #define MAIN_ADMISSION_H
 
 #include "claimd/auth/access.h"
+#include "claimd/auth/auth.h"
 #include "claimd/base/log.h"
 #include "main/config.h"
-
-/* Words of the option `auth`, in the order of the enum. */
-#define AUTH_WORDS "none|tokens|certificates|keystone"
-
-enum auth_kind { AUTH_BY_NONE, AUTH_BY_TOKENS, AUTH_BY_CERTIFICATES, AUTH_BY_KEYSTONE };
 
 /* It must stay where it is while it is open. */
 struct admission {
     const struct config *config; /* borrowed */
     struct mem *mem;             /* borrowed */
-    const struct log *log;       /* borrowed; NULL: nobody is told */
-    struct access *access;       /* NULL: everybody may come in */
+    const struct log *log;       /* borrowed; NULL: it logs nothing */
+    struct access *access;       /* NULL: every client has access */
     /* With keystone, else NULL: */
     struct keystone_wire *wire;
     struct executor *executor;
@@ -33,17 +29,22 @@ enum status
 admission_open(struct admission *a, const struct config *config, struct mem *mem,
                const struct log *log, struct config_errors *errors);
 
-/* Nobody asks any more, and nobody waits. */
+/* No request may be in progress. */
 void admission_close(struct admission *a);
 
 /*
- * Reads the files that *config names now, and forgets what Keystone has said. ST_BAD_VALUE
+ * Reads the files that *config names now, and clears the cache of Keystone. ST_BAD_VALUE
  * after error messages: then all is as before.
  */
 enum status admission_reload(struct admission *a, const struct config *config,
                              struct config_errors *errors);
 
-/* Complains about options that cannot be taken, if they matter. */
-void admission_check(const struct config *config, struct config_errors *errors);
+/*
+ * Makes the auth of the identity stub, owned; NULL in *out if the stub is off. config is borrowed for
+ * its life. ST_BAD_VALUE after error messages about the list of users. The list is read once: it may
+ * be a pipe.
+ */
+enum status identity_open(const struct config *config, struct mem *mem, struct auth **out,
+                          struct config_errors *errors);
 
 #endif

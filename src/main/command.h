@@ -17,7 +17,8 @@
 #include "claimd/journal/inspect.h"
 #include "claimd/store/store.h"
 #include "main/config_errors.h"
-#include "main/help_text.h"
+
+struct help_entry;
 
 /* What a command returns: exit statuses. */
 enum {
@@ -34,6 +35,7 @@ enum { COMMAND_PLACES = 3, COMMAND_OPTIONS = 4, COMMAND_CALLS = 3, COMMAND_STATU
 struct command_words {
     const char *places[COMMAND_PLACES]; /* in their order; NULL: not there */
     const char *values[COMMAND_OPTIONS];
+    struct mem *mem; /* for the command */
 };
 
 struct command_option {
@@ -41,7 +43,7 @@ struct command_option {
                                         name NULL: no more */
 };
 
-/* How a command is called, and what help and manual tell of it (help_text.h says how). */
+/* How a command is called, and what help and manual tell of it (help.h says how). */
 struct command {
     const char *name;
     const char *call, *summary;        /* "verify DIR", and a line */
@@ -88,10 +90,40 @@ command_fails(int status, const char *format, ...);
 int __attribute__((format(printf, 2, 3)))
 command_misused(const struct command *command, const char *format, ...);
 
-/* Opens the directory of a journal; NULL after an error message. */
-struct disk *command_open(const char *path);
+/* Opens a directory, or makes it first; NULL after an error message. */
+struct disk *command_open(const char *path, bool make);
 
-/* The same for a new directory, or one without files. */
+/* The directory of a journal, for a command that reads it. */
+struct command_journal {
+    const char *path;
+    struct disk *disk;
+    struct disk_file *lock; /* NULL: it is not locked */
+    bool in_use;            /* another process writes it */
+};
+
+/*
+ * Opens the directory and locks it. If another process uses it, that is an error, with `advice` behind
+ * it; with NULL it is none, and the command does not keep it locked either. False after an error
+ * message. To be closed in any case.
+ */
+bool
+command_journal_open(struct command_journal *j, const char *path, const char *advice);
+void command_journal_close(struct command_journal *j);
+
+/* A store with everything that a journal has. */
+struct command_replay {
+    struct mem *mem;
+    struct store *store;
+    int64_t now_ms;
+    struct journal_findings found;
+};
+
+/* Replays a journal. An exit status, after an error message. To be closed in any case. */
+int command_replay_open(struct command_replay *r, struct disk *d, const char *path,
+                        const struct journal_eyes *eyes);
+void command_replay_close(struct command_replay *r);
+
+/* Opens a new directory, or one without files; NULL after an error message. */
 struct disk *command_open_empty(const char *path);
 
 /* Says what is damaged: a line. */
@@ -99,17 +131,5 @@ void command_tell_damage(void *arg, const struct journal_damage *damage);
 
 /* ": missing LSN 4 to 7"; nothing if none is. */
 void command_tell_missing(const struct journal_damage *damage);
-
-/* The first word of a file that the option names, owned (mem_free()); NULL after an error message. */
-char *command_read_word(const char *option, const char *path, struct mem *mem);
-
-/* A store that a journal can be replayed into, and the time. */
-struct command_store {
-    struct mem *mem;
-    struct store *store;
-    int64_t now_ms;
-};
-enum status command_store_open(struct command_store *out);
-void command_store_close(struct command_store *s);
 
 #endif

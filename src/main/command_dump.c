@@ -98,50 +98,35 @@ fetch(struct web_client *c, const char *project, struct buf *page, struct buf *t
     if (project != NULL)
         write_parameter(target, "?project", bytes_str(project));
     while (status == COMMAND_GOOD && target->len > 0) {
-        struct reason why;
-        enum status st;
-
         buf_byte(target, '\0');
         if (target->failed)
             return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
-        buf_reset(page, SIZE_MAX);
-        reason_init(&why);
-        st = web_client_ask(c, target->data, BYTES_NONE, &code, page, &why);
-        if (st != ST_OK)
-            return command_fails(COMMAND_FAILED, "%s: %s", c->url,
-                                 st == ST_UNAVAILABLE ? why.text : status_text(st));
-        if (code != 200)
+        status = web_client_ask(c, target->data, BYTES_NONE, &code, page);
+        if (status == COMMAND_GOOD && code != 200)
             return command_fails(COMMAND_FAILED, "%s responded with status %d. %.*s",
                                  c->url, code, page->len > 300 ? 300 : (int)page->len,
                                  page->len == 0 ? "" : page->data);
-        status = print_page(project, page, target, &count);
+        if (status == COMMAND_GOOD)
+            status = print_page(project, page, target, &count);
     }
     return status == COMMAND_GOOD ? print_end(count) : status;
 }
 
 static int
-dump_server(const struct command_words *words, const char *url, struct mem *mem)
+dump_server(const struct command_words *words)
 {
-    const char *path = words->values[TOKEN_FILE];
-    char *token = path == NULL ? NULL : command_read_word("token-file", path, mem);
     struct buf page, target;
     struct web_client c;
-    struct reason why;
     int status;
 
-    if (path != NULL && token == NULL)
+    if (!web_client_open(&c, words->values[URL], words->values[TOKEN_FILE], words->mem))
         return COMMAND_FAILED;
-    buf_init(&page, mem);
-    buf_init(&target, mem);
-    if (web_client_open(&c, url, token, &why) == ST_OK) {
-        status = fetch(&c, words->values[PROJECT], &page, &target);
-        web_client_close(&c);
-    } else {
-        status = command_fails(COMMAND_FAILED, "%s", why.text);
-    }
+    buf_init(&page, words->mem);
+    buf_init(&target, words->mem);
+    status = fetch(&c, words->values[PROJECT], &page, &target);
     buf_fini(&target);
     buf_fini(&page);
-    mem_free(mem, token);
+    web_client_close(&c);
     return status;
 }
 
@@ -180,57 +165,35 @@ static int
 dump_replayed(struct disk *d, const char *path, const char *project)
 {
     const struct journal_eyes eyes = {.damage = NULL};
-    struct journal_findings found = {0};
-    char error[JOURNAL_ERROR_CAP];
-    struct command_store s;
+    struct command_replay r;
     struct buf out;
-    int status;
-    enum status st = command_store_open(&s);
+    int status = command_replay_open(&r, d, path, &eyes);
 
-    if (st != ST_OK)
-        return command_fails(COMMAND_FAILED, "%s", status_text(st));
-    found.now_ms = s.now_ms;
-    st = journal_verify(d, engine_durable(s.store), &eyes, &found, error);
-    buf_init(&out, s.mem);
-    if (st != ST_OK)
-        status = command_fails(st == ST_CONFLICT ? COMMAND_DAMAGED : COMMAND_FAILED,
-                               "%s: %s", path, error);
-    else if (found.damages > 0)
+    buf_init(&out, r.mem);
+    if (status == COMMAND_GOOD && r.found.damages > 0)
         status = command_fails(
             COMMAND_DAMAGED,
             "%s is damaged. Run claimd verify DIR --salvage OUT, then dump OUT", path);
-    else if (!found.replayed || found.segments == 0)
+    else if (status == COMMAND_GOOD && (!r.found.replayed || r.found.segments == 0))
         status = command_fails(COMMAND_FAILED, "%s has no journal", path);
-    else
-        status = print_store(s.store, time_of(&found), project, &out);
+    else if (status == COMMAND_GOOD)
+        status = print_store(r.store, time_of(&r.found), project, &out);
     buf_fini(&out);
-    command_store_close(&s);
+    command_replay_close(&r);
     return status;
 }
 
 static int
 dump_journal(const char *path, const char *project)
 {
-    struct disk *d = command_open(path);
-    struct disk_file *lock = NULL;
-    int error, status;
+    struct command_journal j;
+    int status = COMMAND_FAILED;
 
-    if (d == NULL)
-        return COMMAND_FAILED;
-    error = journal_hold(d, &lock);
-    if (error == EWOULDBLOCK)
-        status =
-            command_fails(COMMAND_FAILED,
-                          "another process uses %s. Dump from that process with --url, "
-                          "or dump a copy made by claimd backup",
-                          path);
-    else if (error != 0)
-        status = command_fails(COMMAND_FAILED, "%s cannot be locked: %s", path,
-                               strerror(error));
-    else
-        status = dump_replayed(d, path, project);
-    disk_close(d, lock);
-    disk_shut(d);
+    if (command_journal_open(&j, path,
+                             "Dump from that process with --url, or dump a copy made by "
+                             "claimd backup"))
+        status = dump_replayed(j.disk, path, project);
+    command_journal_close(&j);
     return status;
 }
 
@@ -239,23 +202,16 @@ dump_journal(const char *path, const char *project)
 static int
 run(const struct command_words *words)
 {
-    const char *url = words->values[URL], *journal = words->values[JOURNAL];
-    struct mem *mem;
-    int status;
+    const char *journal = words->values[JOURNAL];
 
     if (fcntl(STDOUT_FILENO, F_GETFD) < 0) /* what is opened next would take its place */
         return command_fails(COMMAND_FAILED, "standard output is closed");
-    if (journal != NULL && (url != NULL || words->values[TOKEN_FILE] != NULL))
+    if (journal != NULL &&
+        (words->values[URL] != NULL || words->values[TOKEN_FILE] != NULL))
         return command_misused(&command_dump,
                                "--journal cannot be used with --url or --token-file");
-    if (journal != NULL)
-        return dump_journal(journal, words->values[PROJECT]);
-    mem = mem_new(0);
-    if (mem == NULL)
-        return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
-    status = dump_server(words, url == NULL ? "http://127.0.0.1:8888" : url, mem);
-    mem_destroy(mem);
-    return status;
+    return journal == NULL ? dump_server(words)
+                           : dump_journal(journal, words->values[PROJECT]);
 }
 
 const struct command command_dump = {

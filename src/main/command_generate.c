@@ -11,7 +11,6 @@
 #include "main/command.h"
 #include "main/help.h"
 #include "main/option.h"
-#include "main/text_fill.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,13 +27,14 @@ takes_words(const struct option *option)
     return option->words != NULL && !option_is_switch(option);
 }
 
-/* "max_wait" as it is on the command line. */
+/* "--max-wait" between two texts. */
 static void
-put_name(const char *name)
+put_name(const char *before, const struct option *option, const char *behind)
 {
-    (void)fputs("--", stdout);
-    for (; *name != '\0'; name++)
-        (void)putchar(*name == '_' ? '-' : *name);
+    char name[CONFIG_TEXT_CAP];
+
+    option_spell(option, name);
+    (void)printf("%s--%s%s", before, name, behind);
 }
 
 /* "a|b|c" with spaces. */
@@ -60,10 +60,8 @@ put_bash_case(bool is(const struct option *option), const char *more)
 {
     (void)printf("    %s", more);
     for (size_t i = 0; i < option_count; i++)
-        if (is(&options[i])) {
-            (void)fputs(" | ", stdout);
-            put_name(options[i].name);
-        }
+        if (is(&options[i]))
+            put_name(" | ", &options[i], "");
     (void)fputs(")\n", stdout);
 }
 
@@ -81,9 +79,7 @@ put_bash_values(void)
     for (size_t i = 0; i < option_count; i++) {
         if (!takes_words(&options[i]))
             continue;
-        (void)fputs("    ", stdout);
-        put_name(options[i].name);
-        (void)fputs(") _claimd_words '", stdout);
+        put_name("    ", &options[i], ") _claimd_words '");
         put_words(options[i].words);
         (void)fputs("'; return ;;\n", stdout);
     }
@@ -100,10 +96,15 @@ put_bash_values(void)
 static void
 put_bash_options(void)
 {
-    for (size_t i = 0; i < option_count; i++) {
-        (void)putchar(' ');
-        put_name(options[i].name);
-    }
+    for (size_t i = 0; i < option_count; i++)
+        put_name(" ", &options[i], "");
+}
+
+static void
+put_command_names(void)
+{
+    for (size_t i = 0; i < command_count; i++)
+        (void)printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
 }
 
 static void
@@ -123,15 +124,14 @@ put_bash_commands(void)
             (void)printf(" %s", c->options[k].name);
         if (c->start != NULL)
             put_bash_options();
-        (void)fputs(" --help'", stdout);
-        (void)fputs(c->verbs == NULL ? "; _claimd_files ;;\n" : " ;;\n", stdout);
+        (void)printf(" --help'%s ;;\n", c->verbs == NULL ? "; _claimd_files" : "");
     }
-    (void)fputs("    *)\n        _claimd_words '", stdout);
-    (void)fputs("--config --print-config --check-config --version --help", stdout);
+    (void)fputs("    *)\n        _claimd_words '"
+                "--config --print-config --check-config --version --help",
+                stdout);
     put_bash_options();
     (void)fputs("'\n        ((COMP_CWORD > 1)) || _claimd_words '", stdout);
-    for (size_t i = 0; i < command_count; i++)
-        (void)printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
+    put_command_names();
     (void)fputs("' ;;\n    esac\n", stdout);
 }
 
@@ -177,9 +177,7 @@ put_zsh_text(const char *text)
 static void
 put_zsh_option(const struct option *option)
 {
-    (void)fputs("        '", stdout);
-    put_name(option->name);
-    (void)putchar('[');
+    put_name("        '", option, "[");
     put_zsh_text(option->help);
     (void)putchar(']');
     if (takes_words(option)) {
@@ -256,8 +254,7 @@ generate_zsh(void)
     for (size_t i = 0; i < option_count; i++)
         put_zsh_option(&options[i]);
     (void)fputs(")\ncommands=(", stdout);
-    for (size_t i = 0; i < command_count; i++)
-        (void)printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
+    put_command_names();
     (void)fputs(zsh_choice, stdout);
     for (size_t i = 0; i < command_count; i++)
         put_zsh_command(commands[i]);
@@ -286,7 +283,7 @@ static void
 put_setting(const struct option *option, const char *const *assignments, size_t count)
 {
     (void)fputs("# ", stdout);
-    text_fill(option->help, 2, "# ", stdout);
+    help_fill(option->help, 2, "# ", stdout);
     for (size_t i = 0; i < count; i++) {
         struct bytes value = value_of(option, assignments[i]);
 
@@ -303,8 +300,6 @@ put_setting(const struct option *option, const char *const *assignments, size_t 
 static int
 generate_config(const char *const *assignments, size_t count)
 {
-    const char *group = NULL;
-
     for (size_t i = 0; i < count; i++) {
         struct bytes value = bytes_str(assignments[i] == NULL ? "" : assignments[i]);
 
@@ -315,9 +310,8 @@ generate_config(const char *const *assignments, size_t count)
     }
     (void)fputs(config_head, stdout);
     for (size_t i = 0; i < option_count; i++) {
-        if (group == NULL || strcmp(group, options[i].group) != 0)
+        if (option_begins_group(&options[i]))
             (void)printf("\n# ---- %s\n", options[i].group);
-        group = options[i].group;
         (void)putchar('\n');
         put_setting(&options[i], assignments, count);
     }
@@ -360,13 +354,10 @@ put_page_option(const struct option *option)
 static int
 generate_options(void)
 {
-    const char *group = "";
-
     (void)fputs(page_head, stdout);
     for (size_t i = 0; i < option_count; i++) {
-        if (strcmp(group, options[i].group) != 0)
+        if (option_begins_group(&options[i]))
             (void)printf("\n## %s\n", options[i].group);
-        group = options[i].group;
         put_page_option(&options[i]);
     }
     return COMMAND_GOOD;

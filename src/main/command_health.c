@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { PATIENCE_S = 5 };
 
@@ -47,50 +46,36 @@ find_description(struct bytes document)
     return BYTES_NONE;
 }
 
-/* Asks, and fails with what the server says of itself. */
-static int
-ask(int fd, const char *address, int64_t until_ns, struct buf *body)
-{
-    const int status = http_get(fd, "/readyz", until_ns, body);
-    const struct bytes why = find_description(buf_view(body));
-
-    if (status == 0)
-        return command_fails(COMMAND_FAILED,
-                             "%s does not respond to plain HTTP. If it is a TLS address, "
-                             "name one without TLS",
-                             address);
-    if (status < 200 || status >= 300)
-        return command_fails(COMMAND_FAILED, "%s is not ready. Its status is %d%s%.*s",
-                             address, status, bytes_present(why) ? ": " : "",
-                             (int)why.len, bytes_present(why) ? why.data : "");
-    (void)printf("%s is ready\n", address);
-    return COMMAND_GOOD;
-}
-
 static int
 run(const struct command_words *words)
 {
-    struct listen_list list;
-    const char *address = words->places[0];
     const int64_t until_ns = clock_stopwatch_ns() + INT64_C(1000000000) * PATIENCE_S;
-    struct mem *mem;
+    const char *address = words->places[0];
+    struct listen_list list;
+    struct bytes why;
     struct buf body;
-    int fd, status;
+    int code, status = COMMAND_GOOD;
 
     if (address == NULL)
         address = own_address(&list);
-    fd = http_dial(address, until_ns);
-    if (fd < 0)
-        return command_fails(COMMAND_FAILED, "%s does not respond: %s", address,
-                             strerror(errno));
-    mem = mem_new(0);
-    if (mem == NULL)
-        return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
-    buf_init(&body, mem);
-    status = ask(fd, address, until_ns, &body);
+    buf_init(&body, words->mem);
+    code = http_get(address, "/readyz", until_ns, &body);
+    why = find_description(buf_view(&body));
+    if (code < 0)
+        status = command_fails(COMMAND_FAILED, "%s does not respond: %s", address,
+                               strerror(errno));
+    else if (code == 0)
+        status = command_fails(COMMAND_FAILED,
+                               "%s does not respond to plain HTTP. If it is a TLS "
+                               "address, name one without TLS",
+                               address);
+    else if (code < 200 || code >= 300)
+        status = command_fails(COMMAND_FAILED, "%s is not ready. Its status is %d%s%.*s",
+                               address, code, bytes_present(why) ? ": " : "",
+                               (int)why.len, bytes_present(why) ? why.data : "");
+    else
+        (void)printf("%s is ready\n", address);
     buf_fini(&body);
-    mem_destroy(mem);
-    (void)close(fd);
     return status;
 }
 

@@ -3,7 +3,6 @@
 #include "main/command.h"
 #include "main/web_client.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,14 +44,6 @@ address_of(const char *line)
 
 /* ------------------------------------------------------------------ sending */
 
-static void
-wait_a_second(void)
-{
-    const struct timespec second = {.tv_sec = 1};
-
-    (void)nanosleep(&second, NULL);
-}
-
 /* {"queues":1,"messages":2,"subscriptions":3} */
 static void
 add_counts(struct loading *l)
@@ -74,23 +65,20 @@ add_counts(struct loading *l)
 static int
 send_batch(struct loading *l)
 {
-    struct reason why;
+    const struct timespec second = {.tv_sec = 1};
     int code = 503;
 
     if (l->held == 0)
         return COMMAND_GOOD;
     for (int i = 0; code == 503 && i < TRIES; i++) {
-        enum status st;
+        int status;
 
         if (i > 0)
-            wait_a_second();
-        buf_reset(&l->answer, SIZE_MAX);
-        reason_init(&why);
-        st = web_client_ask(l->client, l->target, buf_view(&l->batch), &code, &l->answer,
-                            &why);
-        if (st != ST_OK)
-            return command_fails(COMMAND_FAILED, "%s: %s", l->client->url,
-                                 st == ST_UNAVAILABLE ? why.text : status_text(st));
+            (void)nanosleep(&second, NULL);
+        status =
+            web_client_ask(l->client, l->target, buf_view(&l->batch), &code, &l->answer);
+        if (status != COMMAND_GOOD)
+            return status;
     }
     if (code != 200)
         return command_fails(COMMAND_FAILED,
@@ -200,50 +188,28 @@ load(struct loading *l)
 /* ------------------------------------------------------------------ the whole */
 
 static int
-load_into(const char *url, const char *token, bool replace, struct mem *mem)
+run(const struct command_words *words)
 {
+    const char *existing = words->values[EXISTING];
+    bool replace = existing != NULL && strcmp(existing, "replace") == 0;
     struct web_client c;
     struct loading l = {.client = &c,
                         .target = replace ? "/claimd/load?replace=true" : "/claimd/load"};
-    struct reason why;
     int status;
-
-    if (web_client_open(&c, url, token, &why) != ST_OK)
-        return command_fails(COMMAND_FAILED, "%s", why.text);
-    buf_init(&l.batch, mem);
-    buf_init(&l.answer, mem);
-    status = load(&l);
-    buf_fini(&l.answer);
-    buf_fini(&l.batch);
-    free(l.address);
-    web_client_close(&c);
-    return status;
-}
-
-static int
-run(const struct command_words *words)
-{
-    const char *url = words->values[URL], *path = words->values[TOKEN_FILE];
-    const char *existing = words->values[EXISTING];
-    bool replace = existing != NULL && strcmp(existing, "replace") == 0;
-    char *token = NULL;
-    struct mem *mem;
-    int status = COMMAND_FAILED;
 
     if (existing != NULL && !replace && strcmp(existing, "refuse") != 0)
         return command_misused(&command_load,
                                "--existing is \"%s\". It must be refuse or replace",
                                existing);
-    mem = mem_new(0);
-    if (mem == NULL)
-        return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
-    if (path != NULL)
-        token = command_read_word("token-file", path, mem);
-    if (path == NULL || token != NULL)
-        status =
-            load_into(url == NULL ? "http://127.0.0.1:8888" : url, token, replace, mem);
-    mem_free(mem, token);
-    mem_destroy(mem);
+    if (!web_client_open(&c, words->values[URL], words->values[TOKEN_FILE], words->mem))
+        return COMMAND_FAILED;
+    buf_init(&l.batch, words->mem);
+    buf_init(&l.answer, words->mem);
+    status = load(&l);
+    buf_fini(&l.answer);
+    buf_fini(&l.batch);
+    free(l.address);
+    web_client_close(&c);
     return status;
 }
 

@@ -153,7 +153,7 @@ read_position(const char *text, uint64_t *out)
 }
 
 static int
-show(struct disk *d, bool live, uint64_t from, const struct command_words *words)
+show(const struct command_journal *j, uint64_t from, const struct command_words *words)
 {
     struct filter filter = {words->values[0], words->values[1]};
     const struct journal_eyes eyes = {
@@ -161,37 +161,27 @@ show(struct disk *d, bool live, uint64_t from, const struct command_words *words
     struct journal_findings found = {0};
     char error[JOURNAL_ERROR_CAP];
 
-    if (journal_show(d, live, from, &eyes, &found, error) != ST_OK)
-        return command_fails(COMMAND_FAILED, "%s: %s", words->places[0], error);
+    if (journal_show(j->disk, j->in_use, from, &eyes, &found, error) != ST_OK)
+        return command_fails(COMMAND_FAILED, "%s: %s", j->path, error);
     if (found.segments == 0 && found.damages == 0)
-        return command_fails(COMMAND_FAILED, "%s has no journal", words->places[0]);
+        return command_fails(COMMAND_FAILED, "%s has no journal", j->path);
     return found.damages > 0 ? COMMAND_DAMAGED : COMMAND_GOOD;
 }
 
 static int
 run(const struct command_words *words)
 {
-    struct disk_file *lock = NULL;
-    struct disk *d;
+    struct command_journal j;
+    int status = COMMAND_FAILED;
     uint64_t from;
-    int error, status;
 
     if (!read_position(words->values[2], &from))
         return command_misused(&command_log,
                                "--from is \"%s\". It must be an LSN, which is a number",
                                words->values[2]);
-    d = command_open(words->places[0]);
-    if (d == NULL)
-        return COMMAND_FAILED;
-    /* It is held only to know whether somebody writes: nobody is to be kept waiting. */
-    error = journal_hold(d, &lock);
-    disk_close(d, lock);
-    if (error != 0 && error != EWOULDBLOCK)
-        status = command_fails(COMMAND_FAILED, "%s cannot be locked: %s",
-                               words->places[0], strerror(error));
-    else
-        status = show(d, error == EWOULDBLOCK, from, words);
-    disk_shut(d);
+    if (command_journal_open(&j, words->places[0], NULL))
+        status = show(&j, from, words);
+    command_journal_close(&j);
     return status;
 }
 

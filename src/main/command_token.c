@@ -1,13 +1,198 @@
-/* claimd token: makes, lists and takes back tokens, in the file that the option tokens names. */
+/*
+ * claimd token: makes, lists and revokes tokens, in the file that the option tokens names.
+ *
+ * One process at a time changes the file, and in one step: another file is written beside it,
+ * synced, and takes its name. So a reader sees the text as it was or as it is. Owner and mode stay, and
+ * so do symbolic links that lead to it.
+ */
 #include "claimd/auth/access.h"
 #include "claimd/base/clock.h"
 #include "main/command.h"
 #include "main/text_file.h"
-#include "main/token_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ replacing the file */
+
+struct token_file {
+    char path[PATH_MAX]; /* where it is: without links */
+    int fd;              /* locked; -1: not open */
+};
+
+/* Is it still the file of this name? The process that had the lock may have replaced it. */
+static bool
+is_current(int fd, const char *path)
+{
+    struct stat own, named;
+
+    return fstat(fd, &own) == 0 && stat(path, &named) == 0 &&
+           own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+}
+
+/*
+ * A file that root has made in a folder of root that is closed to others belongs to the folder's
+ * group, which may read it: so the service does, and nobody else. Elsewhere it stays with its
+ * owner alone.
+ */
+static int
+share_with_group(int fd, const char *path)
+{
+    char copy[PATH_MAX];
+    struct stat folder;
+
+    (void)snprintf(copy, sizeof(copy), "%s", path);
+    if (geteuid() != 0 || stat(dirname(copy), &folder) != 0 || folder.st_uid != 0 ||
+        folder.st_gid == getegid() || (folder.st_mode & S_IRWXO) != 0)
+        return 0;
+    if (fchown(fd, (uid_t)-1, folder.st_gid) != 0 ||
+        fchmod(fd, S_IRUSR | S_IWUSR | S_IRGRP) != 0)
+        return errno;
+    return 0;
+}
+
+/* Opens it, or makes it first. -1: errno says why not. */
+static int
+open_or_make(const char *path, bool make)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC), error;
+
+    if (fd >= 0 || errno != ENOENT || !make)
+        return fd;
+    fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+    if (fd < 0)
+        return errno == EEXIST ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    error = share_with_group(fd, path);
+    if (error == 0)
+        return fd;
+    (void)close(fd);
+    (void)unlink(path); /* it is empty: the next one tries again */
+    errno = error;
+    return -1;
+}
+
+/* What is replaced is the file, wherever a link to it is; not the link, and no device. */
+static int
+find(int fd, const char *path, char out[PATH_MAX])
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return errno;
+    if (!S_ISREG(st.st_mode))
+        return ENOTSUP;
+    return realpath(path, out) != NULL || errno == ENOENT ? 0 : errno;
+}
+
+/* 0 without f->fd: another file has come in its place. */
+static int
+take(struct token_file *f, int fd, const char *path)
+{
+    int error = find(fd, path, f->path);
+
+    if (error == 0 && flock(fd, LOCK_EX) != 0)
+        error = errno;
+    if (error == 0 && is_current(fd, f->path))
+        f->fd = fd;
+    else
+        (void)close(fd);
+    return error == EINTR ? 0 : error;
+}
+
+/*
+ * Opens it and waits for its lock; with `make` a file that is not there is made, for its owner
+ * only, or by root for the group of a folder that is closed to others (/etc/claimd of the
+ * package), which may read it. It takes no device. 0 or an errno.
+ */
+static int
+token_file_open(struct token_file *f, const char *path, bool make)
+{
+    *f = (struct token_file){.fd = -1};
+    while (f->fd < 0) {
+        int fd = open_or_make(path, make);
+        int error = fd < 0 ? errno : take(f, fd, path);
+
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+static int
+write_all(int fd, struct bytes text)
+{
+    while (text.len > 0) {
+        ssize_t n = write(fd, text.data, text.len);
+
+        if (n < 0 && errno != EINTR)
+            return errno;
+        if (n > 0) {
+            text.data += n;
+            text.len -= (size_t)n;
+        }
+    }
+    return fsync(fd) == 0 ? 0 : errno;
+}
+
+static int
+sync_folder(const char *path)
+{
+    char copy[PATH_MAX];
+    int fd, error;
+
+    (void)snprintf(copy, sizeof(copy), "%s", path);
+    fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    error = fsync(fd) == 0 ? 0 : errno;
+    (void)close(fd);
+    return error;
+}
+
+/* Owner first: a change of owner may take rights away. */
+static int
+keep_rights(int from, int to)
+{
+    struct stat st;
+
+    if (fstat(from, &st) != 0 || fchown(to, st.st_uid, st.st_gid) != 0 ||
+        fchmod(to, st.st_mode & 07777) != 0)
+        return errno;
+    return 0;
+}
+
+/* Replaces the text. 0 or an errno: then it is as before. */
+static int
+token_file_replace(const struct token_file *f, struct bytes text)
+{
+    char beside[PATH_MAX];
+    int fd, error;
+
+    if ((size_t)snprintf(beside, sizeof(beside), "%s.XXXXXX", f->path) >= sizeof(beside))
+        return ENAMETOOLONG;
+    fd = mkostemp(beside, O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    error = keep_rights(f->fd, fd);
+    if (error == 0)
+        error = write_all(fd, text);
+    (void)close(fd); /* synced */
+    if (error == 0 && rename(beside, f->path) != 0)
+        error = errno;
+    if (error != 0)
+        (void)unlink(beside);
+    return error == 0 ? sync_folder(f->path) : error;
+}
+
+/* ------------------------------------------------------------------ what to do */
 
 enum { FILE_MOST = 16 << 20, DAY_S = 24 * 3600 };
 
@@ -17,13 +202,11 @@ enum { VALUE_ROLE, VALUE_PROJECTS, VALUE_EXPIRES, VALUE_TOKENS };
 struct task {
     const struct command_words *words;
     const char *path;
-    struct mem *mem;
     struct token_file file;
     struct bytes text;      /* of the file, owned */
     struct buf next;        /* what it becomes */
     struct token_line line; /* the new one */
-    int (*line_seen)(struct task *t, struct bytes line, const struct token_line *read);
-    size_t found; /* lines with the name that was asked for */
+    size_t found;           /* lines with the name that is to be revoked */
 };
 
 static int
@@ -32,7 +215,7 @@ fails(const struct task *t, int error)
     return command_fails(COMMAND_FAILED, "%s: %s", t->path, strerror(error));
 }
 
-/* ------------------------------------------------------------------ the file */
+/* ------------------------------------------------------------------ lines */
 
 static int
 read_text(struct task *t)
@@ -41,16 +224,17 @@ read_text(struct task *t)
                                    .option = "tokens",
                                    .most = FILE_MOST};
     struct config_errors errors = {.to = stderr};
-    enum status st = text_file_read(&file, t->mem, &t->text, &errors);
+    enum status st = text_file_read(&file, t->words->mem, &t->text, &errors);
 
     if (st == ST_NO_MEMORY)
         return fails(t, ENOMEM);
     return st == ST_OK ? COMMAND_GOOD : COMMAND_FAILED;
 }
 
-/* Shows each line to line_seen(), also those that have nothing. */
+/* Shows each line to line_seen(), also those without a token. */
 static int
-walk(struct task *t)
+walk(struct task *t,
+     int (*line_seen)(struct task *t, struct bytes line, const struct token_line *read))
 {
     struct bytes rest = t->text;
     int status = COMMAND_GOOD;
@@ -62,9 +246,9 @@ walk(struct task *t)
 
         reason_init(&why);
         if (token_line_blank(line))
-            status = t->line_seen(t, line, NULL);
+            status = line_seen(t, line, NULL);
         else if (token_line_read(line, &read, &why) == ST_OK)
-            status = t->line_seen(t, line, &read);
+            status = line_seen(t, line, &read);
         else
             status =
                 command_fails(COMMAND_FAILED, "%s:%zu: %s", t->path, number, why.text);
@@ -167,7 +351,7 @@ describe(struct task *t)
     l->name = bytes_str(t->words->places[1]);
     l->projects = bytes_str(projects == NULL ? "*" : projects);
     status = read_expiry(t->words->values[VALUE_EXPIRES], &l->expires_ms);
-    return status == COMMAND_GOOD ? check_line(l, t->mem) : status;
+    return status == COMMAND_GOOD ? check_line(l, t->words->mem) : status;
 }
 
 static int
@@ -181,16 +365,12 @@ is_another(struct task *t, struct bytes line, const struct token_line *read)
 }
 
 static int
-add(struct task *t)
+end_new(struct task *t)
 {
     char token[TOKEN_TEXT_LEN + 1];
     struct entropy entropy;
     int status;
 
-    t->line_seen = is_another;
-    status = walk(t);
-    if (status != COMMAND_GOOD)
-        return status;
     entropy_init_system(&entropy);
     if (entropy_reserve(&entropy, TOKEN_SECRET_BYTES) != ST_OK)
         return command_fails(COMMAND_FAILED, "the system provides no random numbers");
@@ -209,7 +389,7 @@ add(struct task *t)
 /* ------------------------------------------------------------------ list */
 
 static int
-show(struct task *t, struct bytes line, const struct token_line *read)
+print_token(struct task *t, struct bytes line, const struct token_line *read)
 {
     char expires[CLOCK_TEXT_CAP] = "never";
 
@@ -225,13 +405,6 @@ show(struct task *t, struct bytes line, const struct token_line *read)
     return COMMAND_GOOD;
 }
 
-static int
-list(struct task *t)
-{
-    t->line_seen = show;
-    return walk(t);
-}
-
 /* ------------------------------------------------------------------ revoke */
 
 static int
@@ -244,16 +417,11 @@ is_kept(struct task *t, struct bytes line, const struct token_line *read)
 }
 
 static int
-revoke(struct task *t)
+end_revoke(struct task *t)
 {
-    int status;
-
-    t->line_seen = is_kept;
-    status = walk(t);
-    if (status == COMMAND_GOOD && t->found == 0)
-        return command_fails(COMMAND_FAILED, "%s has no token %s", t->path,
-                             t->words->places[1]);
-    return status == COMMAND_GOOD ? replace(t) : status;
+    return t->found > 0 ? replace(t)
+                        : command_fails(COMMAND_FAILED, "%s has no token %s", t->path,
+                                        t->words->places[1]);
 }
 
 /* ------------------------------------------------------------------ the whole */
@@ -261,11 +429,13 @@ revoke(struct task *t)
 static const struct verb {
     const char *name;
     bool named, changes, makes;
-    int (*run)(struct task *t);
+    int (*line_seen)(struct task *t, struct bytes line, const struct token_line *read);
+    int (*end)(
+        struct task *t); /* once all lines were seen; NULL: nothing is left to do */
 } verbs[] = {
-    {"new", true, true, true, add},
-    {"list", false, false, false, list},
-    {"revoke", true, true, false, revoke},
+    {"new", true, true, true, is_another, end_new},
+    {"list", false, false, false, print_token, NULL},
+    {"revoke", true, true, false, is_kept, end_revoke},
 };
 
 static const struct verb *
@@ -290,7 +460,9 @@ run_verb(struct task *t, const struct verb *verb)
         return fails(t, error);
     if (status == COMMAND_GOOD)
         status = read_text(t);
-    return status == COMMAND_GOOD ? verb->run(t) : status;
+    if (status == COMMAND_GOOD)
+        status = walk(t, verb->line_seen);
+    return status == COMMAND_GOOD && verb->end != NULL ? verb->end(t) : status;
 }
 
 static int
@@ -300,7 +472,6 @@ run(const struct command_words *words)
     const struct verb *verb = find_verb(words->places[0]);
     struct task t = {.words = words,
                      .path = path != NULL ? path : "/etc/claimd/tokens",
-                     .mem = NULL,
                      .file = {.fd = -1}};
     int status;
 
@@ -311,15 +482,12 @@ run(const struct command_words *words)
     if (verb->named != (words->places[1] != NULL))
         return command_misused(&command_token, "token %s %s", verb->name,
                                verb->named ? "needs a name" : "takes no name");
-    t.mem = mem_new(0);
-    if (t.mem == NULL)
-        return fails(&t, ENOMEM);
-    buf_init(&t.next, t.mem);
+    buf_init(&t.next, words->mem);
     status = run_verb(&t, verb);
     buf_fini(&t.next);
-    mem_free(t.mem, (void *)t.text.data);
-    token_file_close(&t.file);
-    mem_destroy(t.mem);
+    mem_free(words->mem, (void *)t.text.data);
+    if (t.file.fd >= 0)
+        (void)close(t.file.fd);
     return status;
 }
 

@@ -3,18 +3,35 @@
  *
  * Filled from the options table (option.h) in this order, later ones winning: defaults,
  * the profile, the file, the environment, the command line.
+ *
+ *     config_load.c     reads all sources, also again after SIGHUP
+ *     config_file.c     reads the INI file
+ *     config_check.c    finds options that contradict each other or the files that they name
  */
 #ifndef MAIN_CONFIG_H
 #define MAIN_CONFIG_H
 
 #include "claimd/api/api.h"
 #include "claimd/base/status.h"
+#include "claimd/http/listen.h"
 #include "main/config_errors.h"
 
 #include <stdio.h>
 
 #define CONFIG_TEXT_CAP  256
 #define CONFIG_ERROR_CAP 512
+
+struct option;
+
+/* The words of the option `profile`, in the order of the enum. */
+#define PROFILE_WORDS "zaqar|rackspace"
+
+enum profile { PROFILE_ZAQAR, PROFILE_RACKSPACE };
+
+/* Words of the option `auth`, in the order of the enum. */
+#define AUTH_WORDS "none|tokens|certificates|keystone"
+
+enum auth_kind { AUTH_BY_NONE, AUTH_BY_TOKENS, AUTH_BY_CERTIFICATES, AUTH_BY_KEYSTONE };
 
 enum config_source {
     CONFIG_DEFAULT,
@@ -102,14 +119,15 @@ struct config {
     int64_t journal_max_bytes;     /* 0: what the disk has room for */
     bool accept_clock;
     char file[CONFIG_TEXT_CAP]; /* the file that was read, empty if none */
-    /* How it was called, for config_reload(); borrowed. */
+    /* How it was called, for reload_read(); borrowed. */
     int argc;
     char *const *argv, *const *envp;
     const char *help_topic; /* of ACTION_HELP: the word behind --help, NULL: none */
     /* No options: what a supervisor puts into the environment (sd_notify(3)); or NULL. */
     const char *notify_socket, *watchdog_usec, *watchdog_pid;
     const char *journal_stream; /* "device:inode" of journald's, if it reads our log */
-    const char *listen_pid, *listen_fds, *listen_names; /* likewise: main/activation.h */
+    const char *listen_pid, *listen_fds,
+        *listen_names;                                /* likewise: main/listen_policy.h */
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
 };
 
@@ -122,5 +140,93 @@ config_dead_letter_ttl(const struct config *config)
     return limits->dead_letter_ttl < limits->max_message_ttl ? limits->dead_letter_ttl
                                                              : limits->max_message_ttl;
 }
+
+/* ------------------------------------------------------------------ loading */
+
+/*
+ * Fills *out from the command line, the environment and the file that they name. *action says what
+ * the operator asked for. ST_BAD_VALUE after messages about all errors. Help and version win
+ * over errors that come behind them.
+ *
+ * Of files it reads only that one: config_check_files() reads those that options name.
+ */
+enum status
+config_load(int argc, char *const *argv, char *const *envp, struct config *out,
+            enum config_action *action, struct config_errors *errors);
+
+/*
+ * Applies an INI file to *config and reports errors with path and line:
+ *
+ *     # comment
+ *     max_claim_ttl = 7200
+ *     [claimd]              ; the only section; keys may also stand before it
+ *     listen = [::]:8888
+ *
+ * False if the file cannot be read as a whole: it must be a regular file of at most 1 MB, so that
+ * neither a pipe nor a device can hold up the start or a reload.
+ */
+bool
+config_file_apply(struct config *config, const char *path, struct config_errors *errors);
+
+/* Prints all values as a file that config_load() would read. */
+void config_print(const struct config *config, FILE *to);
+
+/* Shows what the profile rackspace sets, for help and manual. */
+void config_show_profile(void (*show)(void *ctx, const char *option, const char *value),
+                         void *ctx);
+
+/* ------------------------------------------------------------------ reloading */
+
+/* The options as their sources have them now, beside those in force. */
+struct reload {
+    struct config next; /* that may be put in force */
+    size_t changed;     /* options that have another value in it */
+    size_t kept_count;
+    const struct option *kept[CONFIG_OPTIONS_MAX]; /* only a restart changes these */
+};
+
+/*
+ * Reads the same command line, environment and file again. Options that only a restart changes keep
+ * their values. ST_BAD_VALUE after messages about all errors; then *r is of no use.
+ */
+enum status
+reload_read(struct reload *r, const struct config *now, struct config_errors *errors);
+
+/* Puts into *now what has changed; of other options not a byte is written. */
+void reload_take(const struct reload *r, struct config *now);
+
+/* ------------------------------------------------------------------ checking */
+
+/* Where a value comes from: "/etc/claimd.conf:3", "command line". */
+struct config_place {
+    char text[CONFIG_TEXT_CAP];
+};
+struct config_place
+config_where(const struct config *config, const struct option *option);
+
+/*
+ * Reports options that contradict each other. ST_BAD_VALUE if there are any errors. `complete`: the
+ * file was read; without it, values may contradict each other that would not with it.
+ */
+enum status
+config_check(const struct config *config, bool complete, struct config_errors *errors);
+
+/*
+ * Reads each file that options name and that nothing else opens as claimd is configured, for
+ * --check-config: the next change may need it, or claimd opens it only while it serves. Reports those
+ * that cannot be read. It leaves out the file of tokens, which an image names although `auth = none`
+ * makes it unnecessary.
+ */
+void config_check_files(const struct config *config, const struct listen_list *list,
+                        struct mem *mem, struct config_errors *errors);
+
+/*
+ * Calls `report` for each option that has another value than its default but no effect, such as
+ * tls_certificate where no listener has TLS.
+ */
+typedef void
+config_report_fn(void *ctx, const char *option, const char *where, const char *why);
+void config_check_effect(const struct config *config, const struct listen_list *list,
+                         config_report_fn *report, void *ctx);
 
 #endif

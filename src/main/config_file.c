@@ -1,5 +1,3 @@
-#include "main/config_file.h"
-
 #include "main/option.h"
 
 #include <ctype.h>

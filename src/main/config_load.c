@@ -1,19 +1,46 @@
-#include "main/config_load.h"
-
-#include "claimd/api/host.h"
-#include "main/activation.h"
-#include "main/admission.h"
-#include "main/config_file.h"
-#include "main/config_origin.h"
-#include "main/listen_policy.h"
-#include "main/notification.h"
 #include "main/option.h"
-#include "main/profile.h"
-#include "main/store_setup.h"
+
+#include "claimd/base/invariant.h"
 
 #include <ctype.h>
 
 static const char env_prefix[] = "CLAIMD_";
+
+/* ------------------------------------------------------------------ values */
+
+static const char *const source_names[] = {"default", "profile", "file", "environment",
+                                           "command line"};
+
+struct config_place
+config_where(const struct config *config, const struct option *option)
+{
+    const struct config_origin *origin = &config->origins[option - options];
+    struct config_place place;
+
+    if (origin->source == CONFIG_FILE)
+        (void)snprintf(place.text, sizeof(place.text), "%.*s:%d", CONFIG_TEXT_CAP - 16,
+                       config->file, origin->line);
+    else
+        (void)snprintf(place.text, sizeof(place.text), "%s",
+                       source_names[origin->source]);
+    return place;
+}
+
+void
+config_print(const struct config *config, FILE *to)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        const enum config_source source = config->origins[i].source;
+
+        if (option_begins_group(&options[i]))
+            (void)fprintf(to, "%s# %s\n", i == 0 ? "" : "\n", options[i].group);
+        (void)fprintf(to, "%s = ", options[i].name);
+        option_print(&options[i], config, to);
+        if (source != CONFIG_DEFAULT)
+            (void)fprintf(to, "  ; from the %s", source_names[source]);
+        (void)fputc('\n', to);
+    }
+}
 
 /* Writes a name with every `from` replaced by `to`, and in small letters. */
 static bool
@@ -39,7 +66,7 @@ set(struct config *config, const struct option *option, struct bytes value,
     bool refused = option_set(option, config, value, why) != ST_OK;
 
     if (refused)
-        config_error(errors, "%s: %s %s", config_source_name(source), shown, why);
+        config_error(errors, "%s: %s %s", source_names[source], shown, why);
     config->origins[option - options] =
         (struct config_origin){.source = source, .refused = refused};
 }
@@ -131,15 +158,6 @@ take_notice(struct config *config, const char *variable)
             *notices[i].value = variable + strlen(notices[i].name);
 }
 
-static void
-take_environment(struct config *config, char *const *envp, struct config_errors *errors)
-{
-    for (; *envp != NULL; envp++) {
-        take_notice(config, *envp);
-        take_variable(config, *envp, errors);
-    }
-}
-
 /* ------------------------------------------------------------------ command line */
 
 /* A walk over the arguments. */
@@ -187,28 +205,23 @@ is_question(enum config_action action)
     return action == ACTION_HELP || action == ACTION_VERSION;
 }
 
-/* The value behind "=" or in the next argument; absent if there is none. */
-static struct bytes
-take_value(struct args *args, struct bytes behind_equals)
-{
-    if (bytes_present(behind_equals))
-        return behind_equals;
-    if (args->at + 1 >= args->argc)
-        return BYTES_NONE;
-    return bytes_str(args->argv[++args->at]);
-}
-
 /*
- * The value of a switch: behind "=", or the next argument if that is a word for true or
- * false. Alone a switch means true.
+ * The value of an option: behind "=", or the next argument. A switch takes the next argument only if
+ * that is a word for true or false; alone it means true. Absent if there is none.
  */
 static struct bytes
-take_switch_value(struct args *args, struct bytes behind_equals)
+take_value(struct args *args, bool is_switch, struct bytes behind_equals)
 {
-    if (!bytes_present(behind_equals) && args->at + 1 < args->argc &&
-        option_is_switch_word(bytes_str(args->argv[args->at + 1])))
-        return bytes_str(args->argv[++args->at]);
-    return bytes_present(behind_equals) ? behind_equals : bytes_str("true");
+    const bool last = args->at + 1 >= args->argc;
+    const struct bytes next = last ? BYTES_NONE : bytes_str(args->argv[args->at + 1]);
+
+    if (bytes_present(behind_equals))
+        return behind_equals;
+    if (is_switch && (last || !option_is_switch_word(next)))
+        return bytes_str("true");
+    if (!last)
+        args->at++;
+    return next;
 }
 
 /* One option. */
@@ -234,8 +247,7 @@ take_option(struct args *args, struct config *config, struct config_errors *erro
                      shown);
         return;
     }
-    value = option != NULL && option_is_switch(option) ? take_switch_value(args, value)
-                                                       : take_value(args, value);
+    value = take_value(args, option != NULL && option_is_switch(option), value);
     if (!bytes_present(value) || (is_file && value.len == 0))
         config_error(errors, "command line: %s needs a value", shown);
     else if (is_file)
@@ -256,220 +268,50 @@ take_arguments(struct args *args, struct config *config, struct config_errors *e
     }
 }
 
-/* ------------------------------------------------------------------ checks */
+/* ------------------------------------------------------------------ profile */
 
-/* The first must not be more than the second. */
-static const struct {
-    const char *least, *most;
-} ordered[] = {
-    {"min_message_ttl", "default_message_ttl"},
-    {"default_message_ttl", "max_message_ttl"},
-    {"default_message_delay", "max_message_delay"},
-    {"min_claim_ttl", "default_claim_ttl"},
-    {"default_claim_ttl", "max_claim_ttl"},
-    {"min_claim_grace", "default_claim_grace"},
-    {"default_claim_grace", "max_claim_grace"},
-    {"min_length_client_id", "max_length_client_id"},
+/*
+ * rackspace: what the documentation of Cloud Queues lets its clients do. The PHP SDK asks
+ * for pages of 100 queues, and shows none when that is refused. A Client-ID is a text
+ * that the client has chosen: the guide's examples have names like QClient1 beside UUIDs.
+ */
+static const struct setting {
+    const char *option, *value;
+} rackspace[] = {
+    {"max_queues_per_page", "100"},   {"max_messages_per_claim_or_pop", "100"},
+    {"client_id_uuid_safe", "off"},   {"min_length_client_id", "1"},
+    {"max_length_client_id", "1024"},
 };
 
-/* "max_claim_ttl (43200, default)" */
+static const struct setting ci_short[] = {
+    {"min_message_ttl", "1"}, {"min_claim_ttl", "1"}, {"min_claim_grace", "1"}};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Gives options that no source has set the values of a profile. */
 static void
-describe(const struct config *config, const struct option *option,
-         char out[2 * CONFIG_TEXT_CAP])
+apply_settings(struct config *config, const struct setting *settings, size_t count)
 {
-    char where[CONFIG_TEXT_CAP];
+    for (size_t i = 0; i < count; i++) {
+        const struct option *option = option_find(bytes_str(settings[i].option));
+        struct config_origin *origin = &config->origins[option - options];
+        char why[CONFIG_ERROR_CAP];
+        enum status st;
 
-    config_where(config, option, where);
-    (void)snprintf(out, 2 * CONFIG_TEXT_CAP, "%s (%lld, %s)", option->name,
-                   (long long)option_number(option, config), where);
-}
-
-/* Which value is meant is not known when the last one was not taken. */
-static bool
-is_known(const struct config *config, const struct option *option)
-{
-    return !config->origins[option - options].refused;
-}
-
-static void
-check_order(const struct config *config, struct config_errors *errors)
-{
-    for (size_t i = 0; i < sizeof(ordered) / sizeof(ordered[0]); i++) {
-        const struct option *least = option_find(bytes_str(ordered[i].least));
-        const struct option *most = option_find(bytes_str(ordered[i].most));
-        char a[2 * CONFIG_TEXT_CAP], b[2 * CONFIG_TEXT_CAP];
-
-        if (!is_known(config, least) || !is_known(config, most) ||
-            option_number(least, config) <= option_number(most, config))
+        if (origin->source != CONFIG_DEFAULT)
             continue;
-        describe(config, least, a);
-        describe(config, most, b);
-        config_error(errors, "%s is more than %s", a, b);
+        st = option_set(option, config, bytes_str(settings[i].value), why);
+        ENSURE_EQ(st, ST_OK); /* all that is set here is ours */
+        origin->source = CONFIG_PROFILE;
     }
 }
 
-static void
-check_shards(const struct config *config, struct config_errors *errors)
+void
+config_show_profile(void (*show)(void *ctx, const char *option, const char *value),
+                    void *ctx)
 {
-    const struct option *shards = option_find(bytes_str("shards"));
-    char where[CONFIG_TEXT_CAP];
-
-    if (!is_known(config, shards) || (config->shards & (config->shards - 1)) == 0)
-        return;
-    config_where(config, shards, where);
-    config_error(errors, "shards must be a power of two, not %lld (%s)",
-                 (long long)config->shards, where);
-}
-
-/* A post is one record, and a record one frame, of which half is left for the rest of it. */
-static void
-check_post_size(const struct config *config, struct config_errors *errors)
-{
-    enum { POST_MOST = 8 << 20 };
-    const struct option *size = option_find(bytes_str("max_messages_post_size"));
-    char where[CONFIG_TEXT_CAP];
-
-    if (strcmp(config->journal, "none") == 0 || !is_known(config, size) ||
-        config->limits.max_messages_post_size <= POST_MOST)
-        return;
-    config_where(config, size, where);
-    config_error(
-        errors, "max_messages_post_size must be at most 8M with a journal, not %lld (%s)",
-        (long long)config->limits.max_messages_post_size, where);
-}
-
-/*
- * With less there is no room for a segment that is written, two spares, and what a sweep
- * writes before anything goes: no post would ever be taken.
- */
-static void
-check_journal_bytes(const struct config *config, struct config_errors *errors)
-{
-    enum { BYTES_LEAST = 32 << 20 };
-    const struct option *most = option_find(bytes_str("journal_max_bytes"));
-    char where[CONFIG_TEXT_CAP];
-
-    if (!is_known(config, most) || config->journal_max_bytes == 0 ||
-        config->journal_max_bytes >= BYTES_LEAST)
-        return;
-    config_where(config, most, where);
-    config_error(errors, "journal_max_bytes must be 0 or at least 32M, not %lld (%s)",
-                 (long long)config->journal_max_bytes, where);
-}
-
-/* Only of values that are known it can be said whom they keep out. */
-static void
-check_listen_policy(const struct config *config, struct config_errors *errors)
-{
-    static const char *const parts[] = {"listen",
-                                        "auth",
-                                        "insecure_listen",
-                                        "identity_stub",
-                                        "identity_stub_anywhere",
-                                        "ci",
-                                        "ci_anywhere"};
-    char where[CONFIG_TEXT_CAP], why[CONFIG_ERROR_CAP];
-    struct listen_list list;
-
-    if (activation_wanted(config))
-        return; /* it is not listened there: activation_take() looks at what is */
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (!is_known(config, option_find(bytes_str(parts[i]))))
-            return;
-    if (!listen_read(config->listen, &list, why, sizeof(why)))
-        return; /* it was refused when it was set */
-    config_where(config, option_find(bytes_str("listen")), where);
-    listen_policy_check(config, &list, where, errors);
-}
-
-/* The stub's tokens are no protection, and there is one kind of tokens at a time. */
-static void
-check_one_kind(const struct config *config, struct config_errors *errors)
-{
-    if (config->auth != AUTH_BY_NONE && config->identity_stub)
-        config_error(errors,
-                     "identity_stub and auth cannot be used together. Remove one");
-}
-
-static bool
-is_named(const char *path)
-{
-    return strcmp(path, "none") != 0;
-}
-
-/* Certificates of clients mean something only if all of it is there. */
-static void
-check_certificates(const struct config *config, struct config_errors *errors)
-{
-    static const char *const parts[] = {"auth", "certificates", "tls_client_ca"};
-    bool listed = is_named(config->certificates), asked = is_named(config->tls_client_ca);
-
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (!is_known(config, option_find(bytes_str(parts[i]))))
-            return;
-    if (listed != asked)
-        config_error(errors, "%s has no effect without %s",
-                     listed ? "certificates" : "tls_client_ca",
-                     listed ? "tls_client_ca" : "certificates");
-    else if (listed && config->auth == AUTH_BY_NONE)
-        config_error(errors, "certificates has no effect without auth");
-    else if (!listed && config->auth == AUTH_BY_CERTIFICATES)
-        config_error(errors, "auth certificates needs certificates and tls_client_ca");
-}
-
-static void
-check_tests(const struct config *config, struct config_errors *errors)
-{
-    static const char *const parts[] = {"ci", "ci_anywhere", "ci_short", "seed"};
-
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (!is_known(config, option_find(bytes_str(parts[i]))))
-            return;
-    if (config->ci_anywhere && !config->ci)
-        config_error(errors, "ci_anywhere has no effect without ci");
-    if (config->ci_short && !config->ci)
-        config_error(errors, "ci_short has no effect without ci");
-    if (is_named(config->seed) && !config->ci)
-        config_error(errors, "seed has no effect without ci");
-}
-
-static void
-check_hosts(const struct config *config, struct config_errors *errors)
-{
-    const struct option *option = option_find(bytes_str("allowed_hosts"));
-    char where[CONFIG_TEXT_CAP];
-
-    if (!is_known(config, option) || host_list_is_valid(bytes_str(config->allowed_hosts)))
-        return;
-    config_where(config, option, where);
-    config_error(
-        errors,
-        "allowed_hosts must be names without ports, joined by commas, not \"%s\" (%s)",
-        config->allowed_hosts, where);
-}
-
-static void
-check_rest(const struct config *config, struct config_errors *errors)
-{
-    check_shards(config, errors);
-    check_post_size(config, errors);
-    check_journal_bytes(config, errors);
-    store_setup_check(config, errors);
-    check_listen_policy(config, errors);
-    check_hosts(config, errors);
-    check_one_kind(config, errors);
-    check_certificates(config, errors);
-    check_tests(config, errors);
-    admission_check(config, errors);
-    notification_check(config, errors);
-}
-
-enum status
-config_check(const struct config *config, struct config_errors *errors)
-{
-    check_order(config, errors);
-    check_rest(config, errors);
-    return errors->count == 0 ? ST_OK : ST_BAD_VALUE;
+    for (size_t i = 0; i < COUNT_OF(rackspace); i++)
+        show(ctx, rackspace[i].option, rackspace[i].value);
 }
 
 /* ------------------------------------------------------------------ all together */
@@ -481,7 +323,7 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     struct args args = {.argc = argc, .argv = argv, .action = ACTION_SERVE};
     struct config_errors unheard = {.to = NULL};
     const char *file = file_of_environment(envp);
-    bool has_all = true;
+    bool complete = true;
 
     /* Twice over the arguments: the file they name must be read before they count. */
     take_arguments(&args, NULL, &unheard);
@@ -497,22 +339,50 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
         file = args.file;
     if (file != NULL) {
         (void)snprintf(out->file, sizeof(out->file), "%s", file);
-        has_all = config_file_apply(out, file, errors);
+        complete = config_file_apply(out, file, errors);
     }
-    take_environment(out, envp, errors);
+    for (; *envp != NULL; envp++) {
+        take_notice(out, *envp);
+        take_variable(out, *envp, errors);
+    }
     take_arguments(&args, out, errors);
-    profile_apply(out);
-    /* Without its file a configuration may contradict itself where it would not. */
-    if (has_all)
-        check_order(out, errors);
-    check_rest(out, errors);
-    return errors->count == 0 ? ST_OK : ST_BAD_VALUE;
+    if (out->profile == PROFILE_RACKSPACE)
+        apply_settings(out, rackspace, COUNT_OF(rackspace));
+    if (out->ci_short)
+        apply_settings(out, ci_short, COUNT_OF(ci_short));
+    return config_check(out, complete, errors);
 }
 
+/* ------------------------------------------------------------------ reloading */
+
 enum status
-config_reload(const struct config *now, struct config *out, struct config_errors *errors)
+reload_read(struct reload *r, const struct config *now, struct config_errors *errors)
 {
     enum config_action unused;
+    enum status st;
 
-    return config_load(now->argc, now->argv, now->envp, out, &unused, errors);
+    *r = (struct reload){.changed = 0};
+    st = config_load(now->argc, now->argv, now->envp, &r->next, &unused, errors);
+    if (st != ST_OK)
+        return st;
+    for (size_t i = 0; i < option_count; i++) {
+        if (option_same(&options[i], &r->next, now))
+            continue;
+        if (options[i].live) {
+            r->changed++;
+            continue;
+        }
+        r->kept[r->kept_count++] = &options[i];
+        option_copy(&options[i], &r->next, now);
+    }
+    /* What was good with the new ones need not be with the old ones. */
+    return r->kept_count == 0 ? ST_OK : config_check(&r->next, true, errors);
+}
+
+void
+reload_take(const struct reload *r, struct config *now)
+{
+    for (size_t i = 0; i < option_count; i++)
+        if (options[i].live)
+            option_copy(&options[i], now, &r->next);
 }

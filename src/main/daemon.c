@@ -1,15 +1,10 @@
+#include "claimd/base/invariant.h"
 #include "claimd/base/log_writer.h"
 #include "claimd/base/mem.h"
-#include "main/activation.h"
-#include "main/certificate.h"
 #include "main/daemon_private.h"
-#include "main/effect.h"
-#include "main/group.h"
-#include "main/identity.h"
+#include "main/listen_policy.h"
 #include "main/memory_limit.h"
-#include "main/named_files.h"
 #include "main/option.h"
-#include "main/password.h"
 #include "main/text_file.h"
 
 #include <inttypes.h>
@@ -43,13 +38,6 @@ is_journald(const char *stream)
     (void)snprintf(name, sizeof(name), "%ju:%ju", (uintmax_t)st.st_dev,
                    (uintmax_t)st.st_ino);
     return strcmp(stream, name) == 0;
-}
-
-static size_t
-budget_of(const struct config *config)
-{
-    return config->max_memory == OPTION_WORD ? (size_t)(memory_limit("") / 2)
-                                             : (size_t)config->max_memory;
 }
 
 /* From here on nobody waits for whoever reads the log. */
@@ -159,22 +147,45 @@ seed(struct daemon *d, const struct config *config, struct config_errors *errors
     return st == ST_BAD_BODY ? ST_BAD_VALUE : st; /* the file is wrong, in either case */
 }
 
+/* NULL for the word that stands for nothing. */
+static const char *
+unless(const char *text, const char *word)
+{
+    return strcmp(text, word) == 0 ? NULL : text;
+}
+
 static enum status
 open_notify(struct daemon *d, const struct config *config)
 {
-    const struct notify_config notify = {.mem = d->mem,
-                                         .store = d->store,
-                                         .store_log = durability_log(&d->durability),
-                                         .clock = d->durability.now,
-                                         .real = d->clock,
-                                         .log = &d->log,
-                                         .signer = d->named.signer,
-                                         .webhooks = d->named.webhooks,
-                                         .open_body = sealing_open_body,
-                                         .open_ctx = d->named.seal,
-                                         .mail.password = d->named.smtp_password};
+    struct notify_config notify = {
+        .mem = d->mem,
+        .store = d->store,
+        .store_log = durability_log(&d->durability),
+        .clock = d->durability.now,
+        .real = d->clock,
+        .log = &d->log,
+        .signer = d->named.signer,
+        .webhooks = d->named.webhooks,
+        .open_body = sealing_open_body,
+        .open_ctx = d->named.seal,
+        .mail = {.url = unless(config->smtp_server, "none"),
+                 .user = unless(config->smtp_user, "none"),
+                 .password = d->named.smtp_password,
+                 .from = config->smtp_from,
+                 .confirmation_url = unless(config->external_confirmation_url, "none")},
+        .workers = (size_t)config->max_notifier_workers,
+        .timeout_ms = config->notify_timeout_ms,
+        .connect_ms = config->notify_timeout_ms / 2,
+        .ca = unless(config->notify_ca, "system"),
+        .agent = "claimd/" CLAIMD_VERSION,
+        .public_url = unless(config->public_url, "none"),
+        .subscription_ttl_s = config->limits.default_subscription_ttl,
+    };
+    struct reason why;
+    enum status st = guard_read(bytes_str(config->notify_allow), &notify.guard, &why);
 
-    return notification_open(config, &notify, &d->notify);
+    ENSURE(st == ST_OK); /* config_check() has seen it */
+    return notify_open(&notify, &d->notify);
 }
 
 static enum status
@@ -260,7 +271,7 @@ named_open(struct named *n, const struct config *config, struct mem *mem,
 
     if (st == ST_OK) /* it depends on where */
         st = certificate_open(config, &n->listen, mem, &n->tls, errors);
-    st = first_of(st, group_find(config, &n->socket_group, errors));
+    st = first_of(st, socket_group_find(config, &n->socket_group, errors));
     st = first_of(st, admission_open(&n->admission, config, mem, log, errors));
     st = first_of(
         st, signing_open("signing_keys", config->signing_keys, mem, &n->signer, errors));
@@ -279,7 +290,7 @@ named_close(struct named *n, struct mem *mem)
     signer_free(n->signer);
     seal_free(n->seal);
     signer_free(n->webhooks);
-    password_free(mem, n->smtp_password);
+    text_file_drop_word(mem, n->smtp_password);
     auth_free(n->auth);
     tls_free(n->tls);
 }
@@ -301,9 +312,9 @@ daemon_check(const struct config *config, struct config_errors *errors)
     if (mem == NULL)
         return ST_NO_MEMORY;
     st = named_open(&named, config, mem, NULL, errors);
-    named_files_check(config, &named.listen, mem, errors);
+    config_check_files(config, &named.listen, mem, errors);
     if (errors->count == 0 && errors->to != NULL)
-        effect_check(config, &named.listen, print_without_effect, errors->to);
+        config_check_effect(config, &named.listen, print_without_effect, errors->to);
     named_close(&named, mem);
     mem_destroy(mem);
     return st;
@@ -436,7 +447,7 @@ log_started(struct daemon *d, const struct config *config)
     log_listeners(d, config);
     log_store(d, config);
     log_auth(d, config);
-    effect_check(config, &d->named.listen, log_without_effect, d);
+    config_check_effect(config, &d->named.listen, log_without_effect, d);
     if (d->named.tls != NULL)
         certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
     sealing_log(d->named.seal, &d->log);
@@ -467,7 +478,8 @@ daemon_open(const struct config *wanted, const struct clock *clock, struct daemo
     supervisor_init(&d->supervisor, config->notify_socket);
     d->drain_ms = config->drain_seconds * 1000;
     d->ready_fd = (int)config->ready_fd;
-    d->mem = mem_new(budget_of(config));
+    d->mem = mem_new(config->max_memory == OPTION_WORD ? (size_t)(memory_limit("") / 2)
+                                                       : (size_t)config->max_memory);
     process_metrics_init(&d->process, d->mem, &d->log, clock_now_ms(clock));
     if (d->mem == NULL)
         goto fail;

@@ -9,17 +9,15 @@
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
 #include "claimd/kit/kit.h"
+#include "claimd/notify/notify.h"
 #include "main/admission.h"
 #include "main/daemon.h"
 #include "main/durability.h"
 #include "main/expiry_log.h"
-#include "main/notification.h"
+#include "main/key_files.h"
 #include "main/process_metrics.h"
-#include "main/sealing.h"
-#include "main/signing.h"
 #include "main/store_setup.h"
 #include "main/supervisor.h"
-#include "main/watchdog.h"
 
 /* What the configuration only names: taken from outside. */
 struct named {

@@ -1,6 +1,5 @@
-#include "main/certificate.h"
 #include "main/daemon_private.h"
-#include "main/reload.h"
+#include "main/option.h"
 
 #include <inttypes.h>
 

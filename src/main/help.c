@@ -1,22 +1,63 @@
 #include "main/help.h"
 
-#include "main/help_text.h"
+#include "main/command.h"
 #include "main/option.h"
-#include "main/profile.h"
-#include "main/text_fill.h"
 
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
-enum { SHORT_NAME = 28, SHORT_LINE = 32 };
+enum { COLUMNS = 79, INDENT = 8, SHORT_NAME = 28, SHORT_LINE = 32 };
+
+static const char indent[INDENT + 1] = "        ";
+
+void
+help_fill(const char *text, size_t at, const char *before, FILE *to)
+{
+    bool first = true;
+
+    while (*text != '\0') {
+        size_t len = strcspn(text, " \n");
+        bool ends = strncmp(text + len, "\n\n", 2) == 0;
+
+        if (!first && at + 1 + len > COLUMNS) {
+            (void)fprintf(to, "\n%s", before);
+            at = strlen(before);
+            first = true;
+        }
+        (void)fprintf(to, "%s%.*s", first ? "" : " ", (int)len, text);
+        at += len + (first ? 0 : 1);
+        first = ends;
+        text += len + (text[len] == '\0' ? 0 : ends ? 2 : 1);
+        if (ends) {
+            (void)fprintf(to, "\n\n%s", before);
+            at = strlen(before);
+        }
+    }
+    (void)fputc('\n', to);
+}
+
+/* A text below its name, behind a label. */
+static void
+print_below(const char *label, const char *text, FILE *to)
+{
+    (void)fprintf(to, "%s%s", indent, label);
+    help_fill(text, INDENT + strlen(label), indent, to);
+}
 
 static void
-print_facts(const char *heading, const struct help_entry *facts, FILE *to)
+print_entry(const char *name, const char *text, FILE *to)
+{
+    (void)fprintf(to, "  %s\n", name);
+    print_below("", text, to);
+}
+
+static void
+print_entries(const char *heading, const struct help_entry *entries, FILE *to)
 {
     (void)fprintf(to, "\n%s\n", heading);
-    for (; facts->name != NULL; facts++)
-        text_entry(facts->name, facts->what, to);
+    for (; entries->name != NULL; entries++)
+        print_entry(entries->name, entries->text, to);
 }
 
 /* ------------------------------------------------------------------ the program */
@@ -54,17 +95,15 @@ static void
 print_option(const struct option *option, FILE *to)
 {
     (void)print_option_name(option, to);
-    (void)fprintf(to, "\n%s", text_indent);
-    text_fill(option->help, TEXT_INDENT, text_indent, to);
-    if (option->example != NULL) {
-        (void)fprintf(to, "%sExample: ", text_indent);
-        text_fill(option->example, TEXT_INDENT + strlen("Example: "), text_indent, to);
-    }
-    (void)fprintf(to, "%sDefault: ", text_indent);
+    (void)fputc('\n', to);
+    print_below("", option->help, to);
+    if (option->example != NULL)
+        print_below("Example: ", option->example, to);
     if (option->kind == OPTION_TEXT) { /* which may be a long one */
-        text_fill(option->initial, TEXT_INDENT + strlen("Default: "), text_indent, to);
+        print_below("Default: ", option->initial, to);
         return;
     }
+    (void)fprintf(to, "%sDefault: ", indent);
     option_print_default(option, to);
     if (option_has_range(option))
         (void)fprintf(to, ", range: %lld to %lld", (long long)option->min,
@@ -76,15 +115,13 @@ print_option(const struct option *option, FILE *to)
 static size_t
 print_options(const char *group, FILE *to)
 {
-    const char *last = NULL;
     size_t count = 0;
 
     for (size_t i = 0; i < option_count; i++) {
         if (group != NULL && strcasecmp(group, options[i].group) != 0)
             continue;
-        if (last == NULL || strcmp(last, options[i].group) != 0)
+        if (option_begins_group(&options[i]))
             (void)fprintf(to, "%s%s\n", group == NULL ? "\n" : "", options[i].group);
-        last = options[i].group;
         print_option(&options[i], to);
         count++;
     }
@@ -104,7 +141,6 @@ print_common_options(FILE *to)
         if (!option->common)
             continue;
         width = print_option_name(option, to);
-
         if (width >= SHORT_LINE) {
             (void)fputc('\n', to);
             width = 0;
@@ -119,22 +155,23 @@ print_common_options(FILE *to)
 void
 help_print_groups(FILE *to)
 {
-    const char *last = "";
-    size_t at = strlen("Groups:");
+    static const char heading[] = "Groups:";
+    size_t at = strlen(heading);
 
-    (void)fputs("Groups:", to);
+    (void)fputs(heading, to);
     for (size_t i = 0; i < option_count; i++) {
-        if (strcmp(last, options[i].group) == 0)
+        const char *name = options[i].group;
+
+        if (!option_begins_group(&options[i]))
             continue;
-        last = options[i].group;
-        if (at + 1 + strlen(last) > TEXT_COLUMNS) {
+        if (at + 1 + strlen(name) > COLUMNS) {
             (void)fputs("\n       ", to);
-            at = strlen("Groups:");
+            at = strlen(heading);
         }
+        at += 1 + strlen(name);
         (void)fputc(' ', to);
-        for (const char *c = last; *c != '\0'; c++)
-            (void)fputc(tolower((unsigned char)*c), to);
-        at += 1 + strlen(last);
+        for (; *name != '\0'; name++)
+            (void)fputc(tolower((unsigned char)*name), to);
     }
     (void)fputc('\n', to);
 }
@@ -146,21 +183,10 @@ print_setting(void *to, const char *option, const char *value)
 }
 
 static void
-print_short(FILE *to)
-{
-    print_commands(to);
-    print_common_options(to);
-    (void)fputs("\nclaimd --help GROUP prints a group of options, claimd --help all "
-                "prints all.\n",
-                to);
-    help_print_groups(to);
-}
-
-static void
 print_all(FILE *to)
 {
     print_commands(to);
-    print_facts("Arguments", help_arguments, to);
+    print_entries("Arguments", help_arguments, to);
     (void)fputs(
         "\nYou can give each option below on the command line, in the file "
         "(max_claim_ttl)\n"
@@ -170,19 +196,56 @@ print_all(FILE *to)
         to);
     (void)print_options(NULL, to);
     (void)fputs("\nThe profile rackspace sets these defaults\n", to);
-    profile_show(print_setting, to);
-    print_facts("Signals", help_signals, to);
-    print_facts("Exit status", help_exits, to);
+    config_show_profile(print_setting, to);
+    print_entries("Signals", help_signals, to);
+    print_entries("Exit status", help_exits, to);
 }
 
 bool
 help_print(const char *topic, FILE *to)
 {
-    if (topic == NULL)
-        print_short(to);
-    else if (strcmp(topic, "all") == 0)
+    if (topic != NULL && strcmp(topic, "all") == 0)
         print_all(to);
-    else if (print_options(topic, to) == 0)
-        return false;
+    else if (topic != NULL)
+        return print_options(topic, to) > 0;
+    else {
+        print_commands(to);
+        print_common_options(to);
+        (void)fputs("\nclaimd --help GROUP prints a group of options, claimd --help all "
+                    "prints all.\n",
+                    to);
+        help_print_groups(to);
+    }
     return true;
+}
+
+/* ------------------------------------------------------------------ commands */
+
+void
+help_print_command(const struct command *c, FILE *to)
+{
+    for (size_t i = 0; i < COMMAND_CALLS && c->usages[i] != NULL; i++) {
+        (void)fprintf(to, "%s claimd ", i == 0 ? "Usage:" : "      ");
+        help_fill(c->usages[i], 14, "           ", to);
+    }
+    help_fill(c->about, 0, "", to);
+    (void)fputc('\n', to);
+    for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++) {
+        const char *value = c->options[i].value;
+
+        (void)fprintf(to, "  %s%s%s\n", c->options[i].name, value == NULL ? "" : " ",
+                      value == NULL ? "" : value);
+        print_below("", c->options[i].what, to);
+    }
+    print_entry("--help", "Print this help and exit.", to);
+    (void)fprintf(to, "\nExample\n  %s\n\nExit status\n", c->example);
+    for (int i = 0; i < COMMAND_STATUSES; i++)
+        if (c->ends[i] != NULL) {
+            (void)fprintf(to, "  %d  ", i);
+            help_fill(c->ends[i], 5, "     ", to);
+        }
+    for (const struct help_entry *e = c->other_ends; e != NULL && e->name != NULL; e++) {
+        (void)fprintf(to, "  %s  ", e->name);
+        help_fill(e->text, strlen(e->name) + 4, "     ", to);
+    }
 }

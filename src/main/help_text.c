@@ -1,6 +1,4 @@
-#include "main/help_text.h"
-
-#include <stddef.h>
+#include "main/help.h"
 
 const struct help_entry help_arguments[] = {
     {"--config FILE", "Read options from an INI file with lines such as "

@@ -11,10 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { HOST_CAP = 256, LINE_CAP = 256, PIECE = 16384 };
-
-/* More than any answer that is asked for. */
-enum { ANSWER_MOST = 16 << 20 };
+/* RESPONSE_MOST: more than any response has. */
+enum { HOST_CAP = 256, LINE_MOST = 255, PIECE = 16384, RESPONSE_MOST = 16 << 20 };
 
 /* ------------------------------------------------------------------ dialling */
 
@@ -98,27 +96,7 @@ dial_host(const char *address, int64_t until_ns)
     return fd;
 }
 
-int
-http_dial(const char *address, int64_t until_ns)
-{
-    return strncmp(address, "unix:", 5) == 0 ? dial_unix(address + 5, until_ns)
-                                             : dial_host(address, until_ns);
-}
-
-/* ------------------------------------------------------------------ asking */
-
-/* Of the first line of an answer; 0: it is none. */
-static int
-read_status(const char *line)
-{
-    static const char version[] = "HTTP/1.1 ";
-    const char *digits = line + sizeof(version) - 1;
-
-    if (strncmp(line, version, sizeof(version) - 1) != 0 ||
-        strspn(digits, "0123456789") != 3)
-        return 0;
-    return (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0');
-}
+/* ------------------------------------------------------------------ requests */
 
 static bool
 send_request(int fd, const char *target)
@@ -135,60 +113,69 @@ send_request(int fd, const char *target)
            send(fd, request, (size_t)len, MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-/* The first line of the answer, and perhaps more; its length. */
-static size_t
-receive_line(int fd, int64_t until_ns, char answer[LINE_CAP])
+/* Receives until the server closes, or sends a first line that is too long for HTTP. */
+static void
+receive(int fd, int64_t until_ns, struct buf *out)
 {
-    size_t len = 0;
+    char piece[PIECE];
     ssize_t n;
 
-    answer[0] = '\0';
-    while (len < LINE_CAP - 1 && strchr(answer, '\n') == NULL &&
-           be_patient(fd, until_ns) &&
-           (n = recv(fd, answer + len, LINE_CAP - 1 - len, 0)) > 0) {
-        len += (size_t)n;
-        answer[len] = '\0';
+    buf_reset(out, SIZE_MAX);
+    while (out->len < RESPONSE_MOST && be_patient(fd, until_ns) &&
+           (n = recv(fd, piece, sizeof(piece), 0)) > 0) {
+        buf_add(out, piece, (size_t)n);
+        if (out->len >= LINE_MOST && memchr(out->data, '\n', LINE_MOST) == NULL)
+            return;
     }
-    return len;
 }
 
-/* The rest of the answer, without its head. */
+/* The status in the first line of a response; 0: it is none. */
+static int
+read_status(struct bytes response)
+{
+    static const char version[] = "HTTP/1.1 ";
+    struct bytes line = bytes_cut(&response, '\n');
+    const char *digits = line.data + sizeof(version) - 1;
+
+    if (!bytes_present(response) || line.len < sizeof(version) + 3 ||
+        memcmp(line.data, version, sizeof(version) - 1) != 0 ||
+        strspn(digits, "0123456789") != 3)
+        return 0;
+    return (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0');
+}
+
+/* Leaves the body only; nothing if the head is not whole. */
 static void
-receive_body(int fd, int64_t until_ns, struct buf *out)
+cut_head(struct buf *response)
 {
     static const char mark[] = "\r\n\r\n";
-    char piece[PIECE];
-    const char *end;
-    ssize_t n;
+    const char *end = memmem(response->data, response->len, mark, sizeof(mark) - 1);
 
-    while (out->len < ANSWER_MOST && be_patient(fd, until_ns) &&
-           (n = recv(fd, piece, sizeof(piece), 0)) > 0)
-        buf_add(out, piece, (size_t)n);
-    end = out->data == NULL ? NULL : memmem(out->data, out->len, mark, sizeof(mark) - 1);
     if (end == NULL) {
-        out->len = 0;
+        response->len = 0;
         return;
     }
     end += sizeof(mark) - 1;
-    out->len -= (size_t)(end - out->data);
-    memmove(out->data, end, out->len);
+    response->len -= (size_t)(end - response->data);
+    memmove(response->data, end, response->len);
 }
 
 int
-http_get(int fd, const char *target, int64_t until_ns, struct buf *body)
+http_get(const char *address, const char *target, int64_t until_ns, struct buf *body)
 {
-    char answer[LINE_CAP];
-    size_t len;
+    int fd = strncmp(address, "unix:", 5) == 0 ? dial_unix(address + 5, until_ns)
+                                               : dial_host(address, until_ns);
+    int status = 0;
 
-    if (!send_request(fd, target))
-        return 0;
-    len = receive_line(fd, until_ns, answer);
-    if (strchr(answer, '\n') == NULL)
-        return 0;
-    if (body != NULL) {
-        buf_reset(body, SIZE_MAX);
-        buf_add(body, answer, len);
-        receive_body(fd, until_ns, body);
+    if (fd < 0)
+        return -1;
+    if (send_request(fd, target)) {
+        receive(fd, until_ns, body);
+        if (body->len > 0)
+            status = read_status(buf_view(body));
+        if (status > 0)
+            cut_head(body);
     }
-    return read_status(answer);
+    (void)close(fd);
+    return status;
 }

@@ -1,24 +1,17 @@
 /*
- * http_get: a GET request to a server of ours over HTTP, without libcurl.
- *
- *     fd = http_dial(address, until_ns);
- *     status = http_get(fd, "/readyz", until_ns, NULL);
- *     (void)close(fd);
- *
- * Times are of clock_stopwatch_ns(); what is not done by then has failed.
+ * http_get: a GET request to a claimd over plain HTTP, without libcurl.
  */
 #ifndef MAIN_HTTP_GET_H
 #define MAIN_HTTP_GET_H
 
 #include "claimd/base/buf.h"
 
-/* A socket to ADDRESS:PORT, [IPv6]:PORT or unix:PATH, owned; -1: errno says why not. */
-int http_dial(const char *address, int64_t until_ns);
-
 /*
- * The status of the answer; 0: there is none. Unless NULL, *body gets its body: what came of it
- * until the server closed.
+ * Requests a target of the server at ADDRESS:PORT, [IPv6]:PORT or unix:PATH. Returns the status of the
+ * response, and in *body its body, as far as it came until the server closed the connection or until
+ * until_ns, a time of clock_stopwatch_ns(). 0: there was no response. -1: it cannot connect, and errno
+ * says why.
  */
-int http_get(int fd, const char *target, int64_t until_ns, struct buf *body);
+int http_get(const char *address, const char *target, int64_t until_ns, struct buf *body);
 
 #endif

@@ -1,9 +1,15 @@
 #include "main/listen_policy.h"
 
-#include "main/admission.h"
+#include "main/option.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <grp.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ policy */
 
 /* 127.0.0.0/8, in any of the ways to write it; a name never is, 127.example.org neither. */
 static bool
@@ -33,51 +39,6 @@ listen_is_loopback(const char *address)
     return false;
 }
 
-/* The stub's tokens are for whoever asks. */
-static void
-check_stub(const struct config *config, const char *address, const char *where,
-           struct config_errors *errors)
-{
-    if (!config->identity_stub || config->identity_stub_anywhere)
-        return;
-    config_error(errors,
-                 "identity_stub gives a token to every client, so it serves loopback "
-                 "addresses only,"
-                 " not %s (%s). To allow other addresses, set identity_stub_anywhere",
-                 address, where);
-}
-
-/* Who only has to reach the address may do everything: that must be meant. */
-static void
-check_open(const struct config *config, const char *address, const char *where,
-           struct config_errors *errors)
-{
-    if (config->auth != AUTH_BY_NONE || config->insecure_listen ||
-        config->identity_stub || config->ci)
-        return; /* of the last two the checks above have told */
-    config_error(
-        errors,
-        "every client that reaches %s (%s) could do everything. Set auth, listen on a "
-        "loopback address or a Unix socket, or set insecure_listen if a firewall or "
-        "proxy "
-        "protects the address",
-        address, where);
-}
-
-/* Every client can move the clock, and delete everything. */
-static void
-check_tests(const struct config *config, const char *address, const char *where,
-            struct config_errors *errors)
-{
-    if (config->ci && !config->ci_anywhere)
-        config_error(
-            errors,
-            "ci lets every client move the clock and delete everything, so it serves "
-            "loopback addresses and Unix sockets only, not %s (%s). To allow other "
-            "addresses, set ci_anywhere",
-            address, where);
-}
-
 void
 listen_policy_check(const struct config *config, const struct listen_list *list,
                     const char *where, struct config_errors *errors)
@@ -87,8 +48,179 @@ listen_policy_check(const struct config *config, const struct listen_list *list,
 
         if (listen_is_loopback(address))
             continue;
-        check_tests(config, address, where, errors);
-        check_stub(config, address, where, errors);
-        check_open(config, address, where, errors);
+        if (config->ci && !config->ci_anywhere)
+            config_error(
+                errors,
+                "ci lets every client move the clock and delete everything, so it serves "
+                "loopback addresses and Unix sockets only, not %s (%s). To allow other "
+                "addresses, set ci_anywhere",
+                address, where);
+        if (config->identity_stub && !config->identity_stub_anywhere)
+            config_error(
+                errors,
+                "identity_stub gives a token to every client, so it serves loopback "
+                "addresses only,"
+                " not %s (%s). To allow other addresses, set identity_stub_anywhere",
+                address, where);
+        if (config->auth == AUTH_BY_NONE && !config->insecure_listen &&
+            !config->identity_stub && !config->ci)
+            config_error(
+                errors,
+                "every client that reaches %s (%s) could do everything. Set auth, listen "
+                "on a loopback address or a Unix socket, or set insecure_listen if a "
+                "firewall or proxy protects the address",
+                address, where);
     }
+}
+
+/* ------------------------------------------------------------------ sockets of a supervisor */
+
+enum { FIRST_FD = 3 };
+
+static const struct {
+    struct bytes name;
+    enum listen_kind kind;
+} names[] = {
+    {BYTES_LIT("api"), LISTEN_API},
+    {BYTES_LIT("claimd.socket"), LISTEN_API}, /* what systemd calls it by itself */
+    {BYTES_LIT("unknown"), LISTEN_API},
+    {BYTES_LIT(""), LISTEN_API},
+    {BYTES_LIT("tls"), LISTEN_TLS},
+    {BYTES_LIT("metrics"), LISTEN_METRICS},
+};
+
+static bool
+is_number(const char *text, uint64_t *out)
+{
+    return text != NULL && bytes_to_u64(bytes_str(text), out);
+}
+
+bool
+activation_wanted(const struct config *config)
+{
+    uint64_t pid, count;
+
+    if (is_number(config->listen_fds, &count) && count == 0)
+        return false;
+    return config->listen_fds != NULL && is_number(config->listen_pid, &pid) &&
+           pid == (uint64_t)getpid();
+}
+
+static void
+take_one(int fd, struct bytes name, struct listen_list *out, struct config_errors *errors)
+{
+    size_t i = 0;
+    const char *why;
+
+    while (i < sizeof(names) / sizeof(names[0]) && !bytes_equal(names[i].name, name))
+        i++;
+    if (i == sizeof(names) / sizeof(names[0]))
+        config_error(errors,
+                     "LISTEN_FDNAMES: descriptor %d is called %.*s. It must be api, tls "
+                     "or metrics (FileDescriptorName)",
+                     fd, (int)(name.len & 0xff), name.data);
+    else if (!listen_inherit(fd, names[i].kind, &out->entries[out->count], &why))
+        config_error(errors, "LISTEN_FDS: descriptor %d %s", fd, why);
+    else
+        out->count++;
+}
+
+/* Programs that claimd starts must not take the sockets. */
+static void
+forget_variables(void)
+{
+    static const char *const all[] = {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        (void)unsetenv(all[i]); /* fails for names with an equals sign only */
+}
+
+enum status
+activation_take(const struct config *config, struct listen_list *out,
+                struct config_errors *errors)
+{
+    struct bytes rest =
+        config->listen_names == NULL ? BYTES_NONE : bytes_str(config->listen_names);
+    size_t before = errors->count;
+    uint64_t count;
+
+    out->count = 0;
+    forget_variables();
+    if (!is_number(config->listen_fds, &count) || count > LISTEN_MAX) {
+        config_error(errors, "LISTEN_FDS is \"%.20s\". It must be 0 to %d",
+                     config->listen_fds, LISTEN_MAX);
+        return ST_BAD_VALUE;
+    }
+    if (config->ready_fd >= FIRST_FD && config->ready_fd < FIRST_FD + (int64_t)count)
+        config_error(
+            errors, "ready_fd is %d, which is a descriptor of LISTEN_FDS. Choose another",
+            (int)config->ready_fd);
+    for (int i = 0; i < (int)count; i++) {
+        struct bytes name =
+            bytes_present(rest) ? bytes_cut(&rest, ':') : bytes_str("unknown");
+
+        take_one(FIRST_FD + i, name, out, errors);
+    }
+    listen_policy_check(config, out, "socket activation", errors);
+    return errors->count == before ? ST_OK : ST_BAD_VALUE;
+}
+/* ------------------------------------------------------------------ group */
+
+/* Groups may have very many members; a record that needs more is not looked at. */
+enum { RECORD_FIRST = 1024, RECORD_MAX = 16 * 1024 * 1024 };
+
+/* (gid_t)-1 means "leave it", so no group has it. */
+#define GROUP_MAX (INT64_C(4294967295) - 1)
+
+/* Looks a name up: 0 and *out, -1 for none, if it is unknown; else an error. */
+static int
+look_up(const char *name, int64_t *out)
+{
+    int failed = ERANGE;
+
+    *out = -1;
+    for (size_t size = RECORD_FIRST; failed == ERANGE && size <= RECORD_MAX; size *= 4) {
+        struct group group, *found = NULL;
+        char *record = malloc(size);
+
+        if (record == NULL)
+            return ENOMEM;
+        do
+            failed = getgrnam_r(name, &group, record, size, &found);
+        while (failed == EINTR);
+        if (failed == 0 && found != NULL)
+            *out = (int64_t)group.gr_gid;
+        free(record);
+    }
+    /* What some sources say of a name that they do not know. */
+    return failed == ENOENT || failed == ESRCH || failed == EBADF || failed == EPERM
+               ? 0
+               : failed;
+}
+
+enum status
+socket_group_find(const struct config *config, int64_t *out, struct config_errors *errors)
+{
+    const char *name = config->socket_group;
+    struct config_place where;
+    uint64_t number;
+    int failed;
+
+    *out = -1;
+    if (strcmp(name, "none") == 0)
+        return ST_OK;
+    if (bytes_to_u64(bytes_str(name), &number) && number <= GROUP_MAX) {
+        *out = (int64_t)number;
+        return ST_OK;
+    }
+    failed = look_up(name, out);
+    if (failed == 0 && *out >= 0)
+        return ST_OK;
+    where = config_where(config, option_find(bytes_str("socket_group")));
+    if (failed == 0)
+        config_error(errors, "socket_group: there is no group %s (%s)", name, where.text);
+    else
+        config_error(errors, "socket_group: the group %s (%s) cannot be looked up: %s",
+                     name, where.text, strerror(failed));
+    return ST_BAD_VALUE;
 }

@@ -1,9 +1,11 @@
 #include "main/command.h"
 #include "main/program.h"
-#include "main/subcommand.h"
-#include "main/version.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <malloc.h>
+#include <string.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -39,6 +41,54 @@ main_serve(int argc, char **argv)
     return program_serve(&config, &clock, NULL, NULL, NULL);
 }
 
+/* ------------------------------------------------------------------ claimd COMMAND */
+
+/*
+ * The folder of the running executable, with its last slash, however the executable was
+ * found; "" if nothing tells.
+ */
+static void
+find_own_folder(char out[PATH_MAX])
+{
+    ssize_t len = readlink("/proc/self/exe", out, PATH_MAX - 1);
+
+    while (len > 0 && out[len - 1] != '/')
+        len--;
+    out[len < 0 ? 0 : len] = '\0';
+}
+
+/*
+ * Becomes the program of this name that stands beside the running executable, else one in
+ * PATH, with the arguments argv[1..]. Returns only if there is none or it cannot be run:
+ * an exit status, after a line on standard error.
+ */
+static int
+become_program(const char *program, char **argv)
+{
+    struct config_errors errors = {.to = stderr};
+    char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 1];
+
+    find_own_folder(folder);
+    if (folder[0] != '\0') {
+        (void)snprintf(path, sizeof(path), "%s%s", folder, program);
+        argv[0] = path;
+        (void)execv(path, argv); /* comes back only to tell why not */
+        if (errno != ENOENT) {
+            config_error(&errors, "cannot run %s: %s", path, strerror(errno));
+            return EXIT_USAGE;
+        }
+    }
+    (void)snprintf(path, sizeof(path), "%s", program);
+    argv[0] = path;
+    (void)execvp(path, argv);
+    if (errno == ENOENT)
+        config_error(&errors, "%s is missing. It is neither in %s nor in PATH", program,
+                     folder[0] == '\0' ? "the directory of claimd" : folder);
+    else
+        config_error(&errors, "cannot run %s: %s", program, strerror(errno));
+    return EXIT_USAGE;
+}
+
 /* A first argument without hyphens names a subcommand; serving has no name. */
 int
 main(int argc, char **argv)
@@ -46,7 +96,7 @@ main(int argc, char **argv)
     const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
 
     if (command != NULL && command->program != NULL)
-        return subcommand_run(command->program, argv + 1);
+        return become_program(command->program, argv + 1);
     if (command != NULL)
         return command_run(command, argv + 2);
     return main_serve(argc, argv);

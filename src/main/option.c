@@ -321,6 +321,12 @@ option_has_range(const struct option *option)
            option->kind != OPTION_MODE;
 }
 
+bool
+option_begins_group(const struct option *option)
+{
+    return option == options || strcmp(option[-1].group, option->group) != 0;
+}
+
 void
 option_spell(const struct option *option, char out[CONFIG_TEXT_CAP])
 {

@@ -83,6 +83,9 @@ bool option_is_switch(const struct option *option);
 /* True for a word that a switch takes as its value, such as "false", "yes" or "0". */
 bool option_is_switch_word(struct bytes word);
 
+/* True for the first row of a group. */
+bool option_begins_group(const struct option *option);
+
 /* True for a number whose bounds are worth a word. */
 bool option_has_range(const struct option *option);
 

@@ -1,6 +1,4 @@
-#include "main/admission.h"
 #include "main/option.h"
-#include "main/profile.h"
 
 #include <stddef.h>
 

@@ -1,27 +1,34 @@
 #include "main/program.h"
 
-#include "main/config_load.h"
-#include "main/config_origin.h"
+#include "claimd/auth/token_line.h"
+#include "claimd/http/server.h"
+#include "claimd/json/tree.h"
 #include "main/help.h"
 #include "main/signals.h"
-#include "main/version.h"
 
 #include <stdlib.h>
 
-static int
-finish_output(void)
+/* The first line is for programs. The libraries are those that run, not those of the build. */
+static void
+print_version(const char *commit)
 {
-    return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_CANNOT_START;
+    (void)printf("claimd " CLAIMD_VERSION "\n"
+                 "commit %s\n"
+                 "libmicrohttpd %s\n"
+                 "jansson %s\n"
+                 "gnutls %s\n",
+                 commit, server_library_version(), json_tree_library_version(),
+                 token_library_version());
 }
 
-/* Loads the configuration. ST_BAD_VALUE after error messages about all that is wrong. */
+/* Loads the configuration. ST_BAD_VALUE after messages about all errors. */
 static enum status
 load(const struct program *p, struct config *config, enum config_action *action)
 {
     struct config_errors errors = {.to = stderr};
     enum status st = config_load(p->argc, p->argv, p->envp, config, action, &errors);
 
-    /* Serving makes these checks itself; they are for those who will not get there. */
+    /* Serving makes these checks itself; without it they are made here. */
     if (st != ST_OK || *action == ACTION_CHECK_CONFIG)
         (void)daemon_check(config, &errors);
     return errors.count == 0 ? ST_OK : ST_BAD_VALUE;
@@ -51,7 +58,7 @@ program_begin(const struct program *program, struct config *config, int *status)
         }
         break;
     case ACTION_VERSION:
-        version_print(program->commit, stdout);
+        print_version(program->commit);
         break;
     case ACTION_PRINT_CONFIG:
         config_print(config, stdout);
@@ -60,47 +67,8 @@ program_begin(const struct program *program, struct config *config, int *status)
         (void)puts("claimd: the configuration is good");
         break;
     }
-    *status = finish_output();
+    *status = fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_CANNOT_START;
     return false;
-}
-
-static void
-stop(void *ctx)
-{
-    daemon_stop(ctx);
-}
-
-static void
-reload(void *ctx)
-{
-    daemon_reload(ctx);
-}
-
-static void
-pause_posts(void *ctx)
-{
-    daemon_pause(ctx);
-}
-
-static int64_t
-look(void *ctx)
-{
-    return daemon_look(ctx);
-}
-
-static void
-ignored(void *ctx, const char *name)
-{
-    daemon_signal_ignored(ctx, name);
-}
-
-/* Why a daemon could not be opened. */
-static int
-exit_status_of(enum status st)
-{
-    if (st == ST_CONFLICT)
-        return EXIT_JOURNAL_REFUSED;
-    return st == ST_BAD_VALUE ? EXIT_USAGE : EXIT_CANNOT_START;
 }
 
 int
@@ -109,21 +77,16 @@ program_serve(const struct config *config, const struct clock *clock,
 {
     struct config_errors errors = {.to = stderr};
     struct daemon *d = NULL;
-    struct signal_calls calls = {.stop = stop,
-                                 .reload = reload,
-                                 .pause = pause_posts,
-                                 .ignored = ignored,
-                                 .look = look};
     struct signals signals;
-
     enum status st;
 
     signals_block();
     st = daemon_open(config, clock, &d, &errors);
     if (st != ST_OK)
-        return exit_status_of(st);
-    calls.ctx = d;
-    if (signals_start(&signals, &calls) != ST_OK) {
+        return st == ST_CONFLICT    ? EXIT_JOURNAL_REFUSED
+               : st == ST_BAD_VALUE ? EXIT_USAGE
+                                    : EXIT_CANNOT_START;
+    if (signals_start(&signals, d) != ST_OK) {
         config_error(&errors, "cannot start a thread for signals");
         daemon_close(d);
         return EXIT_CANNOT_START;

@@ -9,6 +9,13 @@
 #include "main/daemon.h"
 #include "main/exit_status.h"
 
+/*
+ * The commit that the program was built from, or "unknown", from a tree without its history: a source
+ * that scripts/commit.cmake writes. It is not part of the library, so that another commit is no reason
+ * to link every test again.
+ */
+extern const char version_commit[];
+
 /* How it was called. */
 struct program {
     const char *commit; /* that it was built from */

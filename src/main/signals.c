@@ -33,17 +33,6 @@ taken_set(void)
     return set;
 }
 
-/* The row of a signal; only those in the table reach us. */
-static size_t
-taken_index(int number)
-{
-    size_t i = 0;
-
-    while (i < TAKEN - 1 && taken[i].number != number)
-        i++;
-    return i;
-}
-
 enum signal_verdict
 signal_judge(struct signal_history *history, int number, int64_t now_ms)
 {
@@ -72,20 +61,24 @@ signals_block(void)
 static void
 obey(struct signals *s, int number, int64_t now_ms)
 {
+    size_t i = 0;
+
     switch (signal_judge(&s->history, number, now_ms)) {
     case SIGNAL_STOP:
-        s->calls.stop(s->calls.ctx);
+        daemon_stop(s->daemon);
         break;
     case SIGNAL_END:
         _exit(128 + number);
     case SIGNAL_RELOAD:
-        s->calls.reload(s->calls.ctx);
+        daemon_reload(s->daemon);
         break;
     case SIGNAL_PAUSE:
-        s->calls.pause(s->calls.ctx);
+        daemon_pause(s->daemon);
         break;
     case SIGNAL_IGNORE:
-        s->calls.ignored(s->calls.ctx, taken[taken_index(number)].name);
+        while (i < TAKEN - 1 && taken[i].number != number)
+            i++;
+        daemon_signal_ignored(s->daemon, taken[i].name);
         break;
     }
 }
@@ -103,7 +96,7 @@ look(struct signals *s)
     const int64_t now_ms = now();
 
     if (s->look_ms >= 0 && s->look_ms <= now_ms) {
-        int64_t wait_ms = s->calls.look(s->calls.ctx);
+        int64_t wait_ms = daemon_look(s->daemon);
 
         s->look_ms = wait_ms < 0 ? -1 : now_ms + wait_ms;
     }
@@ -134,11 +127,11 @@ take_signals(void *arg)
 }
 
 enum status
-signals_start(struct signals *s, const struct signal_calls *calls)
+signals_start(struct signals *s, struct daemon *daemon)
 {
     sigset_t set = taken_set();
 
-    *s = (struct signals){.calls = *calls};
+    *s = (struct signals){.daemon = daemon};
     s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     s->end_fd = eventfd(0, EFD_CLOEXEC);
     if (s->signal_fd >= 0 && s->end_fd >= 0 &&

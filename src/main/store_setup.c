@@ -1,9 +1,7 @@
 #include "main/store_setup.h"
 
 #include "claimd/redis/redis.h"
-#include "main/config_origin.h"
-#include "main/option.h"
-#include "main/password.h"
+#include "main/text_file.h"
 
 #include <string.h>
 
@@ -11,36 +9,6 @@ bool
 store_is_redis(const struct config *config)
 {
     return strcmp(config->store, "memory") != 0;
-}
-
-void
-store_setup_check(const struct config *config, struct config_errors *errors)
-{
-    const struct api_project_limits *limits = &config->project_limits;
-    struct reason why;
-
-    if (!store_is_redis(config)) {
-        if (strcmp(config->store_password_file, "none") != 0)
-            config_refuse(
-                config, "store_password_file", errors,
-                "is for a store on Redis only. Remove it, or set store to a Redis URL");
-        return;
-    }
-    reason_init(&why);
-    if (redis_check_url(config->store, &why) != ST_OK)
-        config_refuse(config, "store", errors, why.text);
-    if (strcmp(config->journal, "none") != 0)
-        config_refuse(config, "journal", errors,
-                      "is for a store in memory only, because Redis keeps its data "
-                      "itself. Set it to none");
-    if (config->ci)
-        config_refuse(config, "ci", errors,
-                      "is for a store in memory only. Remove it, or set store to memory");
-    if (limits->queues != 0 || limits->messages != 0 || limits->bytes != 0)
-        config_error(
-            errors,
-            "project_max_queues, project_max_messages and project_max_bytes are for a "
-            "store in memory only, because several servers share a Redis. Set them to 0");
 }
 
 static void
@@ -211,7 +179,7 @@ void
 store_setup_close(struct store_setup *b, struct mem *mem)
 {
     executor_close(b->executor);
-    password_free(mem, b->password);
+    text_file_drop_word(mem, b->password);
     b->executor = NULL;
     b->password = NULL;
 }

@@ -24,13 +24,10 @@ struct store_setup {
 /* Is the store another one than the engine? */
 bool store_is_redis(const struct config *config);
 
-/* Complains about what cannot be meant. */
-void store_setup_check(const struct config *config, struct config_errors *errors);
-
 /*
  * Connects, and starts the threads; the store is the caller's. The configuration and the others are
  * borrowed for its life. A clock that stands is the store's time. ST_UNAVAILABLE, ST_BAD_VALUE after
- * a complaint; ST_NO_MEMORY.
+ * an error message; ST_NO_MEMORY.
  */
 enum status
 store_setup_open(struct store_setup *b, const struct config *config, struct mem *mem,

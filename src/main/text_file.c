@@ -6,129 +6,175 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_ROOM = 16384 };
+enum { FIRST_CAPACITY = 16384 };
 
 static const char rights_advice[] = "Let the group of the service's user read it: chgrp "
                                     "GROUP FILE, chmod 0640 FILE";
 
-struct reading {
-    struct mem *mem;
-    char *text;
-    size_t len, room;
-};
-
-/* Room for one byte more than is allowed tells that there is more. */
-static enum status
-make_room(struct reading *r, size_t most)
-{
-    size_t room = r->room == 0 ? FIRST_ROOM : 2 * r->room;
-    char *text;
-
-    if (r->len < r->room)
-        return ST_OK;
-    if (room > most + 1)
-        room = most + 1;
-    text = mem_realloc(r->mem, r->text, room);
-    if (text == NULL)
-        return ST_NO_MEMORY;
-    r->text = text;
-    r->room = room;
-    return ST_OK;
-}
-
 /* *error: an errno, if that is why. */
 static enum status
-read_all(int fd, struct reading *r, size_t most, int *error)
+read_all(int fd, struct mem *mem, size_t most, struct bytes *out, int *error)
 {
+    size_t len = 0, cap = 0;
+    char *text = NULL;
     ssize_t n = 1;
 
-    while (n != 0 && r->len <= most) {
-        if (make_room(r, most) != ST_OK)
-            return ST_NO_MEMORY;
-        n = read(fd, r->text + r->len, r->room - r->len);
+    while (n != 0 && len <= most) {
+        if (len == cap) {
+            const size_t grown = cap == 0 ? FIRST_CAPACITY : 2 * cap;
+
+            /* One byte more than is allowed tells that there is more. */
+            cap = grown > most + 1 ? most + 1 : grown;
+            *out = bytes_of(text, len);
+            text = mem_realloc(mem, text, cap);
+            if (text == NULL)
+                return ST_NO_MEMORY;
+        }
+        n = read(fd, text + len, cap - len);
+        *out = bytes_of(text, len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
             *error = errno;
             return ST_BAD_VALUE;
         }
-        r->len += (size_t)n;
+        len += (size_t)n;
     }
-    return r->len <= most ? ST_OK : ST_TOO_LARGE;
+    *out = bytes_of(text, len);
+    return len <= most ? ST_OK : ST_TOO_LARGE;
 }
 
 static enum status
-check_rights(int fd, const struct text_file *file, struct config_errors *errors)
-{
-    struct stat st;
-
-    if (!file->secret || fstat(fd, &st) != 0 || (st.st_mode & S_IRWXO) == 0)
-        return ST_OK;
-    config_error(
-        errors,
-        "%s: %s may be read or written by other users (mode %04o). Run chmod o-rwx %s",
-        file->option, file->path, st.st_mode & 07777, file->path);
-    return ST_BAD_VALUE;
-}
-
-/* Whoever reloads would wait for the one who writes into it, and claimd could not be ended. */
-static enum status
-check_kind(int fd, const struct text_file *file, struct config_errors *errors)
-{
-    struct stat st;
-
-    if (file->once || fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode))
-        return ST_OK;
-    config_error(errors,
-                 "%s: %s is a pipe, which claimd cannot read again on SIGHUP. Use a file",
-                 file->option, file->path);
-    return ST_BAD_VALUE;
-}
-
-static enum status
-read_open(int fd, const struct text_file *file, struct reading *r,
+read_open(int fd, const struct text_file *file, struct mem *mem, struct bytes *out,
           struct config_errors *errors)
 {
-    enum status st = check_kind(fd, file, errors);
+    const char *option = file->option, *path = file->path;
+    struct stat st = {.st_mode = 0};
     int error = 0;
 
-    if (st == ST_OK)
-        st = check_rights(fd, file, errors);
-    if (st != ST_OK)
-        return st;
-    st = read_all(fd, r, file->most, &error);
-    if (st == ST_BAD_VALUE)
-        config_error(errors, "%s: %s: %s", file->option, file->path, strerror(error));
-    if (st == ST_TOO_LARGE)
-        config_error(errors, "%s: %s is larger than %zuM, the maximum", file->option,
-                     file->path, file->most >> 20);
-    return st == ST_TOO_LARGE ? ST_BAD_VALUE : st;
+    (void)fstat(fd, &st); /* without it, the file is read all the same */
+    /* A reload would wait for the program that writes into it, and claimd could not be ended. */
+    if (!file->once && S_ISFIFO(st.st_mode)) {
+        config_error(errors,
+                     "%s: %s is a pipe, which claimd cannot read again on SIGHUP. Use a "
+                     "file",
+                     option, path);
+        return ST_BAD_VALUE;
+    }
+    if (file->secret && (st.st_mode & S_IRWXO) != 0) {
+        config_error(
+            errors,
+            "%s: %s may be read or written by other users (mode %04o). Run chmod o-rwx "
+            "%s",
+            option, path, st.st_mode & 07777, path);
+        return ST_BAD_VALUE;
+    }
+    switch (read_all(fd, mem, file->most, out, &error)) {
+    case ST_OK:
+        return ST_OK;
+    case ST_NO_MEMORY:
+        return ST_NO_MEMORY;
+    case ST_TOO_LARGE:
+        config_error(errors, "%s: %s is larger than %zuM, the maximum", option, path,
+                     file->most >> 20);
+        return ST_BAD_VALUE;
+    default:
+        config_error(errors, "%s: %s: %s", option, path, strerror(error));
+        return ST_BAD_VALUE;
+    }
 }
 
 enum status
 text_file_read(const struct text_file *file, struct mem *mem, struct bytes *out,
                struct config_errors *errors)
 {
-    struct reading r = {.mem = mem};
     int fd =
         open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (file->once ? 0 : O_NONBLOCK));
+    struct bytes text = BYTES_NONE;
     enum status st;
 
     if (fd < 0) {
         const char *hint = errno == ENOENT ? file->hint : NULL;
-        char text[ERRNO_TEXT_CAP];
+        char why[ERRNO_TEXT_CAP];
 
         config_error(errors, "%s: %s: %s%s%s", file->option, file->path,
-                     errno_text(errno, rights_advice, text), hint == NULL ? "" : ": ",
+                     errno_text(errno, rights_advice, why), hint == NULL ? "" : ": ",
                      hint == NULL ? "" : hint);
         return ST_BAD_VALUE;
     }
-    st = read_open(fd, file, &r, errors);
+    st = read_open(fd, file, mem, &text, errors);
     (void)close(fd); /* nothing was written */
-    if (st != ST_OK) {
-        mem_free(mem, r.text);
+    if (st == ST_OK)
+        *out = text;
+    else
+        text_file_drop(mem, text);
+    return st;
+}
+
+void
+text_file_drop(struct mem *mem, struct bytes text)
+{
+    void *data = (void *)(uintptr_t)text.data;
+
+    if (text.len > 0)
+        explicit_bzero(data, text.len);
+    mem_free(mem, data);
+}
+
+enum status
+text_file_parse(const struct text_file *file, struct mem *mem, text_file_parser *parse,
+                void *ctx, struct config_errors *errors)
+{
+    struct reason why;
+    struct bytes text;
+    size_t line = 0;
+    enum status st = text_file_read(file, mem, &text, errors);
+
+    if (st != ST_OK)
         return st;
-    }
-    *out = bytes_of(r.text, r.len);
-    return ST_OK;
+    reason_init(&why);
+    st = parse(ctx, mem, text, &line, &why);
+    text_file_drop(mem, text);
+    if (st == ST_BAD_VALUE && line == 0)
+        config_error(errors, "%s: %s: %s", file->option, file->path, why.text);
+    else if (st == ST_BAD_VALUE)
+        config_error(errors, "%s: %s:%zu: %s", file->option, file->path, line, why.text);
+    return st;
+}
+
+enum status
+text_file_word(const struct text_file *file, struct mem *mem, char **out,
+               struct config_errors *errors)
+{
+    struct bytes text, word;
+    enum status st = text_file_read(file, mem, &text, errors);
+
+    *out = NULL;
+    if (st != ST_OK)
+        return st;
+    word = bytes_trim(text);
+    *out = mem_calloc(mem, 1, word.len + 1);
+    if (*out != NULL && word.len > 0)
+        memcpy(*out, word.data, word.len);
+    text_file_drop(mem, text);
+    return *out == NULL ? ST_NO_MEMORY : ST_OK;
+}
+
+void
+text_file_drop_word(struct mem *mem, char *word)
+{
+    if (word != NULL)
+        text_file_drop(mem, bytes_str(word));
+}
+
+enum status
+password_read(const char *option, const char *path, struct mem *mem, char **out,
+              struct config_errors *errors)
+{
+    enum { PASSWORD_MOST = 1024 };
+    const struct text_file file = {
+        .path = path, .option = option, .most = PASSWORD_MOST, .secret = true};
+
+    *out = NULL;
+    return strcmp(path, "none") == 0 ? ST_OK : text_file_word(&file, mem, out, errors);
 }

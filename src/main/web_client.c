@@ -1,5 +1,8 @@
 #include "main/web_client.h"
 
+#include "main/command.h"
+#include "main/text_file.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -37,22 +40,40 @@ prepare(struct web_client *c, const char *token)
     return token == NULL || add_head(c, line) ? ST_OK : ST_NO_MEMORY;
 }
 
-enum status
-web_client_open(struct web_client *c, const char *url, const char *token,
-                struct reason *why)
+bool
+web_client_open(struct web_client *c, const char *url, const char *token_file,
+                struct mem *mem)
 {
-    enum status st;
+    const struct text_file file = {.path = token_file,
+                                   .option = "token-file",
+                                   .most = 4096,
+                                   .secret = true,
+                                   .once = true};
+    struct config_errors errors = {.to = stderr};
+    char *token = NULL;
+    struct reason why;
+    enum status st = ST_OK;
 
-    *c = (struct web_client){.url = url};
-    reason_init(why);
-    st = curl_library_load(&c->curl, why);
-    if (st != ST_OK)
-        return st;
-    (void)c->curl.global_init(CURL_GLOBAL_DEFAULT); /* easy_init() would do it */
-    st = prepare(c, token);
-    if (st != ST_OK)
-        web_client_close(c);
-    return st;
+    *c = (struct web_client){.url = url == NULL ? "http://127.0.0.1:8888" : url};
+    if (token_file != NULL)
+        st = text_file_word(&file, mem, &token, &errors);
+    reason_init(&why);
+    if (st == ST_OK) {
+        st = curl_library_load(&c->curl, &why);
+        if (st != ST_OK)
+            config_error(&errors, "%s", why.text);
+    }
+    if (st == ST_OK) {
+        (void)c->curl.global_init(CURL_GLOBAL_DEFAULT); /* easy_init() would do it */
+        st = prepare(c, token);
+    }
+    text_file_drop_word(mem, token);
+    if (st == ST_OK)
+        return true;
+    if (errors.count == 0)
+        config_error(&errors, "%s", status_text(st));
+    web_client_close(c);
+    return false;
 }
 
 void
@@ -81,14 +102,15 @@ set_url(struct web_client *c, const char *target, char text[TARGET_CAP])
     (void)c->curl.easy_setopt(c->handle, CURLOPT_URL, text);
 }
 
-enum status
+int
 web_client_ask(struct web_client *c, const char *target, struct bytes body, int *code,
-               struct buf *out, struct reason *why)
+               struct buf *out)
 {
     char url[TARGET_CAP];
     CURLcode done;
     long status = 0;
 
+    buf_reset(out, SIZE_MAX);
     c->curl.easy_reset(c->handle);
     set_url(c, target, url);
     (void)c->curl.easy_setopt(c->handle, CURLOPT_HTTPHEADER, c->heads);
@@ -106,11 +128,12 @@ web_client_ask(struct web_client *c, const char *target, struct bytes body, int 
     c->error[0] = '\0';
     done = c->curl.easy_perform(c->handle);
     if (out->failed)
-        return ST_NO_MEMORY;
+        return command_fails(COMMAND_FAILED, "%s: %s", c->url, status_text(ST_NO_MEMORY));
     if (done != CURLE_OK)
-        return reason_give(why, ST_UNAVAILABLE, "%s",
-                           c->error[0] != '\0' ? c->error : c->curl.easy_strerror(done));
+        return command_fails(COMMAND_FAILED, "%s: %s", c->url,
+                             c->error[0] != '\0' ? c->error
+                                                 : c->curl.easy_strerror(done));
     (void)c->curl.easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &status);
     *code = (int)status;
-    return ST_OK;
+    return COMMAND_GOOD;
 }

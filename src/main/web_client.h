@@ -1,7 +1,7 @@
 /*
  * web_client: requests of a command to a server, by libcurl.
  *
- *   Memory   the answer, in a buffer of the caller's
+ *   Memory   the response, in a buffer of the caller
  *   Threads  one
  */
 #ifndef MAIN_WEB_CLIENT_H
@@ -18,16 +18,19 @@ struct web_client {
     char error[CURL_ERROR_SIZE];
 };
 
-/* token: X-Auth-Token; NULL: none. ST_UNAVAILABLE with the reason, ST_NO_MEMORY. */
-enum status web_client_open(struct web_client *c, const char *url, const char *token,
-                            struct reason *why);
+/*
+ * Opens one for the URL of a server (NULL: that of a server with default options) and a file with a
+ * token for X-Auth-Token (NULL: none). False after an error message. To be closed only on success.
+ */
+bool web_client_open(struct web_client *c, const char *url, const char *token_file,
+                     struct mem *mem);
 void web_client_close(struct web_client *c);
 
 /*
- * Asks for url + target, with a body (POST) or, absent, without (GET). *code: of the answer, whose
- * body is appended to `out`. ST_UNAVAILABLE: there was none, with the reason.
+ * Requests url + target, with a body (POST) or, absent, without (GET). *code: of the response, whose
+ * body replaces what `out` has. An exit status; after an error message there is no response.
  */
-enum status web_client_ask(struct web_client *c, const char *target, struct bytes body,
-                           int *code, struct buf *out, struct reason *why);
+int web_client_ask(struct web_client *c, const char *target, struct bytes body, int *code,
+                   struct buf *out);
 
 #endif

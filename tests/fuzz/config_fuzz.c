@@ -8,8 +8,6 @@
 #include "fuzz/fuzz.h"
 
 #include "main/config.h"
-#include "main/config_load.h"
-#include "main/config_origin.h"
 #include "main/option.h"
 
 #include <stdlib.h>

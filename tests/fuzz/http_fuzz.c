@@ -7,7 +7,6 @@
 #include "fuzz/fuzz.h"
 
 #include "main/config.h"
-#include "main/config_load.h"
 #include "main/daemon.h"
 
 #include <errno.h>

@@ -7,58 +7,137 @@
  * but for those that begin with "@": they name what stands there, of a command if one is named.
  * "@version@" within a line is the version.
  */
-#include "main/help_text.h"
-#include "main/manual/roff.h"
+#include "main/command.h"
+#include "main/help.h"
 #include "main/option.h"
-#include "main/profile.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ the server */
+/* ------------------------------------------------------------------ man(7) */
 
 static void
-write_facts(const struct help_entry *facts)
+roff_char(char c)
 {
-    for (; facts->name != NULL; facts++)
-        roff_entry(facts->name, facts->what);
+    if (c == '-')
+        (void)fputs("\\-", stdout);
+    else if (c == '\\')
+        (void)fputs("\\e", stdout);
+    else if (c == '\'')
+        (void)fputs("\\(aq", stdout);
+    else
+        (void)fputc(c, stdout);
 }
 
 static void
-arguments(const struct command *c)
+roff_chars(const char *text, size_t len)
 {
-    (void)c;
-    write_facts(help_arguments);
+    for (size_t i = 0; i < len; i++)
+        roff_char(text[i]);
 }
 
+/* A text without the end of the line. `text in backquotes` becomes bold. */
 static void
-signals(const struct command *c)
+roff_text(const char *text)
 {
-    (void)c;
-    write_facts(help_signals);
+    bool bold = false;
+
+    if (*text == '.') /* no request, wherever a line begins with it */
+        (void)fputs("\\&", stdout);
+    for (; *text != '\0'; text++) {
+        if (*text != '`') {
+            roff_char(*text);
+            continue;
+        }
+        bold = !bold;
+        (void)fputs(bold ? "\\fB" : "\\fP", stdout);
+    }
 }
 
+/* A name, and a text about it. */
 static void
-exits(const struct command *c)
+roff_entry(const char *name, const char *what)
 {
-    (void)c;
-    write_facts(help_exits);
+    (void)fputs(".TP\n\\fB", stdout);
+    roff_text(name);
+    (void)fputs("\\fP\n", stdout);
+    roff_text(what);
+    (void)fputs(what[strlen(what) - 1] == '.' ? "\n" : ".\n", stdout);
 }
 
+/* The head of an entry: before and name bold, the value in italics between two texts. */
 static void
-variables(const struct command *c)
+roff_option(const char *before, const char *name, const char *between, const char *value,
+            const char *behind)
 {
-    (void)c;
-    write_facts(help_variables);
+    (void)fputs(".TP\n\\fB", stdout);
+    roff_text(before);
+    roff_text(name);
+    (void)fputs("\\fP", stdout);
+    roff_text(between);
+    (void)fputs("\\fI", stdout);
+    roff_text(value);
+    (void)fputs("\\fP", stdout);
+    roff_text(behind);
+    (void)fputc('\n', stdout);
 }
 
+/* Those of a text that an empty line parts. */
 static void
-files(const struct command *c)
+roff_paragraphs(const char *text)
 {
-    (void)c;
-    write_facts(help_files);
+    while (*text != '\0') {
+        const char *end = strstr(text, "\n\n");
+        size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
+        char paragraph[2048];
+
+        (void)snprintf(paragraph, sizeof(paragraph), "%.*s", (int)len, text);
+        roff_text(paragraph);
+        (void)fputs(end == NULL ? "\n" : "\n.PP\n", stdout);
+        text += len + (end == NULL ? 0 : 2);
+    }
+}
+
+/* The letters of a word between brackets and commas. */
+static void
+roff_word(const char *word, size_t len)
+{
+    size_t from = word[0] == '[' ? 1 : 0, till = len;
+
+    while (till > from && strchr("].", word[till - 1]) != NULL)
+        till--;
+    roff_chars(word, from);
+    (void)fputs(isupper((unsigned char)word[from]) ? "\\fI" : "\\fB", stdout);
+    roff_chars(word + from, till - from);
+    (void)fputs("\\fP", stdout);
+    roff_chars(word + till, len - till);
+}
+
+/* "log DIR [--from LSN]": capitals stand for what the user puts in. */
+static void
+roff_usage(const char *usage)
+{
+    (void)fputs(".HP\n\\fBclaimd\\fP", stdout);
+    while (*usage != '\0') {
+        size_t len = strcspn(usage, " ");
+
+        (void)fputc(' ', stdout);
+        roff_word(usage, len);
+        usage += len + (usage[len] == ' ' ? 1 : 0);
+    }
+    (void)fputc('\n', stdout);
+}
+
+/* A heading within a section: a text in front of a name. */
+static void
+roff_heading(const char *before, const char *name)
+{
+    (void)printf(".SS %s", before);
+    roff_text(name);
+    (void)fputc('\n', stdout);
 }
 
 /* ------------------------------------------------------------------ options */
@@ -96,32 +175,20 @@ write_help(const struct option *o)
         (void)fputs("SIGHUP changes it.\n", stdout);
 }
 
-/* The heading of another group. */
-static const char *
-write_group(const struct option *o, const char *last)
-{
-    if (last == NULL || strcmp(last, o->group) != 0) {
-        (void)fputs(".SS ", stdout);
-        roff_text(o->group);
-        (void)fputc('\n', stdout);
-    }
-    return o->group;
-}
-
 /* As on the command line. */
 static void
 list_options(const struct command *c)
 {
-    const char *group = NULL;
-
     (void)c;
     for (size_t i = 0; i < option_count; i++) {
+        const bool is_switch = option_is_switch(&options[i]);
         char name[CONFIG_TEXT_CAP];
 
-        group = write_group(&options[i], group);
+        if (option_begins_group(&options[i]))
+            roff_heading("", options[i].group);
         option_spell(&options[i], name);
-        roff_option("--", name, option_is_switch(&options[i]) ? "[=" : " ",
-                    options[i].value, option_is_switch(&options[i]) ? "]" : "");
+        roff_option("--", name, is_switch ? "[=" : " ", options[i].value,
+                    is_switch ? "]" : "");
         write_help(&options[i]);
     }
 }
@@ -130,11 +197,10 @@ list_options(const struct command *c)
 static void
 settings(const struct command *c)
 {
-    const char *group = NULL;
-
     (void)c;
     for (size_t i = 0; i < option_count; i++) {
-        group = write_group(&options[i], group);
+        if (option_begins_group(&options[i]))
+            roff_heading("", options[i].group);
         roff_option("", options[i].name, " = ", options[i].value, "");
         write_help(&options[i]);
     }
@@ -151,7 +217,7 @@ static void
 profile(const struct command *c)
 {
     (void)c;
-    profile_show(write_setting, NULL);
+    config_show_profile(write_setting, NULL);
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -183,6 +249,13 @@ command_options(const struct command *c)
 }
 
 static void
+write_entries(const struct help_entry *entries)
+{
+    for (; entries != NULL && entries->name != NULL; entries++)
+        roff_entry(entries->name, entries->text);
+}
+
+static void
 ends(const struct command *c)
 {
     for (int i = 0; i < COMMAND_STATUSES; i++) {
@@ -191,8 +264,7 @@ ends(const struct command *c)
         if (c->ends[i] != NULL)
             roff_entry(status, c->ends[i]);
     }
-    for (const struct help_entry *f = c->other_ends; f != NULL && f->name != NULL; f++)
-        roff_entry(f->name, f->what);
+    write_entries(c->other_ends);
 }
 
 static void
@@ -208,9 +280,7 @@ all_commands(const struct command *c)
 {
     (void)c;
     for (size_t i = 0; i < command_count; i++) {
-        (void)fputs(".SS claimd ", stdout);
-        roff_text(commands[i]->name);
-        (void)fputc('\n', stdout);
+        roff_heading("claimd ", commands[i]->name);
         about(commands[i]);
         command_options(commands[i]);
         (void)fputs(".PP\nExample:\n", stdout);
@@ -222,25 +292,27 @@ all_commands(const struct command *c)
 
 /* ------------------------------------------------------------------ the frame */
 
+/* Entries, or a function that writes what stands there. */
 static const struct place {
     const char *name;
     bool of_command;
+    const struct help_entry *entries;
     void (*write)(const struct command *c);
 } places[] = {
-    {"arguments", false, arguments},
-    {"options", false, list_options},
-    {"settings", false, settings},
-    {"profile", false, profile},
-    {"signals", false, signals},
-    {"exits", false, exits},
-    {"variables", false, variables},
-    {"files", false, files},
-    {"synopses", false, all_synopses},
-    {"commands", false, all_commands},
-    {"synopsis", true, synopsis},
-    {"about", true, about},
-    {"command_options", true, command_options},
-    {"ends", true, ends},
+    {"arguments", false, help_arguments, NULL},
+    {"options", false, NULL, list_options},
+    {"settings", false, NULL, settings},
+    {"profile", false, NULL, profile},
+    {"signals", false, help_signals, NULL},
+    {"exits", false, help_exits, NULL},
+    {"variables", false, help_variables, NULL},
+    {"files", false, help_files, NULL},
+    {"synopses", false, NULL, all_synopses},
+    {"commands", false, NULL, all_commands},
+    {"synopsis", true, NULL, synopsis},
+    {"about", true, NULL, about},
+    {"command_options", true, NULL, command_options},
+    {"ends", true, NULL, ends},
 };
 
 /* "@options" or "@ends token"; false: there is no such place. */
@@ -253,7 +325,9 @@ write_place(char *line)
 
     for (size_t i = 0; name != NULL && i < sizeof(places) / sizeof(places[0]); i++)
         if (strcmp(places[i].name, name) == 0 && places[i].of_command == (c != NULL)) {
-            places[i].write(c);
+            write_entries(places[i].entries);
+            if (places[i].write != NULL)
+                places[i].write(c);
             return true;
         }
     return false;

@@ -3,8 +3,8 @@
  */
 #include "claimd/base/clock.h"
 #include "main/command.h"
-#include "main/config_load.h"
 #include "main/daemon.h"
+#include "main/help.h"
 #include "main/http_get.h"
 #include "main/run/leak_report.h"
 #include "main/run/run.h"
@@ -14,26 +14,152 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
 enum { ASKING_S = 10 }; /* for all leaks of a server */
 
-/* ------------------------------------------------------------------ leaks */
+/* ------------------------------------------------------------------ command line */
 
-static bool
-ask_page(const struct run_server *s, const char *target, int64_t until_ns,
-         struct buf *page)
+/* What every server is started with; options behind these win. */
+static const char *const first_words[] = {"claimd",
+                                          "--ci",
+                                          "--identity-stub",
+                                          "--listen",
+                                          RUN_SERVER_LISTEN,
+                                          "--drain-seconds",
+                                          "1",
+                                          "--ready-fd",
+                                          RUN_SERVER_READY,
+                                          "--log-level",
+                                          "warn"};
+
+/* Without the last two: what a log in a file has. */
+enum {
+    FIRST_WORDS = sizeof(first_words) / sizeof(first_words[0]),
+    FIRST_WORDS_LOGGED = FIRST_WORDS - 2
+};
+
+/*
+ * If the word at *at is this option: its value, perhaps the next word, to which *at goes on. *is:
+ * it is the option; NULL: it has no value.
+ */
+static const char *
+take(char *const **at, const char *option, bool *is)
 {
-    int fd = http_dial(s->address, until_ns), status;
+    const size_t len = strlen(option);
+    const char *word = **at;
 
-    if (fd < 0)
-        return false;
-    status = http_get(fd, target, until_ns, page);
-    (void)close(fd);
-    return status == 200 && !page->failed;
+    *is = strncmp(word, option, len) == 0 && (word[len] == '\0' || word[len] == '=');
+    if (!*is)
+        return NULL;
+    if (word[len] == '=')
+        return word + len + 1;
+    if ((*at)[1] == NULL || strcmp((*at)[1], "--") == 0)
+        return NULL;
+    return *++*at;
 }
+
+static int
+take_instances(const char *value, struct run_words *out)
+{
+    int64_t count;
+
+    if (!bytes_to_i64(bytes_str(value), &count) || count < 1 ||
+        count > RUN_INSTANCES_MOST)
+        return command_misused(
+            &command_run_tests,
+            "--instances is \"%s\". It must be an integer between 1 and %d", value,
+            RUN_INSTANCES_MOST);
+    out->instances = (size_t)count;
+    out->numbered = true;
+    return COMMAND_GOOD;
+}
+
+/* One word, or two, in front of "--". */
+static int
+take_word(char *const **at, struct run_words *out)
+{
+    const char *value;
+    bool is;
+
+    value = take(at, "--instances", &is);
+    if (is && value != NULL)
+        return take_instances(value, out);
+    if (is)
+        return command_misused(&command_run_tests, "--instances needs a value");
+    value = take(at, "--log", &is);
+    if (is && value == NULL)
+        return command_misused(&command_run_tests, "--log needs a value");
+    if (is)
+        out->log = value;
+    else if (strcmp(**at, "--fail-on-leak") == 0)
+        out->fail_on_leak = true;
+    else
+        out->server[out->server_count++] = **at;
+    return COMMAND_GOOD;
+}
+
+/* All words, and in front of them room for what comes first. */
+static int
+take_words(char *const *at, struct run_words *out)
+{
+    int status = COMMAND_GOOD;
+
+    out->server_count = FIRST_WORDS;
+    for (; *at != NULL && strcmp(*at, "--") != 0 && status == COMMAND_GOOD; at++)
+        status = take_word(&at, out);
+    if (status != COMMAND_GOOD)
+        return status;
+    if (*at == NULL || at[1] == NULL)
+        return command_misused(&command_run_tests, "run needs a command behind --");
+    out->command = at + 1;
+    return COMMAND_GOOD;
+}
+
+static void
+put_first_words(struct run_words *out)
+{
+    const size_t count = out->log == NULL ? FIRST_WORDS : FIRST_WORDS_LOGGED;
+
+    out->server_count -= FIRST_WORDS - count;
+    memmove(out->server + count, out->server + FIRST_WORDS,
+            (out->server_count - count) * sizeof(*out->server));
+    for (size_t i = 0; i < count; i++)
+        out->server[i] = (char *)first_words[i]; /* as execv() wants it */
+    out->server[out->server_count] = NULL;
+}
+
+int
+run_words_read(char *const *argv, struct run_words *out)
+{
+    size_t count = 0;
+    int status;
+
+    while (argv[count] != NULL)
+        count++;
+    *out = (struct run_words){.instances = 1};
+    out->server = calloc(FIRST_WORDS + count + 1, sizeof(*out->server));
+    if (out->server == NULL)
+        return command_fails(COMMAND_FAILED, "out of memory");
+    status = take_words(argv, out);
+    if (status == COMMAND_GOOD)
+        put_first_words(out);
+    else
+        run_words_free(out);
+    return status;
+}
+
+void
+run_words_free(struct run_words *words)
+{
+    free(words->server);
+    words->server = NULL;
+}
+
+/* ------------------------------------------------------------------ leaks */
 
 static bool
 report_leaks_of(const struct run_server *s, struct leak_report *report, struct buf *page)
@@ -42,7 +168,7 @@ report_leaks_of(const struct run_server *s, struct leak_report *report, struct b
     char next[LEAK_REPORT_NEXT_CAP] = "/claimd/leaks?limit=1000";
 
     while (next[0] != '\0')
-        if (!ask_page(s, next, until_ns, page) ||
+        if (http_get(s->address, next, until_ns, page) != 200 || page->failed ||
             !leak_report_page(report, buf_view(page), next))
             return false;
     return true;
@@ -75,6 +201,13 @@ report_leaks(struct run *r, struct leak_report *report)
 }
 
 /* ------------------------------------------------------------------ the command */
+
+/* Of what waitpid() says. */
+static int
+exit_status_of(int status)
+{
+    return WIFSIGNALED(status) ? RUN_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 static void
 await_command(struct run *r)
@@ -124,7 +257,7 @@ report(struct run *r)
     }
     r->command = pid;
     await_command(r);
-    return run_command_exit(r->command_status);
+    return exit_status_of(r->command_status);
 }
 
 /* What to end with, once CMD has, and what has leaked is told. */
@@ -142,21 +275,19 @@ judge(const struct run *r, int status, int told)
 static int
 run_with_servers(struct run *r)
 {
-    int status = run_servers_await(r), told;
+    int status = run_servers_start(r), told;
 
-    if (status == COMMAND_GOOD)
-        status = run_servers_begin(r);
     if (status != COMMAND_GOOD)
         return status;
-    if (!run_command_prepare(&r->words, r->servers, r->region))
+    if (!run_command_prepare(r))
         return command_fails(RUN_BROKEN, "out of memory");
-    status = run_command_start(&r->words, &r->before, &r->command);
+    status = run_command_start(r);
     if (status != 0)
         return status;
     await_command(r);
     if (r->orphaned)
         return RUN_SIGNALLED + SIGTERM;
-    status = run_command_exit(r->command_status);
+    status = exit_status_of(r->command_status);
     told = report(r);
     return r->orphaned ? RUN_SIGNALLED + SIGTERM : judge(r, status, told);
 }
@@ -230,9 +361,7 @@ run_all(struct run *r)
     if (!run_take_signals(r))
         return command_fails(RUN_BROKEN, "cannot take signals: %s", strerror(errno));
     run_watch_parent(r);
-    status = run_servers_start(r);
-    if (status == COMMAND_GOOD)
-        status = run_with_servers(r);
+    status = run_with_servers(r);
     r->stopped_by = 0;
     run_servers_stop(r, r->orphaned || status > RUN_SIGNALLED);
     return r->stopped_by != 0 ? RUN_SIGNALLED + r->stopped_by : status;

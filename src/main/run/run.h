@@ -1,27 +1,71 @@
 /*
  * run: what claimd run has started and waits for.
  *
- *     claimd run ---- server 1 .. n     killed when claimd run dies, whatever it dies of
+ *     claimd run ---- server 1 .. n     killed when claimd run dies, however it dies
  *          |
  *          +--------- CMD               likewise; its input and output are its own
  *          |
  *        parent                         when it dies, CMD gets SIGTERM, and then SIGKILL
  *
- * One thread, which sleeps until there is a signal, the parent dies, or a server is ready.
+ * One thread, which sleeps until there is a signal, the parent dies, or a server is ready. Each server
+ * has a session of its own, so that it gets no signals of the terminal.
  */
 #ifndef MAIN_RUN_RUN_H
 #define MAIN_RUN_RUN_H
 
 #include "main/config.h"
-#include "main/run/run_command.h"
-#include "main/run/run_server.h"
 
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 
-enum { RUN_BROKEN = 70 }; /* exit status: it is a server that has failed */
+/* Exit statuses. All but the first as shells have them. */
+enum {
+    RUN_BROKEN = 70,   /* a server has failed */
+    RUN_CANNOT = 126,  /* the command is there, but cannot be run */
+    RUN_NO_SUCH = 127, /* it is not there */
+    RUN_SIGNALLED = 128
+};
 
 #define RUN_SECOND_NS INT64_C(1000000000)
+
+/* ------------------------------------------------------------------ command line */
+
+enum { RUN_INSTANCES_MOST = 64 };
+
+struct run_words {
+    size_t instances; /* at least 1 */
+    bool numbered;    /* --instances was there */
+    bool fail_on_leak;
+    const char *log; /* a file; NULL: none */
+
+    /* Owned; the words are borrowed. Options of the server, what it needs in front of them. */
+    char **server;
+    size_t server_count;
+    char *const *command; /* borrowed; ends with NULL */
+};
+
+/*
+ * Reads the words behind "run", such as "--instances 2 --max-wait 5 -- pytest -q". An exit status;
+ * after an error message nothing is owned.
+ */
+int run_words_read(char *const *argv, struct run_words *out);
+void run_words_free(struct run_words *words);
+
+/* ------------------------------------------------------------------ processes */
+
+/* Words for the command line of a server: where it listens, and the descriptor that tells where that is. */
+#define RUN_SERVER_LISTEN "127.0.0.1:0"
+#define RUN_SERVER_READY  "3"
+
+struct run_server {
+    pid_t pid;        /* 0: it never ran, or has ended and was waited for */
+    int ready;        /* pipe that tells where it listens; -1: closed */
+    int status;       /* of waitpid(), once it has ended */
+    char address[64]; /* "127.0.0.1:40123"; empty: it has not told yet */
+};
 
 struct run {
     struct run_words words;
@@ -42,19 +86,25 @@ struct run {
     bool unasked;       /* of who reports: one did not tell its leaks */
 };
 
-/* ------------------------------------------------------------------ watch.c */
+/* Starts a server; false: errno says why not. */
+bool run_server_start(struct run *r, struct run_server *s);
+
+/*
+ * Sets in our own environment what CMD is to find: where the servers are, for programs of ours and of
+ * OpenStack. It removes what the environment says of another cloud. False: no memory.
+ */
+bool run_command_prepare(const struct run *r);
+
+/* Starts CMD. 0, or an exit status after an error message. */
+int run_command_start(struct run *r);
+
+/* ------------------------------------------------------------------ waiting */
 
 /* Signals are read from now on, and go to CMD if they are for it. False: errno. */
 bool run_take_signals(struct run *r);
 
-/* From now on its death is ours. */
+/* From now on the parent's death is ours. */
 void run_watch_parent(struct run *r);
-
-/* Takes note of all who have ended. */
-void run_reap(struct run *r);
-
-/* A complaint about a server that has ended. */
-void run_tell_end(const struct run_server *s);
 
 /*
  * Sleeps until something happens, also with these descriptors, behind which there is room for
@@ -65,19 +115,12 @@ void run_rest(struct run *r, struct pollfd *fds, size_t count, int64_t until_ns)
 /* 0: that moment has come. */
 int run_left_ms(int64_t until_ns);
 
-/* ------------------------------------------------------------------ servers.c */
-
-/* These return COMMAND_GOOD, or an exit status after an error message. */
+/* Starts all servers and waits until all have told where they listen. From then on none should end. An
+ * exit status; other than COMMAND_GOOD after an error message. */
 int run_servers_start(struct run *r);
 
-/* Until all have told where they listen. */
-int run_servers_await(struct run *r);
-
-/* From now on none should end; one that has ended already is told. */
-int run_servers_begin(struct run *r);
-
-/* They end, if need be by SIGKILL: when their time is over, of which there is less if somebody wants
- * us to end, or another signal comes. */
+/* Ends the servers, by SIGKILL when their time is over. They have less of it if we are to end, or
+ * another signal comes. */
 void run_servers_stop(struct run *r, bool hurried);
 
 #endif

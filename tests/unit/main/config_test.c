@@ -1,6 +1,4 @@
 #include "main/config.h"
-#include "main/config_load.h"
-#include "main/config_origin.h"
 #include "main/option.h"
 #include "support/check_main.h"
 

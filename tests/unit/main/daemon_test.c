@@ -1,4 +1,3 @@
-#include "main/config_load.h"
 #include "main/daemon.h"
 
 #include "support/check_main.h"

@@ -1,5 +1,5 @@
-#include "main/config_load.h"
-#include "main/reload.h"
+#include "main/config.h"
+#include "main/option.h"
 #include "support/check_main.h"
 
 #include <stdlib.h>

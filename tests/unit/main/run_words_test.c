@@ -1,4 +1,4 @@
-#include "main/run/run_words.h"
+#include "main/run/run.h"
 
 #include "main/command.h"
 #include "support/check_main.h"

@@ -1,5 +1,5 @@
 /* When a supervisor is told that the workers are alive. */
-#include "main/watchdog.h"
+#include "main/supervisor.h"
 
 #include "support/check_main.h"
 #include "support/server_fixture.h"

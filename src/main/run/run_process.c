@@ -1,11 +1,11 @@
-#include "main/run/run_command.h"
+#include "main/run/run.h"
 
 #include "claimd/base/entropy.h"
 #include "main/command.h"
-#include "main/run/run_server.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -13,6 +13,92 @@
 #include <unistd.h>
 
 extern char **environ;
+
+enum { READY_FD = 3, CANNOT = 127 };
+
+/* ------------------------------------------------------------------ servers */
+
+/* What a supervisor has told `claimd run` is not for its servers. */
+static void
+forget_supervisor(void)
+{
+    static const char *const names[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC",
+                                        "WATCHDOG_PID",  "LISTEN_PID",
+                                        "LISTEN_FDS",    "LISTEN_FDNAMES"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        (void)unsetenv(names[i]);
+}
+
+/* Standard descriptors, READY_FD, and no other: others may wait for the end of theirs. */
+static bool
+arrange(int ready, int log)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+        (log >= 0 && dup2(log, STDERR_FILENO) < 0))
+        return false;
+    if (ready == READY_FD ? fcntl(ready, F_SETFD, 0) < 0 : dup2(ready, READY_FD) < 0)
+        return false;
+    return close_range(READY_FD + 1, UINT_MAX, 0) == 0 || errno == ENOSYS;
+}
+
+/* The program that runs; by its name, where that still leads to it. */
+static void
+become(char *const *words)
+{
+    char path[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+    if (len > 0) {
+        path[len] = '\0';
+        (void)execv(path, words);
+    }
+    (void)execv("/proc/self/exe", words);
+}
+
+static void __attribute__((noreturn))
+be_server(char *const *words, pid_t parent, int ready, int log)
+{
+    sigset_t none;
+
+    (void)sigemptyset(&none);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(CANNOT);
+    (void)setsid();
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)signal(SIGHUP, SIG_DFL); /* nohup is not for it */
+    forget_supervisor();
+    if (arrange(ready, log))
+        become(words);
+    (void)dprintf(STDERR_FILENO, "claimd: a server cannot be run: %s\n", strerror(errno));
+    _exit(CANNOT);
+}
+
+bool
+run_server_start(struct run *r, struct run_server *s)
+{
+    const pid_t parent = getpid();
+    int ends[2], error;
+
+    *s = (struct run_server){.ready = -1};
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    s->pid = fork();
+    if (s->pid == 0)
+        be_server(r->words.server, parent, ends[1], r->log);
+    error = errno;
+    (void)close(ends[1]);
+    if (s->pid > 0) {
+        s->ready = ends[0];
+        return true;
+    }
+    s->pid = 0;
+    (void)close(ends[0]);
+    errno = error;
+    return false;
+}
 
 /* ------------------------------------------------------------------ environment */
 
@@ -108,16 +194,15 @@ set_no_proxy(void)
 }
 
 bool
-run_command_prepare(const struct run_words *words, const struct run_server *servers,
-                    const char *region)
+run_command_prepare(const struct run *r)
 {
     forget("OS_");
     forget("CLAIMD_URL");
-    return set_urls(words, servers) && set_openstack(&servers[0], region) &&
+    return set_urls(&r->words, r->servers) && set_openstack(&r->servers[0], r->region) &&
            set_no_proxy();
 }
 
-/* ------------------------------------------------------------------ start and end */
+/* ------------------------------------------------------------------ command */
 
 static void __attribute__((noreturn))
 be_command(char *const *words, pid_t parent, const sigset_t *blocked, int told)
@@ -147,33 +232,28 @@ listen_for_error(int end)
 }
 
 int
-run_command_start(const struct run_words *words, const sigset_t *blocked, pid_t *pid)
+run_command_start(struct run *r)
 {
     const pid_t parent = getpid();
-    const char *name = words->command[0];
+    char *const *words = r->words.command;
     int ends[2], error;
 
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return command_fails(RUN_CANNOT, "%s cannot be run: %s", name, strerror(errno));
-    *pid = fork();
-    if (*pid == 0)
-        be_command(words->command, parent, blocked, ends[1]);
-    error = *pid < 0 ? errno : 0;
+        return command_fails(RUN_CANNOT, "%s cannot be run: %s", words[0],
+                             strerror(errno));
+    r->command = fork();
+    if (r->command == 0)
+        be_command(words, parent, &r->before, ends[1]);
+    error = r->command < 0 ? errno : 0;
     (void)close(ends[1]);
     if (error == 0)
         error = listen_for_error(ends[0]);
     (void)close(ends[0]);
     if (error == 0)
         return 0;
-    if (*pid > 0)
-        (void)waitpid(*pid, NULL, 0);
-    *pid = 0;
+    if (r->command > 0)
+        (void)waitpid(r->command, NULL, 0);
+    r->command = 0;
     return command_fails(error == ENOENT ? RUN_NO_SUCH : RUN_CANNOT,
-                         "%s cannot be run: %s", name, strerror(error));
-}
-
-int
-run_command_exit(int status)
-{
-    return WIFSIGNALED(status) ? RUN_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
+                         "%s cannot be run: %s", words[0], strerror(error));
 }

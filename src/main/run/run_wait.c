@@ -1,7 +1,10 @@
-#include "claimd/base/clock.h"
-#include "main/command.h"
 #include "main/run/run.h"
 
+#include "claimd/base/clock.h"
+#include "main/command.h"
+#include "main/exit_status.h"
+
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -11,14 +14,15 @@
 #include <unistd.h>
 
 enum {
-    GRACE_S = 2,       /* that CMD has when our parent has died */
-    NOTHING_TO_DO = -1 /* poll() waits for ever */
+    GRACE_S = 2,     /* that CMD has when our parent has died */
+    STOPPING_S = 10, /* for the ends of all servers, unless a signal comes */
+    HURRIED_S = 2    /* likewise */
 };
 
 /* ------------------------------------------------------------------ the end of others */
 
-void
-run_tell_end(const struct run_server *s)
+static void
+report_end(const struct run_server *s)
 {
     if (WIFSIGNALED(s->status))
         (void)command_fails(0, "the server at %s was killed by signal %d", s->address,
@@ -45,7 +49,7 @@ note_end(struct run *r, pid_t pid, int status)
         if (!r->serving)
             continue;
         r->broken = true;
-        run_tell_end(s);
+        report_end(s);
     }
 }
 
@@ -59,8 +63,8 @@ stop_too(const struct run *r, pid_t pid, int number)
 }
 
 /* Also children of others, which come to us where there is no init. */
-void
-run_reap(struct run *r)
+static void
+reap(struct run *r)
 {
     int status;
     pid_t pid;
@@ -162,7 +166,7 @@ take_in(struct run *r)
 
     while (read(r->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
         pass_on(r, &info);
-    run_reap(r);
+    reap(r);
 }
 
 /* ------------------------------------------------------------------ waiting */
@@ -181,10 +185,136 @@ run_rest(struct run *r, struct pollfd *fds, size_t count, int64_t until_ns)
     fds[count] = (struct pollfd){.fd = r->signals, .events = POLLIN};
     fds[count + 1] =
         (struct pollfd){.fd = r->orphaned ? -1 : r->parent_end, .events = POLLIN};
-    if (poll(fds, (nfds_t)count + 2,
-             until_ns == 0 ? NOTHING_TO_DO : run_left_ms(until_ns)) < 0)
+    if (poll(fds, (nfds_t)count + 2, until_ns == 0 ? -1 : run_left_ms(until_ns)) < 0)
         return; /* interrupted */
     if (fds[count + 1].revents != 0)
         become_orphan(r);
     take_in(r);
+}
+
+/* ------------------------------------------------------------------ servers */
+
+/* A server that ended instead of starting. Its log says why. */
+static int
+report_failure(const struct run *r, struct run_server *s)
+{
+    if (s->pid > 0 && waitpid(s->pid, &s->status, 0) == s->pid)
+        s->pid = 0;
+    if (WIFEXITED(s->status) && WEXITSTATUS(s->status) == EXIT_USAGE)
+        return COMMAND_USAGE;
+    return command_fails(RUN_BROKEN, "a server did not start%s%s",
+                         r->words.log == NULL ? "" : ". See ",
+                         r->words.log == NULL ? "" : r->words.log);
+}
+
+/* "claimd listening on http://127.0.0.1:40123" comes in one write, and is short. */
+static bool
+read_address(struct run_server *s)
+{
+    static const char mark[] = "http://";
+    char line[256];
+    ssize_t n = read(s->ready, line, sizeof(line) - 1);
+    const char *at;
+    size_t len;
+
+    (void)close(s->ready);
+    s->ready = -1;
+    if (n <= 0)
+        return false;
+    line[n] = '\0';
+    at = strstr(line, mark);
+    if (at == NULL)
+        return false;
+    at += sizeof(mark) - 1;
+    len = strcspn(at, "\n");
+    if (len >= sizeof(s->address))
+        return false;
+    memcpy(s->address, at, len);
+    s->address[len] = '\0';
+    return true;
+}
+
+/* Waits until all servers have told where they listen. */
+static int
+await_addresses(struct run *r)
+{
+    struct pollfd fds[RUN_INSTANCES_MOST + 2];
+
+    for (;;) {
+        size_t waiting = 0;
+
+        for (size_t i = 0; i < r->words.instances; i++) {
+            fds[i] = (struct pollfd){.fd = r->servers[i].ready, .events = POLLIN};
+            waiting += r->servers[i].ready >= 0;
+        }
+        if (waiting == 0)
+            return COMMAND_GOOD;
+        run_rest(r, fds, r->words.instances, 0);
+        if (r->stopped_by != 0)
+            return RUN_SIGNALLED + r->stopped_by;
+        for (size_t i = 0; i < r->words.instances; i++)
+            if (fds[i].revents != 0 && !read_address(&r->servers[i]))
+                return report_failure(r, &r->servers[i]);
+    }
+}
+
+int
+run_servers_start(struct run *r)
+{
+    int status;
+
+    for (size_t i = 0; i < r->words.instances; i++)
+        if (!run_server_start(r, &r->servers[i]))
+            return command_fails(RUN_BROKEN, "a server cannot be run: %s",
+                                 strerror(errno));
+    status = await_addresses(r);
+    if (status != COMMAND_GOOD)
+        return status;
+    r->serving = true;
+    for (size_t i = 0; i < r->words.instances; i++)
+        if (r->servers[i].pid == 0) {
+            report_end(&r->servers[i]);
+            return RUN_BROKEN;
+        }
+    return COMMAND_GOOD;
+}
+
+static bool
+any_runs(const struct run *r)
+{
+    for (size_t i = 0; i < r->words.instances; i++)
+        if (r->servers[i].pid > 0)
+            return true;
+    return false;
+}
+
+static void
+signal_servers(const struct run *r, int number)
+{
+    for (size_t i = 0; i < r->words.instances; i++)
+        if (r->servers[i].pid > 0)
+            (void)kill(r->servers[i].pid, number);
+}
+
+void
+run_servers_stop(struct run *r, bool hurried)
+{
+    const int64_t until_ns =
+        clock_stopwatch_ns() + (hurried ? HURRIED_S : STOPPING_S) * RUN_SECOND_NS;
+    struct pollfd fds[2];
+
+    r->serving = false;
+    signal_servers(r, SIGTERM);
+    reap(r);
+    while (any_runs(r) && r->stopped_by == 0 && run_left_ms(until_ns) > 0)
+        run_rest(r, fds, 0, until_ns);
+    signal_servers(r, SIGKILL);
+    for (size_t i = 0; i < r->words.instances; i++) {
+        struct run_server *s = &r->servers[i];
+
+        if (s->pid > 0)
+            (void)waitpid(s->pid, NULL, 0);
+        if (s->ready >= 0)
+            (void)close(s->ready);
+    }
 }

@@ -1,0 +1,244 @@
+/* claimd verify and claimd backup: checks a journal, saves what is intact, copies it. */
+#include "main/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ verify */
+
+static void
+tell_segment(void *arg, const struct journal_segment *s)
+{
+    (void)arg;
+    (void)printf("%s", s->name);
+    if (s->records == 0)
+        (void)printf(" no records");
+    else
+        (void)printf(" LSN %" PRIu64 " to %" PRIu64, s->first_lsn, s->next_lsn - 1);
+    (void)printf(", frames %" PRIu64 ", records %" PRIu64 ", bytes %" PRIu64 ", %s",
+                 s->frames, s->records, s->bytes,
+                 s->sealed  ? "sealed"
+                 : !s->last ? "closed"
+                            : "not sealed");
+    if (s->torn_bytes > 0)
+        (void)printf(", torn: the frame at %" PRIu64 " is not whole", s->end);
+    (void)putchar('\n');
+}
+
+/* What a store has that was told all of it. */
+static void
+tell_totals(struct store *store, int64_t now_ms)
+{
+    struct store_visit visit = {.now_ms = now_ms};
+    struct store_totals totals;
+
+    if (store_totals(store, &visit, &totals) != ST_OK)
+        return;
+    (void)printf("queues %" PRIu64 ", messages %" PRIu64 ", claimed %" PRIu64 "\n",
+                 totals.queues, totals.messages, totals.claimed);
+}
+
+static int
+tell_verdict(const struct journal_findings *found)
+{
+    if (found->damages > 0) {
+        (void)printf(
+            "the journal is damaged in %" PRIu64 " places, %" PRIu64
+            " records are missing. Restore a backup. To keep the intact records, run "
+            "'claimd verify DIR --salvage OUT'.\n",
+            found->damages, found->lost);
+        return COMMAND_DAMAGED;
+    }
+    (void)printf("the journal is good: %" PRIu64 " segments, %" PRIu64
+                 " records, up to LSN %" PRIu64 "%s\n",
+                 found->segments, found->records,
+                 found->next_lsn == 0 ? 0 : found->next_lsn - 1,
+                 found->torn_bytes == 0 ? ""
+                                        : ". A crash left an unfinished frame behind it, "
+                                          "which no response acknowledged");
+    return COMMAND_GOOD;
+}
+
+static int
+verify(struct disk *d, const char *path)
+{
+    const struct journal_eyes eyes = {.segment = tell_segment,
+                                      .damage = command_tell_damage};
+    struct command_replay r;
+    int status = command_replay_open(&r, d, path, &eyes);
+
+    if (status == COMMAND_GOOD && r.found.replayed)
+        tell_totals(r.store, r.now_ms);
+    command_replay_close(&r);
+    if (status != COMMAND_GOOD)
+        return status;
+    if (r.found.segments == 0 && r.found.damages == 0)
+        return command_fails(COMMAND_FAILED, "%s has no journal", path);
+    return tell_verdict(&r.found);
+}
+
+static void
+tell_missing(void *arg, const struct journal_damage *damage)
+{
+    (void)arg;
+    if (damage->from > damage->to)
+        return;
+    (void)printf("salvage");
+    command_tell_missing(damage);
+    (void)printf(" (%s at %" PRIu64 " %s)\n", damage->name, damage->offset, damage->what);
+}
+
+static int
+salvage(struct disk *from, const char *path)
+{
+    const struct journal_eyes eyes = {.damage = tell_missing};
+    struct journal_findings found = {0};
+    struct disk *to = command_open_empty(path);
+    char error[JOURNAL_ERROR_CAP];
+    int status = COMMAND_GOOD;
+
+    if (to == NULL)
+        return COMMAND_FAILED;
+    (void)printf("\n");
+    if (journal_salvage(from, to, 0, &eyes, &found, error) != ST_OK)
+        status = command_fails(COMMAND_FAILED, "%s: %s", path, error);
+    else
+        (void)printf("salvage: %s has what is left\n", path);
+    if (status == COMMAND_GOOD && found.records > 0)
+        status = verify(to, path);
+    disk_shut(to);
+    return status;
+}
+
+static int
+run_verify(const struct command_words *words)
+{
+    const char *out = words->values[0];
+    struct command_journal j;
+    int status = COMMAND_FAILED;
+
+    if (command_journal_open(&j, words->places[0], "Verify a copy made by claimd backup"))
+        status = verify(j.disk, j.path);
+    if (out != NULL && (status == COMMAND_GOOD || status == COMMAND_DAMAGED) &&
+        salvage(j.disk, out) != COMMAND_GOOD)
+        status = COMMAND_FAILED;
+    command_journal_close(&j);
+    return status;
+}
+
+const struct command command_verify = {
+    .name = "verify",
+    .call = "verify DIR [--salvage OUT]",
+    .summary = "Check a journal, and save what is intact.",
+    .usages = {"verify DIR [--salvage OUT]"},
+    .about =
+        "Reads the journal in DIR and reports whether it is complete: a line for each "
+        "segment and for each damaged part, what a start would recover, and a verdict. "
+        "It does not change the journal. No claimd may use the journal meanwhile.",
+    .options =
+        {{"--salvage", "OUT",
+          "Write the intact records to OUT, a new or empty directory, as a journal that "
+          "claimd can serve. The command reports what is missing."}},
+    .example = "claimd verify /var/lib/claimd --salvage /var/lib/claimd-salvaged",
+    .ends = {"The journal is good. A torn last frame after a crash is no damage.",
+             "The journal cannot be read, or a process uses it.",
+             "The arguments are wrong.",
+             "The journal is damaged, even if --salvage saved a part."},
+    .places = 1,
+    .least = 1,
+    .needs = "a directory",
+    .run = run_verify};
+
+/* ------------------------------------------------------------------ backup */
+
+/* Two directories: links are made from one to the other. */
+struct folders {
+    int from, to;
+};
+
+/* A segment that is closed is never written again: both may have it. */
+static int
+link_segment(void *arg, const char *name)
+{
+    const struct folders *f = arg;
+
+    return linkat(f->from, name, f->to, name, 0) == 0 ? 0 : errno;
+}
+
+static void
+close_folder(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static int
+tell_backup(const struct command_words *words, const struct journal_backup_figures *made)
+{
+    (void)printf("%s has %" PRIu64 " segments up to LSN %" PRIu64 ", %" PRIu64
+                 " linked, %" PRIu64 " bytes copied\n",
+                 words->places[1], made->segments,
+                 made->next_lsn == 0 ? 0 : made->next_lsn - 1, made->linked,
+                 made->copied_bytes);
+    if (made->restarts > 0)
+        (void)printf(
+            "The copy started again %u times, because checkpoints deleted segments "
+            "during it.\n",
+            made->restarts);
+    return COMMAND_GOOD;
+}
+
+static int
+copy(struct disk *from, struct disk *to, const struct command_words *words)
+{
+    struct folders folders = {open(words->places[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                              open(words->places[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    struct journal_linker linker = {.link = link_segment, .arg = &folders};
+    struct journal_backup_figures made;
+    char error[JOURNAL_ERROR_CAP];
+    enum status st;
+
+    if (folders.from < 0 || folders.to < 0)
+        linker.link = NULL;
+    st = journal_backup(from, to, &linker, &made, error);
+    close_folder(folders.from);
+    close_folder(folders.to);
+    return st == ST_OK ? tell_backup(words, &made)
+                       : command_fails(COMMAND_FAILED, "%s: %s", words->places[0], error);
+}
+
+static int
+run_backup(const struct command_words *words)
+{
+    struct disk *from = command_open(words->places[0], false);
+    struct disk *to = from == NULL ? NULL : command_open_empty(words->places[1]);
+    int status = COMMAND_FAILED;
+
+    if (to != NULL)
+        status = copy(from, to, words);
+    disk_shut(to);
+    disk_shut(from);
+    return status;
+}
+
+const struct command command_backup = {
+    .name = "backup",
+    .call = "backup DIR OUT",
+    .summary = "Copy a journal, even while claimd writes it.",
+    .usages = {"backup DIR OUT"},
+    .about =
+        "Copies the journal in DIR to OUT, a new or empty directory. A claimd may write "
+        "DIR "
+        "meanwhile. The copy contains every change that claimd acknowledged before the "
+        "command started. On the same file system, finished segments are linked instead "
+        "of "
+        "copied. `claimd verify OUT` checks the copy, and `claimd --journal OUT` serves "
+        "it.",
+    .example = "claimd backup /var/lib/claimd /srv/claimd-backup",
+    .ends = {"The copy is complete.", "The copy failed.", "The arguments are wrong."},
+    .places = 2,
+    .least = 2,
+    .needs = "two directories",
+    .run = run_backup};

@@ -1,0 +1,117 @@
+/* All commands: finds the one that is named, reads its arguments and runs it. */
+#include "main/command.h"
+#include "main/help.h"
+
+#include <string.h>
+
+const struct command *const commands[] = {
+    &command_token, &command_health, &command_verify,    &command_log,  &command_backup,
+    &command_dump,  &command_load,   &command_run_tests, &command_bench};
+const size_t command_count = sizeof(commands) / sizeof(commands[0]);
+
+const struct command command_bench = {
+    .name = "bench",
+    .call = "bench [OPTION]...",
+    .summary = "Measure a server under load.",
+    .usages = {"bench [OPTION]..."},
+    .about =
+        "Starts `claimd-bench`, a load generator for queue servers that comes with "
+        "claimd. `claimd bench --help` prints its options. claimd looks for the program "
+        "in its own directory and then in PATH.",
+    .example = "claimd bench --help",
+    .ends = {[COMMAND_USAGE] =
+                 "claimd-bench is missing. Otherwise the exit status is its "
+                 "own."},
+    .program = "claimd-bench"};
+
+const struct command *
+command_find(const char *name)
+{
+    if (strcmp(command_generate.name, name) == 0)
+        return &command_generate;
+    for (size_t i = 0; i < command_count; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ arguments */
+
+/* Where the value of an option goes; NULL: the command has no such option. */
+static const char **
+find_value(const struct command *c, const char *option, struct command_words *words)
+{
+    for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++)
+        if (strcmp(c->options[i].name, option) == 0)
+            return &words->values[i];
+    return NULL;
+}
+
+static int
+read_words(const struct command *c, char *const *argv, struct command_words *words)
+{
+    size_t places = 0;
+
+    for (; *argv != NULL; argv++) {
+        bool option = strncmp(*argv, "--", 2) == 0;
+        const char **value = option ? find_value(c, *argv, words) : NULL;
+
+        if (option && value == NULL)
+            return command_misused(c, "%s is not an option of %s", *argv, c->name);
+        if (option && (argv[1] == NULL || *value != NULL))
+            return command_misused(c, "%s %s", *argv,
+                                   argv[1] == NULL ? "needs a value" : "is given twice");
+        if (!option && places == c->places)
+            return command_misused(c, "%s is one argument too many", *argv);
+        if (option)
+            *value = *++argv;
+        else
+            words->places[places++] = *argv;
+    }
+    return places >= c->least ? COMMAND_GOOD
+                              : command_misused(c, "%s needs %s", c->name, c->needs);
+}
+
+static bool
+wants_help(char *const *argv)
+{
+    for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++)
+        if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0)
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------ running */
+
+static int
+run_with_memory(const struct command *command, struct command_words *words)
+{
+    int status;
+
+    words->mem = mem_new(0);
+    if (words->mem == NULL)
+        return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
+    status = command->run(words);
+    mem_destroy(words->mem);
+    return status;
+}
+
+int
+command_run(const struct command *command, char *const *argv)
+{
+    struct command_words words = {.mem = NULL};
+    int status = COMMAND_GOOD;
+
+    if (wants_help(argv)) {
+        help_print_command(command, stdout);
+    } else if (command->start != NULL) {
+        return command->start(argv);
+    } else {
+        status = read_words(command, argv, &words);
+        if (status == COMMAND_GOOD)
+            status = run_with_memory(command, &words);
+    }
+    if (status == COMMAND_GOOD && (fflush(stdout) != 0 || ferror(stdout)))
+        return COMMAND_FAILED;
+    return status;
+}

@@ -1,0 +1,493 @@
+#include "claimd/api/host.h"
+#include "claimd/auth/keystone_wire.h"
+#include "claimd/auth/role_map.h"
+#include "claimd/notify/guard.h"
+#include "claimd/redis/redis.h"
+#include "main/key_files.h"
+#include "main/listen_policy.h"
+#include "main/option.h"
+#include "main/store_setup.h"
+#include "main/text_file.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool
+is_named(const char *path)
+{
+    return strcmp(path, "none") != 0;
+}
+
+static struct config_place
+where_is(const struct config *config, const char *name)
+{
+    return config_where(config, option_find(bytes_str(name)));
+}
+
+/* Reports an option's value, and where that comes from: "NAME (FILE:3) WHY". */
+static void
+refuse(const struct config *config, const char *name, struct config_errors *errors,
+       const char *why)
+{
+    config_error(errors, "%s (%s) %s", name, where_is(config, name).text, why);
+}
+
+/*
+ * True unless the last value of one of these options, "a b c", was refused: then it is not known
+ * which value is meant.
+ */
+static bool
+are_known(const struct config *config, const char *names)
+{
+    struct bytes rest = bytes_str(names);
+
+    while (bytes_present(rest))
+        if (config->origins[option_find(bytes_cut(&rest, ' ')) - options].refused)
+            return false;
+    return true;
+}
+
+/* ------------------------------------------------------------------ numbers */
+
+/* The first must not be more than the second. */
+static const struct {
+    const char *least, *most;
+} ordered[] = {
+    {"min_message_ttl", "default_message_ttl"},
+    {"default_message_ttl", "max_message_ttl"},
+    {"default_message_delay", "max_message_delay"},
+    {"min_claim_ttl", "default_claim_ttl"},
+    {"default_claim_ttl", "max_claim_ttl"},
+    {"min_claim_grace", "default_claim_grace"},
+    {"default_claim_grace", "max_claim_grace"},
+    {"min_length_client_id", "max_length_client_id"},
+};
+
+static void
+check_order(const struct config *config, struct config_errors *errors)
+{
+    for (size_t i = 0; i < sizeof(ordered) / sizeof(ordered[0]); i++) {
+        const char *least = ordered[i].least, *most = ordered[i].most;
+        const int64_t a = option_number(option_find(bytes_str(least)), config);
+        const int64_t b = option_number(option_find(bytes_str(most)), config);
+
+        if (a > b && are_known(config, least) && are_known(config, most))
+            config_error(errors, "%s (%lld, %s) is more than %s (%lld, %s)", least,
+                         (long long)a, where_is(config, least).text, most, (long long)b,
+                         where_is(config, most).text);
+    }
+}
+
+static void
+check_numbers(const struct config *config, struct config_errors *errors)
+{
+    /* A post is one record, and a record one frame, of which half is left for the rest of it. */
+    enum { POST_MOST = 8 << 20 };
+    /*
+     * With less there is no room for a segment that is written, two spares, and what a checkpoint
+     * writes before anything goes: no post would ever be taken.
+     */
+    enum { JOURNAL_LEAST = 32 << 20 };
+
+    if (are_known(config, "shards") && (config->shards & (config->shards - 1)) != 0)
+        config_error(errors, "shards must be a power of two, not %lld (%s)",
+                     (long long)config->shards, where_is(config, "shards").text);
+    if (are_known(config, "max_messages_post_size") && is_named(config->journal) &&
+        config->limits.max_messages_post_size > POST_MOST)
+        config_error(
+            errors,
+            "max_messages_post_size must be at most 8M with a journal, not %lld (%s)",
+            (long long)config->limits.max_messages_post_size,
+            where_is(config, "max_messages_post_size").text);
+    if (are_known(config, "journal_max_bytes") && config->journal_max_bytes != 0 &&
+        config->journal_max_bytes < JOURNAL_LEAST)
+        config_error(errors, "journal_max_bytes must be 0 or at least 32M, not %lld (%s)",
+                     (long long)config->journal_max_bytes,
+                     where_is(config, "journal_max_bytes").text);
+}
+
+/* ------------------------------------------------------------------ store and access */
+
+static void
+check_store(const struct config *config, struct config_errors *errors)
+{
+    const struct api_project_limits *limits = &config->project_limits;
+    struct reason why;
+
+    if (!store_is_redis(config)) {
+        if (is_named(config->store_password_file))
+            refuse(
+                config, "store_password_file", errors,
+                "is for a store on Redis only. Remove it, or set store to a Redis URL");
+        return;
+    }
+    reason_init(&why);
+    if (redis_check_url(config->store, &why) != ST_OK)
+        refuse(config, "store", errors, why.text);
+    if (is_named(config->journal))
+        refuse(config, "journal", errors,
+               "is for a store in memory only, because Redis keeps its data "
+               "itself. Set it to none");
+    if (config->ci)
+        refuse(config, "ci", errors,
+               "is for a store in memory only. Remove it, or set store to memory");
+    if (limits->queues != 0 || limits->messages != 0 || limits->bytes != 0)
+        config_error(
+            errors,
+            "project_max_queues, project_max_messages and project_max_bytes are for a "
+            "store in memory only, because several servers share a Redis. Set them to 0");
+}
+
+/* Only known values tell which clients an address admits. */
+static void
+check_listeners(const struct config *config, struct config_errors *errors)
+{
+    char why[CONFIG_ERROR_CAP];
+    struct listen_list list;
+
+    if (activation_wanted(config))
+        return; /* it is not listened there: activation_take() looks at what is */
+    if (are_known(config, "listen auth insecure_listen identity_stub "
+                          "identity_stub_anywhere ci ci_anywhere") &&
+        listen_read(config->listen, &list, why, sizeof(why)))
+        listen_policy_check(config, &list, where_is(config, "listen").text, errors);
+    /* else it was refused when it was set */
+}
+
+static void
+check_hosts(const struct config *config, struct config_errors *errors)
+{
+    if (are_known(config, "allowed_hosts") &&
+        !host_list_is_valid(bytes_str(config->allowed_hosts)))
+        config_error(
+            errors,
+            "allowed_hosts must be names without ports, joined by commas, not \"%s\" "
+            "(%s)",
+            config->allowed_hosts, where_is(config, "allowed_hosts").text);
+}
+
+static void
+check_access(const struct config *config, struct config_errors *errors)
+{
+    bool listed = is_named(config->certificates), asked = is_named(config->tls_client_ca);
+
+    /* The stub's tokens are no protection, and there is one kind of tokens at a time. */
+    if (config->auth != AUTH_BY_NONE && config->identity_stub)
+        config_error(errors,
+                     "identity_stub and auth cannot be used together. Remove one");
+    if (!are_known(config, "auth certificates tls_client_ca"))
+        return;
+    /* Certificates of clients mean something only if all of it is there. */
+    if (listed != asked)
+        config_error(errors, "%s has no effect without %s",
+                     listed ? "certificates" : "tls_client_ca",
+                     listed ? "tls_client_ca" : "certificates");
+    else if (listed && config->auth == AUTH_BY_NONE)
+        config_error(errors, "certificates has no effect without auth");
+    else if (!listed && config->auth == AUTH_BY_CERTIFICATES)
+        config_error(errors, "auth certificates needs certificates and tls_client_ca");
+}
+
+static void
+check_keystone(const struct config *config, struct config_errors *errors)
+{
+    struct role_map roles;
+    struct reason why;
+
+    if (config->auth != AUTH_BY_KEYSTONE)
+        return;
+    if (!keystone_url_check(bytes_str(config->keystone_url)))
+        config_error(errors,
+                     "keystone_url must be such as https://keystone.example.org:5000/v3,"
+                     " not %s",
+                     config->keystone_url);
+    reason_init(&why);
+    if (role_map_read(&roles, bytes_str(config->keystone_roles), &why) != ST_OK)
+        config_error(errors, "keystone_roles: %s", why.text);
+}
+
+static void
+check_tests(const struct config *config, struct config_errors *errors)
+{
+    if (config->ci || !are_known(config, "ci ci_anywhere ci_short seed"))
+        return;
+    if (config->ci_anywhere)
+        config_error(errors, "ci_anywhere has no effect without ci");
+    if (config->ci_short)
+        config_error(errors, "ci_short has no effect without ci");
+    if (is_named(config->seed))
+        config_error(errors, "seed has no effect without ci");
+}
+
+/* ------------------------------------------------------------------ notifications */
+
+/*
+ * True for one of two schemes and something behind it, of bytes that stand for themselves wherever a
+ * URL stands.
+ */
+static bool
+is_plain_url(const char *url, const char *plain, const char *secure)
+{
+    const char *scheme = strncmp(url, plain, strlen(plain)) == 0 ? plain : secure;
+    const char *rest = url + strlen(scheme);
+
+    if (strncmp(url, scheme, strlen(scheme)) != 0 || *rest == '\0')
+        return false;
+    for (const char *at = rest; *at != '\0'; at++)
+        if (*at <= ' ' || *at >= 0x7f || strchr("\"<>\\^`{|}?#@", *at) != NULL)
+            return false;
+    return rest[strlen(rest) - 1] != '/';
+}
+
+static void
+check_url(const struct config *config, const char *name, const char *url,
+          struct config_errors *errors)
+{
+    if (is_named(url) && !is_plain_url(url, "http://", "https://"))
+        refuse(config, name, errors,
+               "must be http:// or https://, a host, and perhaps a path that does not "
+               "end with a slash");
+}
+
+static void
+check_mail(const struct config *config, struct config_errors *errors)
+{
+    const bool has_server = is_named(config->smtp_server);
+
+    if (has_server && !is_plain_url(config->smtp_server, "smtp://", "smtps://"))
+        refuse(config, "smtp_server", errors,
+               "must be smtp:// or smtps://, a host, and perhaps a port");
+    if (has_server && strchr(config->smtp_from, '@') == NULL)
+        refuse(config, "smtp_from", errors,
+               "must be an email address if smtp_server is set");
+    if (is_named(config->smtp_user) != is_named(config->smtp_password_file))
+        refuse(config, "smtp_user", errors,
+               "and smtp_password_file must be set together");
+}
+
+static void
+check_notifications(const struct config *config, struct config_errors *errors)
+{
+    struct reason why;
+    struct guard guard;
+
+    reason_init(&why);
+    if (guard_read(bytes_str(config->notify_allow), &guard, &why) != ST_OK)
+        refuse(config, "notify_allow", errors, why.text);
+    check_url(config, "public_url", config->public_url, errors);
+    check_url(config, "external_confirmation_url", config->external_confirmation_url,
+              errors);
+    check_mail(config, errors);
+    if (config->require_confirmation && !is_named(config->signing_keys))
+        refuse(config, "require_confirmation", errors,
+               "needs signing_keys, which sign the requests for confirmation");
+}
+
+enum status
+config_check(const struct config *config, bool complete, struct config_errors *errors)
+{
+    if (complete)
+        check_order(config, errors);
+    check_numbers(config, errors);
+    check_store(config, errors);
+    check_listeners(config, errors);
+    check_hosts(config, errors);
+    check_access(config, errors);
+    check_tests(config, errors);
+    check_keystone(config, errors);
+    check_notifications(config, errors);
+    return errors->count == 0 ? ST_OK : ST_BAD_VALUE;
+}
+
+/* ------------------------------------------------------------------ files */
+
+static void
+check_file(const struct text_file *file, bool is_ca, struct mem *mem,
+           struct config_errors *errors)
+{
+    static const char begin[] = "-----BEGIN CERTIFICATE-----";
+    struct bytes text;
+
+    if (text_file_read(file, mem, &text, errors) != ST_OK)
+        return;
+    if (is_ca &&
+        (text.len == 0 || memmem(text.data, text.len, begin, sizeof(begin) - 1) == NULL))
+        config_error(errors, "%s: %s has no certificate in PEM form", file->option,
+                     file->path);
+    text_file_drop(mem, text);
+}
+
+/* claimd makes the directory at the start, if it is not there, but not what it is in. */
+static void
+check_journal(const struct config *config, struct config_errors *errors)
+{
+    char copy[CONFIG_TEXT_CAP];
+    const char *parent;
+    struct stat st;
+
+    if (!is_named(config->journal))
+        return;
+    (void)snprintf(copy, sizeof(copy), "%s", config->journal);
+    parent = dirname(copy);
+    if (stat(config->journal, &st) == 0) {
+        if (!S_ISDIR(st.st_mode))
+            config_error(errors, "journal: %s is not a directory", config->journal);
+    } else if (errno != ENOENT) {
+        config_error(errors, "journal: %s: %s", config->journal, strerror(errno));
+    } else if (stat(parent, &st) != 0) {
+        config_error(errors, "journal: %s cannot be made in %s: %s. Create %s",
+                     config->journal, parent, strerror(errno), parent);
+    }
+}
+
+void
+config_check_files(const struct config *config, const struct listen_list *list,
+                   struct mem *mem, struct config_errors *errors)
+{
+    enum { FILE_MOST = 16 << 20 };
+    const bool auth = config->auth != AUTH_BY_NONE;
+    const struct {
+        const char *option;
+        bool opened; /* by the part that it is for */
+        bool secret, is_ca;
+    } files[] = {
+        {"tls_client_ca", certificate_wanted(list), false, true},
+        {"certificates", auth, false, false},
+        {"policy", auth, false, false},
+        {"notify_ca", false, false, true},
+        {"keystone_ca", false, false, true},
+        {"keystone_token_file", config->auth == AUTH_BY_KEYSTONE, true, false},
+        {"identity_users", config->identity_stub, false, false},
+        {"store_password_file", false, true, false},
+        {"seed", false, false, false},
+    };
+
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        const struct option *option = option_find(bytes_str(files[i].option));
+        const struct text_file file = {.path = (const char *)config + option->offset,
+                                       .option = option->name,
+                                       .most = FILE_MOST,
+                                       .secret = files[i].secret};
+
+        if (!files[i].opened && strcmp(file.path, option->initial) != 0)
+            check_file(&file, files[i].is_ca, mem, errors);
+    }
+    if (!certificate_wanted(list))
+        certificate_check(config, mem, errors);
+    check_journal(config, errors);
+}
+
+/* ------------------------------------------------------------------ effect */
+
+/* What options need to have an effect. */
+enum need {
+    NEED_TLS,
+    NEED_SOCKET,
+    NEED_OPEN_LOOPBACK,
+    NEED_JOURNAL,
+    NEED_REDIS,
+    NEED_ACCESS_LOG,
+    NEED_AUTH,
+    NEED_TOKENS,
+    NEED_KEYSTONE,
+    NEED_MAIL,
+    NEED_STUB,
+    NEED_COUNT
+};
+
+static const struct {
+    const char *options, *missing;
+} needs[NEED_COUNT] = {
+    [NEED_TLS] = {"tls_certificate tls_key tls_client_ca",
+                  "no address in listen has tls: in front of it"},
+    [NEED_SOCKET] = {"socket_mode socket_group", "listen has no Unix socket"},
+    [NEED_OPEN_LOOPBACK] =
+        {"allowed_hosts",
+         "no address in listen is a loopback address without authentication"},
+    [NEED_JOURNAL] = {"journal_max_bytes accept_clock", "journal is none"},
+    [NEED_REDIS] = {"store_threads", "store is memory"},
+    [NEED_ACCESS_LOG] = {"access_log_sample", "access_log is false"},
+    [NEED_AUTH] = {"policy", "auth is none"},
+    [NEED_TOKENS] = {"tokens", "auth is not tokens"},
+    [NEED_KEYSTONE] = {"keystone_url keystone_token_file keystone_ca keystone_roles",
+                       "auth is not keystone"},
+    [NEED_MAIL] = {"smtp_from smtp_user", "smtp_server is none"},
+    [NEED_STUB] = {"identity_stub_anywhere identity_users identity_region",
+                   "identity_stub is false"},
+};
+
+static bool
+has_listener(const struct config *config, const struct listen_list *list, enum need need)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct listen_entry *e = &list->entries[i];
+        const bool is_unix = strncmp(e->address, "unix:", 5) == 0;
+        const bool open = config->auth == AUTH_BY_NONE || e->kind == LISTEN_METRICS;
+
+        if ((need == NEED_TLS && e->kind == LISTEN_TLS) ||
+            (need == NEED_SOCKET && is_unix) ||
+            (need == NEED_OPEN_LOOPBACK && open && !is_unix &&
+             listen_is_loopback(e->address)))
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_met(const struct config *config, const struct listen_list *list, enum need need)
+{
+    switch (need) {
+    case NEED_TLS:
+    case NEED_SOCKET:
+    case NEED_OPEN_LOOPBACK:
+        return has_listener(config, list, need);
+    case NEED_JOURNAL:
+        return is_named(config->journal);
+    case NEED_REDIS:
+        return store_is_redis(config);
+    case NEED_ACCESS_LOG:
+        return config->access_log;
+    case NEED_AUTH:
+        return config->auth != AUTH_BY_NONE;
+    case NEED_TOKENS:
+        return config->auth == AUTH_BY_TOKENS;
+    case NEED_KEYSTONE:
+        return config->auth == AUTH_BY_KEYSTONE;
+    case NEED_MAIL:
+        return is_named(config->smtp_server);
+    case NEED_STUB:
+        return config->identity_stub;
+    case NEED_COUNT:
+        break;
+    }
+    return true;
+}
+
+static bool
+is_default(const struct config *config, const struct option *option)
+{
+    struct config defaults;
+    char why[CONFIG_ERROR_CAP];
+
+    return option_set(option, &defaults, bytes_str(option->initial), why) == ST_OK &&
+           option_same(option, config, &defaults);
+}
+
+void
+config_check_effect(const struct config *config, const struct listen_list *list,
+                    config_report_fn *report, void *ctx)
+{
+    for (enum need need = 0; need < NEED_COUNT; need++) {
+        struct bytes rest = bytes_str(needs[need].options);
+
+        while (!is_met(config, list, need) && bytes_present(rest)) {
+            const struct option *option = option_find(bytes_cut(&rest, ' '));
+
+            if (!is_default(config, option))
+                report(ctx, option->name, config_where(config, option).text,
+                       needs[need].missing);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+#include "main/key_files.h"
+
+#include "claimd/base/clock.h"
+#include "main/text_file.h"
+
+#include <string.h>
+
+enum { KEYS_MOST = 65536, CERTIFICATES_MOST = 1 << 20 };
+
+static bool
+is_named(const char *path)
+{
+    return strcmp(path, "none") != 0;
+}
+
+/* ------------------------------------------------------------------ signatures */
+
+static enum status
+parse_signing_keys(void *signer, struct mem *mem, struct bytes text, size_t *line,
+                   struct reason *why)
+{
+    (void)mem;
+    return signer_replace(signer, text, line, why);
+}
+
+enum status
+signing_open(const char *option, const char *path, struct mem *mem, struct signer **out,
+             struct config_errors *errors)
+{
+    const struct text_file file = {
+        .path = path, .option = option, .most = KEYS_MOST, .secret = true};
+    struct signer *signer = NULL;
+    enum status st = signer_new(mem, &signer);
+
+    if (st == ST_OK && is_named(path))
+        st = text_file_parse(&file, mem, parse_signing_keys, signer, errors);
+    if (st == ST_OK)
+        *out = signer;
+    else
+        signer_free(signer);
+    return st;
+}
+
+/* ------------------------------------------------------------------ encrypted queues */
+
+static enum status
+parse_encryption_keys(void *seal, struct mem *mem, struct bytes text, size_t *line,
+                      struct reason *why)
+{
+    (void)mem;
+    return seal_replace(seal, text, line, why);
+}
+
+static void
+log_trouble(void *arg, enum status st, const char key_id[SEAL_KEY_ID_DIGITS + 1],
+            struct bytes project)
+{
+    log_event(arg, LOG_ERROR,
+              st == ST_NO_KEY ? "encryption_key_missing" : "encrypted_message_damaged",
+              LOG_S("key", key_id), LOG_B("project", project));
+}
+
+enum status
+sealing_open(const struct config *config, struct mem *mem, const struct log *log,
+             struct seal **out, struct config_errors *errors)
+{
+    const struct seal_config wanted = {.mem = mem,
+                                       .trouble = log == NULL ? NULL : log_trouble,
+                                       .arg = (void *)(uintptr_t)log};
+    const struct text_file file = {.path = config->encryption_keys,
+                                   .option = "encryption_keys",
+                                   .most = KEYS_MOST,
+                                   .secret = true};
+    struct seal *seal = NULL;
+    enum status st = seal_new(&wanted, &seal);
+
+    if (st == ST_OK && is_named(file.path))
+        st = text_file_parse(&file, mem, parse_encryption_keys, seal, errors);
+    if (st == ST_OK)
+        *out = seal;
+    else
+        seal_free(seal);
+    return st;
+}
+
+static enum status
+seal_body(void *arg, const struct store_queue *queue, struct bytes body, char *to)
+{
+    const struct seal_scope scope = {queue->project, (uint32_t)queue->kind};
+
+    return seal_close(arg, &scope, body, to);
+}
+
+struct store_sealer
+sealing_sealer(struct seal *seal)
+{
+    return (struct store_sealer){SEAL_OVERHEAD, seal, seal_body};
+}
+
+enum status
+sealing_open_body(void *seal, const struct store_queue *queue, struct bytes body,
+                  struct buf *out)
+{
+    const struct seal_scope scope = {queue->project, (uint32_t)queue->kind};
+    size_t len = seal_open_len(body);
+    enum status st;
+
+    if (!store_is_sealed(body)) {
+        buf_bytes(out, body);
+        return out->failed ? ST_NO_MEMORY : ST_OK;
+    }
+    if (!buf_reserve(out, len))
+        return ST_NO_MEMORY;
+    st = seal_open(seal, &scope, body, out->data + out->len);
+    if (st == ST_OK)
+        out->len += len;
+    return st;
+}
+
+static void
+write_sealing(struct metrics_source *source, struct exposition *x)
+{
+    static const struct family keys = {"claimd_encryption_keys", FAMILY_GAUGE, NULL,
+                                       "Number of encryption keys loaded."};
+    static const struct family encrypted = {"claimd_bodies_encrypted", FAMILY_COUNTER,
+                                            NULL, "Number of bodies encrypted."};
+    static const struct family decrypted = {
+        "claimd_bodies_decrypted", FAMILY_COUNTER, NULL,
+        "Number of body decryptions. Each decryption of the same body counts."};
+    static const struct family failures = {
+        "claimd_decryption_failures", FAMILY_COUNTER, NULL,
+        "Number of failed body decryptions, by reason."};
+    const struct label no_key = {"reason", BYTES_LIT("no_key")},
+                       damaged = {"reason", BYTES_LIT("damaged")};
+    struct seal_figures f;
+
+    seal_measure(container_of(source, struct sealing_source, source)->seal, &f);
+    if (f.keys == 0 && f.no_key + f.damaged == 0)
+        return;
+    exposition_single(x, &keys, f.keys);
+    exposition_single(x, &encrypted, f.sealed);
+    exposition_single(x, &decrypted, f.opened);
+    exposition_family(x, &failures);
+    exposition_sample(x, &no_key, 1, f.no_key);
+    exposition_sample(x, &damaged, 1, f.damaged);
+}
+
+void
+sealing_measure(struct sealing_source *source, struct seal *seal, struct metrics *metrics)
+{
+    *source = (struct sealing_source){.source.write = write_sealing, .seal = seal};
+    metrics_add(metrics, &source->source);
+}
+
+void
+sealing_log(struct seal *seal, const struct log *log)
+{
+    char ids[SEAL_KEYS_MAX][SEAL_KEY_ID_DIGITS + 1];
+    size_t count = seal_key_ids(seal, ids);
+
+    for (size_t i = 0; i < count; i++)
+        log_event(log, LOG_INFO, "encryption_key", LOG_S("key", ids[i]),
+                  LOG_S("for", i == 0 ? "encrypting" : "decrypting"));
+}
+
+/* ------------------------------------------------------------------ TLS */
+
+bool
+certificate_wanted(const struct listen_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->entries[i].kind == LISTEN_TLS)
+            return true;
+    return false;
+}
+
+enum status
+certificate_read(const struct config *config, struct mem *mem, struct tls_pair **out,
+                 struct config_errors *errors)
+{
+    const struct text_file chain_file = {.path = config->tls_certificate,
+                                         .option = "tls_certificate",
+                                         .most = CERTIFICATES_MOST};
+    const struct text_file key_file = {.path = config->tls_key,
+                                       .option = "tls_key",
+                                       .most = CERTIFICATES_MOST,
+                                       .secret = true};
+    struct reason why;
+    struct bytes chain, key;
+    enum status st = text_file_read(&chain_file, mem, &chain, errors);
+
+    if (st != ST_OK)
+        return st;
+    st = text_file_read(&key_file, mem, &key, errors);
+    if (st == ST_OK) {
+        reason_init(&why);
+        st = tls_pair_read(mem, chain, key, out, &why);
+        if (st == ST_BAD_VALUE)
+            config_error(errors, "tls_certificate: %s, tls_key: %s: %s", chain_file.path,
+                         key_file.path, why.text);
+        text_file_drop(mem, key);
+    }
+    text_file_drop(mem, chain);
+    return st;
+}
+
+/* Takes the pin of the pair. */
+static enum status
+make_tls(const struct config *config, struct mem *mem, struct tls_pair *pair,
+         struct tls **out, struct config_errors *errors)
+{
+    const struct text_file file = {.path = config->tls_client_ca,
+                                   .option = "tls_client_ca",
+                                   .most = CERTIFICATES_MOST,
+                                   .once = true};
+    struct bytes authorities = BYTES_NONE;
+    struct reason why;
+    enum status st = ST_OK;
+
+    reason_init(&why);
+    if (is_named(file.path))
+        st = text_file_read(&file, mem, &authorities, errors);
+    if (st != ST_OK) {
+        tls_pair_drop(pair);
+        return st;
+    }
+    st = tls_new(mem, pair, authorities, out, &why);
+    text_file_drop(mem, authorities);
+    if (st == ST_BAD_VALUE)
+        config_error(errors, "tls_client_ca: %s: %s", file.path, why.text);
+    return st;
+}
+
+enum status
+certificate_open(const struct config *config, const struct listen_list *list,
+                 struct mem *mem, struct tls **out, struct config_errors *errors)
+{
+    struct tls_pair *pair;
+    enum status st;
+
+    *out = NULL;
+    if (!certificate_wanted(list))
+        return ST_OK;
+    if (!is_named(config->tls_certificate) || !is_named(config->tls_key)) {
+        config_error(errors, "a TLS address in listen needs tls_certificate and tls_key");
+        return ST_BAD_VALUE;
+    }
+    st = certificate_read(config, mem, &pair, errors);
+    return st == ST_OK ? make_tls(config, mem, pair, out, errors) : st;
+}
+
+void
+certificate_check(const struct config *config, struct mem *mem,
+                  struct config_errors *errors)
+{
+    struct tls_pair *pair;
+
+    if (!is_named(config->tls_certificate) && !is_named(config->tls_key))
+        return;
+    if (!is_named(config->tls_certificate) || !is_named(config->tls_key))
+        config_error(errors, "%s has no effect without %s",
+                     is_named(config->tls_key) ? "tls_key" : "tls_certificate",
+                     is_named(config->tls_key) ? "tls_certificate" : "tls_key");
+    else if (certificate_read(config, mem, &pair, errors) == ST_OK)
+        tls_pair_drop(pair);
+}
+
+void
+certificate_log(struct tls *tls, const struct log *log, int64_t now_ms)
+{
+    struct tls_pair *pair = tls_pin(tls);
+    char begins[CLOCK_TEXT_CAP], ends[CLOCK_TEXT_CAP];
+
+    clock_text(tls_pair_begins_ms(pair), begins);
+    clock_text(tls_pair_ends_ms(pair), ends);
+    if (now_ms < tls_pair_begins_ms(pair) || now_ms >= tls_pair_ends_ms(pair))
+        log_event(log, LOG_WARN, "certificate_not_valid", LOG_S("from", begins),
+                  LOG_S("until", ends));
+    else
+        log_event(log, LOG_INFO, "certificate", LOG_S("until", ends));
+    tls_pair_drop(pair);
+}
