@@ -1,10 +1,35 @@
 /*
- * connection: one connection: its socket, its buffers and its actor.
+ * connection: where the measured server listens, and one connection to it: its socket, its buffers
+ * and its actor.
  */
-#ifndef BENCH_LINK_H
-#define BENCH_LINK_H
+#ifndef BENCH_CONNECTION_H
+#define BENCH_CONNECTION_H
 
 #include "bench/protocol.h"
+
+#include <sys/socket.h>
+
+/* ------------------------------------------------------------------ endpoint */
+
+struct endpoint {
+    struct sockaddr_storage address;
+    socklen_t address_len;
+    char host[300]; /* for the Host header */
+};
+
+/*
+ * Resolves "http://HOST:PORT", "HOST:PORT", "[v6]:PORT" or "unix:PATH". False if it is
+ * none of these or the name does not resolve.
+ */
+bool endpoint_parse(const char *text, struct endpoint *out);
+
+/*
+ * Starts a non-blocking connection without Nagle's delay. Returns the socket (owned), or
+ * -1 with errno; the connection is ready when it becomes writable.
+ */
+int endpoint_connect(const struct endpoint *e);
+
+/* ------------------------------------------------------------------ connection */
 
 enum connection_state {
     CONNECTION_CONNECTING,
@@ -49,5 +74,25 @@ void connection_close(struct connection *c);
 /* Writes what is left of out / reads once into in. */
 enum connection_io connection_write(struct connection *c);
 enum connection_io connection_read(struct connection *c);
+
+/* ------------------------------------------------------------------ pauses */
+
+/*
+ * The connections of a driver that pause, the soonest to go on first.
+ *
+ *   Cost     add O(those that pause longer): an eighth of all, as pauses are of about
+ *            one length; remove O(1)
+ *   Memory   none: the links stand in the connections
+ */
+struct pauses {
+    struct connection *first; /* NULL: none pauses */
+    struct connection *last;
+};
+
+/* Lets c, which is not in p, pause until its resume_ns. */
+void pauses_add(struct pauses *p, struct connection *c);
+
+/* Takes c, which is in p, out. */
+void pauses_remove(struct pauses *p, struct connection *c);
 
 #endif

@@ -1,8 +1,6 @@
 #include "bench/driver.h"
 
 #include "bench/connection.h"
-#include "bench/pauses.h"
-#include "bench/scenario.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -365,8 +363,8 @@ read_answer(struct driver *d, struct connection *c)
             reconnect(d, c);
         return;
     }
-    switch (d->plan->protocol->read(d->plan, &c->actor, &c->step, buf_view(&c->in), ended,
-                                    &reply)) {
+    switch (
+        protocol_read(d->plan, &c->actor, &c->step, buf_view(&c->in), ended, &reply)) {
     case READING_MORE:
         break;
     case READING_DONE:

@@ -8,7 +8,6 @@
 #define BENCH_DRIVER_H
 
 #include "bench/plan.h"
-#include "bench/stats.h"
 
 struct driver; /* opaque */
 

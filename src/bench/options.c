@@ -1,5 +1,4 @@
 #include "bench/options.h"
-#include "bench/scenario.h"
 
 #include <inttypes.h>
 #include <stdio.h>

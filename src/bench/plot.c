@@ -1,7 +1,4 @@
-#include "bench/plot.h"
-
 #include "bench/report.h"
-#include "bench/scenario.h"
 
 #include <math.h>
 
@@ -12,6 +9,7 @@
 #define PANEL_WIDE 370.0
 #define LEFT_X     70.0
 #define RIGHT_X    525.0
+#define RATE_SPAN  5U /* half a second smooths the sampling */
 
 static const char *const colours[] = {"#2f6fde", "#d9622b", "#2e9e5b",
                                       "#9a4fc4", "#c79a1b", "#5b6b7b"};
@@ -42,19 +40,6 @@ at_y(const struct panel *p, double value)
 }
 
 static void
-escaped(const char *text, FILE *out)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '<')
-            fputs("&lt;", out);
-        else if (*text == '&')
-            fputs("&amp;", out);
-        else
-            fputc(*text, out);
-    }
-}
-
-static void
 begin(const struct options *o, FILE *out)
 {
     fprintf(out,
@@ -71,16 +56,17 @@ begin(const struct options *o, FILE *out)
             "<text class=\"ink\" x=\"%.0f\" y=\"26\" font-size=\"16\" "
             "font-weight=\"600\">",
             WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT_X);
-    escaped(report_label(o), out);
+    for (const char *c = report_label(o); *c != '\0'; c++) {
+        if (*c == '<')
+            fputs("&lt;", out);
+        else if (*c == '&')
+            fputs("&amp;", out);
+        else
+            fputc(*c, out);
+    }
     fprintf(out, ": %s, batch %lld, %lld connections, %s</text>\n",
             scenario_name(o->scenario), (long long)o->batch, (long long)o->connections,
             o->rate > 0 ? "open loop" : "closed loop");
-}
-
-static void
-panel_title(const struct panel *p, const char *title, FILE *out)
-{
-    fprintf(out, "<text class=\"soft\" x=\"%.0f\" y=\"50\">%s</text>\n", p->x, title);
 }
 
 static void
@@ -107,10 +93,12 @@ grid_x(const struct panel *p, double value, const char *label, FILE *out)
 }
 
 static void
-axes(const struct panel *p, FILE *out)
+frame(const struct panel *p, const char *title, FILE *out)
 {
-    fprintf(out, "<path class=\"axis\" fill=\"none\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n",
-            p->x, PANEL_TOP, PANEL_TOP + PANEL_HIGH, p->x + PANEL_WIDE);
+    fprintf(out,
+            "<text class=\"soft\" x=\"%.0f\" y=\"50\">%s</text>\n"
+            "<path class=\"axis\" fill=\"none\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n",
+            p->x, title, p->x, PANEL_TOP, PANEL_TOP + PANEL_HIGH, p->x + PANEL_WIDE);
 }
 
 static void
@@ -149,29 +137,19 @@ latency_line(const struct panel *p, const struct histogram *h, const char *colou
     fprintf(out, "\"/>\n");
 }
 
-static void
-widen_range(const struct histogram *h, double *low, double *high)
-{
-    if (h->total == 0)
-        return;
-    *low = fmin(*low, report_us(h, 1));
-    *high = fmax(*high, report_us(h, 100));
-}
-
 /* Least and greatest latency shown, as powers of ten. */
 static void
-latency_range(const struct op_stats *s, struct panel *p)
+latency_range(const struct report_row *rows, size_t count, struct panel *p)
 {
     double low = 1e9;
     double high = 1;
 
-    for (int op = 0; op < OP_COUNT; op++)
-        widen_range(&s->latency[op], &low, &high);
-    widen_range(&s->delivery, &low, &high);
+    for (size_t i = 0; i < count; i++) {
+        low = fmin(low, report_us(rows[i].latency, 1));
+        high = fmax(high, report_us(rows[i].latency, 100));
+    }
     p->low = floor(log10(low < 1 ? 1 : low > high ? high : low));
-    p->high = ceil(log10(high));
-    if (p->high <= p->low)
-        p->high = p->low + 1;
+    p->high = fmax(ceil(log10(high)), p->low + 1);
 }
 
 static void
@@ -185,27 +163,21 @@ latency_grid(const struct panel *p, FILE *out)
         grid_y(p, pow(10, i), powers[i], out);
     for (int i = 0; i <= (int)p->right; i++)
         grid_x(p, i, names[i], out);
-    axes(p, out);
 }
 
 static void
 latency_panel(const struct op_stats *s, FILE *out)
 {
     struct panel p = {.x = LEFT_X, .right = 4, .log_y = true};
-    size_t place = 0;
+    struct report_row rows[REPORT_ROWS];
+    size_t count = report_rows(s, rows);
 
-    latency_range(s, &p);
-    panel_title(&p, "Latency by percentile", out);
+    latency_range(rows, count, &p);
     latency_grid(&p, out);
-    for (int op = 0; op < OP_COUNT; op++) {
-        if (s->latency[op].total == 0)
-            continue;
-        latency_line(&p, &s->latency[op], colours[place % COLOURS], out);
-        legend(&p, place++, op_name((enum op)op), out);
-    }
-    if (s->delivery.total > 0) {
-        latency_line(&p, &s->delivery, colours[place % COLOURS], out);
-        legend(&p, place, REPORT_DELIVERY, out);
+    frame(&p, "Latency by percentile", out);
+    for (size_t i = 0; i < count; i++) {
+        latency_line(&p, rows[i].latency, colours[i % COLOURS], out);
+        legend(&p, i, rows[i].name, out);
     }
 }
 
@@ -224,25 +196,13 @@ static void
 rate_line(const struct panel *p, const struct series *s, bool messages, size_t place,
           FILE *out)
 {
-    const size_t span = 5; /* half a second smooths the sampling */
-
     fprintf(out, "<path class=\"line\" stroke=\"%s\" d=\"", colours[place]);
-    for (size_t i = span; i < s->count; i++)
-        fprintf(out, "%s%.1f %.1f", i == span ? "M" : "L",
+    for (size_t i = RATE_SPAN; i < s->count; i++)
+        fprintf(out, "%s%.1f %.1f", i == RATE_SPAN ? "M" : "L",
                 at_x(p, fmax(0, s->samples[i].at)),
-                at_y(p, series_rate(s, i, span, messages)));
+                at_y(p, series_rate(s, i, RATE_SPAN, messages)));
     fprintf(out, "\"/>\n");
     legend(p, place, messages ? "messages/s" : "requests/s", out);
-}
-
-static double
-rate_max(const struct series *s)
-{
-    double max = 1;
-
-    for (size_t i = 5; i < s->count; i++)
-        max = fmax(max, fmax(series_rate(s, i, 5, false), series_rate(s, i, 5, true)));
-    return max;
 }
 
 static void
@@ -261,19 +221,22 @@ rate_grid(const struct panel *p, FILE *out)
         snprintf(text, sizeof text, "%.3g s", v);
         grid_x(p, v, text, out);
     }
-    axes(p, out);
 }
 
 static void
 rate_panel(const struct result *r, FILE *out)
 {
-    struct panel p = {.x = RIGHT_X, .right = r->seconds > 0 ? r->seconds : 1};
+    struct panel p = {.x = RIGHT_X, .right = r->seconds > 0 ? r->seconds : 1, .high = 1};
+    const struct series *s = &r->series;
 
-    p.high = rate_max(&r->series) * 1.08;
-    panel_title(&p, "Throughput over time", out);
+    for (size_t i = RATE_SPAN; i < s->count; i++)
+        p.high = fmax(p.high, fmax(series_rate(s, i, RATE_SPAN, false),
+                                   series_rate(s, i, RATE_SPAN, true)));
+    p.high *= 1.08;
     rate_grid(&p, out);
-    rate_line(&p, &r->series, false, 0, out);
-    rate_line(&p, &r->series, true, 1, out);
+    frame(&p, "Throughput over time", out);
+    rate_line(&p, s, false, 0, out);
+    rate_line(&p, s, true, 1, out);
 }
 
 void

@@ -1,5 +1,7 @@
 #include "bench/protocol.h"
 
+#include <strings.h>
+
 const struct protocol *
 protocol_find(const char *name)
 {
@@ -11,6 +13,19 @@ protocol_find(const char *name)
             return all[i];
     }
     return NULL;
+}
+
+enum reading
+protocol_read(const struct plan *plan, struct actor *a, const struct step *step,
+              struct bytes in, bool ended, struct reply *out)
+{
+    struct bytes rest = in;
+    enum reading r;
+
+    *out = (struct reply){.length = 0};
+    r = plan->protocol->read(plan, a, step, &rest, ended, out);
+    out->length = in.len - rest.len;
+    return r == READING_MORE && ended ? READING_BROKEN : r;
 }
 
 void
@@ -25,4 +40,128 @@ protocol_add_body(const struct plan *plan, struct actor *a, struct buf *out)
     buf_bytes(out, plan->body_head);
     buf_add(out, number, sizeof number);
     buf_bytes(out, plan->body_tail);
+}
+
+void
+actor_move_on(struct actor *a, const struct step *step)
+{
+    if (step->op == OP_DELETE || step->op == OP_BULK_DELETE)
+        a->next += step->count;
+    if (step->op == OP_RELEASE)
+        actor_drop_held(a);
+}
+
+/* ------------------------------------------------------------------ HTTP */
+
+struct head {
+    int status;
+    bool close;
+    bool has_length;
+    bool chunked;
+    uint64_t body_length;
+    struct bytes location;
+};
+
+static bool
+is_header(struct bytes line, const char *name, size_t name_len, struct bytes *value)
+{
+    if (line.len <= name_len || line.data[name_len] != ':' ||
+        strncasecmp(line.data, name, name_len) != 0)
+        return false;
+    *value = bytes_trim(bytes_of(line.data + name_len + 1, line.len - name_len - 1));
+    return true;
+}
+
+/* Looks at the first letter before comparing: most headers are of no interest. */
+static bool
+read_header(struct bytes line, struct head *head)
+{
+    struct bytes value;
+
+    switch (line.data[0] | 0x20) {
+    case 'c':
+        if (is_header(line, "content-length", 14, &value)) {
+            head->has_length = true;
+            return bytes_to_u64(value, &head->body_length);
+        }
+        if (is_header(line, "connection", 10, &value))
+            head->close = bytes_equal_nocase(value, bytes_str("close"));
+        return true;
+    case 'l':
+        if (is_header(line, "location", 8, &value))
+            head->location = value;
+        return true;
+    case 't':
+        return !is_header(line, "transfer-encoding", 17, &value);
+    default:
+        return true;
+    }
+}
+
+/* "HTTP/1.1 201 Created" */
+static bool
+read_status_line(struct bytes line, struct head *head)
+{
+    int64_t status;
+
+    if (line.len < 12 || memcmp(line.data, "HTTP/1.", 7) != 0 || line.data[8] != ' ' ||
+        !bytes_to_i64(bytes_of(line.data + 9, 3), &status) || status < 100)
+        return false;
+    head->status = (int)status;
+    head->close = line.data[7] == '0';
+    return true;
+}
+
+/* Reads the lines of text, which ends with the CRLF of the last header. */
+static bool
+read_head(struct bytes text, struct head *head)
+{
+    const char *at = text.data;
+    const char *end = text.data + text.len;
+    bool first = true;
+
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        struct bytes line;
+
+        if (stop == NULL || stop == at)
+            return false;
+        line = bytes_of(at, (size_t)(stop - at));
+        if (first ? !read_status_line(line, head) : !read_header(line, head))
+            return false;
+        first = false;
+        at = stop + 1;
+    }
+    return !first;
+}
+
+enum reading
+http_answer_read(struct bytes in, bool ended, struct http_answer *out)
+{
+    struct head head = {.status = 0};
+    const char *end = in.len == 0 ? NULL : memmem(in.data, in.len, "\r\n\r\n", 4);
+    size_t head_len;
+
+    if (end == NULL)
+        return ended ? READING_BROKEN : READING_MORE;
+    head_len = (size_t)(end - in.data) + 4;
+    if (!read_head(bytes_of(in.data, head_len - 2), &head))
+        return READING_BROKEN;
+    if (head.status == 204 || head.status == 304) {
+        head.body_length = 0;
+    } else if (!head.has_length) {
+        if (!ended)
+            return READING_MORE;
+        head.body_length = in.len - head_len;
+    }
+    if (head.body_length > in.len - head_len)
+        return ended ? READING_BROKEN : READING_MORE;
+    *out = (struct http_answer){
+        .status = head.status,
+        .close = head.close,
+        .length = head_len + (size_t)head.body_length,
+        .body = bytes_of(in.data + head_len, (size_t)head.body_length),
+        .location = head.location,
+    };
+    return READING_DONE;
 }

@@ -1,4 +1,3 @@
-#include "bench/lines.h"
 #include "bench/protocol.h"
 
 /*
@@ -18,10 +17,8 @@ add_tube(const struct plan *plan, const struct actor *a, const char *command,
 }
 
 static void
-add_put(const struct plan *plan, struct actor *a, const struct step *step,
-        struct buf *out)
+add_put(const struct plan *plan, struct actor *a, struct buf *out)
 {
-    (void)step;
     buf_str(out, "put 1024 0 3600 ");
     buf_u64(out, plan_body_len(plan));
     buf_str(out, "\r\n");
@@ -52,7 +49,7 @@ beanstalk_ask(const struct plan *plan, struct actor *a, const struct step *step,
         return 3;
     case OP_POST:
         for (i = 0; i < step->count; i++)
-            add_put(plan, a, step, out);
+            add_put(plan, a, out);
         return step->count;
     case OP_CLAIM:
         for (i = 0; i < step->count; i++)
@@ -133,10 +130,13 @@ read_lines(unsigned count, const char *good, struct bytes *rest, struct reply *o
 }
 
 static enum reading
-read_step(struct actor *a, const struct step *step, struct bytes *rest, struct reply *out)
+beanstalk_read(const struct plan *plan, struct actor *a, const struct step *step,
+               struct bytes *rest, bool ended, struct reply *out)
 {
     enum reading r;
 
+    (void)plan;
+    (void)ended;
     switch (step->op) {
     case OP_POST:
         return read_lines(step->count, "INSERTED", rest, out);
@@ -145,33 +145,16 @@ read_step(struct actor *a, const struct step *step, struct bytes *rest, struct r
     case OP_DELETE:
     case OP_BULK_DELETE:
         r = read_lines(step->count, "DELETED", rest, out);
-        if (r == READING_DONE)
-            a->next += step->count;
-        return r;
+        break;
     case OP_RELEASE:
         r = read_lines(a->held, "RELEASED", rest, out);
         out->messages = 0;
-        if (r == READING_DONE)
-            actor_drop_held(a);
-        return r;
+        break;
     default:
         return read_lines(3, "", rest, out);
     }
-}
-
-static enum reading
-beanstalk_read(const struct plan *plan, struct actor *a, const struct step *step,
-               struct bytes in, bool ended, struct reply *out)
-{
-    struct bytes rest = in;
-    enum reading r;
-
-    (void)plan;
-    *out = (struct reply){.length = 0};
-    r = read_step(a, step, &rest, out);
-    if (r == READING_MORE && ended)
-        return READING_BROKEN;
-    out->length = in.len - rest.len;
+    if (r == READING_DONE)
+        actor_move_on(a, step);
     return r;
 }
 

@@ -1,4 +1,3 @@
-#include "bench/lines.h"
 #include "bench/protocol.h"
 
 /*
@@ -8,11 +7,17 @@
  */
 
 static void
-add_arg(struct buf *out, struct bytes arg)
+add_length(size_t len, struct buf *out)
 {
     buf_byte(out, '$');
-    buf_u64(out, arg.len);
+    buf_u64(out, len);
     buf_str(out, "\r\n");
+}
+
+static void
+add_arg(struct buf *out, struct bytes arg)
+{
+    add_length(arg.len, out);
     buf_bytes(out, arg);
     buf_str(out, "\r\n");
 }
@@ -21,14 +26,12 @@ static void
 add_queue(const struct plan *plan, const struct actor *a, struct buf *out)
 {
     char name[128];
-    struct bytes text;
     size_t len = strlen(plan->queue_base);
 
     memcpy(name, plan->queue_base, len);
     name[len] = '-';
     hex_write(name + len + 1, a->queue, 8);
-    text = bytes_of(name, len + 9);
-    add_arg(out, text);
+    add_arg(out, bytes_of(name, len + 9));
 }
 
 /* The connection's own list of claimed messages, named after its serial's high bits. */
@@ -53,9 +56,7 @@ add_command(struct buf *out, unsigned args, const char *name)
 static void
 add_body_arg(const struct plan *plan, const struct token *number, struct buf *out)
 {
-    buf_byte(out, '$');
-    buf_u64(out, plan_body_len(plan));
-    buf_str(out, "\r\n");
+    add_length(plan_body_len(plan), out);
     buf_bytes(out, plan->body_head);
     buf_bytes(out, token_view(number));
     buf_bytes(out, plan->body_tail);
@@ -69,9 +70,7 @@ ask_push(const struct plan *plan, struct actor *a, const struct step *step,
     add_command(out, step->count + 2, "LPUSH");
     add_queue(plan, a, out);
     for (unsigned i = 0; i < step->count; i++) {
-        buf_byte(out, '$');
-        buf_u64(out, plan_body_len(plan));
-        buf_str(out, "\r\n");
+        add_length(plan_body_len(plan), out);
         protocol_add_body(plan, a, out);
         buf_str(out, "\r\n");
     }
@@ -209,11 +208,12 @@ read_range(struct bytes *rest, struct reply *out)
 }
 
 static enum reading
-read_step(const struct plan *plan, struct actor *a, const struct step *step,
-          struct bytes *rest, struct reply *out)
+redis_read(const struct plan *plan, struct actor *a, const struct step *step,
+           struct bytes *rest, bool ended, struct reply *out)
 {
     enum reading r;
 
+    (void)ended;
     switch (step->op) {
     case OP_CLAIM:
         r = read_moved(plan, a, step->count, rest);
@@ -221,36 +221,20 @@ read_step(const struct plan *plan, struct actor *a, const struct step *step,
         return r;
     case OP_DELETE:
     case OP_BULK_DELETE:
-        r = read_plain(step->count, rest, out);
-        if (r == READING_DONE)
-            a->next += step->count;
         out->messages = step->count;
-        return r;
+        r = read_plain(step->count, rest, out);
+        break;
     case OP_RELEASE:
         r = read_plain(a->held, rest, out);
-        if (r == READING_DONE)
-            actor_drop_held(a);
-        return r;
+        break;
     case OP_LIST:
         return read_range(rest, out);
     default:
         out->messages = step->op == OP_POST ? step->count : 0;
         return read_plain(1, rest, out);
     }
-}
-
-static enum reading
-redis_read(const struct plan *plan, struct actor *a, const struct step *step,
-           struct bytes in, bool ended, struct reply *out)
-{
-    struct bytes rest = in;
-    enum reading r;
-
-    *out = (struct reply){.length = 0};
-    r = read_step(plan, a, step, &rest, out);
-    if (r == READING_MORE && ended)
-        return READING_BROKEN;
-    out->length = in.len - rest.len;
+    if (r == READING_DONE)
+        actor_move_on(a, step);
     return r;
 }
 

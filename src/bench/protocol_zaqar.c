@@ -279,6 +279,8 @@ apply(const struct plan *plan, struct actor *a, const struct step *step,
 
     switch (step->op) {
     case OP_POST:
+    case OP_DELETE:
+    case OP_BULK_DELETE:
         out->messages = refused ? 0 : step->count;
         break;
     case OP_CLAIM:
@@ -289,17 +291,6 @@ apply(const struct plan *plan, struct actor *a, const struct step *step,
             take_due_times(a, answer->body);
         out->messages = a->held;
         break;
-    case OP_DELETE:
-        a->next++;
-        out->messages = refused ? 0 : 1;
-        break;
-    case OP_BULK_DELETE:
-        a->next += step->count;
-        out->messages = refused ? 0 : step->count;
-        break;
-    case OP_RELEASE:
-        actor_drop_held(a);
-        break;
     case OP_LIST:
         out->messages = count_ids(answer->body);
         break;
@@ -309,20 +300,22 @@ apply(const struct plan *plan, struct actor *a, const struct step *step,
     default:
         break;
     }
+    actor_move_on(a, step);
     out->refused = refused ? answer->status : 0;
     return true;
 }
 
 static enum reading
 zaqar_read(const struct plan *plan, struct actor *a, const struct step *step,
-           struct bytes in, bool ended, struct reply *out)
+           struct bytes *rest, bool ended, struct reply *out)
 {
     struct http_answer answer;
-    enum reading r = http_answer_read(in, ended, &answer);
+    enum reading r = http_answer_read(*rest, ended, &answer);
 
     if (r != READING_DONE)
         return r;
-    *out = (struct reply){.length = answer.length, .close = answer.close};
+    *rest = bytes_of(rest->data + answer.length, rest->len - answer.length);
+    out->close = answer.close;
     return apply(plan, a, step, &answer, out) ? READING_DONE : READING_BROKEN;
 }
 

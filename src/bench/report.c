@@ -1,10 +1,30 @@
 #include "bench/report.h"
 
-#include "bench/scenario.h"
-
 #include <inttypes.h>
 
-const double report_percentiles[REPORT_PERCENTILES] = {50, 90, 99, 99.9, 100};
+/* The percentiles that every report shows. */
+static const struct {
+    const char *name;
+    double percent;
+} percentiles[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99.9", 99.9}, {"max", 100}};
+
+#define PERCENTILES (sizeof percentiles / sizeof percentiles[0])
+
+size_t
+report_rows(const struct op_stats *s, struct report_row rows[REPORT_ROWS])
+{
+    size_t count = 0;
+
+    for (int op = 0; op < OP_COUNT; op++)
+        if (s->requests[op] > 0)
+            rows[count++] =
+                (struct report_row){op_name((enum op)op), s->requests[op],
+                                    s->messages[op], s->errors[op], &s->latency[op]};
+    if (s->delivery.total > 0)
+        rows[count++] =
+            (struct report_row){"post to claim", 0, s->delivery.total, 0, &s->delivery};
+    return count;
+}
 
 double
 report_us(const struct histogram *h, double percent)
@@ -18,30 +38,38 @@ per_second(const struct result *r, uint64_t count)
     return r->seconds > 0 ? (double)count / r->seconds : 0;
 }
 
-double
-report_messages_per_second(const struct result *r)
+static double
+messages_per_second(const struct result *r)
 {
     return per_second(r, r->stats->calm.messages[r->counted] +
                              r->stats->storm.messages[r->counted]);
 }
 
-double
-report_requests_per_second(const struct result *r)
+static double
+requests_per_second(const struct result *r)
 {
     return per_second(r, op_stats_requests(&r->stats->calm) +
                              op_stats_requests(&r->stats->storm));
 }
 
-double
-report_server_cpu_us(const struct result *r)
+static uint64_t
+all_errors(const struct stats *s)
+{
+    return op_stats_errors(&s->calm) + op_stats_errors(&s->storm);
+}
+
+/* The server's CPU in microseconds a request; 0 when it was not accounted. */
+static double
+server_cpu_us(const struct result *r)
 {
     if (!r->has_server || r->server_requests == 0)
         return 0;
     return r->server_cpu_seconds * 1e6 / (double)r->server_requests;
 }
 
-double
-report_resident_bytes(const struct options *o, const struct result *r)
+/* RSS a backlog message in bytes; 0 when it was not measured. */
+static double
+resident_bytes(const struct options *o, const struct result *r)
 {
     if (!r->has_server || o->backlog == 0 || r->resident_after < r->resident_before)
         return 0;
@@ -54,27 +82,24 @@ report_label(const struct options *o)
     return o->label != NULL ? o->label : o->protocol_name;
 }
 
-static void
-text_row(const char *name, uint64_t count, const struct histogram *h, FILE *out)
-{
-    fprintf(out, "%-14s %10" PRIu64, name, count);
-    for (size_t i = 0; i < REPORT_PERCENTILES; i++)
-        fprintf(out, " %*.0f", i + 1 == REPORT_PERCENTILES ? 9 : 8,
-                report_us(h, report_percentiles[i]));
-    fputc('\n', out);
-}
+/* ------------------------------------------------------------------ text */
 
 static void
-text_ops(const struct op_stats *s, const char *title, FILE *out)
+text_rows(const struct op_stats *s, const char *title, FILE *out)
 {
+    struct report_row rows[REPORT_ROWS];
+    size_t count = report_rows(s, rows);
+
     fprintf(out, "\n%-14s %10s %8s %8s %8s %8s %9s  us\n", title, "requests", "p50",
             "p90", "p99", "p99.9", "max");
-    for (int op = 0; op < OP_COUNT; op++) {
-        if (s->requests[op] > 0)
-            text_row(op_name((enum op)op), s->requests[op], &s->latency[op], out);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%-14s %10" PRIu64, rows[i].name,
+                rows[i].requests > 0 ? rows[i].requests : rows[i].messages);
+        for (size_t k = 0; k < PERCENTILES; k++)
+            fprintf(out, " %*.0f", k + 1 == PERCENTILES ? 9 : 8,
+                    report_us(rows[i].latency, percentiles[k].percent));
+        fputc('\n', out);
     }
-    if (s->delivery.total > 0)
-        text_row(REPORT_DELIVERY, s->delivery.total, &s->delivery, out);
 }
 
 static void
@@ -95,11 +120,11 @@ text_server(const struct options *o, const struct result *r, FILE *out)
     if (!r->has_server)
         return;
     fprintf(out, "server CPU     %10.2f s per million requests, %.0f %% busy\n",
-            report_server_cpu_us(r),
+            server_cpu_us(r),
             r->server_seconds > 0 ? 100 * r->server_cpu_seconds / r->server_seconds : 0);
     if (o->backlog > 0)
         fprintf(out, "resident       %10.1f bytes per message of %" PRId64 "\n",
-                report_resident_bytes(o, r), o->body_bytes);
+                resident_bytes(o, r), o->body_bytes);
 }
 
 void
@@ -119,17 +144,17 @@ report_text(const struct options *o, const struct result *r, FILE *out)
     fprintf(out, "%.1f s\n", r->seconds);
     text_delivery(o, out);
     fputc('\n', out);
-    fprintf(out, "messages       %10.0f per second\n", report_messages_per_second(r));
-    fprintf(out, "requests       %10.0f per second\n", report_requests_per_second(r));
+    fprintf(out, "messages       %10.0f per second\n", messages_per_second(r));
+    fprintf(out, "requests       %10.0f per second\n", requests_per_second(r));
     text_server(o, r, out);
     fprintf(out, "generator CPU  %10.0f %% of one core\n",
             r->server_seconds > 0 ? 100 * r->own_cpu_seconds / r->server_seconds : 0);
-    text_ops(&s->calm, "operation", out);
+    text_rows(&s->calm, "operation", out);
     if (r->storm_at > 0)
-        text_ops(&s->storm, "in the storm", out);
-    if (op_stats_errors(&s->calm) + op_stats_errors(&s->storm) > 0)
+        text_rows(&s->storm, "in the storm", out);
+    if (all_errors(s) > 0)
         fprintf(out, "\nrefused        %10" PRIu64 " (the first with status %d)\n",
-                op_stats_errors(&s->calm) + op_stats_errors(&s->storm), s->first_error);
+                all_errors(s), s->first_error);
     if (s->unfinished > 0)
         fprintf(out, "\nno response    %10" PRIu64 " requests that were due\n",
                 s->unfinished);
@@ -140,43 +165,170 @@ report_text(const struct options *o, const struct result *r, FILE *out)
         fprintf(out, "\nempty claims   %10" PRIu64 "\n", s->empty_claims);
 }
 
-/* The rest of a row. */
-static void
-csv_latency(const struct histogram *h, FILE *out)
-{
-    fprintf(out, ",%.1f", histogram_mean(h) / 1000.0);
-    for (size_t i = 0; i < REPORT_PERCENTILES; i++)
-        fprintf(out, ",%.1f", report_us(h, report_percentiles[i]));
-    fputc('\n', out);
-}
-
-static void
-csv_row(const struct options *o, const char *name, uint64_t requests, uint64_t messages,
-        uint64_t errors, FILE *out)
-{
-    fprintf(out, "%s,%s,%" PRId64 ",%" PRId64 ",%.0f,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-            report_label(o), scenario_name(o->scenario), o->batch, o->connections,
-            o->rate, name, requests, messages, errors);
-}
+/* ------------------------------------------------------------------ CSV */
 
 /* Names of operations have no commas or quotes: nothing to escape. */
 void
 report_csv(const struct options *o, const struct result *r, FILE *out)
 {
-    const struct op_stats *s = &r->stats->calm;
+    struct report_row rows[REPORT_ROWS];
+    size_t count = report_rows(&r->stats->calm, rows);
 
     fprintf(out,
             "label,scenario,batch,connections,rate,operation,requests,messages,errors,"
             "mean_us,p50_us,p90_us,p99_us,p99.9_us,max_us\n");
-    for (int op = 0; op < OP_COUNT; op++) {
-        if (s->requests[op] == 0)
-            continue;
-        csv_row(o, op_name((enum op)op), s->requests[op], s->messages[op], s->errors[op],
-                out);
-        csv_latency(&s->latency[op], out);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out,
+                "%s,%s,%" PRId64 ",%" PRId64 ",%.0f,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                ",%.1f",
+                report_label(o), scenario_name(o->scenario), o->batch, o->connections,
+                o->rate, rows[i].name, rows[i].requests, rows[i].messages, rows[i].errors,
+                histogram_mean(rows[i].latency) / 1000.0);
+        for (size_t k = 0; k < PERCENTILES; k++)
+            fprintf(out, ",%.1f", report_us(rows[i].latency, percentiles[k].percent));
+        fputc('\n', out);
     }
-    if (s->delivery.total > 0) {
-        csv_row(o, REPORT_DELIVERY, 0, s->delivery.total, 0, out);
-        csv_latency(&s->delivery, out);
+}
+
+/* ------------------------------------------------------------------ JSON */
+
+/* Samples are summed to this many, one a second: enough for a plot. */
+#define SERIES_SPAN 10U
+
+static void
+json_member(const char *name, const char *text, FILE *out)
+{
+    fprintf(out, "  \"%s\": \"", name);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < 0x20)
+            fprintf(out, "\\u%04x", c);
+        else
+            fputc(c, out);
     }
+    fprintf(out, "\",\n");
+}
+
+/*
+ * The rest of an object. "curve" is [[percent, us], ...], ever closer to 100: the line of the plot.
+ */
+static void
+json_latency(const struct histogram *h, FILE *out)
+{
+    const char *comma = "";
+
+    fprintf(out, ", \"mean_us\": %.1f", histogram_mean(h) / 1000.0);
+    for (size_t i = 0; i < PERCENTILES; i++)
+        fprintf(out, ", \"%s_us\": %.1f", percentiles[i].name,
+                report_us(h, percentiles[i].percent));
+    fprintf(out, ",\n      \"curve\": [");
+    for (double left = 100; left > 0.0005 && left * (double)h->total >= 100;
+         left *= 0.7) {
+        fprintf(out, "%s[%.5f, %.1f]", comma, 100 - left, report_us(h, 100 - left));
+        comma = ", ";
+    }
+    fprintf(out, "%s[100, %.1f]]}", comma, report_us(h, 100));
+}
+
+static void
+json_delivery(const char *name, const struct op_stats *s, FILE *out)
+{
+    fprintf(out, "  \"%s\": {\"messages\": %" PRIu64, name, s->delivery.total);
+    json_latency(&s->delivery, out);
+    fprintf(out, ",\n");
+}
+
+static void
+json_operations(const char *name, const struct op_stats *s, FILE *out)
+{
+    struct report_row rows[REPORT_ROWS];
+    size_t count = report_rows(s, rows);
+
+    fprintf(out, "  \"%s\": {", name);
+    for (size_t i = 0; i < count && rows[i].requests > 0; i++) {
+        fprintf(out,
+                "%s\n    \"%s\": {\"requests\": %" PRIu64 ", \"messages\": %" PRIu64
+                ", \"errors\": %" PRIu64,
+                i == 0 ? "" : ",", rows[i].name, rows[i].requests, rows[i].messages,
+                rows[i].errors);
+        json_latency(rows[i].latency, out);
+    }
+    fprintf(out, "},\n");
+}
+
+static void
+json_series(const struct series *s, FILE *out)
+{
+    const char *comma = "";
+
+    fprintf(out, "  \"series\": [");
+    for (size_t i = SERIES_SPAN; i < s->count; i += SERIES_SPAN) {
+        fprintf(out, "%s\n    {\"at\": %.1f, \"requests\": %.0f, \"messages\": %.0f}",
+                comma, s->samples[i].at, series_rate(s, i, SERIES_SPAN, false),
+                series_rate(s, i, SERIES_SPAN, true));
+        comma = ",";
+    }
+    fprintf(out, "]\n");
+}
+
+static void
+json_figures(const struct options *o, const struct result *r, FILE *out)
+{
+    const struct stats *s = r->stats;
+
+    fprintf(out, "  \"seconds\": %.3f,\n", r->seconds);
+    fprintf(out, "  \"messages_per_second\": %.1f,\n", messages_per_second(r));
+    fprintf(out, "  \"requests_per_second\": %.1f,\n", requests_per_second(r));
+    fprintf(out, "  \"errors\": %" PRIu64 ",\n", all_errors(s));
+    fprintf(out, "  \"unfinished\": %" PRIu64 ",\n", s->unfinished);
+    fprintf(out, "  \"empty_claims\": %" PRIu64 ",\n", s->empty_claims);
+    fprintf(out, "  \"generator_cpu_seconds\": %.3f,\n", r->own_cpu_seconds);
+    fprintf(out, "  \"accounted_seconds\": %.3f,\n", r->server_seconds);
+    if (!r->has_server)
+        return;
+    fprintf(out, "  \"server_cpu_seconds\": %.3f,\n", r->server_cpu_seconds);
+    fprintf(out, "  \"server_cpu_us_per_request\": %.3f,\n", server_cpu_us(r));
+    if (o->backlog > 0)
+        fprintf(out,
+                "  \"resident_bytes_per_message\": %.1f,\n"
+                "  \"resident_bytes\": %" PRIu64 ",\n  \"fill_seconds\": %.3f,\n",
+                resident_bytes(o, r), r->resident_after, r->fill_seconds);
+}
+
+void
+report_json(const struct options *o, const struct result *r, FILE *out)
+{
+    fprintf(out, "{\n");
+    json_member("label", report_label(o), out);
+    json_member("protocol", o->protocol_name, out);
+    json_member("scenario", scenario_name(o->scenario), out);
+    json_member("endpoint", o->endpoint, out);
+    fprintf(out,
+            "  \"batch\": %" PRId64 ",\n  \"connections\": %" PRId64
+            ",\n  \"threads\": %" PRId64 ",\n  \"queues\": %" PRId64
+            ",\n  \"backlog\": %" PRId64 ",\n  \"held\": %" PRId64
+            ",\n  \"body_bytes\": %" PRId64 ",\n  \"rate\": %.1f,\n  \"wait\": %" PRId64
+            ",\n",
+            o->batch, o->connections, o->threads, o->queues, o->backlog, o->held,
+            o->body_bytes, o->rate, o->wait);
+    json_figures(o, r, out);
+    json_operations("operations", &r->stats->calm, out);
+    if (o->scenario == SCENARIO_DELIVERY) {
+        fprintf(out,
+                "  \"producers\": %" PRId64 ",\n  \"poll_ms\": %" PRId64
+                ",\n  \"undelivered\": %" PRIu64 ",\n",
+                o->producers, o->poll, r->undelivered);
+        json_delivery("delivery", &r->stats->calm, out);
+        if (r->storm_at > 0)
+            json_delivery("storm_delivery", &r->stats->storm, out);
+    }
+    if (r->storm_at > 0) {
+        fprintf(out, "  \"storm_at\": %.1f,\n", r->storm_at);
+        json_operations("storm", &r->stats->storm, out);
+    }
+    json_series(&r->series, out);
+    fprintf(out, "}\n");
 }

@@ -8,24 +8,20 @@
 
 #include <stdio.h>
 
-/* The percentiles that every report shows, and their names in files. */
-#define REPORT_PERCENTILES 5
-extern const double report_percentiles[REPORT_PERCENTILES];
+/* A line of a report: an operation, or the way of messages from post to claim (DELIVERY). */
+struct report_row {
+    const char *name;
+    uint64_t requests, messages, errors; /* requests 0: of deliveries */
+    const struct histogram *latency;     /* borrowed */
+};
+
+#define REPORT_ROWS (OP_COUNT + 1)
+
+/* The rows of what has happened; how many. */
+size_t report_rows(const struct op_stats *s, struct report_row rows[REPORT_ROWS]);
 
 /* A percentile in microseconds. */
 double report_us(const struct histogram *h, double percent);
-
-double report_messages_per_second(const struct result *r);
-double report_requests_per_second(const struct result *r);
-
-/* The server's CPU in microseconds a request; 0 when it was not accounted. */
-double report_server_cpu_us(const struct result *r);
-
-/* RSS a backlog message in bytes; 0 when it was not measured. */
-double report_resident_bytes(const struct options *o, const struct result *r);
-
-/* What reports call the latency of DELIVERY, from a message's due time to its claim. */
-#define REPORT_DELIVERY "post to claim"
 
 const char *report_label(const struct options *o);
 
@@ -34,5 +30,11 @@ void report_json(const struct options *o, const struct result *r, FILE *out);
 
 /* A header line and a row an operation. */
 void report_csv(const struct options *o, const struct result *r, FILE *out);
+
+/*
+ * Two diagrams in one SVG document, written by hand: latency by percentile (both axes logarithmic)
+ * and throughput over time. Fits light and dark pages.
+ */
+void plot_svg(const struct options *o, const struct result *r, FILE *out);
 
 #endif

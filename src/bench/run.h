@@ -7,7 +7,6 @@
 #define BENCH_RUN_H
 
 #include "bench/options.h"
-#include "bench/series.h"
 #include "bench/stats.h"
 
 struct result {

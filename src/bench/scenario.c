@@ -1,11 +1,8 @@
-#include "bench/scenario.h"
+#include "bench/plan.h"
 
-struct scenario_text {
-    const char *name;
-    const char *help;
-};
-
-static const struct scenario_text texts[SCENARIO_COUNT] = {
+static const struct {
+    const char *name, *help;
+} texts[SCENARIO_COUNT] = {
 #define SCENARIO_TEXT(id, text, about) {text, about},
     SCENARIO_LIST(SCENARIO_TEXT)
 #undef SCENARIO_TEXT
@@ -25,7 +22,7 @@ scenario_find(const char *name)
 const char *
 scenario_name(enum scenario s)
 {
-    return texts[s].name == NULL ? texts[s].help : texts[s].name;
+    return texts[s].name;
 }
 
 const char *
@@ -53,35 +50,23 @@ take_quota(const struct plan *plan, unsigned want)
     return before < want ? (unsigned)before : want;
 }
 
-/* Seconds until expire_ns, rounded up, so that all fall due in the second behind it. */
-static int64_t
-ttl_until(int64_t expire_ns, int64_t start_ns)
-{
-    int64_t left = (expire_ns - start_ns + STOPWATCH_SECOND - 1) / STOPWATCH_SECOND;
-
-    return left < 1 ? 1 : left;
-}
-
+/*
+ * A post or a claim. What is to expire together gets the seconds until expire_ns, rounded up, so that
+ * all falls due in the second behind it.
+ */
 static struct step
-step_post(const struct plan *plan, unsigned count, int64_t start_ns)
+step_of(const struct plan *plan, enum op op, unsigned count, int64_t start_ns)
 {
-    bool expiring = plan->expire_ns != 0 && plan->scenario == SCENARIO_FILL;
+    const enum scenario expiring = op == OP_POST ? SCENARIO_FILL : SCENARIO_HOLD;
+    struct step s = {.op = op, .count = count};
 
-    return (struct step){.op = OP_POST,
-                         .count = count,
-                         .ttl = expiring ? ttl_until(plan->expire_ns, start_ns)
-                                         : plan->message_ttl};
-}
-
-static struct step
-step_claim(const struct plan *plan, unsigned count, int64_t start_ns)
-{
-    bool expiring = plan->expire_ns != 0 && plan->scenario == SCENARIO_HOLD;
-
-    return (struct step){.op = OP_CLAIM,
-                         .count = count,
-                         .ttl = expiring ? ttl_until(plan->expire_ns, start_ns)
-                                         : plan->claim_ttl};
+    s.ttl = op == OP_POST ? plan->message_ttl : plan->claim_ttl;
+    if (plan->expire_ns != 0 && plan->scenario == expiring) {
+        s.ttl = (plan->expire_ns - start_ns + STOPWATCH_SECOND - 1) / STOPWATCH_SECOND;
+        if (s.ttl < 1)
+            s.ttl = 1;
+    }
+    return s;
 }
 
 static struct step
@@ -98,8 +83,7 @@ next_of_cycle(const struct plan *plan, struct actor *a, int64_t start_ns)
     if (a->next < a->held)
         return step_delete(plan, a);
     a->posted = !a->posted;
-    return a->posted ? step_post(plan, plan->batch, start_ns)
-                     : step_claim(plan, plan->batch, start_ns);
+    return step_of(plan, a->posted ? OP_POST : OP_CLAIM, plan->batch, start_ns);
 }
 
 /*
@@ -119,9 +103,7 @@ next_of_mixed(const struct plan *plan, struct actor *a, int64_t start_ns)
     }
     if (dice < 15)
         return (struct step){.op = OP_LIST, .count = plan->batch};
-    if (dice < 52)
-        return step_post(plan, plan->batch, start_ns);
-    return step_claim(plan, plan->batch, start_ns);
+    return step_of(plan, dice < 52 ? OP_POST : OP_CLAIM, plan->batch, start_ns);
 }
 
 /* PREPARE: each queue is dropped and made again; the quota counts queues down. */
@@ -153,7 +135,7 @@ next_of_hold(const struct plan *plan, struct actor *a, int64_t start_ns, struct 
     if (a->dry)
         return false;
     count = take_quota(plan, plan->batch);
-    *out = step_claim(plan, count, start_ns);
+    *out = step_of(plan, OP_CLAIM, count, start_ns);
     return count > 0;
 }
 
@@ -163,9 +145,9 @@ next_of_delivery(const struct plan *plan, struct actor *a, int64_t start_ns)
 {
     if (a->worker)
         return a->next < a->held ? step_delete(plan, a)
-                                 : step_claim(plan, plan->batch, start_ns);
+                                 : step_of(plan, OP_CLAIM, plan->batch, start_ns);
     a->due_ns = start_ns;
-    return step_post(plan, plan->batch, start_ns);
+    return step_of(plan, OP_POST, plan->batch, start_ns);
 }
 
 bool
@@ -176,13 +158,13 @@ scenario_next(const struct plan *plan, struct actor *a, int64_t start_ns,
 
     switch (plan->scenario) {
     case SCENARIO_POST:
-        *out = step_post(plan, plan->batch, start_ns);
+        *out = step_of(plan, OP_POST, plan->batch, start_ns);
         return true;
     case SCENARIO_RELEASE:
         if (a->held > 0)
             *out = (struct step){.op = OP_RELEASE, .count = a->held};
         else
-            *out = step_claim(plan, plan->batch, start_ns);
+            *out = step_of(plan, OP_CLAIM, plan->batch, start_ns);
         return true;
     case SCENARIO_CYCLE:
         *out = next_of_cycle(plan, a, start_ns);
@@ -200,7 +182,7 @@ scenario_next(const struct plan *plan, struct actor *a, int64_t start_ns,
         return next_of_prepare(plan, a, out);
     case SCENARIO_FILL:
         count = take_quota(plan, plan->batch);
-        *out = step_post(plan, count, start_ns);
+        *out = step_of(plan, OP_POST, count, start_ns);
         return count > 0;
     case SCENARIO_HOLD:
         return next_of_hold(plan, a, start_ns, out);

@@ -1,13 +1,59 @@
 /*
- * stats: what one driver counted; merged when the drivers have ended.
+ * stats: what a run counts: latencies, requests by operation, and throughput over time.
  */
 #ifndef BENCH_STATS_H
 #define BENCH_STATS_H
 
-#include "bench/histogram.h"
-
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ------------------------------------------------------------------ histogram */
+
+/*
+ * histogram: how often which latency was seen, in log-linear buckets.
+ *
+ * Below 256 ns every value has its own bucket; above, each power of two is cut into 128
+ * equal parts, so that a reported value is at most 0.8 % above the recorded one
+ * (the idea of G. Tene's HdrHistogram).
+ *
+ *   Cost     record O(1), percentile O(buckets)
+ *   Range    0 .. 2^40 - 1 ns (18 minutes); longer values count as the longest
+ *   Threads  none: each driver has its own, merged at the end
+ */
+#define HISTOGRAM_PART_BITS  7 /* 128 parts a power of two */
+#define HISTOGRAM_VALUE_BITS 40
+#define HISTOGRAM_BUCKETS                                                                \
+    ((HISTOGRAM_VALUE_BITS - HISTOGRAM_PART_BITS + 1) << HISTOGRAM_PART_BITS)
+
+struct histogram {
+    uint64_t total; /* values recorded */
+    uint64_t sum;   /* of the values, ns */
+    uint64_t max;   /* exact; 0 while total is 0 */
+    uint64_t counts[HISTOGRAM_BUCKETS];
+};
+
+/* Negative values count as 0. */
+void histogram_record(struct histogram *h, int64_t value_ns);
+
+/* Adds the values of `from` to h. */
+void histogram_merge(struct histogram *h, const struct histogram *from);
+
+/*
+ * The least bucket value that at least percent (0..100) of the recorded values do not
+ * exceed, never above the exact maximum; 0 for an empty histogram.
+ */
+uint64_t histogram_percentile(const struct histogram *h, double percent);
+
+/* Mean in ns, 0 for an empty histogram. */
+double histogram_mean(const struct histogram *h);
+
+/* The bucket of a value and the highest value of a bucket, for tests. */
+size_t histogram_bucket(uint64_t value_ns);
+uint64_t histogram_bucket_top(size_t bucket);
+
+/* ------------------------------------------------------------------ operations */
 
 /* X(name, text): each kind of request that a scenario can send. */
 #define OP_LIST_ALL(X)                                                                   \
@@ -58,10 +104,32 @@ struct stats {
 /* Zeroed, owned by the caller (free()); NULL when out of memory. */
 struct stats *stats_new(void);
 
-void op_stats_merge(struct op_stats *into, const struct op_stats *from);
 void stats_merge(struct stats *into, const struct stats *from);
 
 uint64_t op_stats_requests(const struct op_stats *s);
 uint64_t op_stats_errors(const struct op_stats *s);
+
+/* ------------------------------------------------------------------ series */
+
+/* Throughput over time, one sample every 100 ms. */
+struct sample {
+    double at;         /* seconds since the start of the measurement */
+    uint64_t requests; /* all since the start of the phase */
+    uint64_t messages;
+    uint64_t errors;
+};
+
+struct series {
+    struct sample *samples; /* owned */
+    size_t count;
+    size_t cap;
+};
+
+/* False when out of memory. */
+bool series_add(struct series *s, struct sample sample);
+void series_fini(struct series *s);
+
+/* Per second over `span` samples that end with sample i (i >= span). */
+double series_rate(const struct series *s, size_t i, size_t span, bool messages);
 
 #endif

@@ -1,6 +1,6 @@
 #include "bench/floor.h"
 
-#include "bench/endpoint.h"
+#include "bench/connection.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

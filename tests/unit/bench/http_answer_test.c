@@ -1,4 +1,4 @@
-#include "bench/http_answer.h"
+#include "bench/protocol.h"
 
 #include "support/check_main.h"
 

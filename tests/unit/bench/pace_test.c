@@ -1,4 +1,4 @@
-#include "bench/pace.h"
+#include "bench/plan.h"
 
 #include "support/check_main.h"
 

@@ -1,4 +1,4 @@
-#include "bench/pauses.h"
+#include "bench/connection.h"
 
 #include "support/check_main.h"
 

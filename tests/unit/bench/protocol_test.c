@@ -1,6 +1,5 @@
 #include "bench/protocol.h"
 
-#include "bench/scenario.h"
 #include "support/check_main.h"
 
 /* A plan with two messages a batch, an actor, and the request it wrote last. */
@@ -57,16 +56,15 @@ ask(struct fixture *f, const char *expected)
 static struct reply
 answer(struct fixture *f, struct step step, const char *text)
 {
-    const struct protocol *p = f->plan.protocol;
     struct reply reply;
     size_t len = strlen(text);
 
     for (size_t n = 0; n < len; n++)
         ck_assert_int_eq(
-            p->read(&f->plan, &f->actor, &step, bytes_of(text, n), false, &reply),
+            protocol_read(&f->plan, &f->actor, &step, bytes_of(text, n), false, &reply),
             READING_MORE);
     ck_assert_int_eq(
-        p->read(&f->plan, &f->actor, &step, bytes_of(text, len), false, &reply),
+        protocol_read(&f->plan, &f->actor, &step, bytes_of(text, len), false, &reply),
         READING_DONE);
     ck_assert_uint_eq(reply.length, len);
     return reply;
